@@ -1,0 +1,71 @@
+#pragma once
+/// Matrix products in one evaluation order (law 2).
+///
+/// Each output element is one chain of fused multiply-adds over k in ascending order (descending for
+/// `accumulate_outer`, see there), started from the value that the output, the bias or zero gives:
+///   c = start;  for k: c = fma(a[m][k], b[k][n], c).
+/// Neither the vector width, the tile, the thread count nor the number of rows changes a bit of the result.
+///
+/// Weights W [k x n] are stored input-major (row j holds the weights that leave input j): y = x W.
+/// They are packed once per update and used for many small-M products.
+
+#include "unfold/numerics/views.h"
+
+namespace unfold {
+
+/// A right-hand side [k x n], packed in panels of `kPanel` columns: panel p holds rows 0..k-1 of columns
+/// p*kPanel .. p*kPanel+kPanel-1, zero-filled beyond n.
+template <class T>
+class PackedMatrix {
+ public:
+  static constexpr Index kPanel = 128 / static_cast<Index>(sizeof(T));  // 32 floats, 16 doubles
+
+  void resize(Index k, Index n);
+  Index k() const { return k_; }
+  Index n() const { return n_; }
+  Index panels() const { return (n_ + kPanel - 1) / kPanel; }
+
+  /// Packs panels [panels.begin, panels.end) from w [k x n] row-major, or from its transpose when w is [n x k].
+  /// Different members of a team may pack different panels.
+  void pack(Matrix<const T> w, Range panels);
+  void pack_transposed(Matrix<const T> w, Range panels);
+  void pack(Matrix<const T> w) { resize(w.rows, w.cols), pack(w, {0, panels()}); }
+  void pack_transposed(Matrix<const T> w) { resize(w.cols, w.rows), pack_transposed(w, {0, panels()}); }
+
+  const T* panel(Index p) const { return data_.data() + p * kPanel * k_; }
+
+ private:
+  Buffer<T> data_;
+  Index k_ = 0, n_ = 0;
+};
+
+/// What an output starts from.
+enum class Start { accumulate, zero, bias };
+
+/// C [m x n] = start + A [m x k] B [k x n], for the columns of the panels given. `bias` [n] when start is bias.
+/// Rows of A and C may have any stride. Thread-safe on disjoint rows or panels.
+template <class T>
+void multiply(Matrix<const T> a, const PackedMatrix<T>& b, Matrix<T> c, Range panels, Start start,
+              const T* bias = nullptr);
+
+/// G [k x n] = start + sum over rows r, from the last to the first, of a[r][k] * d[r][n]: the deferred weight gradient.
+/// Only rows `k_range` of G are computed (the team's division of labour). `start` is accumulate or zero.
+/// Rows descend so that a gradient accumulated window by window from the end of a sequence has the bits of the whole.
+/// Strides of a and d may be 0 (one row repeated).
+template <class T>
+void accumulate_outer(Matrix<const T> a, Matrix<const T> d, Matrix<T> g, Range k_range, Start start);
+
+/// g [n] (+)= column sums of d [r x n], rows descending, for columns in `cols`.
+template <class T>
+void accumulate_columns(Matrix<const T> d, T* g, Range cols, Start start);
+
+/// c[r] (= bias or c[r]) + w[symbols[r]] for columns in `cols`; a symbol kNoSymbol adds nothing.
+/// w [alphabet x n]. `start` as in multiply. REQUIRES: symbols in [0, w.rows) or kNoSymbol.
+template <class T>
+void add_rows(Matrix<const T> w, const Symbol* symbols, Matrix<T> c, Range cols, Start start, const T* bias = nullptr);
+
+/// g[symbols[r]] += d[r], rows descending, for columns in `cols`.
+template <class T>
+void scatter_rows(Matrix<const T> d, const Symbol* symbols, Matrix<T> g, Range cols);
+
+}  // namespace unfold

@@ -1,0 +1,45 @@
+#pragma once
+/// Counter-based random numbers (Philox 4x32-10, Salmon et al. 2011): the n-th number of a stream is a function of
+/// (seed, stream, n), so any thread can produce any part, and a checkpoint stores a seed and a counter.
+/// Same bits on every machine: conversions use our own functions, not the C library's.
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "unfold/numerics/views.h"
+
+namespace unfold {
+
+/// The four 32-bit words of counter `n` in stream (seed, stream).
+std::array<std::uint32_t, 4> philox(std::uint64_t seed, std::uint64_t stream, std::uint64_t n);
+
+/// A 64-bit hash of a name, for streams named after what they feed ("layer1/z/W"). Fixed for ever (FNV-1a, then a finaliser).
+std::uint64_t stream_of(std::string_view name);
+
+/// A sequential reader of one stream. Copyable; its whole state is (seed, stream, position).
+class Random {
+ public:
+  Random(std::uint64_t seed, std::uint64_t stream) : seed_(seed), stream_(stream) {}
+  Random(std::uint64_t seed, std::string_view name) : Random(seed, stream_of(name)) {}
+
+  std::uint32_t bits32();
+  std::uint64_t bits64();
+  double uniform();                    ///< [0, 1), 53 bits
+  double uniform(double lo, double hi);
+  double normal();                     ///< standard normal, by inversion (one uniform each)
+  std::uint64_t below(std::uint64_t n);  ///< uniform on 0..n-1, unbiased (Lemire)
+
+  std::uint64_t position() const { return position_; }  ///< 32-bit words consumed
+  void seek(std::uint64_t position) { position_ = position; }
+
+ private:
+  std::uint64_t seed_, stream_, position_ = 0;
+};
+
+/// mask[r][c] = 0 with probability `rate`, else 1/(1-rate): a function of (seed, stream, keys[r], c) alone, so a sequence
+/// gets the same mask alone or in a batch.
+template <class T>
+void dropout_mask(std::uint64_t seed, std::uint64_t stream, const std::uint64_t* keys, double rate, Matrix<T> mask);
+
+}  // namespace unfold

@@ -1,0 +1,22 @@
+#pragma once
+/// The scalar vocabulary of the whole project.
+
+#include <cstdint>
+
+namespace unfold {
+
+/// Sizes, offsets and row numbers. Signed, so that differences and descending loops are ordinary.
+using Index = std::int64_t;
+
+/// One symbol of an alphabet, numbered from 0. `kNoSymbol` stands where there is none (before the first one).
+using Symbol = std::int32_t;
+inline constexpr Symbol kNoSymbol = -1;
+
+/// A half-open range [begin, end).
+struct Range {
+  Index begin = 0, end = 0;
+  Index size() const { return end - begin; }
+  bool empty() const { return end <= begin; }
+};
+
+}  // namespace unfold
