@@ -1,19 +1,31 @@
-# Installation: headers, the rooms as static libraries, the command, and find_package(unfold) with unfold::unfold.
-include(GNUInstallDirs)
+# Installation: the command, the rooms as static libraries with their headers, and find_package(unfold), which defines
+# unfold::unfold (everything) and one target for each room. The room of the command itself is not part of the library.
 include(CMakePackageConfigHelpers)
 
 get_property(rooms GLOBAL PROPERTY UNFOLD_ROOMS)
+list(REMOVE_ITEM rooms cli)
+list(TRANSFORM rooms PREPEND unfold_ OUTPUT_VARIABLE libraries)
+
 add_library(unfold_all INTERFACE)
 add_library(unfold::unfold ALIAS unfold_all)
 set_target_properties(unfold_all PROPERTIES EXPORT_NAME unfold)
-target_link_libraries(unfold_all INTERFACE ${rooms})
+target_link_libraries(unfold_all INTERFACE ${libraries})
 
-install(TARGETS unfold_all ${rooms} EXPORT unfold-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(TARGETS unfold_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-install(DIRECTORY unfold DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h" PATTERN "*-inl.h" EXCLUDE)
-install(EXPORT unfold-targets NAMESPACE unfold:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/unfold)
-write_basic_package_version_file(unfold-config-version.cmake COMPATIBILITY SameMinorVersion)
-configure_package_config_file(cmake/unfold-config.cmake.in unfold-config.cmake
-                              INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/unfold)
-install(FILES ${CMAKE_CURRENT_BINARY_DIR}/unfold-config.cmake ${CMAKE_CURRENT_BINARY_DIR}/unfold-config-version.cmake
-        DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/unfold)
+install(TARGETS unfold_all ${libraries} EXPORT unfold-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+foreach(room ${rooms})
+  install(DIRECTORY unfold/${room} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/unfold
+          FILES_MATCHING PATTERN "*.h" PATTERN "*-inl.h" EXCLUDE)
+endforeach()
+if(TARGET unfold_command)
+  # Not at the top of the build tree: there, unfold/ is the folder of the rooms.
+  set_target_properties(unfold_command PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+  install(TARGETS unfold_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
+
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/unfold)
+install(EXPORT unfold-targets NAMESPACE unfold:: DESTINATION ${package_dir})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/unfold-config-version.cmake COMPATIBILITY SameMinorVersion)
+configure_package_config_file(cmake/unfold-config.cmake.in ${PROJECT_BINARY_DIR}/unfold-config.cmake
+                              INSTALL_DESTINATION ${package_dir})
+install(FILES ${PROJECT_BINARY_DIR}/unfold-config.cmake ${PROJECT_BINARY_DIR}/unfold-config-version.cmake
+        DESTINATION ${package_dir})

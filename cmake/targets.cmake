@@ -1,46 +1,64 @@
-# How every library and test of this project is made.
+# How every library, test and program of this project is made.
+
+include(GNUInstallDirs)
 
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
 endif()
-set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
-find_program(UNFOLD_CCACHE ccache)
-if(UNFOLD_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${UNFOLD_CCACHE})
+
+if(PROJECT_IS_TOP_LEVEL)
+  set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+  find_program(UNFOLD_CCACHE ccache)
+  if(UNFOLD_CCACHE AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${UNFOLD_CCACHE})
+  endif()
+  include(CheckLinkerFlag)
+  foreach(linker mold lld)
+    check_linker_flag(CXX -fuse-ld=${linker} UNFOLD_HAS_${linker})
+    if(UNFOLD_HAS_${linker})
+      add_link_options(-fuse-ld=${linker})
+      break()
+    endif()
+  endforeach()
 endif()
 
-# Law 2, one arithmetic: the compiler may neither contract nor reorder floating-point operations.
+# Law 2, one arithmetic: the compiler may neither contract nor reorder floating-point operations, neither here nor in
+# code that instantiates the templates of our headers.
 function(unfold_compile_options target)
   target_compile_features(${target} PUBLIC cxx_std_20)
   target_compile_options(${target} PUBLIC -ffp-contract=off)
-  target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wno-psabi)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wno-psabi
+                         $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
   if(UNFOLD_WERROR)
     target_compile_options(${target} PRIVATE -Werror)
   endif()
   if(UNFOLD_SANITIZE)
-    target_compile_options(${target} PUBLIC -fsanitize=${UNFOLD_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+    target_compile_options(${target} PUBLIC -fsanitize=${UNFOLD_SANITIZE} -fno-omit-frame-pointer
+                                            -fno-sanitize-recover=all)
     target_link_options(${target} PUBLIC -fsanitize=${UNFOLD_SANITIZE})
   endif()
 endfunction()
 
-# unfold_room(<name> SOURCES ... USES <upper rooms and libraries> PRIVATE_USES ...)
+# unfold_room(<name> SOURCES ... USES <upper rooms and libraries> PRIVATE_USES <libraries that no header shows>)
 function(unfold_room name)
   cmake_parse_arguments(ROOM "" "" "SOURCES;USES;PRIVATE_USES" ${ARGN})
   add_library(unfold_${name} STATIC ${ROOM_SOURCES})
   add_library(unfold::${name} ALIAS unfold_${name})
   set_target_properties(unfold_${name} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON)
   target_include_directories(unfold_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
-                                                   $<INSTALL_INTERFACE:include>)
+                                                   $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   unfold_compile_options(unfold_${name})
   target_link_libraries(unfold_${name} PUBLIC ${ROOM_USES} PRIVATE ${ROOM_PRIVATE_USES})
-  set_property(GLOBAL APPEND PROPERTY UNFOLD_ROOMS unfold_${name})
+  set_property(GLOBAL APPEND PROPERTY UNFOLD_ROOMS ${name})
 endfunction()
 
-# unfold_test(<name> SOURCES ... USES ... [LABELS ...]): one GoogleTest program.
+# unfold_test(<name> SOURCES ... USES ... [LABELS ...]): one GoogleTest program. Label fast, the default, is for tests
+# that also run under the sanitizers; the others say slow.
 function(unfold_test name)
   cmake_parse_arguments(TEST "" "" "SOURCES;USES;LABELS" ${ARGN})
   add_executable(${name} ${TEST_SOURCES})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+  target_compile_definitions(${name} PRIVATE UNFOLD_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   unfold_compile_options(${name})
   target_link_libraries(${name} PRIVATE ${TEST_USES} GTest::gtest_main)
   if(NOT TEST_LABELS)

@@ -10,6 +10,7 @@
 ///
 /// Maximum errors in ulp of the functions are stated in functions.h and tested.
 
+#include <span>
 #include <string_view>
 #include <vector>
 

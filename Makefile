@@ -1,0 +1,67 @@
+# The front door: works on a machine with only git and make (Debian 12, Ubuntu 22.04 or later); tools/setup.sh installs
+# the rest. The build itself is CMake; CMakePresets.json has the configurations.
+
+PREFIX ?= /usr/local
+SECONDS_EACH ?= 60
+PRESETS := release dev asan-ubsan tsan fuzz lint
+UNFOLD := build/release/bin/unfold
+
+# Where tools/setup.sh puts a CMake of its own if that of the system is too old.
+export PATH := $(CURDIR)/build/tools/bin:$(PATH)
+
+.DEFAULT_GOAL := help
+.PHONY: help build demo test bench peers format format-check lint sanitize asan-ubsan tsan fuzz install clean
+
+help: ## Show this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
+
+build: ## Build the command (build/release/bin/unfold), the library, tests and examples
+	tools/setup.sh build test
+	cmake --preset release
+	cmake --build --preset release
+
+demo: build ## Train two small models, one on data whose entropy is known (about three minutes)
+	tools/demo.sh
+
+test: build ## Build and run all tests
+	ctest --preset release --parallel $$(nproc)
+
+bench: build ## Measure this machine on the standard shapes, beside its floor
+	$(UNFOLD) bench
+
+peers: build ## Install PyTorch into build/peers (5 GB) and measure it beside Unfold
+	bench/peers/install.sh build/peers
+	build/peers/bin/python bench/peers/compare.py --unfold $(UNFOLD)
+
+format: ## Format all sources
+	tools/setup.sh lint
+	git ls-files --cached --others --exclude-standard '*.h' '*.cpp' | xargs clang-format -i
+
+format-check:
+	tools/setup.sh lint
+	git ls-files --cached --others --exclude-standard '*.h' '*.cpp' | xargs clang-format --dry-run -Werror
+
+lint: format-check ## Check the format, then clang-tidy on the library and the command
+	tools/setup.sh build lint
+	cmake --preset lint
+	run-clang-tidy -quiet -p build/lint "$(CURDIR)/unfold/.*\.cpp$$"
+
+sanitize: asan-ubsan tsan ## Run the fast tests under the address, undefined-behaviour and thread sanitizers
+
+asan-ubsan tsan:
+	tools/setup.sh build test
+	cmake --preset $@
+	tools/fixed_addresses.sh cmake --build --preset $@
+	tools/fixed_addresses.sh ctest --preset $@ --parallel $$(nproc)
+
+fuzz: ## Run every fuzz target for SECONDS_EACH=60 seconds
+	tools/setup.sh build fuzz
+	cmake --preset fuzz
+	cmake --build --preset fuzz
+	tools/fuzz.sh $(SECONDS_EACH)
+
+install: build ## Install the command and the library under PREFIX=/usr/local
+	cmake --install build/release --prefix $(PREFIX)
+
+clean: ## Remove what the presets built
+	rm -rf $(addprefix build/,$(PRESETS))

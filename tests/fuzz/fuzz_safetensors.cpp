@@ -1,0 +1,26 @@
+#include "check.h"
+#include "unfold/data/safetensors.h"
+#include "unfold/numerics/error.h"
+
+using namespace unfold;
+
+/// Either a ModelError or tensors that lie within the file and read back as they are written.
+extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
+  const std::string bytes(as_text(data, size));
+  try {
+    const SafetensorsFile file = SafetensorsFile::from_bytes(bytes, "file", Checksum::optional);
+    SafetensorsWriter writer;
+    for (const Tensor& tensor : file.tensors()) {
+      check(static_cast<Index>(tensor.bytes.size()) == tensor.elements() * width(tensor.dtype));
+      writer.add_bytes(tensor);
+    }
+    for (const auto& [key, value] : file.metadata()) {
+      if (key != "checksum") writer.set_metadata(key, value);
+    }
+    const SafetensorsFile again = SafetensorsFile::from_bytes(writer.bytes(), "again");
+    check(again.tensors().size() == file.tensors().size());
+    for (const Tensor& tensor : file.tensors()) check(again.tensor(tensor.name).bytes == tensor.bytes);
+  } catch (const ModelError&) {
+  }
+  return 0;
+}

@@ -1,0 +1,35 @@
+# Installs the build into WORK_DIR, moves it (an installed tree must not know where it was installed to), and configures,
+# builds and runs the consumer against it.
+cmake_policy(VERSION 3.25)
+
+function(run what)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(NOT status EQUAL 0)
+    message(FATAL_ERROR "${what} failed (${status}):\n${output}")
+  endif()
+  set(output "${output}" PARENT_SCOPE)
+endfunction()
+
+file(REMOVE_RECURSE ${WORK_DIR})
+run("the installation" ${CMAKE_COMMAND} --install ${BUILD_DIR} --prefix ${WORK_DIR}/installed)
+file(RENAME ${WORK_DIR}/installed ${WORK_DIR}/moved)
+
+run("the consumer's configuration" ${CMAKE_COMMAND} -S ${CONSUMER_DIR} -B ${WORK_DIR}/consumer -G ${GENERATOR}
+    -D CMAKE_BUILD_TYPE=Debug -D CMAKE_CXX_COMPILER=${CXX_COMPILER}
+    -D CMAKE_CXX_COMPILER_LAUNCHER=${CXX_COMPILER_LAUNCHER}
+    -D CMAKE_PREFIX_PATH=${WORK_DIR}/moved)
+string(REGEX MATCH "unfold ([0-9.]+), ([0-9]+) headers" found "${output}")
+if(NOT CMAKE_MATCH_1 STREQUAL VERSION OR CMAKE_MATCH_2 LESS 10)
+  message(FATAL_ERROR "the consumer found another package than the one installed:\n${output}")
+endif()
+run("the consumer's build" ${CMAKE_COMMAND} --build ${WORK_DIR}/consumer --parallel 2)
+run("the consumer" ${WORK_DIR}/consumer/consumer)
+if(NOT output MATCHES "the consumer works")
+  message(FATAL_ERROR "unexpected output: ${output}")
+endif()
+if(EXISTS ${WORK_DIR}/moved/bin/unfold)
+  run("the installed command" ${WORK_DIR}/moved/bin/unfold --version)
+  if(NOT output MATCHES "${VERSION}")
+    message(FATAL_ERROR "unfold --version does not say ${VERSION}: ${output}")
+  endif()
+endif()

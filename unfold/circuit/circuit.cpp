@@ -1,0 +1,245 @@
+#include "unfold/circuit/circuit.h"
+
+#include <algorithm>
+
+namespace unfold {
+
+Index Signal::size() const {
+  if (!valid()) throw UsageError("circuit: a signal that belongs to no circuit was used");
+  return circuit->nodes_[static_cast<std::size_t>(id)].size;
+}
+
+std::string describe(const Delay& delay) {
+  static constexpr const char* kNames[] = {"previous", "next", "left", "up", "right", "down", "child"};
+  return std::string(kNames[static_cast<int>(delay.along)]) + "(" + std::to_string(delay.steps) + ")";
+}
+
+Circuit::Scope::Scope(Circuit& c, std::string_view name) : circuit_(c), length_(c.prefix_.size()) {
+  c.prefix_ += name;
+  c.prefix_ += '/';
+}
+Circuit::Scope::~Scope() { circuit_.prefix_.resize(length_); }
+
+std::string Circuit::path(std::string_view name) const { return prefix_ + std::string(name); }
+
+Signal Circuit::add(Node node) {
+  if (node.size <= 0)
+    throw UsageError("circuit: " + node.name + " has size " + std::to_string(node.size) + "; sizes are at least 1");
+  nodes_.push_back(std::move(node));
+  return {this, static_cast<int>(nodes_.size()) - 1};
+}
+
+const Node& Circuit::own(Signal s, std::string_view who) const {
+  if (s.circuit != this)
+    throw UsageError("circuit: " + path(who) + " reads a signal of another circuit (or none)");
+  return nodes_[static_cast<std::size_t>(s.id)];
+}
+
+int Circuit::add_parameter(std::string name, Index rows, Index cols, const Init& init) {
+  for (const ParameterInfo& p : parameters_)
+    if (p.name == name) throw UsageError("circuit: parameter " + name + " exists already; use a scope or another name");
+  parameters_.push_back({std::move(name), rows, cols, init, 0});
+  std::vector<ParameterInfo*> by_name;
+  for (ParameterInfo& p : parameters_) by_name.push_back(&p);
+  std::sort(by_name.begin(), by_name.end(), [](auto* a, auto* b) { return a->name < b->name; });
+  Index offset = 0;
+  for (ParameterInfo* p : by_name) p->offset = std::exchange(offset, offset + p->size());
+  return static_cast<int>(parameters_.size()) - 1;
+}
+
+Index Circuit::parameter_count() const {
+  Index count = 0;
+  for (const ParameterInfo& p : parameters_) count += p.size();
+  return count;
+}
+
+Signal Circuit::input(std::string_view name, Index size) {
+  return add({.kind = Node::Kind::input, .name = path(name), .size = size});
+}
+
+Signal Circuit::symbols(std::string_view name, Index alphabet) {
+  return add({.kind = Node::Kind::symbols, .name = path(name), .size = alphabet});
+}
+
+Signal Circuit::link(Index size, Delay delay, bool trained_initial) {
+  if (delay.along == Delay::Along::child ? delay.steps < 0 : delay.steps < 1)
+    throw UsageError("circuit: a link along " + describe(delay) + " looks nowhere");
+  Node node{.kind = Node::Kind::link, .name = path("link" + std::to_string(nodes_.size())), .size = size};
+  node.delay = delay;
+  if (trained_initial) node.initial = add_parameter(node.name + "/start", 1, size, Init::zero());
+  return add(std::move(node));
+}
+
+Signal Circuit::link_like(const Node& node, const std::vector<ParameterInfo>& parameters) {
+  Node copy{.kind = Node::Kind::link, .name = node.name, .size = node.size};
+  copy.delay = node.delay;
+  if (node.initial >= 0)
+    copy.initial = add_parameter(parameters[static_cast<std::size_t>(node.initial)].name, 1, node.size, Init::zero());
+  return add(std::move(copy));
+}
+
+void Circuit::feed(Signal link, Signal source) {
+  const Node& l = own(link, "feed");
+  const Node& s = own(source, "feed");
+  if (l.kind != Node::Kind::link) throw UsageError("circuit: feed: " + l.name + " is not a link");
+  if (l.source >= 0) throw UsageError("circuit: feed: " + l.name + " is fed already");
+  if (s.kind == Node::Kind::symbols) throw UsageError("circuit: feed: " + s.name + " holds symbols, not numbers");
+  if (l.size != s.size)
+    throw UsageError("circuit: feed: " + l.name + " has size " + std::to_string(l.size) + ", its source " + s.name +
+                     " has " + std::to_string(s.size));
+  // Links that share a source share its memory beyond the boundary; a link of a link, or a second link with a
+  // trained start, gets a source of its own.
+  bool own_source = s.kind == Node::Kind::link;
+  for (const Node& other : nodes_)
+    if (other.kind == Node::Kind::link && other.source == source.id && (other.initial >= 0 || l.initial >= 0))
+      own_source = true;
+  const int id = own_source ? map(Map::copy, source).id : source.id;
+  nodes_[static_cast<std::size_t>(link.id)].source = id;
+}
+
+Signal Circuit::affine(std::string_view name, Index size, const std::vector<Term>& terms, Init bias, bool with_bias) {
+  Node node{.kind = Node::Kind::affine, .name = path(name), .size = size};
+  if (terms.empty()) throw UsageError("circuit: affine " + node.name + " has no terms");
+  for (const Term& term : terms) {
+    const Node& source = own(term.source, name);
+    const int p = add_parameter(node.name + "/" + std::string(term.parameter), source.size, size, term.init);
+    node.terms.push_back({p, term.source.id});
+  }
+  if (with_bias) node.bias = add_parameter(node.name + "/bias", 1, size, bias);
+  return add(std::move(node));
+}
+
+Signal Circuit::map(Map map, Signal x, double k) {
+  const MapInfo& info = map_info(map);
+  const Node& a = own(x, info.name);
+  if (info.arity != 1) throw UsageError("circuit: map " + std::string(info.name) + " needs two operands");
+  if (a.kind == Node::Kind::symbols)
+    throw UsageError("circuit: map " + std::string(info.name) + " reads symbols " + a.name + "; only affine terms can");
+  Node node{.kind = Node::Kind::map, .name = path(std::string(info.name) + std::to_string(nodes_.size())), .size = a.size};
+  node.map = map;
+  node.operands = {x.id, -1};
+  node.constant = k;
+  return add(std::move(node));
+}
+
+Signal Circuit::map(Map map, Signal x, Signal y) {
+  const MapInfo& info = map_info(map);
+  const Node& a = own(x, info.name);
+  const Node& b = own(y, info.name);
+  if (info.arity != 2) throw UsageError("circuit: map " + std::string(info.name) + " takes one operand");
+  if (a.kind == Node::Kind::symbols || b.kind == Node::Kind::symbols)
+    throw UsageError("circuit: map " + std::string(info.name) + " reads symbols; only affine terms can");
+  if (a.size != b.size)
+    throw UsageError("circuit: map " + std::string(info.name) + ": " + a.name + " has size " + std::to_string(a.size) +
+                     ", " + b.name + " has " + std::to_string(b.size));
+  Node node{.kind = Node::Kind::map, .name = path(std::string(info.name) + std::to_string(nodes_.size())), .size = a.size};
+  node.map = map;
+  node.operands = {x.id, y.id};
+  return add(std::move(node));
+}
+
+Signal Circuit::slice(Signal x, Index offset, Index size) {
+  const Node& a = own(x, "slice");
+  if (a.kind == Node::Kind::symbols) throw UsageError("circuit: slice of symbols " + a.name);
+  if (offset < 0 || size < 1 || offset + size > a.size)
+    throw UsageError("circuit: slice [" + std::to_string(offset) + ", " + std::to_string(offset + size) + ") of " + a.name +
+                     ", which has size " + std::to_string(a.size));
+  Node node{.kind = Node::Kind::slice, .name = a.name + "[" + std::to_string(offset) + "]", .size = size};
+  node.operands = {x.id, -1};
+  node.offset = offset;
+  return add(std::move(node));
+}
+
+Signal Circuit::dropout(Signal x, double rate) {
+  if (!(rate >= 0 && rate < 1)) throw UsageError("circuit: dropout rate " + std::to_string(rate) + " is not in [0, 1)");
+  if (rate == 0) return x;
+  const Node& a = own(x, "dropout");
+  Node node{.kind = Node::Kind::mask, .name = path("mask" + std::to_string(nodes_.size())), .size = a.size};
+  node.constant = rate;
+  return map(Map::mul, x, add(std::move(node)));
+}
+
+void Circuit::output(Signal x) {
+  const Node& a = own(x, "output");
+  if (a.kind == Node::Kind::symbols) throw UsageError("circuit: symbols " + a.name + " cannot be an output");
+  if (a.kind == Node::Kind::link || a.kind == Node::Kind::slice || a.kind == Node::Kind::mask)
+    throw UsageError("circuit: output " + a.name + " is a view of another signal; declare map(Map::copy, x) instead");
+  if (std::find(outputs_.begin(), outputs_.end(), x.id) == outputs_.end()) outputs_.push_back(x.id);
+}
+
+void Circuit::validate() const {
+  if (outputs_.empty()) throw UsageError("circuit: no output declared");
+  for (const Node& node : nodes_)
+    if (node.kind == Node::Kind::link && node.source < 0)
+      throw UsageError("circuit: " + node.name + " is never fed");
+}
+
+Signal operator+(Signal x, Signal y) { return x.circuit->map(Map::add, x, y); }
+Signal operator-(Signal x, Signal y) { return x.circuit->map(Map::sub, x, y); }
+Signal operator*(Signal x, Signal y) { return x.circuit->map(Map::mul, x, y); }
+Signal operator*(double k, Signal x) { return x.circuit->map(Map::scale, x, k); }
+Signal operator+(Signal x, double k) { return x.circuit->map(Map::shift, x, k); }
+Signal sigmoid(Signal x) { return x.circuit->map(Map::sigmoid, x); }
+Signal tanh(Signal x) { return x.circuit->map(Map::tanh, x); }
+Signal relu(Signal x) { return x.circuit->map(Map::relu, x); }
+Signal softplus(Signal x) { return x.circuit->map(Map::softplus, x); }
+Signal exp(Signal x) { return x.circuit->map(Map::exp, x); }
+Signal log(Signal x) { return x.circuit->map(Map::log, x); }
+Signal square(Signal x) { return x.circuit->map(Map::square, x); }
+Signal one_minus(Signal x) { return x.circuit->map(Map::one_minus, x); }
+
+namespace {
+
+Signal path_map(Circuit& result, const Node& node, Signal a, Signal b) {
+  const MapInfo& info = map_info(node.map);
+  if (!info.homogeneous)
+    throw UsageError("path pass: " + node.name + " (" + std::string(info.name) +
+                     ") is not positively homogeneous, so sums over paths do not describe this circuit; use ReLU, sums "
+                     "and affine maps only");
+  const auto weighted = [&](Signal s, double c) { return c == 1 ? s : result.map(Map::scale, s, c); };
+  const Signal first = weighted(a, info.path_coefficient(0, node.constant));
+  if (info.arity == 1) return result.map(Map::copy, first);
+  return result.map(Map::add, first, weighted(b, info.path_coefficient(1, node.constant)));
+}
+
+}  // namespace
+
+void path_reading(const Circuit& circuit, Circuit& result) {
+  std::vector<Signal> of(circuit.nodes().size());
+  std::vector<std::pair<int, int>> feeds;
+  const auto& parameters = circuit.parameters();
+  const auto last_name = [](const std::string& full) { return std::string_view(full).substr(full.rfind('/') + 1); };
+  for (std::size_t i = 0; i < circuit.nodes().size(); ++i) {
+    const Node& node = circuit.nodes()[i];
+    const auto operand = [&](int k) { return node.operands[k] < 0 ? Signal{} : of[static_cast<std::size_t>(node.operands[k])]; };
+    switch (node.kind) {
+      case Node::Kind::input:
+      case Node::Kind::symbols: of[i] = result.input(node.name, node.size); break;
+      case Node::Kind::mask: of[i] = result.input(node.name, node.size); break;
+      case Node::Kind::link:
+        of[i] = result.link_like(node, parameters);
+        feeds.emplace_back(static_cast<int>(i), node.source);
+        break;
+      case Node::Kind::affine: {
+        std::vector<Term> terms;
+        for (const auto& term : node.terms)
+          terms.push_back({last_name(parameters[static_cast<std::size_t>(term.parameter)].name),
+                           of[static_cast<std::size_t>(term.source)]});
+        of[i] = result.affine(node.name, node.size, terms, Init::zero(), node.bias >= 0);
+        break;
+      }
+      case Node::Kind::map: {
+        const bool masked = node.map == Map::mul && (circuit.nodes()[static_cast<std::size_t>(node.operands[1])].kind ==
+                                                     Node::Kind::mask);
+        of[i] = masked ? result.map(Map::copy, operand(0)) : path_map(result, node, operand(0), operand(1));
+        break;
+      }
+      case Node::Kind::slice: of[i] = result.slice(operand(0), node.offset, node.size); break;
+      case Node::Kind::reorder: break;  // made by plans, never part of a circuit
+    }
+  }
+  for (auto [link, source] : feeds) result.feed(of[static_cast<std::size_t>(link)], of[static_cast<std::size_t>(source)]);
+  for (int output : circuit.outputs()) result.output(of[static_cast<std::size_t>(output)]);
+}
+
+}  // namespace unfold

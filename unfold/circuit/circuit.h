@@ -1,0 +1,200 @@
+#pragma once
+/// A circuit: one step of a recurrent computation as data.
+///
+///   Circuit c;
+///   Signal x = c.symbols("x", 64);
+///   Signal h = c.link(128);                                          // what `next` was at the previous position
+///   Signal next = tanh(c.affine("z", 128, {{"W", x}, {"U", h}}));
+///   c.feed(h, next);
+///   c.output(c.affine("logits", 64, {{"V", next}}));
+///
+/// Signals are vectors, one per position. A `Link` is a delay seen generally: the value of its source at a predecessor
+/// position. Nothing here knows about time, batches or derivatives: the plan (engine/plan.h) lays the circuit over a
+/// structure of positions, and every pass follows from the local rules of four operations:
+///
+///   affine   b + sum_k x_k W_k; a term whose source is a symbol is a row lookup
+///   map      an element-wise map of numerics/pointwise.h
+///   slice    some columns of a signal (a view, no copy)
+///   mask     dropout: 0 or 1/(1-rate), constant for differentiation
+///
+/// Errors: shapes are checked here, when the circuit is built: UsageError naming the node and both sizes.
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "unfold/circuit/init.h"
+#include "unfold/numerics/error.h"
+#include "unfold/numerics/pointwise.h"
+#include "unfold/numerics/types.h"
+
+namespace unfold {
+
+class Circuit;
+
+/// A vector at every position. A cheap handle; valid as long as its circuit.
+struct Signal {
+  Circuit* circuit = nullptr;
+  int id = -1;
+  Index size() const;
+  bool valid() const { return circuit != nullptr; }
+};
+
+/// Where a link looks: the predecessor position.
+struct Delay {
+  enum class Along {
+    previous,  ///< `steps` earlier in a chain
+    next,      ///< `steps` later in a chain (right to left)
+    left, up, right, down,  ///< `steps` away in a grid
+    child      ///< the `steps`-th child in a tree (counted from 0)
+  };
+  Along along = Along::previous;
+  Index steps = 1;
+
+  static Delay previous(Index k = 1) { return {Along::previous, k}; }
+  static Delay next(Index k = 1) { return {Along::next, k}; }
+  static Delay left(Index k = 1) { return {Along::left, k}; }
+  static Delay up(Index k = 1) { return {Along::up, k}; }
+  static Delay right(Index k = 1) { return {Along::right, k}; }
+  static Delay down(Index k = 1) { return {Along::down, k}; }
+  static Delay child(Index i) { return {Along::child, i}; }
+  bool operator==(const Delay&) const = default;
+};
+std::string describe(const Delay& delay);
+
+/// A parameter: a named matrix [rows x cols] inside the one contiguous vector of all parameters.
+struct ParameterInfo {
+  std::string name;
+  Index rows = 0, cols = 0;
+  Init init;
+  Index offset = 0;  ///< in the vector; parameters lie in the order of their names
+  Index size() const { return rows * cols; }
+};
+
+/// One term x W of an affine map. `parameter` names a weight of the affine map ("W" of "z" is "z/W"); `init` its start.
+struct Term {
+  std::string_view parameter;
+  Signal source;
+  Init init = Init::uniform();
+};
+
+struct Node {
+  enum class Kind {
+    input, symbols, link, affine, map, slice, mask,
+    reorder  ///< made by the plan only: the operand in the row order of another corner
+  };
+  struct AffineTerm {
+    int parameter;  ///< index into Circuit::parameters()
+    int source;     ///< node
+  };
+  Kind kind = Kind::input;
+  std::string name;  ///< path name, for messages and the printed plan
+  Index size = 0;    ///< of symbols: the alphabet
+
+  std::vector<AffineTerm> terms = {};     // affine
+  int bias = -1;                          // affine: parameter [1 x size], or -1
+  Map map = Map::copy;                    // map
+  std::array<int, 2> operands = {-1, -1}; // map; slice: operands[0]
+  double constant = 0;                    // map: k; mask: rate
+  Index offset = 0;                       // slice
+  Delay delay = {};                       // link
+  int source = -1;                        // link: node fed to it
+  int initial = -1;                       // link: parameter [1 x size] of the value beyond the boundary, or -1: zero
+};
+
+class Circuit {
+ public:
+  Circuit() = default;
+  Circuit(const Circuit&) = delete;  // signals point to their circuit
+  Circuit& operator=(const Circuit&) = delete;
+
+  Signal input(std::string_view name, Index size);        ///< a real vector given at every position
+  Signal symbols(std::string_view name, Index alphabet);  ///< one symbol given at every position; read by affine terms
+  /// The value of a signal (given later by `feed`) at a predecessor position; beyond the boundary it is zero, the carried
+  /// state, or a trained vector when `trained_initial`.
+  Signal link(Index size, Delay delay = {}, bool trained_initial = false);
+  void feed(Signal link, Signal source);
+  /// A link with the delay, and the name of the trained start, of a node of another circuit.
+  Signal link_like(const Node& node, const std::vector<ParameterInfo>& parameters);
+
+  /// name [size] = bias + sum of terms. Parameters: name/<term> [term source size x size], name/bias.
+  Signal affine(std::string_view name, Index size, const std::vector<Term>& terms, Init bias = Init::zero(),
+                bool with_bias = true);
+  Signal map(Map map, Signal x, double k = 0);
+  Signal map(Map map, Signal x, Signal y);
+  Signal slice(Signal x, Index offset, Index size);
+  template <std::size_t k>
+  std::array<Signal, k> split(Signal x);
+  /// Dropout with the given rate: zeroes components with probability `rate` and scales the others, in training only.
+  Signal dropout(Signal x, double rate);
+
+  /// Declares a signal whose value is read, or whose adjoint is seeded, from outside.
+  void output(Signal x);
+
+  /// Names inside a scope are prefixed "scope/": { auto layer = c.scope("layer1"); ... }.
+  class Scope {
+   public:
+    Scope(Circuit& c, std::string_view name);
+    ~Scope();
+    Scope(const Scope&) = delete;
+
+   private:
+    Circuit& circuit_;
+    std::size_t length_;
+  };
+  [[nodiscard]] Scope scope(std::string_view name) { return Scope(*this, name); }
+
+  const std::vector<Node>& nodes() const { return nodes_; }
+  const std::vector<int>& outputs() const { return outputs_; }
+  /// In order of creation; `offset` is by order of names and final once every affine map exists.
+  const std::vector<ParameterInfo>& parameters() const { return parameters_; }
+  Index parameter_count() const;  ///< numbers in all parameters
+  /// Throws UsageError naming the node when something is missing: a link that nothing feeds, no output.
+  void validate() const;
+
+ private:
+  friend struct Signal;
+  Signal add(Node node);
+  int add_parameter(std::string name, Index rows, Index cols, const Init& init);
+  std::string path(std::string_view name) const;
+  const Node& own(Signal s, std::string_view who) const;
+
+  std::vector<Node> nodes_;
+  std::vector<int> outputs_;
+  std::vector<ParameterInfo> parameters_;
+  std::string prefix_;
+};
+
+Signal operator+(Signal x, Signal y);
+Signal operator-(Signal x, Signal y);
+Signal operator*(Signal x, Signal y);
+Signal operator*(double k, Signal x);
+Signal operator+(Signal x, double k);
+Signal sigmoid(Signal x);
+Signal tanh(Signal x);
+Signal relu(Signal x);
+Signal softplus(Signal x);
+Signal exp(Signal x);
+Signal log(Signal x);
+Signal square(Signal x);
+Signal one_minus(Signal x);
+
+template <std::size_t k>
+std::array<Signal, k> Circuit::split(Signal x) {
+  constexpr auto parts = static_cast<Index>(k);
+  if (x.size() % parts != 0)
+    throw UsageError("split: a signal of size " + std::to_string(x.size()) + " cannot be cut into " +
+                     std::to_string(k) + " equal parts");
+  const Index n = x.size() / parts;
+  std::array<Signal, k> result;
+  for (std::size_t i = 0; i < k; ++i) result[i] = slice(x, static_cast<Index>(i) * n, n);
+  return result;
+}
+
+/// The squared, linearised circuit of the path pass (path-SGD): every ReLU read as identity, every slope squared, every
+/// symbol input as a vector of ones. With parameters squared and all inputs one, its outputs are sums over paths of
+/// products of squared weights. Throws UsageError naming the first map that is not positively homogeneous.
+void path_reading(const Circuit& circuit, Circuit& result);
+
+}  // namespace unfold

@@ -1,0 +1,149 @@
+#include "unfold/circuit/init.h"
+
+#include <cmath>
+#include <string>
+
+#include "unfold/numerics/error.h"
+#include "unfold/numerics/functions.h"
+#include "unfold/numerics/random.h"
+
+namespace unfold {
+namespace {
+
+/// One column block of a matrix [inputs x outputs].
+struct Block {
+  double* w;
+  Index inputs, outputs, stride;
+  double& operator()(Index i, Index j) const { return w[i * stride + j]; }
+};
+
+// Modified Gram-Schmidt, twice for orthogonality to rounding, over the shorter side.
+void orthogonalise(std::vector<double>& rows, Index count, Index length) {
+  for (int pass = 0; pass < 2; ++pass)
+    for (Index i = 0; i < count; ++i) {
+      double* v = &rows[static_cast<std::size_t>(i * length)];
+      for (Index j = 0; j < i; ++j) {
+        const double* u = &rows[static_cast<std::size_t>(j * length)];
+        double projection = 0;
+        for (Index k = 0; k < length; ++k) projection = std::fma(u[k], v[k], projection);
+        for (Index k = 0; k < length; ++k) v[k] = std::fma(-projection, u[k], v[k]);
+      }
+      double square = 0;
+      for (Index k = 0; k < length; ++k) square = std::fma(v[k], v[k], square);
+      const double inverse = 1 / std::sqrt(square);
+      for (Index k = 0; k < length; ++k) v[k] *= inverse;
+    }
+}
+
+void fill_orthogonal(const Block& b, double scale, Random& random) {
+  const bool wide = b.inputs <= b.outputs;
+  const Index count = wide ? b.inputs : b.outputs, length = wide ? b.outputs : b.inputs;
+  std::vector<double> rows(static_cast<std::size_t>(count * length));
+  for (double& x : rows) x = random.normal();
+  orthogonalise(rows, count, length);
+  for (Index i = 0; i < count; ++i)
+    for (Index j = 0; j < length; ++j)
+      (wide ? b(i, j) : b(j, i)) = scale * rows[static_cast<std::size_t>(i * length + j)];
+}
+
+void fill_sparse(const Block& b, Index count, double scale, Random& random) {
+  std::vector<Index> order(static_cast<std::size_t>(b.inputs));
+  for (Index j = 0; j < b.outputs; ++j) {
+    for (Index i = 0; i < b.inputs; ++i) order[static_cast<std::size_t>(i)] = i, b(i, j) = 0;
+    for (Index k = 0; k < std::min(count, b.inputs); ++k) {
+      const Index pick = k + static_cast<Index>(random.below(static_cast<std::uint64_t>(b.inputs - k)));
+      std::swap(order[static_cast<std::size_t>(k)], order[static_cast<std::size_t>(pick)]);
+      b(order[static_cast<std::size_t>(k)], j) = scale * random.normal();
+    }
+  }
+}
+
+// np-RNN: A = RR'/n is positive definite; W = (A + I) / largest eigenvalue of (A + I), here by power iteration.
+void fill_normalised(const Block& b, double scale, Random& random) {
+  const Index n = b.inputs;
+  if (n != b.outputs) throw UsageError("init: normalised needs square blocks");
+  std::vector<double> r(static_cast<std::size_t>(n * n));
+  for (double& x : r) x = random.normal();
+  for (Index i = 0; i < n; ++i)
+    for (Index j = 0; j < n; ++j) {
+      double sum = 0;
+      for (Index k = 0; k < n; ++k)
+        sum = std::fma(r[static_cast<std::size_t>(i * n + k)], r[static_cast<std::size_t>(j * n + k)], sum);
+      b(i, j) = sum / static_cast<double>(n) + (i == j ? 1.0 : 0.0);
+    }
+  std::vector<double> v(static_cast<std::size_t>(n), 1.0), next(v);
+  double largest = 1;
+  for (int iteration = 0; iteration < 200; ++iteration) {
+    double square = 0;
+    for (Index i = 0; i < n; ++i) {
+      double sum = 0;
+      for (Index j = 0; j < n; ++j) sum = std::fma(b(i, j), v[static_cast<std::size_t>(j)], sum);
+      next[static_cast<std::size_t>(i)] = sum;
+      square = std::fma(sum, sum, square);
+    }
+    largest = std::sqrt(square);
+    for (Index i = 0; i < n; ++i) v[static_cast<std::size_t>(i)] = next[static_cast<std::size_t>(i)] / largest;
+  }
+  for (Index i = 0; i < n; ++i)
+    for (Index j = 0; j < n; ++j) b(i, j) *= scale / largest;
+}
+
+void fill_block(const Init& init, const Block& b, Random& random) {
+  const double fan_in = static_cast<double>(b.inputs);
+  const double natural = init.scale != 0 ? init.scale : 1 / std::sqrt(fan_in);
+  switch (init.kind) {
+    case Init::Kind::uniform:
+      for (Index i = 0; i < b.inputs; ++i)
+        for (Index j = 0; j < b.outputs; ++j) b(i, j) = random.uniform(-natural, natural);
+      return;
+    case Init::Kind::normal:
+      for (Index i = 0; i < b.inputs; ++i)
+        for (Index j = 0; j < b.outputs; ++j) b(i, j) = natural * random.normal();
+      return;
+    case Init::Kind::glorot: {
+      const double a = init.scale * std::sqrt(6.0 / static_cast<double>(b.inputs + b.outputs));
+      for (Index i = 0; i < b.inputs; ++i)
+        for (Index j = 0; j < b.outputs; ++j) b(i, j) = random.uniform(-a, a);
+      return;
+    }
+    case Init::Kind::orthogonal: return fill_orthogonal(b, init.scale, random);
+    case Init::Kind::identity:
+      for (Index i = 0; i < b.inputs; ++i)
+        for (Index j = 0; j < b.outputs; ++j) b(i, j) = i == j ? init.scale : 0;
+      return;
+    case Init::Kind::sparse: return fill_sparse(b, init.count, init.scale, random);
+    case Init::Kind::normalised: return fill_normalised(b, init.scale, random);
+    case Init::Kind::constant:
+    case Init::Kind::chrono: return;  // not drawn block by block
+  }
+}
+
+// Both gates of one unit share their draw, so the draws come first and every block takes its sign of them.
+void fill_chrono(const Init& init, Random& random, Index n, double* w) {
+  for (Index j = 0; j < n; ++j) {
+    double value = random.uniform(1.0, std::max(init.scale - 1, 1.0 + 1e-9));
+    vector_log(&value, &value, 1);
+    for (std::size_t block = 0; block < init.values.size(); ++block)
+      w[static_cast<Index>(block) * n + j] = init.values[block] * value;
+  }
+}
+
+}  // namespace
+
+void fill(const Init& init, std::uint64_t seed, std::string_view name, Index inputs, Index outputs, double* w) {
+  const Index blocks = init.blocks;
+  if (blocks < 1 || outputs % blocks != 0)
+    throw UsageError("init of " + std::string(name) + ": " + std::to_string(outputs) + " columns cannot be cut into " +
+                     std::to_string(blocks) + " equal blocks");
+  const Index n = outputs / blocks;
+  Random random(seed, name);
+  if (init.kind == Init::Kind::constant) {
+    for (Index i = 0; i < inputs; ++i)
+      for (Index j = 0; j < outputs; ++j) w[i * outputs + j] = init.values[static_cast<std::size_t>(j / n) % init.values.size()];
+    return;
+  }
+  if (init.kind == Init::Kind::chrono) return fill_chrono(init, random, n, w);
+  for (Index block = 0; block < blocks; ++block) fill_block(init, {w + block * n, inputs, n, outputs}, random);
+}
+
+}  // namespace unfold

@@ -1,0 +1,67 @@
+#pragma once
+/// How a parameter starts. An `Init` is data: it is stored with the circuit and carried out once, by
+/// `Parameters::initialise`, from a random stream named after the parameter (so the order of creation is irrelevant).
+///
+/// Weights W [inputs x outputs] are input-major. A matrix may be made of equal column blocks, one per gate
+/// ("blocks"): orthogonal, identity, sparse and normalised starts apply to each block on its own.
+
+#include <string_view>
+#include <vector>
+
+#include "unfold/numerics/types.h"
+
+namespace unfold {
+
+struct Init {
+  enum class Kind {
+    constant,    ///< `values[block]` in each column block (one value: everywhere)
+    uniform,     ///< U(-scale, scale); scale 0: 1/sqrt(inputs)
+    normal,      ///< N(0, scale^2); scale 0: 1/sqrt(inputs)
+    glorot,      ///< U(-a, a), a = sqrt(6 / (inputs + outputs of one block)), times scale
+    orthogonal,  ///< random orthonormal rows or columns, times scale (Saxe et al. 2014)
+    identity,    ///< scale on the diagonal (Le et al. 2015, IRNN)
+    sparse,      ///< `count` non-zero N(0, scale^2) weights into each output (Martens 2010)
+    normalised,  ///< positive definite with largest eigenvalue `scale` (Talathi & Vartak 2015, np-RNN); square blocks only
+    chrono       ///< gate biases from time scales: values = {sign per block (0: zero)}, sign * log U[1, scale - 1] (Tallec & Ollivier 2018)
+  };
+  Kind kind = Kind::constant;
+  double scale = 0;
+  Index count = 15;
+  Index blocks = 1;
+  std::vector<double> values = {0};
+
+  static Init zero() { return {}; }
+  static Init constant(double value) { return {.values = {value}}; }
+  /// A bias made of equal blocks, each with its own constant: blocks({0, 1, 0, 0}) opens the forget gate.
+  static Init block_values(std::vector<double> values) {
+    const auto n = static_cast<Index>(values.size());
+    return {.blocks = n, .values = std::move(values)};
+  }
+  static Init uniform(double scale = 0) { return {.kind = Kind::uniform, .scale = scale}; }
+  static Init normal(double scale = 0) { return {.kind = Kind::normal, .scale = scale}; }
+  static Init glorot(Index blocks = 1, double scale = 1) { return {.kind = Kind::glorot, .scale = scale, .blocks = blocks}; }
+  static Init orthogonal(Index blocks = 1, double scale = 1) {
+    return {.kind = Kind::orthogonal, .scale = scale, .blocks = blocks};
+  }
+  static Init identity(Index blocks = 1, double scale = 1) {
+    return {.kind = Kind::identity, .scale = scale, .blocks = blocks};
+  }
+  static Init sparse(Index count = 15, double scale = 1, Index blocks = 1) {
+    return {.kind = Kind::sparse, .scale = scale, .count = count, .blocks = blocks};
+  }
+  static Init normalised(Index blocks = 1, double scale = 1) {
+    return {.kind = Kind::normalised, .scale = scale, .blocks = blocks};
+  }
+  /// LSTM gate biases for dependencies up to `longest` steps: sign +1 on the forget block, -1 on the input block, which
+  /// receives the negated draw of the forget block.
+  static Init chrono(std::vector<double> signs, double longest) {
+    const auto n = static_cast<Index>(signs.size());
+    return {.kind = Kind::chrono, .scale = longest, .blocks = n, .values = std::move(signs)};
+  }
+};
+
+/// Fills w [inputs x outputs], row-major, from the stream `name` of `seed`. Computed in double, so float and double
+/// models of one seed start from the same numbers.
+void fill(const Init& init, std::uint64_t seed, std::string_view name, Index inputs, Index outputs, double* w);
+
+}  // namespace unfold

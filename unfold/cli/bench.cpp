@@ -1,0 +1,212 @@
+#include <fmt/format.h>
+
+#include "unfold/cli/figures.h"
+#include "unfold/cli/machine.h"
+#include "unfold/cli/measurements.h"
+#include "unfold/cli/verb.h"
+#include "unfold/models/spec.h"
+#include "unfold/numerics/simd.h"
+
+namespace unfold {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+class Bench final : public Verb {
+ public:
+  Bench();
+  ExitCode run(Console& console) override;
+
+ private:
+  Json floor_json(Team& team);
+  Json training_json(const TrainingShape& shape, Team& team) const;
+  void one_model(Team& team);
+  void whole_table(Team& team, Console& console);
+  Json products(Team& team, Console& console) const;
+  Json trainings(Team& team, Console& console) const;
+  Json steppers(Console& console) const;
+  void say(const std::string& text) const;
+
+  std::optional<std::string> model_;
+  bool stepper_ = false;
+  Index batch_ = 32, window_ = 64, symbols_ = 64;
+  double seconds_ = 1;
+  Floor floor_;
+};
+
+Bench::Bench()
+    : Verb(VerbOptions(
+          "bench", "measures the speed of this machine: its floor, matrix products, training, stepping",
+          {"unfold bench", "unfold bench --model lstm:512 --batch 32 --threads 2 --json", "unfold bench --stepper"})) {
+  options_.add({.name = "model",
+                .target = &model_,
+                .placeholder = "SPEC",
+                .help = "measure training of this model alone: forward, backward and Adam on random symbols"});
+  options_.add({.name = "batch",
+                .target = &batch_,
+                .placeholder = "N",
+                .help = "sequences side by side",
+                .least = 1,
+                .most = 65536});
+  options_.add({.name = "window",
+                .target = &window_,
+                .placeholder = "N",
+                .help = "symbols of each sequence in a step",
+                .least = 1,
+                .most = 65536});
+  options_.add({.name = "symbols",
+                .target = &symbols_,
+                .placeholder = "N",
+                .help = "size of the alphabet",
+                .least = 2,
+                .most = 20000});
+  options_.add(
+      {.name = "stepper", .target = &stepper_, .help = "measure one symbol at a time alone, 64 to 1024 units"});
+  options_.add({.name = "seconds",
+                .target = &seconds_,
+                .placeholder = "N",
+                .help = "time for each training shape",
+                .least = 0.01,
+                .most = 3600});
+  add_threads();
+  add_common();
+}
+
+/// Lines of the table appear as they are measured.
+void Bench::say(const std::string& text) const {
+  if (json_) return;
+  print_result(text);
+  print_result("\n");
+  flush_results();
+}
+
+Json Bench::floor_json(Team& team) {
+  floor_ = measure_floor(team);
+  say(fmt::format(
+      "{} threads, {}: peak {:.1f} GFLOP/s, {:.1f} GB/s from a near cache (per thread), {:.1f} GB/s from "
+      "memory (all threads)",
+      team.size(), simd_name(), floor_.flops / 1e9, floor_.bytes_from_l2 / 1e9, floor_.bytes_from_memory / 1e9));
+  return {{"threads", team.size()},
+          {"simd", simd_name()},
+          {"flops", floor_.flops},
+          {"bytes_per_second_near_cache", floor_.bytes_from_l2},
+          {"bytes_per_second_memory", floor_.bytes_from_memory}};
+}
+
+Json Bench::training_json(const TrainingShape& shape, Team& team) const {
+  const TrainingSpeed speed = measure_training(shape, team, seconds_);
+  return {{"model", shape.model},
+          {"batch", shape.batch},
+          {"window", shape.window},
+          {"symbols", shape.symbols},
+          {"threads", team.size()},
+          {"simd", simd_name()},
+          {"symbols_per_second", speed.symbols_per_second},
+          {"seconds_per_step", speed.seconds_per_step},
+          {"parameters", speed.parameters},
+          {"flops_per_symbol", speed.flops_per_symbol},
+          {"share_of_peak", speed.flops_per_symbol * speed.symbols_per_second / floor_.flops}};
+}
+
+std::string training_row(const Json& row) {
+  return fmt::format("{:<10} {:>6} {:>7} {:>11.1f} {:>10.2f} {:>9.1f} {:>7.0f} %", row["model"].get<std::string>(),
+                     row["batch"].get<Index>(), row["window"].get<Index>(),
+                     row["symbols_per_second"].get<double>() / 1e3, row["seconds_per_step"].get<double>() * 1e3,
+                     row["flops_per_symbol"].get<double>() * row["symbols_per_second"].get<double>() / 1e9,
+                     100 * row["share_of_peak"].get<double>());
+}
+
+std::string training_heading() {
+  return fmt::format("{:<10} {:>6} {:>7} {:>11} {:>10} {:>9} {:>9}", "training", "batch", "window", "k symbols/s",
+                     "ms/step", "GFLOP/s", "of peak");
+}
+
+void Bench::one_model(Team& team) {
+  floor_json(team);
+  const Json row = training_json({to_string(parse_model_spec(*model_)), batch_, window_, symbols_}, team);
+  if (json_) return print_result(one_line(row));
+  say(training_heading());
+  say(training_row(row));
+}
+
+Json Bench::products(Team& team, Console& console) const {
+  Json rows = Json::array();
+  say(fmt::format("\n{:<24} {:>9} {:>9}", "product  M x K x N", "GFLOP/s", "of peak"));
+  for (const Index units : {Index{128}, Index{512}, Index{1024}}) {
+    for (const Index m : {Index{1}, Index{16}, Index{32}, Index{128}}) {
+      console.progress(fmt::format("product {} x {} x {}", m, units, 4 * units));
+      const double flops = measure_product({m, units, 4 * units}, team, seconds_ / 5);
+      say(fmt::format("{:<24} {:>9.1f} {:>7.0f} %", fmt::format("{} x {} x {}", m, units, 4 * units), flops / 1e9,
+                      100 * flops / floor_.flops));
+      rows.push_back(
+          {{"m", m}, {"k", units}, {"n", 4 * units}, {"flops", flops}, {"share_of_peak", flops / floor_.flops}});
+    }
+  }
+  return rows;
+}
+
+Json Bench::trainings(Team& team, Console& console) const {
+  Json rows = Json::array();
+  say(fmt::format("\n{}", training_heading()));
+  struct Size {
+    Index units, batch;
+  };
+  for (const char* cell : {"lstm", "gru", "rnn"}) {
+    for (const Size size : {Size{128, 1}, Size{128, 16}, Size{512, 32}}) {
+      const std::string model = fmt::format("{}:{}", cell, size.units);
+      console.progress(fmt::format("training {} x {}", model, size.batch));
+      rows.push_back(training_json({model, size.batch, window_, symbols_}, team));
+      say(training_row(rows.back()));
+    }
+  }
+  return rows;
+}
+
+Json Bench::steppers(Console& console) const {
+  Team team(threads_ > 0 ? threads() : 1);  // a step is too short to be worth dividing
+  Json rows = Json::array();
+  say(fmt::format("\n{:<12} {:>12}   ({} thread{})", "stepper", "us/step", team.size(), team.size() == 1 ? "" : "s"));
+  for (const char* cell : {"lstm", "gru", "rnn"}) {
+    for (const Index units : {64, 128, 256, 512, 1024}) {
+      const std::string model = fmt::format("{}:{}", cell, units);
+      console.progress(fmt::format("stepper {}", model));
+      const double seconds = measure_stepper(model, symbols_, team, seconds_ / 4);
+      say(fmt::format("{:<12} {:>12.2f}", model, seconds * 1e6));
+      rows.push_back({{"model", model},
+                      {"symbols", symbols_},
+                      {"threads", team.size()},
+                      {"microseconds_per_step", seconds * 1e6}});
+    }
+  }
+  return rows;
+}
+
+void Bench::whole_table(Team& team, Console& console) {
+  Json json;
+  json["floor"] = floor_json(team);
+  json["products"] = products(team, console);
+  json["training"] = trainings(team, console);
+  json["stepper"] = steppers(console);
+  if (json_) print_result(one_line(json));
+}
+
+ExitCode Bench::run(Console& console) {
+  if (model_ && stepper_) throw UsageError("--model measures training, --stepper stepping: choose one");
+  if (model_) parse_model_spec(*model_);
+  Team team(threads());
+  if (model_) {
+    one_model(team);
+  } else if (stepper_) {
+    const Json rows = steppers(console);
+    if (json_) print_result(one_line({{"stepper", rows}}));
+  } else {
+    whole_table(team, console);
+  }
+  return ExitCode::success;
+}
+
+}  // namespace
+
+std::unique_ptr<Verb> make_bench() { return std::make_unique<Bench>(); }
+
+}  // namespace unfold

@@ -1,0 +1,133 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <new>
+
+#include "unfold/cli/verb.h"
+#include "unfold/data/text_distance.h"
+#include "unfold/numerics/team.h"
+
+namespace unfold {
+namespace {
+
+struct VerbEntry {
+  std::string name, summary;
+  std::unique_ptr<Verb> (*make)();  ///< nullptr: not built yet
+};
+
+const std::vector<VerbEntry>& verb_list() {
+  static const std::vector<VerbEntry> verbs = {
+      {"train", "trains a model on sequences of symbols", make_train},
+      {"eval", "measures a model on data: bits per symbol and per byte, perplexity", make_eval},
+      {"score", "prints how surprising every symbol or line is", make_score},
+      {"sample", "generates text from a model", make_sample},
+      {"check", "verifies all derivatives of a model against finite differences", make_check},
+      {"info", "shows what a model file or run folder holds", make_info},
+      {"bench", "measures the speed of this machine beside its floor", make_bench},
+      {"complete", "", nullptr},
+      {"compress", "", nullptr},
+      {"decompress", "", nullptr},
+      {"generate", "", nullptr},
+      {"reproduce", "", nullptr},
+      {"report", "", nullptr},
+      {"compare", "", nullptr},
+      {"export", "", nullptr},
+      {"tag", "", nullptr},
+      {"classify", "", nullptr},
+      {"density", "", nullptr},
+  };
+  return verbs;
+}
+
+std::string overview() {
+  std::string text =
+      "Example: unfold train book.txt --split 90/5/5 --out run && unfold sample run --length 500\n\n"
+      "unfold VERB [options] INPUT...\n"
+      "  learns the structure of sequences: trains recurrent models, then predicts, scores and samples\n\nVerbs:\n";
+  for (const VerbEntry& entry : verb_list())
+    if (entry.make != nullptr) text += fmt::format("  {:<8} {}\n", entry.name, entry.summary);
+  text +=
+      "\n  unfold VERB --help    the options of a verb, with examples\n  unfold --version      the version\n\n"
+      "Exit codes: 0 success, 1 run-time failure, 2 usage, 3 bad data, 4 bad model, 5 training diverged,\n"
+      "            6 verification failed, 130 interrupted (a checkpoint was written)\n";
+  return text;
+}
+
+const VerbEntry& find_verb(const std::string& name) {
+  std::vector<std::string> names;
+  for (const VerbEntry& entry : verb_list()) {
+    if (entry.name == name) {
+      if (entry.make == nullptr)
+        throw UsageError(fmt::format("the verb {} is not built yet in this version ({})", name, UNFOLD_VERSION));
+      return entry;
+    }
+    if (entry.make != nullptr) names.push_back(entry.name);
+  }
+  throw UsageError(fmt::format("there is no verb \"{}\"{}; see `unfold --help`", name, did_you_mean(name, names)));
+}
+
+std::vector<std::string> all_option_names() {
+  std::vector<std::string> names;
+  for (const VerbEntry& entry : verb_list())
+    if (entry.make != nullptr)
+      for (std::string& name : entry.make()->options().names()) names.push_back(std::move(name));
+  return names;
+}
+
+ExitCode dispatch(std::span<const std::string> arguments, Console& console) {
+  if (arguments.empty()) throw UsageError("no verb given; try `unfold --help`");
+  const std::string& first = arguments.front();
+  if (first == "-h" || first == "--help" || first == "help") {
+    print_result(overview());
+    return ExitCode::success;
+  }
+  if (first == "--version") {
+    print_result(fmt::format("unfold {}\n", UNFOLD_VERSION));
+    return ExitCode::success;
+  }
+  if (first.starts_with('-'))
+    throw UsageError(fmt::format("the verb comes first, before {}; see `unfold --help`", first));
+  const std::unique_ptr<Verb> verb = find_verb(first).make();
+  if (verb->options().read_arguments(arguments.subspan(1))) {
+    print_result(verb->options().help());
+    return ExitCode::success;
+  }
+  check_environment(all_option_names());
+  verb->options().resolve();
+  console.set_quiet(verb->quiet());
+  return verb->run(console);
+}
+
+}  // namespace
+
+void Verb::add_threads(Keep keep) {
+  options_.add({.name = "threads",
+                .target = &threads_,
+                .placeholder = "N",
+                .help = "threads; no result depends on their number",
+                .least = 0,
+                .most = 1024,
+                .keep = keep,
+                .default_text = "all processors"});
+}
+
+int Verb::threads() const { return threads_ > 0 ? static_cast<int>(threads_) : available_threads(); }
+
+int run_command(std::span<const std::string> arguments) {
+  Console console;
+  ExitCode code = ExitCode::failure;
+  try {
+    code = dispatch(arguments, console);
+    flush_results();
+  } catch (const Error& error) {
+    console.error(error.what());
+    code = error.code();
+  } catch (const std::bad_alloc&) {
+    console.error("not enough memory; try a smaller --batch, --window or model");
+  } catch (const std::exception& error) {
+    console.error(error.what());
+  }
+  return static_cast<int>(code);
+}
+
+}  // namespace unfold

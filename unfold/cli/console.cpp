@@ -1,0 +1,105 @@
+#include "unfold/cli/console.h"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "unfold/numerics/error.h"
+
+namespace unfold {
+namespace {
+
+using std::chrono::milliseconds;
+constexpr milliseconds kTerminalPause{100}, kPlainPause{10000};
+
+[[noreturn]] void fail_output() {
+  throw RuntimeFailure(
+      fmt::format("cannot write standard output: {}; make room or send the output elsewhere", std::strerror(errno)));
+}
+
+std::size_t terminal_width() {
+  winsize size{};
+  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  return 80;
+}
+
+bool set_in_environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr && *value != '\0';
+}
+
+}  // namespace
+
+void print_result(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) fail_output();
+}
+
+void flush_results() {
+  if (std::fflush(stdout) != 0) fail_output();
+}
+
+Console::Console(bool quiet) : quiet_(quiet), next_(std::chrono::steady_clock::now()) {
+  const char* term = std::getenv("TERM");
+  terminal_ = isatty(STDERR_FILENO) == 1 && term != nullptr && std::string_view(term) != "dumb";
+  colours_ = terminal_ && !set_in_environment("NO_COLOR");
+  if (!terminal_) next_ += kPlainPause;
+}
+
+void Console::write(std::string_view text) {
+  // Nobody can be told when standard error fails.
+  std::fwrite(text.data(), 1, text.size(), stderr);
+  std::fflush(stderr);
+}
+
+void Console::clear_line() {
+  if (line_open_) write("\r\x1b[K");
+  line_open_ = false;
+}
+
+void Console::remark(std::string_view text) {
+  if (!quiet_) warn(text);
+}
+
+void Console::warn(std::string_view text) {
+  clear_line();
+  write(fmt::format("{}\n", text));
+}
+
+void Console::error(std::string_view message) {
+  clear_line();
+  write(fmt::format("{}unfold:{} {}\n", colours_ ? "\x1b[1;31m" : "", colours_ ? "\x1b[0m" : "", message));
+}
+
+bool Console::due() const { return !quiet_ && std::chrono::steady_clock::now() >= next_; }
+
+void Console::progress(std::string_view text) {
+  if (!due()) return;
+  next_ = std::chrono::steady_clock::now() + (terminal_ ? kTerminalPause : kPlainPause);
+  if (!terminal_) return write(fmt::format("{}\n", text));
+  write(fmt::format("\r{}\x1b[K", text.substr(0, terminal_width() - 1)));
+  line_open_ = true;
+}
+
+std::string duration_text(double seconds) {
+  if (!(seconds < 1e9)) return "a long time";
+  if (seconds < 10) return fmt::format("{:.1f} s", seconds);
+  const auto whole = static_cast<long>(std::lround(seconds));
+  if (whole < 60) return fmt::format("{} s", whole);
+  if (whole < 3600) return fmt::format("{} min {:02} s", whole / 60, whole % 60);
+  return fmt::format("{} h {:02} min", whole / 3600, whole % 3600 / 60);
+}
+
+std::string count_text(double number) {
+  if (number < 1000) return fmt::format("{:.3g}", number);
+  if (number < 999.5e3) return fmt::format("{:.3g} k", number / 1e3);
+  return fmt::format("{:.3g} M", number / 1e6);
+}
+
+}  // namespace unfold

@@ -1,0 +1,52 @@
+#pragma once
+/// Where the command writes: results to standard output, everything else to standard error.
+
+#include <chrono>
+#include <string>
+#include <string_view>
+
+namespace unfold {
+
+/// Writes to standard output. Throws RuntimeFailure when it cannot be written (a full disk).
+void print_result(std::string_view text);
+/// Brings everything printed to its destination; the same error.
+void flush_results();
+
+/// Standard error: remarks and the progress line. On a terminal the progress line is rewritten in place; elsewhere a
+/// plain line appears every ten seconds; nothing when quiet.
+class Console {
+ public:
+  explicit Console(bool quiet = false);
+  ~Console() { clear_line(); }
+  Console(const Console&) = delete;
+  Console& operator=(const Console&) = delete;
+
+  void set_quiet(bool quiet) { quiet_ = quiet; }
+  bool quiet() const { return quiet_; }
+  /// A line of its own, silent when quiet.
+  void remark(std::string_view text);
+  /// A line that appears even when quiet: losses of data and the like.
+  void warn(std::string_view text);
+  /// `unfold: message`, always.
+  void error(std::string_view message);
+
+  /// True when a progress line is due; callers make its text only then.
+  bool due() const;
+  void progress(std::string_view text);
+
+ private:
+  void clear_line();
+  void write(std::string_view text);
+
+  bool quiet_;
+  bool terminal_, colours_;
+  bool line_open_ = false;
+  std::chrono::steady_clock::time_point next_;
+};
+
+/// "0.8 s", "12 s", "3 min 20 s", "2 h 05 min".
+std::string duration_text(double seconds);
+/// "950", "12.3 k", "4.56 M".
+std::string count_text(double number);
+
+}  // namespace unfold

@@ -1,0 +1,149 @@
+#include <fmt/format.h>
+
+#include <array>
+
+#include "unfold/cli/figures.h"
+#include "unfold/cli/run_folder.h"
+#include "unfold/cli/scoring.h"
+#include "unfold/cli/verb.h"
+#include "unfold/data/file.h"
+
+namespace unfold {
+namespace {
+
+class Eval final : public Verb {
+ public:
+  Eval();
+  ExitCode run(Console& console) override;
+
+ private:
+  Part choose_part(const Corpus& corpus) const;
+  Evaluation measure(const LanguageModel<float>& model, const Corpus& corpus, const Part& part,
+                     const std::function<void(Index, float)>& surprisal) const;
+  void write_surprisals(const Corpus& corpus, const Part& part, const Surprisals& surprisals) const;
+
+  std::vector<std::string> inputs_;
+  std::optional<std::string> split_, part_, per_symbol_;
+  std::string unknown_ = "error", method_ = "unfolding";
+  Index segments_ = 0, warmup_ = 512;
+};
+
+Eval::Eval()
+    : Verb(VerbOptions("eval", "measures a model on data: bits per symbol and per byte, perplexity",
+                       {"unfold eval run other.txt", "unfold eval run book.txt --split 90/5/5 --part test --json"})) {
+  options_.add_inputs({.name = "inputs",
+                       .target = &inputs_,
+                       .placeholder = "MODEL DATA...",
+                       .help = "a run folder or model file, then text files",
+                       .least = 2,
+                       .most = std::string::npos});
+  options_.add({.name = "split",
+                .target = &split_,
+                .placeholder = "A/B[/C]",
+                .help = "cut the data as in training, and measure a --part of it"});
+  options_.add({.name = "part",
+                .target = &part_,
+                .placeholder = "PART",
+                .help = "train, valid or test",
+                .choices = {"train", "valid", "test"},
+                .default_text = "valid, with --split"});
+  options_.add({.name = "unknown",
+                .target = &unknown_,
+                .placeholder = "error|skip",
+                .help = "symbols that the model does not know: stop, or leave them out and count them"});
+  options_.add({.name = "per-symbol",
+                .target = &per_symbol_,
+                .placeholder = "FILE",
+                .help = "write the surprisal of every symbol (TSV)"});
+  options_.add({.name = "segments",
+                .target = &segments_,
+                .placeholder = "N",
+                .help = "cut the data into so many segments read side by side; 0: exact",
+                .least = 0,
+                .most = 1e6});
+  options_.add({.name = "warmup",
+                .target = &warmup_,
+                .placeholder = "N",
+                .help = "with --segments: symbols read before each segment",
+                .least = 0});
+  options_.add({.name = "method",
+                .target = &method_,
+                .placeholder = "METHOD",
+                .help = "unfolding, or stepper: one symbol at a time, with the same digits",
+                .choices = {"unfolding", "stepper"}});
+  add_threads();
+  add_common();
+}
+
+Part Eval::choose_part(const Corpus& corpus) const {
+  if (!split_) return whole_corpus(corpus, "all");
+  const std::string name = part_.value_or("valid");
+  Part part = split_corpus(corpus, parse_split(*split_))[name == "train" ? 0 : name == "valid" ? 1 : 2];
+  if (part.empty())
+    throw DataError(fmt::format("the split {} leaves nothing for --part {}; give that part a share", *split_, name));
+  return part;
+}
+
+Evaluation Eval::measure(const LanguageModel<float>& model, const Corpus& corpus, const Part& part,
+                         const std::function<void(Index, float)>& surprisal) const {
+  if (method_ == "stepper") {
+    RecurrentPredictor predictor(model);
+    return evaluate(predictor, corpus, part, predict_after(model), surprisal);
+  }
+  Team team(threads());
+  return evaluate(
+      model, corpus, part, team,
+      {.segments = segments_, .warmup = warmup_, .predict_after = predict_after(model), .surprisal = surprisal});
+}
+
+void Eval::write_surprisals(const Corpus& corpus, const Part& part, const Surprisals& surprisals) const {
+  AtomicFile file(*per_symbol_ == "-" ? "/dev/stdout" : *per_symbol_);
+  file.write(kSymbolHeading);
+  for_each_symbol(corpus, part, surprisals, [&](Index position, Symbol symbol, float nats) {
+    file.write(symbol_line(corpus.alphabet(), position, symbol, nats));
+  });
+  file.commit();
+}
+
+ExitCode Eval::run(Console& console) {
+  if (part_ && !split_)
+    throw UsageError("--part needs --split: which split is it a part of? For example --split 90/5/5");
+  if (method_ == "stepper" && segments_ > 0) throw UsageError("--segments has no meaning with --method stepper");
+  if (json_ && per_symbol_ == "-") throw UsageError("--json and --per-symbol - both want standard output; name a file");
+  const UnknownPolicy unknown = parse_unknown_policy(unknown_);
+  if (split_) parse_split(*split_);
+  const LanguageModel<float> model = load_model(inputs_.front());
+  const Corpus corpus = load_for(model, {inputs_.begin() + 1, inputs_.end()}, unknown);
+  const Part part = choose_part(corpus);
+  Surprisals surprisals(per_symbol_ ? part : Part());
+  const auto count = count_symbols(console, part.symbols(), "eval");
+  const Evaluation result = measure(model, corpus, part, [&](Index place, float nats) {
+    if (per_symbol_) surprisals.set(place, nats);
+    count(place, nats);
+  });
+  if (result.predicted == 0) throw DataError("the data hold no symbol that this model predicts");
+  if (per_symbol_) write_surprisals(corpus, part, surprisals);
+
+  const Figures figures{
+      .nats_per_symbol = result.nats_per_symbol(), .symbols = result.predicted, .bytes = part.bytes(corpus)};
+  if (json_) {
+    nlohmann::ordered_json json = to_json(figures);
+    json["unknown_symbols"] = corpus.unknown();
+    json["bytes"] = figures.bytes;
+    json["part"] = part.name;
+    print_result(one_line(json));
+  } else if (per_symbol_ != "-") {
+    print_result(to_text(figures));
+    print_result(fmt::format("unknown symbols  {}{}\n", corpus.unknown(),
+                             corpus.unknown() == 0                     ? ""
+                             : model.alphabet().unknown() != kNoSymbol ? " (read as <unk>)"
+                                                                       : " (left out)"));
+  }
+  return ExitCode::success;
+}
+
+}  // namespace
+
+std::unique_ptr<Verb> make_eval() { return std::make_unique<Eval>(); }
+
+}  // namespace unfold

@@ -1,0 +1,106 @@
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "unfold/cli/figures.h"
+#include "unfold/cli/run_folder.h"
+#include "unfold/cli/verb.h"
+
+namespace unfold {
+namespace {
+
+/// What log.jsonl tells: its last validations and its last entry.
+struct LogSummary {
+  Index entries = 0;
+  nlohmann::ordered_json best, last;
+};
+
+LogSummary read_log(const std::string& path) {
+  LogSummary result;
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    nlohmann::ordered_json entry = nlohmann::ordered_json::parse(line, nullptr, false);
+    if (!entry.is_object()) continue;  // a line that was cut off when the machine went down
+    ++result.entries;
+    if (entry.value("event", "") == "validation" && entry.value("best", false)) result.best = entry;
+    result.last = std::move(entry);
+  }
+  return result;
+}
+
+class Info final : public Verb {
+ public:
+  Info()
+      : Verb(VerbOptions("info", "shows what a model file or run folder holds: card, parameters, history",
+                         {"unfold info run", "unfold info run/model.safetensors --json"})) {
+    options_.add_inputs(
+        {.name = "model", .target = &model_, .placeholder = "MODEL", .help = "a run folder or model file"});
+    add_common();
+  }
+  ExitCode run(Console& console) override;
+
+ private:
+  void print_json(const LanguageModel<float>& model) const;
+  void print_text(const LanguageModel<float>& model) const;
+  std::optional<LogSummary> log() const;
+
+  std::vector<std::string> model_;
+};
+
+std::optional<LogSummary> Info::log() const {
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(model_.front(), ignored)) return std::nullopt;
+  return read_log(RunFolder(model_.front()).log());
+}
+
+void Info::print_json(const LanguageModel<float>& model) const {
+  nlohmann::ordered_json parameters = nlohmann::ordered_json::array();
+  for (const ParameterInfo& p : model.parameters().info())
+    parameters.push_back({{"name", p.name}, {"rows", p.rows}, {"cols", p.cols}});
+  nlohmann::ordered_json json = {{"file", model_file(model_.front())},
+                                 {"model", to_string(model.spec())},
+                                 {"symbols", model.alphabet().size()},
+                                 {"symbol_kind", to_string(model.alphabet().kind())},
+                                 {"parameter_count", model.parameters().size()},
+                                 {"parameters", std::move(parameters)},
+                                 {"card", model.card()}};
+  if (const auto summary = log())
+    json["log"] = {{"entries", summary->entries}, {"best_validation", summary->best}, {"last", summary->last}};
+  print_result(one_line(json));
+}
+
+void Info::print_text(const LanguageModel<float>& model) const {
+  const Alphabet& alphabet = model.alphabet();
+  std::string text =
+      fmt::format("file        {}\nmodel       {}\nsymbols     {} {}\nparameters  {}\n", model_file(model_.front()),
+                  to_string(model.spec()), alphabet.size(), to_string(alphabet.kind()), model.parameters().size());
+  for (const ParameterInfo& p : model.parameters().info())
+    text += fmt::format("  {:<24} {:>7} x {:<7} {:>10}\n", p.name, p.rows, p.cols, p.size());
+  if (!model.configuration().empty()) text += "trained with\n";
+  for (const auto& [key, value] : model.configuration().items())
+    text += fmt::format("  {:<16} {}\n", key, value.is_string() ? value.get<std::string>() : value.dump());
+  if (!model.history().empty()) text += "history\n";
+  for (const auto& run : model.history()) text += fmt::format("  {}\n", run.dump());
+  if (const auto summary = log(); summary && summary->entries > 0) {
+    text += fmt::format("log         {} entries\n", summary->entries);
+    if (!summary->best.is_null()) text += fmt::format("  best  {}\n", summary->best.dump());
+    text += fmt::format("  last  {}\n", summary->last.dump());
+  }
+  print_result(text);
+}
+
+ExitCode Info::run(Console&) {
+  const LanguageModel<float> model = load_model(model_.front());
+  if (json_)
+    print_json(model);
+  else
+    print_text(model);
+  return ExitCode::success;
+}
+
+}  // namespace
+
+std::unique_ptr<Verb> make_info() { return std::make_unique<Info>(); }
+
+}  // namespace unfold

@@ -1,0 +1,20 @@
+#pragma once
+/// The floor of this machine: what no program can go below, measured with the instructions that the kernels use.
+
+#include "unfold/numerics/team.h"
+
+namespace unfold {
+
+struct Floor {
+  double flops = 0;              ///< floating-point operations per second, float, a fused multiply-add counting two
+  double bytes_from_l2 = 0;      ///< bytes read per second by every thread from 256 KiB of its own
+  double bytes_from_memory = 0;  ///< bytes read per second from memory, all threads together
+};
+
+/// Takes about half a second.
+Floor measure_floor(Team& team);
+
+/// Wall-clock seconds of a monotonic clock.
+double seconds_now();
+
+}  // namespace unfold

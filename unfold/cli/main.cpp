@@ -1,0 +1,9 @@
+#include <string>
+#include <vector>
+
+#include "unfold/cli/verb.h"
+
+int main(int argc, char** argv) {
+  const std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
+  return unfold::run_command(arguments);
+}

@@ -1,0 +1,34 @@
+#pragma once
+/// What `unfold bench` measures. Every figure is the median of several samples after a warm-up.
+
+#include <string>
+#include <vector>
+
+#include "unfold/numerics/team.h"
+#include "unfold/numerics/types.h"
+
+namespace unfold {
+
+/// One matrix product y [m x n] = x [m x k] W [k x n], W packed.
+struct ProductShape {
+  Index m, k, n;
+};
+/// Floating-point operations per second, a fused multiply-add counting two.
+double measure_product(const ProductShape& shape, Team& team, double seconds);
+
+/// One step of training on random symbols: forward, backward, Adam.
+struct TrainingShape {
+  std::string model;
+  Index batch, window, symbols;
+};
+struct TrainingSpeed {
+  Index parameters = 0;
+  double seconds_per_step = 0, symbols_per_second = 0;
+  double flops_per_symbol = 0;  ///< of all matrix products, forward and backward
+};
+TrainingSpeed measure_training(const TrainingShape& shape, Team& team, double seconds);
+
+/// Seconds for one symbol in and one distribution over `symbols` symbols out.
+double measure_stepper(const std::string& model, Index symbols, Team& team, double seconds);
+
+}  // namespace unfold

@@ -1,0 +1,109 @@
+#pragma once
+/// The options of one verb as a table. Each row drives four things alike: the option --name of the command line, the
+/// variable UNFOLD_NAME of the environment, the key `name` of a configuration file, and the default (what the target
+/// holds when the row is added). The command line wins over the environment, that over --config, that over a stored
+/// configuration, that over the default.
+///
+/// Every error is a UsageError that names where the value came from and suggests the nearest name.
+
+#include <limits>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "unfold/data/config.h"
+#include "unfold/numerics/types.h"
+
+namespace unfold {
+
+/// Where the value of an option is kept after the command has ended.
+enum class Keep {
+  nowhere,
+  run,     ///< in config.toml: it may differ when a run is resumed, because it does not change what is learnt
+  inputs,  ///< in config.toml: names of files, which have no place in the card of a model
+  model    ///< in config.toml and in the card of the model
+};
+
+using OptionTarget = std::variant<bool*, Index*, double*, std::string*, std::vector<std::string>*,
+                                  std::optional<Index>*, std::optional<double>*, std::optional<std::string>*>;
+
+struct OptionRow {
+  std::string name;  ///< in kebab-case
+  OptionTarget target;
+  std::string placeholder = {};  ///< of the value, for the help
+  std::string help;
+  std::vector<std::string> choices = {};  ///< when not empty: the only values allowed
+  double least = -std::numeric_limits<double>::infinity();
+  double most = std::numeric_limits<double>::infinity();
+  Keep keep = Keep::nowhere;
+  std::string default_text = {};  ///< shown instead of the default
+};
+
+/// What stands without an option's name on the command line.
+struct InputsRow {
+  std::string name;  ///< key in a configuration file; inputs have no variable of the environment
+  std::vector<std::string>* target;
+  std::string placeholder;
+  std::string help;
+  std::size_t least = 1, most = 1;
+  Keep keep = Keep::nowhere;
+};
+
+class VerbOptions {
+ public:
+  /// `examples`: complete commands; the help starts with them.
+  VerbOptions(std::string verb, std::string summary, std::vector<std::string> examples);
+
+  void add(OptionRow row);
+  void add_inputs(InputsRow row);
+  /// --config, --json and --quiet, which every verb has.
+  void add_common(bool& json, bool& quiet);
+
+  /// Takes the arguments after the verb apart; nothing is assigned yet. True if help was asked for.
+  bool read_arguments(std::span<const std::string> arguments);
+  /// Assigns every target anew. REQUIRES read_arguments. `stored` is a configuration that lies above the defaults.
+  void resolve(const Config* stored = nullptr);
+
+  /// True if the value came from the command line, the environment or --config.
+  bool given(std::string_view name) const;
+  /// The present values of all rows kept there or in a later place of Keep. Options without a value are left out.
+  Config config(Keep least) const;
+  Keep keep(std::string_view name) const;
+
+  const std::string& verb() const { return verb_; }
+  std::string help() const;
+  std::vector<std::string> names() const;  ///< of all options, without the inputs
+
+  /// UNFOLD_NAME for an option's name.
+  static std::string variable(std::string_view name);
+
+ private:
+  struct Row {
+    OptionRow option;
+    std::optional<ConfigValue> fallback;
+    bool given = false;
+    bool is_input = false;
+  };
+  Row* find(std::string_view name);
+  const Row* find(std::string_view name) const;
+  void assign_text(Row& row, const std::string& text, const std::string& where);
+  void assign(Row& row, const ConfigValue& value, const std::string& where);
+  void assign_entries(const Config& config, const std::string& file, bool counts_as_given);
+  void check_inputs() const;
+
+  std::string verb_, summary_;
+  std::vector<std::string> examples_;
+  std::vector<Row> rows_;
+  std::optional<InputsRow> inputs_;
+  std::optional<std::string> config_file_;
+  std::map<std::string, std::vector<std::string>, std::less<>> arguments_;
+};
+
+/// The verbs' options and other programs of the project know these variables; any other UNFOLD_* is a UsageError.
+void check_environment(std::span<const std::string> known_options);
+
+}  // namespace unfold

@@ -1,0 +1,99 @@
+#include "unfold/models/sampling.h"
+
+#include <fmt/format.h>
+
+#include "unfold/cli/figures.h"
+#include "unfold/cli/run_folder.h"
+#include "unfold/cli/verb.h"
+
+namespace unfold {
+namespace {
+
+class Sample final : public Verb {
+ public:
+  Sample();
+  ExitCode run(Console& console) override;
+
+ private:
+  std::vector<std::string> model_;
+  SamplingOptions sampling_{.length = 500, .stop = {}, .prime = {}};
+  std::string prime_;
+  Index seed_ = 1, count_ = 1;
+};
+
+Sample::Sample()
+    : Verb(VerbOptions("sample", "generates text from a model; the text goes to standard output as it is",
+                       {"unfold sample run --length 500 --temperature 0.8",
+                        "unfold sample run --prime 'To be' --top-p 0.95 --seed 7"})) {
+  options_.add_inputs(
+      {.name = "model", .target = &model_, .placeholder = "MODEL", .help = "a run folder or model file"});
+  options_.add({.name = "length",
+                .target = &sampling_.length,
+                .placeholder = "N",
+                .help = "symbols to draw",
+                .least = 0,
+                .most = 1e12});
+  options_.add(
+      {.name = "prime", .target = &prime_, .placeholder = "TEXT", .help = "read this first; it is not printed"});
+  options_.add({.name = "temperature",
+                .target = &sampling_.temperature,
+                .placeholder = "X",
+                .help = "below 1: safer, above: bolder; 0: always the most probable symbol",
+                .least = 0});
+  options_.add({.name = "top-k",
+                .target = &sampling_.top_k,
+                .placeholder = "N",
+                .help = "only the N most probable symbols; 0: all",
+                .least = 0});
+  options_.add({.name = "top-p",
+                .target = &sampling_.top_p,
+                .placeholder = "P",
+                .help = "only the most probable symbols that together reach P",
+                .least = 0,
+                .most = 1});
+  options_.add({.name = "min-p",
+                .target = &sampling_.min_p,
+                .placeholder = "P",
+                .help = "only symbols with at least P times the largest probability",
+                .least = 0,
+                .most = 1});
+  options_.add(
+      {.name = "stop", .target = &sampling_.stop, .placeholder = "TEXT", .help = "end when the sample ends with this"});
+  options_.add({.name = "seed", .target = &seed_, .placeholder = "N", .help = "of the draws", .least = 0});
+  options_.add({.name = "count",
+                .target = &count_,
+                .placeholder = "N",
+                .help = "samples; several are separated by line ends",
+                .least = 1});
+  add_common();
+}
+
+ExitCode Sample::run(Console&) {
+  sampling_.seed = static_cast<std::uint64_t>(seed_);
+  validate(sampling_);
+  const LanguageModel<float> model = load_model(model_.front());
+  if (!prime_.empty()) sampling_.prime = model.alphabet().encode(prime_);
+  RecurrentPredictor predictor(model);
+  nlohmann::ordered_json samples = nlohmann::ordered_json::array();
+  for (Index number = 0; number < count_; ++number) {
+    sampling_.number = number;
+    const std::vector<Symbol> drawn = sample(predictor, model.alphabet(), sampling_);
+    const std::string text =
+        model.alphabet().decode(drawn, sampling_.prime.empty() ? kNoSymbol : sampling_.prime.back());
+    if (json_) {
+      samples.push_back({{"text", text}, {"symbols", drawn.size()}});
+      continue;
+    }
+    print_result(text);
+    if (count_ > 1 && !text.ends_with('\n')) print_result("\n");
+    flush_results();
+  }
+  if (json_) print_result(one_line({{"samples", std::move(samples)}}));
+  return ExitCode::success;
+}
+
+}  // namespace
+
+std::unique_ptr<Verb> make_sample() { return std::make_unique<Sample>(); }
+
+}  // namespace unfold

@@ -1,0 +1,42 @@
+#pragma once
+/// What eval and score have in common: data read as a model reads it, a part of it, surprisals in order.
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "unfold/cli/console.h"
+#include "unfold/data/split.h"
+#include "unfold/models/language_model.h"
+
+namespace unfold {
+
+/// Data as the model was trained on: its alphabet, and lines as sequences if they were so in training.
+Corpus load_for(const LanguageModel<float>& model, const std::vector<std::string>& files, UnknownPolicy unknown);
+
+/// The symbol after which alone the model was trained to predict; kNoSymbol if it predicts everywhere.
+Symbol predict_after(const LanguageModel<float>& model);
+
+/// A progress line for `total` symbols; the function it returns is called for each of them.
+std::function<void(Index, float)> count_symbols(Console& console, Index total, const std::string& what);
+
+/// Surprisals in nats of all symbols of a part in their order, NaN for symbols that were not predicted.
+class Surprisals {
+ public:
+  explicit Surprisals(const Part& part);
+  void set(Index place, float nats) { nats_[static_cast<std::size_t>(place)] = nats; }
+  std::span<const float> nats() const { return nats_; }
+
+ private:
+  std::vector<float> nats_;
+};
+
+/// Calls use(position within the part, symbol, nats) in order.
+void for_each_symbol(const Corpus& corpus, const Part& part, const Surprisals& surprisals,
+                     const std::function<void(Index, Symbol, float)>& use);
+
+/// "position\tsymbol\tbits\n"; bits is `-` where nothing was predicted.
+std::string symbol_line(const Alphabet& alphabet, Index position, Symbol symbol, float nats);
+inline constexpr const char* kSymbolHeading = "position\tsymbol\tbits\n";
+
+}  // namespace unfold

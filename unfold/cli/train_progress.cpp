@@ -1,0 +1,34 @@
+#include "unfold/cli/train_progress.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "unfold/cli/figures.h"
+
+namespace unfold {
+
+void TrainProgress::progress(const ProgressEvent& event) {
+  if (!console_.due()) return;
+  const double loss = event.mean_loss > 0 ? event.mean_loss : event.loss;
+  const std::string total = steps_ > 0 ? fmt::format("/{}", steps_) : std::string();
+  console_.progress(fmt::format("step {}{}  epoch {:.2f}  {:.0f} %  {:.4f} nats  {:.4f} bits  {} symbols/s  {} left",
+                                event.step, total, event.epochs, 100 * std::min(event.fraction, 1.0), loss, bits(loss),
+                                count_text(event.symbols_per_second), duration_text(event.seconds_left)));
+}
+
+void TrainProgress::validation(const ValidationEvent& event) {
+  console_.remark(fmt::format("step {}  epoch {:.2f}  validation {:.4f} nats  {:.4f} bits{}", event.step, event.epochs,
+                              event.nats_per_symbol, bits(event.nats_per_symbol), event.best ? "  (best so far)" : ""));
+}
+
+void TrainProgress::sample(const SampleEvent& event) {
+  console_.remark(fmt::format("step {}  sample:\n{}\n", event.step, event.text));
+}
+
+void TrainProgress::rollback(const RollbackEvent& event) {
+  console_.remark(fmt::format("step {}  {}: back to step {}, step size times {:.3g} from now on (attempt {} of {})",
+                              event.step, event.reason, event.to_step, event.factor, event.attempt, event.attempts));
+}
+
+}  // namespace unfold

@@ -1,0 +1,24 @@
+#pragma once
+/// The events of a training run as remarks and a progress line.
+
+#include "unfold/cli/console.h"
+#include "unfold/training/events.h"
+
+namespace unfold {
+
+class TrainProgress final : public Observer {
+ public:
+  /// `steps`: the budget, 0 when it is counted otherwise.
+  TrainProgress(Console& console, Index steps) : console_(console), steps_(steps) {}
+
+  void progress(const ProgressEvent& event) override;
+  void validation(const ValidationEvent& event) override;
+  void sample(const SampleEvent& event) override;
+  void rollback(const RollbackEvent& event) override;
+
+ private:
+  Console& console_;
+  Index steps_;
+};
+
+}  // namespace unfold

@@ -1,0 +1,46 @@
+#pragma once
+/// What the verbs of the command have in common.
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "unfold/cli/console.h"
+#include "unfold/cli/options.h"
+#include "unfold/numerics/error.h"
+
+namespace unfold {
+
+class Verb {
+ public:
+  virtual ~Verb() = default;
+  VerbOptions& options() { return options_; }
+  bool quiet() const { return quiet_; }
+  /// Does the work. REQUIRES that the options were resolved. Errors are thrown.
+  virtual ExitCode run(Console& console) = 0;
+
+ protected:
+  explicit Verb(VerbOptions table) : options_(std::move(table)) {}
+  void add_common() { options_.add_common(json_, quiet_); }
+  /// --threads, whose 0 stands for every processor available.
+  void add_threads(Keep keep = Keep::nowhere);
+  int threads() const;
+
+  VerbOptions options_;
+  bool json_ = false, quiet_ = false;
+  Index threads_ = 0;
+};
+
+std::unique_ptr<Verb> make_train();
+std::unique_ptr<Verb> make_eval();
+std::unique_ptr<Verb> make_score();
+std::unique_ptr<Verb> make_sample();
+std::unique_ptr<Verb> make_check();
+std::unique_ptr<Verb> make_info();
+std::unique_ptr<Verb> make_bench();
+
+/// The whole command: picks the verb, reports errors, returns the exit code. `arguments` without the program's name.
+int run_command(std::span<const std::string> arguments);
+
+}  // namespace unfold

@@ -1,0 +1,212 @@
+#include "unfold/data/corpus.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "unfold/data/symbol_store.h"
+#include "unfold/numerics/error.h"
+
+namespace unfold {
+namespace {
+
+constexpr Index kMarkEvery = 4096;
+
+/// How far a walk over a source has come: behind which byte, and how many bytes its symbols took up to there.
+struct Mark {
+  Index position = 0, bytes = 0;
+};
+
+/// The next token of a source, with its bytes counted unless it is left out.
+Alphabet::Token advance(const Alphabet& alphabet, std::string_view text, Mark& mark) {
+  const Index begin = mark.position;
+  const Alphabet::Token token = alphabet.next_token(text, mark.position);
+  if (token.symbol != kNoSymbol) mark.bytes += mark.position - begin;
+  return token;
+}
+
+using ByteTable = std::array<Symbol, 256>;
+
+/// The table through which a source can be read byte by byte; none when it has to be tokenised.
+std::optional<ByteTable> byte_table(const Alphabet& alphabet, std::string_view text) {
+  if (alphabet.kind() == SymbolKind::words) return std::nullopt;
+  ByteTable table;
+  table.fill(kNoSymbol);
+  for (Symbol s = 0; s < alphabet.size(); ++s) {
+    const std::string_view symbol = alphabet.text(s);
+    if (symbol.size() == 1) table[static_cast<std::uint8_t>(symbol[0])] = s;
+  }
+  std::array<bool, 256> seen{};
+  if (alphabet.size() < 256 || alphabet.kind() == SymbolKind::chars) {
+    for (const char byte : text) seen[static_cast<std::uint8_t>(byte)] = true;
+  }
+  for (std::size_t byte = 0; byte < 256; ++byte) {
+    if (seen[byte] && table[byte] == kNoSymbol) return std::nullopt;
+  }
+  return table;
+}
+
+}  // namespace
+
+/// The symbols of one file: either its bytes through a table, or a store with marks into the text.
+struct Corpus::Source {
+  explicit Source(Input opened) : input(std::move(opened)) {}
+
+  Input input;
+  std::optional<ByteTable> table;
+  std::unique_ptr<SymbolStore> store;
+  std::vector<Mark> marks;  ///< before symbol 0, kMarkEvery, 2 kMarkEvery, ...
+  Index length = 0, bytes = 0, unknown = 0;
+
+  void tokenise(const Alphabet& alphabet, UnknownPolicy policy, Index memory_limit);
+  void read(Index begin, std::span<Symbol> out) const;
+  Index bytes_before(const Alphabet& alphabet, Index symbol) const;
+};
+
+void Corpus::Source::tokenise(const Alphabet& alphabet, UnknownPolicy policy, Index memory_limit) {
+  const std::string_view text = input.bytes();
+  store = std::make_unique<SymbolStore>(alphabet.size(), memory_limit);
+  bool open_line = false;
+  Mark mark;
+  const auto append = [&](Symbol symbol) {
+    store->append(symbol);
+    if (store->size() % kMarkEvery == 0) marks.push_back(mark);
+  };
+  marks.push_back(mark);
+  while (mark.position < static_cast<Index>(text.size())) {
+    const Index begin = mark.position;
+    const Alphabet::Token token = advance(alphabet, text, mark);
+    if (token.text.empty()) {
+      mark.bytes += mark.position - begin;  // blanks at the very end
+      break;
+    }
+    if (!token.known) ++unknown;
+    if (token.symbol == kNoSymbol && policy == UnknownPolicy::error) {
+      throw alphabet.unknown_symbol_error(token, text, input.name());
+    }
+    open_line = token.text != "\n";
+    if (token.symbol != kNoSymbol) append(token.symbol);
+  }
+  if (alphabet.kind() == SymbolKind::words && open_line) append(alphabet.line_end());
+  store->finish();
+  length = store->size();
+  bytes = mark.bytes;
+}
+
+void Corpus::Source::read(Index begin, std::span<Symbol> out) const {
+  if (!table) {
+    store->read(begin, out);
+    return;
+  }
+  const char* from = input.bytes().data() + begin;
+  for (Symbol& symbol : out) symbol = (*table)[static_cast<std::uint8_t>(*from++)];
+}
+
+Index Corpus::Source::bytes_before(const Alphabet& alphabet, Index symbol) const {
+  if (table) return symbol;
+  if (symbol == length) return bytes;
+  Mark mark = marks[static_cast<std::size_t>(symbol / kMarkEvery)];
+  for (Index left = symbol % kMarkEvery; left > 0;) {
+    if (advance(alphabet, input.bytes(), mark).symbol != kNoSymbol) --left;
+  }
+  return mark.bytes;
+}
+
+Corpus::Corpus() = default;
+Corpus::Corpus(Corpus&&) noexcept = default;
+Corpus& Corpus::operator=(Corpus&&) noexcept = default;
+Corpus::~Corpus() = default;
+
+Corpus Corpus::load(std::vector<Input> inputs, Alphabet alphabet, const CorpusOptions& options) {
+  Corpus corpus;
+  corpus.alphabet_ = std::move(alphabet);
+  Index memory_left = options.memory_limit;
+  for (Input& input : inputs) {
+    corpus.sources_.push_back(std::make_unique<Source>(std::move(input)));
+    Source& source = *corpus.sources_.back();
+    if (source.input.bytes().empty()) {
+      throw DataError(fmt::format("{} is empty; there is nothing to read", source.input.name()));
+    }
+    source.table = byte_table(corpus.alphabet_, source.input.bytes());
+    if (source.table) {
+      source.length = source.bytes = static_cast<Index>(source.input.bytes().size());
+    } else {
+      if (corpus.alphabet_.kind() != SymbolKind::bytes) require_utf8(source.input);
+      source.tokenise(corpus.alphabet_, options.unknown, memory_left);
+      memory_left -= source.store->memory();
+    }
+    if (source.length == 0) {
+      throw DataError(fmt::format("{} holds none of the {} {} of the alphabet; check the file", source.input.name(),
+                                  corpus.alphabet_.size(), to_string(corpus.alphabet_.kind())));
+    }
+    corpus.symbols_ += source.length;
+    corpus.unknown_ += source.unknown;
+    corpus.add_sequences(options.lines);
+  }
+  if (corpus.sources_.empty()) throw DataError("there are no files to read");
+  return corpus;
+}
+
+/// The sequences of the last source.
+void Corpus::add_sequences(bool lines) {
+  const Source& source = *sources_.back();
+  const Index number = static_cast<Index>(sources_.size()) - 1;
+  Index begin = 0;
+  if (lines) {
+    std::vector<Symbol> block(std::min<Index>(source.length, 65536));
+    for (Index at = 0; at < source.length; at += static_cast<Index>(block.size())) {
+      block.resize(static_cast<std::size_t>(std::min<Index>(source.length - at, static_cast<Index>(block.size()))));
+      source.read(at, block);
+      for (std::size_t i = 0; i < block.size(); ++i) {
+        if (block[i] != alphabet_.line_end()) continue;
+        const Index end = at + static_cast<Index>(i) + 1;
+        sequences_.push_back({number, {begin, end}});
+        begin = end;
+      }
+    }
+  }
+  if (begin < source.length) sequences_.push_back({number, {begin, source.length}});
+}
+
+Corpus Corpus::load(const std::vector<std::string>& files, Alphabet alphabet, const CorpusOptions& options) {
+  return load(open_inputs(files), std::move(alphabet), options);
+}
+
+Corpus Corpus::from_text(std::string text, Alphabet alphabet) {
+  return load({Input::from_bytes("text", std::move(text))}, std::move(alphabet));
+}
+
+const std::string& Corpus::source(Index sequence) const {
+  return sources_[static_cast<std::size_t>(sequences_[static_cast<std::size_t>(sequence)].source)]->input.name();
+}
+
+void Corpus::read(Index sequence, Index begin, std::span<Symbol> out) const {
+  const Sequence& s = sequences_[static_cast<std::size_t>(sequence)];
+  if (begin < 0 || begin + static_cast<Index>(out.size()) > s.range.size()) {
+    throw std::out_of_range("Corpus::read beyond the end of a sequence");
+  }
+  sources_[static_cast<std::size_t>(s.source)]->read(s.range.begin + begin, out);
+}
+
+std::vector<Symbol> Corpus::read(Index sequence, Range range) const {
+  std::vector<Symbol> out(static_cast<std::size_t>(range.size()));
+  read(sequence, range.begin, out);
+  return out;
+}
+
+Index Corpus::bytes() const {
+  Index total = 0;
+  for (const auto& source : sources_) total += source->bytes;
+  return total;
+}
+
+Index Corpus::bytes(Index sequence, Range range) const {
+  const Sequence& s = sequences_[static_cast<std::size_t>(sequence)];
+  const Source& source = *sources_[static_cast<std::size_t>(s.source)];
+  return source.bytes_before(alphabet_, s.range.begin + range.end) -
+         source.bytes_before(alphabet_, s.range.begin + range.begin);
+}
+
+}  // namespace unfold

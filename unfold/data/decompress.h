@@ -1,0 +1,18 @@
+#pragma once
+/// Compressed files, through the libraries of their formats.
+
+#include <string>
+#include <string_view>
+
+namespace unfold {
+
+enum class Compression { none, gzip, xz, zstd };
+
+/// By the ending of a file name: .gz, .xz, .zst.
+Compression compression_of(std::string_view filename);
+
+/// All the bytes that `compressed` stands for, several members after one another included. Throws DataError beginning
+/// with `name` when the bytes are not of that format, damaged, or cut short.
+std::string decompress(Compression compression, std::string_view compressed, const std::string& name);
+
+}  // namespace unfold

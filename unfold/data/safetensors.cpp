@@ -1,0 +1,344 @@
+#include "unfold/data/safetensors.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "unfold/data/json.h"
+#include "unfold/data/text_distance.h"
+#include "unfold/numerics/error.h"
+
+namespace unfold {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "tensors are copied to and from the file as they are");
+
+constexpr std::uint64_t kMaxHeader = 100'000'000;  // as in the reference implementation
+constexpr std::size_t kMaxRank = 16;
+constexpr Index kMaxElements = Index{1} << 48;
+constexpr std::size_t kLengthBytes = 8, kAlignment = 64;
+
+/// Where our files keep their checksum: these bytes, right after the length, then eight digits.
+constexpr std::string_view kChecksumStart = R"({"__metadata__":{"checksum":"crc32:)";
+constexpr std::size_t kChecksumAt = kLengthBytes + kChecksumStart.size(), kChecksumDigits = 8;
+constexpr std::string_view kNoDigits = "00000000";
+
+struct DtypeInfo {
+  std::string_view name;
+  Index width;
+};
+constexpr std::array<DtypeInfo, 7> kDtypes{
+    {{"F32", 4}, {"F64", 8}, {"U8", 1}, {"I32", 4}, {"U32", 4}, {"I64", 8}, {"U64", 8}}};
+
+std::uint32_t crc(std::uint32_t start, std::string_view bytes) {
+  if (bytes.empty()) return start;  // zlib takes a null pointer for "begin anew"
+  return static_cast<std::uint32_t>(crc32_z(start, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
+}
+
+std::string quoted(const std::string& text) {
+  try {
+    return nlohmann::json(text).dump();
+  } catch (const nlohmann::json::exception&) {
+    throw ModelError("safetensors: names and metadata must be valid UTF-8");
+  }
+}
+
+/// Product of a shape times `factor`; -1 when a dimension is negative or the product beyond all files.
+Index product(const std::vector<Index>& shape) {
+  Index elements = 1;
+  for (const Index n : shape) {
+    if (n < 0 || n > kMaxElements) return -1;
+    if (n == 0) return 0;
+  }
+  for (const Index n : shape) {
+    if (elements > kMaxElements / n) return -1;
+    elements *= n;
+  }
+  return elements;
+}
+
+std::string shown(const std::vector<Index>& shape) { return fmt::format("[{}]", fmt::join(shape, ", ")); }
+
+}  // namespace
+
+std::string_view to_string(Dtype dtype) { return kDtypes[static_cast<std::size_t>(dtype)].name; }
+Index width(Dtype dtype) { return kDtypes[static_cast<std::size_t>(dtype)].width; }
+Index Tensor::elements() const { return product(shape); }
+
+void SafetensorsWriter::add_bytes(Tensor tensor) {
+  if (tensor.name.empty() || tensor.name == "__metadata__") {
+    throw ModelError(fmt::format("safetensors: a tensor cannot be named \"{}\"", tensor.name));
+  }
+  const Index elements = product(tensor.shape);
+  if (elements < 0 || elements * width(tensor.dtype) != static_cast<Index>(tensor.bytes.size()) ||
+      tensor.shape.size() > kMaxRank) {
+    throw ModelError(fmt::format("safetensors: tensor \"{}\" of shape {} does not take {} bytes", tensor.name,
+                                 shown(tensor.shape), tensor.bytes.size()));
+  }
+  const std::string name = tensor.name;
+  if (!tensors_.emplace(name, std::move(tensor)).second) {
+    throw ModelError(fmt::format("safetensors: two tensors are named \"{}\"", name));
+  }
+}
+
+void SafetensorsWriter::set_metadata(const std::string& key, std::string value) {
+  if (key == "checksum") throw ModelError("safetensors: the metadata key \"checksum\" is taken");
+  metadata_[key] = std::move(value);
+}
+
+std::vector<const Tensor*> SafetensorsWriter::data_order() const {
+  std::vector<const Tensor*> order;
+  for (const auto& [name, tensor] : tensors_) order.push_back(&tensor);
+  std::stable_sort(order.begin(), order.end(),
+                   [](const Tensor* a, const Tensor* b) { return width(a->dtype) > width(b->dtype); });
+  return order;
+}
+
+std::string SafetensorsWriter::header(const std::vector<const Tensor*>& order) const {
+  std::string json(kChecksumStart);
+  json += kNoDigits;
+  json += '"';
+  for (const auto& [key, value] : metadata_) json += fmt::format(",{}:{}", quoted(key), quoted(value));
+  json += '}';
+  std::size_t begin = 0;
+  for (const Tensor* tensor : order) {
+    const std::size_t end = begin + tensor->bytes.size();
+    json += fmt::format(R"(,{}:{{"dtype":"{}","shape":[{}],"data_offsets":[{},{}]}})", quoted(tensor->name),
+                        to_string(tensor->dtype), fmt::join(tensor->shape, ","), begin, end);
+    begin = end;
+  }
+  json += '}';
+  while ((kLengthBytes + json.size()) % kAlignment != 0) json += ' ';
+  if (json.size() > kMaxHeader) throw ModelError("safetensors: names and metadata take more than 100 MB");
+  const std::uint64_t length = json.size();
+  std::string out(reinterpret_cast<const char*>(&length), kLengthBytes);
+  out += json;
+  std::uint32_t sum = crc(0, out);
+  for (const Tensor* tensor : order) sum = crc(sum, tensor->bytes);
+  out.replace(kChecksumAt, kChecksumDigits, fmt::format("{:08x}", sum));
+  return out;
+}
+
+std::string SafetensorsWriter::bytes() const {
+  const auto order = data_order();
+  std::string out = header(order);
+  for (const Tensor* tensor : order) out += tensor->bytes;
+  return out;
+}
+
+void SafetensorsWriter::write(const std::string& path) const {
+  const auto order = data_order();
+  const std::string head = header(order);
+  AtomicFile file(path);
+  file.write(head);
+  for (const Tensor* tensor : order) file.write(tensor->bytes);
+  file.commit();
+}
+
+struct SafetensorsFile::Content {
+  MappedFile mapping;
+  std::string memory;
+};
+
+void SafetensorsFile::fail(const std::string& what) const { throw ModelError(fmt::format("{}: {}", name_, what)); }
+
+SafetensorsFile SafetensorsFile::open(const std::string& path, Checksum checksum) {
+  auto content = std::make_shared<Content>();
+  try {
+    content->mapping = MappedFile(path);
+  } catch (const DataError& error) {
+    throw ModelError(error.what());
+  }
+  SafetensorsFile file;
+  file.name_ = path;
+  file.bytes_ = content->mapping.bytes();
+  file.content_ = std::move(content);
+  file.parse(checksum);
+  return file;
+}
+
+SafetensorsFile SafetensorsFile::from_bytes(std::string bytes, std::string name, Checksum checksum) {
+  auto content = std::make_shared<Content>();
+  content->memory = std::move(bytes);
+  SafetensorsFile file;
+  file.name_ = std::move(name);
+  file.bytes_ = content->memory;
+  file.content_ = std::move(content);
+  file.parse(checksum);
+  return file;
+}
+
+namespace {
+
+/// Reads the tensor entries of a header; a message thrown from here lacks the name of the file.
+class HeaderReader {
+ public:
+  HeaderReader(const nlohmann::json& header, std::string_view data, Index data_at)
+      : header_(header), data_(data), data_at_(data_at) {}
+
+  std::map<std::string, std::string> metadata() const {
+    std::map<std::string, std::string> out;
+    const auto found = header_.find("__metadata__");
+    if (found == header_.end()) return out;
+    require(found->is_object(), "__metadata__", "must be an object");
+    for (const auto& [key, value] : found->items()) {
+      require(value.is_string(), "__metadata__", "may hold strings only");
+      out[key] = value.get<std::string>();
+    }
+    return out;
+  }
+
+  /// In the order of their data.
+  std::vector<Tensor> tensors() const {
+    std::vector<Tensor> out;
+    for (const auto& [name, entry] : header_.items()) {
+      if (name != "__metadata__") out.push_back(tensor(name, entry));
+    }
+    std::sort(out.begin(), out.end(), [](const Tensor& a, const Tensor& b) {
+      return a.bytes.data() != b.bytes.data() ? a.bytes.data() < b.bytes.data() : a.bytes.size() < b.bytes.size();
+    });
+    const char* expected = data_.data();
+    for (const Tensor& t : out) {
+      require(t.bytes.data() == expected, t.name,
+              fmt::format("begins at byte {} instead of {}: a gap or an overlap",
+                          data_at_ + (t.bytes.data() - data_.data()), data_at_ + (expected - data_.data())));
+      expected += t.bytes.size();
+    }
+    const Index used = expected - data_.data();
+    if (used != static_cast<Index>(data_.size())) {
+      throw ModelError(fmt::format("the tensors end at byte {}, the file at byte {}", data_at_ + used,
+                                   data_at_ + static_cast<Index>(data_.size())));
+    }
+    return out;
+  }
+
+ private:
+  static void require(bool condition, const std::string& entry, std::string_view what) {
+    if (!condition) throw ModelError(fmt::format("entry \"{}\" {}", entry, what));
+  }
+
+  static std::vector<Index> sizes(const std::string& name, const nlohmann::json& list, std::string_view key) {
+    require(list.is_array(), name, fmt::format("has no list of {}", key));
+    std::vector<Index> out;
+    for (const nlohmann::json& number : list) {
+      require(
+          number.is_number_unsigned() && number.get<std::uint64_t>() <= static_cast<std::uint64_t>(kMaxElements) * 8,
+          name, fmt::format("has a {} that is not a size", key));
+      out.push_back(number.get<Index>());
+    }
+    return out;
+  }
+
+  Tensor tensor(const std::string& name, const nlohmann::json& entry) const {
+    require(!name.empty(), name, "has no name");
+    require(entry.is_object() && entry.size() == 3 && entry.contains("dtype") && entry.contains("shape") &&
+                entry.contains("data_offsets"),
+            name, "must have dtype, shape and data_offsets and nothing else");
+    Tensor out;
+    out.name = name;
+    const nlohmann::json& type = entry["dtype"];
+    const auto known = std::find_if(kDtypes.begin(), kDtypes.end(), [&](const DtypeInfo& info) {
+      return type.is_string() && type.get_ref<const std::string&>() == info.name;
+    });
+    require(known != kDtypes.end(), name, fmt::format("has the type {}, which is not one of ours", type.dump()));
+    out.dtype = static_cast<Dtype>(known - kDtypes.begin());
+    out.shape = sizes(name, entry["shape"], "shape");
+    require(out.shape.size() <= kMaxRank, name, "has too many dimensions");
+    const std::vector<Index> offsets = sizes(name, entry["data_offsets"], "data_offsets");
+    require(offsets.size() == 2 && offsets[0] <= offsets[1], name, "must have two offsets, the lesser first");
+    if (offsets[1] > static_cast<Index>(data_.size())) {
+      throw ModelError(fmt::format("cut short: tensor \"{}\" ends at byte {}, the file at byte {}", name,
+                                   data_at_ + offsets[1], data_at_ + static_cast<Index>(data_.size())));
+    }
+    const Index elements = product(out.shape);
+    require(elements >= 0 && elements * width(out.dtype) == offsets[1] - offsets[0], name,
+            fmt::format("of shape {} and type {} cannot take {} bytes", shown(out.shape), to_string(out.dtype),
+                        offsets[1] - offsets[0]));
+    out.bytes = data_.substr(static_cast<std::size_t>(offsets[0]), static_cast<std::size_t>(offsets[1] - offsets[0]));
+    return out;
+  }
+
+  const nlohmann::json& header_;
+  std::string_view data_;
+  Index data_at_;
+};
+
+/// The checksum that a file of ours should state; none if it has no place for one.
+std::optional<std::string> expected_checksum(std::string_view bytes) {
+  if (!bytes.substr(kLengthBytes).starts_with(kChecksumStart)) return std::nullopt;
+  std::uint32_t sum = crc(0, bytes.substr(0, kChecksumAt));
+  sum = crc(sum, kNoDigits);
+  sum = crc(sum, bytes.substr(std::min(bytes.size(), kChecksumAt + kChecksumDigits)));
+  return fmt::format("{:08x}", sum);
+}
+
+}  // namespace
+
+void SafetensorsFile::parse(Checksum checksum) {
+  if (bytes_.empty()) fail("empty; this is no model file");
+  if (bytes_.size() < kLengthBytes)
+    fail(fmt::format("cut short after {} bytes, inside the header length", bytes_.size()));
+  std::uint64_t length = 0;
+  std::memcpy(&length, bytes_.data(), kLengthBytes);
+  if (length > kMaxHeader) fail(fmt::format("claims a header of {} bytes; this is no model file", length));
+  if (length > bytes_.size() - kLengthBytes) {
+    fail(fmt::format("cut short: the header ends at byte {}, the file at byte {}", kLengthBytes + length,
+                     bytes_.size()));
+  }
+  const std::string_view header = bytes_.substr(kLengthBytes, length), data = bytes_.substr(kLengthBytes + length);
+  if (!header.starts_with('{')) fail("byte 8 does not begin a JSON object; this is no model file");
+  const nlohmann::json json = parse_json(header, name_ + ": header");
+  try {
+    const HeaderReader reader(json, data, static_cast<Index>(kLengthBytes + length));
+    metadata_ = reader.metadata();
+    tensors_ = reader.tensors();
+  } catch (const ModelError& error) {
+    fail(error.what());
+  }
+  std::sort(tensors_.begin(), tensors_.end(), [](const Tensor& a, const Tensor& b) { return a.name < b.name; });
+  const auto expected = expected_checksum(bytes_);
+  if (!expected && checksum == Checksum::required) fail("no checksum where one should be; written by another program?");
+  if (expected && metadata_["checksum"] != "crc32:" + *expected) {
+    fail(fmt::format("damaged: the checksum is crc32:{} instead of {}", *expected, metadata_["checksum"]));
+  }
+  if (expected) metadata_.erase("checksum");
+}
+
+const Tensor* SafetensorsFile::find(std::string_view name) const {
+  const auto found =
+      std::lower_bound(tensors_.begin(), tensors_.end(), name,
+                       [](const Tensor& tensor, std::string_view wanted) { return tensor.name < wanted; });
+  return found != tensors_.end() && found->name == name ? &*found : nullptr;
+}
+
+const Tensor& SafetensorsFile::tensor(std::string_view name) const {
+  if (const Tensor* found = find(name)) return *found;
+  std::vector<std::string> names;
+  for (const Tensor& tensor : tensors_) names.push_back(tensor.name);
+  fail(fmt::format("there is no tensor \"{}\"{}", name, did_you_mean(name, names)));
+}
+
+const std::string& SafetensorsFile::metadata(const std::string& key) const {
+  const auto found = metadata_.find(key);
+  if (found == metadata_.end()) fail(fmt::format("the metadata lack \"{}\"", key));
+  return found->second;
+}
+
+void SafetensorsFile::read_bytes(std::string_view name, Dtype dtype, const std::vector<Index>& shape, char* out,
+                                 std::size_t size) const {
+  const Tensor& found = tensor(name);
+  if (found.dtype != dtype || found.shape != shape || found.bytes.size() != size) {
+    fail(fmt::format("tensor \"{}\" is {} {}, expected {} {}", name, to_string(found.dtype), shown(found.shape),
+                     to_string(dtype), shown(shape)));
+  }
+  if (size > 0) std::memcpy(out, found.bytes.data(), size);
+}
+
+}  // namespace unfold

@@ -1,0 +1,109 @@
+#include "unfold/data/split.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "unfold/numerics/error.h"
+
+namespace unfold {
+namespace {
+
+constexpr Index kMillionths = 1000000;
+constexpr Index kWhole = 100 * kMillionths;
+const std::array<const char*, 3> kPartNames{"training", "validation", "test"};
+
+/// A run of digits as a number; -1 for anything else.
+Index parse_digits(std::string_view text) {
+  Index value = -1;
+  const bool digits = std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+  if (digits && !text.empty() && text.size() <= 9) std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+/// A percentage in millionths of a percent; -1 if it is malformed or above 100.
+Index parse_share(std::string_view text) {
+  const std::size_t point = text.find('.');
+  const Index whole = parse_digits(text.substr(0, point));
+  Index value = whole * kMillionths;
+  if (point != std::string_view::npos) {
+    std::string decimals(text.substr(point + 1));
+    if (decimals.empty() || decimals.size() > 6) return -1;
+    decimals.resize(6, '0');
+    const Index part = parse_digits(decimals);
+    if (part < 0) return -1;
+    value += part;
+  }
+  return whole < 0 || value > kWhole ? -1 : value;
+}
+
+/// floor(n * share), exact for every n.
+Index portion(Index n, Index share) { return n / kWhole * share + n % kWhole * share / kWhole; }
+
+}  // namespace
+
+Index Part::symbols() const {
+  Index total = 0;
+  for (const Piece& piece : pieces) total += piece.range.size();
+  return total;
+}
+
+Index Part::bytes(const Corpus& corpus) const {
+  Index total = 0;
+  for (const Piece& piece : pieces) total += corpus.bytes(piece.sequence, piece.range);
+  return total;
+}
+
+Split parse_split(std::string_view text) {
+  const auto fail = [&](std::string_view why) {
+    throw UsageError(fmt::format("--split {}: {}; write for example 90/5/5 or 90/10", text, why));
+  };
+  Split split;
+  std::size_t count = 0;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find('/', begin), text.size());
+    if (count == split.shares.size()) fail("there are more than three parts");
+    split.shares[count] = parse_share(text.substr(begin, end - begin));
+    if (split.shares[count++] < 0) fail(fmt::format("\"{}\" is not a percentage", text.substr(begin, end - begin)));
+    begin = end + 1;
+  }
+  if (split.shares[0] + split.shares[1] + split.shares[2] != kWhole) fail("the parts do not sum to 100");
+  if (split.shares[0] == 0) fail("nothing is left to train on");
+  return split;
+}
+
+std::array<Part, 3> split_corpus(const Corpus& corpus, const Split& split) {
+  std::array<Part, 3> parts;
+  Index begin = 0, share = 0;              // of the part, among all symbols
+  Index sequence = 0, sequence_begin = 0;  // the sequence where the part begins
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    parts[p].name = kPartNames[p];
+    share += split.shares[p];
+    const Index end = portion(corpus.symbols(), share);
+    if (begin == end && split.shares[p] > 0) {
+      throw DataError(
+          fmt::format("the split leaves nothing for the {} part: {} symbols are too few; choose another "
+                      "split or more data",
+                      kPartNames[p], corpus.symbols()));
+    }
+    while (begin < end) {
+      const Index sequence_end = sequence_begin + corpus.length(sequence);
+      const Index piece_end = std::min(end, sequence_end);
+      parts[p].pieces.push_back({sequence, {begin - sequence_begin, piece_end - sequence_begin}});
+      begin = piece_end;
+      if (begin < sequence_end) break;
+      sequence_begin = sequence_end;
+      ++sequence;
+    }
+  }
+  return parts;
+}
+
+Part whole_corpus(const Corpus& corpus, std::string name) {
+  Part part{std::move(name), {}};
+  for (Index s = 0; s < corpus.sequences(); ++s) part.pieces.push_back({s, {0, corpus.length(s)}});
+  return part;
+}
+
+}  // namespace unfold

@@ -1,0 +1,39 @@
+#pragma once
+/// Symbols in the smallest width that holds them, in memory or, beyond a limit, in an unnamed temporary file.
+
+#include <span>
+#include <vector>
+
+#include "unfold/data/file.h"
+#include "unfold/numerics/types.h"
+
+namespace unfold {
+
+/// Filled by `append`, then closed by `finish`, then read.
+class SymbolStore {
+ public:
+  /// For symbols 0 .. alphabet_size - 1. More than `memory_limit` bytes go to the file.
+  SymbolStore(Index alphabet_size, Index memory_limit);
+  SymbolStore(const SymbolStore&) = delete;
+  SymbolStore& operator=(const SymbolStore&) = delete;
+  ~SymbolStore();
+
+  void append(Symbol symbol);  ///< throws RuntimeFailure when the file cannot be written
+  void finish();               ///< throws RuntimeFailure
+
+  Index size() const { return size_; }
+  Index memory() const { return static_cast<Index>(buffer_.size()); }  ///< bytes held in memory
+  void read(Index begin, std::span<Symbol> out) const;
+
+ private:
+  void spill();
+  [[noreturn]] static void fail(int error);
+
+  Index width_, memory_limit_, size_ = 0;
+  std::vector<char> buffer_;
+  int descriptor_ = -1;
+  std::size_t written_ = 0;
+  MappedFile mapping_;
+};
+
+}  // namespace unfold

@@ -1,0 +1,78 @@
+#include "unfold/engine/plan.h"
+
+#include "unfold/engine/plan_builder.h"
+
+namespace unfold {
+
+Plan::Plan(const Circuit& circuit, const PlanOptions& options) { PlanBuilder(*this, circuit, options).build(); }
+
+double Plan::flops_per_position() const {
+  double flops = 0;
+  for (std::size_t i = 0; i < nodes_.size(); ++i)
+    if (live_[i] && nodes_[i].kind == Node::Kind::affine)
+      for (const auto& term : nodes_[i].terms) {
+        const Node& source = nodes_[at(term.source)];
+        const bool lookup = source.kind == Node::Kind::symbols;
+        flops += static_cast<double>(nodes_[i].size) * (lookup ? 1.0 : 2.0 * static_cast<double>(source.size));
+      }
+  return flops;
+}
+
+Index Plan::loop_weights() const {
+  Index count = 0;
+  for (const Segment& segment : segments_)
+    if (segment.loop)
+      for (const Item& item : segment.items)
+        for (const auto& part : item.parts)
+          count += parameters_[at(nodes_[at(item.node)].terms[at(part.term)].parameter)].size();
+  return count;
+}
+
+namespace {
+
+std::string print_place(const Plan& plan, const Place& place) {
+  if (place.scratch()) return "tile";
+  std::string text = plan.nodes()[static_cast<std::size_t>(place.root)].name;
+  if (place.column != 0) text += "+" + std::to_string(place.column);
+  return text;
+}
+
+std::string print_item(const Plan& plan, const Item& item) {
+  const auto name = [&](int node) { return plan.nodes()[static_cast<std::size_t>(node)].name; };
+  switch (item.kind) {
+    case Item::Kind::affine: {
+      const Node& node = plan.nodes()[static_cast<std::size_t>(item.node)];
+      std::string text = name(item.node) + (item.start ? " = bias" : " +=");
+      for (const auto& part : item.parts) {
+        const auto& term = node.terms[static_cast<std::size_t>(part.term)];
+        text += " + " + name(term.source) + " * " + plan.parameters()[static_cast<std::size_t>(term.parameter)].name;
+      }
+      return text;
+    }
+    case Item::Kind::pointwise: {
+      std::string text = "maps:";
+      for (int node : item.nodes) text += " " + name(node) + "->" + print_place(plan, plan.value_place(node));
+      return text;
+    }
+    case Item::Kind::gather:
+      return name(item.node) + " = " + name(plan.nodes()[static_cast<std::size_t>(item.node)].source) + " at " +
+             describe(plan.nodes()[static_cast<std::size_t>(item.node)].delay);
+    case Item::Kind::reorder: return name(item.node) + " = reordered";
+    case Item::Kind::mask: return name(item.node) + " = dropout mask";
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string Plan::print() const {
+  std::string text;
+  for (const Segment& segment : segments_) {
+    text += "stage " + std::to_string(segment.stage) +
+            (segment.loop ? (segment.descending ? ", loop, steps descending" : ", loop") : ", batched") + "\n";
+    for (const Item& item : segment.items) text += "  " + print_item(*this, item) + "\n";
+  }
+  return text;
+}
+
+}  // namespace unfold

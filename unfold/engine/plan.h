@@ -1,0 +1,133 @@
+#pragma once
+/// The plan: a circuit split once into strongly connected parts. What contains no link runs batched over all positions,
+/// before or after; only the recurrent cores run step by step. Immutable, shareable, printable.
+///
+/// Stages alternate: stage 0 batched, stage 1 loops, stage 2 batched, ... Within a segment, items run in order; the
+/// backward pass runs everything in reverse. A run of element-wise maps is one item (a program executed tile by tile).
+///
+/// Order of sums, for every plan and the stepper alike: an affine map starts from its bias, adds its symbol lookups, then
+/// its terms from outside its loop, then its terms from inside, each group in the order declared.
+///
+/// The squared passes are sums over paths, so the plan moves, batches and fuses work but never rewrites algebra.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "unfold/circuit/circuit.h"
+#include "unfold/engine/structure.h"
+
+namespace unfold {
+
+/// Optimisations that can be switched off one by one; the results must not change (tests switch them off to find a guilty one).
+struct PlanOptions {
+  bool hoist = true;     ///< terms from outside a loop are computed for all positions before it
+  bool fuse = true;      ///< runs of maps become one item
+  bool in_place = true;  ///< a map may overwrite an operand that nobody needs any more
+  bool scratch = true;   ///< values and adjoints that nobody else reads stay in the tile
+  bool ring = true;      ///< adjoints inside a loop keep 1 + max delay steps only
+};
+
+/// One thing to do for some rows.
+struct Item {
+  enum class Kind { affine, pointwise, gather, reorder, mask };
+  struct Part {           ///< affine: one term executed here
+    int term;             ///< index into the node's terms
+    bool adjoint_sets;    ///< backward: the adjoint of the source is set, not added to
+  };
+  Kind kind = Kind::affine;
+  int node = -1;                ///< affine, gather (a link), reorder, mask
+  bool start = false;           ///< affine: starts from the bias (other items of the same node accumulate)
+  std::vector<Part> parts = {}; ///< affine
+  std::vector<int> nodes = {};  ///< pointwise: maps in order
+  /// pointwise: one flag per (map, operand): backward sets the operand's adjoint instead of adding to it
+  std::vector<std::array<bool, 2>> sets = {};
+  bool adjoint_sets = false;    ///< reorder: as above
+};
+
+struct Segment {
+  bool loop = false;
+  int stage = 0;
+  Corner corner = Corner::top_left;  ///< row order of the segment
+  bool descending = false;           ///< steps run from the last to the first (links along `next`)
+  bool rows_independent = true;      ///< no item reads other rows, except through `previous` links of a loop
+  std::vector<Item> items = {};
+};
+
+/// Where the values (or adjoints) of a node live: columns [column, column + size) of the buffer of `root`, `shift` steps back.
+struct Place {
+  int root = -1;      ///< -1: scratch of the tile
+  Index column = 0;
+  Index shift = 0;
+  bool scratch() const { return root < 0; }
+};
+
+/// How the adjoint buffer of a root starts, and how much of it is kept.
+struct AdjointBuffer {
+  bool exists = false;
+  bool zeroed = false;  ///< zeroed before the pass; every writer adds
+  Index tail = 0;       ///< > 0: rows without a successor `tail` steps on are zeroed (or taken from the carried adjoint) instead
+  bool ring = false;    ///< keeps 1 + history steps only
+};
+
+class Plan {
+ public:
+  explicit Plan(const Circuit& circuit, const PlanOptions& options = {});
+
+  const std::vector<Node>& nodes() const { return nodes_; }  ///< the circuit's, then those that the plan added
+  const std::vector<ParameterInfo>& parameters() const { return parameters_; }
+  Index parameter_count() const { return parameter_count_; }
+  const std::vector<Segment>& segments() const { return segments_; }
+  const std::vector<int>& outputs() const { return outputs_; }
+
+  bool live(int node) const { return live_[at(node)]; }          ///< an output depends on it
+  bool needs_adjoint(int node) const { return needs_adjoint_[at(node)]; }
+  /// The node that outside readers of `node` use: itself, or its copy at the exit of a loop.
+  int outside(int node) const { return exit_[at(node)] >= 0 ? exit_[at(node)] : node; }
+  bool is_exit(int node) const { return is_exit_[at(node)]; }
+  Corner corner(int node) const { return corner_[at(node)]; }
+
+  const Place& value_place(int node) const { return value_[at(node)]; }
+  const Place& adjoint_place(int node) const { return adjoint_[at(node)]; }
+  const AdjointBuffer& adjoint_buffer(int root) const { return adjoint_buffer_[at(root)]; }
+  /// Steps of history that a root's buffer keeps before the first position (its largest delay along `previous`).
+  Index history(int root) const { return history_[at(root)]; }
+  /// Roots with history, in order, with the node fed to links (for the carried state).
+  struct Carried {
+    int source;    ///< node fed to `previous` links
+    Index steps;   ///< how many past values
+    int initial;   ///< parameter beyond the boundary, or -1
+    Index offset;  ///< in a state slot; `steps` rows of the source's size, most recent first
+  };
+  const std::vector<Carried>& carried() const { return carried_; }
+  Index state_width() const { return state_width_; }
+
+  /// True when exact backward by recomputation of windows gives the same bits: every link runs along `previous` inside a loop.
+  bool recomputable() const { return recomputable_; }
+  /// Multiply-adds of one position forward (for the floor of benchmarks), and the numbers in packed loop weights.
+  double flops_per_position() const;
+  Index loop_weights() const;
+
+  std::string print() const;
+
+ private:
+  friend class PlanBuilder;
+  static std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+  std::vector<Node> nodes_;
+  std::vector<ParameterInfo> parameters_;
+  Index parameter_count_ = 0;
+  std::vector<Segment> segments_;
+  std::vector<int> outputs_;
+  std::vector<char> live_, needs_adjoint_, is_exit_;
+  std::vector<int> exit_;
+  std::vector<Corner> corner_;
+  std::vector<Place> value_, adjoint_;
+  std::vector<AdjointBuffer> adjoint_buffer_;
+  std::vector<Index> history_;
+  std::vector<Carried> carried_;
+  Index state_width_ = 0;
+  bool recomputable_ = true;
+};
+
+}  // namespace unfold

@@ -1,0 +1,61 @@
+#pragma once
+/// How a plan is made, in the order of the functions below. Internal to engine/.
+
+#include "unfold/engine/plan.h"
+
+namespace unfold {
+
+class PlanBuilder {
+ public:
+  PlanBuilder(Plan& plan, const Circuit& circuit, const PlanOptions& options);
+  void build();
+
+ private:
+  struct Use {
+    int consumer;  ///< node
+    int operand;   ///< index of the operand or term; -1: fed to a link
+  };
+
+  static std::size_t at(int i) { return static_cast<std::size_t>(i); }
+  static bool is_shift(const Node& node) { return node.kind == Node::Kind::link && node.delay.along == Delay::Along::previous; }
+  Node& node(int i) { return plan_.nodes_[at(i)]; }
+  int count() const { return static_cast<int>(plan_.nodes_.size()); }
+
+  // plan_builder.cpp: what runs when
+  std::vector<int> inputs_of(int i) const;  ///< operands, term sources and the source of a link
+  void find_live();
+  void find_components();
+  void choose_corners();
+  void add_exits();
+  void add_reorders();
+  int add_node(Node node, int component, Corner corner);
+  void choose_stages();
+  int stage_of(int component);
+  bool same_loop(int a, int b) const { return component_[at(a)] == component_[at(b)] && loop_[at(component_[at(a)])]; }
+  void make_segments();
+  void order_items(Segment& segment, std::vector<Item> units);
+  std::vector<int> unit_sources(const Segment& segment, const Item& unit) const;
+  Item affine_item(int i, bool hoisted_part, bool inner_part) const;
+
+  // plan_storage.cpp: where everything lives
+  void find_uses();
+  void place_values();
+  bool may_stay_in_tile(int i, bool for_values) const;
+  int in_place_operand(int i) const;
+  bool needed_by_backward(int i) const;
+  Place resolve(const std::vector<Place>& places, int i) const;
+  void place_adjoints();
+  void choose_adjoint_modes();
+  bool simulate_writers();
+  void find_carried();
+
+  Plan& plan_;
+  PlanOptions options_;
+  std::vector<int> component_;     ///< per node
+  std::vector<char> loop_;         ///< per component
+  std::vector<int> stage_;         ///< per component; -1 unknown
+  std::vector<std::vector<Use>> uses_;
+  std::vector<int> item_of_;       ///< running number of the item that computes a node
+};
+
+}  // namespace unfold

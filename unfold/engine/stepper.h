@@ -1,0 +1,30 @@
+#pragma once
+/// The same circuit one position at a time, with constant memory and no allocation: sampling, streaming, coding.
+/// Its numbers equal those of the unfolding bit for bit: it runs the same plan on one row.
+
+#include "unfold/engine/unfolding.h"
+
+namespace unfold {
+
+template <class T>
+class Stepper {
+ public:
+  /// `parameters` are packed once; several steppers may share a plan. REQUIRES: all links are `previous` (UsageError names
+  /// the link otherwise).
+  Stepper(std::shared_ptr<const Plan> plan, const Parameters<T>& parameters, Team& team);
+
+  std::span<Symbol> symbols(Signal signal) { return unfolding_.symbols(signal); }  ///< one element
+  Matrix<T> input(Signal signal) { return unfolding_.input(signal); }              ///< one row
+  void step() { unfolding_.forward(&state_); }
+  Matrix<const T> value(Signal signal) const { return unfolding_.value(signal); }
+
+  void reset() { state_.reset_all(); }
+  State<T>& state() { return state_; }
+  const State<T>& state() const { return state_; }
+
+ private:
+  Unfolding<T> unfolding_;
+  State<T> state_;
+};
+
+}  // namespace unfold

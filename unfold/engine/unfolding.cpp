@@ -1,0 +1,567 @@
+#include "unfold/engine/unfolding.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "unfold/engine/unfolding_body.h"
+
+namespace unfold {
+namespace {
+std::size_t at(Index i) { return static_cast<std::size_t>(i); }
+}  // namespace
+
+// ---------------------------------------------------------------------------------------------------------- state
+
+template <class T>
+State<T>::State(const Plan& plan, Index slots)
+    : slots_(slots), width_(plan.state_width()), values_(slots * plan.state_width()), fresh_(at(slots), 1) {}
+
+template <class T>
+void State<T>::copy_slot(const State& from, Index from_slot, Index to_slot) {
+  std::copy_n(from.row(from_slot), width_, row(to_slot));
+  fresh_[at(to_slot)] = from.fresh_[at(from_slot)];
+}
+
+// ---------------------------------------------------------------------------------------------------------- set-up
+
+template <class T>
+Unfolding<T>::Body::Body(std::shared_ptr<const Plan> plan_, Team& team_) : plan(std::move(plan_)), team(team_) {
+  const std::size_t n = plan->nodes().size(), p = plan->parameters().size();
+  values.resize(n), adjoints.resize(n), tangents.resize(n);
+  symbols.resize(n), predecessors.resize(n), reorder_from.resize(n);
+  packed.resize(p), packed_transposed.resize(p), packed_squared.resize(p), packed_direction.resize(p);
+  dirty.assign(p, 1), dirty_transposed.assign(p, 1), dirty_squared.assign(p, 1), dirty_direction.assign(p, 1);
+  dense.assign(p, 0);
+  for (std::size_t i = 0; i < n; ++i)
+    if (plan->live(static_cast<int>(i)))
+      for (const auto& term : plan->nodes()[i].terms) {
+        int s = term.source;
+        while (node(s).kind == Node::Kind::reorder) s = node(s).operands[0];
+        if (node(s).kind != Node::Kind::symbols) dense[at(term.parameter)] = 1;
+      }
+  tail_roots.resize(plan->segments().size());
+  for (std::size_t g = 0; g < plan->segments().size(); ++g)
+    for (const Item& item : plan->segments()[g].items) {
+      const auto add = [&](int i) {
+        if (plan->segments()[g].loop && plan->adjoint_buffer(i).exists && plan->adjoint_buffer(i).tail > 0)
+          tail_roots[g].push_back(i);
+      };
+      for (int i : item.nodes) add(i);
+      if (item.kind == Item::Kind::affine && !item.parts.empty() && (tail_roots[g].empty() || tail_roots[g].back() != item.node))
+        add(item.node);
+    }
+  scratch.resize(at(team.size())), operands.resize(at(team.size()));
+  make_programs();
+}
+
+template <class T>
+void Unfolding<T>::Body::make_programs() {
+  for (const Segment& segment : plan->segments()) {
+    forward_programs.emplace_back(), backward_programs.emplace_back();
+    squared_programs.emplace_back(), tangent_programs.emplace_back();
+    for (const Item& item : segment.items) {
+      const bool maps = item.kind == Item::Kind::pointwise;
+      forward_programs.back().push_back(maps ? forward_program(item) : Program{});
+      backward_programs.back().push_back(maps ? backward_program(item, Rule::linear) : Program{});
+      squared_programs.back().push_back(maps ? backward_program(item, Rule::squared) : Program{});
+      tangent_programs.back().push_back(maps ? tangent_program(item) : Program{});
+    }
+  }
+  std::size_t slots_needed = 0;
+  for (const auto* programs : {&forward_programs, &backward_programs, &squared_programs, &tangent_programs})
+    for (const auto& segment : *programs)
+      for (const Program& program : segment) slots_needed = std::max(slots_needed, program.slots.size());
+  for (auto& mine : operands) mine.resize(slots_needed);
+}
+
+namespace {
+
+int slot_of(Program& program, What what, int node) {
+  for (std::size_t s = 0; s < program.slots.size(); ++s)
+    if (program.slots[s].what == what && program.slots[s].node == node) return static_cast<int>(s);
+  program.slots.push_back({what, node});
+  return static_cast<int>(program.slots.size()) - 1;
+}
+
+/// out (=|+=) partial_i(values) [^2] * seed, reading only what the partial needs.
+Instruction derivative(Program& program, const Node& n, int i, int input, Rule rule, int seed, int out, bool accumulate) {
+  const MapInfo& info = map_info(n.map);
+  Instruction instruction{.map = n.map, .rule = rule, .input = static_cast<unsigned char>(input), .accumulate = accumulate};
+  instruction.k = n.constant;
+  instruction.seed = seed;
+  instruction.out = out;
+  if (info.needs_input) {
+    instruction.x0 = slot_of(program, What::value, n.operands[0]);
+    if (info.arity == 2) instruction.x1 = slot_of(program, What::value, n.operands[1]);
+  }
+  if (info.needs_output) instruction.y = slot_of(program, What::value, i);
+  return instruction;
+}
+
+}  // namespace
+
+template <class T>
+Program Unfolding<T>::Body::forward_program(const Item& item) const {
+  Program program;
+  for (int i : item.nodes) {
+    const Node& n = node(i);
+    const Place &mine = plan->value_place(i), &operand = plan->value_place(n.operands[0]);
+    const bool same_memory = !mine.scratch() && mine.root == operand.root && mine.column == operand.column && mine.shift == operand.shift;
+    if (n.map == Map::copy && same_memory) continue;
+    Instruction instruction{.map = n.map, .rule = Rule::value};
+    instruction.k = n.constant;
+    instruction.x0 = slot_of(program, What::value, n.operands[0]);
+    if (n.operands[1] >= 0) instruction.x1 = slot_of(program, What::value, n.operands[1]);
+    instruction.out = slot_of(program, What::value, i);
+    program.instructions.push_back(instruction);
+  }
+  return program;
+}
+
+template <class T>
+Program Unfolding<T>::Body::backward_program(const Item& item, Rule rule) const {
+  Program program;
+  for (std::size_t k = item.nodes.size(); k-- > 0;) {
+    const int i = item.nodes[k];
+    if (!plan->needs_adjoint(i)) continue;
+    for (int input = 0; input < 2; ++input) {
+      const int operand = node(i).operands[at(input)];
+      if (operand < 0 || !plan->needs_adjoint(operand)) continue;
+      const int seed = slot_of(program, What::adjoint, i), out = slot_of(program, What::adjoint, operand);
+      program.instructions.push_back(derivative(program, node(i), i, input, rule, seed, out, !item.sets[k][at(input)]));
+    }
+  }
+  return program;
+}
+
+template <class T>
+Program Unfolding<T>::Body::tangent_program(const Item& item) const {
+  Program program;
+  for (int i : item.nodes) {
+    bool first = true;
+    for (int input = 0; input < 2; ++input) {
+      const int operand = node(i).operands[at(input)];
+      if (operand < 0 || !plan->needs_adjoint(operand)) continue;
+      const int seed = slot_of(program, What::tangent, operand), out = slot_of(program, What::tangent, i);
+      program.instructions.push_back(
+          derivative(program, node(i), i, input, Rule::linear, seed, out, !std::exchange(first, false)));
+    }
+  }
+  return program;
+}
+
+template <class T>
+void Unfolding<T>::Body::lay(const Structure& laid, std::span<const Index> given_slots) {
+  const auto same = [&] {
+    if (!structure || structure->kind() != laid.kind() || structure->sequences() != laid.sequences()) return false;
+    if (laid.kind() != Structure::Kind::chains) return false;
+    for (Index s = 0; s < laid.sequences(); ++s)
+      if (structure->size(s) != laid.size(s)) return false;
+    return true;
+  };
+  const bool unchanged = same();
+  if (!unchanged) structure = std::make_unique<Structure>(laid);
+  slots.resize(at(structure->sequences()));
+  for (Index p = 0; p < structure->sequences(); ++p) {
+    const Index s = structure->sequence_at(p);
+    slots[at(p)] = given_slots.empty() ? s : given_slots[at(s)];
+  }
+  if (unchanged) return;
+  const bool chains = structure->kind() == Structure::Kind::chains;
+  rows = structure->positions();
+  places = structure->sequences();
+  steps = structure->order().steps();
+  rectangular = chains && structure->size(structure->sequence_at(0)) == structure->size(structure->sequence_at(places - 1));
+  fresh.assign(at(places), 1);
+  adjoint_rows = tangent_rows = -1;
+  allocate(values, What::value);
+  const int n = static_cast<int>(plan->nodes().size());
+  for (int i = 0; i < n; ++i) {
+    if (!plan->live(i)) continue;
+    const Node& it = node(i);
+    if (it.kind == Node::Kind::symbols) symbols[at(i)].assign(at(rows), kNoSymbol);
+    if (it.kind == Node::Kind::reorder) {
+      const auto &to = order(plan->corner(i)), &from = order(plan->corner(it.operands[0]));
+      reorder_from[at(i)].resize(at(rows));
+      for (Index r = 0; r < rows; ++r) reorder_from[at(i)][at(r)] = from.rows[at(to.items[at(r)])];
+      symbols[at(i)].assign(at(rows), kNoSymbol);
+    }
+    if (it.kind != Node::Kind::link) continue;
+    if (it.delay.along == Delay::Along::previous) {
+      if (!chains) (void)structure->predecessors(it.delay, plan->corner(i));  // says what does not fit
+    } else {
+      predecessors[at(i)] = structure->predecessors(it.delay, plan->corner(i));
+    }
+  }
+  mask_keys.resize(at(rows));
+  for (Index r = 0; r < rows; ++r) {
+    const Index item = structure->order().items[at(r)], s = structure->sequence_of_item(item);
+    mask_keys[at(r)] = (static_cast<std::uint64_t>(s) << 32) | static_cast<std::uint64_t>(item - structure->item(s, 0));
+  }
+  // Sequences are divided so that every member has about the same number of positions.
+  const Index members = team.size();
+  place_bounds.assign(at(members + 1), places);
+  place_bounds[0] = 0;
+  Index done = 0, member = 1;
+  for (Index p = 0; p < places && member < members; ++p) {
+    done += structure->size(structure->sequence_at(p));
+    while (member < members && done * members >= rows * member) place_bounds[at(member++)] = p + 1;
+  }
+}
+
+/// Buffers of the roots: history rows first, then one row per position (adjoint rings: 1 + history steps).
+template <class T>
+void Unfolding<T>::Body::allocate(std::vector<Buffer<T>>& into, What what) {
+  for (std::size_t i = 0; i < into.size(); ++i) {
+    const int root = static_cast<int>(i);
+    if (!plan->live(root) || place(what, root).root != root) continue;
+    if (what == What::value && (node(root).kind == Node::Kind::symbols)) continue;
+    if (what != What::value && !plan->needs_adjoint(root)) continue;
+    const bool ring = what == What::adjoint && plan->adjoint_buffer(root).ring;
+    const Index count = ring ? (1 + plan->history(root)) * places : plan->history(root) * places + rows;
+    if (into[i].size() < count * node(root).size) into[i].resize(count * node(root).size);
+  }
+}
+
+template <class T>
+void Unfolding<T>::Body::pack(Member& me, const T* flat, std::vector<PackedMatrix<T>>& into, std::vector<char>& stale,
+                              bool transposed, bool squared) {
+  for (std::size_t p = 0; p < into.size(); ++p) {
+    if (!dense[p] || !stale[p]) continue;
+    Matrix<const T> w = parameters->view(flat, static_cast<int>(p));
+    if (squared) {
+      if (me.id() == 0) {
+        if (squares.size() < w.rows * w.cols) squares.resize(w.rows * w.cols);
+        for (Index i = 0; i < w.rows * w.cols; ++i) squares[i] = w.data[i] * w.data[i];
+      }
+      me.sync();
+      w.data = squares.data();
+    }
+    if (me.id() == 0) transposed ? into[p].resize(w.cols, w.rows) : into[p].resize(w.rows, w.cols);
+    me.sync();
+    const Range panels = me.share(into[p].panels());
+    transposed ? into[p].pack_transposed(w, panels) : into[p].pack(w, panels);
+    if (squared) me.sync();
+  }
+  me.sync();
+  if (me.id() == 0) std::fill(stale.begin(), stale.end(), char{0});
+  me.sync();
+}
+
+// ---------------------------------------------------------------------------------------------------------- where
+
+template <class T>
+Index Unfolding<T>::Body::step_rows(Index step, Corner corner) const {
+  return step < order(corner).steps() ? order(corner).step(step).size() : 0;
+}
+
+template <class T>
+std::vector<Buffer<T>>& Unfolding<T>::Body::buffers(What what) {
+  return what == What::value ? values : what == What::adjoint ? adjoints : tangents;
+}
+
+template <class T>
+Index Unfolding<T>::Body::stride(What what, int i) const {
+  return node(place(what, i).root).size;
+}
+
+template <class T>
+T* Unfolding<T>::Body::address(What what, int i, Index step, Index row) {
+  const Place here = place(what, i);
+  if (here.scratch()) return nullptr;
+  const Index width = node(here.root).size, history = plan->history(here.root);
+  T* base = buffers(what)[at(here.root)].data() + here.column;
+  if (what == What::adjoint && plan->adjoint_buffer(here.root).ring) {
+    const Index within = row - first_row(step, Corner::top_left), count = 1 + history;
+    const Index slot = ((step - here.shift) % count + count) % count;
+    return base + (slot * places + within) * width;
+  }
+  if (here.shift > 0) {
+    const Index within = row - first_row(step, Corner::top_left);
+    const Index source = step >= here.shift ? first_row(step - here.shift, Corner::top_left) : (step - here.shift) * places;
+    row = source + within;
+  }
+  return base + (history * places + row) * width;
+}
+
+template <class T>
+Matrix<T> Unfolding<T>::Body::matrix(What what, int i, Index step, Range part) {
+  return {address(what, i, step, part.begin), part.size(), node(i).size, stride(what, i)};
+}
+
+template <class T>
+T* Unfolding<T>::Body::history_row(What what, int i, Index steps_back, Index at_place) {
+  const Place here = place(what, i);
+  const Index width = node(here.root).size, history = plan->history(here.root);
+  T* base = buffers(what)[at(here.root)].data() + here.column;
+  const Index count = 1 + history;
+  const bool ring = what == What::adjoint && plan->adjoint_buffer(here.root).ring;
+  const Index block = ring ? ((-steps_back) % count + count) % count : history - steps_back;
+  return base + (block * places + at_place) * width;
+}
+
+template <class T>
+void Unfolding<T>::Body::run_program(const Program& program, const Work& work) {
+  if (program.instructions.empty()) return;
+  auto& mine = operands[at(work.member->id())];
+  Index width = 0;
+  for (std::size_t s = 0; s < program.slots.size(); ++s) {
+    const auto [what, i] = program.slots[s];
+    T* base = address(what, i, work.step, work.rows.begin);
+    mine[s] = {base, base == nullptr ? 0 : stride(what, i)};
+    width = node(i).size;
+  }
+  run_pointwise<T>(program.instructions, std::span<const Operand<T>>(mine.data(), program.slots.size()), work.rows.size(),
+                   work.columns(width, 16), scratch[at(work.member->id())]);
+}
+
+// ---------------------------------------------------------------------------------------------------------- the walk
+
+/// Who does what. Sequences are independent, so members can own sequences and never meet; but then each reads all loop
+/// weights, which pays only while they stay in the second-level cache and every member has enough rows to fill a tile.
+template <class T>
+typename Unfolding<T>::Body::Division Unfolding<T>::Body::division(const Segment& segment, int members) const {
+  constexpr Index kCacheBytes = 1 << 20, kTileRows = 4;
+  if (members == 1) return Division::rows;
+  if (!segment.loop) {
+    if (rows < members * kTileRows) return Division::columns;
+    return segment.rows_independent ? Division::rows : Division::rows_meeting;
+  }
+  if (!segment.rows_independent) return Division::columns;
+  const bool fits = plan->loop_weights() * static_cast<Index>(sizeof(T)) <= kCacheBytes;
+  return places >= members * kTileRows && fits ? Division::rows : Division::columns;
+}
+
+template <class T>
+Range Unfolding<T>::Body::my_rows(const Segment& segment, Division how, Member& me, Range step) const {
+  if (how == Division::columns || me.size() == 1) return step;
+  if (!segment.loop) {
+    const Range mine = me.share(step.size(), 8);
+    return {step.begin + mine.begin, step.begin + mine.end};
+  }
+  const auto bound = [&](int id) { return step.begin + std::min(place_bounds[at(id)], step.size()); };
+  return {bound(me.id()), bound(me.id() + 1)};
+}
+
+// ---------------------------------------------------------------------------------------------------------- interface
+
+template <class T>
+Unfolding<T>::Unfolding(std::shared_ptr<const Plan> plan, Team& team) : body_(std::make_unique<Body>(std::move(plan), team)) {}
+template <class T>
+Unfolding<T>::~Unfolding() = default;
+template <class T>
+Unfolding<T>::Unfolding(Unfolding&&) noexcept = default;
+
+template <class T>
+const Plan& Unfolding<T>::plan() const {
+  return *body_->plan;
+}
+template <class T>
+const Structure& Unfolding<T>::structure() const {
+  return *body_->structure;
+}
+template <class T>
+void Unfolding<T>::lay(const Structure& structure, std::span<const Index> slots) {
+  body_->lay(structure, slots);
+}
+
+template <class T>
+void Unfolding<T>::set_parameters(const Parameters<T>& parameters) {
+  if (parameters.size() != body_->plan->parameter_count())
+    throw UsageError("unfolding: parameters of another circuit: " + std::to_string(parameters.size()) + " numbers, the plan has " +
+                     std::to_string(body_->plan->parameter_count()));
+  body_->parameters = &parameters;
+  for (auto* stale : {&body_->dirty, &body_->dirty_transposed, &body_->dirty_squared}) std::fill(stale->begin(), stale->end(), char{1});
+}
+
+template <class T>
+void Unfolding<T>::set_dropout_seed(std::uint64_t seed) {
+  body_->dropout = true;
+  body_->dropout_seed = seed;
+}
+template <class T>
+void Unfolding<T>::disable_dropout() {
+  body_->dropout = false;
+}
+
+template <class T>
+Matrix<T> Unfolding<T>::input(Signal signal) {
+  Body& b = *body_;
+  if (b.node(signal.id).kind != Node::Kind::input) throw UsageError("unfolding: " + b.node(signal.id).name + " is not an input");
+  if (!b.plan->live(signal.id)) throw UsageError("unfolding: no output depends on input " + b.node(signal.id).name);
+  return b.matrix(What::value, signal.id, 0, {0, b.rows});
+}
+template <class T>
+std::span<Symbol> Unfolding<T>::symbols(Signal signal) {
+  Body& b = *body_;
+  if (b.node(signal.id).kind != Node::Kind::symbols) throw UsageError("unfolding: " + b.node(signal.id).name + " holds no symbols");
+  return b.symbols[at(signal.id)];
+}
+
+template <class T>
+Matrix<const T> Unfolding<T>::value(Signal signal) const {
+  Body& b = *body_;
+  const int i = b.plan->outside(signal.id);
+  if (b.plan->value_place(i).scratch() || !b.plan->live(i))
+    throw UsageError("unfolding: " + b.node(i).name + " is not kept; declare it an output of the circuit");
+  return b.matrix(What::value, i, 0, {0, b.rows});
+}
+
+template <class T>
+Matrix<T> Unfolding<T>::adjoint(Signal output) {
+  Body& b = *body_;
+  const int i = b.plan->outside(output.id);
+  const auto& outputs = b.plan->outputs();
+  if (std::find(outputs.begin(), outputs.end(), i) == outputs.end())
+    throw UsageError("unfolding: " + b.node(i).name + " is not an output, so it takes no adjoint");
+  if (!b.plan->needs_adjoint(i)) throw UsageError("unfolding: output " + b.node(i).name + " depends on no parameter");
+  if (b.adjoint_rows != b.rows) b.allocate(b.adjoints, What::adjoint), b.adjoint_rows = b.rows;
+  return b.matrix(What::adjoint, i, 0, {0, b.rows});
+}
+
+template <class T>
+void Unfolding<T>::clear_adjoints() {
+  Body& b = *body_;
+  if (b.adjoint_rows != b.rows) b.allocate(b.adjoints, What::adjoint), b.adjoint_rows = b.rows;
+  for (int i : b.plan->outputs())
+    if (b.plan->needs_adjoint(i)) {
+      Matrix<T> m = b.matrix(What::adjoint, i, 0, {0, b.rows});
+      std::fill_n(m.data, m.rows * m.cols, T{0});
+    }
+}
+
+template <class T>
+void Unfolding<T>::forward(State<T>* state) {
+  Body& b = *body_;
+  if (!b.structure) throw UsageError("unfolding: lay it over a structure first");
+  if (b.parameters == nullptr) throw UsageError("unfolding: set its parameters first");
+  if (state != nullptr)
+    for (Index slot : b.slots)
+      if (slot < 0 || slot >= state->slots())
+        throw UsageError("unfolding: state slot " + std::to_string(slot) + " of " + std::to_string(state->slots()));
+  b.team.run([&](Member& me) { b.forward(me, state); });
+  if (state != nullptr) b.store_state(*state);
+}
+
+template <class T>
+void Unfolding<T>::backward(std::span<T> gradient, const BackwardOptions& options, const State<T>* end, State<T>* start) {
+  Body& b = *body_;
+  if (static_cast<Index>(gradient.size()) != b.plan->parameter_count())
+    throw UsageError("unfolding: the gradient has " + std::to_string(gradient.size()) + " numbers, the plan " +
+                     std::to_string(b.plan->parameter_count()));
+  if (b.adjoint_rows != b.rows) b.allocate(b.adjoints, What::adjoint), b.adjoint_rows = b.rows;
+  b.team.run([&](Member& me) { b.backward(me, gradient.data(), options, end); });
+  if (start != nullptr) b.store_start(*start);
+}
+
+template <class T>
+Matrix<const T> Unfolding<T>::affine_adjoint(Signal affine) const {
+  Body& b = *body_;
+  if (b.node(affine.id).kind != Node::Kind::affine) throw UsageError("unfolding: " + b.node(affine.id).name + " is not an affine map");
+  return b.matrix(What::adjoint, affine.id, 0, {0, b.rows});
+}
+
+template <class T>
+void Unfolding<T>::tangent(std::span<const T> direction) {
+  Body& b = *body_;
+  if (b.tangent_rows != b.rows) b.allocate(b.tangents, What::tangent), b.tangent_rows = b.rows;
+  b.team.run([&](Member& me) { b.tangent(me, direction.data()); });
+}
+
+template <class T>
+Matrix<const T> Unfolding<T>::tangent_of(Signal output) const {
+  Body& b = *body_;
+  return b.matrix(What::tangent, b.plan->outside(output.id), 0, {0, b.rows});
+}
+
+template <class T>
+std::size_t Unfolding<T>::memory_bytes() const {
+  const Body& b = *body_;
+  Index numbers = b.squares.size();
+  for (const auto* group : {&b.values, &b.adjoints, &b.tangents})
+    for (const auto& buffer : *group) numbers += buffer.size();
+  for (const auto* group : {&b.packed, &b.packed_transposed, &b.packed_squared, &b.packed_direction})
+    for (const auto& matrix : *group) numbers += matrix.k() * matrix.panels() * PackedMatrix<T>::kPanel;
+  return static_cast<std::size_t>(numbers) * sizeof(T);
+}
+
+template <class T>
+std::string Unfolding<T>::first_non_finite() const {
+  Body& b = *body_;
+  const auto position = [&](int i, Index row) {
+    const Index item = b.order(b.plan->corner(i)).items[at(row)], s = b.structure->sequence_of_item(item);
+    return b.node(i).name + " at position " + std::to_string(item - b.structure->item(s, 0)) + " of sequence " + std::to_string(s);
+  };
+  // Plan order within a step, steps in order: the first row that blew up, and in it the first signal.
+  std::string first;
+  Index earliest = b.rows;
+  for (const Segment& segment : b.plan->segments())
+    for (const Item& item : segment.items) {
+      std::vector<int> computed = item.nodes;
+      if (item.node >= 0) computed.push_back(item.node);
+      for (int i : computed) {
+        const Place here = b.plan->value_place(i);
+        if (here.scratch()) continue;
+        for (Index r = 0; r < earliest; ++r) {
+          const T* row = b.address(What::value, i, 0, r);
+          const bool finite = std::all_of(row, row + b.node(i).size, [](T x) { return std::isfinite(x); });
+          if (!finite) {
+            earliest = r;
+            first = position(i, r);
+          }
+        }
+      }
+    }
+  return first;
+}
+
+// ---------------------------------------------------------------------------------------------------------- path pass
+
+template <class T>
+PathPass<T>::PathPass(const Circuit& circuit, Team& team) {
+  path_reading(circuit, squared_);
+  unfolding_ = std::make_unique<Unfolding<T>>(std::make_shared<const Plan>(squared_), team);
+  squares_ = Parameters<T>(squared_);
+}
+
+template <class T>
+double PathPass<T>::run(const Parameters<T>& parameters, Index length, bool every_step, std::span<T> kappa) {
+  if (parameters.size() != squares_.size())
+    throw UsageError("path pass: parameters of another circuit");
+  for (Index i = 0; i < squares_.size(); ++i) squares_.flat()[at(i)] = parameters.flat()[at(i)] * parameters.flat()[at(i)];
+  Unfolding<T>& u = *unfolding_;
+  u.lay(Structure::chains(1, length));
+  u.set_parameters(squares_);
+  for (std::size_t i = 0; i < squared_.nodes().size(); ++i)
+    if (squared_.nodes()[i].kind == Node::Kind::input && u.plan().live(static_cast<int>(i))) {
+      Matrix<T> ones = u.input({&squared_, static_cast<int>(i)});
+      std::fill_n(ones.data, ones.rows * ones.cols, T{1});
+    }
+  u.forward();
+  double total = 0;
+  u.clear_adjoints();
+  for (int output : squared_.outputs()) {
+    const Signal signal{&squared_, output};
+    const Matrix<const T> sums = u.value(signal);
+    Matrix<T> seed = u.adjoint(signal);
+    for (Index r = every_step ? 0 : sums.rows - 1; r < sums.rows; ++r)
+      for (Index c = 0; c < sums.cols; ++c) {
+        total += static_cast<double>(sums(r, c));
+        seed(r, c) = 1;
+      }
+  }
+  u.backward(kappa);
+  return total;
+}
+
+template struct Unfolding<float>::Body;
+template struct Unfolding<double>::Body;
+template class State<float>;
+template class State<double>;
+template class Unfolding<float>;
+template class Unfolding<double>;
+template class PathPass<float>;
+template class PathPass<double>;
+
+}  // namespace unfold

@@ -1,0 +1,142 @@
+#pragma once
+/// An unfolding: a plan laid over a structure, with its memory. Everything that is done with a circuit is a pass over it.
+///
+///   auto plan = std::make_shared<const Plan>(circuit);
+///   Unfolding<float> u(plan, team);
+///   u.lay(Structure::chains(32, 64));          // 32 sequences of 64 positions
+///   u.set_parameters(parameters);              // packs the weights: once per update
+///   ... fill u.symbols(x) or u.input(x) ...
+///   u.forward(&state);                         // activities; state carries over to the next window
+///   ... read u.value(logits), write u.adjoint(logits) ...
+///   u.backward(gradient);                      // gradient = J^T adjoint
+///
+/// Shapes: signals are [positions x size], rows in the structure's main order (see structure.h).
+/// Law 2: the row of a sequence has the same bits alone, in any batch, on any number of threads, in the stepper.
+/// Memory belongs to the unfolding and is reused between calls: after `lay` no pass allocates.
+/// Not thread-safe; the passes use the team given.
+
+#include <memory>
+#include <string>
+
+#include "unfold/circuit/parameters.h"
+#include "unfold/engine/plan.h"
+#include "unfold/engine/structure.h"
+#include "unfold/numerics/product.h"
+#include "unfold/numerics/team.h"
+
+namespace unfold {
+
+/// What links along `previous` carry from one window to the next: one slot per stream.
+template <class T>
+class State {
+ public:
+  State() = default;
+  State(const Plan& plan, Index slots);
+  Index slots() const { return slots_; }
+  void reset(Index slot) { fresh_[static_cast<std::size_t>(slot)] = 1; }  ///< the next window starts at the initial values
+  void reset_all() { fresh_.assign(fresh_.size(), 1); }
+  bool fresh(Index slot) const { return fresh_[static_cast<std::size_t>(slot)] != 0; }
+  void copy_slot(const State& from, Index from_slot, Index to_slot);
+
+  /// Raw contents, for checkpoints: values, then one byte per slot that says whether it is fresh.
+  std::span<T> values() { return values_.span(); }
+  std::span<const T> values() const { return values_.span(); }
+  std::span<char> fresh_flags() { return fresh_; }
+  std::span<const char> fresh_flags() const { return fresh_; }
+  Index width() const { return width_; }
+  T* row(Index slot) { return values_.data() + slot * width_; }
+  const T* row(Index slot) const { return values_.data() + slot * width_; }
+  void mark_carried(Index slot) { fresh_[static_cast<std::size_t>(slot)] = 0; }
+
+ private:
+  Index slots_ = 0, width_ = 0;
+  Buffer<T> values_;
+  std::vector<char> fresh_;
+};
+
+/// Which local rules a backward pass uses: the transposed Jacobian, or every entry of it squared (the modulus pass).
+enum class Algebra { linear, squared };
+
+struct BackwardOptions {
+  Algebra algebra = Algebra::linear;
+  bool accumulate = false;  ///< add to the gradient instead of setting it
+};
+
+template <class T>
+class Unfolding {
+ public:
+  Unfolding(std::shared_ptr<const Plan> plan, Team& team);
+  ~Unfolding();
+  Unfolding(Unfolding&&) noexcept;
+
+  const Plan& plan() const;
+  const Structure& structure() const;
+
+  /// Lays the plan over a structure. Chains read and write the state slots given (default: slot i for sequence i).
+  /// Cheap when the structure equals the current one.
+  void lay(const Structure& structure, std::span<const Index> slots = {});
+  /// To be called after every change of the parameters: they are packed at the next pass. Keeps a reference: the parameters
+  /// must live, unchanged, until the next call.
+  void set_parameters(const Parameters<T>& parameters);
+  void set_parameters(Parameters<T>&&) = delete;
+  /// Seeds dropout; rate 0 (evaluation) unless called. The mask of a position is a function of (seed, sequence, position).
+  void set_dropout_seed(std::uint64_t seed);
+  void disable_dropout();
+
+  Matrix<T> input(Signal signal);    ///< to be filled by the caller, [positions x size]
+  std::span<Symbol> symbols(Signal signal);  ///< to be filled by the caller; kNoSymbol adds nothing
+
+  /// Forward pass. With a state: sequences start from their slots and leave their last values there.
+  void forward(State<T>* state = nullptr);
+  Matrix<const T> value(Signal signal) const;  ///< of an output (or an input)
+
+  /// The seed of the backward pass: REQUIRES every output's adjoint to be filled by the caller before `backward`.
+  Matrix<T> adjoint(Signal output);
+  void clear_adjoints();  ///< zeroes the seeds of all outputs
+  /// Backward pass: gradient [parameters] = sum over positions of (d outputs / d parameters)^T adjoint.
+  /// `end`: adjoints of the state left behind by `forward` (from a later window); `start`: receives those of the state
+  /// that `forward` started from (zero for fresh slots, whose share goes to the trained initial values).
+  void backward(std::span<T> gradient, const BackwardOptions& options = {}, const State<T>* end = nullptr,
+                State<T>* start = nullptr);
+  /// After `backward`: the adjoint (or modulus) at every affine pre-activation, for the metrics of training/.
+  Matrix<const T> affine_adjoint(Signal affine) const;
+
+  /// Tangent pass: the derivative of every output in the parameter direction [parameters]; inputs and carried state held fixed.
+  /// REQUIRES forward.
+  void tangent(std::span<const T> direction);
+  Matrix<const T> tangent_of(Signal output) const;
+
+  std::size_t memory_bytes() const;
+  /// The first signal and position whose value is not finite, in plan order: "cell at position 17 of sequence 3"; empty if none.
+  std::string first_non_finite() const;
+
+ private:
+  struct Body;
+  std::unique_ptr<Body> body_;
+};
+
+/// Gauss-Newton product: result = J^T H J direction, where `curvature(rows...)` multiplies tangents of the outputs by the loss
+/// Hessian: it reads u.value and u.tangent_of and writes u.adjoint for every output. REQUIRES forward.
+template <class T, class Curvature>
+void gauss_newton(Unfolding<T>& u, std::span<const T> direction, Curvature&& curvature, std::span<T> result) {
+  u.tangent(direction);
+  curvature(u);
+  u.backward(result);
+}
+
+/// Sums over input-output paths of products of squared weights and their derivative: kappa = d gamma^2 / d p^2 (path-SGD).
+/// Lays the path reading of a circuit over one chain of `length`, all outputs read at every step or only at the last.
+template <class T>
+class PathPass {
+ public:
+  PathPass(const Circuit& circuit, Team& team);  ///< throws UsageError naming the map that has no path reading
+  /// Returns gamma^2 and fills kappa [parameters].
+  double run(const Parameters<T>& parameters, Index length, bool every_step, std::span<T> kappa);
+
+ private:
+  Circuit squared_;
+  std::unique_ptr<Unfolding<T>> unfolding_;
+  Parameters<T> squares_;
+};
+
+}  // namespace unfold

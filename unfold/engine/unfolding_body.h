@@ -1,0 +1,174 @@
+#pragma once
+/// The memory of an unfolding and the walk over its plan. Internal to engine/.
+///
+/// The passes are in forward.cpp, backward.cpp and tangent.cpp; each says what an item does for some rows. This file says
+/// where the numbers are (`operand`, `matrix`) and in which order, and by which member of the team, items run (`walk`).
+
+#include "unfold/engine/unfolding.h"
+
+namespace unfold {
+
+/// The three kinds of numbers of a signal.
+enum class What : unsigned char { value, adjoint, tangent };
+
+/// A run of maps made into a program, with the signal behind each of its slots.
+struct Program {
+  struct Slot {
+    What what;
+    int node;
+  };
+  std::vector<Instruction> instructions;
+  std::vector<Slot> slots;
+};
+
+/// Some rows of one step (or of a run of steps whose shifts agree) for one item, for one member of the team.
+struct Work {
+  Member* member;
+  Index step;        ///< of the first row
+  Range rows;
+  bool by_columns;   ///< all members have the same rows and divide columns instead
+  Range columns(Index n, Index grain) const { return by_columns ? member->share(n, grain) : Range{0, n}; }
+};
+
+template <class T>
+struct Unfolding<T>::Body {
+  Body(std::shared_ptr<const Plan> plan_, Team& team_);
+
+  // --- set-up (unfolding.cpp)
+  void lay(const Structure& structure, std::span<const Index> slots);
+  void allocate(std::vector<Buffer<T>>& buffers, What what);
+  void make_programs();
+  Program forward_program(const Item& item) const;
+  Program backward_program(const Item& item, Rule rule) const;
+  Program tangent_program(const Item& item) const;
+  void pack(Member& me, const T* flat, std::vector<PackedMatrix<T>>& into, std::vector<char>& stale, bool transposed, bool squared);
+
+  // --- where numbers are
+  const Node& node(int i) const { return plan->nodes()[static_cast<std::size_t>(i)]; }
+  const Structure::Order& order(Corner corner) const { return structure->order(corner); }
+  Index first_row(Index step, Corner corner) const { return order(corner).step_begin[static_cast<std::size_t>(step)]; }
+  Index step_rows(Index step, Corner corner) const;  ///< 0 beyond the last step
+  Place place(What what, int i) const { return what == What::value ? plan->value_place(i) : plan->adjoint_place(i); }
+  std::vector<Buffer<T>>& buffers(What what);
+  /// The address of column 0 of node i at `row` of `step`; nullptr for scratch.
+  T* address(What what, int i, Index step, Index row);
+  Index stride(What what, int i) const;
+  Matrix<T> matrix(What what, int i, Index step, Range rows);
+  /// Row `steps_back` before the first position, of the sequence at a place (steps_back >= 1).
+  T* history_row(What what, int i, Index steps_back, Index place);
+  void run_program(const Program& program, const Work& work);
+
+  // --- the walk
+  enum class Division {
+    rows,          ///< members own rows (in a loop: sequences) and need not meet inside the segment
+    rows_meeting,  ///< members own rows and meet after every item
+    columns        ///< members own columns and meet after every item
+  };
+  Division division(const Segment& segment, int members) const;
+  Range my_rows(const Segment& segment, Division how, Member& me, Range step) const;
+  template <class Do>
+  void walk_batched(Member& me, const Segment& segment, bool reverse, Do&& run_item);
+  template <class Do, class Begin>
+  void walk_loop(Member& me, const Segment& segment, bool reverse, Do&& run_item, Begin&& begin_step);
+
+  // --- forward.cpp
+  void forward(Member& me, const State<T>* state);
+  void load_history(Member& me, const State<T>* state);
+  void store_state(State<T>& state);
+  void forward_item(std::size_t segment, std::size_t index, const Work& work);
+  void forward_affine(const Item& item, const Work& work);
+  const Symbol* lookup(int source) const;  ///< the symbols behind a term's source, or nullptr for a dense one
+  void gather(What what, int link, const Work& work, const T* initial);
+  void reorder(What what, int i, const Work& work);
+  // --- backward.cpp
+  void backward(Member& me, T* gradient, const BackwardOptions& options, const State<T>* end);
+  void prepare_adjoints(Member& me, const State<T>* end);
+  void start_tail(Member& me, std::size_t segment, Index step, Division how, const State<T>* end);
+  void backward_item(std::size_t segment, std::size_t index, const Work& work, Algebra algebra);
+  void scatter(int link, bool in_loop, const Work& work);
+  void weight_gradients(Member& me, T* gradient, const BackwardOptions& options);
+  void lookup_gradient(Member& me, int i, const Symbol* symbols, Matrix<T> g, bool accumulate);
+  void dense_gradient(Member& me, int i, int source, Matrix<T> g, const BackwardOptions& options);
+  std::vector<std::pair<Index, Index>> runs(Index shift) const;  ///< (first step, last step + 1), contiguous when shifted
+  void initial_gradients(T* gradient, bool accumulate);
+  void store_start(State<T>& start);
+  // --- tangent.cpp
+  void tangent(Member& me, const T* direction);
+  void tangent_item(std::size_t segment, std::size_t index, const Work& work, const T* direction);
+  void tangent_affine(const Item& item, const Work& work, const T* direction);
+
+  std::shared_ptr<const Plan> plan;
+  Team& team;
+  std::unique_ptr<Structure> structure;
+  std::vector<Index> slots;          ///< state slot of each place
+  Index rows = 0, places = 0, steps = 0;
+  bool rectangular = false;          ///< chains of one length: shifted views are contiguous over steps
+
+  const Parameters<T>* parameters = nullptr;
+  std::vector<Buffer<T>> values, adjoints, tangents;  ///< per root
+  Index tangent_rows = -1, adjoint_rows = -1;         ///< for which size they were allocated
+  std::vector<std::vector<Symbol>> symbols;           ///< per symbols (or reordered symbols) node
+  std::vector<std::vector<Index>> predecessors;       ///< per gathered link
+  std::vector<std::vector<Index>> reorder_from;       ///< per reorder node: source row of each row
+  std::vector<char> fresh;                            ///< per place: the last forward started from the initial values
+  std::vector<std::uint64_t> mask_keys;
+  std::uint64_t dropout_seed = 0;
+  bool dropout = false;
+
+  std::vector<std::vector<Program>> forward_programs, backward_programs, squared_programs, tangent_programs;
+  std::vector<PackedMatrix<T>> packed, packed_transposed, packed_squared, packed_direction;  ///< per parameter
+  std::vector<char> dirty, dirty_transposed, dirty_squared, dirty_direction;
+  std::vector<char> dense;                             ///< parameter is used by a dense term
+  std::vector<std::vector<int>> tail_roots;            ///< per segment: adjoint buffers that start with a tail
+  std::vector<Index> place_bounds;                     ///< sequences of each member when rows are divided
+  std::vector<PointwiseScratch<T>> scratch;            ///< per member
+  std::vector<std::vector<Operand<T>>> operands;       ///< per member
+  Buffer<T> squares;                                   ///< squared sources and weights of the modulus pass
+};
+
+template <class T>
+template <class Do>
+void Unfolding<T>::Body::walk_batched(Member& me, const Segment& segment, bool reverse, Do&& run_item) {
+  const Division how = division(segment, me.size());
+  const bool by_columns = how == Division::columns;
+  const auto n = segment.items.size();
+  // Shifted views are contiguous over all rows only in rectangular batches; otherwise go step by step.
+  const bool stepwise = !segment.rows_independent && structure->kind() == Structure::Kind::chains && !rectangular;
+  for (std::size_t k = 0; k < n; ++k) {
+    const std::size_t index = reverse ? n - 1 - k : k;
+    const Range mine = my_rows(segment, how, me, {0, rows});
+    const Index last = stepwise ? steps : 1;
+    for (Index s = 0; s < last; ++s) {
+      const Index step = reverse ? last - 1 - s : s;
+      Range part = mine;
+      if (stepwise) {
+        const Range range = order(segment.corner).step(step);
+        part = {std::max(range.begin, mine.begin), std::min(range.end, mine.end)};
+      }
+      if (!part.empty()) run_item(index, Work{&me, stepwise ? step : 0, part, by_columns});
+    }
+    if (how != Division::rows) me.sync();
+  }
+  me.sync();
+}
+
+template <class T>
+template <class Do, class Begin>
+void Unfolding<T>::Body::walk_loop(Member& me, const Segment& segment, bool reverse, Do&& run_item, Begin&& begin_step) {
+  const Division how = division(segment, me.size());
+  const bool by_columns = how == Division::columns;
+  const auto n = segment.items.size();
+  const Index last = order(segment.corner).steps();
+  for (Index s = 0; s < last; ++s) {
+    const Index step = reverse != segment.descending ? last - 1 - s : s;
+    begin_step(step, how);
+    const Range mine = my_rows(segment, how, me, order(segment.corner).step(step));
+    for (std::size_t k = 0; k < n; ++k) {
+      if (!mine.empty()) run_item(reverse ? n - 1 - k : k, Work{&me, step, mine, by_columns});
+      if (by_columns) me.sync();
+    }
+  }
+  me.sync();
+}
+
+}  // namespace unfold

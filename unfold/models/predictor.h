@@ -1,0 +1,24 @@
+#pragma once
+/// A predictor answers two calls: the distribution of the next symbol, and "this was the symbol". Evaluation, scores,
+/// sampling, beam search and coding are written once against it, for recurrent and classical models alike.
+
+#include <memory>
+#include <span>
+
+#include "unfold/numerics/types.h"
+
+namespace unfold {
+
+class Predictor {
+ public:
+  virtual ~Predictor() = default;
+  virtual Index alphabet() const = 0;
+  /// Natural logarithms of the probabilities of the next symbol, [alphabet]. Valid until the next call of `observe` or `reset`.
+  virtual std::span<const float> log_probabilities() = 0;
+  virtual void observe(Symbol symbol) = 0;
+  virtual void reset() = 0;  ///< before the first symbol of a sequence
+  /// An independent predictor in the same state; cheap enough for beam search (shares the weights).
+  virtual std::unique_ptr<Predictor> clone() const = 0;
+};
+
+}  // namespace unfold

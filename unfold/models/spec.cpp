@@ -1,0 +1,192 @@
+#include "unfold/models/spec.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "unfold/data/text_distance.h"
+#include "unfold/numerics/error.h"
+
+namespace unfold {
+namespace {
+
+constexpr double kMostUnits = 65536, kMostLayers = 64;
+
+template <class Visitor>
+void describe_common(Visitor& v, ModelSpec& s) {
+  v("layers", s.layers, "cells stacked on each other", range(1, kMostLayers));
+  v("dropout", s.dropout, "share of each layer's output that is dropped in training", from_to_below(0, 1));
+  v("embedding", s.embedding, "size of a learned vector per symbol; 0: none", range(0, kMostUnits));
+  v("trained-initial", s.trained_initial, "learn the state before the first symbol");
+}
+
+// One entry per cell: its name, its options, and how it is added to a circuit. The list follows below.
+
+struct RnnEntry {
+  static constexpr const char* kName = "rnn";
+  static constexpr const char* kHelp = "simple recurrent network (Elman 1990)";
+  static constexpr CellKind kKind = CellKind::rnn;
+  template <class Visitor>
+  static void describe(Visitor& v, ModelSpec& s) {
+    v("activation", s.activation, "of the units",
+      {{Map::tanh, "tanh"}, {Map::relu, "relu"}, {Map::sigmoid, "sigmoid"}, {Map::softplus, "softplus"}});
+    v("init", s.init, "of the recurrent matrix",
+      {{RecurrentInit::orthogonal, "orthogonal"},
+       {RecurrentInit::uniform, "uniform"},
+       {RecurrentInit::identity, "identity"},
+       {RecurrentInit::sparse, "sparse"},
+       {RecurrentInit::normalised, "normalised"}});
+  }
+  static Init recurrent(RecurrentInit init) {
+    switch (init) {
+      case RecurrentInit::uniform: return Init::uniform();
+      case RecurrentInit::identity: return Init::identity();
+      case RecurrentInit::sparse: return Init::sparse();
+      case RecurrentInit::normalised: return Init::normalised();
+      case RecurrentInit::orthogonal: break;
+    }
+    return Init::orthogonal();
+  }
+  static Signal add(Circuit& c, Signal x, const ModelSpec& s) {
+    RnnOptions options;
+    options.activation = s.activation;
+    options.recurrent = recurrent(s.init);
+    options.trained_initial = s.trained_initial;
+    return rnn(c, x, s.units, options);
+  }
+};
+
+struct LstmEntry {
+  static constexpr const char* kName = "lstm";
+  static constexpr const char* kHelp = "long short-term memory with forget gate";
+  static constexpr CellKind kKind = CellKind::lstm;
+  template <class Visitor>
+  static void describe(Visitor& v, ModelSpec& s) {
+    v("forget-bias", s.forget_bias, "start of the forget gate's bias", range(-100, 100));
+    v("chrono", s.chrono, "start the gates from time scales up to so many steps; 0: off", at_least(0));
+  }
+  static Signal add(Circuit& c, Signal x, const ModelSpec& s) {
+    LstmOptions options;
+    options.forget_bias = s.forget_bias;
+    options.chrono = s.chrono;
+    options.trained_initial = s.trained_initial;
+    return lstm(c, x, s.units, options);
+  }
+};
+
+struct GruEntry {
+  static constexpr const char* kName = "gru";
+  static constexpr const char* kHelp = "gated recurrent unit";
+  static constexpr CellKind kKind = CellKind::gru;
+  template <class Visitor>
+  static void describe(Visitor& v, ModelSpec& s) {
+    v("reset", s.reset, "the reset gate acts before or after the recurrent product",
+      {{ResetGate::before, "before"}, {ResetGate::after, "after"}});
+  }
+  static Signal add(Circuit& c, Signal x, const ModelSpec& s) {
+    GruOptions options;
+    options.reset_after = s.reset == ResetGate::after;
+    options.trained_initial = s.trained_initial;
+    return gru(c, x, s.units, options);
+  }
+};
+
+template <class Visit>
+void for_each_entry(Visit&& visit) {
+  visit(RnnEntry{});
+  visit(LstmEntry{});
+  visit(GruEntry{});
+}
+
+constexpr std::array kNotBuilt = {"gnn",  "glnn",  "sparse-rnn", "mrnn", "tensor-rnn", "esn",
+                                  "urnn", "ngram", "hmm",        "ctw",  "ppm",        "mix"};
+
+template <class Entry>
+OptionTable table_of(ModelSpec& spec) {
+  OptionTable table;
+  Entry::describe(table, spec);
+  describe_common(table, spec);
+  return table;
+}
+
+Index parse_units(const Spec& spec) {
+  ModelSpec sizes;
+  OptionTable table;
+  table("units", sizes.units, "", range(1, kMostUnits));
+  if (spec.size.empty())
+    throw UsageError(
+        fmt::format("model {}: the number of units is missing; write for example {}:128", spec.name, spec.name));
+  table.set(spec.name, "units", spec.size);
+  return sizes.units;
+}
+
+}  // namespace
+
+ModelSpec parse_model_spec(std::string_view text) {
+  const Spec spec = parse_spec(text);
+  ModelSpec result;
+  bool found = false;
+  std::vector<std::string> names;
+  for_each_entry([&]<class Entry>(Entry) {
+    names.emplace_back(Entry::kName);
+    if (spec.name != Entry::kName) return;
+    found = true;
+    result.cell = Entry::kKind;
+    OptionTable table = table_of<Entry>(result);
+    for (const auto& [key, value] : spec.values) table.set(spec.name, key, value);
+    result.units = parse_units(spec);
+  });
+  if (!found) {
+    for (const char* name : kNotBuilt)
+      if (spec.name == name)
+        throw UsageError(
+            fmt::format("model {} is not built yet in this version; there are {}", spec.name, fmt::join(names, ", ")));
+    throw UsageError(fmt::format("there is no model \"{}\"{} (models: {})", spec.name, did_you_mean(spec.name, names),
+                                 fmt::join(names, ", ")));
+  }
+  if (result.cell == CellKind::lstm && result.chrono > 0 && !(result.chrono > 2))
+    throw UsageError(fmt::format("model \"{}\": chrono must be 0 or above 2 steps", text));
+  return result;
+}
+
+std::string to_string(const ModelSpec& spec) {
+  Spec result;
+  for_each_entry([&]<class Entry>(Entry) {
+    if (spec.cell != Entry::kKind) return;
+    result.name = Entry::kName;
+    ModelSpec set = spec, plain;
+    const auto values = table_of<Entry>(set).help(), defaults = table_of<Entry>(plain).help();
+    for (std::size_t i = 0; i < values.size(); ++i)
+      if (values[i].value != defaults[i].value) result.values.emplace_back(values[i].name, values[i].value);
+  });
+  result.size = std::to_string(spec.units);
+  return to_string(result);
+}
+
+ModelSignals build_model(const ModelSpec& spec, Index alphabet, Circuit& circuit) {
+  const Signal symbols = circuit.symbols("symbols", alphabet);
+  Signal x = symbols;
+  if (spec.embedding > 0)
+    x = circuit.affine("embedding", spec.embedding, {{"W", symbols, Init::normal(1)}}, Init::zero(), false);
+  for (Index layer = 1; layer <= spec.layers; ++layer) {
+    const auto scope = circuit.scope(fmt::format("layer{}", layer));
+    for_each_entry([&]<class Entry>(Entry) {
+      if (spec.cell == Entry::kKind) x = Entry::add(circuit, x, spec);
+    });
+    if (spec.dropout > 0) x = circuit.dropout(x, spec.dropout);
+  }
+  const Signal logits = circuit.affine("output", alphabet, {{"V", x}});
+  circuit.output(logits);
+  return {symbols, logits};
+}
+
+std::vector<ModelHelp> models() {
+  std::vector<ModelHelp> result;
+  for_each_entry([&]<class Entry>(Entry) {
+    ModelSpec plain;
+    result.push_back({Entry::kName, Entry::kHelp, table_of<Entry>(plain).help()});
+  });
+  return result;
+}
+
+}  // namespace unfold

@@ -1,0 +1,56 @@
+#pragma once
+/// Model SPECs: `rnn:100,activation=relu`, `lstm:256,layers=2,dropout=0.2`, `gru:256,reset=after`. The registry is an
+/// explicit list: each cell with its options, described once (training/options.h).
+///
+///   symbols x -> [embedding] -> cell -> dropout -> cell -> dropout ... -> affine "output" = logits
+///
+/// Dropout acts on the output of every layer on its way up, never on the recurrence (Zaremba et al. 2014).
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "unfold/cells/cells.h"
+#include "unfold/training/options.h"
+
+namespace unfold {
+
+enum class CellKind { rnn, lstm, gru };
+enum class RecurrentInit { orthogonal, uniform, identity, sparse, normalised };
+enum class ResetGate { before, after };
+
+struct ModelSpec {
+  CellKind cell = CellKind::lstm;
+  Index units = 0;
+  Index layers = 1;
+  double dropout = 0;
+  Index embedding = 0;  ///< size of a learned vector per symbol; 0: the cell reads the symbol itself
+  bool trained_initial = false;
+
+  Map activation = Map::tanh;                      // rnn
+  RecurrentInit init = RecurrentInit::orthogonal;  // rnn
+  double forget_bias = 1, chrono = 0;              // lstm
+  ResetGate reset = ResetGate::before;             // gru
+};
+
+/// Throws UsageError: an unknown model or option (with the nearest name), a value out of range, a model that is known
+/// but not built yet.
+ModelSpec parse_model_spec(std::string_view text);
+/// Canonical: only what differs from the defaults, in the order of the table. parse_model_spec reads it back.
+std::string to_string(const ModelSpec& spec);
+
+/// The signals of a circuit that others need.
+struct ModelSignals {
+  Signal symbols, logits;
+};
+/// Adds the model to an empty circuit: `logits` over the symbol that follows.
+ModelSignals build_model(const ModelSpec& spec, Index alphabet, Circuit& circuit);
+
+struct ModelHelp {
+  std::string name, help;
+  std::vector<OptionHelp> options;
+};
+/// All models there are, for help texts.
+std::vector<ModelHelp> models();
+
+}  // namespace unfold

@@ -1,0 +1,59 @@
+#include "unfold/models/train.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "unfold/numerics/error.h"
+
+namespace unfold {
+namespace {
+
+/// What the card says about a run: nothing that depends on the clock.
+nlohmann::json history_entry(const TrainOptions& options, const TrainingResult& result) {
+  nlohmann::json entry = {{"optimizer", canonical_optimizer(options.trainer.optimizer)},
+                          {"window", options.trainer.batches.window},
+                          {"batch", options.trainer.batches.batch},
+                          {"seed", options.trainer.seed},
+                          {"steps", result.steps},
+                          {"epochs", result.epochs},
+                          {"symbols", result.symbols},
+                          {"stopped_by", result.reason}};
+  if (result.validated) {
+    entry["best_step"] = result.best_step;
+    entry["validation_nats_per_symbol"] = result.best_nats_per_symbol;
+    entry["validation_symbols"] = result.validation_symbols;
+  }
+  return entry;
+}
+
+}  // namespace
+
+TrainingResult train(LanguageModel<float>& model, const TrainingData& data, const TrainOptions& options, Team& team,
+                     Observer* observer) {
+  const Corpus* validation = data.validation_corpus;
+  if (!(data.corpus.alphabet() == model.alphabet()) ||
+      (validation != nullptr && !(validation->alphabet() == model.alphabet())))
+    throw UsageError("training: the text was read with another alphabet than the model's");
+  validate(options.sampling);
+  TrainerOptions trainer_options = options.trainer;
+  trainer_options.model = fmt::format("{} over {} symbols", to_string(model.spec()), model.alphabet().size());
+  Trainer<float> trainer(model.network(), model.parameters(), data, trainer_options, team);
+  trainer.set_observer(observer);
+  trainer.set_sampler([&](const Parameters<float>&, Index) {
+    RecurrentPredictor predictor(model);  // at the present parameters
+    return model.alphabet().decode(sample(predictor, model.alphabet(), options.sampling));
+  });
+  if (!options.model_file.empty())
+    trainer.set_keeper([&](const Parameters<float>& best) { model.save(options.model_file, best); });
+
+  const TrainingResult result = trainer.run();
+  const auto best = trainer.best().flat();
+  if (best.data() != model.parameters().flat().data())
+    std::copy(best.begin(), best.end(), model.parameters().flat().begin());
+  model.history().push_back(history_entry(options, result));
+  if (!options.model_file.empty()) model.save(options.model_file);
+  return result;
+}
+
+}  // namespace unfold

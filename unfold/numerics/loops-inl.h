@@ -1,0 +1,125 @@
+// Internal: loops over contiguous arrays for every target: whole vectors, then one partial vector computed by the same
+// operations; and sums in kVirtualLanes lanes, whatever the width of a vector. See targets-inl.h for the order of inclusion.
+
+#ifndef UNFOLD_NUMERICS_VIRTUAL_LANES
+#define UNFOLD_NUMERICS_VIRTUAL_LANES
+namespace unfold {
+/// Lane j of a sum takes the elements j, j + 16, j + 32, ... and the lanes are added as a fixed tree.
+inline constexpr int kVirtualLanes = 16;
+}  // namespace unfold
+#endif
+
+#if defined(UNFOLD_NUMERICS_LOOPS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef UNFOLD_NUMERICS_LOOPS_INL_H_
+#undef UNFOLD_NUMERICS_LOOPS_INL_H_
+#else
+#define UNFOLD_NUMERICS_LOOPS_INL_H_
+#endif
+
+#include <cstddef>
+
+#include "hwy/highway.h"
+#include "unfold/numerics/types.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace unfold {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Masked access of these targets never touches what the mask leaves out.
+#define UNFOLD_SAFE_MASKS (HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3)
+
+/// The first `count` lanes from memory, the others zero; nothing beyond them is read.
+template <class D, class T = hn::TFromD<D>>
+HWY_INLINE hn::Vec<D> load_first(D d, const T* from, size_t count) {
+#if UNFOLD_SAFE_MASKS
+  return hn::MaskedLoad(hn::FirstN(d, count), d, from);
+#else
+  HWY_ALIGN T lanes[HWY_MAX_BYTES / sizeof(T)] = {};
+  for (size_t i = 0; i < count; ++i) lanes[i] = from[i];
+  return hn::Load(d, lanes);
+#endif
+}
+
+/// Stores the first `count` lanes and leaves what follows alone.
+template <class D, class T = hn::TFromD<D>>
+HWY_INLINE void store_first(hn::Vec<D> v, D d, T* to, size_t count) {
+#if UNFOLD_SAFE_MASKS
+  hn::BlendedStore(v, hn::FirstN(d, count), d, to);
+#else
+  HWY_ALIGN T lanes[HWY_MAX_BYTES / sizeof(T)];
+  hn::Store(v, d, lanes);
+  for (size_t i = 0; i < count; ++i) to[i] = lanes[i];
+#endif
+}
+
+/// A vector's place in an array: all lanes, or the first `count`.
+struct Whole {
+  template <class D, class T>
+  HWY_INLINE hn::Vec<D> load(D d, const T* from) const {
+    return hn::LoadU(d, from);
+  }
+  template <class D, class T>
+  HWY_INLINE void store(hn::Vec<D> v, D d, T* to) const {
+    hn::StoreU(v, d, to);
+  }
+};
+struct First {
+  size_t count;
+  template <class D, class T>
+  HWY_INLINE hn::Vec<D> load(D d, const T* from) const {
+    return load_first(d, from, count);
+  }
+  template <class D, class T>
+  HWY_INLINE void store(hn::Vec<D> v, D d, T* to) const {
+    store_first(v, d, to, count);
+  }
+};
+
+/// body.at(d, i, place) for every vector of the n elements, i being the index of its first.
+template <class T, class Body>
+HWY_INLINE void for_each_vector(Index n, const Body& body) {
+  const hn::ScalableTag<T> d;
+  const Index width = static_cast<Index>(hn::Lanes(d));
+  Index i = 0;
+  for (; i + width <= n; i += width) body.at(d, i, Whole{});
+  if (i < n) body.at(d, i, First{static_cast<size_t>(n - i)});
+}
+
+/// ((l0+l8)+(l4+l12)) + ... : halves added to halves.
+template <class T>
+HWY_INLINE T add_lanes(T* lanes) {
+  for (int width = kVirtualLanes / 2; width > 0; width /= 2) {
+    for (int j = 0; j < width; ++j) lanes[j] += lanes[j + width];
+  }
+  return lanes[0];
+}
+
+/// Sum in virtual lanes of type T over n elements taken in groups of 16: body.add(d, sum, first) returns `sum` plus the
+/// terms of the elements from `first` on, body.add_end the same for a vector of which only `count` elements exist.
+template <class T, class Body>
+HWY_INLINE T sum_in_lanes(Index n, const Body& body) {
+  const hn::CappedTag<T, kVirtualLanes> d;
+  constexpr Index kWidth = static_cast<Index>(hn::MaxLanes(hn::CappedTag<T, kVirtualLanes>()));
+  constexpr Index kVectors = kVirtualLanes / kWidth;
+  hn::Vec<decltype(d)> sums[kVectors];
+  for (Index v = 0; v < kVectors; ++v) sums[v] = hn::Zero(d);
+  Index i = 0;
+  for (; i + kVirtualLanes <= n; i += kVirtualLanes) {
+    for (Index v = 0; v < kVectors; ++v) sums[v] = body.add(d, sums[v], i + v * kWidth);
+  }
+  for (Index v = 0; v < kVectors && i + v * kWidth < n; ++v) {
+    const Index first = i + v * kWidth;
+    const Index count = n - first < kWidth ? n - first : kWidth;
+    sums[v] = body.add_end(d, sums[v], first, static_cast<size_t>(count));
+  }
+  HWY_ALIGN T lanes[kVirtualLanes];
+  for (Index v = 0; v < kVectors; ++v) hn::Store(sums[v], d, lanes + v * kWidth);
+  return add_lanes(lanes);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace unfold
+HWY_AFTER_NAMESPACE();
+
+#endif  // include guard

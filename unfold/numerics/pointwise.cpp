@@ -1,0 +1,261 @@
+#include "unfold/numerics/pointwise.h"
+
+#include <algorithm>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "unfold/numerics/pointwise.cpp"
+#include "unfold/numerics/targets-inl.h"
+// The targets before Highway's own headers.
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+// Everything below is compiled once for each target.
+#include "unfold/numerics/loops-inl.h"
+#include "unfold/numerics/maps-inl.h"
+
+#ifndef UNFOLD_NUMERICS_POINTWISE_ONCE
+#define UNFOLD_NUMERICS_POINTWISE_ONCE
+namespace unfold {
+
+/// The operands of one instruction, cut to a tile.
+template <class T>
+struct Tile {
+  Index rows = 0, cols = 0;
+  Operand<T> out, x0, x1, y, seed;
+  T k{};
+};
+
+template <class T>
+using Kernel = void (*)(const Tile<T>&);
+
+/// One kernel for each instruction there can be; null where a map has no such input.
+template <class T>
+struct Kernels {
+  Kernel<T> value[kMapCount][2];          // [map][accumulate]
+  Kernel<T> partial[kMapCount][2][2][2];  // [map][squared][input][accumulate]
+
+  Kernel<T> of(const Instruction& i) const {
+    const int map = static_cast<int>(i.map);
+    return i.rule == Rule::value ? value[map][i.accumulate]
+                                 : partial[map][i.rule == Rule::squared][i.input][i.accumulate];
+  }
+};
+
+}  // namespace unfold
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace unfold {
+namespace HWY_NAMESPACE {
+
+/// One row of the instruction (M, kRule, kInput, kAccumulate). Loads only what the table says is read.
+template <class T, class M, Rule kRule, int kInput, bool kAccumulate>
+struct RowBody {
+  static constexpr unsigned kValueReads = M::kArity == 2 ? kX0 | kX1 : kX0;
+  static constexpr unsigned kReads = kRule == Rule::value ? kValueReads : M::kReads[kInput];
+
+  T* out;
+  const T *x0, *x1, *y, *seed;
+  T k;
+
+  template <bool kWanted, class D, class Place>
+  static HWY_INLINE Lanes<D> read(D d, const T* from, Index i, Place place) {
+    if constexpr (kWanted) {
+      return {place.load(d, from + i)};
+    } else {
+      return {hn::Zero(d)};
+    }
+  }
+
+  template <class D, class Place>
+  HWY_INLINE void at(D d, Index i, Place place) const {
+    using V = Lanes<D>;
+    const V a = read<(kReads & kX0) != 0>(d, x0, i, place);
+    const V b = read<(kReads & kX1) != 0>(d, x1, i, place);
+    const V c = read<(kReads & kY) != 0>(d, y, i, place);
+    const V before = read<kAccumulate>(d, out, i, place);
+    const V constant = {hn::Set(d, k)}, one = {hn::Set(d, T{1})}, zero = {hn::Zero(d)};
+    V result;
+    if constexpr (kRule == Rule::value) {
+      result = M::value(a, b, constant, one);
+      if constexpr (kAccumulate) result = before + result;
+    } else {
+      const V s = read<true>(d, seed, i, place);
+      V slope = M::template partial<kInput>(a, b, c, constant, zero, one);
+      if constexpr (kRule == Rule::squared) slope = slope * slope;
+      result = kAccumulate ? fma(slope, s, before) : slope * s;
+    }
+    place.store(result.v, d, out + i);
+  }
+};
+
+template <class T, class M, Rule kRule, int kInput, bool kAccumulate>
+void run_tile(const Tile<T>& t) {
+  RowBody<T, M, kRule, kInput, kAccumulate> row{t.out.base, t.x0.base, t.x1.base, t.y.base, t.seed.base, t.k};
+  for (Index r = 0; r < t.rows; ++r) {
+    for_each_vector<T>(t.cols, row);
+    row.out += t.out.stride;
+    row.x0 += t.x0.stride;
+    row.x1 += t.x1.stride;
+    row.y += t.y.stride;
+    row.seed += t.seed.stride;
+  }
+}
+
+template <class T, class M, Rule kRule, int kInput>
+constexpr void fill_partial(Kernel<T> (&to)[2][2]) {
+  if constexpr (kInput < M::kArity) {
+    to[kInput][0] = run_tile<T, M, kRule, kInput, false>;
+    to[kInput][1] = run_tile<T, M, kRule, kInput, true>;
+  }
+}
+template <class T, class M>
+constexpr void fill_map(Kernels<T>& to, Map map) {
+  const int m = static_cast<int>(map);
+  to.value[m][0] = run_tile<T, M, Rule::value, 0, false>;
+  to.value[m][1] = run_tile<T, M, Rule::value, 0, true>;
+  fill_partial<T, M, Rule::linear, 0>(to.partial[m][0]);
+  fill_partial<T, M, Rule::linear, 1>(to.partial[m][0]);
+  fill_partial<T, M, Rule::squared, 0>(to.partial[m][1]);
+  fill_partial<T, M, Rule::squared, 1>(to.partial[m][1]);
+}
+template <class T>
+constexpr Kernels<T> make_kernels() {
+  Kernels<T> kernels{};
+#define UNFOLD_FILL(name, ...) fill_map<T, name##_map>(kernels, Map::name);
+  UNFOLD_MAPS(UNFOLD_FILL)
+#undef UNFOLD_FILL
+  return kernels;
+}
+template <class T>
+constexpr Kernels<T> kKernels = make_kernels<T>();
+const Kernels<float>* kernels_float() { return &kKernels<float>; }
+const Kernels<double>* kernels_double() { return &kKernels<double>; }
+
+}  // namespace HWY_NAMESPACE
+}  // namespace unfold
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace unfold {
+namespace {
+
+HWY_EXPORT(kernels_float);
+HWY_EXPORT(kernels_double);
+
+template <class T>
+const Kernels<T>& kernels() {
+  if constexpr (sizeof(T) == sizeof(float)) {
+    return *HWY_DYNAMIC_DISPATCH(kernels_float)();
+  } else {
+    return *HWY_DYNAMIC_DISPATCH(kernels_double)();
+  }
+}
+
+/// Cuts the operands of a program to a tile.
+template <class T>
+class TileView {
+ public:
+  TileView(std::span<const Operand<T>> operands, T* scratch, Index slot_elements)
+      : operands_(operands), scratch_(scratch), slot_elements_(slot_elements) {}
+
+  void move_to(Range rows, Range cols) {
+    rows_ = rows;
+    cols_ = cols;
+  }
+
+  Tile<T> tile_of(const Instruction& i) const {
+    Tile<T> tile{rows_.size(), cols_.size(), at(i.out), at(i.x0), at(i.x1), at(i.y), at(i.seed), static_cast<T>(i.k)};
+    if (contiguous(tile)) {
+      tile.cols *= tile.rows;
+      tile.rows = 1;
+    }
+    return tile;
+  }
+
+ private:
+  Operand<T> at(int slot) const {
+    if (slot < 0) return {};
+    const Operand<T>& operand = operands_[static_cast<std::size_t>(slot)];
+    if (!operand.base) return {scratch_ + slot * slot_elements_, cols_.size()};
+    return {operand.base + rows_.begin * operand.stride + cols_.begin, operand.stride};
+  }
+  bool contiguous(const Tile<T>& t) const {
+    const auto follows = [&](const Operand<T>& o) { return !o.base || o.stride == t.cols; };
+    return t.rows > 1 && follows(t.out) && follows(t.x0) && follows(t.x1) && follows(t.y) && follows(t.seed);
+  }
+
+  std::span<const Operand<T>> operands_;
+  T* scratch_;
+  Index slot_elements_;
+  Range rows_, cols_;
+};
+
+/// Elements of a tile: all slots together fit the first-level cache, of 32 KiB at least.
+template <class T>
+Index tile_elements(std::size_t slots) {
+  const Index fitting = 32 * 1024 / static_cast<Index>(sizeof(T) * std::max<std::size_t>(slots, 1));
+  return std::clamp<Index>(fitting, 256, 1024) / kVirtualLanes * kVirtualLanes;
+}
+
+constexpr MapInfo kMapInfo[kMapCount] = {
+#define UNFOLD_INFO(name, arity, has_constant, value, reads0, partial0, reads1, partial1, homogeneous, path)       \
+  {#name,        arity,                                                                                           \
+   (((reads0) | (reads1)) & (kX0 | kX1)) != 0, (((reads0) | (reads1)) & kY) != 0,                                 \
+   has_constant, homogeneous,                                                                                     \
+   homogeneous ? +[]([[maybe_unused]] int input, [[maybe_unused]] double k) -> double { return path; } : nullptr},
+    UNFOLD_MAPS(UNFOLD_INFO)
+#undef UNFOLD_INFO
+};
+
+}  // namespace
+
+const MapInfo& map_info(Map map) { return kMapInfo[static_cast<int>(map)]; }
+
+double map_value(Map map, double x0, double x1, double k) {
+  switch (map) {
+#define UNFOLD_VALUE(name, ...) \
+  case Map::name: return HWY_NAMESPACE::name##_map::value(x0, x1, k, 1.0);
+    UNFOLD_MAPS(UNFOLD_VALUE)
+#undef UNFOLD_VALUE
+  }
+  return 0;
+}
+
+double map_partial(Map map, int input, double x0, double x1, double y, double k) {
+  switch (map) {
+#define UNFOLD_PARTIAL(name, ...)                                                                              \
+  case Map::name:                                                                                              \
+    return input == 0 ? HWY_NAMESPACE::name##_map::partial<0>(x0, x1, y, k, 0.0, 1.0)                           \
+                      : HWY_NAMESPACE::name##_map::partial<1>(x0, x1, y, k, 0.0, 1.0);
+    UNFOLD_MAPS(UNFOLD_PARTIAL)
+#undef UNFOLD_PARTIAL
+  }
+  return 0;
+}
+
+template <class T>
+void run_pointwise(std::span<const Instruction> program, std::span<const Operand<T>> operands, Index rows, Range cols,
+                   PointwiseScratch<T>& scratch) {
+  if (rows <= 0 || cols.empty()) return;
+  const Kernels<T>& table = kernels<T>();
+  const Index elements = tile_elements<T>(operands.size());
+  const Index tile_cols = std::min(cols.size(), elements);
+  const Index tile_rows = std::min(rows, elements / tile_cols);
+  // A cache line between the slots keeps them off the same sets of the cache.
+  const Index slot_elements = elements + static_cast<Index>(64 / sizeof(T));
+  TileView<T> view(operands, scratch.reserve(slot_elements * static_cast<Index>(operands.size())), slot_elements);
+  for (Index r = 0; r < rows; r += tile_rows) {
+    for (Index c = cols.begin; c < cols.end; c += tile_cols) {
+      view.move_to({r, std::min(rows, r + tile_rows)}, {c, std::min(cols.end, c + tile_cols)});
+      for (const Instruction& instruction : program) table.of(instruction)(view.tile_of(instruction));
+    }
+  }
+}
+
+template void run_pointwise<float>(std::span<const Instruction>, std::span<const Operand<float>>, Index, Range,
+                                   PointwiseScratch<float>&);
+template void run_pointwise<double>(std::span<const Instruction>, std::span<const Operand<double>>, Index, Range,
+                                    PointwiseScratch<double>&);
+
+}  // namespace unfold
+#endif  // HWY_ONCE

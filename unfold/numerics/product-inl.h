@@ -1,0 +1,454 @@
+// Internal: the product kernels, compiled once for each target. See targets-inl.h for the order of inclusion.
+//
+// A tile is kRows rows by kVectors vectors of the output, held in registers while k runs. Its sums start from memory and
+// go back to memory, so a product may be cut along k at any place without changing a bit.
+
+#include "unfold/numerics/product.h"
+
+#ifndef UNFOLD_NUMERICS_PRODUCT_INL_ONCE_
+#define UNFOLD_NUMERICS_PRODUCT_INL_ONCE_
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+namespace unfold {
+
+/// Memory of the calling thread, at least `elements` long, contents undefined. Slot 0 and 1 are independent.
+template <class T>
+T* product_scratch(int slot, Index elements);
+
+template <class T>
+struct MultiplyJob {
+  Matrix<const T> a;
+  const PackedMatrix<T>& b;
+  Matrix<T> c;
+  Range panels;
+  Start start;
+  const T* bias;
+};
+
+template <class T>
+struct OuterJob {
+  Matrix<const T> a, d;
+  Matrix<T> g;
+  Range k_range;
+  Start start;
+};
+
+}  // namespace unfold
+#endif
+
+#if defined(UNFOLD_NUMERICS_PRODUCT_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef UNFOLD_NUMERICS_PRODUCT_INL_H_
+#undef UNFOLD_NUMERICS_PRODUCT_INL_H_
+#else
+#define UNFOLD_NUMERICS_PRODUCT_INL_H_
+#endif
+
+#include "hwy/cache_control.h"
+#include "unfold/numerics/fma-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace unfold {
+namespace HWY_NAMESPACE {
+
+template <class T>
+using Lane = hn::ScalableTag<T>;
+template <class T>
+inline constexpr Index kLanes = hn::MaxLanes(Lane<T>());
+template <class T>
+inline constexpr Index kPanelVectors = PackedMatrix<T>::kPanel / kLanes<T>;
+
+// Tile shapes: accumulators, one broadcast and the vectors of b must fit the registers, with at least eight independent
+// chains to cover the latency of two multiply-adds a cycle.
+#if HWY_TARGET == HWY_AVX3
+inline constexpr int kMaxRows = 14;
+constexpr int widest(int rows) { return rows <= 3 ? 8 : rows <= 6 ? 4 : 2; }
+#elif HWY_TARGET == HWY_NEON
+inline constexpr int kMaxRows = 6;
+constexpr int widest(int rows) { return rows <= 3 ? 8 : 4; }
+#else
+inline constexpr int kMaxRows = 6;
+constexpr int widest(int rows) { return rows <= 1 ? 8 : rows <= 3 ? 4 : 2; }
+#endif
+
+template <class T>
+struct TileJob {
+  const T* a;        // first row of the tile; or, interleaved, element (m, k) at a[k * rows + m]
+  Index a_stride;    // between rows, when not interleaved
+  const T* b;        // row k of the panel at b[k * kPanel]
+  Index b_stride;    // from one panel to the next
+  Index k;
+  const T* start;
+  Index start_stride;
+  T* c;
+  Index c_stride;
+  const T* soon;     // what the next tile starts from, fetched early; null where it is at hand
+  Index soon_stride;
+};
+
+// Rows of a panel fetched ahead of their use, where the rows of the tile give the loads time to spare.
+inline constexpr Index kAhead = 16;
+
+/// One k: adds a[m] * b[v] to all sums of the tile. The shorter side waits in registers, the longer one streams.
+template <class T, int kRows, int kVectors, class A, class V>
+HWY_INLINE void tile_step(const A& a, const T* HWY_RESTRICT b, Index b_stride, V (&sum)[kRows][kVectors]) {
+  constexpr Index kL = kLanes<T>, kPanel = PackedMatrix<T>::kPanel;
+  constexpr int kPerPanel = kVectors > kPanelVectors<T> ? static_cast<int>(kPanelVectors<T>) : kVectors;
+  constexpr int kPerLine = static_cast<int>(std::max<Index>(64 / static_cast<Index>(sizeof(T)) / kL, 1));
+  const Lane<T> d;
+  if constexpr (kRows > 4) {
+#pragma GCC unroll 16
+    for (int v = 0; v < kVectors; v += kPerLine) {
+      hwy::Prefetch(b + kAhead * kPanel + v / kPerPanel * b_stride + v % kPerPanel * kL);
+    }
+  }
+  if constexpr (kVectors <= kRows) {
+    V y[kVectors];
+#pragma GCC unroll 16
+    for (int v = 0; v < kVectors; ++v) y[v] = hn::Load(d, b + v / kPerPanel * b_stride + v % kPerPanel * kL);
+#pragma GCC unroll 16
+    for (int m = 0; m < kRows; ++m) {
+      const V x = hn::Set(d, a(m));
+#pragma GCC unroll 16
+      for (int v = 0; v < kVectors; ++v) sum[m][v] = Fma(d, x, y[v], sum[m][v]);
+    }
+  } else {
+    V x[kRows];
+#pragma GCC unroll 16
+    for (int m = 0; m < kRows; ++m) x[m] = hn::Set(d, a(m));
+#pragma GCC unroll 16
+    for (int v = 0; v < kVectors; ++v) {
+      const V y = hn::Load(d, b + v / kPerPanel * b_stride + v % kPerPanel * kL);
+#pragma GCC unroll 16
+      for (int m = 0; m < kRows; ++m) sum[m][v] = Fma(d, x[m], y, sum[m][v]);
+    }
+  }
+}
+
+/// Element (m, k + kStep) of rows a stride apart. Every third row has a pointer: the addressing modes reach the others.
+template <class T, int kRows>
+struct RowElements {
+  RowElements(const T* a, Index row_stride) : stride(row_stride) {
+#pragma GCC unroll 16
+    for (int i = 0; i < kPointers; ++i) pointer[i] = a + 3 * i * row_stride;
+  }
+  HWY_INLINE T operator()(int m) const { return pointer[m / 3][m % 3 * stride]; }
+  HWY_INLINE void advance() {
+#pragma GCC unroll 16
+    for (int i = 0; i < kPointers; ++i) ++pointer[i];
+  }
+  static constexpr int kPointers = (kRows + 2) / 3;
+  const T* pointer[kPointers];
+  const Index stride;
+};
+
+template <class T, int kRows>
+struct InterleavedElements {
+  InterleavedElements(const T* a, Index) : pointer(a) {}
+  HWY_INLINE T operator()(int m) const { return pointer[m]; }
+  HWY_INLINE void advance() { pointer += kRows; }
+  const T* pointer;
+};
+
+template <class T, int kRows, int kVectors, template <class, int> class Elements>
+void run_tile(const TileJob<T>& job) {
+  constexpr Index kPanel = PackedMatrix<T>::kPanel, kL = kLanes<T>;
+  const Lane<T> d;
+  hn::Vec<Lane<T>> sum[kRows][kVectors];
+#pragma GCC unroll 16
+  for (int m = 0; m < kRows; ++m) {
+#pragma GCC unroll 16
+    for (int v = 0; v < kVectors; ++v) sum[m][v] = hn::LoadU(d, job.start + m * job.start_stride + v * kL);
+  }
+  if (job.soon) {
+    for (int m = 0; m < kRows; ++m) {
+      for (Index v = 0; v < kVectors * kL; v += 64 / static_cast<Index>(sizeof(T))) {
+        hwy::Prefetch(job.soon + m * job.soon_stride + v);
+      }
+    }
+  }
+  Elements<T, kRows> a(job.a, job.a_stride);
+  const T* b = job.b;
+  const Index b_stride = job.b_stride;
+#pragma GCC unroll 2
+  for (Index k = job.k; k > 0; --k, b += kPanel, a.advance()) tile_step<T>(a, b, b_stride, sum);
+#pragma GCC unroll 16
+  for (int m = 0; m < kRows; ++m) {
+#pragma GCC unroll 16
+    for (int v = 0; v < kVectors; ++v) hn::StoreU(sum[m][v], d, job.c + m * job.c_stride + v * kL);
+  }
+}
+
+template <class T>
+using TileFunction = void (*)(const TileJob<T>&);
+
+/// Tiles by rows - 1 and by the exponent of their width; null where too wide.
+template <class T, template <class, int> class Elements>
+class TileTable {
+ public:
+  constexpr TileTable() : TileTable(std::make_integer_sequence<int, kMaxRows>()) {}
+  TileFunction<T> of(Index rows, int vectors) const { return functions_[rows - 1][std::bit_width(0u + vectors) - 1]; }
+
+ private:
+  template <int... kRows>
+  constexpr explicit TileTable(std::integer_sequence<int, kRows...>)
+      : functions_{{get<kRows + 1, 1>(), get<kRows + 1, 2>(), get<kRows + 1, 4>(), get<kRows + 1, 8>()}...} {}
+
+  template <int kRows, int kVectors>
+  static constexpr TileFunction<T> get() {
+    if constexpr (kVectors <= widest(kRows)) return &run_tile<T, kRows, kVectors, Elements>;
+    return nullptr;
+  }
+
+  TileFunction<T> functions_[kMaxRows][4];
+};
+
+template <class T, template <class, int> class Elements>
+inline constexpr TileTable<T, Elements> kTiles;
+
+/// Rows in as few tiles as possible, as even as possible: the first `larger` tiles have `size` rows, the others one less.
+struct Cut {
+  explicit Cut(Index rows) {
+    tiles = (rows + kMaxRows - 1) / kMaxRows;
+    size = (rows + tiles - 1) / tiles;
+    larger = rows - tiles * (size - 1);
+  }
+  Index begin(Index tile) const { return tile * size - std::max<Index>(tile - larger, 0); }
+  Index rows(Index tile) const { return tile < larger ? size : size - 1; }
+  int width() const { return widest(static_cast<int>(size)); }
+  Index tiles, size, larger;
+};
+
+/// The columns of one call of a tile: some vectors, whole ones, or one of which only `columns` elements exist.
+template <class T>
+struct Strip {
+  bool partial() const { return columns < kLanes<T>; }
+  Index column;
+  int vectors;
+  Index columns;
+};
+
+/// Calls visit(strip) for the columns of `panels` in a matrix of n columns, no strip wider than `width` vectors.
+template <class T, class Visit>
+void for_each_strip(Range panels, Index n, int width, const Visit& visit) {
+  const Index begin = panels.begin * PackedMatrix<T>::kPanel;
+  const Index end = std::min(panels.end * PackedMatrix<T>::kPanel, n);
+  for (Index column = begin; column < end;) {
+    const Index position = (column - begin) / kLanes<T>, left = (end - column) / kLanes<T>;
+    int vectors = width;  // then lie within one panel, or are whole panels
+    while (vectors > 1 && (vectors > left || (position & (vectors - 1)) != 0)) vectors /= 2;
+    const Strip<T> strip{column, vectors, std::min(end - column, vectors * kLanes<T>)};
+    visit(strip);
+    column += strip.columns;
+  }
+}
+
+/// The tiles of one strip, whatever their rows.
+template <class T, template <class, int> class Elements>
+class StripTiles {
+ public:
+  StripTiles(const Cut& cut, const Strip<T>& strip)
+      : size_(cut.size),
+        columns_(strip.partial() ? strip.columns : 0),
+        larger_(kTiles<T, Elements>.of(cut.size, strip.vectors)),
+        smaller_(kTiles<T, Elements>.of(std::max<Index>(cut.size - 1, 1), strip.vectors)) {}
+
+  void run(const TileJob<T>& job, Index rows) const {
+    const TileFunction<T> function = rows == size_ ? larger_ : smaller_;
+    columns_ == 0 ? function(job) : run_partial(function, job, rows);
+  }
+
+ private:
+  /// Only some columns of the single vector exist: goes through memory of its own.
+  void run_partial(TileFunction<T> function, TileJob<T> job, Index rows) const {
+    HWY_ALIGN T tile[kMaxRows * kLanes<T>] = {};
+    T* const c = job.c;
+    const Index c_stride = job.c_stride;
+    for (Index m = 0; m < rows; ++m) std::copy_n(job.start + m * job.start_stride, columns_, tile + m * kLanes<T>);
+    job.start = job.c = tile;
+    job.start_stride = job.c_stride = kLanes<T>;
+    function(job);
+    for (Index m = 0; m < rows; ++m) std::copy_n(tile + m * kLanes<T>, columns_, c + m * c_stride);
+  }
+
+  Index size_, columns_;
+  TileFunction<T> larger_, smaller_;
+};
+
+template <class T>
+inline constexpr T kZeros[8 * kLanes<T>] = {};
+
+/// The rows of a, copied so that no two of them share a cache set.
+template <class T>
+Matrix<const T> copy_rows(Matrix<const T> a) {
+  constexpr Index kLine = 64 / static_cast<Index>(sizeof(T));
+  const Index stride = ((a.cols + kLine - 1) / kLine | 1) * kLine;
+  T* const copy = product_scratch<T>(0, a.rows * stride);
+  for (Index m = 0; m < a.rows; ++m) {
+    std::memcpy(copy + m * stride, a.row(m), static_cast<std::size_t>(a.cols) * sizeof(T));
+  }
+  return {copy, a.rows, a.cols, stride};
+}
+
+/// Whether rows of a crowd into few cache sets, and enough columns read them to pay for a copy.
+template <class T>
+bool worth_copying(Matrix<const T> a, Index columns) {
+  const Index bytes = a.stride * static_cast<Index>(sizeof(T));
+  return a.rows > 2 && bytes >= 2048 && bytes % 1024 == 0 && columns >= 128;
+}
+
+#ifndef UNFOLD_DEPTH
+#define UNFOLD_DEPTH 512
+#endif
+// Where several tiles read a panel, k is cut here: this part of the panel stays in the cache from tile to tile.
+inline constexpr Index kDepth = UNFOLD_DEPTH;
+
+/// Rows few enough for A to stay in the second-level cache.
+template <class T>
+void multiply_block(const MultiplyJob<T>& job) {
+  constexpr Index kPanel = PackedMatrix<T>::kPanel;
+  const Index k = job.b.k(), columns = std::min(job.panels.size() * kPanel, job.c.cols);
+  const Matrix<const T> a = worth_copying(job.a, columns) ? copy_rows(job.a) : job.a;
+  const Cut cut(a.rows);
+  const Index depth = cut.tiles > 1 ? kDepth : std::max<Index>(k, 1);
+  // Sums of one strip between two cuts of k: C, whose rows may crowd too, is read once and written once.
+  const Index width = cut.width() * kLanes<T>;
+  T* const between = k > depth ? product_scratch<T>(1, a.rows * width) : nullptr;
+  const bool accumulate = job.start == Start::accumulate;
+
+  for_each_strip<T>(job.panels, job.b.n(), cut.width(), [&](const Strip<T>& strip) {
+    const StripTiles<T, RowElements> tiles(cut, strip);
+    TileJob<T> tile{};
+    tile.a_stride = a.stride;
+    tile.b_stride = k * kPanel;
+    Index done = 0;
+    do {
+      const bool first = done == 0, last = done + depth >= k;
+      tile.k = std::min(depth, k - done);
+      tile.b = job.b.panel(strip.column / kPanel) + strip.column % kPanel + done * kPanel;
+      tile.c_stride = last ? job.c.stride : width;
+      tile.start_stride = !first ? width : accumulate ? job.c.stride : 0;
+      tile.soon_stride = job.c.stride;
+      for (Index t = 0; t < cut.tiles; ++t) {
+        const Index m = cut.begin(t), rows = cut.rows(t);
+        T* const c = job.c.row(m) + strip.column;
+        T* const sums = between + m * width;
+        tile.a = a.row(m) + done;
+        tile.start = !first ? sums : accumulate ? c : job.start == Start::bias ? job.bias + strip.column : kZeros<T>;
+        tile.c = last ? c : sums;
+        tile.soon = t + 1 < cut.tiles && (last || (first && accumulate)) ? c + rows * job.c.stride : nullptr;
+        tiles.run(tile, rows);
+      }
+      done += depth;
+    } while (done < k);
+  });
+}
+
+template <class T>
+void multiply_all(const MultiplyJob<T>& job) {
+  constexpr Index kBlockElements = (384 << 10) / static_cast<Index>(sizeof(T));
+  const Index block = std::max<Index>(kBlockElements / (job.b.k() + 1) / kMaxRows, 1) * kMaxRows;
+  for (Index m = 0; m < job.a.rows; m += block) {
+    const Index rows = std::min(block, job.a.rows - m);
+    multiply_block<T>({job.a.rows_from(m, rows), job.b, job.c.rows_from(m, rows), job.panels, job.start, job.bias});
+  }
+}
+
+/// Rows `r` of columns `k` of a, last row first, interleaved tile by tile: step i of row m of a tile of s rows at
+/// i * s + m. Tiles lie tile_offset apart.
+template <class T>
+class InterleavedColumns {
+ public:
+  InterleavedColumns(Matrix<const T> a, Range r, Range k, const Cut& cut)
+      : steps_(r.size()), copy_(product_scratch<T>(0, k.size() * r.size() + cut.tiles * kSlack)) {
+    const Lane<T> d;
+    for (Index i = 0; i < steps_; ++i) {
+      const T* const row = a.row(r.end - 1 - i);
+      for (Index t = 0; t < cut.tiles; ++t) {
+        const Index rows = cut.rows(t), begin = k.begin + cut.begin(t);
+        T* const to = copy_ + offset(t, cut) + i * rows;
+        if (begin + kSlack <= a.cols) {  // whole vectors: the excess is overwritten by the next step or falls into the slack
+          for (Index m = 0; m < rows; m += kLanes<T>) hn::StoreU(hn::LoadU(d, row + begin + m), d, to + m);
+        } else {
+          std::copy_n(row + begin, rows, to);
+        }
+      }
+    }
+  }
+  const T* tile(Index t, const Cut& cut) const { return copy_ + offset(t, cut); }
+
+ private:
+  static constexpr Index kSlack = (kMaxRows + kLanes<T> - 1) / kLanes<T> * kLanes<T>;
+  Index offset(Index t, const Cut& cut) const { return cut.begin(t) * steps_ + t * kSlack; }
+
+  Index steps_;
+  T* copy_;
+};
+
+/// Rows `r` of a panel of d, last row first, zero-filled.
+template <class T>
+void pack_descending(Matrix<const T> d, Range r, Index panel, T* to) {
+  constexpr Index kPanel = PackedMatrix<T>::kPanel;
+  const Index columns = std::min(kPanel, d.cols - panel * kPanel);
+  for (Index i = r.end; i-- > r.begin; to += kPanel) {
+    const T* const from = d.row(i) + panel * kPanel;
+    if (columns == kPanel) {
+      std::memcpy(to, from, sizeof(T) * kPanel);
+    } else {
+      std::copy_n(from, columns, to);
+      std::fill(to + columns, to + kPanel, T(0));
+    }
+  }
+}
+
+template <class T>
+void outer_block(const OuterJob<T>& job, Range r) {
+  constexpr Index kPanel = PackedMatrix<T>::kPanel;
+  const Cut cut(job.k_range.size());
+  const InterleavedColumns<T> a(job.a, r, job.k_range, cut);
+  T* const b = product_scratch<T>(1, r.size() * kPanel);
+  const bool accumulate = job.start == Start::accumulate;
+  for (Index panel = 0; panel * kPanel < job.d.cols; ++panel) {
+    pack_descending(job.d, r, panel, b);
+    for_each_strip<T>({panel, panel + 1}, job.d.cols, 2, [&](const Strip<T>& strip) {
+      const StripTiles<T, InterleavedElements> tiles(cut, strip);
+      TileJob<T> tile{};
+      tile.k = r.size();
+      tile.b = b + strip.column % kPanel;
+      tile.c_stride = tile.soon_stride = job.g.stride;
+      tile.start_stride = accumulate ? job.g.stride : 0;
+      for (Index t = 0; t < cut.tiles; ++t) {
+        const Index rows = cut.rows(t);
+        tile.a = a.tile(t, cut);
+        tile.c = job.g.row(job.k_range.begin + cut.begin(t)) + strip.column;
+        tile.start = accumulate ? tile.c : kZeros<T>;
+        tile.soon = t + 1 < cut.tiles ? tile.c + rows * job.g.stride : nullptr;
+        tiles.run(tile, rows);
+      }
+    });
+  }
+}
+
+template <class T>
+void outer_all(const OuterJob<T>& job) {
+  // The columns of a that one block interleaves: half of a second-level cache.
+  constexpr Index kBlock = (512 << 10) / static_cast<Index>(sizeof(T)) / kDepth / kMaxRows * kMaxRows;
+  OuterJob<T> block = job;
+  Index end = job.a.rows;
+  do {
+    const Range r{std::max<Index>(end - kDepth, 0), end};
+    for (Index k = job.k_range.begin; k < job.k_range.end; k += kBlock) {
+      block.k_range = {k, std::min(k + kBlock, job.k_range.end)};
+      outer_block(block, r);
+    }
+    block.start = Start::accumulate;
+    end = r.begin;
+  } while (end > 0);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace unfold
+HWY_AFTER_NAMESPACE();
+#endif

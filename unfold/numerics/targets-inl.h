@@ -1,0 +1,40 @@
+#pragma once
+/// Internal: which Highway targets the kernels are compiled for. Include before any header of Highway, in the .cpp only:
+///
+///   #undef HWY_TARGET_INCLUDE
+///   #define HWY_TARGET_INCLUDE "unfold/numerics/product.cpp"
+///   #include "unfold/numerics/targets-inl.h"
+///   #include "hwy/foreach_target.h"
+///   #include "unfold/numerics/fma-inl.h"  // brings hwy/highway.h
+///
+/// Left are the plain baseline (SSE2 on x86-64), AVX2 with FMA, AVX-512 and NEON: the others either lack a fused
+/// multiply-add, so that they would not be faster than the baseline, or only add instructions that we do not use.
+
+#define HWY_DISABLED_TARGETS                                                                                          \
+  (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | UNFOLD_DISABLED_IF_KNOWN_ZEN4 | \
+   UNFOLD_DISABLED_IF_KNOWN_SPR)
+
+#include "hwy/detect_targets.h"
+
+// Targets that only newer releases of Highway know. A macro that names itself is not expanded again, so these are
+// decided here, after its header and before the first use.
+#ifdef HWY_AVX3_ZEN4
+#define UNFOLD_DISABLED_IF_KNOWN_ZEN4 HWY_AVX3_ZEN4
+#else
+#define UNFOLD_DISABLED_IF_KNOWN_ZEN4 0
+#endif
+#ifdef HWY_AVX3_SPR
+#define UNFOLD_DISABLED_IF_KNOWN_SPR HWY_AVX3_SPR
+#else
+#define UNFOLD_DISABLED_IF_KNOWN_SPR 0
+#endif
+
+namespace unfold {
+
+/// Applies UNFOLD_SIMD; a value that names nothing here is left for simd_name() to report.
+bool apply_simd_environment();
+
+/// Every file with kernels refers to this, so that the environment is read before main wherever kernels are linked.
+inline const bool kSimdEnvironmentApplied = apply_simd_environment();
+
+}  // namespace unfold

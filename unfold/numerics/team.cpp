@@ -1,0 +1,191 @@
+#include "unfold/numerics/team.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <exception>
+#include <mutex>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#ifdef __linux__
+#include <sched.h>
+#endif
+#if defined(__x86_64__) || defined(__i386__)
+#include <immintrin.h>
+#endif
+
+namespace unfold {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Thrown by sync() in the members that did not fail themselves; never leaves `run`.
+struct Abandoned {};
+
+void relax() {
+#if defined(__x86_64__) || defined(__i386__)
+  _mm_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+// A pause lasts 40 to 140 cycles: a few bare polls catch a neighbour that is nearly there, then pauses for some
+// microseconds, then the processor is offered to others.
+constexpr int kPolls = 100, kPauses = 150;
+constexpr auto kIdleBeforeSleep = std::chrono::microseconds(100);
+
+/// Waits until ready(), trying ever more politely; gives up and returns false when give_up(), asked between yields.
+template <class Ready, class GiveUp>
+bool wait_until(const Ready& ready, const GiveUp& give_up) {
+  for (int i = 0; i < kPolls; ++i) {
+    if (ready()) return true;
+  }
+  for (int i = 0; i < kPauses; ++i) {
+    if (ready()) return true;
+    relax();
+  }
+  while (!ready()) {
+    if (give_up()) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
+
+}  // namespace
+
+struct Team::State {
+  explicit State(int threads) : size(threads) {
+    try {
+      for (int id = 1; id < size; ++id) workers.emplace_back([this, id] { work(id); });
+    } catch (...) {
+      stop();
+      throw;
+    }
+  }
+  ~State() { stop(); }
+
+  void work(int id);
+  void execute(int id);
+  void wait_for_run(int seen);
+  void barrier();
+  void stop();
+
+  const int size;
+  std::vector<std::thread> workers;
+  const std::function<void(Member&)>* body = nullptr;  // null tells the workers to end
+  std::exception_ptr error;
+  std::mutex error_mutex;
+  std::atomic<bool> busy{false};
+
+  // Each of these is hammered by other threads: a cache line of its own.
+  alignas(64) std::atomic<int> generation{0};  // of runs; int is what a futex waits on directly
+  alignas(64) std::atomic<int> finished{0};    // workers that have left the current run
+  alignas(64) std::atomic<int> arrived{0};     // members at the current barrier
+  alignas(64) std::atomic<unsigned> epoch{0};  // of barriers
+  std::atomic<bool> failed{false};             // beside epoch: the same waiters poll both
+};
+
+void Team::State::barrier() {
+  if (failed.load(std::memory_order_acquire)) throw Abandoned();
+  const unsigned before = epoch.load(std::memory_order_relaxed);
+  if (arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == size) {
+    arrived.store(0, std::memory_order_relaxed);
+    epoch.store(before + 1, std::memory_order_release);
+    return;
+  }
+  const auto ready = [&] {
+    return epoch.load(std::memory_order_acquire) != before || failed.load(std::memory_order_acquire);
+  };
+  wait_until(ready, [] { return false; });
+  if (epoch.load(std::memory_order_acquire) == before) throw Abandoned();
+}
+
+void Team::State::execute(int id) {
+  try {
+    Member me(id, size, this);
+    (*body)(me);
+  } catch (const Abandoned&) {
+  } catch (...) {
+    const std::lock_guard lock(error_mutex);
+    if (!error) error = std::current_exception();
+    failed.store(true, std::memory_order_release);
+  }
+}
+
+/// Waits for a generation other than `seen`: spinning at first, for runs follow each other closely, then asleep.
+void Team::State::wait_for_run(int seen) {
+  const auto ready = [&] { return generation.load(std::memory_order_acquire) != seen; };
+  const auto start = Clock::now();
+  if (wait_until(ready, [&] { return Clock::now() - start > kIdleBeforeSleep; })) return;
+  while (!ready()) generation.wait(seen, std::memory_order_acquire);
+}
+
+void Team::State::work(int id) {
+  for (int seen = 0;; ++seen) {
+    wait_for_run(seen);
+    if (!body) return;
+    execute(id);
+    finished.fetch_add(1, std::memory_order_release);
+  }
+}
+
+void Team::State::stop() {
+  body = nullptr;
+  generation.fetch_add(1, std::memory_order_release);
+  generation.notify_all();
+  for (std::thread& worker : workers) worker.join();
+}
+
+Team::Team(int threads) {
+  if (threads < 1) throw std::invalid_argument("Team: at least one thread is needed");
+  state_ = std::make_unique<State>(threads);
+}
+
+Team::~Team() = default;
+
+int Team::size() const { return state_->size; }
+
+void Team::run(const std::function<void(Member&)>& body) {
+  State& s = *state_;
+  if (s.size == 1) {
+    Member me(0, 1, &s);
+    body(me);
+    return;
+  }
+  if (s.busy.exchange(true, std::memory_order_acquire)) throw std::logic_error("Team::run: the team is already running");
+  s.body = &body;
+  s.generation.fetch_add(1, std::memory_order_release);
+  s.generation.notify_all();
+  s.execute(0);
+  wait_until([&] { return s.finished.load(std::memory_order_acquire) == s.size - 1; }, [] { return false; });
+  s.finished.store(0, std::memory_order_relaxed);
+  s.arrived.store(0, std::memory_order_relaxed);  // a failed run leaves members counted
+  s.failed.store(false, std::memory_order_relaxed);
+  const std::exception_ptr error = std::exchange(s.error, nullptr);
+  s.busy.store(false, std::memory_order_release);
+  if (error) std::rethrow_exception(error);
+}
+
+Range Member::share(Index n, Index grain) const {
+  const Index units = (n + grain - 1) / grain;
+  const auto boundary = [&](Index id) { return std::min(n, units * id / size_ * grain); };
+  return {boundary(id_), boundary(id_ + 1)};
+}
+
+void Member::sync() {
+  if (size_ > 1) state_->barrier();
+}
+
+int available_threads() {
+#ifdef __linux__
+  cpu_set_t processors;
+  if (sched_getaffinity(0, sizeof processors, &processors) == 0) return std::max(1, CPU_COUNT(&processors));
+#endif
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+}  // namespace unfold

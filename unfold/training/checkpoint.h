@@ -1,0 +1,96 @@
+#pragma once
+/// The whole state of a training run, in memory (for going back after a divergence) and on disk (for going on after an
+/// interruption). A checkpoint is one safetensors file, written atomically:
+///
+///   parameters [n], optimizer/<name> [n], best [n] (unless it equals the parameters), carried/values [lanes x width],
+///   carried/fresh [lanes]; metadata "run" (counters, JSON), "configuration" (JSON), "format".
+///
+/// A run interrupted between snapshots also holds the last snapshot, under "rollback/", so that a resumed run would go
+/// back to the very state that an uninterrupted one goes back to.
+
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "unfold/circuit/parameters.h"
+#include "unfold/engine/unfolding.h"
+#include "unfold/training/optimizer.h"
+
+namespace unfold {
+
+/// The counters of a run.
+struct RunState {
+  Index step = 0, epoch = 0, window = 0, symbols = 0;
+  double seconds = 0, last_loss = 0;
+  double loss_sum = 0;  // since the last entry in the log
+  Index loss_count = 0;
+  Index log_length = 0;
+
+  bool validated = false;
+  double best_nats = 0;
+  Index best_step = 0, validated_step = -1, validation_symbols = 0;
+  Index bad_validations = 0, plateau_bad = 0;
+  double validation_seconds = 0;  // of the last one
+
+  double plateau_factor = 1, divergence_factor = 1;
+  Index attempts = 0, failed_step = -1, rollbacks = 0;
+};
+
+template <class Visitor, class State>
+void visit_run_state(Visitor&& v, State& s) {
+  v("step", s.step);
+  v("epoch", s.epoch);
+  v("window", s.window);
+  v("symbols", s.symbols);
+  v("seconds", s.seconds);
+  v("last_loss", s.last_loss);
+  v("loss_sum", s.loss_sum);
+  v("loss_count", s.loss_count);
+  v("log_length", s.log_length);
+  v("validated", s.validated);
+  v("best_nats", s.best_nats);
+  v("best_step", s.best_step);
+  v("validated_step", s.validated_step);
+  v("validation_symbols", s.validation_symbols);
+  v("bad_validations", s.bad_validations);
+  v("plateau_bad", s.plateau_bad);
+  v("validation_seconds", s.validation_seconds);
+  v("plateau_factor", s.plateau_factor);
+  v("divergence_factor", s.divergence_factor);
+  v("attempts", s.attempts);
+  v("failed_step", s.failed_step);
+  v("rollbacks", s.rollbacks);
+}
+
+template <class T>
+struct Snapshot {
+  RunState run;
+  Buffer<T> parameters;
+  std::vector<std::pair<std::string, Buffer<T>>> optimizer;
+  std::vector<std::pair<std::string, double>> numbers;  ///< of the optimiser
+  State<T> carried;
+  std::shared_ptr<const Parameters<T>> best;  ///< null: no validation yet
+};
+
+/// Copies the state of an optimiser into a snapshot, or back.
+template <class T>
+void capture_optimizer(Optimizer<T>& optimizer, Snapshot<T>& snapshot);
+template <class T>
+void restore_optimizer(const Snapshot<T>& snapshot, Optimizer<T>& optimizer);
+
+/// Throws RuntimeFailure.
+template <class T>
+void write_checkpoint(const std::string& path, const Snapshot<T>& now, const Snapshot<T>* rollback,
+                      const nlohmann::json& configuration);
+
+/// Reads into snapshots that already have the right shapes (captured from the run that is to go on). Throws ModelError
+/// for a damaged file or one of other shapes, UsageError for one of another configuration, naming what differs.
+/// Returns whether there was a rollback snapshot.
+template <class T>
+bool read_checkpoint(const std::string& path, const nlohmann::json& configuration, Snapshot<T>& now,
+                     Snapshot<T>& rollback);
+
+}  // namespace unfold

@@ -1,0 +1,77 @@
+#pragma once
+/// Directions: where to go. A direction turns a gradient by its metric and memory, and moves the parameters along it;
+/// how far is the control's decision (control.h).
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "unfold/numerics/team.h"
+#include "unfold/training/options.h"
+
+namespace unfold {
+
+/// Called with every piece of state that a checkpoint must hold.
+template <class T>
+class StateVisitor {
+ public:
+  virtual ~StateVisitor() = default;
+  virtual void operator()(std::string_view name, std::span<T> values) = 0;
+  virtual void operator()(std::string_view name, double& value) = 0;
+};
+
+template <class T>
+class Direction {
+ public:
+  virtual ~Direction() = default;
+  /// parameters -= rate * d, where d is made from `scale * gradient` and the memory, which advances by one step.
+  /// One pass over memory, divided over the team; the result does not depend on its size.
+  virtual void move(Team& team, std::span<T> parameters, std::span<const T> gradient, double scale, double rate) = 0;
+  virtual void visit_state(StateVisitor<T>& visitor) = 0;
+};
+
+/// Sgd: velocity = momentum * velocity + g; p -= rate * velocity (Polyak 1964), or the look-ahead form of Nesterov
+/// (1983).
+struct SgdOptions {
+  double momentum = 0.9;
+  bool nesterov = false;
+};
+template <class Visitor>
+void describe(Visitor& v, SgdOptions& o) {
+  v("momentum", o.momentum, "share of the velocity that is kept", from_to_below(0, 1));
+  v("nesterov", o.nesterov, "look ahead along the velocity");
+}
+
+/// RMSProp: v = rho v + (1 - rho) g^2; p -= rate * g / (sqrt(v) + epsilon). Tieleman & Hinton 2012.
+struct RmsPropOptions {
+  double rho = 0.99, epsilon = 1e-8;
+};
+template <class Visitor>
+void describe(Visitor& v, RmsPropOptions& o) {
+  v("rho", o.rho, "share of the mean square that is kept", from_to_below(0, 1));
+  v("epsilon", o.epsilon, "added to the root of the mean square", above(0));
+}
+
+/// Adam: moments m and v with bias correction; p -= rate * m' / (sqrt(v') + epsilon). Kingma & Ba 2015.
+/// `decoupled` (adamw): weight decay acts on the parameters, not through the gradient. Loshchilov & Hutter 2019.
+struct AdamOptions {
+  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
+};
+template <class Visitor>
+void describe(Visitor& v, AdamOptions& o) {
+  v("beta1", o.beta1, "share of the mean gradient that is kept", from_to_below(0, 1));
+  v("beta2", o.beta2, "share of the mean square that is kept", from_to_below(0, 1));
+  v("epsilon", o.epsilon, "added to the root of the mean square", above(0));
+}
+
+/// `decay`: weight decay; added to the gradient as decay * p, except for adamw: p -= rate * decay * p.
+template <class T>
+std::unique_ptr<Direction<T>> sgd_direction(Index parameters, const SgdOptions& options, double decay);
+template <class T>
+std::unique_ptr<Direction<T>> rmsprop_direction(Index parameters, const RmsPropOptions& options, double decay);
+template <class T>
+std::unique_ptr<Direction<T>> adam_direction(Index parameters, const AdamOptions& options, double decay,
+                                             bool decoupled);
+
+}  // namespace unfold

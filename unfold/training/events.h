@@ -1,0 +1,71 @@
+#pragma once
+/// What happens in a training run, told to observers. The library itself prints nothing.
+/// Seconds and speeds are wall-clock values for people; nothing is computed from them.
+
+#include <string>
+
+#include "unfold/numerics/types.h"
+
+namespace unfold {
+
+struct ProgressEvent {
+  Index step = 0;        ///< steps done
+  double epochs = 0;     ///< passes over the training part done
+  double fraction = 0;   ///< of the budget used, 0..1
+  double loss = 0;       ///< nats per predicted symbol, of this step
+  double mean_loss = 0;  ///< mean since the last entry in the log
+  double gradient_norm = 0, rate = 0;
+  Index symbols = 0;              ///< read since the start of the run
+  double seconds = 0;             ///< since the start of the run, earlier parts of a resumed run included
+  double symbols_per_second = 0;  ///< since the last entry in the log
+  double seconds_left = 0;        ///< by the present speed
+};
+
+struct ValidationEvent {
+  Index step = 0;
+  double epochs = 0;
+  double nats_per_symbol = 0;
+  Index symbols = 0;  ///< predicted
+  bool best = false;  ///< the best so far
+  double seconds = 0;
+};
+
+struct SampleEvent {
+  Index step = 0;
+  std::string text;
+};
+
+struct RollbackEvent {
+  Index step = 0, to_step = 0;  ///< where it happened, and the last good state
+  std::string reason;           ///< "loss is nan; first: layer1/z at position 17 of sequence 3"
+  double factor = 1;            ///< on the step size from now on
+  int attempt = 0, attempts = 0;
+};
+
+struct CheckpointEvent {
+  Index step = 0;
+  std::string path;
+};
+
+struct DoneEvent {
+  Index step = 0;
+  double epochs = 0;
+  std::string reason;  ///< "steps", "epochs", "minutes", "patience"
+  double best_nats_per_symbol = 0;
+  Index best_step = 0;
+  bool validated = false;
+  double seconds = 0;
+};
+
+class Observer {
+ public:
+  virtual ~Observer() = default;
+  virtual void progress(const ProgressEvent&) {}  ///< after every step
+  virtual void validation(const ValidationEvent&) {}
+  virtual void sample(const SampleEvent&) {}
+  virtual void rollback(const RollbackEvent&) {}
+  virtual void checkpoint(const CheckpointEvent&) {}
+  virtual void done(const DoneEvent&) {}
+};
+
+}  // namespace unfold

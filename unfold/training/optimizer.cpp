@@ -1,0 +1,165 @@
+#include "unfold/training/optimizer.h"
+
+#include <fmt/format.h>
+
+#include <tuple>
+
+#include "unfold/data/text_distance.h"
+#include "unfold/numerics/error.h"
+
+namespace unfold {
+namespace {
+
+// One entry per optimiser: its name, its options with their defaults, and how it is made. The list follows below.
+
+struct SgdEntry {
+  using Options = SgdOptions;
+  static constexpr const char* kName = "sgd";
+  static constexpr const char* kHelp = "stochastic gradient descent with momentum";
+  static CommonOptions common() { return {.rate = 0.1, .clip = 1}; }
+  template <class T>
+  static auto make(Index parameters, const Options& o, double decay) {
+    return sgd_direction<T>(parameters, o, decay);
+  }
+};
+
+struct RmsPropEntry {
+  using Options = RmsPropOptions;
+  static constexpr const char* kName = "rmsprop";
+  static constexpr const char* kHelp = "gradient divided by its root mean square";
+  static CommonOptions common() { return {.rate = 0.001, .clip = 1}; }
+  template <class T>
+  static auto make(Index parameters, const Options& o, double decay) {
+    return rmsprop_direction<T>(parameters, o, decay);
+  }
+};
+
+struct AdamEntry {
+  using Options = AdamOptions;
+  static constexpr const char* kName = "adam";
+  static constexpr const char* kHelp = "first and second moments with bias correction";
+  static CommonOptions common() { return {.rate = 0.002, .clip = 1}; }
+  template <class T>
+  static auto make(Index parameters, const Options& o, double decay) {
+    return adam_direction<T>(parameters, o, decay, false);
+  }
+};
+
+struct AdamWEntry {
+  using Options = AdamOptions;
+  static constexpr const char* kName = "adamw";
+  static constexpr const char* kHelp = "adam with decoupled weight decay";
+  static CommonOptions common() { return {.rate = 0.002, .clip = 1, .decay = 0.01}; }
+  template <class T>
+  static auto make(Index parameters, const Options& o, double decay) {
+    return adam_direction<T>(parameters, o, decay, true);
+  }
+};
+
+using Registry = std::tuple<SgdEntry, RmsPropEntry, AdamEntry, AdamWEntry>;
+constexpr const char* kNotBuilt[] = {"path", "path+adam", "ruop", "rbpm", "hf", "natural"};
+
+template <class Entry>
+struct Settings {
+  CommonOptions common = Entry::common();
+  typename Entry::Options own;
+  ScheduleOptions schedule;
+};
+
+template <class Visitor, class Entry>
+void describe(Visitor& v, Settings<Entry>& s) {
+  describe(v, s.common);
+  describe(v, s.own);
+  describe(v, s.schedule);
+}
+
+template <class Visit>
+void for_each_entry(Visit&& visit) {
+  std::apply([&](auto... entries) { (visit(entries), ...); }, Registry{});
+}
+
+/// Calls visit(entry, settings) for the optimiser a SPEC names.
+template <class Visit>
+void with_settings(std::string_view text, Visit&& visit) {
+  const Spec spec = parse_spec(text);
+  bool found = false;
+  std::vector<std::string> names;
+  for_each_entry([&]<class Entry>(Entry entry) {
+    names.emplace_back(Entry::kName);
+    if (spec.name != Entry::kName) return;
+    found = true;
+    if (!spec.size.empty())
+      throw UsageError(fmt::format("optimiser \"{}\": write rate={} for the step size", text, spec.size));
+    Settings<Entry> settings;
+    parse_options(spec, settings);
+    visit(entry, settings);
+  });
+  if (found) return;
+  for (const char* name : kNotBuilt)
+    if (spec.name == name)
+      throw UsageError(fmt::format("optimiser {} is not built yet in this version; there are {}", spec.name,
+                                   fmt::join(names, ", ")));
+  throw UsageError(fmt::format("there is no optimiser \"{}\"{} (optimisers: {})", spec.name,
+                               did_you_mean(spec.name, names), fmt::join(names, ", ")));
+}
+
+template <class Entry>
+std::string write_out(const Settings<Entry>& settings) {
+  Spec spec{.name = Entry::kName, .size = {}, .values = {}};
+  for (const OptionHelp& option : help_of(settings)) spec.values.emplace_back(option.name, option.value);
+  return to_string(spec);
+}
+
+}  // namespace
+
+template <class T>
+Optimizer<T>::Optimizer(std::unique_ptr<Direction<T>> direction, std::unique_ptr<Control<T>> control,
+                        const CommonOptions& common, const ScheduleOptions& schedule, std::string spec)
+    : direction_(std::move(direction)),
+      control_(std::move(control)),
+      rate_(common.rate),
+      schedule_(schedule),
+      spec_(std::move(spec)) {}
+
+template <class T>
+StepReport Optimizer<T>::step(Objective<T>& objective, const Progress& progress, double factor) {
+  return control_->step(objective, *direction_, rate_ * schedule_factor(schedule_, progress) * factor);
+}
+
+template <class T>
+void Optimizer<T>::visit_state(StateVisitor<T>& visitor) {
+  direction_->visit_state(visitor);
+  control_->visit_state(visitor);
+}
+
+template <class T>
+std::unique_ptr<Optimizer<T>> make_optimizer(std::string_view spec, Index parameters) {
+  std::unique_ptr<Optimizer<T>> result;
+  with_settings(spec, [&]<class Entry>(Entry, const Settings<Entry>& s) {
+    result =
+        std::make_unique<Optimizer<T>>(Entry::template make<T>(parameters, s.own, s.common.decay),
+                                       fixed_control<T>(parameters, s.common.clip), s.common, s.schedule, write_out(s));
+  });
+  return result;
+}
+
+std::string canonical_optimizer(std::string_view spec) {
+  std::string result;
+  with_settings(spec, [&]<class Entry>(Entry, const Settings<Entry>& s) { result = write_out(s); });
+  return result;
+}
+
+std::vector<OptimizerHelp> optimizers() {
+  std::vector<OptimizerHelp> result;
+  for_each_entry([&]<class Entry>(Entry) {
+    result.push_back({Entry::kName, Entry::kHelp, help_of(Settings<Entry>{})});
+  });
+  return result;
+}
+
+template class Optimizer<float>;
+template class Optimizer<double>;
+template std::unique_ptr<Optimizer<float>> make_optimizer(std::string_view, Index);
+template std::unique_ptr<Optimizer<double>> make_optimizer(std::string_view, Index);
+
+}  // namespace unfold

@@ -1,0 +1,109 @@
+#pragma once
+/// The trainer: batches -> forward -> readout -> backward -> clip -> optimiser, with validation, the best model kept,
+/// early stopping, recovery from divergence, checkpoints and resumption.
+///
+///   TrainerOptions options{.optimizer = "adam:rate=0.002,clip=1", .steps = 1000};
+///   Trainer<float> trainer(network, parameters, {corpus, training, &validation}, options, team);
+///   trainer.set_observer(&progress_line);
+///   TrainingResult result = trainer.run();        // parameters are then the last ones
+///   use(trainer.best());                          // the best by validation; without validation the last ones
+///
+/// Law 3. A run that is stopped at any moment and resumed ends with the same bytes as one that was not, for budgets in
+/// steps or epochs; a budget in minutes depends on the clock and so does its schedule.
+///
+/// Divergence. When a loss or gradient is not finite (or the loss exceeds 100 ln(alphabet), which no useful model
+/// does), the run goes back to the last snapshot, lowers the rate and tries again; after too many attempts:
+/// DivergedError.
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "unfold/training/batches.h"
+#include "unfold/training/events.h"
+#include "unfold/training/network.h"
+#include "unfold/training/optimizer.h"
+
+namespace unfold {
+
+struct TrainerOptions {
+  std::string optimizer = "adam";  ///< SPEC
+  BatchOptions batches;
+  std::uint64_t seed = 1;  ///< of data order and dropout
+
+  // The budget; the first one reached ends the run. At least one is > 0 (UsageError). Minutes include a reserve for
+  // the last validation.
+  Index steps = 0;
+  double epochs = 0, minutes = 0;
+
+  Index validate_every = 0;       ///< steps; 0: so that validation costs about a twentieth of the time
+  Index validation_lanes = 64;    ///< the validation part is cut into about so many segments ...
+  Index validation_warmup = 256;  ///< ... each warmed up on so many symbols before it
+  Index patience = 0;             ///< stop after so many validations without improvement; 0: never
+  Index sample_every = 0;         ///< steps; 0: never
+  Index log_every = 100;          ///< steps between progress entries of the log
+  std::size_t memory_limit = 0;   ///< bytes for the activities of one window; 0: none (see window_pass.h)
+
+  std::string checkpoint;          ///< file; empty: none
+  double checkpoint_seconds = 60;  ///< written when the last one is older (0: never for age) ...
+  Index checkpoint_steps = 0;      ///< ... or every so many steps (0: never)
+  bool resume = false;             ///< go on from `checkpoint`, which must exist
+  std::string log;                 ///< log.jsonl; empty: none
+  std::string model;               ///< what is trained, in the words of the caller; must be the same when resuming
+
+  Index snapshot_every = 32;                ///< steps between the states that a diverged run goes back to
+  int attempts = 8;                         ///< at recovering from one divergence
+  const std::atomic<bool>* stop = nullptr;  ///< polled every step: checkpoint, then InterruptedError
+};
+
+struct TrainingData {
+  const Corpus& corpus;
+  const Part& training;
+  const Part* validation = nullptr;           ///< none or empty: no validation
+  const Corpus* validation_corpus = nullptr;  ///< where it is not `corpus`
+};
+
+struct TrainingResult {
+  Index steps = 0;
+  double epochs = 0;
+  Index symbols = 0;     ///< read in training
+  double seconds = 0;    ///< earlier parts of a resumed run included
+  double last_loss = 0;  ///< nats per predicted symbol of the last step
+  bool validated = false;
+  double best_nats_per_symbol = 0;  ///< of the best validation
+  Index best_step = 0;
+  Index validation_symbols = 0;  ///< predicted in a validation
+  int rollbacks = 0;
+  std::string reason;  ///< "steps", "epochs", "minutes", "patience"
+};
+
+template <class T>
+class Trainer {
+ public:
+  /// Trains `parameters` in place. Everything given is referred to and must outlive the trainer. Throws UsageError for
+  /// options that make no sense; with `resume` ModelError for a checkpoint that is damaged or missing, UsageError for
+  /// one of another configuration, naming what differs.
+  Trainer(const Network<T>& network, Parameters<T>& parameters, const TrainingData& data, const TrainerOptions& options,
+          Team& team);
+  ~Trainer();
+
+  void set_observer(Observer* observer);
+  /// Text for SampleEvent, from the present parameters.
+  void set_sampler(std::function<std::string(const Parameters<T>&, Index step)> sampler);
+  /// Called with the parameters whenever a validation is the best so far (without validation: at the end).
+  void set_keeper(std::function<void(const Parameters<T>&)> keeper);
+
+  /// Throws DivergedError, InterruptedError (after a checkpoint), RuntimeFailure.
+  TrainingResult run();
+  const Parameters<T>& best() const;
+
+ private:
+  struct Body;
+  std::unique_ptr<Body> body_;
+};
+
+/// The number of steps between validations chosen for `validate_every` 0.
+Index automatic_validation_interval(Index validation_symbols, Index symbols_per_step);
+
+}  // namespace unfold
