@@ -84,9 +84,7 @@ void measure_gates(Index rows, Index cols) {
   PointwiseScratch<T> scratch;
   char name[64];
   std::snprintf(name, sizeof name, "lstm gates %ldx%ld", static_cast<long>(rows), static_cast<long>(cols));
-  report<T>(name, best_rate(rows * cols, [&] {
-              run_pointwise<T>(program, operands, rows, {0, cols}, scratch);
-            }));
+  report<T>(name, best_rate(rows * cols, [&] { run_pointwise<T>(program, operands, rows, {0, cols}, scratch); }));
 }
 
 template <class T>
@@ -96,7 +94,8 @@ void measure_vectors() {
   const AdamStep step = {1e-3, 0.9, 0.999, 1e-8, 0.1, 0.001, 0, 1};
   double checksum = 0;
   report<T>("sum_of_squares of 2^20", best_rate(kElements, [&] { checksum += sum_of_squares<T>(g.span()); }));
-  report<T>("adam_step of 2^20", best_rate(kElements, [&] { adam_step<T>(p.span(), g.span(), m.span(), v.span(), step); }));
+  report<T>("adam_step of 2^20",
+            best_rate(kElements, [&] { adam_step<T>(p.span(), g.span(), m.span(), v.span(), step); }));
   if (checksum < 0) std::printf("impossible\n");
 }
 

@@ -26,6 +26,24 @@ std::string from_hex(const std::string& hex) {
   return out;
 }
 
+/// Root may do everything; inside this scope the process is nobody, unless that is not allowed.
+class Unprivileged {
+ public:
+  Unprivileged() : root_(::geteuid() == 0) {
+    if (root_ && ::seteuid(65534) != 0) root_ = false;
+  }
+  ~Unprivileged() {
+    if (root_ && ::seteuid(0) != 0) std::abort();
+  }
+  static bool possible() {
+    const Unprivileged scope;
+    return ::geteuid() != 0;
+  }
+
+ private:
+  bool root_;
+};
+
 struct Packed {
   std::string ending, bytes;
 };
@@ -101,10 +119,12 @@ TEST(InputFile, MissingFilesDirectoriesAndEmptyFilesHaveTheirMessages) {
 }
 
 TEST(InputFile, AFileWithoutPermissionIsADataError) {
-  if (::geteuid() == 0) GTEST_SKIP() << "root may read everything";
+  if (!Unprivileged::possible()) GTEST_SKIP() << "root may read everything";
   const ScratchFolder folder;
   const std::string path = folder.write("secret", kText);
   ::chmod(path.c_str(), 0);
+  ::chmod(folder.path("").c_str(), 0755);
+  const Unprivileged scope;
   EXPECT_TRUE(contains(message_of<DataError>([&] { Input::open(path); }), "no permission"));
 }
 
@@ -204,12 +224,16 @@ TEST(AtomicOutput, FoldersThatAreMissingOrReadOnlyHaveTheirMessages) {
   };
   EXPECT_TRUE(contains(message(folder.path("no/a")), "create the folder first"));
   EXPECT_TRUE(contains(message(folder.path("")), "name a file, not a folder"));
-  if (::geteuid() == 0) GTEST_SKIP() << "root may write everywhere";
-  ::chmod(folder.path("").c_str(), 0500);
-  EXPECT_TRUE(contains(message(folder.path("a")), "that you may write to"));
-  ::chmod(folder.path("").c_str(), 0700);
-  ::chmod(folder.write("fixed", kText).c_str(), 0400);
-  EXPECT_TRUE(contains(message(folder.path("fixed")), "that you may write to"));
+  if (!Unprivileged::possible()) GTEST_SKIP() << "root may write everywhere";
+  ::chmod(folder.write("fixed", kText).c_str(), 0444);
+  ::chmod(folder.path("").c_str(), 0555);
+  {
+    const Unprivileged scope;
+    EXPECT_TRUE(contains(message(folder.path("a")), "that you may write to"));
+    EXPECT_TRUE(contains(message(folder.path("fixed")), "that you may write to"));
+  }
+  ::chmod(folder.path("").c_str(), 0755);
+  EXPECT_EQ(folder.files(), 1u);
 }
 
 }  // namespace

@@ -153,6 +153,16 @@ TEST(Safetensors, FilesOfOtherProgramsAreReadWhenNoChecksumIsAskedFor) {
   EXPECT_TRUE(contains(message_of<ModelError>([&] { read_bytes(bytes); }), "no checksum"));
 }
 
+TEST(Safetensors, AFileWrittenByThePythonLibraryIsRead) {
+  const SafetensorsFile file =
+      SafetensorsFile::open(UNFOLD_SOURCE_DIR "/tests/data/python.safetensors", Checksum::optional);
+  EXPECT_EQ(file.values<float>("a"), (std::vector<float>{0, 1, 2, 3, 4, 5}));
+  EXPECT_EQ(file.tensor("a").shape, (std::vector<Index>{2, 3}));
+  EXPECT_EQ(file.values<std::int64_t>("q"), (std::vector<std::int64_t>{5}));
+  EXPECT_EQ(file.values<std::uint8_t>("z"), (std::vector<std::uint8_t>{0, 1, 2}));
+  EXPECT_EQ(file.metadata("who"), "python");
+}
+
 TEST(Safetensors, EveryBrokenRuleOfTheFormatIsAModelError) {
   const std::vector<std::pair<std::string, std::size_t>> headers{
       {R"([])", 0},

@@ -131,8 +131,16 @@ std::vector<Instruction> every_instruction() {
       const int inputs = rule == Rule::value ? 1 : map_info(map).arity;
       for (int input = 0; input < inputs; ++input) {
         for (const bool accumulate : {false, true}) {
-          Instruction i{.map = map, .rule = rule, .input = static_cast<unsigned char>(input), .accumulate = accumulate,
-                        .out = kOut, .x0 = kX0, .x1 = kX1, .y = kY, .seed = kSeed, .k = kConstant};
+          Instruction i{.map = map,
+                        .rule = rule,
+                        .input = static_cast<unsigned char>(input),
+                        .accumulate = accumulate,
+                        .out = kOut,
+                        .x0 = kX0,
+                        .x1 = kX1,
+                        .y = kY,
+                        .seed = kSeed,
+                        .k = kConstant};
           if (map_info(map).arity == 1) i.x1 = -1;
           if (rule == Rule::value) i.y = i.seed = -1;
           all.push_back(i);
@@ -161,7 +169,8 @@ void check_against_reference(Index rows, Index cols, Index gap, bool repeat_x1) 
   PointwiseScratch<T> scratch;
   for (const Instruction& i : every_instruction<T>()) {
     const bool positive = i.map == Map::log;
-    Field<T> out = field<T>(rows, cols, cols + gap, random, false), x0 = field<T>(rows, cols, cols + 2 * gap, random, positive),
+    Field<T> out = field<T>(rows, cols, cols + gap, random, false),
+             x0 = field<T>(rows, cols, cols + 2 * gap, random, positive),
              x1 = field<T>(rows, cols, repeat_x1 ? 0 : cols, random, false),
              y = field<T>(rows, cols, cols, random, false), seed = field<T>(rows, cols, cols + gap, random, false);
     for (T& v : y.memory) v = plausible_output(i.map, positive ? std::fabs(v) + T{0.01} : v);
@@ -180,8 +189,8 @@ void check_against_reference(Index rows, Index cols, Index gap, bool repeat_x1) 
         const double size = std::fabs(want) + (i.accumulate ? std::fabs(old) : 0);
         const double slack = i.rule == Rule::value ? 0 : std::fabs(seed.at(r, c));
         ASSERT_NEAR(got, want, 8 * std::numeric_limits<T>::epsilon() * size + std::numeric_limits<T>::epsilon() * slack)
-            << map_info(i.map).name << " rule " << static_cast<int>(i.rule) << " input " << int{i.input} << " accumulate "
-            << i.accumulate << " at " << r << ", " << c;
+            << map_info(i.map).name << " rule " << static_cast<int>(i.rule) << " input " << int{i.input}
+            << " accumulate " << i.accumulate << " at " << r << ", " << c;
       }
     }
   }

@@ -152,7 +152,7 @@ TEST(Random, BelowIsUnbiasedWhereAPlainProductIsNot) {
   Random random(15, "unbiased");
   const std::uint64_t n = std::uint64_t{3} << 62;
   std::vector<int> counts(3);
-  for (int i = 0; i < 60'000; ++i) ++counts[random.below(n) % 3];
+  for (int i = 0; i < 600'000; ++i) ++counts[random.below(n) % 3];
   EXPECT_LT(std::fabs(chi_square_deviation(counts)), 4);
 }
 

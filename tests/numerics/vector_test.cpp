@@ -182,7 +182,8 @@ template <class T>
 void expect_near(const std::vector<T>& got, const std::vector<double>& want, int operation) {
   const double tolerance = 8 * static_cast<double>(std::numeric_limits<T>::epsilon());
   for (std::size_t i = 0; i < got.size(); ++i) {
-    ASSERT_NEAR(got[i], want[i], tolerance * (1 + std::fabs(want[i]))) << "operation " << operation << ", element " << i;
+    ASSERT_NEAR(got[i], want[i], tolerance * (1 + std::fabs(want[i])))
+        << "operation " << operation << ", element " << i;
   }
 }
 
@@ -209,7 +210,8 @@ void check_bits() {
   const auto want = all_steps<T>(101, 101);
   for (const std::string& target : simd_available()) {
     simd_limit(target);
-    for (const std::size_t cut : {0u, 1u, 16u, 50u, 99u, 101u}) EXPECT_EQ(all_steps<T>(101, cut), want) << target << cut;
+    for (const std::size_t cut : {0u, 1u, 16u, 50u, 99u, 101u})
+      EXPECT_EQ(all_steps<T>(101, cut), want) << target << cut;
   }
   simd_limit(simd_available().front());
 }

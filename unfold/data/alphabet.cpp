@@ -124,7 +124,6 @@ UnknownPolicy parse_unknown_policy(std::string_view name) {
 
 Alphabet::Alphabet(SymbolKind kind, std::vector<std::string> texts) : kind_(kind), texts_(std::move(texts)) {
   if (texts_.empty()) throw ModelError("alphabet: there are no symbols");
-  if (kind_ == SymbolKind::bytes) by_code_.assign(256, kNoSymbol);
   for (Symbol s = 0; s < size(); ++s) {
     std::string& text = texts_[static_cast<std::size_t>(s)];
     bool fresh = true;
@@ -133,9 +132,8 @@ Alphabet::Alphabet(SymbolKind kind, std::vector<std::string> texts) : kind_(kind
       fresh = words_.emplace(text, s).second;
     } else {
       const std::size_t code = code_of(kind_, text);
-      if (code >= by_code_.size()) by_code_.resize(code + 1, kNoSymbol);
-      fresh = by_code_[code] == kNoSymbol;
-      by_code_[code] = s;
+      fresh = by_code_.find(code) == kNoSymbol;
+      by_code_.set(code, s);
     }
     if (!fresh) fail_symbol(text, "occurs twice");
   }
@@ -171,7 +169,7 @@ Symbol Alphabet::find(std::string_view text) const {
   const std::size_t code = kind_ == SymbolKind::bytes ? static_cast<std::uint8_t>(text[0])
                                                       : static_cast<std::size_t>(next_code_point(text, position));
   if (kind_ == SymbolKind::chars && position != static_cast<Index>(text.size())) return kNoSymbol;
-  return code < by_code_.size() ? by_code_[code] : kNoSymbol;
+  return by_code_.find(code);
 }
 
 Symbol Alphabet::parse(std::string_view text_or_name) const {
@@ -197,7 +195,7 @@ Alphabet::Token Alphabet::next_token(std::string_view text, Index& position) con
   const std::size_t code = kind_ == SymbolKind::bytes ? static_cast<std::uint8_t>(text[begin])
                                                       : static_cast<std::size_t>(next_code_point(text, position));
   if (kind_ == SymbolKind::bytes) ++position;
-  const Symbol found = code < by_code_.size() ? by_code_[code] : kNoSymbol;
+  const Symbol found = by_code_.find(code);
   return {found, text.substr(begin, static_cast<std::size_t>(position) - begin), found != kNoSymbol};
 }
 
@@ -303,15 +301,16 @@ Alphabet Alphabet::from_json(const nlohmann::json& json) {
 
 namespace {
 
-void mark_chars(std::string_view text, std::vector<bool>& seen) {
-  for (Index position = 0; position < static_cast<Index>(text.size());) seen[next_code_point(text, position)] = true;
+void mark_chars(std::string_view text, CodeMap& seen) {
+  for (Index position = 0; position < static_cast<Index>(text.size());) {
+    const char32_t code = next_code_point(text, position);
+    if (seen.find(code) == kNoSymbol) seen.set(code, 0);
+  }
 }
 
-Alphabet chars_seen(const std::vector<bool>& seen) {
+Alphabet alphabet_of(const CodeMap& seen) {
   std::vector<std::string> texts;
-  for (char32_t code = 0; code < seen.size(); ++code) {
-    if (seen[code]) append_utf8(texts.emplace_back(), code);
-  }
+  for (const char32_t code : seen.codes()) append_utf8(texts.emplace_back(), code);
   return Alphabet(SymbolKind::chars, std::move(texts));
 }
 
@@ -375,9 +374,9 @@ Alphabet Alphabet::chars_of(std::string_view text) {
   const Index invalid = find_invalid_utf8(text);
   if (invalid >= 0) fail_utf8(text, invalid, "");
   if (text.empty()) throw DataError("the text is empty; it has no alphabet");
-  std::vector<bool> seen(0x110000);
+  CodeMap seen;
   mark_chars(text, seen);
-  return chars_seen(seen);
+  return alphabet_of(seen);
 }
 
 void require_utf8(const Input& input) {
@@ -392,9 +391,9 @@ Alphabet build_alphabet(std::span<const Input> inputs, const AlphabetOptions& op
   if (options.kind == SymbolKind::bytes) return Alphabet::all_bytes();
   for (const Input& input : inputs) require_utf8(input);
   if (options.kind == SymbolKind::words) return words_of(inputs, options);
-  std::vector<bool> seen(0x110000);
+  CodeMap seen;
   for (const Input& input : inputs) mark_chars(input.bytes(), seen);
-  return chars_seen(seen);
+  return alphabet_of(seen);
 }
 
 Alphabet build_alphabet(const std::vector<std::string>& files, const AlphabetOptions& options) {

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "unfold/data/code_map.h"
 #include "unfold/data/file.h"
 #include "unfold/numerics/error.h"
 #include "unfold/numerics/types.h"
@@ -99,7 +100,7 @@ class Alphabet {
 
   SymbolKind kind_ = SymbolKind::bytes;
   std::vector<std::string> texts_;
-  std::vector<Symbol> by_code_;  ///< bytes, chars: symbol by byte or code point
+  CodeMap by_code_;  ///< bytes, chars: symbol by byte or code point
   std::unordered_map<std::string, Symbol, TextHash, std::equal_to<>> words_;
   Symbol unknown_ = kNoSymbol, line_end_ = kNoSymbol;
 };

@@ -15,6 +15,7 @@ template <class T>
 void Unfolding<T>::Body::forward(Member& me, const State<T>* state) {
   pack(me, parameters->flat().data(), packed, dirty, false, false);
   load_history(me, state);
+  if (dropout) number_masks(me);
   me.sync();
   for (std::size_t g = 0; g < plan->segments().size(); ++g) {
     const Segment& segment = plan->segments()[g];
@@ -45,6 +46,17 @@ void Unfolding<T>::Body::load_history(Member& me, const State<T>* state) {
           std::fill_n(row, n, T{0});
       }
     }
+  }
+}
+
+/// What a dropout mask depends on besides its seed: the state slot, and the position within the window.
+template <class T>
+void Unfolding<T>::Body::number_masks(Member& me) {
+  const Range mine = me.share(rows);
+  for (Index r = mine.begin; r < mine.end; ++r) {
+    const Index item = structure->order().items[at(r)], s = structure->sequence_of_item(item);
+    const Index position = dropout_origin + item - structure->item(s, 0);
+    mask_keys[at(r)] = (static_cast<std::uint64_t>(slots[at(structure->place(s))]) << 32) | static_cast<std::uint64_t>(position);
   }
 }
 

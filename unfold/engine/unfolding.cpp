@@ -195,10 +195,6 @@ void Unfolding<T>::Body::lay(const Structure& laid, std::span<const Index> given
     }
   }
   mask_keys.resize(at(rows));
-  for (Index r = 0; r < rows; ++r) {
-    const Index item = structure->order().items[at(r)], s = structure->sequence_of_item(item);
-    mask_keys[at(r)] = (static_cast<std::uint64_t>(s) << 32) | static_cast<std::uint64_t>(item - structure->item(s, 0));
-  }
   // Sequences are divided so that every member has about the same number of positions.
   const Index members = team.size();
   place_bounds.assign(at(members + 1), places);
@@ -376,9 +372,10 @@ void Unfolding<T>::set_parameters(const Parameters<T>& parameters) {
 }
 
 template <class T>
-void Unfolding<T>::set_dropout_seed(std::uint64_t seed) {
+void Unfolding<T>::set_dropout_seed(std::uint64_t seed, Index first_position) {
   body_->dropout = true;
   body_->dropout_seed = seed;
+  body_->dropout_origin = first_position;
 }
 template <class T>
 void Unfolding<T>::disable_dropout() {

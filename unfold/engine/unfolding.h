@@ -79,8 +79,9 @@ class Unfolding {
   /// must live, unchanged, until the next call.
   void set_parameters(const Parameters<T>& parameters);
   void set_parameters(Parameters<T>&&) = delete;
-  /// Seeds dropout; rate 0 (evaluation) unless called. The mask of a position is a function of (seed, sequence, position).
-  void set_dropout_seed(std::uint64_t seed);
+  /// Seeds dropout; rate 0 (evaluation) unless called. The mask of a position is a function of (seed, state slot, position),
+  /// positions counted from `first_position` (of a piece of a longer window).
+  void set_dropout_seed(std::uint64_t seed, Index first_position = 0);
   void disable_dropout();
 
   Matrix<T> input(Signal signal);    ///< to be filled by the caller, [positions x size]

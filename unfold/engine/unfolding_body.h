@@ -74,6 +74,7 @@ struct Unfolding<T>::Body {
   // --- forward.cpp
   void forward(Member& me, const State<T>* state);
   void load_history(Member& me, const State<T>* state);
+  void number_masks(Member& me);
   void store_state(State<T>& state);
   void forward_item(std::size_t segment, std::size_t index, const Work& work);
   void forward_affine(const Item& item, const Work& work);
@@ -113,6 +114,7 @@ struct Unfolding<T>::Body {
   std::vector<char> fresh;                            ///< per place: the last forward started from the initial values
   std::vector<std::uint64_t> mask_keys;
   std::uint64_t dropout_seed = 0;
+  Index dropout_origin = 0;
   bool dropout = false;
 
   std::vector<std::vector<Program>> forward_programs, backward_programs, squared_programs, tangent_programs;

@@ -1,18 +1,19 @@
-// Internal: exp, log, tanh, sigmoid and softplus on vectors, for every target. See targets-inl.h for the order of inclusion.
+// Internal: exp, log, tanh, sigmoid and softplus on vectors, for every target. See targets-inl.h for the order of
+// inclusion.
 //
 // All are made of additions, products, fused multiply-adds, divisions, comparisons and bit operations, each of which
 // IEEE 754 rounds in one way only: the same bits for every vector width and machine. No tables.
 //
 //   exp(x) = 2^n (1 + q):  n = round(x / ln 2), r = x - n ln 2 in two parts (Cody and Waite), q = expm1(r)
 //                          = r + r^2 P(r)
-//   sigmoid(x):            e = exp(-|x|); e / (1 + e) for negative x, 1 / (1 + e) otherwise: relative accuracy on both sides
-//   tanh |x|:              x + x^3 P(x^2) below 0.55, where tanh reaches 1/2, and 1 - 2 / (1 + exp(2|x|)) above
+//   sigmoid(x):            e = exp(-|x|); e / (1 + e) for negative x, 1 / (1 + e) otherwise: relative accuracy on both
+//   sides tanh |x|:              x + x^3 P(x^2) below 0.55, where tanh reaches 1/2, and 1 - 2 / (1 + exp(2|x|)) above
 //   softplus(x):           max(x, 0) + log1p(exp(-|x|))
 //   log(x) = k ln 2 + log1p(f), 1 + f in [sqrt(1/2), sqrt(2)); log1p(f) = f - f^2/2 + f^3 P(f) in float, and in double
 //                          f - (f^2/2 - s (f^2/2 + s^2 R(s^2))), s = f / (2 + f), which is 2 atanh(s)
 //
-// P and R are minimax polynomials of relative error, found by a Remez exchange in 50 digits over the interval widened by
-// 1/1000, and rounded coefficient by coefficient; the error beside each is that after rounding.
+// P and R are minimax polynomials of relative error, found by a Remez exchange in 50 digits over the interval widened
+// by 1/1000, and rounded coefficient by coefficient; the error beside each is that after rounding.
 
 #if defined(UNFOLD_NUMERICS_FUNCTIONS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef UNFOLD_NUMERICS_FUNCTIONS_INL_H_
@@ -73,14 +74,21 @@ struct FunctionConstants<double> {
   static constexpr Bits kOneBits = 0x3ff0000000000000, kSqrtHalfBits = 0x3fe6a09e667f3bcd,
                         kMantissaMask = 0x000fffffffffffff;
   // as above; relative error of expm1 2.6e-17
-  static constexpr double kExpm1[] = {0.5, 0x1.555555555553ep-3,  0x1.5555555553adfp-5,  0x1.1111111118df3p-7,
-                                      0x1.6c16c17a11157p-10, 0x1.a01a01716cfa9p-13, 0x1.a019b358312dbp-16,
-                                      0x1.71de97cac9c42p-19, 0x1.2897b46b90e19p-22, 0x1.ae48f75ecb44dp-26};
+  static constexpr double kExpm1[] = {0.5,
+                                      0x1.555555555553ep-3,
+                                      0x1.5555555553adfp-5,
+                                      0x1.1111111118df3p-7,
+                                      0x1.6c16c17a11157p-10,
+                                      0x1.a01a01716cfa9p-13,
+                                      0x1.a019b358312dbp-16,
+                                      0x1.71de97cac9c42p-19,
+                                      0x1.2897b46b90e19p-22,
+                                      0x1.ae48f75ecb44dp-26};
   // as above; relative error of tanh 4.4e-18
-  static constexpr double kTanh[] = {-0x1.555555555554cp-2, 0x1.11111111103dap-3,  -0x1.ba1ba1b946466p-5,
-                                     0x1.664f484cf56bep-6,  -0x1.226e2d7793d24p-7, 0x1.d6d259d609d11p-9,
+  static constexpr double kTanh[] = {-0x1.555555555554cp-2,  0x1.11111111103dap-3,  -0x1.ba1ba1b946466p-5,
+                                     0x1.664f484cf56bep-6,   -0x1.226e2d7793d24p-7, 0x1.d6d259d609d11p-9,
                                      -0x1.7d8c7dcc6fd68p-10, 0x1.346805a8bd7b4p-11, -0x1.e8543ea4efb1ap-13,
-                                     0x1.5a424380b2b1ep-14, -0x1.3f20dc1c9eebap-16};
+                                     0x1.5a424380b2b1ep-14,  -0x1.3f20dc1c9eebap-16};
   // (2 atanh(s) - 2 s) / s^3 in powers of s^2; relative error of 2 atanh 2.0e-18
   static constexpr double kAtanh[] = {0x1.5555555555593p-1, 0x1.999999997fc65p-2, 0x1.249249420728bp-2,
                                       0x1.c71c51f4f4cdcp-3, 0x1.746643958c7fep-3, 0x1.39a1360954512p-3,
@@ -97,8 +105,8 @@ HWY_INLINE hn::Vec<D> rounder(D d) {
   return hn::Set(d, static_cast<T>(T{3} * static_cast<T>(std::uint64_t{1} << (ConstantsOf<D>::kMantissaBits - 1))));
 }
 
-/// The polynomial c[0] + c[1] x + ... given x and x^2: pairs of coefficients, then Horner's rule in x^2, which halves the
-/// chain of dependent operations.
+/// The polynomial c[0] + c[1] x + ... given x and x^2: pairs of coefficients, then Horner's rule in x^2, which halves
+/// the chain of dependent operations.
 template <class D, class V = hn::Vec<D>, size_t kSize>
 HWY_INLINE V polynomial(D d, V x, V square, const hn::TFromD<D> (&c)[kSize]) {
   constexpr size_t kEven = (kSize - 1) / 2 * 2;
@@ -205,7 +213,8 @@ HWY_INLINE V tanh_lanes(D d, V x) {
   const V square = hn::Mul(x, x);
   const V fourth = hn::Mul(square, square);
   const V small = Fma(d, hn::Mul(square, x), polynomial(d, square, fourth, C::kTanh), x);
-  return hn::IfThenElse(hn::Lt(magnitude, hn::Set(d, T{0.55})), small, hn::CopySign(large, x));
+  // The sign at the end, for minus zero.
+  return hn::CopySign(hn::IfThenElse(hn::Lt(magnitude, hn::Set(d, T{0.55})), small, large), x);
 }
 
 /// k ln 2 + log1p(f) for 1 + f in [sqrt(1/2), sqrt(2)] and an integer k.

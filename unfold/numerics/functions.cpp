@@ -35,19 +35,19 @@ HWY_BEFORE_NAMESPACE();
 namespace unfold {
 namespace HWY_NAMESPACE {
 
-#define UNFOLD_FUNCTION(name)                                     \
-  template <class T>                                              \
-  struct name##_body {                                            \
-    const T* x;                                                   \
-    T* y;                                                         \
-    template <class D, class Place>                               \
-    HWY_INLINE void at(D d, Index i, Place place) const {         \
+#define UNFOLD_FUNCTION(name)                                       \
+  template <class T>                                                \
+  struct name##_body {                                              \
+    const T* x;                                                     \
+    T* y;                                                           \
+    template <class D, class Place>                                 \
+    HWY_INLINE void at(D d, Index i, Place place) const {           \
       place.store(name##_lanes(d, place.load(d, x + i)), d, y + i); \
-    }                                                             \
-  };                                                              \
-  template <class T>                                              \
-  void name##_array(const T* x, T* y, Index n) {                  \
-    for_each_vector<T>(n, name##_body<T>{x, y});                  \
+    }                                                               \
+  };                                                                \
+  template <class T>                                                \
+  void name##_array(const T* x, T* y, Index n) {                    \
+    for_each_vector<T>(n, name##_body<T>{x, y});                    \
   }
 UNFOLD_FUNCTION(exp)
 UNFOLD_FUNCTION(log)
@@ -190,23 +190,47 @@ const Functions<T>& functions() {
 
 }  // namespace
 
-template <class T> void vector_exp(const T* x, T* y, Index n) { functions<T>().exp(x, y, n); }
-template <class T> void vector_log(const T* x, T* y, Index n) { functions<T>().log(x, y, n); }
-template <class T> void vector_tanh(const T* x, T* y, Index n) { functions<T>().tanh(x, y, n); }
-template <class T> void vector_sigmoid(const T* x, T* y, Index n) { functions<T>().sigmoid(x, y, n); }
-template <class T> void vector_softplus(const T* x, T* y, Index n) { functions<T>().softplus(x, y, n); }
-template <class T> T log_sum_exp(const T* x, Index n) { return functions<T>().log_sum_exp(x, n); }
-template <class T> void log_softmax(const T* x, T* y, Index n) { functions<T>().log_softmax(x, y, n); }
-template <class T> void softmax(const T* x, T* y, Index n) { functions<T>().softmax(x, y, n); }
+template <class T>
+void vector_exp(const T* x, T* y, Index n) {
+  functions<T>().exp(x, y, n);
+}
+template <class T>
+void vector_log(const T* x, T* y, Index n) {
+  functions<T>().log(x, y, n);
+}
+template <class T>
+void vector_tanh(const T* x, T* y, Index n) {
+  functions<T>().tanh(x, y, n);
+}
+template <class T>
+void vector_sigmoid(const T* x, T* y, Index n) {
+  functions<T>().sigmoid(x, y, n);
+}
+template <class T>
+void vector_softplus(const T* x, T* y, Index n) {
+  functions<T>().softplus(x, y, n);
+}
+template <class T>
+T log_sum_exp(const T* x, Index n) {
+  return functions<T>().log_sum_exp(x, n);
+}
+template <class T>
+void log_softmax(const T* x, T* y, Index n) {
+  functions<T>().log_softmax(x, y, n);
+}
+template <class T>
+void softmax(const T* x, T* y, Index n) {
+  functions<T>().softmax(x, y, n);
+}
 
-#define UNFOLD_INSTANTIATE(T)                                \
-  template void vector_exp<T>(const T*, T*, Index);          \
-  template void vector_log<T>(const T*, T*, Index);          \
-  template void vector_tanh<T>(const T*, T*, Index);         \
-  template void vector_sigmoid<T>(const T*, T*, Index);      \
-  template void vector_softplus<T>(const T*, T*, Index);     \
-  template T log_sum_exp<T>(const T*, Index);                \
-  template void log_softmax<T>(const T*, T*, Index);         \
+#define UNFOLD_INSTANTIATE(T)                            \
+  template void vector_exp<T>(const T*, T*, Index);      \
+  template void vector_log<T>(const T*, T*, Index);      \
+  template void vector_tanh<T>(const T*, T*, Index);     \
+  template void vector_sigmoid<T>(const T*, T*, Index);  \
+  template void vector_softplus<T>(const T*, T*, Index); \
+  template T log_sum_exp<T>(const T*, Index);            \
+  template void log_softmax<T>(const T*, T*, Index);     \
   template void softmax<T>(const T*, T*, Index);
 UNFOLD_INSTANTIATE(float)
 UNFOLD_INSTANTIATE(double)

@@ -1,5 +1,6 @@
 // Internal: loops over contiguous arrays for every target: whole vectors, then one partial vector computed by the same
-// operations; and sums in kVirtualLanes lanes, whatever the width of a vector. See targets-inl.h for the order of inclusion.
+// operations; and sums in kVirtualLanes lanes, whatever the width of a vector. See targets-inl.h for the order of
+// inclusion.
 
 #ifndef UNFOLD_NUMERICS_VIRTUAL_LANES
 #define UNFOLD_NUMERICS_VIRTUAL_LANES

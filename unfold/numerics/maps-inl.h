@@ -8,20 +8,20 @@
 //
 // The expressions know x0, x1, y, k, zero and one, which are doubles in the reference and vectors in the kernels.
 // neg_fma(a, b, c) is c - a b, rounded once.
-#define UNFOLD_MAPS(X)                                                                                         \
-  X(add, 2, false, x0 + x1, kNothing, one, kNothing, one, true, 1)                                             \
-  X(sub, 2, false, x0 - x1, kNothing, one, kNothing, -one, true, 1)                                            \
-  X(mul, 2, false, x0* x1, kX1, x1, kX0, x0, false, 0)                                                         \
-  X(scale, 1, true, k* x0, kNothing, k, kNothing, zero, true, k* k)                                            \
-  X(shift, 1, true, x0 + k, kNothing, one, kNothing, zero, false, 0)                                           \
-  X(one_minus, 1, false, one - x0, kNothing, -one, kNothing, zero, false, 0)                                   \
-  X(sigmoid, 1, false, sigmoid(x0), kY, neg_fma(y, y, y), kNothing, zero, false, 0)                            \
-  X(tanh, 1, false, tanh(x0), kY, neg_fma(y, y, one), kNothing, zero, false, 0)                                \
-  X(relu, 1, false, relu(x0), kY, positive(y), kNothing, zero, true, 1)                                        \
-  X(softplus, 1, false, softplus(x0), kX0, sigmoid(x0), kNothing, zero, false, 0)                              \
-  X(exp, 1, false, exp(x0), kY, y, kNothing, zero, false, 0)                                                   \
-  X(log, 1, false, log(x0), kX0, one / x0, kNothing, zero, false, 0)                                           \
-  X(square, 1, false, x0* x0, kX0, x0 + x0, kNothing, zero, false, 0)                                          \
+#define UNFOLD_MAPS(X)                                                              \
+  X(add, 2, false, x0 + x1, kNothing, one, kNothing, one, true, 1)                  \
+  X(sub, 2, false, x0 - x1, kNothing, one, kNothing, -one, true, 1)                 \
+  X(mul, 2, false, x0* x1, kX1, x1, kX0, x0, false, 0)                              \
+  X(scale, 1, true, k* x0, kNothing, k, kNothing, zero, true, k* k)                 \
+  X(shift, 1, true, x0 + k, kNothing, one, kNothing, zero, false, 0)                \
+  X(one_minus, 1, false, one - x0, kNothing, -one, kNothing, zero, false, 0)        \
+  X(sigmoid, 1, false, sigmoid(x0), kY, neg_fma(y, y, y), kNothing, zero, false, 0) \
+  X(tanh, 1, false, tanh(x0), kY, neg_fma(y, y, one), kNothing, zero, false, 0)     \
+  X(relu, 1, false, relu(x0), kY, positive(y), kNothing, zero, true, 1)             \
+  X(softplus, 1, false, softplus(x0), kX0, sigmoid(x0), kNothing, zero, false, 0)   \
+  X(exp, 1, false, exp(x0), kY, y, kNothing, zero, false, 0)                        \
+  X(log, 1, false, log(x0), kX0, one / x0, kNothing, zero, false, 0)                \
+  X(square, 1, false, x0* x0, kX0, x0 + x0, kNothing, zero, false, 0)               \
   X(copy, 1, false, x0, kNothing, one, kNothing, zero, true, 1)
 
 namespace unfold {
@@ -73,11 +73,26 @@ template <class D>
 HWY_INLINE Lanes<D> positive(Lanes<D> x) {
   return {hn::IfThenElseZero(hn::Gt(x.v, hn::Zero(D())), hn::Set(D(), hn::TFromD<D>{1}))};
 }
-template <class D> HWY_INLINE Lanes<D> exp(Lanes<D> x) { return {exp_lanes(D(), x.v)}; }
-template <class D> HWY_INLINE Lanes<D> log(Lanes<D> x) { return {log_lanes(D(), x.v)}; }
-template <class D> HWY_INLINE Lanes<D> tanh(Lanes<D> x) { return {tanh_lanes(D(), x.v)}; }
-template <class D> HWY_INLINE Lanes<D> sigmoid(Lanes<D> x) { return {sigmoid_lanes(D(), x.v)}; }
-template <class D> HWY_INLINE Lanes<D> softplus(Lanes<D> x) { return {softplus_lanes(D(), x.v)}; }
+template <class D>
+HWY_INLINE Lanes<D> exp(Lanes<D> x) {
+  return {exp_lanes(D(), x.v)};
+}
+template <class D>
+HWY_INLINE Lanes<D> log(Lanes<D> x) {
+  return {log_lanes(D(), x.v)};
+}
+template <class D>
+HWY_INLINE Lanes<D> tanh(Lanes<D> x) {
+  return {tanh_lanes(D(), x.v)};
+}
+template <class D>
+HWY_INLINE Lanes<D> sigmoid(Lanes<D> x) {
+  return {sigmoid_lanes(D(), x.v)};
+}
+template <class D>
+HWY_INLINE Lanes<D> softplus(Lanes<D> x) {
+  return {softplus_lanes(D(), x.v)};
+}
 
 // The reference: the C library's functions.
 inline double neg_fma(double a, double b, double c) { return std::fma(-a, b, c); }
@@ -92,25 +107,25 @@ inline double sigmoid(double x) {
 }
 inline double softplus(double x) { return (x > 0 ? x : 0.0) + std::log1p(std::exp(-std::fabs(x))); }
 
-#define UNFOLD_DEFINE_MAP(name, arity, has_constant, value_expression, reads0, partial0, reads1, partial1, homogeneous, \
-                          path)                                                                                         \
-  struct name##_map {                                                                                                   \
-    static constexpr int kArity = arity;                                                                                \
-    static constexpr unsigned kReads[2] = {reads0, reads1};                                                             \
-    template <class V>                                                                                                  \
-    static HWY_INLINE V value([[maybe_unused]] V x0, [[maybe_unused]] V x1, [[maybe_unused]] V k,                       \
-                              [[maybe_unused]] V one) {                                                                 \
-      return value_expression;                                                                                          \
-    }                                                                                                                   \
-    template <int kInput, class V>                                                                                      \
-    static HWY_INLINE V partial([[maybe_unused]] V x0, [[maybe_unused]] V x1, [[maybe_unused]] V y,                     \
-                                [[maybe_unused]] V k, [[maybe_unused]] V zero, [[maybe_unused]] V one) {                \
-      if constexpr (kInput == 0) {                                                                                      \
-        return partial0;                                                                                                \
-      } else {                                                                                                          \
-        return partial1;                                                                                                \
-      }                                                                                                                 \
-    }                                                                                                                   \
+#define UNFOLD_DEFINE_MAP(name, arity, has_constant, value_expression, reads0, partial0, reads1, partial1, \
+                          homogeneous, path)                                                               \
+  struct name##_map {                                                                                      \
+    static constexpr int kArity = arity;                                                                   \
+    static constexpr unsigned kReads[2] = {reads0, reads1};                                                \
+    template <class V>                                                                                     \
+    static HWY_INLINE V value([[maybe_unused]] V x0, [[maybe_unused]] V x1, [[maybe_unused]] V k,          \
+                              [[maybe_unused]] V one) {                                                    \
+      return value_expression;                                                                             \
+    }                                                                                                      \
+    template <int kInput, class V>                                                                         \
+    static HWY_INLINE V partial([[maybe_unused]] V x0, [[maybe_unused]] V x1, [[maybe_unused]] V y,        \
+                                [[maybe_unused]] V k, [[maybe_unused]] V zero, [[maybe_unused]] V one) {   \
+      if constexpr (kInput == 0) {                                                                         \
+        return partial0;                                                                                   \
+      } else {                                                                                             \
+        return partial1;                                                                                   \
+      }                                                                                                    \
+    }                                                                                                      \
   };
 UNFOLD_MAPS(UNFOLD_DEFINE_MAP)
 #undef UNFOLD_DEFINE_MAP

@@ -198,11 +198,16 @@ Index tile_elements(std::size_t slots) {
 }
 
 constexpr MapInfo kMapInfo[kMapCount] = {
-#define UNFOLD_INFO(name, arity, has_constant, value, reads0, partial0, reads1, partial1, homogeneous, path)       \
-  {#name,        arity,                                                                                           \
-   (((reads0) | (reads1)) & (kX0 | kX1)) != 0, (((reads0) | (reads1)) & kY) != 0,                                 \
-   has_constant, homogeneous,                                                                                     \
-   homogeneous ? +[]([[maybe_unused]] int input, [[maybe_unused]] double k) -> double { return path; } : nullptr},
+#define UNFOLD_INFO(name, arity, has_constant, value, reads0, partial0, reads1, partial1, homogeneous, path) \
+  {#name,                                                                                                    \
+   arity,                                                                                                    \
+   (((reads0) | (reads1)) & (kX0 | kX1)) != 0,                                                               \
+   (((reads0) | (reads1)) & kY) != 0,                                                                        \
+   has_constant,                                                                                             \
+   homogeneous,                                                                                              \
+   homogeneous                                                                                               \
+   ? +[]([[maybe_unused]] int input, [[maybe_unused]] double k) -> double { return path; }                   \
+   : nullptr},
     UNFOLD_MAPS(UNFOLD_INFO)
 #undef UNFOLD_INFO
 };
@@ -223,9 +228,9 @@ double map_value(Map map, double x0, double x1, double k) {
 
 double map_partial(Map map, int input, double x0, double x1, double y, double k) {
   switch (map) {
-#define UNFOLD_PARTIAL(name, ...)                                                                              \
-  case Map::name:                                                                                              \
-    return input == 0 ? HWY_NAMESPACE::name##_map::partial<0>(x0, x1, y, k, 0.0, 1.0)                           \
+#define UNFOLD_PARTIAL(name, ...)                                                     \
+  case Map::name:                                                                     \
+    return input == 0 ? HWY_NAMESPACE::name##_map::partial<0>(x0, x1, y, k, 0.0, 1.0) \
                       : HWY_NAMESPACE::name##_map::partial<1>(x0, x1, y, k, 0.0, 1.0);
     UNFOLD_MAPS(UNFOLD_PARTIAL)
 #undef UNFOLD_PARTIAL

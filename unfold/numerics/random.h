@@ -48,8 +48,8 @@ class Random {
 /// Statistics 37, 1988), relative error about 1e-16 before rounding.
 double normal_quantile(double p);
 
-/// mask[r][c] = 0 with probability `rate`, else 1/(1-rate): a function of (seed, stream, keys[r], c) alone, so a sequence
-/// gets the same mask alone or in a batch. Throws UsageError unless 0 <= rate < 1.
+/// mask[r][c] = 0 with probability `rate`, else 1/(1-rate): a function of (seed, stream, keys[r], c) alone, so a
+/// sequence gets the same mask alone or in a batch. Throws UsageError unless 0 <= rate < 1.
 template <class T>
 void dropout_mask(std::uint64_t seed, std::uint64_t stream, const std::uint64_t* keys, double rate, Matrix<T> mask);
 

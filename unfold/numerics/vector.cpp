@@ -36,10 +36,10 @@ struct RmsPropFactors {
 /// What a target provides.
 template <class T>
 struct VectorOperations {
-  double (*sum)(const T*, Index);                 // of at most kSumChunk elements
-  double (*dot)(const T*, const T*, Index);       // of at most kSumChunk elements
-  T (*largest_magnitude)(const T*, Index);        // NaN left out
-  bool (*all_below)(const T*, Index, T);          // all magnitudes; NaN is not below anything
+  double (*sum)(const T*, Index);            // of at most kSumChunk elements
+  double (*dot)(const T*, const T*, Index);  // of at most kSumChunk elements
+  T (*largest_magnitude)(const T*, Index);   // NaN left out
+  bool (*all_below)(const T*, Index, T);     // all magnitudes; NaN is not below anything
   void (*axpy)(T, const T*, T*, Index);
   void (*scale)(T, T*, Index);
   void (*interpolate)(T, T, const T*, T*, Index);
@@ -264,9 +264,9 @@ void rmsprop_array(T* p, const T* g, T* v, Index n, const RmsPropFactors<T>& f) 
 }
 
 template <class T>
-constexpr VectorOperations<T> kVectorOperations = {sum_chunk<T>,         dot_chunk<T>,  largest_magnitude_of<T>, all_below<T>,
-                                                   axpy_array<T>,        scale_array<T>, interpolate_array<T>,
-                                                   adam_array<T>,        momentum_array<T>, rmsprop_array<T>};
+constexpr VectorOperations<T> kVectorOperations = {
+    sum_chunk<T>,   dot_chunk<T>,         largest_magnitude_of<T>, all_below<T>,      axpy_array<T>,
+    scale_array<T>, interpolate_array<T>, adam_array<T>,           momentum_array<T>, rmsprop_array<T>};
 const VectorOperations<float>* vector_operations_float() { return &kVectorOperations<float>; }
 const VectorOperations<double>* vector_operations_double() { return &kVectorOperations<double>; }
 
@@ -387,17 +387,17 @@ void rmsprop_step(std::span<T> p, std::span<const T> g, std::span<T> v, const Rm
   operations<T>().rmsprop(p.data(), g.data(), v.data(), size_of(p), factors);
 }
 
-#define UNFOLD_INSTANTIATE(T)                                                                                     \
-  template double sum<T>(std::span<const T>);                                                                     \
-  template double dot<T>(std::span<const T>, std::span<const T>);                                                 \
-  template double sum_of_squares<T>(std::span<const T>);                                                          \
-  template T largest_magnitude<T>(std::span<const T>);                                                            \
-  template bool all_finite<T>(std::span<const T>);                                                                \
-  template void axpy<T>(T, std::span<const T>, std::span<T>);                                                     \
-  template void scale<T>(T, std::span<T>);                                                                        \
-  template void interpolate<T>(T, std::span<const T>, std::span<T>);                                              \
-  template void adam_step<T>(std::span<T>, std::span<const T>, std::span<T>, std::span<T>, const AdamStep&);      \
-  template void momentum_step<T>(std::span<T>, std::span<const T>, std::span<T>, const MomentumStep&);            \
+#define UNFOLD_INSTANTIATE(T)                                                                                \
+  template double sum<T>(std::span<const T>);                                                                \
+  template double dot<T>(std::span<const T>, std::span<const T>);                                            \
+  template double sum_of_squares<T>(std::span<const T>);                                                     \
+  template T largest_magnitude<T>(std::span<const T>);                                                       \
+  template bool all_finite<T>(std::span<const T>);                                                           \
+  template void axpy<T>(T, std::span<const T>, std::span<T>);                                                \
+  template void scale<T>(T, std::span<T>);                                                                   \
+  template void interpolate<T>(T, std::span<const T>, std::span<T>);                                         \
+  template void adam_step<T>(std::span<T>, std::span<const T>, std::span<T>, std::span<T>, const AdamStep&); \
+  template void momentum_step<T>(std::span<T>, std::span<const T>, std::span<T>, const MomentumStep&);       \
   template void rmsprop_step<T>(std::span<T>, std::span<const T>, std::span<T>, const RmsPropStep&);
 UNFOLD_INSTANTIATE(float)
 UNFOLD_INSTANTIATE(double)

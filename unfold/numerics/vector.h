@@ -1,6 +1,8 @@
 #pragma once
-/// Operations on long vectors: what optimisers need. Sums use 16 fixed virtual lanes within chunks of kSumChunk elements,
-/// and add the chunks in order in double precision: the result depends neither on threads nor on the vector width.
+/// Operations on long vectors: what optimisers need. Sums use 16 fixed virtual lanes of double (products of floats are
+/// exact there) within chunks of kSumChunk elements, and add the chunks in order: the result does not depend on the
+/// vector width, and threads that take whole chunks get it by adding the chunks' sums in order. Element-wise operations
+/// do not depend on where a vector is cut. Spans of one call have the same length; settings are rounded to T once.
 
 #include <span>
 
@@ -10,21 +12,32 @@ namespace unfold {
 
 inline constexpr Index kSumChunk = 4096;
 
-template <class T> double sum(std::span<const T> x);
-template <class T> double dot(std::span<const T> x, std::span<const T> y);
-template <class T> double sum_of_squares(std::span<const T> x);
-template <class T> T largest_magnitude(std::span<const T> x);  ///< NaN if any element is
-template <class T> bool all_finite(std::span<const T> x);
-template <class T> void axpy(T a, std::span<const T> x, std::span<T> y);        ///< y += a x (fused)
-template <class T> void scale(T a, std::span<T> x);                             ///< x *= a
-template <class T> void interpolate(T a, std::span<const T> x, std::span<T> y);  ///< y = a y + (1-a) x
+template <class T>
+double sum(std::span<const T> x);
+template <class T>
+double dot(std::span<const T> x, std::span<const T> y);
+template <class T>
+double sum_of_squares(std::span<const T> x);
+template <class T>
+T largest_magnitude(std::span<const T> x);  ///< NaN if any element is
+template <class T>
+bool all_finite(std::span<const T> x);
+template <class T>
+void axpy(T a, std::span<const T> x, std::span<T> y);  ///< y += a x (fused)
+template <class T>
+void scale(T a, std::span<T> x);  ///< x *= a
+template <class T>
+void interpolate(T a, std::span<const T> x, std::span<T> y);  ///< y = a y + (1-a) x
 
-/// Element-wise updates of optimisers, fused into one pass over memory. `g` is multiplied by `gradient_scale` first (clipping).
+/// Element-wise updates of optimisers, fused into one pass over memory. `g` is multiplied by `gradient_scale` first
+/// (clipping).
 struct AdamStep {
   double rate, beta1, beta2, epsilon, correction1, correction2;  ///< corrections: 1 - beta^t
   double decay;                                                  ///< decoupled weight decay: p -= rate * decay * p
   double gradient_scale;
 };
+/// m = beta1 m + (1-beta1) g; v = beta2 v + (1-beta2) g^2;
+/// p -= rate * ((m / correction1) / (sqrt(v / correction2) + epsilon) + decay * p)
 template <class T>
 void adam_step(std::span<T> p, std::span<const T> g, std::span<T> m, std::span<T> v, const AdamStep& step);
 

@@ -86,6 +86,9 @@ class Passes {
  private:
   void draw(std::uint64_t seed);
   void fill_inputs();
+  bool depends_on_parameters(Signal output) const;
+  void read_tangents(std::span<double> result) const;
+  void write_seeds(std::span<const double> seeds);
 
   const Circuit& circuit_;
   Structure structure_;

@@ -50,11 +50,13 @@ void Passes::draw(std::uint64_t seed) {
 
 void Passes::fill_inputs() {
   for (const auto& [node, values] : inputs_.values) {
+    if (!unfolding_.plan().live(node)) continue;
     const Index size = circuit_.nodes()[at(node)].size;
     copy({values.data(), structure_.positions(), size, size}, unfolding_.input(signal_of(circuit_, node)));
   }
   for (const auto& [node, symbols] : inputs_.symbols)
-    std::copy(symbols.begin(), symbols.end(), unfolding_.symbols(signal_of(circuit_, node)).begin());
+    if (unfolding_.plan().live(node))
+      std::copy(symbols.begin(), symbols.end(), unfolding_.symbols(signal_of(circuit_, node)).begin());
 }
 
 template <class U>
@@ -67,6 +69,23 @@ void Passes::for_each_output(U* outputs, const std::function<void(Signal, Matrix
 }
 template void Passes::for_each_output(double*, const std::function<void(Signal, Matrix<double>)>&) const;
 template void Passes::for_each_output(const double*, const std::function<void(Signal, Matrix<const double>)>&) const;
+
+bool Passes::depends_on_parameters(Signal output) const {
+  const Plan& plan = unfolding_.plan();
+  return plan.needs_adjoint(plan.outside(output.id));
+}
+
+void Passes::read_tangents(std::span<double> result) const {
+  for_each_output<double>(result.data(), [&](Signal s, Matrix<double> out) {
+    if (depends_on_parameters(s)) copy(unfolding_.tangent_of(s), out);
+  });
+}
+
+void Passes::write_seeds(std::span<const double> seeds) {
+  for_each_output<const double>(seeds.data(), [&](Signal s, Matrix<const double> seed) {
+    if (depends_on_parameters(s)) copy(seed, unfolding_.adjoint(s));
+  });
+}
 
 void Passes::set_parameters(std::span<const double> parameters) {
   std::copy(parameters.begin(), parameters.end(), parameters_.flat().begin());
@@ -81,8 +100,7 @@ std::vector<double> Passes::outputs() {
 }
 
 std::vector<double> Passes::transposed(std::span<const double> seeds, Algebra algebra) {
-  for_each_output<const double>(seeds.data(),
-                                [&](Signal s, Matrix<const double> seed) { copy(seed, unfolding_.adjoint(s)); });
+  write_seeds(seeds);
   std::vector<double> result(at(parameters_.size()));
   unfolding_.backward(result, {.algebra = algebra});
   return result;
@@ -91,17 +109,15 @@ std::vector<double> Passes::transposed(std::span<const double> seeds, Algebra al
 std::vector<double> Passes::tangent(std::span<const double> direction) {
   unfolding_.tangent(direction);
   std::vector<double> result(at(output_count_));
-  for_each_output<double>(result.data(), [&](Signal s, Matrix<double> out) { copy(unfolding_.tangent_of(s), out); });
+  read_tangents(result);
   return result;
 }
 
 std::vector<double> Passes::gauss_newton_product(std::span<const double> direction, const Curvature& curvature) {
-  std::vector<double> result(at(parameters_.size()));
-  const auto multiply = [&](Unfolding<double>& u) {
-    std::vector<double> tangents(at(output_count_));
-    for_each_output<double>(tangents.data(), [&](Signal s, Matrix<double> out) { copy(u.tangent_of(s), out); });
-    const std::vector<double> seeds = curvature(tangents);
-    for_each_output<const double>(seeds.data(), [&](Signal s, Matrix<const double> seed) { copy(seed, u.adjoint(s)); });
+  std::vector<double> result(at(parameters_.size())), tangents(at(output_count_));
+  const auto multiply = [&](Unfolding<double>&) {
+    read_tangents(tangents);
+    write_seeds(curvature(tangents));
   };
   gauss_newton(unfolding_, direction, multiply, std::span<double>(result));
   return result;

@@ -1,0 +1,162 @@
+#pragma once
+/// All passes of a circuit over a structure as plain vectors, with every choice that must not matter as a parameter.
+/// Inputs, seeds and parameters are functions of (sequence name, position), so the same sequence gets the same numbers
+/// alone, in a batch, and in windows.
+
+#include <string>
+#include <vector>
+
+#include "unfold/engine/unfolding.h"
+#include "unfold/numerics/random.h"
+
+namespace unfold::test {
+
+/// What a run gives. Per-position results lie by item (sequence after sequence), output after output.
+template <class T>
+struct Results {
+  std::vector<T> outputs, tangents, gradient, squared;
+};
+
+/// Numbers for position `position` of the sequence named `sequence`.
+inline Random numbers(std::string_view what, const std::string& node, Index sequence, Index position) {
+  return {static_cast<std::uint64_t>(sequence), std::string(what) + "/" + node + "/" + std::to_string(position)};
+}
+
+template <class T>
+Parameters<T> some_parameters(const Circuit& circuit, std::uint64_t seed = 3) {
+  Parameters<T> parameters(circuit);
+  parameters.initialise(seed);
+  Random noise(seed, "parameters");
+  for (T& p : parameters.flat()) p += static_cast<T>(0.2 * noise.normal());
+  return parameters;
+}
+
+template <class T>
+std::vector<T> some_direction(const Circuit& circuit) {
+  Random random(5, "direction");
+  std::vector<T> direction(static_cast<std::size_t>(circuit.parameter_count()));
+  for (T& d : direction) d = static_cast<T>(random.normal());
+  return direction;
+}
+
+/// Which sequences of the world are in the batch, and from which position on.
+struct Window {
+  std::vector<Index> sequences = {};  ///< empty: 0, 1, ...
+  Index begin = 0;
+  Index name(Index s) const { return sequences.empty() ? s : sequences[static_cast<std::size_t>(s)]; }
+};
+
+template <class T>
+class Runner {
+ public:
+  Runner(const Circuit& circuit, const PlanOptions& options = {}, int threads = 1)
+      : circuit_(circuit),
+        parameters_(some_parameters<T>(circuit)),
+        team_(threads),
+        unfolding_(std::make_shared<const Plan>(circuit, options), team_) {
+    unfolding_.set_parameters(parameters_);
+  }
+
+  Unfolding<T>& unfolding() { return unfolding_; }
+  const Parameters<T>& parameters() const { return parameters_; }
+
+  void lay(const Structure& structure, const Window& window = {}) {
+    unfolding_.lay(structure);
+    window_ = window;
+    for_each_node([&](int i, const Node& node) {
+      if (node.kind == Node::Kind::input) {
+        Matrix<T> rows = unfolding_.input(signal(i));
+        for_each_position([&](Index s, Index p, Index row, Index) {
+          Random random = numbers("input", node.name, window_.name(s), window_.begin + p);
+          for (Index c = 0; c < node.size; ++c) rows(row, c) = static_cast<T>(random.normal());
+        });
+      }
+      if (node.kind == Node::Kind::symbols) {
+        const std::span<Symbol> symbols = unfolding_.symbols(signal(i));
+        for_each_position([&](Index s, Index p, Index row, Index) {
+          Random random = numbers("symbol", node.name, window_.name(s), window_.begin + p);
+          const auto drawn = static_cast<Symbol>(random.below(static_cast<std::uint64_t>(node.size) + 1));
+          symbols[static_cast<std::size_t>(row)] = drawn == node.size ? kNoSymbol : drawn;
+        });
+      }
+    });
+  }
+
+  std::vector<T> outputs() {
+    return by_item([&](Signal s) { return unfolding_.value(s); }, [](int) { return true; });
+  }
+
+  void seed(bool positive) {
+    for (const int output : circuit_.outputs()) {
+      if (!has_adjoint(output)) continue;
+      Matrix<T> adjoint = unfolding_.adjoint(signal(output));
+      for_each_position([&](Index s, Index p, Index row, Index) {
+        Random random = numbers("seed", std::to_string(output), window_.name(s), window_.begin + p);
+        for (Index c = 0; c < adjoint.cols; ++c)
+          adjoint(row, c) = static_cast<T>(positive ? random.uniform(0.1, 1) : random.normal());
+      });
+    }
+  }
+
+  std::vector<T> gradient(Algebra algebra = Algebra::linear, const State<T>* end = nullptr, State<T>* start = nullptr) {
+    seed(algebra == Algebra::squared);
+    // Filled beforehand: what a pass leaves unset shows.
+    std::vector<T> gradient(static_cast<std::size_t>(circuit_.parameter_count()), T{1234.5});
+    unfolding_.backward(gradient, {.algebra = algebra}, end, start);
+    return gradient;
+  }
+
+  Results<T> run(const Structure& structure, const Window& window = {}, State<T>* state = nullptr) {
+    lay(structure, window);
+    unfolding_.forward(state);
+    Results<T> results;
+    results.outputs = outputs();
+    unfolding_.tangent(some_direction<T>(circuit_));
+    results.tangents =
+        by_item([&](Signal s) { return unfolding_.tangent_of(s); }, [&](int output) { return has_adjoint(output); });
+    results.gradient = gradient();
+    results.squared = gradient(Algebra::squared);
+    return results;
+  }
+
+  /// use(sequence, position, row, item)
+  template <class Use>
+  void for_each_position(Use&& use) const {
+    const Structure& structure = unfolding_.structure();
+    for (Index s = 0; s < structure.sequences(); ++s)
+      for (Index p = 0; p < structure.size(s); ++p) use(s, p, structure.row(s, p), structure.item(s, p));
+  }
+
+ private:
+  Signal signal(int node) const { return {const_cast<Circuit*>(&circuit_), node}; }
+  bool has_adjoint(int output) const { return unfolding_.plan().needs_adjoint(unfolding_.plan().outside(output)); }
+
+  template <class Use>
+  void for_each_node(Use&& use) const {
+    for (std::size_t i = 0; i < circuit_.nodes().size(); ++i)
+      if (unfolding_.plan().live(static_cast<int>(i))) use(static_cast<int>(i), circuit_.nodes()[i]);
+  }
+
+  template <class Rows, class Has>
+  std::vector<T> by_item(Rows&& rows, Has&& has) const {
+    std::vector<T> result;
+    for (const int output : circuit_.outputs()) {
+      if (!has(output)) continue;
+      const Matrix<const T> m = rows(signal(output));
+      const std::size_t begin = result.size();
+      result.resize(begin + static_cast<std::size_t>(m.rows * m.cols));
+      for_each_position([&](Index, Index, Index row, Index item) {
+        for (Index c = 0; c < m.cols; ++c) result[begin + static_cast<std::size_t>(item * m.cols + c)] = m(row, c);
+      });
+    }
+    return result;
+  }
+
+  const Circuit& circuit_;
+  Parameters<T> parameters_;
+  Team team_;
+  Unfolding<T> unfolding_;
+  Window window_;
+};
+
+}  // namespace unfold::test
