@@ -1,5 +1,6 @@
 #include "unfold/data/file.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -136,6 +137,19 @@ TEST(InputFile, APipeIsReadToItsEnd) {
   const Input input = Input::open(folder.path("pipe"));
   writer.join();
   EXPECT_EQ(input.bytes(), large);
+}
+
+TEST(InputFile, ADashIsStandardInput) {
+  const ScratchFolder folder;
+  const int saved = ::dup(STDIN_FILENO), file = ::open(folder.write("a.gz", kText).c_str(), O_RDONLY);
+  ASSERT_EQ(::dup2(file, STDIN_FILENO), STDIN_FILENO);
+  ::close(file);
+  const std::vector<Input> inputs = open_inputs({"-"});
+  EXPECT_EQ(inputs[0].bytes(), kText);
+  EXPECT_EQ(inputs[0].name(), "standard input");
+  EXPECT_TRUE(contains(message_of<DataError>([] { Input::open("-"); }), "standard input is empty"));
+  ::dup2(saved, STDIN_FILENO);
+  ::close(saved);
 }
 
 TEST(AtomicOutput, WritesAndReplacesWholeFiles) {

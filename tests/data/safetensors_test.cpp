@@ -124,7 +124,7 @@ RC_GTEST_PROP(Safetensors, WhatWasWrittenIsReadBack, ()) {
   for (std::size_t i = 0; i < names.size(); ++i) {
     const std::string_view stored = file.tensor(names[i]).bytes;
     RC_ASSERT(stored.size() == 4 * values[i].size());
-    RC_ASSERT(values[i].empty() || std::memcmp(stored.data(), values[i].data(), stored.size()) == 0);
+    RC_ASSERT((values[i].empty() || std::memcmp(stored.data(), values[i].data(), stored.size()) == 0));
     RC_ASSERT(file.values<std::uint8_t>(names[i] + "\x7F") == bytes[i]);
   }
 }

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "training/small_network.h"
 #include "unfold/data/file.h"
@@ -155,13 +156,13 @@ TEST_P(Resume, ends_with_the_same_bytes_and_log_as_an_uninterrupted_run) {
 
   options.checkpoint = file("cut.safetensors");
   options.log = file("cut.jsonl");
-  Setting cut(0.3);
+  std::optional<Setting> cut(std::in_place, 0.3);
   for (const Index step : {13, 14, 34, 72, 103}) {
-    interrupt_at(cut, options, step, GetParam());
+    interrupt_at(*cut, options, step, GetParam());
     options.resume = true;
-    cut = Setting(0.3);  // nothing survives but the files
+    cut.emplace(0.3);  // nothing survives but the files
   }
-  const Ending resumed = finish(cut, options);
+  const Ending resumed = finish(*cut, options);
   EXPECT_EQ(expected.last, resumed.last);
   EXPECT_EQ(expected.best, resumed.best);
   EXPECT_EQ(expected.result.symbols, resumed.result.symbols);
@@ -339,7 +340,7 @@ TEST_F(TrainerTest, a_plateau_halves_the_rate) {
   } rates;
   Setting setting;
   TrainerOptions options = small_options(17 * 40);
-  options.optimizer = "adam:rate=0.03,schedule=plateau,floor=0.001";
+  options.optimizer = "adam:rate=0.03,schedule=plateau,floor=0";
   Team team(1);
   Trainer<float> trainer(setting.small.network, setting.small.parameters, setting.data(), options, team);
   trainer.set_observer(&rates);

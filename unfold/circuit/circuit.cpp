@@ -89,7 +89,9 @@ void Circuit::feed(Signal link, Signal source) {
                      " has " + std::to_string(s.size));
   // Links that share a source share its memory beyond the boundary; a link of a link, or a second link with a
   // trained start, gets a source of its own.
-  bool own_source = s.kind == Node::Kind::link;
+  // So does a trained start on what may depend on no parameter: its adjoint needs a place.
+  bool own_source = s.kind == Node::Kind::link ||
+                    (l.initial >= 0 && (s.kind == Node::Kind::input || s.kind == Node::Kind::slice));
   for (const Node& other : nodes_)
     if (other.kind == Node::Kind::link && other.source == source.id && (other.initial >= 0 || l.initial >= 0))
       own_source = true;

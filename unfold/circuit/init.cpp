@@ -6,6 +6,7 @@
 #include "unfold/numerics/error.h"
 #include "unfold/numerics/functions.h"
 #include "unfold/numerics/random.h"
+#include "unfold/numerics/vector.h"
 
 namespace unfold {
 namespace {
@@ -17,25 +18,24 @@ struct Block {
   double& operator()(Index i, Index j) const { return w[i * stride + j]; }
 };
 
+std::span<double> row_of(std::vector<double>& rows, Index i, Index length) {
+  return std::span<double>(rows).subspan(static_cast<std::size_t>(i * length), static_cast<std::size_t>(length));
+}
+
 // Modified Gram-Schmidt, twice for orthogonality to rounding, over the shorter side.
 void orthogonalise(std::vector<double>& rows, Index count, Index length) {
   for (int pass = 0; pass < 2; ++pass)
     for (Index i = 0; i < count; ++i) {
-      double* v = &rows[static_cast<std::size_t>(i * length)];
+      const std::span<double> v = row_of(rows, i, length);
       for (Index j = 0; j < i; ++j) {
-        const double* u = &rows[static_cast<std::size_t>(j * length)];
-        double projection = 0;
-        for (Index k = 0; k < length; ++k) projection = std::fma(u[k], v[k], projection);
-        for (Index k = 0; k < length; ++k) v[k] = std::fma(-projection, u[k], v[k]);
+        const std::span<const double> u = row_of(rows, j, length);
+        axpy<double>(-dot<double>(u, v), u, v);
       }
-      double square = 0;
-      for (Index k = 0; k < length; ++k) square = std::fma(v[k], v[k], square);
-      const double inverse = 1 / std::sqrt(square);
-      for (Index k = 0; k < length; ++k) v[k] *= inverse;
+      scale<double>(1 / std::sqrt(sum_of_squares<double>(v)), v);
     }
 }
 
-void fill_orthogonal(const Block& b, double scale, Random& random) {
+void fill_orthogonal(const Block& b, double gain, Random& random) {
   const bool wide = b.inputs <= b.outputs;
   const Index count = wide ? b.inputs : b.outputs, length = wide ? b.outputs : b.inputs;
   std::vector<double> rows(static_cast<std::size_t>(count * length));
@@ -43,7 +43,7 @@ void fill_orthogonal(const Block& b, double scale, Random& random) {
   orthogonalise(rows, count, length);
   for (Index i = 0; i < count; ++i)
     for (Index j = 0; j < length; ++j)
-      (wide ? b(i, j) : b(j, i)) = scale * rows[static_cast<std::size_t>(i * length + j)];
+      (wide ? b(i, j) : b(j, i)) = gain * rows[static_cast<std::size_t>(i * length + j)];
 }
 
 void fill_sparse(const Block& b, Index count, double scale, Random& random) {
@@ -59,33 +59,24 @@ void fill_sparse(const Block& b, Index count, double scale, Random& random) {
 }
 
 // np-RNN: A = RR'/n is positive definite; W = (A + I) / largest eigenvalue of (A + I), here by power iteration.
-void fill_normalised(const Block& b, double scale, Random& random) {
+void fill_normalised(const Block& b, double gain, Random& random) {
   const Index n = b.inputs;
   if (n != b.outputs) throw UsageError("init: normalised needs square blocks");
-  std::vector<double> r(static_cast<std::size_t>(n * n));
+  std::vector<double> r(static_cast<std::size_t>(n * n)), w(r.size());
   for (double& x : r) x = random.normal();
   for (Index i = 0; i < n; ++i)
-    for (Index j = 0; j < n; ++j) {
-      double sum = 0;
-      for (Index k = 0; k < n; ++k)
-        sum = std::fma(r[static_cast<std::size_t>(i * n + k)], r[static_cast<std::size_t>(j * n + k)], sum);
-      b(i, j) = sum / static_cast<double>(n) + (i == j ? 1.0 : 0.0);
-    }
+    for (Index j = 0; j < n; ++j)
+      w[static_cast<std::size_t>(i * n + j)] =
+          dot<double>(row_of(r, i, n), row_of(r, j, n)) / static_cast<double>(n) + (i == j ? 1.0 : 0.0);
   std::vector<double> v(static_cast<std::size_t>(n), 1.0), next(v);
   double largest = 1;
   for (int iteration = 0; iteration < 200; ++iteration) {
-    double square = 0;
-    for (Index i = 0; i < n; ++i) {
-      double sum = 0;
-      for (Index j = 0; j < n; ++j) sum = std::fma(b(i, j), v[static_cast<std::size_t>(j)], sum);
-      next[static_cast<std::size_t>(i)] = sum;
-      square = std::fma(sum, sum, square);
-    }
-    largest = std::sqrt(square);
+    for (Index i = 0; i < n; ++i) next[static_cast<std::size_t>(i)] = dot<double>(row_of(w, i, n), v);
+    largest = std::sqrt(sum_of_squares<double>(next));
     for (Index i = 0; i < n; ++i) v[static_cast<std::size_t>(i)] = next[static_cast<std::size_t>(i)] / largest;
   }
   for (Index i = 0; i < n; ++i)
-    for (Index j = 0; j < n; ++j) b(i, j) *= scale / largest;
+    for (Index j = 0; j < n; ++j) b(i, j) = gain / largest * w[static_cast<std::size_t>(i * n + j)];
 }
 
 void fill_block(const Init& init, const Block& b, Random& random) {

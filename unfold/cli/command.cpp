@@ -5,6 +5,7 @@
 
 #include "unfold/cli/verb.h"
 #include "unfold/data/text_distance.h"
+#include "unfold/numerics/simd.h"
 #include "unfold/numerics/team.h"
 
 namespace unfold {
@@ -63,7 +64,7 @@ const VerbEntry& find_verb(const std::string& name) {
     }
     if (entry.make != nullptr) names.push_back(entry.name);
   }
-  throw UsageError(fmt::format("there is no verb \"{}\"{}; see `unfold --help`", name, did_you_mean(name, names)));
+  throw UsageError(fmt::format("there is no verb \"{}\"; see `unfold --help`{}", name, did_you_mean(name, names)));
 }
 
 std::vector<std::string> all_option_names() {
@@ -93,6 +94,7 @@ ExitCode dispatch(std::span<const std::string> arguments, Console& console) {
     return ExitCode::success;
   }
   check_environment(all_option_names());
+  simd_name();  // refuses an instruction set in UNFOLD_SIMD that is not there
   verb->options().resolve();
   console.set_quiet(verb->quiet());
   return verb->run(console);

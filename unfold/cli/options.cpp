@@ -163,9 +163,9 @@ bool VerbOptions::read_arguments(std::span<const std::string> arguments) {
     if (extra.size() > 1 && extra[0] == '-') {
       const std::string name =
           extra.substr(extra.find_first_not_of('-') == std::string::npos ? 0 : extra.find_first_not_of('-'));
-      throw UsageError(fmt::format("{} has no option {}{}; see `unfold {} --help`", verb_,
+      throw UsageError(fmt::format("{0} has no option {1}; see `unfold {0} --help`{2}", verb_,
                                    extra.substr(0, extra.find('=')),
-                                   did_you_mean(name.substr(0, name.find('=')), names()), verb_));
+                                   did_you_mean(name.substr(0, name.find('=')), names())));
     }
     throw UsageError(fmt::format("{} takes no input {}; see `unfold {} --help`", verb_, in_quotes(extra), verb_));
   }
@@ -290,12 +290,15 @@ void VerbOptions::assign(Row& row, const ConfigValue& value, const std::string& 
 void VerbOptions::check_inputs() const {
   if (!inputs_) return;
   const std::size_t count = inputs_->target->size();
-  if (count < inputs_->least)
-    throw UsageError(fmt::format("{} needs {}: {}; for example: {}", verb_, inputs_->placeholder, inputs_->help,
-                                 examples_.empty() ? "unfold " + verb_ + " --help" : examples_.front()));
+  if (count < inputs_->least) throw missing_inputs();
   if (count > inputs_->most)
     throw UsageError(fmt::format("{} takes {} {}, not {}: {} is too many; see `unfold {} --help`", verb_, inputs_->most,
                                  inputs_->placeholder, count, in_quotes((*inputs_->target)[inputs_->most]), verb_));
+}
+
+UsageError VerbOptions::missing_inputs() const {
+  return UsageError(
+      fmt::format("{} needs {}: {}; for example: {}", verb_, inputs_->placeholder, inputs_->help, examples_.front()));
 }
 
 bool VerbOptions::given(std::string_view name) const {
@@ -347,7 +350,7 @@ void check_environment(std::span<const std::string> known_options) {
     const std::string name(text.substr(0, text.find('=')));
     if (!name.starts_with("UNFOLD_") || std::ranges::find(known, name) != known.end()) continue;
     throw UsageError(
-        fmt::format("the environment variable {} belongs to no option{}; unset it", name, did_you_mean(name, known)));
+        fmt::format("the environment variable {} belongs to no option; unset it{}", name, did_you_mean(name, known)));
   }
 }
 

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "unfold/data/config.h"
+#include "unfold/numerics/error.h"
 #include "unfold/numerics/types.h"
 
 namespace unfold {
@@ -70,6 +71,8 @@ class VerbOptions {
 
   /// True if the value came from the command line, the environment or --config.
   bool given(std::string_view name) const;
+  /// For verbs that find out themselves whether inputs are needed.
+  UsageError missing_inputs() const;
   /// The present values of all rows kept there or in a later place of Keep. Options without a value are left out.
   Config config(Keep least) const;
   Keep keep(std::string_view name) const;

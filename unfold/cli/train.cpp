@@ -90,6 +90,7 @@ void Train::add_data_options() {
                        .target = &s_.data,
                        .placeholder = "DATA...",
                        .help = "text files (also .gz, .xz, .zst; - is standard input), each one sequence",
+                       .least = 0,  // a resumed run knows them
                        .most = std::string::npos,
                        .keep = Keep::inputs});
   options_.add({.name = "out", .target = &s_.out, .placeholder = "RUN", .help = "the run folder, needed"});
@@ -346,9 +347,9 @@ ExitCode Train::run(Console& console) {
   const RunFolder folder(s_.out);
   if (s_.resume && s_.overwrite) throw UsageError("--resume and --overwrite exclude each other");
   if (s_.resume) take_stored(folder);
+  if (s_.data.empty()) throw options_.missing_inputs();
   make_canonical();
   check_folder(folder);
-  folder.create();
   if (s_.resume && !folder.has_checkpoint())
     console.remark(fmt::format("{} holds no checkpoint yet: training starts from the beginning", folder.path()));
 
@@ -357,6 +358,7 @@ ExitCode Train::run(Console& console) {
   model.initialise(static_cast<std::uint64_t>(s_.seed));
   model.configuration() = to_json(options_.config(Keep::model));
   TrainOptions options = train_options(folder, model.alphabet());
+  folder.create();
   if (!options.trainer.resume) folder.clear();
   folder.write_config(options_.config(Keep::run));
   console.remark(fmt::format("{}: {} parameters, {} symbols in the alphabet, {} to train on{}", s_.model,

@@ -356,13 +356,23 @@ void PlanBuilder::order_items(Segment& segment, std::vector<Item> units) {
       }
   std::vector<char> done(units.size(), 0);
   const auto width = [&](const Item& item) { return plan_.nodes_[at(item.nodes[0])].size; };
+  // Outside a loop a shifted view reads other rows, which other tiles and other members of the team may still change.
+  const auto reads_other_rows = [&](const Item& item) {
+    for (int i : item.nodes)
+      for (int operand : plan_.nodes_[at(i)].operands) {
+        while (operand >= 0 && node(operand).kind == Node::Kind::slice) operand = node(operand).operands[0];
+        if (operand >= 0 && !segment.loop && is_shift(node(operand))) return true;
+      }
+    return false;
+  };
   for (std::size_t step = 0; step < units.size(); ++step) {
     Item* last = segment.items.empty() ? nullptr : &segment.items.back();
     int chosen = -1, best = 4;
     for (std::size_t u = 0; u < units.size(); ++u) {
       if (done[u] || waiting[u] > 0) continue;
       const bool is_map = units[u].kind == Item::Kind::pointwise;
-      const bool joins = is_map && last != nullptr && last->kind == Item::Kind::pointwise && width(*last) == width(units[u]);
+      const bool joins = is_map && last != nullptr && last->kind == Item::Kind::pointwise && width(*last) == width(units[u]) &&
+                         !reads_other_rows(*last) && !reads_other_rows(units[u]);
       const int rank = !is_map ? 0 : joins ? 1 : 2;
       if (rank < best) best = rank, chosen = static_cast<int>(u);
     }

@@ -146,6 +146,8 @@ void PlanBuilder::place_adjoints() {
       bool need = node(i).kind == Node::Kind::affine || node(i).initial >= 0;
       if (node(i).kind != Node::Kind::affine)
         for (int input : inputs_of(i)) need |= needs[at(input)] != 0;
+      for (int j = 0; j < count(); ++j)  // a trained start shares the memory of the link's source
+        need |= is_shift(node(j)) && plan_.live_[at(j)] && node(j).initial >= 0 && node(j).source == i;
       if (need) needs[at(i)] = 1, changed = true;
     }
   }

@@ -19,6 +19,10 @@ void Unfolding<T>::Body::tangent(Member& me, const T* direction) {
     for (const Plan::Carried& c : plan->carried()) {
       if (!plan->needs_adjoint(c.source)) continue;
       const Index n = node(c.source).size;
+      const auto& from = node(c.source).operands;
+      const auto moves = [&](int operand) { return operand >= 0 && plan->needs_adjoint(operand); };
+      if (node(c.source).kind == Node::Kind::map && !moves(from[0]) && !moves(from[1]))
+        tangents[at(c.source)].fill_zero();  // only its trained start depends on parameters: no item writes it
       for (Index p = 0; p < places; ++p)
         for (Index back = 1; back <= c.steps; ++back) {
           T* row = history_row(What::tangent, c.source, back, p);

@@ -68,7 +68,17 @@ void Unfolding<T>::Body::make_programs() {
       tangent_programs.back().push_back(maps ? tangent_program(item) : Program{});
     }
   }
+  const auto overlap = [&](const Program::Slot& a, const Program::Slot& b) {
+    const Place x = place(a.what, a.node), y = place(b.what, b.node);
+    return a.what == b.what && !x.scratch() && x.root == y.root && x.column != y.column &&
+           x.column < y.column + node(b.node).size && y.column < x.column + node(a.node).size;
+  };
   std::size_t slots_needed = 0;
+  for (auto* programs : {&forward_programs, &backward_programs, &squared_programs, &tangent_programs})
+    for (auto& segment : *programs)
+      for (Program& program : segment)
+        for (const Program::Slot& a : program.slots)
+          for (const Program::Slot& b : program.slots) program.overlaps |= overlap(a, b);
   for (const auto* programs : {&forward_programs, &backward_programs, &squared_programs, &tangent_programs})
     for (const auto& segment : *programs)
       for (const Program& program : segment) slots_needed = std::max(slots_needed, program.slots.size());
@@ -308,8 +318,10 @@ void Unfolding<T>::Body::run_program(const Program& program, const Work& work) {
     mine[s] = {base, base == nullptr ? 0 : stride(what, i)};
     width = node(i).size;
   }
+  Range columns = work.columns(width, 16);
+  if (program.overlaps && work.by_columns) columns = {0, work.member->id() == 0 ? width : 0};
   run_pointwise<T>(program.instructions, std::span<const Operand<T>>(mine.data(), program.slots.size()), work.rows.size(),
-                   work.columns(width, 16), scratch[at(work.member->id())]);
+                   columns, scratch[at(work.member->id())]);
 }
 
 // ---------------------------------------------------------------------------------------------------------- the walk
@@ -322,7 +334,8 @@ typename Unfolding<T>::Body::Division Unfolding<T>::Body::division(const Segment
   if (members == 1) return Division::rows;
   if (!segment.loop) {
     if (rows < members * kTileRows) return Division::columns;
-    return segment.rows_independent ? Division::rows : Division::rows_meeting;
+    // What reads and writes rows of others does so within columns: members that owned rows would meet in those rows.
+    return segment.rows_independent ? Division::rows : Division::columns;
   }
   if (!segment.rows_independent) return Division::columns;
   const bool fits = plan->loop_weights() * static_cast<Index>(sizeof(T)) <= kCacheBytes;
@@ -541,11 +554,12 @@ double PathPass<T>::run(const Parameters<T>& parameters, Index length, bool ever
   for (int output : squared_.outputs()) {
     const Signal signal{&squared_, output};
     const Matrix<const T> sums = u.value(signal);
-    Matrix<T> seed = u.adjoint(signal);
+    const bool moves = u.plan().needs_adjoint(u.plan().outside(output));
+    const Matrix<T> seed = moves ? u.adjoint(signal) : Matrix<T>{};
     for (Index r = every_step ? 0 : sums.rows - 1; r < sums.rows; ++r)
       for (Index c = 0; c < sums.cols; ++c) {
         total += static_cast<double>(sums(r, c));
-        seed(r, c) = 1;
+        if (moves) seed(r, c) = 1;
       }
   }
   u.backward(kappa);

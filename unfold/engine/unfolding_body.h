@@ -19,6 +19,7 @@ struct Program {
   };
   std::vector<Instruction> instructions;
   std::vector<Slot> slots;
+  bool overlaps = false;  ///< two slots are overlapping slices of one signal: columns cannot be divided
 };
 
 /// Some rows of one step (or of a run of steps whose shifts agree) for one item, for one member of the team.
@@ -61,7 +62,6 @@ struct Unfolding<T>::Body {
   // --- the walk
   enum class Division {
     rows,          ///< members own rows (in a loop: sequences) and need not meet inside the segment
-    rows_meeting,  ///< members own rows and meet after every item
     columns        ///< members own columns and meet after every item
   };
   Division division(const Segment& segment, int members) const;

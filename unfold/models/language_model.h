@@ -118,7 +118,7 @@ struct EvaluateOptions {
   Symbol predict_after = kNoSymbol;
   /// Surprisal in nats of every predicted symbol: (number of the symbol within the part, from 0; nats), in no
   /// particular order.
-  std::function<void(Index, float)> surprisal;
+  std::function<void(Index, float)> surprisal = {};
 };
 
 /// Nats of a part of a corpus of the model's alphabet (UsageError otherwise).

@@ -13,13 +13,13 @@ namespace unfold {
 
 /// Filters act in this order, each on what the one before left: temperature, top_k, top_p, min_p.
 struct SamplingOptions {
-  Index length = 256;         ///< symbols drawn at most
-  double temperature = 1;     ///< logits are divided by it; 0: always the most probable symbol (the first of equals)
-  Index top_k = 0;            ///< only the k most probable symbols; 0: all
-  double top_p = 1;           ///< only the most probable symbols that together reach this probability
-  double min_p = 0;           ///< only symbols with at least this share of the largest probability
-  std::string stop;           ///< stops when the decoded text ends with this; it is kept. Empty: never
-  std::vector<Symbol> prime;  ///< read first; not part of the result
+  Index length = 256;      ///< symbols drawn at most
+  double temperature = 1;  ///< logits are divided by it; 0: always the most probable symbol (the first of equals)
+  Index top_k = 0;         ///< only the k most probable symbols; 0: all
+  double top_p = 1;        ///< only the most probable symbols that together reach this probability
+  double min_p = 0;        ///< only symbols with at least this share of the largest probability
+  std::string stop = {};   ///< stops when the decoded text ends with this; it is kept. Empty: never
+  std::vector<Symbol> prime = {};  ///< read first; not part of the result
   std::uint64_t seed = 1;
   Index number = 0;  ///< of this sample: samples of one seed and different numbers are independent
 };

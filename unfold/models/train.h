@@ -8,9 +8,9 @@
 namespace unfold {
 
 struct TrainOptions {
-  TrainerOptions trainer;
-  std::string model_file;    ///< the best model so far is written here whenever it changes; empty: nowhere
-  SamplingOptions sampling;  ///< of the samples while training (trainer.sample_every)
+  TrainerOptions trainer = {};
+  std::string model_file = {};    ///< the best model so far is written here whenever it changes; empty: nowhere
+  SamplingOptions sampling = {};  ///< of the samples while training (trainer.sample_every)
 };
 
 /// Trains the model; afterwards it holds the best parameters, and its history one more entry: optimiser, steps, epochs,

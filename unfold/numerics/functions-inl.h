@@ -15,6 +15,16 @@
 // P and R are minimax polynomials of relative error, found by a Remez exchange in 50 digits over the interval widened
 // by 1/1000, and rounded coefficient by coefficient; the error beside each is that after rounding.
 
+#ifndef UNFOLD_FUNCTION_INLINE
+// Sanitizers multiply the code of every operation: a function called, not inlined into each kernel, compiles in a third of
+// the time there.
+#if HWY_IS_ASAN || HWY_IS_TSAN
+#define UNFOLD_FUNCTION_INLINE HWY_NOINLINE
+#else
+#define UNFOLD_FUNCTION_INLINE HWY_INLINE
+#endif
+#endif
+
 #if defined(UNFOLD_NUMERICS_FUNCTIONS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef UNFOLD_NUMERICS_FUNCTIONS_INL_H_
 #undef UNFOLD_NUMERICS_FUNCTIONS_INL_H_
@@ -178,7 +188,7 @@ HWY_INLINE ReducedExp<V> reduce_exp(D d, V x) {
 }
 
 template <class D, class V = hn::Vec<D>>
-HWY_INLINE V exp_lanes(D d, V x) {
+UNFOLD_FUNCTION_INLINE V exp_lanes(D d, V x) {
   using C = ConstantsOf<D>;
   const V bounded = at_most(d, hn::Set(d, C::kExpOverflow), at_least(d, hn::Set(d, C::kExpUnderflow), x));
   const auto e = reduce_exp(d, bounded);
@@ -194,14 +204,14 @@ HWY_INLINE V exp_minus_magnitude(D d, V x) {
 }
 
 template <class D, class V = hn::Vec<D>>
-HWY_INLINE V sigmoid_lanes(D d, V x) {
+UNFOLD_FUNCTION_INLINE V sigmoid_lanes(D d, V x) {
   const V one = hn::Set(d, hn::TFromD<D>{1});
   const V e = exp_minus_magnitude(d, x);
   return hn::Div(hn::IfThenElse(hn::Lt(x, hn::Zero(d)), e, one), hn::Add(one, e));
 }
 
 template <class D, class V = hn::Vec<D>>
-HWY_INLINE V tanh_lanes(D d, V x) {
+UNFOLD_FUNCTION_INLINE V tanh_lanes(D d, V x) {
   using T = hn::TFromD<D>;
   using C = ConstantsOf<D>;
   const V one = hn::Set(d, T{1}), two = hn::Set(d, T{2});
@@ -237,7 +247,7 @@ HWY_INLINE V log_of_parts(D d, V k, V f) {
 }
 
 template <class D, class V = hn::Vec<D>>
-HWY_INLINE V log_lanes(D d, V x) {
+UNFOLD_FUNCTION_INLINE V log_lanes(D d, V x) {
   using T = hn::TFromD<D>;
   using C = ConstantsOf<D>;
   const hn::RebindToUnsigned<D> bits;
@@ -262,7 +272,7 @@ HWY_INLINE V log_lanes(D d, V x) {
 }
 
 template <class D, class V = hn::Vec<D>>
-HWY_INLINE V softplus_lanes(D d, V x) {
+UNFOLD_FUNCTION_INLINE V softplus_lanes(D d, V x) {
   using T = hn::TFromD<D>;
   const V one = hn::Set(d, T{1}), half = hn::Set(d, T{0.5}), zero = hn::Zero(d);
   const V e = exp_minus_magnitude(d, x);

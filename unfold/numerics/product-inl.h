@@ -63,7 +63,10 @@ inline constexpr Index kPanelVectors = PackedMatrix<T>::kPanel / kLanes<T>;
 // Tile shapes: accumulators, one broadcast and the vectors of b must fit the registers, with at least eight independent
 // chains to cover the latency of two multiply-adds a cycle.
 #if HWY_TARGET == HWY_AVX3
-inline constexpr int kMaxRows = 14;
+#ifndef UNFOLD_MR
+#define UNFOLD_MR 14
+#endif
+inline constexpr int kMaxRows = UNFOLD_MR;
 constexpr int widest(int rows) { return rows <= 3 ? 8 : rows <= 6 ? 4 : 2; }
 #elif HWY_TARGET == HWY_NEON
 inline constexpr int kMaxRows = 6;
@@ -364,15 +367,21 @@ class InterleavedColumns {
   InterleavedColumns(Matrix<const T> a, Range r, Range k, const Cut& cut)
       : steps_(r.size()), copy_(product_scratch<T>(0, k.size() * r.size() + cut.tiles * kSlack)) {
     const Lane<T> d;
-    for (Index i = 0; i < steps_; ++i) {
-      const T* const row = a.row(r.end - 1 - i);
+    constexpr Index kGroup = 8;  // rows whose lines stay in the first-level cache from tile to tile
+    for (Index first = 0; first < steps_; first += kGroup) {
+      const Index end = std::min(first + kGroup, steps_);
       for (Index t = 0; t < cut.tiles; ++t) {
         const Index rows = cut.rows(t), begin = k.begin + cut.begin(t);
-        T* const to = copy_ + offset(t, cut) + i * rows;
-        if (begin + kSlack <= a.cols) {  // whole vectors: the excess is overwritten by the next step or falls into the slack
-          for (Index m = 0; m < rows; m += kLanes<T>) hn::StoreU(hn::LoadU(d, row + begin + m), d, to + m);
-        } else {
-          std::copy_n(row + begin, rows, to);
+        const T* from = a.row(r.end - 1 - first) + begin;
+        T* to = copy_ + offset(t, cut) + first * rows;
+        // Whole vectors where a has them: their excess is overwritten by the next step, or falls into the slack.
+        const bool whole = begin + kSlack <= a.cols;
+        for (Index i = first; i < end; ++i, from -= a.stride, to += rows) {
+          if (whole) {
+            for (Index m = 0; m < kSlack; m += kLanes<T>) hn::StoreU(hn::LoadU(d, from + m), d, to + m);
+          } else {
+            std::copy_n(from, rows, to);
+          }
         }
       }
     }
@@ -390,11 +399,15 @@ class InterleavedColumns {
 /// Rows `r` of a panel of d, last row first, zero-filled.
 template <class T>
 void pack_descending(Matrix<const T> d, Range r, Index panel, T* to) {
-  constexpr Index kPanel = PackedMatrix<T>::kPanel;
+  constexpr Index kPanel = PackedMatrix<T>::kPanel, kLine = 64 / static_cast<Index>(sizeof(T));
+  constexpr Index kRowsAhead = 12;  // rows lie far apart: nothing else fetches them in time
   const Index columns = std::min(kPanel, d.cols - panel * kPanel);
-  for (Index i = r.end; i-- > r.begin; to += kPanel) {
-    const T* const from = d.row(i) + panel * kPanel;
+  const T* from = d.row(r.end - 1) + panel * kPanel;
+  for (Index i = r.end; i-- > r.begin; to += kPanel, from -= d.stride) {
     if (columns == kPanel) {
+      for (Index j = 0; j < kPanel && i >= r.begin + kRowsAhead; j += kLine) {
+        hwy::Prefetch(from - kRowsAhead * d.stride + j);
+      }
       std::memcpy(to, from, sizeof(T) * kPanel);
     } else {
       std::copy_n(from, columns, to);
@@ -408,15 +421,19 @@ void outer_block(const OuterJob<T>& job, Range r) {
   constexpr Index kPanel = PackedMatrix<T>::kPanel;
   const Cut cut(job.k_range.size());
   const InterleavedColumns<T> a(job.a, r, job.k_range, cut);
-  T* const b = product_scratch<T>(1, r.size() * kPanel);
+  const Index group = std::max<Index>(cut.width() / kPanelVectors<T>, 1);  // panels that one strip may cover
+  T* const b = product_scratch<T>(1, group * r.size() * kPanel);
   const bool accumulate = job.start == Start::accumulate;
-  for (Index panel = 0; panel * kPanel < job.d.cols; ++panel) {
-    pack_descending(job.d, r, panel, b);
-    for_each_strip<T>({panel, panel + 1}, job.d.cols, 2, [&](const Strip<T>& strip) {
+  const Index panels = (job.d.cols + kPanel - 1) / kPanel;
+  for (Index first = 0; first < panels; first += group) {
+    const Range packed{first, std::min(first + group, panels)};
+    for (Index p = packed.begin; p < packed.end; ++p) pack_descending(job.d, r, p, b + (p - first) * r.size() * kPanel);
+    for_each_strip<T>(packed, job.d.cols, cut.width(), [&](const Strip<T>& strip) {
       const StripTiles<T, InterleavedElements> tiles(cut, strip);
       TileJob<T> tile{};
       tile.k = r.size();
-      tile.b = b + strip.column % kPanel;
+      tile.b = b + (strip.column / kPanel - first) * r.size() * kPanel + strip.column % kPanel;
+      tile.b_stride = r.size() * kPanel;
       tile.c_stride = tile.soon_stride = job.g.stride;
       tile.start_stride = accumulate ? job.g.stride : 0;
       for (Index t = 0; t < cut.tiles; ++t) {
@@ -431,16 +448,23 @@ void outer_block(const OuterJob<T>& job, Range r) {
   }
 }
 
+#ifndef UNFOLD_OD
+#define UNFOLD_OD 256
+#endif
+#ifndef UNFOLD_OB
+#define UNFOLD_OB 512
+#endif
 template <class T>
 void outer_all(const OuterJob<T>& job) {
-  // The columns of a that one block interleaves: half of a second-level cache.
-  constexpr Index kBlock = (512 << 10) / static_cast<Index>(sizeof(T)) / kDepth / kMaxRows * kMaxRows;
+  // Rows summed by one block, and the bytes of a that it interleaves: half of a second-level cache.
+  constexpr Index kRows = UNFOLD_OD, kColumns = (UNFOLD_OB << 10) / static_cast<Index>(sizeof(T)) / kRows;
+  const Index n = job.k_range.size(), blocks = (n + kColumns - 1) / kColumns;
   OuterJob<T> block = job;
   Index end = job.a.rows;
   do {
-    const Range r{std::max<Index>(end - kDepth, 0), end};
-    for (Index k = job.k_range.begin; k < job.k_range.end; k += kBlock) {
-      block.k_range = {k, std::min(k + kBlock, job.k_range.end)};
+    const Range r{std::max<Index>(end - kRows, 0), end};
+    for (Index i = 0; i < blocks; ++i) {
+      block.k_range = {job.k_range.begin + n * i / blocks, job.k_range.begin + n * (i + 1) / blocks};
       outer_block(block, r);
     }
     block.start = Start::accumulate;

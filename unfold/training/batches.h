@@ -22,7 +22,7 @@ namespace unfold {
 /// Symbols [begin, end) of a sequence, read from a fresh state. Those before `score_from` only warm the state up.
 struct Run {
   Index sequence = 0;
-  Range range;
+  Range range = {};
   Index score_from = 0;
   bool has_previous = false;  ///< the symbol before `begin` is known (and is the first input)
   Index number = 0;           ///< of the caller: which sum this run's scores belong to
@@ -48,6 +48,9 @@ template <class T>
 void enter_window(const Window& window, const Plan& plan, State<T>& state);
 template <class T>
 void leave_window(const Window& window, State<T>& state);
+/// to = from, without allocating where they have the same slots.
+template <class T>
+void copy_state(const State<T>& from, State<T>& to);
 
 /// Reads lanes side by side.
 class LaneReader {

@@ -32,25 +32,25 @@ struct ValidationEvent {
 
 struct SampleEvent {
   Index step = 0;
-  std::string text;
+  std::string text = {};
 };
 
 struct RollbackEvent {
   Index step = 0, to_step = 0;  ///< where it happened, and the last good state
-  std::string reason;           ///< "loss is nan; first: layer1/z at position 17 of sequence 3"
+  std::string reason = {};      ///< "loss is nan; first: layer1/z at position 17 of sequence 3"
   double factor = 1;            ///< on the step size from now on
   int attempt = 0, attempts = 0;
 };
 
 struct CheckpointEvent {
   Index step = 0;
-  std::string path;
+  std::string path = {};
 };
 
 struct DoneEvent {
   Index step = 0;
   double epochs = 0;
-  std::string reason;  ///< "steps", "epochs", "minutes", "patience"
+  std::string reason = {};  ///< "steps", "epochs", "minutes", "patience"
   double best_nats_per_symbol = 0;
   Index best_step = 0;
   bool validated = false;

@@ -87,7 +87,7 @@ struct Trainer<T>::Body final : Objective<T> {
   double gradient(std::span<T> result) override {
     const Window& window = batches.window();
     enter_window(window, *network.plan, carried);
-    before = carried;
+    copy_state(carried, before);
     pass.set_parameters(values);
     if (network.dropout) pass.set_dropout_seed(dropout_seed());
     const double loss = pass.gradient(window, carried, 1 / static_cast<double>(window.predicted), result) /

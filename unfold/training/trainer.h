@@ -29,7 +29,7 @@ namespace unfold {
 
 struct TrainerOptions {
   std::string optimizer = "adam";  ///< SPEC
-  BatchOptions batches;
+  BatchOptions batches = {};
   std::uint64_t seed = 1;  ///< of data order and dropout
 
   // The budget; the first one reached ends the run. At least one is > 0 (UsageError). Minutes include a reserve for
@@ -45,12 +45,12 @@ struct TrainerOptions {
   Index log_every = 100;          ///< steps between progress entries of the log
   std::size_t memory_limit = 0;   ///< bytes for the activities of one window; 0: none (see window_pass.h)
 
-  std::string checkpoint;          ///< file; empty: none
+  std::string checkpoint = {};     ///< file; empty: none
   double checkpoint_seconds = 60;  ///< written when the last one is older (0: never for age) ...
   Index checkpoint_steps = 0;      ///< ... or every so many steps (0: never)
   bool resume = false;             ///< go on from `checkpoint`, which must exist
-  std::string log;                 ///< log.jsonl; empty: none
-  std::string model;               ///< what is trained, in the words of the caller; must be the same when resuming
+  std::string log = {};            ///< log.jsonl; empty: none
+  std::string model = {};          ///< what is trained, in the words of the caller; must be the same when resuming
 
   Index snapshot_every = 32;                ///< steps between the states that a diverged run goes back to
   int attempts = 8;                         ///< at recovering from one divergence
@@ -75,7 +75,7 @@ struct TrainingResult {
   Index best_step = 0;
   Index validation_symbols = 0;  ///< predicted in a validation
   int rollbacks = 0;
-  std::string reason;  ///< "steps", "epochs", "minutes", "patience"
+  std::string reason = {};  ///< "steps", "epochs", "minutes", "patience"
 };
 
 template <class T>

@@ -98,6 +98,7 @@ void WindowPass<T>::run(const Window& window, Index piece, State<T>& state) {
     const auto symbols = unfolding_.symbols(network_.symbols);
     std::copy_n(window.inputs.begin() + c.first_row, c.rows, symbols.begin());
   }
+  if (dropout_seed_) unfolding_.set_dropout_seed(*dropout_seed_, piece < 0 ? 0 : cuts_[at(piece)].first_step);
   unfolding_.forward(&state);
 }
 
@@ -153,7 +154,7 @@ double WindowPass<T>::gradient(const Window& window, State<T>& state, double sca
   const auto pieces = static_cast<Index>(cuts_.size());
   seams_.resize(at(pieces));
   for (Index piece = 0; piece < pieces; ++piece) {
-    seams_[at(piece)] = state;
+    copy_state(state, seams_[at(piece)]);
     run(window, piece, state);
   }
   State<T> end, start;

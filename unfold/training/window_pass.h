@@ -6,6 +6,8 @@
 /// adjoint of the state handed on. With pieces of about sqrt(T) steps memory is O(sqrt T), for one more forward pass.
 /// Sums of gradients run over rows from the last to the first, so the result has the bits of the plain pass.
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,7 +23,8 @@ class WindowPass {
   WindowPass(const Network<T>& network, Team& team, std::size_t memory_limit = 0);
 
   void set_parameters(const Parameters<T>& parameters) { unfolding_.set_parameters(parameters); }
-  void set_dropout_seed(std::uint64_t seed) { unfolding_.set_dropout_seed(seed); }
+  /// Dropout by this seed from now on; none before.
+  void set_dropout_seed(std::uint64_t seed) { dropout_seed_ = seed; }
 
   /// Sum of nats over the predicted targets of a window. The state must have entered the window (enter_window) and
   /// carries over.
@@ -55,6 +58,7 @@ class WindowPass {
   Team& team_;
   Unfolding<T> unfolding_;
   std::size_t memory_limit_, bytes_per_row_ = 0, bytes_per_chain_ = 0, bytes_per_state_ = 0;
+  std::optional<std::uint64_t> dropout_seed_;
   Index forced_piece_ = 0, cut_steps_ = 0;
   std::vector<Index> cut_sizes_;  // the structure that cuts_ belong to
   std::vector<Cut> cuts_;

@@ -1,0 +1,196 @@
+/// One line per cell: all derivative checks with one and two layers, with a trained start and without.
+
+#include "unfold/cells/cells.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "support/runner.h"
+#include "unfold/readouts/derivative_check.h"
+
+namespace unfold {
+namespace {
+
+struct Cell {
+  std::string name;
+  std::function<Signal(Circuit&, Signal x, Index n, bool trained_initial)> add;
+};
+void PrintTo(const Cell& cell, std::ostream* out) { *out << cell.name; }
+
+Cell rnn_with(const char* name, Map activation, Init recurrent = Init::orthogonal()) {
+  return {name, [=](Circuit& c, Signal x, Index n, bool trained) {
+            return rnn(c, x, n, {.activation = activation, .recurrent = recurrent, .trained_initial = trained});
+          }};
+}
+Cell lstm_with(const char* name, double chrono) {
+  return {name, [=](Circuit& c, Signal x, Index n, bool trained) {
+            return lstm(c, x, n, {.chrono = chrono, .trained_initial = trained});
+          }};
+}
+Cell gru_with(const char* name, bool reset_after) {
+  return {name, [=](Circuit& c, Signal x, Index n, bool trained) {
+            return gru(c, x, n, {.reset_after = reset_after, .trained_initial = trained});
+          }};
+}
+
+const std::vector<Cell> kCells = {
+    rnn_with("rnn_tanh", Map::tanh),
+    rnn_with("rnn_sigmoid", Map::sigmoid),
+    rnn_with("rnn_relu", Map::relu),
+    rnn_with("rnn_relu_identity", Map::relu, Init::identity()),
+    rnn_with("rnn_softplus", Map::softplus),
+    lstm_with("lstm", 0),
+    lstm_with("lstm_chrono", 50),
+    gru_with("gru", false),
+    gru_with("gru_reset_after", true),
+};
+
+class EveryCell : public testing::TestWithParam<Cell> {
+ protected:
+  Circuit circuit_;
+
+  void build(Index layers, bool trained_initial) {
+    Signal x = circuit_.symbols("x", 3);
+    for (Index l = 0; l < layers; ++l) {
+      const auto scope = circuit_.scope("layer" + std::to_string(l));
+      x = GetParam().add(circuit_, x, 3 - l, trained_initial);
+    }
+    circuit_.output(circuit_.affine("logits", 3, {{"V", x}}));
+  }
+
+  void expect_derivatives() {
+    const Index lengths[] = {3, 5, 1};
+    const CheckReport report = check_derivatives(circuit_, *softmax_readout<double>(), Structure::chains(lengths));
+    EXPECT_TRUE(report.passed()) << report.text();
+  }
+};
+
+TEST_P(EveryCell, has_correct_derivatives_in_one_layer) {
+  build(1, false);
+  expect_derivatives();
+}
+TEST_P(EveryCell, has_correct_derivatives_in_two_layers) {
+  build(2, false);
+  expect_derivatives();
+}
+TEST_P(EveryCell, has_correct_derivatives_with_a_trained_start) {
+  build(1, true);
+  expect_derivatives();
+}
+
+TEST_P(EveryCell, has_one_loop_for_each_layer) {
+  build(2, false);
+  const Plan plan(circuit_);
+  EXPECT_EQ(std::count_if(plan.segments().begin(), plan.segments().end(), [](const Segment& s) { return s.loop; }), 2);
+}
+
+TEST_P(EveryCell, in_float_is_near_double) {
+  build(2, true);
+  const Index lengths[] = {7, 3};
+  const Structure structure = Structure::chains(lengths);
+  const auto exact = test::Runner<double>(circuit_).run(structure);
+  const auto single = test::Runner<float>(circuit_).run(structure);
+  for (std::size_t i = 0; i < exact.outputs.size(); ++i) EXPECT_NEAR(single.outputs[i], exact.outputs[i], 2e-5);
+  for (std::size_t i = 0; i < exact.gradient.size(); ++i) EXPECT_NEAR(single.gradient[i], exact.gradient[i], 5e-4);
+}
+
+INSTANTIATE_TEST_SUITE_P(, EveryCell, testing::ValuesIn(kCells), [](const auto& tested) { return tested.param.name; });
+
+TEST(Cells, only_relu_networks_have_a_path_reading) {
+  for (const Cell& cell : kCells) {
+    Circuit c;
+    c.output(cell.add(c, c.symbols("x", 3), 2, false));
+    Circuit reading;
+    if (cell.name.starts_with("rnn_relu")) {
+      EXPECT_NO_THROW(path_reading(c, reading));
+    } else {
+      EXPECT_THROW(path_reading(c, reading), UsageError) << cell.name;
+    }
+  }
+}
+
+/// The equations once more, in scalars: one unit, one symbol.
+TEST(Cells, lstm_follows_its_equations) {
+  Circuit c;
+  const Signal h = lstm(c, c.input("x", 1), 1);
+  c.output(h);
+  test::Runner<double> runner(c);
+  const auto outputs = runner.run(Structure::chains(1, 3)).outputs;
+  const auto at = [&](const char* name, Index column) {
+    for (std::size_t p = 0; p < c.parameters().size(); ++p)
+      if (c.parameters()[p].name == name) return runner.parameters()[static_cast<int>(p)](0, column);
+    throw UsageError(name);
+  };
+  double state = 0, y = 0;
+  for (Index t = 0; t < 3; ++t) {
+    const double x = test::numbers("input", "x", 0, t).normal();
+    const auto z = [&](Index k) { return x * at("z/W", k) + y * at("z/U", k) + at("z/bias", k); };
+    const auto gate = [&](Index k) { return 1 / (1 + std::exp(-z(k))); };
+    const double i = gate(0), f = gate(1), o = gate(2), g = std::tanh(z(3));
+    state = state * f + g * i;
+    y = std::tanh(state) * o;
+    EXPECT_NEAR(outputs[static_cast<std::size_t>(t)], y, 1e-14);
+  }
+}
+
+TEST(Cells, gru_follows_its_equations_in_both_conventions) {
+  for (const bool reset_after : {false, true}) {
+    Circuit c;
+    c.output(gru(c, c.input("x", 1), 1, {.reset_after = reset_after}));
+    test::Runner<double> runner(c);
+    const auto outputs = runner.run(Structure::chains(1, 3)).outputs;
+    Parameters<double> p = runner.parameters();
+    const auto at = [&](const char* name, Index column) { return p.at(name)(0, column); };
+    const auto logistic = [](double v) { return 1 / (1 + std::exp(-v)); };
+    double h = 0;
+    for (Index t = 0; t < 3; ++t) {
+      const double x = test::numbers("input", "x", 0, t).normal();
+      double z, g;
+      if (reset_after) {
+        const auto u = [&](Index k) { return h * at("u/U", k) + at("u/bias", k); };
+        z = logistic(x * at("w/W", 0) + u(0));
+        g = std::tanh(x * at("w/W", 2) + logistic(x * at("w/W", 1) + u(1)) * u(2));
+      } else {
+        z = logistic(x * at("zr/W", 0) + h * at("zr/U", 0) + at("zr/bias", 0));
+        const double r = logistic(x * at("zr/W", 1) + h * at("zr/U", 1) + at("zr/bias", 1));
+        g = std::tanh(x * at("g/W", 0) + r * h * at("g/U", 0) + at("g/bias", 0));
+      }
+      h = (1 - z) * h + z * g;
+      EXPECT_NEAR(outputs[static_cast<std::size_t>(t)], h, 1e-14) << reset_after;
+    }
+  }
+}
+
+TEST(Cells, lstm_opens_its_forget_gate) {
+  Circuit c;
+  lstm(c, c.symbols("x", 3), 4, {.forget_bias = 1.5});
+  Parameters<double> p(c);
+  p.initialise(1);
+  const Matrix<double> bias = p.at("z/bias");
+  for (Index k = 0; k < 16; ++k) EXPECT_EQ(bias(0, k), k / 4 == 1 ? 1.5 : 0);
+}
+
+TEST(Cells, chrono_lstm_spreads_its_time_scales) {
+  Circuit c;
+  lstm(c, c.symbols("x", 3), 200, {.chrono = 100});
+  Parameters<double> p(c);
+  p.initialise(1);
+  const Matrix<double> bias = p.at("z/bias");
+  double shortest = 100, longest = 0;
+  for (Index k = 0; k < 200; ++k) {
+    EXPECT_EQ(bias(0, k), -bias(0, 200 + k));
+    EXPECT_EQ(bias(0, 400 + k), 0);
+    const double scale = std::exp(bias(0, 200 + k));
+    shortest = std::min(shortest, scale), longest = std::max(longest, scale);
+  }
+  EXPECT_GE(shortest, 1);
+  EXPECT_LE(longest, 99);
+  EXPECT_LT(shortest, 5);
+  EXPECT_GT(longest, 90);
+}
+
+}  // namespace
+}  // namespace unfold

@@ -1,0 +1,116 @@
+#include "unfold/cli/options.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cli/process.h"
+#include "unfold/numerics/error.h"
+
+namespace unfold::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+class Options : public ::testing::Test {
+ protected:
+  Options() {
+    table_.add_inputs(
+        {.name = "files", .target = &files_, .placeholder = "FILE...", .help = "files", .least = 0, .most = 3});
+    table_.add({.name = "text", .target = &text_, .help = "text"});
+    table_.add({.name = "number", .target = &number_, .help = "number", .least = -5, .keep = Keep::model});
+    table_.add({.name = "share", .target = &share_, .help = "share", .most = 1, .keep = Keep::run});
+    table_.add({.name = "flag", .target = &flag_, .help = "flag"});
+    table_.add({.name = "maybe", .target = &maybe_, .help = "maybe", .keep = Keep::run});
+    table_.add_common(json_, quiet_);
+  }
+
+  void read(const std::vector<std::string>& arguments) {
+    EXPECT_FALSE(table_.read_arguments(arguments));
+    table_.resolve();
+  }
+  std::string refusal(const std::vector<std::string>& arguments) {
+    try {
+      read(arguments);
+    } catch (const UsageError& error) {
+      return error.what();
+    }
+    return "accepted";
+  }
+
+  std::vector<std::string> files_;
+  std::string text_ = "as it was";
+  Index number_ = 7;
+  double share_ = 0.5;
+  bool flag_ = false, json_ = false, quiet_ = false;
+  std::optional<Index> maybe_;
+  VerbOptions table_{"try", "tries", {"unfold try"}};
+};
+
+TEST_F(Options, defaults_are_what_the_targets_hold) {
+  read({});
+  EXPECT_EQ(text_, "as it was");
+  EXPECT_EQ(number_, 7);
+  EXPECT_EQ(share_, 0.5);
+  EXPECT_FALSE(flag_);
+  EXPECT_FALSE(maybe_);
+  EXPECT_FALSE(table_.given("number"));
+}
+
+TEST_F(Options, values_of_any_kind_arrive_as_they_were_written) {
+  for (const std::string text :
+       {"", "-", "-x", "[a]", "[a,b]", "a b", "a,b", "\"q\"", "'", "{}", "%%", "true", "\\n", "--text"}) {
+    read({"--text", text});
+    EXPECT_EQ(text_, text);
+    read({"--text=" + text});
+    EXPECT_EQ(text_, text);
+  }
+  read({"--number", "-3", "--share", "1e-3", "--flag", "--maybe=4"});
+  EXPECT_EQ(number_, -3);
+  EXPECT_EQ(share_, 1e-3);
+  EXPECT_TRUE(flag_);
+  EXPECT_EQ(maybe_, 4);
+  EXPECT_TRUE(table_.given("number"));
+}
+
+TEST_F(Options, inputs_may_stand_anywhere_and_look_like_anything) {
+  read({"a", "--flag", "-", "--number", "1", "[b]"});
+  EXPECT_EQ(files_, (std::vector<std::string>{"a", "-", "[b]"}));
+  read({"--", "--number", "-x"});
+  EXPECT_EQ(files_, (std::vector<std::string>{"--number", "-x"}));
+  EXPECT_THAT(refusal({"a", "b", "c", "d"}), HasSubstr("\"d\" is too many"));
+}
+
+TEST_F(Options, mistakes_name_the_option_and_what_is_wanted) {
+  EXPECT_THAT(refusal({"--nubmer", "1"}), HasSubstr("did you mean \"number\"?"));
+  EXPECT_THAT(refusal({"-n", "1"}), HasSubstr("try has no option -n"));
+  EXPECT_THAT(refusal({"--number", "1.5"}), HasSubstr("a whole number"));
+  EXPECT_THAT(refusal({"--number", "1x"}), HasSubstr("a whole number"));
+  EXPECT_THAT(refusal({"--number", ""}), HasSubstr("a whole number"));
+  EXPECT_THAT(refusal({"--number", "-6"}), HasSubstr("at least -5"));
+  EXPECT_THAT(refusal({"--share", "1.5"}), HasSubstr("at most 1"));
+  EXPECT_THAT(refusal({"--share", "nan"}), HasSubstr("at most 1"));
+  EXPECT_THAT(refusal({"--number"}), HasSubstr("--number"));
+}
+
+TEST_F(Options, a_configuration_holds_what_is_kept_and_a_stored_one_lies_under_everything_given) {
+  read({"--number", "3", "--maybe", "1"});
+  const Config kept = table_.config(Keep::run);
+  EXPECT_EQ(kept.entries().size(), 3u);
+  EXPECT_EQ(table_.config(Keep::model).entries().size(), 1u);
+  read({"--share", "0.25"});
+  EXPECT_EQ(number_, 7);
+  table_.resolve(&kept);
+  EXPECT_EQ(number_, 3);
+  EXPECT_EQ(maybe_, 1);
+  EXPECT_EQ(share_, 0.25);
+  EXPECT_FALSE(table_.given("number"));
+  EXPECT_TRUE(table_.given("share"));
+}
+
+TEST_F(Options, help_is_asked_for_even_beside_mistakes) {
+  EXPECT_TRUE(table_.read_arguments(std::vector<std::string>{"--help", "--nubmer", "1"}));
+  EXPECT_THAT(table_.help(), HasSubstr("--number"));
+}
+
+}  // namespace
+}  // namespace unfold::test

@@ -1,0 +1,149 @@
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <functional>
+#include <thread>
+
+#include "cli/fixture.h"
+#include "unfold/numerics/random.h"
+#include "unfold/numerics/simd.h"
+
+namespace unfold::test {
+namespace {
+
+using std::chrono::milliseconds;
+
+bool wait_until(const std::function<bool()>& condition) {
+  for (int i = 0; i < 3000; ++i) {
+    if (condition()) return true;
+    std::this_thread::sleep_for(milliseconds(10));
+  }
+  return false;
+}
+
+std::string model_of(const std::string& run) { return read_bytes(run + "/model.safetensors"); }
+
+TEST_F(CommandTest, a_trained_run_holds_model_checkpoint_configuration_and_log_and_says_what_to_do_next) {
+  const Finished finished = unfold_command(training({"--split", "80/10/10"}));
+  ASSERT_EQ(finished.code, 0) << finished.err;
+  for (const char* name : {"model.safetensors", "checkpoint.safetensors", "config.toml", "log.jsonl"})
+    EXPECT_NE(read_bytes(run_ + "/" + name), "") << name;
+  for (const char* text :
+       {"nats per symbol", "bits per byte", "perplexity", "symbols/s", "unfold sample ", "--part test"})
+    EXPECT_THAT(finished.out, HasSubstr(text));
+  EXPECT_THAT(log_events(run_ + "/log.jsonl").back(), StartsWith("done"));
+}
+
+TEST_F(CommandTest, two_hundred_steps_give_the_same_bytes_with_one_and_two_threads_and_every_instruction_set) {
+  const Arguments longer = {"--steps", "200", "--model", "lstm:20,layers=2,dropout=0.1", "--validate-every", "40"};
+  train(longer + Arguments{"--threads", "1"});
+  const std::string expected = model_of(run_);
+  ASSERT_NE(expected, "");
+  const auto expect_same = [&](const Arguments& more, const Surroundings& surroundings) {
+    const Finished finished = unfold_command(training(longer + more + Arguments{"--overwrite"}), surroundings);
+    ASSERT_EQ(finished.code, 0) << finished.err;
+    EXPECT_TRUE(model_of(run_) == expected) << finished.err;
+  };
+  expect_same({"--threads", "2"}, {});
+  expect_same({"--memory-limit", "200K"}, {});
+  for (const std::string& level : simd_available())
+    expect_same({"--threads", "2"}, {.environment = {{"UNFOLD_SIMD", level}}});
+}
+
+TEST_F(CommandTest, an_interrupted_run_writes_a_checkpoint_exits_with_130_and_goes_on_with_resume) {
+  for (const int number : {SIGINT, SIGTERM}) {
+    Process process(training({"--steps", "100000000", "--log-every", "1", "--overwrite"}));
+    ASSERT_TRUE(wait_until([&] { return !read_bytes(run_ + "/log.jsonl").empty(); }));
+    process.signal(number);
+    const Finished finished = process.finish();
+    EXPECT_EQ(finished.code, 130);
+    EXPECT_THAT(finished.err, HasSubstr("unfold train --out " + run_ + " --resume"));
+    EXPECT_NE(read_bytes(run_ + "/checkpoint.safetensors"), "");
+  }
+  const Finished resumed = unfold_command({"train", "--out", run_, "--resume", "--minutes", "0.0001"});
+  EXPECT_EQ(resumed.code, 0) << resumed.err;
+}
+
+TEST_F(CommandTest, a_run_killed_at_random_moments_and_resumed_ends_with_the_same_model_and_log) {
+  const Arguments longer = {"--steps",          "2500", "--log-every",        "50",
+                            "--validate-every", "100",  "--checkpoint-every", "37"};
+  const std::string killed = folder_ / "killed";
+  const auto started = std::chrono::steady_clock::now();
+  train(longer);
+  const auto whole = std::chrono::duration_cast<milliseconds>(std::chrono::steady_clock::now() - started).count();
+
+  Random random(static_cast<std::uint64_t>(started.time_since_epoch().count()), "kill");  // other moments every time
+  int kills = 0;
+  for (int i = 0; i < 5; ++i) {
+    Arguments arguments = training(longer + Arguments{"--resume"});
+    arguments[3] = killed;
+    Process process(arguments);
+    std::this_thread::sleep_for(milliseconds(1 + random.below(static_cast<std::uint64_t>(whole / 3 + 1))));
+    process.signal(SIGKILL);
+    if (process.finish().code == 128 + SIGKILL) ++kills;
+  }
+  EXPECT_GT(kills, 0);
+  Arguments arguments = training(longer + Arguments{"--resume"});
+  arguments[3] = killed;
+  const Finished finished = unfold_command(arguments);
+  ASSERT_EQ(finished.code, 0) << finished.err;
+  EXPECT_TRUE(model_of(killed) == model_of(run_)) << "killed " << kills << " times";
+  EXPECT_EQ(log_events(killed + "/log.jsonl"), log_events(run_ + "/log.jsonl"));
+}
+
+TEST_F(CommandTest, resume_alone_continues_with_the_stored_configuration_and_a_finished_run_stays_as_it_is) {
+  train({"--steps", "30", "--seed", "9"});
+  const std::string before = model_of(run_);
+  const Finished finished = unfold_command({"train", "--out", run_, "--resume", "--json"});
+  ASSERT_EQ(finished.code, 0) << finished.err;
+  EXPECT_EQ(only_object(finished.out)["steps"], 30);
+  EXPECT_TRUE(model_of(run_) == before);
+}
+
+TEST_F(CommandTest, a_run_can_be_given_a_larger_budget) {
+  const std::string whole = folder_ / "whole";
+  Arguments arguments = training({"--steps", "60"});
+  arguments[3] = whole;
+  ASSERT_EQ(unfold_command(arguments).code, 0);
+  train({"--steps", "30"});
+  const Finished finished = unfold_command({"train", "--out", run_, "--resume", "--steps", "60", "--json"});
+  ASSERT_EQ(finished.code, 0) << finished.err;
+  EXPECT_EQ(only_object(finished.out)["steps"], 60);
+}
+
+TEST_F(CommandTest, words_a_vocabulary_lines_and_a_validation_file_are_understood) {
+  const std::string valid = folder_ / "valid.txt";
+  write_bytes(valid, "the cat and the dog\nsat on a mat\n");
+  train({"--symbols", "words", "--vocabulary", "6", "--lines", "--valid", valid});
+  const nlohmann::json info = only_object(unfold_command({"info", run_, "--json"}).out);
+  EXPECT_EQ(info["symbols"], 6);
+  EXPECT_EQ(info["symbol_kind"], "words");
+  const Finished finished = unfold_command({"eval", run_, valid, "--json"});
+  ASSERT_EQ(finished.code, 0) << finished.err;
+  EXPECT_EQ(only_object(finished.out)["symbols"], 11);  // nine words and two line ends
+}
+
+TEST_F(CommandTest, data_come_from_standard_input_and_several_files) {
+  const Finished finished =
+      unfold_command(training({"-", "--symbols", "bytes", "--json"}), {.input = small_text(1000)});
+  ASSERT_EQ(finished.code, 0) << finished.err;
+  EXPECT_GT(only_object(finished.out)["valid"]["symbols"].get<int>(), 450);  // a tenth of both
+}
+
+TEST_F(CommandTest, samples_are_shown_while_training) {
+  const Finished finished = unfold_command(training({"--sample-every", "10"}));
+  EXPECT_EQ(finished.code, 0);
+  EXPECT_THAT(finished.err, HasSubstr("step 10  sample:"));
+}
+
+TEST_F(CommandTest, only_symbols_after_a_chosen_one_are_predicted) {
+  train({"--predict-after", "\\s"});
+  const nlohmann::json json = only_object(unfold_command({"eval", run_, text_, "--json"}).out);
+  const std::string text = read_bytes(text_);
+  EXPECT_EQ(json["symbols"].get<std::ptrdiff_t>(),
+            std::count(text.begin(), text.end(), ' ') - (text.ends_with(' ') ? 1 : 0));
+  expect_failure(training({"--overwrite", "--predict-after", "Q"}), 2, "Q");
+}
+
+}  // namespace
+}  // namespace unfold::test

@@ -1,0 +1,128 @@
+#include "cli/fixture.h"
+
+namespace unfold::test {
+namespace {
+
+const Arguments kVerbs = {"train", "eval", "score", "sample", "check", "info", "bench"};
+
+TEST_F(CommandTest, the_help_of_every_verb_starts_with_an_example) {
+  for (const std::string& verb : kVerbs) {
+    for (const char* option : {"--help", "-h"}) {
+      const Finished finished = unfold_command({verb, option});
+      EXPECT_EQ(finished.code, 0) << finished.err;
+      EXPECT_THAT(finished.out, StartsWith("Example: unfold " + verb));
+      EXPECT_EQ(finished.err, "");
+    }
+  }
+  EXPECT_THAT(unfold_command({"--help"}).out, StartsWith("Example: unfold train"));
+}
+
+TEST_F(CommandTest, the_version_is_printed) {
+  const Finished finished = unfold_command({"--version"});
+  EXPECT_EQ(finished.code, 0);
+  EXPECT_THAT(finished.out, StartsWith("unfold 0."));
+}
+
+TEST_F(CommandTest, a_verb_that_does_not_exist_is_refused_with_the_nearest_one) {
+  expect_failure({"trian", text_}, 2, "did you mean \"train\"?");
+  expect_failure({}, 2, "no verb given");
+  expect_failure({"--json", "eval"}, 2, "the verb comes first");
+}
+
+TEST_F(CommandTest, verbs_and_models_of_later_versions_say_that_they_are_not_built_yet) {
+  for (const char* verb : {"complete", "compress", "decompress", "generate", "reproduce", "report", "compare", "export",
+                           "tag", "classify", "density"})
+    expect_failure({verb, text_}, 2, "not built yet in this version");
+  for (const char* model : {"gnn:50,edges=3", "ngram:6", "esn:500", "mix:lstm:128+ppm:5"})
+    expect_failure(training({"--model", model}), 2, "not built yet");
+}
+
+TEST_F(CommandTest, an_option_that_does_not_exist_is_refused_with_the_nearest_one) {
+  expect_failure(training({"--bathc", "8"}), 2, "did you mean \"batch\"?");
+  expect_failure(training({"--bathc=8"}), 2, "did you mean \"batch\"?");
+  expect_failure({"sample", run_, "--temprature", "1"}, 2, "did you mean \"temperature\"?");
+  expect_failure({"info", run_, "more"}, 2, "too many");
+  expect_failure({"bench", "lstm:3"}, 2, "takes no input");
+}
+
+TEST_F(CommandTest, a_value_that_is_malformed_or_out_of_range_is_refused_with_what_is_wanted) {
+  expect_failure(training({"--batch", "many"}), 2, "option --batch wants a whole number, not \"many\"");
+  expect_failure(training({"--batch", "0"}), 2, "--batch must be");
+  expect_failure(training({"--symbols", "chras"}), 2, "did you mean \"chars\"?");
+  expect_failure({"eval", run_, text_, "--part", "tset", "--split", "90/10"}, 2, "did you mean \"test\"?");
+  expect_failure(training({"--model", "lstn:5"}), 2, "did you mean \"lstm\"?");
+  expect_failure(training({"--model", "lstm:5,layer=2"}), 2, "did you mean \"layers\"?");
+  expect_failure(training({"--optimizer", "adma"}), 2, "did you mean \"adam\"?");
+  expect_failure(training({"--optimizer", "adam:rat=1"}), 2, "did you mean \"rate\"?");
+  expect_failure(training({"--memory-limit", "lots"}), 2, "500M or 2G");
+  expect_failure({"train", text_}, 2, "--out");
+  expect_failure({"train", "--out", run_}, 2, "for example: unfold train");
+}
+
+TEST_F(CommandTest, a_key_of_a_configuration_file_that_does_not_exist_is_refused_with_file_line_and_nearest_one) {
+  const std::string config = folder_ / "unfold.toml";
+  write_bytes(config, "# ours\nwindow = 8\nbathc = 8\n");
+  expect_failure(training({"--config", config}), 2, config + ":3: train has no key \"bathc\"; did you mean \"batch\"?");
+  write_bytes(config, "batch = \"many\"\n");
+  expect_failure(training({"--config", config}), 2, "batch wants a whole number");
+  expect_failure(training({"--config", folder_ / "absent.toml"}), 3, "absent.toml");
+}
+
+TEST_F(CommandTest, a_variable_of_the_environment_that_belongs_to_no_option_is_refused_with_the_nearest_one) {
+  expect_failure(training(), 2, "did you mean \"UNFOLD_BATCH\"?", {.environment = {{"UNFOLD_BATHC", "8"}}});
+  expect_failure(
+      training(), 2, "environment variable UNFOLD_BATCH wants a whole number",
+      {.environment = {{"UNFOLD_WINDOW", "8"}, {"UNFOLD_SEED", "3"}, {"UNFOLD_STEPS", "3"}, {"UNFOLD_BATCH", "x"}}});
+  expect_failure({"eval", run_, text_}, 2, "is not an instruction set", {.environment = {{"UNFOLD_SIMD", "mmx"}}});
+}
+
+TEST_F(CommandTest, options_win_over_the_environment_over_the_configuration_file_over_the_defaults) {
+  const std::string config = folder_ / "unfold.toml";
+  write_bytes(config, "batch = 2\nwindow = 10\nseed = 5\n");
+  const Finished finished = unfold_command(
+      {"train", text_, "--out", run_, "--model", "rnn:4", "--steps", "3", "--config", config, "--batch", "3"},
+      {.environment = {{"UNFOLD_WINDOW", "11"}, {"UNFOLD_BATCH", "6"}}});
+  ASSERT_EQ(finished.code, 0) << finished.err;
+  const std::string stored = read_bytes(run_ + "/config.toml");
+  EXPECT_THAT(stored, HasSubstr("\nbatch = 3\n"));
+  EXPECT_THAT(stored, HasSubstr("\nwindow = 11\n"));
+  EXPECT_THAT(stored, HasSubstr("\nseed = 5\n"));
+  EXPECT_THAT(stored, HasSubstr("\nearly-stop = 0\n"));
+  const nlohmann::json info = only_object(unfold_command({"info", run_, "--json"}).out);
+  EXPECT_EQ(info["card"]["configuration"]["batch"], 3);
+  EXPECT_EQ(info["card"]["configuration"]["window"], 11);
+}
+
+TEST_F(CommandTest, the_stored_configuration_repeats_a_run) {
+  train();
+  const std::string again = folder_ / "again";
+  const Finished finished = unfold_command({"train", "--config", run_ + "/config.toml", "--out", again});
+  ASSERT_EQ(finished.code, 0) << finished.err;
+  EXPECT_EQ(read_bytes(run_ + "/model.safetensors"), read_bytes(again + "/model.safetensors"));
+}
+
+TEST_F(CommandTest, quiet_is_silent_and_json_is_exactly_one_object) {
+  const Finished quiet = unfold_command(training({"--quiet", "--json"}));
+  EXPECT_EQ(quiet.code, 0);
+  EXPECT_EQ(quiet.err, "");
+  const nlohmann::json trained = only_object(quiet.out);
+  EXPECT_GT(trained["valid"]["bits_per_symbol"].get<double>(), 0);
+  for (const char* key : {"nats_per_symbol", "bits_per_byte", "perplexity", "symbols"})
+    EXPECT_TRUE(trained["valid"].contains(key)) << key;
+  EXPECT_EQ(trained["steps"], 20);
+  for (const char* key : {"seconds", "symbols_per_second"}) EXPECT_TRUE(trained.contains(key)) << key;
+
+  for (const Arguments& arguments :
+       {Arguments{"eval", run_, text_}, Arguments{"score", run_, text_},
+        Arguments{"score", run_, text_, "--by", "line"}, Arguments{"sample", run_},
+        Arguments{"sample", run_, "--count", "3"}, Arguments{"info", run_}, Arguments{"check", "rnn:2"},
+        Arguments{"bench", "--model", "rnn:4", "--batch", "2", "--seconds", "0.02"}}) {
+    const Finished finished = unfold_command(arguments + Arguments{"--json", "--quiet"});
+    EXPECT_EQ(finished.code, 0) << finished.err;
+    EXPECT_EQ(finished.err, "");
+    only_object(finished.out);
+  }
+}
+
+}  // namespace
+}  // namespace unfold::test
