@@ -89,8 +89,8 @@ TEST(Safetensors, EveryTruncationIsAModelError) {
 TEST(Safetensors, EveryChangedByteIsAModelError) {
   const std::string bytes = Golden().writer().bytes();
   for (std::size_t i = 0; i < bytes.size(); ++i) {
-    // All values in the length and around the checksum; elsewhere single bits, blanks and inverted bytes.
-    const bool thorough = i < 64;
+    // All values in the length and in the digits of the checksum; elsewhere single bits and inverted bytes.
+    const bool thorough = i < 8 || (i >= 43 && i < 51);
     for (int change = 1; change < 256; ++change) {
       const bool single_bit = (change & (change - 1)) == 0;
       if (!thorough && !single_bit && change != 0xFF) continue;

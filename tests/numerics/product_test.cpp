@@ -31,7 +31,8 @@ class Numbers {
   std::uint64_t state_ = 88172645463325252u;
 };
 
-/// A matrix in exactly the memory it needs, so that a sanitizer sees every step beyond; gaps between rows hold canaries.
+/// A matrix in exactly the memory it needs, so that a sanitizer sees every step beyond; gaps between rows hold
+/// canaries.
 template <class T>
 class Sample {
  public:

@@ -287,6 +287,28 @@ TEST_F(TrainerTest, a_value_that_is_not_finite_leads_back_to_the_last_good_state
   EXPECT_EQ(logged, 2);
 }
 
+TEST_F(TrainerTest, a_run_resumed_between_snapshots_goes_back_to_the_same_state_as_one_never_stopped) {
+  std::vector<std::vector<float>> endings;
+  for (const bool stopped : {false, true}) {
+    Setting setting;
+    TrainerOptions options = small_options(60);
+    options.checkpoint = file("c.safetensors");
+    if (stopped) {
+      interrupt_at(setting, options, 43, Stop::How::flag);
+      options.resume = true;
+    }
+    Team team(1);
+    Trainer<float> trainer(setting.small.network, setting.small.parameters, setting.data(), options, team);
+    Saboteur saboteur(setting.small.parameters, 45, 1);
+    trainer.set_observer(&saboteur);
+    trainer.run();
+    ASSERT_EQ(saboteur.rollbacks.size(), 1u);
+    EXPECT_EQ(saboteur.rollbacks[0].to_step, 40);
+    endings.push_back(flat(setting.small.parameters));
+  }
+  EXPECT_EQ(endings[0], endings[1]);
+}
+
 TEST_F(TrainerTest, gives_up_after_a_bounded_number_of_attempts) {
   Setting setting;
   Team team(1);

@@ -161,11 +161,10 @@ bool VerbOptions::read_arguments(std::span<const std::string> arguments) {
   if (help) return true;
   for (const std::string& extra : app.remaining()) {
     if (extra.size() > 1 && extra[0] == '-') {
-      const std::string name =
-          extra.substr(extra.find_first_not_of('-') == std::string::npos ? 0 : extra.find_first_not_of('-'));
-      throw UsageError(fmt::format("{0} has no option {1}; see `unfold {0} --help`{2}", verb_,
-                                   extra.substr(0, extra.find('=')),
-                                   did_you_mean(name.substr(0, name.find('=')), names())));
+      const std::string option = extra.substr(0, extra.find('='));
+      const std::string name = option.substr(std::min(option.find_first_not_of('-'), option.size()));
+      throw UsageError(
+          fmt::format("{0} has no option {1}; see `unfold {0} --help`{2}", verb_, option, did_you_mean(name, names())));
     }
     throw UsageError(fmt::format("{} takes no input {}; see `unfold {} --help`", verb_, in_quotes(extra), verb_));
   }

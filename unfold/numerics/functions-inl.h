@@ -15,16 +15,6 @@
 // P and R are minimax polynomials of relative error, found by a Remez exchange in 50 digits over the interval widened
 // by 1/1000, and rounded coefficient by coefficient; the error beside each is that after rounding.
 
-#ifndef UNFOLD_FUNCTION_INLINE
-// Sanitizers multiply the code of every operation: a function called, not inlined into each kernel, compiles in a third of
-// the time there.
-#if HWY_IS_ASAN || HWY_IS_TSAN
-#define UNFOLD_FUNCTION_INLINE HWY_NOINLINE
-#else
-#define UNFOLD_FUNCTION_INLINE HWY_INLINE
-#endif
-#endif
-
 #if defined(UNFOLD_NUMERICS_FUNCTIONS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef UNFOLD_NUMERICS_FUNCTIONS_INL_H_
 #undef UNFOLD_NUMERICS_FUNCTIONS_INL_H_
@@ -38,6 +28,15 @@
 
 #include "hwy/highway.h"
 #include "unfold/numerics/fma-inl.h"
+
+#ifndef UNFOLD_FUNCTION_INLINE
+// Sanitizers multiply the code of every operation: there, a function is called and not inlined into each kernel.
+#if HWY_IS_ASAN || HWY_IS_TSAN || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define UNFOLD_FUNCTION_INLINE HWY_NOINLINE
+#else
+#define UNFOLD_FUNCTION_INLINE HWY_INLINE
+#endif
+#endif
 
 HWY_BEFORE_NAMESPACE();
 namespace unfold {

@@ -1,7 +1,7 @@
 // Internal: the product kernels, compiled once for each target. See targets-inl.h for the order of inclusion.
 //
-// A tile is kRows rows by kVectors vectors of the output, held in registers while k runs. Its sums start from memory and
-// go back to memory, so a product may be cut along k at any place without changing a bit.
+// A tile is kRows rows by kVectors vectors of the output, held in registers while k runs. Its sums start from memory
+// and go back to memory, so a product may be cut along k at any place without changing a bit.
 
 #include "unfold/numerics/product.h"
 
@@ -63,10 +63,7 @@ inline constexpr Index kPanelVectors = PackedMatrix<T>::kPanel / kLanes<T>;
 // Tile shapes: accumulators, one broadcast and the vectors of b must fit the registers, with at least eight independent
 // chains to cover the latency of two multiply-adds a cycle.
 #if HWY_TARGET == HWY_AVX3
-#ifndef UNFOLD_MR
-#define UNFOLD_MR 14
-#endif
-inline constexpr int kMaxRows = UNFOLD_MR;
+inline constexpr int kMaxRows = 14;
 constexpr int widest(int rows) { return rows <= 3 ? 8 : rows <= 6 ? 4 : 2; }
 #elif HWY_TARGET == HWY_NEON
 inline constexpr int kMaxRows = 6;
@@ -78,16 +75,16 @@ constexpr int widest(int rows) { return rows <= 1 ? 8 : rows <= 3 ? 4 : 2; }
 
 template <class T>
 struct TileJob {
-  const T* a;        // first row of the tile; or, interleaved, element (m, k) at a[k * rows + m]
-  Index a_stride;    // between rows, when not interleaved
-  const T* b;        // row k of the panel at b[k * kPanel]
-  Index b_stride;    // from one panel to the next
+  const T* a;      // first row of the tile; or, interleaved, element (m, k) at a[k * rows + m]
+  Index a_stride;  // between rows, when not interleaved
+  const T* b;      // row k of the panel at b[k * kPanel]
+  Index b_stride;  // from one panel to the next
   Index k;
   const T* start;
   Index start_stride;
   T* c;
   Index c_stride;
-  const T* soon;     // what the next tile starts from, fetched early; null where it is at hand
+  const T* soon;  // what the next tile starts from, fetched early; null where it is at hand
   Index soon_stride;
 };
 
@@ -211,10 +208,11 @@ class TileTable {
 template <class T, template <class, int> class Elements>
 inline constexpr TileTable<T, Elements> kTiles;
 
-/// Rows in as few tiles as possible, as even as possible: the first `larger` tiles have `size` rows, the others one less.
+/// Rows in as few tiles of at most `most` rows as possible, as even as possible: the first `larger` tiles have `size`
+/// rows, the others one less.
 struct Cut {
-  explicit Cut(Index rows) {
-    tiles = (rows + kMaxRows - 1) / kMaxRows;
+  explicit Cut(Index rows, Index most = kMaxRows) {
+    tiles = (rows + most - 1) / most;
     size = (rows + tiles - 1) / tiles;
     larger = rows - tiles * (size - 1);
   }
@@ -302,11 +300,8 @@ bool worth_copying(Matrix<const T> a, Index columns) {
   return a.rows > 2 && bytes >= 2048 && bytes % 1024 == 0 && columns >= 128;
 }
 
-#ifndef UNFOLD_DEPTH
-#define UNFOLD_DEPTH 512
-#endif
 // Where several tiles read a panel, k is cut here: this part of the panel stays in the cache from tile to tile.
-inline constexpr Index kDepth = UNFOLD_DEPTH;
+inline constexpr Index kDepth = 512;
 
 /// Rows few enough for A to stay in the second-level cache.
 template <class T>
@@ -419,7 +414,9 @@ void pack_descending(Matrix<const T> d, Range r, Index panel, T* to) {
 template <class T>
 void outer_block(const OuterJob<T>& job, Range r) {
   constexpr Index kPanel = PackedMatrix<T>::kPanel;
-  const Cut cut(job.k_range.size());
+  // Where rows of G are pages apart, few rows and wide ones: the tile loads and stores faster (bench/products.cpp).
+  const bool crowded = job.g.stride * static_cast<Index>(sizeof(T)) >= 4096;
+  const Cut cut(job.k_range.size(), crowded ? std::min(kMaxRows, 6) : kMaxRows);
   const InterleavedColumns<T> a(job.a, r, job.k_range, cut);
   const Index group = std::max<Index>(cut.width() / kPanelVectors<T>, 1);  // panels that one strip may cover
   T* const b = product_scratch<T>(1, group * r.size() * kPanel);
@@ -448,16 +445,10 @@ void outer_block(const OuterJob<T>& job, Range r) {
   }
 }
 
-#ifndef UNFOLD_OD
-#define UNFOLD_OD 256
-#endif
-#ifndef UNFOLD_OB
-#define UNFOLD_OB 512
-#endif
 template <class T>
 void outer_all(const OuterJob<T>& job) {
   // Rows summed by one block, and the bytes of a that it interleaves: half of a second-level cache.
-  constexpr Index kRows = UNFOLD_OD, kColumns = (UNFOLD_OB << 10) / static_cast<Index>(sizeof(T)) / kRows;
+  constexpr Index kRows = 256, kColumns = (512 << 10) / static_cast<Index>(sizeof(T)) / kRows;
   const Index n = job.k_range.size(), blocks = (n + kColumns - 1) / kColumns;
   OuterJob<T> block = job;
   Index end = job.a.rows;

@@ -2,8 +2,10 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "unfold/numerics/product.cpp"
-#include "unfold/numerics/targets-inl.h"
-#include "hwy/foreach_target.h"
+#include "unfold/numerics/targets-inl.h"  // first: it says what Highway compiles for
+
+#include "hwy/foreach_target.h"  // then this, which includes this file again for each target
+
 #include "unfold/numerics/product-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -136,13 +138,13 @@ void scatter_rows(Matrix<const T> d, const Symbol* symbols, Matrix<T> g, Range c
   }
 }
 
-#define UNFOLD_INSTANTIATE(T)                                                                           \
-  template T* product_scratch(int, Index);                                                              \
-  template class PackedMatrix<T>;                                                                       \
-  template void multiply(Matrix<const T>, const PackedMatrix<T>&, Matrix<T>, Range, Start, const T*);   \
-  template void accumulate_outer(Matrix<const T>, Matrix<const T>, Matrix<T>, Range, Start);            \
-  template void accumulate_columns(Matrix<const T>, T*, Range, Start);                                  \
-  template void add_rows(Matrix<const T>, const Symbol*, Matrix<T>, Range, Start, const T*);            \
+#define UNFOLD_INSTANTIATE(T)                                                                         \
+  template T* product_scratch(int, Index);                                                            \
+  template class PackedMatrix<T>;                                                                     \
+  template void multiply(Matrix<const T>, const PackedMatrix<T>&, Matrix<T>, Range, Start, const T*); \
+  template void accumulate_outer(Matrix<const T>, Matrix<const T>, Matrix<T>, Range, Start);          \
+  template void accumulate_columns(Matrix<const T>, T*, Range, Start);                                \
+  template void add_rows(Matrix<const T>, const Symbol*, Matrix<T>, Range, Start, const T*);          \
   template void scatter_rows(Matrix<const T>, const Symbol*, Matrix<T>, Range);
 UNFOLD_INSTANTIATE(float)
 UNFOLD_INSTANTIATE(double)

@@ -3,7 +3,8 @@
 #include <cstdlib>
 
 #include "unfold/numerics/error.h"
-#include "unfold/numerics/targets-inl.h"
+#include "unfold/numerics/targets-inl.h"  // before Highway: it says what Highway compiles for
+
 #include "hwy/highway.h"
 
 namespace unfold {

@@ -1,18 +1,21 @@
 #pragma once
-/// Internal: which Highway targets the kernels are compiled for. Include before any header of Highway, in the .cpp only:
+/// Internal: which Highway targets the kernels are compiled for. Include before any header of Highway, in the .cpp
+/// only:
 ///
 ///   #undef HWY_TARGET_INCLUDE
 ///   #define HWY_TARGET_INCLUDE "unfold/numerics/product.cpp"
 ///   #include "unfold/numerics/targets-inl.h"
+///
 ///   #include "hwy/foreach_target.h"
+///
 ///   #include "unfold/numerics/fma-inl.h"  // brings hwy/highway.h
 ///
 /// Left are the plain baseline (SSE2 on x86-64), AVX2 with FMA, AVX-512 and NEON: the others either lack a fused
 /// multiply-add, so that they would not be faster than the baseline, or only add instructions that we do not use.
 
-#define HWY_DISABLED_TARGETS                                                                                          \
-  (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | UNFOLD_DISABLED_IF_KNOWN_ZEN4 | \
-   UNFOLD_DISABLED_IF_KNOWN_SPR)
+#define HWY_DISABLED_TARGETS                                                              \
+  (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | \
+   UNFOLD_DISABLED_IF_KNOWN_ZEN4 | UNFOLD_DISABLED_IF_KNOWN_SPR)
 
 #include "hwy/detect_targets.h"
 

@@ -156,7 +156,8 @@ void Team::run(const std::function<void(Member&)>& body) {
     body(me);
     return;
   }
-  if (s.busy.exchange(true, std::memory_order_acquire)) throw std::logic_error("Team::run: the team is already running");
+  if (s.busy.exchange(true, std::memory_order_acquire))
+    throw std::logic_error("Team::run: the team is already running");
   s.body = &body;
   s.generation.fetch_add(1, std::memory_order_release);
   s.generation.notify_all();
