@@ -5,6 +5,16 @@
 // A row is one shape, a column one batch size M (rows R for outer sums); each cell is the best of several repetitions:
 // GFLOP/s (share of the peak). UNFOLD_SIMD chooses the instruction set.
 
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "unfold/numerics/product.h"
+#include "unfold/numerics/simd.h"
+#include "unfold/numerics/team.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "bench/products.cpp"
 #include "unfold/numerics/targets-inl.h"  // first: it says what Highway compiles for
@@ -42,16 +52,6 @@ double FusedChainsDouble(Index steps) { return fused_chains<double>(steps); }
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include <algorithm>
-#include <chrono>
-#include <cstdio>
-#include <cstdlib>
-#include <string>
-
-#include "unfold/numerics/product.h"
-#include "unfold/numerics/simd.h"
-#include "unfold/numerics/team.h"
-
 namespace unfold {
 HWY_EXPORT(FusedChainsFloat);
 HWY_EXPORT(FusedChainsDouble);

@@ -84,7 +84,8 @@ TEST(Circuit, path_reading_squares_slopes_and_reads_relu_as_identity) {
   c.output(c.affine("o", 2, {{"V", next}}));
   path_reading(c, squared);
   EXPECT_EQ(squared.parameter_count(), c.parameter_count());
-  for (std::size_t i = 0; i < c.parameters().size(); ++i) EXPECT_EQ(squared.parameters()[i].name, c.parameters()[i].name);
+  for (std::size_t i = 0; i < c.parameters().size(); ++i)
+    EXPECT_EQ(squared.parameters()[i].name, c.parameters()[i].name);
   double scaled = 0;
   for (const Node& node : squared.nodes()) {
     EXPECT_NE(node.map, Map::relu);

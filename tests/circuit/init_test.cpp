@@ -34,7 +34,8 @@ TEST(Init, orthogonal_blocks_have_orthonormal_rows) {
       for (Index j = 0; j < n; ++j) {
         double dot = 0;
         for (Index k = 0; k < n; ++k)
-          dot += w[static_cast<std::size_t>(i * 3 * n + block * n + k)] * w[static_cast<std::size_t>(j * 3 * n + block * n + k)];
+          dot += w[static_cast<std::size_t>(i * 3 * n + block * n + k)] *
+                 w[static_cast<std::size_t>(j * 3 * n + block * n + k)];
         EXPECT_NEAR(dot, i == j ? 1 : 0, 1e-14);
       }
 }

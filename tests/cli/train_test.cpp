@@ -52,7 +52,8 @@ TEST_F(CommandTest, two_hundred_steps_give_the_same_bytes_with_one_and_two_threa
 
 TEST_F(CommandTest, an_interrupted_run_writes_a_checkpoint_exits_with_130_and_goes_on_with_resume) {
   for (const int number : {SIGINT, SIGTERM}) {
-    Process process(training({"--steps", "100000000", "--log-every", "1", "--overwrite"}));
+    std::filesystem::remove_all(run_);
+    Process process(training({"--steps", "100000000", "--log-every", "1"}));
     ASSERT_TRUE(wait_until([&] { return !read_bytes(run_ + "/log.jsonl").empty(); }));
     process.signal(number);
     const Finished finished = process.finish();

@@ -12,8 +12,8 @@ namespace unfold {
 
 /// rnn: h_t = s(x_t W + h_{t-1} U + b). Elman 1990.
 struct RnnOptions {
-  Map activation = Map::tanh;                  ///< tanh, sigmoid, relu or softplus
-  Init recurrent = Init::orthogonal();         ///< uniform, identity (IRNN), orthogonal, sparse, normalised (np-RNN)
+  Map activation = Map::tanh;           ///< tanh, sigmoid, relu or softplus
+  Init recurrent = Init::orthogonal();  ///< uniform, identity (IRNN), orthogonal, sparse, normalised (np-RNN)
   Init input = Init::uniform();
   bool trained_initial = false;
 };
@@ -27,7 +27,8 @@ struct LstmOptions {
 };
 Signal lstm(Circuit& c, Signal x, Index n, const LstmOptions& options = {});
 
-/// gru: Cho et al. 2014; `reset_after` applies the reset gate to the product (h U), so that all gates share one product.
+/// gru: Cho et al. 2014; `reset_after` applies the reset gate to the product (h U), so that all gates share one
+/// product.
 struct GruOptions {
   bool reset_after = false;
   bool trained_initial = false;

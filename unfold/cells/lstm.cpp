@@ -4,7 +4,8 @@ namespace unfold {
 
 /// i, f, o = sigmoid(x_t W + h_{t-1} U + b)    g = tanh(...)      (one product, columns i | f | o | g)
 /// c_t = f * c_{t-1} + i * g
-/// h_t = o * tanh(c_t)                                        Hochreiter & Schmidhuber 1997; forget gate: Gers et al. 2000
+/// h_t = o * tanh(c_t)                                        Hochreiter & Schmidhuber 1997; forget gate: Gers et al.
+/// 2000
 Signal lstm(Circuit& c, Signal x, Index n, const LstmOptions& options) {
   auto h = c.link(n, {}, options.trained_initial), cell = c.link(n, {}, options.trained_initial);
   const Init bias = options.chrono > 1 ? Init::chrono({-1, 1, 0, 0}, options.chrono)

@@ -30,8 +30,7 @@ Signal Circuit::add(Node node) {
 }
 
 const Node& Circuit::own(Signal s, std::string_view who) const {
-  if (s.circuit != this)
-    throw UsageError("circuit: " + path(who) + " reads a signal of another circuit (or none)");
+  if (s.circuit != this) throw UsageError("circuit: " + path(who) + " reads a signal of another circuit (or none)");
   return nodes_[static_cast<std::size_t>(s.id)];
 }
 
@@ -90,8 +89,8 @@ void Circuit::feed(Signal link, Signal source) {
   // Links that share a source share its memory beyond the boundary; a link of a link, or a second link with a
   // trained start, gets a source of its own.
   // So does a trained start on what may depend on no parameter: its adjoint needs a place.
-  bool own_source = s.kind == Node::Kind::link ||
-                    (l.initial >= 0 && (s.kind == Node::Kind::input || s.kind == Node::Kind::slice));
+  bool own_source =
+      s.kind == Node::Kind::link || (l.initial >= 0 && (s.kind == Node::Kind::input || s.kind == Node::Kind::slice));
   for (const Node& other : nodes_)
     if (other.kind == Node::Kind::link && other.source == source.id && (other.initial >= 0 || l.initial >= 0))
       own_source = true;
@@ -117,7 +116,8 @@ Signal Circuit::map(Map map, Signal x, double k) {
   if (info.arity != 1) throw UsageError("circuit: map " + std::string(info.name) + " needs two operands");
   if (a.kind == Node::Kind::symbols)
     throw UsageError("circuit: map " + std::string(info.name) + " reads symbols " + a.name + "; only affine terms can");
-  Node node{.kind = Node::Kind::map, .name = path(std::string(info.name) + std::to_string(nodes_.size())), .size = a.size};
+  Node node{
+      .kind = Node::Kind::map, .name = path(std::string(info.name) + std::to_string(nodes_.size())), .size = a.size};
   node.map = map;
   node.operands = {x.id, -1};
   node.constant = k;
@@ -134,7 +134,8 @@ Signal Circuit::map(Map map, Signal x, Signal y) {
   if (a.size != b.size)
     throw UsageError("circuit: map " + std::string(info.name) + ": " + a.name + " has size " + std::to_string(a.size) +
                      ", " + b.name + " has " + std::to_string(b.size));
-  Node node{.kind = Node::Kind::map, .name = path(std::string(info.name) + std::to_string(nodes_.size())), .size = a.size};
+  Node node{
+      .kind = Node::Kind::map, .name = path(std::string(info.name) + std::to_string(nodes_.size())), .size = a.size};
   node.map = map;
   node.operands = {x.id, y.id};
   return add(std::move(node));
@@ -144,8 +145,8 @@ Signal Circuit::slice(Signal x, Index offset, Index size) {
   const Node& a = own(x, "slice");
   if (a.kind == Node::Kind::symbols) throw UsageError("circuit: slice of symbols " + a.name);
   if (offset < 0 || size < 1 || offset + size > a.size)
-    throw UsageError("circuit: slice [" + std::to_string(offset) + ", " + std::to_string(offset + size) + ") of " + a.name +
-                     ", which has size " + std::to_string(a.size));
+    throw UsageError("circuit: slice [" + std::to_string(offset) + ", " + std::to_string(offset + size) + ") of " +
+                     a.name + ", which has size " + std::to_string(a.size));
   Node node{.kind = Node::Kind::slice, .name = a.name + "[" + std::to_string(offset) + "]", .size = size};
   node.operands = {x.id, -1};
   node.offset = offset;
@@ -172,8 +173,7 @@ void Circuit::output(Signal x) {
 void Circuit::validate() const {
   if (outputs_.empty()) throw UsageError("circuit: no output declared");
   for (const Node& node : nodes_)
-    if (node.kind == Node::Kind::link && node.source < 0)
-      throw UsageError("circuit: " + node.name + " is never fed");
+    if (node.kind == Node::Kind::link && node.source < 0) throw UsageError("circuit: " + node.name + " is never fed");
 }
 
 Signal operator+(Signal x, Signal y) { return x.circuit->map(Map::add, x, y); }
@@ -213,7 +213,9 @@ void path_reading(const Circuit& circuit, Circuit& result) {
   const auto last_name = [](const std::string& full) { return std::string_view(full).substr(full.rfind('/') + 1); };
   for (std::size_t i = 0; i < circuit.nodes().size(); ++i) {
     const Node& node = circuit.nodes()[i];
-    const auto operand = [&](int k) { return node.operands[k] < 0 ? Signal{} : of[static_cast<std::size_t>(node.operands[k])]; };
+    const auto operand = [&](int k) {
+      return node.operands[k] < 0 ? Signal{} : of[static_cast<std::size_t>(node.operands[k])];
+    };
     switch (node.kind) {
       case Node::Kind::input:
       case Node::Kind::symbols: of[i] = result.input(node.name, node.size); break;
@@ -231,8 +233,8 @@ void path_reading(const Circuit& circuit, Circuit& result) {
         break;
       }
       case Node::Kind::map: {
-        const bool masked = node.map == Map::mul && (circuit.nodes()[static_cast<std::size_t>(node.operands[1])].kind ==
-                                                     Node::Kind::mask);
+        const bool masked = node.map == Map::mul &&
+                            (circuit.nodes()[static_cast<std::size_t>(node.operands[1])].kind == Node::Kind::mask);
         of[i] = masked ? result.map(Map::copy, operand(0)) : path_map(result, node, operand(0), operand(1));
         break;
       }
@@ -240,7 +242,8 @@ void path_reading(const Circuit& circuit, Circuit& result) {
       case Node::Kind::reorder: break;  // made by plans, never part of a circuit
     }
   }
-  for (auto [link, source] : feeds) result.feed(of[static_cast<std::size_t>(link)], of[static_cast<std::size_t>(source)]);
+  for (auto [link, source] : feeds)
+    result.feed(of[static_cast<std::size_t>(link)], of[static_cast<std::size_t>(source)]);
   for (int output : circuit.outputs()) result.output(of[static_cast<std::size_t>(output)]);
 }
 

@@ -46,8 +46,11 @@ struct Delay {
   enum class Along {
     previous,  ///< `steps` earlier in a chain
     next,      ///< `steps` later in a chain (right to left)
-    left, up, right, down,  ///< `steps` away in a grid
-    child      ///< the `steps`-th child in a tree (counted from 0)
+    left,
+    up,
+    right,
+    down,  ///< `steps` away in a grid
+    child  ///< the `steps`-th child in a tree (counted from 0)
   };
   Along along = Along::previous;
   Index steps = 1;
@@ -81,7 +84,13 @@ struct Term {
 
 struct Node {
   enum class Kind {
-    input, symbols, link, affine, map, slice, mask,
+    input,
+    symbols,
+    link,
+    affine,
+    map,
+    slice,
+    mask,
     reorder  ///< made by the plan only: the operand in the row order of another corner
   };
   struct AffineTerm {
@@ -92,15 +101,15 @@ struct Node {
   std::string name;  ///< path name, for messages and the printed plan
   Index size = 0;    ///< of symbols: the alphabet
 
-  std::vector<AffineTerm> terms = {};     // affine
-  int bias = -1;                          // affine: parameter [1 x size], or -1
-  Map map = Map::copy;                    // map
-  std::array<int, 2> operands = {-1, -1}; // map; slice: operands[0]
-  double constant = 0;                    // map: k; mask: rate
-  Index offset = 0;                       // slice
-  Delay delay = {};                       // link
-  int source = -1;                        // link: node fed to it
-  int initial = -1;                       // link: parameter [1 x size] of the value beyond the boundary, or -1: zero
+  std::vector<AffineTerm> terms = {};      // affine
+  int bias = -1;                           // affine: parameter [1 x size], or -1
+  Map map = Map::copy;                     // map
+  std::array<int, 2> operands = {-1, -1};  // map; slice: operands[0]
+  double constant = 0;                     // map: k; mask: rate
+  Index offset = 0;                        // slice
+  Delay delay = {};                        // link
+  int source = -1;                         // link: node fed to it
+  int initial = -1;                        // link: parameter [1 x size] of the value beyond the boundary, or -1: zero
 };
 
 class Circuit {
@@ -111,8 +120,8 @@ class Circuit {
 
   Signal input(std::string_view name, Index size);        ///< a real vector given at every position
   Signal symbols(std::string_view name, Index alphabet);  ///< one symbol given at every position; read by affine terms
-  /// The value of a signal (given later by `feed`) at a predecessor position; beyond the boundary it is zero, the carried
-  /// state, or a trained vector when `trained_initial`.
+  /// The value of a signal (given later by `feed`) at a predecessor position; beyond the boundary it is zero, the
+  /// carried state, or a trained vector when `trained_initial`.
   Signal link(Index size, Delay delay = {}, bool trained_initial = false);
   void feed(Signal link, Signal source);
   /// A link with the delay, and the name of the trained start, of a node of another circuit.

@@ -130,7 +130,8 @@ void fill(const Init& init, std::uint64_t seed, std::string_view name, Index inp
   Random random(seed, name);
   if (init.kind == Init::Kind::constant) {
     for (Index i = 0; i < inputs; ++i)
-      for (Index j = 0; j < outputs; ++j) w[i * outputs + j] = init.values[static_cast<std::size_t>(j / n) % init.values.size()];
+      for (Index j = 0; j < outputs; ++j)
+        w[i * outputs + j] = init.values[static_cast<std::size_t>(j / n) % init.values.size()];
     return;
   }
   if (init.kind == Init::Kind::chrono) return fill_chrono(init, random, n, w);

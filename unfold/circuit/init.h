@@ -21,8 +21,10 @@ struct Init {
     orthogonal,  ///< random orthonormal rows or columns, times scale (Saxe et al. 2014)
     identity,    ///< scale on the diagonal (Le et al. 2015, IRNN)
     sparse,      ///< `count` non-zero N(0, scale^2) weights into each output (Martens 2010)
-    normalised,  ///< positive definite with largest eigenvalue `scale` (Talathi & Vartak 2015, np-RNN); square blocks only
-    chrono       ///< gate biases from time scales: values = {sign per block (0: zero)}, sign * log U[1, scale - 1] (Tallec & Ollivier 2018)
+    normalised,  ///< positive definite with largest eigenvalue `scale` (Talathi & Vartak 2015, np-RNN); square blocks
+                 ///< only
+    chrono  ///< gate biases from time scales: values = {sign per block (0: zero)}, sign * log U[1, scale - 1] (Tallec &
+            ///< Ollivier 2018)
   };
   Kind kind = Kind::constant;
   double scale = 0;
@@ -39,7 +41,9 @@ struct Init {
   }
   static Init uniform(double scale = 0) { return {.kind = Kind::uniform, .scale = scale}; }
   static Init normal(double scale = 0) { return {.kind = Kind::normal, .scale = scale}; }
-  static Init glorot(Index blocks = 1, double scale = 1) { return {.kind = Kind::glorot, .scale = scale, .blocks = blocks}; }
+  static Init glorot(Index blocks = 1, double scale = 1) {
+    return {.kind = Kind::glorot, .scale = scale, .blocks = blocks};
+  }
   static Init orthogonal(Index blocks = 1, double scale = 1) {
     return {.kind = Kind::orthogonal, .scale = scale, .blocks = blocks};
   }

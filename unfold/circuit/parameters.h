@@ -1,6 +1,6 @@
 #pragma once
-/// All parameters of a circuit as one contiguous vector with named blocks, ordered by name. Optimisers and checkpoints see
-/// the vector; people see names and shapes.
+/// All parameters of a circuit as one contiguous vector with named blocks, ordered by name. Optimisers and checkpoints
+/// see the vector; people see names and shapes.
 
 #include "unfold/circuit/circuit.h"
 #include "unfold/numerics/views.h"

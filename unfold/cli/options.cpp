@@ -78,6 +78,18 @@ std::optional<bool> parse_bool(std::string_view text) {
 
 std::string in_quotes(std::string_view text) { return fmt::format("\"{}\"", text); }
 
+/// As CLI11 wants them. It reads `--name=` as if the value were the next word, so an empty value becomes its own word.
+std::vector<std::string> reversed_words(std::span<const std::string> arguments) {
+  std::vector<std::string> words;
+  for (const std::string& word : arguments) {
+    const bool empty_value = word.starts_with("--") && word.size() > 2 && word.find('=') == word.size() - 1;
+    words.push_back(empty_value ? word.substr(0, word.size() - 1) : word);
+    if (empty_value) words.emplace_back();
+  }
+  std::ranges::reverse(words);
+  return words;
+}
+
 std::string range_text(const OptionRow& row) {
   if (std::isinf(row.most)) return fmt::format("at least {}", row.least);
   if (std::isinf(row.least)) return fmt::format("at most {}", row.most);
@@ -134,6 +146,13 @@ std::string VerbOptions::variable(std::string_view name) {
   return result;
 }
 
+UsageError VerbOptions::unknown_option(const std::string& argument) const {
+  const std::string option = argument.substr(0, argument.find('='));
+  const std::string name = option.substr(std::min(option.find_first_not_of('-'), option.size()));
+  return UsageError(
+      fmt::format("{0} has no option {1}; see `unfold {0} --help`{2}", verb_, option, did_you_mean(name, names())));
+}
+
 bool VerbOptions::read_arguments(std::span<const std::string> arguments) {
   CLI::App app(summary_, verb_);
   app.set_help_flag();
@@ -142,7 +161,6 @@ bool VerbOptions::read_arguments(std::span<const std::string> arguments) {
   app.add_flag("-h,--help", help);
   std::map<std::string, CLI::Option*> parsed;
   std::map<std::string, std::string> single;
-  std::vector<std::string> inputs;
   for (const Row& row : rows_) {
     const std::string& name = row.option.name;
     if (row.is_input) continue;
@@ -151,23 +169,20 @@ bool VerbOptions::read_arguments(std::span<const std::string> arguments) {
     else
       parsed[name] = app.add_option("--" + name, single[name])->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   }
-  if (inputs_) app.add_option(inputs_->name, inputs);
-  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
+  const auto end_of_options = std::ranges::find(arguments, "--");
   try {
-    app.parse(std::move(reversed));
+    app.parse(reversed_words({arguments.begin(), end_of_options}));
   } catch (const CLI::ParseError& error) {
     throw UsageError(fmt::format("{}; see `unfold {} --help`", error.what(), verb_));
   }
   if (help) return true;
-  for (const std::string& extra : app.remaining()) {
-    if (extra.size() > 1 && extra[0] == '-') {
-      const std::string option = extra.substr(0, extra.find('='));
-      const std::string name = option.substr(std::min(option.find_first_not_of('-'), option.size()));
-      throw UsageError(
-          fmt::format("{0} has no option {1}; see `unfold {0} --help`{2}", verb_, option, did_you_mean(name, names())));
-    }
-    throw UsageError(fmt::format("{} takes no input {}; see `unfold {} --help`", verb_, in_quotes(extra), verb_));
-  }
+  std::vector<std::string> inputs = app.remaining();
+  for (const std::string& input : inputs)
+    if (input.size() > 1 && input[0] == '-') throw unknown_option(input);
+  if (end_of_options != arguments.end()) inputs.insert(inputs.end(), end_of_options + 1, arguments.end());
+  if (!inputs_ && !inputs.empty())
+    throw UsageError(
+        fmt::format("{} takes no input {}; see `unfold {} --help`", verb_, in_quotes(inputs.front()), verb_));
   arguments_.clear();
   for (const auto& [name, option] : parsed) {
     if (option->count() == 0) continue;

@@ -97,6 +97,7 @@ class VerbOptions {
   void assign(Row& row, const ConfigValue& value, const std::string& where);
   void assign_entries(const Config& config, const std::string& file, bool counts_as_given);
   void check_inputs() const;
+  UsageError unknown_option(const std::string& argument) const;
 
   std::string verb_, summary_;
   std::vector<std::string> examples_;

@@ -13,8 +13,8 @@ std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 template <class T>
 void Unfolding<T>::Body::backward(Member& me, T* gradient, const BackwardOptions& options, const State<T>* end) {
   const bool squared = options.algebra == Algebra::squared;
-  pack(me, parameters->flat().data(), squared ? packed_squared : packed_transposed, squared ? dirty_squared : dirty_transposed, true,
-       squared);
+  pack(me, parameters->flat().data(), squared ? packed_squared : packed_transposed,
+       squared ? dirty_squared : dirty_transposed, true, squared);
   prepare_adjoints(me, end);
   for (std::size_t g = plan->segments().size(); g-- > 0;) {
     const Segment& segment = plan->segments()[g];
@@ -192,12 +192,15 @@ void Unfolding<T>::Body::lookup_gradient(Member& me, int i, const Symbol* read, 
   scatter_rows<T>(matrix(What::adjoint, i, 0, {0, rows}), read, g, columns);
 }
 
-/// Steps, from the last to the first, grouped so that a view shifted by `shift` steps stays contiguous within each group.
+/// Steps, from the last to the first, grouped so that a view shifted by `shift` steps stays contiguous within each
+/// group.
 template <class T>
 std::vector<std::pair<Index, Index>> Unfolding<T>::Body::runs(Index shift) const {
   if (shift == 0 || rectangular) return {{0, steps}};
   std::vector<std::pair<Index, Index>> result;
-  const auto source_rows = [&](Index step) { return step >= shift ? step_rows(step - shift, Corner::top_left) : places; };
+  const auto source_rows = [&](Index step) {
+    return step >= shift ? step_rows(step - shift, Corner::top_left) : places;
+  };
   Index last = steps;
   for (Index step = steps - 1; step >= 0; --step) {
     // Joining `step - 1` to the run needs its source rows to end where those of `step` begin.
@@ -213,8 +216,7 @@ void Unfolding<T>::Body::dense_gradient(Member& me, int i, int source, Matrix<T>
   Start start = options.accumulate ? Start::accumulate : Start::zero;
   const Range mine = me.share(g.rows, 8);
   for (auto [first, last] : runs(plan->value_place(source).shift)) {
-    const Range part{first_row(first, Corner::top_left),
-                     last == steps ? rows : first_row(last, Corner::top_left)};
+    const Range part{first_row(first, Corner::top_left), last == steps ? rows : first_row(last, Corner::top_left)};
     Matrix<const T> x = matrix(What::value, source, first, part);
     if (options.algebra == Algebra::squared) {
       if (me.id() == 0 && squares.size() < rows * x.cols) squares.resize(rows * x.cols);

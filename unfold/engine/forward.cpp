@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-
 #include "unfold/engine/unfolding_body.h"
 #include "unfold/numerics/random.h"
 
@@ -56,7 +55,8 @@ void Unfolding<T>::Body::number_masks(Member& me) {
   for (Index r = mine.begin; r < mine.end; ++r) {
     const Index item = structure->order().items[at(r)], s = structure->sequence_of_item(item);
     const Index position = dropout_origin + item - structure->item(s, 0);
-    mask_keys[at(r)] = (static_cast<std::uint64_t>(slots[at(structure->place(s))]) << 32) | static_cast<std::uint64_t>(position);
+    mask_keys[at(r)] =
+        (static_cast<std::uint64_t>(slots[at(structure->place(s))]) << 32) | static_cast<std::uint64_t>(position);
   }
 }
 
@@ -92,7 +92,8 @@ void Unfolding<T>::Body::forward_item(std::size_t segment, std::size_t index, co
       if (work.by_columns && work.member->id() != 0) return;
       Matrix<T> mask = matrix(What::value, item.node, work.step, work.rows);
       if (dropout)
-        dropout_mask<T>(dropout_seed, stream_of(node(item.node).name), mask_keys.data() + work.rows.begin, node(item.node).constant, mask);
+        dropout_mask<T>(dropout_seed, stream_of(node(item.node).name), mask_keys.data() + work.rows.begin,
+                        node(item.node).constant, mask);
       else
         std::fill_n(mask.data, mask.rows * mask.cols, T{1});
     }
@@ -153,7 +154,8 @@ void Unfolding<T>::Body::reorder(What what, int i, const Work& work) {
   const auto& from_row = reorder_from[at(i)];
   if (lookup(i) != nullptr) {
     if (what == What::value && (!work.by_columns || work.member->id() == 0))
-      for (Index r = work.rows.begin; r < work.rows.end; ++r) symbols[at(i)][at(r)] = symbols[at(source)][at(from_row[at(r)])];
+      for (Index r = work.rows.begin; r < work.rows.end; ++r)
+        symbols[at(i)][at(r)] = symbols[at(source)][at(from_row[at(r)])];
     return;
   }
   const Range columns = work.columns(node(i).size, 16);
@@ -161,7 +163,8 @@ void Unfolding<T>::Body::reorder(What what, int i, const Work& work) {
   const T* from = address(what, source, 0, 0);
   T* to = address(what, i, 0, 0);
   for (Index r = work.rows.begin; r < work.rows.end; ++r)
-    std::copy_n(from + from_row[at(r)] * from_stride + columns.begin, columns.size(), to + r * to_stride + columns.begin);
+    std::copy_n(from + from_row[at(r)] * from_stride + columns.begin, columns.size(),
+                to + r * to_stride + columns.begin);
 }
 
 template void Unfolding<float>::Body::forward(Member&, const State<float>*);

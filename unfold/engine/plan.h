@@ -5,8 +5,8 @@
 /// Stages alternate: stage 0 batched, stage 1 loops, stage 2 batched, ... Within a segment, items run in order; the
 /// backward pass runs everything in reverse. A run of element-wise maps is one item (a program executed tile by tile).
 ///
-/// Order of sums, for every plan and the stepper alike: an affine map starts from its bias, adds its symbol lookups, then
-/// its terms from outside its loop, then its terms from inside, each group in the order declared.
+/// Order of sums, for every plan and the stepper alike: an affine map starts from its bias, adds its symbol lookups,
+/// then its terms from outside its loop, then its terms from inside, each group in the order declared.
 ///
 /// The squared passes are sums over paths, so the plan moves, batches and fuses work but never rewrites algebra.
 
@@ -19,7 +19,8 @@
 
 namespace unfold {
 
-/// Optimisations that can be switched off one by one; the results must not change (tests switch them off to find a guilty one).
+/// Optimisations that can be switched off one by one; the results must not change (tests switch them off to find a
+/// guilty one).
 struct PlanOptions {
   bool hoist = true;     ///< terms from outside a loop are computed for all positions before it
   bool fuse = true;      ///< runs of maps become one item
@@ -31,18 +32,18 @@ struct PlanOptions {
 /// One thing to do for some rows.
 struct Item {
   enum class Kind { affine, pointwise, gather, reorder, mask };
-  struct Part {           ///< affine: one term executed here
-    int term;             ///< index into the node's terms
-    bool adjoint_sets;    ///< backward: the adjoint of the source is set, not added to
+  struct Part {         ///< affine: one term executed here
+    int term;           ///< index into the node's terms
+    bool adjoint_sets;  ///< backward: the adjoint of the source is set, not added to
   };
   Kind kind = Kind::affine;
-  int node = -1;                ///< affine, gather (a link), reorder, mask
-  bool start = false;           ///< affine: starts from the bias (other items of the same node accumulate)
-  std::vector<Part> parts = {}; ///< affine
-  std::vector<int> nodes = {};  ///< pointwise: maps in order
+  int node = -1;                 ///< affine, gather (a link), reorder, mask
+  bool start = false;            ///< affine: starts from the bias (other items of the same node accumulate)
+  std::vector<Part> parts = {};  ///< affine
+  std::vector<int> nodes = {};   ///< pointwise: maps in order
   /// pointwise: one flag per (map, operand): backward sets the operand's adjoint instead of adding to it
   std::vector<std::array<bool, 2>> sets = {};
-  bool adjoint_sets = false;    ///< reorder: as above
+  bool adjoint_sets = false;  ///< reorder: as above
 };
 
 struct Segment {
@@ -54,9 +55,10 @@ struct Segment {
   std::vector<Item> items = {};
 };
 
-/// Where the values (or adjoints) of a node live: columns [column, column + size) of the buffer of `root`, `shift` steps back.
+/// Where the values (or adjoints) of a node live: columns [column, column + size) of the buffer of `root`, `shift`
+/// steps back.
 struct Place {
-  int root = -1;      ///< -1: scratch of the tile
+  int root = -1;  ///< -1: scratch of the tile
   Index column = 0;
   Index shift = 0;
   bool scratch() const { return root < 0; }
@@ -66,8 +68,9 @@ struct Place {
 struct AdjointBuffer {
   bool exists = false;
   bool zeroed = false;  ///< zeroed before the pass; every writer adds
-  Index tail = 0;       ///< > 0: rows without a successor `tail` steps on are zeroed (or taken from the carried adjoint) instead
-  bool ring = false;    ///< keeps 1 + history steps only
+  Index tail =
+      0;  ///< > 0: rows without a successor `tail` steps on are zeroed (or taken from the carried adjoint) instead
+  bool ring = false;  ///< keeps 1 + history steps only
 };
 
 class Plan {
@@ -80,7 +83,7 @@ class Plan {
   const std::vector<Segment>& segments() const { return segments_; }
   const std::vector<int>& outputs() const { return outputs_; }
 
-  bool live(int node) const { return live_[at(node)]; }          ///< an output depends on it
+  bool live(int node) const { return live_[at(node)]; }  ///< an output depends on it
   bool needs_adjoint(int node) const { return needs_adjoint_[at(node)]; }
   /// The node that outside readers of `node` use: itself, or its copy at the exit of a loop.
   int outside(int node) const { return exit_[at(node)] >= 0 ? exit_[at(node)] : node; }
@@ -102,7 +105,8 @@ class Plan {
   const std::vector<Carried>& carried() const { return carried_; }
   Index state_width() const { return state_width_; }
 
-  /// True when exact backward by recomputation of windows gives the same bits: every link runs along `previous` inside a loop.
+  /// True when exact backward by recomputation of windows gives the same bits: every link runs along `previous` inside
+  /// a loop.
   bool recomputable() const { return recomputable_; }
   /// Multiply-adds of one position forward (for the floor of benchmarks), and the numbers in packed loop weights.
   double flops_per_position() const;

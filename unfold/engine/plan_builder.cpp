@@ -5,7 +5,8 @@
 
 namespace unfold {
 
-PlanBuilder::PlanBuilder(Plan& plan, const Circuit& circuit, const PlanOptions& options) : plan_(plan), options_(options) {
+PlanBuilder::PlanBuilder(Plan& plan, const Circuit& circuit, const PlanOptions& options)
+    : plan_(plan), options_(options) {
   circuit.validate();
   plan_.nodes_ = circuit.nodes();
   plan_.parameters_ = circuit.parameters();
@@ -212,7 +213,8 @@ int PlanBuilder::stage_of(int component) {
       const int other = component_[at(input)];
       if (other == component) continue;
       const int before = stage_of(other);
-      stage = std::max(stage, loop_[at(component)] ? (before % 2 ? before + 2 : before + 1) : (before % 2 ? before + 1 : before));
+      stage = std::max(
+          stage, loop_[at(component)] ? (before % 2 ? before + 2 : before + 1) : (before % 2 ? before + 1 : before));
     }
   }
   return stage_[at(component)] = stage;
@@ -371,8 +373,8 @@ void PlanBuilder::order_items(Segment& segment, std::vector<Item> units) {
     for (std::size_t u = 0; u < units.size(); ++u) {
       if (done[u] || waiting[u] > 0) continue;
       const bool is_map = units[u].kind == Item::Kind::pointwise;
-      const bool joins = is_map && last != nullptr && last->kind == Item::Kind::pointwise && width(*last) == width(units[u]) &&
-                         !reads_other_rows(*last) && !reads_other_rows(units[u]);
+      const bool joins = is_map && last != nullptr && last->kind == Item::Kind::pointwise &&
+                         width(*last) == width(units[u]) && !reads_other_rows(*last) && !reads_other_rows(units[u]);
       const int rank = !is_map ? 0 : joins ? 1 : 2;
       if (rank < best) best = rank, chosen = static_cast<int>(u);
     }
@@ -385,7 +387,8 @@ void PlanBuilder::order_items(Segment& segment, std::vector<Item> units) {
     else
       segment.items.push_back(std::move(unit));
   }
-  // Whoever reads rows other than its own (a shifted view outside a loop, a gather, a reordering) must wait for all rows.
+  // Whoever reads rows other than its own (a shifted view outside a loop, a gather, a reordering) must wait for all
+  // rows.
   for (const Item& item : segment.items) {
     if (item.kind == Item::Kind::gather || item.kind == Item::Kind::reorder) segment.rows_independent = false;
     if (segment.loop) continue;

@@ -17,7 +17,9 @@ class PlanBuilder {
   };
 
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
-  static bool is_shift(const Node& node) { return node.kind == Node::Kind::link && node.delay.along == Delay::Along::previous; }
+  static bool is_shift(const Node& node) {
+    return node.kind == Node::Kind::link && node.delay.along == Delay::Along::previous;
+  }
   Node& node(int i) { return plan_.nodes_[at(i)]; }
   int count() const { return static_cast<int>(plan_.nodes_.size()); }
 
@@ -51,11 +53,11 @@ class PlanBuilder {
 
   Plan& plan_;
   PlanOptions options_;
-  std::vector<int> component_;     ///< per node
-  std::vector<char> loop_;         ///< per component
-  std::vector<int> stage_;         ///< per component; -1 unknown
+  std::vector<int> component_;  ///< per node
+  std::vector<char> loop_;      ///< per component
+  std::vector<int> stage_;      ///< per component; -1 unknown
   std::vector<std::vector<Use>> uses_;
-  std::vector<int> item_of_;       ///< running number of the item that computes a node
+  std::vector<int> item_of_;  ///< running number of the item that computes a node
 };
 
 }  // namespace unfold

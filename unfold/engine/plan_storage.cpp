@@ -24,7 +24,8 @@ void PlanBuilder::find_uses() {
     }
 }
 
-/// Whether some derivative reads the value of node i: a weight gradient, or the partials of a map (of i or of a reader).
+/// Whether some derivative reads the value of node i: a weight gradient, or the partials of a map (of i or of a
+/// reader).
 bool PlanBuilder::needed_by_backward(int i) const {
   const Node& n = plan_.nodes_[at(i)];
   if (n.kind == Node::Kind::map && map_info(n.map).needs_output) return true;
@@ -48,7 +49,8 @@ bool PlanBuilder::may_stay_in_tile(int i, bool for_values) const {
   if (!options_.scratch || n.kind != Node::Kind::map || uses_[at(i)].empty()) return false;
   if (std::count(plan_.outputs_.begin(), plan_.outputs_.end(), i) > 0 || plan_.exit_[at(i)] >= 0) return false;
   for (const Use& use : uses_[at(i)])
-    if (plan_.nodes_[at(use.consumer)].kind != Node::Kind::map || item_of_[at(use.consumer)] != item_of_[at(i)]) return false;
+    if (plan_.nodes_[at(use.consumer)].kind != Node::Kind::map || item_of_[at(use.consumer)] != item_of_[at(i)])
+      return false;
   return !for_values || !needed_by_backward(i);
 }
 
@@ -199,7 +201,8 @@ void PlanBuilder::choose_adjoint_modes() {
     else if ((shifts > 0 || gathers > 0) && !seeded)
       buffer.zeroed = true;
     const bool looped = loop_[at(component_[at(r)])];
-    buffer.ring = options_.ring && looped && !seeded && !outside_reader && node(r).kind == Node::Kind::map && !plan_.is_exit_[at(r)];
+    buffer.ring = options_.ring && looped && !seeded && !outside_reader && node(r).kind == Node::Kind::map &&
+                  !plan_.is_exit_[at(r)];
   }
   while (!simulate_writers()) {
   }
@@ -207,7 +210,8 @@ void PlanBuilder::choose_adjoint_modes() {
     AdjointBuffer& buffer = plan_.adjoint_buffer_[at(r)];
     bool gathered_loop = false;  // rings need steps that are shifted, not gathered
     for (int i = 0; i < count(); ++i)
-      gathered_loop |= plan_.live_[at(i)] && node(i).kind == Node::Kind::link && !is_shift(node(i)) && buffer.exists && same_loop(i, r);
+      gathered_loop |= plan_.live_[at(i)] && node(i).kind == Node::Kind::link && !is_shift(node(i)) && buffer.exists &&
+                       same_loop(i, r);
     if (buffer.zeroed || gathered_loop) buffer.ring = false;
   }
 }

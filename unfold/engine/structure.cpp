@@ -68,7 +68,8 @@ Structure Structure::grids(std::span<const std::pair<Index, Index>> shapes) {
   result.shapes_.assign(shapes.begin(), shapes.end());
   std::vector<Index> sizes;
   for (auto [height, width] : shapes) {
-    if (height < 1 || width < 1) throw UsageError("structure: a grid of " + std::to_string(height) + " x " + std::to_string(width));
+    if (height < 1 || width < 1)
+      throw UsageError("structure: a grid of " + std::to_string(height) + " x " + std::to_string(width));
     sizes.push_back(height * width);
   }
   result.number(std::move(sizes));
@@ -96,7 +97,9 @@ Structure Structure::trees(std::span<const Tree> trees) {
     for (Index v = 0; v < n; ++v)
       for (Index c : children[at(v)]) {
         if (c < 0) continue;
-        if (c >= n) throw UsageError(where + ": node " + std::to_string(v) + " has child " + std::to_string(c) + " of " + std::to_string(n));
+        if (c >= n)
+          throw UsageError(where + ": node " + std::to_string(v) + " has child " + std::to_string(c) + " of " +
+                           std::to_string(n));
         if (parent[at(c)] >= 0) throw UsageError(where + ": node " + std::to_string(c) + " has two parents");
         parent[at(c)] = v;
         ++pending[at(v)];
@@ -124,13 +127,15 @@ const Structure::Order& Structure::order(Corner corner) const {
 
 Index Structure::predecessor(const Delay& delay, Index sequence, Index position) const {
   using Along = Delay::Along;
-  const bool on_grid = delay.along == Along::left || delay.along == Along::up || delay.along == Along::right || delay.along == Along::down;
-  const bool fits = kind_ == Kind::chains ? (delay.along == Along::previous || delay.along == Along::next)
+  const bool on_grid = delay.along == Along::left || delay.along == Along::up || delay.along == Along::right ||
+                       delay.along == Along::down;
+  const bool fits = kind_ == Kind::chains  ? (delay.along == Along::previous || delay.along == Along::next)
                     : kind_ == Kind::grids ? on_grid
                                            : delay.along == Along::child;
   if (!fits) {
     static constexpr const char* kKinds[] = {"chains", "grids", "trees"};
-    throw UsageError("structure: " + std::string(kKinds[static_cast<int>(kind_)]) + " have no neighbours along " + describe(delay));
+    throw UsageError("structure: " + std::string(kKinds[static_cast<int>(kind_)]) + " have no neighbours along " +
+                     describe(delay));
   }
   const Index k = delay.steps;
   switch (delay.along) {

@@ -1,11 +1,11 @@
 #pragma once
-/// Structures: positions and their predecessors. A ragged batch of chains, grids or trees is the only kind of batch; there
-/// is no padding.
+/// Structures: positions and their predecessors. A ragged batch of chains, grids or trees is the only kind of batch;
+/// there is no padding.
 ///
 /// Rows. A signal over a structure is a matrix with one row per position. Rows are ordered by steps: the rows of step s
-/// can all be computed together once the earlier steps are. In a batch of chains, sequences are sorted by falling length
-/// (ties in the given order), step t holds the t-th positions, and the sequences still running are a prefix of those
-/// of the step before. Grids have one order for each corner that a recurrence may start from.
+/// can all be computed together once the earlier steps are. In a batch of chains, sequences are sorted by falling
+/// length (ties in the given order), step t holds the t-th positions, and the sequences still running are a prefix of
+/// those of the step before. Grids have one order for each corner that a recurrence may start from.
 
 #include <span>
 #include <vector>
@@ -18,8 +18,8 @@ namespace unfold {
 enum class Corner { top_left, top_right, bottom_left, bottom_right };
 
 struct Tree {
-  /// children[v]: the children of node v in order; -1 for an absent child. Every node is the child of at most one node and
-  /// there is no cycle; anything else is a UsageError.
+  /// children[v]: the children of node v in order; -1 for an absent child. Every node is the child of at most one node
+  /// and there is no cycle; anything else is a UsageError.
   std::vector<std::vector<Index>> children;
 };
 
@@ -35,7 +35,9 @@ class Structure {
   Kind kind() const { return kind_; }
   Index positions() const { return positions_; }
   Index sequences() const { return static_cast<Index>(sizes_.size()); }
-  Index size(Index sequence) const { return sizes_[static_cast<std::size_t>(sequence)]; }  ///< positions of one sequence
+  Index size(Index sequence) const {
+    return sizes_[static_cast<std::size_t>(sequence)];
+  }  ///< positions of one sequence
 
   /// Steps and rows of one order. Row ranges of the steps are consecutive.
   struct Order {
@@ -43,21 +45,27 @@ class Structure {
     std::vector<Index> rows;        ///< rows[item]: row of an item (see `item`)
     std::vector<Index> items;       ///< the inverse
     Index steps() const { return static_cast<Index>(step_begin.size()) - 1; }
-    Range step(Index s) const { return {step_begin[static_cast<std::size_t>(s)], step_begin[static_cast<std::size_t>(s) + 1]}; }
+    Range step(Index s) const {
+      return {step_begin[static_cast<std::size_t>(s)], step_begin[static_cast<std::size_t>(s) + 1]};
+    }
   };
   const Order& order(Corner corner = Corner::top_left) const;
 
   /// Positions are numbered as items: sequence after sequence; within one: time, raster order, node number.
-  Index item(Index sequence, Index position) const { return first_item_[static_cast<std::size_t>(sequence)] + position; }
+  Index item(Index sequence, Index position) const {
+    return first_item_[static_cast<std::size_t>(sequence)] + position;
+  }
   /// Row of a position in the main order.
-  Index row(Index sequence, Index position) const { return order().rows[static_cast<std::size_t>(item(sequence, position))]; }
+  Index row(Index sequence, Index position) const {
+    return order().rows[static_cast<std::size_t>(item(sequence, position))];
+  }
   /// Place of a sequence among the sorted ones (chains): its row within each of its steps.
   Index place(Index sequence) const { return place_[static_cast<std::size_t>(sequence)]; }
   Index sequence_at(Index place) const { return at_place_[static_cast<std::size_t>(place)]; }
   Index sequence_of_item(Index item) const { return sequence_of_[static_cast<std::size_t>(item)]; }
 
-  /// For each row of `corner`'s order: the row of its predecessor, or -1 beyond the boundary. Throws UsageError when the
-  /// structure has no such neighbours (a child link on a chain).
+  /// For each row of `corner`'s order: the row of its predecessor, or -1 beyond the boundary. Throws UsageError when
+  /// the structure has no such neighbours (a child link on a chain).
   std::vector<Index> predecessors(const Delay& delay, Corner corner) const;
 
  private:

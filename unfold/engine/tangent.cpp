@@ -77,9 +77,11 @@ void Unfolding<T>::Body::tangent_affine(const Item& item, const Work& work, cons
     if (const Symbol* read = lookup(term.source)) {
       add_rows<T>(parameters->view(direction, term.parameter), read + work.rows.begin, y, columns, start, bias);
     } else {
-      multiply<T>(matrix(What::value, term.source, work.step, work.rows), packed_direction[at(term.parameter)], y, panels, start, bias);
+      multiply<T>(matrix(What::value, term.source, work.step, work.rows), packed_direction[at(term.parameter)], y,
+                  panels, start, bias);
       if (plan->needs_adjoint(term.source))
-        multiply<T>(matrix(What::tangent, term.source, work.step, work.rows), packed[at(term.parameter)], y, panels, Start::accumulate);
+        multiply<T>(matrix(What::tangent, term.source, work.step, work.rows), packed[at(term.parameter)], y, panels,
+                    Start::accumulate);
     }
     start = Start::accumulate;
   }

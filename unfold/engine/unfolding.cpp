@@ -48,7 +48,8 @@ Unfolding<T>::Body::Body(std::shared_ptr<const Plan> plan_, Team& team_) : plan(
           tail_roots[g].push_back(i);
       };
       for (int i : item.nodes) add(i);
-      if (item.kind == Item::Kind::affine && !item.parts.empty() && (tail_roots[g].empty() || tail_roots[g].back() != item.node))
+      if (item.kind == Item::Kind::affine && !item.parts.empty() &&
+          (tail_roots[g].empty() || tail_roots[g].back() != item.node))
         add(item.node);
     }
   scratch.resize(at(team.size())), operands.resize(at(team.size()));
@@ -95,9 +96,11 @@ int slot_of(Program& program, What what, int node) {
 }
 
 /// out (=|+=) partial_i(values) [^2] * seed, reading only what the partial needs.
-Instruction derivative(Program& program, const Node& n, int i, int input, Rule rule, int seed, int out, bool accumulate) {
+Instruction derivative(Program& program, const Node& n, int i, int input, Rule rule, int seed, int out,
+                       bool accumulate) {
   const MapInfo& info = map_info(n.map);
-  Instruction instruction{.map = n.map, .rule = rule, .input = static_cast<unsigned char>(input), .accumulate = accumulate};
+  Instruction instruction{
+      .map = n.map, .rule = rule, .input = static_cast<unsigned char>(input), .accumulate = accumulate};
   instruction.k = n.constant;
   instruction.seed = seed;
   instruction.out = out;
@@ -117,7 +120,8 @@ Program Unfolding<T>::Body::forward_program(const Item& item) const {
   for (int i : item.nodes) {
     const Node& n = node(i);
     const Place &mine = plan->value_place(i), &operand = plan->value_place(n.operands[0]);
-    const bool same_memory = !mine.scratch() && mine.root == operand.root && mine.column == operand.column && mine.shift == operand.shift;
+    const bool same_memory =
+        !mine.scratch() && mine.root == operand.root && mine.column == operand.column && mine.shift == operand.shift;
     if (n.map == Map::copy && same_memory) continue;
     Instruction instruction{.map = n.map, .rule = Rule::value};
     instruction.k = n.constant;
@@ -182,7 +186,8 @@ void Unfolding<T>::Body::lay(const Structure& laid, std::span<const Index> given
   rows = structure->positions();
   places = structure->sequences();
   steps = structure->order().steps();
-  rectangular = chains && structure->size(structure->sequence_at(0)) == structure->size(structure->sequence_at(places - 1));
+  rectangular =
+      chains && structure->size(structure->sequence_at(0)) == structure->size(structure->sequence_at(places - 1));
   fresh.assign(at(places), 1);
   adjoint_rows = tangent_rows = -1;
   allocate(values, What::value);
@@ -285,7 +290,8 @@ T* Unfolding<T>::Body::address(What what, int i, Index step, Index row) {
   }
   if (here.shift > 0) {
     const Index within = row - first_row(step, Corner::top_left);
-    const Index source = step >= here.shift ? first_row(step - here.shift, Corner::top_left) : (step - here.shift) * places;
+    const Index source =
+        step >= here.shift ? first_row(step - here.shift, Corner::top_left) : (step - here.shift) * places;
     row = source + within;
   }
   return base + (history * places + row) * width;
@@ -320,8 +326,8 @@ void Unfolding<T>::Body::run_program(const Program& program, const Work& work) {
   }
   Range columns = work.columns(width, 16);
   if (program.overlaps && work.by_columns) columns = {0, work.member->id() == 0 ? width : 0};
-  run_pointwise<T>(program.instructions, std::span<const Operand<T>>(mine.data(), program.slots.size()), work.rows.size(),
-                   columns, scratch[at(work.member->id())]);
+  run_pointwise<T>(program.instructions, std::span<const Operand<T>>(mine.data(), program.slots.size()),
+                   work.rows.size(), columns, scratch[at(work.member->id())]);
 }
 
 // ---------------------------------------------------------------------------------------------------------- the walk
@@ -356,7 +362,8 @@ Range Unfolding<T>::Body::my_rows(const Segment& segment, Division how, Member& 
 // ---------------------------------------------------------------------------------------------------------- interface
 
 template <class T>
-Unfolding<T>::Unfolding(std::shared_ptr<const Plan> plan, Team& team) : body_(std::make_unique<Body>(std::move(plan), team)) {}
+Unfolding<T>::Unfolding(std::shared_ptr<const Plan> plan, Team& team)
+    : body_(std::make_unique<Body>(std::move(plan), team)) {}
 template <class T>
 Unfolding<T>::~Unfolding() = default;
 template <class T>
@@ -378,10 +385,11 @@ void Unfolding<T>::lay(const Structure& structure, std::span<const Index> slots)
 template <class T>
 void Unfolding<T>::set_parameters(const Parameters<T>& parameters) {
   if (parameters.size() != body_->plan->parameter_count())
-    throw UsageError("unfolding: parameters of another circuit: " + std::to_string(parameters.size()) + " numbers, the plan has " +
-                     std::to_string(body_->plan->parameter_count()));
+    throw UsageError("unfolding: parameters of another circuit: " + std::to_string(parameters.size()) +
+                     " numbers, the plan has " + std::to_string(body_->plan->parameter_count()));
   body_->parameters = &parameters;
-  for (auto* stale : {&body_->dirty, &body_->dirty_transposed, &body_->dirty_squared}) std::fill(stale->begin(), stale->end(), char{1});
+  for (auto* stale : {&body_->dirty, &body_->dirty_transposed, &body_->dirty_squared})
+    std::fill(stale->begin(), stale->end(), char{1});
 }
 
 template <class T>
@@ -398,14 +406,16 @@ void Unfolding<T>::disable_dropout() {
 template <class T>
 Matrix<T> Unfolding<T>::input(Signal signal) {
   Body& b = *body_;
-  if (b.node(signal.id).kind != Node::Kind::input) throw UsageError("unfolding: " + b.node(signal.id).name + " is not an input");
+  if (b.node(signal.id).kind != Node::Kind::input)
+    throw UsageError("unfolding: " + b.node(signal.id).name + " is not an input");
   if (!b.plan->live(signal.id)) throw UsageError("unfolding: no output depends on input " + b.node(signal.id).name);
   return b.matrix(What::value, signal.id, 0, {0, b.rows});
 }
 template <class T>
 std::span<Symbol> Unfolding<T>::symbols(Signal signal) {
   Body& b = *body_;
-  if (b.node(signal.id).kind != Node::Kind::symbols) throw UsageError("unfolding: " + b.node(signal.id).name + " holds no symbols");
+  if (b.node(signal.id).kind != Node::Kind::symbols)
+    throw UsageError("unfolding: " + b.node(signal.id).name + " holds no symbols");
   return b.symbols[at(signal.id)];
 }
 
@@ -455,7 +465,8 @@ void Unfolding<T>::forward(State<T>* state) {
 }
 
 template <class T>
-void Unfolding<T>::backward(std::span<T> gradient, const BackwardOptions& options, const State<T>* end, State<T>* start) {
+void Unfolding<T>::backward(std::span<T> gradient, const BackwardOptions& options, const State<T>* end,
+                            State<T>* start) {
   Body& b = *body_;
   if (static_cast<Index>(gradient.size()) != b.plan->parameter_count())
     throw UsageError("unfolding: the gradient has " + std::to_string(gradient.size()) + " numbers, the plan " +
@@ -468,7 +479,8 @@ void Unfolding<T>::backward(std::span<T> gradient, const BackwardOptions& option
 template <class T>
 Matrix<const T> Unfolding<T>::affine_adjoint(Signal affine) const {
   Body& b = *body_;
-  if (b.node(affine.id).kind != Node::Kind::affine) throw UsageError("unfolding: " + b.node(affine.id).name + " is not an affine map");
+  if (b.node(affine.id).kind != Node::Kind::affine)
+    throw UsageError("unfolding: " + b.node(affine.id).name + " is not an affine map");
   return b.matrix(What::adjoint, affine.id, 0, {0, b.rows});
 }
 
@@ -482,7 +494,10 @@ void Unfolding<T>::tangent(std::span<const T> direction) {
 template <class T>
 Matrix<const T> Unfolding<T>::tangent_of(Signal output) const {
   Body& b = *body_;
-  return b.matrix(What::tangent, b.plan->outside(output.id), 0, {0, b.rows});
+  const int i = b.plan->outside(output.id);
+  if (!b.plan->needs_adjoint(i))
+    throw UsageError("unfolding: output " + b.node(i).name + " depends on no parameter: it has no tangent");
+  return b.matrix(What::tangent, i, 0, {0, b.rows});
 }
 
 template <class T>
@@ -501,7 +516,8 @@ std::string Unfolding<T>::first_non_finite() const {
   Body& b = *body_;
   const auto position = [&](int i, Index row) {
     const Index item = b.order(b.plan->corner(i)).items[at(row)], s = b.structure->sequence_of_item(item);
-    return b.node(i).name + " at position " + std::to_string(item - b.structure->item(s, 0)) + " of sequence " + std::to_string(s);
+    return b.node(i).name + " at position " + std::to_string(item - b.structure->item(s, 0)) + " of sequence " +
+           std::to_string(s);
   };
   // Plan order within a step, steps in order: the first row that blew up, and in it the first signal.
   std::string first;
@@ -537,9 +553,9 @@ PathPass<T>::PathPass(const Circuit& circuit, Team& team) {
 
 template <class T>
 double PathPass<T>::run(const Parameters<T>& parameters, Index length, bool every_step, std::span<T> kappa) {
-  if (parameters.size() != squares_.size())
-    throw UsageError("path pass: parameters of another circuit");
-  for (Index i = 0; i < squares_.size(); ++i) squares_.flat()[at(i)] = parameters.flat()[at(i)] * parameters.flat()[at(i)];
+  if (parameters.size() != squares_.size()) throw UsageError("path pass: parameters of another circuit");
+  for (Index i = 0; i < squares_.size(); ++i)
+    squares_.flat()[at(i)] = parameters.flat()[at(i)] * parameters.flat()[at(i)];
   Unfolding<T>& u = *unfolding_;
   u.lay(Structure::chains(1, length));
   u.set_parameters(squares_);

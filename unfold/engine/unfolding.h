@@ -1,5 +1,6 @@
 #pragma once
-/// An unfolding: a plan laid over a structure, with its memory. Everything that is done with a circuit is a pass over it.
+/// An unfolding: a plan laid over a structure, with its memory. Everything that is done with a circuit is a pass over
+/// it.
 ///
 ///   auto plan = std::make_shared<const Plan>(circuit);
 ///   Unfolding<float> u(plan, team);
@@ -33,7 +34,9 @@ class State {
   State() = default;
   State(const Plan& plan, Index slots);
   Index slots() const { return slots_; }
-  void reset(Index slot) { fresh_[static_cast<std::size_t>(slot)] = 1; }  ///< the next window starts at the initial values
+  void reset(Index slot) {
+    fresh_[static_cast<std::size_t>(slot)] = 1;
+  }  ///< the next window starts at the initial values
   void reset_all() { fresh_.assign(fresh_.size(), 1); }
   bool fresh(Index slot) const { return fresh_[static_cast<std::size_t>(slot)] != 0; }
   void copy_slot(const State& from, Index from_slot, Index to_slot);
@@ -75,16 +78,16 @@ class Unfolding {
   /// Lays the plan over a structure. Chains read and write the state slots given (default: slot i for sequence i).
   /// Cheap when the structure equals the current one.
   void lay(const Structure& structure, std::span<const Index> slots = {});
-  /// To be called after every change of the parameters: they are packed at the next pass. Keeps a reference: the parameters
-  /// must live, unchanged, until the next call.
+  /// To be called after every change of the parameters: they are packed at the next pass. Keeps a reference: the
+  /// parameters must live, unchanged, until the next call.
   void set_parameters(const Parameters<T>& parameters);
   void set_parameters(Parameters<T>&&) = delete;
-  /// Seeds dropout; rate 0 (evaluation) unless called. The mask of a position is a function of (seed, state slot, position),
-  /// positions counted from `first_position` (of a piece of a longer window).
+  /// Seeds dropout; rate 0 (evaluation) unless called. The mask of a position is a function of (seed, state slot,
+  /// position), positions counted from `first_position` (of a piece of a longer window).
   void set_dropout_seed(std::uint64_t seed, Index first_position = 0);
   void disable_dropout();
 
-  Matrix<T> input(Signal signal);    ///< to be filled by the caller, [positions x size]
+  Matrix<T> input(Signal signal);            ///< to be filled by the caller, [positions x size]
   std::span<Symbol> symbols(Signal signal);  ///< to be filled by the caller; kNoSymbol adds nothing
 
   /// Forward pass. With a state: sequences start from their slots and leave their last values there.
@@ -102,13 +105,14 @@ class Unfolding {
   /// After `backward`: the adjoint (or modulus) at every affine pre-activation, for the metrics of training/.
   Matrix<const T> affine_adjoint(Signal affine) const;
 
-  /// Tangent pass: the derivative of every output in the parameter direction [parameters]; inputs and carried state held fixed.
-  /// REQUIRES forward.
+  /// Tangent pass: the derivative of every output in the parameter direction [parameters]; inputs and carried state
+  /// held fixed. REQUIRES forward.
   void tangent(std::span<const T> direction);
   Matrix<const T> tangent_of(Signal output) const;
 
   std::size_t memory_bytes() const;
-  /// The first signal and position whose value is not finite, in plan order: "cell at position 17 of sequence 3"; empty if none.
+  /// The first signal and position whose value is not finite, in plan order: "cell at position 17 of sequence 3"; empty
+  /// if none.
   std::string first_non_finite() const;
 
  private:
@@ -116,8 +120,8 @@ class Unfolding {
   std::unique_ptr<Body> body_;
 };
 
-/// Gauss-Newton product: result = J^T H J direction, where `curvature(rows...)` multiplies tangents of the outputs by the loss
-/// Hessian: it reads u.value and u.tangent_of and writes u.adjoint for every output. REQUIRES forward.
+/// Gauss-Newton product: result = J^T H J direction, where `curvature(rows...)` multiplies tangents of the outputs by
+/// the loss Hessian: it reads u.value and u.tangent_of and writes u.adjoint for every output. REQUIRES forward.
 template <class T, class Curvature>
 void gauss_newton(Unfolding<T>& u, std::span<const T> direction, Curvature&& curvature, std::span<T> result) {
   u.tangent(direction);
@@ -125,8 +129,9 @@ void gauss_newton(Unfolding<T>& u, std::span<const T> direction, Curvature&& cur
   u.backward(result);
 }
 
-/// Sums over input-output paths of products of squared weights and their derivative: kappa = d gamma^2 / d p^2 (path-SGD).
-/// Lays the path reading of a circuit over one chain of `length`, all outputs read at every step or only at the last.
+/// Sums over input-output paths of products of squared weights and their derivative: kappa = d gamma^2 / d p^2
+/// (path-SGD). Lays the path reading of a circuit over one chain of `length`, all outputs read at every step or only at
+/// the last.
 template <class T>
 class PathPass {
  public:

@@ -1,8 +1,9 @@
 #pragma once
 /// The memory of an unfolding and the walk over its plan. Internal to engine/.
 ///
-/// The passes are in forward.cpp, backward.cpp and tangent.cpp; each says what an item does for some rows. This file says
-/// where the numbers are (`operand`, `matrix`) and in which order, and by which member of the team, items run (`walk`).
+/// The passes are in forward.cpp, backward.cpp and tangent.cpp; each says what an item does for some rows. This file
+/// says where the numbers are (`operand`, `matrix`) and in which order, and by which member of the team, items run
+/// (`walk`).
 
 #include "unfold/engine/unfolding.h"
 
@@ -25,9 +26,9 @@ struct Program {
 /// Some rows of one step (or of a run of steps whose shifts agree) for one item, for one member of the team.
 struct Work {
   Member* member;
-  Index step;        ///< of the first row
+  Index step;  ///< of the first row
   Range rows;
-  bool by_columns;   ///< all members have the same rows and divide columns instead
+  bool by_columns;  ///< all members have the same rows and divide columns instead
   Range columns(Index n, Index grain) const { return by_columns ? member->share(n, grain) : Range{0, n}; }
 };
 
@@ -42,7 +43,8 @@ struct Unfolding<T>::Body {
   Program forward_program(const Item& item) const;
   Program backward_program(const Item& item, Rule rule) const;
   Program tangent_program(const Item& item) const;
-  void pack(Member& me, const T* flat, std::vector<PackedMatrix<T>>& into, std::vector<char>& stale, bool transposed, bool squared);
+  void pack(Member& me, const T* flat, std::vector<PackedMatrix<T>>& into, std::vector<char>& stale, bool transposed,
+            bool squared);
 
   // --- where numbers are
   const Node& node(int i) const { return plan->nodes()[static_cast<std::size_t>(i)]; }
@@ -61,8 +63,8 @@ struct Unfolding<T>::Body {
 
   // --- the walk
   enum class Division {
-    rows,          ///< members own rows (in a loop: sequences) and need not meet inside the segment
-    columns        ///< members own columns and meet after every item
+    rows,    ///< members own rows (in a loop: sequences) and need not meet inside the segment
+    columns  ///< members own columns and meet after every item
   };
   Division division(const Segment& segment, int members) const;
   Range my_rows(const Segment& segment, Division how, Member& me, Range step) const;
@@ -90,7 +92,8 @@ struct Unfolding<T>::Body {
   void weight_gradients(Member& me, T* gradient, const BackwardOptions& options);
   void lookup_gradient(Member& me, int i, const Symbol* symbols, Matrix<T> g, bool accumulate);
   void dense_gradient(Member& me, int i, int source, Matrix<T> g, const BackwardOptions& options);
-  std::vector<std::pair<Index, Index>> runs(Index shift) const;  ///< (first step, last step + 1), contiguous when shifted
+  std::vector<std::pair<Index, Index>> runs(
+      Index shift) const;  ///< (first step, last step + 1), contiguous when shifted
   void initial_gradients(T* gradient, bool accumulate);
   void store_start(State<T>& start);
   // --- tangent.cpp
@@ -101,9 +104,9 @@ struct Unfolding<T>::Body {
   std::shared_ptr<const Plan> plan;
   Team& team;
   std::unique_ptr<Structure> structure;
-  std::vector<Index> slots;          ///< state slot of each place
+  std::vector<Index> slots;  ///< state slot of each place
   Index rows = 0, places = 0, steps = 0;
-  bool rectangular = false;          ///< chains of one length: shifted views are contiguous over steps
+  bool rectangular = false;  ///< chains of one length: shifted views are contiguous over steps
 
   const Parameters<T>* parameters = nullptr;
   std::vector<Buffer<T>> values, adjoints, tangents;  ///< per root
@@ -120,12 +123,12 @@ struct Unfolding<T>::Body {
   std::vector<std::vector<Program>> forward_programs, backward_programs, squared_programs, tangent_programs;
   std::vector<PackedMatrix<T>> packed, packed_transposed, packed_squared, packed_direction;  ///< per parameter
   std::vector<char> dirty, dirty_transposed, dirty_squared, dirty_direction;
-  std::vector<char> dense;                             ///< parameter is used by a dense term
-  std::vector<std::vector<int>> tail_roots;            ///< per segment: adjoint buffers that start with a tail
-  std::vector<Index> place_bounds;                     ///< sequences of each member when rows are divided
-  std::vector<PointwiseScratch<T>> scratch;            ///< per member
-  std::vector<std::vector<Operand<T>>> operands;       ///< per member
-  Buffer<T> squares;                                   ///< squared sources and weights of the modulus pass
+  std::vector<char> dense;                        ///< parameter is used by a dense term
+  std::vector<std::vector<int>> tail_roots;       ///< per segment: adjoint buffers that start with a tail
+  std::vector<Index> place_bounds;                ///< sequences of each member when rows are divided
+  std::vector<PointwiseScratch<T>> scratch;       ///< per member
+  std::vector<std::vector<Operand<T>>> operands;  ///< per member
+  Buffer<T> squares;                              ///< squared sources and weights of the modulus pass
 };
 
 template <class T>
@@ -156,7 +159,8 @@ void Unfolding<T>::Body::walk_batched(Member& me, const Segment& segment, bool r
 
 template <class T>
 template <class Do, class Begin>
-void Unfolding<T>::Body::walk_loop(Member& me, const Segment& segment, bool reverse, Do&& run_item, Begin&& begin_step) {
+void Unfolding<T>::Body::walk_loop(Member& me, const Segment& segment, bool reverse, Do&& run_item,
+                                   Begin&& begin_step) {
   const Division how = division(segment, me.size());
   const bool by_columns = how == Division::columns;
   const auto n = segment.items.size();

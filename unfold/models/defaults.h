@@ -6,10 +6,10 @@
 
 namespace unfold {
 
-inline constexpr const char* kDefaultModel = "lstm:512";
-inline constexpr const char* kDefaultOptimizer = "adam:rate=0.002,clip=1,schedule=cosine,warmup=100";
+inline constexpr const char* kDefaultModel = "gru:448,reset=after,dropout=0.15";
+inline constexpr const char* kDefaultOptimizer = "adam:rate=0.006,clip=1,schedule=cosine,warmup=100";
 inline constexpr Index kDefaultWindow = 64;
-inline constexpr Index kDefaultBatch = 32;
+inline constexpr Index kDefaultBatch = 16;
 inline constexpr double kDefaultEpochs = 10;  ///< when no budget is given
 
 }  // namespace unfold

@@ -13,7 +13,8 @@ class Predictor {
  public:
   virtual ~Predictor() = default;
   virtual Index alphabet() const = 0;
-  /// Natural logarithms of the probabilities of the next symbol, [alphabet]. Valid until the next call of `observe` or `reset`.
+  /// Natural logarithms of the probabilities of the next symbol, [alphabet]. Valid until the next call of `observe` or
+  /// `reset`.
   virtual std::span<const float> log_probabilities() = 0;
   virtual void observe(Symbol symbol) = 0;
   virtual void reset() = 0;  ///< before the first symbol of a sequence

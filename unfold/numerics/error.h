@@ -27,9 +27,9 @@ class Error : public std::runtime_error {
   ExitCode code_;
 };
 
-#define UNFOLD_DEFINE_ERROR(Name, exit_code)                                        \
-  class Name : public Error {                                                       \
-   public:                                                                          \
+#define UNFOLD_DEFINE_ERROR(Name, exit_code)                                           \
+  class Name : public Error {                                                          \
+   public:                                                                             \
     explicit Name(const std::string& message) : Error(ExitCode::exit_code, message) {} \
   };
 UNFOLD_DEFINE_ERROR(RuntimeFailure, failure)

@@ -25,14 +25,11 @@ struct Matrix {
   T& operator()(Index r, Index c) const { return data[r * stride + c]; }
   Matrix rows_from(Index begin, Index count) const { return {row(begin), count, cols, stride}; }
   Matrix cols_from(Index begin, Index count) const { return {data + begin, rows, count, stride}; }
-  operator Matrix<const T>() const
-    requires(!std::is_const_v<T>)
-  {
-    return {data, rows, cols, stride};
-  }
+  operator Matrix<const T>() const requires(!std::is_const_v<T>) { return {data, rows, cols, stride}; }
 };
 
-/// Memory aligned to 64 bytes (to 2 MiB, with huge pages advised, from 4 MiB on); zeroed when allocated. Contents are lost by `resize`.
+/// Memory aligned to 64 bytes (to 2 MiB, with huge pages advised, from 4 MiB on); zeroed when allocated. Contents are
+/// lost by `resize`.
 template <class T>
 class Buffer {
   static_assert(std::is_trivially_copyable_v<T>);
