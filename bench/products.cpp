@@ -33,7 +33,10 @@ double fused_chains(Index steps) {
   const hn::ScalableTag<T> d;
   using V = hn::Vec<decltype(d)>;
   const V a = hn::Set(d, T(0.5)), b = hn::Set(d, T(0.25));
-  V c0 = a, c1 = a, c2 = a, c3 = a, c4 = a, c5 = a, c6 = a, c7 = a, c8 = a, c9 = a, c10 = a, c11 = a;
+  // Chains that differ, lest the compiler keep one.
+  const auto start = [&](int chain) HWY_ATTR { return hn::Set(d, static_cast<T>(chain)); };
+  V c0 = start(0), c1 = start(1), c2 = start(2), c3 = start(3), c4 = start(4), c5 = start(5);
+  V c6 = start(6), c7 = start(7), c8 = start(8), c9 = start(9), c10 = start(10), c11 = start(11);
   for (Index i = 0; i < steps; ++i) {
     c0 = Fma(d, c0, a, b), c1 = Fma(d, c1, a, b), c2 = Fma(d, c2, a, b), c3 = Fma(d, c3, a, b);
     c4 = Fma(d, c4, a, b), c5 = Fma(d, c5, a, b), c6 = Fma(d, c6, a, b), c7 = Fma(d, c7, a, b);

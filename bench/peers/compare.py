@@ -23,7 +23,7 @@ from pytorch_char_lm import Measurement, parse_shape
 
 SHAPES = ["lstm:512x32", "lstm:512x16", "lstm:512x1", "lstm:128x16", "lstm:128x1",
           "gru:512x32", "gru:128x16", "gru:128x1", "rnn-tanh:512x32", "rnn-tanh:128x16", "rnn-tanh:128x1"]
-MODELS = {"lstm": "lstm:{}", "gru": "gru:{}", "rnn-tanh": "rnn:{},activation=tanh", "rnn-relu": "rnn:{},activation=relu"}
+MODELS = {"lstm": "lstm:{}", "gru": "gru:{},reset=after", "rnn-tanh": "rnn:{},activation=tanh", "rnn-relu": "rnn:{},activation=relu"}
 
 
 def unfold_sample(options, cell, units, batch):

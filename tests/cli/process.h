@@ -32,8 +32,8 @@ class Process {
 
   void signal(int number) const;
   bool running();
-  /// Waits for the end; kills after `seconds`.
-  Finished finish(double seconds = 60);
+  /// Waits for the end; kills after `seconds`, which are many because two threads on a busy machine are slow.
+  Finished finish(double seconds = 300);
 
  private:
   pid_t pid_ = -1;

@@ -46,8 +46,7 @@ TEST_F(CommandTest, two_hundred_steps_give_the_same_bytes_with_one_and_two_threa
   };
   expect_same({"--threads", "2"}, {});
   expect_same({"--memory-limit", "200K"}, {});
-  for (const std::string& level : simd_available())
-    expect_same({"--threads", "2"}, {.environment = {{"UNFOLD_SIMD", level}}});
+  for (const std::string& level : simd_available()) expect_same({}, {.environment = {{"UNFOLD_SIMD", level}}});
 }
 
 TEST_F(CommandTest, an_interrupted_run_writes_a_checkpoint_exits_with_130_and_goes_on_with_resume) {

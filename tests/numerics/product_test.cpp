@@ -245,7 +245,8 @@ TYPED_TEST(Product, multiply_carries_infinities_and_not_a_number) {
 TYPED_TEST(Product, packing_the_transpose_equals_packing_the_matrix) {
   using T = TypeParam;
   Numbers numbers;
-  for (const auto& [k, n] : {std::pair<Index, Index>{1, 1}, {5, 70}, {33, 31}, {64, 64}, {70, 129}, {130, 17}}) {
+  for (const auto& shape : {std::pair<Index, Index>{1, 1}, {5, 70}, {33, 31}, {64, 64}, {70, 129}, {130, 17}}) {
+    const Index k = shape.first, n = shape.second;
     SCOPED_TRACE(testing::Message() << k << " x " << n);
     const Sample<T> w(k, n, 1, numbers), t = transposed(w, numbers);
     PackedMatrix<T> direct, by_transpose;

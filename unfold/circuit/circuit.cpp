@@ -98,7 +98,8 @@ void Circuit::feed(Signal link, Signal source) {
   nodes_[static_cast<std::size_t>(link.id)].source = id;
 }
 
-Signal Circuit::affine(std::string_view name, Index size, const std::vector<Term>& terms, Init bias, bool with_bias) {
+Signal Circuit::affine(std::string_view name, Index size, const std::vector<Term>& terms, const Init& bias,
+                       bool with_bias) {
   Node node{.kind = Node::Kind::affine, .name = path(name), .size = size};
   if (terms.empty()) throw UsageError("circuit: affine " + node.name + " has no terms");
   for (const Term& term : terms) {
@@ -218,7 +219,7 @@ void path_reading(const Circuit& circuit, Circuit& result) {
     };
     switch (node.kind) {
       case Node::Kind::input:
-      case Node::Kind::symbols: of[i] = result.input(node.name, node.size); break;
+      case Node::Kind::symbols:
       case Node::Kind::mask: of[i] = result.input(node.name, node.size); break;
       case Node::Kind::link:
         of[i] = result.link_like(node, parameters);

@@ -128,7 +128,7 @@ class Circuit {
   Signal link_like(const Node& node, const std::vector<ParameterInfo>& parameters);
 
   /// name [size] = bias + sum of terms. Parameters: name/<term> [term source size x size], name/bias.
-  Signal affine(std::string_view name, Index size, const std::vector<Term>& terms, Init bias = Init::zero(),
+  Signal affine(std::string_view name, Index size, const std::vector<Term>& terms, const Init& bias = Init::zero(),
                 bool with_bias = true);
   Signal map(Map map, Signal x, double k = 0);
   Signal map(Map map, Signal x, Signal y);

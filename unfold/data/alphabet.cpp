@@ -145,6 +145,7 @@ Alphabet::Alphabet(SymbolKind kind, std::vector<std::string> texts) : kind_(kind
 
 Alphabet Alphabet::all_bytes() {
   std::vector<std::string> texts;
+  texts.reserve(256);
   for (int byte = 0; byte < 256; ++byte) texts.emplace_back(1, static_cast<char>(byte));
   return Alphabet(SymbolKind::bytes, std::move(texts));
 }
@@ -355,6 +356,7 @@ Alphabet words_of(std::span<const Input> inputs, const AlphabetOptions& options)
   std::vector<Counted> ordered(counts.begin(), counts.end());
   std::sort(ordered.begin(), ordered.end(), order);
   std::vector<std::string> texts;
+  texts.reserve(ordered.size());
   for (const Counted& word : ordered) texts.emplace_back(word.first);
   return Alphabet(SymbolKind::words, std::move(texts));
 }

@@ -152,6 +152,7 @@ std::vector<Input> open_inputs(const std::vector<std::string>& paths) {
     throw UsageError("- (standard input) can be read only once; name it once");
   }
   std::vector<Input> inputs;
+  inputs.reserve(paths.size());
   for (const std::string& path : paths) inputs.push_back(Input::open(path));
   return inputs;
 }

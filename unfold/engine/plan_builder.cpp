@@ -220,6 +220,21 @@ int PlanBuilder::stage_of(int component) {
   return stage_[at(component)] = stage;
 }
 
+/// Whether a term's source is a symbol, maybe put into another order.
+bool PlanBuilder::is_lookup(int source) const {
+  while (plan_.nodes_[at(source)].kind == Node::Kind::reorder) source = plan_.nodes_[at(source)].operands[0];
+  return plan_.nodes_[at(source)].kind == Node::Kind::symbols;
+}
+
+/// Whether an affine map inside a loop has products from outside it. Lookups alone are not hoisted: inside the loop
+/// they cost no extra pass over memory.
+bool PlanBuilder::hoistable(int i) const {
+  const auto& terms = plan_.nodes_[at(i)].terms;
+  return options_.hoist && std::any_of(terms.begin(), terms.end(), [&](const auto& term) {
+           return !is_lookup(term.source) && !same_loop(i, term.source);
+         });
+}
+
 /// The item of an affine map: all of it, only what can be hoisted out of its loop, or only what must stay.
 Item PlanBuilder::affine_item(int i, bool hoisted_part, bool inner_part) const {
   const Node& n = plan_.nodes_[at(i)];
@@ -228,17 +243,12 @@ Item PlanBuilder::affine_item(int i, bool hoisted_part, bool inner_part) const {
     for (std::size_t k = 0; k < n.terms.size(); ++k)
       if (wanted(n.terms[k].source)) item.parts.push_back({static_cast<int>(k), false});
   };
-  // A lookup may go through a reordering of symbols.
-  const auto lookup = [&](int s) {
-    while (plan_.nodes_[at(s)].kind == Node::Kind::reorder) s = plan_.nodes_[at(s)].operands[0];
-    return plan_.nodes_[at(s)].kind == Node::Kind::symbols;
-  };
   const auto inner = [&](int s) { return same_loop(i, s); };
   if (hoisted_part) {
-    add([&](int s) { return lookup(s); });
-    add([&](int s) { return !lookup(s) && !inner(s); });
+    add([&](int s) { return is_lookup(s); });
+    add([&](int s) { return !is_lookup(s) && !inner(s); });
   }
-  if (inner_part) add([&](int s) { return !lookup(s) && inner(s); });
+  if (inner_part) add([&](int s) { return !is_lookup(s) && inner(s); });
   return item;
 }
 
@@ -259,14 +269,7 @@ void PlanBuilder::make_segments() {
         const Node& n = node(i);
         const bool in_loop = loop_[at(component_[at(i)])];
         if (n.kind == Node::Kind::affine) {
-          const bool outer_dense = affine_item(i, true, false).parts.size() > 0 &&
-                                   std::any_of(n.terms.begin(), n.terms.end(), [&](const auto& t) {
-                                     int s = t.source;
-                                     while (node(s).kind == Node::Kind::reorder) s = node(s).operands[0];
-                                     return node(s).kind != Node::Kind::symbols && !same_loop(i, t.source);
-                                   });
-          // Lookups alone are not hoisted: inside the loop they cost no extra pass over memory.
-          const bool hoisted = in_loop && options_.hoist && outer_dense;
+          const bool hoisted = in_loop && hoistable(i);
           units.push_back(affine_item(i, !hoisted, true));
         } else if (n.kind == Node::Kind::map) {
           units.push_back({.kind = Item::Kind::pointwise, .nodes = {i}});
@@ -285,15 +288,8 @@ void PlanBuilder::make_segments() {
       auto units = units_of([&](int c) { return stage_[at(c)] == stage; });
       for (int i = 0; i < count(); ++i)  // what loops of the next stage have hoisted
         if (plan_.live_[at(i)] && node(i).kind == Node::Kind::affine && loop_[at(component_[at(i)])] &&
-            stage_[at(component_[at(i)])] == stage + 1) {
-          const auto whole = affine_item(i, true, false);
-          const bool outer_dense = std::any_of(whole.parts.begin(), whole.parts.end(), [&](const auto& part) {
-            int s = node(i).terms[at(part.term)].source;
-            while (node(s).kind == Node::Kind::reorder) s = node(s).operands[0];
-            return node(s).kind != Node::Kind::symbols;
-          });
-          if (options_.hoist && outer_dense) units.push_back(whole);
-        }
+            stage_[at(component_[at(i)])] == stage + 1 && hoistable(i))
+          units.push_back(affine_item(i, true, false));
       order_items(segment, std::move(units));
       if (!segment.items.empty()) plan_.segments_.push_back(std::move(segment));
       continue;

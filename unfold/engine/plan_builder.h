@@ -37,6 +37,8 @@ class PlanBuilder {
   void make_segments();
   void order_items(Segment& segment, std::vector<Item> units);
   std::vector<int> unit_sources(const Segment& segment, const Item& unit) const;
+  bool is_lookup(int source) const;
+  bool hoistable(int i) const;
   Item affine_item(int i, bool hoisted_part, bool inner_part) const;
 
   // plan_storage.cpp: where everything lives

@@ -582,8 +582,6 @@ double PathPass<T>::run(const Parameters<T>& parameters, Index length, bool ever
   return total;
 }
 
-template struct Unfolding<float>::Body;
-template struct Unfolding<double>::Body;
 template class State<float>;
 template class State<double>;
 template class Unfolding<float>;

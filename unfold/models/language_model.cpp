@@ -29,7 +29,7 @@ Get card_value(const Json& card, const char* key, const std::string& file) {
 }
 
 Json read_card(const SafetensorsFile& file) {
-  const Json card = parse_json(file.metadata("card"), file.name());
+  Json card = parse_json(file.metadata("card"), file.name());
   if (!card.is_object()) throw ModelError(fmt::format("{}: the card is not a JSON object", file.name()));
   const auto format = card_value<std::string>(card, "format", file.name());
   if (format != kFormat) throw ModelError(fmt::format("{} is not a language model but \"{}\"", file.name(), format));

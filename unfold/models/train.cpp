@@ -47,7 +47,7 @@ TrainingResult train(LanguageModel<float>& model, const TrainingData& data, cons
   if (!options.model_file.empty())
     trainer.set_keeper([&](const Parameters<float>& best) { model.save(options.model_file, best); });
 
-  const TrainingResult result = trainer.run();
+  TrainingResult result = trainer.run();
   const auto best = trainer.best().flat();
   if (best.data() != model.parameters().flat().data())
     std::copy(best.begin(), best.end(), model.parameters().flat().begin());

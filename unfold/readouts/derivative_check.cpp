@@ -38,8 +38,7 @@ std::string number(double x) {
 /// The total nats of all outputs, every output read by one readout with its own random targets.
 class Objective {
  public:
-  Objective(const Passes& passes, const Readout<double>& readout, std::uint64_t seed)
-      : passes_(passes), readout_(readout) {
+  Objective(const Passes& passes, const Readout<double>& readout, std::uint64_t seed) : readout_(readout) {
     const Index rows = passes.structure().positions();
     for (const int output : passes.circuit().outputs()) {
       const Node& node = passes.circuit().nodes()[at(output)];
@@ -112,7 +111,6 @@ class Objective {
     return result;
   }
 
-  const Passes& passes_;
   const Readout<double>& readout_;
   std::vector<Target> targets_;
 };

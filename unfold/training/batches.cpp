@@ -202,8 +202,7 @@ void LaneReader::fill(Window& window, Index chain, const Run& run, Range range) 
 }
 
 Batches::Batches(const Corpus& corpus, const Part& part, const BatchOptions& options, std::uint64_t seed)
-    : corpus_(corpus),
-      part_(part),
+    : part_(part),
       options_(options),
       seed_(seed),
       reader_(corpus, options.whole_sequences ? std::numeric_limits<Index>::max() : options.window,

@@ -116,7 +116,6 @@ class Batches {
   void read();
   std::vector<Piece> pieces_of_epoch() const;
 
-  const Corpus& corpus_;
   const Part& part_;
   BatchOptions options_;
   std::uint64_t seed_;

@@ -121,8 +121,8 @@ void OptionTable::operator()(std::string_view name, bool& field, std::string_vie
                     [at] { return std::string(*at ? "true" : "false"); }});
 }
 
-void OptionTable::add_choice(std::string_view name, std::string_view help, std::vector<std::string> names,
-                             std::function<void(std::size_t)> set, std::function<std::size_t()> get) {
+void OptionTable::add_choice(std::string_view name, std::string_view help, const std::vector<std::string>& names,
+                             const std::function<void(std::size_t)>& set, const std::function<std::size_t()>& get) {
   std::string listed;
   for (const std::string& choice : names) listed += (listed.empty() ? "" : "|") + choice;
   slots_.push_back({std::string(name), std::string(help), listed,

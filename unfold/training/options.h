@@ -89,8 +89,8 @@ class OptionTable {
     std::function<bool(std::string_view)> set;  ///< false when the value is malformed or out of range
     std::function<std::string()> get;
   };
-  void add_choice(std::string_view name, std::string_view help, std::vector<std::string> names,
-                  std::function<void(std::size_t)> set, std::function<std::size_t()> get);
+  void add_choice(std::string_view name, std::string_view help, const std::vector<std::string>& names,
+                  const std::function<void(std::size_t)>& set, const std::function<std::size_t()>& get);
   std::vector<Slot> slots_;
 };
 
