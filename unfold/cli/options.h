@@ -24,9 +24,9 @@ namespace unfold {
 /// Where the value of an option is kept after the command has ended.
 enum class Keep {
   nowhere,
-  run,     ///< in config.toml: it may differ when a run is resumed, because it does not change what is learnt
-  inputs,  ///< in config.toml: names of files, which have no place in the card of a model
-  model    ///< in config.toml and in the card of the model
+  run,    ///< in config.toml: it may differ when a run is resumed, because it does not change what is learnt
+  fixed,  ///< in config.toml and the same whenever the run is resumed, but not in the card (names of files)
+  model   ///< like fixed, and in the card of the model
 };
 
 using OptionTarget = std::variant<bool*, Index*, double*, std::string*, std::vector<std::string>*,

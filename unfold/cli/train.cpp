@@ -92,7 +92,7 @@ void Train::add_data_options() {
                        .help = "text files (also .gz, .xz, .zst; - is standard input), each one sequence",
                        .least = 0,  // a resumed run knows them
                        .most = std::string::npos,
-                       .keep = Keep::inputs});
+                       .keep = Keep::fixed});
   options_.add({.name = "out", .target = &s_.out, .placeholder = "RUN", .help = "the run folder, needed"});
   options_.add({.name = "symbols",
                 .target = &s_.symbols,
@@ -117,7 +117,7 @@ void Train::add_data_options() {
                 .target = &s_.valid,
                 .placeholder = "FILE",
                 .help = "validate on this file and train on all of DATA",
-                .keep = Keep::inputs});
+                .keep = Keep::fixed});
   options_.add({.name = "unknown",
                 .target = &s_.unknown,
                 .placeholder = "error|skip",
@@ -226,7 +226,7 @@ void Train::add_run_options() {
                 .placeholder = "STEPS",
                 .help = "steps between entries of log.jsonl",
                 .least = 1,
-                .keep = Keep::run});
+                .keep = Keep::fixed});
   options_.add({.name = "memory-limit",
                 .target = &s_.memory_limit,
                 .placeholder = "BYTES",
@@ -267,7 +267,7 @@ Config Train::comparable(const Config& all) const {
   Config result;
   for (const ConfigEntry& entry : all.entries()) {
     const bool budget = std::ranges::find(kBudget, entry.key) != kBudget.end();
-    if (options_.keep(entry.key) >= Keep::inputs && !(budget && s_.resume)) result.set(entry.key, entry.value);
+    if (options_.keep(entry.key) >= Keep::fixed && !(budget && s_.resume)) result.set(entry.key, entry.value);
   }
   return result;
 }
@@ -276,7 +276,7 @@ void Train::check_folder(const RunFolder& folder) const {
   if (!folder.holds_run() || s_.overwrite) return;
   std::string difference;
   if (folder.has_config())
-    difference = first_difference(comparable(read_config(folder.config())), comparable(options_.config(Keep::inputs)));
+    difference = first_difference(comparable(read_config(folder.config())), comparable(options_.config(Keep::fixed)));
   if (!difference.empty())
     throw UsageError(
         fmt::format("{} holds a run of another configuration: {}; {}choose another --out, or --overwrite "

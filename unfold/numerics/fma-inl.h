@@ -38,6 +38,7 @@ HWY_INLINE V FmaSub(D, V a, V b, V c) {
 #else
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V Fma(D d, V a, V b, V c) {
+  if constexpr (hn::MaxLanes(D()) == 1) return hn::Set(d, std::fma(hn::GetLane(a), hn::GetLane(b), hn::GetLane(c)));
   using T = hn::TFromD<D>;
   HWY_ALIGN T x[HWY_MAX_BYTES / sizeof(T)], y[HWY_MAX_BYTES / sizeof(T)], z[HWY_MAX_BYTES / sizeof(T)];
   hn::Store(a, d, x);

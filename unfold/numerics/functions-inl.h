@@ -153,7 +153,7 @@ HWY_INLINE V power_of_two(D d, V shifted) {
 
 /// p * 2^n, rounded once, for p in [1/2, 2] and n within the range of exp.
 template <class D, class V = hn::Vec<D>>
-HWY_INLINE V scale_by_power(D d, V p, V n) {
+HWY_INLINE V scale_by_power([[maybe_unused]] D d, V p, V n) {
 #if HWY_TARGET == HWY_AVX3
   if constexpr (sizeof(hn::TFromD<D>) == 4) {
     return V{_mm512_scalef_ps(p.raw, n.raw)};

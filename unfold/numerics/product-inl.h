@@ -62,7 +62,10 @@ inline constexpr Index kPanelVectors = PackedMatrix<T>::kPanel / kLanes<T>;
 
 // Tile shapes: accumulators, one broadcast and the vectors of b must fit the registers, with at least eight independent
 // chains to cover the latency of two multiply-adds a cycle.
-#if HWY_TARGET == HWY_AVX3
+#if !HWY_NATIVE_FMA
+inline constexpr int kMaxRows = 2;  // every step calls the C library: no tile makes that fast
+constexpr int widest(int) { return 2; }
+#elif HWY_TARGET == HWY_AVX3
 inline constexpr int kMaxRows = 14;
 constexpr int widest(int rows) { return rows <= 3 ? 8 : rows <= 6 ? 4 : 2; }
 #elif HWY_TARGET == HWY_NEON

@@ -71,7 +71,7 @@ class OptionTable {
     }
     E* at = &field;
     add_choice(
-        name, help, std::move(names), [at, values](std::size_t i) { *at = values[i]; },
+        name, help, names, [at, values](std::size_t i) { *at = values[i]; },
         [at, values] {
           std::size_t i = 0;
           while (values[i] != *at) ++i;
