@@ -94,6 +94,10 @@ void accumulate_outer(Matrix<const T> a, Matrix<const T> d, Matrix<T> g, Range k
   assert(a.rows == d.rows && g.rows == a.cols && g.cols == d.cols);
   assert(start != Start::bias);
   if (k_range.empty()) return;
+  if (a.rows == 0) {
+    for (Index k = k_range.begin; start == Start::zero && k < k_range.end; ++k) std::fill_n(g.row(k), g.cols, T(0));
+    return;
+  }
   const OuterJob<T> job{a, d, g, k_range, start};
   if constexpr (sizeof(T) == 4) {
     HWY_DYNAMIC_DISPATCH(OuterFloat)(job);
