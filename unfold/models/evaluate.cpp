@@ -34,7 +34,7 @@ Evaluation evaluate(Predictor& predictor, const Corpus& corpus, const Part& part
       corpus.read(piece.sequence, begin, block);
       for (const Symbol symbol : block) {
         if (predict_after == kNoSymbol || previous == predict_after) {
-          const float surprise = -predictor.log_probabilities()[static_cast<std::size_t>(symbol)];
+          const float surprise = -predictor.log_probability(symbol);
           nats += static_cast<double>(surprise);
           ++result.predicted;
           if (surprisal) surprisal(result.symbols, surprise);

@@ -16,7 +16,12 @@ class Predictor {
   /// Natural logarithms of the probabilities of the next symbol, [alphabet]. Valid until the next call of `observe` or
   /// `reset`.
   virtual std::span<const float> log_probabilities() = 0;
+  /// That of one symbol: for models that predict bit by bit, far cheaper than all of them.
+  virtual float log_probability(Symbol symbol) { return log_probabilities()[static_cast<std::size_t>(symbol)]; }
   virtual void observe(Symbol symbol) = 0;
+  /// Predictors that learn what they observe (ppm, ctw, mixtures, online networks) can be told to stop: `observe` then
+  /// moves the context only. Without effect on models that do not learn.
+  virtual void set_learning(bool) {}
   virtual void reset() = 0;  ///< before the first symbol of a sequence
   /// An independent predictor in the same state; cheap enough for beam search (shares the weights).
   virtual std::unique_ptr<Predictor> clone() const = 0;
