@@ -111,7 +111,7 @@ TEST(RecurrentPredictor, gives_the_bits_of_the_unfolding) {
       Team team(threads);
       EvaluateOptions options{.window = 6,
                               .surprisal = [&](Index i, float x) { unfolded[static_cast<std::size_t>(i)] = x; }};
-      const Evaluation b = evaluate(model, corpus, part, team, options);
+      const Evaluation b = model.evaluate(corpus, part, team, options);
       EXPECT_EQ(a.nats, b.nats) << spec;
       EXPECT_EQ(a.predicted, b.predicted);
       EXPECT_EQ(a.symbols, b.symbols);
@@ -152,8 +152,8 @@ TEST(Evaluate, segments_score_every_symbol_once_and_come_close) {
   const Part part = whole_corpus(corpus, "test");
   const auto model = small_model();
   Team team(2);
-  const Evaluation exact = evaluate(model, corpus, part, team);
-  const Evaluation fast = evaluate(model, corpus, part, team, {.segments = 16, .warmup = 64});
+  const Evaluation exact = model.evaluate(corpus, part, team);
+  const Evaluation fast = model.evaluate(corpus, part, team, {.segments = 16, .warmup = 64});
   EXPECT_EQ(exact.predicted, corpus.symbols());
   EXPECT_EQ(fast.predicted, corpus.symbols());
   EXPECT_NEAR(fast.nats_per_symbol(), exact.nats_per_symbol(), 1e-3);
@@ -163,7 +163,7 @@ TEST(Evaluate, refuses_another_alphabet) {
   const auto model = small_model();
   const Corpus other = Corpus::from_text("xyz", Alphabet::chars_of("xyz"));
   Team team(1);
-  EXPECT_THROW(evaluate(model, other, whole_corpus(other, "test"), team), UsageError);
+  EXPECT_THROW(model.evaluate(other, whole_corpus(other, "test"), team), UsageError);
   RecurrentPredictor predictor(model);
   EXPECT_THROW(evaluate(predictor, other, whole_corpus(other, "test")), UsageError);
 }

@@ -18,7 +18,7 @@ class Eval final : public Verb {
 
  private:
   Part choose_part(const Corpus& corpus) const;
-  Evaluation measure(const LanguageModel<float>& model, const Corpus& corpus, const Part& part,
+  Evaluation measure(const SymbolModel& model, const Corpus& corpus, const Part& part,
                      const std::function<void(Index, float)>& surprisal) const;
   void write_surprisals(const Corpus& corpus, const Part& part, const Surprisals& surprisals) const;
 
@@ -84,15 +84,12 @@ Part Eval::choose_part(const Corpus& corpus) const {
   return part;
 }
 
-Evaluation Eval::measure(const LanguageModel<float>& model, const Corpus& corpus, const Part& part,
+Evaluation Eval::measure(const SymbolModel& model, const Corpus& corpus, const Part& part,
                          const std::function<void(Index, float)>& surprisal) const {
-  if (method_ == "stepper") {
-    RecurrentPredictor predictor(model);
-    return evaluate(predictor, corpus, part, predict_after(model), surprisal);
-  }
+  if (method_ == "stepper") return evaluate(*model.predictor(), corpus, part, predict_after(model), surprisal);
   Team team(threads());
-  return evaluate(
-      model, corpus, part, team,
+  return model.evaluate(
+      corpus, part, team,
       {.segments = segments_, .warmup = warmup_, .predict_after = predict_after(model), .surprisal = surprisal});
 }
 
@@ -112,7 +109,8 @@ ExitCode Eval::run(Console& console) {
   if (json_ && per_symbol_ == "-") throw UsageError("--json and --per-symbol - both want standard output; name a file");
   const UnknownPolicy unknown = parse_unknown_policy(unknown_);
   if (split_) parse_split(*split_);
-  const LanguageModel<float> model = load_model(inputs_.front());
+  const std::unique_ptr<SymbolModel> loaded = load_model(inputs_.front());
+  const SymbolModel& model = *loaded;
   const Corpus corpus = load_for(model, {inputs_.begin() + 1, inputs_.end()}, unknown);
   const Part part = choose_part(corpus);
   Surprisals surprisals(per_symbol_ ? part : Part());

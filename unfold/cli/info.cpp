@@ -41,8 +41,8 @@ class Info final : public Verb {
   ExitCode run(Console& console) override;
 
  private:
-  void print_json(const LanguageModel<float>& model) const;
-  void print_text(const LanguageModel<float>& model) const;
+  void print_json(const SymbolModel& model) const;
+  void print_text(const SymbolModel& model) const;
   std::optional<LogSummary> log() const;
 
   std::vector<std::string> model_;
@@ -54,15 +54,15 @@ std::optional<LogSummary> Info::log() const {
   return read_log(RunFolder(model_.front()).log());
 }
 
-void Info::print_json(const LanguageModel<float>& model) const {
+void Info::print_json(const SymbolModel& model) const {
   nlohmann::ordered_json parameters = nlohmann::ordered_json::array();
-  for (const ParameterInfo& p : model.parameters().info())
+  for (const TensorShape& p : model.tensors())
     parameters.push_back({{"name", p.name}, {"rows", p.rows}, {"cols", p.cols}});
   nlohmann::ordered_json json = {{"file", model_file(model_.front())},
-                                 {"model", to_string(model.spec())},
+                                 {"model", model.spec_text()},
                                  {"symbols", model.alphabet().size()},
                                  {"symbol_kind", to_string(model.alphabet().kind())},
-                                 {"parameter_count", model.parameters().size()},
+                                 {"parameter_count", model.parameter_count()},
                                  {"parameters", std::move(parameters)},
                                  {"card", model.card()}};
   if (const auto summary = log())
@@ -70,13 +70,13 @@ void Info::print_json(const LanguageModel<float>& model) const {
   print_result(one_line(json));
 }
 
-void Info::print_text(const LanguageModel<float>& model) const {
+void Info::print_text(const SymbolModel& model) const {
   const Alphabet& alphabet = model.alphabet();
   std::string text =
       fmt::format("file        {}\nmodel       {}\nsymbols     {} {}\nparameters  {}\n", model_file(model_.front()),
-                  to_string(model.spec()), alphabet.size(), to_string(alphabet.kind()), model.parameters().size());
-  for (const ParameterInfo& p : model.parameters().info())
-    text += fmt::format("  {:<24} {:>7} x {:<7} {:>10}\n", p.name, p.rows, p.cols, p.size());
+                  model.spec_text(), alphabet.size(), to_string(alphabet.kind()), model.parameter_count());
+  for (const TensorShape& p : model.tensors())
+    text += fmt::format("  {:<24} {:>7} x {:<7} {:>10}\n", p.name, p.rows, p.cols, p.rows * p.cols);
   if (!model.configuration().empty()) text += "trained with\n";
   for (const auto& [key, value] : model.configuration().items())
     text += fmt::format("  {:<16} {}\n", key, value.is_string() ? value.get<std::string>() : value.dump());
@@ -91,11 +91,11 @@ void Info::print_text(const LanguageModel<float>& model) const {
 }
 
 ExitCode Info::run(Console&) {
-  const LanguageModel<float> model = load_model(model_.front());
+  const std::unique_ptr<SymbolModel> model = load_model(model_.front());
   if (json_)
-    print_json(model);
+    print_json(*model);
   else
-    print_text(model);
+    print_text(*model);
   return ExitCode::success;
 }
 

@@ -75,6 +75,6 @@ std::string model_file(const std::string& model) {
                                    : "it is no run folder; name the --out of a training run, or a model file"));
 }
 
-LanguageModel<float> load_model(const std::string& model) { return LanguageModel<float>::load(model_file(model)); }
+std::unique_ptr<SymbolModel> load_model(const std::string& model) { return load_symbol_model(model_file(model)); }
 
 }  // namespace unfold

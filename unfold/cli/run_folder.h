@@ -4,7 +4,7 @@
 #include <string>
 
 #include "unfold/cli/options.h"
-#include "unfold/models/language_model.h"
+#include "unfold/models/registry.h"
 
 namespace unfold {
 
@@ -36,6 +36,6 @@ std::string first_difference(const Config& there, const Config& here);
 
 /// MODEL as users name it, a run folder or a model file, as the file. Throws ModelError for a folder without a model.
 std::string model_file(const std::string& model);
-LanguageModel<float> load_model(const std::string& model);
+std::unique_ptr<SymbolModel> load_model(const std::string& model);
 
 }  // namespace unfold

@@ -71,13 +71,14 @@ Sample::Sample()
 ExitCode Sample::run(Console&) {
   sampling_.seed = static_cast<std::uint64_t>(seed_);
   validate(sampling_);
-  const LanguageModel<float> model = load_model(model_.front());
+  const std::unique_ptr<SymbolModel> loaded = load_model(model_.front());
+  const SymbolModel& model = *loaded;
   if (!prime_.empty()) sampling_.prime = model.alphabet().encode(prime_);
-  RecurrentPredictor predictor(model);
+  const std::unique_ptr<Predictor> fresh = model.predictor();  // of adaptive models, no sample shall know another
   nlohmann::ordered_json samples = nlohmann::ordered_json::array();
   for (Index number = 0; number < count_; ++number) {
     sampling_.number = number;
-    const std::vector<Symbol> drawn = sample(predictor, model.alphabet(), sampling_);
+    const std::vector<Symbol> drawn = sample(*fresh->clone(), model.alphabet(), sampling_);
     const std::string text =
         model.alphabet().decode(drawn, sampling_.prime.empty() ? kNoSymbol : sampling_.prime.back());
     if (json_) {

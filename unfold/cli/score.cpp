@@ -98,7 +98,8 @@ void Score::by_line(const Corpus& corpus, const Part& part, const Surprisals& su
 
 ExitCode Score::run(Console& console) {
   const UnknownPolicy unknown = parse_unknown_policy(unknown_);
-  const LanguageModel<float> model = load_model(inputs_[0]);
+  const std::unique_ptr<SymbolModel> loaded = load_model(inputs_[0]);
+  const SymbolModel& model = *loaded;
   const Corpus corpus = load_for(model, {inputs_[1]}, unknown);
   if (by_ == "line" && model.alphabet().line_end() == kNoSymbol)
     throw UsageError("--by line: the alphabet of this model has no line end; use --by symbol");
@@ -106,11 +107,10 @@ ExitCode Score::run(Console& console) {
   Surprisals surprisals(part);
   const auto count = count_symbols(console, part.symbols(), "score");
   Team team(threads());
-  evaluate(model, corpus, part, team,
-           {.predict_after = predict_after(model), .surprisal = [&](Index place, float nats) {
-              surprisals.set(place, nats);
-              count(place, nats);
-            }});
+  model.evaluate(corpus, part, team, {.predict_after = predict_after(model), .surprisal = [&](Index place, float nats) {
+                                        surprisals.set(place, nats);
+                                        count(place, nats);
+                                      }});
   if (by_ == "symbol")
     by_symbol(corpus, part, surprisals);
   else

@@ -12,14 +12,14 @@
 
 namespace unfold {
 
-Corpus load_for(const LanguageModel<float>& model, const std::vector<std::string>& files, UnknownPolicy unknown) {
+Corpus load_for(const SymbolModel& model, const std::vector<std::string>& files, UnknownPolicy unknown) {
   const nlohmann::json& configuration = model.configuration();
   const auto lines = configuration.find("lines");
   const bool by_lines = lines != configuration.end() && lines->is_boolean() && lines->get<bool>();
   return Corpus::load(files, model.alphabet(), {.unknown = unknown, .lines = by_lines});
 }
 
-Symbol predict_after(const LanguageModel<float>& model) {
+Symbol predict_after(const SymbolModel& model) {
   const auto found = model.configuration().find("predict-after");
   if (found == model.configuration().end() || !found->is_string()) return kNoSymbol;
   return model.alphabet().parse(found->get<std::string>());

@@ -7,15 +7,15 @@
 
 #include "unfold/cli/console.h"
 #include "unfold/data/split.h"
-#include "unfold/models/language_model.h"
+#include "unfold/models/symbol_model.h"
 
 namespace unfold {
 
 /// Data as the model was trained on: its alphabet, and lines as sequences if they were so in training.
-Corpus load_for(const LanguageModel<float>& model, const std::vector<std::string>& files, UnknownPolicy unknown);
+Corpus load_for(const SymbolModel& model, const std::vector<std::string>& files, UnknownPolicy unknown);
 
 /// The symbol after which alone the model was trained to predict; kNoSymbol if it predicts everywhere.
-Symbol predict_after(const LanguageModel<float>& model);
+Symbol predict_after(const SymbolModel& model);
 
 /// A progress line for `total` symbols; the function it returns is called for each of them.
 std::function<void(Index, float)> count_symbols(Console& console, Index total, const std::string& what);

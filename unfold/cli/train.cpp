@@ -12,12 +12,19 @@
 #include "unfold/cli/verb.h"
 #include "unfold/data/split.h"
 #include "unfold/models/defaults.h"
+#include "unfold/models/registry.h"
+#include "unfold/training/event_log.h"
 
 namespace unfold {
 namespace {
 
 constexpr const char* kDefaultSplit = "90/10";
 constexpr std::array<std::string_view, 3> kBudget = {"epochs", "steps", "minutes"};
+/// Options of training by gradient: models that are fitted as a whole have no use for them.
+constexpr std::array<std::string_view, 15> kGradientOnly = {
+    "optimizer", "window",       "batch",     "whole-sequences", "curriculum",
+    "epochs",    "steps",        "minutes",   "validate-every",  "early-stop",
+    "resume",    "sample-every", "log-every", "memory-limit",    "checkpoint-every"};
 
 struct Settings {
   std::vector<std::string> data;
@@ -79,7 +86,13 @@ class Train final : public Verb {
   void make_canonical();
   Material load() const;
   TrainOptions train_options(const RunFolder& folder, const Alphabet& alphabet) const;
-  void report(const RunFolder& folder, const LanguageModel<float>& model, const Material& material,
+  Config kept(Keep least) const;
+  void begin(Console& console, const RunFolder& folder, const SymbolModel& model, const Material& material,
+             bool resume) const;
+  TrainingResult train_by_gradient(Console& console, const RunFolder& folder, LanguageModel<float>& model,
+                                   const TrainingData& data, TrainOptions options) const;
+  TrainingResult fit(Console& console, const RunFolder& folder, FittedModel& model, const TrainingData& data) const;
+  void report(const RunFolder& folder, const SymbolModel& model, const Material& material,
               const TrainingResult& result) const;
 
   Settings s_;
@@ -134,7 +147,7 @@ void Train::add_training_options() {
   options_.add({.name = "model",
                 .target = &s_.model,
                 .placeholder = "SPEC",
-                .help = "rnn:N, lstm:N or gru:N with options, as lstm:256,layers=2",
+                .help = "rnn:N, lstm:N, gru:N, frequency or uniform, with options, as lstm:256,layers=2",
                 .keep = Keep::model});
   options_.add({.name = "optimizer",
                 .target = &s_.optimizer,
@@ -237,7 +250,12 @@ void Train::add_run_options() {
 
 /// SPECs in their canonical form, so that equal configurations are equal texts. Before any data is read.
 void Train::make_canonical() {
-  s_.model = to_string(parse_model_spec(s_.model));
+  s_.model = canonical_model(s_.model);
+  if (is_fitted_model(s_.model))
+    for (const std::string_view name : kGradientOnly)
+      if (options_.given(name))
+        throw UsageError(
+            fmt::format("--{} is for models trained by gradient; {} is fitted as a whole", name, s_.model));
   s_.optimizer = canonical_optimizer(s_.optimizer);
   s_.symbols = to_string(parse_symbol_kind(s_.symbols));
   parse_unknown_policy(s_.unknown);
@@ -246,7 +264,7 @@ void Train::make_canonical() {
     throw UsageError("--valid and --split exclude each other: validation comes from a file or from a part of DATA");
   if (!s_.valid && !s_.split) s_.split = kDefaultSplit;
   if (s_.split) parse_split(*s_.split);
-  if (!s_.epochs && !s_.steps && !s_.minutes) s_.epochs = kDefaultEpochs;
+  if (!s_.epochs && !s_.steps && !s_.minutes && !is_fitted_model(s_.model)) s_.epochs = kDefaultEpochs;
 }
 
 /// The stored configuration lies under what is given now. A new budget replaces the stored one.
@@ -276,7 +294,7 @@ void Train::check_folder(const RunFolder& folder) const {
   if (!folder.holds_run() || s_.overwrite) return;
   std::string difference;
   if (folder.has_config())
-    difference = first_difference(comparable(read_config(folder.config())), comparable(options_.config(Keep::fixed)));
+    difference = first_difference(comparable(read_config(folder.config())), comparable(kept(Keep::fixed)));
   if (!difference.empty())
     throw UsageError(
         fmt::format("{} holds a run of another configuration: {}; {}choose another --out, or --overwrite "
@@ -288,6 +306,16 @@ void Train::check_folder(const RunFolder& folder) const {
         fmt::format("{} holds a run already; --resume goes on with it, --overwrite replaces it, or choose "
                     "another --out",
                     folder.path()));
+}
+
+/// The configuration as it is kept, without what has no meaning for the model.
+Config Train::kept(Keep least) const {
+  const Config all = options_.config(least);
+  if (!is_fitted_model(s_.model)) return all;
+  Config result;
+  for (const ConfigEntry& entry : all.entries())
+    if (std::ranges::find(kGradientOnly, entry.key) == kGradientOnly.end()) result.set(entry.key, entry.value);
+  return result;
 }
 
 Material Train::load() const {
@@ -353,37 +381,73 @@ ExitCode Train::run(Console& console) {
   if (s_.resume && !folder.has_checkpoint())
     console.remark(fmt::format("{} holds no checkpoint yet: training starts from the beginning", folder.path()));
 
-  Material material = load();
-  LanguageModel<float> model(s_.model, material.corpus.alphabet());
-  model.initialise(static_cast<std::uint64_t>(s_.seed));
-  model.configuration() = to_json(options_.config(Keep::model));
-  TrainOptions options = train_options(folder, model.alphabet());
-  folder.create();
-  if (!options.trainer.resume) folder.clear();
-  folder.write_config(options_.config(Keep::run));
-  console.remark(fmt::format("{}: {} parameters, {} symbols in the alphabet, {} to train on{}", s_.model,
-                             model.parameters().size(), model.alphabet().size(), material.training.symbols(),
-                             material.validation.empty()
-                                 ? ", none to validate on: the last model is kept"
-                                 : fmt::format(", {} to validate on", material.validation.symbols())));
-
-  Team team(threads());
-  TrainProgress progress(console, options.trainer.steps);
-  options.trainer.stop = &catch_interrupts();
+  const Material material = load();
   const TrainingData data{.corpus = material.corpus,
                           .training = material.training,
                           .validation = &material.validation,
                           .validation_corpus = &material.validation_corpus()};
+  if (is_fitted_model(s_.model)) {
+    const auto model = make_fitted_model(s_.model, material.corpus.alphabet());
+    begin(console, folder, *model, material, false);
+    model->configuration() = to_json(kept(Keep::model));
+    report(folder, *model, material, fit(console, folder, *model, data));
+    return ExitCode::success;
+  }
+  LanguageModel<float> model(s_.model, material.corpus.alphabet());
+  model.initialise(static_cast<std::uint64_t>(s_.seed));
+  model.configuration() = to_json(kept(Keep::model));
+  const TrainOptions options = train_options(folder, model.alphabet());
+  begin(console, folder, model, material, options.trainer.resume);
+  report(folder, model, material, train_by_gradient(console, folder, model, data, options));
+  return ExitCode::success;
+}
+
+/// Makes the folder ready and says what is about to be done.
+void Train::begin(Console& console, const RunFolder& folder, const SymbolModel& model, const Material& material,
+                  bool resume) const {
+  folder.create();
+  if (!resume) folder.clear();
+  folder.write_config(kept(Keep::run));
+  console.remark(fmt::format("{}: {}{} symbols in the alphabet, {} to train on{}", s_.model,
+                             is_fitted_model(s_.model) ? "" : fmt::format("{} parameters, ", model.parameter_count()),
+                             model.alphabet().size(), material.training.symbols(),
+                             material.validation.empty()
+                                 ? ", none to validate on: the last model is kept"
+                                 : fmt::format(", {} to validate on", material.validation.symbols())));
+}
+
+TrainingResult Train::train_by_gradient(Console& console, const RunFolder& folder, LanguageModel<float>& model,
+                                        const TrainingData& data, TrainOptions options) const {
+  Team team(threads());
+  TrainProgress progress(console, options.trainer.steps);
+  options.trainer.stop = &catch_interrupts();
   try {
-    report(folder, model, material, train(model, data, options, team, &progress));
+    return train(model, data, options, team, &progress);
   } catch (const InterruptedError&) {
     throw InterruptedError(fmt::format("interrupted; the checkpoint is {}: go on with `unfold train --out {} --resume`",
                                        folder.checkpoint(), folder.path()));
   }
-  return ExitCode::success;
 }
 
-void Train::report(const RunFolder& folder, const LanguageModel<float>& model, const Material& material,
+TrainingResult Train::fit(Console& console, const RunFolder& folder, FittedModel& model,
+                          const TrainingData& data) const {
+  Team team(threads());
+  EventLog log(folder.log());
+  const FitOptions options{.seed = static_cast<std::uint64_t>(s_.seed),
+                           .stop = &catch_interrupts(),
+                           .progress = [&](const std::string& what, double fraction) {
+                             if (console.due()) console.progress(fmt::format("{}  {:.0f} %", what, 100 * fraction));
+                           }};
+  const Symbol after = s_.predict_after ? model.alphabet().parse(*s_.predict_after) : kNoSymbol;
+  try {
+    return train(model, data, options, team, folder.model(), &log, after);
+  } catch (const InterruptedError&) {
+    throw InterruptedError(
+        fmt::format("interrupted; nothing is kept of fitting {}: start again with --overwrite", s_.model));
+  }
+}
+
+void Train::report(const RunFolder& folder, const SymbolModel& model, const Material& material,
                    const TrainingResult& result) const {
   const double speed = result.seconds > 0 ? static_cast<double>(result.symbols) / result.seconds : 0;
   const Figures figures{.nats_per_symbol = result.best_nats_per_symbol,
@@ -392,7 +456,7 @@ void Train::report(const RunFolder& folder, const LanguageModel<float>& model, c
   if (json_) {
     nlohmann::ordered_json json = {{"run", folder.path()},
                                    {"model", s_.model},
-                                   {"parameters", model.parameters().size()},
+                                   {"parameters", model.parameter_count()},
                                    {"valid", nullptr},
                                    {"best_step", result.best_step},
                                    {"steps", result.steps},
@@ -406,10 +470,12 @@ void Train::report(const RunFolder& folder, const LanguageModel<float>& model, c
     print_result(one_line(json));
     return;
   }
-  if (result.validated)
+  if (result.validated && result.steps == 0)
+    print_result("Validation:\n" + to_text(figures));
+  else if (result.validated)
     print_result(
         fmt::format("Best validation, at step {} of {}:\n{}", result.best_step, result.steps, to_text(figures)));
-  else
+  else if (result.steps > 0)
     print_result(fmt::format("Last loss: {:.4f} nats per symbol (nothing to validate on)\n", result.last_loss));
   print_result(fmt::format(
       "time             {} ({} symbols/s, {:.2f} epochs, ended by {})\nmodel            {} ({})\n\n",

@@ -84,6 +84,7 @@ class SafetensorsWriter {
   /// Valid UTF-8; the key "checksum" is taken. Throws ModelError.
   void set_metadata(const std::string& key, std::string value);
 
+  const std::map<std::string, Tensor>& tensors() const { return tensors_; }
   std::string bytes() const;
   void write(const std::string& path) const;  ///< atomically; throws RuntimeFailure
 

@@ -16,14 +16,17 @@ class Predictor {
   /// Natural logarithms of the probabilities of the next symbol, [alphabet]. Valid until the next call of `observe` or
   /// `reset`.
   virtual std::span<const float> log_probabilities() = 0;
-  /// That of one symbol: for models that predict bit by bit, far cheaper than all of them.
+  /// That of one symbol, with the same bits: cheaper where the model need not look at all symbols for it.
   virtual float log_probability(Symbol symbol) { return log_probabilities()[static_cast<std::size_t>(symbol)]; }
   virtual void observe(Symbol symbol) = 0;
   /// Predictors that learn what they observe (ppm, ctw, mixtures, online networks) can be told to stop: `observe` then
   /// moves the context only. Without effect on models that do not learn.
   virtual void set_learning(bool) {}
-  virtual void reset() = 0;  ///< before the first symbol of a sequence
-  /// An independent predictor in the same state; cheap enough for beam search (shares the weights).
+  /// Before the first symbol of a sequence: the context is forgotten. What an adaptive predictor has learnt from the
+  /// symbols it observed is kept; to start anew, make a predictor anew.
+  virtual void reset() = 0;
+  /// An independent predictor in the same state, learnt things included; cheap enough for beam search (shares the
+  /// weights, copies on writing).
   virtual std::unique_ptr<Predictor> clone() const = 0;
 };
 

@@ -6,52 +6,62 @@
 
 namespace unfold {
 
-struct RecurrentPredictor::Engine {
-  explicit Engine(const LanguageModel<float>& model)
+template <class T>
+struct RecurrentPredictor<T>::Engine {
+  explicit Engine(const LanguageModel<T>& model)
       : stepper(model.plan(), model.parameters(), team),
         symbols(model.symbols()),
         logits(model.logits()),
         alphabet(model.alphabet().size()) {}
 
   Team team{1};
-  Stepper<float> stepper;
+  Stepper<T> stepper;
   Signal symbols, logits;
   Index alphabet;
 };
 
-RecurrentPredictor::RecurrentPredictor(const LanguageModel<float>& model)
+template <class T>
+RecurrentPredictor<T>::RecurrentPredictor(const LanguageModel<T>& model)
     : engine_(std::make_shared<Engine>(model)),
       state_(*model.plan(), 1),
       log_probabilities_(static_cast<std::size_t>(engine_->alphabet)) {}
 
-Index RecurrentPredictor::alphabet() const { return engine_->alphabet; }
+template <class T>
+Index RecurrentPredictor<T>::alphabet() const {
+  return engine_->alphabet;
+}
 
-void RecurrentPredictor::reset() {
+template <class T>
+void RecurrentPredictor<T>::reset() {
   state_.reset_all();
   pending_ = kNoSymbol;
   current_ = false;
 }
 
 /// Lets the circuit read the pending symbol. The stepper works on the state of whoever uses it.
-void RecurrentPredictor::advance() {
-  Stepper<float>& stepper = engine_->stepper;
+template <class T>
+void RecurrentPredictor<T>::advance() {
+  Stepper<T>& stepper = engine_->stepper;
   stepper.state().copy_slot(state_, 0, 0);
   stepper.symbols(engine_->symbols)[0] = pending_;
   stepper.step();
   state_.copy_slot(stepper.state(), 0, 0);
   // As in the softmax readout, so that surprisals have the bits of an evaluation through the unfolding.
-  const float* logits = stepper.value(engine_->logits).row(0);
-  const float normaliser = log_sum_exp(logits, engine_->alphabet);
-  for (std::size_t x = 0; x < log_probabilities_.size(); ++x) log_probabilities_[x] = logits[x] - normaliser;
+  const T* logits = stepper.value(engine_->logits).row(0);
+  const T normaliser = log_sum_exp(logits, engine_->alphabet);
+  for (std::size_t x = 0; x < log_probabilities_.size(); ++x)
+    log_probabilities_[x] = static_cast<float>(logits[x] - normaliser);
   current_ = true;
 }
 
-std::span<const float> RecurrentPredictor::log_probabilities() {
+template <class T>
+std::span<const float> RecurrentPredictor<T>::log_probabilities() {
   if (!current_) advance();
   return log_probabilities_;
 }
 
-void RecurrentPredictor::observe(Symbol symbol) {
+template <class T>
+void RecurrentPredictor<T>::observe(Symbol symbol) {
   if (symbol < 0 || symbol >= alphabet())
     throw UsageError(fmt::format("symbol {} is not in an alphabet of {}", symbol, alphabet()));
   if (!current_) advance();
@@ -59,8 +69,12 @@ void RecurrentPredictor::observe(Symbol symbol) {
   current_ = false;
 }
 
-std::unique_ptr<Predictor> RecurrentPredictor::clone() const {
+template <class T>
+std::unique_ptr<Predictor> RecurrentPredictor<T>::clone() const {
   return std::unique_ptr<Predictor>(new RecurrentPredictor(*this));
 }
+
+template class RecurrentPredictor<float>;
+template class RecurrentPredictor<double>;
 
 }  // namespace unfold

@@ -98,8 +98,7 @@ void for_each_entry(Visit&& visit) {
   visit(GruEntry{});
 }
 
-constexpr std::array kNotBuilt = {"gnn",  "glnn",  "sparse-rnn", "mrnn", "tensor-rnn", "esn",
-                                  "urnn", "ngram", "hmm",        "ctw",  "ppm",        "mix"};
+constexpr std::array kNotBuilt = {"gnn", "glnn", "sparse-rnn", "mrnn", "tensor-rnn", "esn", "urnn"};
 
 template <class Entry>
 OptionTable table_of(ModelSpec& spec) {
@@ -122,7 +121,7 @@ Index parse_units(const Spec& spec) {
 
 }  // namespace
 
-ModelSpec parse_model_spec(std::string_view text) {
+ModelSpec parse_model_spec(std::string_view text, const std::vector<std::string>& others) {
   const Spec spec = parse_spec(text);
   ModelSpec result;
   bool found = false;
@@ -137,6 +136,7 @@ ModelSpec parse_model_spec(std::string_view text) {
     result.units = parse_units(spec);
   });
   if (!found) {
+    names.insert(names.end(), others.begin(), others.end());
     for (const char* name : kNotBuilt)
       if (spec.name == name)
         throw UsageError(

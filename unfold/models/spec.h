@@ -34,8 +34,8 @@ struct ModelSpec {
 };
 
 /// Throws UsageError: an unknown model or option (with the nearest name), a value out of range, a model that is known
-/// but not built yet.
-ModelSpec parse_model_spec(std::string_view text);
+/// but not built yet. `others`: names of further models that the message about an unknown one lists.
+ModelSpec parse_model_spec(std::string_view text, const std::vector<std::string>& others = {});
 /// Canonical: only what differs from the defaults, in the order of the table. parse_model_spec reads it back.
 std::string to_string(const ModelSpec& spec);
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 
 #include "unfold/numerics/error.h"
 
@@ -28,6 +29,45 @@ nlohmann::json history_entry(const TrainOptions& options, const TrainingResult& 
 }
 
 }  // namespace
+
+TrainingResult train(FittedModel& model, const TrainingData& data, const FitOptions& options, Team& team,
+                     const std::string& model_file, Observer* observer, Symbol predict_after) {
+  TrainingResult result;
+  const auto start = std::chrono::steady_clock::now();
+  const auto seconds = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
+  nlohmann::json entry = model.fit(data, options, team);
+  result.symbols = data.training.symbols();
+  result.epochs = 1;
+  result.reason = "fitted";
+  if (data.validation != nullptr && !data.validation->empty()) {
+    const Corpus& corpus = data.validation_corpus != nullptr ? *data.validation_corpus : data.corpus;
+    options.tick("validating", 1);
+    const Evaluation validation = model.evaluate(corpus, *data.validation, team, {.predict_after = predict_after});
+    result.validated = validation.predicted > 0;
+    result.best_nats_per_symbol = validation.nats_per_symbol();
+    result.validation_symbols = validation.predicted;
+  }
+  result.seconds = seconds();
+  if (result.validated) {
+    entry["validation_nats_per_symbol"] = result.best_nats_per_symbol;
+    entry["validation_symbols"] = result.validation_symbols;
+  }
+  model.history().push_back(std::move(entry));
+  if (!model_file.empty()) model.save(model_file);
+  if (observer == nullptr) return result;
+  if (result.validated)
+    observer->validation({.epochs = 1,
+                          .nats_per_symbol = result.best_nats_per_symbol,
+                          .symbols = result.validation_symbols,
+                          .best = true,
+                          .seconds = result.seconds});
+  observer->done({.epochs = 1,
+                  .reason = result.reason,
+                  .best_nats_per_symbol = result.best_nats_per_symbol,
+                  .validated = result.validated,
+                  .seconds = result.seconds});
+  return result;
+}
 
 TrainingResult train(LanguageModel<float>& model, const TrainingData& data, const TrainOptions& options, Team& team,
                      Observer* observer) {

@@ -1,5 +1,5 @@
 #pragma once
-/// Training a language model: the trainer with a model around it.
+/// Training a model of symbols: the trainer with a recurrent model around it; or fitting one as a whole.
 
 #include "unfold/models/language_model.h"
 #include "unfold/models/sampling.h"
@@ -18,5 +18,10 @@ struct TrainOptions {
 /// model holds the last parameters reached.
 TrainingResult train(LanguageModel<float>& model, const TrainingData& data, const TrainOptions& options, Team& team,
                      Observer* observer = nullptr);
+
+/// Fits a model and measures it on the validation part, if there is one; its history gets one more entry. Writes it to
+/// `model_file` (empty: nowhere). Of the result only what has a meaning here is set. Throws as FittedModel::fit.
+TrainingResult train(FittedModel& model, const TrainingData& data, const FitOptions& options, Team& team,
+                     const std::string& model_file, Observer* observer = nullptr, Symbol predict_after = kNoSymbol);
 
 }  // namespace unfold

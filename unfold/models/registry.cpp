@@ -1,0 +1,89 @@
+#include "unfold/models/registry.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "unfold/models/frequency.h"
+#include "unfold/models/language_model.h"
+#include "unfold/numerics/error.h"
+
+namespace unfold {
+namespace {
+
+struct FittedKind {
+  const char *name, *help, *format;
+  std::string (*canonical)(std::string_view);
+  std::vector<OptionHelp> (*options)();
+  std::unique_ptr<FittedModel> (*make)(std::string_view, Alphabet);
+  std::unique_ptr<FittedModel> (*read)(const ModelFile&);
+};
+
+template <class Model>
+constexpr FittedKind kind() {
+  return {Model::kName,
+          Model::kHelp,
+          Model::kFormat,
+          Model::canonical,
+          Model::options,
+          [](std::string_view spec, Alphabet alphabet) -> std::unique_ptr<FittedModel> {
+            return std::make_unique<Model>(spec, std::move(alphabet));
+          },
+          [](const ModelFile& file) -> std::unique_ptr<FittedModel> { return std::make_unique<Model>(file); }};
+}
+
+constexpr std::array kFitted = {kind<UniformModel>(), kind<FrequencyModel>()};
+constexpr std::array kNotBuilt = {"ngram", "hmm", "ctw", "ppm", "mix"};
+
+std::string_view name_of(std::string_view spec) { return spec.substr(0, spec.find(':')); }
+
+const FittedKind* find_kind(std::string_view spec) {
+  const auto found =
+      std::find_if(kFitted.begin(), kFitted.end(), [&](const FittedKind& k) { return name_of(spec) == k.name; });
+  return found == kFitted.end() ? nullptr : &*found;
+}
+
+std::unique_ptr<SymbolModel> read_model(const ModelFile& file) {
+  const std::string format = file.format();
+  if (format == LanguageModel<float>::kFormat) return std::make_unique<LanguageModel<float>>(file);
+  for (const FittedKind& kind : kFitted) {
+    if (format != kind.format) continue;
+    file.expect(format, 1);
+    return kind.read(file);
+  }
+  file.fail(fmt::format("\"{}\" is no format of a model that this program knows", format));
+}
+
+}  // namespace
+
+std::string canonical_model(std::string_view spec) {
+  if (const FittedKind* kind = find_kind(spec)) return kind->canonical(spec);
+  std::vector<std::string> names;
+  for (const FittedKind& kind : kFitted) names.emplace_back(kind.name);
+  for (const char* name : kNotBuilt)
+    if (name_of(spec) == name) throw UsageError(fmt::format("model {} is not built yet in this version", name));
+  return to_string(parse_model_spec(spec, names));
+}
+
+bool is_fitted_model(std::string_view spec) { return find_kind(spec) != nullptr; }
+
+std::unique_ptr<FittedModel> make_fitted_model(std::string_view spec, Alphabet alphabet) {
+  const FittedKind* kind = find_kind(spec);
+  if (kind == nullptr) throw UsageError(fmt::format("{} is not a fitted model", canonical_model(spec)));
+  return kind->make(spec, std::move(alphabet));
+}
+
+std::unique_ptr<SymbolModel> load_symbol_model(const std::string& path) { return read_model(ModelFile::open(path)); }
+
+std::unique_ptr<SymbolModel> symbol_model_from_bytes(std::string bytes, std::string name) {
+  return read_model(ModelFile::from_bytes(std::move(bytes), std::move(name)));
+}
+
+std::vector<ModelHelp> all_models() {
+  std::vector<ModelHelp> result = models();
+  for (const FittedKind& kind : kFitted) result.push_back({kind.name, kind.help, kind.options()});
+  return result;
+}
+
+}  // namespace unfold
