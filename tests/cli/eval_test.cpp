@@ -139,5 +139,20 @@ TEST_F(CommandTest, bench_measures_one_model_with_its_share_of_the_peak) {
   EXPECT_LT(json["share_of_peak"].get<double>(), 1.2);
 }
 
+TEST_F(CommandTest, bench_accounts_for_the_time_of_every_stage_of_a_step) {
+  const Finished finished = unfold_command({"bench", "--profile", "--model", "gru:16", "--batch", "4", "--window", "16",
+                                            "--symbols", "12", "--threads", "2", "--seconds", "0.05", "--json"});
+  ASSERT_EQ(finished.code, 0) << finished.err;
+  const nlohmann::json json = only_object(finished.out);
+  double operations = 0;
+  for (const auto& stage : json["stages"]) {
+    const std::string name = stage["stage"];
+    if (name == "recurrent products" || name == "hoisted products" || name == "deferred gradients")
+      operations += stage["operations"].get<double>();
+  }
+  EXPECT_EQ(operations, 4 * 16 * 6 * (3 * 16 * 16 + 12 * 16));
+  EXPECT_GT(json["share_of_attainable"].get<double>(), 0);
+}
+
 }  // namespace
 }  // namespace unfold::test

@@ -3,6 +3,7 @@
 #include "unfold/cli/figures.h"
 #include "unfold/cli/machine.h"
 #include "unfold/cli/measurements.h"
+#include "unfold/cli/profile.h"
 #include "unfold/cli/verb.h"
 #include "unfold/models/spec.h"
 #include "unfold/numerics/simd.h"
@@ -21,6 +22,7 @@ class Bench final : public Verb {
   Json floor_json(Team& team);
   Json training_json(const TrainingShape& shape, Team& team) const;
   void one_model(Team& team);
+  void profile(Team& team);
   void whole_table(Team& team, Console& console);
   Json products(Team& team, Console& console) const;
   Json trainings(Team& team, Console& console) const;
@@ -28,16 +30,16 @@ class Bench final : public Verb {
   void say(const std::string& text) const;
 
   std::optional<std::string> model_;
-  bool stepper_ = false;
+  bool stepper_ = false, profile_ = false;
   Index batch_ = 32, window_ = 64, symbols_ = 64;
   double seconds_ = 1;
   Floor floor_;
 };
 
 Bench::Bench()
-    : Verb(VerbOptions(
-          "bench", "measures the speed of this machine: its floor, matrix products, training, stepping",
-          {"unfold bench", "unfold bench --model lstm:512 --batch 32 --threads 2 --json", "unfold bench --stepper"})) {
+    : Verb(VerbOptions("bench", "measures the speed of this machine: its floor, matrix products, training, stepping",
+                       {"unfold bench", "unfold bench --model lstm:512 --batch 32 --threads 2 --json",
+                        "unfold bench --model gru:128 --batch 16 --profile", "unfold bench --stepper"})) {
   options_.add({.name = "model",
                 .target = &model_,
                 .placeholder = "SPEC",
@@ -60,6 +62,9 @@ Bench::Bench()
                 .help = "size of the alphabet",
                 .least = 2,
                 .most = 20000});
+  options_.add({.name = "profile",
+                .target = &profile_,
+                .help = "with --model: where the time of a step goes, beside what this machine attains at each stage"});
   options_.add(
       {.name = "stepper", .target = &stepper_, .help = "measure one symbol at a time alone, 64 to 1024 units"});
   options_.add({.name = "seconds",
@@ -129,6 +134,41 @@ void Bench::one_model(Team& team) {
   say(training_row(row));
 }
 
+/// A step stage by stage: time, what is attainable, their ratio.
+void Bench::profile(Team& team) {
+  const std::string model = to_string(parse_model_spec(*model_));
+  const Profile profile = measure_profile({model, batch_, window_, symbols_}, team, seconds_);
+  const auto row = [](const ProfileLine& line) {
+    return fmt::format("{:<20} {:>10.1f} {:>10.1f} {:>10.3f} {:>12.3f} {:>7.0f} %", line.stage, line.operations / 1e6,
+                       line.bytes / 1e6, line.seconds * 1e3, line.attainable_seconds * 1e3,
+                       line.seconds > 0 ? 100 * line.attainable_seconds / line.seconds : 0);
+  };
+  const ProfileLine whole{"step", 0, 0, profile.seconds_per_step, profile.attainable_seconds};
+  say(fmt::format("{}, batch {}, window {}, {} threads, {}", model, batch_, window_, team.size(), simd_name()));
+  say(fmt::format("{:<20} {:>10} {:>10} {:>10} {:>12} {:>9}", "stage", "M ops", "MB", "ms", "attainable", "share"));
+  Json stages = Json::array();
+  for (const ProfileLine& line : profile.lines) {
+    say(row(line));
+    stages.push_back({{"stage", line.stage},
+                      {"operations", line.operations},
+                      {"bytes", line.bytes},
+                      {"seconds", line.seconds},
+                      {"attainable_seconds", line.attainable_seconds}});
+  }
+  say(row(whole));
+  if (!json_) return;
+  print_result(one_line({{"model", model},
+                         {"batch", batch_},
+                         {"window", window_},
+                         {"symbols", symbols_},
+                         {"threads", team.size()},
+                         {"simd", simd_name()},
+                         {"stages", stages},
+                         {"seconds_per_step", profile.seconds_per_step},
+                         {"attainable_seconds", profile.attainable_seconds},
+                         {"share_of_attainable", profile.attainable_seconds / profile.seconds_per_step}}));
+}
+
 Json Bench::products(Team& team, Console& console) const {
   Json rows = Json::array();
   say(fmt::format("\n{:<24} {:>9} {:>9}", "product  M x K x N", "GFLOP/s", "of peak"));
@@ -192,9 +232,12 @@ void Bench::whole_table(Team& team, Console& console) {
 
 ExitCode Bench::run(Console& console) {
   if (model_ && stepper_) throw UsageError("--model measures training, --stepper stepping: choose one");
+  if (profile_ && !model_) throw UsageError("--profile needs a --model to profile");
   if (model_) parse_model_spec(*model_);
   Team team(threads());
-  if (model_) {
+  if (profile_) {
+    profile(team);
+  } else if (model_) {
     one_model(team);
   } else if (stepper_) {
     const Json rows = steppers(console);

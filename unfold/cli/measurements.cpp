@@ -6,7 +6,6 @@
 
 #include "unfold/cli/machine.h"
 #include "unfold/data/utf8.h"
-#include "unfold/models/language_model.h"
 #include "unfold/numerics/product.h"
 #include "unfold/numerics/random.h"
 #include "unfold/training/trainer.h"
@@ -124,10 +123,15 @@ double measure_product(const ProductShape& shape, Team& team, double seconds) {
   return flops / seconds_per_call(call, seconds);
 }
 
-TrainingSpeed measure_training(const TrainingShape& shape, Team& team, double seconds) {
-  constexpr Index kWindows = 200;  // per epoch: rare enough that an epoch's ragged ends do not count
+LanguageModel<float> random_model(const TrainingShape& shape) {
   LanguageModel<float> model(shape.model, numbered_alphabet(shape.symbols));
   model.initialise(1);
+  return model;
+}
+
+TrainingSpeed measure_training(const TrainingShape& shape, Team& team, double seconds) {
+  constexpr Index kWindows = 200;  // per epoch: rare enough that an epoch's ragged ends do not count
+  LanguageModel<float> model = random_model(shape);
   const Corpus corpus = random_corpus(model.alphabet(), shape.batch * shape.window * kWindows);
   const Part part = whole_corpus(corpus, "training");
   std::atomic<bool> stop = false;

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "unfold/models/language_model.h"
 #include "unfold/numerics/team.h"
 #include "unfold/numerics/types.h"
 
@@ -21,6 +22,8 @@ struct TrainingShape {
   std::string model;
   Index batch, window, symbols;
 };
+/// The model of a shape, initialised, over an alphabet of that size.
+LanguageModel<float> random_model(const TrainingShape& shape);
 struct TrainingSpeed {
   Index parameters = 0;
   double seconds_per_step = 0, symbols_per_second = 0;

@@ -24,7 +24,11 @@ void Unfolding<T>::Body::backward(Member& me, T* gradient, const BackwardOptions
     else
       walk_batched(me, segment, true, run);
   }
-  weight_gradients(me, gradient, options);
+  {
+    const StageTimer timer(account, me.id(), Stage::deferred);
+    weight_gradients(me, gradient, options);
+  }
+  sync(me);
   if (me.id() == 0) initial_gradients(gradient, options.accumulate);
 }
 
@@ -99,6 +103,7 @@ void Unfolding<T>::Body::start_tail(Member& me, std::size_t segment, Index step,
 template <class T>
 void Unfolding<T>::Body::backward_item(std::size_t segment, std::size_t index, const Work& work, Algebra algebra) {
   const Item& item = plan->segments()[segment].items[index];
+  const StageTimer timer(account, work.member->id(), stage_of(plan->segments()[segment], item));
   const bool squared = algebra == Algebra::squared;
   switch (item.kind) {
     case Item::Kind::pointwise:
@@ -181,7 +186,6 @@ void Unfolding<T>::Body::weight_gradients(Member& me, T* gradient, const Backwar
       accumulate_columns<T>(matrix(What::adjoint, i, 0, {0, rows}), parameters->view(gradient, affine.bias).data,
                             me.share(affine.size, 16), options.accumulate ? Start::accumulate : Start::zero);
   }
-  me.sync();
 }
 
 template <class T>

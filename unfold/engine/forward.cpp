@@ -13,9 +13,12 @@ std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 template <class T>
 void Unfolding<T>::Body::forward(Member& me, const State<T>* state) {
   pack(me, parameters->flat().data(), packed, dirty, false, false);
-  load_history(me, state);
-  if (dropout) number_masks(me);
-  me.sync();
+  {
+    const StageTimer timer(account, me.id(), Stage::moves);
+    load_history(me, state);
+    if (dropout) number_masks(me);
+  }
+  sync(me);
   for (std::size_t g = 0; g < plan->segments().size(); ++g) {
     const Segment& segment = plan->segments()[g];
     const auto run = [&](std::size_t index, const Work& work) { forward_item(g, index, work); };
@@ -80,6 +83,7 @@ void Unfolding<T>::Body::store_state(State<T>& state) {
 template <class T>
 void Unfolding<T>::Body::forward_item(std::size_t segment, std::size_t index, const Work& work) {
   const Item& item = plan->segments()[segment].items[index];
+  const StageTimer timer(account, work.member->id(), stage_of(plan->segments()[segment], item));
   switch (item.kind) {
     case Item::Kind::affine: return forward_affine(item, work);
     case Item::Kind::pointwise: return run_program(forward_programs[segment][index], work);

@@ -251,11 +251,12 @@ void Unfolding<T>::Body::pack(Member& me, const T* flat, std::vector<PackedMatri
     }
     if (me.id() == 0) transposed ? into[p].resize(w.cols, w.rows) : into[p].resize(w.rows, w.cols);
     me.sync();
+    const StageTimer timer(account, me.id(), Stage::pack);
     const Range panels = me.share(into[p].panels());
     transposed ? into[p].pack_transposed(w, panels) : into[p].pack(w, panels);
     if (squared) me.sync();
   }
-  me.sync();
+  sync(me);
   if (me.id() == 0) std::fill(stale.begin(), stale.end(), char{0});
   me.sync();
 }
@@ -498,6 +499,11 @@ Matrix<const T> Unfolding<T>::tangent_of(Signal output) const {
   if (!b.plan->needs_adjoint(i))
     throw UsageError("unfolding: output " + b.node(i).name + " depends on no parameter: it has no tangent");
   return b.matrix(What::tangent, i, 0, {0, b.rows});
+}
+
+template <class T>
+void Unfolding<T>::set_account(Account* account) {
+  body_->account = account;
 }
 
 template <class T>

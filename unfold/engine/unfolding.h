@@ -27,6 +27,8 @@
 
 namespace unfold {
 
+class Account;
+
 /// What links along `previous` carry from one window to the next: one slot per stream.
 template <class T>
 class State {
@@ -109,6 +111,9 @@ class Unfolding {
   /// held fixed. REQUIRES forward.
   void tangent(std::span<const T> direction);
   Matrix<const T> tangent_of(Signal output) const;
+
+  /// Notes from now on where the time goes; nullptr ends it. The account must have a place for every member.
+  void set_account(Account* account);
 
   std::size_t memory_bytes() const;
   /// The first signal and position whose value is not finite, in plan order: "cell at position 17 of sequence 3"; empty

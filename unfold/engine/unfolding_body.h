@@ -5,6 +5,7 @@
 /// says where the numbers are (`operand`, `matrix`) and in which order, and by which member of the team, items run
 /// (`walk`).
 
+#include "unfold/engine/account.h"
 #include "unfold/engine/unfolding.h"
 
 namespace unfold {
@@ -73,6 +74,11 @@ struct Unfolding<T>::Body {
   template <class Do, class Begin>
   void walk_loop(Member& me, const Segment& segment, bool reverse, Do&& run_item, Begin&& begin_step);
 
+  void sync(Member& me) const {
+    const StageTimer timer(account, me.id(), Stage::waiting);
+    me.sync();
+  }
+
   // --- forward.cpp
   void forward(Member& me, const State<T>* state);
   void load_history(Member& me, const State<T>* state);
@@ -108,6 +114,7 @@ struct Unfolding<T>::Body {
   Index rows = 0, places = 0, steps = 0;
   bool rectangular = false;  ///< chains of one length: shifted views are contiguous over steps
 
+  Account* account = nullptr;
   const Parameters<T>* parameters = nullptr;
   std::vector<Buffer<T>> values, adjoints, tangents;  ///< per root
   Index tangent_rows = -1, adjoint_rows = -1;         ///< for which size they were allocated
@@ -131,6 +138,15 @@ struct Unfolding<T>::Body {
   Buffer<T> squares;                              ///< squared sources and weights of the modulus pass
 };
 
+/// What an item counts as.
+inline Stage stage_of(const Segment& segment, const Item& item) {
+  switch (item.kind) {
+    case Item::Kind::affine: return segment.loop ? Stage::recurrent : Stage::hoisted;
+    case Item::Kind::pointwise: return Stage::pointwise;
+    default: return Stage::moves;
+  }
+}
+
 template <class T>
 template <class Do>
 void Unfolding<T>::Body::walk_batched(Member& me, const Segment& segment, bool reverse, Do&& run_item) {
@@ -152,9 +168,9 @@ void Unfolding<T>::Body::walk_batched(Member& me, const Segment& segment, bool r
       }
       if (!part.empty()) run_item(index, Work{&me, stepwise ? step : 0, part, by_columns});
     }
-    if (how != Division::rows) me.sync();
+    if (how != Division::rows) sync(me);
   }
-  me.sync();
+  sync(me);
 }
 
 template <class T>
@@ -171,10 +187,10 @@ void Unfolding<T>::Body::walk_loop(Member& me, const Segment& segment, bool reve
     const Range mine = my_rows(segment, how, me, order(segment.corner).step(step));
     for (std::size_t k = 0; k < n; ++k) {
       if (!mine.empty()) run_item(reverse ? n - 1 - k : k, Work{&me, step, mine, by_columns});
-      if (by_columns) me.sync();
+      if (by_columns) sync(me);
     }
   }
-  me.sync();
+  sync(me);
 }
 
 }  // namespace unfold
