@@ -23,12 +23,12 @@ rm -rf "$out"
 mkdir -p "$out"
 
 echo "== 1. Text from a source of known entropy: how far above it does a model stay?"
-$bin/nested_alphabet $out/alphabet.txt 20000 1 | tee $out/entropy.txt
-$bin/nested_alphabet $out/alphabet-unseen.txt 1000 2 >/dev/null
+show $bin/unfold generate alphabet --count 20000 --seed 1 -o $out/alphabet.txt
+$bin/unfold generate alphabet --count 1000 --seed 2 -o $out/alphabet-unseen.txt | tee $out/entropy.txt
 head -n 1 $out/alphabet.txt
 show $bin/unfold train $out/alphabet.txt --symbols chars --split 95/5/0 --minutes "$minutes" --out $out/alphabet
 show $bin/unfold eval $out/alphabet $out/alphabet-unseen.txt
-echo "The source itself: $(cat $out/entropy.txt). No model can do better in the long run."
+echo "Of the same text: $(grep perfect $out/entropy.txt). No model can do better in the long run."
 show $bin/unfold sample $out/alphabet --length 300 --seed 1
 
 printf '\n== 2. Text that people wrote\n'

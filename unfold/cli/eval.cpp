@@ -23,7 +23,7 @@ class Eval final : public Verb {
   void write_surprisals(const Corpus& corpus, const Part& part, const Surprisals& surprisals) const;
 
   std::vector<std::string> inputs_;
-  std::optional<std::string> split_, part_, per_symbol_;
+  std::optional<std::string> split_, part_, per_symbol_, mask_;
   std::string unknown_ = "error", method_ = "unfolding";
   Index segments_ = 0, warmup_ = 512;
 };
@@ -51,6 +51,10 @@ Eval::Eval()
                 .target = &unknown_,
                 .placeholder = "error|skip",
                 .help = "symbols that the model does not know: stop, or leave them out and count them"});
+  options_.add({.name = "mask",
+                .target = &mask_,
+                .placeholder = "FILE",
+                .help = "a 0 or 1 for every symbol of DATA: which are to be predicted"});
   options_.add({.name = "per-symbol",
                 .target = &per_symbol_,
                 .placeholder = "FILE",
@@ -111,7 +115,7 @@ ExitCode Eval::run(Console& console) {
   if (split_) parse_split(*split_);
   const std::unique_ptr<SymbolModel> loaded = load_model(inputs_.front());
   const SymbolModel& model = *loaded;
-  const Corpus corpus = load_for(model, {inputs_.begin() + 1, inputs_.end()}, unknown);
+  const Corpus corpus = load_for(model, {inputs_.begin() + 1, inputs_.end()}, unknown, mask_);
   const Part part = choose_part(corpus);
   Surprisals surprisals(per_symbol_ ? part : Part());
   const auto count = count_symbols(console, part.symbols(), "eval");

@@ -164,10 +164,11 @@ bool VerbOptions::read_arguments(std::span<const std::string> arguments) {
   for (const Row& row : rows_) {
     const std::string& name = row.option.name;
     if (row.is_input) continue;
+    const std::string spellings = (row.option.letter.empty() ? "--" : "-" + row.option.letter + ",--") + name;
     if (std::holds_alternative<bool*>(row.option.target))
-      parsed[name] = app.add_flag("--" + name);
+      parsed[name] = app.add_flag(spellings);
     else
-      parsed[name] = app.add_option("--" + name, single[name])->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+      parsed[name] = app.add_option(spellings, single[name])->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   }
   const auto end_of_options = std::ranges::find(arguments, "--");
   try {
@@ -345,7 +346,8 @@ std::string VerbOptions::help() const {
   for (const Row& row : rows_) {
     const OptionRow& option = row.option;
     if (row.is_input || option.help.empty()) continue;
-    std::string left = "--" + option.name + (option.placeholder.empty() ? "" : " " + option.placeholder);
+    std::string left = (option.letter.empty() ? "" : "-" + option.letter + ", ") + "--" + option.name;
+    if (!option.placeholder.empty()) left += " " + option.placeholder;
     std::string fallback = option.default_text;
     if (fallback.empty() && row.fallback && !std::holds_alternative<bool>(*row.fallback))
       fallback = to_string(*row.fallback);

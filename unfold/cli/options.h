@@ -42,6 +42,7 @@ struct OptionRow {
   double most = std::numeric_limits<double>::infinity();
   Keep keep = Keep::nowhere;
   std::string default_text = {};  ///< shown instead of the default
+  std::string letter = {};        ///< of a short form: "o" for -o
 };
 
 /// What stands without an option's name on the command line.

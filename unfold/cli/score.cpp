@@ -28,6 +28,7 @@ class Score final : public Verb {
 
   std::vector<std::string> inputs_;
   std::string by_ = "symbol", unknown_ = "error";
+  std::optional<std::string> mask_;
 };
 
 Score::Score()
@@ -45,6 +46,10 @@ Score::Score()
                 .placeholder = "UNIT",
                 .help = "symbol (position, symbol, bits) or line (line, symbols, bits, bits per symbol)",
                 .choices = {"symbol", "line"}});
+  options_.add({.name = "mask",
+                .target = &mask_,
+                .placeholder = "FILE",
+                .help = "a 0 or 1 for every symbol of DATA: which are to be predicted"});
   options_.add({.name = "unknown",
                 .target = &unknown_,
                 .placeholder = "error|skip",
@@ -100,7 +105,7 @@ ExitCode Score::run(Console& console) {
   const UnknownPolicy unknown = parse_unknown_policy(unknown_);
   const std::unique_ptr<SymbolModel> loaded = load_model(inputs_[0]);
   const SymbolModel& model = *loaded;
-  const Corpus corpus = load_for(model, {inputs_[1]}, unknown);
+  const Corpus corpus = load_for(model, {inputs_[1]}, unknown, mask_);
   if (by_ == "line" && model.alphabet().line_end() == kNoSymbol)
     throw UsageError("--by line: the alphabet of this model has no line end; use --by symbol");
   const Part part = whole_corpus(corpus, "all");

@@ -12,11 +12,14 @@
 
 namespace unfold {
 
-Corpus load_for(const SymbolModel& model, const std::vector<std::string>& files, UnknownPolicy unknown) {
+Corpus load_for(const SymbolModel& model, const std::vector<std::string>& files, UnknownPolicy unknown,
+                const std::optional<std::string>& mask) {
   const nlohmann::json& configuration = model.configuration();
   const auto lines = configuration.find("lines");
   const bool by_lines = lines != configuration.end() && lines->is_boolean() && lines->get<bool>();
-  return Corpus::load(files, model.alphabet(), {.unknown = unknown, .lines = by_lines});
+  Corpus corpus = Corpus::load(files, model.alphabet(), {.unknown = unknown, .lines = by_lines});
+  if (mask) corpus.set_mask(Input::open(*mask));
+  return corpus;
 }
 
 Symbol predict_after(const SymbolModel& model) {

@@ -2,6 +2,7 @@
 /// What eval and score have in common: data read as a model reads it, a part of it, surprisals in order.
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,7 +13,9 @@
 namespace unfold {
 
 /// Data as the model was trained on: its alphabet, and lines as sequences if they were so in training.
-Corpus load_for(const SymbolModel& model, const std::vector<std::string>& files, UnknownPolicy unknown);
+/// With a mask: only the symbols that it says are to be predicted.
+Corpus load_for(const SymbolModel& model, const std::vector<std::string>& files, UnknownPolicy unknown,
+                const std::optional<std::string>& mask = {});
 
 /// The symbol after which alone the model was trained to predict; kNoSymbol if it predicts everywhere.
 Symbol predict_after(const SymbolModel& model);

@@ -29,7 +29,7 @@ constexpr std::array<std::string_view, 15> kGradientOnly = {
 struct Settings {
   std::vector<std::string> data;
   std::string out, model = kDefaultModel, optimizer = kDefaultOptimizer;
-  std::optional<std::string> valid, split, predict_after, memory_limit;
+  std::optional<std::string> valid, split, predict_after, mask, valid_mask, memory_limit;
   std::string symbols = "chars", unknown = "error";
   Index vocabulary = 0, window = kDefaultWindow, batch = kDefaultBatch, curriculum = 0, seed = 1;
   bool lines = false, whole_sequences = false, resume = false, overwrite = false;
@@ -141,6 +141,16 @@ void Train::add_data_options() {
                 .placeholder = "SYMBOL",
                 .help = "predict only the symbols that follow this one",
                 .keep = Keep::model});
+  options_.add({.name = "mask",
+                .target = &s_.mask,
+                .placeholder = "FILE",
+                .help = "a 0 or 1 for every symbol of DATA: which are to be predicted",
+                .keep = Keep::fixed});
+  options_.add({.name = "valid-mask",
+                .target = &s_.valid_mask,
+                .placeholder = "FILE",
+                .help = "the same for --valid",
+                .keep = Keep::fixed});
 }
 
 void Train::add_training_options() {
@@ -262,6 +272,11 @@ void Train::make_canonical() {
   if (s_.memory_limit) parse_bytes(*s_.memory_limit);
   if (s_.valid && s_.split)
     throw UsageError("--valid and --split exclude each other: validation comes from a file or from a part of DATA");
+  if (s_.valid_mask && !s_.valid) throw UsageError("--valid-mask belongs to --valid; --mask covers all of DATA");
+  if (s_.valid && s_.mask.has_value() != s_.valid_mask.has_value())
+    throw UsageError(
+        "--mask and --valid-mask belong together: what is trained on one set of symbols is not comparable "
+        "on another");
   if (!s_.valid && !s_.split) s_.split = kDefaultSplit;
   if (s_.split) parse_split(*s_.split);
   if (!s_.epochs && !s_.steps && !s_.minutes && !is_fitted_model(s_.model)) s_.epochs = kDefaultEpochs;
@@ -328,8 +343,10 @@ Material Train::load() const {
                     .valid = std::nullopt,
                     .training = {},
                     .validation = {}};
+  if (s_.mask) material.corpus.set_mask(Input::open(*s_.mask));
   if (s_.valid) {
     material.valid = Corpus::load({*s_.valid}, alphabet, {.unknown = unknown, .lines = s_.lines});
+    if (s_.valid_mask) material.valid->set_mask(Input::open(*s_.valid_mask));
     material.training = whole_corpus(material.corpus, "training");
     material.validation = whole_corpus(*material.valid, "validation");
   } else {

@@ -152,7 +152,7 @@ Corpus Corpus::load(std::vector<Input> inputs, Alphabet alphabet, const CorpusOp
 /// The sequences of the last source.
 void Corpus::add_sequences(bool lines) {
   const Source& source = *sources_.back();
-  const Index number = static_cast<Index>(sources_.size()) - 1;
+  const Index number = static_cast<Index>(sources_.size()) - 1, first = symbols_ - source.length;
   Index begin = 0;
   if (lines) {
     std::vector<Symbol> block(std::min<Index>(source.length, 65536));
@@ -162,12 +162,12 @@ void Corpus::add_sequences(bool lines) {
       for (std::size_t i = 0; i < block.size(); ++i) {
         if (block[i] != alphabet_.line_end()) continue;
         const Index end = at + static_cast<Index>(i) + 1;
-        sequences_.push_back({number, {begin, end}});
+        sequences_.push_back({number, {begin, end}, first + begin});
         begin = end;
       }
     }
   }
-  if (begin < source.length) sequences_.push_back({number, {begin, source.length}});
+  if (begin < source.length) sequences_.push_back({number, {begin, source.length}, first + begin});
 }
 
 Corpus Corpus::load(const std::vector<std::string>& files, Alphabet alphabet, const CorpusOptions& options) {
@@ -194,6 +194,27 @@ std::vector<Symbol> Corpus::read(Index sequence, Range range) const {
   std::vector<Symbol> out(static_cast<std::size_t>(range.size()));
   read(sequence, range.begin, out);
   return out;
+}
+
+void Corpus::set_mask(const Input& mask) {
+  std::vector<bool> bits;
+  bits.reserve(static_cast<std::size_t>(symbols_));
+  bool any = false;
+  const std::string_view text = mask.bytes();
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == ' ' || c == '\n' || c == '\r' || c == '\t') continue;
+    if (c != '0' && c != '1')
+      throw DataError(fmt::format(
+          "{}: byte {} is neither 0 nor 1; a mask holds one of them for every symbol of the data", mask.name(), i));
+    bits.push_back(c == '1');
+    any = any || c == '1';
+  }
+  if (static_cast<Index>(bits.size()) != symbols_)
+    throw DataError(fmt::format("{} masks {} symbols, but the data hold {}; it needs one 0 or 1 for each of them",
+                                mask.name(), bits.size(), symbols_));
+  if (!any) throw DataError(fmt::format("{} leaves nothing to predict: it holds no 1", mask.name()));
+  mask_ = std::move(bits);
 }
 
 Index Corpus::bytes() const {

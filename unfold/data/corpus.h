@@ -53,6 +53,16 @@ class Corpus {
   Index bytes() const;
   Index bytes(Index sequence, Range range) const;
 
+  /// From now on only some symbols are to be predicted: `mask` holds a `0` or `1` for every symbol of all sequences in
+  /// order; blanks and line ends in it do not count. Throws DataError naming the mask: another character, another
+  /// number of them than symbols, no `1` at all.
+  void set_mask(const Input& mask);
+  bool has_mask() const { return !mask_.empty(); }
+  bool is_predicted(Index sequence, Index position) const {
+    return mask_.empty() ||
+           mask_[static_cast<std::size_t>(sequences_[static_cast<std::size_t>(sequence)].first + position)];
+  }
+
   /// Source symbols that the alphabet lacks: left out, or mapped to `<unk>`.
   Index unknown() const { return unknown_; }
 
@@ -61,6 +71,7 @@ class Corpus {
   struct Sequence {
     Index source;
     Range range;  ///< of the symbols of the source
+    Index first;  ///< number of its first symbol among those of all sequences
   };
   Corpus();
   void add_sequences(bool lines);
@@ -69,6 +80,7 @@ class Corpus {
   std::vector<std::unique_ptr<Source>> sources_;
   std::vector<Sequence> sequences_;
   Index symbols_ = 0, unknown_ = 0;
+  std::vector<bool> mask_;  ///< empty: everything is to be predicted
 };
 
 }  // namespace unfold

@@ -26,14 +26,17 @@ Evaluation evaluate(Predictor& predictor, const Corpus& corpus, const Part& part
     predictor.reset();
     double nats = 0;
     Symbol previous = kNoSymbol;
+    Index position = piece.range.begin;
     for_each_symbol(corpus, piece, [&](Symbol symbol) {
-      if (predict_after == kNoSymbol || previous == predict_after) {
+      const bool follows = predict_after == kNoSymbol || previous == predict_after;
+      if (follows && corpus.is_predicted(piece.sequence, position)) {
         const float surprise = -predictor.log_probability(symbol);
         nats += static_cast<double>(surprise);
         ++result.predicted;
         if (surprisal) surprisal(result.symbols, surprise);
       }
       ++result.symbols;
+      ++position;
       predictor.observe(symbol);
       previous = symbol;
     });

@@ -193,7 +193,8 @@ void LaneReader::fill(Window& window, Index chain, const Run& run, Range range) 
   for (Index t = 0; t < range.size(); ++t) {
     const Symbol input = buffer_[at(t)];
     const bool scored = range.begin + t >= run.score_from;
-    const bool predicted = scored && (predict_after_ == kNoSymbol || input == predict_after_);
+    const bool predicted = scored && (predict_after_ == kNoSymbol || input == predict_after_) &&
+                           corpus_.is_predicted(run.sequence, range.begin + t);
     window.inputs[at(rows[t])] = input;
     window.targets[at(rows[t])] = predicted ? buffer_[at(t + 1)] : kNoSymbol;
     window.symbols += scored;
@@ -211,6 +212,7 @@ Batches::Batches(const Corpus& corpus, const Part& part, const BatchOptions& opt
   if (options.batch < 1) throw UsageError(fmt::format("batch {}: at least 1 is needed", options.batch));
   if (options.curriculum < 0) throw UsageError(fmt::format("curriculum {}: 0 or more symbols", options.curriculum));
   if (part.empty()) throw UsageError("the training part is empty");
+  require_predictions(corpus, part, options.predict_after);
   // The number of lanes is that of the whole part: the state of a run keeps its size when a curriculum grows.
   const Index most = options.whole_sequences ? static_cast<Index>(part.pieces.size()) : part.symbols();
   lanes_ = std::min(options.batch, most);
@@ -279,6 +281,27 @@ void Batches::seek(Index epoch, Index window) {
     throw UsageError(fmt::format("the training data has no window {} in epoch {}", window, epoch));
   if (!options_.whole_sequences) reader_.skip(window);
   read();
+}
+
+void require_predictions(const Corpus& corpus, const Part& part, Symbol predict_after) {
+  if (!corpus.has_mask() && predict_after == kNoSymbol) return;
+  constexpr Index kBlock = 65536;
+  std::vector<Symbol> block;
+  for (const Piece& piece : part.pieces) {
+    Symbol previous = kNoSymbol;
+    for (Index begin = piece.range.begin; begin < piece.range.end; begin += kBlock) {
+      block.resize(at(std::min(kBlock, piece.range.end - begin)));
+      corpus.read(piece.sequence, begin, block);
+      for (std::size_t i = 0; i < block.size(); ++i) {
+        const bool follows = predict_after == kNoSymbol || previous == predict_after;
+        if (follows && corpus.is_predicted(piece.sequence, begin + static_cast<Index>(i))) return;
+        previous = block[i];
+      }
+    }
+  }
+  throw DataError(fmt::format(
+      "nothing is to be predicted in the {} part: {}", part.name,
+      corpus.has_mask() ? "the mask holds no 1 there" : "the symbol to predict after does not occur there"));
 }
 
 std::vector<std::vector<Run>> scoring_lanes(const Part& part, Index lanes, Index warmup) {

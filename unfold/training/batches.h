@@ -125,6 +125,9 @@ class Batches {
   Window window_;
 };
 
+/// Throws DataError when a mask of the corpus or `predict_after` leaves nothing to predict in a part.
+void require_predictions(const Corpus& corpus, const Part& part, Symbol predict_after);
+
 /// Lanes for scoring a part, every symbol exactly once. Each piece is cut into segments of equal length, about `lanes`
 /// in all; each segment is read from a fresh state on the `warmup` symbols before it (as many as its piece has), which
 /// are not scored. `lanes` 1 scores every sequence exactly, as one chain.

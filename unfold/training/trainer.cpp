@@ -65,6 +65,8 @@ struct Trainer<T>::Body final : Objective<T> {
         carried(*network.plan, batches.lanes()),
         loss_limit(largest_loss(network.output.size())) {
     if (validates()) {
+      require_predictions(data.validation_corpus != nullptr ? *data.validation_corpus : data.corpus, *data.validation,
+                          options.batches.predict_after);
       evaluator = std::make_unique<Evaluator<T>>(network, crew);
       const Index warmed = data.validation->symbols() + options.validation_lanes * options.validation_warmup;
       interval = options.validate_every > 0

@@ -1,0 +1,111 @@
+#include <fmt/format.h>
+
+#include "unfold/cli/figures.h"
+#include "unfold/cli/verb.h"
+#include "unfold/data/file.h"
+#include "unfold/data/text_distance.h"
+#include "unfold/models/text_source_spec.h"
+
+namespace unfold {
+namespace {
+
+void write_to(const std::string& path, std::string_view bytes) {
+  if (path == "-")
+    print_result(bytes);
+  else
+    write_file_atomically(path, bytes);
+}
+
+class Generate final : public Verb {
+ public:
+  Generate();
+  ExitCode run(Console& console) override;
+
+ private:
+  UsageError unknown_task() const;
+
+  std::vector<std::string> task_;
+  std::string out_;
+  std::optional<std::string> mask_;
+  std::optional<Index> count_, size_;
+  Index seed_ = 1;
+};
+
+Generate::Generate()
+    : Verb(VerbOptions("generate", "writes synthetic sequences and says what a perfect model would score",
+                       {"unfold generate alphabet --size 260000 -o alphabet.txt",
+                        "unfold generate xor:50 --count 10000 --seed 2 -o xor.txt --mask xor.mask --json"})) {
+  std::string known;
+  for (const SourceHelp& source : text_sources()) {
+    known += fmt::format("{}{} ({}", known.empty() ? "" : "; ", source.name, source.help);
+    for (const OptionHelp& option : source.options) known += fmt::format("; {}={}", option.name, option.value);
+    known += ")";
+  }
+  options_.add_inputs({.name = "task", .target = &task_, .placeholder = "TASK", .help = known});
+  options_.add(
+      {.name = "out", .target = &out_, .placeholder = "FILE", .help = "needed; - is standard output", .letter = "o"});
+  options_.add({.name = "count",
+                .target = &count_,
+                .placeholder = "N",
+                .help = "lines, bars or blocks",
+                .least = 1,
+                .most = 1e12,
+                .default_text = "1000 without --size"});
+  options_.add({.name = "size",
+                .target = &size_,
+                .placeholder = "SYMBOLS",
+                .help = "instead: whole lines, bars or blocks until there are so many symbols",
+                .least = 1,
+                .most = 1e12});
+  options_.add({.name = "mask",
+                .target = &mask_,
+                .placeholder = "FILE",
+                .help = "also write which symbols are to be predicted (1) and which not (0), for train --mask"});
+  options_.add({.name = "seed", .target = &seed_, .placeholder = "N", .help = "of all choices", .least = 0});
+  add_common();
+}
+
+UsageError Generate::unknown_task() const {
+  std::vector<std::string> names;
+  for (const SourceHelp& source : text_sources()) names.push_back(source.name);
+  const std::string name = parse_spec(task_.front()).name;
+  return UsageError(
+      fmt::format("there is no task \"{}\"{} (tasks: {})", name, did_you_mean(name, names), fmt::join(names, ", ")));
+}
+
+ExitCode Generate::run(Console&) {
+  if (out_.empty()) throw UsageError("generate needs -o FILE; see `unfold generate --help`");
+  if (count_ && size_) throw UsageError("--count and --size exclude each other");
+  if (json_ && (out_ == "-" || mask_ == "-")) throw UsageError("--json and - both want standard output; name a file");
+  const std::unique_ptr<TextSource> source = make_text_source(task_.front());
+  if (!source) throw unknown_task();
+  const GeneratedText made = generate(*source, {.seed = static_cast<std::uint64_t>(seed_),
+                                                .units = size_ ? 0 : count_.value_or(1000),
+                                                .symbols = size_.value_or(0)});
+  write_to(out_, made.text);
+  if (mask_) write_to(*mask_, made.mask + '\n');
+  const auto symbols = static_cast<Index>(made.text.size());
+  const double own = made.source_bits / static_cast<double>(symbols);
+  if (json_) {
+    print_result(one_line({{"task", source->name()},
+                           {"symbols", symbols},
+                           {"predicted_symbols", made.predicted},
+                           {std::string(source->unit()) + "s", made.units},
+                           {"entropy_bits_per_symbol", entropy(*source)},
+                           {"entropy_bits_per_predicted_symbol", entropy_of_predicted(*source)},
+                           {"source_bits_per_symbol", own}}));
+  } else if (out_ != "-" && mask_ != "-") {
+    print_result(fmt::format("symbols          {} in {} {}s, {} to be predicted\n", symbols, made.units, source->unit(),
+                             made.predicted));
+    print_result(fmt::format("entropy          {:.5f} bits/symbol of the source, {:.5f} of this text under it\n",
+                             entropy(*source), own));
+    print_result(fmt::format("perfect score    {:.5f} bits per predicted symbol\n", entropy_of_predicted(*source)));
+  }
+  return ExitCode::success;
+}
+
+}  // namespace
+
+std::unique_ptr<Verb> make_generate() { return std::make_unique<Generate>(); }
+
+}  // namespace unfold
