@@ -3,14 +3,14 @@
 
 PREFIX ?= /usr/local
 SECONDS_EACH ?= 60
-PRESETS := release dev asan-ubsan tsan fuzz lint
+PRESETS := release dev asan-ubsan tsan fuzz lint arm64
 UNFOLD := build/release/bin/unfold
 
 # Where tools/setup.sh puts a CMake of its own if that of the system is too old.
 export PATH := $(CURDIR)/build/tools/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test bench peers format format-check lint sanitize asan-ubsan tsan fuzz install clean
+.PHONY: help build demo test bench peers format format-check lint sanitize asan-ubsan tsan fuzz arm64 install clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -59,6 +59,9 @@ fuzz: ## Run every fuzz target for SECONDS_EACH=60 seconds
 	cmake --preset fuzz
 	cmake --build --preset fuzz
 	tools/fuzz.sh $(SECONDS_EACH)
+
+arm64: build ## Cross-build for 64-bit Arm and check under qemu that NEON gives the same bits
+	tools/arm64.sh
 
 install: build ## Install the command and the library under PREFIX=/usr/local
 	cmake --install build/release --prefix $(PREFIX)

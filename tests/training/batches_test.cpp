@@ -217,7 +217,7 @@ RC_GTEST_PROP(ScoringLanes, score_every_symbol_exactly_once_after_its_warm_up, (
   const Corpus corpus = numbered_corpus(random_lengths());
   const Part part = whole_corpus(corpus, "validation");
   const Index lanes = *rc::gen::inRange<Index>(1, 12), warmup = *rc::gen::inRange<Index>(0, 15);
-  auto runs = scoring_lanes(part, lanes, warmup);
+  auto runs = scoring_lanes(corpus, part, lanes, warmup);
   RC_ASSERT(static_cast<Index>(runs.size()) <= lanes);
   for (const auto& lane : runs)
     for (const Run& run : lane) {
@@ -244,6 +244,18 @@ RC_GTEST_PROP(ScoringLanes, score_every_symbol_exactly_once_after_its_warm_up, (
   RC_ASSERT(count == windows);
   RC_ASSERT(static_cast<Index>(scored.size()) == corpus.symbols());
   for (const auto& [place, symbol] : scored) RC_ASSERT(place == symbol);  // numbered: place and symbol agree
+}
+
+TEST(ScoringLanes, warm_up_from_the_first_line_end) {
+  const std::string text = "abcdef\nghi\njklmnopqrstuv\n";
+  const Corpus corpus = Corpus::from_text(text, Alphabet::chars_of(text));
+  std::map<Index, Index> begins;  // scored from -> read from
+  for (const auto& lane : scoring_lanes(corpus, whole_corpus(corpus, "validation"), 3, 7))
+    for (const auto& run : lane) {
+      begins[run.score_from] = run.range.begin;
+      EXPECT_EQ(run.place, run.range.begin);
+    }
+  EXPECT_EQ(begins, (std::map<Index, Index>{{0, 0}, {8, 7}, {16, 11}}));
 }
 
 }  // namespace

@@ -9,8 +9,8 @@ Evaluation LanguageModel<T>::evaluate(const Corpus& corpus, const Part& part, Te
   check_alphabet(corpus);
   if (options.window < 1 || options.lanes < 1 || options.segments < 0 || options.warmup < 0)
     throw UsageError("evaluation: window and lanes must be at least 1, segments and warm-up at least 0");
-  auto lanes =
-      options.segments > 0 ? scoring_lanes(part, options.segments, options.warmup) : exact_lanes(part, options.lanes);
+  auto lanes = options.segments > 0 ? scoring_lanes(corpus, part, options.segments, options.warmup)
+                                    : exact_lanes(part, options.lanes);
   Evaluator<T> evaluator(network(), team);
   std::function<void(Index, T)> surprisal;
   if (options.surprisal) surprisal = [&](Index place, T nats) { options.surprisal(place, static_cast<float>(nats)); };

@@ -37,6 +37,9 @@ void relax() {
 // microseconds, then the processor is offered to others.
 constexpr int kPolls = 100, kPauses = 150;
 constexpr auto kIdleBeforeSleep = std::chrono::microseconds(100);
+// At a barrier: a neighbour that takes longer has most likely lost its processor to another program. Whoever goes on
+// yielding then keeps it from coming back; a sleeper gives way at once.
+constexpr auto kBarrierBeforeSleep = std::chrono::microseconds(50);
 
 /// Waits until ready(), trying ever more politely; gives up and returns false when give_up(), asked between yields.
 template <class Ready, class GiveUp>
@@ -53,6 +56,19 @@ bool wait_until(const Ready& ready, const GiveUp& give_up) {
     std::this_thread::yield();
   }
   return true;
+}
+
+/// Waits until ready(), that is until `counter` differs from `seen`: awake for a while, then asleep.
+template <class Ready>
+void wait_or_sleep(const std::atomic<int>& counter, int seen, const Ready& ready, Clock::duration awake) {
+  Clock::time_point limit = Clock::time_point::max();  // set at the first question: most waits end before
+  const auto tired = [&] {
+    const auto now = Clock::now();
+    if (limit == Clock::time_point::max()) limit = now + awake;
+    return now > limit;
+  };
+  if (wait_until(ready, tired)) return;
+  while (!ready()) counter.wait(seen, std::memory_order_acquire);
 }
 
 }  // namespace
@@ -85,23 +101,23 @@ struct Team::State {
   alignas(64) std::atomic<int> generation{0};  // of runs; int is what a futex waits on directly
   alignas(64) std::atomic<int> finished{0};    // workers that have left the current run
   alignas(64) std::atomic<int> arrived{0};     // members at the current barrier
-  alignas(64) std::atomic<unsigned> epoch{0};  // of barriers
+  alignas(64) std::atomic<int> epoch{0};       // of barriers, and of failures
   std::atomic<bool> failed{false};             // beside epoch: the same waiters poll both
 };
 
 void Team::State::barrier() {
+  // In this order: a failure counted in `before` is then seen, and a later one changes the epoch.
+  const int before = epoch.load(std::memory_order_acquire);
   if (failed.load(std::memory_order_acquire)) throw Abandoned();
-  const unsigned before = epoch.load(std::memory_order_relaxed);
   if (arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == size) {
     arrived.store(0, std::memory_order_relaxed);
-    epoch.store(before + 1, std::memory_order_release);
+    epoch.fetch_add(1, std::memory_order_release);
+    epoch.notify_all();
     return;
   }
-  const auto ready = [&] {
-    return epoch.load(std::memory_order_acquire) != before || failed.load(std::memory_order_acquire);
-  };
-  wait_until(ready, [] { return false; });
-  if (epoch.load(std::memory_order_acquire) == before) throw Abandoned();
+  const auto ready = [&] { return epoch.load(std::memory_order_acquire) != before; };
+  wait_or_sleep(epoch, before, ready, kBarrierBeforeSleep);
+  if (failed.load(std::memory_order_acquire)) throw Abandoned();
 }
 
 void Team::State::execute(int id) {
@@ -113,15 +129,15 @@ void Team::State::execute(int id) {
     const std::lock_guard lock(error_mutex);
     if (!error) error = std::current_exception();
     failed.store(true, std::memory_order_release);
+    epoch.fetch_add(1, std::memory_order_release);  // wakes who waits at a barrier
+    epoch.notify_all();
   }
 }
 
 /// Waits for a generation other than `seen`: spinning at first, for runs follow each other closely, then asleep.
 void Team::State::wait_for_run(int seen) {
   const auto ready = [&] { return generation.load(std::memory_order_acquire) != seen; };
-  const auto start = Clock::now();
-  if (wait_until(ready, [&] { return Clock::now() - start > kIdleBeforeSleep; })) return;
-  while (!ready()) generation.wait(seen, std::memory_order_acquire);
+  wait_or_sleep(generation, seen, ready, kIdleBeforeSleep);
 }
 
 void Team::State::work(int id) {

@@ -82,6 +82,18 @@ std::vector<Run> segments(const Part& part, Index length, Index warmup) {
   return runs;
 }
 
+/// Moves the start of a warm-up to just after the first line end in it, if there is one.
+void start_after_line_end(const Corpus& corpus, Run& run) {
+  const Symbol line_end = corpus.alphabet().line_end();
+  if (line_end == kNoSymbol || !run.has_previous) return;
+  const std::vector<Symbol> before = corpus.read(run.sequence, {run.range.begin - 1, run.score_from});
+  const auto found = std::find(before.begin(), before.end(), line_end);
+  if (found == before.end()) return;
+  const Index skipped = found - before.begin();
+  run.range.begin += skipped;
+  run.place += skipped;
+}
+
 }  // namespace
 
 template <class T>
@@ -304,10 +316,12 @@ void require_predictions(const Corpus& corpus, const Part& part, Symbol predict_
       corpus.has_mask() ? "the mask holds no 1 there" : "the symbol to predict after does not occur there"));
 }
 
-std::vector<std::vector<Run>> scoring_lanes(const Part& part, Index lanes, Index warmup) {
+std::vector<std::vector<Run>> scoring_lanes(const Corpus& corpus, const Part& part, Index lanes, Index warmup) {
   if (part.empty()) return {};
   const Index length = std::max<Index>(1, (part.symbols() + lanes - 1) / lanes);
-  return spread(segments(part, length, warmup), lanes);
+  std::vector<Run> runs = segments(part, length, warmup);
+  for (Run& run : runs) start_after_line_end(corpus, run);
+  return spread(std::move(runs), lanes);
 }
 
 std::vector<std::vector<Run>> exact_lanes(const Part& part, Index lanes) {

@@ -130,8 +130,10 @@ void require_predictions(const Corpus& corpus, const Part& part, Symbol predict_
 
 /// Lanes for scoring a part, every symbol exactly once. Each piece is cut into segments of equal length, about `lanes`
 /// in all; each segment is read from a fresh state on the `warmup` symbols before it (as many as its piece has), which
-/// are not scored. `lanes` 1 scores every sequence exactly, as one chain.
-std::vector<std::vector<Run>> scoring_lanes(const Part& part, Index lanes, Index warmup);
+/// are not scored. Where the alphabet has a line end, the warm-up begins after the first one it holds: read from the
+/// middle of a word, a network may fall into a state that text never leads to and that it does not leave again.
+/// `lanes` 1 scores every sequence exactly, as one chain.
+std::vector<std::vector<Run>> scoring_lanes(const Corpus& corpus, const Part& part, Index lanes, Index warmup);
 /// Lanes for exact scoring: whole pieces, the longest first, spread over at most `lanes` lanes.
 std::vector<std::vector<Run>> exact_lanes(const Part& part, Index lanes);
 

@@ -213,7 +213,7 @@ struct Trainer<T>::Body final : Objective<T> {
     const auto start = Clock::now();
     const Corpus& corpus = data.validation_corpus != nullptr ? *data.validation_corpus : data.corpus;
     const Evaluation found = evaluator->run(
-        values, corpus, scoring_lanes(*data.validation, options.validation_lanes, options.validation_warmup),
+        values, corpus, scoring_lanes(corpus, *data.validation, options.validation_lanes, options.validation_warmup),
         options.batches.whole_sequences ? 64 : options.batches.window, options.batches.predict_after);
     const double nats = found.nats_per_symbol();
     if (!std::isfinite(nats)) {
