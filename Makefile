@@ -3,7 +3,7 @@
 
 PREFIX ?= /usr/local
 SECONDS_EACH ?= 60
-PRESETS := release dev asan-ubsan tsan fuzz lint arm64
+PRESETS := release dev asan-ubsan tsan lint arm64 fuzz
 UNFOLD := build/release/bin/unfold
 
 # Where tools/setup.sh puts a CMake of its own if that of the system is too old.
@@ -49,14 +49,14 @@ lint: format-check ## Check the format, then clang-tidy on the library and the c
 sanitize: asan-ubsan tsan ## Run the fast tests under the address, undefined-behaviour and thread sanitizers
 
 asan-ubsan tsan:
-	tools/setup.sh build test
+	tools/setup.sh build test fuzz
 	cmake --preset $@
 	tools/fixed_addresses.sh cmake --build --preset $@
 	tools/fixed_addresses.sh ctest --preset $@ --parallel $$(nproc)
 
 fuzz: ## Run every fuzz target for SECONDS_EACH=60 seconds
 	tools/setup.sh build fuzz
-	cmake --preset fuzz
+	cmake --preset asan-ubsan
 	cmake --build --preset fuzz
 	tools/fuzz.sh $(SECONDS_EACH)
 

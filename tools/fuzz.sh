@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs every fuzz target of build/fuzz for SECONDS each, one on each processor at a time. New inputs are kept in
+# Runs every fuzz target of build/asan-ubsan for SECONDS each, one on each processor at a time. New inputs are kept in
 # build/fuzz/corpus, the inputs of tests/fuzz/corpus are read only. Fails with the first finding, whose input it names.
 #
 #   tools/fuzz.sh [SECONDS]
@@ -24,9 +24,9 @@ fuzz_one() {  # fuzz_one PROGRAM SECONDS
 }
 export -f fuzz_one
 
-mapfile -t programs < <(find build/fuzz/tests/fuzz -maxdepth 1 -type f -executable 2>/dev/null | sort)
+mapfile -t programs < <(find build/asan-ubsan/tests/fuzz -maxdepth 1 -type f -executable 2>/dev/null | sort)
 if [ ${#programs[@]} = 0 ]; then
-  echo "fuzz: no targets in build/fuzz/tests/fuzz; run 'make fuzz'" >&2
+  echo "fuzz: no targets in build/asan-ubsan/tests/fuzz; run 'make fuzz'" >&2
   exit 1
 fi
 printf '%s\n' "${programs[@]}" | xargs -P "$(nproc)" -I {} bash -c 'fuzz_one "$@"' _ {} "$seconds"
