@@ -96,31 +96,6 @@ void start_after_line_end(const Corpus& corpus, Run& run) {
 
 }  // namespace
 
-template <class T>
-void enter_window(const Window& window, const Plan& plan, State<T>& state) {
-  if (state.slots() < window.slots_needed) {
-    State<T> larger(plan, window.slots_needed);
-    for (Index s = 0; s < state.slots(); ++s) larger.copy_slot(state, s, s);
-    state = std::move(larger);
-  }
-  for (const Index slot : window.fresh) state.reset(slot);
-}
-
-template <class T>
-void leave_window(const Window& window, State<T>& state) {
-  for (const auto& [from, to] : window.moves) state.copy_slot(state, from, to);
-}
-
-template <class T>
-void copy_state(const State<T>& from, State<T>& to) {
-  if (to.slots() != from.slots() || to.width() != from.width()) {
-    to = from;
-    return;
-  }
-  std::copy(from.values().begin(), from.values().end(), to.values().begin());
-  std::copy(from.fresh_flags().begin(), from.fresh_flags().end(), to.fresh_flags().begin());
-}
-
 LaneReader::LaneReader(const Corpus& corpus, Index window, Symbol predict_after)
     : corpus_(corpus), window_(window), predict_after_(predict_after) {}
 
@@ -328,12 +303,5 @@ std::vector<std::vector<Run>> exact_lanes(const Part& part, Index lanes) {
   if (part.empty()) return {};
   return spread(segments(part, std::numeric_limits<Index>::max() / 2, 0), lanes);
 }
-
-template void enter_window(const Window&, const Plan&, State<float>&);
-template void enter_window(const Window&, const Plan&, State<double>&);
-template void copy_state(const State<float>&, State<float>&);
-template void copy_state(const State<double>&, State<double>&);
-template void leave_window(const Window&, State<float>&);
-template void leave_window(const Window&, State<double>&);
 
 }  // namespace unfold

@@ -1,5 +1,5 @@
 #pragma once
-/// Windows: how sequences become batches for an unfolding.
+/// Batches of text: how sequences of symbols become windows (window.h).
 ///
 /// A *lane* is a row of runs read one after another; several lanes are read side by side, `window` symbols of each at a
 /// time. A run is a stretch of one sequence that starts from a fresh state; where a run ends inside a window, the
@@ -15,7 +15,7 @@
 
 #include "unfold/data/corpus.h"
 #include "unfold/data/split.h"
-#include "unfold/engine/unfolding.h"
+#include "unfold/training/window.h"
 
 namespace unfold {
 
@@ -29,35 +29,12 @@ struct Run {
   Index place = 0;            ///< of the caller: where the score of `begin` would go
 };
 
-/// One batch. Row vectors are in the order of the structure's rows.
-struct Window {
-  Structure structure = Structure::chains(1, 1);
-  std::vector<Index> slots;                    ///< one per chain
-  std::vector<Index> fresh;                    ///< slots to be reset before the forward pass
-  std::vector<std::pair<Index, Index>> moves;  ///< after the backward pass: (from, to) slots
-  std::vector<Symbol> inputs, targets;         ///< [rows]
-  std::vector<Index> runs;                     ///< one per chain: number of its run
-  std::vector<Index> places;                   ///< one per chain: place of its first symbol
-  Index slots_needed = 0;
-  Index predicted = 0;  ///< targets that are not kNoSymbol
-  Index symbols = 0;    ///< rows that belong to scored stretches, predicted or not
-};
-
-/// Readies the state for a window (it grows when needed), and hands lanes over afterwards.
-template <class T>
-void enter_window(const Window& window, const Plan& plan, State<T>& state);
-template <class T>
-void leave_window(const Window& window, State<T>& state);
-/// to = from, without allocating where they have the same slots.
-template <class T>
-void copy_state(const State<T>& from, State<T>& to);
-
 /// Reads lanes side by side.
-class LaneReader {
+class LaneReader final : public WindowStream {
  public:
   LaneReader(const Corpus& corpus, Index window, Symbol predict_after = kNoSymbol);
   void start(std::vector<std::vector<Run>> lanes);  ///< at the first window
-  bool next(Window& window);                        ///< false at the end; allocates only when the shape changes
+  bool next(Window& window) override;               ///< allocates only when the shape changes
   void skip(Index windows);                         ///< as if next had been called so often
   Index windows() const;                            ///< in all
 
@@ -94,22 +71,22 @@ struct BatchOptions {
 /// in a random order, the row of all of them is cut into `batch` equal lanes at a random offset (its two ends joined),
 /// so no two epochs are cut alike. The order is a function of (seed, epoch); a position is (epoch, window).
 /// The state is fresh at the start of a sequence and at the start of an epoch.
-class Batches {
+class Batches final : public WindowSource {
  public:
   /// Throws UsageError: window or batch below 1.
   Batches(const Corpus& corpus, const Part& part, const BatchOptions& options, std::uint64_t seed);
 
-  const Window& window() const { return window_; }  ///< the current one
-  void advance();
-  void seek(Index epoch, Index window);
+  const Window& window() const override { return window_; }
+  void advance() override;
+  void seek(Index epoch, Index window) override;
 
-  Index epoch() const { return epoch_; }
-  Index position() const { return position_; }          ///< window within the epoch
+  Index epoch() const override { return epoch_; }
+  Index position() const override { return position_; }
   Index windows_per_epoch() const { return windows_; }  ///< of the current epoch
-  double epochs_done() const {
+  double epochs_done() const override {
     return static_cast<double>(epoch_) + static_cast<double>(position_) / static_cast<double>(windows_);
   }
-  Index lanes() const { return lanes_; }
+  Index lanes() const override { return lanes_; }
 
  private:
   void start_epoch();

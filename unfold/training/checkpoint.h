@@ -36,6 +36,7 @@ struct RunState {
   double validation_seconds = 0;  // of the last one
 
   double plateau_factor = 1, divergence_factor = 1;
+  bool solved = false;  // the goal was reached
   Index attempts = 0, failed_step = -1, rollbacks = 0;
 };
 
@@ -60,6 +61,7 @@ void visit_run_state(Visitor&& v, State& s) {
   v("validation_seconds", s.validation_seconds);
   v("plateau_factor", s.plateau_factor);
   v("divergence_factor", s.divergence_factor);
+  v("solved", s.solved);
   v("attempts", s.attempts);
   v("failed_step", s.failed_step);
   v("rollbacks", s.rollbacks);

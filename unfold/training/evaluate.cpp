@@ -5,41 +5,43 @@
 namespace unfold {
 
 template <class T>
-Evaluation Evaluator<T>::run(const Parameters<T>& parameters, const Corpus& corpus, std::vector<std::vector<Run>> lanes,
-                             Index window_length, Symbol predict_after,
-                             const std::function<void(Index, T)>& surprisal) {
+Evaluation Evaluator<T>::run(const Parameters<T>& parameters, WindowStream& stream, const Surprisal& surprisal,
+                             const Judge& judge) {
   Evaluation result;
-  Index runs = 0;
-  for (const auto& lane : lanes)
-    for (const Run& run : lane) runs = std::max(runs, run.number + 1);
-  if (runs == 0) return result;
-  std::vector<double> sums(static_cast<std::size_t>(runs));
-  State<T> state(*network_.plan, static_cast<Index>(lanes.size()));
-  LaneReader reader(corpus, window_length, predict_after);
-  reader.start(std::move(lanes));
+  std::vector<double> sums;
+  State<T> state(*network_.plan, 1);
   pass_.set_parameters(parameters);
   Window window;
-  while (reader.next(window)) {
+  while (stream.next(window)) {
     enter_window(window, *network_.plan, state);
     pass_.forward(window, state);
     leave_window(window, state);
+    if (judge) judge(window, pass_.output());
     result.predicted += window.predicted;
     result.symbols += window.symbols;
     const auto nats = pass_.nats();
     for (Index c = 0; c < window.structure.sequences(); ++c) {
-      const auto chain = static_cast<std::size_t>(c);
+      const auto chain = static_cast<std::size_t>(c), run = static_cast<std::size_t>(window.runs[chain]);
+      if (run >= sums.size()) sums.resize(run + 1);
       const Index* rows = window.structure.order().rows.data() + window.structure.item(c, 0);
-      double& sum = sums[static_cast<std::size_t>(window.runs[chain])];
       for (Index t = 0; t < window.structure.size(c); ++t) {
-        const auto row = static_cast<std::size_t>(rows[t]);
-        if (window.targets[row] == kNoSymbol) continue;
-        sum += static_cast<double>(nats[row]);
-        if (surprisal) surprisal(window.places[chain] + t, nats[row]);
+        if (!window.is_predicted(rows[t])) continue;
+        const T row_nats = nats[static_cast<std::size_t>(rows[t])];
+        sums[run] += static_cast<double>(row_nats);
+        if (surprisal) surprisal(window.places[chain] + t, row_nats);
       }
     }
   }
   for (const double sum : sums) result.nats += sum;
   return result;
+}
+
+template <class T>
+Evaluation Evaluator<T>::run(const Parameters<T>& parameters, const Corpus& corpus, std::vector<std::vector<Run>> lanes,
+                             Index window, Symbol predict_after, const Surprisal& surprisal) {
+  LaneReader reader(corpus, window, predict_after);
+  reader.start(std::move(lanes));
+  return run(parameters, reader, surprisal);
 }
 
 template class Evaluator<float>;

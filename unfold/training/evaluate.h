@@ -1,5 +1,5 @@
 #pragma once
-/// Scoring a part of a corpus with a network, many sequences or segments side by side.
+/// Scoring with a network, many sequences or segments side by side.
 
 #include <functional>
 
@@ -10,7 +10,7 @@ namespace unfold {
 
 struct Evaluation {
   double nats = 0;      ///< over all predicted symbols
-  Index predicted = 0;  ///< symbols that were predicted
+  Index predicted = 0;  ///< symbols (rows) that were predicted
   Index symbols = 0;    ///< symbols read and counted, predicted or not
   double nats_per_symbol() const { return predicted > 0 ? nats / static_cast<double>(predicted) : 0; }
 };
@@ -20,11 +20,18 @@ class Evaluator {
  public:
   Evaluator(const Network<T>& network, Team& team) : network_(network), pass_(network, team) {}
 
-  /// Scores lanes (batches.h: exact_lanes, scoring_lanes). Sums are taken run by run in order of their numbers, so the
-  /// result does not depend on how runs share lanes, nor on `window`. `surprisal(place, nats)` is called for every
-  /// predicted symbol, in no particular order.
+  /// `surprisal(place, nats)` is called for every predicted symbol, in no particular order.
+  using Surprisal = std::function<void(Index, T)>;
+  /// Called with every window and what the readout read there, [rows x size].
+  using Judge = std::function<void(const Window&, Matrix<const T>)>;
+
+  /// Scores all windows of a stream. Sums are taken run by run in order of their numbers, so the result does not depend
+  /// on how runs share windows.
+  Evaluation run(const Parameters<T>& parameters, WindowStream& stream, const Surprisal& surprisal = {},
+                 const Judge& judge = {});
+  /// Scores lanes of a corpus (batches.h: exact_lanes, scoring_lanes). The result does not depend on `window`.
   Evaluation run(const Parameters<T>& parameters, const Corpus& corpus, std::vector<std::vector<Run>> lanes,
-                 Index window, Symbol predict_after = kNoSymbol, const std::function<void(Index, T)>& surprisal = {});
+                 Index window, Symbol predict_after = kNoSymbol, const Surprisal& surprisal = {});
 
  private:
   Network<T> network_;

@@ -84,6 +84,7 @@ void EventLog::validation(const ValidationEvent& e) {
   line["epochs"] = e.epochs;
   line["nats_per_symbol"] = number(e.nats_per_symbol);
   line["symbols"] = e.symbols;
+  for (const auto& [name, value] : e.measures) line[name] = number(value);
   line["best"] = e.best;
   line["seconds"] = e.seconds;
   write(line.dump());

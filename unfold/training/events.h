@@ -3,6 +3,8 @@
 /// Seconds and speeds are wall-clock values for people; nothing is computed from them.
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "unfold/numerics/types.h"
 
@@ -21,6 +23,9 @@ struct ProgressEvent {
   double seconds_left = 0;        ///< by the present speed
 };
 
+/// Figures beside the nats, by name: "error_rate", "mean_squared_error".
+using Measures = std::vector<std::pair<std::string, double>>;
+
 struct ValidationEvent {
   Index step = 0;
   double epochs = 0;
@@ -28,6 +33,7 @@ struct ValidationEvent {
   Index symbols = 0;  ///< predicted
   bool best = false;  ///< the best so far
   double seconds = 0;
+  Measures measures = {};
 };
 
 struct SampleEvent {
@@ -50,7 +56,7 @@ struct CheckpointEvent {
 struct DoneEvent {
   Index step = 0;
   double epochs = 0;
-  std::string reason = {};  ///< "steps", "epochs", "minutes", "patience"
+  std::string reason = {};  ///< "steps", "epochs", "minutes", "patience", "goal"
   double best_nats_per_symbol = 0;
   Index best_step = 0;
   bool validated = false;

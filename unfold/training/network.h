@@ -1,5 +1,5 @@
 #pragma once
-/// What training and evaluation see of a symbol model: a plan, where the symbols go in, what comes out, how that is
+/// What training and evaluation see of a model: a plan, where symbols or vectors go in, what comes out, how that is
 /// read.
 
 #include <memory>
@@ -15,6 +15,9 @@ struct Network {
   Signal symbols, output;
   std::shared_ptr<const Readout<T>> readout;
   bool dropout = false;  ///< the circuit contains masks
+  Signal vectors = {};   ///< where real vectors go in instead of symbols; not set otherwise
+
+  bool reads_vectors() const { return vectors.valid(); }
 };
 
 }  // namespace unfold

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "unfold/numerics/error.h"
@@ -43,6 +44,37 @@ double largest_loss(Index alphabet) {
   return 100 * log;
 }
 
+/// Windows of text.
+template <class T>
+TrainingSources<T> sources_of(const TrainingData& data, const TrainerOptions& options) {
+  const BatchOptions& b = options.batches;
+  auto batches = std::make_unique<Batches>(data.corpus, data.training, b, options.seed);
+  TrainingSources<T> sources{.training = nullptr, .step_symbols = b.window * batches->lanes()};
+  sources.training = std::move(batches);
+  if (data.validation != nullptr && !data.validation->empty()) {
+    const Corpus& corpus = data.validation_corpus != nullptr ? *data.validation_corpus : data.corpus;
+    const Part& part = *data.validation;
+    require_predictions(corpus, part, b.predict_after);
+    sources.validation_symbols = part.symbols() + options.validation_lanes * options.validation_warmup;
+    sources.validation = [&corpus, &part, options] {
+      const BatchOptions& o = options.batches;
+      auto reader = std::make_unique<LaneReader>(corpus, o.whole_sequences ? 64 : o.window, o.predict_after);
+      reader->start(scoring_lanes(corpus, part, options.validation_lanes, options.validation_warmup));
+      return reader;
+    };
+  }
+  sources.configuration = {{"training_symbols", data.training.symbols()},
+                           {"validation_symbols", sources.validation ? data.validation->symbols() : 0},
+                           {"window", b.window},
+                           {"batch", b.batch},
+                           {"whole_sequences", b.whole_sequences},
+                           {"curriculum", b.curriculum},
+                           {"predict_after", b.predict_after},
+                           {"validation_lanes", options.validation_lanes},
+                           {"validation_warmup", options.validation_warmup}};
+  return sources;
+}
+
 }  // namespace
 
 Index automatic_validation_interval(Index validation_symbols, Index symbols_per_step) {
@@ -52,26 +84,24 @@ Index automatic_validation_interval(Index validation_symbols, Index symbols_per_
 
 template <class T>
 struct Trainer<T>::Body final : Objective<T> {
-  Body(const Network<T>& network_given, Parameters<T>& parameters_given, const TrainingData& data_given,
+  Body(const Network<T>& network_given, Parameters<T>& parameters_given, TrainingSources<T> sources_given,
        const TrainerOptions& options_given, Team& team_given)
       : network(network_given),
         values(parameters_given),
-        data(data_given),
+        sources(std::move(sources_given)),
         options(checked(options_given)),
         crew(team_given),
-        batches(data.corpus, data.training, options.batches, options.seed),
+        batches(*sources.training),
         pass(network, crew, options.memory_limit),
         optimizer(make_optimizer<T>(options.optimizer, values.size())),
         carried(*network.plan, batches.lanes()),
-        loss_limit(largest_loss(network.output.size())) {
+        loss_limit(batches.window().target_values.empty() ? largest_loss(network.output.size())
+                                                          : std::numeric_limits<double>::infinity()) {
     if (validates()) {
-      require_predictions(data.validation_corpus != nullptr ? *data.validation_corpus : data.corpus, *data.validation,
-                          options.batches.predict_after);
       evaluator = std::make_unique<Evaluator<T>>(network, crew);
-      const Index warmed = data.validation->symbols() + options.validation_lanes * options.validation_warmup;
       interval = options.validate_every > 0
                      ? options.validate_every
-                     : automatic_validation_interval(warmed, options.batches.window * batches.lanes());
+                     : automatic_validation_interval(sources.validation_symbols, sources.step_symbols);
     }
     capture(last_good);
     if (options.resume) resume();
@@ -137,6 +167,7 @@ struct Trainer<T>::Body final : Objective<T> {
   /// Why the run is over; empty while it is not.
   std::string finished() {
     state.seconds = now();
+    if (state.solved) return "goal";
     if (options.patience > 0 && state.bad_validations >= options.patience) return "patience";
     if (options.steps > 0 && state.step >= options.steps) return "steps";
     if (options.epochs > 0 && batches.epochs_done() >= options.epochs) return "epochs";
@@ -206,15 +237,18 @@ struct Trainer<T>::Body final : Objective<T> {
     log_mark = {state.seconds, state.symbols};
   }
 
-  bool validates() const { return data.validation != nullptr && !data.validation->empty(); }
+  bool validates() const { return sources.validation != nullptr; }
 
   /// False after a rollback.
   bool validate() {
     const auto start = Clock::now();
-    const Corpus& corpus = data.validation_corpus != nullptr ? *data.validation_corpus : data.corpus;
-    const Evaluation found = evaluator->run(
-        values, corpus, scoring_lanes(corpus, *data.validation, options.validation_lanes, options.validation_warmup),
-        options.batches.whole_sequences ? 64 : options.batches.window, options.batches.predict_after);
+    Judge<T>* judge = sources.judge.get();
+    typename Evaluator<T>::Judge see;
+    if (judge != nullptr) {
+      judge->start();
+      see = [judge](const Window& window, Matrix<const T> output) { judge->see(window, output); };
+    }
+    const Evaluation found = evaluator->run(values, *sources.validation(), {}, see);
     const double nats = found.nats_per_symbol();
     if (!std::isfinite(nats)) {
       roll_back(fmt::format("the validation loss is {}", nats));
@@ -227,6 +261,7 @@ struct Trainer<T>::Body final : Objective<T> {
     state.validation_seconds = seconds_since(start);
     state.bad_validations = best ? 0 : state.bad_validations + 1;
     state.plateau_bad = best ? 0 : state.plateau_bad + 1;
+    state.solved = judge != nullptr && judge->error_rate() <= options.goal_error;
     if (best) {
       state.best_nats = nats;
       state.best_step = state.step;
@@ -242,7 +277,8 @@ struct Trainer<T>::Body final : Objective<T> {
                                                 .nats_per_symbol = nats,
                                                 .symbols = found.predicted,
                                                 .best = best,
-                                                .seconds = now()});
+                                                .seconds = now(),
+                                                .measures = judge != nullptr ? judge->measures() : Measures{}});
     if (best && keeper) keeper(values);
     return true;
   }
@@ -392,33 +428,26 @@ struct Trainer<T>::Body final : Objective<T> {
 
   /// What must be equal for a run to be the same run. The budget may differ: a run may be prolonged.
   nlohmann::json configuration() const {
-    const BatchOptions& b = options.batches;
-    return {{"parameters", values.size()},
-            {"bytes_per_number", sizeof(T)},
-            {"optimizer", optimizer->spec()},
-            {"training_symbols", data.training.symbols()},
-            {"validation_symbols", validates() ? data.validation->symbols() : 0},
-            {"window", b.window},
-            {"batch", b.batch},
-            {"whole_sequences", b.whole_sequences},
-            {"curriculum", b.curriculum},
-            {"predict_after", b.predict_after},
-            {"seed", options.seed},
-            {"validate_every", options.validate_every},
-            {"validation_lanes", options.validation_lanes},
-            {"validation_warmup", options.validation_warmup},
-            {"patience", options.patience},
-            {"snapshot_every", options.snapshot_every},
-            {"log_every", options.log_every},
-            {"model", options.model}};
+    nlohmann::json result = {{"parameters", values.size()},
+                             {"bytes_per_number", sizeof(T)},
+                             {"optimizer", optimizer->spec()},
+                             {"seed", options.seed},
+                             {"validate_every", options.validate_every},
+                             {"patience", options.patience},
+                             {"goal_error", options.goal_error},
+                             {"snapshot_every", options.snapshot_every},
+                             {"log_every", options.log_every},
+                             {"model", options.model}};
+    result.update(sources.configuration);
+    return result;
   }
 
   Network<T> network;
   Parameters<T>& values;
-  TrainingData data;
+  TrainingSources<T> sources;
   TrainerOptions options;
   Team& crew;
-  Batches batches;
+  WindowSource& batches;
   WindowPass<T> pass;
   std::unique_ptr<Evaluator<T>> evaluator;
   std::unique_ptr<Optimizer<T>> optimizer;
@@ -444,7 +473,12 @@ struct Trainer<T>::Body final : Objective<T> {
 template <class T>
 Trainer<T>::Trainer(const Network<T>& network, Parameters<T>& parameters, const TrainingData& data,
                     const TrainerOptions& options, Team& team)
-    : body_(std::make_unique<Body>(network, parameters, data, options, team)) {}
+    : Trainer(network, parameters, sources_of<T>(data, checked(options)), options, team) {}
+
+template <class T>
+Trainer<T>::Trainer(const Network<T>& network, Parameters<T>& parameters, TrainingSources<T> sources,
+                    const TrainerOptions& options, Team& team)
+    : body_(std::make_unique<Body>(network, parameters, std::move(sources), options, team)) {}
 
 template <class T>
 Trainer<T>::~Trainer() = default;

@@ -18,6 +18,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "unfold/training/batches.h"
@@ -41,6 +42,7 @@ struct TrainerOptions {
   Index validation_lanes = 64;    ///< the validation part is cut into about so many segments ...
   Index validation_warmup = 256;  ///< ... each warmed up on so many symbols before it
   Index patience = 0;             ///< stop after so many validations without improvement; 0: never
+  double goal_error = -1;         ///< stop when a judge finds at most this share of sequences wrong; below 0: never
   Index sample_every = 0;         ///< steps; 0: never
   Index log_every = 100;          ///< steps between progress entries of the log
   std::size_t memory_limit = 0;   ///< bytes for the activities of one window; 0: none (see window_pass.h)
@@ -64,6 +66,28 @@ struct TrainingData {
   const Corpus* validation_corpus = nullptr;  ///< where it is not `corpus`
 };
 
+/// Judges predictions by more than their nats: the share of wrong sequences and the like.
+template <class T>
+class Judge {
+ public:
+  virtual ~Judge() = default;
+  virtual void start() = 0;
+  virtual void see(const Window& window, Matrix<const T> output) = 0;  ///< output: what the readout reads, by rows
+  virtual Measures measures() const = 0;                               ///< of all windows since `start`
+  virtual double error_rate() const = 0;                               ///< share of wrong sequences, from 0 to 1
+};
+
+/// What a trainer reads, whatever it is made of.
+template <class T>
+struct TrainingSources {
+  std::unique_ptr<WindowSource> training;
+  std::function<std::unique_ptr<WindowStream>()> validation = {};  ///< all its windows; empty: no validation
+  Index step_symbols = 0;                                          ///< rows of a window of training
+  Index validation_symbols = 0;                                    ///< rows of a validation
+  std::unique_ptr<Judge<T>> judge = {};
+  nlohmann::json configuration = {};  ///< what must be the same when a run is resumed (an object)
+};
+
 struct TrainingResult {
   Index steps = 0;
   double epochs = 0;
@@ -75,7 +99,7 @@ struct TrainingResult {
   Index best_step = 0;
   Index validation_symbols = 0;  ///< predicted in a validation
   int rollbacks = 0;
-  std::string reason = {};  ///< "steps", "epochs", "minutes", "patience"
+  std::string reason = {};  ///< "steps", "epochs", "minutes", "patience", "goal"
 };
 
 template <class T>
@@ -86,6 +110,9 @@ class Trainer {
   /// one of another configuration, naming what differs.
   Trainer(const Network<T>& network, Parameters<T>& parameters, const TrainingData& data, const TrainerOptions& options,
           Team& team);
+  /// The same with windows from elsewhere; options.batches has no meaning then.
+  Trainer(const Network<T>& network, Parameters<T>& parameters, TrainingSources<T> sources,
+          const TrainerOptions& options, Team& team);
   ~Trainer();
 
   void set_observer(Observer* observer);

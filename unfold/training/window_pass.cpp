@@ -82,7 +82,7 @@ void WindowPass<T>::cut(const Window& window) {
     piece.slots.resize(at(piece.structure.sequences()));
     for (Index p = 0; p < piece.structure.sequences(); ++p) piece.slots[at(p)] = window.slots[at(whole.sequence_at(p))];
   }
-  nats_.resize(window.targets.size());
+  nats_.resize(at(whole.positions()));
 }
 
 /// Forward over a piece; piece -1 is the whole window.
@@ -90,13 +90,11 @@ template <class T>
 void WindowPass<T>::run(const Window& window, Index piece, State<T>& state) {
   if (piece < 0) {
     unfolding_.lay(window.structure, window.slots);
-    const auto symbols = unfolding_.symbols(network_.symbols);
-    std::copy(window.inputs.begin(), window.inputs.end(), symbols.begin());
+    give_inputs(window, 0, window.structure.positions(), network_, unfolding_);
   } else {
     const Cut& c = cuts_[at(piece)];
     unfolding_.lay(c.structure, c.slots);
-    const auto symbols = unfolding_.symbols(network_.symbols);
-    std::copy_n(window.inputs.begin() + c.first_row, c.rows, symbols.begin());
+    give_inputs(window, c.first_row, c.rows, network_, unfolding_);
   }
   if (dropout_seed_) unfolding_.set_dropout_seed(*dropout_seed_, piece < 0 ? 0 : cuts_[at(piece)].first_step);
   unfolding_.forward(&state);
@@ -110,7 +108,7 @@ void WindowPass<T>::read(const Window& window, Index piece, double scale, bool w
   team_.run([&](Member& me) {
     const Range mine = me.share(value.rows, 8);
     if (mine.empty()) return;
-    const Targets<T> targets{.symbols = window.targets.data() + first + mine.begin, .values = {}, .predicted = nullptr};
+    const auto targets = targets_of<T>(window, first + mine.begin, mine.size());
     const auto rows = value.rows_from(mine.begin, mine.size());
     T* nats = nats_.data() + first + mine.begin;
     if (with_adjoint)

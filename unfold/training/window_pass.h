@@ -11,8 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "unfold/training/batches.h"
-#include "unfold/training/network.h"
+#include "unfold/training/window.h"
 
 namespace unfold {
 
@@ -35,6 +34,8 @@ class WindowPass {
 
   /// After a pass: nats of each row of the window.
   std::span<const T> nats() const { return nats_; }
+  /// After `forward` without a memory limit: what the readout read, [rows x size].
+  Matrix<const T> output() const { return unfolding_.value(network_.output); }
   /// Runs forward and names the first signal and position that is not finite; empty if there is none.
   std::string find_non_finite(const Window& window, State<T> state);
   std::size_t memory_bytes() const;
