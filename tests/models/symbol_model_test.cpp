@@ -16,7 +16,9 @@ using test::fitted;
 
 // One SPEC of every fitted model; what is tested here must hold for all of them.
 class AnyFittedModel : public ::testing::TestWithParam<const char*> {};
-INSTANTIATE_TEST_SUITE_P(Registry, AnyFittedModel, ::testing::Values("uniform", "frequency:add=2"));
+INSTANTIATE_TEST_SUITE_P(Registry, AnyFittedModel,
+                         ::testing::Values("uniform", "frequency:add=2", "ngram:3",
+                                           "ngram:2,smoothing=witten-bell,sentences=yes"));
 
 constexpr const char* kText = "abracadabra, said the cat;\nand the hat sat on the cat\n";
 

@@ -157,7 +157,7 @@ void Train::add_training_options() {
   options_.add({.name = "model",
                 .target = &s_.model,
                 .placeholder = "SPEC",
-                .help = "rnn:N, lstm:N, gru:N, frequency or uniform, with options, as lstm:256,layers=2",
+                .help = "rnn:N, lstm:N, gru:N, ngram:N, frequency or uniform, with options, as lstm:256,layers=2",
                 .keep = Keep::model});
   options_.add({.name = "optimizer",
                 .target = &s_.optimizer,
