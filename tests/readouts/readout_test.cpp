@@ -87,6 +87,29 @@ TEST_P(EveryReadout, has_the_curvature_of_its_dense_hessian) {
   for (std::size_t i = 0; i < result.size(); ++i) EXPECT_NEAR(result[i], 0.25 * (up[i] - down[i]) / (2 * h), 1e-8);
 }
 
+TEST_P(EveryReadout, has_a_root_of_its_curvature) {
+  const Index n = 5;
+  const Rows<double> rows(9, n, 2);
+  Vector h(rows.signal.size()), roots(rows.signal.size());
+  // Column by column: (R R')_ij = sum_k R_ik R_jk against H e_j.
+  for (Index i = 0; i < n; ++i)
+    for (Index j = 0; j < n; ++j) {
+      Vector unit(rows.signal.size(), 0), product(static_cast<std::size_t>(rows.rows), 0);
+      for (Index r = 0; r < rows.rows; ++r) unit[static_cast<std::size_t>(r * n + j)] = 1;
+      readout_->curvature(rows.matrix(rows.signal), rows.targets(), 4, rows.matrix(std::as_const(unit)),
+                          rows.matrix(h));
+      for (Index k = 0; k < n; ++k) {
+        std::fill(roots.begin(), roots.end(), 0);
+        for (Index r = 0; r < rows.rows; ++r) roots[static_cast<std::size_t>(r * n + k)] = 1;
+        const Matrix<double> in_place = rows.matrix(roots);
+        readout_->curvature_root(rows.matrix(rows.signal), rows.targets(), 2, in_place, in_place);
+        for (Index r = 0; r < rows.rows; ++r) product[static_cast<std::size_t>(r)] += in_place(r, i) * in_place(r, j);
+      }
+      for (Index r = 0; r < rows.rows; ++r)
+        EXPECT_NEAR(product[static_cast<std::size_t>(r)], h[static_cast<std::size_t>(r * n + i)], 1e-12);
+    }
+}
+
 TEST_P(EveryReadout, leaves_rows_alone_that_are_not_predicted) {
   const Rows<double> rows(8, 3, 4);
   const Vector all_nats = nats(rows, rows.signal), slope = gradient(rows, rows.signal);

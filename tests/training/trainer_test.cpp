@@ -206,6 +206,68 @@ TEST_F(TrainerTest, resume_works_for_whole_sequences_ragged_windows_and_a_curric
   }
 }
 
+TrainerOptions curvature_options(const char* optimizer) {
+  TrainerOptions options = small_options(9);
+  options.optimizer = optimizer;
+  options.validate_every = 4;
+  options.log_every = 2;
+  options.snapshot_every = 1;
+  return options;
+}
+
+TEST_F(TrainerTest, hessian_free_runs_resume_with_the_same_bytes_and_log) {
+  for (const char* optimizer : {"hf:windows=3,curvature=0.4,iterations=8", "natural:windows=2,iterations=4"}) {
+    TrainerOptions options = curvature_options(optimizer);
+    options.checkpoint = file("whole.safetensors");
+    options.log = file("whole.jsonl");
+    Setting whole(0.3);
+    const Ending expected = finish(whole, options);
+    options.checkpoint = file("cut.safetensors");
+    options.log = file("cut.jsonl");
+    Setting cut(0.3);
+    interrupt_at(cut, options, 5, Stop::How::flag);
+    options.resume = true;
+    Setting other(0.3);
+    EXPECT_EQ(expected.last, finish(other, options).last) << optimizer;
+    EXPECT_EQ(log_of(file("whole.jsonl")), log_of(file("cut.jsonl"))) << optimizer;
+    fs::remove(file("whole.jsonl"));
+    fs::remove(file("cut.jsonl"));
+  }
+}
+
+TEST_F(TrainerTest, hessian_free_gives_the_same_bits_for_one_and_two_threads_and_reports_every_step) {
+  TrainerOptions options = curvature_options("hf:windows=2,iterations=10");
+  options.log = file("log.jsonl");
+  Setting one(0.2), two(0.2);
+  const Ending a = finish(one, options, 1), b = finish(two, options, 2);
+  EXPECT_EQ(a.last, b.last);
+  EXPECT_EQ(a.result.symbols, 2 * 9 * 13 * 4);
+  int reports = 0;
+  for (const auto& line : log_of(file("log.jsonl"))) {
+    if (line["event"] != "curvature") continue;
+    ++reports;
+    EXPECT_LE(line["after"], line["nats_per_symbol"]);
+    EXPECT_GT(line["lambda"], 0);
+    EXPECT_LE(line["kept"], line["iterations"]);
+  }
+  EXPECT_EQ(reports, 9);  // the second run began its log afresh
+}
+
+TEST_F(TrainerTest, hessian_free_learns_in_few_steps) {
+  Setting setting;
+  TrainerOptions options = curvature_options("hf:windows=8,curvature=0.5");
+  options.steps = 30;
+  const Ending ending = finish(setting, options);
+  EXPECT_LT(ending.result.best_nats_per_symbol, 1.2);  // log 8 = 2.08; adam needs about 150 steps
+}
+
+TEST_F(TrainerTest, curvature_refuses_a_memory_limit) {
+  TrainerOptions options = curvature_options("hf");
+  options.memory_limit = 20000;
+  Setting setting;
+  EXPECT_THROW(finish(setting, options), UsageError);
+}
+
 TEST_F(TrainerTest, a_finished_run_can_be_prolonged) {
   TrainerOptions options = small_options(20);
   options.optimizer = "sgd:rate=0.05";
@@ -419,6 +481,8 @@ TEST_F(TrainerTest, a_checkpoint_that_cannot_be_written_is_a_failure_that_names_
 TEST(ValidationInterval, costs_about_a_twentieth_of_the_time) {
   EXPECT_EQ(automatic_validation_interval(0, 2048), 50);
   EXPECT_EQ(automatic_validation_interval(111000, 2048), 361);
+  EXPECT_EQ(automatic_validation_interval(111000, 2048, 100), 3);
+  EXPECT_EQ(automatic_validation_interval(0, 2048, 100), 1);
 }
 
 }  // namespace

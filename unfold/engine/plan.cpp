@@ -4,7 +4,9 @@
 
 namespace unfold {
 
-Plan::Plan(const Circuit& circuit, const PlanOptions& options) { PlanBuilder(*this, circuit, options).build(); }
+Plan::Plan(const Circuit& circuit, const PlanOptions& options, const std::vector<Signal>& watched) {
+  PlanBuilder(*this, circuit, options, watched).build();
+}
 
 double Plan::flops_per_position() const {
   double flops = 0;

@@ -75,7 +75,8 @@ struct AdjointBuffer {
 
 class Plan {
  public:
-  explicit Plan(const Circuit& circuit, const PlanOptions& options = {});
+  /// `watched`: signals of the circuit that become outputs too, as if declared so.
+  explicit Plan(const Circuit& circuit, const PlanOptions& options = {}, const std::vector<Signal>& watched = {});
 
   const std::vector<Node>& nodes() const { return nodes_; }  ///< the circuit's, then those that the plan added
   const std::vector<ParameterInfo>& parameters() const { return parameters_; }

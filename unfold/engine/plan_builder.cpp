@@ -5,13 +5,16 @@
 
 namespace unfold {
 
-PlanBuilder::PlanBuilder(Plan& plan, const Circuit& circuit, const PlanOptions& options)
+PlanBuilder::PlanBuilder(Plan& plan, const Circuit& circuit, const PlanOptions& options,
+                         const std::vector<Signal>& watched)
     : plan_(plan), options_(options) {
   circuit.validate();
   plan_.nodes_ = circuit.nodes();
   plan_.parameters_ = circuit.parameters();
   plan_.parameter_count_ = circuit.parameter_count();
   plan_.outputs_ = circuit.outputs();
+  for (const Signal signal : watched)
+    if (std::count(plan_.outputs_.begin(), plan_.outputs_.end(), signal.id) == 0) plan_.outputs_.push_back(signal.id);
 }
 
 void PlanBuilder::build() {

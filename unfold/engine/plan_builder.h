@@ -7,7 +7,7 @@ namespace unfold {
 
 class PlanBuilder {
  public:
-  PlanBuilder(Plan& plan, const Circuit& circuit, const PlanOptions& options);
+  PlanBuilder(Plan& plan, const Circuit& circuit, const PlanOptions& options, const std::vector<Signal>& watched);
   void build();
 
  private:

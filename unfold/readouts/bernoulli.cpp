@@ -45,6 +45,15 @@ class BernoulliReadout final : public Readout<T> {
     }
   }
 
+  void curvature_root(Matrix<const T> signal, const Targets<T>& targets, T scale, Matrix<const T> noise,
+                      Matrix<T> result) const override {
+    T* variance = row_scratch<T>(signal.cols);
+    for (Index r = 0; r < signal.rows; ++r) {
+      variances(signal, targets, r, variance);
+      for (Index i = 0; i < signal.cols; ++i) result(r, i) = scale * (std::sqrt(variance[i]) * noise(r, i));
+    }
+  }
+
   void fisher_diagonal(Matrix<const T> signal, const Targets<T>& targets, Matrix<T> seed) const override {
     for (Index r = 0; r < signal.rows; ++r) variances(signal, targets, r, seed.row(r));
   }

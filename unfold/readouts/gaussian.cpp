@@ -43,6 +43,11 @@ class GaussianReadout final : public Readout<T> {
     }
   }
 
+  void curvature_root(Matrix<const T> signal, const Targets<T>& targets, T scale, Matrix<const T> noise,
+                      Matrix<T> result) const override {
+    curvature(signal, targets, scale, noise, result);  // R = H = I
+  }
+
   void fisher_diagonal(Matrix<const T> signal, const Targets<T>& targets, Matrix<T> seed) const override {
     for (Index r = 0; r < signal.rows; ++r) set_row(seed.row(r), signal.cols, is_predicted(targets, r) ? T{1} : T{0});
   }

@@ -37,6 +37,11 @@ class Readout {
   /// result[r] = scale * H[r] tangent[r], H the Hessian of nats in the signal (= the Fisher matrix for these readouts).
   virtual void curvature(Matrix<const T> signal, const Targets<T>& targets, T scale, Matrix<const T> tangent,
                          Matrix<T> result) const = 0;
+  /// result[r] = scale * R[r] noise[r], where R R' = H: noise of independent signs becomes a vector whose covariance is
+  /// scale^2 H, so that squares of what comes out of the backward pass estimate the diagonal of the Gauss-Newton matrix
+  /// (Chapelle & Erhan 2011). noise may be the result itself.
+  virtual void curvature_root(Matrix<const T> signal, const Targets<T>& targets, T scale, Matrix<const T> noise,
+                              Matrix<T> result) const = 0;
   /// Seed of the modulus pass at the signal: seed[r] = diagonal of the Fisher matrix of the output distribution.
   virtual void fisher_diagonal(Matrix<const T> signal, const Targets<T>& targets, Matrix<T> seed) const = 0;
   /// Seed of the modulus pass one affine map earlier (signal = a W + b, W [n x size]): seed[r][i] = variance of

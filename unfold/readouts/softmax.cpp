@@ -1,3 +1,4 @@
+#include <cmath>
 #include <memory>
 
 #include "unfold/numerics/functions.h"
@@ -52,6 +53,26 @@ class SoftmaxReadout final : public Readout<T> {
       probabilities(signal.row(r), n, out);
       const T mean = static_cast<T>(dot(span_of<T>(out, n), span_of(t, n)));
       for (Index i = 0; i < n; ++i) out[i] = scale * (out[i] * (t[i] - mean));
+    }
+  }
+
+  /// R = diag(r) - p r' with r = sqrt(p).
+  void curvature_root(Matrix<const T> signal, const Targets<T>& targets, T scale, Matrix<const T> noise,
+                      Matrix<T> result) const override {
+    const Index n = signal.cols;
+    T* p = row_scratch<T>(2 * n);
+    T* root = p + n;
+    for (Index r = 0; r < signal.rows; ++r) {
+      T* out = result.row(r);
+      if (target_of(signal, targets, r) == kNoSymbol) {
+        set_row(out, n, T{0});
+        continue;
+      }
+      const T* z = noise.row(r);
+      probabilities(signal.row(r), n, p);
+      for (Index i = 0; i < n; ++i) root[i] = std::sqrt(p[i]);
+      const T along = static_cast<T>(dot(span_of<T>(root, n), span_of(z, n)));
+      for (Index i = 0; i < n; ++i) out[i] = scale * (root[i] * z[i] - p[i] * along);
     }
   }
 

@@ -1,10 +1,8 @@
 #include "unfold/training/control.h"
 
-#include <algorithm>
 #include <cmath>
-#include <vector>
 
-#include "unfold/numerics/vector.h"
+#include "unfold/training/conjugate_gradient.h"
 
 namespace unfold {
 namespace {
@@ -36,19 +34,7 @@ class FixedControl final : public Control<T> {
 
 template <class T>
 double global_norm(Team& team, std::span<const T> vector) {
-  const auto chunks = (static_cast<Index>(vector.size()) + kSumChunk - 1) / kSumChunk;
-  std::vector<double> sums(static_cast<std::size_t>(chunks));
-  team.run([&](Member& me) {
-    const Range mine = me.share(chunks);
-    for (Index c = mine.begin; c < mine.end; ++c) {
-      const auto at = static_cast<std::size_t>(c * kSumChunk);
-      sums[static_cast<std::size_t>(c)] =
-          sum_of_squares<T>(vector.subspan(at, std::min<std::size_t>(kSumChunk, vector.size() - at)));
-    }
-  });
-  double total = 0;
-  for (const double sum : sums) total += sum;
-  return std::sqrt(total);
+  return std::sqrt(dot<T>(team, vector, vector));
 }
 
 template <class T>

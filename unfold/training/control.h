@@ -2,17 +2,29 @@
 /// Controls: how far to go along a direction, and whether to keep the step.
 
 #include <memory>
+#include <optional>
 
 #include "unfold/training/direction.h"
 #include "unfold/training/objective.h"
 
 namespace unfold {
 
+/// What a step by curvature did (hessian_free.h).
+struct CurvatureReport {
+  double damping = 0;     ///< lambda of this step
+  double ratio = 0;       ///< rho: fall of the loss over the fall that the quadratic model foretold
+  Index iterations = 0;   ///< of conjugate gradients
+  Index kept = 0;         ///< the iteration whose iterate was taken
+  double length = 0;      ///< of the line search, of that iterate; 0: no step was taken
+  double loss_after = 0;  ///< on the same batch
+};
+
 struct StepReport {
   double loss = 0;           ///< nats per predicted symbol, before the step
   double gradient_norm = 0;  ///< before clipping
   double rate = 0;           ///< the one used
   bool finite = true;        ///< false: loss or gradient is not finite, and nothing was moved
+  std::optional<CurvatureReport> curvature = {};
 };
 
 template <class T>

@@ -79,6 +79,18 @@ void EventLog::progress(const ProgressEvent& e) {
   write(line.dump());
 }
 
+void EventLog::curvature(const CurvatureEvent& e) {
+  Json line = start("curvature", e.step);
+  line["nats_per_symbol"] = number(e.loss);
+  line["after"] = number(e.report.loss_after);
+  line["lambda"] = e.report.damping;
+  line["rho"] = number(e.report.ratio);
+  line["iterations"] = e.report.iterations;
+  line["kept"] = e.report.kept;
+  line["length"] = e.report.length;
+  write(line.dump());
+}
+
 void EventLog::validation(const ValidationEvent& e) {
   Json line = start("validation", e.step);
   line["epochs"] = e.epochs;

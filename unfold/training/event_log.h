@@ -22,6 +22,7 @@ class EventLog final : public Observer {
   void cut_back(std::uint64_t length, Index step);
 
   void progress(const ProgressEvent& e) override;  ///< writes; the trainer calls it at its logging interval only
+  void curvature(const CurvatureEvent& e) override;
   void validation(const ValidationEvent& e) override;
   void sample(const SampleEvent& e) override;
   void rollback(const RollbackEvent& e) override;

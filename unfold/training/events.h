@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "unfold/numerics/types.h"
+#include "unfold/training/control.h"
 
 namespace unfold {
 
@@ -21,6 +22,13 @@ struct ProgressEvent {
   double seconds = 0;             ///< since the start of the run, earlier parts of a resumed run included
   double symbols_per_second = 0;  ///< since the last entry in the log
   double seconds_left = 0;        ///< by the present speed
+};
+
+/// After every step of an optimiser that uses curvature (control.h says what the numbers are).
+struct CurvatureEvent {
+  Index step = 0;
+  double loss = 0;
+  CurvatureReport report = {};
 };
 
 /// Figures beside the nats, by name: "error_rate", "mean_squared_error".
@@ -67,6 +75,7 @@ class Observer {
  public:
   virtual ~Observer() = default;
   virtual void progress(const ProgressEvent&) {}  ///< after every step
+  virtual void curvature(const CurvatureEvent&) {}
   virtual void validation(const ValidationEvent&) {}
   virtual void sample(const SampleEvent&) {}
   virtual void rollback(const RollbackEvent&) {}

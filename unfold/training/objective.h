@@ -1,14 +1,25 @@
 #pragma once
 /// What an optimiser sees of a training step: parameters, and the mean loss in nats per predicted symbol of the current
-/// batch with its gradient. Curvature products and metrics will join here.
+/// batch with its gradient; products with its curvature, where an optimiser asks for them.
 
+#include <cstdint>
 #include <span>
 #include <string>
 
 #include "unfold/circuit/parameters.h"
+#include "unfold/numerics/error.h"
 #include "unfold/numerics/team.h"
 
 namespace unfold {
+
+/// Of structural damping: how far apart two activities h and k of a unit are. D is the second derivative in k at k = h.
+enum class Distance {
+  none,     ///< no structural damping
+  squared,  ///< 1/2 (h - k)^2: D = 1
+  /// Cross-entropy of the two-valued variable whose mean the unit is: of logistic units D = 1 / (h (1 - h)), of tanh
+  /// units D = 1 / (1 - h^2): at the pre-activation s' and 1 - h^2. Any other unit: squared.
+  matching
+};
 
 template <class T>
 class Objective {
@@ -20,6 +31,20 @@ class Objective {
   virtual double gradient(std::span<T> gradient) = 0;
   /// The loss alone, of the same batch at the present parameters.
   virtual double loss() = 0;
+
+  /// Readies the curvature at the present parameters, on a part of the batch: the first `share` of its windows, at
+  /// least one that predicts something. The distance is that of the first call. REQUIRES `gradient` of this batch.
+  virtual void start_curvature(double /*share*/, Distance /*damping*/) {
+    throw UsageError("this objective offers no curvature");
+  }
+  /// result = (G + structural S) v: Gauss-Newton matrix and structural damping (curvature.h). REQUIRES start_curvature.
+  virtual void curvature_product(std::span<const T> /*v*/, double /*structural*/, std::span<T> /*result*/) {
+    throw UsageError("this objective offers no curvature");
+  }
+  /// A random vector of covariance G + structural S, a function of the seed. REQUIRES start_curvature.
+  virtual void curvature_sample(std::uint64_t /*seed*/, double /*structural*/, std::span<T> /*result*/) {
+    throw UsageError("this objective offers no curvature");
+  }
 };
 
 }  // namespace unfold

@@ -6,6 +6,7 @@
 
 #include "unfold/data/text_distance.h"
 #include "unfold/numerics/error.h"
+#include "unfold/training/hessian_free.h"
 
 namespace unfold {
 namespace {
@@ -56,8 +57,37 @@ struct AdamWEntry {
   }
 };
 
-using Registry = std::tuple<SgdEntry, RmsPropEntry, AdamEntry, AdamWEntry>;
-constexpr const char* kNotBuilt[] = {"path", "path+adam", "ruop", "rbpm", "hf", "natural"};
+// Optimisers with a direction and a control of their own describe all of their options themselves.
+
+struct HessianFreeEntry {
+  using Options = NewtonOptions;
+  static constexpr const char* kName = "hf";
+  static constexpr const char* kHelp = "Hessian-free: conjugate gradients on the curvature of a large batch";
+  static constexpr bool kWhole = true;
+  template <class T>
+  static auto make(Index parameters, const Options& o, std::string spec) {
+    return hessian_free<T>(parameters, o, std::move(spec));
+  }
+};
+
+struct NaturalEntry {
+  using Options = NaturalOptions;
+  static constexpr const char* kName = "natural";
+  static constexpr const char* kHelp = "natural gradient: the gradient turned by the inverse Fisher matrix";
+  static constexpr bool kWhole = true;
+  template <class T>
+  static auto make(Index parameters, const Options& o, std::string spec) {
+    return natural_gradient<T>(parameters, o, std::move(spec));
+  }
+};
+
+using Registry = std::tuple<SgdEntry, RmsPropEntry, AdamEntry, AdamWEntry, HessianFreeEntry, NaturalEntry>;
+constexpr const char* kNotBuilt[] = {"path", "path+adam", "ruop", "rbpm"};
+
+template <class Entry>
+concept Whole = requires {
+  Entry::kWhole;
+};
 
 template <class Entry>
 struct Settings {
@@ -66,6 +96,15 @@ struct Settings {
   ScheduleOptions schedule;
 };
 
+template <Whole Entry>
+struct Settings<Entry> {
+  typename Entry::Options own;
+};
+
+template <class Visitor, Whole Entry>
+void describe(Visitor& v, Settings<Entry>& s) {
+  describe(v, s.own);
+}
 template <class Visitor, class Entry>
 void describe(Visitor& v, Settings<Entry>& s) {
   describe(v, s.common);
@@ -136,9 +175,12 @@ template <class T>
 std::unique_ptr<Optimizer<T>> make_optimizer(std::string_view spec, Index parameters) {
   std::unique_ptr<Optimizer<T>> result;
   with_settings(spec, [&]<class Entry>(Entry, const Settings<Entry>& s) {
-    result =
-        std::make_unique<Optimizer<T>>(Entry::template make<T>(parameters, s.own, s.common.decay),
-                                       fixed_control<T>(parameters, s.common.clip), s.common, s.schedule, write_out(s));
+    if constexpr (Whole<Entry>)
+      result = Entry::template make<T>(parameters, s.own, write_out(s));
+    else
+      result = std::make_unique<Optimizer<T>>(Entry::template make<T>(parameters, s.own, s.common.decay),
+                                              fixed_control<T>(parameters, s.common.clip), s.common, s.schedule,
+                                              write_out(s));
   });
   return result;
 }

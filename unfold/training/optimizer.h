@@ -30,11 +30,14 @@ class Optimizer {
  public:
   Optimizer(std::unique_ptr<Direction<T>> direction, std::unique_ptr<Control<T>> control, const CommonOptions& common,
             const ScheduleOptions& schedule, std::string spec);
+  virtual ~Optimizer() = default;
 
   /// `factor` comes on top of the schedule: halvings on a plateau and after a divergence.
-  StepReport step(Objective<T>& objective, const Progress& progress, double factor);
+  virtual StepReport step(Objective<T>& objective, const Progress& progress, double factor);
   /// Everything that a checkpoint must hold.
-  void visit_state(StateVisitor<T>& visitor);
+  virtual void visit_state(StateVisitor<T>& visitor);
+  virtual Index windows() const { return 1; }    ///< of the data, for one step
+  virtual Index gradients() const { return 1; }  ///< what a step costs, roughly, in gradients of one window
 
   const ScheduleOptions& schedule() const { return schedule_; }
   double rate() const { return rate_; }

@@ -11,6 +11,7 @@
 #include "unfold/numerics/error.h"
 #include "unfold/numerics/functions.h"
 #include "unfold/training/checkpoint.h"
+#include "unfold/training/curvature.h"
 #include "unfold/training/evaluate.h"
 #include "unfold/training/event_log.h"
 #include "unfold/training/window_pass.h"
@@ -19,6 +20,8 @@ namespace unfold {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
@@ -77,9 +80,10 @@ TrainingSources<T> sources_of(const TrainingData& data, const TrainerOptions& op
 
 }  // namespace
 
-Index automatic_validation_interval(Index validation_symbols, Index symbols_per_step) {
-  // A forward pass costs about a third of a training step: this interval spends a twentieth of the time on validation.
-  return std::max<Index>(50, 20 * validation_symbols / (3 * std::max<Index>(1, symbols_per_step)));
+Index automatic_validation_interval(Index validation_symbols, Index symbols_per_step, Index gradients_per_step) {
+  // A forward pass costs about a third of a gradient: this interval spends a twentieth of the time on validation.
+  const Index work = std::max<Index>(1, symbols_per_step * gradients_per_step);
+  return std::max({Index{1}, 50 / gradients_per_step, 20 * validation_symbols / (3 * work)});
 }
 
 template <class T>
@@ -96,12 +100,14 @@ struct Trainer<T>::Body final : Objective<T> {
         optimizer(make_optimizer<T>(options.optimizer, values.size())),
         carried(*network.plan, batches.lanes()),
         loss_limit(batches.window().target_values.empty() ? largest_loss(network.output.size())
-                                                          : std::numeric_limits<double>::infinity()) {
+                                                          : std::numeric_limits<double>::infinity()),
+        snapshot_interval(std::max<Index>(1, options.snapshot_every / optimizer->gradients())) {
     if (validates()) {
       evaluator = std::make_unique<Evaluator<T>>(network, crew);
       interval = options.validate_every > 0
                      ? options.validate_every
-                     : automatic_validation_interval(sources.validation_symbols, sources.step_symbols);
+                     : automatic_validation_interval(sources.validation_symbols, sources.step_symbols,
+                                                     optimizer->gradients());
     }
     capture(last_good);
     if (options.resume) resume();
@@ -117,33 +123,64 @@ struct Trainer<T>::Body final : Objective<T> {
   Team& team() override { return crew; }
 
   double gradient(std::span<T> result) override {
-    const Window& window = batches.window();
-    enter_window(window, *network.plan, carried);
-    copy_state(carried, before);
     pass.set_parameters(values);
-    if (network.dropout) pass.set_dropout_seed(dropout_seed());
-    const double loss = pass.gradient(window, carried, 1 / static_cast<double>(window.predicted), result) /
-                        static_cast<double>(window.predicted);
+    before.resize(at(optimizer->windows()));
+    double nats = 0;
+    for (Index k = 0; k < optimizer->windows(); ++k) {
+      if (network.dropout) pass.set_dropout_seed(dropout_seed(k));
+      enter_window(window(k), *network.plan, carried);
+      copy_state(carried, before[at(k)]);
+      nats += pass.gradient(window(k), carried, 1 / predicted, result, k > 0);
+      if (k + 1 < optimizer->windows()) leave_window(window(k), carried);
+    }
+    const double loss = nats / predicted;
     computed = result;
-    if (state.step % options.snapshot_every == 0 && std::isfinite(loss) &&
-        std::isfinite(global_norm<T>(crew, result))) {
-      std::swap(carried, before);
+    if (state.step % snapshot_interval == 0 && std::isfinite(loss) && std::isfinite(global_norm<T>(crew, result))) {
+      std::swap(carried, before.front());
       capture(last_good);
-      std::swap(carried, before);
+      std::swap(carried, before.front());
     }
     if (loss > loss_limit && state.step != last_good.run.step) return std::numeric_limits<double>::infinity();
     return loss;
   }
 
   double loss() override {
-    State<T> scratch = before;
     pass.set_parameters(values);
-    return pass.forward(batches.window(), scratch) / static_cast<double>(batches.window().predicted);
+    double nats = 0;
+    for (Index k = 0; k < optimizer->windows(); ++k) {
+      if (network.dropout) pass.set_dropout_seed(dropout_seed(k));
+      copy_state(before[at(k)], scratch);
+      nats += pass.forward(window(k), scratch);
+    }
+    return nats / predicted;
   }
 
-  std::uint64_t dropout_seed() const {
+  void start_curvature(double share, Distance damping) override {
+    if (options.memory_limit > 0)
+      throw UsageError(
+          fmt::format("{} keeps the activities of its windows for products with the curvature; "
+                      "train it without a memory limit",
+                      optimizer->spec()));
+    if (!curvature) curvature = std::make_unique<Curvature<T>>(network, damping, crew);
+    const auto least = static_cast<Index>(std::ceil(share * static_cast<double>(optimizer->windows())));
+    std::vector<CurvaturePart<T>> parts;
+    Index found = 0;
+    for (Index k = 0; k < optimizer->windows() && (k < least || found == 0); ++k) {
+      parts.push_back({&window(k), &before[at(k)], network.dropout ? std::optional(dropout_seed(k)) : std::nullopt});
+      found += window(k).predicted;
+    }
+    curvature->start(values, parts);
+  }
+  void curvature_product(std::span<const T> v, double structural, std::span<T> result) override {
+    curvature->product(v, structural, result);
+  }
+  void curvature_sample(std::uint64_t seed, double structural, std::span<T> result) override {
+    curvature->sample(seed, structural, result);
+  }
+
+  std::uint64_t dropout_seed(Index k) const {
     static const std::uint64_t stream = stream_of("dropout");
-    const auto words = philox(options.seed, stream, static_cast<std::uint64_t>(state.step));
+    const auto words = philox(options.seed, stream, static_cast<std::uint64_t>(state.step * optimizer->windows() + k));
     return static_cast<std::uint64_t>(words[1]) << 32 | words[0];
   }
 
@@ -187,11 +224,24 @@ struct Trainer<T>::Body final : Objective<T> {
     return {state.step, std::min(1.0, fraction)};
   }
 
-  /// One window; false after a rollback.
+  /// The windows of this step: the last one is that of `batches`.
+  const Window& window(Index k) const { return k + 1 < optimizer->windows() ? earlier[at(k)] : batches.window(); }
+
+  void gather() {
+    earlier.resize(at(optimizer->windows() - 1));
+    for (Window& w : earlier) {
+      w = batches.window();
+      batches.advance();
+    }
+    predicted = 0;
+    for (Index k = 0; k < optimizer->windows(); ++k) predicted += static_cast<double>(window(k).predicted);
+  }
+
+  /// The windows of one step; false after a rollback.
   bool step() {
-    const Window& window = batches.window();
+    gather();
     StepReport report;
-    if (window.predicted > 0) {
+    if (predicted > 0) {
       report = optimizer->step(*this, progress(), state.plateau_factor * state.divergence_factor);
       if (!report.finite) {
         roll_back(explain(report));
@@ -201,12 +251,15 @@ struct Trainer<T>::Body final : Objective<T> {
       state.loss_sum += report.loss;
       ++state.loss_count;
     } else {  // nothing to learn here, but the state moves on
-      enter_window(window, *network.plan, carried);
       pass.set_parameters(values);
-      pass.forward(window, carried);
+      for (Index k = 0; k < optimizer->windows(); ++k) {
+        enter_window(window(k), *network.plan, carried);
+        pass.forward(window(k), carried);
+        if (k + 1 < optimizer->windows()) leave_window(window(k), carried);
+      }
     }
-    leave_window(window, carried);
-    state.symbols += window.symbols;
+    leave_window(batches.window(), carried);
+    for (Index k = 0; k < optimizer->windows(); ++k) state.symbols += window(k).symbols;
     ++state.step;
     batches.advance();
     state.epoch = batches.epoch();
@@ -230,6 +283,8 @@ struct Trainer<T>::Body final : Objective<T> {
     if (span > 0) event.symbols_per_second = static_cast<double>(state.symbols - log_mark.second) / span;
     if (event.fraction > 0) event.seconds_left = state.seconds * (1 - event.fraction) / event.fraction;
     if (observer != nullptr) observer->progress(event);
+    if (report.curvature)
+      tell(&Observer::curvature, CurvatureEvent{.step = state.step, .loss = report.loss, .report = *report.curvature});
     if (state.step % options.log_every != 0) return;
     if (log) log->progress(event);
     state.loss_sum = 0;
@@ -332,8 +387,10 @@ struct Trainer<T>::Body final : Objective<T> {
             return fmt::format("the gradient is not finite; first in {} at ({}, {})", p.name, i / p.cols, i % p.cols);
       return fmt::format("the norm of the gradient is {}", report.gradient_norm);
     }
-    const std::string first = pass.find_non_finite(batches.window(), before);
-    if (!first.empty()) return fmt::format("the loss is not finite; first {}", first);
+    for (Index k = 0; k < optimizer->windows(); ++k) {
+      const std::string first = pass.find_non_finite(window(k), before[at(k)]);
+      if (!first.empty()) return fmt::format("the loss is not finite; first {}", first);
+    }
     if (report.loss > 0) return fmt::format("the loss exceeds {:.0f} nats per symbol", loss_limit);
     return fmt::format("the loss is {}", report.loss);
   }
@@ -451,13 +508,17 @@ struct Trainer<T>::Body final : Objective<T> {
   WindowPass<T> pass;
   std::unique_ptr<Evaluator<T>> evaluator;
   std::unique_ptr<Optimizer<T>> optimizer;
-  State<T> carried, before;  // before: as it was when the present window was entered
+  std::unique_ptr<Curvature<T>> curvature;  // of optimisers that ask for it
+  State<T> carried, scratch;
+  std::vector<Window> earlier;   // the windows of the present step but the last
+  std::vector<State<T>> before;  // as it was when each of them was entered
+  double predicted = 0;          // symbols, in all of them
   RunState state;
   std::shared_ptr<const Parameters<T>> best_parameters;
   Snapshot<T> last_good;
   std::span<const T> computed;  // the gradient of the present step, which belongs to the control
   double loss_limit;
-  Index interval = 0, written_step = -1;
+  Index interval = 0, snapshot_interval = 1, written_step = -1;
   std::string reason;
 
   Observer* observer = nullptr;

@@ -54,7 +54,7 @@ struct TrainerOptions {
   std::string log = {};            ///< log.jsonl; empty: none
   std::string model = {};          ///< what is trained, in the words of the caller; must be the same when resuming
 
-  Index snapshot_every = 32;                ///< steps between the states that a diverged run goes back to
+  Index snapshot_every = 32;                ///< gradients between the states that a diverged run goes back to
   int attempts = 8;                         ///< at recovering from one divergence
   const std::atomic<bool>* stop = nullptr;  ///< polled every step: checkpoint, then InterruptedError
 };
@@ -131,6 +131,6 @@ class Trainer {
 };
 
 /// The number of steps between validations chosen for `validate_every` 0.
-Index automatic_validation_interval(Index validation_symbols, Index symbols_per_step);
+Index automatic_validation_interval(Index validation_symbols, Index symbols_per_step, Index gradients_per_step = 1);
 
 }  // namespace unfold

@@ -108,14 +108,14 @@ void WindowPass<T>::read(const Window& window, Index piece, double scale, bool w
   team_.run([&](Member& me) {
     const Range mine = me.share(value.rows, 8);
     if (mine.empty()) return;
-    const auto targets = targets_of<T>(window, first + mine.begin, mine.size());
+    const auto observed = targets_of<T>(window, first + mine.begin, mine.size());
     const auto rows = value.rows_from(mine.begin, mine.size());
     T* nats = nats_.data() + first + mine.begin;
     if (with_adjoint)
-      network_.readout->gradient(rows, targets, static_cast<T>(scale), nats,
+      network_.readout->gradient(rows, observed, static_cast<T>(scale), nats,
                                  adjoint.rows_from(mine.begin, mine.size()));
     else
-      network_.readout->nats(rows, targets, nats);
+      network_.readout->nats(rows, observed, nats);
   });
 }
 
@@ -141,12 +141,13 @@ double WindowPass<T>::forward(const Window& window, State<T>& state) {
 }
 
 template <class T>
-double WindowPass<T>::gradient(const Window& window, State<T>& state, double scale, std::span<T> gradient) {
+double WindowPass<T>::gradient(const Window& window, State<T>& state, double scale, std::span<T> gradient,
+                               bool accumulate) {
   cut(window);
   if (cuts_.empty()) {
     run(window, -1, state);
     read(window, -1, scale, true);
-    unfolding_.backward(gradient);
+    unfolding_.backward(gradient, {.accumulate = accumulate});
     return total();
   }
   const auto pieces = static_cast<Index>(cuts_.size());
@@ -161,7 +162,7 @@ double WindowPass<T>::gradient(const Window& window, State<T>& state, double sca
     read(window, piece, scale, true);
     const bool last = piece == pieces - 1;
     start = State<T>(*network_.plan, state.slots());  // zero for chains that do not reach this piece
-    unfolding_.backward(gradient, {.accumulate = !last}, last ? nullptr : &end, &start);
+    unfolding_.backward(gradient, {.accumulate = accumulate || !last}, last ? nullptr : &end, &start);
     std::swap(start, end);
   }
   return total();

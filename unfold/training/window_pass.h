@@ -28,9 +28,12 @@ class WindowPass {
   /// Sum of nats over the predicted targets of a window. The state must have entered the window (enter_window) and
   /// carries over.
   double forward(const Window& window, State<T>& state);
-  /// The same, and gradient [parameters] = scale * d nats / d parameters. Throws UsageError when the window does not
-  /// fit the memory limit, saying what it needs.
-  double gradient(const Window& window, State<T>& state, double scale, std::span<T> gradient);
+  /// The same, and gradient [parameters] = (with `accumulate` +=) scale * d nats / d parameters. Throws UsageError when
+  /// the window does not fit the memory limit, saying what it needs.
+  double gradient(const Window& window, State<T>& state, double scale, std::span<T> gradient, bool accumulate = false);
+
+  /// After `forward` without a memory limit: the activities of the whole window, for further passes over them.
+  Unfolding<T>& unfolding() { return unfolding_; }
 
   /// After a pass: nats of each row of the window.
   std::span<const T> nats() const { return nats_; }
