@@ -12,9 +12,14 @@ void TrainProgress::progress(const ProgressEvent& event) {
   if (!console_.due()) return;
   const double loss = event.mean_loss > 0 ? event.mean_loss : event.loss;
   const std::string total = steps_ > 0 ? fmt::format("/{}", steps_) : std::string();
-  console_.progress(fmt::format("step {}{}  epoch {:.2f}  {:.0f} %  {:.4f} nats  {:.4f} bits  {} symbols/s  {} left",
-                                event.step, total, event.epochs, 100 * std::min(event.fraction, 1.0), loss, bits(loss),
-                                count_text(event.symbols_per_second), duration_text(event.seconds_left)));
+  std::string text = fmt::format("step {}{}  epoch {:.2f}  {:.0f} %  {:.4f} nats  {:.4f} bits  {} symbols/s  {} left",
+                                 event.step, total, event.epochs, 100 * std::min(event.fraction, 1.0), loss, bits(loss),
+                                 count_text(event.symbols_per_second), duration_text(event.seconds_left));
+  if (curvature_)
+    text += fmt::format("  lambda {:.3g}  rho {:.2f}  CG {}, kept {}, {}", curvature_->damping, curvature_->ratio,
+                        curvature_->iterations, curvature_->kept,
+                        curvature_->length > 0 ? fmt::format("length {:.2g}", curvature_->length) : "no step");
+  console_.progress(text);
 }
 
 void TrainProgress::validation(const ValidationEvent& event) {

@@ -282,9 +282,9 @@ struct Trainer<T>::Body final : Objective<T> {
     const double span = state.seconds - log_mark.first;
     if (span > 0) event.symbols_per_second = static_cast<double>(state.symbols - log_mark.second) / span;
     if (event.fraction > 0) event.seconds_left = state.seconds * (1 - event.fraction) / event.fraction;
-    if (observer != nullptr) observer->progress(event);
     if (report.curvature)
       tell(&Observer::curvature, CurvatureEvent{.step = state.step, .loss = report.loss, .report = *report.curvature});
+    if (observer != nullptr) observer->progress(event);
     if (state.step % options.log_every != 0) return;
     if (log) log->progress(event);
     state.loss_sum = 0;
