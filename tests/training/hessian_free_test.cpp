@@ -149,6 +149,20 @@ TEST(HessianFree, takes_the_iterate_with_the_lowest_loss) {
   EXPECT_DOUBLE_EQ(report.curvature->loss_after, base - 3);
 }
 
+TEST(HessianFree, goes_back_past_iterates_that_are_worse_than_the_start) {
+  Team team(1);
+  Bowl bowl(team);
+  int trials = 0;
+  const double base = bowl.true_loss();
+  bowl.lie = [&](double) {
+    return base + (Vector{3, 5, 4, -1, -0.5})[static_cast<std::size_t>(std::min(trials++, 4))];
+  };
+  const auto optimizer = make_optimizer<double>("hf:iterations=8,tolerance=0,lambda=0.001", bowl.parameters().size());
+  const StepReport report = optimizer->step(bowl, {}, 1);
+  EXPECT_EQ(report.curvature->kept, 4);
+  EXPECT_EQ(report.curvature->length, 1);
+}
+
 TEST(NaturalGradient, steps_along_the_damped_inverse_fisher_matrix) {
   Team team(1);
   Bowl bowl(team);

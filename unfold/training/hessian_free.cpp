@@ -122,7 +122,7 @@ class HessianFree final : public NewtonOptimizer<T> {
     if (!report.finite) return report;
     const double lambda = lambda_ / factor;
     const CgResult<T> found = this->direction_.solve(objective, this->gradient_.span(), lambda);
-    const auto [best, after] = go_back(objective, found.iterates);
+    const auto [best, after] = go_back(objective, found.iterates, report.loss);
     const CgIterate<T>& iterate = found.iterates[best];
     const double rho = (after - report.loss) / iterate.q;
     const auto [length, loss] = search(objective, iterate.x, report.loss, after);
@@ -152,15 +152,20 @@ class HessianFree final : public NewtonOptimizer<T> {
     return std::isnan(loss) ? std::numeric_limits<double>::infinity() : loss;
   }
 
-  /// From the last iterate back while the loss falls: the index, and its loss.
-  std::pair<std::size_t, double> go_back(Objective<T>& objective, const std::vector<CgIterate<T>>& iterates) {
+  /// From the last iterate back while the loss falls, or has not yet fallen below that of the start: the index of the
+  /// lowest, and its loss.
+  std::pair<std::size_t, double> go_back(Objective<T>& objective, const std::vector<CgIterate<T>>& iterates,
+                                         double start) {
     std::size_t best = iterates.size() - 1;
     double least = loss_at(objective, 1, iterates[best].x);
-    while (best > 0) {
-      const double before = loss_at(objective, 1, iterates[best - 1].x);
-      if (!(before < least)) break;
-      least = before;
-      --best;
+    for (std::size_t i = best; i-- > 0;) {
+      const double loss = loss_at(objective, 1, iterates[i].x);
+      if (loss < least) {
+        least = loss;
+        best = i;
+      } else if (least < start) {
+        break;
+      }
     }
     return {best, least};
   }

@@ -66,7 +66,8 @@ class NewtonDirection {
 /// lambda by the rule of Levenberg and Marquardt: rho > 3/4: times 2/3; rho < 1/4, or no number: times 3/2.
 double next_damping(double lambda, double rho);
 
-/// hf: takes the iterate with the lowest loss, going back from the last one while the loss falls; then a line search
+/// hf: takes the iterate with the lowest loss, going back from the last one while the loss falls or is still above that
+/// of the start; then a line search
 /// that goes back to the first length with f <= f_0 + 0.01 length g'd; no step where there is none. `rate` and `factor`
 /// of the trainer raise the damping: a run that diverged goes on with lambda / factor.
 template <class T>
