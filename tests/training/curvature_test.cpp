@@ -18,66 +18,30 @@ using Vector = std::vector<double>;
 using Build = std::function<Signal(Circuit&, Signal, Index)>;
 constexpr Index kSymbols = 4, kUnits = 3;
 
-/// Reads targets that are symbols with a readout of values: symbol s is a fixed vector.
-class OfSymbols final : public Readout<double> {
- public:
-  explicit OfSymbols(std::unique_ptr<Readout<double>> inner) : inner_(std::move(inner)) {}
-  std::string_view name() const override { return inner_->name(); }
-  void nats(Matrix<const double> o, const Targets<double>& t, double* nats) const override {
-    inner_->nats(o, Values(o, t).targets(), nats);
-  }
-  void gradient(Matrix<const double> o, const Targets<double>& t, double scale, double* nats,
-                Matrix<double> adjoint) const override {
-    inner_->gradient(o, Values(o, t).targets(), scale, nats, adjoint);
-  }
-  void curvature(Matrix<const double> o, const Targets<double>& t, double scale, Matrix<const double> tangent,
-                 Matrix<double> result) const override {
-    inner_->curvature(o, Values(o, t).targets(), scale, tangent, result);
-  }
-  void curvature_root(Matrix<const double> o, const Targets<double>& t, double scale, Matrix<const double> noise,
-                      Matrix<double> result) const override {
-    inner_->curvature_root(o, Values(o, t).targets(), scale, noise, result);
-  }
-  void fisher_diagonal(Matrix<const double> o, const Targets<double>& t, Matrix<double> seed) const override {
-    inner_->fisher_diagonal(o, Values(o, t).targets(), seed);
-  }
-  void fisher_through(Matrix<const double> o, const Targets<double>& t, Matrix<const double> w,
-                      Matrix<double> seed) const override {
-    inner_->fisher_through(o, Values(o, t).targets(), w, seed);
-  }
-
- private:
-  struct Values {
-    Values(Matrix<const double> o, const Targets<double>& t) : rows(o.rows), cols(o.cols) {
-      for (Index r = 0; r < rows; ++r) {
-        predicted.push_back(t.symbols[r] != kNoSymbol);
-        for (Index c = 0; c < cols; ++c) values.push_back((static_cast<Index>(t.symbols[r]) + c) % 2 == 0 ? 1 : 0);
-      }
-    }
-    Targets<double> targets() const { return {nullptr, {values.data(), rows, cols, cols}, predicted.data()}; }
-    Index rows, cols;
-    Vector values;
-    std::vector<char> predicted;
-  };
-  std::unique_ptr<Readout<double>> inner_;
-};
-
 enum class Out { softmax, bernoulli, gaussian };
 
 std::shared_ptr<const Readout<double>> readout_of(Out out) {
   if (out == Out::softmax) return softmax_readout<double>();
-  return std::make_shared<OfSymbols>(out == Out::bernoulli ? bernoulli_readout<double>() : gaussian_readout<double>());
+  return out == Out::bernoulli ? bernoulli_readout<double>() : gaussian_readout<double>();
 }
 
-Window random_window(std::span<const Index> lengths, std::uint64_t seed) {
+Window random_window(std::span<const Index> lengths, Out out, std::uint64_t seed) {
   Window w;
   w.structure = Structure::chains(lengths);
+  const Index rows = w.structure.positions();
+  if (out != Out::softmax) w.target_values.resize(rows, kSymbols);
   Random random(seed, "window");
   for (Index s = 0; s < w.structure.sequences(); ++s) w.slots.push_back(s);
-  for (Index r = 0; r < w.structure.positions(); ++r) {
+  for (Index r = 0; r < rows; ++r) {
     w.inputs.push_back(static_cast<Symbol>(random.below(kSymbols)));
-    w.targets.push_back(random.below(3) == 0 ? kNoSymbol : static_cast<Symbol>(random.below(kSymbols)));
-    w.predicted += w.targets.back() != kNoSymbol;
+    const bool predicted = random.below(3) != 0;
+    w.predicted += predicted;
+    if (out == Out::softmax) {
+      w.targets.push_back(predicted ? static_cast<Symbol>(random.below(kSymbols)) : kNoSymbol);
+    } else {
+      w.predicted_rows.push_back(predicted);
+      for (Index c = 0; c < kSymbols; ++c) w.target_values.set(r, c, static_cast<float>(random.below(2)));
+    }
   }
   w.slots_needed = w.structure.sequences();
   return w;
@@ -85,6 +49,7 @@ Window random_window(std::span<const Index> lengths, std::uint64_t seed) {
 
 struct Problem {
   Problem(const Build& build, Out out, Distance distance_) : distance(distance_) {
+    windows = {random_window(std::vector<Index>{5, 3, 6}, out, 1), random_window(std::vector<Index>{4, 4}, out, 2)};
     const Signal x = circuit.symbols("x", kSymbols);
     const Signal o = circuit.affine("output", kSymbols, {{"V", build(circuit, x, kUnits)}});
     circuit.output(o);
@@ -124,8 +89,7 @@ struct Problem {
   Parameters<double> parameters;
   Distance distance;
   std::vector<Damped> damped;
-  std::vector<Window> windows = {random_window(std::vector<Index>{5, 3, 6}, 1),
-                                 random_window(std::vector<Index>{4, 4}, 2)};
+  std::vector<Window> windows;
   std::vector<State<double>> states;
 };
 
@@ -162,7 +126,7 @@ Vector dense(Problem& problem, Out out, double structural, const Fault& fault = 
   double predicted = 0;
   for (const Window& w : problem.windows) predicted += static_cast<double>(w.predicted);
   for (std::size_t window = 0; window < problem.windows.size(); ++window) {
-    const std::vector<Symbol>& targets = problem.windows[window].targets;
+    const Window& w = problem.windows[window];
     const auto copies = [&] {
       std::vector<Vector> result;
       for (const auto& m : problem.values(u, window)) {
@@ -187,8 +151,9 @@ Vector dense(Problem& problem, Out out, double structural, const Fault& fault = 
     for (std::size_t a = 0; a < n; ++a)
       for (std::size_t b = 0; b < n; ++b) {
         double sum = 0;
-        for (std::size_t r = fault.without_first_position ? 1 : 0; r < targets.size(); ++r) {
-          if (targets[r] == kNoSymbol) continue;
+        for (std::size_t r = fault.without_first_position ? 1 : 0;
+             r < static_cast<std::size_t>(w.structure.positions()); ++r) {
+          if (!w.is_predicted(static_cast<Index>(r))) continue;
           for (Index i = 0; i < kSymbols; ++i)
             for (Index j = 0; j < kSymbols; ++j) {
               const std::size_t row = r * kSymbols;

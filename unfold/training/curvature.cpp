@@ -123,7 +123,7 @@ void Curvature<T>::product(std::span<const T> v, double structural, std::span<T>
     const Matrix<const T> value = u.value(network_.output), tangent = u.tangent_of(network_.output);
     const Matrix<T> adjoint = u.adjoint(network_.output);
     piece.divide(team_, value.rows, [&](Index first, Index rows) {
-      network_.readout->curvature(value.rows_from(first, rows), WindowPass<T>::targets(*piece.window, first), scale,
+      network_.readout->curvature(value.rows_from(first, rows), targets_of<T>(*piece.window, first, rows), scale,
                                   tangent.rows_from(first, rows), adjoint.rows_from(first, rows));
     });
     for (const Damped& d : damped_) {
@@ -151,8 +151,8 @@ void Curvature<T>::sample(std::uint64_t seed, double structural, std::span<T> re
     piece.divide(team_, value.rows, [&](Index first, Index rows) {
       const Matrix<T> noise = adjoint.rows_from(first, rows);
       fill_signs(seed, stream, first, noise);
-      network_.readout->curvature_root(value.rows_from(first, rows), WindowPass<T>::targets(*piece.window, first),
-                                       scale, noise, noise);
+      network_.readout->curvature_root(value.rows_from(first, rows), targets_of<T>(*piece.window, first, rows), scale,
+                                       noise, noise);
     });
     for (std::size_t k = 0; k < damped_.size(); ++k) {
       const Damped& d = damped_[k];

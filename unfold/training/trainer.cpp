@@ -104,10 +104,10 @@ struct Trainer<T>::Body final : Objective<T> {
         snapshot_interval(std::max<Index>(1, options.snapshot_every / optimizer->gradients())) {
     if (validates()) {
       evaluator = std::make_unique<Evaluator<T>>(network, crew);
-      interval = options.validate_every > 0
-                     ? options.validate_every
-                     : automatic_validation_interval(sources.validation_symbols, sources.step_symbols,
-                                                     optimizer->gradients());
+      interval =
+          options.validate_every > 0
+              ? options.validate_every
+              : automatic_validation_interval(sources.validation_symbols, sources.step_symbols, optimizer->gradients());
     }
     capture(last_good);
     if (options.resume) resume();
