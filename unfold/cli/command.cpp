@@ -22,13 +22,13 @@ const std::vector<VerbEntry>& verb_list() {
       {"eval", "measures a model on data: bits per symbol and per byte, perplexity", make_eval},
       {"score", "prints how surprising every symbol or line is", make_score},
       {"sample", "generates text from a model", make_sample},
+      {"compress", "compresses a file without loss, with any model of symbols", make_compress},
+      {"decompress", "restores what compress made, bit for bit", make_decompress},
       {"check", "verifies all derivatives of a model against finite differences", make_check},
       {"info", "shows what a model file or run folder holds", make_info},
       {"generate", "writes synthetic sequences with a known entropy", make_generate},
       {"bench", "measures the speed of this machine beside its floor", make_bench},
       {"complete", "", nullptr},
-      {"compress", "", nullptr},
-      {"decompress", "", nullptr},
       {"reproduce", "", nullptr},
       {"report", "", nullptr},
       {"compare", "", nullptr},
@@ -46,7 +46,7 @@ std::string overview() {
       "unfold VERB [options] INPUT...\n"
       "  learns the structure of sequences: trains recurrent models, then predicts, scores and samples\n\nVerbs:\n";
   for (const VerbEntry& entry : verb_list())
-    if (entry.make != nullptr) text += fmt::format("  {:<8} {}\n", entry.name, entry.summary);
+    if (entry.make != nullptr) text += fmt::format("  {:<10} {}\n", entry.name, entry.summary);
   text +=
       "\n  unfold VERB --help    the options of a verb, with examples\n  unfold --version      the version\n\n"
       "Exit codes: 0 success, 1 run-time failure, 2 usage, 3 bad data, 4 bad model, 5 training diverged,\n"

@@ -36,6 +36,8 @@ std::unique_ptr<Verb> make_train();
 std::unique_ptr<Verb> make_eval();
 std::unique_ptr<Verb> make_score();
 std::unique_ptr<Verb> make_sample();
+std::unique_ptr<Verb> make_compress();
+std::unique_ptr<Verb> make_decompress();
 std::unique_ptr<Verb> make_check();
 std::unique_ptr<Verb> make_info();
 std::unique_ptr<Verb> make_bench();

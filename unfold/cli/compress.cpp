@@ -1,0 +1,288 @@
+#include "unfold/coding/compress.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cerrno>
+#include <filesystem>
+
+#include "unfold/cli/figures.h"
+#include "unfold/cli/interrupt.h"
+#include "unfold/cli/machine.h"
+#include "unfold/cli/run_folder.h"
+#include "unfold/cli/verb.h"
+#include "unfold/data/file.h"
+#include "unfold/models/learning.h"
+#include "unfold/models/registry.h"
+
+namespace unfold {
+namespace {
+
+/// The bytes of a file as they are, or of standard input, read piece by piece.
+class RawInput {
+ public:
+  explicit RawInput(std::string path) : path_(std::move(path)) {
+    if (path_ == "-") {
+      descriptor_ = STDIN_FILENO;
+      return;
+    }
+    descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+    struct stat status {};
+    if (descriptor_ < 0 || ::fstat(descriptor_, &status) != 0) fail(errno);
+    if (S_ISDIR(status.st_mode)) fail(EISDIR);
+    if (S_ISREG(status.st_mode)) size_ = status.st_size;
+  }
+  RawInput(const RawInput&) = delete;
+  RawInput& operator=(const RawInput&) = delete;
+  ~RawInput() {
+    if (descriptor_ > STDIN_FILENO) ::close(descriptor_);
+  }
+
+  std::string name() const { return path_ == "-" ? "standard input" : path_; }
+  Index size() const { return size_; }  ///< -1: not known
+  ByteSource source() {
+    return [this](char* out, std::size_t size) -> std::size_t {
+      for (;;) {
+        const ssize_t got = ::read(descriptor_, out, size);
+        if (got >= 0) return static_cast<std::size_t>(got);
+        if (errno != EINTR) fail(errno);
+      }
+    };
+  }
+
+ private:
+  [[noreturn]] void fail(int error) const {
+    throw DataError(fmt::format("cannot read {}: {}; check the name", name(), std::generic_category().message(error)));
+  }
+  std::string path_;
+  int descriptor_ = -1;
+  Index size_ = -1;
+};
+
+/// A file that appears whole or not at all, or standard output.
+class RawOutput {
+ public:
+  explicit RawOutput(const std::string& path) {
+    if (path != "-") file_ = std::make_unique<AtomicFile>(path);
+  }
+  ByteSink sink() {
+    return [this](std::string_view bytes) { file_ ? file_->write(bytes) : print_result(bytes); };
+  }
+  void commit() {
+    if (file_)
+      file_->commit();
+    else
+      flush_results();
+  }
+
+ private:
+  std::unique_ptr<AtomicFile> file_;
+};
+
+/// A progress line for bytes.
+std::function<void(Index)> count_bytes(Console& console, Index total, const std::string& what) {
+  const double start = seconds_now();
+  return [&console, total, what, start](Index done) {
+    if (!console.due()) return;
+    const double speed = static_cast<double>(done) / std::max(seconds_now() - start, 1e-9);
+    console.progress(total > 0
+                         ? fmt::format("{}  {}/{} bytes  {} bytes/s  {} left", what, done, total, count_text(speed),
+                                       duration_text(static_cast<double>(total - done) / speed))
+                         : fmt::format("{}  {} bytes  {} bytes/s", what, done, count_text(speed)));
+  };
+}
+
+class Compress final : public Verb {
+ public:
+  Compress();
+  ExitCode run(Console& console) override;
+
+ private:
+  std::string default_model(Index size) const;
+  void choose_model(CompressOptions& options, RawInput& input) const;
+  void read_back(const std::string& path) const;
+
+  std::vector<std::string> inputs_;
+  std::string output_ = "-";
+  std::optional<std::string> model_, optimizer_;
+  std::optional<Index> window_;
+  bool fast_ = false, best_ = false, online_ = false, embed_ = false, no_verify_ = false;
+  Index block_ = 0;
+};
+
+Compress::Compress()
+    : Verb(VerbOptions("compress", "compresses a file without loss, with any model of symbols",
+                       {"unfold compress book.txt -o book.unf && unfold decompress book.unf -o book.txt",
+                        "unfold compress today.log --model run --online -o today.unf"})) {
+  options_.add_inputs({.name = "inputs",
+                       .target = &inputs_,
+                       .placeholder = "FILE",
+                       .help = "a file, taken byte by byte as it is; - is standard input"});
+  options_.add({.name = "output",
+                .target = &output_,
+                .placeholder = "OUT",
+                .help = "the compressed file; - is standard output",
+                .letter = "o"});
+  options_.add({.name = "model",
+                .target = &model_,
+                .placeholder = "MODEL",
+                .help = "a run folder, a model file, or the SPEC of a model that learns while it reads",
+                .default_text = "cm: context mixing"});
+  options_.add({.name = "fast", .target = &fast_, .help = "fewer context models: about three times as fast"});
+  options_.add({.name = "best", .target = &best_, .help = "everything mixed, a recurrent network included: slow"});
+  options_.add({.name = "online", .target = &online_, .help = "a trained model goes on learning while it reads"});
+  options_.add({.name = "optimizer",
+                .target = &optimizer_,
+                .placeholder = "SPEC",
+                .help = "of a recurrent network that learns while it reads"});
+  options_.add({.name = "window",
+                .target = &window_,
+                .placeholder = "N",
+                .help = "symbols per step of a recurrent network that learns while it reads",
+                .least = 1,
+                .most = 4096});
+  options_.add({.name = "embed", .target = &embed_, .help = "put the model file into the compressed file"});
+  options_.add({.name = "block",
+                .target = &block_,
+                .placeholder = "BYTES",
+                .help = "blocks that start anew, so that several threads can work; 0: one chain, which is smaller",
+                .least = 0,
+                .most = static_cast<double>(kMostBlock)});
+  options_.add({.name = "no-verify", .target = &no_verify_, .help = "do not decode again what was compressed"});
+  add_threads();
+  add_common();
+}
+
+/// Tables that fit the input.
+std::string Compress::default_model(Index size) const {
+  const Index bytes = block_ > 0 ? (size < 0 ? block_ : std::min(size, block_)) : size;
+  const int fitting = bytes < 0 ? 20 : std::bit_width(static_cast<std::uint64_t>(bytes)) - 2;
+  const std::string cm = fmt::format("cm:{}{}", std::clamp(fitting, 10, best_ ? 22 : 20), fast_ ? ",level=fast" : "");
+  return best_ ? fmt::format("mix:{}+ppm:6+lstm:96", cm) : cm;
+}
+
+void Compress::choose_model(CompressOptions& options, RawInput& input) const {
+  const std::string text = model_.value_or(default_model(input.size()));
+  if (model_ && std::filesystem::exists(*model_)) {
+    options.file = read_file(model_file(*model_));
+    options.trained = symbol_model_from_bytes(options.file, *model_);
+    options.model = *model_;
+    options.embed = embed_;
+    options.learns = online_;
+    return;
+  }
+  if (embed_) throw UsageError(fmt::format("--embed needs a model file; {} is none", text));
+  options.model = text;
+  options.learns = true;
+}
+
+void Compress::read_back(const std::string& path) const {
+  RawInput written(path);
+  ContainerReader reader(written.source(), path);
+  ContainerBlock block;
+  while (reader.next(block)) {
+  }
+}
+
+ExitCode Compress::run(Console& console) {
+  if (fast_ + best_ + (model_ ? 1 : 0) > 1) throw UsageError("--fast, --best and --model exclude each other");
+  if (json_ && output_ == "-")
+    throw UsageError("--json and the compressed data both want standard output; name a file with -o");
+  RawInput input(inputs_.front());
+  CompressOptions options{.optimizer = optimizer_.value_or(""),
+                          .window = window_.value_or(0),
+                          .independent = block_ > 0,
+                          .threads = threads(),
+                          .verify = !no_verify_,
+                          .stop = &catch_interrupts(),
+                          .progress = count_bytes(console, input.size(), "compress")};
+  if (block_ > 0) options.block = block_;
+  choose_model(options, input);
+  RawOutput output(output_);
+  const double start = seconds_now();
+  const CompressResult result = compress(input.source(), output.sink(), options);
+  output.commit();
+  if (output_ != "-" && !no_verify_) read_back(output_);
+  const double seconds = seconds_now() - start;
+  const double bits_per_byte =
+      result.bytes_in > 0 ? 8 * static_cast<double>(result.bytes_out) / static_cast<double>(result.bytes_in) : 0;
+  if (json_)
+    print_result(one_line({{"bytes_in", result.bytes_in},
+                           {"bytes_out", result.bytes_out},
+                           {"bits_per_byte", bits_per_byte},
+                           {"model", options.model},
+                           {"seconds", seconds}}));
+  else
+    console.remark(fmt::format("{}: {} -> {} bytes, {:.4f} bits per byte, {}", input.name(), result.bytes_in,
+                               result.bytes_out, bits_per_byte, duration_text(seconds)));
+  return ExitCode::success;
+}
+
+class Decompress final : public Verb {
+ public:
+  Decompress();
+  ExitCode run(Console& console) override;
+
+ private:
+  std::vector<std::string> inputs_;
+  std::string output_ = "-";
+  std::optional<std::string> model_;
+};
+
+Decompress::Decompress()
+    : Verb(VerbOptions("decompress", "restores what compress made, bit for bit, and checks it",
+                       {"unfold decompress book.unf -o book.txt"})) {
+  options_.add_inputs(
+      {.name = "inputs", .target = &inputs_, .placeholder = "FILE", .help = "a compressed file; - is standard input"});
+  options_.add({.name = "output",
+                .target = &output_,
+                .placeholder = "OUT",
+                .help = "the restored file; - is standard output",
+                .letter = "o"});
+  options_.add({.name = "model",
+                .target = &model_,
+                .placeholder = "MODEL",
+                .help = "the model that it was compressed with, where it lies elsewhere now"});
+  add_threads();
+  add_common();
+}
+
+ExitCode Decompress::run(Console& console) {
+  if (json_ && output_ == "-")
+    throw UsageError("--json and the restored data both want standard output; name a file with -o");
+  RawInput input(inputs_.front());
+  RawOutput output(output_);
+  DecompressOptions options{.name = input.name(),
+                            .find_model =
+                                [&](const std::string& name, std::uint64_t) {
+                                  const std::string& path = model_.value_or(name);
+                                  if (!std::filesystem::exists(path))
+                                    throw ModelError(
+                                        fmt::format("{} was compressed with the model {}, which is not there; "
+                                                    "say with --model where it is",
+                                                    input.name(), path));
+                                  return read_file(model_file(path));
+                                },
+                            .threads = threads(),
+                            .stop = &catch_interrupts(),
+                            .progress = count_bytes(console, -1, "decompress")};
+  const CompressResult result = decompress(input.source(), output.sink(), options);
+  output.commit();
+  if (json_)
+    print_result(one_line({{"bytes_in", result.bytes_in}, {"bytes_out", result.bytes_out}}));
+  else
+    console.remark(fmt::format("{}: {} -> {} bytes, checked", input.name(), result.bytes_in, result.bytes_out));
+  return ExitCode::success;
+}
+
+}  // namespace
+
+std::unique_ptr<Verb> make_compress() { return std::make_unique<Compress>(); }
+std::unique_ptr<Verb> make_decompress() { return std::make_unique<Decompress>(); }
+
+}  // namespace unfold

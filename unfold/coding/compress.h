@@ -1,0 +1,57 @@
+#pragma once
+/// Lossless compression with any predictor: bytes in, container out, and back.
+///
+///   CompressOptions options{.model = "cm:18"};
+///   compress(source, sink, options);
+///   decompress(container_source, sink, {});
+///
+/// What is written is decoded again and compared before it leaves, block by block. Memory: one predictor (two when
+/// verified) and a few blocks, however long the input.
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "unfold/coding/container.h"
+#include "unfold/models/symbol_model.h"
+
+namespace unfold {
+
+struct CompressOptions {
+  std::string model = {};  ///< SPEC of a model that learns from nothing (models/learning.h); or, with `file`, its name
+  std::shared_ptr<const SymbolModel> trained = {};  ///< a trained model; then `file` holds its bytes
+  std::string file = {};
+  bool embed = false;          ///< put the model file into the container
+  bool learns = true;          ///< the trained model goes on learning while it reads
+  std::string optimizer = {};  ///< of a network that learns; empty: its default
+  Index window = 0;            ///< of a network that learns; 0: its default
+  std::string bytes = {};      ///< a SPEC: the bytes that occur, in rising order; empty: all 256
+  Index block = 1 << 20;       ///< bytes per block
+  bool independent = false;    ///< every block starts anew, so that threads can share the work
+  int threads = 1;             ///< no influence on the result
+  bool verify = true;          ///< decode what was written and compare
+  const std::atomic<bool>* stop = nullptr;
+  std::function<void(Index)> progress = {};  ///< bytes done
+};
+
+struct CompressResult {
+  Index bytes_in = 0, bytes_out = 0;
+};
+
+/// Throws VerificationError when what was coded does not decode to what was read; UsageError for a model that does not
+/// fit; InterruptedError.
+CompressResult compress(const ByteSource& source, const ByteSink& sink, const CompressOptions& options);
+
+struct DecompressOptions {
+  std::string name = "the compressed data";  ///< for messages
+  /// Finds the file of an external model; called with its name and identity. Throws ModelError when there is none.
+  std::function<std::string(const std::string& name, std::uint64_t identity)> find_model = {};
+  int threads = 1;
+  const std::atomic<bool>* stop = nullptr;
+  std::function<void(Index)> progress = {};
+};
+
+/// Throws VerificationError, ModelError.
+CompressResult decompress(const ByteSource& source, const ByteSink& sink, const DecompressOptions& options);
+
+}  // namespace unfold

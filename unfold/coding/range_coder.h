@@ -1,0 +1,48 @@
+#pragma once
+/// A range coder over integer frequencies (Martin 1979; carries as in Schindler's): 64-bit state, totals of up to
+/// 2^40, byte by byte. Integer arithmetic only.
+///
+/// A symbol is an interval [first, first + size) of [0, 2^bits). Its cost is -log2(size / 2^bits) bits up to 2^-16 of a
+/// unit; a whole code costs at most two bytes more than the sum.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace unfold {
+
+inline constexpr int kMostCodingBits = 40;
+
+class RangeEncoder {
+ public:
+  /// REQUIRES: 0 < size, first + size <= 2^bits, 0 <= bits <= kMostCodingBits.
+  void encode(std::uint64_t first, std::uint64_t size, int bits);
+  /// One bit with P(1) = one / 2^bits, 0 < one < 2^bits.
+  void encode_bit(int bit, std::uint64_t one, int bits);
+  /// Ends the code and hands it over; the encoder is as new.
+  std::string finish();
+
+ private:
+  void add(std::uint64_t begin);
+  std::uint64_t low_ = 0, range_ = ~std::uint64_t{0};
+  std::string code_;
+};
+
+/// Reads what the encoder wrote. Any bytes are accepted: damage shows as other symbols, never as an error.
+class RangeDecoder {
+ public:
+  explicit RangeDecoder(std::string_view code);  ///< which must live as long
+  explicit RangeDecoder(std::string&&) = delete;
+  /// The place in [0, 2^bits) that lies in the interval of the next symbol.
+  std::uint64_t place(int bits) const;
+  void consume(std::uint64_t first, std::uint64_t size, int bits);
+  int decode_bit(std::uint64_t one, int bits);
+
+ private:
+  std::uint8_t next();
+  std::string_view code_;
+  std::size_t position_ = 0;
+  std::uint64_t value_ = 0, range_ = ~std::uint64_t{0};  // value: of the code, above the low end of the range
+};
+
+}  // namespace unfold

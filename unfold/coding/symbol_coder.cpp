@@ -1,0 +1,104 @@
+#include "unfold/coding/symbol_coder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "unfold/numerics/error.h"
+#include "unfold/numerics/functions.h"
+
+namespace unfold {
+namespace {
+
+constexpr std::uint64_t kTotal = std::uint64_t{1} << kMostCodingBits;
+
+}  // namespace
+
+void Frequencies::set(std::span<const float> log_probabilities) {
+  const auto n = static_cast<Index>(log_probabilities.size());
+  if (n < 1 || n > (Index{1} << 24)) throw UsageError(fmt::format("coding: an alphabet of {} symbols", n));
+  probabilities_.assign(log_probabilities.begin(), log_probabilities.end());
+  sizes_.resize(probabilities_.size());
+  vector_exp(probabilities_.data(), probabilities_.data(), n);
+  double sum = 0;
+  for (const double p : probabilities_) sum += p;
+  if (!std::isfinite(sum))
+    throw RuntimeFailure("the model's prediction is not finite, so nothing can be coded with it; train it anew");
+  const double scale = sum > 0 ? static_cast<double>(kTotal - static_cast<std::uint64_t>(n)) / sum : 0;
+  std::uint64_t used = 0;
+  std::size_t best = 0;
+  for (std::size_t x = 0; x < sizes_.size(); ++x) {
+    sizes_[x] = 1 + (sum > 0 ? static_cast<std::uint64_t>(probabilities_[x] * scale)
+                             : (kTotal - sizes_.size()) / sizes_.size());
+    used += sizes_[x];
+    if (sizes_[x] > sizes_[best]) best = x;
+  }
+  sizes_[best] += kTotal - used;  // modulo 2^64: rounding may also leave a little too much
+}
+
+std::uint64_t Frequencies::first(Symbol symbol) const {
+  std::uint64_t sum = 0;
+  for (Symbol x = 0; x < symbol; ++x) sum += sizes_[static_cast<std::size_t>(x)];
+  return sum;
+}
+
+Symbol Frequencies::find(std::uint64_t& place) const {
+  std::uint64_t sum = 0;
+  std::size_t x = 0;
+  while (sum + sizes_[x] <= place) sum += sizes_[x++];
+  place = sum;
+  return static_cast<Symbol>(x);
+}
+
+SymbolEncoder::SymbolEncoder(Predictor& predictor)
+    : predictor_(predictor), bitwise_(dynamic_cast<BitwisePredictor*>(&predictor)) {}
+
+void SymbolEncoder::encode(Symbol symbol) {
+  if (bitwise_ == nullptr) {
+    frequencies_.set(predictor_.log_probabilities());
+    coder_.encode(frequencies_.first(symbol), frequencies_.size(symbol), kMostCodingBits);
+    predictor_.observe(symbol);
+    return;
+  }
+  const BitTree& tree = bitwise_->tree();
+  BitPath path = 1;
+  for (int depth = 0; depth < tree.bits(); ++depth) {
+    const int bit = tree.bit(symbol, depth);
+    if (tree.open(path, depth)) {
+      coder_.encode_bit(bit, bitwise_->probability_of_one(path, depth), kBitPrecision);
+      bitwise_->learn(path, depth, bit);
+    }
+    path = 2 * path + static_cast<BitPath>(bit);
+  }
+  bitwise_->finish(symbol);
+}
+
+SymbolDecoder::SymbolDecoder(Predictor& predictor, std::string_view code)
+    : predictor_(predictor), bitwise_(dynamic_cast<BitwisePredictor*>(&predictor)), coder_(code) {}
+
+Symbol SymbolDecoder::decode() {
+  if (bitwise_ == nullptr) {
+    frequencies_.set(predictor_.log_probabilities());
+    std::uint64_t place = coder_.place(kMostCodingBits);
+    const Symbol symbol = frequencies_.find(place);
+    coder_.consume(place, frequencies_.size(symbol), kMostCodingBits);
+    predictor_.observe(symbol);
+    return symbol;
+  }
+  const BitTree& tree = bitwise_->tree();
+  BitPath path = 1;
+  for (int depth = 0; depth < tree.bits(); ++depth) {
+    int bit = 0;
+    if (tree.open(path, depth)) {
+      bit = coder_.decode_bit(bitwise_->probability_of_one(path, depth), kBitPrecision);
+      bitwise_->learn(path, depth, bit);
+    }
+    path = 2 * path + static_cast<BitPath>(bit);
+  }
+  const auto symbol = static_cast<Symbol>(path ^ (BitPath{1} << tree.bits()));
+  bitwise_->finish(symbol);
+  return symbol;
+}
+
+}  // namespace unfold

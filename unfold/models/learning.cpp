@@ -1,0 +1,148 @@
+#include "unfold/models/learning.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "unfold/models/context_mixing.h"
+#include "unfold/models/ctw.h"
+#include "unfold/models/fitted_spec.h"
+#include "unfold/models/mixture.h"
+#include "unfold/models/online_predictor.h"
+#include "unfold/models/ppm.h"
+#include "unfold/numerics/error.h"
+
+namespace unfold {
+namespace {
+
+struct CmOptions {
+  Index size = 18;
+  MixingLevel level = MixingLevel::full;
+};
+template <class Visitor>
+void describe(Visitor& v, CmOptions& o) {
+  v("size", o.size, "binary logarithm of the slots per context model", range(10, 24));
+  v("level", o.level, "how many context models", {{MixingLevel::full, "full"}, {MixingLevel::fast, "fast"}});
+}
+
+/// What each symbol looks like to models of text: its byte, or its code point up to 127, 128 for the others.
+std::vector<std::uint8_t> looks(const Alphabet& alphabet) {
+  std::vector<std::uint8_t> bytes;
+  for (Symbol x = 0; x < alphabet.size(); ++x) bytes.push_back(static_cast<std::uint8_t>(alphabet.text(x).front()));
+  return bytes;
+}
+
+// One entry per model: its name, its options, its main number, and how it is made.
+
+struct CmEntry {
+  using Options = CmOptions;
+  static constexpr const char *kName = "cm", *kMain = "size";
+  static std::unique_ptr<Predictor> make(const CmOptions& o, const Alphabet& alphabet) {
+    return std::make_unique<ContextMixing>(
+        alphabet.size(), ContextMixingOptions{.level = o.level, .size = static_cast<int>(o.size)}, looks(alphabet));
+  }
+};
+
+struct PpmEntry {
+  using Options = PpmOptions;
+  static constexpr const char *kName = "ppm", *kMain = "order";
+  static std::unique_ptr<Predictor> make(const PpmOptions& o, const Alphabet& alphabet) {
+    return std::make_unique<PpmPredictor>(alphabet.size(), o);
+  }
+};
+
+struct CtwEntry {
+  using Options = CtwOptions;
+  static constexpr const char *kName = "ctw", *kMain = "depth";
+  static std::unique_ptr<Predictor> make(const CtwOptions& o, const Alphabet& alphabet) {
+    return std::make_unique<CtwPredictor>(alphabet.size(), o);
+  }
+};
+
+template <class Visit>
+void for_each_entry(Visit&& visit) {
+  visit(CmEntry{});
+  visit(PpmEntry{});
+  visit(CtwEntry{});
+}
+
+constexpr std::string_view kMix = "mix";
+
+std::string_view name_of(std::string_view spec) { return spec.substr(0, spec.find(':')); }
+
+/// The parts of `mix:A+B`; empty for other SPECs.
+std::vector<std::string> parts_of(std::string_view spec) {
+  std::vector<std::string> parts;
+  if (name_of(spec) != kMix) return parts;
+  std::string_view rest = spec.substr(std::min(spec.size(), kMix.size() + 1));
+  while (!rest.empty()) {
+    const std::size_t plus = std::min(rest.find('+'), rest.size());
+    parts.emplace_back(rest.substr(0, plus));
+    rest.remove_prefix(std::min(rest.size(), plus + 1));
+    if (rest.empty() && spec.ends_with('+')) parts.emplace_back();
+  }
+  if (parts.empty()) throw UsageError("mix: of what? Write for example mix:lstm:128+ppm:5");
+  return parts;
+}
+
+std::vector<std::string> names() {
+  std::vector<std::string> result = {std::string(kMix)};
+  for_each_entry([&]<class Entry>(Entry) { result.emplace_back(Entry::kName); });
+  return result;
+}
+
+bool is_entry(std::string_view spec) {
+  bool found = false;
+  for_each_entry([&]<class Entry>(Entry) { found = found || name_of(spec) == Entry::kName; });
+  return found;
+}
+
+OnlineOptions online(const LearningOptions& options) {
+  OnlineOptions result;
+  if (!options.optimizer.empty()) result.optimizer = options.optimizer;
+  if (options.window > 0) result.window = options.window;
+  return result;
+}
+
+}  // namespace
+
+std::unique_ptr<Predictor> make_learner(std::string_view spec, const Alphabet& alphabet,
+                                        const LearningOptions& options) {
+  if (const std::vector<std::string> parts = parts_of(spec); !parts.empty()) {
+    std::vector<std::unique_ptr<Predictor>> predictors;
+    for (const std::string& part : parts) predictors.push_back(make_learner(part, alphabet, options));
+    return std::make_unique<MixturePredictor>(std::move(predictors));
+  }
+  std::unique_ptr<Predictor> result;
+  for_each_entry([&]<class Entry>(Entry) {
+    if (name_of(spec) == Entry::kName)
+      result = Entry::make(parse_fitted_spec<typename Entry::Options>(spec, Entry::kMain), alphabet);
+  });
+  if (result) return result;
+  LanguageModel<float> network(canonical_learner(spec), alphabet);
+  network.initialise(1);
+  return std::make_unique<OnlinePredictor>(network, online(options));
+}
+
+std::string canonical_learner(std::string_view spec) {
+  if (const std::vector<std::string> parts = parts_of(spec); !parts.empty()) {
+    std::vector<std::string> canonical;
+    for (const std::string& part : parts) canonical.push_back(canonical_learner(part));
+    return fmt::format("{}:{}", kMix, fmt::join(canonical, "+"));
+  }
+  std::string result;
+  for_each_entry([&]<class Entry>(Entry) {
+    if (name_of(spec) == Entry::kName)
+      result = fitted_spec(Entry::kName, parse_fitted_spec<typename Entry::Options>(spec, Entry::kMain), Entry::kMain);
+  });
+  return result.empty() ? to_string(parse_model_spec(spec, names())) : result;
+}
+
+std::unique_ptr<Predictor> learning_predictor(const SymbolModel& model, const LearningOptions& options) {
+  if (const auto* network = dynamic_cast<const LanguageModel<float>*>(&model))
+    return std::make_unique<OnlinePredictor>(*network, online(options));
+  std::unique_ptr<Predictor> predictor = model.predictor();
+  predictor->set_learning(true);
+  return predictor;
+}
+
+}  // namespace unfold

@@ -1,0 +1,30 @@
+#pragma once
+/// Models that learn while they read, from nothing: `cm`, `ppm`, `ctw`, `mix`, and recurrent networks. By SPEC.
+///
+///   auto predictor = make_learner("mix:lstm:128+ppm:5", Alphabet::all_bytes());
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "unfold/models/symbol_model.h"
+
+namespace unfold {
+
+/// How a recurrent network learns while it reads; the others need no options.
+struct LearningOptions {
+  std::string optimizer = {};  ///< SPEC; empty: the default
+  Index window = 0;            ///< symbols per step; 0: the default
+};
+
+/// A predictor that has read nothing. Throws UsageError: an unknown name or option, an alphabet that is too large.
+std::unique_ptr<Predictor> make_learner(std::string_view spec, const Alphabet& alphabet,
+                                        const LearningOptions& options = {});
+
+/// The canonical form of a SPEC of such a model.
+std::string canonical_learner(std::string_view spec);
+
+/// A trained model that goes on learning. The model must outlive the predictor.
+std::unique_ptr<Predictor> learning_predictor(const SymbolModel& model, const LearningOptions& options = {});
+
+}  // namespace unfold

@@ -1,0 +1,178 @@
+#include "unfold/models/online_predictor.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "unfold/numerics/error.h"
+#include "unfold/numerics/functions.h"
+#include "unfold/training/optimizer.h"
+#include "unfold/training/window_pass.h"
+
+namespace unfold {
+namespace {
+
+/// Copies what an optimiser remembers into another of the same kind.
+struct Memory final : StateVisitor<float> {
+  void operator()(std::string_view, std::span<float> values) override {
+    if (writing)
+      std::copy_n(vectors.begin() + static_cast<std::ptrdiff_t>(vector_at), values.size(), values.begin());
+    else
+      vectors.insert(vectors.end(), values.begin(), values.end());
+    vector_at += values.size();
+  }
+  void operator()(std::string_view, double& value) override {
+    if (writing)
+      value = numbers[number_at];
+    else
+      numbers.push_back(value);
+    ++number_at;
+  }
+  bool writing = false;
+  std::vector<float> vectors;
+  std::vector<double> numbers;
+  std::size_t vector_at = 0, number_at = 0;
+};
+
+}  // namespace
+
+struct OnlinePredictor::Body final : Objective<float> {
+  Body(const LanguageModel<float>& from, const Parameters<float>& start, const OnlineOptions& o)
+      : options(o),
+        model(to_string(from.spec()), from.alphabet()),
+        values(model.parameters()),
+        step(model.plan(), crew),
+        pass(model.network(), crew),
+        optimizer(make_optimizer<float>(o.optimizer, static_cast<Index>(values.flat().size()))),
+        now(*model.plan(), 1),
+        before(*model.plan(), 1),
+        log_probabilities(static_cast<std::size_t>(model.alphabet().size())) {
+    if (o.window < 1) throw UsageError(fmt::format("online learning: a window of {} symbols; at least 1", o.window));
+    std::copy(start.flat().begin(), start.flat().end(), values.flat().begin());
+    step.lay(Structure::chains(1, 1));
+    use_parameters();
+    window.structure = Structure::chains(1, o.window);
+    window.slots = {0};
+    window.predicted = window.symbols = o.window;
+    window.slots_needed = 1;
+    now.reset_all();
+    before.reset_all();
+  }
+
+  Parameters<float>& parameters() override { return values; }
+  Team& team() override { return crew; }
+  double gradient(std::span<float> gradient) override {
+    copy_state(before, scratch);
+    return pass.gradient(window, scratch, 1 / static_cast<double>(options.window), gradient) /
+           static_cast<double>(options.window);
+  }
+  double loss() override {
+    copy_state(before, scratch);
+    return pass.forward(window, scratch) / static_cast<double>(options.window);
+  }
+
+  void use_parameters() {
+    step.set_parameters(values);
+    pass.set_parameters(values);
+  }
+
+  /// Lets the network read the pending symbol.
+  void advance() {
+    step.symbols(model.symbols())[0] = pending;
+    step.forward(&now);
+    const float* logits = step.value(model.logits()).row(0);
+    const float normaliser = log_sum_exp(logits, model.alphabet().size());
+    for (std::size_t x = 0; x < log_probabilities.size(); ++x) log_probabilities[x] = logits[x] - normaliser;
+    current = true;
+  }
+
+  void observe(Symbol symbol) {
+    if (!current) advance();
+    current = false;
+    if (learning) {
+      window.inputs.push_back(pending);
+      window.targets.push_back(symbol);
+    }
+    pending = symbol;
+    if (static_cast<Index>(window.inputs.size()) == options.window) learn();
+  }
+
+  void learn() {
+    // A step whose gradient is not finite moves nothing; what was learnt so far goes on predicting.
+    optimizer->step(*this, {steps, 0}, 1);
+    ++steps;
+    use_parameters();
+    begin_window();
+  }
+
+  void begin_window() {
+    window.inputs.clear();
+    window.targets.clear();
+    copy_state(now, before);
+  }
+
+  OnlineOptions options;
+  LanguageModel<float> model;
+  Parameters<float>& values;
+  Team crew{1};
+  Unfolding<float> step;
+  WindowPass<float> pass;
+  std::unique_ptr<Optimizer<float>> optimizer;
+  State<float> now, before, scratch;  // after all symbols but the pending one; at the start of the window
+  Window window;
+  Index steps = 0;
+  Symbol pending = kNoSymbol;
+  bool current = false, learning = true;
+  std::vector<float> log_probabilities;
+};
+
+OnlinePredictor::OnlinePredictor(const LanguageModel<float>& model, const OnlineOptions& options)
+    : body_(std::make_unique<Body>(model, model.parameters(), options)) {}
+OnlinePredictor::OnlinePredictor(std::unique_ptr<Body> body) : body_(std::move(body)) {}
+OnlinePredictor::~OnlinePredictor() = default;
+
+Index OnlinePredictor::alphabet() const { return body_->model.alphabet().size(); }
+
+std::span<const float> OnlinePredictor::log_probabilities() {
+  if (!body_->current) body_->advance();
+  return body_->log_probabilities;
+}
+
+void OnlinePredictor::observe(Symbol symbol) {
+  if (symbol < 0 || symbol >= alphabet())
+    throw UsageError(fmt::format("symbol {} is not in an alphabet of {}", symbol, alphabet()));
+  body_->observe(symbol);
+}
+
+void OnlinePredictor::set_learning(bool on) {
+  body_->learning = on;
+  body_->begin_window();
+}
+
+void OnlinePredictor::reset() {
+  body_->now.reset_all();
+  body_->pending = kNoSymbol;
+  body_->current = false;
+  body_->begin_window();
+}
+
+std::unique_ptr<Predictor> OnlinePredictor::clone() const {
+  auto copy = std::make_unique<Body>(body_->model, body_->values, body_->options);
+  Memory memory;
+  body_->optimizer->visit_state(memory);
+  memory.writing = true;
+  memory.vector_at = memory.number_at = 0;
+  copy->optimizer->visit_state(memory);
+  copy_state(body_->now, copy->now);
+  copy_state(body_->before, copy->before);
+  copy->window = body_->window;
+  copy->steps = body_->steps;
+  copy->pending = body_->pending;
+  copy->current = body_->current;
+  copy->learning = body_->learning;
+  copy->log_probabilities = body_->log_probabilities;
+  return std::unique_ptr<Predictor>(new OnlinePredictor(std::move(copy)));
+}
+
+}  // namespace unfold

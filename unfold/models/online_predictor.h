@@ -1,0 +1,42 @@
+#pragma once
+/// A recurrent network that goes on learning while it reads: after every `window` symbols one step of the optimiser on
+/// them, by back-propagation through the window (the state before it is carried over, not differentiated). Together
+/// with the network's memory of earlier windows this is dynamic evaluation (Mikolov et al. 2010; Krause et al. 2018).
+///
+///   OnlinePredictor predictor(model, {.optimizer = "adam:rate=0.001", .window = 20});
+///
+/// Everything runs through the engine and the optimisers of training: the same bits on every machine (law 2), so both
+/// ends of a compressed stream learn the same network.
+
+#include <memory>
+#include <string>
+
+#include "unfold/models/language_model.h"
+
+namespace unfold {
+
+struct OnlineOptions {
+  std::string optimizer = "adam:rate=0.002,clip=1";
+  Index window = 20;
+};
+
+class OnlinePredictor final : public Predictor {
+ public:
+  /// Starts from the model's parameters, which are copied. Throws UsageError for a bad optimiser.
+  OnlinePredictor(const LanguageModel<float>& model, const OnlineOptions& options);
+  ~OnlinePredictor() override;
+
+  Index alphabet() const override;
+  std::span<const float> log_probabilities() override;
+  void observe(Symbol symbol) override;
+  void set_learning(bool on) override;
+  void reset() override;                              ///< the window that is not full yet is not learnt from
+  std::unique_ptr<Predictor> clone() const override;  ///< copies parameters and optimiser
+
+ private:
+  struct Body;
+  explicit OnlinePredictor(std::unique_ptr<Body> body);
+  std::unique_ptr<Body> body_;
+};
+
+}  // namespace unfold

@@ -1,0 +1,289 @@
+#include "unfold/models/ppm.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <vector>
+
+#include "unfold/models/context_parts.h"
+#include "unfold/numerics/error.h"
+#include "unfold/numerics/functions.h"
+
+namespace unfold {
+namespace {
+
+constexpr std::int32_t kNone = -1;
+constexpr std::uint32_t kOccurrence = 4;   // a count of one occurrence
+constexpr std::uint32_t kMostCount = 500;  // counts are halved beyond
+
+struct Context {
+  std::int32_t suffix = kNone;  // the context without its first symbol
+  std::int32_t entries = kNone;
+  std::int32_t distinct = 0;
+  std::uint32_t total = 0;
+};
+
+struct Entry {
+  Symbol symbol = 0;
+  std::uint32_t count = 0;
+  std::int32_t context = kNone;  // this context followed by this symbol
+  std::int32_t next = kNone;
+};
+
+/// Cells of the secondary estimation.
+constexpr std::size_t kCells = std::size_t{1} << 14;
+
+std::size_t level_of(std::uint32_t n) {  // 0, 1, 2, 3, 4-5, 6-7, 8-11, 12-15, ...
+  if (n < 4) return n;
+  const auto width = static_cast<std::size_t>(std::bit_width(n));
+  return 2 * width - 2 + (n >> (width - 2) & 1);
+}
+
+}  // namespace
+
+struct PpmPredictor::Body {
+  Body(Index symbols, const PpmOptions& o)
+      : order(o.order), alphabet(symbols), excluded(static_cast<std::size_t>(symbols)), escapes(kCells) {
+    contexts.emplace_back();
+    start();
+  }
+
+  void start() {
+    longest = 0;
+    longest_order = 0;
+    sure = false;
+    current = false;
+  }
+
+  /// One context on the way down, as predict() saw it.
+  struct Visit {
+    std::int32_t context = kNone;
+    std::size_t cell = 0;
+    bool has_cell = false;  // something that was not excluded stood there
+  };
+
+  std::size_t cell_of(const Context& c, std::uint32_t distinct, std::uint32_t total, std::uint32_t largest) const {
+    const auto parent_distinct =
+        c.suffix == kNone ? 0U : static_cast<std::uint32_t>(contexts[static_cast<std::size_t>(c.suffix)].distinct);
+    const bool masked = distinct != static_cast<std::uint32_t>(c.distinct);
+    const std::size_t more = level_of(parent_distinct > distinct ? parent_distinct - distinct : 0) / 2;  // 0 .. 7
+    const std::size_t d = std::min<std::size_t>(level_of(distinct), 11);
+    const std::size_t t = std::min<std::size_t>(level_of(total / 2), 15);
+    const std::size_t l = distinct == 1 ? 0 : (2 * largest > total ? 1 : 0) + (4 * largest > 3 * total ? 1 : 0);
+    return ((((std::min<std::size_t>(more, 7) * 12 + d) * 16 + t) * 3 + l) * 2 + (masked ? 1 : 0)) * 2 + (sure ? 1 : 0);
+  }
+
+  void predict() {
+    probabilities.assign(static_cast<std::size_t>(alphabet), 0);
+    std::fill(excluded.begin(), excluded.end(), char{0});
+    visits.clear();
+    double left = 1;
+    Index free = alphabet;
+    for (std::int32_t at = longest; at != kNone && free > 0; at = contexts[static_cast<std::size_t>(at)].suffix) {
+      const Context& c = contexts[static_cast<std::size_t>(at)];
+      std::uint32_t total = 0, distinct = 0, largest = 0;
+      for (std::int32_t e = c.entries; e != kNone; e = entries[static_cast<std::size_t>(e)].next) {
+        const Entry& entry = entries[static_cast<std::size_t>(e)];
+        if (excluded[static_cast<std::size_t>(entry.symbol)] != 0) continue;
+        total += entry.count;
+        ++distinct;
+        largest = std::max(largest, entry.count);
+      }
+      Visit& visit = visits.emplace_back(Visit{.context = at});
+      if (distinct == 0) continue;
+      visit.cell = cell_of(c, distinct, total, largest);
+      visit.has_cell = true;
+      const double escape = free == static_cast<Index>(distinct) ? 0 : escape_of(visit.cell, distinct, total);
+      const double share = left * (1 - escape) / total;
+      for (std::int32_t e = c.entries; e != kNone; e = entries[static_cast<std::size_t>(e)].next) {
+        const Entry& entry = entries[static_cast<std::size_t>(e)];
+        const auto x = static_cast<std::size_t>(entry.symbol);
+        if (excluded[x] != 0) continue;
+        probabilities[x] = share * entry.count;
+        excluded[x] = 1;
+      }
+      left *= escape;
+      free -= distinct;
+    }
+    if (free > 0) {
+      const double each = left / static_cast<double>(free);
+      for (std::size_t x = 0; x < probabilities.size(); ++x)
+        if (excluded[x] == 0) probabilities[x] = each;
+    }
+    logs.resize(probabilities.size());
+    vector_log(probabilities.data(), probabilities.data(), alphabet);
+    for (std::size_t x = 0; x < logs.size(); ++x) logs[x] = static_cast<float>(probabilities[x]);
+    current = true;
+  }
+
+  double escape_of(std::size_t cell, std::uint32_t distinct, std::uint32_t total) {
+    AdaptiveProbability& p = escapes[cell % kCells];
+    if (p.value == 0)  // untouched: what a count of distinct symbols suggests
+      p = AdaptiveProbability::of(std::min(0.95, 2.0 * distinct / (total + 2.0 * distinct)), 4);
+    return (static_cast<double>(p.value >> 10) + 0.5) / (1 << 22);
+  }
+
+  std::int32_t find(std::int32_t context, Symbol symbol) const {
+    std::int32_t e = contexts[static_cast<std::size_t>(context)].entries;
+    while (e != kNone && entries[static_cast<std::size_t>(e)].symbol != symbol)
+      e = entries[static_cast<std::size_t>(e)].next;
+    return e;
+  }
+
+  void count(std::int32_t context, std::int32_t entry, std::uint32_t by) {
+    Context& c = contexts[static_cast<std::size_t>(context)];
+    entries[static_cast<std::size_t>(entry)].count += by;
+    c.total += by;
+    if (entries[static_cast<std::size_t>(entry)].count <= kMostCount) return;
+    c.total = 0;
+    for (std::int32_t e = c.entries; e != kNone; e = entries[static_cast<std::size_t>(e)].next) {
+      Entry& each = entries[static_cast<std::size_t>(e)];
+      each.count = (each.count + 1) / 2;
+      c.total += each.count;
+    }
+  }
+
+  /// The count that a symbol new in `c` begins with: what the next shorter context thinks of it.
+  static std::uint32_t inherited(const Context& c, const Context* shorter, std::uint32_t count_there) {
+    if (shorter == nullptr) return kOccurrence / 2;
+    const double there = static_cast<double>(count_there) / (shorter->total + 2.0 * shorter->distinct);
+    const double here = c.total + 2.0 * c.distinct + 2;
+    return static_cast<std::uint32_t>(std::clamp(there * here * 1.0 + 1.0, 1.0, 2.0 * kOccurrence));
+  }
+
+  void observe(Symbol symbol) {
+    if (!current) predict();
+    current = false;
+    // Down to the context that knows the symbol; what each escape was worth is learnt.
+    std::int32_t found = kNone;
+    std::size_t escaped = 0;
+    for (; escaped < visits.size(); ++escaped) {
+      const Visit& visit = visits[escaped];
+      if (!visit.has_cell) continue;
+      found = find(visit.context, symbol);
+      if (learning) escapes[visit.cell % kCells].learn(found == kNone ? 1 : 0);
+      if (found != kNone) break;
+    }
+    const bool known = found != kNone;
+    sure = known && escaped == 0;
+    if (learning) learn(symbol, known ? found : kNone, escaped);
+    move_on(symbol);
+  }
+
+  void learn(Symbol symbol, std::int32_t found, std::size_t escaped) {
+    std::int32_t below = kNone;  // the symbol's entry in the next shorter context
+    const Context* shorter = nullptr;
+    std::uint32_t count_below = 0;
+    if (found != kNone) {
+      const std::int32_t at = visits[escaped].context;
+      count_below = entries[static_cast<std::size_t>(found)].count;
+      below = found;
+      inherit_from = at;
+      count(at, found, kOccurrence);
+      to_front(at, found);
+      // The shorter context learns a little too: contexts that come later start from it.
+      const std::int32_t suffix = contexts[static_cast<std::size_t>(at)].suffix;
+      if (suffix != kNone && entries[static_cast<std::size_t>(found)].count < kOccurrence * 8) {
+        const std::int32_t there = find(suffix, symbol);
+        if (there != kNone) count(suffix, there, 1);
+      }
+    } else {
+      escaped = visits.size();
+      inherit_from = kNone;
+    }
+    for (std::size_t i = std::min(escaped, visits.size()); i-- > 0;) {
+      const std::int32_t at = visits[i].context;
+      shorter = inherit_from == kNone ? nullptr : &contexts[static_cast<std::size_t>(inherit_from)];
+      Context& c = contexts[static_cast<std::size_t>(at)];
+      const std::uint32_t start = inherited(c, shorter, count_below);
+      const auto entry = static_cast<std::int32_t>(entries.size());
+      entries.push_back({.symbol = symbol, .count = start, .context = kNone, .next = c.entries});
+      c.entries = entry;
+      ++c.distinct;
+      c.total += start;
+      const Index this_order = longest_order - static_cast<Index>(i);
+      if (this_order < order) {
+        const std::int32_t suffix = below == kNone ? 0 : entries[static_cast<std::size_t>(below)].context;
+        entries[static_cast<std::size_t>(entry)].context = static_cast<std::int32_t>(contexts.size());
+        contexts.push_back({.suffix = suffix == kNone ? 0 : suffix});
+      }
+      below = entry;
+      inherit_from = at;
+      count_below = start;
+    }
+  }
+
+  void to_front(std::int32_t context, std::int32_t entry) {
+    Context& c = contexts[static_cast<std::size_t>(context)];
+    if (c.entries == entry) return;
+    std::int32_t before = c.entries;
+    while (entries[static_cast<std::size_t>(before)].next != entry)
+      before = entries[static_cast<std::size_t>(before)].next;
+    entries[static_cast<std::size_t>(before)].next = entries[static_cast<std::size_t>(entry)].next;
+    entries[static_cast<std::size_t>(entry)].next = c.entries;
+    c.entries = entry;
+  }
+
+  /// The longest context that ends in the symbol.
+  void move_on(Symbol symbol) {
+    std::int32_t at = longest;
+    Index at_order = longest_order;
+    for (; at != kNone; at = contexts[static_cast<std::size_t>(at)].suffix, --at_order) {
+      if (at_order >= order) continue;
+      const std::int32_t e = find(at, symbol);
+      if (e == kNone || entries[static_cast<std::size_t>(e)].context == kNone) continue;
+      longest = entries[static_cast<std::size_t>(e)].context;
+      longest_order = at_order + 1;
+      return;
+    }
+    longest = 0;
+    longest_order = 0;
+  }
+
+  Index order, alphabet;
+  bool learning = true, current = false;
+  bool sure = false;  // the last symbol was one of the longest context's
+  std::vector<Context> contexts;
+  std::vector<Entry> entries;
+  std::int32_t longest = 0, inherit_from = kNone;
+  Index longest_order = 0;
+  std::vector<char> excluded;
+  std::vector<AdaptiveProbability> escapes{kCells, AdaptiveProbability{0}};
+  std::vector<Visit> visits;
+  std::vector<double> probabilities;
+  std::vector<float> logs;
+};
+
+PpmPredictor::PpmPredictor(Index alphabet, const PpmOptions& options) {
+  if (options.order < 0 || options.order > 32)
+    throw UsageError(fmt::format("ppm: order {}; from 0 to 32", options.order));
+  if (alphabet < 1) throw UsageError("ppm: an empty alphabet");
+  body_ = std::make_unique<Body>(alphabet, options);
+  std::fill(body_->escapes.begin(), body_->escapes.end(), AdaptiveProbability{0});
+}
+PpmPredictor::PpmPredictor(std::unique_ptr<Body> body) : body_(std::move(body)) {}
+PpmPredictor::~PpmPredictor() = default;
+
+Index PpmPredictor::alphabet() const { return body_->alphabet; }
+
+std::span<const float> PpmPredictor::log_probabilities() {
+  if (!body_->current) body_->predict();
+  return body_->logs;
+}
+
+void PpmPredictor::observe(Symbol symbol) {
+  if (symbol < 0 || symbol >= alphabet())
+    throw UsageError(fmt::format("symbol {} is not in an alphabet of {}", symbol, alphabet()));
+  body_->observe(symbol);
+}
+
+void PpmPredictor::set_learning(bool on) { body_->learning = on; }
+void PpmPredictor::reset() { body_->start(); }
+
+std::unique_ptr<Predictor> PpmPredictor::clone() const {
+  return std::unique_ptr<Predictor>(new PpmPredictor(std::make_unique<Body>(*body_)));
+}
+
+}  // namespace unfold
