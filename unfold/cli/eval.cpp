@@ -7,6 +7,8 @@
 #include "unfold/cli/scoring.h"
 #include "unfold/cli/verb.h"
 #include "unfold/data/file.h"
+#include "unfold/models/learning.h"
+#include "unfold/models/online_predictor.h"
 
 namespace unfold {
 namespace {
@@ -25,7 +27,9 @@ class Eval final : public Verb {
   std::vector<std::string> inputs_;
   std::optional<std::string> split_, part_, per_symbol_, mask_;
   std::string unknown_ = "error", method_ = "unfolding";
-  Index segments_ = 0, warmup_ = 512;
+  Index segments_ = 0, warmup_ = 512, window_ = 0;
+  bool dynamic_ = false;
+  std::string optimizer_;
 };
 
 Eval::Eval()
@@ -75,6 +79,22 @@ Eval::Eval()
                 .placeholder = "METHOD",
                 .help = "unfolding, or stepper: one symbol at a time, with the same digits",
                 .choices = {"unfolding", "stepper"}});
+  options_.add(
+      {.name = "dynamic",
+       .target = &dynamic_,
+       .help = "the model goes on learning while it is measured: each symbol is predicted before it is learnt"});
+  options_.add({.name = "optimizer",
+                .target = &optimizer_,
+                .placeholder = "SPEC",
+                .help = "with --dynamic, of a recurrent network",
+                .default_text = OnlineOptions().optimizer});
+  options_.add({.name = "window",
+                .target = &window_,
+                .placeholder = "N",
+                .help = "with --dynamic, symbols per step of a recurrent network",
+                .least = 0,
+                .most = 4096,
+                .default_text = std::to_string(OnlineOptions().window)});
   add_threads();
   add_common();
 }
@@ -90,6 +110,10 @@ Part Eval::choose_part(const Corpus& corpus) const {
 
 Evaluation Eval::measure(const SymbolModel& model, const Corpus& corpus, const Part& part,
                          const std::function<void(Index, float)>& surprisal) const {
+  if (dynamic_) {
+    const auto learner = learning_predictor(model, {.optimizer = optimizer_, .window = window_});
+    return evaluate(*learner, corpus, part, predict_after(model), surprisal);
+  }
   if (method_ == "stepper") return evaluate(*model.predictor(), corpus, part, predict_after(model), surprisal);
   Team team(threads());
   return model.evaluate(
@@ -109,6 +133,10 @@ void Eval::write_surprisals(const Corpus& corpus, const Part& part, const Surpri
 ExitCode Eval::run(Console& console) {
   if (part_ && !split_)
     throw UsageError("--part needs --split: which split is it a part of? For example --split 90/5/5");
+  if (dynamic_ && (segments_ > 0 || method_ == "stepper"))
+    throw UsageError("--dynamic reads one symbol after another: --segments and --method have no meaning with it");
+  if (!dynamic_ && (options_.given("optimizer") || options_.given("window")))
+    throw UsageError("--optimizer and --window are for --dynamic");
   if (method_ == "stepper" && segments_ > 0) throw UsageError("--segments has no meaning with --method stepper");
   if (json_ && per_symbol_ == "-") throw UsageError("--json and --per-symbol - both want standard output; name a file");
   const UnknownPolicy unknown = parse_unknown_policy(unknown_);

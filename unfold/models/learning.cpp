@@ -90,12 +90,6 @@ std::vector<std::string> names() {
   return result;
 }
 
-bool is_entry(std::string_view spec) {
-  bool found = false;
-  for_each_entry([&]<class Entry>(Entry) { found = found || name_of(spec) == Entry::kName; });
-  return found;
-}
-
 OnlineOptions online(const LearningOptions& options) {
   OnlineOptions result;
   if (!options.optimizer.empty()) result.optimizer = options.optimizer;
@@ -135,6 +129,14 @@ std::string canonical_learner(std::string_view spec) {
       result = fitted_spec(Entry::kName, parse_fitted_spec<typename Entry::Options>(spec, Entry::kMain), Entry::kMain);
   });
   return result.empty() ? to_string(parse_model_spec(spec, names())) : result;
+}
+
+std::vector<OptionHelp> learner_options(std::string_view name) {
+  std::vector<OptionHelp> result;
+  for_each_entry([&]<class Entry>(Entry) {
+    if (name == Entry::kName) result = help_of(typename Entry::Options());
+  });
+  return result;
 }
 
 std::unique_ptr<Predictor> learning_predictor(const SymbolModel& model, const LearningOptions& options) {

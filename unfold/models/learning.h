@@ -6,8 +6,10 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "unfold/models/symbol_model.h"
+#include "unfold/training/options.h"
 
 namespace unfold {
 
@@ -23,6 +25,8 @@ std::unique_ptr<Predictor> make_learner(std::string_view spec, const Alphabet& a
 
 /// The canonical form of a SPEC of such a model.
 std::string canonical_learner(std::string_view spec);
+/// The options of a model of this name, for help texts; none for `mix`.
+std::vector<OptionHelp> learner_options(std::string_view name);
 
 /// A trained model that goes on learning. The model must outlive the predictor.
 std::unique_ptr<Predictor> learning_predictor(const SymbolModel& model, const LearningOptions& options = {});

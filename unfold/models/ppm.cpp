@@ -32,8 +32,8 @@ struct Entry {
   std::int32_t next = kNone;
 };
 
-/// Cells of the secondary estimation.
-constexpr std::size_t kCells = std::size_t{1} << 14;
+/// Cells of the secondary estimation: the first kind by the shape of the context, the second by its order and symbol.
+constexpr std::size_t kShapes = std::size_t{1} << 14, kPlaces = std::size_t{1} << 16;
 
 std::size_t level_of(std::uint32_t n) {  // 0, 1, 2, 3, 4-5, 6-7, 8-11, 12-15, ...
   if (n < 4) return n;
@@ -45,7 +45,10 @@ std::size_t level_of(std::uint32_t n) {  // 0, 1, 2, 3, 4-5, 6-7, 8-11, 12-15, .
 
 struct PpmPredictor::Body {
   Body(Index symbols, const PpmOptions& o)
-      : order(o.order), alphabet(symbols), excluded(static_cast<std::size_t>(symbols)), escapes(kCells) {
+      : order(o.order),
+        alphabet(symbols),
+        excluded(static_cast<std::size_t>(symbols)),
+        escapes(kShapes + kPlaces, AdaptiveProbability{0}) {
     contexts.emplace_back();
     start();
   }
@@ -53,6 +56,7 @@ struct PpmPredictor::Body {
   void start() {
     longest = 0;
     longest_order = 0;
+    last = 0;
     sure = false;
     current = false;
   }
@@ -60,19 +64,33 @@ struct PpmPredictor::Body {
   /// One context on the way down, as predict() saw it.
   struct Visit {
     std::int32_t context = kNone;
-    std::size_t cell = 0;
+    std::array<std::size_t, 2> cells{};
     bool has_cell = false;  // something that was not excluded stood there
   };
 
-  std::size_t cell_of(const Context& c, std::uint32_t distinct, std::uint32_t total, std::uint32_t largest) const {
+  /// What is left of a context when the excluded symbols are taken out.
+  struct Rest {
+    std::uint32_t total = 0, distinct = 0, largest = 0;
+  };
+
+  /// An escape is estimated twice: from the shape of the context (how many symbols and occurrences, how much more the
+  /// shorter context knows, whether the last prediction held), and from its order and last symbol.
+  std::array<std::size_t, 2> cells_of(const Context& c, const Rest& rest) const {
     const auto parent_distinct =
         c.suffix == kNone ? 0U : static_cast<std::uint32_t>(contexts[static_cast<std::size_t>(c.suffix)].distinct);
-    const bool masked = distinct != static_cast<std::uint32_t>(c.distinct);
-    const std::size_t more = level_of(parent_distinct > distinct ? parent_distinct - distinct : 0) / 2;  // 0 .. 7
-    const std::size_t d = std::min<std::size_t>(level_of(distinct), 11);
-    const std::size_t t = std::min<std::size_t>(level_of(total / 2), 15);
-    const std::size_t l = distinct == 1 ? 0 : (2 * largest > total ? 1 : 0) + (4 * largest > 3 * total ? 1 : 0);
-    return ((((std::min<std::size_t>(more, 7) * 12 + d) * 16 + t) * 3 + l) * 2 + (masked ? 1 : 0)) * 2 + (sure ? 1 : 0);
+    const std::size_t masked = rest.distinct != static_cast<std::uint32_t>(c.distinct) ? 1 : 0;
+    const std::size_t more = level_of(parent_distinct > rest.distinct ? parent_distinct - rest.distinct : 0) / 2;
+    const std::size_t distinct = std::min<std::size_t>(level_of(rest.distinct), 11);
+    const std::size_t total = std::min<std::size_t>(level_of(rest.total / 2), 15);
+    const std::size_t peak =
+        rest.distinct == 1 ? 0
+                           : (2 * rest.largest > rest.total ? 1U : 0U) + (4 * rest.largest > 3 * rest.total ? 1U : 0U);
+    const std::size_t shape =
+        ((((std::min<std::size_t>(more, 7) * 12 + distinct) * 16 + total) * 3 + peak) * 2 + masked) * 2 +
+        (sure ? 1 : 0);
+    const std::uint64_t place = ((std::min<std::uint64_t>(distinct, 9) * 16 + total) * 2 + masked) * 40 + visits.size();
+    const std::uint64_t where = static_cast<std::uint64_t>(last) << 8 | static_cast<std::uint64_t>(longest_order);
+    return {shape % kShapes, kShapes + hash(place, where) % kPlaces};
   }
 
   void predict() {
@@ -83,20 +101,20 @@ struct PpmPredictor::Body {
     Index free = alphabet;
     for (std::int32_t at = longest; at != kNone && free > 0; at = contexts[static_cast<std::size_t>(at)].suffix) {
       const Context& c = contexts[static_cast<std::size_t>(at)];
-      std::uint32_t total = 0, distinct = 0, largest = 0;
+      Rest rest;
       for (std::int32_t e = c.entries; e != kNone; e = entries[static_cast<std::size_t>(e)].next) {
         const Entry& entry = entries[static_cast<std::size_t>(e)];
         if (excluded[static_cast<std::size_t>(entry.symbol)] != 0) continue;
-        total += entry.count;
-        ++distinct;
-        largest = std::max(largest, entry.count);
+        rest.total += entry.count;
+        ++rest.distinct;
+        rest.largest = std::max(rest.largest, entry.count);
       }
       Visit& visit = visits.emplace_back(Visit{.context = at});
-      if (distinct == 0) continue;
-      visit.cell = cell_of(c, distinct, total, largest);
+      if (rest.distinct == 0) continue;
+      visit.cells = cells_of(c, rest);
       visit.has_cell = true;
-      const double escape = free == static_cast<Index>(distinct) ? 0 : escape_of(visit.cell, distinct, total);
-      const double share = left * (1 - escape) / total;
+      const double escape = free == static_cast<Index>(rest.distinct) ? 0 : escape_of(visit.cells, rest);
+      const double share = left * (1 - escape) / rest.total;
       for (std::int32_t e = c.entries; e != kNone; e = entries[static_cast<std::size_t>(e)].next) {
         const Entry& entry = entries[static_cast<std::size_t>(e)];
         const auto x = static_cast<std::size_t>(entry.symbol);
@@ -105,7 +123,7 @@ struct PpmPredictor::Body {
         excluded[x] = 1;
       }
       left *= escape;
-      free -= distinct;
+      free -= rest.distinct;
     }
     if (free > 0) {
       const double each = left / static_cast<double>(free);
@@ -118,11 +136,15 @@ struct PpmPredictor::Body {
     current = true;
   }
 
-  double escape_of(std::size_t cell, std::uint32_t distinct, std::uint32_t total) {
-    AdaptiveProbability& p = escapes[cell % kCells];
-    if (p.value == 0)  // untouched: what a count of distinct symbols suggests
-      p = AdaptiveProbability::of(std::min(0.95, 2.0 * distinct / (total + 2.0 * distinct)), 4);
-    return (static_cast<double>(p.value >> 10) + 0.5) / (1 << 22);
+  double escape_of(const std::array<std::size_t, 2>& cells, const Rest& rest) {
+    double sum = 0;
+    for (const std::size_t cell : cells) {
+      AdaptiveProbability& p = escapes[cell];
+      if (p.value == 0)  // untouched: what the number of distinct symbols suggests
+        p = AdaptiveProbability::of(std::min(0.95, 2.0 * rest.distinct / (rest.total + 2.0 * rest.distinct)), 4);
+      sum += (static_cast<double>(p.value >> 10) + 0.5) / (1 << 22);
+    }
+    return sum / 2;
   }
 
   std::int32_t find(std::int32_t context, Symbol symbol) const {
@@ -150,7 +172,7 @@ struct PpmPredictor::Body {
     if (shorter == nullptr) return kOccurrence / 2;
     const double there = static_cast<double>(count_there) / (shorter->total + 2.0 * shorter->distinct);
     const double here = c.total + 2.0 * c.distinct + 2;
-    return static_cast<std::uint32_t>(std::clamp(there * here * 1.0 + 1.0, 1.0, 2.0 * kOccurrence));
+    return static_cast<std::uint32_t>(std::clamp(there * here + 1, 1.0, 2.0 * kOccurrence));
   }
 
   void observe(Symbol symbol) {
@@ -163,13 +185,15 @@ struct PpmPredictor::Body {
       const Visit& visit = visits[escaped];
       if (!visit.has_cell) continue;
       found = find(visit.context, symbol);
-      if (learning) escapes[visit.cell % kCells].learn(found == kNone ? 1 : 0);
+      if (learning)
+        for (const std::size_t cell : visit.cells) escapes[cell].learn(found == kNone ? 1 : 0);
       if (found != kNone) break;
     }
     const bool known = found != kNone;
     sure = known && escaped == 0;
     if (learning) learn(symbol, known ? found : kNone, escaped);
     move_on(symbol);
+    last = symbol;
   }
 
   void learn(Symbol symbol, std::int32_t found, std::size_t escaped) {
@@ -249,8 +273,9 @@ struct PpmPredictor::Body {
   std::vector<Entry> entries;
   std::int32_t longest = 0, inherit_from = kNone;
   Index longest_order = 0;
+  Symbol last = 0;
   std::vector<char> excluded;
-  std::vector<AdaptiveProbability> escapes{kCells, AdaptiveProbability{0}};
+  std::vector<AdaptiveProbability> escapes;
   std::vector<Visit> visits;
   std::vector<double> probabilities;
   std::vector<float> logs;
@@ -261,7 +286,6 @@ PpmPredictor::PpmPredictor(Index alphabet, const PpmOptions& options) {
     throw UsageError(fmt::format("ppm: order {}; from 0 to 32", options.order));
   if (alphabet < 1) throw UsageError("ppm: an empty alphabet");
   body_ = std::make_unique<Body>(alphabet, options);
-  std::fill(body_->escapes.begin(), body_->escapes.end(), AdaptiveProbability{0});
 }
 PpmPredictor::PpmPredictor(std::unique_ptr<Body> body) : body_(std::move(body)) {}
 PpmPredictor::~PpmPredictor() = default;

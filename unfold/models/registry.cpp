@@ -8,6 +8,7 @@
 #include "unfold/models/frequency.h"
 #include "unfold/models/language_model.h"
 #include "unfold/models/ngram.h"
+#include "unfold/models/replay_model.h"
 #include "unfold/numerics/error.h"
 
 namespace unfold {
@@ -34,8 +35,9 @@ constexpr FittedKind kind() {
           [](const ModelFile& file) -> std::unique_ptr<FittedModel> { return std::make_unique<Model>(file); }};
 }
 
-constexpr std::array kFitted = {kind<UniformModel>(), kind<FrequencyModel>(), kind<NgramModel>()};
-constexpr std::array kNotBuilt = {"hmm", "ctw", "ppm", "mix"};
+constexpr std::array kFitted = {kind<UniformModel>(), kind<FrequencyModel>(), kind<NgramModel>(), kind<CmModel>(),
+                                kind<CtwModel>(),     kind<PpmModel>(),       kind<MixModel>()};
+constexpr std::array kNotBuilt = {"hmm"};
 
 std::string_view name_of(std::string_view spec) { return spec.substr(0, spec.find(':')); }
 

@@ -1,0 +1,243 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "unfold/models/context_mixing.h"
+#include "unfold/models/ctw.h"
+#include "unfold/models/learning.h"
+#include "unfold/models/online_predictor.h"
+#include "unfold/models/ppm.h"
+#include "unfold/models/registry.h"
+#include "unfold/numerics/error.h"
+#include "unfold/numerics/random.h"
+#include "unfold/numerics/simd.h"
+
+namespace unfold::test {
+namespace {
+
+Alphabet letters(std::size_t n) {
+  std::vector<std::string> texts;
+  for (std::size_t i = 0; i < n; ++i) texts.emplace_back(1, static_cast<char>('a' + i));
+  return {SymbolKind::bytes, texts};
+}
+
+/// A first-order source: after x comes mostly x + 1.
+std::vector<Symbol> source(std::size_t n, Index alphabet, std::uint64_t seed = 1) {
+  Random random(seed, "learner source");
+  std::vector<Symbol> result;
+  Symbol x = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    x = random.below(5) == 0 ? static_cast<Symbol>(random.below(static_cast<std::uint64_t>(alphabet)))
+                             : static_cast<Symbol>((x + 1) % alphabet);
+    result.push_back(x);
+  }
+  return result;
+}
+
+double nats(Predictor& predictor, const std::vector<Symbol>& symbols) {
+  double sum = 0;
+  for (const Symbol x : symbols) {
+    sum -= static_cast<double>(predictor.log_probability(x));
+    predictor.observe(x);
+  }
+  return sum;
+}
+
+const std::vector<std::string> kLearners = {
+    "cm:10",           "cm:10,level=fast",           "ppm:3", "ppm:0", "ctw:12", "ctw:0",
+    "mix:ppm:2+ctw:6", "mix:cm:10,level=fast+gru:6", "lstm:7"};
+
+TEST(Learners, give_distributions_and_the_same_for_one_symbol_alone) {
+  for (const std::string& spec : kLearners)
+    for (const std::size_t n : {1, 2, 5, 26}) {
+      const auto predictor = make_learner(spec, letters(n));
+      for (const Symbol x : source(60, static_cast<Index>(n))) {
+        const std::span<const float> all = predictor->log_probabilities();
+        double sum = 0;
+        for (const float p : all) sum += std::exp(static_cast<double>(p));
+        ASSERT_NEAR(sum, 1, 2e-6) << spec;
+        ASSERT_EQ(predictor->log_probability(x), all[static_cast<std::size_t>(x)]) << spec;
+        predictor->observe(x);
+      }
+    }
+}
+
+TEST(Learners, asking_changes_nothing) {
+  for (const std::string& spec : kLearners) {
+    const auto asked = make_learner(spec, letters(6)), silent = make_learner(spec, letters(6));
+    for (const Symbol x : source(200, 6)) {
+      asked->log_probabilities();
+      asked->observe(x);
+      silent->observe(x);
+    }
+    for (Symbol x = 0; x < 6; ++x) EXPECT_EQ(asked->log_probability(x), silent->log_probability(x)) << spec;
+  }
+}
+
+TEST(Learners, learn) {
+  for (const std::string& spec : kLearners) {
+    if (spec.ends_with(":0")) continue;
+    const auto predictor = make_learner(spec, letters(6));
+    const auto symbols = source(3000, 6);
+    const std::size_t half = symbols.size() / 2;
+    const double first = nats(*predictor, {symbols.begin(), symbols.begin() + static_cast<std::ptrdiff_t>(half)});
+    const double second = nats(*predictor, {symbols.begin() + static_cast<std::ptrdiff_t>(half), symbols.end()});
+    EXPECT_LT(second, first) << spec;
+    EXPECT_LT(second / static_cast<double>(half), 0.8 * std::log(6.0)) << spec;
+  }
+}
+
+TEST(Learners, clones_go_their_own_way) {
+  for (const std::string& spec : kLearners) {
+    const auto predictor = make_learner(spec, letters(5));
+    nats(*predictor, source(300, 5));
+    const auto clone = predictor->clone(), again = predictor->clone();
+    nats(*clone, source(100, 5, 2));
+    EXPECT_EQ(nats(*predictor, source(100, 5, 3)), nats(*again, source(100, 5, 3))) << spec;
+  }
+}
+
+TEST(Learners, that_are_told_to_stop_keep_what_they_know) {
+  for (const std::string& spec : kLearners) {
+    const auto predictor = make_learner(spec, letters(5));
+    nats(*predictor, source(300, 5));
+    predictor->set_learning(false);
+    const auto measure = [&] {
+      predictor->reset();
+      return nats(*predictor, source(100, 5, 9));
+    };
+    const double once = measure();
+    EXPECT_EQ(measure(), once) << spec;
+    predictor->set_learning(true);
+    measure();
+    EXPECT_NE(measure(), once) << spec;
+  }
+}
+
+TEST(Learners, do_not_depend_on_the_instruction_set) {
+  const std::vector<std::string> levels = simd_available();
+  std::map<std::string, std::set<double>> seen;
+  for (const std::string& level : levels) {
+    simd_limit(level);
+    for (const std::string& spec : kLearners) seen[spec].insert(nats(*make_learner(spec, letters(7)), source(400, 7)));
+  }
+  simd_limit(levels.front());
+  for (const auto& [spec, results] : seen) EXPECT_EQ(results.size(), 1u) << spec;
+}
+
+TEST(Learners, as_models_with_files_predict_as_before_they_were_saved) {
+  const Alphabet alphabet = letters(4);
+  std::string text;
+  for (const Symbol x : source(500, 4)) text += static_cast<char>('a' + x);
+  const Corpus corpus = Corpus::from_text(text, alphabet);
+  const Part part = whole_corpus(corpus, "all");
+  Team team(1);
+  for (const char* spec : {"cm:10", "ppm:3", "ctw:12", "mix:ppm:2+ctw:6"}) {
+    const auto model = make_fitted_model(spec, alphabet);
+    model->fit({.corpus = corpus, .training = part}, {}, team);
+    const auto loaded = symbol_model_from_bytes(model->bytes(), "file");
+    EXPECT_EQ(loaded->spec_text(), model->spec_text());
+    const auto symbols = source(100, 4, 8);
+    const double before = nats(*model->predictor(), symbols);
+    EXPECT_EQ(nats(*loaded->predictor(), symbols), before);
+    EXPECT_EQ(nats(*model->predictor(), symbols), before) << "a predictor changed its model";
+    EXPECT_NE(nats(*learning_predictor(*loaded), symbols), before);
+  }
+}
+
+TEST(Learners, refuse_what_they_cannot_do) {
+  EXPECT_THROW(make_learner("cmm", letters(3)), UsageError);
+  EXPECT_THROW(make_learner("mix:", letters(3)), UsageError);
+  EXPECT_THROW(make_learner("mix:ppm:2+", letters(3)), UsageError);
+  EXPECT_THROW(make_learner("ppm:99", letters(3)), UsageError);
+  EXPECT_THROW(make_learner("ctw:12,add=0", letters(3)), UsageError);
+  EXPECT_THROW(make_learner("cm:9", letters(3)), UsageError);
+  EXPECT_THROW(ContextMixing(257, {}), UsageError);
+  EXPECT_THROW(make_learner("ppm:2", letters(3))->observe(3), UsageError);
+}
+
+/// Context tree weighting as its definition says: the mixture over all trees, by recursion over the whole past.
+class SlowCtw {
+ public:
+  explicit SlowCtw(int depth) : depth_(depth) {}
+  /// The weighted probability of all bits that followed the context `suffix` (the latest bit first).
+  double weighted(const std::vector<int>& bits, const std::vector<int>& suffix) const {
+    double estimate = 1;
+    std::array<double, 2> counts = {0.5, 0.5};
+    for (std::size_t i = 0; i < bits.size(); ++i) {
+      if (static_cast<int>(i) < depth_ || !follows(bits, i, suffix)) continue;
+      const auto x = static_cast<std::size_t>(bits[i]);
+      estimate *= counts[x] / (counts[0] + counts[1]);
+      ++counts[x];
+    }
+    if (static_cast<int>(suffix.size()) == depth_) return estimate;
+    double product = 1;
+    for (int x = 0; x < 2; ++x) {
+      std::vector<int> longer = suffix;
+      longer.push_back(x);
+      product *= weighted(bits, longer);
+    }
+    return (estimate + product) / 2;
+  }
+
+ private:
+  static bool follows(const std::vector<int>& bits, std::size_t i, const std::vector<int>& suffix) {
+    for (std::size_t k = 0; k < suffix.size(); ++k)
+      if (bits[i - 1 - k] != suffix[k]) return false;
+    return true;
+  }
+  int depth_;
+};
+
+TEST(Ctw, of_bits_is_the_mixture_over_all_trees) {
+  constexpr int kDepth = 3;
+  Random random(5, "ctw");
+  std::vector<int> bits;
+  for (int i = 0; i < 60; ++i) bits.push_back(random.below(3) == 0 ? 1 : 0);
+  CtwPredictor predictor(2, {.depth = kDepth});
+  predictor.set_learning(false);  // the first bits are the context that is given
+  for (int i = 0; i < kDepth; ++i) predictor.observe(bits[static_cast<std::size_t>(i)]);
+  predictor.set_learning(true);
+  const double sequential = -nats(predictor, {bits.begin() + kDepth, bits.end()});
+  EXPECT_NEAR(sequential, std::log(SlowCtw(kDepth).weighted(bits, {})), 1e-3);
+}
+
+/// PPM by hand: order 0 and 1 on a short text.
+TEST(Ppm, excludes_and_escapes_down_to_all_symbols_alike) {
+  PpmPredictor predictor(4, {.order = 1});
+  const std::span<const float> first = predictor.log_probabilities();
+  for (const float p : first) EXPECT_FLOAT_EQ(p, std::log(0.25F));
+  for (const Symbol x : {0, 1, 0, 1, 0}) predictor.observe(x);
+  const std::span<const float> after = predictor.log_probabilities();
+  EXPECT_GT(after[1], after[0]);
+  EXPECT_GT(after[0], after[2]);
+  EXPECT_FLOAT_EQ(after[2], after[3]);
+}
+
+TEST(Online, learns_from_a_trained_model_and_leaves_it_alone) {
+  LanguageModel<float> model("gru:8", letters(5));
+  model.initialise(3);
+  const std::vector<float> before(model.parameters().flat().begin(), model.parameters().flat().end());
+  OnlinePredictor online(model, {.optimizer = "adam:rate=0.02", .window = 7});
+  RecurrentPredictor fixed(model);
+  const auto symbols = source(1500, 5);
+  for (int i = 0; i < 7; ++i) {  // nothing is learnt within the first window: the same bits
+    EXPECT_EQ(online.log_probability(symbols[static_cast<std::size_t>(i)]),
+              fixed.log_probability(symbols[static_cast<std::size_t>(i)]));
+    online.observe(symbols[static_cast<std::size_t>(i)]);
+    fixed.observe(symbols[static_cast<std::size_t>(i)]);
+  }
+  EXPECT_LT(nats(online, symbols), 0.7 * nats(fixed, symbols));
+  EXPECT_TRUE(std::equal(before.begin(), before.end(), model.parameters().flat().begin()));
+}
+
+TEST(Online, refuses_a_window_without_symbols) {
+  LanguageModel<float> model("gru:8", letters(5));
+  EXPECT_THROW(OnlinePredictor(model, {.window = 0}), UsageError);
+  EXPECT_THROW(OnlinePredictor(model, {.optimizer = "adamm"}), UsageError);
+}
+
+}  // namespace
+}  // namespace unfold::test

@@ -1,0 +1,65 @@
+#pragma once
+/// Models that learn while they read (models/learning.h) as models with files: a file holds the SPEC and the symbols
+/// that were read, and loading reads them again. So it is small, exact, and as safe as any data; loading costs what
+/// fitting cost.
+///
+/// Their predictors do not go on learning unless told to (`set_learning`; `eval --dynamic`, `compress --online`).
+
+#include "unfold/models/learning.h"
+
+namespace unfold {
+
+class ReplayModel : public FittedModel {
+ public:
+  std::string spec_text() const override { return spec_; }
+  std::unique_ptr<Predictor> predictor() const override;
+  nlohmann::json fit(const TrainingData& data, const FitOptions& options, Team& team) override;
+
+ protected:
+  ReplayModel(std::string_view spec, Alphabet alphabet);
+  ReplayModel(const ModelFile& file, std::string_view name);
+  void add_tensors(SafetensorsWriter& writer) const override;
+
+ private:
+  void replay(const FitOptions& options);
+
+  std::string spec_;
+  std::vector<std::int32_t> symbols_;  // of all sequences, one after another
+  std::vector<std::int64_t> lengths_;  // of the sequences
+  std::unique_ptr<Predictor> prototype_;
+};
+
+/// One kind of them: what the registry wants to know.
+template <class Kind>
+class ReplayKind final : public ReplayModel {
+ public:
+  static constexpr const char *kName = Kind::kName, *kHelp = Kind::kHelp, *kFormat = Kind::kFormat;
+  static std::string canonical(std::string_view spec) { return canonical_learner(spec); }
+  static std::vector<OptionHelp> options() { return learner_options(kName); }
+  ReplayKind(std::string_view spec, Alphabet alphabet) : ReplayModel(spec, std::move(alphabet)) {}
+  explicit ReplayKind(const ModelFile& file) : ReplayModel(file, kName) {}
+
+ protected:
+  std::string format() const override { return kFormat; }
+};
+
+struct CmKind {
+  static constexpr const char *kName = "cm", *kHelp = "context mixing: many context models, mixed bit by bit",
+                              *kFormat = "unfold-cm";
+};
+struct PpmKind {
+  static constexpr const char *kName = "ppm", *kHelp = "prediction by partial matching", *kFormat = "unfold-ppm";
+};
+struct CtwKind {
+  static constexpr const char *kName = "ctw", *kHelp = "context tree weighting", *kFormat = "unfold-ctw";
+};
+struct MixKind {
+  static constexpr const char *kName = "mix", *kHelp = "several models mixed: mix:lstm:128+ppm:5",
+                              *kFormat = "unfold-mix";
+};
+using CmModel = ReplayKind<CmKind>;
+using PpmModel = ReplayKind<PpmKind>;
+using CtwModel = ReplayKind<CtwKind>;
+using MixModel = ReplayKind<MixKind>;
+
+}  // namespace unfold
