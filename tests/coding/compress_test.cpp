@@ -86,8 +86,7 @@ TEST(Compress, trained_models_of_other_alphabets_restore_the_exact_bytes) {
   const std::string bytes = " the  cat sat\r\non a \xFF m\xC3\xA9t\n\n\nthe end";
   for (const SymbolKind kind : {SymbolKind::words, SymbolKind::chars, SymbolKind::bytes}) {
     const std::vector<Input> inputs = {Input::from_bytes("t", training)};
-    const Alphabet alphabet =
-        build_alphabet(inputs, {.kind = kind, .with_unknown = kind == SymbolKind::words});
+    const Alphabet alphabet = build_alphabet(inputs, {.kind = kind, .with_unknown = kind == SymbolKind::words});
     const std::shared_ptr<FittedModel> model = make_fitted_model("frequency", alphabet);
     const Corpus corpus = Corpus::from_text(training, alphabet);
     const Part part = whole_corpus(corpus, "all");
