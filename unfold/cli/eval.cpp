@@ -5,6 +5,7 @@
 #include "unfold/cli/figures.h"
 #include "unfold/cli/run_folder.h"
 #include "unfold/cli/scoring.h"
+#include "unfold/cli/task_runs.h"
 #include "unfold/cli/verb.h"
 #include "unfold/data/file.h"
 
@@ -17,6 +18,7 @@ class Eval final : public Verb {
   ExitCode run(Console& console) override;
 
  private:
+  ExitCode run_task(Console& console) const;
   Part choose_part(const Corpus& corpus) const;
   Evaluation measure(const SymbolModel& model, const Corpus& corpus, const Part& part,
                      const std::function<void(Index, float)>& surprisal) const;
@@ -25,18 +27,19 @@ class Eval final : public Verb {
   std::vector<std::string> inputs_;
   std::optional<std::string> split_, part_, per_symbol_, mask_;
   std::string unknown_ = "error", method_ = "unfolding";
-  Index segments_ = 0, warmup_ = 512;
+  Index segments_ = 0, warmup_ = 512, count_ = 1000, seed_ = 1;
 };
 
 Eval::Eval()
     : Verb(VerbOptions("eval", "measures a model on data: bits per symbol and per byte, perplexity",
                        {"unfold eval run other.txt", "unfold eval run book.txt --split 90/5/5 --part test --json"})) {
-  options_.add_inputs({.name = "inputs",
-                       .target = &inputs_,
-                       .placeholder = "MODEL DATA...",
-                       .help = "a run folder or model file, then text files",
-                       .least = 2,
-                       .most = std::string::npos});
+  options_.add_inputs(
+      {.name = "inputs",
+       .target = &inputs_,
+       .placeholder = "MODEL DATA...",
+       .help = "a run folder or model file, then text files (of a task model: the folder of its files, if any)",
+       .least = 1,
+       .most = std::string::npos});
   options_.add({.name = "split",
                 .target = &split_,
                 .placeholder = "A/B[/C]",
@@ -46,7 +49,7 @@ Eval::Eval()
                 .placeholder = "PART",
                 .help = "train, valid or test",
                 .choices = {"train", "valid", "test"},
-                .default_text = "valid, with --split"});
+                .default_text = "valid, with --split; of a task: test"});
   options_.add({.name = "unknown",
                 .target = &unknown_,
                 .placeholder = "error|skip",
@@ -75,6 +78,13 @@ Eval::Eval()
                 .placeholder = "METHOD",
                 .help = "unfolding, or stepper: one symbol at a time, with the same digits",
                 .choices = {"unfolding", "stepper"}});
+  options_.add({.name = "count",
+                .target = &count_,
+                .placeholder = "N",
+                .help = "tasks: examples, where there is no end of them",
+                .least = 1,
+                .most = 1e9});
+  options_.add({.name = "seed", .target = &seed_, .placeholder = "N", .help = "tasks: of the examples", .least = 0});
   add_threads();
   add_common();
 }
@@ -106,11 +116,34 @@ void Eval::write_surprisals(const Corpus& corpus, const Part& part, const Surpri
   file.commit();
 }
 
+/// A model of a task, on examples of it.
+ExitCode Eval::run_task(Console&) const {
+  for (const char* name : {"split", "unknown", "mask", "per-symbol", "segments", "warmup", "method"})
+    if (options_.given(name)) throw UsageError(fmt::format("--{} is for models of text, not of tasks", name));
+  const TaskModel<float> model = load_task_model(inputs_.front());
+  const std::string part = part_.value_or("test");
+  Team team(threads());
+  const TaskScore score = evaluate_on_task(model,
+                                           {.folder = inputs_.size() > 1 ? inputs_[1] : std::string(),
+                                            .part = part == "train"   ? TaskPart::training
+                                                    : part == "valid" ? TaskPart::validation
+                                                                      : TaskPart::test,
+                                            .count = count_,
+                                            .seed = static_cast<std::uint64_t>(seed_)},
+                                           team);
+  print_result(json_ ? one_line(to_json(model, score)) : to_text(model, score));
+  return ExitCode::success;
+}
+
 ExitCode Eval::run(Console& console) {
-  if (part_ && !split_)
-    throw UsageError("--part needs --split: which split is it a part of? For example --split 90/5/5");
   if (method_ == "stepper" && segments_ > 0) throw UsageError("--segments has no meaning with --method stepper");
   if (json_ && per_symbol_ == "-") throw UsageError("--json and --per-symbol - both want standard output; name a file");
+  if (inputs_.size() < 2 || holds_task_model(inputs_.front())) {
+    if (!holds_task_model(inputs_.front())) throw options_.missing_inputs();
+    return run_task(console);
+  }
+  if (part_ && !split_)
+    throw UsageError("--part needs --split: which split is it a part of? For example --split 90/5/5");
   const UnknownPolicy unknown = parse_unknown_policy(unknown_);
   if (split_) parse_split(*split_);
   const std::unique_ptr<SymbolModel> loaded = load_model(inputs_.front());
