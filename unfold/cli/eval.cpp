@@ -138,10 +138,8 @@ ExitCode Eval::run_task(Console&) const {
 ExitCode Eval::run(Console& console) {
   if (method_ == "stepper" && segments_ > 0) throw UsageError("--segments has no meaning with --method stepper");
   if (json_ && per_symbol_ == "-") throw UsageError("--json and --per-symbol - both want standard output; name a file");
-  if (inputs_.size() < 2 || holds_task_model(inputs_.front())) {
-    if (!holds_task_model(inputs_.front())) throw options_.missing_inputs();
-    return run_task(console);
-  }
+  if (holds_task_model(inputs_.front())) return run_task(console);
+  if (inputs_.size() < 2) throw options_.missing_inputs();
   if (part_ && !split_)
     throw UsageError("--part needs --split: which split is it a part of? For example --split 90/5/5");
   const UnknownPolicy unknown = parse_unknown_policy(unknown_);

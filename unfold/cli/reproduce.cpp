@@ -175,6 +175,8 @@ void Reproduce::carry_out(Run& run, Console& console) const {
     run.result = Json::parse(captured.text());
   } catch (const DivergedError& error) {
     run.result = {{"failed", error.what()}};
+  } catch (const InterruptedError&) {
+    throw InterruptedError(fmt::format("interrupted in {}; run the same again to go on", run.folder));
   }
   run.result["command"] = command;
   write_file_atomically(file, run.result.dump(2) + "\n");

@@ -62,7 +62,11 @@ void train_on_task(Console& console, const RunFolder& run, const TaskRun& reques
 }
 
 bool holds_task_model(const std::string& model) {
-  return ModelFile::open(model_file(model)).format() == TaskModel<float>::kFormat;
+  try {
+    return ModelFile::open(model_file(model)).format() == TaskModel<float>::kFormat;
+  } catch (const ModelError&) {
+    return false;  // whoever loads it says what is wrong
+  }
 }
 
 TaskModel<float> load_task_model(const std::string& model) {

@@ -20,7 +20,8 @@ struct TaskRun {
 /// Trains and prints the result.
 void train_on_task(Console& console, const RunFolder& run, const TaskRun& request, Team& team);
 
-bool holds_task_model(const std::string& model);  ///< a run folder or model file
+/// Whether a run folder or model file holds one; false, too, when it cannot be read.
+bool holds_task_model(const std::string& model);
 TaskModel<float> load_task_model(const std::string& model);
 
 struct TaskEvaluation {
