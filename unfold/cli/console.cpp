@@ -35,9 +35,18 @@ bool set_in_environment(const char* name) {
   return value != nullptr && *value != '\0';
 }
 
+std::string* captured = nullptr;  // of the CapturedResults that lives
+
 }  // namespace
 
+CapturedResults::CapturedResults() { captured = &text_; }
+CapturedResults::~CapturedResults() { captured = nullptr; }
+
 void print_result(std::string_view text) {
+  if (captured != nullptr) {
+    captured->append(text);
+    return;
+  }
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) fail_output();
 }
 

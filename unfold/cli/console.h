@@ -12,6 +12,19 @@ void print_result(std::string_view text);
 /// Brings everything printed to its destination; the same error.
 void flush_results();
 
+/// While it lives, what is printed is kept here instead of going to standard output. Not to be nested.
+class CapturedResults {
+ public:
+  CapturedResults();
+  ~CapturedResults();
+  CapturedResults(const CapturedResults&) = delete;
+  CapturedResults& operator=(const CapturedResults&) = delete;
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
 /// Standard error: remarks and the progress line. On a terminal the progress line is rewritten in place; elsewhere a
 /// plain line appears every ten seconds; nothing when quiet.
 class Console {

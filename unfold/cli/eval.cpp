@@ -5,6 +5,7 @@
 #include "unfold/cli/figures.h"
 #include "unfold/cli/run_folder.h"
 #include "unfold/cli/scoring.h"
+#include "unfold/cli/task_runs.h"
 #include "unfold/cli/verb.h"
 #include "unfold/data/file.h"
 #include "unfold/models/learning.h"
@@ -19,6 +20,7 @@ class Eval final : public Verb {
   ExitCode run(Console& console) override;
 
  private:
+  ExitCode run_task(Console& console) const;
   Part choose_part(const Corpus& corpus) const;
   Evaluation measure(const SymbolModel& model, const Corpus& corpus, const Part& part,
                      const std::function<void(Index, float)>& surprisal) const;
@@ -27,7 +29,7 @@ class Eval final : public Verb {
   std::vector<std::string> inputs_;
   std::optional<std::string> split_, part_, per_symbol_, mask_;
   std::string unknown_ = "error", method_ = "unfolding";
-  Index segments_ = 0, warmup_ = 512, window_ = 0;
+  Index segments_ = 0, warmup_ = 512, window_ = 0, count_ = 1000, seed_ = 1;
   bool dynamic_ = false;
   std::string optimizer_;
 };
@@ -35,12 +37,13 @@ class Eval final : public Verb {
 Eval::Eval()
     : Verb(VerbOptions("eval", "measures a model on data: bits per symbol and per byte, perplexity",
                        {"unfold eval run other.txt", "unfold eval run book.txt --split 90/5/5 --part test --json"})) {
-  options_.add_inputs({.name = "inputs",
-                       .target = &inputs_,
-                       .placeholder = "MODEL DATA...",
-                       .help = "a run folder or model file, then text files",
-                       .least = 2,
-                       .most = std::string::npos});
+  options_.add_inputs(
+      {.name = "inputs",
+       .target = &inputs_,
+       .placeholder = "MODEL DATA...",
+       .help = "a run folder or model file, then text files (of a task model: the folder of its files, if any)",
+       .least = 1,
+       .most = std::string::npos});
   options_.add({.name = "split",
                 .target = &split_,
                 .placeholder = "A/B[/C]",
@@ -50,7 +53,7 @@ Eval::Eval()
                 .placeholder = "PART",
                 .help = "train, valid or test",
                 .choices = {"train", "valid", "test"},
-                .default_text = "valid, with --split"});
+                .default_text = "valid, with --split; of a task: test"});
   options_.add({.name = "unknown",
                 .target = &unknown_,
                 .placeholder = "error|skip",
@@ -95,6 +98,13 @@ Eval::Eval()
                 .least = 0,
                 .most = 4096,
                 .default_text = std::to_string(OnlineOptions().window)});
+  options_.add({.name = "count",
+                .target = &count_,
+                .placeholder = "N",
+                .help = "tasks: examples, where there is no end of them",
+                .least = 1,
+                .most = 1e9});
+  options_.add({.name = "seed", .target = &seed_, .placeholder = "N", .help = "tasks: of the examples", .least = 0});
   add_threads();
   add_common();
 }
@@ -130,15 +140,36 @@ void Eval::write_surprisals(const Corpus& corpus, const Part& part, const Surpri
   file.commit();
 }
 
+/// A model of a task, on examples of it.
+ExitCode Eval::run_task(Console&) const {
+  for (const char* name : {"split", "unknown", "mask", "per-symbol", "segments", "warmup", "method", "dynamic"})
+    if (options_.given(name)) throw UsageError(fmt::format("--{} is for models of text, not of tasks", name));
+  const TaskModel<float> model = load_task_model(inputs_.front());
+  const std::string part = part_.value_or("test");
+  Team team(threads());
+  const TaskScore score = evaluate_on_task(model,
+                                           {.folder = inputs_.size() > 1 ? inputs_[1] : std::string(),
+                                            .part = part == "train"   ? TaskPart::training
+                                                    : part == "valid" ? TaskPart::validation
+                                                                      : TaskPart::test,
+                                            .count = count_,
+                                            .seed = static_cast<std::uint64_t>(seed_)},
+                                           team);
+  print_result(json_ ? one_line(to_json(model, score)) : to_text(model, score));
+  return ExitCode::success;
+}
+
 ExitCode Eval::run(Console& console) {
-  if (part_ && !split_)
-    throw UsageError("--part needs --split: which split is it a part of? For example --split 90/5/5");
   if (dynamic_ && (segments_ > 0 || method_ == "stepper"))
     throw UsageError("--dynamic reads one symbol after another: --segments and --method have no meaning with it");
   if (!dynamic_ && (options_.given("optimizer") || options_.given("window")))
     throw UsageError("--optimizer and --window are for --dynamic");
   if (method_ == "stepper" && segments_ > 0) throw UsageError("--segments has no meaning with --method stepper");
   if (json_ && per_symbol_ == "-") throw UsageError("--json and --per-symbol - both want standard output; name a file");
+  if (holds_task_model(inputs_.front())) return run_task(console);
+  if (inputs_.size() < 2) throw options_.missing_inputs();
+  if (part_ && !split_)
+    throw UsageError("--part needs --split: which split is it a part of? For example --split 90/5/5");
   const UnknownPolicy unknown = parse_unknown_policy(unknown_);
   if (split_) parse_split(*split_);
   const std::unique_ptr<SymbolModel> loaded = load_model(inputs_.front());

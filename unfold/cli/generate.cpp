@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "unfold/cli/figures.h"
+#include "unfold/cli/task_runs.h"
 #include "unfold/cli/verb.h"
 #include "unfold/data/file.h"
 #include "unfold/data/text_distance.h"
@@ -23,6 +24,7 @@ class Generate final : public Verb {
 
  private:
   UsageError unknown_task() const;
+  ExitCode write_examples() const;
 
   std::vector<std::string> task_;
   std::string out_;
@@ -36,18 +38,20 @@ Generate::Generate()
                        {"unfold generate alphabet --size 260000 -o alphabet.txt",
                         "unfold generate xor:50 --count 10000 --seed 2 -o xor.txt --mask xor.mask --json"})) {
   std::string known;
-  for (const SourceHelp& source : text_sources()) {
-    known += fmt::format("{}{} ({}", known.empty() ? "" : "; ", source.name, source.help);
-    for (const OptionHelp& option : source.options) known += fmt::format("; {}={}", option.name, option.value);
+  const auto add = [&](const std::string& name, const std::string& help, const std::vector<OptionHelp>& options) {
+    known += fmt::format("{}{} ({}", known.empty() ? "" : "; ", name, help);
+    for (const OptionHelp& option : options) known += fmt::format("; {}={}", option.name, option.value);
     known += ")";
-  }
+  };
+  for (const SourceHelp& source : text_sources()) add(source.name, source.help, source.options);
+  for (const TaskHelp& task : tasks()) add(task.name, task.help, task.options);
   options_.add_inputs({.name = "task", .target = &task_, .placeholder = "TASK", .help = known});
   options_.add(
       {.name = "out", .target = &out_, .placeholder = "FILE", .help = "needed; - is standard output", .letter = "o"});
   options_.add({.name = "count",
                 .target = &count_,
                 .placeholder = "N",
-                .help = "lines, bars or blocks",
+                .help = "lines, bars, blocks or examples",
                 .least = 1,
                 .most = 1e12,
                 .default_text = "1000 without --size"});
@@ -68,9 +72,30 @@ Generate::Generate()
 UsageError Generate::unknown_task() const {
   std::vector<std::string> names;
   for (const SourceHelp& source : text_sources()) names.push_back(source.name);
+  for (const TaskHelp& task : tasks()) names.push_back(task.name);
   const std::string name = parse_spec(task_.front()).name;
   return UsageError(
       fmt::format("there is no task \"{}\"{} (tasks: {})", name, did_you_mean(name, names), fmt::join(names, ", ")));
+}
+
+/// A task of examples, as a table.
+ExitCode Generate::write_examples() const {
+  if (mask_ || size_) throw UsageError("--mask and --size are for texts; of this task say how many examples: --count");
+  if (task_needs_files(task_.front()))
+    throw UsageError(fmt::format("{} is read from files, not generated", task_.front()));
+  const std::unique_ptr<Task> task = make_task(task_.front());
+  const Index count = count_.value_or(1000);
+  write_to(out_, task_table(*task, TaskPart::training, static_cast<std::uint64_t>(seed_), count));
+  if (json_)
+    print_result(one_line({{"task", task->name()},
+                           {"symbols", count * task->length()},
+                           {"examples", count},
+                           {"entropy_bits_per_symbol", nullptr},
+                           {"entropy_bits_per_predicted_symbol", task->bits_per_prediction()}}));
+  else if (out_ != "-")
+    print_result(fmt::format("{} examples of {} steps; a perfect model needs {:.4f} bits per prediction\n", count,
+                             task->length(), task->bits_per_prediction()));
+  return ExitCode::success;
 }
 
 ExitCode Generate::run(Console&) {
@@ -78,7 +103,8 @@ ExitCode Generate::run(Console&) {
   if (count_ && size_) throw UsageError("--count and --size exclude each other");
   if (json_ && (out_ == "-" || mask_ == "-")) throw UsageError("--json and - both want standard output; name a file");
   const std::unique_ptr<TextSource> source = make_text_source(task_.front());
-  if (!source) throw unknown_task();
+  if (!source && !is_task(task_.front())) throw unknown_task();
+  if (!source) return write_examples();
   const GeneratedText made = generate(*source, {.seed = static_cast<std::uint64_t>(seed_),
                                                 .units = size_ ? 0 : count_.value_or(1000),
                                                 .symbols = size_.value_or(0)});

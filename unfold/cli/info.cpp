@@ -5,6 +5,7 @@
 
 #include "unfold/cli/figures.h"
 #include "unfold/cli/run_folder.h"
+#include "unfold/cli/task_runs.h"
 #include "unfold/cli/verb.h"
 
 namespace unfold {
@@ -91,6 +92,12 @@ void Info::print_text(const SymbolModel& model) const {
 }
 
 ExitCode Info::run(Console&) {
+  if (holds_task_model(model_.front())) {
+    const TaskModel<float> task_model = load_task_model(model_.front());
+    const std::string file = model_file(model_.front());
+    print_result(json_ ? one_line(describe_task_model(task_model, file)) : task_model_text(task_model, file));
+    return ExitCode::success;
+  }
   const std::unique_ptr<SymbolModel> model = load_model(model_.front());
   if (json_)
     print_json(*model);

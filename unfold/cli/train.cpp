@@ -8,6 +8,7 @@
 #include "unfold/cli/figures.h"
 #include "unfold/cli/interrupt.h"
 #include "unfold/cli/run_folder.h"
+#include "unfold/cli/task_runs.h"
 #include "unfold/cli/train_progress.h"
 #include "unfold/cli/verb.h"
 #include "unfold/data/split.h"
@@ -26,14 +27,21 @@ constexpr std::array<std::string_view, 15> kGradientOnly = {
     "epochs",    "steps",        "minutes",   "validate-every",  "early-stop",
     "resume",    "sample-every", "log-every", "memory-limit",    "checkpoint-every"};
 
+/// Options of text: tasks have no use for them.
+constexpr std::array<std::string_view, 13> kTextOnly = {
+    "symbols", "vocabulary", "lines",           "split",      "valid",        "unknown", "predict-after",
+    "mask",    "valid-mask", "whole-sequences", "curriculum", "sample-every", "window"};
+constexpr std::array<std::string_view, 2> kTaskOnly = {"validate-on", "goal-error"};
+
 struct Settings {
   std::vector<std::string> data;
   std::string out, model = kDefaultModel, optimizer = kDefaultOptimizer;
-  std::optional<std::string> valid, split, predict_after, mask, valid_mask, memory_limit;
+  std::optional<std::string> valid, split, predict_after, mask, valid_mask, memory_limit, task;
   std::string symbols = "chars", unknown = "error";
   Index vocabulary = 0, window = kDefaultWindow, batch = kDefaultBatch, curriculum = 0, seed = 1;
   bool lines = false, whole_sequences = false, resume = false, overwrite = false;
-  std::optional<double> epochs, minutes;
+  std::optional<double> epochs, minutes, goal_error;
+  Index validate_on = 1000;
   std::optional<Index> steps;
   Index validate_every = 0, early_stop = 0, sample_every = 0, checkpoint_every = 0, log_every = 100;
 };
@@ -63,10 +71,12 @@ std::size_t parse_bytes(const std::string& text) {
 class Train final : public Verb {
  public:
   Train()
-      : Verb(VerbOptions("train", "trains a model on symbols and keeps the best by validation",
-                         {"unfold train book.txt --symbols chars --split 90/5/5 --minutes 3 --out run",
-                          "unfold train a.txt b.txt.gz --valid c.txt --model gru:256,layers=2 --epochs 5 --out run",
-                          "unfold train --out run --resume"})) {
+      : Verb(VerbOptions(
+            "train", "trains a model on symbols and keeps the best by validation",
+            {"unfold train book.txt --symbols chars --split 90/5/5 --minutes 3 --out run",
+             "unfold train a.txt b.txt.gz --valid c.txt --model gru:256,layers=2 --epochs 5 --out run",
+             "unfold train --task adding:100 --model rnn:100,activation=relu,init=identity --minutes 5 --out run",
+             "unfold train --out run --resume"})) {
     add_data_options();
     add_training_options();
     add_run_options();
@@ -82,10 +92,12 @@ class Train final : public Verb {
 
   void take_stored(const RunFolder& folder);
   Config comparable(const Config& all) const;
+  void check_task_options() const;
+  ExitCode run_task(Console& console, const RunFolder& folder);
   void check_folder(const RunFolder& folder) const;
   void make_canonical();
   Material load() const;
-  TrainOptions train_options(const RunFolder& folder, const Alphabet& alphabet) const;
+  TrainOptions train_options(const RunFolder& folder) const;
   Config kept(Keep least) const;
   void begin(Console& console, const RunFolder& folder, const SymbolModel& model, const Material& material,
              bool resume) const;
@@ -135,6 +147,27 @@ void Train::add_data_options() {
                 .target = &s_.unknown,
                 .placeholder = "error|skip",
                 .help = "symbols of --valid that DATA lacks: stop, or leave them out",
+                .keep = Keep::model});
+  std::string known;
+  for (const TaskHelp& task : tasks()) known += (known.empty() ? "" : ", ") + task.name;
+  options_.add({.name = "task",
+                .target = &s_.task,
+                .placeholder = "SPEC",
+                .help = "instead of text: examples of a task, endless where they are generated: " + known,
+                .keep = Keep::model});
+  options_.add({.name = "validate-on",
+                .target = &s_.validate_on,
+                .placeholder = "N",
+                .help = "tasks: examples of a validation",
+                .least = 1,
+                .most = 1e7,
+                .keep = Keep::model});
+  options_.add({.name = "goal-error",
+                .target = &s_.goal_error,
+                .placeholder = "X",
+                .help = "tasks: end when a validation finds at most this share of wrong sequences",
+                .least = 0,
+                .most = 1,
                 .keep = Keep::model});
   options_.add({.name = "predict-after",
                 .target = &s_.predict_after,
@@ -267,6 +300,8 @@ void Train::make_canonical() {
         throw UsageError(
             fmt::format("--{} is for models trained by gradient; {} is fitted as a whole", name, s_.model));
   s_.optimizer = canonical_optimizer(s_.optimizer);
+  check_task_options();
+  if (s_.task) s_.task = canonical_task(*s_.task);
   s_.symbols = to_string(parse_symbol_kind(s_.symbols));
   parse_unknown_policy(s_.unknown);
   if (s_.memory_limit) parse_bytes(*s_.memory_limit);
@@ -280,6 +315,22 @@ void Train::make_canonical() {
   if (!s_.valid && !s_.split) s_.split = kDefaultSplit;
   if (s_.split) parse_split(*s_.split);
   if (!s_.epochs && !s_.steps && !s_.minutes && !is_fitted_model(s_.model)) s_.epochs = kDefaultEpochs;
+}
+
+void Train::check_task_options() const {
+  for (const std::string_view name : kTextOnly)
+    if (s_.task && options_.given(name)) throw UsageError(fmt::format("--{} is for text, not for a --task", name));
+  for (const std::string_view name : kTaskOnly)
+    if (!s_.task && options_.given(name)) throw UsageError(fmt::format("--{} belongs to a --task", name));
+  if (!s_.task) return;
+  if (is_fitted_model(s_.model))
+    throw UsageError(fmt::format("--task wants a model trained by gradient, not {}", s_.model));
+  const bool files = task_needs_files(*s_.task);
+  if (s_.data.size() != (files ? 1 : 0))
+    throw UsageError(files ? fmt::format("--task {0} needs one folder: unfold train FOLDER --task {0}", *s_.task)
+                           : fmt::format("--task {} generates its examples; it takes no DATA", *s_.task));
+  if (!files && !s_.steps && !s_.minutes)
+    throw UsageError(fmt::format("--task {} has no end: give --steps or --minutes", *s_.task));
 }
 
 /// The stored configuration lies under what is given now. A new budget replaces the stored one.
@@ -326,10 +377,13 @@ void Train::check_folder(const RunFolder& folder) const {
 /// The configuration as it is kept, without what has no meaning for the model.
 Config Train::kept(Keep least) const {
   const Config all = options_.config(least);
-  if (!is_fitted_model(s_.model)) return all;
+  const auto is_in = [](const auto& list, std::string_view key) { return std::ranges::find(list, key) != list.end(); };
   Config result;
-  for (const ConfigEntry& entry : all.entries())
-    if (std::ranges::find(kGradientOnly, entry.key) == kGradientOnly.end()) result.set(entry.key, entry.value);
+  for (const ConfigEntry& entry : all.entries()) {
+    if (is_fitted_model(s_.model) && is_in(kGradientOnly, entry.key)) continue;
+    if (s_.task ? is_in(kTextOnly, entry.key) : is_in(kTaskOnly, entry.key)) continue;
+    result.set(entry.key, entry.value);
+  }
   return result;
 }
 
@@ -358,15 +412,12 @@ Material Train::load() const {
   return material;
 }
 
-TrainOptions Train::train_options(const RunFolder& folder, const Alphabet& alphabet) const {
+TrainOptions Train::train_options(const RunFolder& folder) const {
   TrainOptions options;
   TrainerOptions& t = options.trainer;
   t.optimizer = s_.optimizer;
-  t.batches = {.window = s_.window,
-               .batch = s_.batch,
-               .whole_sequences = s_.whole_sequences,
-               .curriculum = s_.curriculum,
-               .predict_after = s_.predict_after ? alphabet.parse(*s_.predict_after) : kNoSymbol};
+  t.batches = {
+      .window = s_.window, .batch = s_.batch, .whole_sequences = s_.whole_sequences, .curriculum = s_.curriculum};
   t.seed = static_cast<std::uint64_t>(s_.seed);
   t.steps = s_.steps.value_or(0);
   t.epochs = s_.epochs.value_or(0);
@@ -392,12 +443,13 @@ ExitCode Train::run(Console& console) {
   const RunFolder folder(s_.out);
   if (s_.resume && s_.overwrite) throw UsageError("--resume and --overwrite exclude each other");
   if (s_.resume) take_stored(folder);
-  if (s_.data.empty()) throw options_.missing_inputs();
+  if (s_.data.empty() && !s_.task) throw options_.missing_inputs();
   make_canonical();
   check_folder(folder);
   if (s_.resume && !folder.has_checkpoint())
     console.remark(fmt::format("{} holds no checkpoint yet: training starts from the beginning", folder.path()));
 
+  if (s_.task) return run_task(console, folder);
   const Material material = load();
   const TrainingData data{.corpus = material.corpus,
                           .training = material.training,
@@ -413,9 +465,30 @@ ExitCode Train::run(Console& console) {
   LanguageModel<float> model(s_.model, material.corpus.alphabet());
   model.initialise(static_cast<std::uint64_t>(s_.seed));
   model.configuration() = to_json(kept(Keep::model));
-  const TrainOptions options = train_options(folder, model.alphabet());
+  TrainOptions options = train_options(folder);
+  if (s_.predict_after) options.trainer.batches.predict_after = model.alphabet().parse(*s_.predict_after);
   begin(console, folder, model, material, options.trainer.resume);
   report(folder, model, material, train_by_gradient(console, folder, model, data, options));
+  return ExitCode::success;
+}
+
+ExitCode Train::run_task(Console& console, const RunFolder& folder) {
+  const TrainOptions text = train_options(folder);
+  TaskRun run{.task = *s_.task,
+              .folder = s_.data.empty() ? std::string() : s_.data.front(),
+              .model = s_.model,
+              .options = {.trainer = text.trainer,
+                          .task = {.batch = s_.batch, .validation = s_.validate_on},
+                          .model_file = text.model_file},
+              .configuration = to_json(kept(Keep::model)),
+              .json = json_};
+  run.options.trainer.goal_error = s_.goal_error.value_or(-1);
+  make_task(run.task, run.folder);  // before anything is written: refuses files that are missing or damaged
+  folder.create();
+  if (!text.trainer.resume) folder.clear();
+  folder.write_config(kept(Keep::run));
+  Team team(threads());
+  train_on_task(console, folder, run, team);
   return ExitCode::success;
 }
 

@@ -4,31 +4,11 @@
 
 #include <algorithm>
 
+#include "unfold/models/parameter_tensors.h"
 #include "unfold/numerics/error.h"
-#include "unfold/numerics/vector.h"
 
 namespace unfold {
 namespace {
-
-/// Every parameter of the circuit is there, in its shape and type, and nothing else is. Checked before any memory is
-/// taken, so that a card of enormous sizes does no harm.
-template <class T>
-void check_tensors(const Circuit& circuit, const SafetensorsFile& file) {
-  for (const ParameterInfo& p : circuit.parameters()) {
-    const Tensor& tensor = file.tensor(p.name);
-    if (tensor.dtype != DtypeOf<T>::value)
-      throw ModelError(fmt::format("{}: tensor {} has type {}, the model needs {}", file.name(), p.name,
-                                   to_string(tensor.dtype), to_string(DtypeOf<T>::value)));
-    if (tensor.shape != std::vector<Index>{p.rows, p.cols})
-      throw ModelError(fmt::format("{}: tensor {} has shape [{}], the model needs [{}, {}]", file.name(), p.name,
-                                   fmt::join(tensor.shape, ", "), p.rows, p.cols));
-  }
-  for (const Tensor& tensor : file.tensors()) {
-    const auto same = [&](const ParameterInfo& p) { return p.name == tensor.name; };
-    if (std::none_of(circuit.parameters().begin(), circuit.parameters().end(), same))
-      throw ModelError(fmt::format("{}: tensor {} belongs to no parameter of the model", file.name(), tensor.name));
-  }
-}
 
 ModelSpec spec_of(const ModelFile& file) {
   try {
@@ -53,12 +33,7 @@ LanguageModel<T>::LanguageModel(const ModelFile& file) : SymbolModel(file), spec
   build();
   check_tensors<T>(*circuit_, file.tensors());
   allocate();
-  for (const ParameterInfo& p : parameters_.info()) {
-    const auto values =
-        parameters_.flat().subspan(static_cast<std::size_t>(p.offset), static_cast<std::size_t>(p.size()));
-    file.tensors().read<T>(p.name, {p.rows, p.cols}, values);
-    if (!all_finite<T>(values)) file.fail(fmt::format("tensor {} holds a value that is not finite", p.name));
-  }
+  read_tensors(file.tensors(), parameters_);
 }
 
 template <class T>
@@ -83,16 +58,9 @@ Network<T> LanguageModel<T>::network() const {
 }
 
 template <class T>
-void LanguageModel<T>::add_tensors(SafetensorsWriter& writer, const Parameters<T>& parameters) const {
-  for (const ParameterInfo& p : parameters.info())
-    writer.add<T>(p.name, {p.rows, p.cols},
-                  parameters.flat().subspan(static_cast<std::size_t>(p.offset), static_cast<std::size_t>(p.size())));
-}
-
-template <class T>
 void LanguageModel<T>::save(const std::string& path, const Parameters<T>& parameters) const {
   SafetensorsWriter writer;
-  add_tensors(writer, parameters);
+  unfold::add_tensors(writer, parameters);
   writer.set_metadata("card", card().dump());
   writer.write(path);
 }

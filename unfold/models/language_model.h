@@ -21,6 +21,7 @@
 #include "unfold/circuit/parameters.h"
 #include "unfold/data/alphabet.h"
 #include "unfold/engine/stepper.h"
+#include "unfold/models/parameter_tensors.h"
 #include "unfold/models/spec.h"
 #include "unfold/models/symbol_model.h"
 #include "unfold/training/network.h"
@@ -64,12 +65,11 @@ class LanguageModel final : public SymbolModel {
 
  protected:
   std::string format() const override { return kFormat; }
-  void add_tensors(SafetensorsWriter& writer) const override { add_tensors(writer, parameters_); }
+  void add_tensors(SafetensorsWriter& writer) const override { unfold::add_tensors(writer, parameters_); }
 
  private:
   void build();
   void allocate();
-  void add_tensors(SafetensorsWriter& writer, const Parameters<T>& parameters) const;
 
   ModelSpec spec_;
   std::unique_ptr<Circuit> circuit_;  // signals and plan point to it

@@ -165,9 +165,13 @@ std::string to_string(const ModelSpec& spec) {
 
 ModelSignals build_model(const ModelSpec& spec, Index alphabet, Circuit& circuit) {
   const Signal symbols = circuit.symbols("symbols", alphabet);
-  Signal x = symbols;
+  return {symbols, build_model(spec, symbols, alphabet, circuit)};
+}
+
+Signal build_model(const ModelSpec& spec, Signal input, Index outputs, Circuit& circuit) {
+  Signal x = input;
   if (spec.embedding > 0)
-    x = circuit.affine("embedding", spec.embedding, {{"W", symbols, Init::normal(1)}}, Init::zero(), false);
+    x = circuit.affine("embedding", spec.embedding, {{"W", input, Init::normal(1)}}, Init::zero(), false);
   for (Index layer = 1; layer <= spec.layers; ++layer) {
     const auto scope = circuit.scope(fmt::format("layer{}", layer));
     for_each_entry([&]<class Entry>(Entry) {
@@ -175,9 +179,9 @@ ModelSignals build_model(const ModelSpec& spec, Index alphabet, Circuit& circuit
     });
     if (spec.dropout > 0) x = circuit.dropout(x, spec.dropout);
   }
-  const Signal logits = circuit.affine("output", alphabet, {{"V", x}});
-  circuit.output(logits);
-  return {symbols, logits};
+  const Signal output = circuit.affine("output", outputs, {{"V", x}});
+  circuit.output(output);
+  return output;
 }
 
 std::vector<ModelHelp> models() {

@@ -43,6 +43,8 @@ std::string to_string(const ModelSpec& spec);
 struct ModelSignals {
   Signal symbols, logits;
 };
+/// Adds the model to a circuit that holds its input, symbols or vectors: what comes out, `outputs` numbers.
+Signal build_model(const ModelSpec& spec, Signal input, Index outputs, Circuit& circuit);
 /// Adds the model to an empty circuit: `logits` over the symbol that follows.
 ModelSignals build_model(const ModelSpec& spec, Index alphabet, Circuit& circuit);
 

@@ -1,0 +1,72 @@
+#include <algorithm>
+
+#include "cli/fixture.h"
+
+namespace unfold::test {
+namespace {
+
+class TaskCommand : public CommandTest {
+ protected:
+  Arguments training(const Arguments& more = {}) const {
+    return Arguments{"train", "--task", "adding:8", "--model",          "rnn:6", "--batch",       "8", "--steps",
+                     "30",    "--out",  run_,       "--validate-every", "10",    "--validate-on", "40"} +
+           more;
+  }
+};
+
+TEST_F(TaskCommand, a_model_of_a_task_is_trained_measured_and_shown) {
+  const Finished trained = unfold_command(training({"--json"}));
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  const nlohmann::json result = only_object(trained.out);
+  EXPECT_EQ(result["task"], "adding:length=8");
+  EXPECT_EQ(result["valid"]["sequences"], 40);
+  EXPECT_LE(result["valid"]["error_rate"].get<double>(), 1);
+  EXPECT_GT(result["valid"]["mean_squared_error"].get<double>(), 0);
+  const Finished measured = unfold_command({"eval", run_, "--part", "valid", "--count", "40", "--json"});
+  ASSERT_EQ(measured.code, 0) << measured.err;
+  EXPECT_EQ(only_object(measured.out), result["valid"]);
+  EXPECT_EQ(only_object(unfold_command({"eval", run_, "--count", "1000", "--json"}).out), result["test"]);
+  const nlohmann::json shown = only_object(unfold_command({"info", run_, "--json"}).out);
+  EXPECT_EQ(shown["task"], "adding:length=8");
+  EXPECT_EQ(shown["model"], "rnn:6");
+  EXPECT_THAT(unfold_command({"info", run_}).out, HasSubstr("adding:length=8"));
+}
+
+TEST_F(TaskCommand, a_run_that_was_resumed_has_the_same_model) {
+  const std::string whole = folder_ / "whole";
+  ASSERT_EQ(unfold_command(training({"--out", whole})).code, 0);
+  ASSERT_EQ(unfold_command(training({"--steps", "12"})).code, 0);
+  const Finished resumed = unfold_command({"train", "--out", run_, "--resume", "--steps", "30"});
+  ASSERT_EQ(resumed.code, 0) << resumed.err;
+  const nlohmann::json a = only_object(unfold_command({"eval", run_, "--json"}).out);
+  EXPECT_EQ(a, only_object(unfold_command({"eval", whole, "--json"}).out));
+}
+
+TEST_F(TaskCommand, options_that_do_not_fit_a_task_are_refused) {
+  expect_failure(training({"--split", "90/10"}), 2, "--split is for text");
+  expect_failure(training({text_}), 2, "takes no DATA");
+  expect_failure(training({"--task", "addign"}), 2, "did you mean \"adding\"?");
+  expect_failure(training({"--task", "adding:1"}), 2, "not possible");
+  expect_failure(training({"--task", "mnist"}), 2, "needs one folder");
+  expect_failure({"train", folder_.path(), "--task", "mnist", "--out", run_, "--steps", "3"}, 3, "neither");
+  expect_failure({"train", "--task", "adding", "--out", run_}, 2, "has no end");
+  expect_failure({"train", text_, "--goal-error", "0.1", "--out", run_}, 2, "belongs to a --task");
+  ASSERT_EQ(unfold_command(training()).code, 0);
+  expect_failure({"eval", run_, "--mask", text_}, 2, "for models of text");
+  expect_failure({"sample", run_}, 4, "task");
+}
+
+TEST_F(TaskCommand, examples_are_written_as_a_table) {
+  const Finished table = unfold_command({"generate", "memorization:1", "--count", "2", "-o", "-"});
+  ASSERT_EQ(table.code, 0) << table.err;
+  EXPECT_THAT(table.out, StartsWith("example\tstep\tinput\ttarget\n0\t0\t"));
+  EXPECT_THAT(table.out, HasSubstr("\n0\t5\t3\t2\n"));  // the cue, blank expected
+  EXPECT_EQ(std::count(table.out.begin(), table.out.end(), '\n'), 1 + 2 * 11);
+  EXPECT_THAT(unfold_command({"generate", "adding:3", "--count", "1", "-o", "-"}).out, HasSubstr("\t-\n"));
+  const Finished json = unfold_command({"generate", "adding", "--count", "3", "-o", folder_ / "a.tsv", "--json"});
+  EXPECT_EQ(only_object(json.out)["symbols"], 300);
+  expect_failure({"generate", "mnist", "-o", "-"}, 2, "read from files");
+}
+
+}  // namespace
+}  // namespace unfold::test

@@ -1,0 +1,82 @@
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <limits>
+
+#include "unfold/numerics/error.h"
+#include "unfold/report/log_curve.h"
+#include "unfold/report/plot.h"
+#include "unfold/report/table.h"
+
+namespace unfold {
+namespace {
+
+std::size_t count(const std::string& text, const std::string& part) {
+  std::size_t found = 0;
+  for (std::size_t i = text.find(part); i != std::string::npos; i = text.find(part, i + 1)) ++found;
+  return found;
+}
+
+TEST(Report, quartiles_interpolate_between_order_statistics) {
+  EXPECT_EQ(quartiles({3}).lower, 3);
+  EXPECT_EQ(quartiles({5, 1, 3}).median, 3);
+  const Quartiles q = quartiles({4, 1, 3, 2});
+  EXPECT_DOUBLE_EQ(q.lower, 1.75);
+  EXPECT_DOUBLE_EQ(q.median, 2.5);
+  EXPECT_DOUBLE_EQ(q.upper, 3.25);
+  EXPECT_THROW(quantile({}, 0.5), UsageError);
+}
+
+TEST(Report, tables_are_written_as_markdown_and_as_aligned_text) {
+  const TextTable table{{"task", "ours", "theirs"}, {{"κ² | a", "0.5", "0"}, {"b", "12.25", "-"}}};
+  EXPECT_EQ(to_markdown(table),
+            "| task | ours | theirs |\n| --- | ---: | ---: |\n| κ² \\| a | 0.5 | 0 |\n| b | 12.25 | - |\n");
+  EXPECT_EQ(to_text(table), "task     ours  theirs\nκ² | a    0.5       0\nb       12.25       -\n");
+  EXPECT_THROW(to_text({{"a", "b"}, {{"1"}}}), UsageError);
+}
+
+TEST(Report, logs_become_curves_and_curves_of_several_runs_a_band) {
+  const std::string path = (std::filesystem::temp_directory_path() / "unfold-report-log.jsonl").string();
+  std::ofstream(path) << R"({"event":"progress","step":1,"seconds":1,"error_rate":9})"
+                      << "\n"
+                      << R"({"event":"validation","seconds":2,"error_rate":0.5})"
+                      << "\n"
+                      << R"({"event":"validation","seconds":3,"error_rate":"nan"})"
+                      << "\n"
+                      << R"({"event":"validation","seconds":4,"error_rate":0.25})"
+                      << "\n"
+                      << R"({"event":"valida)";
+  const auto curve = read_log_curve(path, "validation", "seconds", "error_rate");
+  std::filesystem::remove(path);
+  EXPECT_EQ(curve, (std::vector<std::pair<double, double>>{{2, 0.5}, {4, 0.25}}));
+  EXPECT_TRUE(read_log_curve("/nowhere", "validation", "a", "b").empty());
+
+  const auto joined = join_curves({curve, {{3, 1.5}}});
+  ASSERT_EQ(joined.size(), 3u);
+  EXPECT_EQ(joined[0].y.median, 0.5);  // only one run has begun
+  EXPECT_EQ(joined[1].x, 3);
+  EXPECT_EQ(joined[1].y.median, 1.0);
+  EXPECT_EQ(joined[2].y.median, 0.875);
+  EXPECT_EQ(joined[2].y.lower, 0.25 + 0.25 * 1.25);
+}
+
+TEST(Report, plots_hold_a_line_and_a_band_for_every_curve_and_no_number_that_is_not_finite) {
+  const double bad = std::numeric_limits<double>::quiet_NaN();
+  const std::vector<Curve> curves = {{"a<b", {{1, {1, 2, 3}}, {2, {1, 1, 1}}, {3, {bad, bad, bad}}}}, {"none", {}}};
+  for (const bool logarithmic : {false, true}) {
+    const std::string svg = line_plot("title & more", {"x"}, {"y", logarithmic}, curves);
+    EXPECT_EQ(count(svg, "fill-opacity"), 1u);
+    EXPECT_EQ(count(svg, "a&lt;b"), 1u);
+    EXPECT_EQ(count(svg, "nan"), 0u);
+    EXPECT_EQ(count(svg, "inf"), 0u);
+    EXPECT_EQ(count(svg, "</svg>"), 1u);
+  }
+  EXPECT_EQ(count(line_plot("t", {"x"}, {"y"}, {}), "nan"), 0u);
+  const std::string bars = bar_plot("t", "%", {{"one", {1, 2, 3}}, {"failed", {bad, bad, bad}}});
+  EXPECT_EQ(count(bars, "fill-opacity"), 1u);
+  EXPECT_EQ(count(bars, "nan"), 0u);
+}
+
+}  // namespace
+}  // namespace unfold

@@ -1,0 +1,287 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <limits>
+#include <sstream>
+
+#include "unfold/cli/figures.h"
+#include "unfold/cli/reproduction.h"
+#include "unfold/cli/run_folder.h"
+#include "unfold/cli/verb.h"
+#include "unfold/data/file.h"
+#include "unfold/data/text_distance.h"
+#include "unfold/report/log_curve.h"
+#include "unfold/report/plot.h"
+#include "unfold/report/table.h"
+
+namespace unfold {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::vector<std::string> words_of(const std::string& text) {
+  std::istringstream stream(text);
+  std::vector<std::string> words;
+  for (std::string word; stream >> word;) words.push_back(word);
+  return words;
+}
+
+/// A name for a file.
+std::string slug(const std::string& text) {
+  std::string result;
+  for (const char c : text) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+    const bool capital = c >= 'A' && c <= 'Z';
+    if (plain || capital)
+      result += capital ? static_cast<char>(c - 'A' + 'a') : c;
+    else if (!result.empty() && result.back() != '-')
+      result += '-';
+  }
+  return result;
+}
+
+/// One training of a cell.
+struct Run {
+  std::vector<std::string> arguments;  ///< of `unfold train`, without the folder
+  std::string folder;
+  Json result = {};  ///< what train --json said, or {"failed": why}; with "command"
+};
+
+struct Cell {
+  const Variant *row, *column;
+  std::vector<Run> runs;
+};
+
+class Reproduce final : public Verb {
+ public:
+  Reproduce();
+  ExitCode run(Console& console) override;
+
+ private:
+  const Reproduction& find() const;
+  std::vector<Cell> plan(const Reproduction& table) const;
+  void carry_out(Run& run, Console& console) const;
+  std::vector<double> values(const Reproduction& table, const Cell& cell) const;
+  std::string shown(const Reproduction& table, double value) const;
+  TextTable summary(const Reproduction& table, const std::vector<Cell>& cells) const;
+  Json to_json(const Reproduction& table, const std::vector<Cell>& cells) const;
+  void write_files(const Reproduction& table, const std::vector<Cell>& cells) const;
+
+  std::vector<std::string> table_;
+  std::string out_, scale_ = "small";
+  std::optional<std::string> only_;
+  std::optional<double> minutes_;
+  std::optional<Index> seeds_;
+};
+
+Reproduce::Reproduce()
+    : Verb(VerbOptions("reproduce", "runs a table of published results again: prints ours, theirs and a verdict",
+                       {"unfold reproduce long-range --scale small --out long-range",
+                        "unfold reproduce long-range --scale full --only 'adding 100' --seeds 1 --out adding"})) {
+  std::string known;
+  for (const Reproduction& table : reproductions())
+    known += fmt::format("{}{} ({})", known.empty() ? "" : ", ", table.name, table.title);
+  options_.add_inputs({.name = "table", .target = &table_, .placeholder = "TABLE", .help = known});
+  options_.add({.name = "out",
+                .target = &out_,
+                .placeholder = "DIR",
+                .help = "folder of the runs and the results, needed; runs that are finished there are not repeated",
+                .letter = "o"});
+  options_.add({.name = "scale",
+                .target = &scale_,
+                .placeholder = "SCALE",
+                .help = "small (minutes) or full (hours)",
+                .choices = {"small", "full"}});
+  options_.add({.name = "only",
+                .target = &only_,
+                .placeholder = "TEXT",
+                .help = "only rows and columns with TEXT in \"ROW / COLUMN\""});
+  options_.add({.name = "minutes",
+                .target = &minutes_,
+                .placeholder = "N",
+                .help = "of each run",
+                .least = 0.001,
+                .default_text = "as the scale says"});
+  options_.add({.name = "seeds",
+                .target = &seeds_,
+                .placeholder = "N",
+                .help = "runs of each cell",
+                .least = 1,
+                .most = 1000,
+                .default_text = "as the scale says"});
+  add_threads();
+  add_common();
+}
+
+const Reproduction& Reproduce::find() const {
+  std::vector<std::string> names;
+  for (const Reproduction& table : reproductions()) {
+    if (table.name == table_.front()) return table;
+    names.push_back(table.name);
+  }
+  throw UsageError(fmt::format("there is no table \"{}\"{} (tables: {})", table_.front(),
+                               did_you_mean(table_.front(), names), fmt::join(names, ", ")));
+}
+
+std::vector<Cell> Reproduce::plan(const Reproduction& table) const {
+  const ReproductionScale& scale = scale_ == "small" ? table.small : table.full;
+  std::vector<Cell> cells;
+  for (const Variant& column : scale.columns) {
+    for (const Variant& row : table.rows) {
+      if (only_ && fmt::format("{} / {}", row.label, column.label).find(*only_) == std::string::npos) continue;
+      Cell cell{&row, &column, {}};
+      for (Index seed = 1; seed <= seeds_.value_or(scale.seeds); ++seed) {
+        Run run;
+        for (const std::string* part : {&column.arguments, &row.arguments, &scale.budget})
+          for (const std::string& word : words_of(*part)) run.arguments.push_back(word);
+        const auto budget = std::find(run.arguments.begin(), run.arguments.end(), "--minutes");
+        if (minutes_ && budget != run.arguments.end()) run.arguments.erase(budget, budget + 2);
+        if (minutes_) run.arguments.insert(run.arguments.end(), {"--minutes", fmt::format("{}", *minutes_)});
+        run.arguments.insert(run.arguments.end(), {"--seed", std::to_string(seed)});
+        run.folder = fmt::format("{}/runs/{}-{}-{}", out_, slug(column.label), slug(row.label), seed);
+        cell.runs.push_back(std::move(run));
+      }
+      cells.push_back(std::move(cell));
+    }
+  }
+  if (cells.empty())
+    throw UsageError(fmt::format("--only {}: no row and column of {} at this scale is so called", *only_, table.name));
+  return cells;
+}
+
+/// Trains, unless the result is there already; goes on where a run was interrupted.
+void Reproduce::carry_out(Run& run, Console& console) const {
+  const std::string file = run.folder + "/result.json";
+  std::string command = "unfold train";
+  for (const std::string& argument : run.arguments) command += " " + argument;
+  if (std::ifstream found(file); found) {
+    const Json old = Json::parse(found, nullptr, false);
+    if (old.is_object() && old.value("command", "") == command) {
+      run.result = old;
+      return;
+    }
+  }
+  std::vector<std::string> arguments = run.arguments;
+  arguments.insert(arguments.end(), {"--out", run.folder, "--json", "--quiet", "--threads", std::to_string(threads())});
+  arguments.emplace_back(RunFolder(run.folder).has_checkpoint() ? "--resume" : "--overwrite");
+  const std::unique_ptr<Verb> train = make_train();
+  train->options().read_arguments(arguments);
+  train->options().resolve();
+  try {
+    CapturedResults captured;
+    train->run(console);
+    run.result = Json::parse(captured.text());
+  } catch (const DivergedError& error) {
+    run.result = {{"failed", error.what()}};
+  } catch (const InterruptedError&) {
+    throw InterruptedError(fmt::format("interrupted in {}; run the same again to go on", run.folder));
+  }
+  run.result["command"] = command;
+  write_file_atomically(file, run.result.dump(2) + "\n");
+}
+
+/// The measure of every run; infinite for those that failed.
+std::vector<double> Reproduce::values(const Reproduction& table, const Cell& cell) const {
+  std::vector<double> result;
+  for (const Run& run : cell.runs) {
+    const auto valid = run.result.find("valid");
+    const bool there = valid != run.result.end() && valid->is_object() && valid->contains(table.measure);
+    result.push_back(there ? valid->at(table.measure).get<double>() : std::numeric_limits<double>::infinity());
+  }
+  return result;
+}
+
+std::string Reproduce::shown(const Reproduction& table, double value) const {
+  if (!std::isfinite(value)) return "diverged";
+  return table.percent ? fmt::format("{:.2f}", 100 * value) : fmt::format("{:.4g}", value);
+}
+
+TextTable Reproduce::summary(const Reproduction& table, const std::vector<Cell>& cells) const {
+  TextTable result{{"problem", "method", "ours: median", "quartiles", "theirs", "solved", "verdict"}, {}};
+  for (const Cell& cell : cells) {
+    const std::vector<double> found = values(table, cell);
+    const auto solved = std::count_if(found.begin(), found.end(), [&](double x) { return x <= table.success; });
+    const Quartiles q = quartiles(found);
+    const auto theirs = table.theirs.find({cell.row->label, cell.column->label});
+    result.rows.push_back(
+        {cell.column->label, cell.row->label, shown(table, q.median),
+         shown(table, q.lower) + " - " + shown(table, q.upper), theirs == table.theirs.end() ? "-" : theirs->second,
+         fmt::format("{} of {}", solved, found.size()), q.median <= table.success ? "solved" : "not solved"});
+  }
+  return result;
+}
+
+Json Reproduce::to_json(const Reproduction& table, const std::vector<Cell>& cells) const {
+  Json list = Json::array();
+  for (const Cell& cell : cells) {
+    Json runs = Json::array();
+    for (const Run& run : cell.runs) runs.push_back(run.result);
+    list.push_back({{"problem", cell.column->label}, {"method", cell.row->label}, {"runs", std::move(runs)}});
+  }
+  return {{"table", table.name}, {"scale", scale_}, {"measure", table.measure}, {"cells", std::move(list)}};
+}
+
+void Reproduce::write_files(const Reproduction& table, const std::vector<Cell>& cells) const {
+  std::string page = fmt::format(
+      "# {}\n\n{}. Scale {}: {}; median and quartiles of {} runs a cell. A problem is solved at {} at most.\n\n"
+      "Made by `unfold reproduce {} --scale {}`.\n\n",
+      table.title, table.source, scale_, table.measure_text, cells.front().runs.size(), shown(table, table.success),
+      table.name, scale_);
+  page += to_markdown(summary(table, cells));
+  const double factor = table.percent ? 100 : 1;
+  std::vector<const Variant*> columns;
+  for (const Cell& cell : cells)
+    if (columns.empty() || columns.back() != cell.column) columns.push_back(cell.column);
+  for (const Variant* column : columns) {
+    std::vector<Curve> curves;
+    std::vector<Bar> bars;
+    for (const Cell& cell : cells) {
+      if (cell.column != column) continue;
+      std::vector<std::vector<std::pair<double, double>>> runs;
+      for (const Run& run : cell.runs) {
+        runs.push_back(read_log_curve(RunFolder(run.folder).log(), "validation", "seconds", table.curve));
+        for (auto& point : runs.back()) point.second *= factor;
+      }
+      curves.push_back({cell.row->label, join_curves(runs)});
+      Quartiles q = quartiles(values(table, cell));
+      bars.push_back({cell.row->label, {factor * q.lower, factor * q.median, factor * q.upper}});
+    }
+    const std::string name = slug(column->label);
+    write_file_atomically(fmt::format("{}/{}-curves.svg", out_, name),
+                          line_plot(column->label, {"seconds"}, {table.measure_text}, curves));
+    write_file_atomically(fmt::format("{}/{}.svg", out_, name), bar_plot(column->label, table.measure_text, bars));
+    page += fmt::format("\n## {0}\n\n![{0}]({1}.svg) ![{0}: learning]({1}-curves.svg)\n", column->label, name);
+  }
+  page += "\n## Commands\n\n```\n";
+  for (const Cell& cell : cells)
+    for (const Run& run : cell.runs) page += run.result.value("command", "") + "\n";
+  page += "```\n";
+  write_file_atomically(out_ + "/" + table.name + ".md", page);
+  write_file_atomically(out_ + "/" + table.name + ".json", to_json(table, cells).dump(2) + "\n");
+}
+
+ExitCode Reproduce::run(Console& console) {
+  const Reproduction& table = find();
+  if (out_.empty()) throw UsageError("reproduce needs --out DIR, the folder for runs and results");
+  std::vector<Cell> cells = plan(table);
+  std::size_t done = 0, all = 0;
+  for (const Cell& cell : cells) all += cell.runs.size();
+  for (Cell& cell : cells) {
+    for (Run& run : cell.runs) {
+      console.remark(fmt::format("{}/{}  {}: {}", ++done, all, cell.column->label, cell.row->label));
+      carry_out(run, console);
+    }
+  }
+  write_files(table, cells);
+  print_result(json_ ? one_line(to_json(table, cells)) : to_text(summary(table, cells)));
+  if (!json_) print_result(fmt::format("\nThe page is {}/{}.md\n", out_, table.name));
+  return ExitCode::success;
+}
+
+}  // namespace
+
+std::unique_ptr<Verb> make_reproduce() { return std::make_unique<Reproduce>(); }
+
+}  // namespace unfold

@@ -1,0 +1,31 @@
+#pragma once
+/// IDX files (LeCun's format of MNIST): a big-endian header - two zero bytes, the type, the number of dimensions, the
+/// sizes as 32-bit numbers - and the elements. Bytes without sign (type 8) only.
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "unfold/data/file.h"
+
+namespace unfold {
+
+class Idx {
+ public:
+  /// .gz and the like are unpacked. Throws DataError: missing, damaged, of another type, of another length than its
+  /// sizes say.
+  static Idx open(const std::string& path) { return Idx(Input::open(path)); }
+  explicit Idx(Input input);
+
+  const std::string& name() const { return input_.name(); }
+  const std::vector<Index>& shape() const { return shape_; }
+  std::span<const std::uint8_t> bytes() const { return bytes_; }  ///< the elements, last dimension fastest
+
+ private:
+  Input input_;
+  std::vector<Index> shape_;
+  std::span<const std::uint8_t> bytes_;
+};
+
+}  // namespace unfold

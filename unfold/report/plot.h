@@ -1,0 +1,34 @@
+#pragma once
+/// Plots as plain SVG, in bytes that depend on nothing but the numbers.
+
+#include <string>
+#include <vector>
+
+#include "unfold/report/statistics.h"
+
+namespace unfold {
+
+struct CurvePoint {
+  double x = 0;
+  Quartiles y = {};  ///< of several runs; all three equal for one
+};
+struct Curve {
+  std::string label;
+  std::vector<CurvePoint> points;  ///< by rising x
+};
+struct Axis {
+  std::string label;
+  bool logarithmic = false;  ///< values of 0 and below are left out
+};
+
+/// Lines of medians with bands between the quartiles. Points that are not finite are left out.
+std::string line_plot(const std::string& title, const Axis& x, const Axis& y, const std::vector<Curve>& curves);
+
+struct Bar {
+  std::string label;
+  Quartiles value;
+};
+/// Horizontal bars from 0 to the median, with a line between the quartiles. Values are 0 or above.
+std::string bar_plot(const std::string& title, const std::string& unit, const std::vector<Bar>& bars);
+
+}  // namespace unfold

@@ -1,0 +1,64 @@
+#include "unfold/report/table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "unfold/numerics/error.h"
+
+namespace unfold {
+namespace {
+
+void check(const TextTable& table) {
+  for (const auto& row : table.rows)
+    if (row.size() != table.heading.size())
+      throw UsageError(fmt::format("table: a row of {} cells under {} headings", row.size(), table.heading.size()));
+}
+
+/// Characters of UTF-8 text.
+std::size_t width(const std::string& text) {
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+}
+
+std::string markdown_row(const std::vector<std::string>& cells) {
+  std::string line = "|";
+  for (const std::string& cell : cells) {
+    line += ' ';
+    for (const char c : cell) line += c == '|' ? "\\|" : std::string(1, c);
+    line += " |";
+  }
+  return line + '\n';
+}
+
+}  // namespace
+
+std::string to_markdown(const TextTable& table) {
+  check(table);
+  std::string text = markdown_row(table.heading) + "|";
+  for (std::size_t c = 0; c < table.heading.size(); ++c) text += c == 0 ? " --- |" : " ---: |";
+  text += '\n';
+  for (const auto& row : table.rows) text += markdown_row(row);
+  return text;
+}
+
+std::string to_text(const TextTable& table) {
+  check(table);
+  std::vector<std::size_t> widths;
+  for (const std::string& cell : table.heading) widths.push_back(width(cell));
+  for (const auto& row : table.rows)
+    for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], width(row[c]));
+  const auto line = [&](const std::vector<std::string>& cells) {
+    std::string result;
+    for (std::size_t c = 0; c < cells.size(); ++c) {
+      const std::string blanks(widths[c] - width(cells[c]), ' ');
+      result += (c == 0 ? "" : "  ") + (c == 0 ? cells[c] + blanks : blanks + cells[c]);
+    }
+    return result.substr(0, result.find_last_not_of(' ') + 1) + '\n';
+  };
+  std::string text = line(table.heading);
+  for (const auto& row : table.rows) text += line(row);
+  return text;
+}
+
+}  // namespace unfold
