@@ -216,16 +216,18 @@ ModelSignals build_model(const ModelSpec& spec, Index alphabet, Circuit& circuit
   Signal x = symbols;
   if (spec.embedding > 0)
     x = circuit.affine("embedding", spec.embedding, {{"W", symbols, Init::normal(1)}}, Init::zero(), false);
+  std::vector<Signal> hidden;
   for (Index layer = 1; layer <= spec.layers; ++layer) {
     const auto scope = circuit.scope(fmt::format("layer{}", layer));
     for_each_entry([&]<class Entry>(Entry) {
       if (spec.cell == Entry::kKind) x = Entry::add(circuit, x, spec);
     });
+    hidden.push_back(x);
     if (spec.dropout > 0) x = circuit.dropout(x, spec.dropout);
   }
   const Signal logits = circuit.affine("output", alphabet, {{"V", x, Init::uniform(spec.input_scale)}});
   circuit.output(logits);
-  return {symbols, logits};
+  return {symbols, logits, hidden};
 }
 
 std::vector<ModelHelp> models() {

@@ -47,6 +47,7 @@ std::string to_string(const ModelSpec& spec);
 /// The signals of a circuit that others need.
 struct ModelSignals {
   Signal symbols, logits;
+  std::vector<Signal> hidden;  ///< what each layer gives, before dropout; not outputs of the circuit
 };
 /// Adds the model to an empty circuit: `logits` over the symbol that follows.
 ModelSignals build_model(const ModelSpec& spec, Index alphabet, Circuit& circuit);
