@@ -36,6 +36,12 @@ Cell gru_with(const char* name, bool reset_after) {
           }};
 }
 
+Cell mrnn_with(const char* name, Map activation, Index factors) {
+  return {name, [=](Circuit& c, Signal x, Index n, bool trained) {
+            return mrnn(c, x, n, {.factors = factors, .activation = activation, .trained_initial = trained});
+          }};
+}
+
 const std::vector<Cell> kCells = {
     rnn_with("rnn_tanh", Map::tanh),
     rnn_with("rnn_sigmoid", Map::sigmoid),
@@ -46,6 +52,8 @@ const std::vector<Cell> kCells = {
     lstm_with("lstm_chrono", 50),
     gru_with("gru", false),
     gru_with("gru_reset_after", true),
+    mrnn_with("mrnn", Map::tanh, 0),
+    mrnn_with("mrnn_relu", Map::relu, 4),
 };
 
 class EveryCell : public testing::TestWithParam<Cell> {
@@ -161,6 +169,35 @@ TEST(Cells, gru_follows_its_equations_in_both_conventions) {
       h = (1 - z) * h + z * g;
       EXPECT_NEAR(outputs[static_cast<std::size_t>(t)], h, 1e-14) << reset_after;
     }
+  }
+}
+
+/// One dense recurrent matrix for each symbol: W_fh diag(x W_fx + b_f) W_hf.
+TEST(Cells, mrnn_has_a_recurrent_matrix_for_each_symbol) {
+  constexpr Index kUnits = 3, kFactors = 4, kSymbols = 2;
+  Circuit c;
+  const Signal x = c.symbols("x", kSymbols), y = mrnn(c, x, kUnits, {.factors = kFactors});
+  c.output(y);
+  test::Runner<double> runner(c);
+  const auto outputs = runner.run(Structure::chains(1, 4)).outputs;
+  const auto read = runner.unfolding().symbols(x);
+  Parameters<double> p = runner.parameters();
+  std::vector<double> h(kUnits, 0.0);
+  for (Index t = 0; t < 4; ++t) {
+    const Symbol symbol = read[static_cast<std::size_t>(t)];
+    const auto row = [&](const char* name, Index j) { return symbol == kNoSymbol ? 0 : p.at(name)(symbol, j); };
+    std::vector<double> next(kUnits);
+    for (Index j = 0; j < kUnits; ++j) {
+      double z = p.at("z/bias")(0, j) + row("z/W", j);
+      for (Index i = 0; i < kUnits; ++i)
+        for (Index f = 0; f < kFactors; ++f)
+          z += h[static_cast<std::size_t>(i)] * p.at("fh/U")(i, f) * (p.at("fx/bias")(0, f) + row("fx/W", f)) *
+               p.at("z/U")(f, j);
+      next[static_cast<std::size_t>(j)] = std::tanh(z);
+    }
+    h = next;
+    for (Index j = 0; j < kUnits; ++j)
+      EXPECT_NEAR(outputs[static_cast<std::size_t>(t * kUnits + j)], h[static_cast<std::size_t>(j)], 1e-14);
   }
 }
 

@@ -235,31 +235,5 @@ TEST(Dropout, zeroes_the_given_rate_and_scales_the_rest) {
   EXPECT_NEAR(static_cast<double>(zeros), 2500, 5 * std::sqrt(10000 * 0.25 * 0.75));
 }
 
-TEST(Path, keeps_its_value_and_derivative_at_another_length_after_another) {
-  Circuit c;
-  test::small_relu_net(c);
-  const Parameters<double> parameters = test::some_parameters<double>(c);
-  Team team(1);
-  PathPass<double> reused(c, team);
-  std::vector<double> kappa(static_cast<std::size_t>(c.parameter_count())), again = kappa;
-  reused.run(parameters, 9, true, kappa);
-  const double total = reused.run(parameters, 3, false, kappa);
-  PathPass<double> fresh(c, team);
-  EXPECT_EQ(fresh.run(parameters, 3, false, again), total);
-  EXPECT_EQ(kappa, again);
-}
-
-TEST(Path, names_the_map_that_has_no_reading) {
-  Circuit c;
-  c.output(tanh(c.affine("a", 2, {{"W", c.input("x", 2)}})));
-  Team team(1);
-  try {
-    PathPass<double> pass(c, team);
-    ADD_FAILURE() << "tanh was accepted";
-  } catch (const UsageError& e) {
-    EXPECT_NE(std::string(e.what()).find("tanh"), std::string::npos) << e.what();
-  }
-}
-
 }  // namespace
 }  // namespace unfold

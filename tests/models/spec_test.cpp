@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <set>
 
 #include "unfold/circuit/parameters.h"
@@ -39,6 +40,30 @@ TEST(ModelSpec, canonical_text_names_what_differs_from_the_defaults) {
                            "lstm:4,chrono=100,dropout=0.5,embedding=9"})
     EXPECT_EQ(to_string(parse_model_spec(text)), text);
   EXPECT_EQ(to_string(parse_model_spec("lstm:512,layers=1")), "lstm:512");
+}
+
+TEST(ModelSpec, other_spellings_are_an_rnn_with_its_start) {
+  EXPECT_EQ(to_string(parse_model_spec("irnn:100")), "rnn:100,activation=relu,init=identity");
+  EXPECT_EQ(to_string(parse_model_spec("np-rnn:100,layers=2")), "rnn:100,activation=relu,init=normalised,layers=2");
+  EXPECT_EQ(to_string(parse_model_spec("irnn:7,activation=softplus,input-scale=0.01")),
+            "rnn:7,activation=softplus,init=identity,input-scale=0.01");
+  EXPECT_NE(message_of("np-rn:5").find("did you mean \"np-rnn\""), std::string::npos);
+}
+
+TEST(ModelSpec, scales_of_the_start_reach_the_weights) {
+  Circuit circuit;
+  build_model(parse_model_spec("irnn:6,scale=0.5,input-scale=0.01"), 11, circuit);
+  Parameters<double> p(circuit);
+  p.initialise(1);
+  for (Index i = 0; i < 6; ++i)
+    for (Index j = 0; j < 6; ++j) EXPECT_EQ(p.at("layer1/z/U")(i, j), i == j ? 0.5 : 0);
+  for (const char* name : {"layer1/z/W", "output/V"}) {
+    const Matrix<double> w = p.at(name);
+    for (Index i = 0; i < w.rows * w.cols; ++i) {
+      EXPECT_NE(w.data[i], 0);
+      EXPECT_LE(std::abs(w.data[i]), 0.01);
+    }
+  }
 }
 
 TEST(ModelSpec, errors_name_the_nearest_and_what_is_not_built_yet) {

@@ -184,7 +184,7 @@ TEST(OptimizerSpec, canonical_text_is_complete_and_stable) {
 
 TEST(OptimizerSpec, help_lists_every_optimizer_with_its_defaults) {
   const auto all = optimizers();
-  ASSERT_EQ(all.size(), 6u);
+  ASSERT_EQ(all.size(), 9u);
   for (const OptimizerHelp& entry : all) {
     EXPECT_FALSE(entry.help.empty());
     EXPECT_GT(std::stod(entry.options.at(0).value), 0) << entry.name;

@@ -35,4 +35,14 @@ struct GruOptions {
 };
 Signal gru(Circuit& c, Signal x, Index n, const GruOptions& options = {});
 
+/// mrnn, multiplicative: the recurrent matrix W_fh diag(x_t W_fx + b_f) W_hf depends on the input through `factors`
+/// factors. Sutskever, Martens & Hinton 2011, who have no b_f: for a symbol it adds nothing (each symbol has a row of
+/// W_fx), for a vector it keeps the state alive when x_t = 0. It starts at 1, so that the cell starts near an rnn.
+struct MrnnOptions {
+  Index factors = 0;  ///< 0: as many as units
+  Map activation = Map::tanh;
+  bool trained_initial = false;
+};
+Signal mrnn(Circuit& c, Signal x, Index n, const MrnnOptions& options = {});
+
 }  // namespace unfold

@@ -207,8 +207,9 @@ Signal path_map(Circuit& result, const Node& node, Signal a, Signal b) {
 
 }  // namespace
 
-void path_reading(const Circuit& circuit, Circuit& result) {
+std::vector<Signal> path_reading(const Circuit& circuit, Circuit& result, int probe) {
   std::vector<Signal> of(circuit.nodes().size());
+  Signal unit;
   std::vector<std::pair<int, int>> feeds;
   const auto& parameters = circuit.parameters();
   const auto last_name = [](const std::string& full) { return std::string_view(full).substr(full.rfind('/') + 1); };
@@ -230,7 +231,12 @@ void path_reading(const Circuit& circuit, Circuit& result) {
         for (const auto& term : node.terms)
           terms.push_back({last_name(parameters[static_cast<std::size_t>(term.parameter)].name),
                            of[static_cast<std::size_t>(term.source)]});
-        of[i] = result.affine(node.name, node.size, terms, Init::zero(), node.bias >= 0);
+        if (node.bias >= 0) {
+          if (!unit.valid()) unit = result.input("unit", 1);
+          terms.push_back({last_name(parameters[static_cast<std::size_t>(node.bias)].name), unit});
+        }
+        of[i] = result.affine(node.name, node.size, terms, Init::zero(), false);
+        if (static_cast<int>(i) == probe) of[i] = of[i] + result.input("probe", node.size);
         break;
       }
       case Node::Kind::map: {
@@ -246,6 +252,7 @@ void path_reading(const Circuit& circuit, Circuit& result) {
   for (auto [link, source] : feeds)
     result.feed(of[static_cast<std::size_t>(link)], of[static_cast<std::size_t>(source)]);
   for (int output : circuit.outputs()) result.output(of[static_cast<std::size_t>(output)]);
+  return of;
 }
 
 }  // namespace unfold

@@ -202,8 +202,10 @@ std::array<Signal, k> Circuit::split(Signal x) {
 }
 
 /// The squared, linearised circuit of the path pass (path-SGD): every ReLU read as identity, every slope squared, every
-/// symbol input as a vector of ones. With parameters squared and all inputs one, its outputs are sums over paths of
-/// products of squared weights. Throws UsageError naming the first map that is not positively homogeneous.
-void path_reading(const Circuit& circuit, Circuit& result);
+/// symbol input as a vector of ones, every bias as the weights of one more input. With parameters squared and all
+/// inputs one, its outputs are sums over paths of products of squared weights; it is linear in its inputs. Returns the
+/// signal of each node of `circuit`. `probe`: an affine node whose pre-activation gets one more input added to it,
+/// named "probe". Throws UsageError naming the first map that is not positively homogeneous.
+std::vector<Signal> path_reading(const Circuit& circuit, Circuit& result, int probe = -1);
 
 }  // namespace unfold

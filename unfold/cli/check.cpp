@@ -63,6 +63,7 @@ ExitCode Check::run(Console& console) {
   ModelSpec spec = parse_model_spec(model_.front());
   spec.units = std::min(spec.units, units_);
   spec.embedding = std::min(spec.embedding, units_);
+  spec.factors = std::min(spec.factors, units_);
   spec.dropout = 0;  // a mask is a constant for every derivative
   const std::string model = to_string(spec);
   Circuit circuit;

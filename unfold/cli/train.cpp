@@ -42,6 +42,7 @@ struct Settings {
   bool lines = false, whole_sequences = false, resume = false, overwrite = false;
   std::optional<double> epochs, minutes, goal_error;
   Index validate_on = 1000;
+  double activity_penalty = 0, flow_penalty = 0;
   std::optional<Index> steps;
   Index validate_every = 0, early_stop = 0, sample_every = 0, checkpoint_every = 0, log_every = 100;
 };
@@ -187,15 +188,16 @@ void Train::add_data_options() {
 }
 
 void Train::add_training_options() {
-  options_.add({.name = "model",
-                .target = &s_.model,
-                .placeholder = "SPEC",
-                .help = "rnn:N, lstm:N, gru:N, ngram:N, frequency or uniform, with options, as lstm:256,layers=2",
-                .keep = Keep::model});
+  options_.add(
+      {.name = "model",
+       .target = &s_.model,
+       .placeholder = "SPEC",
+       .help = "rnn:N, lstm:N, gru:N, mrnn:N, ngram:N, frequency or uniform, with options, as lstm:256,layers=2",
+       .keep = Keep::model});
   options_.add({.name = "optimizer",
                 .target = &s_.optimizer,
                 .placeholder = "SPEC",
-                .help = "sgd, rmsprop, adam or adamw with options: rate, clip, schedule, ...",
+                .help = "sgd, rmsprop, adam, adamw, path, path+momentum or path+adam with options: rate, clip, ...",
                 .keep = Keep::model});
   options_.add({.name = "window",
                 .target = &s_.window,
@@ -238,6 +240,18 @@ void Train::add_training_options() {
                 .target = &s_.minutes,
                 .placeholder = "N",
                 .help = "budget in minutes",
+                .least = 0,
+                .keep = Keep::model});
+  options_.add({.name = "activity-penalty",
+                .target = &s_.activity_penalty,
+                .placeholder = "BETA",
+                .help = "adds BETA * the mean squared change of each layer's norm from step to step",
+                .least = 0,
+                .keep = Keep::model});
+  options_.add({.name = "flow-penalty",
+                .target = &s_.flow_penalty,
+                .placeholder = "WEIGHT",
+                .help = "keeps the norm of the gradient as it flows back through time; rnn and mrnn",
                 .least = 0,
                 .keep = Keep::model});
   options_.add({.name = "seed",
@@ -418,6 +432,7 @@ TrainOptions Train::train_options(const RunFolder& folder) const {
   t.optimizer = s_.optimizer;
   t.batches = {
       .window = s_.window, .batch = s_.batch, .whole_sequences = s_.whole_sequences, .curriculum = s_.curriculum};
+  t.penalties = {.activity = s_.activity_penalty, .flow = s_.flow_penalty};
   t.seed = static_cast<std::uint64_t>(s_.seed);
   t.steps = s_.steps.value_or(0);
   t.epochs = s_.epochs.value_or(0);

@@ -548,51 +548,9 @@ std::string Unfolding<T>::first_non_finite() const {
   return first;
 }
 
-// ---------------------------------------------------------------------------------------------------------- path pass
-
-template <class T>
-PathPass<T>::PathPass(const Circuit& circuit, Team& team) {
-  path_reading(circuit, squared_);
-  unfolding_ = std::make_unique<Unfolding<T>>(std::make_shared<const Plan>(squared_), team);
-  squares_ = Parameters<T>(squared_);
-}
-
-template <class T>
-double PathPass<T>::run(const Parameters<T>& parameters, Index length, bool every_step, std::span<T> kappa) {
-  if (parameters.size() != squares_.size()) throw UsageError("path pass: parameters of another circuit");
-  for (Index i = 0; i < squares_.size(); ++i)
-    squares_.flat()[at(i)] = parameters.flat()[at(i)] * parameters.flat()[at(i)];
-  Unfolding<T>& u = *unfolding_;
-  u.lay(Structure::chains(1, length));
-  u.set_parameters(squares_);
-  for (std::size_t i = 0; i < squared_.nodes().size(); ++i)
-    if (squared_.nodes()[i].kind == Node::Kind::input && u.plan().live(static_cast<int>(i))) {
-      Matrix<T> ones = u.input({&squared_, static_cast<int>(i)});
-      std::fill_n(ones.data, ones.rows * ones.cols, T{1});
-    }
-  u.forward();
-  double total = 0;
-  u.clear_adjoints();
-  for (int output : squared_.outputs()) {
-    const Signal signal{&squared_, output};
-    const Matrix<const T> sums = u.value(signal);
-    const bool moves = u.plan().needs_adjoint(u.plan().outside(output));
-    const Matrix<T> seed = moves ? u.adjoint(signal) : Matrix<T>{};
-    for (Index r = every_step ? 0 : sums.rows - 1; r < sums.rows; ++r)
-      for (Index c = 0; c < sums.cols; ++c) {
-        total += static_cast<double>(sums(r, c));
-        if (moves) seed(r, c) = 1;
-      }
-  }
-  u.backward(kappa);
-  return total;
-}
-
 template class State<float>;
 template class State<double>;
 template class Unfolding<float>;
 template class Unfolding<double>;
-template class PathPass<float>;
-template class PathPass<double>;
 
 }  // namespace unfold

@@ -134,20 +134,4 @@ void gauss_newton(Unfolding<T>& u, std::span<const T> direction, Curvature&& cur
   u.backward(result);
 }
 
-/// Sums over input-output paths of products of squared weights and their derivative: kappa = d gamma^2 / d p^2
-/// (path-SGD). Lays the path reading of a circuit over one chain of `length`, all outputs read at every step or only at
-/// the last.
-template <class T>
-class PathPass {
- public:
-  PathPass(const Circuit& circuit, Team& team);  ///< throws UsageError naming the map that has no path reading
-  /// Returns gamma^2 and fills kappa [parameters].
-  double run(const Parameters<T>& parameters, Index length, bool every_step, std::span<T> kappa);
-
- private:
-  Circuit squared_;
-  std::unique_ptr<Unfolding<T>> unfolding_;
-  Parameters<T> squares_;
-};
-
 }  // namespace unfold

@@ -22,35 +22,44 @@ void describe_common(Visitor& v, ModelSpec& s) {
 
 // One entry per cell: its name, its options, and how it is added to a circuit. The list follows below.
 
+template <class Visitor>
+void describe_activation(Visitor& v, ModelSpec& s) {
+  v("activation", s.activation, "of the units",
+    {{Map::tanh, "tanh"}, {Map::relu, "relu"}, {Map::sigmoid, "sigmoid"}, {Map::softplus, "softplus"}});
+}
+
 struct RnnEntry {
   static constexpr const char* kName = "rnn";
   static constexpr const char* kHelp = "simple recurrent network (Elman 1990)";
   static constexpr CellKind kKind = CellKind::rnn;
   template <class Visitor>
   static void describe(Visitor& v, ModelSpec& s) {
-    v("activation", s.activation, "of the units",
-      {{Map::tanh, "tanh"}, {Map::relu, "relu"}, {Map::sigmoid, "sigmoid"}, {Map::softplus, "softplus"}});
+    describe_activation(v, s);
     v("init", s.init, "of the recurrent matrix",
       {{RecurrentInit::orthogonal, "orthogonal"},
        {RecurrentInit::uniform, "uniform"},
        {RecurrentInit::identity, "identity"},
        {RecurrentInit::sparse, "sparse"},
        {RecurrentInit::normalised, "normalised"}});
+    v("scale", s.scale, "factor of the recurrent start; uniform: +-scale; 0: 1, uniform 1/sqrt(inputs)", at_least(0));
+    v("input-scale", s.input_scale, "inputs and outputs start in +-this; 0: 1/sqrt(inputs)", at_least(0));
   }
-  static Init recurrent(RecurrentInit init) {
+  static Init recurrent(RecurrentInit init, double scale) {
+    const double factor = scale > 0 ? scale : 1;
     switch (init) {
-      case RecurrentInit::uniform: return Init::uniform();
-      case RecurrentInit::identity: return Init::identity();
-      case RecurrentInit::sparse: return Init::sparse();
-      case RecurrentInit::normalised: return Init::normalised();
+      case RecurrentInit::uniform: return Init::uniform(scale);
+      case RecurrentInit::identity: return Init::identity(1, factor);
+      case RecurrentInit::sparse: return Init::sparse(15, factor);
+      case RecurrentInit::normalised: return Init::normalised(1, factor);
       case RecurrentInit::orthogonal: break;
     }
-    return Init::orthogonal();
+    return Init::orthogonal(1, factor);
   }
   static Signal add(Circuit& c, Signal x, const ModelSpec& s) {
     RnnOptions options;
     options.activation = s.activation;
-    options.recurrent = recurrent(s.init);
+    options.recurrent = recurrent(s.init, s.scale);
+    options.input = Init::uniform(s.input_scale);
     options.trained_initial = s.trained_initial;
     return rnn(c, x, s.units, options);
   }
@@ -91,14 +100,52 @@ struct GruEntry {
   }
 };
 
+struct MrnnEntry {
+  static constexpr const char* kName = "mrnn";
+  static constexpr const char* kHelp = "multiplicative: the input changes the recurrent matrix, through factors";
+  static constexpr CellKind kKind = CellKind::mrnn;
+  template <class Visitor>
+  static void describe(Visitor& v, ModelSpec& s) {
+    v("factors", s.factors, "between input and recurrent matrix; 0: as many as units", range(0, kMostUnits));
+    describe_activation(v, s);
+  }
+  static Signal add(Circuit& c, Signal x, const ModelSpec& s) {
+    return mrnn(c, x, s.units,
+                {.factors = s.factors, .activation = s.activation, .trained_initial = s.trained_initial});
+  }
+};
+
 template <class Visit>
 void for_each_entry(Visit&& visit) {
   visit(RnnEntry{});
   visit(LstmEntry{});
   visit(GruEntry{});
+  visit(MrnnEntry{});
 }
 
-constexpr std::array kNotBuilt = {"gnn", "glnn", "sparse-rnn", "mrnn", "tensor-rnn", "esn", "urnn"};
+/// Other spellings: a model with some options already given.
+struct Spelling {
+  std::string_view name, model, options;
+};
+constexpr std::array kSpellings = {Spelling{"irnn", "rnn", "activation=relu,init=identity"},
+                                   Spelling{"np-rnn", "rnn", "activation=relu,init=normalised"}};
+
+/// The same model under its own name. What is given explicitly overrides the spelling.
+Spec plain_spelling(Spec spec) {
+  for (const Spelling& spelling : kSpellings) {
+    if (spec.name != spelling.name) continue;
+    Spec plain = parse_spec(fmt::format("{}:{}", spelling.model, spelling.options));
+    plain.size = spec.size;
+    for (const auto& given : spec.values) {
+      std::erase_if(plain.values, [&](const auto& preset) { return preset.first == given.first; });
+      plain.values.push_back(given);
+    }
+    return plain;
+  }
+  return spec;
+}
+
+constexpr std::array kNotBuilt = {"gnn", "glnn", "sparse-rnn", "tensor-rnn", "esn", "urnn"};
 
 template <class Entry>
 OptionTable table_of(ModelSpec& spec) {
@@ -122,7 +169,7 @@ Index parse_units(const Spec& spec) {
 }  // namespace
 
 ModelSpec parse_model_spec(std::string_view text, const std::vector<std::string>& others) {
-  const Spec spec = parse_spec(text);
+  const Spec spec = plain_spelling(parse_spec(text));
   ModelSpec result;
   bool found = false;
   std::vector<std::string> names;
@@ -136,6 +183,7 @@ ModelSpec parse_model_spec(std::string_view text, const std::vector<std::string>
     result.units = parse_units(spec);
   });
   if (!found) {
+    for (const Spelling& spelling : kSpellings) names.emplace_back(spelling.name);
     names.insert(names.end(), others.begin(), others.end());
     for (const char* name : kNotBuilt)
       if (spec.name == name)
@@ -164,24 +212,25 @@ std::string to_string(const ModelSpec& spec) {
 }
 
 ModelSignals build_model(const ModelSpec& spec, Index alphabet, Circuit& circuit) {
-  const Signal symbols = circuit.symbols("symbols", alphabet);
-  return {symbols, build_model(spec, symbols, alphabet, circuit)};
+  return build_model(spec, circuit.symbols("symbols", alphabet), alphabet, circuit);
 }
 
-Signal build_model(const ModelSpec& spec, Signal input, Index outputs, Circuit& circuit) {
+ModelSignals build_model(const ModelSpec& spec, Signal input, Index outputs, Circuit& circuit) {
   Signal x = input;
   if (spec.embedding > 0)
     x = circuit.affine("embedding", spec.embedding, {{"W", input, Init::normal(1)}}, Init::zero(), false);
+  std::vector<Signal> hidden;
   for (Index layer = 1; layer <= spec.layers; ++layer) {
     const auto scope = circuit.scope(fmt::format("layer{}", layer));
     for_each_entry([&]<class Entry>(Entry) {
       if (spec.cell == Entry::kKind) x = Entry::add(circuit, x, spec);
     });
+    hidden.push_back(x);
     if (spec.dropout > 0) x = circuit.dropout(x, spec.dropout);
   }
-  const Signal output = circuit.affine("output", outputs, {{"V", x}});
+  const Signal output = circuit.affine("output", outputs, {{"V", x, Init::uniform(spec.input_scale)}});
   circuit.output(output);
-  return output;
+  return {input, output, hidden};
 }
 
 std::vector<ModelHelp> models() {

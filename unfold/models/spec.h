@@ -4,6 +4,9 @@
 ///
 ///   symbols x -> [embedding] -> cell -> dropout -> cell -> dropout ... -> affine "output" = logits
 ///
+/// `irnn:100` and `np-rnn:100` are other spellings of an rnn: ReLU units that start from the identity (Le et al. 2015)
+/// or from a normalised positive definite matrix (Talathi & Vartak 2015).
+///
 /// Dropout acts on the output of every layer on its way up, never on the recurrence (Zaremba et al. 2014).
 
 #include <string>
@@ -15,7 +18,7 @@
 
 namespace unfold {
 
-enum class CellKind { rnn, lstm, gru };
+enum class CellKind { rnn, lstm, gru, mrnn };
 enum class RecurrentInit { orthogonal, uniform, identity, sparse, normalised };
 enum class ResetGate { before, after };
 
@@ -27,8 +30,10 @@ struct ModelSpec {
   Index embedding = 0;  ///< size of a learned vector per symbol; 0: the cell reads the symbol itself
   bool trained_initial = false;
 
-  Map activation = Map::tanh;                      // rnn
+  Map activation = Map::tanh;                      // rnn, mrnn
   RecurrentInit init = RecurrentInit::orthogonal;  // rnn
+  double scale = 0, input_scale = 0;               // rnn
+  Index factors = 0;                               // mrnn
   double forget_bias = 1, chrono = 0;              // lstm
   ResetGate reset = ResetGate::before;             // gru
 };
@@ -42,9 +47,10 @@ std::string to_string(const ModelSpec& spec);
 /// The signals of a circuit that others need.
 struct ModelSignals {
   Signal symbols, logits;
+  std::vector<Signal> hidden;  ///< what each layer gives, before dropout; not outputs of the circuit
 };
 /// Adds the model to a circuit that holds its input, symbols or vectors: what comes out, `outputs` numbers.
-Signal build_model(const ModelSpec& spec, Signal input, Index outputs, Circuit& circuit);
+ModelSignals build_model(const ModelSpec& spec, Signal input, Index outputs, Circuit& circuit);
 /// Adds the model to an empty circuit: `logits` over the symbol that follows.
 ModelSignals build_model(const ModelSpec& spec, Index alphabet, Circuit& circuit);
 

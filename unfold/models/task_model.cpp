@@ -70,7 +70,7 @@ void TaskModel<T>::build() {
   circuit_ = std::make_unique<Circuit>();
   input_ =
       shape_.reads_symbols ? circuit_->symbols("symbols", shape_.inputs) : circuit_->input("values", shape_.inputs);
-  output_ = build_model(spec_, input_, shape_.outputs, *circuit_);
+  output_ = build_model(spec_, input_, shape_.outputs, *circuit_).logits;
 }
 
 template <class T>

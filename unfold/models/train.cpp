@@ -28,6 +28,19 @@ nlohmann::json history_entry(const TrainOptions& options, const TrainingResult& 
   return entry;
 }
 
+/// The network of a model with its hidden signals as outputs of the circuit, for penalties: an ordinary plan does not
+/// keep them. Its parameters are laid out as the model's.
+Network<float> network_with_hidden(const LanguageModel<float>& model, Circuit& circuit) {
+  const ModelSignals signals = build_model(model.spec(), model.alphabet().size(), circuit);
+  for (const Signal hidden : signals.hidden) circuit.output(hidden);
+  Network<float> network = model.network();
+  network.plan = std::make_shared<const Plan>(circuit);
+  network.symbols = signals.symbols;
+  network.output = signals.logits;
+  network.hidden = signals.hidden;
+  return network;
+}
+
 }  // namespace
 
 TrainingResult train(FittedModel& model, const TrainingData& data, const FitOptions& options, Team& team,
@@ -78,7 +91,10 @@ TrainingResult train(LanguageModel<float>& model, const TrainingData& data, cons
   validate(options.sampling);
   TrainerOptions trainer_options = options.trainer;
   trainer_options.model = fmt::format("{} over {} symbols", to_string(model.spec()), model.alphabet().size());
-  Trainer<float> trainer(model.network(), model.parameters(), data, trainer_options, team);
+  Circuit with_hidden;
+  const Network<float> network =
+      trainer_options.penalties.any() ? network_with_hidden(model, with_hidden) : model.network();
+  Trainer<float> trainer(network, model.parameters(), data, trainer_options, team);
   trainer.set_observer(observer);
   trainer.set_sampler([&](const Parameters<float>&, Index) {
     RecurrentPredictor predictor(model);  // at the present parameters

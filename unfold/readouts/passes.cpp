@@ -1,3 +1,4 @@
+#include "unfold/engine/path_pass.h"
 #include "unfold/numerics/random.h"
 #include "unfold/readouts/derivative_check.h"
 
@@ -125,7 +126,7 @@ std::vector<double> Passes::gauss_newton_product(std::span<const double> directi
 
 double Passes::path(Index length, bool every_step, std::span<double> kappa) {
   PathPass<double> pass(circuit_, team_);
-  return pass.run(parameters_, length, every_step, kappa);
+  return pass.run(parameters_, {.length = length, .every_step = every_step}, kappa).norm.value();
 }
 
 }  // namespace unfold

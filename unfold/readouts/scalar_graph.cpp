@@ -284,6 +284,8 @@ struct ScalarGraph::Walker {
       for (std::size_t l = 0; l < factors.size(); ++l)
         if (l != k) others *= factors[l].value;
       sums.kappa[at(factors[k].parameter)] += others;
+      for (std::size_t l = 0; l < factors.size(); ++l)
+        if (l != k && factors[l].parameter == factors[k].parameter) sums.kappa2[at(factors[k].parameter)] += 2 * others;
     }
   }
 };
@@ -313,7 +315,7 @@ double ScalarGraph::count_paths(std::span<const Index> ends) const {
 ScalarGraph::PathSums ScalarGraph::sum_paths(std::span<const Index> ends) const {
   const Walker walker(*this);
   PathSums sums;
-  sums.kappa.assign(at(parameters_), 0);
+  sums.kappa.assign(at(parameters_), 0), sums.kappa2 = sums.kappa;
   std::vector<Walker::Factor> factors;
   for (const Index end : ends) walker.back(end, factors, sums);
   return sums;

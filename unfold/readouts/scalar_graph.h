@@ -62,6 +62,8 @@ class ScalarGraph {
   struct PathSums {
     double total = 0;           ///< sum over paths of the product of squared weights
     std::vector<double> kappa;  ///< [parameters]: its derivative by each squared parameter
+    std::vector<double> kappa2; /**< [parameters]: half its second derivative by each parameter, less kappa: from paths
+                                     that pass the parameter more than once */
   };
   PathSums sum_paths(std::span<const Index> ends) const;
 

@@ -20,6 +20,7 @@ class FixedControl final : public Control<T> {
     report.finite = std::isfinite(report.loss) && std::isfinite(report.gradient_norm);
     if (!report.finite) return report;
     const double scale = clip_ > 0 && report.gradient_norm > clip_ ? clip_ / report.gradient_norm : 1;
+    direction.prepare(objective);
     direction.move(objective.team(), objective.parameters().flat(), gradient_.span(), scale, rate);
     return report;
   }

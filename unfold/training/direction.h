@@ -22,9 +22,16 @@ class StateVisitor {
 };
 
 template <class T>
+class Objective;
+
+template <class T>
 class Direction {
  public:
   virtual ~Direction() = default;
+  /// Called once, before the first step: throws UsageError when the direction does not fit what is trained.
+  virtual void attach(Objective<T>&) {}
+  /// Called after the gradient and before `move`, with the present parameters: what a metric reads from the circuit.
+  virtual void prepare(Objective<T>&) {}
   /// parameters -= rate * d, where d is made from `scale * gradient` and the memory, which advances by one step.
   /// One pass over memory, divided over the team; the result does not depend on its size.
   virtual void move(Team& team, std::span<T> parameters, std::span<const T> gradient, double scale, double rate) = 0;
@@ -65,6 +72,29 @@ void describe(Visitor& v, AdamOptions& o) {
   v("epsilon", o.epsilon, "added to the root of the mean square", above(0));
 }
 
+/// Path: the gradient divided by the path metric kappa (engine/path_pass.h), then given to plain descent, momentum or
+/// Adam: g_i / max(kappa_i, floor * largest kappa of the matrix). `clip` bounds the length of the step of each
+/// parameter block in the metric, against that of the network: rate * sqrt(sum_i g_i^2 / kappa_i) <= clip * gamma, the
+/// sum over the block. Unlike the length of the gradient, neither side changes when units are rescaled.
+/// Neyshabur, Wu, Salakhutdinov & Srebro 2016.
+enum class PathKappa { first, both };
+enum class PathOutputs { task, every, last };
+struct PathMetricOptions {
+  PathKappa kappa = PathKappa::first;
+  PathOutputs outputs = PathOutputs::task;
+  Index refresh = 4;
+  double floor = 1e-12;
+};
+template <class Visitor>
+void describe(Visitor& v, PathMetricOptions& o) {
+  v("kappa", o.kappa, "1: the first term of the metric; both: with the second, slow for many units",
+    {{PathKappa::first, "1"}, {PathKappa::both, "both"}});
+  v("outputs", o.outputs, "outputs that paths end in: where the task predicts, at every step or at the last",
+    {{PathOutputs::task, "task"}, {PathOutputs::every, "every"}, {PathOutputs::last, "last"}});
+  v("refresh", o.refresh, "steps from one computation of the metric to the next", at_least(1));
+  v("floor", o.floor, "least metric, as a share of the largest of its matrix: for weights on no path", range(0, 1));
+}
+
 /// `decay`: weight decay; added to the gradient as decay * p, except for adamw: p -= rate * decay * p.
 template <class T>
 std::unique_ptr<Direction<T>> sgd_direction(Index parameters, const SgdOptions& options, double decay);
@@ -73,5 +103,9 @@ std::unique_ptr<Direction<T>> rmsprop_direction(Index parameters, const RmsPropO
 template <class T>
 std::unique_ptr<Direction<T>> adam_direction(Index parameters, const AdamOptions& options, double decay,
                                              bool decoupled);
+/// `inner` moves along the normalised gradient.
+template <class T>
+std::unique_ptr<Direction<T>> path_direction(Index parameters, const PathMetricOptions& options, double clip,
+                                             std::unique_ptr<Direction<T>> inner);
 
 }  // namespace unfold

@@ -3,6 +3,7 @@
 /// read.
 
 #include <memory>
+#include <vector>
 
 #include "unfold/engine/unfolding.h"
 #include "unfold/readouts/readout.h"
@@ -14,8 +15,9 @@ struct Network {
   std::shared_ptr<const Plan> plan;
   Signal symbols, output;
   std::shared_ptr<const Readout<T>> readout;
-  bool dropout = false;  ///< the circuit contains masks
-  Signal vectors = {};   ///< where real vectors go in instead of symbols; not set otherwise
+  bool dropout = false;             ///< the circuit contains masks
+  Signal vectors = {};              ///< where real vectors go in instead of symbols; not set otherwise
+  std::vector<Signal> hidden = {};  ///< outputs of the circuit that penalties act on (penalty.h); otherwise none
 
   bool reads_vectors() const { return vectors.valid(); }
 };

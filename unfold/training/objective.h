@@ -21,6 +21,15 @@ enum class Distance {
   matching
 };
 
+/// How the sums over paths of a path-normalised direction read the circuit: over one chain as long as the longest of
+/// the batch, with the output read where the batch has something to predict.
+struct PathReading {
+  const Circuit* circuit = nullptr;
+  int output = -1;  ///< node
+  Index length = 1;
+  bool every_step = true;  ///< false: only the last position of each sequence is predicted
+};
+
 template <class T>
 class Objective {
  public:
@@ -45,6 +54,9 @@ class Objective {
   virtual void curvature_sample(std::uint64_t /*seed*/, double /*structural*/, std::span<T> /*result*/) {
     throw UsageError("this objective offers no curvature");
   }
+
+  /// Throws UsageError where there is no circuit.
+  virtual PathReading path_reading() { throw UsageError("a path-normalised direction needs a circuit"); }
 };
 
 }  // namespace unfold

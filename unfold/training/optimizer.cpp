@@ -57,6 +57,54 @@ struct AdamWEntry {
   }
 };
 
+/// Path-normalised directions bound their step in their own metric: `clip` is theirs, not the control's.
+struct PathEntry {
+  using Options = PathMetricOptions;
+  static constexpr const char* kName = "path";
+  static constexpr const char* kHelp = "gradient divided by the path metric, for ReLU networks; clip: in that metric";
+  static constexpr bool kOwnClip = true;
+  static CommonOptions common() { return {.rate = 0.01, .clip = 0.01}; }
+  template <class T>
+  static auto make(Index parameters, const Options& o, double decay, double clip) {
+    return path_direction<T>(parameters, o, clip, sgd_direction<T>(parameters, {.momentum = 0}, decay));
+  }
+};
+
+template <class Inner>
+struct PathThen {
+  PathMetricOptions metric;
+  Inner inner;
+};
+template <class Visitor, class Inner>
+void describe(Visitor& v, PathThen<Inner>& o) {
+  describe(v, o.metric);
+  describe(v, o.inner);
+}
+
+struct PathMomentumEntry {
+  using Options = PathThen<SgdOptions>;
+  static constexpr const char* kName = "path+momentum";
+  static constexpr const char* kHelp = "path, then momentum";
+  static constexpr bool kOwnClip = true;
+  static CommonOptions common() { return {.rate = 0.001, .clip = 0.001}; }
+  template <class T>
+  static auto make(Index parameters, const Options& o, double decay, double clip) {
+    return path_direction<T>(parameters, o.metric, clip, sgd_direction<T>(parameters, o.inner, decay));
+  }
+};
+
+struct PathAdamEntry {
+  using Options = PathThen<AdamOptions>;
+  static constexpr const char* kName = "path+adam";
+  static constexpr const char* kHelp = "path, then adam";
+  static constexpr bool kOwnClip = true;
+  static CommonOptions common() { return {.rate = 0.001, .clip = 0}; }
+  template <class T>
+  static auto make(Index parameters, const Options& o, double decay, double clip) {
+    return path_direction<T>(parameters, o.metric, clip, adam_direction<T>(parameters, o.inner, decay, false));
+  }
+};
+
 // Optimisers with a direction and a control of their own describe all of their options themselves.
 
 struct HessianFreeEntry {
@@ -81,8 +129,9 @@ struct NaturalEntry {
   }
 };
 
-using Registry = std::tuple<SgdEntry, RmsPropEntry, AdamEntry, AdamWEntry, HessianFreeEntry, NaturalEntry>;
-constexpr const char* kNotBuilt[] = {"path", "path+adam", "ruop", "rbpm"};
+using Registry = std::tuple<SgdEntry, RmsPropEntry, AdamEntry, AdamWEntry, PathEntry, PathMomentumEntry, PathAdamEntry,
+                            HessianFreeEntry, NaturalEntry>;
+constexpr const char* kNotBuilt[] = {"ruop", "rbpm"};
 
 template <class Entry>
 concept Whole = requires {
@@ -105,6 +154,15 @@ template <class Visitor, Whole Entry>
 void describe(Visitor& v, Settings<Entry>& s) {
   describe(v, s.own);
 }
+
+template <class T, class Entry>
+std::unique_ptr<Direction<T>> direction_of(Index parameters, const Settings<Entry>& s) {
+  if constexpr (requires { Entry::kOwnClip; })
+    return Entry::template make<T>(parameters, s.own, s.common.decay, s.common.clip);
+  else
+    return Entry::template make<T>(parameters, s.own, s.common.decay);
+}
+
 template <class Visitor, class Entry>
 void describe(Visitor& v, Settings<Entry>& s) {
   describe(v, s.common);
@@ -166,6 +224,11 @@ StepReport Optimizer<T>::step(Objective<T>& objective, const Progress& progress,
 }
 
 template <class T>
+void Optimizer<T>::attach(Objective<T>& objective) {
+  if (direction_) direction_->attach(objective);
+}
+
+template <class T>
 void Optimizer<T>::visit_state(StateVisitor<T>& visitor) {
   direction_->visit_state(visitor);
   control_->visit_state(visitor);
@@ -175,12 +238,13 @@ template <class T>
 std::unique_ptr<Optimizer<T>> make_optimizer(std::string_view spec, Index parameters) {
   std::unique_ptr<Optimizer<T>> result;
   with_settings(spec, [&]<class Entry>(Entry, const Settings<Entry>& s) {
+    constexpr bool own_clip = requires { Entry::kOwnClip; };
     if constexpr (Whole<Entry>)
       result = Entry::template make<T>(parameters, s.own, write_out(s));
     else
-      result = std::make_unique<Optimizer<T>>(Entry::template make<T>(parameters, s.own, s.common.decay),
-                                              fixed_control<T>(parameters, s.common.clip), s.common, s.schedule,
-                                              write_out(s));
+      result = std::make_unique<Optimizer<T>>(direction_of<T>(parameters, s),
+                                              fixed_control<T>(parameters, own_clip ? 0 : s.common.clip), s.common,
+                                              s.schedule, write_out(s));
   });
   return result;
 }

@@ -32,6 +32,8 @@ class Optimizer {
             const ScheduleOptions& schedule, std::string spec);
   virtual ~Optimizer() = default;
 
+  /// Once, before the first step: throws UsageError when the optimiser does not fit what is trained.
+  void attach(Objective<T>& objective);
   /// `factor` comes on top of the schedule: halvings on a plateau and after a divergence.
   virtual StepReport step(Objective<T>& objective, const Progress& progress, double factor);
   /// Everything that a checkpoint must hold.

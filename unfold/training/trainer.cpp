@@ -39,6 +39,15 @@ const T& checked(const T& options) {
   return options;
 }
 
+/// True when some target is not the last of its chain.
+bool predicts_before_the_end(const Window& window) {
+  const Structure& s = window.structure;
+  for (Index c = 0; c < s.sequences(); ++c)
+    for (Index p = 0; p + 1 < s.size(c); ++p)
+      if (window.is_predicted(s.row(c, p))) return true;
+  return false;
+}
+
 /// No useful model is this bad: 100 times the loss of the uniform distribution.
 double largest_loss(Index alphabet) {
   const double size = static_cast<double>(std::max<Index>(2, alphabet));
@@ -96,7 +105,7 @@ struct Trainer<T>::Body final : Objective<T> {
         options(checked(options_given)),
         crew(team_given),
         batches(*sources.training),
-        pass(network, crew, options.memory_limit),
+        pass(network, crew, options.memory_limit, options.penalties),
         optimizer(make_optimizer<T>(options.optimizer, values.size())),
         carried(*network.plan, batches.lanes()),
         loss_limit(batches.window().target_values.empty() ? largest_loss(network.output.size())
@@ -109,6 +118,9 @@ struct Trainer<T>::Body final : Objective<T> {
               ? options.validate_every
               : automatic_validation_interval(sources.validation_symbols, sources.step_symbols, optimizer->gradients());
     }
+    if (options.penalties.any() && optimizer->windows() > 1)
+      throw UsageError("penalties act on one window a step; " + optimizer->spec() + " takes several");
+    optimizer->attach(*this);
     capture(last_good);
     if (options.resume) resume();
     if (!options.log.empty()) {
@@ -125,15 +137,16 @@ struct Trainer<T>::Body final : Objective<T> {
   double gradient(std::span<T> result) override {
     pass.set_parameters(values);
     before.resize(at(optimizer->windows()));
-    double nats = 0;
+    double nats = 0, penalty = 0;
     for (Index k = 0; k < optimizer->windows(); ++k) {
       if (network.dropout) pass.set_dropout_seed(dropout_seed(k));
       enter_window(window(k), *network.plan, carried);
       copy_state(carried, before[at(k)]);
       nats += pass.gradient(window(k), carried, 1 / predicted, result, k > 0);
+      penalty += pass.penalty(window(k));
       if (k + 1 < optimizer->windows()) leave_window(window(k), carried);
     }
-    const double loss = nats / predicted;
+    const double loss = nats / predicted + penalty;
     computed = result;
     if (state.step % snapshot_interval == 0 && std::isfinite(loss) && std::isfinite(global_norm<T>(crew, result))) {
       std::swap(carried, before.front());
@@ -146,13 +159,22 @@ struct Trainer<T>::Body final : Objective<T> {
 
   double loss() override {
     pass.set_parameters(values);
-    double nats = 0;
+    double nats = 0, penalty = 0;
     for (Index k = 0; k < optimizer->windows(); ++k) {
       if (network.dropout) pass.set_dropout_seed(dropout_seed(k));
       copy_state(before[at(k)], scratch);
       nats += pass.forward(window(k), scratch);
+      penalty += pass.penalty(window(k));
     }
-    return nats / predicted;
+    return nats / predicted + penalty;
+  }
+
+  PathReading path_reading() override {
+    const Window& first = window(0);
+    return {.circuit = network.output.circuit,
+            .output = network.output.id,
+            .length = first.structure.order().steps(),
+            .every_step = predicts_before_the_end(first)};
   }
 
   void start_curvature(double share, Distance damping) override {
@@ -496,6 +518,8 @@ struct Trainer<T>::Body final : Objective<T> {
                              {"log_every", options.log_every},
                              {"model", options.model}};
     result.update(sources.configuration);
+    if (options.penalties.any())
+      result["penalties"] = {{"activity", options.penalties.activity}, {"flow", options.penalties.flow}};
     return result;
   }
 

@@ -25,13 +25,15 @@
 #include "unfold/training/events.h"
 #include "unfold/training/network.h"
 #include "unfold/training/optimizer.h"
+#include "unfold/training/penalty.h"
 
 namespace unfold {
 
 struct TrainerOptions {
   std::string optimizer = "adam";  ///< SPEC
   BatchOptions batches = {};
-  std::uint64_t seed = 1;  ///< of data order and dropout
+  PenaltyOptions penalties = {};  ///< added to the loss of every step; need Network::hidden
+  std::uint64_t seed = 1;         ///< of data order and dropout
 
   // The budget; the first one reached ends the run. At least one is > 0 (UsageError). Minutes include a reserve for
   // the last validation.

@@ -21,8 +21,12 @@ bool has_sizes(const Structure& structure, const std::vector<Index>& sizes) {
 }  // namespace
 
 template <class T>
-WindowPass<T>::WindowPass(const Network<T>& network, Team& team, std::size_t memory_limit)
+WindowPass<T>::WindowPass(const Network<T>& network, Team& team, std::size_t memory_limit,
+                          const PenaltyOptions& penalties)
     : network_(network), team_(team), unfolding_(network.plan, team), memory_limit_(memory_limit) {
+  if (penalties.any()) penalties_.emplace(penalties, network, team);
+  if (penalties.flow > 0 && memory_limit > 0)
+    throw UsageError("a flow penalty needs the whole window at once: leave out the memory limit");
   if (memory_limit == 0) return;
   // What a row costs is measured, not computed from the plan: it cannot disagree with what is really allocated.
   const auto measure = [&](Index chains, Index length) {
@@ -98,6 +102,7 @@ void WindowPass<T>::run(const Window& window, Index piece, State<T>& state) {
   }
   if (dropout_seed_) unfolding_.set_dropout_seed(*dropout_seed_, piece < 0 ? 0 : cuts_[at(piece)].first_step);
   unfolding_.forward(&state);
+  if (penalties_) penalties_->measure(unfolding_, window.structure, piece < 0 ? 0 : cuts_[at(piece)].first_row);
 }
 
 template <class T>
@@ -117,6 +122,12 @@ void WindowPass<T>::read(const Window& window, Index piece, double scale, bool w
     else
       network_.readout->nats(rows, observed, nats);
   });
+  if (with_adjoint && penalties_) penalties_->seed(unfolding_, window.structure, first);
+}
+
+template <class T>
+double WindowPass<T>::penalty(const Window& window) const {
+  return penalties_ ? penalties_->activity_value(window.structure) + penalties_->flow_value() : 0;
 }
 
 template <class T>
@@ -148,6 +159,7 @@ double WindowPass<T>::gradient(const Window& window, State<T>& state, double sca
     run(window, -1, state);
     read(window, -1, scale, true);
     unfolding_.backward(gradient, {.accumulate = accumulate});
+    if (penalties_) penalties_->add_flow(unfolding_, *parameters_, gradient);
     return total();
   }
   const auto pieces = static_cast<Index>(cuts_.size());

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "unfold/training/penalty.h"
 #include "unfold/training/window.h"
 
 namespace unfold {
@@ -19,9 +20,13 @@ template <class T>
 class WindowPass {
  public:
   /// `memory_limit` in bytes for the activities of one window; 0: none.
-  WindowPass(const Network<T>& network, Team& team, std::size_t memory_limit = 0);
+  /// Penalties on the flow of the gradient exclude a memory limit (UsageError).
+  WindowPass(const Network<T>& network, Team& team, std::size_t memory_limit = 0, const PenaltyOptions& penalties = {});
 
-  void set_parameters(const Parameters<T>& parameters) { unfolding_.set_parameters(parameters); }
+  void set_parameters(const Parameters<T>& parameters) {
+    parameters_ = &parameters;
+    unfolding_.set_parameters(parameters);
+  }
   /// Dropout by this seed from now on; none before.
   void set_dropout_seed(std::uint64_t seed) { dropout_seed_ = seed; }
 
@@ -35,6 +40,9 @@ class WindowPass {
   /// After `forward` without a memory limit: the activities of the whole window, for further passes over them.
   Unfolding<T>& unfolding() { return unfolding_; }
 
+  /// After a pass: what the penalties add to the loss, with their gradient in `gradient`. The penalty on the flow is
+  /// measured by `gradient` alone, and kept.
+  double penalty(const Window& window) const;
   /// After a pass: nats of each row of the window.
   std::span<const T> nats() const { return nats_; }
   /// After `forward` without a memory limit: what the readout read, [rows x size].
@@ -61,6 +69,8 @@ class WindowPass {
   Network<T> network_;
   Team& team_;
   Unfolding<T> unfolding_;
+  std::optional<Penalties<T>> penalties_;
+  const Parameters<T>* parameters_ = nullptr;
   std::size_t memory_limit_, bytes_per_row_ = 0, bytes_per_chain_ = 0, bytes_per_state_ = 0;
   std::optional<std::uint64_t> dropout_seed_;
   Index forced_piece_ = 0, cut_steps_ = 0;

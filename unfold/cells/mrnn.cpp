@@ -1,0 +1,18 @@
+#include "unfold/cells/cells.h"
+
+namespace unfold {
+
+/// f_t = (x_t W_fx + b_f) * (h_{t-1} W_fh)
+/// h_t = s(x_t W + f_t W_hf + b)                                      Sutskever, Martens & Hinton 2011
+Signal mrnn(Circuit& c, Signal x, Index n, const MrnnOptions& options) {
+  const Index factors = options.factors > 0 ? options.factors : n;
+  auto h = c.link(n, {}, options.trained_initial);
+  auto by_input = c.affine("fx", factors, {{"W", x}}, Init::constant(1));
+  auto by_state = c.affine("fh", factors, {{"U", h, Init::orthogonal()}}, Init::zero(), false);
+  auto z = c.affine("z", n, {{"W", x}, {"U", by_input * by_state, Init::orthogonal()}});
+  auto next = c.map(options.activation, z);
+  c.feed(h, next);
+  return next;
+}
+
+}  // namespace unfold
