@@ -96,8 +96,11 @@ struct Unfolding<T>::Body {
   void backward_item(std::size_t segment, std::size_t index, const Work& work, Algebra algebra);
   void scatter(int link, bool in_loop, const Work& work);
   void weight_gradients(Member& me, T* gradient, const BackwardOptions& options);
-  void lookup_gradient(Member& me, int i, const Symbol* symbols, Matrix<T> g, bool accumulate);
-  void dense_gradient(Member& me, int i, int source, Matrix<T> g, const BackwardOptions& options);
+  static constexpr Index kGradientRows = 256;  ///< rows whose adjoints are read once from far
+  static Range my_gradient_columns(const Member& me, Index columns);
+  void lookup_gradient(Member& me, int i, const Symbol* symbols, Matrix<T> g, Range part,
+                       const BackwardOptions& options);
+  void dense_gradient(Member& me, int i, int source, Matrix<T> g, Range part, const BackwardOptions& options);
   std::vector<std::pair<Index, Index>> runs(
       Index shift) const;  ///< (first step, last step + 1), contiguous when shifted
   void initial_gradients(T* gradient, bool accumulate);
