@@ -20,7 +20,7 @@ void Unfolding<T>::Body::backward(Member& me, T* gradient, const BackwardOptions
     const Segment& segment = plan->segments()[g];
     const auto run = [&](std::size_t index, const Work& work) { backward_item(g, index, work, options.algebra); };
     if (segment.loop)
-      walk_loop(me, segment, true, run, [&](Index step, Division how) { start_tail(me, g, step, how, end); });
+      walk_timed(me, g, true, run, [&](Index step, Division how) { start_tail(me, g, step, how, end); });
     else
       walk_batched(me, segment, true, run);
   }
@@ -80,8 +80,8 @@ void Unfolding<T>::Body::start_tail(Member& me, std::size_t segment, Index step,
     any = true;
     const Index n = node(root).size;
     Range part{first, last}, columns{0, n};
-    if (how == Division::columns)
-      columns = me.share(n, 16);
+    if (how != Division::rows)
+      columns = me.share(n, how == Division::units ? Work::kUnitGrain : 16);
     else if (me.size() > 1)
       part = {std::max(first, place_bounds[at(me.id())]), std::min(last, place_bounds[at(me.id() + 1)])};
     const auto carried = std::find_if(plan->carried().begin(), plan->carried().end(),
@@ -114,8 +114,8 @@ void Unfolding<T>::Body::backward_item(std::size_t segment, std::size_t index, c
         const auto& term = node(item.node).terms[at(part->term)];
         if (!plan->needs_adjoint(term.source)) continue;
         const auto& w = (squared ? packed_squared : packed_transposed)[at(term.parameter)];
-        multiply<T>(dz, w, matrix(What::adjoint, term.source, work.step, work.rows), work.columns(w.panels(), 1),
-                    part->adjoint_sets ? Start::zero : Start::accumulate);
+        multiply<T>(dz, w, matrix(What::adjoint, term.source, work.step, work.rows),
+                    work.panels(w.n(), PackedMatrix<T>::kPanel), part->adjoint_sets ? Start::zero : Start::accumulate);
       }
       return;
     }
