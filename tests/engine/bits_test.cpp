@@ -62,6 +62,19 @@ TEST(Bits, do_not_depend_on_threads) {
 }
 
 /// Wide overlapping slices: members that divide columns meet in the same columns of the source.
+TEST(Bits, do_not_depend_on_how_a_loop_is_divided) {
+  Circuit c;
+  build(c, 64, true);  // wide enough for members to own units
+  for (const Structure& structure : {Structure::chains(kLengths), Structure::chains(4, 9)}) {
+    const auto one = test::Runner<float>(c).run(structure);
+    for (const int threads : {2, 3}) {
+      test::Runner<float> runner(c, {}, threads);
+      for (int pass = 0; pass < 6; ++pass)  // the first passes try every division
+        expect_same(runner.run(structure), one, "pass " + std::to_string(pass));
+    }
+  }
+}
+
 TEST(Bits, of_overlapping_slices_do_not_depend_on_threads) {
   Circuit c;
   const Signal h = c.link(40), z = c.affine("z", 80, {{"W", c.input("x", 3)}, {"U", h}});

@@ -20,7 +20,7 @@ void Unfolding<T>::Body::backward(Member& me, T* gradient, const BackwardOptions
     const Segment& segment = plan->segments()[g];
     const auto run = [&](std::size_t index, const Work& work) { backward_item(g, index, work, options.algebra); };
     if (segment.loop)
-      walk_loop(me, segment, true, run, [&](Index step, Division how) { start_tail(me, g, step, how, end); });
+      walk_timed(me, g, true, run, [&](Index step, Division how) { start_tail(me, g, step, how, end); });
     else
       walk_batched(me, segment, true, run);
   }
@@ -80,8 +80,8 @@ void Unfolding<T>::Body::start_tail(Member& me, std::size_t segment, Index step,
     any = true;
     const Index n = node(root).size;
     Range part{first, last}, columns{0, n};
-    if (how == Division::columns)
-      columns = me.share(n, 16);
+    if (how != Division::rows)
+      columns = me.share(n, how == Division::units ? Work::kUnitGrain : 16);
     else if (me.size() > 1)
       part = {std::max(first, place_bounds[at(me.id())]), std::min(last, place_bounds[at(me.id() + 1)])};
     const auto carried = std::find_if(plan->carried().begin(), plan->carried().end(),
@@ -114,8 +114,8 @@ void Unfolding<T>::Body::backward_item(std::size_t segment, std::size_t index, c
         const auto& term = node(item.node).terms[at(part->term)];
         if (!plan->needs_adjoint(term.source)) continue;
         const auto& w = (squared ? packed_squared : packed_transposed)[at(term.parameter)];
-        multiply<T>(dz, w, matrix(What::adjoint, term.source, work.step, work.rows), work.columns(w.panels(), 1),
-                    part->adjoint_sets ? Start::zero : Start::accumulate);
+        multiply<T>(dz, w, matrix(What::adjoint, term.source, work.step, work.rows),
+                    work.panels(w.n(), PackedMatrix<T>::kPanel), part->adjoint_sets ? Start::zero : Start::accumulate);
       }
       return;
     }
@@ -175,25 +175,39 @@ void Unfolding<T>::Body::weight_gradients(Member& me, T* gradient, const Backwar
       }
       continue;
     }
-    for (const auto& term : affine.terms) {
-      Matrix<T> g = parameters->view(gradient, term.parameter);
-      if (const Symbol* read = lookup(term.source))
-        lookup_gradient(me, i, read, g, options.accumulate);
-      else
-        dense_gradient(me, i, term.source, g, options);
+    // A block of rows is read by all terms and the bias while it is in the second-level cache.
+    const Index block = rectangular && options.algebra == Algebra::linear ? kGradientRows : std::max<Index>(rows, 1);
+    BackwardOptions then = options;
+    for (Index end = rows; end > 0; end -= block, then.accumulate = true) {
+      const Range part{std::max<Index>(end - block, 0), end};
+      for (const auto& term : affine.terms) {
+        Matrix<T> g = parameters->view(gradient, term.parameter);
+        if (const Symbol* read = lookup(term.source))
+          lookup_gradient(me, i, read, g, part, then);
+        else
+          dense_gradient(me, i, term.source, g, part, then);
+      }
+      if (affine.bias >= 0)
+        accumulate_columns<T>(matrix(What::adjoint, i, 0, part), parameters->view(gradient, affine.bias).data,
+                              my_gradient_columns(me, affine.size), then.accumulate ? Start::accumulate : Start::zero);
     }
-    if (affine.bias >= 0)
-      accumulate_columns<T>(matrix(What::adjoint, i, 0, {0, rows}), parameters->view(gradient, affine.bias).data,
-                            me.share(affine.size, 16), options.accumulate ? Start::accumulate : Start::zero);
   }
 }
 
+/// Columns of a gradient that a member owns: whole panels, where there are enough of them.
 template <class T>
-void Unfolding<T>::Body::lookup_gradient(Member& me, int i, const Symbol* read, Matrix<T> g, bool accumulate) {
-  const Range columns = me.share(g.cols, 16);
-  if (!accumulate)
+Range Unfolding<T>::Body::my_gradient_columns(const Member& me, Index columns) {
+  constexpr Index kPanel = PackedMatrix<T>::kPanel;
+  return me.share(columns, columns >= 4 * kPanel * me.size() ? kPanel : 16);
+}
+
+template <class T>
+void Unfolding<T>::Body::lookup_gradient(Member& me, int i, const Symbol* read, Matrix<T> g, Range part,
+                                         const BackwardOptions& options) {
+  const Range columns = my_gradient_columns(me, g.cols);
+  if (!options.accumulate)
     for (Index r = 0; r < g.rows; ++r) std::fill(g.row(r) + columns.begin, g.row(r) + columns.end, T{0});
-  scatter_rows<T>(matrix(What::adjoint, i, 0, {0, rows}), read, g, columns);
+  scatter_rows<T>(matrix(What::adjoint, i, 0, part), read + part.begin, g, columns);
 }
 
 /// Steps, from the last to the first, grouped so that a view shifted by `shift` steps stays contiguous within each
@@ -215,13 +229,25 @@ std::vector<std::pair<Index, Index>> Unfolding<T>::Body::runs(Index shift) const
   return result;
 }
 
+/// The rows of `part`: any of a rectangular batch, or all.
 template <class T>
-void Unfolding<T>::Body::dense_gradient(Member& me, int i, int source, Matrix<T> g, const BackwardOptions& options) {
+void Unfolding<T>::Body::dense_gradient(Member& me, int i, int source, Matrix<T> g, Range part,
+                                        const BackwardOptions& options) {
   Start start = options.accumulate ? Start::accumulate : Start::zero;
-  const Range mine = me.share(g.rows, 8);
+  // Members divide the longer side, so that little is packed twice.
+  const bool by_columns = g.cols >= g.rows && g.cols >= PackedMatrix<T>::kPanel * me.size();
+  const Range columns = by_columns ? my_gradient_columns(me, g.cols) : Range{0, g.cols};
+  const Range inputs = by_columns ? Range{0, g.rows} : me.share(g.rows, 8);
+  const auto add = [&](Matrix<const T> x, Matrix<const T> d) {
+    accumulate_outer<T>(x, d.cols_from(columns.begin, columns.size()), g.cols_from(columns.begin, columns.size()),
+                        inputs, start);
+    start = Start::accumulate;
+  };
+  if (rectangular && options.algebra == Algebra::linear)
+    return add(matrix(What::value, source, 0, part), matrix(What::adjoint, i, 0, part));
   for (auto [first, last] : runs(plan->value_place(source).shift)) {
-    const Range part{first_row(first, Corner::top_left), last == steps ? rows : first_row(last, Corner::top_left)};
-    Matrix<const T> x = matrix(What::value, source, first, part);
+    const Range run{first_row(first, Corner::top_left), last == steps ? rows : first_row(last, Corner::top_left)};
+    Matrix<const T> x = matrix(What::value, source, first, run);
     if (options.algebra == Algebra::squared) {
       if (me.id() == 0 && squares.size() < rows * x.cols) squares.resize(rows * x.cols);
       me.sync();
@@ -231,8 +257,7 @@ void Unfolding<T>::Body::dense_gradient(Member& me, int i, int source, Matrix<T>
       me.sync();
       x = {squares.data(), x.rows, x.cols, x.cols};
     }
-    accumulate_outer<T>(x, matrix(What::adjoint, i, first, part), g, mine, start);
-    start = Start::accumulate;
+    add(x, matrix(What::adjoint, i, first, run));
     if (options.algebra == Algebra::squared) me.sync();
   }
 }

@@ -23,7 +23,7 @@ void Unfolding<T>::Body::forward(Member& me, const State<T>* state) {
     const Segment& segment = plan->segments()[g];
     const auto run = [&](std::size_t index, const Work& work) { forward_item(g, index, work); };
     if (segment.loop)
-      walk_loop(me, segment, false, run, [](Index, Division) {});
+      walk_timed(me, g, false, run, [](Index, Division) {});
     else
       walk_batched(me, segment, false, run);
   }
@@ -115,16 +115,20 @@ template <class T>
 void Unfolding<T>::Body::forward_affine(const Item& item, const Work& work) {
   const Node& n = node(item.node);
   constexpr Index kPanel = PackedMatrix<T>::kPanel;
-  const Range panels = work.columns((n.size + kPanel - 1) / kPanel, 1);
-  if (panels.empty()) return;
-  const Range columns{panels.begin * kPanel, std::min(n.size, panels.end * kPanel)};
+  const Panels panels = work.panels(n.size, kPanel);
+  if (panels.range.empty()) return;
   Matrix<T> y = matrix(What::value, item.node, work.step, work.rows);
   const T* bias = n.bias >= 0 ? (*parameters)[n.bias].data : nullptr;
   Start start = !item.start ? Start::accumulate : bias != nullptr ? Start::bias : Start::zero;
   for (const auto& part : item.parts) {
     const auto& term = n.terms[at(part.term)];
     if (const Symbol* read = lookup(term.source)) {
-      add_rows<T>((*parameters)[term.parameter], read + work.rows.begin, y, columns, start, bias);
+      for (Index block = 0; block < panels.blocks; ++block) {
+        const Index shift = block * panels.every;
+        const Range columns{(panels.range.begin + shift) * kPanel,
+                            std::min(n.size, (panels.range.end + shift) * kPanel)};
+        add_rows<T>((*parameters)[term.parameter], read + work.rows.begin, y, columns, start, bias);
+      }
     } else {
       const Matrix<const T> x = matrix(What::value, term.source, work.step, work.rows);
       multiply<T>(x, packed[at(term.parameter)], y, panels, start, bias);

@@ -37,7 +37,7 @@ void Unfolding<T>::Body::tangent(Member& me, const T* direction) {
     const Segment& segment = plan->segments()[g];
     const auto run = [&](std::size_t index, const Work& work) { tangent_item(g, index, work, direction); };
     if (segment.loop)
-      walk_loop(me, segment, false, run, [](Index, Division) {});
+      walk_loop(me, segment, division(segment, me.size()), false, run, [](Index, Division) {});
     else
       walk_batched(me, segment, false, run);
   }
@@ -66,7 +66,7 @@ template <class T>
 void Unfolding<T>::Body::tangent_affine(const Item& item, const Work& work, const T* direction) {
   const Node& n = node(item.node);
   constexpr Index kPanel = PackedMatrix<T>::kPanel;
-  const Range panels = work.columns((n.size + kPanel - 1) / kPanel, 1);
+  const Range panels = work.panels(n.size, kPanel).range;  // never by units
   if (panels.empty()) return;
   const Range columns{panels.begin * kPanel, std::min(n.size, panels.end * kPanel)};
   Matrix<T> y = matrix(What::tangent, item.node, work.step, work.rows);

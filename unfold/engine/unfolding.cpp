@@ -84,6 +84,7 @@ void Unfolding<T>::Body::make_programs() {
     for (const auto& segment : *programs)
       for (const Program& program : segment) slots_needed = std::max(slots_needed, program.slots.size());
   for (auto& mine : operands) mine.resize(slots_needed);
+  for (std::size_t g = 0; g < plan->segments().size(); ++g) units.push_back(unit_of(g));
 }
 
 namespace {
@@ -210,6 +211,12 @@ void Unfolding<T>::Body::lay(const Structure& laid, std::span<const Index> given
     }
   }
   mask_keys.resize(at(rows));
+  for (auto* divisions : {&forward_divisions, &backward_divisions}) {
+    auto& segments = (*divisions)[places].segments;
+    if (!segments.empty()) continue;
+    segments.resize(plan->segments().size());
+    for (std::size_t g = 0; g < segments.size(); ++g) segments[g].candidates = candidates(g);
+  }
   // Sequences are divided so that every member has about the same number of positions.
   const Index members = team.size();
   place_bounds.assign(at(members + 1), places);
@@ -331,35 +338,6 @@ void Unfolding<T>::Body::run_program(const Program& program, const Work& work) {
                    work.rows.size(), columns, scratch[at(work.member->id())]);
 }
 
-// ---------------------------------------------------------------------------------------------------------- the walk
-
-/// Who does what. Sequences are independent, so members can own sequences and never meet; but then each reads all loop
-/// weights, which pays only while they stay in the second-level cache and every member has enough rows to fill a tile.
-template <class T>
-typename Unfolding<T>::Body::Division Unfolding<T>::Body::division(const Segment& segment, int members) const {
-  constexpr Index kCacheBytes = 1 << 20, kTileRows = 4;
-  if (members == 1) return Division::rows;
-  if (!segment.loop) {
-    if (rows < members * kTileRows) return Division::columns;
-    // What reads and writes rows of others does so within columns: members that owned rows would meet in those rows.
-    return segment.rows_independent ? Division::rows : Division::columns;
-  }
-  if (!segment.rows_independent) return Division::columns;
-  const bool fits = plan->loop_weights() * static_cast<Index>(sizeof(T)) <= kCacheBytes;
-  return places >= members * kTileRows && fits ? Division::rows : Division::columns;
-}
-
-template <class T>
-Range Unfolding<T>::Body::my_rows(const Segment& segment, Division how, Member& me, Range step) const {
-  if (how == Division::columns || me.size() == 1) return step;
-  if (!segment.loop) {
-    const Range mine = me.share(step.size(), 8);
-    return {step.begin + mine.begin, step.begin + mine.end};
-  }
-  const auto bound = [&](int id) { return step.begin + std::min(place_bounds[at(id)], step.size()); };
-  return {bound(me.id()), bound(me.id() + 1)};
-}
-
 // ---------------------------------------------------------------------------------------------------------- interface
 
 template <class T>
@@ -461,6 +439,7 @@ void Unfolding<T>::forward(State<T>* state) {
     for (Index slot : b.slots)
       if (slot < 0 || slot >= state->slots())
         throw UsageError("unfolding: state slot " + std::to_string(slot) + " of " + std::to_string(state->slots()));
+  b.choose(b.forward_divisions);
   b.team.run([&](Member& me) { b.forward(me, state); });
   if (state != nullptr) b.store_state(*state);
 }
@@ -473,6 +452,7 @@ void Unfolding<T>::backward(std::span<T> gradient, const BackwardOptions& option
     throw UsageError("unfolding: the gradient has " + std::to_string(gradient.size()) + " numbers, the plan " +
                      std::to_string(b.plan->parameter_count()));
   if (b.adjoint_rows != b.rows) b.allocate(b.adjoints, What::adjoint), b.adjoint_rows = b.rows;
+  b.choose(b.backward_divisions);
   b.team.run([&](Member& me) { b.backward(me, gradient.data(), options, end); });
   if (start != nullptr) b.store_start(*start);
 }

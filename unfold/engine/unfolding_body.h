@@ -2,8 +2,11 @@
 /// The memory of an unfolding and the walk over its plan. Internal to engine/.
 ///
 /// The passes are in forward.cpp, backward.cpp and tangent.cpp; each says what an item does for some rows. This file
-/// says where the numbers are (`operand`, `matrix`) and in which order, and by which member of the team, items run
-/// (`walk`).
+/// says where the numbers are (`operand`, `matrix`) and in which order items run (`walk`); division.cpp says which
+/// member of the team does what.
+
+#include <array>
+#include <map>
 
 #include "unfold/engine/account.h"
 #include "unfold/engine/unfolding.h"
@@ -30,7 +33,39 @@ struct Work {
   Index step;  ///< of the first row
   Range rows;
   bool by_columns;  ///< all members have the same rows and divide columns instead
-  Range columns(Index n, Index grain) const { return by_columns ? member->share(n, grain) : Range{0, n}; }
+  Index unit = 0;   ///< not 0: of every block of so many columns, members own the same part, in whole panels
+
+  /// My part of the n columns of an element-wise map (with `unit` one block: all maps have this width).
+  Range columns(Index n, Index grain) const {
+    return !by_columns ? Range{0, n} : member->share(n, unit > 0 ? kUnitGrain : grain);
+  }
+  /// My panels of the n columns of a product.
+  Panels panels(Index n, Index panel) const {
+    const Index count = ((unit > 0 ? unit : n) + panel - 1) / panel;
+    if (!by_columns) return {0, (n + panel - 1) / panel};
+    if (unit == 0) return member->share(count);
+    const Range mine = member->share(unit, kUnitGrain);
+    return {{mine.begin / panel, mine.end / panel}, n / unit, count};
+  }
+  static constexpr Index kUnitGrain = 32;  ///< a multiple of every panel
+};
+
+/// How the members of a team divide a segment.
+enum class Division : unsigned char {
+  rows,     ///< members own rows (in a loop: sequences) and need not meet inside the segment
+  columns,  ///< members own columns and meet after every item
+  units     ///< members own units: the same columns of every block; they meet before products only (loops only)
+};
+
+/// How the segments are divided, found by trying: the results have the same bits either way.
+struct Divisions {
+  struct Trial {
+    std::vector<Division> candidates;
+    std::array<double, 3> best = {};  ///< seconds, by candidate
+    std::size_t runs = 0;
+    Division now = Division::rows;
+  };
+  std::vector<Trial> segments;
 };
 
 template <class T>
@@ -63,16 +98,22 @@ struct Unfolding<T>::Body {
   void run_program(const Program& program, const Work& work);
 
   // --- the walk
-  enum class Division {
-    rows,    ///< members own rows (in a loop: sequences) and need not meet inside the segment
-    columns  ///< members own columns and meet after every item
-  };
-  Division division(const Segment& segment, int members) const;
-  Range my_rows(const Segment& segment, Division how, Member& me, Range step) const;
   template <class Do>
   void walk_batched(Member& me, const Segment& segment, bool reverse, Do&& run_item);
   template <class Do, class Begin>
-  void walk_loop(Member& me, const Segment& segment, bool reverse, Do&& run_item, Begin&& begin_step);
+  void walk_loop(Member& me, const Segment& segment, Division how, bool reverse, Do&& run_item, Begin&& begin_step);
+
+  /// walk_loop as chosen for forward or backward (`reverse`), noting how long it took.
+  template <class Do, class Begin>
+  void walk_timed(Member& me, std::size_t segment, bool reverse, Do&& run_item, Begin&& begin_step);
+
+  // --- division.cpp
+  Division division(const Segment& segment, int members) const;  ///< without trying
+  Range my_rows(const Segment& segment, Division how, Member& me, Range step) const;
+  Index unit_of(std::size_t segment) const;
+  std::vector<Division> candidates(std::size_t segment) const;
+  void choose(std::map<Index, Divisions>& of_places);
+  void note(Member& me, std::size_t segment, std::map<Index, Divisions>& of_places, double seconds);
 
   void sync(Member& me) const {
     const StageTimer timer(account, me.id(), Stage::waiting);
@@ -96,8 +137,11 @@ struct Unfolding<T>::Body {
   void backward_item(std::size_t segment, std::size_t index, const Work& work, Algebra algebra);
   void scatter(int link, bool in_loop, const Work& work);
   void weight_gradients(Member& me, T* gradient, const BackwardOptions& options);
-  void lookup_gradient(Member& me, int i, const Symbol* symbols, Matrix<T> g, bool accumulate);
-  void dense_gradient(Member& me, int i, int source, Matrix<T> g, const BackwardOptions& options);
+  static constexpr Index kGradientRows = 256;  ///< rows whose adjoints are read once from far
+  static Range my_gradient_columns(const Member& me, Index columns);
+  void lookup_gradient(Member& me, int i, const Symbol* symbols, Matrix<T> g, Range part,
+                       const BackwardOptions& options);
+  void dense_gradient(Member& me, int i, int source, Matrix<T> g, Range part, const BackwardOptions& options);
   std::vector<std::pair<Index, Index>> runs(
       Index shift) const;  ///< (first step, last step + 1), contiguous when shifted
   void initial_gradients(T* gradient, bool accumulate);
@@ -130,12 +174,14 @@ struct Unfolding<T>::Body {
   std::vector<std::vector<Program>> forward_programs, backward_programs, squared_programs, tangent_programs;
   std::vector<PackedMatrix<T>> packed, packed_transposed, packed_squared, packed_direction;  ///< per parameter
   std::vector<char> dirty, dirty_transposed, dirty_squared, dirty_direction;
-  std::vector<char> dense;                        ///< parameter is used by a dense term
-  std::vector<std::vector<int>> tail_roots;       ///< per segment: adjoint buffers that start with a tail
-  std::vector<Index> place_bounds;                ///< sequences of each member when rows are divided
-  std::vector<PointwiseScratch<T>> scratch;       ///< per member
-  std::vector<std::vector<Operand<T>>> operands;  ///< per member
-  Buffer<T> squares;                              ///< squared sources and weights of the modulus pass
+  std::vector<char> dense;                   ///< parameter is used by a dense term
+  std::vector<std::vector<int>> tail_roots;  ///< per segment: adjoint buffers that start with a tail
+  std::vector<Index> units;                  ///< per segment: its unit, or 0
+  std::map<Index, Divisions> forward_divisions, backward_divisions;  ///< by places
+  std::vector<Index> place_bounds;                                   ///< sequences of each member when rows are divided
+  std::vector<PointwiseScratch<T>> scratch;                          ///< per member
+  std::vector<std::vector<Operand<T>>> operands;                     ///< per member
+  Buffer<T> squares;  ///< squared sources and weights of the modulus pass
 };
 
 /// What an item counts as.
@@ -175,10 +221,10 @@ void Unfolding<T>::Body::walk_batched(Member& me, const Segment& segment, bool r
 
 template <class T>
 template <class Do, class Begin>
-void Unfolding<T>::Body::walk_loop(Member& me, const Segment& segment, bool reverse, Do&& run_item,
+void Unfolding<T>::Body::walk_loop(Member& me, const Segment& segment, Division how, bool reverse, Do&& run_item,
                                    Begin&& begin_step) {
-  const Division how = division(segment, me.size());
-  const bool by_columns = how == Division::columns;
+  const bool by_columns = how != Division::rows;
+  const Index unit = how == Division::units ? units[static_cast<std::size_t>(&segment - plan->segments().data())] : 0;
   const auto n = segment.items.size();
   const Index last = order(segment.corner).steps();
   for (Index s = 0; s < last; ++s) {
@@ -186,11 +232,25 @@ void Unfolding<T>::Body::walk_loop(Member& me, const Segment& segment, bool reve
     begin_step(step, how);
     const Range mine = my_rows(segment, how, me, order(segment.corner).step(step));
     for (std::size_t k = 0; k < n; ++k) {
-      if (!mine.empty()) run_item(reverse ? n - 1 - k : k, Work{&me, step, mine, by_columns});
-      if (by_columns) sync(me);
+      const std::size_t index = reverse ? n - 1 - k : k;
+      // Maps read columns of their own units; products read those of all.
+      if (unit > 0 && segment.items[index].kind == Item::Kind::affine) sync(me);
+      if (!mine.empty()) run_item(index, Work{&me, step, mine, by_columns, unit});
+      if (how == Division::columns) sync(me);
     }
   }
   sync(me);
+}
+
+template <class T>
+template <class Do, class Begin>
+void Unfolding<T>::Body::walk_timed(Member& me, std::size_t segment, bool reverse, Do&& run_item, Begin&& begin_step) {
+  using Clock = std::chrono::steady_clock;
+  auto& divisions = reverse ? backward_divisions : forward_divisions;
+  const auto start = Clock::now();
+  walk_loop(me, plan->segments()[segment], divisions.at(places).segments[segment].now, reverse,
+            std::forward<Do>(run_item), std::forward<Begin>(begin_step));
+  note(me, segment, divisions, std::chrono::duration<double>(Clock::now() - start).count());
 }
 
 }  // namespace unfold

@@ -23,7 +23,7 @@ struct MultiplyJob {
   Matrix<const T> a;
   const PackedMatrix<T>& b;
   Matrix<T> c;
-  Range panels;
+  const Panels& panels;
   Start start;
   const T* bias;
 };
@@ -310,7 +310,7 @@ inline constexpr Index kDepth = 512;
 template <class T>
 void multiply_block(const MultiplyJob<T>& job) {
   constexpr Index kPanel = PackedMatrix<T>::kPanel;
-  const Index k = job.b.k(), columns = std::min(job.panels.size() * kPanel, job.c.cols);
+  const Index k = job.b.k(), columns = std::min(job.panels.blocks * job.panels.range.size() * kPanel, job.c.cols);
   const Matrix<const T> a = worth_copying(job.a, columns) ? copy_rows(job.a) : job.a;
   const Cut cut(a.rows);
   const Index depth = cut.tiles > 1 ? kDepth : std::max<Index>(k, 1);
@@ -319,7 +319,7 @@ void multiply_block(const MultiplyJob<T>& job) {
   T* const between = k > depth ? product_scratch<T>(1, a.rows * width) : nullptr;
   const bool accumulate = job.start == Start::accumulate;
 
-  for_each_strip<T>(job.panels, job.b.n(), cut.width(), [&](const Strip<T>& strip) {
+  const auto run = [&](const Strip<T>& strip) {
     const StripTiles<T, RowElements> tiles(cut, strip);
     TileJob<T> tile{};
     tile.a_stride = a.stride;
@@ -344,7 +344,11 @@ void multiply_block(const MultiplyJob<T>& job) {
       }
       done += depth;
     } while (done < k);
-  });
+  };
+  for (Index block = 0; block < job.panels.blocks; ++block) {
+    const Index shift = block * job.panels.every;
+    for_each_strip<T>({job.panels.range.begin + shift, job.panels.range.end + shift}, job.b.n(), cut.width(), run);
+  }
 }
 
 template <class T>

@@ -78,7 +78,8 @@ void PackedMatrix<T>::pack_transposed(Matrix<const T> w, Range panels) {
 }
 
 template <class T>
-void multiply(Matrix<const T> a, const PackedMatrix<T>& b, Matrix<T> c, Range panels, Start start, const T* bias) {
+void multiply(Matrix<const T> a, const PackedMatrix<T>& b, Matrix<T> c, const Panels& panels, Start start,
+              const T* bias) {
   assert(a.rows == c.rows && a.cols == b.k() && c.cols == b.n());
   assert(start != Start::bias || bias != nullptr);
   const MultiplyJob<T> job{a, b, c, panels, start, bias};
@@ -142,13 +143,13 @@ void scatter_rows(Matrix<const T> d, const Symbol* symbols, Matrix<T> g, Range c
   }
 }
 
-#define UNFOLD_INSTANTIATE(T)                                                                         \
-  template T* product_scratch(int, Index);                                                            \
-  template class PackedMatrix<T>;                                                                     \
-  template void multiply(Matrix<const T>, const PackedMatrix<T>&, Matrix<T>, Range, Start, const T*); \
-  template void accumulate_outer(Matrix<const T>, Matrix<const T>, Matrix<T>, Range, Start);          \
-  template void accumulate_columns(Matrix<const T>, T*, Range, Start);                                \
-  template void add_rows(Matrix<const T>, const Symbol*, Matrix<T>, Range, Start, const T*);          \
+#define UNFOLD_INSTANTIATE(T)                                                                                 \
+  template T* product_scratch(int, Index);                                                                    \
+  template class PackedMatrix<T>;                                                                             \
+  template void multiply(Matrix<const T>, const PackedMatrix<T>&, Matrix<T>, const Panels&, Start, const T*); \
+  template void accumulate_outer(Matrix<const T>, Matrix<const T>, Matrix<T>, Range, Start);                  \
+  template void accumulate_columns(Matrix<const T>, T*, Range, Start);                                        \
+  template void add_rows(Matrix<const T>, const Symbol*, Matrix<T>, Range, Start, const T*);                  \
   template void scatter_rows(Matrix<const T>, const Symbol*, Matrix<T>, Range);
 UNFOLD_INSTANTIATE(float)
 UNFOLD_INSTANTIATE(double)

@@ -42,10 +42,20 @@ class PackedMatrix {
 /// What an output starts from.
 enum class Start { accumulate, zero, bias };
 
+/// Which panels of a product: a range, or the same range of each of several blocks of `every` panels.
+struct Panels {
+  Panels(Range panels) : range(panels) {}
+  Panels(Index begin, Index end) : range{begin, end} {}
+  Panels(Range panels, Index block_count, Index block_panels)
+      : range(panels), blocks(block_count), every(block_panels) {}
+  Range range;
+  Index blocks = 1, every = 0;
+};
+
 /// C [m x n] = start + A [m x k] B [k x n], for the columns of the panels given. `bias` [n] when start is bias.
 /// Rows of A and C may have any stride. Thread-safe on disjoint rows or panels.
 template <class T>
-void multiply(Matrix<const T> a, const PackedMatrix<T>& b, Matrix<T> c, Range panels, Start start,
+void multiply(Matrix<const T> a, const PackedMatrix<T>& b, Matrix<T> c, const Panels& panels, Start start,
               const T* bias = nullptr);
 
 /// G [k x n] = start + sum over rows r, from the last to the first, of a[r][k] * d[r][n]: the deferred weight gradient.

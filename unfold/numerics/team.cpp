@@ -74,7 +74,8 @@ void wait_or_sleep(const std::atomic<int>& counter, int seen, const Ready& ready
 }  // namespace
 
 struct Team::State {
-  explicit State(int threads) : size(threads) {
+  explicit State(int threads)
+      : size(threads), arrivals(std::make_unique<Arrivals[]>(static_cast<std::size_t>(threads))) {
     try {
       for (int id = 1; id < size; ++id) workers.emplace_back([this, id] { work(id); });
     } catch (...) {
@@ -87,7 +88,8 @@ struct Team::State {
   void work(int id);
   void execute(int id);
   void wait_for_run(int seen);
-  void barrier();
+  void arrive(int id);
+  void barrier(int id);
   void stop();
 
   const int size;
@@ -100,23 +102,31 @@ struct Team::State {
   // Each of these is hammered by other threads: a cache line of its own.
   alignas(64) std::atomic<int> generation{0};  // of runs; int is what a futex waits on directly
   alignas(64) std::atomic<int> finished{0};    // workers that have left the current run
-  alignas(64) std::atomic<int> arrived{0};     // members at the current barrier
-  alignas(64) std::atomic<int> epoch{0};       // of barriers, and of failures
-  std::atomic<bool> failed{false};             // beside epoch: the same waiters poll both
+  alignas(64) std::atomic<bool> failed{false};
+  /// How many barriers each member has reached. Each writes its own line and reads those of the others: one transfer
+  /// of a line between two members, where a common counter needs two.
+  struct alignas(64) Arrivals {
+    std::atomic<int> count{0};  // wraps around
+  };
+  const std::unique_ptr<Arrivals[]> arrivals;
 };
 
-void Team::State::barrier() {
-  // In this order: a failure counted in `before` is then seen, and a later one changes the epoch.
-  const int before = epoch.load(std::memory_order_acquire);
+/// At a barrier, or gone for good.
+void Team::State::arrive(int id) {
+  auto& count = arrivals[static_cast<std::size_t>(id)].count;
+  count.fetch_add(1, std::memory_order_release);
+  count.notify_all();
+}
+
+void Team::State::barrier(int id) {
   if (failed.load(std::memory_order_acquire)) throw Abandoned();
-  if (arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == size) {
-    arrived.store(0, std::memory_order_relaxed);
-    epoch.fetch_add(1, std::memory_order_release);
-    epoch.notify_all();
-    return;
+  const int before = arrivals[static_cast<std::size_t>(id)].count.load(std::memory_order_relaxed);
+  arrive(id);
+  for (int other = 0; other < size; ++other) {
+    const auto& count = arrivals[static_cast<std::size_t>(other)].count;
+    const auto there = [&] { return count.load(std::memory_order_acquire) != before; };
+    wait_or_sleep(count, before, there, kBarrierBeforeSleep);
   }
-  const auto ready = [&] { return epoch.load(std::memory_order_acquire) != before; };
-  wait_or_sleep(epoch, before, ready, kBarrierBeforeSleep);
   if (failed.load(std::memory_order_acquire)) throw Abandoned();
 }
 
@@ -125,12 +135,14 @@ void Team::State::execute(int id) {
     Member me(id, size, this);
     (*body)(me);
   } catch (const Abandoned&) {
+    arrive(id);
   } catch (...) {
-    const std::lock_guard lock(error_mutex);
-    if (!error) error = std::current_exception();
+    {
+      const std::lock_guard lock(error_mutex);
+      if (!error) error = std::current_exception();
+    }
     failed.store(true, std::memory_order_release);
-    epoch.fetch_add(1, std::memory_order_release);  // wakes who waits at a barrier
-    epoch.notify_all();
+    arrive(id);  // lets go who waits at a barrier
   }
 }
 
@@ -180,8 +192,9 @@ void Team::run(const std::function<void(Member&)>& body) {
   s.execute(0);
   wait_until([&] { return s.finished.load(std::memory_order_acquire) == s.size - 1; }, [] { return false; });
   s.finished.store(0, std::memory_order_relaxed);
-  s.arrived.store(0, std::memory_order_relaxed);  // a failed run leaves members counted
-  s.failed.store(false, std::memory_order_relaxed);
+  if (s.failed.exchange(false, std::memory_order_relaxed)) {  // members stopped at different barriers
+    for (int id = 0; id < s.size; ++id) s.arrivals[static_cast<std::size_t>(id)].count.store(0);
+  }
   const std::exception_ptr error = std::exchange(s.error, nullptr);
   s.busy.store(false, std::memory_order_release);
   if (error) std::rethrow_exception(error);
@@ -194,7 +207,7 @@ Range Member::share(Index n, Index grain) const {
 }
 
 void Member::sync() {
-  if (size_ > 1) state_->barrier();
+  if (size_ > 1) state_->barrier(id_);
 }
 
 int available_threads() {
