@@ -33,7 +33,7 @@ TEST_F(CommandTest, verbs_and_models_of_later_versions_say_that_they_are_not_bui
   for (const char* verb :
        {"complete", "compress", "decompress", "reproduce", "report", "compare", "export", "tag", "classify", "density"})
     expect_failure({verb, text_}, 2, "not built yet in this version");
-  for (const char* model : {"gnn:50,edges=3", "ngram:6", "esn:500", "mix:lstm:128+ppm:5"})
+  for (const char* model : {"urnn:50", "ngram:6", "esn:500", "mix:lstm:128+ppm:5"})
     expect_failure(training({"--model", model}), 2, "not built yet");
 }
 

@@ -22,7 +22,9 @@ void Unfolding<T>::Body::forward(Member& me, const State<T>* state) {
   for (std::size_t g = 0; g < plan->segments().size(); ++g) {
     const Segment& segment = plan->segments()[g];
     const auto run = [&](std::size_t index, const Work& work) { forward_item(g, index, work); };
-    if (segment.loop)
+    if (runs_as_chain(g))
+      forward_chain(me, g);
+    else if (segment.loop)
       walk_loop(me, segment, false, run, [](Index, Division) {});
     else
       walk_batched(me, segment, false, run);
@@ -115,7 +117,10 @@ template <class T>
 void Unfolding<T>::Body::forward_affine(const Item& item, const Work& work) {
   const Node& n = node(item.node);
   constexpr Index kPanel = PackedMatrix<T>::kPanel;
-  const Range panels = work.columns((n.size + kPanel - 1) / kPanel, 1);
+  const bool whole = whole_item(item, work);
+  if (whole && work.by_columns && work.member->id() != 0) return;
+  const Index all_panels = (n.size + kPanel - 1) / kPanel;
+  const Range panels = whole ? Range{0, all_panels} : work.columns(all_panels, 1);
   if (panels.empty()) return;
   const Range columns{panels.begin * kPanel, std::min(n.size, panels.end * kPanel)};
   Matrix<T> y = matrix(What::value, item.node, work.step, work.rows);
@@ -125,6 +130,11 @@ void Unfolding<T>::Body::forward_affine(const Item& item, const Work& work) {
     const auto& term = n.terms[at(part.term)];
     if (const Symbol* read = lookup(term.source)) {
       add_rows<T>((*parameters)[term.parameter], read + work.rows.begin, y, columns, start, bias);
+    } else if (term.sparse()) {
+      start_rows(y, start, bias);
+      const SparseTerm<T> sparse = sparse_term(term, parameters->flat().data(), work.rows.begin);
+      sparse_multiply<T>(sparse, matrix(What::value, term.source, work.step, work.rows), y,
+                         sparse_scratch[at(work.member->id())].data());
     } else {
       const Matrix<const T> x = matrix(What::value, term.source, work.step, work.rows);
       multiply<T>(x, packed[at(term.parameter)], y, panels, start, bias);

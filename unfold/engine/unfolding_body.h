@@ -7,6 +7,7 @@
 
 #include "unfold/engine/account.h"
 #include "unfold/engine/unfolding.h"
+#include "unfold/numerics/sparse.h"
 
 namespace unfold {
 
@@ -100,7 +101,15 @@ struct Unfolding<T>::Body {
   void dense_gradient(Member& me, int i, int source, Matrix<T> g, const BackwardOptions& options);
   std::vector<std::pair<Index, Index>> runs(
       Index shift) const;  ///< (first step, last step + 1), contiguous when shifted
-  void initial_gradients(T* gradient, bool accumulate);
+  void initial_gradients(T* gradient, bool accumulate, bool squares = false);
+  // --- sparse.cpp
+  SparseTerm<T> sparse_term(const Node::AffineTerm& term, const T* flat, Index row) const;
+  void sparse_gradient_of(Member& me, int i, const Node::AffineTerm& term, Matrix<T> g, const BackwardOptions& options);
+  bool whole_item(const Item& item, const Work& work) const;
+  void find_chain_loops();
+  bool runs_as_chain(std::size_t segment) const;
+  void forward_chain(Member& me, std::size_t segment);
+  void backward_chain(Member& me, std::size_t segment, Algebra algebra, const State<T>* end);
   void store_start(State<T>& start);
   // --- tangent.cpp
   void tangent(Member& me, const T* direction);
@@ -130,7 +139,12 @@ struct Unfolding<T>::Body {
   std::vector<std::vector<Program>> forward_programs, backward_programs, squared_programs, tangent_programs;
   std::vector<PackedMatrix<T>> packed, packed_transposed, packed_squared, packed_direction;  ///< per parameter
   std::vector<char> dirty, dirty_transposed, dirty_squared, dirty_direction;
-  std::vector<char> dense;                        ///< parameter is used by a dense term
+  std::vector<char> dense;                ///< parameter is used by a dense term
+  std::vector<Buffer<T>> sparse_scratch;  ///< per member
+  struct ChainLoop {
+    int affine = -1, term = -1, lookup = -1, exit = -1;
+  };
+  std::vector<ChainLoop> chain_loops;             ///< per segment: a loop that one kernel runs (affine -1: it does not)
   std::vector<std::vector<int>> tail_roots;       ///< per segment: adjoint buffers that start with a tail
   std::vector<Index> place_bounds;                ///< sequences of each member when rows are divided
   std::vector<PointwiseScratch<T>> scratch;       ///< per member
@@ -145,6 +159,14 @@ inline Stage stage_of(const Segment& segment, const Item& item) {
     case Item::Kind::pointwise: return Stage::pointwise;
     default: return Stage::moves;
   }
+}
+
+/// What an affine map starts from, where its first term does not know how to.
+template <class T>
+void start_rows(Matrix<T> y, Start start, const T* bias) {
+  if (start == Start::accumulate) return;
+  for (Index r = 0; r < y.rows; ++r)
+    for (Index j = 0; j < y.cols; ++j) y(r, j) = start == Start::bias ? bias[j] : T{0};
 }
 
 template <class T>
