@@ -253,7 +253,7 @@ void Unfolding<T>::Body::dense_gradient(Member& me, int i, int source, Matrix<T>
 
 /// Trained initial values: the adjoints of what sequences that started afresh saw before their first position.
 template <class T>
-void Unfolding<T>::Body::initial_gradients(T* gradient, bool accumulate, bool squares) {
+void Unfolding<T>::Body::initial_gradients(T* gradient, bool accumulate, bool squared) {
   const int n = static_cast<int>(plan->nodes().size());
   for (int i = 0; i < n; ++i) {
     const Node& link = node(i);
@@ -262,7 +262,7 @@ void Unfolding<T>::Body::initial_gradients(T* gradient, bool accumulate, bool sq
     if (!accumulate) std::fill_n(g, link.size, T{0});
     if (!plan->live(i)) continue;
     const auto add = [&](const T* row) {
-      for (Index j = 0; j < link.size; ++j) g[j] += squares ? row[j] * row[j] : row[j];
+      for (Index j = 0; j < link.size; ++j) g[j] += squared ? row[j] * row[j] : row[j];
     };
     if (link.delay.along != Delay::Along::previous) {
       for (Index r = rows; r-- > 0;)

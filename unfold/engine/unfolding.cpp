@@ -346,6 +346,12 @@ typename Unfolding<T>::Body::Division Unfolding<T>::Body::division(const Segment
     return segment.rows_independent ? Division::rows : Division::columns;
   }
   if (!segment.rows_independent) return Division::columns;
+  const auto is_sparse = [&](const Item& item) {
+    return std::any_of(item.parts.begin(), item.parts.end(),
+                       [&](const auto& part) { return node(item.node).terms[at(part.term)].sparse(); });
+  };
+  // A sparse product is not divided: its members would only wait for each other.
+  if (std::any_of(segment.items.begin(), segment.items.end(), is_sparse)) return Division::rows;
   const bool fits = plan->loop_weights() * static_cast<Index>(sizeof(T)) <= kCacheBytes;
   return places >= members * kTileRows && fits ? Division::rows : Division::columns;
 }

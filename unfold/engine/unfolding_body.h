@@ -101,7 +101,7 @@ struct Unfolding<T>::Body {
   void dense_gradient(Member& me, int i, int source, Matrix<T> g, const BackwardOptions& options);
   std::vector<std::pair<Index, Index>> runs(
       Index shift) const;  ///< (first step, last step + 1), contiguous when shifted
-  void initial_gradients(T* gradient, bool accumulate, bool squares = false);
+  void initial_gradients(T* gradient, bool accumulate, bool squared = false);
   // --- sparse.cpp
   SparseTerm<T> sparse_term(const Node::AffineTerm& term, const T* flat, Index row) const;
   void sparse_gradient_of(Member& me, int i, const Node::AffineTerm& term, Matrix<T> g, const BackwardOptions& options);

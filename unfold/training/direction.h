@@ -65,6 +65,9 @@ void describe(Visitor& v, AdamOptions& o) {
   v("epsilon", o.epsilon, "added to the root of the mean square", above(0));
 }
 
+/// For controls that need none.
+template <class T>
+std::unique_ptr<Direction<T>> no_direction();
 /// `decay`: weight decay; added to the gradient as decay * p, except for adamw: p -= rate * decay * p.
 template <class T>
 std::unique_ptr<Direction<T>> sgd_direction(Index parameters, const SgdOptions& options, double decay);
