@@ -15,17 +15,16 @@ namespace {
 using Kind = Structure::Kind;
 constexpr std::uint64_t kCircuits = 100;  // of each kind
 
-constexpr PlanOptions kNone{.hoist = false, .fuse = false, .in_place = false, .scratch = false, .ring = false};
+constexpr PlanOptions kNone{
+    .hoist = false, .fuse = false, .in_place = false, .scratch = false, .ring = false, .chain = false};
 
 struct Optimisation {
   const char* name;
   bool PlanOptions::*option;
 };
-constexpr Optimisation kOptimisations[] = {{"hoist", &PlanOptions::hoist},
-                                           {"fuse", &PlanOptions::fuse},
-                                           {"in_place", &PlanOptions::in_place},
-                                           {"scratch", &PlanOptions::scratch},
-                                           {"ring", &PlanOptions::ring}};
+constexpr Optimisation kOptimisations[] = {{"hoist", &PlanOptions::hoist},       {"fuse", &PlanOptions::fuse},
+                                           {"in_place", &PlanOptions::in_place}, {"scratch", &PlanOptions::scratch},
+                                           {"ring", &PlanOptions::ring},         {"chain", &PlanOptions::chain}};
 
 bool near(const std::vector<double>& x, const std::vector<double>& y) {
   double scale = 1e-300;

@@ -100,8 +100,25 @@ class Generator {
     std::vector<Term> terms;
     static constexpr const char* kNames[] = {"A", "B", "C"};
     const Index count = 1 + below(3);
-    for (Index k = 0; k < count; ++k) terms.push_back({kNames[k], below(4) == 0 ? symbols_ : any()});
+    for (Index k = 0; k < count; ++k)
+      terms.push_back(below(6) == 0 ? sparse(kNames[k], size) : Term{kNames[k], below(4) == 0 ? symbols_ : any()});
     return c_.affine("z" + std::to_string(c_.nodes().size()), size, terms, Init::uniform(0.5), below(4) != 0);
+  }
+
+  /// A sparse term, maybe gated or leaky.
+  Term sparse(std::string_view name, Index size) {
+    Term term{name, any(), Init::uniform(0.5)};
+    const Index inputs = term.source.size();
+    std::vector<std::pair<std::int32_t, std::int32_t>> pairs;
+    for (std::int32_t j = 0; j < inputs; ++j)
+      for (std::int32_t i = 0; i < size; ++i)
+        if (below(2) || (i == 0 && j == 0)) pairs.emplace_back(j, i);
+    term.edges = std::make_shared<const Edges>(inputs, size, pairs);
+    static constexpr Map kActivations[] = {Map::tanh, Map::sigmoid, Map::relu, Map::tanh};
+    term.activation = kActivations[below(4)];
+    if (inputs == size && below(2)) term.gate = symbols_, term.gated_weights = below(2);
+    term.leaky = inputs == size && below(3) == 0;
+    return term;
   }
 
   Signal bounded(Signal x) {

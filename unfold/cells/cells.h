@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "unfold/circuit/circuit.h"
+#include "unfold/circuit/parameters.h"
 
 namespace unfold {
 
@@ -44,5 +45,37 @@ struct MrnnOptions {
   bool trained_initial = false;
 };
 Signal mrnn(Circuit& c, Signal x, Index n, const MrnnOptions& options = {});
+
+/// Gated and sparse networks on random graphs (Ollivier, "Riemannian metrics for neural networks II: recurrent networks
+/// and learning symbolic data sequences", 2015). Pre-activations V, activities a = s(V), one weight per edge:
+///
+///   glnn, gated leaky:  V_t = V_{t-1} + rho_{x_t} + sum over edges j -> i of tau_{j i x_t} a_{j, t-1}
+///   gnn, gated:         V_t =           rho_{x_t} + sum over edges j -> i of tau_{j i x_t} a_{j, t-1}
+///   sparse-rnn:         V_t =           rho_{x_t} + sum over edges j -> i of tau_{j i}     a_{j, t-1}
+///
+/// rho_{i x} is tau_{0 i x}, the weight from the unit that is always active. V before the first symbol is trained.
+/// `x` are symbols (UsageError otherwise); at the first position, where there is none yet, V is the trained start.
+/// O(edges) per step and per symbol-indexed gradient.
+struct SparseOptions {
+  Index edges = 3;  ///< leaving each unit, the loop always among them; from the number of units on: the dense limit
+  Index graph = 0;  ///< seed of the graph: equal numbers give equal graphs on every machine
+  Map activation = Map::tanh;  ///< tanh, sigmoid or relu
+};
+Signal glnn(Circuit& c, Signal x, Index n, const SparseOptions& options = {});
+Signal gnn(Circuit& c, Signal x, Index n, const SparseOptions& options = {});
+Signal sparse_rnn(Circuit& c, Signal x, Index n, const SparseOptions& options = {});
+
+/// The graph of these cells: every unit has min(degree, units) distinct outgoing edges, its loop among them.
+std::shared_ptr<const Edges> random_edges(Index units, Index degree, Index graph);
+
+/// The start of the source: the untrained model is the i.i.d. one, and V_i is a random linear combination of about the
+/// last i + 2 symbols with standard deviation 1/2 in the linear regime. With f_x the number of symbols x read:
+///   tau_{iix} = -alpha_i (1 - alpha_i without leak), alpha_i = 1 / (i + 2); tau_{jix} = 0 for j != i;
+///   rho_{ix} = 0.5 sqrt(2 alpha_i - alpha_i^2) (u_{ix} - mean) / deviation, u uniform;  output weights 0, their bias
+///   the logarithm of the share of x among the `predicted` symbols. Other activations than tanh: the same dynamics to
+///   first order at V = 0.
+template <class T>
+void start_from_frequencies(const Circuit& circuit, Signal logits, std::span<const double> read,
+                            std::span<const double> predicted, std::uint64_t seed, Parameters<T>& parameters);
 
 }  // namespace unfold

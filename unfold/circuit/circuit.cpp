@@ -98,15 +98,50 @@ void Circuit::feed(Signal link, Signal source) {
   nodes_[static_cast<std::size_t>(link.id)].source = id;
 }
 
+Node::AffineTerm Circuit::add_term(const Node& affine, const Term& term) {
+  const std::string name = affine.name + "/" + std::string(term.parameter);
+  const Node& source = own(term.source, affine.name);
+  const bool gated = term.gate.valid();
+  Node::AffineTerm result{.parameter = -1, .source = term.source.id, .edges = term.edges};
+  if (term.edges == nullptr) {
+    if (gated || term.leaky || term.activation != Map::copy)
+      throw UsageError("circuit: " + name + " is gated, leaky or has an activation; that takes edges");
+    result.parameter = add_parameter(name, source.size, affine.size, term.init);
+    return result;
+  }
+  const Edges& edges = *term.edges;
+  if (source.kind == Node::Kind::symbols)
+    throw UsageError("circuit: the sparse term " + name + " reads symbols " + source.name +
+                     "; a lookup needs no edges");
+  if (edges.inputs() != source.size || edges.outputs() != affine.size)
+    throw UsageError("circuit: the edges of " + name + " join " + std::to_string(edges.inputs()) + " to " +
+                     std::to_string(edges.outputs()) + " components, but " + source.name + " has " +
+                     std::to_string(source.size) + " and " + affine.name + " " + std::to_string(affine.size));
+  if (edges.count() == 0) throw UsageError("circuit: the sparse term " + name + " has no edges");
+  if ((gated || term.leaky) && source.size != affine.size)
+    throw UsageError("circuit: the term " + name + " keeps its source, which must have the size of " + affine.name);
+  if (!is_activation(term.activation))
+    throw UsageError("circuit: the term " + name + " cannot use " + std::string(map_info(term.activation).name) +
+                     "; there are tanh, sigmoid, relu and copy");
+  Index rows = term.weight_rows;
+  if (gated) {
+    const Node& gate = own(term.gate, affine.name);
+    if (gate.kind != Node::Kind::symbols)
+      throw UsageError("circuit: the gate of " + name + " is " + gate.name + ", which holds no symbols");
+    result.gate = term.gate.id;
+    rows = term.gated_weights ? gate.size : 1;
+  }
+  result.activation = term.activation;
+  result.leaky = term.leaky;
+  result.parameter = add_parameter(name, rows, edges.count(), term.init);
+  return result;
+}
+
 Signal Circuit::affine(std::string_view name, Index size, const std::vector<Term>& terms, const Init& bias,
                        bool with_bias) {
   Node node{.kind = Node::Kind::affine, .name = path(name), .size = size};
   if (terms.empty()) throw UsageError("circuit: affine " + node.name + " has no terms");
-  for (const Term& term : terms) {
-    const Node& source = own(term.source, name);
-    const int p = add_parameter(node.name + "/" + std::string(term.parameter), source.size, size, term.init);
-    node.terms.push_back({p, term.source.id});
-  }
+  for (const Term& term : terms) node.terms.push_back(add_term(node, term));
   if (with_bias) node.bias = add_parameter(node.name + "/bias", 1, size, bias);
   return add(std::move(node));
 }
@@ -193,12 +228,15 @@ Signal one_minus(Signal x) { return x.circuit->map(Map::one_minus, x); }
 
 namespace {
 
+[[noreturn]] void refuse_path(const Node& node, Map map) {
+  throw UsageError("path pass: " + node.name + " (" + std::string(map_info(map).name) +
+                   ") is not positively homogeneous, so sums over paths do not describe this circuit; use ReLU, sums "
+                   "and affine maps only");
+}
+
 Signal path_map(Circuit& result, const Node& node, Signal a, Signal b) {
   const MapInfo& info = map_info(node.map);
-  if (!info.homogeneous)
-    throw UsageError("path pass: " + node.name + " (" + std::string(info.name) +
-                     ") is not positively homogeneous, so sums over paths do not describe this circuit; use ReLU, sums "
-                     "and affine maps only");
+  if (!info.homogeneous) refuse_path(node, node.map);
   const auto weighted = [&](Signal s, double c) { return c == 1 ? s : result.map(Map::scale, s, c); };
   const Signal first = weighted(a, info.path_coefficient(0, node.constant));
   if (info.arity == 1) return result.map(Map::copy, first);
@@ -228,9 +266,15 @@ std::vector<Signal> path_reading(const Circuit& circuit, Circuit& result, int pr
         break;
       case Node::Kind::affine: {
         std::vector<Term> terms;
-        for (const auto& term : node.terms)
-          terms.push_back({last_name(parameters[static_cast<std::size_t>(term.parameter)].name),
-                           of[static_cast<std::size_t>(term.source)]});
+        for (const auto& term : node.terms) {
+          const ParameterInfo& p = parameters[static_cast<std::size_t>(term.parameter)];
+          if (!map_info(term.activation).homogeneous) refuse_path(node, term.activation);
+          terms.push_back({.parameter = last_name(p.name),
+                           .source = of[static_cast<std::size_t>(term.source)],
+                           .edges = term.edges,
+                           .leaky = term.leaky,
+                           .weight_rows = term.sparse() ? p.rows : 1});
+        }
         if (node.bias >= 0) {
           if (!unit.valid()) unit = result.input("unit", 1);
           terms.push_back({last_name(parameters[static_cast<std::size_t>(node.bias)].name), unit});

@@ -12,7 +12,8 @@
 /// position. Nothing here knows about time, batches or derivatives: the plan (engine/plan.h) lays the circuit over a
 /// structure of positions, and every pass follows from the local rules of four operations:
 ///
-///   affine   b + sum_k x_k W_k; a term whose source is a symbol is a row lookup
+///   affine   b + sum_k x_k W_k; a term whose source is a symbol is a row lookup; a term may be sparse, gated by a
+///            symbol, and leaky (numerics/sparse.h)
 ///   map      an element-wise map of numerics/pointwise.h
 ///   slice    some columns of a signal (a view, no copy)
 ///   mask     dropout: 0 or 1/(1-rate), constant for differentiation
@@ -20,6 +21,7 @@
 /// Errors: shapes are checked here, when the circuit is built: UsageError naming the node and both sizes.
 
 #include <array>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +29,7 @@
 #include "unfold/circuit/init.h"
 #include "unfold/numerics/error.h"
 #include "unfold/numerics/pointwise.h"
+#include "unfold/numerics/sparse.h"
 #include "unfold/numerics/types.h"
 
 namespace unfold {
@@ -76,10 +79,20 @@ struct ParameterInfo {
 };
 
 /// One term x W of an affine map. `parameter` names a weight of the affine map ("W" of "z" is "z/W"); `init` its start.
+///
+/// With `edges` the term is sparse: sum over edges j -> i of w_e s(x_j), plus x_i itself when it is leaky; its
+/// parameter is [1 x edges], or [alphabet x edges] when a `gate` (symbols) chooses the weights. A gated term keeps the
+/// state where there is no symbol yet: it is then x_i (numerics/sparse.h).
 struct Term {
   std::string_view parameter;
   Signal source;
   Init init = Init::uniform();
+  std::shared_ptr<const Edges> edges = nullptr;
+  Signal gate = {};
+  bool gated_weights = true;   ///< false: the gate only says where to keep the state
+  Map activation = Map::copy;  ///< s: copy, tanh, sigmoid or relu
+  bool leaky = false;
+  Index weight_rows = 1;  ///< without a gate: so many rows of weights act together
 };
 
 struct Node {
@@ -96,6 +109,11 @@ struct Node {
   struct AffineTerm {
     int parameter;  ///< index into Circuit::parameters()
     int source;     ///< node
+    std::shared_ptr<const Edges> edges = nullptr;
+    int gate = -1;  ///< node, or -1
+    Map activation = Map::copy;
+    bool leaky = false;
+    bool sparse() const { return edges != nullptr; }
   };
   Kind kind = Kind::input;
   std::string name;  ///< path name, for messages and the printed plan
@@ -127,7 +145,8 @@ class Circuit {
   /// A link with the delay, and the name of the trained start, of a node of another circuit.
   Signal link_like(const Node& node, const std::vector<ParameterInfo>& parameters);
 
-  /// name [size] = bias + sum of terms. Parameters: name/<term> [term source size x size], name/bias.
+  /// name [size] = bias + sum of terms. Parameters: name/<term> [term source size x size] (sparse terms: see Term),
+  /// name/bias.
   Signal affine(std::string_view name, Index size, const std::vector<Term>& terms, const Init& bias = Init::zero(),
                 bool with_bias = true);
   Signal map(Map map, Signal x, double k = 0);
@@ -166,6 +185,7 @@ class Circuit {
   friend struct Signal;
   Signal add(Node node);
   int add_parameter(std::string name, Index rows, Index cols, const Init& init);
+  Node::AffineTerm add_term(const Node& affine, const Term& term);
   std::string path(std::string_view name) const;
   const Node& own(Signal s, std::string_view who) const;
 

@@ -1,4 +1,5 @@
 #include "unfold/models/train.h"
+#include "unfold/models/restarts.h"
 
 #include <fmt/format.h>
 
@@ -22,10 +23,10 @@ namespace {
 constexpr const char* kDefaultSplit = "90/10";
 constexpr std::array<std::string_view, 3> kBudget = {"epochs", "steps", "minutes"};
 /// Options of training by gradient: models that are fitted as a whole have no use for them.
-constexpr std::array<std::string_view, 15> kGradientOnly = {
-    "optimizer", "window",       "batch",     "whole-sequences", "curriculum",
-    "epochs",    "steps",        "minutes",   "validate-every",  "early-stop",
-    "resume",    "sample-every", "log-every", "memory-limit",    "checkpoint-every"};
+constexpr std::array<std::string_view, 16> kGradientOnly = {
+    "restarts",     "optimizer", "window",       "batch",           "whole-sequences", "curriculum",
+    "epochs",       "steps",     "minutes",      "validate-every",  "early-stop",      "resume",
+    "sample-every", "log-every", "memory-limit", "checkpoint-every"};
 
 /// Options of text: tasks have no use for them.
 constexpr std::array<std::string_view, 13> kTextOnly = {
@@ -44,7 +45,7 @@ struct Settings {
   Index validate_on = 1000;
   double activity_penalty = 0, flow_penalty = 0;
   std::optional<Index> steps;
-  Index validate_every = 0, early_stop = 0, sample_every = 0, checkpoint_every = 0, log_every = 100;
+  Index restarts = 1, validate_every = 0, early_stop = 0, sample_every = 0, checkpoint_every = 0, log_every = 100;
 };
 
 /// What is trained on. Parts refer to the corpora by number only.
@@ -99,6 +100,8 @@ class Train final : public Verb {
   void make_canonical();
   Material load() const;
   TrainOptions train_options(const RunFolder& folder) const;
+  Index choose_restart(Console& console, const RunFolder& folder, const TrainingData& data,
+                       TrainerOptions options) const;
   Config kept(Keep least) const;
   void begin(Console& console, const RunFolder& folder, const SymbolModel& model, const Material& material,
              bool resume) const;
@@ -188,16 +191,17 @@ void Train::add_data_options() {
 }
 
 void Train::add_training_options() {
-  options_.add(
-      {.name = "model",
-       .target = &s_.model,
-       .placeholder = "SPEC",
-       .help = "rnn:N, lstm:N, gru:N, mrnn:N, ngram:N, frequency or uniform, with options, as lstm:256,layers=2",
-       .keep = Keep::model});
+  options_.add({.name = "model",
+                .target = &s_.model,
+                .placeholder = "SPEC",
+                .help =
+                    "rnn:N, lstm:N, gru:N, mrnn:N, glnn:N, ngram:N, ppm:N, ctw:N, mix:A+B, frequency or uniform, with "
+                    "options, as lstm:256,layers=2",
+                .keep = Keep::model});
   options_.add({.name = "optimizer",
                 .target = &s_.optimizer,
                 .placeholder = "SPEC",
-                .help = "sgd, rmsprop, adam, adamw, path, path+momentum or path+adam with options: rate, clip, ...",
+                .help = "sgd, rmsprop, adam, adamw, path, ruop, rbpm, hf or natural with options: rate, clip, ...",
                 .keep = Keep::model});
   options_.add({.name = "window",
                 .target = &s_.window,
@@ -260,6 +264,13 @@ void Train::add_training_options() {
                 .help = "of start, order and dropout",
                 .least = 0,
                 .keep = Keep::model});
+  options_.add({.name = "restarts",
+                .target = &s_.restarts,
+                .placeholder = "K",
+                .help = "start K times from other seeds and graphs; the best after half of the budget goes on",
+                .least = 1,
+                .most = 10000,
+                .keep = Keep::model});
   options_.add({.name = "validate-every",
                 .target = &s_.validate_every,
                 .placeholder = "STEPS",
@@ -308,6 +319,11 @@ void Train::add_run_options() {
 /// SPECs in their canonical form, so that equal configurations are equal texts. Before any data is read.
 void Train::make_canonical() {
   s_.model = canonical_model(s_.model);
+  if (!is_fitted_model(s_.model)) {
+    ModelSpec spec = parse_model_spec(s_.model);
+    if (has_random_graph(spec) && spec.graph == 0) spec.graph = s_.seed;
+    s_.model = to_string(spec);
+  }
   if (is_fitted_model(s_.model))
     for (const std::string_view name : kGradientOnly)
       if (options_.given(name))
@@ -477,12 +493,21 @@ ExitCode Train::run(Console& console) {
     report(folder, *model, material, fit(console, folder, *model, data));
     return ExitCode::success;
   }
-  LanguageModel<float> model(s_.model, material.corpus.alphabet());
-  model.initialise(static_cast<std::uint64_t>(s_.seed));
-  model.configuration() = to_json(kept(Keep::model));
   TrainOptions options = train_options(folder);
-  if (s_.predict_after) options.trainer.batches.predict_after = model.alphabet().parse(*s_.predict_after);
+  const Symbol after = s_.predict_after ? material.corpus.alphabet().parse(*s_.predict_after) : kNoSymbol;
+  options.trainer.batches.predict_after = after;
+  const auto seed = static_cast<std::uint64_t>(s_.seed);
+  LanguageModel<float> model = make_candidate(parse_model_spec(s_.model), data, after, seed, 0);
   begin(console, folder, model, material, options.trainer.resume);
+  if (s_.restarts > 1 && !options.trainer.resume) {
+    const Index best = choose_restart(console, folder, data, options.trainer);
+    model = make_candidate(parse_model_spec(s_.model), data, after, seed, best);
+    s_.model = to_string(model.spec());
+    folder.write_config(kept(Keep::run));
+    options.trainer.resume = true;
+  }
+  if (s_.restarts > 1) set_budget_after_restarts(options.trainer, s_.restarts, threads());
+  model.configuration() = to_json(kept(Keep::model));
   report(folder, model, material, train_by_gradient(console, folder, model, data, options));
   return ExitCode::success;
 }
@@ -505,6 +530,28 @@ ExitCode Train::run_task(Console& console, const RunFolder& folder) {
   Team team(threads());
   train_on_task(console, folder, run, team);
   return ExitCode::success;
+}
+
+/// Trains the candidates of --restarts for half of the budget; the best is then resumed.
+Index Train::choose_restart(Console& console, const RunFolder& folder, const TrainingData& data,
+                            TrainerOptions options) const {
+  console.remark(fmt::format("{} restarts for half of the budget", s_.restarts));
+  options.stop = &catch_interrupts();
+  const RestartOptions restarts{
+      .count = s_.restarts,
+      .threads = threads(),
+      .folder = folder.path(),
+      .done = [&](Index k, const TrainingResult& result) {
+        console.remark(fmt::format("restart {}: {:.5f} bits per predicted symbol in training after {} steps", k + 1,
+                                   bits(result.last_loss), result.steps));
+      }};
+  try {
+    const Index best = train_candidates(parse_model_spec(s_.model), data, options, restarts);
+    console.remark(fmt::format("restart {} goes on", best + 1));
+    return best;
+  } catch (const InterruptedError&) {
+    throw InterruptedError("interrupted among the restarts, of which nothing is kept: start again with --overwrite");
+  }
 }
 
 /// Makes the folder ready and says what is about to be done.

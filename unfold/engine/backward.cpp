@@ -19,12 +19,14 @@ void Unfolding<T>::Body::backward(Member& me, T* gradient, const BackwardOptions
   for (std::size_t g = plan->segments().size(); g-- > 0;) {
     const Segment& segment = plan->segments()[g];
     const auto run = [&](std::size_t index, const Work& work) { backward_item(g, index, work, options.algebra); };
-    if (segment.loop)
+    if (runs_as_chain(g))
+      backward_chain(me, g, options.algebra, end);
+    else if (segment.loop)
       walk_timed(me, g, true, run, [&](Index step, Division how) { start_tail(me, g, step, how, end); });
     else
       walk_batched(me, segment, true, run);
   }
-  {
+  if (options.weights) {
     const StageTimer timer(account, me.id(), Stage::deferred);
     weight_gradients(me, gradient, options);
   }
@@ -109,13 +111,23 @@ void Unfolding<T>::Body::backward_item(std::size_t segment, std::size_t index, c
     case Item::Kind::pointwise:
       return run_program((squared ? squared_programs : backward_programs)[segment][index], work);
     case Item::Kind::affine: {
+      const bool whole = whole_item(item, work);
+      if (whole && work.by_columns && work.member->id() != 0) return;
       const Matrix<const T> dz = matrix(What::adjoint, item.node, work.step, work.rows);
       for (auto part = item.parts.rbegin(); part != item.parts.rend(); ++part) {
         const auto& term = node(item.node).terms[at(part->term)];
         if (!plan->needs_adjoint(term.source)) continue;
+        if (term.sparse()) {
+          sparse_transposed<T>(sparse_term(term, parameters->flat().data(), work.rows.begin),
+                               matrix(What::value, term.source, work.step, work.rows), dz,
+                               matrix(What::adjoint, term.source, work.step, work.rows), part->adjoint_sets, squared,
+                               sparse_scratch[at(work.member->id())].data());
+          continue;
+        }
         const auto& w = (squared ? packed_squared : packed_transposed)[at(term.parameter)];
         multiply<T>(dz, w, matrix(What::adjoint, term.source, work.step, work.rows),
-                    work.panels(w.n(), PackedMatrix<T>::kPanel), part->adjoint_sets ? Start::zero : Start::accumulate);
+                    whole ? Panels{Range{0, w.panels()}} : work.panels(w.n(), PackedMatrix<T>::kPanel),
+                    part->adjoint_sets ? Start::zero : Start::accumulate);
       }
       return;
     }
@@ -175,12 +187,15 @@ void Unfolding<T>::Body::weight_gradients(Member& me, T* gradient, const Backwar
       }
       continue;
     }
+    for (const auto& term : affine.terms)
+      if (term.sparse()) sparse_gradient_of(me, i, term, parameters->view(gradient, term.parameter), options);
     // A block of rows is read by all terms and the bias while it is in the second-level cache.
     const Index block = rectangular && options.algebra == Algebra::linear ? kGradientRows : std::max<Index>(rows, 1);
     BackwardOptions then = options;
     for (Index end = rows; end > 0; end -= block, then.accumulate = true) {
       const Range part{std::max<Index>(end - block, 0), end};
       for (const auto& term : affine.terms) {
+        if (term.sparse()) continue;
         Matrix<T> g = parameters->view(gradient, term.parameter);
         if (const Symbol* read = lookup(term.source))
           lookup_gradient(me, i, read, g, part, then);
@@ -264,7 +279,7 @@ void Unfolding<T>::Body::dense_gradient(Member& me, int i, int source, Matrix<T>
 
 /// Trained initial values: the adjoints of what sequences that started afresh saw before their first position.
 template <class T>
-void Unfolding<T>::Body::initial_gradients(T* gradient, bool accumulate) {
+void Unfolding<T>::Body::initial_gradients(T* gradient, bool accumulate, bool squared) {
   const int n = static_cast<int>(plan->nodes().size());
   for (int i = 0; i < n; ++i) {
     const Node& link = node(i);
@@ -273,7 +288,7 @@ void Unfolding<T>::Body::initial_gradients(T* gradient, bool accumulate) {
     if (!accumulate) std::fill_n(g, link.size, T{0});
     if (!plan->live(i)) continue;
     const auto add = [&](const T* row) {
-      for (Index j = 0; j < link.size; ++j) g[j] += row[j];
+      for (Index j = 0; j < link.size; ++j) g[j] += squared ? row[j] * row[j] : row[j];
     };
     if (link.delay.along != Delay::Along::previous) {
       for (Index r = rows; r-- > 0;)
@@ -304,6 +319,8 @@ void Unfolding<T>::Body::store_start(State<T>& start) {
 
 template void Unfolding<float>::Body::backward(Member&, float*, const BackwardOptions&, const State<float>*);
 template void Unfolding<double>::Body::backward(Member&, double*, const BackwardOptions&, const State<double>*);
+template void Unfolding<float>::Body::initial_gradients(float*, bool, bool);
+template void Unfolding<double>::Body::initial_gradients(double*, bool, bool);
 template void Unfolding<float>::Body::store_start(State<float>&);
 template void Unfolding<double>::Body::store_start(State<double>&);
 

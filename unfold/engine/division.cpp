@@ -11,6 +11,15 @@ std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 constexpr std::size_t kTrials = 3;  // of each candidate
 }  // namespace
 
+/// A sparse product is not divided: its members would only wait for each other.
+template <class T>
+bool Unfolding<T>::Body::has_sparse_terms(const Segment& segment) const {
+  return std::any_of(segment.items.begin(), segment.items.end(), [&](const Item& item) {
+    return std::any_of(item.parts.begin(), item.parts.end(),
+                       [&](const auto& part) { return node(item.node).terms[at(part.term)].sparse(); });
+  });
+}
+
 /// Sequences are independent, so members can own sequences and never meet; but then each reads all loop weights, which
 /// pays only while they stay in the second-level cache and every member has enough rows to fill a tile.
 template <class T>
@@ -23,6 +32,7 @@ Division Unfolding<T>::Body::division(const Segment& segment, int members) const
     return segment.rows_independent ? Division::rows : Division::columns;
   }
   if (!segment.rows_independent) return Division::columns;
+  if (has_sparse_terms(segment)) return Division::rows;
   const bool fits = plan->loop_weights() * static_cast<Index>(sizeof(T)) <= kCacheBytes;
   return places >= members * kTileRows && fits ? Division::rows : Division::columns;
 }
@@ -66,7 +76,7 @@ template <class T>
 std::vector<Division> Unfolding<T>::Body::candidates(std::size_t segment) const {
   const Segment& s = plan->segments()[segment];
   const int members = team.size();
-  if (members == 1 || !s.loop) return {division(s, members)};
+  if (members == 1 || !s.loop || has_sparse_terms(s)) return {division(s, members)};
   std::vector<Division> ways = {Division::columns};
   if (s.rows_independent && places >= members) ways.push_back(Division::rows);
   if (units[segment] > 0) ways.push_back(Division::units);

@@ -22,7 +22,9 @@ void Unfolding<T>::Body::forward(Member& me, const State<T>* state) {
   for (std::size_t g = 0; g < plan->segments().size(); ++g) {
     const Segment& segment = plan->segments()[g];
     const auto run = [&](std::size_t index, const Work& work) { forward_item(g, index, work); };
-    if (segment.loop)
+    if (runs_as_chain(g))
+      forward_chain(me, g);
+    else if (segment.loop)
       walk_timed(me, g, false, run, [](Index, Division) {});
     else
       walk_batched(me, segment, false, run);
@@ -115,7 +117,9 @@ template <class T>
 void Unfolding<T>::Body::forward_affine(const Item& item, const Work& work) {
   const Node& n = node(item.node);
   constexpr Index kPanel = PackedMatrix<T>::kPanel;
-  const Panels panels = work.panels(n.size, kPanel);
+  const bool whole = whole_item(item, work);
+  if (whole && work.by_columns && work.member->id() != 0) return;
+  const Panels panels = whole ? Panels{Range{0, (n.size + kPanel - 1) / kPanel}} : work.panels(n.size, kPanel);
   if (panels.range.empty()) return;
   Matrix<T> y = matrix(What::value, item.node, work.step, work.rows);
   const T* bias = n.bias >= 0 ? (*parameters)[n.bias].data : nullptr;
@@ -129,6 +133,11 @@ void Unfolding<T>::Body::forward_affine(const Item& item, const Work& work) {
                             std::min(n.size, (panels.range.end + shift) * kPanel)};
         add_rows<T>((*parameters)[term.parameter], read + work.rows.begin, y, columns, start, bias);
       }
+    } else if (term.sparse()) {
+      start_rows(y, start, bias);
+      const SparseTerm<T> sparse = sparse_term(term, parameters->flat().data(), work.rows.begin);
+      sparse_multiply<T>(sparse, matrix(What::value, term.source, work.step, work.rows), y,
+                         sparse_scratch[at(work.member->id())].data());
     } else {
       const Matrix<const T> x = matrix(What::value, term.source, work.step, work.rows);
       multiply<T>(x, packed[at(term.parameter)], y, panels, start, bias);

@@ -1,11 +1,25 @@
 #include "unfold/engine/plan.h"
 
+#include <algorithm>
+
 #include "unfold/engine/plan_builder.h"
 
 namespace unfold {
 
-Plan::Plan(const Circuit& circuit, const PlanOptions& options, const std::vector<Signal>& watched) {
-  PlanBuilder(*this, circuit, options, watched).build();
+namespace {
+std::vector<int> outputs_with(const Circuit& circuit, const std::vector<Signal>& watched) {
+  std::vector<int> outputs = circuit.outputs();
+  for (const Signal signal : watched)
+    if (std::count(outputs.begin(), outputs.end(), signal.id) == 0) outputs.push_back(signal.id);
+  return outputs;
+}
+}  // namespace
+
+Plan::Plan(const Circuit& circuit, const PlanOptions& options, const std::vector<Signal>& watched)
+    : Plan(circuit, outputs_with(circuit, watched), options) {}
+
+Plan::Plan(const Circuit& circuit, std::vector<int> outputs, const PlanOptions& options) {
+  PlanBuilder(*this, circuit, std::move(outputs), options).build();
 }
 
 double Plan::flops_per_position() const {
@@ -15,6 +29,10 @@ double Plan::flops_per_position() const {
       for (const auto& term : nodes_[i].terms) {
         const Node& source = nodes_[at(term.source)];
         const bool lookup = source.kind == Node::Kind::symbols;
+        if (term.sparse()) {
+          flops += 2.0 * static_cast<double>(term.edges->count());
+          continue;
+        }
         flops += static_cast<double>(nodes_[i].size) * (lookup ? 1.0 : 2.0 * static_cast<double>(source.size));
       }
   return flops;

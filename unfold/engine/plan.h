@@ -27,6 +27,7 @@ struct PlanOptions {
   bool in_place = true;  ///< a map may overwrite an operand that nobody needs any more
   bool scratch = true;   ///< values and adjoints that nobody else reads stay in the tile
   bool ring = true;      ///< adjoints inside a loop keep 1 + max delay steps only
+  bool chain = true;     ///< over a single chain, a loop of one sparse recurrence runs as one kernel
 };
 
 /// One thing to do for some rows.
@@ -77,6 +78,8 @@ class Plan {
  public:
   /// `watched`: signals of the circuit that become outputs too, as if declared so.
   explicit Plan(const Circuit& circuit, const PlanOptions& options = {}, const std::vector<Signal>& watched = {});
+  /// The same for other outputs than the circuit declares: what they do not depend on is left out.
+  Plan(const Circuit& circuit, std::vector<int> outputs, const PlanOptions& options = {});
 
   const std::vector<Node>& nodes() const { return nodes_; }  ///< the circuit's, then those that the plan added
   const std::vector<ParameterInfo>& parameters() const { return parameters_; }
@@ -109,6 +112,7 @@ class Plan {
   /// True when exact backward by recomputation of windows gives the same bits: every link runs along `previous` inside
   /// a loop.
   bool recomputable() const { return recomputable_; }
+  bool may_run_as_chain() const { return chain_; }  ///< PlanOptions::chain
   /// Multiply-adds of one position forward (for the floor of benchmarks), and the numbers in packed loop weights.
   double flops_per_position() const;
   Index loop_weights() const;
@@ -133,6 +137,7 @@ class Plan {
   std::vector<Carried> carried_;
   Index state_width_ = 0;
   bool recomputable_ = true;
+  bool chain_ = true;
 };
 
 }  // namespace unfold

@@ -5,16 +5,14 @@
 
 namespace unfold {
 
-PlanBuilder::PlanBuilder(Plan& plan, const Circuit& circuit, const PlanOptions& options,
-                         const std::vector<Signal>& watched)
+PlanBuilder::PlanBuilder(Plan& plan, const Circuit& circuit, std::vector<int> outputs, const PlanOptions& options)
     : plan_(plan), options_(options) {
   circuit.validate();
   plan_.nodes_ = circuit.nodes();
   plan_.parameters_ = circuit.parameters();
   plan_.parameter_count_ = circuit.parameter_count();
-  plan_.outputs_ = circuit.outputs();
-  for (const Signal signal : watched)
-    if (std::count(plan_.outputs_.begin(), plan_.outputs_.end(), signal.id) == 0) plan_.outputs_.push_back(signal.id);
+  plan_.outputs_ = std::move(outputs);
+  plan_.chain_ = options.chain;
 }
 
 void PlanBuilder::build() {
@@ -37,7 +35,10 @@ std::vector<int> PlanBuilder::inputs_of(int i) const {
   std::vector<int> result;
   for (int operand : n.operands)
     if (operand >= 0) result.push_back(operand);
-  for (const auto& term : n.terms) result.push_back(term.source);
+  for (const auto& term : n.terms) {
+    result.push_back(term.source);
+    if (term.gate >= 0) result.push_back(term.gate);
+  }
   if (n.source >= 0) result.push_back(n.source);
   return result;
 }
@@ -177,6 +178,10 @@ void PlanBuilder::add_reorders() {
     for (std::size_t k = 0; k < node(c).terms.size(); ++k) {
       const int t = in_order(node(c).terms[k].source, c);
       node(c).terms[k].source = t;
+      if (const int gate = node(c).terms[k].gate; gate >= 0) {
+        const int g = in_order(gate, c);
+        node(c).terms[k].gate = g;
+      }
     }
     if (node(c).source >= 0) {
       const int t = in_order(node(c).source, c);
@@ -314,7 +319,11 @@ void PlanBuilder::make_segments() {
 std::vector<int> PlanBuilder::unit_sources(const Segment& segment, const Item& unit) const {
   std::vector<int> open, result;
   if (unit.kind == Item::Kind::affine) {
-    for (const auto& part : unit.parts) open.push_back(plan_.nodes_[at(unit.node)].terms[at(part.term)].source);
+    for (const auto& part : unit.parts) {
+      const auto& term = plan_.nodes_[at(unit.node)].terms[at(part.term)];
+      open.push_back(term.source);
+      if (term.gate >= 0) open.push_back(term.gate);
+    }
   } else if (unit.kind == Item::Kind::gather) {
     if (!segment.loop) open.push_back(plan_.nodes_[at(unit.node)].source);
   } else if (unit.kind == Item::Kind::pointwise) {

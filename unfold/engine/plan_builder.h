@@ -7,7 +7,7 @@ namespace unfold {
 
 class PlanBuilder {
  public:
-  PlanBuilder(Plan& plan, const Circuit& circuit, const PlanOptions& options, const std::vector<Signal>& watched);
+  PlanBuilder(Plan& plan, const Circuit& circuit, std::vector<int> outputs, const PlanOptions& options);
   void build();
 
  private:

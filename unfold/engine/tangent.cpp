@@ -66,7 +66,10 @@ template <class T>
 void Unfolding<T>::Body::tangent_affine(const Item& item, const Work& work, const T* direction) {
   const Node& n = node(item.node);
   constexpr Index kPanel = PackedMatrix<T>::kPanel;
-  const Range panels = work.panels(n.size, kPanel).range;  // never by units
+  const bool whole = whole_item(item, work);
+  if (whole && work.by_columns && work.member->id() != 0) return;
+  const Range panels =
+      whole ? Range{0, (n.size + kPanel - 1) / kPanel} : work.panels(n.size, kPanel).range;  // never by units
   if (panels.empty()) return;
   const Range columns{panels.begin * kPanel, std::min(n.size, panels.end * kPanel)};
   Matrix<T> y = matrix(What::tangent, item.node, work.step, work.rows);
@@ -76,6 +79,15 @@ void Unfolding<T>::Body::tangent_affine(const Item& item, const Work& work, cons
     const auto& term = n.terms[at(part.term)];
     if (const Symbol* read = lookup(term.source)) {
       add_rows<T>(parameters->view(direction, term.parameter), read + work.rows.begin, y, columns, start, bias);
+    } else if (term.sparse()) {
+      start_rows(y, start, bias);
+      const SparseTerm<T> sparse = sparse_term(term, parameters->flat().data(), work.rows.begin);
+      const Matrix<const T> moved = plan->needs_adjoint(term.source)
+                                        ? Matrix<const T>(matrix(What::tangent, term.source, work.step, work.rows))
+                                        : Matrix<const T>{};
+      sparse_tangent<T>(sparse, parameters->view(direction, term.parameter),
+                        matrix(What::value, term.source, work.step, work.rows), moved, y,
+                        sparse_scratch[at(work.member->id())].data());
     } else {
       multiply<T>(matrix(What::value, term.source, work.step, work.rows), packed_direction[at(term.parameter)], y,
                   panels, start, bias);

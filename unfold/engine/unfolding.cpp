@@ -38,7 +38,7 @@ Unfolding<T>::Body::Body(std::shared_ptr<const Plan> plan_, Team& team_) : plan(
       for (const auto& term : plan->nodes()[i].terms) {
         int s = term.source;
         while (node(s).kind == Node::Kind::reorder) s = node(s).operands[0];
-        if (node(s).kind != Node::Kind::symbols) dense[at(term.parameter)] = 1;
+        if (node(s).kind != Node::Kind::symbols && !term.sparse()) dense[at(term.parameter)] = 1;
       }
   tail_roots.resize(plan->segments().size());
   for (std::size_t g = 0; g < plan->segments().size(); ++g)
@@ -53,6 +53,7 @@ Unfolding<T>::Body::Body(std::shared_ptr<const Plan> plan_, Team& team_) : plan(
         add(item.node);
     }
   scratch.resize(at(team.size())), operands.resize(at(team.size()));
+  find_chain_loops();
   make_programs();
 }
 
@@ -463,6 +464,21 @@ Matrix<const T> Unfolding<T>::affine_adjoint(Signal affine) const {
   if (b.node(affine.id).kind != Node::Kind::affine)
     throw UsageError("unfolding: " + b.node(affine.id).name + " is not an affine map");
   return b.matrix(What::adjoint, affine.id, 0, {0, b.rows});
+}
+
+template <class T>
+const T* Unfolding<T>::source_row(int node, Index step, Index row) const {
+  return body_->address(What::value, node, step, row);
+}
+
+template <class T>
+std::span<const Symbol> Unfolding<T>::symbols_read(int node) const {
+  return body_->symbols[at(node)];
+}
+
+template <class T>
+void Unfolding<T>::squares_at_starts(std::span<T> result) const {
+  body_->initial_gradients(result.data(), false, true);
 }
 
 template <class T>

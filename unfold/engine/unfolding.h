@@ -65,6 +65,7 @@ enum class Algebra { linear, squared };
 struct BackwardOptions {
   Algebra algebra = Algebra::linear;
   bool accumulate = false;  ///< add to the gradient instead of setting it
+  bool weights = true;      ///< false: adjoints and trained starts only, the rest of the gradient is left alone
 };
 
 template <class T>
@@ -106,6 +107,11 @@ class Unfolding {
                 State<T>* start = nullptr);
   /// After `backward`: the adjoint (or modulus) at every affine pre-activation, for the metrics of training/.
   Matrix<const T> affine_adjoint(Signal affine) const;
+  /// The row of a term's source, of the plan's nodes, at a row of a step (its predecessor's row for a link).
+  const T* source_row(int node, Index step, Index row) const;
+  std::span<const Symbol> symbols_read(int node) const;  ///< by term sources and gates that are symbols
+  /// After `backward`: sets the block of every trained start to the sum over its sequences of the squared adjoint.
+  void squares_at_starts(std::span<T> result) const;
 
   /// Tangent pass: the derivative of every output in the parameter direction [parameters]; inputs and carried state
   /// held fixed. REQUIRES forward.

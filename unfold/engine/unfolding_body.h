@@ -10,6 +10,7 @@
 
 #include "unfold/engine/account.h"
 #include "unfold/engine/unfolding.h"
+#include "unfold/numerics/sparse.h"
 
 namespace unfold {
 
@@ -108,6 +109,7 @@ struct Unfolding<T>::Body {
   void walk_timed(Member& me, std::size_t segment, bool reverse, Do&& run_item, Begin&& begin_step);
 
   // --- division.cpp
+  bool has_sparse_terms(const Segment& segment) const;
   Division division(const Segment& segment, int members) const;  ///< without trying
   Range my_rows(const Segment& segment, Division how, Member& me, Range step) const;
   Index unit_of(std::size_t segment) const;
@@ -144,7 +146,15 @@ struct Unfolding<T>::Body {
   void dense_gradient(Member& me, int i, int source, Matrix<T> g, Range part, const BackwardOptions& options);
   std::vector<std::pair<Index, Index>> runs(
       Index shift) const;  ///< (first step, last step + 1), contiguous when shifted
-  void initial_gradients(T* gradient, bool accumulate);
+  void initial_gradients(T* gradient, bool accumulate, bool squared = false);
+  // --- sparse.cpp
+  SparseTerm<T> sparse_term(const Node::AffineTerm& term, const T* flat, Index row) const;
+  void sparse_gradient_of(Member& me, int i, const Node::AffineTerm& term, Matrix<T> g, const BackwardOptions& options);
+  bool whole_item(const Item& item, const Work& work) const;
+  void find_chain_loops();
+  bool runs_as_chain(std::size_t segment) const;
+  void forward_chain(Member& me, std::size_t segment);
+  void backward_chain(Member& me, std::size_t segment, Algebra algebra, const State<T>* end);
   void store_start(State<T>& start);
   // --- tangent.cpp
   void tangent(Member& me, const T* direction);
@@ -174,7 +184,12 @@ struct Unfolding<T>::Body {
   std::vector<std::vector<Program>> forward_programs, backward_programs, squared_programs, tangent_programs;
   std::vector<PackedMatrix<T>> packed, packed_transposed, packed_squared, packed_direction;  ///< per parameter
   std::vector<char> dirty, dirty_transposed, dirty_squared, dirty_direction;
-  std::vector<char> dense;                   ///< parameter is used by a dense term
+  std::vector<char> dense;                ///< parameter is used by a dense term
+  std::vector<Buffer<T>> sparse_scratch;  ///< per member
+  struct ChainLoop {
+    int affine = -1, term = -1, lookup = -1, exit = -1;
+  };
+  std::vector<ChainLoop> chain_loops;        ///< per segment: a loop that one kernel runs (affine -1: it does not)
   std::vector<std::vector<int>> tail_roots;  ///< per segment: adjoint buffers that start with a tail
   std::vector<Index> units;                  ///< per segment: its unit, or 0
   std::map<Index, Divisions> forward_divisions, backward_divisions;  ///< by places
@@ -191,6 +206,14 @@ inline Stage stage_of(const Segment& segment, const Item& item) {
     case Item::Kind::pointwise: return Stage::pointwise;
     default: return Stage::moves;
   }
+}
+
+/// What an affine map starts from, where its first term does not know how to.
+template <class T>
+void start_rows(Matrix<T> y, Start start, const T* bias) {
+  if (start == Start::accumulate) return;
+  for (Index r = 0; r < y.rows; ++r)
+    for (Index j = 0; j < y.cols; ++j) y(r, j) = start == Start::bias ? bias[j] : T{0};
 }
 
 template <class T>

@@ -115,12 +115,37 @@ struct MrnnEntry {
   }
 };
 
+/// gnn, glnn and sparse-rnn.
+template <CellKind kind>
+struct SparseEntry {
+  static constexpr const char* kName = kind == CellKind::gnn ? "gnn" : kind == CellKind::glnn ? "glnn" : "sparse-rnn";
+  static constexpr const char* kHelp = kind == CellKind::gnn    ? "gated network on a random graph"
+                                       : kind == CellKind::glnn ? "gated leaky network on a random graph"
+                                                                : "simple recurrent network on a random graph";
+  static constexpr CellKind kKind = kind;
+  template <class Visitor>
+  static void describe(Visitor& v, ModelSpec& s) {
+    v("edges", s.edges, "leaving each unit, its loop among them", range(1, kMostUnits));
+    v("graph", s.graph, "seed of the random graph; 0: that of the run", range(0, 1e15));
+    v("activation", s.activation, "of the units",
+      {{Map::tanh, "tanh"}, {Map::relu, "relu"}, {Map::sigmoid, "sigmoid"}});
+  }
+  static Signal add(Circuit& c, Signal x, const ModelSpec& s) {
+    const SparseOptions options{.edges = s.edges, .graph = s.graph, .activation = s.activation};
+    if (kind == CellKind::gnn) return gnn(c, x, s.units, options);
+    return kind == CellKind::glnn ? glnn(c, x, s.units, options) : sparse_rnn(c, x, s.units, options);
+  }
+};
+
 template <class Visit>
 void for_each_entry(Visit&& visit) {
   visit(RnnEntry{});
   visit(LstmEntry{});
   visit(GruEntry{});
   visit(MrnnEntry{});
+  visit(SparseEntry<CellKind::gnn>{});
+  visit(SparseEntry<CellKind::glnn>{});
+  visit(SparseEntry<CellKind::sparse_rnn>{});
 }
 
 /// Other spellings: a model with some options already given.
@@ -145,7 +170,7 @@ Spec plain_spelling(Spec spec) {
   return spec;
 }
 
-constexpr std::array kNotBuilt = {"gnn", "glnn", "sparse-rnn", "tensor-rnn", "esn", "urnn"};
+constexpr std::array kNotBuilt = {"tensor-rnn", "esn", "urnn"};
 
 template <class Entry>
 OptionTable table_of(ModelSpec& spec) {
@@ -192,6 +217,11 @@ ModelSpec parse_model_spec(std::string_view text, const std::vector<std::string>
     throw UsageError(fmt::format("there is no model \"{}\"{} (models: {})", spec.name, did_you_mean(spec.name, names),
                                  fmt::join(names, ", ")));
   }
+  if (has_random_graph(result) && (result.layers > 1 || result.embedding > 0 || result.trained_initial))
+    throw UsageError(
+        fmt::format("model \"{}\": {} reads the symbols themselves (one layer, no embedding) and its start "
+                    "is always trained; leave layers, embedding and trained-initial out",
+                    text, spec.name));
   if (result.cell == CellKind::lstm && result.chrono > 0 && !(result.chrono > 2))
     throw UsageError(fmt::format("model \"{}\": chrono must be 0 or above 2 steps", text));
   return result;
@@ -209,6 +239,10 @@ std::string to_string(const ModelSpec& spec) {
   });
   result.size = std::to_string(spec.units);
   return to_string(result);
+}
+
+bool has_random_graph(const ModelSpec& spec) {
+  return spec.cell == CellKind::gnn || spec.cell == CellKind::glnn || spec.cell == CellKind::sparse_rnn;
 }
 
 ModelSignals build_model(const ModelSpec& spec, Index alphabet, Circuit& circuit) {

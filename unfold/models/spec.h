@@ -18,7 +18,7 @@
 
 namespace unfold {
 
-enum class CellKind { rnn, lstm, gru, mrnn };
+enum class CellKind { rnn, lstm, gru, mrnn, gnn, glnn, sparse_rnn };
 enum class RecurrentInit { orthogonal, uniform, identity, sparse, normalised };
 enum class ResetGate { before, after };
 
@@ -36,6 +36,7 @@ struct ModelSpec {
   Index factors = 0;                               // mrnn
   double forget_bias = 1, chrono = 0;              // lstm
   ResetGate reset = ResetGate::before;             // gru
+  Index edges = 3, graph = 0;                      // gnn, glnn, sparse-rnn
 };
 
 /// Throws UsageError: an unknown model or option (with the nearest name), a value out of range, a model that is known
@@ -43,6 +44,9 @@ struct ModelSpec {
 ModelSpec parse_model_spec(std::string_view text, const std::vector<std::string>& others = {});
 /// Canonical: only what differs from the defaults, in the order of the table. parse_model_spec reads it back.
 std::string to_string(const ModelSpec& spec);
+
+/// Whether a model is made on a random graph (option `graph`), and starts from symbol frequencies.
+bool has_random_graph(const ModelSpec& spec);
 
 /// The signals of a circuit that others need.
 struct ModelSignals {

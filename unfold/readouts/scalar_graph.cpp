@@ -169,12 +169,55 @@ struct ScalarGraph::Builder {
       return value(weight);
     }
     double total = 0;
+    if (term.sparse()) return add_sparse_term(term, source, row, column, to);
     for (int i = 0; i < static_cast<int>(circuit.nodes()[at(term.source)].size); ++i) {
       const int weight = parameter_node(term.parameter, i, column);
       edge(weight, to, value(source + i), -1, true);
       edge(source + i, to, value(weight), weight);
       total += value(source + i) * value(weight);
     }
+    return total;
+  }
+
+  /// The rows of weights that act: those of the gate's symbol; as paths, and without a gate, all.
+  std::vector<Index> acting(const Node::AffineTerm& term, Index row) const {
+    const Index rows = circuit.parameters()[at(term.parameter)].rows;
+    if (term.gate >= 0 && reading == Reading::values)
+      return {rows == 1 ? 0 : static_cast<Index>(inputs.symbols.at(term.gate)[at(row)])};
+    std::vector<Index> all;
+    for (Index r = 0; r < rows; ++r) all.push_back(r);
+    return all;
+  }
+
+  /// [x_i] + sum over edges j -> i of w s(x_j): one edge of the graph from each x_j. As paths, the leak has its own.
+  double add_sparse_term(const Node::AffineTerm& term, int source, Index row, Index column, int to) {
+    const int own = source + static_cast<int>(column);
+    const bool values = reading == Reading::values;
+    const bool keeps = values && term.gate >= 0 && inputs.symbols.at(term.gate)[at(row)] == kNoSymbol;
+    if (keeps) {
+      edge(own, to, 1);
+      return value(own);
+    }
+    double total = term.leaky ? value(own) : 0, own_partial = term.leaky ? 1 : 0;
+    for (Index e = 0; e < term.edges->count(); ++e) {
+      if (term.edges->to()[at(e)] != column) continue;
+      const int from = source + term.edges->from()[at(e)];
+      Node activation{.kind = Node::Kind::map, .name = "activation", .size = 1};
+      activation.map = term.activation;
+      const Local s = values ? evaluate(term.activation, value(from), 0, 0) : evaluate_path(activation, value(from), 0);
+      for (const Index r : acting(term, row)) {
+        const int weight = parameter_node(term.parameter, r, e);
+        edge(weight, to, s.value, -1, true);
+        total += s.value * value(weight);
+        if (!values)
+          edge(from, to, value(weight), weight);
+        else if (from == own)
+          own_partial += value(weight) * s.d0;
+        else
+          edge(from, to, value(weight) * s.d0);
+      }
+    }
+    if (own_partial != 0 || term.leaky) edge(own, to, own_partial);
     return total;
   }
 
@@ -327,6 +370,11 @@ double ScalarGraph::count_edges(const Circuit& circuit, const Structure& structu
     if (node.kind == Node::Kind::affine)
       for (const auto& term : node.terms) {
         const Node& source = circuit.nodes()[at(term.source)];
+        if (term.sparse()) {
+          const Index rows = circuit.parameters()[at(term.parameter)].rows;
+          edges += 2.0 * static_cast<double>(term.edges->count() * rows + node.size);
+          continue;
+        }
         edges += static_cast<double>(node.size) * (source.kind == Node::Kind::symbols ? 1 : 2 * source.size);
       }
     edges += 2.0 * static_cast<double>(node.size);

@@ -95,6 +95,9 @@ void describe(Visitor& v, PathMetricOptions& o) {
   v("floor", o.floor, "least metric, as a share of the largest of its matrix: for weights on no path", range(0, 1));
 }
 
+/// For controls that need none.
+template <class T>
+std::unique_ptr<Direction<T>> no_direction();
 /// `decay`: weight decay; added to the gradient as decay * p, except for adamw: p -= rate * decay * p.
 template <class T>
 std::unique_ptr<Direction<T>> sgd_direction(Index parameters, const SgdOptions& options, double decay);

@@ -102,8 +102,19 @@ class Adam final : public Direction<T> {
   double power1_ = 1, power2_ = 1;  // beta^t
 };
 
+template <class T>
+class NoDirection final : public Direction<T> {
+ public:
+  void move(Team&, std::span<T>, std::span<const T>, double, double) override {}
+  void visit_state(StateVisitor<T>&) override {}
+};
+
 }  // namespace
 
+template <class T>
+std::unique_ptr<Direction<T>> no_direction() {
+  return std::make_unique<NoDirection<T>>();
+}
 template <class T>
 std::unique_ptr<Direction<T>> sgd_direction(Index parameters, const SgdOptions& options, double decay) {
   return std::make_unique<Sgd<T>>(parameters, options, decay);
@@ -118,6 +129,8 @@ std::unique_ptr<Direction<T>> adam_direction(Index parameters, const AdamOptions
   return std::make_unique<Adam<T>>(parameters, options, decay, decoupled);
 }
 
+template std::unique_ptr<Direction<float>> no_direction();
+template std::unique_ptr<Direction<double>> no_direction();
 template std::unique_ptr<Direction<float>> sgd_direction(Index, const SgdOptions&, double);
 template std::unique_ptr<Direction<double>> sgd_direction(Index, const SgdOptions&, double);
 template std::unique_ptr<Direction<float>> rmsprop_direction(Index, const RmsPropOptions&, double);

@@ -1,14 +1,18 @@
 #pragma once
 /// What an optimiser sees of a training step: parameters, and the mean loss in nats per predicted symbol of the current
-/// batch with its gradient; products with its curvature, where an optimiser asks for them.
+/// batch with its gradient; products with its curvature, where an optimiser asks for them. Metrics that look inside
+/// the network get the batch itself.
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 
 #include "unfold/circuit/parameters.h"
 #include "unfold/numerics/error.h"
 #include "unfold/numerics/team.h"
+#include "unfold/training/batches.h"
+#include "unfold/training/network.h"
 
 namespace unfold {
 
@@ -28,6 +32,16 @@ struct PathReading {
   int output = -1;  ///< node
   Index length = 1;
   bool every_step = true;  ///< false: only the last position of each sequence is predicted
+};
+
+/// The batch of a training step, and the network that is laid over it. Refers to what the objective owns.
+template <class T>
+struct Batch {
+  const Network<T>& network;
+  const Window& window;
+  const State<T>& entering;  ///< the state before the window
+  State<T>& leaving;         ///< to be set to the state after it, at the parameters before the step
+  std::optional<std::uint64_t> dropout_seed;
 };
 
 template <class T>
@@ -57,6 +71,11 @@ class Objective {
 
   /// Throws UsageError where there is no circuit.
   virtual PathReading path_reading() { throw UsageError("a path-normalised direction needs a circuit"); }
+  /// For steps that run their own passes, instead of `gradient`: the batch, entered; then `entered` with the loss at
+  /// the present parameters, before they move.
+  /// UsageError: this objective has no batch of symbols.
+  virtual Batch<T> enter() { throw UsageError("this optimiser needs a network to look into, and there is none"); }
+  virtual void entered(double /*loss*/) {}
 };
 
 }  // namespace unfold

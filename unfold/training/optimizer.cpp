@@ -7,6 +7,7 @@
 #include "unfold/data/text_distance.h"
 #include "unfold/numerics/error.h"
 #include "unfold/training/hessian_free.h"
+#include "unfold/training/riemannian.h"
 
 namespace unfold {
 namespace {
@@ -129,9 +130,28 @@ struct NaturalEntry {
   }
 };
 
+/// Optimisers that are a control of their own, without a direction beside it.
+template <RiemannianMetric metric>
+struct RiemannianEntry {
+  using Options = RiemannianOptions;
+  static constexpr const char* kName = metric == RiemannianMetric::ruop   ? "ruop"
+                                       : metric == RiemannianMetric::rbpm ? "rbpm"
+                                                                          : "ascent";
+  static constexpr const char* kHelp =
+      metric == RiemannianMetric::ruop   ? "Riemannian, unit-wise outer product metric; the rate is in 1 / units"
+      : metric == RiemannianMetric::rbpm ? "Riemannian, backpropagated metric; the rate is in 1 / units"
+                                         : "the plain gradient under the control of ruop and rbpm";
+  static CommonOptions common() { return {.rate = 1}; }
+  static Options own() { return {.metric = metric}; }
+  template <class T>
+  static auto control(Index parameters, const Options& o) {
+    return riemannian_control<T>(parameters, o);
+  }
+};
+
 using Registry = std::tuple<SgdEntry, RmsPropEntry, AdamEntry, AdamWEntry, PathEntry, PathMomentumEntry, PathAdamEntry,
-                            HessianFreeEntry, NaturalEntry>;
-constexpr const char* kNotBuilt[] = {"ruop", "rbpm"};
+                            HessianFreeEntry, NaturalEntry, RiemannianEntry<RiemannianMetric::ruop>,
+                            RiemannianEntry<RiemannianMetric::rbpm>, RiemannianEntry<RiemannianMetric::none>>;
 
 template <class Entry>
 concept Whole = requires {
@@ -139,9 +159,18 @@ concept Whole = requires {
 };
 
 template <class Entry>
+typename Entry::Options own_options() {
+  if constexpr (requires { Entry::own(); }) {
+    return Entry::own();
+  } else {
+    return {};
+  }
+}
+
+template <class Entry>
 struct Settings {
   CommonOptions common = Entry::common();
-  typename Entry::Options own;
+  typename Entry::Options own = own_options<Entry>();
   ScheduleOptions schedule;
 };
 
@@ -192,10 +221,6 @@ void with_settings(std::string_view text, Visit&& visit) {
     visit(entry, settings);
   });
   if (found) return;
-  for (const char* name : kNotBuilt)
-    if (spec.name == name)
-      throw UsageError(fmt::format("optimiser {} is not built yet in this version; there are {}", spec.name,
-                                   fmt::join(names, ", ")));
   throw UsageError(fmt::format("there is no optimiser \"{}\"{} (optimisers: {})", spec.name,
                                did_you_mean(spec.name, names), fmt::join(names, ", ")));
 }
@@ -239,12 +264,18 @@ std::unique_ptr<Optimizer<T>> make_optimizer(std::string_view spec, Index parame
   std::unique_ptr<Optimizer<T>> result;
   with_settings(spec, [&]<class Entry>(Entry, const Settings<Entry>& s) {
     constexpr bool own_clip = requires { Entry::kOwnClip; };
-    if constexpr (Whole<Entry>)
+    if constexpr (Whole<Entry>) {
       result = Entry::template make<T>(parameters, s.own, write_out(s));
-    else
+    } else if constexpr (requires { Entry::template control<T>(parameters, s.own); }) {
+      if (s.common.clip > 0 || s.common.decay > 0)
+        throw UsageError(fmt::format("optimiser {}: clip and decay have no meaning for it", Entry::kName));
+      result = std::make_unique<Optimizer<T>>(no_direction<T>(), Entry::template control<T>(parameters, s.own),
+                                              s.common, s.schedule, write_out(s));
+    } else {
       result = std::make_unique<Optimizer<T>>(direction_of<T>(parameters, s),
                                               fixed_control<T>(parameters, own_clip ? 0 : s.common.clip), s.common,
                                               s.schedule, write_out(s));
+    }
   });
   return result;
 }

@@ -36,6 +36,11 @@ class Optimizer {
   void attach(Objective<T>& objective);
   /// `factor` comes on top of the schedule: halvings on a plateau and after a divergence.
   virtual StepReport step(Objective<T>& objective, const Progress& progress, double factor);
+  /// To be called once before the first step and before `visit_state`. Throws UsageError for a network that this
+  /// optimiser cannot train.
+  void attach(const Network<T>& network, Team& team) {
+    if (control_) control_->attach(network, team);
+  }
   /// Everything that a checkpoint must hold.
   virtual void visit_state(StateVisitor<T>& visitor);
   virtual Index windows() const { return 1; }    ///< of the data, for one step

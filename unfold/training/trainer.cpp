@@ -121,6 +121,7 @@ struct Trainer<T>::Body final : Objective<T> {
     if (options.penalties.any() && optimizer->windows() > 1)
       throw UsageError("penalties act on one window a step; " + optimizer->spec() + " takes several");
     optimizer->attach(*this);
+    optimizer->attach(network, crew);
     capture(last_good);
     if (options.resume) resume();
     if (!options.log.empty()) {
@@ -155,6 +156,23 @@ struct Trainer<T>::Body final : Objective<T> {
     }
     if (loss > loss_limit && state.step != last_good.run.step) return std::numeric_limits<double>::infinity();
     return loss;
+  }
+
+  Batch<T> enter() override {
+    before.resize(1);
+    enter_window(window(0), *network.plan, carried);
+    copy_state(carried, before.front());
+    computed = {};
+    std::optional<std::uint64_t> seed;
+    if (network.dropout) seed = dropout_seed(0);
+    return {network, window(0), before.front(), carried, seed};
+  }
+
+  void entered(double loss) override {
+    if (state.step % snapshot_interval != 0 || !std::isfinite(loss)) return;
+    std::swap(carried, before.front());
+    capture(last_good);
+    std::swap(carried, before.front());
   }
 
   double loss() override {
@@ -404,7 +422,7 @@ struct Trainer<T>::Body final : Objective<T> {
   std::string explain(const StepReport& report) {
     if (std::isfinite(report.loss)) {
       for (const ParameterInfo& p : values.info())
-        for (Index i = 0; i < p.size(); ++i)
+        for (Index i = 0; i < p.size() && !computed.empty(); ++i)
           if (!std::isfinite(computed[static_cast<std::size_t>(p.offset + i)]))
             return fmt::format("the gradient is not finite; first in {} at ({}, {})", p.name, i / p.cols, i % p.cols);
       return fmt::format("the norm of the gradient is {}", report.gradient_norm);

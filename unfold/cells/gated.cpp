@@ -1,0 +1,129 @@
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <string>
+
+#include "unfold/cells/cells.h"
+#include "unfold/numerics/functions.h"
+#include "unfold/numerics/random.h"
+
+namespace unfold {
+namespace {
+
+std::size_t at(Index i) { return static_cast<std::size_t>(i); }
+
+/// V_t = [V_{t-1}] + rho_{x_t} + sum over edges tau s(V_{t-1}), a_t = s(V_t).
+Signal sparse_cell(Circuit& c, Signal x, Index n, const SparseOptions& options, bool gated, bool leaky,
+                   std::string_view who) {
+  if (!x.valid() || c.nodes()[at(x.id)].kind != Node::Kind::symbols)
+    throw UsageError(std::string(who) + " reads the symbols themselves: it has one layer and no embedding");
+  const Signal v = c.link(n, Delay::previous(), true);
+  Term recurrent{.parameter = "tau", .source = v, .init = Init::zero(), .gate = x};
+  recurrent.edges = random_edges(n, options.edges, options.graph);
+  recurrent.gated_weights = gated;
+  recurrent.activation = options.activation;
+  recurrent.leaky = leaky;
+  const Signal next = c.affine("V", n, {{"rho", x, Init::zero()}, recurrent}, Init::zero(), false);
+  c.feed(v, next);
+  return c.map(options.activation, next);
+}
+
+/// s(0) and s'(0); the kink of relu counts with its slope above 0.
+std::pair<double, double> at_zero(Map activation) {
+  return activation == Map::sigmoid ? std::pair(0.5, 0.25) : std::pair(0.0, 1.0);
+}
+
+/// (u - mean) / deviation under the frequencies, u uniform on [0, 1); zero where nothing varies.
+std::vector<double> standardised(Random& random, std::span<const double> frequencies) {
+  std::vector<double> u(frequencies.size());
+  for (double& x : u) x = random.uniform();
+  double total = 0, mean = 0, variance = 0;
+  for (std::size_t x = 0; x < u.size(); ++x) total += frequencies[x], mean += frequencies[x] * u[x];
+  mean /= total;
+  for (std::size_t x = 0; x < u.size(); ++x) variance += frequencies[x] * (u[x] - mean) * (u[x] - mean);
+  const double deviation = std::sqrt(variance / total);
+  for (double& x : u) x = deviation > 0 ? (x - mean) / deviation : 0;
+  return u;
+}
+
+/// The recurrence: unit i forgets at the rate alpha_i and adds a random number for each symbol.
+template <class T>
+void start_recurrence(const Node& affine, const Node::AffineTerm& term, std::span<const double> frequencies,
+                      std::uint64_t seed, Parameters<T>& parameters) {
+  constexpr double kDeviation = 0.5;  // of V_i, stationary
+  const auto [offset, slope] = at_zero(term.activation);
+  Matrix<T> tau = parameters[term.parameter];
+  std::fill_n(tau.data, tau.rows * tau.cols, T{0});
+  Matrix<T> rho{};
+  for (const auto& other : affine.terms)
+    if (!other.sparse()) rho = parameters[other.parameter];
+  Random random(seed, affine.name + "/start");
+  for (Index i = 0; i < affine.size; ++i) {
+    const double alpha = 1 / static_cast<double>(i + 2);
+    const double loop = (term.leaky ? -alpha : 1 - alpha) / slope;
+    if (const std::int32_t e = term.edges->loops()[at(i)]; e >= 0)
+      for (Index x = 0; x < tau.rows; ++x) tau(x, e) = static_cast<T>(loop);
+    const std::vector<double> u = standardised(random, frequencies);
+    const double size = kDeviation * std::sqrt(2 * alpha - alpha * alpha);
+    for (Index x = 0; x < rho.rows; ++x) rho(x, i) = static_cast<T>(size * u[at(x)] - loop * offset);
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<const Edges> random_edges(Index units, Index degree, Index graph) {
+  if (degree < 1) throw UsageError("a graph needs at least one edge for each unit: its loop");
+  std::vector<std::pair<std::int32_t, std::int32_t>> pairs;
+  std::vector<std::int32_t> others(at(units));
+  Random random(static_cast<std::uint64_t>(graph), "graph");
+  for (Index j = 0; j < units; ++j) {
+    std::iota(others.begin(), others.end(), 0);
+    std::swap(others[0], others[at(j)]);  // the loop first
+    const Index count = std::min(degree, units);
+    for (Index k = 1; k < count; ++k) {
+      const auto pick = k + static_cast<Index>(random.below(static_cast<std::uint64_t>(units - k)));
+      std::swap(others[at(k)], others[at(pick)]);
+    }
+    for (Index k = 0; k < count; ++k) pairs.emplace_back(static_cast<std::int32_t>(j), others[at(k)]);
+  }
+  return std::make_shared<const Edges>(units, units, std::move(pairs));
+}
+
+Signal gnn(Circuit& c, Signal x, Index n, const SparseOptions& options) {
+  return sparse_cell(c, x, n, options, true, false, "gnn");
+}
+Signal glnn(Circuit& c, Signal x, Index n, const SparseOptions& options) {
+  return sparse_cell(c, x, n, options, true, true, "glnn");
+}
+Signal sparse_rnn(Circuit& c, Signal x, Index n, const SparseOptions& options) {
+  return sparse_cell(c, x, n, options, false, false, "sparse-rnn");
+}
+
+template <class T>
+void start_from_frequencies(const Circuit& circuit, Signal logits, std::span<const double> read,
+                            std::span<const double> predicted, std::uint64_t seed, Parameters<T>& parameters) {
+  for (const Node& node : circuit.nodes())
+    for (const auto& term : node.terms)
+      if (term.sparse() && term.gate >= 0) start_recurrence(node, term, read, seed, parameters);
+  const Node& output = circuit.nodes()[at(logits.id)];
+  for (const auto& term : output.terms) {
+    Matrix<T> w = parameters[term.parameter];
+    std::fill_n(w.data, w.rows * w.cols, T{0});
+  }
+  if (output.bias < 0) return;
+  const double total = std::accumulate(predicted.begin(), predicted.end(), 0.0);
+  for (Index x = 0; x < output.size; ++x) {
+    // A symbol that is never predicted gets less than one that is predicted once, not -infinity.
+    const double share = std::max(predicted[at(x)], 0.5) / std::max(total, 1.0);
+    double log = 0;
+    vector_log(&share, &log, 1);
+    parameters[output.bias](0, x) = static_cast<T>(log);
+  }
+}
+
+template void start_from_frequencies(const Circuit&, Signal, std::span<const double>, std::span<const double>,
+                                     std::uint64_t, Parameters<float>&);
+template void start_from_frequencies(const Circuit&, Signal, std::span<const double>, std::span<const double>,
+                                     std::uint64_t, Parameters<double>&);
+
+}  // namespace unfold

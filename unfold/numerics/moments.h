@@ -1,0 +1,84 @@
+#pragma once
+/// Sums over positions for the Riemannian metrics (docs/riemannian.md), and the solution of the small systems that they
+/// make. In double whatever the element type: they run over up to 10^7 positions.
+///
+/// A unit is one component of an affine map; its inputs at a position are a vector u: first those whose weights belong
+/// to the symbol read there (`gated`), then those whose weights are shared by all symbols. With the adjoint b and the
+/// modulus phi of the unit,
+///
+///   full:            M += phi u u^T,  G += b u
+///   quasi-diagonal:  first += phi u,  diagonal += phi u^2,  G += b u
+///
+/// Law 2: every sum runs over positions in order, one fused multiply-add each, whatever the vector width; units are
+/// divided among threads, never positions.
+
+#include <span>
+#include <vector>
+
+#include "unfold/numerics/views.h"
+
+namespace unfold {
+
+/// The sums of one unit, and where its inputs stand in the rows of inputs.
+class UnitMoments {
+ public:
+  /// `gated`, `shared`: columns of the inputs.
+  UnitMoments(std::vector<std::int32_t> gated, std::vector<std::int32_t> shared, Index alphabet, bool full);
+
+  void clear();
+  /// Adds rows. `b`, `phi` have any stride; phi null: phi = b^2. symbols null, or kNoSymbol: no gated input acts.
+  template <class T>
+  void add(Matrix<const double> inputs, const Symbol* symbols, const T* b, const T* phi, Index stride);
+
+  Index gated() const { return static_cast<Index>(gated_.size()); }
+  Index shared() const { return static_cast<Index>(shared_.size()); }
+  Index alphabet() const { return alphabet_; }
+  bool full() const { return full_; }
+
+  /// M between gated inputs i and j (full), or their diagonal entry (i = j); between gated i and shared j; between
+  /// shared inputs. Symmetric entries are kept for i >= j.
+  double gated_moment(Index x, Index i, Index j) const { return at_symbol(x, full_ ? i : 1, j); }
+  double mixed_moment(Index x, Index i, Index j) const { return at_symbol(x, i, padded_gated_ + j); }
+  double shared_moment(Index i, Index j) const { return at_shared(full_ ? i : 0, j); }
+  /// Quasi-diagonal: sum of phi u over the positions with symbol x (alphabet(): without symbol).
+  double first_gated(Index x, Index j) const { return at_symbol(x, 0, j); }
+  double first_shared(Index x, Index j) const { return at_symbol(x, 0, padded_gated_ + j); }
+  double gated_gradient(Index x, Index j) const { return at_symbol(x, full_ ? gated() : 2, j); }
+  double shared_gradient(Index j) const { return at_shared(full_ ? shared() : 1, j); }
+
+  /// All sums, for running averages.
+  std::span<double> by_symbol() { return by_symbol_.span(); }
+  std::span<double> by_all() { return by_all_.span(); }
+  /// The part of by_symbol / by_all that holds gradients starts at these places of each symbol's block.
+  Index symbol_block() const { return symbol_rows() * width_; }
+  Index symbol_gradient() const { return (symbol_rows() - 1) * width_; }
+  Index shared_gradient_begin() const { return (full_ ? shared() : 1) * padded_shared_; }
+
+ private:
+  Index symbol_rows() const { return full_ ? gated() + 1 : 3; }
+  double at_symbol(Index x, Index row, Index column) const {
+    return by_symbol_[x * symbol_block() + row * width_ + column];
+  }
+  double at_shared(Index row, Index column) const { return by_all_[row * padded_shared_ + column]; }
+
+  std::vector<std::int32_t> gated_, shared_;
+  Index alphabet_, padded_gated_, padded_shared_, width_;
+  bool full_;
+  Buffer<double> by_symbol_;  // [alphabet + 1 x rows x width]; the last block: no symbol
+  Buffer<double> by_all_;     // [rows x padded shared]
+  Buffer<double> u_;
+};
+
+/// result[r][i] = variance of w[x][i] when x is drawn with the probabilities of row r: sum_x p_x (w_x - mean)^2.
+/// p [rows x alphabet], w [alphabet x n].
+template <class T>
+void column_variances(Matrix<const T> p, Matrix<const T> w, Matrix<T> result);
+
+/// Cholesky factor L of a symmetric positive definite matrix a [n x n] (row-major, lower triangle read), in place; the
+/// upper triangle is left alone. False when a pivot is not above 0 or not finite.
+bool cholesky(double* a, Index n, Index stride);
+/// b = L^-1 b and b = L^-T b.
+void solve_lower(const double* l, Index n, Index stride, double* b);
+void solve_upper(const double* l, Index n, Index stride, double* b);
+
+}  // namespace unfold

@@ -1,0 +1,305 @@
+#include "unfold/training/unit_metric.h"
+
+#include <algorithm>
+
+namespace unfold {
+namespace {
+
+constexpr Index kTile = 512;  // positions whose inputs stay in the second-level cache
+
+std::size_t at(Index i) { return static_cast<std::size_t>(i); }
+
+}  // namespace
+
+template <class T>
+UnitMetric<T>::UnitMetric(const CorePass<T>& core, bool full, double damping, bool averages)
+    : full_(full), damping_(damping) {
+  const Plan& plan = core.plan();
+  for (int i = 0; i < static_cast<int>(plan.nodes().size()); ++i)
+    if (plan.live(i) && plan.nodes()[at(i)].kind == Node::Kind::affine) add_map(plan, i);
+  adjoints_.resize(maps_.size());
+  inputs_.resize(at(core.team().size()));
+  Index widest = 0, columns = 0;
+  for (const Map& map : maps_) {
+    columns = std::max(columns, map.columns);
+    for (const auto& source : map.sources) widest = std::max(widest, source.size);
+  }
+  for (Unit& unit : units_) {
+    if (!averages) break;
+    averages_.emplace_back(unit.moments.by_symbol().size() + unit.moments.by_all().size() + 1, T{0});
+  }
+  for (Inputs& inputs : inputs_) inputs.values.resize(kTile * columns), inputs.row.resize(kTile * widest);
+}
+
+template <class T>
+void UnitMetric<T>::add_map(const Plan& plan, int i) {
+  const Node& node = plan.nodes()[at(i)];
+  Map map{.node = i, .size = node.size, .columns = 1};  // column 0 is the constant 1
+  const auto offset = [&](int parameter) { return plan.parameters()[at(parameter)].offset; };
+  const auto reads_symbols = [&](int s) { return plan.nodes()[at(s)].kind == Node::Kind::symbols; };
+  for (std::size_t k = 0; k < node.terms.size(); ++k) {
+    const auto& term = node.terms[k];
+    const int symbols = reads_symbols(term.source) ? term.source : term.gate;
+    if (symbols >= 0 && map.symbols >= 0 && symbols != map.symbols)
+      throw UsageError("riemannian training: " + node.name + " reads two kinds of symbols");
+    if (symbols >= 0) map.symbols = symbols;
+    if (reads_symbols(term.source)) continue;
+    const Index size = plan.nodes()[at(term.source)].size;
+    map.sources.push_back({k, map.columns, size});
+    map.columns += size;
+  }
+  const Index alphabet = map.symbols < 0 ? 0 : plan.nodes()[at(map.symbols)].size;
+  for (Index c = 0; c < node.size; ++c) {
+    std::vector<std::int32_t> gated, shared;
+    std::vector<std::pair<Index, Index>> gated_places;
+    std::vector<Index> shared_places;
+    const bool has_bias = node.bias >= 0;
+    if (has_bias) shared.push_back(0), shared_places.push_back(offset(node.bias) + c);
+    bool lookup = false;
+    for (const auto& term : node.terms)
+      if (reads_symbols(term.source)) {
+        gated.push_back(0), gated_places.emplace_back(offset(term.parameter) + c, node.size);
+        lookup = true;
+      }
+    for (const auto& source : map.sources) {
+      const auto& term = node.terms[source.term];
+      const Index first = offset(term.parameter);
+      if (!term.sparse()) {
+        for (Index j = 0; j < source.size; ++j)
+          shared.push_back(static_cast<std::int32_t>(source.column + j)),
+              shared_places.push_back(first + j * node.size + c);
+        continue;
+      }
+      const bool by_symbol = term.gate >= 0 && plan.parameters()[at(term.parameter)].rows > 1;
+      for (std::int32_t e = term.edges->entering()[at(c)]; e < term.edges->entering()[at(c + 1)]; ++e) {
+        const auto column = static_cast<std::int32_t>(source.column) + term.edges->from()[at(e)];
+        if (by_symbol)
+          gated.push_back(column), gated_places.emplace_back(first + e, term.edges->count());
+        else
+          shared.push_back(column), shared_places.push_back(first + e);
+      }
+    }
+    units_.push_back({.map = maps_.size(),
+                      .component = c,
+                      .moments = UnitMoments(std::move(gated), std::move(shared), alphabet, full_),
+                      .gated = std::move(gated_places),
+                      .shared = std::move(shared_places),
+                      .gated_first = lookup,
+                      .shared_first = has_bias});
+  }
+  maps_.push_back(std::move(map));
+}
+
+template <class T>
+void UnitMetric<T>::keep_adjoints(const CorePass<T>& core) {
+  for (std::size_t m = 0; m < maps_.size(); ++m) {
+    const Matrix<const T> b = core.unfolding().affine_adjoint({core.network().output.circuit, maps_[m].node});
+    if (adjoints_[m].size() != b.rows * b.cols) adjoints_[m].resize(b.rows * b.cols);
+    core.team().run([&](Member& me) {
+      const Range mine = me.share(b.rows, 64);
+      for (Index r = mine.begin; r < mine.end; ++r) std::copy_n(b.row(r), b.cols, adjoints_[m].data() + r * b.cols);
+    });
+  }
+}
+
+/// inputs.values [rows x columns]: 1, then every source; activations of sparse terms.
+template <class T>
+void UnitMetric<T>::load_inputs(const CorePass<T>& core, const Map& map, Range range, Inputs& inputs) const {
+  const auto& order = core.unfolding().structure().order();
+  const auto step_of = [&](Index row) {
+    return std::upper_bound(order.step_begin.begin(), order.step_begin.end(), row) - order.step_begin.begin() - 1;
+  };
+  const Matrix<double> values{inputs.values.data(), range.size(), map.columns, map.columns};
+  for (Index r = 0; r < values.rows; ++r) values(r, 0) = 1;
+  for (const auto& source : map.sources) {
+    const auto& term = core.plan().nodes()[at(map.node)].terms[source.term];
+    const Matrix<T> rows{inputs.row.data(), values.rows, source.size, source.size};
+    Index step = step_of(range.begin);
+    for (Index r = 0; r < values.rows; ++r) {
+      while (order.step_begin[at(step + 1)] <= range.begin + r) ++step;
+      std::copy_n(core.unfolding().source_row(term.source, step, range.begin + r), source.size, rows.row(r));
+    }
+    if (term.sparse()) {
+      const SparseTerm<T> sparse{
+          .edges = term.edges.get(),
+          .activation = term.activation,
+          .leaky = term.leaky,
+          .gates = term.gate >= 0 ? core.unfolding().symbols_read(term.gate).data() + range.begin : nullptr};
+      sparse_activations<T>(sparse, rows, rows);
+    }
+    for (Index r = 0; r < values.rows; ++r)
+      for (Index j = 0; j < source.size; ++j) values(r, source.column + j) = static_cast<double>(rows(r, j));
+  }
+}
+
+template <class T>
+void UnitMetric<T>::accumulate(const CorePass<T>& core, bool outer) {
+  const Index positions = core.unfolding().structure().positions();
+  core.team().run([&](Member& me) {
+    const Range mine = me.share(static_cast<Index>(units_.size()));
+    Inputs& inputs = inputs_[at(me.id())];
+    for (Index u = mine.begin; u < mine.end; ++u) units_[at(u)].moments.clear();
+    for (Index begin = 0; begin < positions; begin += kTile) {
+      const Range range{begin, std::min(positions, begin + kTile)};
+      std::size_t loaded = maps_.size();
+      for (Index u = mine.begin; u < mine.end; ++u) {
+        Unit& unit = units_[at(u)];
+        const Map& map = maps_[unit.map];
+        if (loaded != unit.map) load_inputs(core, map, range, inputs);
+        loaded = unit.map;
+        const T* b = adjoints_[unit.map].data() + begin * map.size + unit.component;
+        const T* phi = nullptr;
+        if (!outer)
+          phi = core.unfolding().affine_adjoint({core.network().output.circuit, map.node}).row(begin) + unit.component;
+        const Symbol* symbols = map.symbols < 0 ? nullptr : core.unfolding().symbols_read(map.symbols).data() + begin;
+        unit.moments.template add<T>({inputs.values.data(), range.size(), map.columns, map.columns}, symbols, b, phi,
+                                     map.size);
+      }
+    }
+  });
+}
+
+/// Replaces M by its running average; G stays that of the batch.
+template <class T>
+void UnitMetric<T>::average(std::size_t u, double keep) {
+  UnitMoments& m = units_[u].moments;
+  const std::span<double> by_symbol = m.by_symbol(), by_all = m.by_all();
+  std::vector<T>& average = averages_[u];
+  const auto mix = [&](T& mean, double present) {
+    mean = static_cast<T>(keep * static_cast<double>(mean) + (1 - keep) * present);
+  };
+  mix(average.back(), 1);
+  const auto blend = [&](double& present, T& mean) {
+    mix(mean, present);
+    present = static_cast<double>(mean) / static_cast<double>(average.back());
+  };
+  for (std::size_t i = 0; i < by_symbol.size(); ++i)
+    if (static_cast<Index>(i) % m.symbol_block() < m.symbol_gradient()) blend(by_symbol[i], average[i]);
+  for (std::size_t i = 0; i < by_all.size(); ++i)
+    if (static_cast<Index>(i) < m.shared_gradient_begin()) blend(by_all[i], average[by_symbol.size() + i]);
+}
+
+template <class T>
+void UnitMetric<T>::direction(double keep, std::span<double> direction, std::span<double> gradient) {
+  for (std::size_t u = 0; u < units_.size(); ++u) {
+    Unit& unit = units_[u];
+    const UnitMoments& m = unit.moments;
+    for (Index x = 0; x < m.alphabet(); ++x)
+      for (Index j = 0; j < m.gated(); ++j)
+        gradient[at(unit.gated[at(j)].first + x * unit.gated[at(j)].second)] = m.gated_gradient(x, j);
+    for (Index j = 0; j < m.shared(); ++j) gradient[at(unit.shared[at(j)])] = m.shared_gradient(j);
+    if (keep > 0) average(u, keep);
+    full_ ? solve_full(unit, direction) : solve_quasi_diagonal(unit, direction);
+  }
+}
+
+template <class T>
+void UnitMetric<T>::visit_averages(StateVisitor<T>& visitor) {
+  for (std::size_t u = 0; u < averages_.size(); ++u)
+    visitor("average/unit" + std::to_string(u), std::span<T>(averages_[u]));
+}
+
+/// Per symbol P delta = G for the gated weights; with shared weights the bordered system, by its Schur complement:
+///   (S - sum_x C_x^T P_x^-1 C_x) delta = G - sum_x C_x^T P_x^-1 G_x,  delta_x = P_x^-1 (G_x - C_x delta).
+template <class T>
+void UnitMetric<T>::solve_full(Unit& unit, std::span<double> direction) const {
+  const UnitMoments& m = unit.moments;
+  const Index p = m.gated(), s = m.shared(), a = m.alphabet();
+  std::vector<double> factors(at(a * p * p)), borders(at(a * p * s)), tops(at(a * p)), column(at(p));
+  std::vector<double> schur(at(s * s)), right(at(s));
+  for (Index i = 0; i < s; ++i) {
+    for (Index j = 0; j <= i; ++j) schur[at(i * s + j)] = m.shared_moment(i, j) + (i == j ? damping_ : 0);
+    right[at(i)] = m.shared_gradient(i);
+  }
+  for (Index x = 0; x < a && p > 0; ++x) {
+    double* l = factors.data() + x * p * p;
+    double* top = tops.data() + x * p;
+    double* border = borders.data() + x * p * s;  // L^-1 C, by columns
+    for (Index i = 0; i < p; ++i) {
+      for (Index j = 0; j <= i; ++j) l[i * p + j] = m.gated_moment(x, i, j) + (i == j ? damping_ : 0);
+      top[i] = m.gated_gradient(x, i);
+    }
+    if (!cholesky(l, p, p)) throw RuntimeFailure("riemannian training: a metric is not positive; raise damping");
+    solve_lower(l, p, p, top);
+    for (Index j = 0; j < s; ++j) {
+      for (Index i = 0; i < p; ++i) border[j * p + i] = m.mixed_moment(x, i, j);
+      solve_lower(l, p, p, border + j * p);
+      for (Index i = 0; i < p; ++i) right[at(j)] -= border[j * p + i] * top[i];
+      for (Index k = 0; k <= j; ++k)
+        for (Index i = 0; i < p; ++i) schur[at(j * s + k)] -= border[j * p + i] * border[k * p + i];
+    }
+  }
+  if (s > 0) {
+    if (!cholesky(schur.data(), s, s))
+      throw RuntimeFailure("riemannian training: a metric is not positive; raise damping");
+    solve_lower(schur.data(), s, s, right.data());
+    solve_upper(schur.data(), s, s, right.data());
+    for (Index j = 0; j < s; ++j) direction[at(unit.shared[at(j)])] = right[at(j)];
+  }
+  for (Index x = 0; x < a && p > 0; ++x) {
+    double* top = tops.data() + x * p;
+    for (Index j = 0; j < s; ++j)
+      for (Index i = 0; i < p; ++i) top[i] -= borders[at((x * s + j) * p + i)] * right[at(j)];
+    solve_upper(factors.data() + x * p * p, p, p, top);
+    for (Index i = 0; i < p; ++i) direction[at(unit.gated[at(i)].first + x * unit.gated[at(i)].second)] = top[i];
+  }
+}
+
+/// All inputs orthogonal to each other but for one that is always 1: the bias, or without a bias the weight looked up
+/// for the symbol, a set of inputs of which exactly one is 1.
+template <class T>
+void UnitMetric<T>::solve_quasi_diagonal(Unit& unit, std::span<double> direction) const {
+  const UnitMoments& m = unit.moments;
+  const Index p = m.gated(), s = m.shared(), a = m.alphabet();
+  const auto gated_place = [&](Index x, Index j) { return at(unit.gated[at(j)].first + x * unit.gated[at(j)].second); };
+  const Index all = a + 1;  // symbols, and none
+  if (unit.shared_first) {
+    const double m00 = m.shared_moment(0, 0) + damping_, g0 = m.shared_gradient(0);
+    double d0 = g0 / m00;
+    const auto add = [&](double m0, double mjj, double g) {
+      const double d = (g - g0 * m0 / m00) / std::max(mjj + damping_ - m0 * m0 / m00, damping_);
+      d0 -= m0 / m00 * d;
+      return d;
+    };
+    for (Index j = 1; j < s; ++j) {
+      double m0 = 0;
+      for (Index x = 0; x < all; ++x) m0 += m.first_shared(x, j);
+      direction[at(unit.shared[at(j)])] = add(m0, m.shared_moment(j, j), m.shared_gradient(j));
+    }
+    for (Index x = 0; x < a; ++x)
+      for (Index j = 0; j < p; ++j)
+        direction[gated_place(x, j)] = add(m.first_gated(x, j), m.gated_moment(x, j, j), m.gated_gradient(x, j));
+    direction[at(unit.shared[0])] = d0;
+    return;
+  }
+  const bool first = unit.gated_first;
+  const auto own = [&](Index x) { return m.gated_moment(x, 0, 0) + damping_; };
+  std::vector<double> d_first(at(a), 0);
+  for (Index x = 0; x < a && first; ++x) d_first[at(x)] = m.gated_gradient(x, 0) / own(x);
+  for (Index x = 0; x < a; ++x)
+    for (Index j = first ? 1 : 0; j < p; ++j) {
+      const double share = first ? m.first_gated(x, j) / own(x) : 0;
+      const double g = m.gated_gradient(x, j) - (first ? share * m.gated_gradient(x, 0) : 0);
+      const double v = m.gated_moment(x, j, j) + damping_ - (first ? share * m.first_gated(x, j) : 0);
+      const double d = g / std::max(v, damping_);
+      direction[gated_place(x, j)] = d;
+      d_first[at(x)] -= share * d;
+    }
+  for (Index j = 0; j < s; ++j) {
+    double g = m.shared_gradient(j), v = m.shared_moment(j, j) + damping_;
+    for (Index x = 0; x < a && first; ++x) {
+      const double share = m.first_shared(x, j) / own(x);
+      g -= share * m.gated_gradient(x, 0);
+      v -= share * m.first_shared(x, j);
+    }
+    const double d = g / std::max(v, damping_);
+    direction[at(unit.shared[at(j)])] = d;
+    for (Index x = 0; x < a && first; ++x) d_first[at(x)] -= m.first_shared(x, j) / own(x) * d;
+  }
+  for (Index x = 0; x < a && first; ++x) direction[gated_place(x, 0)] = d_first[at(x)];
+}
+
+template class UnitMetric<float>;
+template class UnitMetric<double>;
+
+}  // namespace unfold

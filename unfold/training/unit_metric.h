@@ -1,0 +1,75 @@
+#pragma once
+/// The transition weights' half of Riemannian training: a matrix M for every unit, from the inputs of its incoming
+/// parameters and its modulus, and the direction M^-1 G (equations 25-29 of the source and the quasi-diagonal
+/// reduction; docs/riemannian.md).
+///
+/// A unit is a component of an affine map of the core; its parameters are those of all terms of that component. Weights
+/// that belong to a symbol (lookups and gated terms) meet only those of the same symbol, so M falls into one block per
+/// symbol, bordered by the shared weights if there are any.
+
+#include <vector>
+
+#include "unfold/numerics/moments.h"
+#include "unfold/training/core_pass.h"
+#include "unfold/training/direction.h"
+
+namespace unfold {
+
+template <class T>
+class UnitMetric {
+ public:
+  /// Throws UsageError: one unit reads two kinds of symbols.
+  UnitMetric(const CorePass<T>& core, bool full, double damping, bool averages);
+
+  /// Keeps the adjoints of the core's last backward pass: B. They are overwritten by the next one.
+  void keep_adjoints(const CorePass<T>& core);
+  /// Sums M and G over all positions: with B as kept; Phi the adjoints that the core holds now, or B^2 (`outer`).
+  void accumulate(const CorePass<T>& core, bool outer);
+  /// Sets `direction` and `gradient` at the transition weights. M is averaged over batches with `keep` > 0.
+  void direction(double keep, std::span<double> direction, std::span<double> gradient);
+
+  void visit_averages(StateVisitor<T>& visitor);  ///< the state of the running averages
+
+ private:
+  /// The affine maps whose components are units, with the columns of their inputs.
+  struct Map {
+    int node;
+    Index size, columns;
+    int symbols = -1;  ///< node
+    struct Source {
+      std::size_t term;
+      Index column, size;
+    };
+    std::vector<Source> sources = {};
+  };
+  struct Unit {
+    std::size_t map;
+    Index component;
+    UnitMoments moments;
+    /// Places in the vector of parameters: of symbol x, at + x * step.
+    std::vector<std::pair<Index, Index>> gated;
+    std::vector<Index> shared;
+    bool gated_first = false, shared_first = false;  ///< the first gated (shared) input is the constant 1
+  };
+  /// One member's memory: the inputs of a tile, and rows of a source on their way there.
+  struct Inputs {
+    Buffer<double> values;
+    Buffer<T> row;
+  };
+
+  void add_map(const Plan& plan, int node);
+  void load_inputs(const CorePass<T>& core, const Map& map, Range rows, Inputs& inputs) const;
+  void solve_full(Unit& unit, std::span<double> direction) const;
+  void solve_quasi_diagonal(Unit& unit, std::span<double> direction) const;
+  void average(std::size_t unit, double keep);
+
+  const bool full_;
+  const double damping_;
+  std::vector<Map> maps_;
+  std::vector<Unit> units_;
+  std::vector<Buffer<T>> adjoints_;       // per map: B [positions x size]
+  std::vector<std::vector<T>> averages_;  // per unit, if wanted; the last number is the weight
+  std::vector<Inputs> inputs_;            // per member
+};
+
+}  // namespace unfold
