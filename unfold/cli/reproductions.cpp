@@ -42,6 +42,8 @@ const std::vector<Reproduction>& reproductions() {
                 {"tanh RNN, SGD clipped", "--model rnn:100 --optimizer sgd:rate=0.05,momentum=0.9,clip=1"},
                 {"tanh RNN, Adam", "--model rnn:100 --optimizer adam:rate=0.001,clip=1"},
                 {"IRNN, Adam", "--model rnn:100,activation=relu,init=identity --optimizer adam:rate=0.001,clip=1"},
+                {"tanh RNN, HF", "--model rnn:100 --optimizer hf"},
+                {"tanh RNN, HF without structural damping", "--model rnn:100 --optimizer hf:structural=0"},
                 {"LSTM, Adam", "--model lstm:100 --optimizer adam:rate=0.003,clip=1"}},
        .small = {.columns = long_range_columns("50"),
                  .seeds = 1,

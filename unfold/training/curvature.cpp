@@ -35,6 +35,7 @@ template <class T>
 Network<T> watching(const Network<T>& network, const std::vector<Damped>& damped) {
   if (damped.empty()) return network;
   std::vector<Signal> signals;
+  signals.reserve(damped.size());
   for (const Damped& d : damped) signals.push_back(d.signal);
   Network<T> result = network;
   result.plan = std::make_shared<const Plan>(*network.output.circuit, PlanOptions{}, signals);
