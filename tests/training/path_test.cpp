@@ -181,15 +181,20 @@ TEST(PathDirection, divides_the_gradient_by_the_metric) {
     const double norm = pass.run(net.parameters, {.length = reading.length}, kappa).norm.value();
     objective.gradient(gradient);
     std::vector<double> scale(n, 1.0);
+    double most_passes = 0;
     for (const ParameterInfo& block : net.parameters.info()) {
       const auto begin = static_cast<std::size_t>(block.offset), end = begin + static_cast<std::size_t>(block.size());
-      double square = 0;
-      for (std::size_t i = begin; i < end; ++i)
+      double square = 0, passes = 0;
+      for (std::size_t i = begin; i < end; ++i) {
         if (kappa[i] > 0) square += gradient[i] * gradient[i] / kappa[i];
+        passes += kappa[i] * net.parameters.flat()[i] * net.parameters.flat()[i] / norm;
+      }
+      most_passes = std::max(most_passes, passes);
       if (clip > 0)
         for (std::size_t i = begin; i < end; ++i)
-          scale[i] = std::min(1.0, clip * std::sqrt(norm) / (0.5 * std::sqrt(square)));
+          scale[i] = std::min(1.0, clip * std::sqrt(norm / std::max(1.0, passes)) / (0.5 * std::sqrt(square)));
     }
+    EXPECT_GT(most_passes, 1);
     EXPECT_EQ(*std::min_element(scale.begin(), scale.end()) < 1, clip > 0);
     const std::vector<double> before(net.parameters.flat().begin(), net.parameters.flat().end());
     const auto optimizer = make_optimizer<double>("path:rate=0.5,clip=" + format_number(clip), net.parameters.size());

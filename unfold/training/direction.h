@@ -74,9 +74,10 @@ void describe(Visitor& v, AdamOptions& o) {
 
 /// Path: the gradient divided by the path metric kappa (engine/path_pass.h), then given to plain descent, momentum or
 /// Adam: g_i / max(kappa_i, floor * largest kappa of the matrix). `clip` bounds the length of the step of each
-/// parameter block in the metric, against that of the network: rate * sqrt(sum_i g_i^2 / kappa_i) <= clip * gamma, the
-/// sum over the block. Unlike the length of the gradient, neither side changes when units are rescaled.
-/// Neyshabur, Wu, Salakhutdinov & Srebro 2016.
+/// parameter block in the metric, against that of the network: rate * sqrt(sum_i g_i^2 / kappa_i) <= clip * gamma /
+/// sqrt(m), the sum over the block and m >= 1 the number of times that a path passes it, sum_i p_i^2 kappa_i / gamma^2.
+/// Unlike the length of the gradient, neither side changes when units are rescaled. Neyshabur, Wu, Salakhutdinov &
+/// Srebro 2016.
 enum class PathKappa { first, both };
 enum class PathOutputs { task, every, last };
 struct PathMetricOptions {

@@ -22,6 +22,7 @@ class Path final : public Direction<T> {
         chunks_.push_back({block.offset + from, std::min(kSumChunk, block.size() - from), blocks_, 0});
       ++blocks_;
     }
+    limits_.resize(blocks_);
     pass_ = std::make_unique<PathPass<T>>(*objective.path_reading().circuit, objective.team());
     inner_->attach(objective);
   }
@@ -36,18 +37,20 @@ class Path final : public Direction<T> {
     turn(team, g, [&](std::size_t) { return scale; });
     std::vector<double> squares(blocks_, 0.0), factors(blocks_, scale);
     for (const Chunk& chunk : chunks_) squares[chunk.block] += chunk.sum;
-    if (clip_ > 0)
-      for (std::size_t b = 0; b < blocks_; ++b) {
-        const double length = rate * std::sqrt(scale * squares[b]), longest = clip_ * norm_;
-        if (length > longest) factors[b] *= longest / length;
-      }
-    turn(team, g, [&](std::size_t b) { return factors[b]; });
+    bool clipped = false;
+    for (std::size_t b = 0; b < blocks_ && clip_ > 0; ++b) {
+      const double length = rate * std::sqrt(scale * squares[b]), longest = clip_ * static_cast<double>(limits_[b]);
+      if (!(length > longest)) continue;
+      factors[b] *= longest / length;
+      clipped = true;
+    }
+    if (clipped) turn(team, g, [&](std::size_t b) { return factors[b]; });
     inner_->move(team, p, turned_.span(), 1, rate);
   }
 
   void visit_state(StateVisitor<T>& visitor) override {
     visitor("path_inverse", inverse_.span());
-    visitor("path_norm", norm_);
+    visitor("path_limits", limits_);
     visitor("path_age", age_);
     inner_->visit_state(visitor);
   }
@@ -87,15 +90,21 @@ class Path final : public Direction<T> {
                                       .with_second = options_.kappa == PathKappa::both,
                                       .output = reading.output},
                                      kappa_);
-    norm_ = std::sqrt(sums.norm.value());
-    for (const ParameterInfo& block : objective.parameters().info()) {
+    const double norm = sums.norm.value();
+    for (std::size_t b = 0; b < blocks_; ++b) {
+      const ParameterInfo& block = objective.parameters().info()[b];
       const auto begin = static_cast<std::size_t>(block.offset), end = begin + static_cast<std::size_t>(block.size());
-      double largest = 0;
-      for (std::size_t i = begin; i < end; ++i) largest = std::max(largest, kappa_[i]);
+      double largest = 0, passes = 0;  // passes: how often a path goes through the block, on average
+      for (std::size_t i = begin; i < end; ++i) {
+        const auto p = static_cast<double>(objective.parameters().flat()[i]);
+        largest = std::max(largest, kappa_[i]);
+        passes += std::ldexp(p * p * kappa_[i] / sums.norm.mantissa, sums.exponent - sums.norm.exponent);
+      }
       const double least = std::max(options_.floor * largest, std::numeric_limits<double>::min());
       for (std::size_t i = begin; i < end; ++i)
         inverse_[static_cast<Index>(i)] =
             largest > 0 ? narrow(std::ldexp(1 / std::max(kappa_[i], least), -sums.exponent)) : T{0};
+      limits_[b] = narrow(std::sqrt(norm / std::max(1.0, passes)));
     }
   }
   static T narrow(double x) { return static_cast<T>(std::min(x, static_cast<double>(std::numeric_limits<T>::max()))); }
@@ -105,7 +114,7 @@ class Path final : public Direction<T> {
   std::unique_ptr<Direction<T>> inner_;
   std::unique_ptr<PathPass<T>> pass_;
   Buffer<T> inverse_;          // 1 / kappa
-  double norm_ = 0;            // gamma
+  std::vector<T> limits_;      // of the step of each block in the metric, times clip
   double age_ = 0;             // steps since the last refresh
   std::vector<double> kappa_;  // scratch
   Buffer<T> turned_;           // gradient / kappa, scratch
