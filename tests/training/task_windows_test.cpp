@@ -8,6 +8,7 @@
 #include <set>
 
 #include "training/small_network.h"
+#include "unfold/training/window_pass.h"
 
 namespace unfold {
 namespace {
@@ -104,7 +105,7 @@ TEST(TaskWindows, an_epoch_reads_every_example_once_and_a_position_can_be_sought
 TEST(TaskWindows, the_gradient_of_a_value_at_the_end_is_that_of_finite_differences) {
   const auto task = adding({.length = 5});
   ValueNetwork<double> net(task->shape(), 3);
-  Team team(2);
+  Team team(1);
   WindowPass<double> pass(net.network, team);
   const auto source = task_windows(*task, 4, 1);
   const Window& window = source->window();
@@ -168,7 +169,7 @@ TEST(TaskWindows, the_judge_counts_as_the_rule_says) {
 std::vector<float> trained(Index steps, const std::string& checkpoint, bool resume) {
   const auto task = adding({.length = 6});
   ValueNetwork<float> net(task->shape(), 4);
-  Team team(2);
+  Team team(1);
   const TrainerOptions options{.optimizer = "adam:rate=0.01",
                                .seed = 3,
                                .steps = steps,
