@@ -127,6 +127,27 @@ TEST_F(TrainerTest, learns_and_counts) {
   EXPECT_GT(ending.result.best_nats_per_symbol, 0.3);
 }
 
+/// Rates, earlier directions and running averages are part of a checkpoint, in full batches and in windows.
+TEST_F(TrainerTest, riemannian_runs_resume_to_the_same_bytes) {
+  for (const char* spec : {"ruop", "rbpm:reduction=quasi-diagonal,average=true",
+                           "rbpm:control=fixed,rate=0.3,keep=0.8,reduction=quasi-diagonal"})
+    for (const auto how : {Stop::How::flag, Stop::How::crash}) {
+      TrainerOptions options = small_options(12);
+      options.optimizer = spec;
+      options.batches.whole_sequences = std::string(spec).find("fixed") == std::string::npos;
+      Setting whole(0, 400), parts(0, 400);
+      const Ending expected = finish(whole, options);
+      options.checkpoint = file(std::string(spec) + (how == Stop::How::flag ? "flag" : "crash"));
+      options.checkpoint_steps = 1;
+      options.snapshot_every = 1;
+      interrupt_at(parts, options, 7, how);
+      options.resume = true;
+      Setting resumed(0, 400);
+      EXPECT_EQ(finish(resumed, options).last, expected.last) << spec;
+      EXPECT_LT(expected.result.last_loss, 2.2) << spec;
+    }
+}
+
 TEST_F(TrainerTest, gives_the_same_bits_for_one_and_two_threads) {
   Setting one(0.2), two(0.2);
   const Ending a = finish(one, small_options(40), 1), b = finish(two, small_options(40), 2);

@@ -10,8 +10,8 @@
 namespace unfold {
 namespace {
 
-constexpr int kMostHalvings = 60;  // a rate of 2^-60 moves nothing
-constexpr double kGrowth = 1.1;
+constexpr int kMostHalvings = 60;                    // a rate of 2^-60 moves nothing
+constexpr double kGrowth = 1.1, kLargestRate = 1e9;  // where nothing moves any more, every step is kept
 
 std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 
@@ -219,7 +219,7 @@ class RiemannianControl final : public Control<T> {
       place(rates_[group] * rate / units());
       nats_ = loss();
       if (nats_ <= before) {  // false for NaN
-        rates_[group] *= kGrowth;
+        rates_[group] = std::min(rates_[group] * kGrowth, kLargestRate);
         return;
       }
       rates_[group] /= 2;
