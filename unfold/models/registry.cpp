@@ -6,6 +6,7 @@
 #include <array>
 
 #include "unfold/models/frequency.h"
+#include "unfold/models/hmm.h"
 #include "unfold/models/language_model.h"
 #include "unfold/models/ngram.h"
 #include "unfold/numerics/error.h"
@@ -34,8 +35,8 @@ constexpr FittedKind kind() {
           [](const ModelFile& file) -> std::unique_ptr<FittedModel> { return std::make_unique<Model>(file); }};
 }
 
-constexpr std::array kFitted = {kind<UniformModel>(), kind<FrequencyModel>(), kind<NgramModel>()};
-constexpr std::array kNotBuilt = {"hmm", "ctw", "ppm", "mix"};
+constexpr std::array kFitted = {kind<UniformModel>(), kind<FrequencyModel>(), kind<NgramModel>(), kind<HmmModel>()};
+constexpr std::array kNotBuilt = {"ctw", "ppm", "mix"};
 
 std::string_view name_of(std::string_view spec) { return spec.substr(0, spec.find(':')); }
 
