@@ -12,7 +12,7 @@ class FittedTest : public CommandTest, public ::testing::WithParamInterface<cons
     return Arguments{"train", text_, "--out", run_, "--model", GetParam()} + more;
   }
 };
-INSTANTIATE_TEST_SUITE_P(Models, FittedTest, ::testing::Values("uniform", "frequency", "ngram:3"));
+INSTANTIATE_TEST_SUITE_P(Models, FittedTest, ::testing::Values("uniform", "frequency", "ngram:3", "hmm:2"));
 
 TEST_P(FittedTest, is_trained_measured_scored_sampled_and_shown) {
   const nlohmann::json trained = only_object(unfold_command(fit({"--json"})).out);

@@ -18,7 +18,7 @@ using test::fitted;
 class AnyFittedModel : public ::testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Registry, AnyFittedModel,
                          ::testing::Values("uniform", "frequency:add=2", "ngram:3",
-                                           "ngram:2,smoothing=witten-bell,sentences=yes"));
+                                           "ngram:2,smoothing=witten-bell,sentences=yes", "hmm:3,restarts=2"));
 
 constexpr const char* kText = "abracadabra, said the cat;\nand the hat sat on the cat\n";
 

@@ -9,6 +9,7 @@
 
 #include "unfold/cli/figures.h"
 #include "unfold/cli/machine.h"
+#include "unfold/data/labels.h"
 
 namespace unfold {
 
@@ -17,9 +18,15 @@ Corpus load_for(const SymbolModel& model, const std::vector<std::string>& files,
   const nlohmann::json& configuration = model.configuration();
   const auto lines = configuration.find("lines");
   const bool by_lines = lines != configuration.end() && lines->is_boolean() && lines->get<bool>();
-  Corpus corpus = Corpus::load(files, model.alphabet(), {.unknown = unknown, .lines = by_lines});
+  Corpus corpus = Corpus::load(unlabelled(open_inputs(files), has_label_column(model)), model.alphabet(),
+                               {.unknown = unknown, .lines = by_lines});
   if (mask) corpus.set_mask(Input::open(*mask));
   return corpus;
+}
+
+bool has_label_column(const SymbolModel& model) {
+  const auto found = model.configuration().find("label-column");
+  return found != model.configuration().end() && found->is_boolean() && found->get<bool>();
 }
 
 Symbol predict_after(const SymbolModel& model) {

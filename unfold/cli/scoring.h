@@ -17,6 +17,9 @@ namespace unfold {
 Corpus load_for(const SymbolModel& model, const std::vector<std::string>& files, UnknownPolicy unknown,
                 const std::optional<std::string>& mask = {});
 
+/// True if the model was trained on lines whose first column is a label, which it never reads.
+bool has_label_column(const SymbolModel& model);
+
 /// The symbol after which alone the model was trained to predict; kNoSymbol if it predicts everywhere.
 Symbol predict_after(const SymbolModel& model);
 

@@ -12,6 +12,7 @@
 #include "unfold/cli/task_runs.h"
 #include "unfold/cli/train_progress.h"
 #include "unfold/cli/verb.h"
+#include "unfold/data/labels.h"
 #include "unfold/data/split.h"
 #include "unfold/models/defaults.h"
 #include "unfold/models/registry.h"
@@ -40,6 +41,8 @@ struct Settings {
   std::optional<std::string> valid, split, predict_after, mask, valid_mask, memory_limit, task;
   std::string symbols = "chars", unknown = "error";
   Index vocabulary = 0, window = kDefaultWindow, batch = kDefaultBatch, curriculum = 0, seed = 1;
+  std::optional<std::string> only_label;
+  bool label_column = false;
   bool lines = false, whole_sequences = false, resume = false, overwrite = false;
   std::optional<double> epochs, minutes, goal_error;
   Index validate_on = 1000;
@@ -134,6 +137,15 @@ void Train::add_data_options() {
                 .help = "words: keep the N most frequent, the rest is <unk>; 0: all",
                 .least = 0,
                 .keep = Keep::model});
+  options_.add({.name = "label-column",
+                .target = &s_.label_column,
+                .help = "the first column of every line is a label, which the model shall not read",
+                .keep = Keep::model});
+  options_.add({.name = "only-label",
+                .target = &s_.only_label,
+                .placeholder = "LABEL",
+                .help = "with --label-column: read only lines with this label",
+                .keep = Keep::model});
   options_.add(
       {.name = "lines", .target = &s_.lines, .help = "each line is a sequence of its own", .keep = Keep::model});
   options_.add({.name = "split",
@@ -194,9 +206,8 @@ void Train::add_training_options() {
   options_.add({.name = "model",
                 .target = &s_.model,
                 .placeholder = "SPEC",
-                .help =
-                    "rnn:N, lstm:N, gru:N, mrnn:N, glnn:N, ngram:N, ppm:N, ctw:N, mix:A+B, frequency or uniform, with "
-                    "options, as lstm:256,layers=2",
+                .help = "rnn:N, lstm:N, gru:N, mrnn:N, glnn:N, ngram:N, hmm:N, ppm:N, ctw:N, mix:A+B, frequency or "
+                        "uniform, with options, as lstm:256,layers=2",
                 .keep = Keep::model});
   options_.add({.name = "optimizer",
                 .target = &s_.optimizer,
@@ -335,6 +346,7 @@ void Train::make_canonical() {
   s_.symbols = to_string(parse_symbol_kind(s_.symbols));
   parse_unknown_policy(s_.unknown);
   if (s_.memory_limit) parse_bytes(*s_.memory_limit);
+  if (s_.only_label && !s_.label_column) throw UsageError("--only-label needs --label-column");
   if (s_.valid && s_.split)
     throw UsageError("--valid and --split exclude each other: validation comes from a file or from a part of DATA");
   if (s_.valid_mask && !s_.valid) throw UsageError("--valid-mask belongs to --valid; --mask covers all of DATA");
@@ -418,7 +430,7 @@ Config Train::kept(Keep least) const {
 }
 
 Material Train::load() const {
-  std::vector<Input> inputs = open_inputs(s_.data);
+  std::vector<Input> inputs = unlabelled(open_inputs(s_.data), s_.label_column, s_.only_label);
   Alphabet alphabet = build_alphabet(
       inputs,
       {.kind = parse_symbol_kind(s_.symbols), .vocabulary = s_.vocabulary, .with_unknown = s_.valid.has_value()});
@@ -429,7 +441,8 @@ Material Train::load() const {
                     .validation = {}};
   if (s_.mask) material.corpus.set_mask(Input::open(*s_.mask));
   if (s_.valid) {
-    material.valid = Corpus::load({*s_.valid}, alphabet, {.unknown = unknown, .lines = s_.lines});
+    material.valid = Corpus::load(unlabelled(open_inputs({*s_.valid}), s_.label_column, s_.only_label), alphabet,
+                                  {.unknown = unknown, .lines = s_.lines});
     if (s_.valid_mask) material.valid->set_mask(Input::open(*s_.valid_mask));
     material.training = whole_corpus(material.corpus, "training");
     material.validation = whole_corpus(*material.valid, "validation");

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "unfold/models/frequency.h"
+#include "unfold/models/hmm.h"
 #include "unfold/models/language_model.h"
 #include "unfold/models/ngram.h"
 #include "unfold/models/replay_model.h"
@@ -35,9 +36,8 @@ constexpr FittedKind kind() {
           [](const ModelFile& file) -> std::unique_ptr<FittedModel> { return std::make_unique<Model>(file); }};
 }
 
-constexpr std::array kFitted = {kind<UniformModel>(), kind<FrequencyModel>(), kind<NgramModel>(), kind<CmModel>(),
-                                kind<CtwModel>(),     kind<PpmModel>(),       kind<MixModel>()};
-constexpr std::array kNotBuilt = {"hmm"};
+constexpr std::array kFitted = {kind<UniformModel>(), kind<FrequencyModel>(), kind<NgramModel>(), kind<HmmModel>(),
+                                kind<CmModel>(),      kind<CtwModel>(),       kind<PpmModel>(),   kind<MixModel>()};
 
 std::string_view name_of(std::string_view spec) { return spec.substr(0, spec.find(':')); }
 
@@ -64,8 +64,6 @@ std::string canonical_model(std::string_view spec) {
   if (const FittedKind* kind = find_kind(spec)) return kind->canonical(spec);
   std::vector<std::string> names;
   for (const FittedKind& kind : kFitted) names.emplace_back(kind.name);
-  for (const char* name : kNotBuilt)
-    if (name_of(spec) == name) throw UsageError(fmt::format("model {} is not built yet in this version", name));
   return to_string(parse_model_spec(spec, names));
 }
 

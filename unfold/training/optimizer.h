@@ -58,8 +58,7 @@ class Optimizer {
   std::string spec_;
 };
 
-/// Throws UsageError: an unknown optimiser or option (with the nearest name), a value out of range, one that is known
-/// but not built yet.
+/// Throws UsageError: an unknown optimiser or option (with the nearest name), a value out of range.
 template <class T>
 std::unique_ptr<Optimizer<T>> make_optimizer(std::string_view spec, Index parameters);
 

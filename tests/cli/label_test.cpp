@@ -1,0 +1,95 @@
+// Labelled lines, completions, states and ARPA files, through the command.
+#include "cli/fixture.h"
+
+namespace unfold::test {
+namespace {
+
+class LabelTest : public CommandTest {
+ protected:
+  LabelTest() : log_(folder_ / "log.txt") {
+    std::string log;
+    for (int i = 0; i < 60; ++i) log += i % 10 == 7 ? "BAD zzz qqq\n" : "- the cat sat\n";
+    write_bytes(log_, log);
+  }
+  Arguments train_on_normal(const std::string& model) const {
+    return {"train",          log_,           "--out", run_,      "--model", model,
+            "--label-column", "--only-label", "-",     "--split", "100/0/0", "--quiet"};
+  }
+  std::string log_;
+};
+
+TEST_F(LabelTest, lines_are_judged_by_labels_that_the_model_never_reads) {
+  ASSERT_EQ(unfold_command(train_on_normal("ngram:3")).code, 0);
+  // The model knows no character of the anomalous lines but z and q must not be unknown: it skips what it lacks.
+  const nlohmann::json shown = only_object(unfold_command({"info", run_, "--json"}).out);
+  EXPECT_EQ(shown["card"]["alphabet"]["symbols"], "\n acehst");
+  ASSERT_EQ(unfold_command({"train", log_, "--out", run_, "--overwrite", "--model", "ngram:3", "--label-column",
+                            "--split", "100/0/0", "--quiet"})
+                .code,
+            0);
+  const std::string curve = folder_ / "roc.tsv";
+  const nlohmann::json scored =
+      only_object(unfold_command({"score", run_, log_, "--by", "line", "--json", "--roc", curve}).out);
+  EXPECT_EQ(scored["scores"].size(), 60u);
+  EXPECT_EQ(scored["scores"][7]["label"], "BAD");
+  EXPECT_EQ(scored["roc"]["anomalous"], 6);
+  EXPECT_GT(scored["roc"]["auc_bits_per_symbol"], 0.95);
+  EXPECT_THAT(read_bytes(curve), StartsWith("bits_per_symbol\tfalse_positive_rate\ttrue_positive_rate\n"));
+  const Finished summary = unfold_command({"score", run_, log_, "--by", "line", "--summary"});
+  EXPECT_THAT(summary.out, HasSubstr("anomalous\t6\n"));
+}
+
+TEST_F(LabelTest, labels_may_come_from_a_file) {
+  ASSERT_EQ(unfold_command(training({"--model", "ngram:2", "--overwrite"})).code, 2);  // gradient options
+  ASSERT_EQ(unfold_command({"train", text_, "--out", run_, "--model", "ngram:2", "--quiet"}).code, 0);
+  const std::string text = folder_ / "lines.txt", labels = folder_ / "labels.txt";
+  write_bytes(text, "the cat\ntttttt\n");
+  write_bytes(labels, "ok\nbad\n");
+  const nlohmann::json scored = only_object(
+      unfold_command({"score", run_, text, "--by", "line", "--labels", labels, "--normal", "ok", "--json"}).out);
+  EXPECT_EQ(scored["roc"]["auc_bits"], 1.0);
+  write_bytes(labels, "ok\n");
+  expect_failure({"score", run_, text, "--by", "line", "--labels", labels, "--summary"}, 3, "do not fit");
+  expect_failure({"score", run_, text, "--by", "line", "--summary"}, 2, "--labels");
+  expect_failure({"score", run_, text, "--labels", labels}, 2, "--by line");
+  expect_failure({"score", run_, text, "--by", "state"}, 2, "hmm");
+}
+
+TEST_F(LabelTest, states_of_an_hmm_are_shown) {
+  ASSERT_EQ(unfold_command({"train", text_, "--out", run_, "--model", "hmm:2,iterations=5", "--quiet"}).code, 0);
+  const std::string text = folder_ / "line.txt";
+  write_bytes(text, "the cat\n");
+  const nlohmann::json scored = only_object(unfold_command({"score", run_, text, "--by", "state", "--json"}).out);
+  EXPECT_EQ(scored["scores"].size(), 8u);
+  EXPECT_GT(scored["scores"][0]["posterior"], 0);
+}
+
+TEST_F(LabelTest, completions_come_with_their_probabilities) {
+  ASSERT_EQ(unfold_command({"train", text_, "--out", run_, "--model", "ngram:4", "--quiet"}).code, 0);
+  const nlohmann::json found = only_object(
+      unfold_command({"complete", run_, "--prime", "the c", "--length", "5", "--count", "3", "--json"}).out);
+  ASSERT_EQ(found["completions"].size(), 3u);
+  EXPECT_THAT(found["completions"][0]["text"].get<std::string>(), StartsWith("at"));
+  double bits = 0;
+  for (const auto& symbol : found["completions"][0]["symbols"]) bits += symbol["bits"].get<double>();
+  EXPECT_NEAR(bits, found["completions"][0]["bits"].get<double>(), 1e-6);
+  EXPECT_THAT(unfold_command({"complete", run_, "--length", "3"}).out, StartsWith("bits\tsymbols\ttext\n"));
+  expect_failure({"complete", run_, "--beam", "0"}, 2, "beam");
+}
+
+TEST_F(LabelTest, a_model_goes_to_arpa_and_back) {
+  ASSERT_EQ(unfold_command({"train", text_, "--symbols", "words", "--out", run_, "--model", "ngram:3", "--quiet"}).code,
+            0);
+  const std::string arpa = folder_ / "m.arpa", model = folder_ / "m.safetensors";
+  ASSERT_EQ(unfold_command({"export", run_, "--to", "arpa", "--out", arpa}).code, 0);
+  ASSERT_EQ(unfold_command({"import", arpa, "--out", model}).code, 0);
+  EXPECT_EQ(only_object(unfold_command({"eval", model, text_, "--json"}).out),
+            only_object(unfold_command({"eval", run_, text_, "--json"}).out));
+  write_bytes(arpa, read_bytes(arpa).substr(0, 300));
+  expect_failure({"import", arpa, "--out", model}, 3, "m.arpa");
+  ASSERT_EQ(unfold_command({"train", text_, "--out", run_, "--model", "uniform", "--overwrite", "--quiet"}).code, 0);
+  expect_failure({"export", run_, "--to", "arpa"}, 2, "n-gram");
+}
+
+}  // namespace
+}  // namespace unfold::test

@@ -1,0 +1,83 @@
+#include <fmt/format.h>
+
+#include "unfold/cli/run_folder.h"
+#include "unfold/cli/verb.h"
+#include "unfold/data/file.h"
+#include "unfold/models/arpa.h"
+
+namespace unfold {
+namespace {
+
+class Export final : public Verb {
+ public:
+  Export()
+      : Verb(VerbOptions("export", "writes a model in the format of other programs",
+                         {"unfold export run --to arpa --out model.arpa"})) {
+    options_.add_inputs(
+        {.name = "model", .target = &model_, .placeholder = "MODEL", .help = "a run folder or model file"});
+    options_.add({.name = "to",
+                  .target = &to_,
+                  .placeholder = "FORMAT",
+                  .help = "arpa: n-grams as SRILM and KenLM read them",
+                  .choices = {"arpa"}});
+    options_.add({.name = "out", .target = &out_, .placeholder = "FILE", .help = "where to; - is standard output"});
+    add_common();
+  }
+
+  ExitCode run(Console&) override {
+    if (json_ && out_ == "-") throw UsageError("--json and --out - both want standard output; name a file");
+    const std::unique_ptr<SymbolModel> model = load_model(model_.front());
+    const auto* ngrams = dynamic_cast<const NgramModel*>(model.get());
+    if (ngrams == nullptr)
+      throw UsageError(fmt::format("only n-gram models can be written as ARPA files, and {} is {}", model_.front(),
+                                   model->spec_text()));
+    AtomicFile file(out_ == "-" ? "/dev/stdout" : out_);
+    write_arpa(*ngrams, [&](std::string_view text) { file.write(text); });
+    file.commit();
+    if (json_) print_result(fmt::format("{{\"format\":\"{}\"}}\n", to_));
+    return ExitCode::success;
+  }
+
+ private:
+  std::vector<std::string> model_;
+  std::string to_ = "arpa", out_ = "-";
+};
+
+class Import final : public Verb {
+ public:
+  Import()
+      : Verb(VerbOptions("import", "reads an ARPA file as an n-gram model",
+                         {"unfold import model.arpa --out model.safetensors"})) {
+    options_.add_inputs(
+        {.name = "file", .target = &file_, .placeholder = "FILE", .help = "an ARPA file (also .gz, .xz, .zst)"});
+    options_.add({.name = "symbols",
+                  .target = &symbols_,
+                  .placeholder = "KIND",
+                  .help = "what its words are: words, chars or bytes"});
+    options_.add({.name = "out", .target = &out_, .placeholder = "FILE", .help = "the model file, needed"});
+    add_common();
+  }
+
+  ExitCode run(Console&) override {
+    if (out_.empty()) throw UsageError("import needs --out FILE, the model file to be written");
+    const SymbolKind kind = parse_symbol_kind(symbols_);
+    const NgramModel model = read_arpa(Input::open(file_.front()), kind);
+    model.save(out_);
+    if (json_)
+      print_result(fmt::format("{{\"model\":\"{}\",\"symbols\":{}}}\n", model.spec_text(), model.alphabet().size()));
+    else
+      print_result(fmt::format("{}: {} over {} {}\n", out_, model.spec_text(), model.alphabet().size(), symbols_));
+    return ExitCode::success;
+  }
+
+ private:
+  std::vector<std::string> file_;
+  std::string symbols_ = "words", out_;
+};
+
+}  // namespace
+
+std::unique_ptr<Verb> make_export() { return std::make_unique<Export>(); }
+std::unique_ptr<Verb> make_import() { return std::make_unique<Import>(); }
+
+}  // namespace unfold
