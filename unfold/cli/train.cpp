@@ -432,8 +432,9 @@ Config Train::kept(Keep least) const {
 Material Train::load() const {
   std::vector<Input> inputs = unlabelled(open_inputs(s_.data), s_.label_column, s_.only_label);
   Alphabet alphabet = build_alphabet(
-      inputs,
-      {.kind = parse_symbol_kind(s_.symbols), .vocabulary = s_.vocabulary, .with_unknown = s_.valid.has_value()});
+      inputs, {.kind = parse_symbol_kind(s_.symbols),
+               .vocabulary = s_.vocabulary,
+               .with_unknown = s_.valid.has_value() && parse_symbol_kind(s_.symbols) == SymbolKind::words});
   const UnknownPolicy unknown = parse_unknown_policy(s_.unknown);
   Material material{.corpus = Corpus::load(std::move(inputs), alphabet, {.unknown = unknown, .lines = s_.lines}),
                     .valid = std::nullopt,
