@@ -8,8 +8,23 @@ namespace {
 class TaskCommand : public CommandTest {
  protected:
   Arguments training(const Arguments& more = {}) const {
-    return Arguments{"train", "--task", "adding:8", "--model",          "rnn:6", "--batch",       "8", "--steps",
-                     "30",    "--out",  run_,       "--validate-every", "10",    "--validate-on", "40"} +
+    return Arguments{"train",
+                     "--task",
+                     "adding:8",
+                     "--model",
+                     "rnn:6",
+                     "--optimizer",
+                     "adam:rate=0.01",
+                     "--batch",
+                     "8",
+                     "--steps",
+                     "30",
+                     "--out",
+                     run_,
+                     "--validate-every",
+                     "10",
+                     "--validate-on",
+                     "40"} +
            more;
   }
 };
