@@ -113,8 +113,9 @@ TEST(FrequencyModel, is_counted_by_hand) {
 
 TEST(Registry, knows_every_model_and_names_the_nearest) {
   for (const ModelHelp& help : all_models()) {
-    const std::string spec =
-        canonical_model(help.name == "frequency" || help.name == "uniform" ? help.name : help.name + ":3");
+    const bool bare = help.name == "frequency" || help.name == "uniform";
+    const std::string size = help.name == "cm" ? "12" : help.name == "mix" ? "ppm:3+lstm:5" : "3";
+    const std::string spec = canonical_model(bare ? help.name : help.name + ":" + size);
     EXPECT_EQ(canonical_model(spec), spec);
   }
   EXPECT_TRUE(is_fitted_model("frequency"));

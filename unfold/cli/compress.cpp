@@ -97,6 +97,20 @@ std::function<void(Index)> count_bytes(Console& console, Index total, const std:
   };
 }
 
+/// The bytes that occur in a file, in rising order; empty when all do.
+std::string bytes_in(const std::string& path) {
+  std::array<bool, 256> seen{};
+  RawInput input(path);
+  const ByteSource source = input.source();
+  std::array<char, 65536> buffer;
+  for (std::size_t n = source(buffer.data(), buffer.size()); n > 0; n = source(buffer.data(), buffer.size()))
+    for (std::size_t i = 0; i < n; ++i) seen[static_cast<std::uint8_t>(buffer[i])] = true;
+  std::string bytes;
+  for (std::size_t i = 0; i < seen.size(); ++i)
+    if (seen[i]) bytes += static_cast<char>(i);
+  return bytes.size() == seen.size() ? std::string() : bytes;
+}
+
 class Compress final : public Verb {
  public:
   Compress();
@@ -177,8 +191,9 @@ void Compress::choose_model(CompressOptions& options, RawInput& input) const {
     return;
   }
   if (embed_) throw UsageError(fmt::format("--embed needs a model file; {} is none", text));
-  options.model = text;
+  options.model = canonical_learner(text);
   options.learns = true;
+  if (has_network(options.model) && input.size() > 0) options.bytes = bytes_in(inputs_.front());
 }
 
 void Compress::read_back(const std::string& path) const {

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "unfold/models/context_mixing.h"
 #include "unfold/models/ctw.h"
 #include "unfold/models/fitted_spec.h"
@@ -90,8 +92,10 @@ std::vector<std::string> names() {
   return result;
 }
 
-OnlineOptions online(const LearningOptions& options) {
-  OnlineOptions result;
+/// A network that knows nothing must learn faster than one that was trained.
+const OnlineOptions kFromNothing = {.optimizer = "adam:rate=0.006,clip=1", .window = 8};
+
+OnlineOptions online(const LearningOptions& options, OnlineOptions result) {
   if (!options.optimizer.empty()) result.optimizer = options.optimizer;
   if (options.window > 0) result.window = options.window;
   return result;
@@ -114,7 +118,7 @@ std::unique_ptr<Predictor> make_learner(std::string_view spec, const Alphabet& a
   if (result) return result;
   LanguageModel<float> network(canonical_learner(spec), alphabet);
   network.initialise(1);
-  return std::make_unique<OnlinePredictor>(network, online(options));
+  return std::make_unique<OnlinePredictor>(network, online(options, kFromNothing));
 }
 
 std::string canonical_learner(std::string_view spec) {
@@ -131,6 +135,14 @@ std::string canonical_learner(std::string_view spec) {
   return result.empty() ? to_string(parse_model_spec(spec, names())) : result;
 }
 
+bool has_network(std::string_view spec) {
+  if (const std::vector<std::string> parts = parts_of(spec); !parts.empty())
+    return std::any_of(parts.begin(), parts.end(), [](const std::string& part) { return has_network(part); });
+  bool entry = false;
+  for_each_entry([&]<class Entry>(Entry) { entry = entry || name_of(spec) == Entry::kName; });
+  return !entry;
+}
+
 std::vector<OptionHelp> learner_options(std::string_view name) {
   std::vector<OptionHelp> result;
   for_each_entry([&]<class Entry>(Entry) {
@@ -141,7 +153,7 @@ std::vector<OptionHelp> learner_options(std::string_view name) {
 
 std::unique_ptr<Predictor> learning_predictor(const SymbolModel& model, const LearningOptions& options) {
   if (const auto* network = dynamic_cast<const LanguageModel<float>*>(&model))
-    return std::make_unique<OnlinePredictor>(*network, online(options));
+    return std::make_unique<OnlinePredictor>(*network, online(options, {}));
   std::unique_ptr<Predictor> predictor = model.predictor();
   predictor->set_learning(true);
   return predictor;

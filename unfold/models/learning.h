@@ -25,6 +25,8 @@ std::unique_ptr<Predictor> make_learner(std::string_view spec, const Alphabet& a
 
 /// The canonical form of a SPEC of such a model.
 std::string canonical_learner(std::string_view spec);
+/// True when it is, or mixes, a recurrent network: whose cost grows with the alphabet. REQUIRES a valid SPEC.
+bool has_network(std::string_view spec);
 /// The options of a model of this name, for help texts; none for `mix`.
 std::vector<OptionHelp> learner_options(std::string_view name);
 
