@@ -154,6 +154,7 @@ nlohmann::ordered_json Score::judge(Console& console, const std::vector<Line>& l
     means.push_back(line.bits_per_symbol());
   }
   std::vector<bool> anomalous;
+  anomalous.reserve(labels.size());
   for (const std::string& label : labels) anomalous.push_back(label != normal_);
   const Roc by_total = roc(totals, anomalous), by_mean = roc(means, anomalous);
   if (roc_) {

@@ -17,7 +17,7 @@ constexpr Index kHeldOut = 5000, kClasses = 10;
 std::string find(const std::string& folder, const std::string& name) {
   struct stat status {};
   for (const char* ending : {"", ".gz"}) {
-    const std::string path = folder + "/" + name + ending;
+    std::string path = folder + "/" + name + ending;
     if (::stat(path.c_str(), &status) == 0) return path;
   }
   throw DataError(

@@ -106,6 +106,7 @@ class SecondTerm {
                  Index outputs, std::size_t parameters) {
     h_.start(options.length, inputs), d_.start(options.length, outputs);
     std::vector<int> ends;
+    ends.reserve(read.size());
     for (const int i : read) ends.push_back(of_[at(i)].id);
     std::vector<double> first_term(parameters);
     chain_->run(squares, options, ends, first_term, [&](const auto& piece, Unfolding<double>& u) {

@@ -238,7 +238,8 @@ namespace {
 constexpr float kFirstRate = 0.02F, kLastRate = 0.002F, kRateFall = 1e-4F;
 }
 
-MixerLayers::MixerLayers(std::vector<float> start, std::vector<std::size_t> sets, std::size_t last_contexts)
+MixerLayers::MixerLayers(const std::vector<float>& start, const std::vector<std::size_t>& sets,
+                         std::size_t last_contexts)
     : inputs_(static_cast<Index>(start.size())),
       chosen_(sets.size()),
       last_weights_(last_contexts * static_cast<std::size_t>(kMixLanes)),

@@ -108,7 +108,7 @@ class MatchModel {
 class MixerLayers {
  public:
   /// `sets`: the number of contexts of each set, at most kMixLanes sets; `start`: the first weights, [inputs].
-  MixerLayers(std::vector<float> start, std::vector<std::size_t> sets, std::size_t last_contexts);
+  MixerLayers(const std::vector<float>& start, const std::vector<std::size_t>& sets, std::size_t last_contexts);
   void select(std::size_t set, std::size_t context) { chosen_[set] = context; }
   float mix(const float* x, std::size_t last_context);  ///< a logit
   void learn(const float* x, int bit);

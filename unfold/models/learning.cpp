@@ -29,6 +29,7 @@ void describe(Visitor& v, CmOptions& o) {
 /// What each symbol looks like to models of text: its byte, or its code point up to 127, 128 for the others.
 std::vector<std::uint8_t> looks(const Alphabet& alphabet) {
   std::vector<std::uint8_t> bytes;
+  bytes.reserve(static_cast<std::size_t>(alphabet.size()));
   for (Symbol x = 0; x < alphabet.size(); ++x) bytes.push_back(static_cast<std::uint8_t>(alphabet.text(x).front()));
   return bytes;
 }
@@ -107,6 +108,7 @@ std::unique_ptr<Predictor> make_learner(std::string_view spec, const Alphabet& a
                                         const LearningOptions& options) {
   if (const std::vector<std::string> parts = parts_of(spec); !parts.empty()) {
     std::vector<std::unique_ptr<Predictor>> predictors;
+    predictors.reserve(parts.size());
     for (const std::string& part : parts) predictors.push_back(make_learner(part, alphabet, options));
     return std::make_unique<MixturePredictor>(std::move(predictors));
   }
@@ -124,6 +126,7 @@ std::unique_ptr<Predictor> make_learner(std::string_view spec, const Alphabet& a
 std::string canonical_learner(std::string_view spec) {
   if (const std::vector<std::string> parts = parts_of(spec); !parts.empty()) {
     std::vector<std::string> canonical;
+    canonical.reserve(parts.size());
     for (const std::string& part : parts) canonical.push_back(canonical_learner(part));
     return fmt::format("{}:{}", kMix, fmt::join(canonical, "+"));
   }

@@ -63,6 +63,7 @@ std::unique_ptr<SymbolModel> read_model(const ModelFile& file) {
 std::string canonical_model(std::string_view spec) {
   if (const FittedKind* kind = find_kind(spec)) return kind->canonical(spec);
   std::vector<std::string> names;
+  names.reserve(kFitted.size());
   for (const FittedKind& kind : kFitted) names.emplace_back(kind.name);
   return to_string(parse_model_spec(spec, names));
 }

@@ -134,7 +134,7 @@ TrainingResult train(TaskModel<float>& model, const Task& task, const TaskTrainO
   trainer.set_observer(observer);
   if (!options.model_file.empty())
     trainer.set_keeper([&](const Parameters<float>& best) { model.save(options.model_file, best); });
-  const TrainingResult result = trainer.run();
+  TrainingResult result = trainer.run();
   const auto best = trainer.best().flat();
   if (best.data() != model.parameters().flat().data())
     std::copy(best.begin(), best.end(), model.parameters().flat().begin());
