@@ -1,0 +1,104 @@
+#include <fstream>
+
+#include "cli/fixture.h"
+
+namespace unfold::test {
+namespace {
+
+TEST_F(CommandTest, what_was_compressed_comes_back_bit_for_bit) {
+  const std::string packed = folder_ / "packed", restored = folder_ / "restored";
+  for (const std::string& bytes : {std::string(), std::string("x"), std::string(2000, '\0'), small_text(3000)}) {
+    write_bytes(text_, bytes);
+    for (const Arguments& more :
+         {Arguments{"--fast"}, Arguments{"--model", "ppm:4"}, Arguments{"--model", "ctw:16", "--block", "700"},
+          Arguments{"--model", "mix:ppm:2+lstm:5", "--window", "7"}}) {
+      const Finished compressed = unfold_command(Arguments{"compress", text_, "-o", packed, "--json"} + more);
+      ASSERT_EQ(compressed.code, 0) << compressed.err;
+      const nlohmann::json json = only_object(compressed.out);
+      EXPECT_EQ(json["bytes_in"], bytes.size());
+      EXPECT_EQ(json["bytes_out"], read_bytes(packed).size());
+      const Finished decompressed =
+          unfold_command({"decompress", packed, "-o", restored}, {.environment = {{"UNFOLD_SIMD", "sse2"}}});
+      ASSERT_EQ(decompressed.code, 0) << decompressed.err;
+      EXPECT_EQ(read_bytes(restored), bytes) << more.back();
+    }
+  }
+}
+
+TEST_F(CommandTest, compression_streams_through_standard_input_and_output) {
+  const std::string bytes = small_text(3000);
+  const Finished packed = unfold_command({"compress", "-", "--fast"}, {.input = bytes});
+  ASSERT_EQ(packed.code, 0) << packed.err;
+  const Finished restored = unfold_command({"decompress", "-", "--quiet"}, {.input = packed.out});
+  EXPECT_EQ(restored.code, 0) << restored.err;
+  EXPECT_EQ(restored.out, bytes);
+}
+
+TEST_F(CommandTest, damaged_containers_leave_nothing_behind) {
+  const std::string packed = folder_ / "packed", restored = folder_ / "restored";
+  ASSERT_EQ(unfold_command({"compress", text_, "--fast", "-o", packed}).code, 0);
+  const std::string whole = read_bytes(packed);
+  for (const std::size_t at : {std::size_t{0}, std::size_t{4}, std::size_t{12}, whole.size() / 2, whole.size() - 1}) {
+    std::string damaged = whole;
+    damaged[at] = static_cast<char>(damaged[at] ^ 0x20);
+    for (const std::string& bytes : {damaged, whole.substr(0, at)}) {
+      write_bytes(packed, bytes);
+      const Finished finished = unfold_command({"decompress", packed, "-o", restored});
+      EXPECT_TRUE(finished.code == 6 || finished.code == 4) << finished.code << " " << finished.err;
+      EXPECT_FALSE(std::ifstream(restored).good());
+    }
+  }
+}
+
+TEST_F(CommandTest, trained_models_compress_and_are_found_again) {
+  train();
+  const std::string packed = folder_ / "packed", restored = folder_ / "restored";
+  write_bytes(text_, small_text(700) + "\xC3\xA9 and a byte \xFF");
+  for (const Arguments& more : {Arguments{}, Arguments{"--online"}, Arguments{"--embed"}}) {
+    const Finished compressed = unfold_command(Arguments{"compress", text_, "--model", run_, "-o", packed} + more);
+    ASSERT_EQ(compressed.code, 0) << compressed.err;
+    ASSERT_EQ(unfold_command({"decompress", packed, "-o", restored, "--threads", "1"}).code, 0);
+    EXPECT_EQ(read_bytes(restored), read_bytes(text_));
+  }
+  ASSERT_EQ(unfold_command({"compress", text_, "--model", run_, "-o", packed}).code, 0);
+  write_bytes(text_, small_text(700));
+  train({"--overwrite", "--seed", "9"});
+  expect_failure({"decompress", packed, "-o", restored + "2"}, 4, "another model");
+  expect_failure({"decompress", packed, "-o", restored + "2", "--model", folder_ / "none"}, 4, "not there");
+}
+
+TEST_F(CommandTest, models_that_learn_while_they_read_are_trained_measured_and_drawn_from) {
+  for (const char* model : {"ppm:3", "ctw:16", "mix:ppm:2+ctw:16"}) {
+    ASSERT_EQ(
+        unfold_command({"train", text_, "--out", run_, "--model", model, "--overwrite", "--split", "80/10/10"}).code,
+        0);
+    const Arguments eval = {"eval", run_, text_, "--split", "80/10/10", "--json"};
+    const nlohmann::json fixed = only_object(unfold_command(eval).out),
+                         dynamic = only_object(unfold_command(eval + Arguments{"--dynamic"}).out);
+    EXPECT_LT(fixed["bits_per_symbol"].get<double>(), 3) << model;
+    EXPECT_NE(fixed["bits_per_symbol"], dynamic["bits_per_symbol"]) << model;
+    EXPECT_EQ(unfold_command({"sample", run_, "--length", "20"}).code, 0);
+  }
+}
+
+TEST_F(CommandTest, dynamic_evaluation_learns_and_repeats_itself) {
+  train();
+  const Arguments eval = {"eval", run_, text_, "--dynamic", "--window", "8", "--optimizer", "adam:rate=0.01", "--json"};
+  const Finished once = unfold_command(eval);
+  ASSERT_EQ(once.code, 0) << once.err;
+  EXPECT_EQ(unfold_command(eval).out, once.out);
+  const nlohmann::json fixed = only_object(unfold_command({"eval", run_, text_, "--json"}).out);
+  EXPECT_LT(only_object(once.out)["bits_per_symbol"].get<double>(), fixed["bits_per_symbol"].get<double>());
+  expect_failure({"eval", run_, text_, "--dynamic", "--segments", "3"}, 2, "--dynamic");
+}
+
+TEST_F(CommandTest, compression_names_what_it_cannot_do) {
+  expect_failure({"compress", folder_ / "nothing"}, 3, "cannot read");
+  expect_failure({"compress", text_, "--model", "pmp:5"}, 2, "ppm");
+  expect_failure({"compress", text_, "--fast", "--best"}, 2, "exclude");
+  expect_failure({"compress", text_, "--json"}, 2, "standard output");
+  expect_failure({"decompress", text_}, 6, "does not begin");
+}
+
+}  // namespace
+}  // namespace unfold::test

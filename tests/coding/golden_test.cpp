@@ -1,0 +1,44 @@
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "coding/memory.h"
+#include "unfold/coding/compress.h"
+#include "unfold/data/file.h"
+
+namespace unfold::test {
+namespace {
+
+/// Containers written by an optimised build with AVX2; every other build, instruction set and number of threads must
+/// write the same bytes and read them. UNFOLD_WRITE_GOLDEN=1 writes them anew, after a deliberate change of the format.
+struct Golden {
+  const char *file, *model;
+  bool independent;
+};
+constexpr Golden kGolden[] = {{"cm.unf", "cm:10", false},
+                              {"fast.unf", "cm:10,level=fast", true},
+                              {"ppm.unf", "ppm:3", false},
+                              {"ctw.unf", "ctw:24", false},
+                              {"mix.unf", "mix:ppm:2+lstm:9+gru:5", false}};
+
+std::string text() {
+  std::string text;
+  for (int i = 0; i < 60; ++i)
+    text += "line " + std::to_string(i * i) + (i % 3 == 0 ? " of the golden text\n" : "\tand then\n");
+  return text + '\0' + "\xFF";
+}
+
+TEST(Golden, containers_are_written_and_read_by_every_build_alike) {
+  for (const auto& [file, model, independent] : kGolden) {
+    const std::string path = std::string(UNFOLD_SOURCE_DIR "/tests/coding/golden/") + file;
+    std::string packed, restored;
+    compress(from(text()), into(packed), {.model = model, .block = 500, .independent = independent, .threads = 2});
+    if (std::getenv("UNFOLD_WRITE_GOLDEN") != nullptr) write_file_atomically(path, packed);
+    EXPECT_EQ(packed, read_file(path)) << model;
+    decompress(from(read_file(path)), into(restored), {.threads = 1});
+    EXPECT_EQ(restored, text()) << model;
+  }
+}
+
+}  // namespace
+}  // namespace unfold::test
