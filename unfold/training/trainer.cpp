@@ -71,7 +71,10 @@ TrainingSources<T> sources_of(const TrainingData& data, const TrainerOptions& op
     sources.validation = [&corpus, &part, options] {
       const BatchOptions& o = options.batches;
       auto reader = std::make_unique<LaneReader>(corpus, o.whole_sequences ? 64 : o.window, o.predict_after);
-      reader->start(scoring_lanes(corpus, part, options.validation_lanes, options.validation_warmup));
+      // Who trains on whole sequences expects a memory that a cut would take away.
+      reader->start(o.whole_sequences
+                        ? exact_lanes(part, options.validation_lanes)
+                        : scoring_lanes(corpus, part, options.validation_lanes, options.validation_warmup));
       return reader;
     };
   }
