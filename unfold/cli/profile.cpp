@@ -141,7 +141,7 @@ double Rates::adam(Index parameters) {
                       .decay = 0,
                       .gradient_scale = 1};
   std::vector<Buffer<float>> x;
-  x.reserve(static_cast<std::size_t>(4 * team_.size()));
+  x.reserve(4 * static_cast<std::size_t>(team_.size()));
   for (int i = 0; i < 4 * team_.size(); ++i) x.push_back(filled(kElements));
   const double arithmetic = time([&](Member& me) {
                               Buffer<float>* of = x.data() + 4 * me.id();

@@ -172,6 +172,7 @@ struct PathPass<T>::Body {
   PathSums run(const Parameters<T>& parameters, const PathOptions& options, std::span<double> kappa) {
     const std::vector<int> read = options.output >= 0 ? std::vector<int>{options.output} : circuit.outputs();
     std::vector<int> ends;
+    ends.reserve(read.size());
     for (const int i : read) ends.push_back(of[at(i)].id);
     square<T>(parameters, squares);
     std::optional<PathSums> sums = chain->attempt(squares, options.length, options, ends, kappa);
