@@ -335,7 +335,7 @@ void multiply_block(const MultiplyJob<T>& job) {
       for (Index t = 0; t < cut.tiles; ++t) {
         const Index m = cut.begin(t), rows = cut.rows(t);
         T* const c = job.c.row(m) + strip.column;
-        T* const sums = between + m * width;
+        T* const sums = between != nullptr ? between + m * width : nullptr;
         tile.a = a.row(m) + done;
         tile.start = !first ? sums : accumulate ? c : job.start == Start::bias ? job.bias + strip.column : kZeros<T>;
         tile.c = last ? c : sums;
