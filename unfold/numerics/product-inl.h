@@ -328,7 +328,7 @@ void multiply_block(const MultiplyJob<T>& job) {
     do {
       const bool first = done == 0, last = done + depth >= k;
       tile.k = std::min(depth, k - done);
-      tile.b = job.b.panel(strip.column / kPanel) + strip.column % kPanel + done * kPanel;
+      tile.b = k > 0 ? job.b.panel(strip.column / kPanel) + strip.column % kPanel + done * kPanel : nullptr;
       tile.c_stride = last ? job.c.stride : width;
       tile.start_stride = !first ? width : accumulate ? job.c.stride : 0;
       tile.soon_stride = job.c.stride;
