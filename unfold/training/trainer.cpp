@@ -11,10 +11,10 @@
 #include "unfold/numerics/error.h"
 #include "unfold/numerics/functions.h"
 #include "unfold/training/checkpoint.h"
-#include "unfold/training/curvature.h"
 #include "unfold/training/evaluate.h"
 #include "unfold/training/event_log.h"
-#include "unfold/training/window_pass.h"
+#include "unfold/training/text_sources.h"
+#include "unfold/training/window_objective.h"
 
 namespace unfold {
 namespace {
@@ -39,55 +39,12 @@ const T& checked(const T& options) {
   return options;
 }
 
-/// True when some target is not the last of its chain.
-bool predicts_before_the_end(const Window& window) {
-  const Structure& s = window.structure;
-  for (Index c = 0; c < s.sequences(); ++c)
-    for (Index p = 0; p + 1 < s.size(c); ++p)
-      if (window.is_predicted(s.row(c, p))) return true;
-  return false;
-}
-
 /// No useful model is this bad: 100 times the loss of the uniform distribution.
 double largest_loss(Index alphabet) {
   const double size = static_cast<double>(std::max<Index>(2, alphabet));
   double log = 0;
   vector_log(&size, &log, 1);
   return 100 * log;
-}
-
-/// Windows of text.
-template <class T>
-TrainingSources<T> sources_of(const TrainingData& data, const TrainerOptions& options) {
-  const BatchOptions& b = options.batches;
-  auto batches = std::make_unique<Batches>(data.corpus, data.training, b, options.seed);
-  TrainingSources<T> sources{.training = nullptr, .step_symbols = b.window * batches->lanes()};
-  sources.training = std::move(batches);
-  if (data.validation != nullptr && !data.validation->empty()) {
-    const Corpus& corpus = data.validation_corpus != nullptr ? *data.validation_corpus : data.corpus;
-    const Part& part = *data.validation;
-    require_predictions(corpus, part, b.predict_after);
-    sources.validation_symbols = part.symbols() + options.validation_lanes * options.validation_warmup;
-    sources.validation = [&corpus, &part, options] {
-      const BatchOptions& o = options.batches;
-      auto reader = std::make_unique<LaneReader>(corpus, o.whole_sequences ? 64 : o.window, o.predict_after);
-      // Who trains on whole sequences expects a memory that a cut would take away.
-      reader->start(o.whole_sequences
-                        ? exact_lanes(part, options.validation_lanes)
-                        : scoring_lanes(corpus, part, options.validation_lanes, options.validation_warmup));
-      return reader;
-    };
-  }
-  sources.configuration = {{"training_symbols", data.training.symbols()},
-                           {"validation_symbols", sources.validation ? data.validation->symbols() : 0},
-                           {"window", b.window},
-                           {"batch", b.batch},
-                           {"whole_sequences", b.whole_sequences},
-                           {"curriculum", b.curriculum},
-                           {"predict_after", b.predict_after},
-                           {"validation_lanes", options.validation_lanes},
-                           {"validation_warmup", options.validation_warmup}};
-  return sources;
 }
 
 }  // namespace
@@ -99,7 +56,7 @@ Index automatic_validation_interval(Index validation_symbols, Index symbols_per_
 }
 
 template <class T>
-struct Trainer<T>::Body final : Objective<T> {
+struct Trainer<T>::Body {
   Body(const Network<T>& network_given, Parameters<T>& parameters_given, TrainingSources<T> sources_given,
        const TrainerOptions& options_given, Team& team_given)
       : network(network_given),
@@ -108,9 +65,14 @@ struct Trainer<T>::Body final : Objective<T> {
         options(checked(options_given)),
         crew(team_given),
         batches(*sources.training),
-        pass(network, crew, options.memory_limit, options.penalties),
         optimizer(make_optimizer<T>(options.optimizer, values.size())),
-        carried(*network.plan, batches.lanes()),
+        objective(network, values, batches,
+                  {.optimizer = optimizer->spec(),
+                   .windows = optimizer->windows(),
+                   .seed = options.seed,
+                   .memory_limit = options.memory_limit,
+                   .penalties = options.penalties},
+                  crew, [this](double loss, std::span<const T> gradient) { return entered(loss, gradient); }),
         loss_limit(batches.window().target_values.empty() ? largest_loss(network.output.size())
                                                           : std::numeric_limits<double>::infinity()),
         snapshot_interval(std::max<Index>(1, options.snapshot_every / optimizer->gradients())) {
@@ -121,9 +83,7 @@ struct Trainer<T>::Body final : Objective<T> {
               ? options.validate_every
               : automatic_validation_interval(sources.validation_symbols, sources.step_symbols, optimizer->gradients());
     }
-    if (options.penalties.any() && optimizer->windows() > 1)
-      throw UsageError("penalties act on one window a step; " + optimizer->spec() + " takes several");
-    optimizer->attach(*this);
+    optimizer->attach(objective);
     optimizer->attach(network, crew);
     capture(last_good);
     if (options.resume) resume();
@@ -131,100 +91,6 @@ struct Trainer<T>::Body final : Objective<T> {
       log = std::make_unique<EventLog>(options.log);
       log->cut_back(static_cast<std::uint64_t>(state.log_length), state.step);
     }
-  }
-
-  // Objective
-
-  Parameters<T>& parameters() override { return values; }
-  Team& team() override { return crew; }
-
-  double gradient(std::span<T> result) override {
-    pass.set_parameters(values);
-    before.resize(at(optimizer->windows()));
-    double nats = 0, penalty = 0;
-    for (Index k = 0; k < optimizer->windows(); ++k) {
-      if (network.dropout) pass.set_dropout_seed(dropout_seed(k));
-      enter_window(window(k), *network.plan, carried);
-      copy_state(carried, before[at(k)]);
-      nats += pass.gradient(window(k), carried, 1 / predicted, result, k > 0);
-      penalty += pass.penalty(window(k));
-      if (k + 1 < optimizer->windows()) leave_window(window(k), carried);
-    }
-    const double loss = nats / predicted + penalty;
-    computed = result;
-    if (state.step % snapshot_interval == 0 && std::isfinite(loss) && std::isfinite(global_norm<T>(crew, result))) {
-      std::swap(carried, before.front());
-      capture(last_good);
-      std::swap(carried, before.front());
-    }
-    if (loss > loss_limit && state.step != last_good.run.step) return std::numeric_limits<double>::infinity();
-    return loss;
-  }
-
-  Batch<T> enter() override {
-    before.resize(1);
-    enter_window(window(0), *network.plan, carried);
-    copy_state(carried, before.front());
-    computed = {};
-    std::optional<std::uint64_t> seed;
-    if (network.dropout) seed = dropout_seed(0);
-    return {network, window(0), before.front(), carried, seed};
-  }
-
-  void entered(double loss) override {
-    if (state.step % snapshot_interval != 0 || !std::isfinite(loss)) return;
-    std::swap(carried, before.front());
-    capture(last_good);
-    std::swap(carried, before.front());
-  }
-
-  double loss() override {
-    pass.set_parameters(values);
-    double nats = 0, penalty = 0;
-    for (Index k = 0; k < optimizer->windows(); ++k) {
-      if (network.dropout) pass.set_dropout_seed(dropout_seed(k));
-      copy_state(before[at(k)], scratch);
-      nats += pass.forward(window(k), scratch);
-      penalty += pass.penalty(window(k));
-    }
-    return nats / predicted + penalty;
-  }
-
-  PathReading path_reading() override {
-    const Window& first = window(0);
-    return {.circuit = network.output.circuit,
-            .output = network.output.id,
-            .length = first.structure.order().steps(),
-            .every_step = predicts_before_the_end(first)};
-  }
-
-  void start_curvature(double share, Distance damping) override {
-    if (options.memory_limit > 0)
-      throw UsageError(
-          fmt::format("{} keeps the activities of its windows for products with the curvature; "
-                      "train it without a memory limit",
-                      optimizer->spec()));
-    if (!curvature) curvature = std::make_unique<Curvature<T>>(network, damping, crew);
-    const auto least = static_cast<Index>(std::ceil(share * static_cast<double>(optimizer->windows())));
-    std::vector<CurvaturePart<T>> parts;
-    Index found = 0;
-    for (Index k = 0; k < optimizer->windows() && (k < least || found == 0); ++k) {
-      parts.push_back({&window(k), &before[at(k)], network.dropout ? std::optional(dropout_seed(k)) : std::nullopt});
-      found += window(k).predicted;
-    }
-    curvature->start(values, parts);
-  }
-  void curvature_product(std::span<const T> v, double structural, std::span<T> result) override {
-    curvature->product(v, structural, result);
-  }
-  void curvature_sample(std::uint64_t seed, double structural, std::span<T> result) override {
-    curvature->sample(seed, structural, result);
-  }
-
-  std::uint64_t dropout_seed(Index k) const {
-    static const std::uint64_t stream = stream_of("dropout");
-    const auto words = philox(options.seed, stream, static_cast<std::uint64_t>(state.step * optimizer->windows() + k));
-    return static_cast<std::uint64_t>(words[1]) << 32 | words[0];
   }
 
   // The run
@@ -267,25 +133,12 @@ struct Trainer<T>::Body final : Objective<T> {
     return {state.step, std::min(1.0, fraction)};
   }
 
-  /// The windows of this step: the last one is that of `batches`.
-  const Window& window(Index k) const { return k + 1 < optimizer->windows() ? earlier[at(k)] : batches.window(); }
-
-  void gather() {
-    earlier.resize(at(optimizer->windows() - 1));
-    for (Window& w : earlier) {
-      w = batches.window();
-      batches.advance();
-    }
-    predicted = 0;
-    for (Index k = 0; k < optimizer->windows(); ++k) predicted += static_cast<double>(window(k).predicted);
-  }
-
   /// The windows of one step; false after a rollback.
   bool step() {
-    gather();
+    objective.gather(state.step);
     StepReport report;
-    if (predicted > 0) {
-      report = optimizer->step(*this, progress(), state.plateau_factor * state.divergence_factor);
+    if (objective.predicted() > 0) {
+      report = optimizer->step(objective, progress(), state.plateau_factor * state.divergence_factor);
       if (!report.finite) {
         roll_back(explain(report));
         return false;
@@ -294,15 +147,10 @@ struct Trainer<T>::Body final : Objective<T> {
       state.loss_sum += report.loss;
       ++state.loss_count;
     } else {  // nothing to learn here, but the state moves on
-      pass.set_parameters(values);
-      for (Index k = 0; k < optimizer->windows(); ++k) {
-        enter_window(window(k), *network.plan, carried);
-        pass.forward(window(k), carried);
-        if (k + 1 < optimizer->windows()) leave_window(window(k), carried);
-      }
+      objective.skip();
     }
-    leave_window(batches.window(), carried);
-    for (Index k = 0; k < optimizer->windows(); ++k) state.symbols += window(k).symbols;
+    objective.leave();
+    state.symbols += objective.symbols();
     ++state.step;
     batches.advance();
     state.epoch = batches.epoch();
@@ -424,16 +272,15 @@ struct Trainer<T>::Body final : Objective<T> {
   /// What went wrong in the present step.
   std::string explain(const StepReport& report) {
     if (std::isfinite(report.loss)) {
+      const std::span<const T> gradient = objective.last_gradient();
       for (const ParameterInfo& p : values.info())
-        for (Index i = 0; i < p.size() && !computed.empty(); ++i)
-          if (!std::isfinite(computed[static_cast<std::size_t>(p.offset + i)]))
+        for (Index i = 0; i < p.size() && !gradient.empty(); ++i)
+          if (!std::isfinite(gradient[at(p.offset + i)]))
             return fmt::format("the gradient is not finite; first in {} at ({}, {})", p.name, i / p.cols, i % p.cols);
       return fmt::format("the norm of the gradient is {}", report.gradient_norm);
     }
-    for (Index k = 0; k < optimizer->windows(); ++k) {
-      const std::string first = pass.find_non_finite(window(k), before[at(k)]);
-      if (!first.empty()) return fmt::format("the loss is not finite; first {}", first);
-    }
+    if (const std::string first = objective.find_non_finite(); !first.empty())
+      return fmt::format("the loss is not finite; first {}", first);
     if (report.loss > 0) return fmt::format("the loss exceeds {:.0f} nats per symbol", loss_limit);
     return fmt::format("the loss is {}", report.loss);
   }
@@ -465,6 +312,17 @@ struct Trainer<T>::Body final : Objective<T> {
 
   // Snapshots and checkpoints
 
+  /// Keeps a snapshot of where this step began, when one is due; whether the loss is to be believed.
+  bool entered(double loss, std::span<const T> gradient) {
+    if (state.step % snapshot_interval == 0 && std::isfinite(loss) &&
+        (gradient.empty() || std::isfinite(global_norm<T>(crew, gradient)))) {
+      objective.swap_carried();
+      capture(last_good);
+      objective.swap_carried();
+    }
+    return gradient.empty() || !(loss > loss_limit) || state.step == last_good.run.step;
+  }
+
   void capture(Snapshot<T>& s) {
     state.log_length = log ? static_cast<Index>(log->length()) : state.log_length;
     s.run = state;
@@ -472,7 +330,7 @@ struct Trainer<T>::Body final : Objective<T> {
     std::copy(values.flat().begin(), values.flat().end(), s.parameters.begin());
     capture_optimizer(*optimizer, s);
     s.carried = State<T>(*network.plan, batches.lanes());  // spare slots hold nothing between windows
-    for (Index slot = 0; slot < batches.lanes(); ++slot) s.carried.copy_slot(carried, slot, slot);
+    for (Index slot = 0; slot < batches.lanes(); ++slot) s.carried.copy_slot(objective.carried(), slot, slot);
     s.best = best_parameters;
   }
 
@@ -480,7 +338,7 @@ struct Trainer<T>::Body final : Objective<T> {
     state = s.run;
     std::copy(s.parameters.begin(), s.parameters.end(), values.flat().begin());
     restore_optimizer(s, *optimizer);
-    carried = s.carried;
+    objective.carried() = s.carried;
     best_parameters = s.best;
     batches.seek(state.epoch, state.window);
   }
@@ -550,18 +408,12 @@ struct Trainer<T>::Body final : Objective<T> {
   TrainerOptions options;
   Team& crew;
   WindowSource& batches;
-  WindowPass<T> pass;
   std::unique_ptr<Evaluator<T>> evaluator;
   std::unique_ptr<Optimizer<T>> optimizer;
-  std::unique_ptr<Curvature<T>> curvature;  // of optimisers that ask for it
-  State<T> carried, scratch;
-  std::vector<Window> earlier;   // the windows of the present step but the last
-  std::vector<State<T>> before;  // as it was when each of them was entered
-  double predicted = 0;          // symbols, in all of them
+  WindowObjective<T> objective;
   RunState state;
   std::shared_ptr<const Parameters<T>> best_parameters;
   Snapshot<T> last_good;
-  std::span<const T> computed;  // the gradient of the present step, which belongs to the control
   double loss_limit;
   Index interval = 0, snapshot_interval = 1, written_step = -1;
   std::string reason;
@@ -579,7 +431,7 @@ struct Trainer<T>::Body final : Objective<T> {
 template <class T>
 Trainer<T>::Trainer(const Network<T>& network, Parameters<T>& parameters, const TrainingData& data,
                     const TrainerOptions& options, Team& team)
-    : Trainer(network, parameters, sources_of<T>(data, checked(options)), options, team) {}
+    : Trainer(network, parameters, text_sources<T>(data, checked(options)), options, team) {}
 
 template <class T>
 Trainer<T>::Trainer(const Network<T>& network, Parameters<T>& parameters, TrainingSources<T> sources,

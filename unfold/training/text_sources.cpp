@@ -1,0 +1,43 @@
+#include "unfold/training/text_sources.h"
+
+#include "unfold/training/evaluate.h"
+
+namespace unfold {
+
+template <class T>
+TrainingSources<T> text_sources(const TrainingData& data, const TrainerOptions& options) {
+  const BatchOptions& b = options.batches;
+  auto batches = std::make_unique<Batches>(data.corpus, data.training, b, options.seed);
+  TrainingSources<T> sources{.training = nullptr, .step_symbols = b.window * batches->lanes()};
+  sources.training = std::move(batches);
+  if (data.validation != nullptr && !data.validation->empty()) {
+    const Corpus& corpus = data.validation_corpus != nullptr ? *data.validation_corpus : data.corpus;
+    const Part& part = *data.validation;
+    require_predictions(corpus, part, b.predict_after);
+    sources.validation_symbols = part.symbols() + options.validation_lanes * options.validation_warmup;
+    sources.validation = [&corpus, &part, options] {
+      const BatchOptions& o = options.batches;
+      auto reader = std::make_unique<LaneReader>(corpus, o.whole_sequences ? 64 : o.window, o.predict_after);
+      // Who trains on whole sequences expects a memory that a cut would take away.
+      reader->start(o.whole_sequences
+                        ? exact_lanes(part, options.validation_lanes)
+                        : scoring_lanes(corpus, part, options.validation_lanes, options.validation_warmup));
+      return reader;
+    };
+  }
+  sources.configuration = {{"training_symbols", data.training.symbols()},
+                           {"validation_symbols", sources.validation ? data.validation->symbols() : 0},
+                           {"window", b.window},
+                           {"batch", b.batch},
+                           {"whole_sequences", b.whole_sequences},
+                           {"curriculum", b.curriculum},
+                           {"predict_after", b.predict_after},
+                           {"validation_lanes", options.validation_lanes},
+                           {"validation_warmup", options.validation_warmup}};
+  return sources;
+}
+
+template TrainingSources<float> text_sources(const TrainingData& data, const TrainerOptions& options);
+template TrainingSources<double> text_sources(const TrainingData& data, const TrainerOptions& options);
+
+}  // namespace unfold

@@ -1,0 +1,177 @@
+#include "unfold/training/window_objective.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+
+#include "unfold/numerics/error.h"
+
+namespace unfold {
+namespace {
+
+std::size_t at(Index i) { return static_cast<std::size_t>(i); }
+
+/// True when some target is not the last of its chain.
+bool predicts_before_the_end(const Window& window) {
+  const Structure& s = window.structure;
+  for (Index c = 0; c < s.sequences(); ++c)
+    for (Index p = 0; p + 1 < s.size(c); ++p)
+      if (window.is_predicted(s.row(c, p))) return true;
+  return false;
+}
+
+}  // namespace
+
+template <class T>
+WindowObjective<T>::WindowObjective(const Network<T>& network, Parameters<T>& parameters, WindowSource& source,
+                                    const WindowObjectiveOptions& options, Team& team, Entered entered)
+    : network_(network),
+      parameters_(parameters),
+      source_(source),
+      options_(options),
+      team_(team),
+      entered_(std::move(entered)),
+      pass_(network, team, options.memory_limit, options.penalties),
+      carried_(*network.plan, source.lanes()),
+      earlier_(at(options.windows - 1)),
+      before_(at(options.windows)) {
+  if (options.penalties.any() && options.windows > 1)
+    throw UsageError("penalties act on one window a step; " + options.optimizer + " takes several");
+}
+
+template <class T>
+void WindowObjective<T>::gather(Index step) {
+  step_ = step;
+  computed_ = {};
+  for (Window& w : earlier_) {
+    w = source_.window();
+    source_.advance();
+  }
+  predicted_ = 0;
+  for (Index k = 0; k < options_.windows; ++k) predicted_ += static_cast<double>(window(k).predicted);
+}
+
+template <class T>
+Index WindowObjective<T>::symbols() const {
+  Index result = 0;
+  for (Index k = 0; k < options_.windows; ++k) result += window(k).symbols;
+  return result;
+}
+
+template <class T>
+void WindowObjective<T>::skip() {
+  pass_.set_parameters(parameters_);
+  for (Index k = 0; k < options_.windows; ++k) {
+    enter_window(window(k), *network_.plan, carried_);
+    pass_.forward(window(k), carried_);
+    if (k + 1 < options_.windows) leave_window(window(k), carried_);
+  }
+}
+
+template <class T>
+void WindowObjective<T>::leave() {
+  leave_window(source_.window(), carried_);
+}
+
+template <class T>
+std::string WindowObjective<T>::find_non_finite() {
+  for (Index k = 0; k < options_.windows; ++k) {
+    std::string first = pass_.find_non_finite(window(k), before_[at(k)]);
+    if (!first.empty()) return first;
+  }
+  return {};
+}
+
+template <class T>
+double WindowObjective<T>::gradient(std::span<T> result) {
+  pass_.set_parameters(parameters_);
+  double nats = 0, penalty = 0;
+  for (Index k = 0; k < options_.windows; ++k) {
+    set_dropout(k);
+    enter_window(window(k), *network_.plan, carried_);
+    copy_state(carried_, before_[at(k)]);
+    nats += pass_.gradient(window(k), carried_, 1 / predicted_, result, k > 0);
+    penalty += pass_.penalty(window(k));
+    if (k + 1 < options_.windows) leave_window(window(k), carried_);
+  }
+  const double loss = nats / predicted_ + penalty;
+  computed_ = result;
+  return entered_(loss, result) ? loss : std::numeric_limits<double>::infinity();
+}
+
+template <class T>
+double WindowObjective<T>::loss() {
+  pass_.set_parameters(parameters_);
+  double nats = 0, penalty = 0;
+  for (Index k = 0; k < options_.windows; ++k) {
+    set_dropout(k);
+    copy_state(before_[at(k)], scratch_);
+    nats += pass_.forward(window(k), scratch_);
+    penalty += pass_.penalty(window(k));
+  }
+  return nats / predicted_ + penalty;
+}
+
+template <class T>
+Batch<T> WindowObjective<T>::enter() {
+  enter_window(window(0), *network_.plan, carried_);
+  copy_state(carried_, before_.front());
+  computed_ = {};
+  return {network_, window(0), before_.front(), carried_, dropout_seed(0)};
+}
+
+template <class T>
+PathReading WindowObjective<T>::path_reading() {
+  const Window& first = window(0);
+  return {.circuit = network_.output.circuit,
+          .output = network_.output.id,
+          .length = first.structure.order().steps(),
+          .every_step = predicts_before_the_end(first)};
+}
+
+template <class T>
+void WindowObjective<T>::start_curvature(double share, Distance damping) {
+  if (options_.memory_limit > 0)
+    throw UsageError(
+        fmt::format("{} keeps the activities of its windows for products with the curvature; "
+                    "train it without a memory limit",
+                    options_.optimizer));
+  if (!curvature_) curvature_ = std::make_unique<Curvature<T>>(network_, damping, team_);
+  const auto least = static_cast<Index>(std::ceil(share * static_cast<double>(options_.windows)));
+  std::vector<CurvaturePart<T>> parts;
+  Index found = 0;
+  for (Index k = 0; k < options_.windows && (k < least || found == 0); ++k) {
+    parts.push_back({&window(k), &before_[at(k)], dropout_seed(k)});
+    found += window(k).predicted;
+  }
+  curvature_->start(parameters_, parts);
+}
+
+template <class T>
+void WindowObjective<T>::curvature_product(std::span<const T> v, double structural, std::span<T> result) {
+  curvature_->product(v, structural, result);
+}
+
+template <class T>
+void WindowObjective<T>::curvature_sample(std::uint64_t seed, double structural, std::span<T> result) {
+  curvature_->sample(seed, structural, result);
+}
+
+template <class T>
+std::optional<std::uint64_t> WindowObjective<T>::dropout_seed(Index k) const {
+  if (!network_.dropout) return std::nullopt;
+  static const std::uint64_t stream = stream_of("dropout");
+  const auto words = philox(options_.seed, stream, static_cast<std::uint64_t>(step_ * options_.windows + k));
+  return static_cast<std::uint64_t>(words[1]) << 32 | words[0];
+}
+
+template <class T>
+void WindowObjective<T>::set_dropout(Index k) {
+  if (const auto seed = dropout_seed(k)) pass_.set_dropout_seed(*seed);
+}
+
+template class WindowObjective<float>;
+template class WindowObjective<double>;
+
+}  // namespace unfold
