@@ -179,6 +179,10 @@ TEST(OptimizerSpec, canonical_text_is_complete_and_stable) {
             "adam:rate=0.002,clip=2,decay=0,beta1=0.9,beta2=0.999,epsilon=1e-08,schedule=constant,warmup=0,floor=0.01,"
             "plateau-patience=1");
   EXPECT_EQ(canonical_optimizer(canonical), canonical);
+  for (const OptimizerHelp& entry : optimizers()) {
+    const std::string text = canonical_optimizer(entry.name);
+    EXPECT_EQ(canonical_optimizer(text), text);
+  }
 }
 
 TEST(OptimizerSpec, help_lists_every_optimizer_with_its_defaults) {

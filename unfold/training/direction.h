@@ -73,7 +73,7 @@ void describe(Visitor& v, AdamOptions& o) {
 }
 
 /// Path: the gradient divided by the path metric kappa (engine/path_pass.h), then given to plain descent, momentum or
-/// Adam: g_i / max(kappa_i, floor * largest kappa of the matrix). `clip` bounds the length of the step of each
+/// Adam: g_i / max(kappa_i, least * largest kappa of the matrix). `clip` bounds the length of the step of each
 /// parameter block in the metric, against that of the network: rate * sqrt(sum_i g_i^2 / kappa_i) <= clip * gamma /
 /// sqrt(m), the sum over the block and m >= 1 the number of times that a path passes it, sum_i p_i^2 kappa_i / gamma^2.
 /// Unlike the length of the gradient, neither side changes when units are rescaled. Neyshabur, Wu, Salakhutdinov &
@@ -84,7 +84,7 @@ struct PathMetricOptions {
   PathKappa kappa = PathKappa::first;
   PathOutputs outputs = PathOutputs::task;
   Index refresh = 4;
-  double floor = 1e-12;
+  double least = 1e-12;
 };
 template <class Visitor>
 void describe(Visitor& v, PathMetricOptions& o) {
@@ -93,7 +93,7 @@ void describe(Visitor& v, PathMetricOptions& o) {
   v("outputs", o.outputs, "outputs that paths end in: where the task predicts, at every step or at the last",
     {{PathOutputs::task, "task"}, {PathOutputs::every, "every"}, {PathOutputs::last, "last"}});
   v("refresh", o.refresh, "steps from one computation of the metric to the next", at_least(1));
-  v("floor", o.floor, "least metric, as a share of the largest of its matrix: for weights on no path", range(0, 1));
+  v("least", o.least, "least metric, as a share of the largest of its matrix: for weights on no path", range(0, 1));
 }
 
 /// For controls that need none.

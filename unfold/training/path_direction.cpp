@@ -100,7 +100,7 @@ class Path final : public Direction<T> {
         largest = std::max(largest, kappa_[i]);
         passes += std::ldexp(p * p * kappa_[i] / sums.norm.mantissa, sums.exponent - sums.norm.exponent);
       }
-      const double least = std::max(options_.floor * largest, std::numeric_limits<double>::min());
+      const double least = std::max(options_.least * largest, std::numeric_limits<double>::min());
       for (std::size_t i = begin; i < end; ++i)
         inverse_[static_cast<Index>(i)] =
             largest > 0 ? narrow(std::ldexp(1 / std::max(kappa_[i], least), -sums.exponent)) : T{0};
