@@ -7,7 +7,7 @@
 #include <bit>
 #include <vector>
 
-#include "unfold/models/context_parts.h"
+#include "unfold/models/learnt_decision.h"
 #include "unfold/numerics/error.h"
 #include "unfold/numerics/functions.h"
 
@@ -32,12 +32,9 @@ struct Entry {
   std::int32_t next = kNone;
 };
 
-/// Cells of the secondary estimation: the first kind by the shape of the context, the second by its order and symbol.
-constexpr std::size_t kShapes = std::size_t{1} << 14, kPlaces = std::size_t{1} << 16;
-
-std::size_t level_of(std::uint32_t n) {  // 0, 1, 2, 3, 4-5, 6-7, 8-11, 12-15, ...
+std::uint64_t level_of(std::uint32_t n) {  // 0, 1, 2, 3, 4-5, 6-7, 8-11, 12-15, ...
   if (n < 4) return n;
-  const auto width = static_cast<std::size_t>(std::bit_width(n));
+  const auto width = static_cast<std::uint64_t>(std::bit_width(n));
   return 2 * width - 2 + (n >> (width - 2) & 1);
 }
 
@@ -45,10 +42,7 @@ std::size_t level_of(std::uint32_t n) {  // 0, 1, 2, 3, 4-5, 6-7, 8-11, 12-15, .
 
 struct PpmPredictor::Body {
   Body(Index symbols, const PpmOptions& o)
-      : order(o.order),
-        alphabet(symbols),
-        excluded(static_cast<std::size_t>(symbols)),
-        escapes(kShapes + kPlaces, AdaptiveProbability{0}) {
+      : order(o.order), alphabet(symbols), excluded(static_cast<std::size_t>(symbols)) {
     contexts.emplace_back();
     start();
   }
@@ -56,41 +50,80 @@ struct PpmPredictor::Body {
   void start() {
     longest = 0;
     longest_order = 0;
-    last = 0;
-    sure = false;
+    last = {};
+    history = 0;
     current = false;
   }
 
   /// One context on the way down, as predict() saw it.
   struct Visit {
     std::int32_t context = kNone;
-    std::array<std::size_t, 2> cells{};
-    bool has_cell = false;  // something that was not excluded stood there
+    Symbol favourite = kNoSymbol;  // none: only one symbol or less was not excluded
+    bool has_symbols = false;      // something that was not excluded stood there
+    bool can_escape = false;       // ... and something would be left below
+    LearntDecision::Case escape{}, favoured{};
   };
 
   /// What is left of a context when the excluded symbols are taken out.
   struct Rest {
     std::uint32_t total = 0, distinct = 0, largest = 0;
+    Symbol favourite = kNoSymbol;  // the one that was counted most often
   };
 
-  /// An escape is estimated twice: from the shape of the context (how many symbols and occurrences, how much more the
-  /// shorter context knows, whether the last prediction held), and from its order and last symbol.
-  std::array<std::size_t, 2> cells_of(const Context& c, const Rest& rest) const {
-    const auto parent_distinct =
-        c.suffix == kNone ? 0U : static_cast<std::uint32_t>(contexts[static_cast<std::size_t>(c.suffix)].distinct);
-    const std::size_t masked = rest.distinct != static_cast<std::uint32_t>(c.distinct) ? 1 : 0;
-    const std::size_t more = level_of(parent_distinct > rest.distinct ? parent_distinct - rest.distinct : 0) / 2;
-    const std::size_t distinct = std::min<std::size_t>(level_of(rest.distinct), 11);
-    const std::size_t total = std::min<std::size_t>(level_of(rest.total / 2), 15);
-    const std::size_t peak =
-        rest.distinct == 1 ? 0
-                           : (2 * rest.largest > rest.total ? 1U : 0U) + (4 * rest.largest > 3 * rest.total ? 1U : 0U);
-    const std::size_t shape =
-        ((((std::min<std::size_t>(more, 7) * 12 + distinct) * 16 + total) * 3 + peak) * 2 + masked) * 2 +
-        (sure ? 1 : 0);
-    const std::uint64_t place = ((std::min<std::uint64_t>(distinct, 9) * 16 + total) * 2 + masked) * 40 + visits.size();
-    const std::uint64_t where = static_cast<std::uint64_t>(last) << 8 | static_cast<std::uint64_t>(longest_order);
-    return {shape % kShapes, kShapes + hash(place, where) % kPlaces};
+  Rest rest_of(const Context& c) const {
+    Rest rest;
+    for (std::int32_t e = c.entries; e != kNone; e = entries[static_cast<std::size_t>(e)].next) {
+      const Entry& entry = entries[static_cast<std::size_t>(e)];
+      if (excluded[static_cast<std::size_t>(entry.symbol)] != 0) continue;
+      rest.total += entry.count;
+      ++rest.distinct;
+      if (entry.count <= rest.largest) continue;
+      rest.largest = entry.count;
+      rest.favourite = entry.symbol;
+    }
+    return rest;
+  }
+
+  /// What the two decisions in a context depend on: its shape (how many symbols and occurrences, how much more the
+  /// shorter context knows and what it thinks of the favourite), its order, the last symbols, and how far the last
+  /// four predictions escaped.
+  void describe(const Context& c, const Rest& rest, Visit& visit) const {
+    const std::size_t depth = visits.size() - 1;
+    const auto this_order = static_cast<std::uint64_t>(longest_order) - depth;
+    std::uint64_t below = 0;  // the favourite's share of the shorter context
+    std::uint32_t distinct_below = 0;
+    if (c.suffix != kNone) {
+      const Context& shorter = contexts[static_cast<std::size_t>(c.suffix)];
+      distinct_below = static_cast<std::uint32_t>(shorter.distinct);
+      if (const std::int32_t e = find(c.suffix, rest.favourite); e != kNone)
+        below = 1 + entries[static_cast<std::size_t>(e)].count * 15 / shorter.total;
+    }
+    const std::uint64_t masked = rest.distinct != static_cast<std::uint32_t>(c.distinct) ? 1 : 0;
+    const std::uint64_t more = level_of(distinct_below > rest.distinct ? distinct_below - rest.distinct : 0);
+    const std::uint64_t size = std::min<std::uint64_t>(level_of(rest.distinct), 11) * 16 +
+                               std::min<std::uint64_t>(level_of(rest.total / 2), 15);
+    const std::uint64_t share = rest.largest * 15 / rest.total;
+    const std::uint64_t shape = (size * 2 + masked) * 64 + this_order;
+    const auto one = static_cast<std::uint64_t>(last[0]), two = static_cast<std::uint64_t>(last[1]) << 32 | one;
+    const auto favourite = static_cast<std::uint64_t>(rest.favourite);
+
+    visit.escape.hints = {hash(more, (size * 16 + share) * 4 + masked * 2 + (history & 1)),
+                          hash(one, shape << 8 | static_cast<std::uint64_t>(longest_order)),
+                          hash(below, size * 8 + masked * 4 + (history & 3)),
+                          hash(history, shape),
+                          hash(two, this_order * 16 + size / 16),
+                          hash(favourite << 32 | one, size * 2 + masked)};
+    visit.favoured.hints = {hash(share, size * 4 + masked * 2 + (history & 1)),
+                            hash(one, shape * 16 + share),
+                            hash(below, (share * 16 + size % 16) * 2 + masked),
+                            hash(history, shape * 16 + share),
+                            hash(two, favourite << 8 | this_order),
+                            hash(favourite << 32 | one, share * 2 + masked)};
+    const std::uint64_t place =
+        std::min<std::uint64_t>(this_order, 15) * 32 + std::min<std::uint64_t>(depth, 15) * 2 + masked;
+    visit.escape.gates = {place, size, history * 2 + masked};
+    visit.favoured.gates = {place, share * 16 + below, history * 2 + masked};
+    visit.escape.last_gate = visit.favoured.last_gate = std::min<std::uint64_t>(this_order, 31) * 2 + masked;
   }
 
   void predict() {
@@ -101,25 +134,26 @@ struct PpmPredictor::Body {
     Index free = alphabet;
     for (std::int32_t at = longest; at != kNone && free > 0; at = contexts[static_cast<std::size_t>(at)].suffix) {
       const Context& c = contexts[static_cast<std::size_t>(at)];
-      Rest rest;
-      for (std::int32_t e = c.entries; e != kNone; e = entries[static_cast<std::size_t>(e)].next) {
-        const Entry& entry = entries[static_cast<std::size_t>(e)];
-        if (excluded[static_cast<std::size_t>(entry.symbol)] != 0) continue;
-        rest.total += entry.count;
-        ++rest.distinct;
-        rest.largest = std::max(rest.largest, entry.count);
-      }
+      const Rest rest = rest_of(c);
       Visit& visit = visits.emplace_back(Visit{.context = at});
       if (rest.distinct == 0) continue;
-      visit.cells = cells_of(c, rest);
-      visit.has_cell = true;
-      const double escape = free == static_cast<Index>(rest.distinct) ? 0 : escape_of(visit.cells, rest);
-      const double share = left * (1 - escape) / rest.total;
+      visit.has_symbols = true;
+      visit.can_escape = free > static_cast<Index>(rest.distinct);
+      describe(c, rest, visit);
+      const double escape = visit.can_escape ? escapes.estimate(visit.escape, first_escape(rest)) : 0;
+      const double here = left * (1 - escape);
+      double favoured = here, each = 0;  // of the favourite; of the others, for one count
+      if (rest.distinct > 1) {
+        visit.favourite = rest.favourite;
+        const double share = favourites.estimate(visit.favoured, static_cast<double>(rest.largest) / rest.total);
+        favoured = here * share;
+        each = here * (1 - share) / (rest.total - rest.largest);
+      }
       for (std::int32_t e = c.entries; e != kNone; e = entries[static_cast<std::size_t>(e)].next) {
         const Entry& entry = entries[static_cast<std::size_t>(e)];
         const auto x = static_cast<std::size_t>(entry.symbol);
         if (excluded[x] != 0) continue;
-        probabilities[x] = share * entry.count;
+        probabilities[x] = entry.symbol == rest.favourite ? favoured : each * entry.count;
         excluded[x] = 1;
       }
       left *= escape;
@@ -136,15 +170,9 @@ struct PpmPredictor::Body {
     current = true;
   }
 
-  double escape_of(const std::array<std::size_t, 2>& cells, const Rest& rest) {
-    double sum = 0;
-    for (const std::size_t cell : cells) {
-      AdaptiveProbability& p = escapes[cell];
-      if (p.value == 0)  // untouched: what the number of distinct symbols suggests
-        p = AdaptiveProbability::of(std::min(0.95, 2.0 * rest.distinct / (rest.total + 2.0 * rest.distinct)), 4);
-      sum += (static_cast<double>(p.value >> 10) + 0.5) / (1 << 22);
-    }
-    return sum / 2;
+  /// Where nothing is learnt yet: what the number of distinct symbols suggests.
+  static double first_escape(const Rest& rest) {
+    return std::min(0.95, 2.0 * rest.distinct / (rest.total + 2.0 * rest.distinct));
   }
 
   std::int32_t find(std::int32_t context, Symbol symbol) const {
@@ -171,29 +199,29 @@ struct PpmPredictor::Body {
   static std::uint32_t inherited(const Context& c, const Context* shorter, std::uint32_t count_there) {
     if (shorter == nullptr) return kOccurrence / 2;
     const double there = static_cast<double>(count_there) / (shorter->total + 2.0 * shorter->distinct);
-    const double here = c.total + 2.0 * c.distinct + 2;
-    return static_cast<std::uint32_t>(std::clamp(there * here + 1, 1.0, 2.0 * kOccurrence));
+    const double here = c.total + 2.0 * c.distinct + 4;
+    return static_cast<std::uint32_t>(std::clamp(there * here + 1.5, 1.0, 2.0 * kOccurrence));
   }
 
   void observe(Symbol symbol) {
     if (!current) predict();
     current = false;
-    // Down to the context that knows the symbol; what each escape was worth is learnt.
+    // Down to the context that knows the symbol; what came true is learnt.
     std::int32_t found = kNone;
     std::size_t escaped = 0;
     for (; escaped < visits.size(); ++escaped) {
       const Visit& visit = visits[escaped];
-      if (!visit.has_cell) continue;
+      if (!visit.has_symbols) continue;
       found = find(visit.context, symbol);
-      if (learning)
-        for (const std::size_t cell : visit.cells) escapes[cell].learn(found == kNone ? 1 : 0);
-      if (found != kNone) break;
+      if (learning && visit.can_escape) escapes.learn(visit.escape, found == kNone);
+      if (found == kNone) continue;
+      if (learning && visit.favourite != kNoSymbol) favourites.learn(visit.favoured, visit.favourite == symbol);
+      break;
     }
-    const bool known = found != kNone;
-    sure = known && escaped == 0;
-    if (learning) learn(symbol, known ? found : kNone, escaped);
+    history = (history * 4 + std::min<std::uint64_t>(escaped, 3)) & 0xFF;
+    if (learning) learn(symbol, found, escaped);
     move_on(symbol);
-    last = symbol;
+    last = {symbol, last[0]};
   }
 
   void learn(Symbol symbol, std::int32_t found, std::size_t escaped) {
@@ -268,14 +296,14 @@ struct PpmPredictor::Body {
 
   Index order, alphabet;
   bool learning = true, current = false;
-  bool sure = false;  // the last symbol was one of the longest context's
   std::vector<Context> contexts;
   std::vector<Entry> entries;
   std::int32_t longest = 0, inherit_from = kNone;
   Index longest_order = 0;
-  Symbol last = 0;
+  std::array<Symbol, 2> last{};  // the last symbol and the one before
+  std::uint64_t history = 0;     // how many contexts each of the last four predictions escaped from (0 .. 3)
   std::vector<char> excluded;
-  std::vector<AdaptiveProbability> escapes;
+  LearntDecision escapes, favourites;
   std::vector<Visit> visits;
   std::vector<double> probabilities;
   std::vector<float> logs;

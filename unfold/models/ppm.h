@@ -3,10 +3,11 @@
 /// one, and so on down to all symbols alike; symbols of longer contexts are excluded from shorter ones. Cleary & Witten
 /// 1984; exclusion of updates: Moffat 1990.
 ///
-/// What an escape is worth is learnt (secondary estimation, Bloom 1998), and a symbol that is new in a context starts
-/// with a count inherited from the next shorter one (information inheritance, Shkarin 2002).
+/// What an escape is worth and how sure the most frequent symbol of a context is are learnt (learnt_decision.h), and a
+/// symbol that is new in a context starts with a count inherited from the next shorter one (information inheritance,
+/// Shkarin 2002). When a symbol is counted, the next shorter context learns it a little too, the others do not.
 ///
-/// Only + - * / of doubles: the same bits everywhere. The trie grows with the text: 32 bytes for each new context.
+/// The same bits everywhere. The trie grows with the text: 32 bytes for each new context.
 
 #include <memory>
 
@@ -16,7 +17,7 @@
 namespace unfold {
 
 struct PpmOptions {
-  Index order = 5;  ///< symbols of the longest context, 0 .. 32
+  Index order = 6;  ///< symbols of the longest context, 0 .. 32
 };
 
 template <class Visitor>
