@@ -66,6 +66,7 @@ TEST_F(CommandTest, the_surprisals_of_symbols_and_lines_add_up_to_the_figures) {
   const Finished scored = unfold_command({"score", run_, text_});
   ASSERT_EQ(scored.code, 0) << scored.err;
   EXPECT_EQ(scored.out, read_bytes(folder_ / "s.tsv"));
+  EXPECT_EQ(unfold_command({"eval", run_, text_, "--per-symbol", "-"}).out, scored.out);
   const auto rows = rows_of(scored.out);
   ASSERT_EQ(rows.size(), json["symbols"].get<std::size_t>() + 1);
   EXPECT_EQ(rows[0], (std::vector<std::string>{"position", "symbol", "bits"}));

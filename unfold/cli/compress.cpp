@@ -14,6 +14,7 @@
 #include "unfold/cli/figures.h"
 #include "unfold/cli/interrupt.h"
 #include "unfold/cli/machine.h"
+#include "unfold/cli/result_file.h"
 #include "unfold/cli/run_folder.h"
 #include "unfold/cli/verb.h"
 #include "unfold/data/file.h"
@@ -62,26 +63,6 @@ class RawInput {
   std::string path_;
   int descriptor_ = -1;
   Index size_ = -1;
-};
-
-/// A file that appears whole or not at all, or standard output.
-class RawOutput {
- public:
-  explicit RawOutput(const std::string& path) {
-    if (path != "-") file_ = std::make_unique<AtomicFile>(path);
-  }
-  ByteSink sink() {
-    return [this](std::string_view bytes) { file_ ? file_->write(bytes) : print_result(bytes); };
-  }
-  void commit() {
-    if (file_)
-      file_->commit();
-    else
-      flush_results();
-  }
-
- private:
-  std::unique_ptr<AtomicFile> file_;
 };
 
 /// A progress line for bytes.
@@ -218,9 +199,10 @@ ExitCode Compress::run(Console& console) {
                           .progress = count_bytes(console, input.size(), "compress")};
   if (block_ > 0) options.block = block_;
   choose_model(options, input);
-  RawOutput output(output_);
+  ResultFile output(output_);
+  const ByteSink sink = [&](std::string_view bytes) { output.write(bytes); };
   const double start = seconds_now();
-  const CompressResult result = compress(input.source(), output.sink(), options);
+  const CompressResult result = compress(input.source(), sink, options);
   output.commit();
   if (output_ != "-" && !no_verify_) read_back(output_);
   const double seconds = seconds_now() - start;
@@ -271,7 +253,8 @@ ExitCode Decompress::run(Console& console) {
   if (json_ && output_ == "-")
     throw UsageError("--json and the restored data both want standard output; name a file with -o");
   RawInput input(inputs_.front());
-  RawOutput output(output_);
+  ResultFile output(output_);
+  const ByteSink sink = [&](std::string_view bytes) { output.write(bytes); };
   DecompressOptions options{.name = input.name(),
                             .find_model =
                                 [&](const std::string& name, std::uint64_t) {
@@ -286,7 +269,7 @@ ExitCode Decompress::run(Console& console) {
                             .threads = threads(),
                             .stop = &catch_interrupts(),
                             .progress = count_bytes(console, -1, "decompress")};
-  const CompressResult result = decompress(input.source(), output.sink(), options);
+  const CompressResult result = decompress(input.source(), sink, options);
   output.commit();
   if (json_)
     print_result(one_line({{"bytes_in", result.bytes_in}, {"bytes_out", result.bytes_out}}));

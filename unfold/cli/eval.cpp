@@ -3,11 +3,11 @@
 #include <array>
 
 #include "unfold/cli/figures.h"
+#include "unfold/cli/result_file.h"
 #include "unfold/cli/run_folder.h"
 #include "unfold/cli/scoring.h"
 #include "unfold/cli/task_runs.h"
 #include "unfold/cli/verb.h"
-#include "unfold/data/file.h"
 #include "unfold/models/learning.h"
 #include "unfold/models/online_predictor.h"
 
@@ -132,7 +132,7 @@ Evaluation Eval::measure(const SymbolModel& model, const Corpus& corpus, const P
 }
 
 void Eval::write_surprisals(const Corpus& corpus, const Part& part, const Surprisals& surprisals) const {
-  AtomicFile file(*per_symbol_ == "-" ? "/dev/stdout" : *per_symbol_);
+  ResultFile file(*per_symbol_);
   file.write(kSymbolHeading);
   for_each_symbol(corpus, part, surprisals, [&](Index position, Symbol symbol, float nats) {
     file.write(symbol_line(corpus.alphabet(), position, symbol, nats));

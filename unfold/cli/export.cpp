@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
+#include "unfold/cli/result_file.h"
 #include "unfold/cli/run_folder.h"
 #include "unfold/cli/verb.h"
-#include "unfold/data/file.h"
 #include "unfold/models/arpa.h"
 
 namespace unfold {
@@ -31,7 +31,7 @@ class Export final : public Verb {
     if (ngrams == nullptr)
       throw UsageError(fmt::format("only n-gram models can be written as ARPA files, and {} is {}", model_.front(),
                                    model->spec_text()));
-    AtomicFile file(out_ == "-" ? "/dev/stdout" : out_);
+    ResultFile file(out_);
     write_arpa(*ngrams, [&](std::string_view text) { file.write(text); });
     file.commit();
     if (json_) print_result(fmt::format("{{\"format\":\"{}\"}}\n", to_));

@@ -15,8 +15,14 @@ namespace {
 constexpr Index kTestExamples = 1000;
 
 std::string what_it_reads(const TaskShape& shape) {
-  return fmt::format("reads {} {}, predicts {} {}", shape.inputs, shape.reads_symbols ? "symbols" : "numbers a step",
-                     shape.outputs, shape.predicts_symbols ? "classes" : "numbers");
+  const auto of = [](Index n, const char* one, const char* many) {
+    return fmt::format("{} {}", n, n == 1 ? one : many);
+  };
+  return fmt::format(
+      "reads {}{}, predicts {}",
+      shape.reads_symbols ? of(shape.inputs, "symbol", "symbols") : of(shape.inputs, "number", "numbers"),
+      shape.reads_symbols ? "" : " a step",
+      shape.predicts_symbols ? of(shape.outputs, "class", "classes") : of(shape.outputs, "number", "numbers"));
 }
 
 }  // namespace
