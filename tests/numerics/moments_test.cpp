@@ -104,16 +104,76 @@ TEST(UnitMoments, do_not_depend_on_the_instruction_set) {
   simd_limit(simd_available().front());
 }
 
-TEST(ColumnVariances, are_those_of_the_distribution) {
-  const double p[] = {0.2, 0.5, 0.3, 1, 0, 0}, w[] = {1, -1, 5, 2, 0, 0.5};
-  double result[4];
-  column_variances<double>({p, 2, 3, 3}, {w, 3, 2, 2}, {result, 2, 2, 2});
-  for (Index i = 0; i < 2; ++i) {
-    const double mean = 0.2 * w[i] + 0.5 * w[2 + i] + 0.3 * w[4 + i];
-    const double square = 0.2 * w[i] * w[i] + 0.5 * w[2 + i] * w[2 + i] + 0.3 * w[4 + i] * w[4 + i];
-    EXPECT_NEAR(result[i], square - mean * mean, 1e-14);
-    EXPECT_EQ(result[2 + i], 0);
+/// The rows with a symbol, sorted by it: columns of inputs, then b and phi.
+template <class T>
+struct Sorted {
+  static constexpr Index kSlots = kAlphabet * 24;
+  std::vector<T> columns = std::vector<T>((kColumns + 2) * kSlots);
+  std::vector<SymbolRun> runs;
+  explicit Sorted(const Data& data) {
+    Index slot = 0;
+    for (Symbol x = 0; x < kAlphabet; ++x) {
+      const Index begin = slot;
+      for (Index r = 0; r < kRows; ++r) {
+        if (data.symbols[static_cast<std::size_t>(r)] != x) continue;
+        for (Index c = 0; c < kColumns; ++c) at(c, slot) = static_cast<T>(data.matrix()(r, c));
+        at(kColumns, slot) = static_cast<T>(data.b[static_cast<std::size_t>(r)]);
+        at(kColumns + 1, slot++) = static_cast<T>(data.phi[static_cast<std::size_t>(r)]);
+      }
+      slot = (slot + kMomentLanes - 1) / kMomentLanes * kMomentLanes;
+      if (slot > begin) runs.push_back({x, begin, slot});
+    }
   }
+  T& at(Index c, Index slot) { return columns[static_cast<std::size_t>(c * kSlots + slot)]; }
+  UnitMoments moments(bool full, const std::vector<std::int32_t>& inputs = kGated) {
+    UnitMoments result(inputs, {}, kAlphabet, full);
+    LaneMoments<T> lanes(result);
+    const Matrix<const T> rows{columns.data(), kColumns + 2, kSlots, kSlots};
+    for (int twice = 0; twice < 2; ++twice) {  // lanes that were moved begin again
+      lanes.add(rows, runs, rows.row(kColumns), rows.row(kColumns + 1));
+      lanes.move_to(result);
+    }
+    return result;
+  }
+};
+
+template <class T>
+void expect_lanes_to_equal_rows(bool full, double tolerance) {
+  const Data data;
+  const std::vector<std::int32_t> inputs = {0, 3, 5, 1, 2, 6};  // more than are summed at once
+  UnitMoments rows(inputs, {}, kAlphabet, full);
+  for (int twice = 0; twice < 2; ++twice)
+    rows.add<double>(data.matrix(), data.symbols.data(), data.b.data(), data.phi.data(), 1);
+  const UnitMoments lanes = Sorted<T>(data).moments(full, inputs);
+  for (Index x = 0; x < kAlphabet; ++x)
+    for (Index i = 0; i < rows.gated(); ++i) {
+      EXPECT_NEAR(lanes.gated_gradient(x, i), rows.gated_gradient(x, i), tolerance);
+      EXPECT_NEAR(lanes.gated_moment(x, i, i), rows.gated_moment(x, i, i), tolerance);
+      if (!full) {
+        EXPECT_NEAR(lanes.first_gated(x, i), rows.first_gated(x, i), tolerance);
+      }
+      for (Index j = 0; full && j < i; ++j)
+        EXPECT_NEAR(lanes.gated_moment(x, i, j), rows.gated_moment(x, i, j), tolerance);
+    }
+}
+
+TEST(LaneMoments, equal_those_of_rows) {
+  for (const bool full : {true, false}) {
+    expect_lanes_to_equal_rows<double>(full, 1e-12);
+    expect_lanes_to_equal_rows<float>(full, 1e-4);
+  }
+}
+
+TEST(LaneMoments, do_not_depend_on_the_instruction_set) {
+  std::vector<double> first;
+  for (const std::string& simd : simd_available()) {
+    simd_limit(simd);
+    UnitMoments m = Sorted<float>(Data()).moments(true);
+    const std::vector<double> all(m.by_symbol().begin(), m.by_symbol().end());
+    if (first.empty()) first = all;
+    EXPECT_EQ(all, first) << simd;
+  }
+  simd_limit(simd_available().front());
 }
 
 TEST(Cholesky, solves_a_positive_system_and_refuses_another) {

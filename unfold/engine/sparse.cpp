@@ -53,7 +53,7 @@ void Unfolding<T>::Body::find_chain_loops() {
     for (const auto& term : n.terms)
       if (term.sparse()) widest = std::max({widest, term.edges->inputs(), term.edges->outputs()});
   sparse_scratch.resize(at(team.size()));
-  for (Buffer<T>& mine : sparse_scratch) mine.resize(3 * widest);
+  for (Buffer<T>& mine : sparse_scratch) mine.resize((3 + kSparseChainBlock) * widest);
 
   for (const Segment& segment : plan->segments()) {
     ChainLoop& loop = chain_loops.emplace_back();

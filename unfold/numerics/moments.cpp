@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "unfold/numerics/moments.cpp"
@@ -28,7 +29,7 @@ struct MomentTables {
 template <class T>
 struct MomentOperations {
   void (*add)(const MomentTables&, Matrix<const double>, const Symbol*, const T*, const T*, Index);
-  void (*variances)(Matrix<const T>, Matrix<const T>, Matrix<T>);
+  void (*add_sorted)(const T* const*, Index, bool, std::span<const SymbolRun>, const T*, const T*, T*, Index);
 };
 
 }  // namespace unfold
@@ -102,29 +103,56 @@ void add_moments(const MomentTables& m, Matrix<const double> inputs, const Symbo
   }
 }
 
-template <class T>
-struct VarianceBody {
-  Matrix<const T> w;
-  const T* p;
-  T* result;
-  template <class D, class Place>
-  HWY_INLINE void at(D d, Index i, Place place) const {
-    auto mean = hn::Zero(d), variance = hn::Zero(d);
-    for (Index x = 0; x < w.rows; ++x) mean = Fma(d, hn::Set(d, p[x]), place.load(d, w.row(x) + i), mean);
-    for (Index x = 0; x < w.rows; ++x) {
-      const auto off = hn::Sub(place.load(d, w.row(x) + i), mean);
-      variance = Fma(d, hn::Mul(hn::Set(d, p[x]), off), off, variance);
+// ------------------------------------------------------------------------------------------ positions by symbol
+
+/// lanes[c][l] += sum over the slots begin + l, begin + l + kMomentLanes, ... of q [u] v[c]; u null: without it.
+template <class T, int kCount>
+HWY_INLINE void add_products(const T* q, const T* u, const T* const* v, Index begin, Index end, T* lanes) {
+  const hn::CappedTag<T, kMomentLanes> d;
+  for (Index part = 0; part < kMomentLanes; part += static_cast<Index>(hn::Lanes(d))) {
+    hn::Vec<decltype(d)> sums[kCount];
+#pragma GCC unroll 4
+    for (int c = 0; c < kCount; ++c) sums[c] = hn::LoadU(d, lanes + c * kMomentLanes + part);
+    for (Index i = begin + part; i < end; i += kMomentLanes) {
+      auto factor = hn::LoadU(d, q + i);
+      if (u != nullptr) factor = hn::Mul(factor, hn::LoadU(d, u + i));
+#pragma GCC unroll 4
+      for (int c = 0; c < kCount; ++c) sums[c] = Fma(d, factor, hn::LoadU(d, v[c] + i), sums[c]);
     }
-    place.store(variance, d, result + i);
+#pragma GCC unroll 4
+    for (int c = 0; c < kCount; ++c) hn::StoreU(sums[c], d, lanes + c * kMomentLanes + part);
   }
-};
+}
 template <class T>
-void variances(Matrix<const T> p, Matrix<const T> w, Matrix<T> result) {
-  for (Index r = 0; r < p.rows; ++r) for_each_vector<T>(w.cols, VarianceBody<T>{w, p.row(r), result.row(r)});
+HWY_INLINE void add_products(const T* q, const T* u, const T* const* v, Index count, Index begin, Index end, T* lanes) {
+  for (; count > 0; count -= 4, v += 4, lanes += 4 * kMomentLanes) {
+    switch (count) {
+      case 1: add_products<T, 1>(q, u, v, begin, end, lanes); break;
+      case 2: add_products<T, 2>(q, u, v, begin, end, lanes); break;
+      case 3: add_products<T, 3>(q, u, v, begin, end, lanes); break;
+      default: add_products<T, 4>(q, u, v, begin, end, lanes);
+    }
+  }
 }
 
 template <class T>
-constexpr MomentOperations<T> kMomentOperations = {add_moments<T>, variances<T>};
+void add_sorted(const T* const* u, Index count, bool full, std::span<const SymbolRun> runs, const T* b, const T* phi,
+                T* lanes, Index block) {
+  for (const SymbolRun& run : runs) {
+    T* to = lanes + run.symbol * block;
+    for (Index j = 0; full && j < count; to += ++j * kMomentLanes)
+      add_products(phi, u[j], u, j + 1, run.begin, run.end, to);
+    if (!full) {
+      add_products<T>(phi, nullptr, u, count, run.begin, run.end, to);
+      to += count * kMomentLanes;
+      for (Index j = 0; j < count; ++j, to += kMomentLanes) add_products(phi, u[j], u + j, 1, run.begin, run.end, to);
+    }
+    add_products<T>(b, nullptr, u, count, run.begin, run.end, to);
+  }
+}
+
+template <class T>
+constexpr MomentOperations<T> kMomentOperations = {add_moments<T>, add_sorted<T>};
 const MomentOperations<float>* moment_operations_float() { return &kMomentOperations<float>; }
 const MomentOperations<double>* moment_operations_double() { return &kMomentOperations<double>; }
 
@@ -186,8 +214,38 @@ void UnitMoments::add(Matrix<const double> inputs, const Symbol* symbols, const 
 }
 
 template <class T>
-void column_variances(Matrix<const T> p, Matrix<const T> w, Matrix<T> result) {
-  operations<T>().variances(p, w, result);
+LaneMoments<T>::LaneMoments(const UnitMoments& moments)
+    : columns_(moments.gated_),
+      full_(moments.full_),
+      lanes_((moments.alphabet() + 1) * block()),
+      seen_(static_cast<std::size_t>(moments.alphabet())) {}
+
+template <class T>
+void LaneMoments<T>::add(Matrix<const T> columns, std::span<const SymbolRun> runs, const T* b, const T* phi) {
+  inputs_.clear();
+  for (const std::int32_t c : columns_) inputs_.push_back(columns.row(c));
+  for (const SymbolRun& run : runs) seen_[static_cast<std::size_t>(run.symbol)] = 1;
+  operations<T>().add_sorted(inputs_.data(), static_cast<Index>(inputs_.size()), full_, runs, b, phi, lanes_.data(),
+                             block());
+}
+
+template <class T>
+void LaneMoments<T>::move_to(UnitMoments& moments) {
+  const auto count = static_cast<Index>(columns_.size());
+  for (Index x = 0; x < moments.alphabet(); ++x) {
+    if (!seen_[static_cast<std::size_t>(x)]) continue;
+    seen_[static_cast<std::size_t>(x)] = 0;
+    T* lanes = lanes_.data() + x * block();
+    const auto add_row = [&](Index row, Index numbers) {
+      for (Index j = 0; j < numbers; ++j, lanes += kMomentLanes) {
+        double sum = 0;
+        for (Index l = 0; l < kMomentLanes; ++l) sum += static_cast<double>(std::exchange(lanes[l], T{0}));
+        moments.by_symbol_[x * moments.symbol_block() + row * moments.width_ + j] += sum;
+      }
+    };
+    for (Index row = 0; row + 1 < moments.symbol_rows(); ++row) add_row(row, full_ ? row + 1 : count);
+    add_row(moments.symbol_rows() - 1, count);
+  }
 }
 
 bool cholesky(double* a, Index n, Index stride) {
@@ -224,8 +282,8 @@ void solve_upper(const double* l, Index n, Index stride, double* b) {
 
 template void UnitMoments::add(Matrix<const double>, const Symbol*, const float*, const float*, Index);
 template void UnitMoments::add(Matrix<const double>, const Symbol*, const double*, const double*, Index);
-template void column_variances(Matrix<const float>, Matrix<const float>, Matrix<float>);
-template void column_variances(Matrix<const double>, Matrix<const double>, Matrix<double>);
+template class LaneMoments<float>;
+template class LaneMoments<double>;
 
 }  // namespace unfold
 #endif

@@ -55,6 +55,9 @@ class UnitMoments {
   Index shared_gradient_begin() const { return (full_ ? shared() : 1) * padded_shared_; }
 
  private:
+  template <class T>
+  friend class LaneMoments;
+
   Index symbol_rows() const { return full_ ? gated() + 1 : 3; }
   double at_symbol(Index x, Index row, Index column) const {
     return by_symbol_[x * symbol_block() + row * width_ + column];
@@ -69,10 +72,38 @@ class UnitMoments {
   Buffer<double> u_;
 };
 
-/// result[r][i] = variance of w[x][i] when x is drawn with the probabilities of row r: sum_x p_x (w_x - mean)^2.
-/// p [rows x alphabet], w [alphabet x n].
+/// Positions in the order of their symbols, a run of slots for each symbol that occurs. A run begins and ends at a
+/// multiple of kMomentLanes; in slots that are left over b and phi are 0.
+inline constexpr Index kMomentLanes = 8;
+struct SymbolRun {
+  Symbol symbol;
+  Index begin, end;
+};
+
+/// The sums of a unit whose inputs are all gated, over positions sorted by symbol: vectors run over positions. Slot k
+/// of a run adds to lane k mod kMomentLanes, in the element type; `move_to` adds the lanes up in double, to be called
+/// every few ten thousand positions. (Law 2: the lanes are fixed, whatever the width of a vector.)
 template <class T>
-void column_variances(Matrix<const T> p, Matrix<const T> w, Matrix<T> result);
+class LaneMoments {
+ public:
+  /// The inputs of `moments`. REQUIRES: it has no shared ones.
+  explicit LaneMoments(const UnitMoments& moments);
+  /// columns [inputs x slots]: row c holds input c of all slots; b, phi [slots].
+  void add(Matrix<const T> columns, std::span<const SymbolRun> runs, const T* b, const T* phi);
+  void move_to(UnitMoments& moments);  ///< the lanes are zero afterwards
+
+ private:
+  /// Of a symbol: the lower triangle of M by rows (or first row and diagonal), then G.
+  Index block() const {
+    const auto p = static_cast<Index>(columns_.size());
+    return (full_ ? p * (p + 1) / 2 + p : 3 * p) * kMomentLanes;
+  }
+  std::vector<std::int32_t> columns_;
+  bool full_;
+  Buffer<T> lanes_;
+  std::vector<char> seen_;
+  std::vector<const T*> inputs_;
+};
 
 /// Cholesky factor L of a symmetric positive definite matrix a [n x n] (row-major, lower triangle read), in place; the
 /// upper triangle is left alone. False when a pivot is not above 0 or not finite.

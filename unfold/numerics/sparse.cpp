@@ -13,14 +13,13 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 // Everything below is compiled once for each target.
-#include "unfold/numerics/functions-inl.h"
-#include "unfold/numerics/loops-inl.h"
+#include "unfold/numerics/sparse-inl.h"
 
 #ifndef UNFOLD_NUMERICS_SPARSE_ONCE
 #define UNFOLD_NUMERICS_SPARSE_ONCE
 namespace unfold {
 
-/// What a target provides: one row, and whole chains.
+/// What a target provides.
 template <class T>
 struct SparseOperations {
   void (*multiply)(const SparseTerm<T>&, Matrix<const T>, Matrix<T>, T*);
@@ -28,8 +27,6 @@ struct SparseOperations {
   void (*gradient)(const SparseTerm<T>&, Matrix<const T>, Matrix<const T>, Matrix<T>, Range, bool, T*);
   void (*tangent)(const SparseTerm<T>&, Matrix<const T>, Matrix<const T>, Matrix<const T>, Matrix<T>, T*);
   void (*activations)(const SparseTerm<T>&, Matrix<const T>, Matrix<T>);
-  void (*chain_forward)(const SparseTerm<T>&, Matrix<const T>, const Symbol*, const T*, Matrix<T>, T*);
-  void (*chain_backward)(const SparseTerm<T>&, Matrix<const T>, Matrix<const T>, Matrix<T>, bool, T*);
 };
 
 }  // namespace unfold
@@ -38,175 +35,6 @@ struct SparseOperations {
 HWY_BEFORE_NAMESPACE();
 namespace unfold {
 namespace HWY_NAMESPACE {
-
-template <class T>
-struct ActivateBody {
-  Map map;
-  const T* x;
-  T* s;
-  template <class D, class Place>
-  HWY_INLINE void at(D d, Index i, Place place) const {
-    const auto v = place.load(d, x + i);
-    switch (map) {
-      case Map::tanh: return place.store(tanh_lanes(d, v), d, s + i);
-      case Map::sigmoid: return place.store(sigmoid_lanes(d, v), d, s + i);
-      case Map::relu: return place.store(hn::IfThenZeroElse(hn::Le(v, hn::Zero(d)), v), d, s + i);
-      default: return place.store(v, d, s + i);
-    }
-  }
-};
-template <class T>
-HWY_NOINLINE void activate(Map map, const T* x, T* s, Index n) {
-  for_each_vector<T>(n, ActivateBody<T>{map, x, s});
-}
-
-/// s' from s.
-template <class D, class V = hn::Vec<D>>
-HWY_INLINE V slope_of(D d, Map map, V s) {
-  const V one = hn::Set(d, hn::TFromD<D>{1});
-  switch (map) {
-    case Map::tanh: return NegFma(d, s, s, one);
-    case Map::sigmoid: return NegFma(d, s, s, s);
-    case Map::relu: return hn::IfThenElseZero(hn::Gt(s, hn::Zero(d)), one);
-    default: return one;
-  }
-}
-
-/// dx (=|+=) slope * sum [+ dy]
-template <class T>
-struct LinearBody {
-  Map map;
-  bool leaky, sets;
-  const T *s, *sums, *dy;
-  T* dx;
-  template <class D, class Place>
-  HWY_INLINE void at(D d, Index i, Place place) const {
-    const auto slope = slope_of(d, map, place.load(d, s + i)), sum = place.load(d, sums + i);
-    auto v = leaky ? Fma(d, slope, sum, place.load(d, dy + i)) : hn::Mul(slope, sum);
-    if (!sets) v = hn::Add(place.load(d, dx + i), v);
-    place.store(v, d, dx + i);
-  }
-};
-/// dx (=|+=) slope^2 * sum [+ (1 + slope * loop)^2 dy]
-template <class T>
-struct SquaredBody {
-  Map map;
-  bool leaky, sets;
-  const T *s, *sums, *loops, *dy;
-  T* dx;
-  template <class D, class Place>
-  HWY_INLINE void at(D d, Index i, Place place) const {
-    const auto slope = slope_of(d, map, place.load(d, s + i)), sum = place.load(d, sums + i);
-    auto v = hn::Mul(hn::Mul(slope, slope), sum);
-    if (leaky) {
-      const auto diagonal = Fma(d, slope, place.load(d, loops + i), hn::Set(d, T{1}));
-      v = Fma(d, hn::Mul(diagonal, diagonal), place.load(d, dy + i), v);
-    }
-    if (!sets) v = hn::Add(place.load(d, dx + i), v);
-    place.store(v, d, dx + i);
-  }
-};
-template <class T>
-struct AddBody {
-  const T* x;
-  T* y;
-  template <class D, class Place>
-  HWY_INLINE void at(D d, Index i, Place place) const {
-    place.store(hn::Add(place.load(d, y + i), place.load(d, x + i)), d, y + i);
-  }
-};
-template <class T>
-HWY_INLINE void add_array(const T* x, T* y, Index n) {
-  for_each_vector<T>(n, AddBody<T>{x, y});
-}
-
-/// The rows of weights that act at a row of the signal: none, one, or all.
-template <class T>
-HWY_INLINE Range acting(const SparseTerm<T>& term, Index r) {
-  if (term.gates == nullptr) return {0, term.weights.rows};
-  const Symbol g = term.gates[r];
-  if (g == kNoSymbol) return {0, 0};
-  const Index row = term.weights.rows == 1 ? 0 : g;
-  return {row, row + 1};
-}
-template <class T>
-HWY_INLINE bool keeps(const SparseTerm<T>& term, Index r) {
-  return term.gates != nullptr && term.gates[r] == kNoSymbol;
-}
-
-/// y_i = fma(w_e, s_j, y_i) over the edges.
-template <class T>
-HWY_INLINE void add_edges(const Edges& edges, const T* w, const T* s, T* y) {
-  const std::int32_t *entering = edges.entering().data(), *from = edges.from().data();
-  const Index n = edges.outputs();
-  for (Index i = 0; i < n; ++i) {
-    T sum = y[i];
-    for (std::int32_t e = entering[i]; e < entering[i + 1]; ++e) sum = std::fma(w[e], s[from[e]], sum);
-    y[i] = sum;
-  }
-}
-
-template <class T>
-HWY_INLINE void multiply_row(const SparseTerm<T>& term, Index r, const T* x, T* y, T* s) {
-  const Edges& edges = *term.edges;
-  if (keeps(term, r)) return add_array(x, y, edges.outputs());
-  activate(term.activation, x, s, edges.inputs());
-  if (term.leaky) add_array(x, y, edges.outputs());
-  const Range rows = acting(term, r);
-  for (Index k = rows.begin; k < rows.end; ++k) add_edges(edges, term.weights.row(k), s, y);
-}
-
-/// sums_j = sum over leaving edges of w dy_i, or of w^2 dy_i without the loops of a leaky term.
-template <class T, bool squared>
-HWY_INLINE void sum_leaving(const SparseTerm<T>& term, Range rows, const T* dy, T* sums) {
-  const Edges& edges = *term.edges;
-  const std::int32_t *leaving = edges.leaving().data(), *ids = edges.leaving_edges().data();
-  const std::int32_t* to = edges.leaving_to().data();
-  const bool skip_loops = squared && term.leaky;
-  const Index n = edges.inputs();
-  for (Index j = 0; j < n; ++j) {
-    T sum = 0;
-    for (Index k = rows.begin; k < rows.end; ++k) {
-      const T* w = term.weights.row(k);
-      for (std::int32_t e = leaving[j]; e < leaving[j + 1]; ++e) {
-        if (skip_loops && to[e] == j) continue;
-        const T weight = w[ids[e]];
-        sum = std::fma(squared ? weight * weight : weight, dy[to[e]], sum);
-      }
-    }
-    sums[j] = sum;
-  }
-}
-
-template <class T>
-HWY_INLINE void transposed_row(const SparseTerm<T>& term, Index r, const T* x, const T* dy, T* dx, bool sets,
-                               bool squared, T* scratch) {
-  const Edges& edges = *term.edges;
-  const Index n = edges.inputs();
-  if (keeps(term, r)) {
-    if (sets)
-      std::copy_n(dy, n, dx);
-    else
-      add_array(dy, dx, n);
-    return;
-  }
-  T *s = scratch, *sums = scratch + n, *loops = scratch + 2 * n;
-  activate(term.activation, x, s, n);
-  const Range rows = acting(term, r);
-  if (!squared) {
-    sum_leaving<T, false>(term, rows, dy, sums);
-    for_each_vector<T>(n, LinearBody<T>{term.activation, term.leaky, sets, s, sums, dy, dx});
-    return;
-  }
-  sum_leaving<T, true>(term, rows, dy, sums);
-  if (term.leaky)
-    for (Index i = 0; i < n; ++i) {
-      const std::int32_t e = edges.loops()[static_cast<std::size_t>(i)];
-      loops[i] = 0;
-      for (Index k = rows.begin; k < rows.end && e >= 0; ++k) loops[i] += term.weights(k, e);
-    }
-  for_each_vector<T>(n, SquaredBody<T>{term.activation, term.leaky, sets, s, sums, loops, dy, dx});
-}
 
 template <class T>
 void multiply_rows(const SparseTerm<T>& term, Matrix<const T> x, Matrix<T> y, T* scratch) {
@@ -280,32 +108,8 @@ void activation_rows(const SparseTerm<T>& term, Matrix<const T> x, Matrix<T> s) 
 }
 
 template <class T>
-void chain_forward(const SparseTerm<T>& term, Matrix<const T> lookup, const Symbol* symbols, const T* bias, Matrix<T> y,
-                   T* scratch) {
-  for (Index t = 0; t < y.rows; ++t) {
-    T* row = y.row(t);
-    if (bias != nullptr)
-      std::copy_n(bias, y.cols, row);
-    else
-      std::fill_n(row, y.cols, T{0});
-    if (lookup.data != nullptr && symbols[t] != kNoSymbol) add_array(lookup.row(symbols[t]), row, y.cols);
-    multiply_row(term, t, y.row(t - 1), row, scratch);
-  }
-}
-
-template <class T>
-void chain_backward(const SparseTerm<T>& term, Matrix<const T> y, Matrix<const T> exit, Matrix<T> adjoint, bool squared,
-                    T* scratch) {
-  for (Index t = y.rows; t-- > 0;) {
-    if (exit.data != nullptr) add_array(exit.row(t), adjoint.row(t), y.cols);
-    transposed_row(term, t, y.row(t - 1), adjoint.row(t), adjoint.row(t - 1), true, squared, scratch);
-  }
-}
-
-template <class T>
 constexpr SparseOperations<T> kSparseOperations = {multiply_rows<T>, transposed_rows<T>, gradient_rows<T>,
-                                                   tangent_rows<T>,  activation_rows<T>, chain_forward<T>,
-                                                   chain_backward<T>};
+                                                   tangent_rows<T>, activation_rows<T>};
 const SparseOperations<float>* sparse_operations_float() { return &kSparseOperations<float>; }
 const SparseOperations<double>* sparse_operations_double() { return &kSparseOperations<double>; }
 
@@ -363,6 +167,15 @@ Edges::Edges(Index inputs, Index outputs, std::vector<std::pair<std::int32_t, st
     leaving_edges_[at(k)] = static_cast<std::int32_t>(e);
     leaving_to_[at(k)] = to_[e];
   }
+  leaving_others_.push_back(0);
+  for (Index j = 0; j < inputs; ++j) {
+    for (std::int32_t k = leaving_[at(j)]; k < leaving_[at(j + 1)]; ++k) {
+      if (leaving_to_[at(k)] == j) continue;
+      leaving_others_edges_.push_back(leaving_edges_[at(k)]);
+      leaving_others_to_.push_back(leaving_to_[at(k)]);
+    }
+    leaving_others_.push_back(static_cast<std::int32_t>(leaving_others_to_.size()));
+  }
 }
 
 bool is_activation(Map map) { return map == Map::copy || map == Map::tanh || map == Map::sigmoid || map == Map::relu; }
@@ -390,16 +203,6 @@ template <class T>
 void sparse_activations(const SparseTerm<T>& term, Matrix<const T> x, Matrix<T> s) {
   operations<T>().activations(term, x, s);
 }
-template <class T>
-void sparse_chain_forward(const SparseTerm<T>& term, Matrix<const T> lookup, const Symbol* symbols, const T* bias,
-                          Matrix<T> y, T* scratch) {
-  operations<T>().chain_forward(term, lookup, symbols, bias, y, scratch);
-}
-template <class T>
-void sparse_chain_backward(const SparseTerm<T>& term, Matrix<const T> y, Matrix<const T> exit, Matrix<T> adjoint,
-                           bool squared, T* scratch) {
-  operations<T>().chain_backward(term, y, exit, adjoint, squared, scratch);
-}
 
 #define UNFOLD_INSTANTIATE(T)                                                                                         \
   template void sparse_multiply(const SparseTerm<T>&, Matrix<const T>, Matrix<T>, T*);                                \
@@ -407,9 +210,7 @@ void sparse_chain_backward(const SparseTerm<T>& term, Matrix<const T> y, Matrix<
   template void sparse_gradient(const SparseTerm<T>&, Matrix<const T>, Matrix<const T>, Matrix<T>, Range, bool, T*);  \
   template void sparse_tangent(const SparseTerm<T>&, Matrix<const T>, Matrix<const T>, Matrix<const T>, Matrix<T>,    \
                                T*);                                                                                   \
-  template void sparse_activations(const SparseTerm<T>&, Matrix<const T>, Matrix<T>);                                 \
-  template void sparse_chain_forward(const SparseTerm<T>&, Matrix<const T>, const Symbol*, const T*, Matrix<T>, T*);  \
-  template void sparse_chain_backward(const SparseTerm<T>&, Matrix<const T>, Matrix<const T>, Matrix<T>, bool, T*);
+  template void sparse_activations(const SparseTerm<T>&, Matrix<const T>, Matrix<T>);
 UNFOLD_INSTANTIATE(float)
 UNFOLD_INSTANTIATE(double)
 #undef UNFOLD_INSTANTIATE

@@ -40,12 +40,17 @@ class Edges {
   const std::vector<std::int32_t>& leaving() const { return leaving_; }
   const std::vector<std::int32_t>& leaving_edges() const { return leaving_edges_; }
   const std::vector<std::int32_t>& leaving_to() const { return leaving_to_; }
+  /// The same without the loops.
+  const std::vector<std::int32_t>& leaving_others() const { return leaving_others_; }
+  const std::vector<std::int32_t>& leaving_others_edges() const { return leaving_others_edges_; }
+  const std::vector<std::int32_t>& leaving_others_to() const { return leaving_others_to_; }
   /// The edge i -> i, or -1.
   const std::vector<std::int32_t>& loops() const { return loops_; }
 
  private:
   Index inputs_, outputs_;
   std::vector<std::int32_t> from_, to_, entering_, leaving_, leaving_edges_, leaving_to_, loops_;
+  std::vector<std::int32_t> leaving_others_, leaving_others_edges_, leaving_others_to_;
 };
 
 /// Whether the kernels know s: copy (no activation), tanh, sigmoid, relu.
@@ -84,9 +89,13 @@ void sparse_tangent(const SparseTerm<T>& term, Matrix<const T> dw, Matrix<const 
 template <class T>
 void sparse_activations(const SparseTerm<T>& term, Matrix<const T> x, Matrix<T> s);
 
+/// Rows of a chain whose slopes are computed together.
+inline constexpr Index kSparseChainBlock = 64;
+
 /// The recurrence y_t = bias + rows of `lookup` + term(y_{t-1}) over consecutive rows of one sequence: what
 /// `add_rows` and `sparse_multiply` give step by step. y.row(-1) is the state before the first row; lookup.data null:
-/// no lookup; bias null: zero. term.gates and `symbols` begin at the first row.
+/// no lookup; bias null: zero. term.gates and `symbols` begin at the first row. `scratch` of both passes:
+/// (3 + kSparseChainBlock) * y.cols numbers.
 template <class T>
 void sparse_chain_forward(const SparseTerm<T>& term, Matrix<const T> lookup, const Symbol* symbols, const T* bias,
                           Matrix<T> y, T* scratch);

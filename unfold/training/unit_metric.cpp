@@ -5,7 +5,9 @@
 namespace unfold {
 namespace {
 
-constexpr Index kTile = 512;  // positions whose inputs stay in the second-level cache
+constexpr Index kTile = 512;               // positions whose inputs stay in the second-level cache
+constexpr Index kSortedTile = 2048;        // the same where they are sorted by symbol: runs should be long
+constexpr Index kLanePositions = 1 << 15;  // summed in the element type
 
 std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 
@@ -28,7 +30,7 @@ UnitMetric<T>::UnitMetric(const CorePass<T>& core, bool full, double damping, bo
     if (!averages) break;
     averages_.emplace_back(unit.moments.by_symbol().size() + unit.moments.by_all().size() + 1, T{0});
   }
-  for (Inputs& inputs : inputs_) inputs.values.resize(kTile * columns), inputs.row.resize(kTile * widest);
+  for (Inputs& inputs : inputs_) inputs.values.resize(kTile * columns), inputs.row.resize(kSortedTile * widest);
 }
 
 template <class T>
@@ -49,6 +51,8 @@ void UnitMetric<T>::add_map(const Plan& plan, int i) {
     map.columns += size;
   }
   const Index alphabet = map.symbols < 0 ? 0 : plan.nodes()[at(map.symbols)].size;
+  map.units = {static_cast<Index>(units_.size()), static_cast<Index>(units_.size()) + node.size};
+  map.all_gated = true;
   for (Index c = 0; c < node.size; ++c) {
     std::vector<std::int32_t> gated, shared;
     std::vector<std::pair<Index, Index>> gated_places;
@@ -87,6 +91,13 @@ void UnitMetric<T>::add_map(const Plan& plan, int i) {
                       .gated_first = lookup,
                       .shared_first = has_bias});
   }
+  for (Index u = map.units.begin; u < map.units.end; ++u)
+    map.all_gated = map.all_gated && units_[at(u)].moments.shared() == 0 && units_[at(u)].moments.gated() > 0;
+  lanes_of_.resize(units_.size());
+  for (Index u = map.units.begin; u < map.units.end && map.all_gated; ++u) {
+    lanes_of_[at(u)] = lanes_.size();
+    lanes_.emplace_back(units_[at(u)].moments);
+  }
   maps_.push_back(std::move(map));
 }
 
@@ -102,31 +113,37 @@ void UnitMetric<T>::keep_adjoints(const CorePass<T>& core) {
   }
 }
 
-/// inputs.values [rows x columns]: 1, then every source; activations of sparse terms.
+/// What the weights of a source multiply, [rows x size]: its values, activations of sparse terms. In inputs.row.
+template <class T>
+Matrix<T> UnitMetric<T>::source_rows(const CorePass<T>& core, const Map& map, const typename Map::Source& source,
+                                     Range range, Inputs& inputs) const {
+  const auto& order = core.unfolding().structure().order();
+  const auto& term = core.plan().nodes()[at(map.node)].terms[source.term];
+  const Matrix<T> rows{inputs.row.data(), range.size(), source.size, source.size};
+  Index step =
+      std::upper_bound(order.step_begin.begin(), order.step_begin.end(), range.begin) - order.step_begin.begin() - 1;
+  for (Index r = 0; r < rows.rows; ++r) {
+    while (order.step_begin[at(step + 1)] <= range.begin + r) ++step;
+    std::copy_n(core.unfolding().source_row(term.source, step, range.begin + r), source.size, rows.row(r));
+  }
+  if (term.sparse()) {
+    const SparseTerm<T> sparse{
+        .edges = term.edges.get(),
+        .activation = term.activation,
+        .leaky = term.leaky,
+        .gates = term.gate >= 0 ? core.unfolding().symbols_read(term.gate).data() + range.begin : nullptr};
+    sparse_activations<T>(sparse, rows, rows);
+  }
+  return rows;
+}
+
+/// inputs.values [rows x columns]: 1, then every source.
 template <class T>
 void UnitMetric<T>::load_inputs(const CorePass<T>& core, const Map& map, Range range, Inputs& inputs) const {
-  const auto& order = core.unfolding().structure().order();
-  const auto step_of = [&](Index row) {
-    return std::upper_bound(order.step_begin.begin(), order.step_begin.end(), row) - order.step_begin.begin() - 1;
-  };
   const Matrix<double> values{inputs.values.data(), range.size(), map.columns, map.columns};
   for (Index r = 0; r < values.rows; ++r) values(r, 0) = 1;
   for (const auto& source : map.sources) {
-    const auto& term = core.plan().nodes()[at(map.node)].terms[source.term];
-    const Matrix<T> rows{inputs.row.data(), values.rows, source.size, source.size};
-    Index step = step_of(range.begin);
-    for (Index r = 0; r < values.rows; ++r) {
-      while (order.step_begin[at(step + 1)] <= range.begin + r) ++step;
-      std::copy_n(core.unfolding().source_row(term.source, step, range.begin + r), source.size, rows.row(r));
-    }
-    if (term.sparse()) {
-      const SparseTerm<T> sparse{
-          .edges = term.edges.get(),
-          .activation = term.activation,
-          .leaky = term.leaky,
-          .gates = term.gate >= 0 ? core.unfolding().symbols_read(term.gate).data() + range.begin : nullptr};
-      sparse_activations<T>(sparse, rows, rows);
-    }
+    const Matrix<const T> rows = source_rows(core, map, source, range, inputs);
     for (Index r = 0; r < values.rows; ++r)
       for (Index j = 0; j < source.size; ++j) values(r, source.column + j) = static_cast<double>(rows(r, j));
   }
@@ -134,29 +151,78 @@ void UnitMetric<T>::load_inputs(const CorePass<T>& core, const Map& map, Range r
 
 template <class T>
 void UnitMetric<T>::accumulate(const CorePass<T>& core, bool outer) {
-  const Index positions = core.unfolding().structure().positions();
   core.team().run([&](Member& me) {
     const Range mine = me.share(static_cast<Index>(units_.size()));
-    Inputs& inputs = inputs_[at(me.id())];
-    for (Index u = mine.begin; u < mine.end; ++u) units_[at(u)].moments.clear();
-    for (Index begin = 0; begin < positions; begin += kTile) {
-      const Range range{begin, std::min(positions, begin + kTile)};
-      std::size_t loaded = maps_.size();
-      for (Index u = mine.begin; u < mine.end; ++u) {
-        Unit& unit = units_[at(u)];
-        const Map& map = maps_[unit.map];
-        if (loaded != unit.map) load_inputs(core, map, range, inputs);
-        loaded = unit.map;
-        const T* b = adjoints_[unit.map].data() + begin * map.size + unit.component;
-        const T* phi = nullptr;
-        if (!outer)
-          phi = core.unfolding().affine_adjoint({core.network().output.circuit, map.node}).row(begin) + unit.component;
-        const Symbol* symbols = map.symbols < 0 ? nullptr : core.unfolding().symbols_read(map.symbols).data() + begin;
-        unit.moments.template add<T>({inputs.values.data(), range.size(), map.columns, map.columns}, symbols, b, phi,
-                                     map.size);
-      }
+    for (std::size_t m = 0; m < maps_.size(); ++m) {
+      const Range units{std::max(mine.begin, maps_[m].units.begin), std::min(mine.end, maps_[m].units.end)};
+      if (units.begin >= units.end) continue;
+      for (Index u = units.begin; u < units.end; ++u) units_[at(u)].moments.clear();
+      Inputs& inputs = inputs_[at(me.id())];
+      maps_[m].all_gated ? accumulate_sorted(core, m, units, outer, inputs)
+                         : accumulate_rows(core, m, units, outer, inputs);
     }
   });
+}
+
+template <class T>
+void UnitMetric<T>::accumulate_rows(const CorePass<T>& core, std::size_t m, Range units, bool outer, Inputs& inputs) {
+  const Map& map = maps_[m];
+  const Index positions = core.unfolding().structure().positions();
+  for (Index begin = 0; begin < positions; begin += kTile) {
+    const Range range{begin, std::min(positions, begin + kTile)};
+    load_inputs(core, map, range, inputs);
+    for (Index u = units.begin; u < units.end; ++u) {
+      Unit& unit = units_[at(u)];
+      const T* b = adjoints_[m].data() + begin * map.size + unit.component;
+      const T* phi = nullptr;
+      if (!outer)
+        phi = core.unfolding().affine_adjoint({core.network().output.circuit, map.node}).row(begin) + unit.component;
+      const Symbol* symbols = map.symbols < 0 ? nullptr : core.unfolding().symbols_read(map.symbols).data() + begin;
+      unit.moments.template add<T>({inputs.values.data(), range.size(), map.columns, map.columns}, symbols, b, phi,
+                                   map.size);
+    }
+  }
+}
+
+/// Where every weight belongs to a symbol, positions are put in the order of their symbols and vectors run over them.
+template <class T>
+void UnitMetric<T>::accumulate_sorted(const CorePass<T>& core, std::size_t m, Range units, bool outer, Inputs& inputs) {
+  const Map& map = maps_[m];
+  const Index positions = core.unfolding().structure().positions();
+  const std::span<const Symbol> symbols = core.unfolding().symbols_read(map.symbols);
+  const Index alphabet = core.plan().nodes()[at(map.symbols)].size;
+  if (inputs.sorted.empty()) inputs.sorted.resize(maps_.size());
+  SortedTile<T>& tile = inputs.sorted[m];
+  if (tile.columns().rows == 0) {
+    tile = SortedTile<T>(map.columns + 2 * units.size(), kSortedTile, alphabet);
+    tile.fill(0, T{1});
+  }
+  const Range components{units.begin - map.units.begin, units.end - map.units.begin};
+  const Index first_b = map.columns, first_phi = map.columns + components.size();
+  const auto move_lanes = [&] {
+    for (Index u = units.begin; u < units.end; ++u) lanes_[lanes_of_[at(u)]].move_to(units_[at(u)].moments);
+  };
+  Index summed = 0;
+  for (Index begin = 0; begin < positions; begin += kSortedTile) {
+    const Range range{begin, std::min(positions, begin + kSortedTile)};
+    const Index rows = range.size();
+    tile.sort(symbols.subspan(at(begin), at(rows)));
+    for (const auto& source : map.sources)
+      tile.put(source_rows(core, map, source, range, inputs), {0, source.size}, source.column);
+    tile.put({adjoints_[m].data() + begin * map.size, rows, map.size, map.size}, components, first_b);
+    if (outer) {
+      tile.square(first_b, first_phi, components.size());
+    } else {
+      const Matrix<const T> phi = core.unfolding().affine_adjoint({core.network().output.circuit, map.node});
+      tile.put({phi.row(begin), rows, phi.cols, phi.stride}, components, first_phi);
+    }
+    for (Index u = units.begin; u < units.end; ++u) {
+      const Index k = u - units.begin;
+      lanes_[lanes_of_[at(u)]].add(tile.columns(), tile.runs(), tile.column(first_b + k), tile.column(first_phi + k));
+    }
+    if ((summed += rows) >= kLanePositions) move_lanes(), summed = 0;
+  }
+  move_lanes();
 }
 
 /// Replaces M by its running average; G stays that of the batch.

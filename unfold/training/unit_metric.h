@@ -12,6 +12,7 @@
 #include "unfold/numerics/moments.h"
 #include "unfold/training/core_pass.h"
 #include "unfold/training/direction.h"
+#include "unfold/training/sorted_tile.h"
 
 namespace unfold {
 
@@ -41,6 +42,8 @@ class UnitMetric {
       Index column, size;
     };
     std::vector<Source> sources = {};
+    Range units = {};        ///< its components among all units
+    bool all_gated = false;  ///< no weight is shared by symbols: positions can be sorted by symbol
   };
   struct Unit {
     std::size_t map;
@@ -55,10 +58,15 @@ class UnitMetric {
   struct Inputs {
     Buffer<double> values;
     Buffer<T> row;
+    std::vector<SortedTile<T>> sorted;  ///< per map: its inputs, then B and Phi of the member's units
   };
 
   void add_map(const Plan& plan, int node);
+  Matrix<T> source_rows(const CorePass<T>& core, const Map& map, const typename Map::Source& source, Range rows,
+                        Inputs& inputs) const;
   void load_inputs(const CorePass<T>& core, const Map& map, Range rows, Inputs& inputs) const;
+  void accumulate_rows(const CorePass<T>& core, std::size_t map, Range units, bool outer, Inputs& inputs);
+  void accumulate_sorted(const CorePass<T>& core, std::size_t map, Range units, bool outer, Inputs& inputs);
   void solve_full(Unit& unit, std::span<double> direction) const;
   void solve_quasi_diagonal(Unit& unit, std::span<double> direction) const;
   void average(std::size_t unit, double keep);
@@ -67,6 +75,8 @@ class UnitMetric {
   const double damping_;
   std::vector<Map> maps_;
   std::vector<Unit> units_;
+  std::vector<LaneMoments<T>> lanes_;     // per unit of maps whose inputs are all gated, at lanes_of_
+  std::vector<std::size_t> lanes_of_;     // per unit
   std::vector<Buffer<T>> adjoints_;       // per map: B [positions x size]
   std::vector<std::vector<T>> averages_;  // per unit, if wanted; the last number is the weight
   std::vector<Inputs> inputs_;            // per member

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "unfold/numerics/moments.h"
+#include "unfold/numerics/prediction_rows.h"
 
 namespace unfold {
 namespace {
@@ -107,22 +107,13 @@ void WritingMetric<T>::tile(CorePass<T>& core, const Window& window, const Wante
   for (Index r = 0; r < rows; ++r) s.targets[at(r)] = window.targets[at(rows_[at(range.begin + r)])];
   multiply<T>(activities, packed_, logits, {0, packed_.panels()}, bias_ >= 0 ? Start::bias : Start::zero,
               bias_values_.data());
-  const Targets<T> targets{.symbols = s.targets.data(), .values = {}, .predicted = nullptr};
-  if (!wanted.metric && !wanted.adjoints && !wanted.variances) {
-    core.network().readout->nats(logits, targets, s.nats.data());
-  } else {
-    core.network().readout->gradient(logits, targets, T{1}, s.nats.data(), logits);  // pi - 1[x = target]
-  }
+  softmax_errors<T>(logits, s.targets.data(), s.nats.data());  // logits become pi - 1[x = target]
   for (Index r = 0; r < rows; ++r) nats += static_cast<double>(s.nats[r]);
 
   if (wanted.metric) {
     const Matrix<T> hessians{s.hessians.data(), rows, a, a}, squares{s.squares.data(), rows, n, n};
-    for (Index r = 0; r < rows; ++r) {
-      for (Index x = 0; x < a; ++x) hessians(r, x) = logits(r, x) * (1 - logits(r, x));
-      const Symbol target = s.targets[at(r)];  // pi = 1 + d there, so pi (1 - pi) = -d (1 + d)
-      hessians(r, target) = -logits(r, target) * (1 + logits(r, target));
-      for (Index i = 0; i < n; ++i) squares(r, i) = activities(r, i) * activities(r, i);
-    }
+    hessian_diagonals<T>(logits, s.targets.data(), hessians);
+    for (Index i = 0; i < rows * n; ++i) squares.data[i] = activities.data[i] * activities.data[i];
     T* part = s.sums.data();
     const auto block_at = [&](Index k) { return Matrix<T>{part + k * n * a, n, a, a}; };
     accumulate_outer<T>(activities, logits, block_at(0), {0, n}, Start::zero);
@@ -144,11 +135,14 @@ void WritingMetric<T>::tile(CorePass<T>& core, const Window& window, const Wante
       }
     }
   }
-  if (wanted.variances) {
+  if (wanted.variances) {                                               // with adjoints, whose seeds it needs
     for (Index r = 0; r < rows; ++r) logits(r, s.targets[at(r)]) += 1;  // pi again
-    const Matrix<T> seeds{s.seeds.data(), rows, n, n};
-    column_variances<T>(logits, Matrix<const T>{weights_by_symbol_.data(), a, n, n}, seeds);
-    for (Index r = 0; r < rows; ++r) std::copy_n(seeds.row(r), n, variances_.data() + rows_[at(range.begin + r)] * n);
+    const Matrix<const T> weights{weights_by_symbol_.data(), a, n, n};
+    const Matrix<T> means{s.seeds.data(), rows, n, n};  // of w: the seeds of the other pass lack the target's weight
+    for (Index r = 0; r < rows; ++r)
+      for (Index i = 0; i < n; ++i) means(r, i) += weights(s.targets[at(r)], i);
+    column_variances<T>(logits, weights, means, means);
+    for (Index r = 0; r < rows; ++r) std::copy_n(means.row(r), n, variances_.data() + rows_[at(range.begin + r)] * n);
   }
 }
 

@@ -18,7 +18,7 @@ class WritingMetric {
   struct Wanted {
     bool metric = false;     ///< gradient and Hessian
     bool adjoints = false;   ///< seeds of the backward pass at the activities
-    bool variances = false;  ///< seeds of the modulus: Var_{x ~ pi_t} w_{ix}
+    bool variances = false;  ///< seeds of the modulus: Var_{x ~ pi_t} w_{ix}; REQUIRES adjoints
   };
   /// Sum of nats over the positions of the window to be predicted, from the activities of the core's last forward pass.
   double pass(CorePass<T>& core, const Parameters<T>& parameters, const Window& window, const Wanted& wanted);

@@ -1,0 +1,179 @@
+/// What a Riemannian iteration costs: forward, backward, metric and both updates over one long sequence of the nested
+/// alphabet (63 symbols), beside one forward and backward pass of the same net and beside the floor in operations.
+/// Medians over iterations, measured in turn.
+///
+///   bench_riemannian [units [edges [length [threads]]]]      one shape: microseconds per symbol and iteration
+///   bench_riemannian scaling [threads]                       a table over lengths, units and edges
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <string_view>
+
+#include "unfold/cells/cells.h"
+#include "unfold/data/text_sources.h"
+#include "unfold/numerics/simd.h"
+#include "unfold/training/riemannian.h"
+#include "unfold/training/window_pass.h"
+
+namespace unfold {
+namespace {
+
+constexpr Index kSymbols = 63;
+
+struct Shape {
+  Index units = 20, edges = 3, length = 100000;
+};
+
+/// The text as one window, and what an optimiser asks for.
+class Problem final : public Objective<float> {
+ public:
+  Problem(const Shape& shape, int threads) : team_(threads) {
+    const Signal x = circuit_.symbols("x", kSymbols);
+    const Signal a = glnn(circuit_, x, shape.units, {.edges = shape.edges});
+    const Signal logits = circuit_.affine("output", kSymbols, {{"V", a}});
+    circuit_.output(logits);
+    network_ = {std::make_shared<const Plan>(circuit_), x, logits, softmax_readout<float>(), false};
+    const std::string text = generate(*nested_alphabet(), {.seed = 1, .symbols = shape.length}).text;
+    const std::string alphabet = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789()[]\n";
+    std::vector<double> counts(kSymbols, 1);
+    window_.structure = Structure::chains(1, shape.length);
+    window_.slots = {0};
+    window_.inputs = {kNoSymbol};
+    for (Index i = 0; i < shape.length; ++i) {
+      const auto symbol = static_cast<Symbol>(alphabet.find(text[static_cast<std::size_t>(i)]) % kSymbols);
+      window_.targets.push_back(symbol);
+      if (i + 1 < shape.length) window_.inputs.push_back(symbol);
+      ++counts[static_cast<std::size_t>(symbol)];
+    }
+    window_.predicted = shape.length;
+    parameters_ = Parameters<float>(circuit_);
+    parameters_.initialise(1);
+    start_from_frequencies<float>(circuit_, logits, counts, counts, 1, parameters_);
+    start_ = left_ = State<float>(*network_.plan, 1);
+    start_.reset_all();
+  }
+  Parameters<float>& parameters() override { return parameters_; }
+  Team& team() override { return team_; }
+  double gradient(std::span<float>) override { throw UsageError("not asked for"); }
+  double loss() override { throw UsageError("not asked for"); }
+  Batch<float> enter() override { return {network_, window_, start_, left_, std::nullopt}; }
+
+  const Network<float>& network() const { return network_; }
+  const Window& window() const { return window_; }
+  const State<float>& start() const { return start_; }
+
+ private:
+  Circuit circuit_;
+  Network<float> network_;
+  Window window_;
+  Parameters<float> parameters_;
+  State<float> start_, left_;
+  Team team_;
+};
+
+double median(std::vector<double> x) {
+  std::nth_element(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(x.size() / 2), x.end());
+  return x[x.size() / 2];
+}
+
+template <class Do>
+double seconds_of(Do&& run) {
+  const auto start = std::chrono::steady_clock::now();
+  run();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+struct Times {
+  double plain, ruop, rbpm;  ///< seconds an iteration
+};
+
+/// A schedule of 1e-6 keeps every step a success: an iteration without a step back is what is measured.
+Times measure(const Shape& shape, int threads, int rounds) {
+  Problem problem(shape, threads);
+  WindowPass<float> pass(problem.network(), problem.team());
+  std::vector<float> gradient(problem.parameters().flat().size());
+  State<float> state;
+  std::unique_ptr<Control<float>> controls[2];
+  std::unique_ptr<Problem> own[2];
+  for (int k = 0; k < 2; ++k) {
+    own[k] = std::make_unique<Problem>(shape, threads);
+    RiemannianOptions options;
+    options.metric = k == 0 ? RiemannianMetric::ruop : RiemannianMetric::rbpm;
+    controls[k] = riemannian_control<float>(own[k]->parameters().size(), options);
+    controls[k]->attach(own[k]->network(), own[k]->team());
+  }
+  std::unique_ptr<Direction<float>> none;
+  std::vector<double> times[3];
+  for (int round = -1; round < rounds; ++round) {
+    const double plain = seconds_of([&] {
+      state = problem.start();
+      pass.set_parameters(problem.parameters());
+      pass.gradient(problem.window(), state, 1, gradient);
+    });
+    if (round >= 0) times[0].push_back(plain);
+    for (std::size_t k = 0; k < 2; ++k) {
+      const double riemannian = seconds_of([&] { controls[k]->step(*own[k], *none, 1e-6); });
+      if (round >= 0) times[k + 1].push_back(riemannian);
+    }
+  }
+  return {median(times[0]), median(times[1]), median(times[2])};
+}
+
+/// Multiplications and additions of an iteration without a step back, per symbol, counted from the equations of
+/// docs/riemannian.md: products of the readout (logits twice, gradient, two Hessian sums, seeds, variances), the sparse
+/// sums of the passes, the matrices of the units.
+double operations(const Shape& s, bool modulus) {
+  const auto n = static_cast<double>(s.units), a = static_cast<double>(kSymbols);
+  const auto d = static_cast<double>(std::min(s.edges, s.units));
+  const double readout = 2 * n * a * (modulus ? 8 : 6), passes = 2 * n * d * (modulus ? 3 : 2);
+  return readout + passes + n * ((d + 1) * (d + 2) + 2 * (d + 1));
+}
+
+void print_row(const Shape& s, int threads, const Times& t) {
+  const auto length = static_cast<double>(s.length);
+  fmt::print("{:5} {:5} {:9} {:7} | {:8.3f} {:8.3f} {:8.3f} | {:6.2f} {:6.2f} | {:6.1f} {:6.1f}\n", s.units, s.edges,
+             s.length, threads, 1e6 * t.plain / length, 1e6 * t.ruop / length, 1e6 * t.rbpm / length, t.ruop / t.plain,
+             t.rbpm / t.plain, 1e-9 * length * operations(s, false) / t.ruop,
+             1e-9 * length * operations(s, true) / t.rbpm);
+}
+
+void print_heading() {
+  fmt::print("glnn, {} symbols, {}; microseconds per symbol and iteration\n", kSymbols, simd_name());
+  fmt::print("{:>5} {:>5} {:>9} {:>7} | {:>8} {:>8} {:>8} | {:>13} | {:>13}\n", "units", "edges", "length", "threads",
+             "fwd+bwd", "ruop", "rbpm", "ratios", "GFLOP/s");
+}
+
+void scaling(int threads) {
+  print_heading();
+  for (const Index length : {1000, 10000, 100000, 1000000}) {
+    const Shape s{.length = length};
+    print_row(s, threads, measure(s, threads, length > 100000 ? 3 : 7));
+  }
+  for (const Index units : {10, 20, 40, 80, 160}) {
+    const Shape s{.units = units, .length = 20000};
+    print_row(s, threads, measure(s, threads, 7));
+  }
+  for (const Index edges : {1, 2, 4, 8, 16, 32}) {
+    const Shape s{.units = 40, .edges = edges, .length = 20000};
+    print_row(s, threads, measure(s, threads, 7));
+  }
+}
+
+}  // namespace
+}  // namespace unfold
+
+int main(int count, char** arguments) {
+  const auto number = [&](int i, unfold::Index otherwise) {
+    return count > i ? static_cast<unfold::Index>(std::stol(arguments[i])) : otherwise;
+  };
+  if (count > 1 && std::string_view(arguments[1]) == "scaling") {
+    unfold::scaling(static_cast<int>(number(2, 2)));
+    return 0;
+  }
+  const unfold::Shape shape{.units = number(1, 20), .edges = number(2, 3), .length = number(3, 100000)};
+  const auto threads = static_cast<int>(number(4, 2));
+  unfold::print_heading();
+  unfold::print_row(shape, threads, unfold::measure(shape, threads, 9));
+}
