@@ -18,12 +18,13 @@ fetch_libraries() {
   local options=(-oAPT::Architecture=arm64 -oAPT::Architectures=arm64 -oDir::State::Lists="$lists")
   mkdir -p "$root/deb" "$lists/partial"
   apt-get -qq "${options[@]}" update
-  (cd "$root/deb" && apt-get -qq "${options[@]}" download "${libraries[@]}" "$(fmt_library)")
+  (cd "$root/deb" && apt-get -qq "${options[@]}" download "${libraries[@]}" $(versioned_libraries))
   for package in "$root"/deb/*.deb; do dpkg -x "$package" "$root"; done
   touch "$root/done"
 }
 
-fmt_library() { dpkg-query -W -f '${Package}\n' 'libfmt[0-9]*' | head -n 1; }
+# Their names carry a version, which differs between releases.
+versioned_libraries() { dpkg-query -W -f '${db:Status-Abbrev} ${Package}\n' 'libfmt[0-9]*' 'libtomlplusplus[0-9]*' | sed -n 's/^ii *//p'; }
 
 train() {  # train COMMAND... FOLDER
   local folder=${*: -1}

@@ -51,6 +51,9 @@ namespace hn = hwy::HWY_NAMESPACE;
 template <class D>
 struct Lanes {
   hn::Vec<D> v;
+  // Written out: GCC would give implicit ones no target attributes, and vectors need them (seen on Arm).
+  HWY_INLINE Lanes() {}
+  HWY_INLINE Lanes(hn::Vec<D> lanes) : v(lanes) {}
   friend HWY_INLINE Lanes operator+(Lanes a, Lanes b) { return {hn::Add(a.v, b.v)}; }
   friend HWY_INLINE Lanes operator-(Lanes a, Lanes b) { return {hn::Sub(a.v, b.v)}; }
   friend HWY_INLINE Lanes operator*(Lanes a, Lanes b) { return {hn::Mul(a.v, b.v)}; }

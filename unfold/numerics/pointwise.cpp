@@ -216,7 +216,8 @@ constexpr MapInfo kMapInfo[kMapCount] = {
 
 const MapInfo& map_info(Map map) { return kMapInfo[static_cast<int>(map)]; }
 
-double map_value(Map map, double x0, double x1, double k) {
+// The maps are compiled for a target: a function without its attributes could not take them in.
+HWY_ATTR double map_value(Map map, double x0, double x1, double k) {
   switch (map) {
 #define UNFOLD_VALUE(name, ...) \
   case Map::name: return HWY_NAMESPACE::name##_map::value(x0, x1, k, 1.0);
@@ -226,7 +227,7 @@ double map_value(Map map, double x0, double x1, double k) {
   return 0;
 }
 
-double map_partial(Map map, int input, double x0, double x1, double y, double k) {
+HWY_ATTR double map_partial(Map map, int input, double x0, double x1, double y, double k) {
   switch (map) {
 #define UNFOLD_PARTIAL(name, ...)                                                     \
   case Map::name:                                                                     \
