@@ -1,5 +1,6 @@
 #include <cmath>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "cli/fixture.h"
@@ -116,6 +117,22 @@ TEST_F(CommandTest, info_shows_card_parameters_and_history_of_files_and_folders)
     for (const char* text : {"rnn:8", "chars", "output/bias", "adam", "history"})
       EXPECT_THAT(finished.out, HasSubstr(text));
   }
+}
+
+TEST_F(CommandTest, info_draws_the_curves_of_runs) {
+  train();
+  const std::string file = folder_ / "curves.svg";
+  const Finished finished = unfold_command({"info", run_, run_, "--plot", file});
+  EXPECT_EQ(finished.code, 0) << finished.err;
+  const std::string svg = read_bytes(file);
+  EXPECT_THAT(svg, HasSubstr("<svg"));
+  EXPECT_THAT(svg, HasSubstr("rnn:8"));
+  EXPECT_THAT(svg, HasSubstr("bits per symbol"));
+
+  EXPECT_EQ(unfold_command(Arguments{"info", run_, run_}).code, 2);
+  const Finished nothing = unfold_command({"info", folder_ / "no-such-run", "--plot", file});
+  EXPECT_EQ(nothing.code, 4);
+  EXPECT_THAT(nothing.err, HasSubstr("no validation to draw"));
 }
 
 TEST_F(CommandTest, check_prints_a_table_and_passes_for_the_models_we_ship) {

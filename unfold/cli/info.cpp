@@ -1,12 +1,16 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "unfold/cli/figures.h"
 #include "unfold/cli/run_folder.h"
 #include "unfold/cli/task_runs.h"
 #include "unfold/cli/verb.h"
+#include "unfold/data/file.h"
+#include "unfold/report/log_curve.h"
 
 namespace unfold {
 namespace {
@@ -34,9 +38,17 @@ class Info final : public Verb {
  public:
   Info()
       : Verb(VerbOptions("info", "shows what a model file or run folder holds: card, parameters, history",
-                         {"unfold info run", "unfold info run/model.safetensors --json"})) {
-    options_.add_inputs(
-        {.name = "model", .target = &model_, .placeholder = "MODEL", .help = "a run folder or model file"});
+                         {"unfold info run", "unfold info run/model.safetensors --json",
+                          "unfold info run-a run-b run-c --plot curves.svg"})) {
+    options_.add_inputs({.name = "model",
+                         .target = &model_,
+                         .placeholder = "MODEL...",
+                         .help = "a run folder or model file; with --plot any number of run folders",
+                         .most = std::string::npos});
+    options_.add({.name = "plot",
+                  .target = &plot_,
+                  .placeholder = "FILE.svg",
+                  .help = "draw the validation curves of the runs instead; equal models become one line with a band"});
     add_common();
   }
   ExitCode run(Console& console) override;
@@ -46,8 +58,37 @@ class Info final : public Verb {
   void print_text(const SymbolModel& model) const;
   std::optional<LogSummary> log() const;
 
+  void plot() const;
+
   std::vector<std::string> model_;
+  std::optional<std::string> plot_;
 };
+
+/// Bits per symbol over the seconds of training: medians and quartiles of the runs that trained the same model.
+void Info::plot() const {
+  std::vector<std::string> models;  // in the order given
+  std::vector<std::vector<std::vector<std::pair<double, double>>>> runs;
+  for (const std::string& path : model_) {
+    const RunFolder folder(path);
+    auto points = read_log_curve(folder.log(), "validation", "seconds", "nats_per_symbol");
+    if (points.empty())
+      throw ModelError(fmt::format("{}: no validation to draw; --plot wants folders of runs that validated", path));
+    for (auto& point : points) point.second = bits(point.second);
+    const Config config = folder.has_config() ? read_config(folder.config()) : Config();
+    const ConfigEntry* entry = config.find("model");
+    const std::string model = entry != nullptr ? to_string(entry->value) : path;
+    const auto place = static_cast<std::size_t>(std::ranges::find(models, model) - models.begin());
+    if (place == models.size()) {
+      models.push_back(model);
+      runs.emplace_back();
+    }
+    runs[place].push_back(std::move(points));
+  }
+  std::vector<Curve> curves;
+  for (std::size_t i = 0; i < models.size(); ++i) curves.push_back({models[i], join_curves(runs[i])});
+  write_file_atomically(*plot_, line_plot("Validation", {"seconds"}, {"bits per symbol"}, curves));
+  if (json_) print_result(one_line({{"plot", *plot_}, {"runs", model_.size()}}));
+}
 
 std::optional<LogSummary> Info::log() const {
   std::error_code ignored;
@@ -92,6 +133,11 @@ void Info::print_text(const SymbolModel& model) const {
 }
 
 ExitCode Info::run(Console&) {
+  if (plot_) {
+    plot();
+    return ExitCode::success;
+  }
+  if (model_.size() > 1) throw UsageError("info shows one model; several runs can be drawn with --plot FILE.svg");
   if (holds_task_model(model_.front())) {
     const TaskModel<float> task_model = load_task_model(model_.front());
     const std::string file = model_file(model_.front());
