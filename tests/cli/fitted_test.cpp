@@ -1,5 +1,6 @@
 // Models that are fitted as a whole, through every verb.
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "cli/fixture.h"
 

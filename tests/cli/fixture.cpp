@@ -1,5 +1,6 @@
 #include "cli/fixture.h"
 
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "unfold/numerics/random.h"

@@ -1,6 +1,8 @@
 // Labelled lines, completions, states and ARPA files, through the command.
 #include "cli/fixture.h"
 
+#include <nlohmann/json.hpp>
+
 namespace unfold::test {
 namespace {
 

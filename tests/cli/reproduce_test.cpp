@@ -1,5 +1,7 @@
 #include "cli/fixture.h"
 
+#include <nlohmann/json.hpp>
+
 namespace unfold::test {
 namespace {
 

@@ -2,6 +2,7 @@
 #include <csignal>
 #include <filesystem>
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "cli/fixture.h"

@@ -1,6 +1,7 @@
 #include "unfold/coding/compress.h"
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "coding/memory.h"
 #include "unfold/models/registry.h"

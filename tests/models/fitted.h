@@ -4,6 +4,8 @@
 #include <memory>
 #include <string>
 
+#include <nlohmann/json.hpp>
+
 #include "unfold/models/registry.h"
 
 namespace unfold::test {

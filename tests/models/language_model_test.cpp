@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "unfold/data/safetensors.h"
 #include "unfold/numerics/error.h"

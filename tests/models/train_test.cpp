@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "unfold/data/split.h"
 #include "unfold/numerics/error.h"

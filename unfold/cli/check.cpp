@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "unfold/cli/figures.h"
 #include "unfold/cli/verb.h"

@@ -10,6 +10,7 @@
 #include <bit>
 #include <cerrno>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "unfold/cli/figures.h"
 #include "unfold/cli/interrupt.h"

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <nlohmann/json.hpp>
 
 #include "unfold/cli/figures.h"
 #include "unfold/cli/result_file.h"

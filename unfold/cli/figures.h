@@ -1,7 +1,7 @@
 #pragma once
 /// The units of every result: natural logarithms inside, bits outside, always with what was counted.
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "unfold/data/config.h"

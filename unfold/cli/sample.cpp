@@ -1,6 +1,7 @@
 #include "unfold/models/sampling.h"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "unfold/cli/figures.h"
 #include "unfold/cli/run_folder.h"

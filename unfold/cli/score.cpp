@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "unfold/cli/figures.h"
 #include "unfold/cli/run_folder.h"

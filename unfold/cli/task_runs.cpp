@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "unfold/cli/figures.h"
 #include "unfold/cli/interrupt.h"
@@ -32,7 +33,7 @@ void train_on_task(Console& console, const RunFolder& run, const TaskRun& reques
   TaskModel<float> model(request.model, request.task, task->shape());
   const std::uint64_t seed = request.options.trainer.seed;
   model.initialise(seed);
-  model.configuration() = request.configuration;
+  model.configuration() = *request.configuration;
   console.remark(fmt::format("{} on {}: {} parameters; {}, {} steps each", request.model, request.task,
                              model.parameters().size(), what_it_reads(task->shape()), task->length()));
   TrainProgress progress(console, request.options.trainer.steps);

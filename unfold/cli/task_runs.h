@@ -1,11 +1,12 @@
 #pragma once
 /// The parts of train, eval, info and generate that deal with tasks (data/tasks.h).
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "unfold/cli/console.h"
 #include "unfold/cli/run_folder.h"
+#include "unfold/data/json.h"
 #include "unfold/models/task_model.h"
 
 namespace unfold {
@@ -13,7 +14,7 @@ namespace unfold {
 struct TaskRun {
   std::string task, folder, model;  ///< SPECs; folder of the task's files, if it needs any
   TaskTrainOptions options = {};
-  nlohmann::json configuration = {};  ///< for the card
+  JsonBox configuration = {};  ///< for the card
   bool json = false;
 };
 

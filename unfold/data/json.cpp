@@ -10,6 +10,16 @@
 
 namespace unfold {
 
+JsonBox::JsonBox() : JsonBox(nlohmann::json()) {}
+JsonBox::JsonBox(nlohmann::json value) : value_(std::make_unique<nlohmann::json>(std::move(value))) {}
+JsonBox::JsonBox(const JsonBox& other) : JsonBox(*other) {}
+JsonBox::JsonBox(JsonBox&&) noexcept = default;
+JsonBox& JsonBox::operator=(JsonBox other) noexcept {
+  value_ = std::move(other.value_);
+  return *this;
+}
+JsonBox::~JsonBox() = default;
+
 nlohmann::json parse_json(std::string_view text, const std::string& where) {
   using nlohmann::json;
   constexpr int kMaxDepth = 32;

@@ -1,5 +1,7 @@
 #include "unfold/models/frequency.h"
 
+#include <nlohmann/json.hpp>
+
 #include "unfold/models/fitted_spec.h"
 #include "unfold/numerics/error.h"
 #include "unfold/numerics/functions.h"

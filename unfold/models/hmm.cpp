@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "unfold/models/fitted_spec.h"
 #include "unfold/numerics/error.h"

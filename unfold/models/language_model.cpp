@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "unfold/models/parameter_tensors.h"
 #include "unfold/numerics/error.h"

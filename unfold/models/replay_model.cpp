@@ -1,6 +1,7 @@
 #include "unfold/models/replay_model.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "unfold/numerics/error.h"
 

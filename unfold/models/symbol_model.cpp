@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "unfold/data/json.h"
 #include "unfold/numerics/error.h"
@@ -13,7 +14,7 @@ using Json = nlohmann::json;
 
 ModelFile::ModelFile(SafetensorsFile tensors) : tensors_(std::move(tensors)) {
   card_ = parse_json(tensors_.metadata("card"), tensors_.name());
-  if (!card_.is_object()) fail("the card is not a JSON object");
+  if (!card_->is_object()) fail("the card is not a JSON object");
 }
 
 ModelFile ModelFile::open(const std::string& path) { return ModelFile(SafetensorsFile::open(path)); }
@@ -41,8 +42,8 @@ void ModelFile::expect_tensors(const std::vector<std::string>& names) const {
 
 template <class Value>
 Value ModelFile::value(const char* key) const {
-  const auto found = card_.find(key);
-  if (found == card_.end()) fail(fmt::format("the card lacks \"{}\"", key));
+  const auto found = card_->find(key);
+  if (found == card_->end()) fail(fmt::format("the card lacks \"{}\"", key));
   try {
     return found->template get<Value>();
   } catch (const Json::exception&) {
@@ -54,7 +55,8 @@ template std::string ModelFile::value(const char*) const;
 template int ModelFile::value(const char*) const;
 template Json ModelFile::value(const char*) const;
 
-SymbolModel::SymbolModel(Alphabet alphabet) : alphabet_(std::move(alphabet)) {
+SymbolModel::SymbolModel(Alphabet alphabet)
+    : alphabet_(std::move(alphabet)), configuration_(Json::object()), history_(Json::array()) {
   if (alphabet_.size() < 1) throw UsageError("a model of symbols needs an alphabet of at least one symbol");
 }
 
@@ -62,7 +64,7 @@ SymbolModel::SymbolModel(const ModelFile& file)
     : alphabet_(Alphabet::from_json(file.value<Json>("alphabet"))),
       configuration_(file.value<Json>("configuration")),
       history_(file.value<Json>("history")) {
-  if (!history_.is_array()) file.fail("\"history\" is not a list");
+  if (!history_->is_array()) file.fail("\"history\" is not a list");
 }
 
 Json SymbolModel::card() const {
@@ -70,8 +72,8 @@ Json SymbolModel::card() const {
           {"format_version", format_version()},
           {"model", spec_text()},
           {"alphabet", alphabet_.to_json()},
-          {"configuration", configuration_},
-          {"history", history_}};
+          {"configuration", *configuration_},
+          {"history", *history_}};
 }
 
 void SymbolModel::save(const std::string& path) const {

@@ -14,10 +14,11 @@
 #include <atomic>
 #include <functional>
 #include <memory>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "unfold/data/alphabet.h"
+#include "unfold/data/json.h"
 #include "unfold/data/safetensors.h"
 #include "unfold/models/predictor.h"
 #include "unfold/training/evaluate.h"
@@ -61,7 +62,7 @@ class ModelFile {
  private:
   explicit ModelFile(SafetensorsFile tensors);
   SafetensorsFile tensors_;
-  nlohmann::json card_;
+  JsonBox card_;
 };
 
 struct TensorShape {
@@ -84,10 +85,10 @@ class SymbolModel {
 
   /// What the card tells about training. Anything that depends on the clock, the threads or the names of folders does
   /// not belong here: equal training shall give equal files. Both are JSON values of the caller's choice.
-  nlohmann::json& configuration() { return configuration_; }
-  const nlohmann::json& configuration() const { return configuration_; }
-  nlohmann::json& history() { return history_; }  ///< an array, one object per training run
-  const nlohmann::json& history() const { return history_; }
+  nlohmann::json& configuration() { return *configuration_; }
+  const nlohmann::json& configuration() const { return *configuration_; }
+  nlohmann::json& history() { return *history_; }  ///< an array, one object per training run
+  const nlohmann::json& history() const { return *history_; }
   nlohmann::json card() const;
 
   void save(const std::string& path) const;  ///< atomically; throws RuntimeFailure
@@ -113,7 +114,7 @@ class SymbolModel {
 
  private:
   Alphabet alphabet_;
-  nlohmann::json configuration_ = nlohmann::json::object(), history_ = nlohmann::json::array();
+  JsonBox configuration_, history_;
 };
 
 struct FitOptions {

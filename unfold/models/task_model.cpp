@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "unfold/models/parameter_tensors.h"
 #include "unfold/numerics/error.h"
@@ -43,7 +44,11 @@ TaskShape shape_of(const ModelFile& file) {
 
 template <class T>
 TaskModel<T>::TaskModel(std::string_view spec, std::string_view task, const TaskShape& shape)
-    : spec_(parse_model_spec(spec)), task_(canonical_task(task)), shape_(shape) {
+    : spec_(parse_model_spec(spec)),
+      task_(canonical_task(task)),
+      shape_(shape),
+      configuration_(Json::object()),
+      history_(Json::array()) {
   build();
   plan_ = std::make_shared<const Plan>(*circuit_);
   parameters_ = Parameters<T>(*circuit_);
@@ -57,7 +62,7 @@ TaskModel<T>::TaskModel(const ModelFile& file)
       configuration_(file.value<Json>("configuration")),
       history_(file.value<Json>("history")) {
   file.expect(kFormat, kFormatVersion);
-  if (!history_.is_array()) file.fail("\"history\" is not a list");
+  if (!history_->is_array()) file.fail("\"history\" is not a list");
   build();
   check_tensors<T>(*circuit_, file.tensors());
   plan_ = std::make_shared<const Plan>(*circuit_);
@@ -95,8 +100,8 @@ Json TaskModel<T>::card() const {
             {"outputs", shape_.outputs},
             {"reads_symbols", shape_.reads_symbols},
             {"predicts_symbols", shape_.predicts_symbols}}},
-          {"configuration", configuration_},
-          {"history", history_}};
+          {"configuration", *configuration_},
+          {"history", *history_}};
 }
 
 template <class T>

@@ -12,11 +12,12 @@
 /// "shape" in the place of an alphabet.
 
 #include <memory>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 
 #include "unfold/circuit/parameters.h"
+#include "unfold/data/json.h"
 #include "unfold/models/spec.h"
 #include "unfold/models/symbol_model.h"
 #include "unfold/models/task_spec.h"
@@ -46,10 +47,10 @@ class TaskModel {
   std::shared_ptr<const Plan> plan() const { return plan_; }
   Network<T> network() const;  ///< valid as long as the model
 
-  nlohmann::json& configuration() { return configuration_; }
-  const nlohmann::json& configuration() const { return configuration_; }
-  nlohmann::json& history() { return history_; }
-  const nlohmann::json& history() const { return history_; }
+  nlohmann::json& configuration() { return *configuration_; }
+  const nlohmann::json& configuration() const { return *configuration_; }
+  nlohmann::json& history() { return *history_; }
+  const nlohmann::json& history() const { return *history_; }
   nlohmann::json card() const;
   void save(const std::string& path) const { save(path, parameters_); }  ///< atomically; throws RuntimeFailure
   void save(const std::string& path, const Parameters<T>& parameters) const;
@@ -64,7 +65,7 @@ class TaskModel {
   Signal input_, output_;
   std::shared_ptr<const Plan> plan_;
   Parameters<T> parameters_;
-  nlohmann::json configuration_ = nlohmann::json::object(), history_ = nlohmann::json::array();
+  JsonBox configuration_, history_;
 };
 
 struct TaskScore {

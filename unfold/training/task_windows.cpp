@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "unfold/numerics/error.h"
@@ -229,7 +230,7 @@ TrainingSources<T> task_sources(const Task& task, std::string_view name, const T
   sources.step_symbols = sources.training->window().symbols;
   sources.validation_symbols = options.validation * task.length();
   sources.judge = task_judge<T>(task);
-  sources.configuration = {{"task", name}, {"batch", options.batch}, {"validation", options.validation}};
+  sources.configuration = nlohmann::json{{"task", name}, {"batch", options.batch}, {"validation", options.validation}};
   return sources;
 }
 

@@ -1,5 +1,7 @@
 #include "unfold/training/text_sources.h"
 
+#include <nlohmann/json.hpp>
+
 #include "unfold/training/evaluate.h"
 
 namespace unfold {
@@ -25,15 +27,15 @@ TrainingSources<T> text_sources(const TrainingData& data, const TrainerOptions& 
       return reader;
     };
   }
-  sources.configuration = {{"training_symbols", data.training.symbols()},
-                           {"validation_symbols", sources.validation ? data.validation->symbols() : 0},
-                           {"window", b.window},
-                           {"batch", b.batch},
-                           {"whole_sequences", b.whole_sequences},
-                           {"curriculum", b.curriculum},
-                           {"predict_after", b.predict_after},
-                           {"validation_lanes", options.validation_lanes},
-                           {"validation_warmup", options.validation_warmup}};
+  sources.configuration = nlohmann::json{{"training_symbols", data.training.symbols()},
+                                         {"validation_symbols", sources.validation ? data.validation->symbols() : 0},
+                                         {"window", b.window},
+                                         {"batch", b.batch},
+                                         {"whole_sequences", b.whole_sequences},
+                                         {"curriculum", b.curriculum},
+                                         {"predict_after", b.predict_after},
+                                         {"validation_lanes", options.validation_lanes},
+                                         {"validation_warmup", options.validation_warmup}};
   return sources;
 }
 

@@ -396,7 +396,7 @@ struct Trainer<T>::Body {
                              {"snapshot_every", options.snapshot_every},
                              {"log_every", options.log_every},
                              {"model", options.model}};
-    result.update(sources.configuration);
+    result.update(*sources.configuration);
     if (options.penalties.any())
       result["penalties"] = {{"activity", options.penalties.activity}, {"flow", options.penalties.flow}};
     return result;

@@ -18,9 +18,9 @@
 #include <atomic>
 #include <functional>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 
+#include "unfold/data/json.h"
 #include "unfold/training/batches.h"
 #include "unfold/training/events.h"
 #include "unfold/training/network.h"
@@ -87,7 +87,7 @@ struct TrainingSources {
   Index step_symbols = 0;                                          ///< rows of a window of training
   Index validation_symbols = 0;                                    ///< rows of a validation
   std::unique_ptr<Judge<T>> judge = {};
-  nlohmann::json configuration = {};  ///< what must be the same when a run is resumed (an object)
+  JsonBox configuration = {};  ///< what must be the same when a run is resumed (an object)
 };
 
 struct TrainingResult {
