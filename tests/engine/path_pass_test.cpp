@@ -119,6 +119,56 @@ TEST(PathPass, both_terms_are_half_the_second_derivative_of_the_norm) {
   }
 }
 
+/// A gated term has a matrix for each symbol, and paths may go through any of them at each step: the same as one dense
+/// matrix a symbol, side by side.
+TEST(PathPass, gated_terms_are_the_sum_of_their_matrices) {
+  const std::vector<std::pair<std::int32_t, std::int32_t>> pairs = {{0, 0}, {0, 1}, {1, 2}, {2, 0}, {2, 2}};
+  const auto edges = std::make_shared<const Edges>(3, 3, pairs);
+  for (const bool leaky : {false, true}) {
+    Circuit gated, dense;
+    for (Circuit* c : {&gated, &dense}) {
+      const Signal x = c->symbols("x", 2), h = c->link(3);
+      std::vector<Term> terms = {{"W", x}};
+      if (c == &gated) {
+        terms.push_back({.parameter = "U", .source = h, .edges = edges, .gate = x, .activation = Map::relu});
+        terms.back().leaky = leaky;
+      } else {
+        terms.insert(terms.end(), {{"U0", h}, {"U1", h}});
+      }
+      Signal z = c->affine("z", 3, terms, Init::zero(), false);
+      if (c == &dense && leaky) z = z + h;
+      c->feed(h, z);
+      c->output(c->affine("o", 2, {{"V", relu(z)}}));
+    }
+    Parameters<double> p = test::some_parameters<double>(gated);
+    Parameters<double> same(dense);
+    for (const char* name : {"z/W", "o/V", "o/bias"})
+      std::copy_n(p.at(name).data, p.at(name).rows * p.at(name).cols, same.at(name).data);
+    for (Index x = 0; x < 2; ++x)
+      for (Index e = 0; e < edges->count(); ++e)
+        same.at(x == 0 ? "z/U0" : "z/U1")(edges->from()[static_cast<std::size_t>(e)],
+                                          edges->to()[static_cast<std::size_t>(e)]) = p.at("z/U")(x, e);
+    const PathOptions options{.length = 5};
+    EXPECT_NEAR(norm_of(gated, p, options), norm_of(dense, same, options), 1e-12 * norm_of(dense, same, options));
+    const Vector found = kappa_of(gated, p, options), expected = kappa_of(dense, same, options);
+    const auto at = [](Parameters<double>& q, const Vector& kappa, const char* name, Index row, Index col) {
+      const Matrix<const double> m = q.at(name);
+      return kappa[static_cast<std::size_t>(m.data - q.flat().data() + row * m.cols + col)];
+    };
+    for (Index x = 0; x < 2; ++x)
+      for (Index e = 0; e < edges->count(); ++e) {
+        const double whole = at(same, expected, x == 0 ? "z/U0" : "z/U1", edges->from()[static_cast<std::size_t>(e)],
+                                edges->to()[static_cast<std::size_t>(e)]);
+        EXPECT_NEAR(at(p, found, "z/U", x, e), whole, 1e-12 * whole) << leaky << x << e;
+      }
+    for (Index i = 0; i < 3; ++i) {
+      EXPECT_NEAR(at(p, found, "z/W", 1, i), at(same, expected, "z/W", 1, i), 1e-12 * at(same, expected, "z/W", 1, i));
+      EXPECT_NEAR(at(p, found, "o/V", i, 0), at(same, expected, "o/V", i, 0), 1e-12 * at(same, expected, "o/V", i, 0));
+    }
+    EXPECT_THROW(kappa_of(gated, p, {.length = 5, .with_second = true}), UsageError);
+  }
+}
+
 TEST(PathPass, reads_only_the_output_asked_for) {
   Circuit two, one;
   for (Circuit* c : {&two, &one}) {
