@@ -10,6 +10,7 @@
 #include "training/small_network.h"
 #include "unfold/numerics/error.h"
 #include "unfold/training/trainer.h"
+#include "unfold/training/window_objective.h"
 #include "unfold/training/window_pass.h"
 
 namespace unfold {
@@ -227,6 +228,55 @@ TEST(FlowPenalty, names_the_layer_whose_flow_is_not_through_one_matrix) {
       EXPECT_NE(std::string(e.what()).find("layer1"), std::string::npos) << e.what();
     }
   }
+}
+
+/// With several windows a step: the mean of what each window adds, and its exact gradient.
+TEST(Penalties, are_the_mean_over_the_windows_of_a_step) {
+  const std::string text = wavy_text(400);
+  const Corpus corpus = Corpus::from_text(text, Alphabet::chars_of(text));
+  const Part part = whole_corpus(corpus, "training");
+  HiddenNetwork<double> net(corpus.alphabet().size(), Kind::rnn);
+  Team team(1);
+  const BatchOptions batches{.window = 7, .batch = 3};
+  const auto objective = [&](Batches& source, Index windows, double activity) {
+    const WindowObjectiveOptions options{.windows = windows, .penalties = {.activity = activity}};
+    return WindowObjective<double>(net.network, net.parameters, source, options, team,
+                                   [](double, std::span<const double>) { return true; });
+  };
+  std::vector<double> gradient(net.parameters.flat().size());
+  double mean = 0;
+  Batches one(corpus, part, batches, 1);
+  WindowObjective<double> with = objective(one, 1, 2), without = objective(one, 1, 0);
+  for (Index k = 0; k < 2; ++k) {
+    with.gather(k), without.gather(k);
+    mean += (with.gradient(gradient) - without.gradient(gradient)) / 2;
+    with.leave(), without.leave();
+    one.advance();
+  }
+  Batches source(corpus, part, batches, 1), other(corpus, part, batches, 1);
+  WindowObjective<double> both = objective(source, 2, 2), plain = objective(other, 2, 0);
+  both.gather(0), plain.gather(0);
+  std::vector<double> unpenalised(gradient.size());
+  EXPECT_NEAR(both.gradient(gradient) - plain.gradient(unpenalised), mean, 1e-12);
+  EXPECT_GT(mean, 1e-3);
+  for (std::size_t i = 0; i < gradient.size(); i += 7) {
+    const double h = 1e-5, here = net.parameters.flat()[i];
+    net.parameters.flat()[i] = here + h;
+    const double above = both.loss();
+    net.parameters.flat()[i] = here - h;
+    const double below = both.loss();
+    net.parameters.flat()[i] = here;
+    EXPECT_NEAR(gradient[i], (above - below) / (2 * h), 1e-7) << i;
+  }
+}
+
+TEST(Penalties, on_the_flow_are_refused_where_several_windows_are_measured) {
+  const Ragged data;
+  HiddenNetwork<double> net(data.corpus.alphabet().size(), Kind::rnn);
+  Batches source(data.corpus, data.part, {.batch = 4, .whole_sequences = true}, 1);
+  Team team(1);
+  const WindowObjectiveOptions options{.optimizer = "hf", .windows = 2, .penalties = {.flow = 1}};
+  EXPECT_THROW(WindowObjective<double>(net.network, net.parameters, source, options, team, {}), UsageError);
 }
 
 TEST(Penalties, do_not_depend_on_memory_limit_or_threads_and_resume_to_the_same_bytes) {

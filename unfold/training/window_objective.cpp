@@ -21,6 +21,12 @@ bool predicts_before_the_end(const Window& window) {
   return false;
 }
 
+/// The weights in one of `windows` windows: a penalty is the mean over them.
+PenaltyOptions share_of(const PenaltyOptions& whole, Index windows) {
+  const auto n = static_cast<double>(windows);
+  return {.activity = whole.activity / n, .flow = whole.flow / n};
+}
+
 }  // namespace
 
 template <class T>
@@ -32,12 +38,13 @@ WindowObjective<T>::WindowObjective(const Network<T>& network, Parameters<T>& pa
       options_(options),
       team_(team),
       entered_(std::move(entered)),
-      pass_(network, team, options.memory_limit, options.penalties),
+      pass_(network, team, options.memory_limit, share_of(options.penalties, options.windows)),
       carried_(*network.plan, source.lanes()),
       earlier_(at(options.windows - 1)),
       before_(at(options.windows)) {
-  if (options.penalties.any() && options.windows > 1)
-    throw UsageError("penalties act on one window a step; " + options.optimizer + " takes several");
+  if (options.penalties.flow > 0 && options.windows > 1)
+    throw UsageError("a flow penalty is known after a backward pass only, and " + options.optimizer +
+                     " measures the loss of several windows without one; use sgd, adam or path");
 }
 
 template <class T>

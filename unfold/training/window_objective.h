@@ -22,7 +22,7 @@ struct WindowObjectiveOptions {
   Index windows = 1;           ///< of one step
   std::uint64_t seed = 1;      ///< of dropout
   std::size_t memory_limit = 0;
-  PenaltyOptions penalties = {};
+  PenaltyOptions penalties = {};  ///< the mean over the windows
 };
 
 template <class T>
@@ -32,7 +32,8 @@ class WindowObjective final : public Objective<T> {
   /// false: the loss is not to be believed, and counts as infinite.
   using Entered = std::function<bool(double loss, std::span<const T> gradient)>;
 
-  /// Everything given is referred to and must outlive the objective. UsageError: penalties with several windows.
+  /// Everything given is referred to and must outlive the objective. UsageError: a flow penalty with several
+  /// windows.
   WindowObjective(const Network<T>& network, Parameters<T>& parameters, WindowSource& source,
                   const WindowObjectiveOptions& options, Team& team, Entered entered);
 
