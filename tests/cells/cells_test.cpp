@@ -201,6 +201,57 @@ TEST(Cells, mrnn_has_a_recurrent_matrix_for_each_symbol) {
   }
 }
 
+TEST(TensorRnn, has_correct_derivatives) {
+  const Index lengths[] = {4, 1, 3};
+  for (const Map activation : {Map::tanh, Map::relu, Map::softplus})
+    for (const bool trained : {false, activation != Map::relu}) {  // at the start relu reads zeros, its kink
+      Circuit c;
+      const Signal h = tensor_rnn(c, c.symbols("x", 3), 3, {.activation = activation, .trained_initial = trained});
+      c.output(c.affine("logits", 3, {{"V", h}}));
+      CheckOptions options;
+      options.dense_parameters = 0;
+      const CheckReport report = check_derivatives(c, *softmax_readout<double>(), Structure::chains(lengths), options);
+      EXPECT_TRUE(report.passed()) << report.text();
+    }
+}
+
+TEST(TensorRnn, has_a_dense_recurrent_matrix_for_each_symbol) {
+  constexpr Index kUnits = 3;
+  Circuit c;
+  const Signal x = c.symbols("x", 2), y = tensor_rnn(c, x, kUnits, {.trained_initial = true});
+  c.output(y);
+  const auto edges = random_edges(kUnits, kUnits, 0);
+  ASSERT_EQ(edges->count(), kUnits * kUnits);
+  Parameters<double> p = test::some_parameters<double>(c);
+  Team team(1);
+  Unfolding<double> u(std::make_shared<const Plan>(c), team);
+  u.lay(Structure::chains(1, 4));
+  u.set_parameters(p);
+  const Symbol text[] = {kNoSymbol, 1, 0, 1};
+  std::copy(text, text + 4, u.symbols(x).begin());
+  u.forward();
+  const Matrix<const double> w = p.at("z/W"), tensor = p.at("z/U"), start = p.at("link1/start");
+  std::vector<double> h(start.data, start.data + kUnits);
+  for (Index t = 0; t < 4; ++t) {
+    std::vector<double> z = h;  // where there is no symbol
+    if (text[t] != kNoSymbol) {
+      for (Index i = 0; i < kUnits; ++i) z[static_cast<std::size_t>(i)] = w(text[t], i);
+      for (Index e = 0; e < edges->count(); ++e) {
+        const auto from = static_cast<std::size_t>(edges->from()[static_cast<std::size_t>(e)]);
+        const auto to = static_cast<std::size_t>(edges->to()[static_cast<std::size_t>(e)]);
+        z[to] += tensor(text[t], e) * h[from];
+      }
+    }
+    for (std::size_t i = 0; i < h.size(); ++i) h[i] = std::tanh(z[i]);
+    for (Index i = 0; i < kUnits; ++i) EXPECT_NEAR(u.value(y)(t, i), h[static_cast<std::size_t>(i)], 1e-14) << t;
+  }
+}
+
+TEST(TensorRnn, reads_symbols_only) {
+  Circuit c;
+  EXPECT_THROW(tensor_rnn(c, c.input("x", 3), 4), UsageError);
+}
+
 TEST(Cells, lstm_opens_its_forget_gate) {
   Circuit c;
   lstm(c, c.symbols("x", 3), 4, {.forget_bias = 1.5});

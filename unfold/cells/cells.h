@@ -46,6 +46,15 @@ struct MrnnOptions {
 };
 Signal mrnn(Circuit& c, Signal x, Index n, const MrnnOptions& options = {});
 
+/// tensor-rnn: one dense recurrent matrix for each symbol, h_t = s(h_{t-1} U_{x_t} + w_{x_t}): what the factors of
+/// mrnn approximate, with alphabet * n^2 weights. Sutskever, Martens & Hinton 2011. `x` are symbols (UsageError
+/// otherwise); where there is no symbol yet, h_t = s(h_{t-1}).
+struct TensorRnnOptions {
+  Map activation = Map::tanh;
+  bool trained_initial = false;
+};
+Signal tensor_rnn(Circuit& c, Signal x, Index n, const TensorRnnOptions& options = {});
+
 /// Gated and sparse networks on random graphs (Ollivier, "Riemannian metrics for neural networks II: recurrent networks
 /// and learning symbolic data sequences", 2015). Pre-activations V, activities a = s(V), one weight per edge:
 ///
