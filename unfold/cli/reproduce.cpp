@@ -13,6 +13,7 @@
 #include "unfold/cli/verb.h"
 #include "unfold/data/file.h"
 #include "unfold/data/text_distance.h"
+#include "unfold/models/text_source_spec.h"
 #include "unfold/report/log_curve.h"
 #include "unfold/report/plot.h"
 #include "unfold/report/table.h"
@@ -53,7 +54,35 @@ struct Run {
 struct Cell {
   const Variant *row, *column;
   std::vector<Run> runs;
+  double floor = 0;    ///< taken from the measure of every run
+  double success = 0;  ///< at most this afterwards
 };
+
+/// The texts of a column, written for its runs.
+struct PreparedText {
+  std::vector<std::string> arguments, commands;
+  double floor = 0, success = 0;
+};
+PreparedText prepare(const SourceText& text, const std::string& stem) {
+  const std::unique_ptr<TextSource> source = make_text_source(text.source);
+  PreparedText result;
+  const auto write = [&](const std::string& path, std::uint64_t seed, Index units, Index symbols) {
+    const GeneratedText made = generate(*source, {.seed = seed, .units = units, .symbols = symbols});
+    write_file_atomically(path, made.text);
+    result.commands.push_back(fmt::format("unfold generate {} {} {} --seed {} -o {}", text.source,
+                                          units > 0 ? "--count" : "--size", units > 0 ? units : symbols, seed, path));
+    const double own = made.source_bits / static_cast<double>(made.text.size());
+    return source->predicted_after() == '\0' ? own : entropy_of_predicted(*source);
+  };
+  const std::string training = stem + "-training.txt", valid = stem + "-validation.txt";
+  write(training, 1, text.units, text.symbols);
+  result.floor = write(valid, 2, text.valid_units, text.valid_symbols);
+  result.success = text.solved > 0 ? text.solved : 0.05 * result.floor;
+  result.arguments = {training, "--valid", valid};
+  if (const char after = source->predicted_after())
+    result.arguments.insert(result.arguments.end(), {"--predict-after", {after}});
+  return result;
+}
 
 class Reproduce final : public Verb {
  public:
@@ -62,10 +91,13 @@ class Reproduce final : public Verb {
 
  private:
   const Reproduction& find() const;
-  std::vector<Cell> plan(const Reproduction& table) const;
+  std::vector<Cell> plan(const Reproduction& table);
+  std::vector<std::string> arguments_of(const Variant& row, const Variant& column, const std::string& budget,
+                                        Index seed) const;
   void carry_out(Run& run, Console& console) const;
   std::vector<double> values(const Reproduction& table, const Cell& cell) const;
   std::string shown(const Reproduction& table, double value) const;
+  std::string solved_text(const Reproduction& table) const;
   TextTable summary(const Reproduction& table, const std::vector<Cell>& cells) const;
   Json to_json(const Reproduction& table, const std::vector<Cell>& cells) const;
   void write_files(const Reproduction& table, const std::vector<Cell>& cells) const;
@@ -75,6 +107,7 @@ class Reproduce final : public Verb {
   std::optional<std::string> only_;
   std::optional<double> minutes_;
   std::optional<Index> seeds_;
+  std::map<const Variant*, PreparedText> texts_;  // by column
 };
 
 Reproduce::Reproduce()
@@ -126,24 +159,34 @@ const Reproduction& Reproduce::find() const {
                                did_you_mean(table_.front(), names), fmt::join(names, ", ")));
 }
 
-std::vector<Cell> Reproduce::plan(const Reproduction& table) const {
+std::vector<std::string> Reproduce::arguments_of(const Variant& row, const Variant& column, const std::string& budget,
+                                                 Index seed) const {
+  std::vector<std::string> arguments;
+  if (const auto text = texts_.find(&column); text != texts_.end()) arguments = text->second.arguments;
+  const std::string none;
+  for (const std::string* part : {&column.arguments, &row.arguments, row.fitted ? &none : &budget})
+    for (const std::string& word : words_of(*part)) arguments.push_back(word);
+  if (row.fitted) return arguments;
+  const auto limit = std::find(arguments.begin(), arguments.end(), "--minutes");
+  if (minutes_ && limit != arguments.end()) arguments.erase(limit, limit + 2);
+  if (minutes_) arguments.insert(arguments.end(), {"--minutes", fmt::format("{}", *minutes_)});
+  arguments.insert(arguments.end(), {"--seed", std::to_string(seed)});
+  return arguments;
+}
+
+std::vector<Cell> Reproduce::plan(const Reproduction& table) {
   const ReproductionScale& scale = scale_ == "small" ? table.small : table.full;
   std::vector<Cell> cells;
   for (const Variant& column : scale.columns) {
     for (const Variant& row : table.rows) {
       if (only_ && fmt::format("{} / {}", row.label, column.label).find(*only_) == std::string::npos) continue;
-      Cell cell{&row, &column, {}};
-      for (Index seed = 1; seed <= seeds_.value_or(scale.seeds); ++seed) {
-        Run run;
-        for (const std::string* part : {&column.arguments, &row.arguments, &scale.budget})
-          for (const std::string& word : words_of(*part)) run.arguments.push_back(word);
-        const auto budget = std::find(run.arguments.begin(), run.arguments.end(), "--minutes");
-        if (minutes_ && budget != run.arguments.end()) run.arguments.erase(budget, budget + 2);
-        if (minutes_) run.arguments.insert(run.arguments.end(), {"--minutes", fmt::format("{}", *minutes_)});
-        run.arguments.insert(run.arguments.end(), {"--seed", std::to_string(seed)});
-        run.folder = fmt::format("{}/runs/{}-{}-{}", out_, slug(column.label), slug(row.label), seed);
-        cell.runs.push_back(std::move(run));
-      }
+      if (column.text && !texts_.contains(&column))
+        texts_[&column] = prepare(*column.text, fmt::format("{}/data/{}", out_, slug(column.label)));
+      Cell cell{&row, &column, {}, 0, table.success};
+      if (column.text) cell.floor = texts_[&column].floor, cell.success = texts_[&column].success;
+      for (Index seed = 1; seed <= (row.fitted ? 1 : seeds_.value_or(scale.seeds)); ++seed)
+        cell.runs.push_back({arguments_of(row, column, scale.budget, seed),
+                             fmt::format("{}/runs/{}-{}-{}", out_, slug(column.label), slug(row.label), seed)});
       cells.push_back(std::move(cell));
     }
   }
@@ -189,7 +232,8 @@ std::vector<double> Reproduce::values(const Reproduction& table, const Cell& cel
   for (const Run& run : cell.runs) {
     const auto valid = run.result.find("valid");
     const bool there = valid != run.result.end() && valid->is_object() && valid->contains(table.measure);
-    result.push_back(there ? valid->at(table.measure).get<double>() : std::numeric_limits<double>::infinity());
+    result.push_back(there ? valid->at(table.measure).get<double>() - cell.floor
+                           : std::numeric_limits<double>::infinity());
   }
   return result;
 }
@@ -199,17 +243,26 @@ std::string Reproduce::shown(const Reproduction& table, double value) const {
   return table.percent ? fmt::format("{:.2f}", 100 * value) : fmt::format("{:.4g}", value);
 }
 
+std::string Reproduce::solved_text(const Reproduction& table) const {
+  if (texts_.empty()) return fmt::format("A problem is solved at {} at most.", shown(table, table.success));
+  std::string result = "Counted from what the source of the text itself scores; solved at most so much above it:";
+  for (const auto& [column, text] : texts_)
+    result += fmt::format(" {} {:.5g} (the source {:.5g}),", column->label, text.success, text.floor);
+  result.back() = '.';
+  return result;
+}
+
 TextTable Reproduce::summary(const Reproduction& table, const std::vector<Cell>& cells) const {
   TextTable result{{"problem", "method", "ours: median", "quartiles", "theirs", "solved", "verdict"}, {}};
   for (const Cell& cell : cells) {
     const std::vector<double> found = values(table, cell);
-    const auto solved = std::count_if(found.begin(), found.end(), [&](double x) { return x <= table.success; });
+    const auto solved = std::count_if(found.begin(), found.end(), [&](double x) { return x <= cell.success; });
     const Quartiles q = quartiles(found);
     const auto theirs = table.theirs.find({cell.row->label, cell.column->label});
     result.rows.push_back(
         {cell.column->label, cell.row->label, shown(table, q.median),
          shown(table, q.lower) + " - " + shown(table, q.upper), theirs == table.theirs.end() ? "-" : theirs->second,
-         fmt::format("{} of {}", solved, found.size()), q.median <= table.success ? "solved" : "not solved"});
+         fmt::format("{} of {}", solved, found.size()), q.median <= cell.success ? "solved" : "not solved"});
   }
   return result;
 }
@@ -226,10 +279,10 @@ Json Reproduce::to_json(const Reproduction& table, const std::vector<Cell>& cell
 
 void Reproduce::write_files(const Reproduction& table, const std::vector<Cell>& cells) const {
   std::string page = fmt::format(
-      "# {}\n\n{}. Scale {}: {}; median and quartiles of {} runs a cell. A problem is solved at {} at most.\n\n"
+      "# {}\n\n{}. Scale {}: {}; median and quartiles of {} runs a cell. {}\n\n"
       "Made by `unfold reproduce {} --scale {}`.\n\n",
-      table.title, table.source, scale_, table.measure_text, cells.front().runs.size(), shown(table, table.success),
-      table.name, scale_);
+      table.title, table.source, scale_, table.measure_text, cells.front().runs.size(), solved_text(table), table.name,
+      scale_);
   page += to_markdown(summary(table, cells));
   const double factor = table.percent ? 100 : 1;
   std::vector<const Variant*> columns;
@@ -243,11 +296,12 @@ void Reproduce::write_files(const Reproduction& table, const std::vector<Cell>& 
       std::vector<std::vector<std::pair<double, double>>> runs;
       for (const Run& run : cell.runs) {
         runs.push_back(read_log_curve(RunFolder(run.folder).log(), "validation", "seconds", table.curve));
-        for (auto& point : runs.back()) point.second *= factor;
+        for (auto& point : runs.back()) point.second = factor * (point.second - cell.floor);
       }
       curves.push_back({cell.row->label, join_curves(runs)});
       Quartiles q = quartiles(values(table, cell));
-      bars.push_back({cell.row->label, {factor * q.lower, factor * q.median, factor * q.upper}});
+      const auto shown_value = [&](double value) { return std::max(0.0, factor * value); };  // a lucky text
+      bars.push_back({cell.row->label, {shown_value(q.lower), shown_value(q.median), shown_value(q.upper)}});
     }
     const std::string name = slug(column->label);
     write_file_atomically(fmt::format("{}/{}-curves.svg", out_, name),
@@ -256,6 +310,9 @@ void Reproduce::write_files(const Reproduction& table, const std::vector<Cell>& 
     page += fmt::format("\n## {0}\n\n![{0}]({1}.svg) ![{0}: learning]({1}-curves.svg)\n", column->label, name);
   }
   page += "\n## Commands\n\n```\n";
+  for (const Variant* column : columns)
+    if (const auto text = texts_.find(column); text != texts_.end())
+      page += fmt::format("{}\n", fmt::join(text->second.commands, "\n"));
   for (const Cell& cell : cells)
     for (const Run& run : cell.runs) page += run.result.value("command", "") + "\n";
   page += "```\n";

@@ -3,16 +3,30 @@
 /// `unfold train ...`. The tables themselves are an explicit list in reproductions.cpp: a row or a column is one line.
 
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "unfold/numerics/types.h"
+
 namespace unfold {
+
+/// What the runs of a column read: texts of a source of known entropy, one to train and one to validate on. Their
+/// measure is then counted from what the source itself scores on the validation text.
+struct SourceText {
+  std::string source;            ///< SPEC, as for `unfold generate`
+  Index units = 0, symbols = 0;  ///< of the text to train on; one of the two
+  Index valid_units = 0, valid_symbols = 0;
+  double solved = 0;  ///< at most so much above the source; 0: a twentieth of what it scores
+};
 
 /// A row or a column: how it is named, and what it adds to the command.
 struct Variant {
   std::string label;
-  std::string arguments;  ///< of `unfold train`, separated by blanks
+  std::string arguments;                ///< of `unfold train`, separated by blanks
+  std::optional<SourceText> text = {};  ///< of a column
+  bool fitted = false;                  ///< a row's model is fitted as a whole: it takes no budget, and one seed
 };
 
 /// One size of a table.

@@ -26,6 +26,37 @@ std::vector<Variant> long_range_full() {
   return all;
 }
 
+/// The four examples of the text, by how much there is to read.
+std::vector<Variant> symbolic_columns(Index symbols, Index lines) {
+  return {{"nested alphabet", "", SourceText{.source = "alphabet", .symbols = symbols, .valid_symbols = symbols}},
+          {"distant xor", "",
+           SourceText{.source = "xor:10", .units = lines, .valid_units = lines, .solved = 0.05}},  // 0.5 % wrong
+          {"music", "", SourceText{.source = "music", .symbols = symbols, .valid_symbols = symbols}},
+          {"anbn", "", SourceText{.source = "anbn", .units = 10, .valid_units = 100}}};
+}
+
+std::vector<Variant> riemannian_rows() {
+  const auto gated = [](const std::string& label, const std::string& cell, const std::string& optimizer) {
+    return Variant{label, "--model " + cell + ":20,edges=3 --whole-sequences --optimizer " + optimizer};
+  };
+  return {gated("GLNN, ruop", "glnn", "ruop"),
+          gated("GLNN, rbpm", "glnn", "rbpm"),
+          gated("GLNN, ruop quasi-diagonal", "glnn", "ruop:reduction=quasi-diagonal"),
+          gated("GLNN, rbpm quasi-diagonal", "glnn", "rbpm:reduction=quasi-diagonal"),
+          gated("GLNN, ruop, best of 8 graphs", "glnn", "ruop --restarts 8"),
+          gated("GLNN, plain gradient", "glnn", "ascent"),
+          gated("GNN (no leak), ruop", "gnn", "ruop"),
+          gated("GNN (no leak), plain gradient", "gnn", "ascent"),
+          gated("sparse RNN (no gates), ruop", "sparse-rnn", "ruop"),
+          gated("sparse RNN (no gates), plain gradient", "sparse-rnn", "ascent"),
+          {"RNN, BPTT", "--model rnn:50 --optimizer sgd:rate=0.5,momentum=0.9,clip=1"},
+          {"LSTM, Adam", "--model lstm:25 --optimizer adam:rate=0.01,clip=1"},
+          {"GRU, Adam", "--model gru:30 --optimizer adam:rate=0.01,clip=1"},
+          {"HMM, 20 states", "--model hmm:20", {}, true},
+          {"6-gram", "--model ngram:6", {}, true},
+          {"context tree, depth 24", "--model ctw:24", {}, true}};
+}
+
 }  // namespace
 
 const std::vector<Reproduction>& reproductions() {
@@ -51,6 +82,15 @@ const std::vector<Reproduction>& reproductions() {
        .full = {.columns = long_range_full(),
                 .seeds = 5,
                 .budget = "--minutes 10 --goal-error 0.01 --batch 32 --validate-on 1000"}},
+      {.name = "riemannian",
+       .title = "Symbolic sequences by Riemannian metrics",
+       .source = "Ollivier, Riemannian metrics for neural networks II (2015), who announces this table",
+       .measure = "bits_per_symbol",
+       .measure_text = "bits per predicted symbol above the source",
+       .curve = "bits_per_symbol",
+       .rows = riemannian_rows(),
+       .small = {.columns = symbolic_columns(20000, 2000), .seeds = 3, .budget = "--minutes 0.15"},
+       .full = {.columns = symbolic_columns(260000, 20000), .seeds = 10, .budget = "--minutes 1.5"}},
   };
   return list;
 }

@@ -99,6 +99,12 @@ void tangent_rows(const SparseTerm<T>& term, Matrix<const T> dw, Matrix<const T>
 
 template <class T>
 void activation_rows(const SparseTerm<T>& term, Matrix<const T> x, Matrix<T> s) {
+  if (x.stride == x.cols && s.stride == s.cols && s.rows > 0) {  // whole vectors
+    activate(term.activation, x.data, s.data, s.rows * s.cols);
+    for (Index r = 0; r < s.rows; ++r)
+      if (keeps(term, r)) std::fill_n(s.row(r), s.cols, T{0});
+    return;
+  }
   for (Index r = 0; r < s.rows; ++r) {
     if (keeps(term, r))
       std::fill_n(s.row(r), s.cols, T{0});

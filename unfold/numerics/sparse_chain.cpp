@@ -34,6 +34,19 @@ HWY_BEFORE_NAMESPACE();
 namespace unfold {
 namespace HWY_NAMESPACE {
 
+/// sum + w_e s_j over edges [e, last), in order, without a loop for the few that most units have.
+template <class T>
+HWY_INLINE T add_entering(const T* w, const T* s, const std::int32_t* from, std::int32_t e, std::int32_t last, T sum) {
+  for (; e + 4 < last; ++e) sum = std::fma(w[e], s[from[e]], sum);
+  switch (last - e) {
+    case 4: sum = std::fma(w[e], s[from[e]], sum), ++e; [[fallthrough]];
+    case 3: sum = std::fma(w[e], s[from[e]], sum), ++e; [[fallthrough]];
+    case 2: sum = std::fma(w[e], s[from[e]], sum), ++e; [[fallthrough]];
+    case 1: sum = std::fma(w[e], s[from[e]], sum);
+  }
+  return sum;
+}
+
 template <class T>
 void chain_forward(const SparseTerm<T>& term, Matrix<const T> lookup, const Symbol* symbols, const T* bias, Matrix<T> y,
                    T* s) {
@@ -51,9 +64,7 @@ void chain_forward(const SparseTerm<T>& term, Matrix<const T> lookup, const Symb
       T sum = bias != nullptr ? bias[i] : T{0};
       if (found != nullptr) sum += found[i];
       if (adds_x) sum += x[i];
-      if (w != nullptr)
-        for (std::int32_t e = entering[i]; e < entering[i + 1]; ++e) sum = std::fma(w[e], s[from[e]], sum);
-      row[i] = sum;
+      row[i] = w != nullptr ? add_entering(w, s, from, entering[i], entering[i + 1], sum) : sum;
     }
     if (w == nullptr) multiply_row(term, t, x, row, s);
   }
