@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -14,6 +15,7 @@
 #include "unfold/data/file.h"
 #include "unfold/data/text_distance.h"
 #include "unfold/models/text_source_spec.h"
+#include "unfold/numerics/simd.h"
 #include "unfold/report/log_curve.h"
 #include "unfold/report/plot.h"
 #include "unfold/report/table.h"
@@ -74,6 +76,7 @@ PreparedText prepare(const SourceText& text, const std::string& stem) {
     const double own = made.source_bits / static_cast<double>(made.text.size());
     return source->predicted_after() == '\0' ? own : entropy_of_predicted(*source);
   };
+  std::filesystem::create_directories(std::filesystem::path(stem).parent_path());
   const std::string training = stem + "-training.txt", valid = stem + "-validation.txt";
   write(training, 1, text.units, text.symbols);
   result.floor = write(valid, 2, text.valid_units, text.valid_symbols);
@@ -97,6 +100,7 @@ class Reproduce final : public Verb {
   void carry_out(Run& run, Console& console) const;
   std::vector<double> values(const Reproduction& table, const Cell& cell) const;
   std::string shown(const Reproduction& table, double value) const;
+  std::string own_command() const;
   std::string solved_text(const Reproduction& table) const;
   TextTable summary(const Reproduction& table, const std::vector<Cell>& cells) const;
   Json to_json(const Reproduction& table, const std::vector<Cell>& cells) const;
@@ -243,6 +247,15 @@ std::string Reproduce::shown(const Reproduction& table, double value) const {
   return table.percent ? fmt::format("{:.2f}", 100 * value) : fmt::format("{:.4g}", value);
 }
 
+/// The command that makes the page.
+std::string Reproduce::own_command() const {
+  std::string command = fmt::format("unfold reproduce {} --scale {}", table_.front(), scale_);
+  if (only_) command += fmt::format(" --only '{}'", *only_);
+  if (minutes_) command += fmt::format(" --minutes {}", *minutes_);
+  if (seeds_) command += fmt::format(" --seeds {}", *seeds_);
+  return command;
+}
+
 std::string Reproduce::solved_text(const Reproduction& table) const {
   if (texts_.empty()) return fmt::format("A problem is solved at {} at most.", shown(table, table.success));
   std::string result = "Counted from what the source of the text itself scores; solved at most so much above it:";
@@ -278,11 +291,14 @@ Json Reproduce::to_json(const Reproduction& table, const std::vector<Cell>& cell
 }
 
 void Reproduce::write_files(const Reproduction& table, const std::vector<Cell>& cells) const {
+  double seconds = 0;
+  for (const Cell& cell : cells)
+    for (const Run& run : cell.runs) seconds += run.result.value("seconds", 0.0);
   std::string page = fmt::format(
       "# {}\n\n{}. Scale {}: {}; median and quartiles of {} runs a cell. {}\n\n"
-      "Made by `unfold reproduce {} --scale {}`.\n\n",
-      table.title, table.source, scale_, table.measure_text, cells.front().runs.size(), solved_text(table), table.name,
-      scale_);
+      "Made by `{}`: {:.0f} s of training, threads: {}, {}.\n\n",
+      table.title, table.source, scale_, table.measure_text, cells.front().runs.size(), solved_text(table),
+      own_command(), seconds, threads(), simd_name());
   page += to_markdown(summary(table, cells));
   const double factor = table.percent ? 100 : 1;
   std::vector<const Variant*> columns;
