@@ -255,6 +255,23 @@ TEST(UnitMetric, of_one_chain_equals_the_dense_matrices) {
   }
 }
 
+TEST(UnitMetric, does_not_move_what_has_an_infinite_modulus) {
+  Problem problem(kNetworks.at("glnn"), {300});
+  for (const char* name : {"V/rho", "V/tau"}) {
+    const Matrix<double> w = problem.values.at(name);
+    std::fill_n(w.data, w.rows * w.cols, name == std::string("V/tau") ? 3 : 0);  // grows by 1 + 3 from step to step
+  }
+  for (const ParameterInfo& p : problem.circuit.parameters())
+    if (p.name.find("output") == std::string::npos && p.name != "V/tau")
+      std::fill_n(problem.values.flat().begin() + p.offset, p.size(), 0.0);  // and nothing saturates
+  for (const bool outer : {true, false})
+    for (const bool full : {true, false}) {
+      const Found found = find(problem, outer, full, 1);
+      for (std::size_t i = 0; i < found.direction.size(); ++i)
+        EXPECT_TRUE(std::isfinite(found.direction[i])) << outer << full << " parameter " << i;
+    }
+}
+
 /// With one input beside the constant, the quasi-diagonal reduction is the whole matrix.
 TEST(UnitMetric, reduced_to_its_quasi_diagonal_is_exact_for_one_input) {
   for (const auto& add : {sparse(glnn, Map::tanh, 3, 1), sparse(sparse_rnn, Map::tanh, 3, 1)})

@@ -29,7 +29,7 @@ struct MomentTables {
 template <class T>
 struct MomentOperations {
   void (*add)(const MomentTables&, Matrix<const double>, const Symbol*, const T*, const T*, Index);
-  void (*add_sorted)(const T* const*, Index, bool, std::span<const SymbolRun>, const T*, const T*, T*, Index);
+  void (*add_sorted)(const T* const*, Index, bool, std::span<const SymbolRun>, const T*, const T*, double*, Index);
 };
 
 }  // namespace unfold
@@ -105,26 +105,36 @@ void add_moments(const MomentTables& m, Matrix<const double> inputs, const Symbo
 
 // ------------------------------------------------------------------------------------------ positions by symbol
 
+template <class D>
+HWY_INLINE hn::Vec<D> load_double(D d, const double* from) {
+  return hn::LoadU(d, from);
+}
+template <class D>
+HWY_INLINE hn::Vec<D> load_double(D d, const float* from) {
+  return hn::PromoteTo(d, hn::LoadU(hn::Rebind<float, D>(), from));
+}
+
 /// lanes[c][l] += sum over the slots begin + l, begin + l + kMomentLanes, ... of q [u] v[c]; u null: without it.
 template <class T, int kCount>
-HWY_INLINE void add_products(const T* q, const T* u, const T* const* v, Index begin, Index end, T* lanes) {
-  const hn::CappedTag<T, kMomentLanes> d;
+HWY_INLINE void add_products(const T* q, const T* u, const T* const* v, Index begin, Index end, double* lanes) {
+  const hn::CappedTag<double, kMomentLanes> d;
   for (Index part = 0; part < kMomentLanes; part += static_cast<Index>(hn::Lanes(d))) {
     hn::Vec<decltype(d)> sums[kCount];
 #pragma GCC unroll 4
     for (int c = 0; c < kCount; ++c) sums[c] = hn::LoadU(d, lanes + c * kMomentLanes + part);
     for (Index i = begin + part; i < end; i += kMomentLanes) {
-      auto factor = hn::LoadU(d, q + i);
-      if (u != nullptr) factor = hn::Mul(factor, hn::LoadU(d, u + i));
+      auto factor = load_double(d, q + i);
+      if (u != nullptr) factor = hn::Mul(factor, load_double(d, u + i));
 #pragma GCC unroll 4
-      for (int c = 0; c < kCount; ++c) sums[c] = Fma(d, factor, hn::LoadU(d, v[c] + i), sums[c]);
+      for (int c = 0; c < kCount; ++c) sums[c] = Fma(d, factor, load_double(d, v[c] + i), sums[c]);
     }
 #pragma GCC unroll 4
     for (int c = 0; c < kCount; ++c) hn::StoreU(sums[c], d, lanes + c * kMomentLanes + part);
   }
 }
 template <class T>
-HWY_INLINE void add_products(const T* q, const T* u, const T* const* v, Index count, Index begin, Index end, T* lanes) {
+HWY_INLINE void add_products(const T* q, const T* u, const T* const* v, Index count, Index begin, Index end,
+                             double* lanes) {
   for (; count > 0; count -= 4, v += 4, lanes += 4 * kMomentLanes) {
     switch (count) {
       case 1: add_products<T, 1>(q, u, v, begin, end, lanes); break;
@@ -137,9 +147,9 @@ HWY_INLINE void add_products(const T* q, const T* u, const T* const* v, Index co
 
 template <class T>
 void add_sorted(const T* const* u, Index count, bool full, std::span<const SymbolRun> runs, const T* b, const T* phi,
-                T* lanes, Index block) {
+                double* lanes, Index block) {
   for (const SymbolRun& run : runs) {
-    T* to = lanes + run.symbol * block;
+    double* to = lanes + run.symbol * block;
     for (Index j = 0; full && j < count; to += ++j * kMomentLanes)
       add_products(phi, u[j], u, j + 1, run.begin, run.end, to);
     if (!full) {
@@ -235,11 +245,11 @@ void LaneMoments<T>::move_to(UnitMoments& moments) {
   for (Index x = 0; x < moments.alphabet(); ++x) {
     if (!seen_[static_cast<std::size_t>(x)]) continue;
     seen_[static_cast<std::size_t>(x)] = 0;
-    T* lanes = lanes_.data() + x * block();
+    double* lanes = lanes_.data() + x * block();
     const auto add_row = [&](Index row, Index numbers) {
       for (Index j = 0; j < numbers; ++j, lanes += kMomentLanes) {
         double sum = 0;
-        for (Index l = 0; l < kMomentLanes; ++l) sum += static_cast<double>(std::exchange(lanes[l], T{0}));
+        for (Index l = 0; l < kMomentLanes; ++l) sum += std::exchange(lanes[l], 0.0);
         moments.by_symbol_[x * moments.symbol_block() + row * moments.width_ + j] += sum;
       }
     };

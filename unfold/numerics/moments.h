@@ -74,15 +74,15 @@ class UnitMoments {
 
 /// Positions in the order of their symbols, a run of slots for each symbol that occurs. A run begins and ends at a
 /// multiple of kMomentLanes; in slots that are left over b and phi are 0.
-inline constexpr Index kMomentLanes = 8;
+inline constexpr Index kMomentLanes = 4;
 struct SymbolRun {
   Symbol symbol;
   Index begin, end;
 };
 
 /// The sums of a unit whose inputs are all gated, over positions sorted by symbol: vectors run over positions. Slot k
-/// of a run adds to lane k mod kMomentLanes, in the element type; `move_to` adds the lanes up in double, to be called
-/// every few ten thousand positions. (Law 2: the lanes are fixed, whatever the width of a vector.)
+/// of a run adds to lane k mod kMomentLanes, in double: M may be near singular, and its large entries must not drown
+/// the damping. (Law 2: the lanes are fixed, whatever the width of a vector.)
 template <class T>
 class LaneMoments {
  public:
@@ -90,7 +90,7 @@ class LaneMoments {
   explicit LaneMoments(const UnitMoments& moments);
   /// columns [inputs x slots]: row c holds input c of all slots; b, phi [slots].
   void add(Matrix<const T> columns, std::span<const SymbolRun> runs, const T* b, const T* phi);
-  void move_to(UnitMoments& moments);  ///< the lanes are zero afterwards
+  void move_to(UnitMoments& moments);  ///< adds the lanes up; they are zero afterwards
 
  private:
   /// Of a symbol: the lower triangle of M by rows (or first row and diagonal), then G.
@@ -100,7 +100,7 @@ class LaneMoments {
   }
   std::vector<std::int32_t> columns_;
   bool full_;
-  Buffer<T> lanes_;
+  Buffer<double> lanes_;
   std::vector<char> seen_;
   std::vector<const T*> inputs_;
 };

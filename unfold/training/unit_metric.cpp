@@ -1,13 +1,14 @@
 #include "unfold/training/unit_metric.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 namespace unfold {
 namespace {
 
-constexpr Index kTile = 512;               // positions whose inputs stay in the second-level cache
-constexpr Index kSortedTile = 2048;        // the same where they are sorted by symbol: runs should be long
-constexpr Index kLanePositions = 1 << 15;  // summed in the element type
+constexpr Index kTile = 512;         // positions whose inputs stay in the second-level cache
+constexpr Index kSortedTile = 2048;  // the same where they are sorted by symbol: runs should be long
 
 std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 
@@ -199,10 +200,6 @@ void UnitMetric<T>::accumulate_sorted(const CorePass<T>& core, std::size_t m, Ra
   }
   const Range components{units.begin - map.units.begin, units.end - map.units.begin};
   const Index first_b = map.columns, first_phi = map.columns + components.size();
-  const auto move_lanes = [&] {
-    for (Index u = units.begin; u < units.end; ++u) lanes_[lanes_of_[at(u)]].move_to(units_[at(u)].moments);
-  };
-  Index summed = 0;
   for (Index begin = 0; begin < positions; begin += kSortedTile) {
     const Range range{begin, std::min(positions, begin + kSortedTile)};
     const Index rows = range.size();
@@ -220,9 +217,8 @@ void UnitMetric<T>::accumulate_sorted(const CorePass<T>& core, std::size_t m, Ra
       const Index k = u - units.begin;
       lanes_[lanes_of_[at(u)]].add(tile.columns(), tile.runs(), tile.column(first_b + k), tile.column(first_phi + k));
     }
-    if ((summed += rows) >= kLanePositions) move_lanes(), summed = 0;
   }
-  move_lanes();
+  for (Index u = units.begin; u < units.end; ++u) lanes_[lanes_of_[at(u)]].move_to(units_[at(u)].moments);
 }
 
 /// Replaces M by its running average; G stays that of the batch.
@@ -247,6 +243,7 @@ void UnitMetric<T>::average(std::size_t u, double keep) {
 
 template <class T>
 void UnitMetric<T>::direction(double keep, std::span<double> direction, std::span<double> gradient) {
+  // Where moduli are infinite M^-1 G is 0: a change there matters beyond all bounds.
   for (std::size_t u = 0; u < units_.size(); ++u) {
     Unit& unit = units_[u];
     const UnitMoments& m = unit.moments;
@@ -256,6 +253,12 @@ void UnitMetric<T>::direction(double keep, std::span<double> direction, std::spa
     for (Index j = 0; j < m.shared(); ++j) gradient[at(unit.shared[at(j)])] = m.shared_gradient(j);
     if (keep > 0) average(u, keep);
     full_ ? solve_full(unit, direction) : solve_quasi_diagonal(unit, direction);
+    const auto stand_still_if_infinite = [&](Index place) {
+      if (!std::isfinite(direction[at(place)])) direction[at(place)] = 0;
+    };
+    for (const auto& [first, step] : unit.gated)
+      for (Index x = 0; x < m.alphabet(); ++x) stand_still_if_infinite(first + x * step);
+    for (const Index place : unit.shared) stand_still_if_infinite(place);
   }
 }
 
@@ -265,6 +268,19 @@ void UnitMetric<T>::visit_averages(StateVisitor<T>& visitor) {
     visitor("average/unit" + std::to_string(u), std::span<T>(averages_[u]));
 }
 
+/// Cholesky factor of a [n x n], in place. Moduli of many orders of magnitude can drown the damping: where rounding has
+/// left the matrix not positive, its diagonal is raised by a little of the largest entry. NaN where it is not finite.
+void factor(double* a, Index n) {
+  const std::vector<double> before(a, a + n * n);
+  double largest = 0;
+  for (Index i = 0; i < n; ++i) largest = std::max(largest, std::fabs(before[at(i * n + i)]));
+  for (const double share : {0.0, 1e-12, 1e-9, 1e-6}) {
+    std::copy(before.begin(), before.end(), a);
+    for (Index i = 0; i < n && share > 0; ++i) a[i * n + i] += share * largest;
+    if (cholesky(a, n, n)) return;
+  }
+  std::fill_n(a, n * n, std::numeric_limits<double>::quiet_NaN());
+}
 /// Per symbol P delta = G for the gated weights; with shared weights the bordered system, by its Schur complement:
 ///   (S - sum_x C_x^T P_x^-1 C_x) delta = G - sum_x C_x^T P_x^-1 G_x,  delta_x = P_x^-1 (G_x - C_x delta).
 template <class T>
@@ -285,7 +301,7 @@ void UnitMetric<T>::solve_full(Unit& unit, std::span<double> direction) const {
       for (Index j = 0; j <= i; ++j) l[i * p + j] = m.gated_moment(x, i, j) + (i == j ? damping_ : 0);
       top[i] = m.gated_gradient(x, i);
     }
-    if (!cholesky(l, p, p)) throw RuntimeFailure("riemannian training: a metric is not positive; raise damping");
+    factor(l, p);
     solve_lower(l, p, p, top);
     for (Index j = 0; j < s; ++j) {
       for (Index i = 0; i < p; ++i) border[j * p + i] = m.mixed_moment(x, i, j);
@@ -296,8 +312,7 @@ void UnitMetric<T>::solve_full(Unit& unit, std::span<double> direction) const {
     }
   }
   if (s > 0) {
-    if (!cholesky(schur.data(), s, s))
-      throw RuntimeFailure("riemannian training: a metric is not positive; raise damping");
+    factor(schur.data(), s);
     solve_lower(schur.data(), s, s, right.data());
     solve_upper(schur.data(), s, s, right.data());
     for (Index j = 0; j < s; ++j) direction[at(unit.shared[at(j)])] = right[at(j)];
