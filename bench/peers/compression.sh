@@ -1,33 +1,45 @@
 #!/usr/bin/env bash
-# Sizes and CPU seconds of unfold and other compressors on the same files, as a table.
-#   apt-get install 7zip zpaq brotli xz-utils bzip2 zstd
+# Sizes, CPU seconds and memory of unfold and other compressors on the same files, as a table: that of
+# docs/compression.md.
+#   apt-get install 7zip zpaq brotli xz-utils time
 #   bench/peers/compression.sh UNFOLD FILE...
 # Programs that are not installed are left out. unfold runs with --no-verify: the others do not verify either.
+#   SLOW=1                     the slow models too: a recurrent network that learns online, its mixture, --best
+#   LSTM_COMPRESS=FOLDER       beside lstm-compress: its sources (github.com/byronknoll/lstm-compress), built there with
+#                              clang if need be; very slow
+#   MEASURE="chrt -f 20"       a prefix of every command
 set -euo pipefail
 unfold=$1
 shift
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-TIMEFORMAT='%U'
+read -ra prefix <<<"${MEASURE:-}"
 
 measure() {  # measure NAME FILE COMMAND...: COMMAND writes $work/out
-  local name=$1 file=$2 seconds
+  local name=$1 file=$2
   shift 2
   rm -f "$work"/out*
-  seconds=$({ time "$@" >"$work/log" 2>&1; } 2>&1)
-  printf '| %s | %s | %s | %s |\n' "$(basename "$file")" "$name" "$(stat -c %s "$work"/out*)" "$seconds"
+  /usr/bin/time -o "$work/time" -f '%U %M' ${prefix[@]+"${prefix[@]}"} "$@" >"$work/log" 2>&1
+  awk -v file="$(basename "$file")" -v name="$name" -v plain="$(stat -c %s "$file")" -v size="$(stat -c %s "$work"/out*)" \
+    '{ printf "| %s | %s | %d | %.3f | %.2f | %.0f |\n", file, name, size, 8 * size / plain, $1, $2 / 1024 }' "$work/time"
 }
 
-echo "| file | program | bytes | s |"
-echo "| --- | --- | --- | --- |"
+if [[ -n ${LSTM_COMPRESS:-} ]]; then make -C "$LSTM_COMPRESS" >/dev/null; fi
+
+echo "| file | program | bytes | bits per byte | s | MiB |"
+echo "| --- | --- | --- | --- | --- | --- |"
 for file in "$@"; do
-  printf '| %s | (plain) | %s | |\n' "$(basename "$file")" "$(stat -c %s "$file")"
   if command -v xz >/dev/null; then measure "xz -9e" "$file" bash -c "xz -9e -c '$file' >'$work/out'"; fi
   if command -v brotli >/dev/null; then measure "brotli -q 11 -w 24" "$file" brotli -q 11 -w 24 -o "$work/out" "$file"; fi
   if command -v 7zz >/dev/null; then measure "7zz PPMd" "$file" 7zz a -m0=PPMd "$work/out.7z" "$file"; fi
   if command -v zpaq >/dev/null; then measure "zpaq -m5" "$file" zpaq a "$work/out.zpaq" "$file" -m5; fi
-  for options in "--fast" "" "--model ppm" "--model ctw:48,add=0.0625" ${UNFOLD_SLOW:+"--model lstm:64" "--best"}; do
+  models=("" "--fast" "--model ppm" "--model ctw:48,add=0.0625")
+  if [[ -n ${SLOW:-} ]]; then models+=("--best" "--model mix:lstm:128+ppm:5" "--model lstm:128" "--model lstm:96"); fi
+  for options in "${models[@]}"; do
     # shellcheck disable=SC2086  # the options are words
-    measure "unfold compress $options" "$file" "$unfold" compress "$file" $options --no-verify --quiet -o "$work/out"
+    measure "unfold compress $options" "$file" "$unfold" compress "$file" $options --no-verify --quiet --threads 1 -o "$work/out"
   done
+  if [[ -n ${LSTM_COMPRESS:-} ]]; then
+    measure "lstm-compress" "$file" "$LSTM_COMPRESS/lstm-compress" -c "$file" "$work/out"
+  fi
 done

@@ -16,7 +16,8 @@
 namespace unfold {
 
 struct OnlineOptions {
-  std::string optimizer = "adam:rate=0.002,clip=1";
+  /// Gentle: a trained network has more to lose than to learn.
+  std::string optimizer = "adam:rate=0.0003,clip=1";
   Index window = 20;
 };
 
