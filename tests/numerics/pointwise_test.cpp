@@ -294,6 +294,45 @@ TEST(Pointwise, GivesTheSameBitsOnEveryInstructionSet) {
   check_targets_agree<double>();
 }
 
+template <class T>
+void check_through() {
+  constexpr Index kRows = 3, kCols = 21;
+  enum Slot { kX, kY, kSeed, kBetween, kOut, kSlots };
+  Random random(5, "through");
+  std::vector<T> memory[kSlots];
+  for (auto& m : memory)
+    for (Index i = 0; i < kRows * kCols; ++i) m.push_back(static_cast<T>(random.normal()));
+  const auto run = [&](std::vector<Instruction> program) {
+    std::vector<T> out = memory[kOut];
+    std::vector<Operand<T>> operands;
+    for (auto& m : memory) operands.push_back({m.data(), kCols});
+    operands[kBetween] = {};
+    operands[kOut].base = out.data();
+    PointwiseScratch<T> scratch;
+    run_pointwise<T>(program, operands, kRows, {0, kCols}, scratch);
+    return out;
+  };
+  for (const Map map : {Map::sigmoid, Map::tanh})
+    for (const unsigned char input : {0, 1})
+      for (const bool accumulate : {false, true}) {
+        Instruction product{.map = Map::mul, .rule = Rule::linear, .input = input, .out = kBetween};
+        product.x0 = product.x1 = kX, product.seed = kSeed;
+        Instruction gate{.map = map, .rule = Rule::linear, .accumulate = accumulate, .out = kOut};
+        gate.y = kY, gate.seed = kBetween;
+        Instruction fused = product;
+        fused.through = map, fused.y = kY, fused.out = kOut, fused.accumulate = accumulate;
+        EXPECT_EQ(run({fused}), run({product, gate}));
+      }
+}
+TEST(Pointwise, AProductThroughASecondMapHasTheBitsOfTwoInstructions) {
+  for (const std::string& target : simd_available()) {
+    simd_limit(target);
+    check_through<float>();
+    check_through<double>();
+  }
+  simd_limit(simd_available().front());
+}
+
 TEST(Pointwise, RunsTheInstructionsInOrderOnEachElement) {
   NetRun<double> net(2, 3, 0);
   const NetRun<double> before = net;

@@ -30,10 +30,13 @@ using Kernel = void (*)(const Tile<T>&);
 /// One kernel for each instruction there can be; null where a map has no such input.
 template <class T>
 struct Kernels {
-  Kernel<T> value[kMapCount][2];          // [map][accumulate]
-  Kernel<T> partial[kMapCount][2][2][2];  // [map][squared][input][accumulate]
+  Kernel<T> value[kMapCount][2];                        // [map][accumulate]
+  Kernel<T> partial[kMapCount][2][2][2];                // [map][squared][input][accumulate]
+  Kernel<T> through_sigmoid[2][2], through_tanh[2][2];  // products: [input][accumulate]
 
   Kernel<T> of(const Instruction& i) const {
+    if (i.through != Map::copy)
+      return (i.through == Map::sigmoid ? through_sigmoid : through_tanh)[i.input][i.accumulate];
     const int map = static_cast<int>(i.map);
     return i.rule == Rule::value ? value[map][i.accumulate]
                                  : partial[map][i.rule == Rule::squared][i.input][i.accumulate];
@@ -88,9 +91,30 @@ struct RowBody {
   }
 };
 
-template <class T, class M, Rule kRule, int kInput, bool kAccumulate>
+/// One row of a product's linear rule that goes through M.
+template <class T, class M, int kInput, bool kAccumulate>
+struct ThroughBody {
+  T* out;
+  const T *x0, *x1, *y, *seed;
+  T k;
+
+  template <class D, class Place>
+  HWY_INLINE void at(D d, Index i, Place place) const {
+    using V = Lanes<D>;
+    const V x = {place.load(d, (kInput == 0 ? x1 : x0) + i)}, s = {place.load(d, seed + i)}, c = {place.load(d, y + i)};
+    const V constant = {hn::Set(d, k)}, one = {hn::Set(d, T{1})}, zero = {hn::Zero(d)};
+    const V slope = M::template partial<0>(zero, zero, c, constant, zero, one), product = x * s;
+    if constexpr (kAccumulate) {
+      place.store(fma(slope, product, V{place.load(d, out + i)}).v, d, out + i);
+    } else {
+      place.store((slope * product).v, d, out + i);
+    }
+  }
+};
+
+template <class T, class Body>
 void run_tile(const Tile<T>& t) {
-  RowBody<T, M, kRule, kInput, kAccumulate> row{t.out.base, t.x0.base, t.x1.base, t.y.base, t.seed.base, t.k};
+  Body row{t.out.base, t.x0.base, t.x1.base, t.y.base, t.seed.base, t.k};
   for (Index r = 0; r < t.rows; ++r) {
     for_each_vector<T>(t.cols, row);
     row.out += t.out.stride;
@@ -104,15 +128,20 @@ void run_tile(const Tile<T>& t) {
 template <class T, class M, Rule kRule, int kInput>
 constexpr void fill_partial(Kernel<T> (&to)[2][2]) {
   if constexpr (kInput < M::kArity) {
-    to[kInput][0] = run_tile<T, M, kRule, kInput, false>;
-    to[kInput][1] = run_tile<T, M, kRule, kInput, true>;
+    to[kInput][0] = run_tile<T, RowBody<T, M, kRule, kInput, false>>;
+    to[kInput][1] = run_tile<T, RowBody<T, M, kRule, kInput, true>>;
   }
+}
+template <class T, class M>
+constexpr void fill_through(Kernel<T> (&to)[2][2]) {
+  to[0][0] = run_tile<T, ThroughBody<T, M, 0, false>>, to[0][1] = run_tile<T, ThroughBody<T, M, 0, true>>;
+  to[1][0] = run_tile<T, ThroughBody<T, M, 1, false>>, to[1][1] = run_tile<T, ThroughBody<T, M, 1, true>>;
 }
 template <class T, class M>
 constexpr void fill_map(Kernels<T>& to, Map map) {
   const int m = static_cast<int>(map);
-  to.value[m][0] = run_tile<T, M, Rule::value, 0, false>;
-  to.value[m][1] = run_tile<T, M, Rule::value, 0, true>;
+  to.value[m][0] = run_tile<T, RowBody<T, M, Rule::value, 0, false>>;
+  to.value[m][1] = run_tile<T, RowBody<T, M, Rule::value, 0, true>>;
   fill_partial<T, M, Rule::linear, 0>(to.partial[m][0]);
   fill_partial<T, M, Rule::linear, 1>(to.partial[m][0]);
   fill_partial<T, M, Rule::squared, 0>(to.partial[m][1]);
@@ -124,6 +153,8 @@ constexpr Kernels<T> make_kernels() {
 #define UNFOLD_FILL(name, ...) fill_map<T, name##_map>(kernels, Map::name);
   UNFOLD_MAPS(UNFOLD_FILL)
 #undef UNFOLD_FILL
+  fill_through<T, sigmoid_map>(kernels.through_sigmoid);
+  fill_through<T, tanh_map>(kernels.through_tanh);
   return kernels;
 }
 template <class T>
@@ -151,43 +182,48 @@ const Kernels<T>& kernels() {
   }
 }
 
-/// Cuts the operands of a program to a tile.
+/// The operands of a program cut to a tile, once for all instructions. Place 0 is that of operands that are not read.
 template <class T>
 class TileView {
  public:
-  TileView(std::span<const Operand<T>> operands, T* scratch, Index slot_elements)
-      : operands_(operands), scratch_(scratch), slot_elements_(slot_elements) {}
+  TileView(std::span<const Operand<T>> operands, PointwiseScratch<T>& scratch, Index slot_elements)
+      : operands_(operands),
+        scratch_(scratch.reserve(slot_elements * static_cast<Index>(operands.size()))),
+        slot_elements_(slot_elements),
+        places_(scratch.places(operands.size() + 1).data()) {}
 
   void move_to(Range rows, Range cols) {
-    rows_ = rows;
-    cols_ = cols;
+    rows_ = rows.size();
+    cols_ = cols.size();
+    places_[0] = {nullptr, cols_};
+    Operand<T>* place = places_;
+    T* mine = scratch_;
+    for (const Operand<T>& operand : operands_) {
+      *++place = operand.base == nullptr
+                     ? Operand<T>{mine, cols_}
+                     : Operand<T>{operand.base + rows.begin * operand.stride + cols.begin, operand.stride};
+      mine += slot_elements_;
+    }
   }
 
   Tile<T> tile_of(const Instruction& i) const {
-    Tile<T> tile{rows_.size(), cols_.size(), at(i.out), at(i.x0), at(i.x1), at(i.y), at(i.seed), static_cast<T>(i.k)};
-    if (contiguous(tile)) {
-      tile.cols *= tile.rows;
+    Tile<T> tile{rows_, cols_, at(i.out), at(i.x0), at(i.x1), at(i.y), at(i.seed), static_cast<T>(i.k)};
+    if (rows_ > 1 && follows(tile.out) && follows(tile.x0) && follows(tile.x1) && follows(tile.y) &&
+        follows(tile.seed)) {
+      tile.cols *= rows_;
       tile.rows = 1;
     }
     return tile;
   }
 
  private:
-  Operand<T> at(int slot) const {
-    if (slot < 0) return {};
-    const Operand<T>& operand = operands_[static_cast<std::size_t>(slot)];
-    if (!operand.base) return {scratch_ + slot * slot_elements_, cols_.size()};
-    return {operand.base + rows_.begin * operand.stride + cols_.begin, operand.stride};
-  }
-  bool contiguous(const Tile<T>& t) const {
-    const auto follows = [&](const Operand<T>& o) { return !o.base || o.stride == t.cols; };
-    return t.rows > 1 && follows(t.out) && follows(t.x0) && follows(t.x1) && follows(t.y) && follows(t.seed);
-  }
+  const Operand<T>& at(int slot) const { return places_[slot + 1]; }
+  bool follows(const Operand<T>& o) const { return o.stride == cols_; }
 
   std::span<const Operand<T>> operands_;
   T* scratch_;
-  Index slot_elements_;
-  Range rows_, cols_;
+  Index slot_elements_, rows_ = 0, cols_ = 0;
+  Operand<T>* places_;
 };
 
 /// Elements of a tile: all slots together fit the first-level cache, of 32 KiB at least.
@@ -249,7 +285,7 @@ void run_pointwise(std::span<const Instruction> program, std::span<const Operand
   const Index tile_rows = std::min(rows, elements / tile_cols);
   // A cache line between the slots keeps them off the same sets of the cache.
   const Index slot_elements = elements + static_cast<Index>(64 / sizeof(T));
-  TileView<T> view(operands, scratch.reserve(slot_elements * static_cast<Index>(operands.size())), slot_elements);
+  TileView<T> view(operands, scratch, slot_elements);
   for (Index r = 0; r < rows; r += tile_rows) {
     for (Index c = cols.begin; c < cols.end; c += tile_cols) {
       view.move_to({r, std::min(rows, r + tile_rows)}, {c, std::min(cols.end, c + tile_cols)});

@@ -60,6 +60,9 @@ enum class Rule : unsigned char { value, linear, squared };
 
 /// One instruction over the slots of a program. Evaluation order: value f, then out + f; linear d * seed, or
 /// fma(d, seed, out); squared (d * d) * seed, or fma(d * d, seed, out). Without accumulate, `out` is not read.
+///
+/// A product's linear rule may go `through` a second map on its way: out (=|+=) d(y) * (x * seed), d the partial of
+/// sigmoid or tanh, y its output. The bits are those of two instructions with memory between them.
 struct Instruction {
   Map map = Map::copy;
   Rule rule = Rule::value;
@@ -68,6 +71,7 @@ struct Instruction {
   int out = -1;                             ///< slot written
   int x0 = -1, x1 = -1, y = -1, seed = -1;  ///< slots read; -1 where the rule does not read them
   double k = 0;                             ///< the map's constant
+  Map through = Map::copy;                  ///< copy: none
 };
 
 /// Where a slot lives: element (r, c) at base[r * stride + c]; stride 0 repeats one row. base == nullptr: scratch of
@@ -91,9 +95,14 @@ class PointwiseScratch {
     if (memory_.size() < elements) memory_.resize(elements);
     return memory_.data();
   }
+  std::vector<Operand<T>>& places(std::size_t slots) {
+    if (places_.size() < slots) places_.resize(slots);
+    return places_;
+  }
 
  private:
   Buffer<T> memory_;
+  std::vector<Operand<T>> places_;
 };
 
 template <class T>

@@ -46,13 +46,19 @@ void PackedMatrix<T>::resize(Index k, Index n) {
   if (data_.size() != panels() * kPanel * k) data_.resize(panels() * kPanel * k);
 }
 
+// Packing reads a cache line or two of each row, and rows lie pages apart: no processor guesses the next one, so both
+// ask for lines well ahead of their use.
+
 template <class T>
 void PackedMatrix<T>::pack(Matrix<const T> w, Range panels) {
   assert(w.rows == k_ && w.cols == n_);
+  constexpr Index kLine = 64 / static_cast<Index>(sizeof(T)), kRowsAhead = 16;
   for (Index p = panels.begin; p < panels.end; ++p) {
     const Index columns = std::min(kPanel, n_ - p * kPanel);
     T* to = data_.data() + p * kPanel * k_;
     for (Index k = 0; k < k_; ++k, to += kPanel) {
+      for (Index j = 0; j < columns && k + kRowsAhead < k_; j += kLine)
+        hwy::Prefetch(w.row(k + kRowsAhead) + p * kPanel + j);
       std::copy_n(w.row(k) + p * kPanel, columns, to);
       std::fill(to + columns, to + kPanel, T(0));
     }
@@ -70,6 +76,7 @@ void PackedMatrix<T>::pack_transposed(Matrix<const T> w, Range panels) {
       const Index end = std::min(begin + kChunk, k_);
       for (Index j = 0; j < columns; ++j) {
         const T* const from = w.row(p * kPanel + j);
+        if (end < k_) hwy::Prefetch(from + end);
         for (Index k = begin; k < end; ++k) panel[k * kPanel + j] = from[k];
       }
       for (Index k = begin; k < end; ++k) std::fill(panel + k * kPanel + columns, panel + (k + 1) * kPanel, T(0));
@@ -107,50 +114,11 @@ void accumulate_outer(Matrix<const T> a, Matrix<const T> d, Matrix<T> g, Range k
   }
 }
 
-// The loops below add element by element, without products: any vectorisation by the compiler gives the same bits.
-
-template <class T>
-void accumulate_columns(Matrix<const T> d, T* g, Range cols, Start start) {
-  assert(start != Start::bias);
-  if (start == Start::zero) std::fill(g + cols.begin, g + cols.end, T(0));
-  for (Index r = d.rows; r-- > 0;) {
-    const T* const row = d.row(r);
-    for (Index c = cols.begin; c < cols.end; ++c) g[c] += row[c];
-  }
-}
-
-template <class T>
-void add_rows(Matrix<const T> w, const Symbol* symbols, Matrix<T> c, Range cols, Start start, const T* bias) {
-  for (Index r = 0; r < c.rows; ++r) {
-    T* const to = c.row(r);
-    if (start == Start::zero) std::fill(to + cols.begin, to + cols.end, T(0));
-    if (start == Start::bias) std::copy(bias + cols.begin, bias + cols.end, to + cols.begin);
-    if (symbols[r] == kNoSymbol) continue;
-    assert(symbols[r] >= 0 && symbols[r] < w.rows);
-    const T* const row = w.row(symbols[r]);
-    for (Index j = cols.begin; j < cols.end; ++j) to[j] += row[j];
-  }
-}
-
-template <class T>
-void scatter_rows(Matrix<const T> d, const Symbol* symbols, Matrix<T> g, Range cols) {
-  for (Index r = d.rows; r-- > 0;) {
-    if (symbols[r] == kNoSymbol) continue;
-    assert(symbols[r] >= 0 && symbols[r] < g.rows);
-    T* const to = g.row(symbols[r]);
-    const T* const from = d.row(r);
-    for (Index j = cols.begin; j < cols.end; ++j) to[j] += from[j];
-  }
-}
-
 #define UNFOLD_INSTANTIATE(T)                                                                                 \
   template T* product_scratch(int, Index);                                                                    \
   template class PackedMatrix<T>;                                                                             \
   template void multiply(Matrix<const T>, const PackedMatrix<T>&, Matrix<T>, const Panels&, Start, const T*); \
-  template void accumulate_outer(Matrix<const T>, Matrix<const T>, Matrix<T>, Range, Start);                  \
-  template void accumulate_columns(Matrix<const T>, T*, Range, Start);                                        \
-  template void add_rows(Matrix<const T>, const Symbol*, Matrix<T>, Range, Start, const T*);                  \
-  template void scatter_rows(Matrix<const T>, const Symbol*, Matrix<T>, Range);
+  template void accumulate_outer(Matrix<const T>, Matrix<const T>, Matrix<T>, Range, Start);
 UNFOLD_INSTANTIATE(float)
 UNFOLD_INSTANTIATE(double)
 #undef UNFOLD_INSTANTIATE

@@ -1,0 +1,206 @@
+/// Runs of element-wise maps made into programs: values, adjoints (also squared) and tangents.
+
+#include <algorithm>
+#include <utility>
+
+#include "unfold/engine/unfolding_body.h"
+
+namespace unfold {
+namespace {
+std::size_t at(Index i) { return static_cast<std::size_t>(i); }
+}  // namespace
+
+template <class T>
+void Unfolding<T>::Body::make_programs() {
+  for (const Segment& segment : plan->segments()) {
+    forward_programs.emplace_back(), backward_programs.emplace_back();
+    squared_programs.emplace_back(), tangent_programs.emplace_back();
+    for (const Item& item : segment.items) {
+      const bool maps = item.kind == Item::Kind::pointwise;
+      forward_programs.back().push_back(maps ? forward_program(item) : Program{});
+      backward_programs.back().push_back(maps ? backward_program(item, Rule::linear) : Program{});
+      squared_programs.back().push_back(maps ? backward_program(item, Rule::squared) : Program{});
+      tangent_programs.back().push_back(maps ? tangent_program(item) : Program{});
+    }
+  }
+  const auto overlap = [&](const Program::Slot& a, const Program::Slot& b) {
+    const Place x = place(a.what, a.node), y = place(b.what, b.node);
+    return a.what == b.what && !x.scratch() && x.root == y.root && x.column != y.column &&
+           x.column < y.column + node(b.node).size && y.column < x.column + node(a.node).size;
+  };
+  std::size_t slots_needed = 0;
+  for (auto* programs : {&forward_programs, &backward_programs, &squared_programs, &tangent_programs})
+    for (auto& segment : *programs)
+      for (Program& program : segment)
+        for (const Program::Slot& a : program.slots)
+          for (const Program::Slot& b : program.slots) program.overlaps |= overlap(a, b);
+  for (const auto* programs : {&forward_programs, &backward_programs, &squared_programs, &tangent_programs})
+    for (const auto& segment : *programs)
+      for (const Program& program : segment) slots_needed = std::max(slots_needed, program.slots.size());
+  for (auto& mine : operands) mine.resize(slots_needed);
+  for (std::size_t g = 0; g < plan->segments().size(); ++g) units.push_back(unit_of(g));
+}
+
+namespace {
+
+int slot_of(Program& program, What what, int node) {
+  for (std::size_t s = 0; s < program.slots.size(); ++s)
+    if (program.slots[s].what == what && program.slots[s].node == node) return static_cast<int>(s);
+  program.slots.push_back({what, node});
+  return static_cast<int>(program.slots.size()) - 1;
+}
+
+/// out (=|+=) partial_i(values) [^2] * seed, reading only what the partial needs.
+Instruction derivative(Program& program, const Node& n, int i, int input, Rule rule, int seed, int out,
+                       bool accumulate) {
+  const MapInfo& info = map_info(n.map);
+  Instruction instruction{
+      .map = n.map, .rule = rule, .input = static_cast<unsigned char>(input), .accumulate = accumulate};
+  instruction.k = n.constant;
+  instruction.seed = seed;
+  instruction.out = out;
+  if (info.needs_input) {
+    instruction.x0 = slot_of(program, What::value, n.operands[0]);
+    if (info.arity == 2) instruction.x1 = slot_of(program, What::value, n.operands[1]);
+  }
+  if (info.needs_output) instruction.y = slot_of(program, What::value, i);
+  return instruction;
+}
+
+/// The only instruction that writes a slot, or -1.
+int sole_writer(const Program& program, int slot) {
+  int writer = -1;
+  for (std::size_t k = 0; k < program.instructions.size(); ++k) {
+    if (program.instructions[k].out != slot) continue;
+    if (writer >= 0) return -1;
+    writer = static_cast<int>(k);
+  }
+  return writer;
+}
+
+/// A sum hands its adjoint on unchanged (1 * seed): where that would be copied within the tile, the readers of the copy
+/// read the original, which nobody writes any more.
+template <class InTile>
+void pass_on_seeds(Program& program, const InTile& in_tile) {
+  for (std::size_t k = 0; k < program.instructions.size();) {
+    const Instruction copied = program.instructions[k];
+    const bool unchanged =
+        copied.map == Map::add || copied.map == Map::copy || (copied.map == Map::sub && copied.input == 0);
+    const auto later = program.instructions.begin() + static_cast<std::ptrdiff_t>(k) + 1;
+    const bool written_later = std::any_of(later, program.instructions.end(),
+                                           [&](const Instruction& other) { return other.out == copied.seed; });
+    if (!unchanged || copied.accumulate || written_later || !in_tile(copied.out) ||
+        sole_writer(program, copied.out) != static_cast<int>(k)) {
+      ++k;
+      continue;
+    }
+    std::for_each(later, program.instructions.end(), [&](Instruction& other) {
+      if (other.seed == copied.out) other.seed = copied.seed;
+    });
+    program.instructions.erase(later - 1);
+  }
+}
+
+/// A product whose adjoint, kept in the tile, only seeds a sigmoid or tanh: one instruction instead of two.
+template <class InTile>
+void fuse_products(Program& program, const InTile& in_tile) {
+  for (std::size_t k = 0; k < program.instructions.size(); ++k) {
+    Instruction& gate = program.instructions[k];
+    if ((gate.map != Map::sigmoid && gate.map != Map::tanh) || !in_tile(gate.seed)) continue;
+    const int seed = gate.seed, writer = sole_writer(program, seed);
+    if (writer < 0 || static_cast<std::size_t>(writer) > k) continue;
+    const Instruction product = program.instructions[at(writer)];
+    const auto readers = std::count_if(program.instructions.begin(), program.instructions.end(),
+                                       [&](const Instruction& other) { return other.seed == seed; });
+    if (product.map != Map::mul || product.accumulate || product.through != Map::copy || readers != 1) continue;
+    Instruction fused = product;
+    fused.through = gate.map;
+    fused.y = gate.y;
+    fused.out = gate.out;
+    fused.accumulate = gate.accumulate;
+    gate = fused;
+    program.instructions.erase(program.instructions.begin() + writer);
+    --k;
+  }
+}
+
+/// Slots cost room in the tile: only those stay that some instruction names.
+void drop_unused_slots(Program& program) {
+  std::vector<int> renamed(program.slots.size(), -1);
+  const auto each = [&](const auto& visit) {
+    for (Instruction& i : program.instructions)
+      for (int* slot : {&i.out, &i.x0, &i.x1, &i.y, &i.seed})
+        if (*slot >= 0) visit(*slot);
+  };
+  each([&](int& slot) { renamed[at(slot)] = 0; });
+  std::vector<Program::Slot> kept;
+  for (std::size_t s = 0; s < renamed.size(); ++s)
+    if (renamed[s] == 0) renamed[s] = static_cast<int>(kept.size()), kept.push_back(program.slots[s]);
+  each([&](int& slot) { slot = renamed[at(slot)]; });
+  program.slots = std::move(kept);
+}
+
+}  // namespace
+
+template <class T>
+Program Unfolding<T>::Body::forward_program(const Item& item) const {
+  Program program;
+  for (int i : item.nodes) {
+    const Node& n = node(i);
+    const Place &mine = plan->value_place(i), &operand = plan->value_place(n.operands[0]);
+    const bool same_memory =
+        !mine.scratch() && mine.root == operand.root && mine.column == operand.column && mine.shift == operand.shift;
+    if (n.map == Map::copy && same_memory) continue;
+    Instruction instruction{.map = n.map, .rule = Rule::value};
+    instruction.k = n.constant;
+    instruction.x0 = slot_of(program, What::value, n.operands[0]);
+    if (n.operands[1] >= 0) instruction.x1 = slot_of(program, What::value, n.operands[1]);
+    instruction.out = slot_of(program, What::value, i);
+    program.instructions.push_back(instruction);
+  }
+  return program;
+}
+
+template <class T>
+Program Unfolding<T>::Body::backward_program(const Item& item, Rule rule) const {
+  Program program;
+  for (std::size_t k = item.nodes.size(); k-- > 0;) {
+    const int i = item.nodes[k];
+    if (!plan->needs_adjoint(i)) continue;
+    for (int input = 0; input < 2; ++input) {
+      const int operand = node(i).operands[at(input)];
+      if (operand < 0 || !plan->needs_adjoint(operand)) continue;
+      const int seed = slot_of(program, What::adjoint, i), out = slot_of(program, What::adjoint, operand);
+      program.instructions.push_back(derivative(program, node(i), i, input, rule, seed, out, !item.sets[k][at(input)]));
+    }
+  }
+  const auto in_tile = [&](int slot) {
+    const auto [what, i] = program.slots[at(slot)];
+    return what == What::adjoint && plan->adjoint_place(i).scratch();
+  };
+  pass_on_seeds(program, in_tile);
+  if (rule == Rule::linear) fuse_products(program, in_tile);
+  drop_unused_slots(program);
+  return program;
+}
+
+template <class T>
+Program Unfolding<T>::Body::tangent_program(const Item& item) const {
+  Program program;
+  for (int i : item.nodes) {
+    bool first = true;
+    for (int input = 0; input < 2; ++input) {
+      const int operand = node(i).operands[at(input)];
+      if (operand < 0 || !plan->needs_adjoint(operand)) continue;
+      const int seed = slot_of(program, What::tangent, operand), out = slot_of(program, What::tangent, i);
+      program.instructions.push_back(
+          derivative(program, node(i), i, input, Rule::linear, seed, out, !std::exchange(first, false)));
+    }
+  }
+  return program;
+}
+
+template void Unfolding<float>::Body::make_programs();
+template void Unfolding<double>::Body::make_programs();
+
+}  // namespace unfold
