@@ -1,6 +1,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+#include <functional>
+
 #include "unfold/cli/figures.h"
 #include "unfold/cli/machine.h"
 #include "unfold/cli/measurements.h"
@@ -24,6 +27,8 @@ class Bench final : public Verb {
   Json training_json(const TrainingShape& shape, Team& team) const;
   void one_model(Team& team);
   void profile(Team& team);
+  void profile_table(Team& team);
+  void memory(Team& team);
   void whole_table(Team& team, Console& console);
   Json products(Team& team, Console& console) const;
   Json trainings(Team& team, Console& console) const;
@@ -31,7 +36,7 @@ class Bench final : public Verb {
   void say(const std::string& text) const;
 
   std::optional<std::string> model_;
-  bool stepper_ = false, profile_ = false;
+  bool stepper_ = false, profile_ = false, memory_ = false;
   Index batch_ = 32, window_ = 64, symbols_ = 64;
   double seconds_ = 1;
   Floor floor_;
@@ -40,7 +45,8 @@ class Bench final : public Verb {
 Bench::Bench()
     : Verb(VerbOptions("bench", "measures the speed of this machine: its floor, matrix products, training, stepping",
                        {"unfold bench", "unfold bench --model lstm:512 --batch 32 --threads 2 --json",
-                        "unfold bench --model gru:128 --batch 16 --profile", "unfold bench --stepper"})) {
+                        "unfold bench --model gru:128 --batch 16 --profile", "unfold bench --profile --seconds 0.2",
+                        "unfold bench --model lstm:512 --memory", "unfold bench --stepper"})) {
   options_.add({.name = "model",
                 .target = &model_,
                 .placeholder = "SPEC",
@@ -65,7 +71,12 @@ Bench::Bench()
                 .most = 20000});
   options_.add({.name = "profile",
                 .target = &profile_,
-                .help = "with --model: where the time of a step goes, beside what this machine attains at each stage"});
+                .help =
+                    "where the time of a step goes, beside what this machine attains at each stage; without --model "
+                    "the whole step of LSTM, GRU and RNN at 128 to 1024 units and batch 1 to 64"});
+  options_.add({.name = "memory",
+                .target = &memory_,
+                .help = "with --model: bytes of a training step as planned, allocated and resident"});
   options_.add(
       {.name = "stepper", .target = &stepper_, .help = "measure one symbol at a time alone, 64 to 1024 units"});
   options_.add({.name = "seconds",
@@ -170,6 +181,53 @@ void Bench::profile(Team& team) {
                          {"share_of_attainable", profile.attainable_seconds / profile.seconds_per_step}}));
 }
 
+/// The share of attainable at every size, and the stages that take more than they should.
+void Bench::profile_table(Team& team) {
+  Json rows = Json::array();
+  say(fmt::format("window {}, {} threads, {}", window_, team.size(), simd_name()));
+  say(fmt::format("{:<22} {:>6} {:>10} {:>12} {:>9}   {}", "model", "batch", "ms", "attainable", "share",
+                  "lost most, ms"));
+  for (const char* cell : {"lstm:{}", "gru:{},reset=after", "rnn:{}"}) {
+    for (const Index units : {128, 256, 512, 1024}) {
+      for (const Index batch : {1, 16, 32, 64}) {
+        const std::string model = to_string(parse_model_spec(fmt::format(fmt::runtime(cell), units)));
+        const Profile found = measure_profile({model, batch, window_, symbols_}, team, seconds_);
+        std::vector<ProfileLine> lines = found.lines;
+        const auto lost = [](const ProfileLine& line) { return line.seconds - line.attainable_seconds; };
+        std::ranges::sort(lines, std::greater<>(), lost);
+        std::string most;
+        for (std::size_t i = 0; i < 3; ++i)
+          most += fmt::format("{}{} {:.2f}", i == 0 ? "" : ", ", lines[i].stage, lost(lines[i]) * 1e3);
+        const double share = found.attainable_seconds / found.seconds_per_step;
+        say(fmt::format("{:<22} {:>6} {:>10.3f} {:>12.3f} {:>7.0f} %   {}", model, batch, found.seconds_per_step * 1e3,
+                        found.attainable_seconds * 1e3, 100 * share, most));
+        rows.push_back({{"model", model},
+                        {"batch", batch},
+                        {"seconds_per_step", found.seconds_per_step},
+                        {"attainable_seconds", found.attainable_seconds},
+                        {"share_of_attainable", share}});
+      }
+    }
+  }
+  if (json_) print_result(one_line({{"threads", team.size()}, {"simd", simd_name()}, {"profiles", rows}}));
+}
+
+void Bench::memory(Team& team) {
+  const std::string model = to_string(parse_model_spec(*model_));
+  const MemoryUse use = measure_memory({model, batch_, window_, symbols_}, team);
+  const auto mib = [](std::size_t bytes) { return static_cast<double>(bytes) / (1 << 20); };
+  say(fmt::format("{}, batch {}, window {}: planned {:.2f} MiB, allocated {:.2f}, resident {:.2f} ({:.1f} % over plan)",
+                  model, batch_, window_, mib(use.planned), mib(use.allocated), mib(use.resident),
+                  100 * (mib(use.resident) / mib(use.planned) - 1)));
+  if (json_)
+    print_result(one_line({{"model", model},
+                           {"batch", batch_},
+                           {"window", window_},
+                           {"planned_bytes", use.planned},
+                           {"allocated_bytes", use.allocated},
+                           {"resident_bytes", use.resident}}));
+}
+
 Json Bench::products(Team& team, Console& console) const {
   Json rows = Json::array();
   say(fmt::format("\n{:<24} {:>9} {:>9}", "product  M x K x N", "GFLOP/s", "of peak"));
@@ -206,17 +264,22 @@ Json Bench::trainings(Team& team, Console& console) const {
 Json Bench::steppers(Console& console) const {
   Team team(threads_ > 0 ? threads() : 1);  // a step is too short to be worth dividing
   Json rows = Json::array();
-  say(fmt::format("\n{:<12} {:>12}   ({} thread{})", "stepper", "us/step", team.size(), team.size() == 1 ? "" : "s"));
+  say(fmt::format(
+      "\n{:<12} {:>10} {:>12} {:>8}   {} thread{}; floor: one thread reads the weights once from its caches", "stepper",
+      "us/step", "floor", "ratio", team.size(), team.size() == 1 ? "" : "s"));
   for (const char* cell : {"lstm", "gru", "rnn"}) {
     for (const Index units : {64, 128, 256, 512, 1024}) {
       const std::string model = fmt::format("{}:{}", cell, units);
       console.progress(fmt::format("stepper {}", model));
-      const double seconds = measure_stepper(model, symbols_, team, seconds_ / 4);
-      say(fmt::format("{:<12} {:>12.2f}", model, seconds * 1e6));
+      const StepperSpeed speed = measure_stepper(model, symbols_, team, seconds_ / 4);
+      say(fmt::format("{:<12} {:>10.2f} {:>12.2f} {:>8.2f}", model, speed.seconds_per_step * 1e6,
+                      speed.floor_seconds * 1e6, speed.seconds_per_step / speed.floor_seconds));
       rows.push_back({{"model", model},
                       {"symbols", symbols_},
                       {"threads", team.size()},
-                      {"microseconds_per_step", seconds * 1e6}});
+                      {"microseconds_per_step", speed.seconds_per_step * 1e6},
+                      {"weight_bytes", speed.weight_bytes},
+                      {"floor_microseconds", speed.floor_seconds * 1e6}});
     }
   }
   return rows;
@@ -233,11 +296,17 @@ void Bench::whole_table(Team& team, Console& console) {
 
 ExitCode Bench::run(Console& console) {
   if (model_ && stepper_) throw UsageError("--model measures training, --stepper stepping: choose one");
-  if (profile_ && !model_) throw UsageError("--profile needs a --model to profile");
+  if (memory_ && !model_) throw UsageError("--memory needs a --model to measure");
+  if (static_cast<int>(memory_) + static_cast<int>(profile_) + static_cast<int>(stepper_) > 1)
+    throw UsageError("--profile, --memory and --stepper exclude each other: choose one");
   if (model_) parse_model_spec(*model_);
   Team team(threads());
-  if (profile_) {
+  if (profile_ && !model_) {
+    profile_table(team);
+  } else if (profile_) {
     profile(team);
+  } else if (memory_) {
+    memory(team);
   } else if (model_) {
     one_model(team);
   } else if (stepper_) {

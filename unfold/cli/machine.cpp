@@ -92,6 +92,23 @@ double seconds_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
+double seconds_to_read(Index floats) {
+  constexpr Index kGrain = 64, kLeast = Index{1} << 22;  // floats between two looks at the clock
+  const Index size = (floats + kGrain - 1) / kGrain * kGrain, times = std::max<Index>(1, kLeast / size);
+  Buffer<float> buffer(size);
+  std::fill(buffer.begin(), buffer.end(), 1.0f);
+  volatile float sink = 0;
+  double best = 0;
+  for (int repeat = 0; repeat < 8 * kRepeats; ++repeat) {
+    const double start = seconds_now();
+    for (Index i = 0; i < times; ++i) sink = HWY_DYNAMIC_DISPATCH(read_floats)(buffer.data(), size);
+    const double took = (seconds_now() - start) / static_cast<double>(times);
+    if (repeat == 0 || took < best) best = took;
+  }
+  static_cast<void>(sink);
+  return best;
+}
+
 Floor measure_floor(Team& team) {
   Floor floor;
   volatile float sink = 0;  // what nobody reads would not be computed

@@ -14,6 +14,9 @@ struct Floor {
 /// Takes about half a second.
 Floor measure_floor(Team& team);
 
+/// Seconds in which one thread reads so many floats once, from whichever cache they fit in: best of many times.
+double seconds_to_read(Index floats);
+
 /// Wall-clock seconds of a monotonic clock.
 double seconds_now();
 

@@ -1,13 +1,18 @@
 #include "unfold/cli/measurements.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <fstream>
 #include <functional>
 #include <limits>
 
 #include "unfold/cli/machine.h"
 #include "unfold/data/utf8.h"
+#include "unfold/engine/memory.h"
 #include "unfold/numerics/product.h"
 #include "unfold/numerics/random.h"
+#include "unfold/training/direction.h"
 #include "unfold/training/trainer.h"
 
 namespace unfold {
@@ -56,8 +61,8 @@ Corpus random_corpus(const Alphabet& alphabet, Index length) {
   return Corpus::from_text(std::move(text), alphabet);
 }
 
-/// Two operations for each weight read forward, four backward; a symbol's row is looked up, not multiplied.
-double flops_per_symbol(const Circuit& circuit) {
+/// Weights that products read for a symbol; a symbol's row is looked up, not multiplied.
+double dense_weights(const Circuit& circuit) {
   double weights = 0;
   for (const Node& node : circuit.nodes()) {
     for (const Node::AffineTerm& term : node.terms) {
@@ -65,8 +70,11 @@ double flops_per_symbol(const Circuit& circuit) {
       weights += static_cast<double>(circuit.parameters()[static_cast<std::size_t>(term.parameter)].size());
     }
   }
-  return 6 * weights;
+  return weights;
 }
+
+/// Two operations for each weight read forward, four backward.
+double flops_per_symbol(const Circuit& circuit) { return 6 * dense_weights(circuit); }
 
 /// Notes the time of every step and ends the training when the time is up.
 class StepClock final : public Observer {
@@ -156,7 +164,7 @@ TrainingSpeed measure_training(const TrainingShape& shape, Team& team, double se
   return speed;
 }
 
-double measure_stepper(const std::string& spec, Index symbols, Team& team, double seconds) {
+StepperSpeed measure_stepper(const std::string& spec, Index symbols, Team& team, double seconds) {
   LanguageModel<float> model(spec, numbered_alphabet(symbols));
   model.initialise(1);
   Stepper<float> stepper(model.plan(), model.parameters(), team);
@@ -168,7 +176,43 @@ double measure_stepper(const std::string& spec, Index symbols, Team& team, doubl
       next = static_cast<Symbol>((next + 1) % symbols);
     }
   };
-  return seconds_per_call(call, seconds) / 16;
+  const double weights = dense_weights(model.circuit());
+  return {.seconds_per_step = seconds_per_call(call, seconds) / 16,
+          .weight_bytes = weights * sizeof(float),
+          .floor_seconds = seconds_to_read(static_cast<Index>(weights))};
+}
+
+namespace {
+
+/// Bytes of the process that are in memory now.
+std::size_t resident_bytes() {
+  std::ifstream statm("/proc/self/statm");
+  std::size_t all = 0, resident = 0;
+  statm >> all >> resident;
+  return resident * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+}
+
+}  // namespace
+
+MemoryUse measure_memory(const TrainingShape& shape, Team& team) {
+  constexpr std::size_t kOfParameters = 4;  // themselves, gradient, two moments
+  const std::size_t before = resident_bytes();
+  LanguageModel<float> model = random_model(shape);
+  const Network<float> network = model.network();
+  Unfolding<float> unfolding(network.plan, team);
+  unfolding.lay(Structure::chains(shape.batch, shape.window));
+  Buffer<float> gradient(model.parameters().size());
+  const auto adam = adam_direction<float>(model.parameters().size(), {}, 0, false);
+  unfolding.set_parameters(model.parameters());
+  std::ranges::fill(unfolding.symbols(network.symbols), Symbol{0});
+  unfolding.forward(nullptr);
+  unfolding.clear_adjoints();
+  unfolding.backward(gradient.span());
+  adam->move(team, model.parameters().flat(), gradient.span(), 1, 1e-4);
+  const std::size_t resident = resident_bytes(), flat = model.parameters().flat().size_bytes();
+  return {.planned = planned_bytes(*network.plan, shape.batch, shape.window, sizeof(float)) + kOfParameters * flat,
+          .allocated = unfolding.memory_bytes() + kOfParameters * flat,
+          .resident = resident > before ? resident - before : 0};
 }
 
 }  // namespace unfold

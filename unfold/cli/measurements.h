@@ -31,7 +31,18 @@ struct TrainingSpeed {
 };
 TrainingSpeed measure_training(const TrainingShape& shape, Team& team, double seconds);
 
-/// Seconds for one symbol in and one distribution over `symbols` symbols out.
-double measure_stepper(const std::string& model, Index symbols, Team& team, double seconds);
+struct StepperSpeed {
+  double seconds_per_step = 0;  ///< one symbol in, one distribution over all symbols out
+  double weight_bytes = 0;      ///< that products read in a step
+  double floor_seconds = 0;     ///< one thread reads them once from the cache that they fit in
+};
+StepperSpeed measure_stepper(const std::string& model, Index symbols, Team& team, double seconds);
+
+/// Bytes of a training step: what the plan says (engine/memory.h) with parameters, gradient and both moments of Adam,
+/// what was allocated for it, and how much the process grew. A process that measures twice reuses its memory.
+struct MemoryUse {
+  std::size_t planned = 0, allocated = 0, resident = 0;
+};
+MemoryUse measure_memory(const TrainingShape& shape, Team& team);
 
 }  // namespace unfold

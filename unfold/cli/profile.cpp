@@ -6,6 +6,7 @@
 
 #include "unfold/cli/machine.h"
 #include "unfold/engine/account.h"
+#include "unfold/engine/memory.h"
 #include "unfold/models/language_model.h"
 #include "unfold/numerics/functions.h"
 #include "unfold/numerics/pointwise.h"
@@ -179,7 +180,11 @@ bool is_lookup(const Plan& plan, int source) {
 class Floors {
  public:
   Floors(const Plan& plan, const TrainingShape& shape, Rates& rates)
-      : plan_(plan), shape_(shape), rows_(shape.batch * shape.window), rates_(rates) {
+      : plan_(plan),
+        shape_(shape),
+        rows_(shape.batch * shape.window),
+        all_(static_cast<double>(planned_bytes(plan, shape.batch, shape.window, sizeof(float)))),
+        rates_(rates) {
     for (const Segment& segment : plan.segments())
       for (const Item& item : segment.items) {
         if (item.kind == Item::Kind::affine) affine(segment, item);
@@ -223,7 +228,9 @@ class Floors {
     }
   }
 
-  /// The functions of the forward pass at their rate, and what the tiles exchange with the second-level cache.
+  /// The functions of the forward pass at their rate, and what the tiles exchange with the caches: adjoints of a ring
+  /// come back in the next step, while values, and adjoints that wait for the weight gradients, come back when the pass
+  /// has gone through everything else.
   void maps(const Item& item) {
     constexpr double kNear = 256 << 10;
     for (const int i : item.nodes) {
@@ -233,10 +240,11 @@ class Floors {
                           node.map == Map::log || node.map == Map::softplus;
       if (costly) add(Stage::pointwise, elements, 0, rates_.function(node.map, elements));
       // Forward: written once; backward: value and adjoint read, adjoint written.
-      const double value = plan_.value_place(i).scratch() ? 0 : 2;
-      const double adjoint = !plan_.needs_adjoint(i) || plan_.adjoint_place(i).scratch() ? 0 : 2;
-      const double bytes = kFloat * elements * (value + adjoint);
-      add(Stage::pointwise, 0, bytes, rates_.traffic(bytes, kNear));
+      const double once = kFloat * elements;
+      if (!plan_.value_place(i).scratch()) add(Stage::pointwise, 0, 2 * once, rates_.traffic(2 * once, all_));
+      if (!plan_.needs_adjoint(i) || plan_.adjoint_place(i).scratch()) continue;
+      const bool ring = plan_.adjoint_buffer(plan_.adjoint_place(i).root).ring;
+      add(Stage::pointwise, 0, 2 * once, rates_.traffic(2 * once, ring ? kNear : all_));
     }
   }
 
@@ -258,6 +266,7 @@ class Floors {
   const Plan& plan_;
   const TrainingShape& shape_;
   Index rows_;
+  double all_;  // bytes that a pass goes through before it comes back to the same place
   Rates& rates_;
   ProfileLine lines_[kStageCount];
 };

@@ -162,6 +162,7 @@ TrainOptions Train::train_options(const RunFolder& folder) const {
   t.checkpoint_steps = s_.checkpoint_every;
   t.resume = s_.resume && folder.has_checkpoint();
   t.log = folder.log();
+  options.sampled_softmax = s_.sampled_softmax;
   options.model_file = folder.model();
   options.sampling.seed = t.seed;
   return options;

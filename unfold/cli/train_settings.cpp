@@ -7,8 +7,8 @@
 
 #include "unfold/data/alphabet.h"
 #include "unfold/data/split.h"
-#include "unfold/models/task_spec.h"
 #include "unfold/models/registry.h"
+#include "unfold/models/task_spec.h"
 #include "unfold/training/options.h"
 
 namespace unfold {
@@ -17,15 +17,15 @@ namespace {
 constexpr const char* kDefaultSplit = "90/10";
 constexpr std::array<std::string_view, 3> kBudget = {"epochs", "steps", "minutes"};
 /// Options of training by gradient: models that are fitted as a whole have no use for them.
-constexpr std::array<std::string_view, 16> kGradientOnly = {
-    "restarts",     "optimizer", "window",       "batch",           "whole-sequences", "curriculum",
-    "epochs",       "steps",     "minutes",      "validate-every",  "early-stop",      "resume",
-    "sample-every", "log-every", "memory-limit", "checkpoint-every"};
+constexpr std::array<std::string_view, 17> kGradientOnly = {
+    "restarts",     "optimizer",        "window",         "batch",      "whole-sequences", "curriculum",   "epochs",
+    "steps",        "minutes",          "validate-every", "early-stop", "resume",          "sample-every", "log-every",
+    "memory-limit", "checkpoint-every", "sampled-softmax"};
 
 /// Options of text: tasks have no use for them.
-constexpr std::array<std::string_view, 13> kTextOnly = {
+constexpr std::array<std::string_view, 14> kTextOnly = {
     "symbols", "vocabulary", "lines",           "split",      "valid",        "unknown", "predict-after",
-    "mask",    "valid-mask", "whole-sequences", "curriculum", "sample-every", "window"};
+    "mask",    "valid-mask", "whole-sequences", "curriculum", "sample-every", "window",  "sampled-softmax"};
 constexpr std::array<std::string_view, 2> kTaskOnly = {"validate-on", "goal-error"};
 
 bool is_in(const auto& list, std::string_view option) { return std::ranges::find(list, option) != list.end(); }
@@ -181,6 +181,13 @@ void add_training_options(VerbOptions& options, TrainSettings& s) {
                .help = "keeps the norm of the gradient as it flows back through time; rnn and mrnn",
                .least = 0,
                .keep = Keep::model});
+  options.add({.name = "sampled-softmax",
+               .target = &s.sampled_softmax,
+               .placeholder = "K",
+               .help = "large vocabularies: train on the symbols of a window and at least K others; 0: on all",
+               .least = 0,
+               .most = 1e9,
+               .keep = Keep::model});
   options.add({.name = "seed",
                .target = &s.seed,
                .placeholder = "N",
@@ -276,6 +283,8 @@ void make_canonical(TrainSettings& s, const VerbOptions& options) {
   s.optimizer = canonical_optimizer(s.optimizer);
   check_task_options(s, options);
   if (s.task) s.task = canonical_task(*s.task);
+  if (s.sampled_softmax > 0 && s.restarts > 1)
+    throw UsageError("--sampled-softmax and --restarts exclude each other: restarts are compared by their whole loss");
   s.symbols = to_string(parse_symbol_kind(s.symbols));
   parse_unknown_policy(s.unknown);
   if (s.memory_limit) parse_bytes(*s.memory_limit);

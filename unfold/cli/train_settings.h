@@ -16,7 +16,7 @@ struct TrainSettings {
   std::string out, model = kDefaultModel, optimizer = kDefaultOptimizer;
   std::optional<std::string> valid, split, predict_after, mask, valid_mask, memory_limit, task;
   std::string symbols = "chars", unknown = "error";
-  Index vocabulary = 0, window = kDefaultWindow, batch = kDefaultBatch, curriculum = 0, seed = 1;
+  Index vocabulary = 0, window = kDefaultWindow, batch = kDefaultBatch, curriculum = 0, seed = 1, sampled_softmax = 0;
   std::optional<std::string> only_label;
   bool label_column = false;
   bool lines = false, whole_sequences = false, resume = false, overwrite = false;

@@ -21,6 +21,7 @@ nlohmann::json history_entry(const TrainOptions& options, const TrainingResult& 
                           {"epochs", result.epochs},
                           {"symbols", result.symbols},
                           {"stopped_by", result.reason}};
+  if (options.sampled_softmax > 0) entry["sampled_softmax"] = options.sampled_softmax;
   if (result.validated) {
     entry["best_step"] = result.best_step;
     entry["validation_nats_per_symbol"] = result.best_nats_per_symbol;
@@ -39,6 +40,25 @@ Network<float> network_with_hidden(const LanguageModel<float>& model, Circuit& c
   network.symbols = signals.symbols;
   network.output = signals.logits;
   network.hidden = signals.hidden;
+  return network;
+}
+
+/// The network of a model with outputs for the candidates of a sampled softmax only.
+Network<float> network_with_candidates(const LanguageModel<float>& model, const TrainOptions& options,
+                                       Circuit& circuit) {
+  const BatchOptions& batches = options.trainer.batches;
+  const Index alphabet = model.alphabet().size(), candidates = options.sampled_softmax + batches.batch * batches.window;
+  if (batches.whole_sequences) throw UsageError("a sampled softmax needs windows of one length, not whole sequences");
+  if (candidates >= alphabet)
+    throw UsageError(
+        fmt::format("a sampled softmax over {0} of {2} symbols saves nothing: {1} of them may be predicted in "
+                    "one window; use the whole softmax, or a smaller window or batch",
+                    candidates, candidates - options.sampled_softmax, alphabet));
+  const ModelSignals signals = build_model(model.spec(), circuit.symbols("symbols", alphabet), candidates, circuit);
+  Network<float> network = model.network();
+  network.plan = std::make_shared<const Plan>(circuit);
+  network.symbols = signals.symbols;
+  network.output = signals.logits;
   return network;
 }
 
@@ -93,8 +113,13 @@ TrainingResult train(LanguageModel<float>& model, const TrainingData& data, cons
   TrainerOptions trainer_options = options.trainer;
   trainer_options.model = fmt::format("{} over {} symbols", to_string(model.spec()), model.alphabet().size());
   Circuit with_hidden;
-  const Network<float> network =
-      trainer_options.penalties.any() ? network_with_hidden(model, with_hidden) : model.network();
+  Network<float> network = trainer_options.penalties.any() ? network_with_hidden(model, with_hidden) : model.network();
+  Circuit with_candidates;
+  if (options.sampled_softmax > 0) {
+    network.fewer_outputs =
+        std::make_shared<const Network<float>>(network_with_candidates(model, options, with_candidates));
+    trainer_options.model += fmt::format(", sampled softmax {}", options.sampled_softmax);
+  }
   Trainer<float> trainer(network, model.parameters(), data, trainer_options, team);
   trainer.set_observer(observer);
   trainer.set_sampler([&](const Parameters<float>&, Index) {

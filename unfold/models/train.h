@@ -9,6 +9,7 @@ namespace unfold {
 
 struct TrainOptions {
   TrainerOptions trainer = {};
+  Index sampled_softmax = 0;      ///< so many symbols at least that a window does not predict; 0: the whole softmax
   std::string model_file = {};    ///< the best model so far is written here whenever it changes; empty: nowhere
   SamplingOptions sampling = {};  ///< of the samples while training (trainer.sample_every)
 };

@@ -26,6 +26,7 @@ struct MultiplyJob {
   const Panels& panels;
   Start start;
   const T* bias;
+  Index first = 0;  // row of b that belongs to column 0 of a: a may be a part of the columns
 };
 
 template <class T>
@@ -310,7 +311,7 @@ inline constexpr Index kDepth = 512;
 template <class T>
 void multiply_block(const MultiplyJob<T>& job) {
   constexpr Index kPanel = PackedMatrix<T>::kPanel;
-  const Index k = job.b.k(), columns = std::min(job.panels.blocks * job.panels.range.size() * kPanel, job.c.cols);
+  const Index k = job.a.cols, columns = std::min(job.panels.blocks * job.panels.range.size() * kPanel, job.c.cols);
   const Matrix<const T> a = worth_copying(job.a, columns) ? copy_rows(job.a) : job.a;
   const Cut cut(a.rows);
   const Index depth = cut.tiles > 1 ? kDepth : std::max<Index>(k, 1);
@@ -323,12 +324,13 @@ void multiply_block(const MultiplyJob<T>& job) {
     const StripTiles<T, RowElements> tiles(cut, strip);
     TileJob<T> tile{};
     tile.a_stride = a.stride;
-    tile.b_stride = k * kPanel;
+    tile.b_stride = job.b.k() * kPanel;
     Index done = 0;
     do {
       const bool first = done == 0, last = done + depth >= k;
       tile.k = std::min(depth, k - done);
-      tile.b = k > 0 ? job.b.panel(strip.column / kPanel) + strip.column % kPanel + done * kPanel : nullptr;
+      tile.b =
+          k > 0 ? job.b.panel(strip.column / kPanel) + strip.column % kPanel + (job.first + done) * kPanel : nullptr;
       tile.c_stride = last ? job.c.stride : width;
       tile.start_stride = !first ? width : accumulate ? job.c.stride : 0;
       tile.soon_stride = job.c.stride;
@@ -351,13 +353,23 @@ void multiply_block(const MultiplyJob<T>& job) {
   }
 }
 
+/// Cuts A into blocks that stay in the second-level cache, along k first: B is then read once, and what lies between
+/// two cuts of k is only C.
 template <class T>
 void multiply_all(const MultiplyJob<T>& job) {
   constexpr Index kBlockElements = (384 << 10) / static_cast<Index>(sizeof(T));
-  const Index block = std::max<Index>(kBlockElements / (job.b.k() + 1) / kMaxRows, 1) * kMaxRows;
-  for (Index m = 0; m < job.a.rows; m += block) {
-    const Index rows = std::min(block, job.a.rows - m);
-    multiply_block<T>({job.a.rows_from(m, rows), job.b, job.c.rows_from(m, rows), job.panels, job.start, job.bias});
+  const Index rows = job.a.rows, k = job.a.cols;
+  const Index cuts =
+      std::clamp<Index>((rows * k + kBlockElements - 1) / kBlockElements, 1, std::max(k / kDepth, Index{1}));
+  const Index most = std::max<Index>(kBlockElements / (k / cuts + 1) / kMaxRows, 1) * kMaxRows;
+  for (Index cut = 0; cut < cuts; ++cut) {
+    const Index begin = k * cut / cuts, end = k * (cut + 1) / cuts;
+    const Start start = cut == 0 ? job.start : Start::accumulate;
+    for (Index m = 0; m < rows; m += most) {
+      const Index block = std::min(most, rows - m);
+      multiply_block<T>({job.a.rows_from(m, block).cols_from(begin, end - begin), job.b, job.c.rows_from(m, block),
+                         job.panels, start, job.bias, begin});
+    }
   }
 }
 

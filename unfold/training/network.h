@@ -18,6 +18,8 @@ struct Network {
   bool dropout = false;             ///< the circuit contains masks
   Signal vectors = {};              ///< where real vectors go in instead of symbols; not set otherwise
   std::vector<Signal> hidden = {};  ///< outputs of the circuit that penalties act on (penalty.h); otherwise none
+  /// The same network with fewer outputs, for sampled softmax (sampled_softmax.h); otherwise none.
+  std::shared_ptr<const Network> fewer_outputs = nullptr;
 
   bool reads_vectors() const { return vectors.valid(); }
 };

@@ -45,6 +45,16 @@ WindowObjective<T>::WindowObjective(const Network<T>& network, Parameters<T>& pa
   if (options.penalties.flow > 0 && options.windows > 1)
     throw UsageError("a flow penalty is known after a backward pass only, and " + options.optimizer +
                      " measures the loss of several windows without one; use sgd, adam or path");
+  if (network.fewer_outputs == nullptr) return;
+  if (options.penalties.any()) throw UsageError("penalties need the whole softmax: leave out the sampled one");
+  sampled_ = std::make_unique<SampledSoftmax<T>>(network, parameters, options.seed, team, options.memory_limit);
+}
+
+/// What is estimated anew in every step can be followed, but not measured.
+template <class T>
+void WindowObjective<T>::require_full_softmax() const {
+  if (sampled_)
+    throw UsageError(options_.optimizer + " needs the loss itself; a sampled softmax gives estimates of its gradient");
 }
 
 template <class T>
@@ -83,6 +93,7 @@ void WindowObjective<T>::leave() {
 
 template <class T>
 std::string WindowObjective<T>::find_non_finite() {
+  pass_.set_parameters(parameters_);
   for (Index k = 0; k < options_.windows; ++k) {
     std::string first = pass_.find_non_finite(window(k), before_[at(k)]);
     if (!first.empty()) return first;
@@ -92,14 +103,21 @@ std::string WindowObjective<T>::find_non_finite() {
 
 template <class T>
 double WindowObjective<T>::gradient(std::span<T> result) {
-  pass_.set_parameters(parameters_);
+  if (sampled_)
+    sampled_->set_parameters(parameters_);
+  else
+    pass_.set_parameters(parameters_);
   double nats = 0, penalty = 0;
   for (Index k = 0; k < options_.windows; ++k) {
     set_dropout(k);
     enter_window(window(k), *network_.plan, carried_);
     copy_state(carried_, before_[at(k)]);
-    nats += pass_.gradient(window(k), carried_, 1 / predicted_, result, k > 0);
-    penalty += pass_.penalty(window(k));
+    if (sampled_) {
+      nats += sampled_->gradient(window(k), carried_, step_ * options_.windows + k, 1 / predicted_, result, k > 0);
+    } else {
+      nats += pass_.gradient(window(k), carried_, 1 / predicted_, result, k > 0);
+      penalty += pass_.penalty(window(k));
+    }
     if (k + 1 < options_.windows) leave_window(window(k), carried_);
   }
   const double loss = nats / predicted_ + penalty;
@@ -109,6 +127,7 @@ double WindowObjective<T>::gradient(std::span<T> result) {
 
 template <class T>
 double WindowObjective<T>::loss() {
+  require_full_softmax();
   pass_.set_parameters(parameters_);
   double nats = 0, penalty = 0;
   for (Index k = 0; k < options_.windows; ++k) {
@@ -122,6 +141,7 @@ double WindowObjective<T>::loss() {
 
 template <class T>
 Batch<T> WindowObjective<T>::enter() {
+  require_full_softmax();
   enter_window(window(0), *network_.plan, carried_);
   copy_state(carried_, before_.front());
   computed_ = {};
@@ -139,6 +159,7 @@ PathReading WindowObjective<T>::path_reading() {
 
 template <class T>
 void WindowObjective<T>::start_curvature(double share, Distance damping) {
+  require_full_softmax();
   if (options_.memory_limit > 0)
     throw UsageError(
         fmt::format("{} keeps the activities of its windows for products with the curvature; "
@@ -175,7 +196,10 @@ std::optional<std::uint64_t> WindowObjective<T>::dropout_seed(Index k) const {
 
 template <class T>
 void WindowObjective<T>::set_dropout(Index k) {
-  if (const auto seed = dropout_seed(k)) pass_.set_dropout_seed(*seed);
+  const auto seed = dropout_seed(k);
+  if (!seed) return;
+  pass_.set_dropout_seed(*seed);
+  if (sampled_) sampled_->set_dropout_seed(*seed);
 }
 
 template class WindowObjective<float>;

@@ -13,6 +13,7 @@
 
 #include "unfold/training/curvature.h"
 #include "unfold/training/objective.h"
+#include "unfold/training/sampled_softmax.h"
 #include "unfold/training/window_pass.h"
 
 namespace unfold {
@@ -73,6 +74,7 @@ class WindowObjective final : public Objective<T> {
   }
   std::optional<std::uint64_t> dropout_seed(Index k) const;
   void set_dropout(Index k);
+  void require_full_softmax() const;
 
   const Network<T>& network_;
   Parameters<T>& parameters_;
@@ -81,7 +83,8 @@ class WindowObjective final : public Objective<T> {
   Team& team_;
   Entered entered_;
   WindowPass<T> pass_;
-  std::unique_ptr<Curvature<T>> curvature_;  // of optimisers that ask for it
+  std::unique_ptr<SampledSoftmax<T>> sampled_;  // takes the place of pass_ in `gradient`
+  std::unique_ptr<Curvature<T>> curvature_;     // of optimisers that ask for it
   State<T> carried_, scratch_;
   std::vector<Window> earlier_;   // the windows of the present step but the last
   std::vector<State<T>> before_;  // as it was when each of them was entered

@@ -1,0 +1,131 @@
+#include "unfold/training/sampled_softmax.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+
+#include "training/small_network.h"
+#include "unfold/numerics/error.h"
+
+namespace unfold {
+namespace {
+
+constexpr Index kAlphabet = 23, kUnits = 5;
+using Cell = SmallNetwork<double>::Cell;
+
+/// A network over kAlphabet symbols with `outputs` of its outputs left.
+struct Net {
+  explicit Net(Index outputs) : whole(kAlphabet, kUnits, Cell::lstm) {
+    const Signal x = circuit.symbols("symbols", kAlphabet);
+    const Signal logits = circuit.affine("output", outputs, {{"V", lstm(circuit, x, kUnits)}});
+    circuit.output(logits);
+    network = whole.network;
+    network.fewer_outputs = std::make_shared<const Network<double>>(
+        Network<double>{std::make_shared<const Plan>(circuit), x, logits, softmax_readout<double>()});
+    Random random(5, "biases");  // far from even
+    const Matrix<double> biases = whole.parameters.at("output/b");
+    for (Index i = 0; i < kAlphabet; ++i) biases(0, i) = random.normal();
+  }
+  SmallNetwork<double> whole;
+  Circuit circuit;
+  Network<double> network;
+};
+
+Window window_of(Index chains, Index length) {
+  Window window;
+  window.structure = Structure::chains(chains, length);
+  for (Index c = 0; c < chains; ++c) window.slots.push_back(c);
+  for (Index r = 0; r < chains * length; ++r) {
+    window.inputs.push_back(static_cast<Symbol>(r * 5 % kAlphabet));
+    window.targets.push_back(r == 2 ? kNoSymbol : static_cast<Symbol>(r * r % 7));
+  }
+  return window;
+}
+
+struct Found {
+  double nats = 0;
+  std::vector<double> gradient;
+};
+
+Found sampled(Net& net, const Window& window, Index number, Team& team) {
+  SampledSoftmax<double> pass(net.network, net.whole.parameters, 1, team);
+  State<double> state(*net.network.plan, window.structure.sequences());
+  Found found{.nats = 0, .gradient = std::vector<double>(static_cast<std::size_t>(net.whole.parameters.size()), 7)};
+  found.nats = pass.gradient(window, state, number, 0.25, found.gradient, false);
+  return found;
+}
+
+TEST(SampledSoftmax, OverAllSymbolsIsTheSoftmax) {
+  Team team(2);
+  Net net(kAlphabet);
+  const Window window = window_of(3, 4);
+  const Found found = sampled(net, window, 3, team);
+  WindowPass<double> pass(net.whole.network, team);
+  pass.set_parameters(net.whole.parameters);
+  State<double> state(*net.network.plan, 3);
+  std::vector<double> want(found.gradient.size());
+  EXPECT_NEAR(found.nats, pass.gradient(window, state, 0.25, want), 1e-12);
+  for (std::size_t i = 0; i < want.size(); ++i) EXPECT_NEAR(found.gradient[i], want[i], 1e-14) << i;
+}
+
+TEST(SampledSoftmax, HasTheGradientOfItsLoss) {
+  Team team(1);
+  Net net(12);
+  const Window window = window_of(2, 5);
+  const Found found = sampled(net, window, 9, team);
+  for (Index i = 0; i < net.whole.parameters.size(); ++i) {
+    double& x = net.whole.parameters.flat()[static_cast<std::size_t>(i)];
+    const double before = x, step = 1e-6;
+    x = before + step;
+    const double above = sampled(net, window, 9, team).nats;
+    x = before - step;
+    const double below = sampled(net, window, 9, team).nats;
+    x = before;
+    EXPECT_NEAR(found.gradient[static_cast<std::size_t>(i)], 0.25 * (above - below) / (2 * step), 1e-8) << i;
+  }
+}
+
+TEST(SampledSoftmax, EstimatesTheNormaliserWithoutBias) {
+  Team team(1);
+  Net net(6), whole(kAlphabet);
+  const Window window = window_of(1, 1);
+  const double exact = sampled(whole, window, 0, team).nats;
+  constexpr int kDraws = 4000;
+  double sum = 0, squares = 0;
+  for (int number = 0; number < kDraws; ++number) {
+    const double ratio = std::exp(sampled(net, window, number, team).nats - exact);  // Z' / Z: the target is the same
+    sum += ratio, squares += ratio * ratio;
+  }
+  const double mean = sum / kDraws, deviation = std::sqrt((squares / kDraws - mean * mean) / kDraws);
+  EXPECT_GT(deviation, 1e-3);  // it is an estimate
+  EXPECT_NEAR(mean, 1, 4 * deviation);
+}
+
+TEST(SampledSoftmax, AddsToAGradientWhenAsked) {
+  Team team(1);
+  Net net(12);
+  const Window window = window_of(2, 3);
+  const Found once = sampled(net, window, 4, team);
+  SampledSoftmax<double> pass(net.network, net.whole.parameters, 1, team);
+  State<double> state(*net.network.plan, 2);
+  std::vector<double> twice = once.gradient;
+  pass.gradient(window, state, 4, 0.25, twice, true);
+  for (std::size_t i = 0; i < twice.size(); ++i) EXPECT_DOUBLE_EQ(twice[i], 2 * once.gradient[i]) << i;
+}
+
+TEST(Candidates, AreThePredictedSymbolsAndOthersAllDifferent) {
+  const std::vector<Symbol> targets = {4, kNoSymbol, 9, 4, 0};
+  const Candidates drawn = Candidates::draw(targets, 50, 20, 1, 7);
+  EXPECT_EQ(drawn.predicted, 3);
+  EXPECT_EQ(std::vector<Symbol>(drawn.symbols.begin(), drawn.symbols.begin() + 3), (std::vector<Symbol>{0, 4, 9}));
+  EXPECT_EQ(std::set<Symbol>(drawn.symbols.begin(), drawn.symbols.end()).size(), 20U);
+  EXPECT_DOUBLE_EQ(drawn.each_drawn_counts, 47.0 / 17.0);
+  EXPECT_EQ(drawn.symbols, Candidates::draw(targets, 50, 20, 1, 7).symbols);
+  EXPECT_NE(drawn.symbols, Candidates::draw(targets, 50, 20, 1, 8).symbols);
+  EXPECT_NE(drawn.symbols, Candidates::draw(targets, 50, 20, 2, 7).symbols);
+  EXPECT_THROW(Candidates::draw(targets, 50, 3, 1, 7), UsageError);
+}
+
+}  // namespace
+}  // namespace unfold
