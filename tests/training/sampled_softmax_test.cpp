@@ -24,7 +24,7 @@ struct Net {
     network.fewer_outputs = std::make_shared<const Network<double>>(
         Network<double>{std::make_shared<const Plan>(circuit), x, logits, softmax_readout<double>()});
     Random random(5, "biases");  // far from even
-    const Matrix<double> biases = whole.parameters.at("output/b");
+    const Matrix<double> biases = whole.parameters.at("output/bias");
     for (Index i = 0; i < kAlphabet; ++i) biases(0, i) = random.normal();
   }
   SmallNetwork<double> whole;
