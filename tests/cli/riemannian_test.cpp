@@ -1,0 +1,92 @@
+/// Training of gated networks as users meet it: restarts, masks, and the edges of what is sensible.
+
+#include "cli/fixture.h"
+
+namespace unfold::test {
+namespace {
+
+class RiemannianCommandTest : public CommandTest {
+ protected:
+  /// train on `text_` in one sequence; more options may follow.
+  Arguments gated(const Arguments& more = {}) const {
+    return Arguments{"train",       text_,     "--out",
+                     run_,          "--model", "glnn:4,edges=2",
+                     "--optimizer", "ruop",    "--whole-sequences",
+                     "--steps",     "12",      "--quiet"} +
+           more;
+  }
+  void write_text(const std::string& text) const { write_bytes(text_, text); }
+};
+
+std::string anbn_text(int blocks) {
+  std::string text;
+  for (int k = 0; k < blocks; ++k) text += std::string(3 + 7 * k % 20, 'a') + std::string(3 + 7 * k % 20, 'b') + "\n";
+  return text;
+}
+
+TEST_F(RiemannianCommandTest, restarts_keep_the_best_graph_and_do_not_depend_on_threads) {
+  write_text(anbn_text(30));
+  const Arguments restarts = {"--restarts", "3", "--steps", "60", "--seed", "5"};
+  Arguments loud = gated(restarts + Arguments{"--threads", "1"});
+  std::erase(loud, "--quiet");
+  const Finished one = unfold_command(loud);
+  ASSERT_EQ(one.code, 0) << one.err;
+  // Every candidate reports its training likelihood; the least goes on.
+  double best = 1e9;
+  int least = 0;
+  for (int k = 1; k <= 3; ++k) {
+    const std::string start = "restart " + std::to_string(k) + ": ";
+    const auto place = one.err.find(start);
+    ASSERT_NE(place, std::string::npos) << one.err;
+    const double bits = std::stod(one.err.substr(place + start.size()));
+    if (bits < best) best = bits, least = k;
+  }
+  EXPECT_THAT(one.err, HasSubstr("restart " + std::to_string(least) + " goes on"));
+  const std::string model = read_bytes(run_ + "/model.safetensors");
+  ASSERT_NE(model, "");
+  for (int k = 0; k < 3; ++k) EXPECT_EQ(read_bytes(run_ + "/candidate-" + std::to_string(k) + ".safetensors"), "");
+
+  const Finished three = unfold_command(gated(restarts + Arguments{"--threads", "3", "--overwrite"}));
+  ASSERT_EQ(three.code, 0) << three.err;
+  EXPECT_TRUE(read_bytes(run_ + "/model.safetensors") == model);
+}
+
+TEST_F(RiemannianCommandTest, an_alphabet_of_one_symbol_is_learned_at_once) {
+  write_text(std::string(200, 'a'));
+  for (const char* optimizer : {"ruop", "rbpm", "rbpm:reduction=quasi-diagonal"}) {
+    const Finished finished = unfold_command(gated({"--optimizer", optimizer, "--json", "--overwrite"}));
+    ASSERT_EQ(finished.code, 0) << finished.err;
+    EXPECT_EQ(only_object(finished.out)["valid"]["bits_per_symbol"].get<double>(), 0) << optimizer;
+  }
+}
+
+TEST_F(RiemannianCommandTest, more_edges_than_units_make_the_complete_graph) {
+  write_text(anbn_text(10));
+  ASSERT_EQ(unfold_command(gated({"--model", "glnn:4,edges=4"})).code, 0);
+  const std::string complete = read_bytes(run_ + "/model.safetensors");
+  ASSERT_EQ(unfold_command(gated({"--model", "glnn:4,edges=9", "--overwrite"})).code, 0);
+  EXPECT_EQ(read_bytes(run_ + "/model.safetensors").size(), complete.size());
+}
+
+TEST_F(RiemannianCommandTest, symbols_that_occur_once_do_no_harm) {
+  write_text(anbn_text(20) + "xyz!" + anbn_text(20));
+  for (const char* optimizer : {"ruop", "rbpm", "ruop:reduction=quasi-diagonal"}) {
+    const Finished finished =
+        unfold_command(gated({"--optimizer", optimizer, "--steps", "40", "--json", "--overwrite"}));
+    ASSERT_EQ(finished.code, 0) << finished.err;
+    const double bits = only_object(finished.out)["valid"]["bits_per_symbol"].get<double>();
+    EXPECT_GT(bits, 0) << optimizer;
+    EXPECT_LT(bits, 1.1) << optimizer;  // better than no model of the order, log2 3 and more
+  }
+}
+
+TEST_F(RiemannianCommandTest, a_mask_that_predicts_nothing_is_an_error_that_says_so) {
+  write_text(anbn_text(20));
+  const std::string mask = folder_ / "mask";
+  write_bytes(mask, std::string(anbn_text(20).size(), '0'));
+  expect_failure(gated({"--mask", mask}), 3, "nothing");
+  expect_failure(gated({"--predict-after", "Q"}), 2, "Q");
+}
+
+}  // namespace
+}  // namespace unfold::test
