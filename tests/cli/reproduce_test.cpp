@@ -7,18 +7,18 @@ namespace {
 
 TEST_F(CommandTest, reproduce_fills_a_table_and_does_not_repeat_what_is_there) {
   const std::string out = folder_ / "table";
-  const Arguments command = {"reproduce", "long-range", "--only", "Adam / copy", "--minutes",
-                             "0.002",     "--out",      out,      "--quiet"};
+  const Arguments command = {"reproduce", "long-range", "--only", "Adam / permutation", "--minutes", "0.002",
+                             "--out",     out,          "--quiet"};
   const Finished first = unfold_command(command);
   ASSERT_EQ(first.code, 0) << first.err;
   EXPECT_THAT(first.out, HasSubstr("tanh RNN, Adam"));
   EXPECT_THAT(first.out, HasSubstr("LSTM, Adam"));
   EXPECT_THAT(first.out, Not(HasSubstr("SGD")));
-  for (const char* file : {"long-range.md", "long-range.json", "copy-50.svg", "copy-50-curves.svg"})
+  for (const char* file : {"long-range.md", "long-range.json", "permutation-100.svg", "permutation-100-curves.svg"})
     EXPECT_NE(read_bytes(out + "/" + file), "") << file;
-  EXPECT_THAT(read_bytes(out + "/long-range.md"), HasSubstr("unfold train --task copy:50"));
+  EXPECT_THAT(read_bytes(out + "/long-range.md"), HasSubstr("unfold train --task permutation:100"));
 
-  const std::string result = out + "/runs/copy-50-lstm-adam-1/result.json";
+  const std::string result = out + "/runs/permutation-100-lstm-adam-1/result.json";
   nlohmann::json changed = nlohmann::json::parse(read_bytes(result));
   changed["valid"]["error_rate"] = 0.0025;
   write_bytes(result, changed.dump());

@@ -8,6 +8,7 @@
 
 #include "data/scratch.h"
 #include "unfold/data/idx.h"
+#include "unfold/numerics/error.h"
 
 namespace unfold {
 namespace {
@@ -57,6 +58,33 @@ TEST(Tasks, marked_pairs_give_their_sum_product_or_exclusive_or) {
       EXPECT_NEAR(sum / 200, task->name() == "adding" ? 1 : task->name() == "multiplication" ? 0.25 : 0.5, 0.12);
     }
   }
+}
+
+TEST(Tasks, a_shortened_task_is_the_same_task_at_that_length) {
+  const auto check = [](const Task& task, const Task& made_short) {
+    EXPECT_GE(task.length(), made_short.length());
+    const auto found = task.shortened(made_short.length());
+    EXPECT_EQ(found->length(), made_short.length());
+    EXPECT_EQ(found->shape().outputs, task.shape().outputs);
+    for (Index n = 0; n < 20; ++n) {
+      const Example a = example_of(*found, n), b = example_of(made_short, n);
+      EXPECT_EQ(a.symbols, b.symbols);
+      EXPECT_EQ(a.values, b.values);
+      EXPECT_EQ(a.target_symbols, b.target_symbols);
+      EXPECT_EQ(a.length, b.length);
+    }
+    const auto least = task.shortened(task.shortest());
+    EXPECT_EQ(least->shortest(), least->length());
+    EXPECT_THROW(task.shortened(task.shortest() - 1), UsageError);
+  };
+  check(*adding({100}), *adding({7}));
+  check(*multiplication({100}), *multiplication({7}));
+  check(*marked_xor({100}), *marked_xor({7}));
+  check(*temporal_order({.length = 60, .bits = 3}), *temporal_order({.length = 20, .bits = 3}));
+  check(*random_permutation({.length = 60, .every_step = true}),
+        *random_permutation({.length = 9, .every_step = true}));
+  check(*memorization({.length = 50, .bits = 20}), *memorization({.length = 5, .bits = 20}));
+  check(*copying({.length = 50, .pattern = 3, .symbols = 4}), *copying({.length = 5, .pattern = 3, .symbols = 4}));
 }
 
 TEST(Tasks, temporal_order_asks_for_the_order_of_the_meaningful_symbols) {

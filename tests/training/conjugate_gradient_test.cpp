@@ -108,6 +108,21 @@ TEST(ConjugateGradient, keeps_iterates_at_growing_distances_with_their_values) {
   for (std::size_t i = 1; i < found.iterates.size(); ++i) EXPECT_LT(found.iterates[i].q, found.iterates[i - 1].q);
 }
 
+TEST(ConjugateGradient, begins_at_the_best_multiple_of_its_start) {
+  const System system(40, 0.01);
+  Vector start = system.x;
+  for (double& v : start) v *= 1000;  // the best multiple is 1/1000: the solution
+  const auto found = system.solve({}, start, {.iterations = 1, .tolerance = 0});
+  EXPECT_NEAR(found.iterates.back().q, system.q(system.x), 1e-9);
+  for (double& v : start) v = -v;  // uphill: q is least at 0
+  const auto uphill = system.solve({}, start, {.iterations = 5, .tolerance = 0});
+  const auto zero = system.solve({}, Vector(40), {.iterations = 5, .tolerance = 0});
+  EXPECT_EQ(uphill.iterates.back().q, zero.iterates.back().q);
+  for (double& v : start) v = -v / 2000;  // half way: is not made longer
+  const auto half = system.solve({}, start, {.iterations = 1, .tolerance = 0});
+  EXPECT_LE(half.iterates.back().q, system.q(start));
+}
+
 TEST(ConjugateGradient, stops_by_the_rule_of_martens) {
   const System system(80, 1);
   const auto whole = system.solve({}, Vector(80), {.iterations = 200, .tolerance = 0});

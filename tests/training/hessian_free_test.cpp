@@ -161,6 +161,7 @@ TEST(HessianFree, goes_back_past_iterates_that_are_worse_than_the_start) {
   const StepReport report = optimizer->step(bowl, {}, 1);
   EXPECT_EQ(report.curvature->kept, 4);
   EXPECT_EQ(report.curvature->length, 1);
+  EXPECT_LT(report.curvature->ratio, 0);  // that of the last iterate, although the one taken is good
 }
 
 TEST(NaturalGradient, steps_along_the_damped_inverse_fisher_matrix) {

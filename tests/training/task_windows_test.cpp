@@ -8,6 +8,7 @@
 #include <set>
 
 #include "training/small_network.h"
+#include "unfold/numerics/error.h"
 #include "unfold/training/window_pass.h"
 
 namespace unfold {
@@ -166,6 +167,24 @@ TEST(TaskWindows, the_judge_counts_as_the_rule_says) {
   EXPECT_NEAR(judge->measures()[1].second, (9 + 0.0441 + 0.0361) / 6, 1e-5);
 }
 
+TEST(TaskWindows, a_curriculum_begins_with_the_shortest_examples_and_doubles_them_after_every_so_many) {
+  const auto task = temporal_order({.length = 32});
+  const auto source = task_windows(*task, 4, 5, 8);
+  std::vector<Index> lengths;
+  Example e;
+  for (Index w = 0; w < 7; ++w) {
+    source->seek(0, w);
+    const Window& window = source->window();
+    lengths.push_back(window.structure.size(0));
+    task->shortened(lengths.back())->example(TaskPart::training, 5, 4 * w + 3, e);
+    EXPECT_EQ(window.inputs[at(window.structure.row(3, lengths.back() - 1))], e.symbols.back());
+    EXPECT_EQ(window.targets[at(window.structure.row(3, lengths.back() - 1))], e.target_symbols.back());
+  }
+  EXPECT_EQ(lengths, (std::vector<Index>{10, 15, 20, 30, 32, 32, 32}));
+  EXPECT_THROW(task_windows(FiniteTask(), 4, 5, 6), UsageError);
+  EXPECT_THROW(task_windows(*task, 4, 5, -1), UsageError);
+}
+
 std::vector<float> trained(Index steps, const std::string& checkpoint, bool resume) {
   const auto task = adding({.length = 6});
   ValueNetwork<float> net(task->shape(), 4);
@@ -177,7 +196,8 @@ std::vector<float> trained(Index steps, const std::string& checkpoint, bool resu
                                .checkpoint = checkpoint,
                                .resume = resume};
   Trainer<float> trainer(net.network, net.parameters,
-                         task_sources<float>(*task, "adding:6", {.batch = 5, .validation = 20}, 3), options, team);
+                         task_sources<float>(*task, "adding:6", {.batch = 5, .validation = 20, .curriculum = 20}, 3),
+                         options, team);
   const TrainingResult result = trainer.run();
   EXPECT_TRUE(result.validated);
   EXPECT_EQ(result.steps, steps);
@@ -209,6 +229,7 @@ TEST(TaskWindows, training_on_a_task_of_classes_reaches_its_goal) {
   const TrainingResult result = trainer.run();
   EXPECT_EQ(result.reason, "goal");
   EXPECT_LT(result.steps, 2000);
+  EXPECT_EQ(result.best_step, result.steps);  // what reached the goal is kept, whatever its loss
 }
 
 }  // namespace

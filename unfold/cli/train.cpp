@@ -219,12 +219,13 @@ ExitCode Train::run_task(Console& console, const RunFolder& folder) {
               .folder = s_.data.empty() ? std::string() : s_.data.front(),
               .model = s_.model,
               .options = {.trainer = text.trainer,
-                          .task = {.batch = s_.batch, .validation = s_.validate_on},
+                          .task = {.batch = s_.batch, .validation = s_.validate_on, .curriculum = s_.curriculum},
                           .model_file = text.model_file},
               .configuration = to_json(kept(Keep::model)),
               .json = json_};
   run.options.trainer.goal_error = s_.goal_error.value_or(-1);
-  make_task(run.task, run.folder);  // before anything is written: refuses files that are missing or damaged
+  const auto task = make_task(run.task, run.folder);  // before anything is written: refuses files that are missing
+  if (s_.curriculum > 0) task->shortened(task->shortest());  // refuses a task whose examples have one length
   folder.create();
   if (!text.trainer.resume) folder.clear();
   folder.write_config(kept(Keep::run));

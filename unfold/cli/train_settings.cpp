@@ -23,9 +23,9 @@ constexpr std::array<std::string_view, 17> kGradientOnly = {
     "memory-limit", "checkpoint-every", "sampled-softmax"};
 
 /// Options of text: tasks have no use for them.
-constexpr std::array<std::string_view, 14> kTextOnly = {
-    "symbols", "vocabulary", "lines",           "split",      "valid",        "unknown", "predict-after",
-    "mask",    "valid-mask", "whole-sequences", "curriculum", "sample-every", "window",  "sampled-softmax"};
+constexpr std::array<std::string_view, 13> kTextOnly = {
+    "symbols", "vocabulary", "lines",           "split",        "valid",  "unknown",        "predict-after",
+    "mask",    "valid-mask", "whole-sequences", "sample-every", "window", "sampled-softmax"};
 constexpr std::array<std::string_view, 2> kTaskOnly = {"validate-on", "goal-error"};
 
 bool is_in(const auto& list, std::string_view option) { return std::ranges::find(list, option) != list.end(); }
@@ -147,7 +147,8 @@ void add_training_options(VerbOptions& options, TrainSettings& s) {
   options.add({.name = "curriculum",
                .target = &s.curriculum,
                .placeholder = "N",
-               .help = "epoch e reads only the first e*N symbols of each sequence; 0: all",
+               .help = "epoch e reads only the first e*N symbols of each sequence; tasks: the shortest examples first, "
+                       "twice as long after every N; 0: all",
                .least = 0,
                .keep = Keep::model});
   options.add({.name = "epochs",

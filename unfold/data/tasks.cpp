@@ -43,13 +43,19 @@ class Marked final : public Generated {
   enum class Kind { sum, product, exclusive_or };
   Marked(Kind kind, const char* name, const LengthOptions& options)
       : kind_(kind), name_(name), length_(options.length) {
-    require_length(name, length_, 2);
+    require_length(name, length_, kShortest);
   }
   std::string_view name() const override { return name_; }
   TaskShape shape() const override { return {.inputs = 2, .outputs = 1}; }
   Index length() const override { return length_; }
+  Index shortest() const override { return kShortest; }
+  std::unique_ptr<Task> shortened(Index steps) const override {
+    return std::make_unique<Marked>(kind_, name_, LengthOptions{steps});
+  }
 
  private:
+  static constexpr Index kShortest = 2;
+
   void fill(Random& random, Example& out) const override {
     const Index half = length_ / 2, first = draw(random, half), second = half + draw(random, length_ - half);
     for (Index t = 0; t < length_; ++t) {
@@ -69,7 +75,7 @@ class Marked final : public Generated {
 class TemporalOrder final : public Generated {
  public:
   explicit TemporalOrder(const TemporalOrderOptions& options) : options_(options) {
-    require_length("temporal-order", options.length, 10);
+    require_length("temporal-order", options.length, kShortest);
     if (options.bits != 2 && options.bits != 3) throw UsageError("temporal-order: bits must be 2 or 3");
   }
   std::string_view name() const override { return "temporal-order"; }
@@ -77,8 +83,14 @@ class TemporalOrder final : public Generated {
     return {.inputs = 6, .outputs = Index{1} << options_.bits, .reads_symbols = true, .predicts_symbols = true};
   }
   Index length() const override { return options_.length; }
+  Index shortest() const override { return kShortest; }
+  std::unique_ptr<Task> shortened(Index steps) const override {
+    return std::make_unique<TemporalOrder>(TemporalOrderOptions{steps, options_.bits});
+  }
 
  private:
+  static constexpr Index kShortest = 10;
+
   void fill(Random& random, Example& out) const override {
     static constexpr Index kTenths[2][3] = {{1, 5, 0}, {1, 3, 6}};
     for (Symbol& symbol : out.symbols) symbol = static_cast<Symbol>(2 + draw(random, 4));
@@ -99,19 +111,25 @@ class TemporalOrder final : public Generated {
 class RandomPermutation final : public Generated {
  public:
   explicit RandomPermutation(const PermutationOptions& options) : options_(options) {
-    require_length("permutation", options.length, 2);
+    require_length("permutation", options.length, kShortest);
   }
   std::string_view name() const override { return "permutation"; }
   TaskShape shape() const override {
     return {.inputs = 100, .outputs = 100, .reads_symbols = true, .predicts_symbols = true};
   }
   Index length() const override { return options_.length; }
+  Index shortest() const override { return kShortest; }
+  std::unique_ptr<Task> shortened(Index steps) const override {
+    return std::make_unique<RandomPermutation>(PermutationOptions{steps, options_.every_step});
+  }
   double bits_per_prediction() const override {
     constexpr double kLog2Of98 = 6.614709844115208;
     return options_.every_step ? kLog2Of98 * static_cast<double>(length() - 1) / static_cast<double>(length()) : 0;
   }
 
  private:
+  static constexpr Index kShortest = 2;
+
   void fill(Random& random, Example& out) const override {
     for (Symbol& symbol : out.symbols) symbol = static_cast<Symbol>(2 + draw(random, 98));
     out.symbols.front() = static_cast<Symbol>(random.below(2));
@@ -134,6 +152,10 @@ class Recall final : public Generated {
     return {.inputs = symbols_ + 2, .outputs = symbols_ + 1, .reads_symbols = true, .predicts_symbols = true};
   }
   Index length() const override { return 2 * pattern_ + delay_; }
+  Index shortest() const override { return 2 * pattern_ + 1; }
+  std::unique_ptr<Task> shortened(Index steps) const override {
+    return std::make_unique<Recall>(name_, steps - 2 * pattern_, pattern_, symbols_);
+  }
   Index judged_steps() const override { return pattern_; }
 
  private:
@@ -159,6 +181,10 @@ std::string_view to_string(TaskPart part) {
     case TaskPart::test: break;
   }
   return "test";
+}
+
+std::unique_ptr<Task> Task::shortened(Index) const {
+  throw UsageError(fmt::format("{}: its examples have one length; it has no curriculum", name()));
 }
 
 std::unique_ptr<Task> adding(const LengthOptions& options) {

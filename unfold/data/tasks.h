@@ -45,6 +45,10 @@ class Task {
   virtual TaskShape shape() const = 0;
   /// Steps of every example.
   virtual Index length() const = 0;
+  /// For a curriculum: the fewest steps the task makes sense with, and the same task with so many, from shortest() to
+  /// length(). shortened() throws UsageError where examples have one length only.
+  virtual Index shortest() const { return length(); }
+  virtual std::unique_ptr<Task> shortened(Index steps) const;
   /// The last so many steps decide whether a sequence is right: every class there must be the most probable one, every
   /// value within a squared error of kTolerance.
   virtual Index judged_steps() const { return 1; }

@@ -38,7 +38,11 @@ class Solver {
     for (Buffer<T>* v : {&x_, &r_, &y_, &d_, &product_}) v->resize(n_);
     std::copy(start.begin(), start.end(), x_.begin());
     multiply_(x_.span(), r_.span());
-    for_each_element(team_, n_, [&](Index i) { r_[i] -= b_[static_cast<std::size_t>(i)]; });
+    const T share = static_cast<T>(useful_share());
+    for_each_element(team_, n_, [&](Index i) {
+      x_[i] *= share;
+      r_[i] = std::fma(share, r_[i], -b_[static_cast<std::size_t>(i)]);
+    });
     precondition();
     for_each_element(team_, n_, [&](Index i) { d_[i] = -y_[i]; });
     slope_ = dot<T>(team_, r_.span(), y_.span());
@@ -71,6 +75,13 @@ class Solver {
   const Buffer<T>& x() const { return x_; }
 
  private:
+  /// The multiple in [0, 1] of the start x at which q is least; r holds Bx.
+  double useful_share() {
+    const double curvature = dot<T>(team_, x_.span(), r_.span());
+    if (!(curvature > 0) || !std::isfinite(curvature)) return 0;
+    return std::clamp(dot<T>(team_, x_.span(), b_) / curvature, 0.0, 1.0);
+  }
+
   void precondition() {
     for_each_element(team_, n_, [&](Index i) { y_[i] = m_.empty() ? r_[i] : r_[i] / m_[static_cast<std::size_t>(i)]; });
   }

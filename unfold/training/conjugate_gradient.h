@@ -36,7 +36,8 @@ struct CgResult {
 };
 
 /// multiply(v, result): result = B v. preconditioner: a positive diagonal M, by whose inverse residuals are multiplied;
-/// empty: none. Stops early where rounding leaves no positive curvature along the direction.
+/// empty: none. Begins at the multiple in [0, 1] of `start` at which q is least, so that q is never above q(0), however
+/// few the iterations. Stops early where rounding leaves no positive curvature along the direction.
 template <class T>
 CgResult<T> conjugate_gradient(Team& team, const std::function<void(std::span<const T>, std::span<T>)>& multiply,
                                std::span<const T> b, std::span<const T> preconditioner, std::span<const T> start,

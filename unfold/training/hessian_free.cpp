@@ -122,9 +122,11 @@ class HessianFree final : public NewtonOptimizer<T> {
     if (!report.finite) return report;
     const double lambda = lambda_ / factor;
     const CgResult<T> found = this->direction_.solve(objective, this->gradient_.span(), lambda);
-    const auto [best, after] = go_back(objective, found.iterates, report.loss);
+    const CgIterate<T>& last = found.iterates.back();
+    const double end = loss_at(objective, 1, last.x);
+    const double rho = (end - report.loss) / last.q;
+    const auto [best, after] = go_back(objective, found.iterates, report.loss, end);
     const CgIterate<T>& iterate = found.iterates[best];
-    const double rho = (after - report.loss) / iterate.q;
     const auto [length, loss] = search(objective, iterate.x, report.loss, after);
     this->move(objective, length, iterate.x);
     lambda_ = std::clamp(next_damping(lambda_, rho), kLeast, 1 / kLeast);
@@ -152,12 +154,12 @@ class HessianFree final : public NewtonOptimizer<T> {
     return std::isnan(loss) ? std::numeric_limits<double>::infinity() : loss;
   }
 
-  /// From the last iterate back while the loss falls, or has not yet fallen below that of the start: the index of the
-  /// lowest, and its loss.
+  /// From the last iterate, whose loss is `end`, back while the loss falls, or has not yet fallen below that of the
+  /// start: the index of the lowest, and its loss.
   std::pair<std::size_t, double> go_back(Objective<T>& objective, const std::vector<CgIterate<T>>& iterates,
-                                         double start) {
+                                         double start, double end) {
     std::size_t best = iterates.size() - 1;
-    double least = loss_at(objective, 1, iterates[best].x);
+    double least = end;
     for (std::size_t i = best; i-- > 0;) {
       const double loss = loss_at(objective, 1, iterates[i].x);
       if (loss < least) {

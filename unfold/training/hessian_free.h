@@ -11,12 +11,12 @@ namespace unfold {
 
 /// The direction: (G + lambda (I + mu S)) d = -g.
 struct NewtonOptions {
-  Index windows = 8;         ///< of a step: gradient and losses
-  double curvature = 0.25;   ///< share of them for curvature products
-  double lambda = 1;         ///< damping; of hf: at the start
-  double structural = 0.03;  ///< mu
+  Index windows = 16;        ///< of a step: gradient and losses
+  double curvature = 0.125;  ///< share of them for curvature products
+  double lambda = 0.1;       ///< damping; of hf: at the start
+  double structural = 0.1;   ///< mu
   Distance distance = Distance::matching;
-  Index iterations = 250;
+  Index iterations = 50;
   double tolerance = 5e-4;
   double warm = 0.95;  ///< share of the last solution that conjugate gradients start from
   Index probes = 8;    ///< random vectors from which the preconditioner is estimated; 0: none
@@ -67,9 +67,9 @@ class NewtonDirection {
 double next_damping(double lambda, double rho);
 
 /// hf: takes the iterate with the lowest loss, going back from the last one while the loss falls or is still above that
-/// of the start; then a line search
-/// that goes back to the first length with f <= f_0 + 0.01 length g'd; no step where there is none. `rate` and `factor`
-/// of the trainer raise the damping: a run that diverged goes on with lambda / factor.
+/// of the start; then a line search that goes back to the first length with f <= f_0 + 0.01 length g'd; no step where
+/// there is none. rho is that of the last iterate, where q is least: it is what the damping has to make true. `factor`
+/// of the trainer raises the damping: a run that diverged goes on with lambda / factor.
 template <class T>
 std::unique_ptr<Optimizer<T>> hessian_free(Index parameters, const NewtonOptions& options, std::string spec);
 

@@ -19,10 +19,20 @@ class Filler {
  public:
   Filler(const Task& task, TaskPart part, std::uint64_t seed) : task_(task), part_(part), seed_(seed) {}
 
-  void fill(std::span<const Index> numbers, Window& window) {
+  void fill(std::span<const Index> numbers, Window& window) { fill(task_, numbers, window); }
+
+  /// The same with examples of `steps` steps.
+  void fill(std::span<const Index> numbers, Index steps, Window& window) {
+    if (steps == task_.length()) return fill(numbers, window);
+    if (!shortened_ || shortened_->length() != steps) shortened_ = task_.shortened(steps);
+    fill(*shortened_, numbers, window);
+  }
+
+ private:
+  void fill(const Task& task, std::span<const Index> numbers, Window& window) {
     const auto chains = static_cast<Index>(numbers.size());
-    if (window.structure.sequences() != chains || window.structure.positions() != chains * task_.length())
-      window.structure = Structure::chains(chains, task_.length());
+    if (window.structure.sequences() != chains || window.structure.positions() != chains * task.length())
+      window.structure = Structure::chains(chains, task.length());
     const Index rows = window.structure.positions();
     const TaskShape shape = task_.shape();
     window.slots.resize(numbers.size());
@@ -43,12 +53,11 @@ class Filler {
     }
     for (Index c = 0; c < chains; ++c) {
       window.places[at(c)] = numbers[at(c)] * task_.length();
-      task_.example(part_, seed_, numbers[at(c)], example_);
+      task.example(part_, seed_, numbers[at(c)], example_);
       put(window, shape, c);
     }
   }
 
- private:
   void put(Window& window, const TaskShape& shape, Index chain) {
     const Index* rows = window.structure.order().rows.data() + window.structure.item(chain, 0);
     for (Index t = 0; t < example_.length; ++t) {
@@ -72,14 +81,21 @@ class Filler {
   const Task& task_;
   TaskPart part_;
   std::uint64_t seed_;
+  std::unique_ptr<Task> shortened_;
   Example example_;
 };
 
 class TaskWindows final : public WindowSource {
  public:
-  TaskWindows(const Task& task, Index batch, std::uint64_t seed)
-      : filler_(task, TaskPart::training, seed), count_(task.examples(TaskPart::training)), seed_(seed) {
+  TaskWindows(const Task& task, Index batch, std::uint64_t seed, Index curriculum)
+      : task_(task),
+        filler_(task, TaskPart::training, seed),
+        count_(task.examples(TaskPart::training)),
+        curriculum_(curriculum),
+        seed_(seed) {
     if (batch < 1) throw UsageError(fmt::format("batch {}: at least 1 is needed", batch));
+    if (curriculum < 0) throw UsageError(fmt::format("curriculum {}: 0 or more examples", curriculum));
+    if (curriculum > 0) task.shortened(task.shortest());  // refuses tasks that have none now
     batch_ = count_ > 0 ? std::min(batch, count_) : batch;
     seek(0, 0);
   }
@@ -116,11 +132,21 @@ class TaskWindows final : public WindowSource {
     const Index begin = position * batch_, end = count_ > 0 ? std::min(begin + batch_, count_) : begin + batch_;
     numbers_.resize(at(end - begin));
     for (Index i = begin; i < end; ++i) numbers_[at(i - begin)] = count_ > 0 ? order_[at(i)] : i;
-    filler_.fill(numbers_, window_);
+    filler_.fill(numbers_, steps(begin), window_);
   }
 
+  /// Of example n: within each `curriculum_` examples the length grows steadily to its double.
+  Index steps(Index n) const {
+    const Index longest = task_.length();
+    if (curriculum_ == 0) return longest;
+    Index base = task_.shortest();
+    for (; n >= curriculum_ && base < longest; n -= curriculum_) base *= 2;
+    return base < longest ? std::min(longest, base + base * n / curriculum_) : longest;
+  }
+
+  const Task& task_;
   Filler filler_;
-  Index count_, batch_ = 1, epoch_ = 0, position_ = 0;
+  Index count_, curriculum_, batch_ = 1, epoch_ = 0, position_ = 0;
   std::uint64_t seed_;
   std::vector<Index> order_, numbers_;
   Window window_;
@@ -205,8 +231,8 @@ class TaskJudge final : public Judge<T> {
 
 }  // namespace
 
-std::unique_ptr<WindowSource> task_windows(const Task& task, Index batch, std::uint64_t seed) {
-  return std::make_unique<TaskWindows>(task, batch, seed);
+std::unique_ptr<WindowSource> task_windows(const Task& task, Index batch, std::uint64_t seed, Index curriculum) {
+  return std::make_unique<TaskWindows>(task, batch, seed, curriculum);
 }
 
 std::unique_ptr<WindowStream> task_stream(const Task& task, TaskPart part, std::uint64_t seed, Index count,
@@ -222,15 +248,16 @@ std::unique_ptr<Judge<T>> task_judge(const Task& task) {
 template <class T>
 TrainingSources<T> task_sources(const Task& task, std::string_view name, const TaskOptions& options,
                                 std::uint64_t seed) {
-  TrainingSources<T> sources{.training = task_windows(task, options.batch, seed)};
+  TrainingSources<T> sources{.training = task_windows(task, options.batch, seed, options.curriculum)};
   sources.validation = [&task, options, seed] {
     return task_stream(task, TaskPart::validation, seed, options.validation, options.validation_batch);
   };
   sources.validation();  // refuses options without sense now
-  sources.step_symbols = sources.training->window().symbols;
+  sources.step_symbols = sources.training->lanes() * task.length();
   sources.validation_symbols = options.validation * task.length();
   sources.judge = task_judge<T>(task);
-  sources.configuration = nlohmann::json{{"task", name}, {"batch", options.batch}, {"validation", options.validation}};
+  sources.configuration = nlohmann::json{
+      {"task", name}, {"batch", options.batch}, {"curriculum", options.curriculum}, {"validation", options.validation}};
   return sources;
 }
 

@@ -200,14 +200,14 @@ struct Trainer<T>::Body {
       roll_back(fmt::format("the validation loss is {}", nats));
       return false;
     }
-    const bool best = !state.validated || nats < state.best_nats;
+    state.solved = judge != nullptr && judge->error_rate() <= options.goal_error;
+    const bool best = state.solved || !state.validated || nats < state.best_nats;  // a run ends at its goal
     state.validated = true;
     state.validated_step = state.step;
     state.validation_symbols = found.predicted;
     state.validation_seconds = seconds_since(start);
     state.bad_validations = best ? 0 : state.bad_validations + 1;
     state.plateau_bad = best ? 0 : state.plateau_bad + 1;
-    state.solved = judge != nullptr && judge->error_rate() <= options.goal_error;
     if (best) {
       state.best_nats = nats;
       state.best_step = state.step;
