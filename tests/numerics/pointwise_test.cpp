@@ -297,7 +297,7 @@ TEST(Pointwise, GivesTheSameBitsOnEveryInstructionSet) {
 template <class T>
 void check_through() {
   constexpr Index kRows = 3, kCols = 21;
-  enum Slot { kX, kY, kSeed, kBetween, kOut, kSlots };
+  constexpr int kBetween = kX1;  // stays in the tile
   Random random(5, "through");
   std::vector<T> memory[kSlots];
   for (auto& m : memory)
@@ -316,7 +316,7 @@ void check_through() {
     for (const unsigned char input : {0, 1})
       for (const bool accumulate : {false, true}) {
         Instruction product{.map = Map::mul, .rule = Rule::linear, .input = input, .out = kBetween};
-        product.x0 = product.x1 = kX, product.seed = kSeed;
+        product.x0 = product.x1 = kX0, product.seed = kSeed;
         Instruction gate{.map = map, .rule = Rule::linear, .accumulate = accumulate, .out = kOut};
         gate.y = kY, gate.seed = kBetween;
         Instruction fused = product;
