@@ -137,7 +137,8 @@ ExitCode Info::run(Console&) {
     plot();
     return ExitCode::success;
   }
-  if (model_.size() > 1) throw UsageError("info shows one model; several runs can be drawn with --plot FILE.svg");
+  if (model_.size() > 1)
+    throw UsageError("too many models: info shows one; several runs can be drawn with --plot FILE.svg");
   if (holds_task_model(model_.front())) {
     const TaskModel<float> task_model = load_task_model(model_.front());
     const std::string file = model_file(model_.front());
