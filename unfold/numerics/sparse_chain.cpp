@@ -39,6 +39,7 @@ template <class T>
 HWY_INLINE T add_entering(const T* w, const T* s, const std::int32_t* from, std::int32_t e, std::int32_t last, T sum) {
   for (; e + 4 < last; ++e) sum = std::fma(w[e], s[from[e]], sum);
   switch (last - e) {
+    // Equal on purpose: each goes on with the next. NOLINTNEXTLINE(bugprone-branch-clone)
     case 4: sum = std::fma(w[e], s[from[e]], sum), ++e; [[fallthrough]];
     case 3: sum = std::fma(w[e], s[from[e]], sum), ++e; [[fallthrough]];
     case 2: sum = std::fma(w[e], s[from[e]], sum), ++e; [[fallthrough]];
