@@ -165,8 +165,7 @@ void softmax_array(const T* x, T* y, Index n) {
 template <class T>
 constexpr Functions<T> kFunctions = {exp_array<T>,      log_array<T>,         tanh_array<T>,        sigmoid_array<T>,
                                      softplus_array<T>, log_sum_exp_array<T>, log_softmax_array<T>, softmax_array<T>};
-const Functions<float>* functions_float() { return &kFunctions<float>; }
-const Functions<double>* functions_double() { return &kFunctions<double>; }
+UNFOLD_TARGET_TABLE(Functions, kFunctions);
 
 }  // namespace HWY_NAMESPACE
 }  // namespace unfold
@@ -176,17 +175,7 @@ HWY_AFTER_NAMESPACE();
 namespace unfold {
 namespace {
 
-HWY_EXPORT(functions_float);
-HWY_EXPORT(functions_double);
-
-template <class T>
-const Functions<T>& functions() {
-  if constexpr (sizeof(T) == sizeof(float)) {
-    return *HWY_DYNAMIC_DISPATCH(functions_float)();
-  } else {
-    return *HWY_DYNAMIC_DISPATCH(functions_double)();
-  }
-}
+UNFOLD_CHOOSE_TABLE(Functions, functions);
 
 }  // namespace
 

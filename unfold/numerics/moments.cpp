@@ -163,8 +163,7 @@ void add_sorted(const T* const* u, Index count, bool full, std::span<const Symbo
 
 template <class T>
 constexpr MomentOperations<T> kMomentOperations = {add_moments<T>, add_sorted<T>};
-const MomentOperations<float>* moment_operations_float() { return &kMomentOperations<float>; }
-const MomentOperations<double>* moment_operations_double() { return &kMomentOperations<double>; }
+UNFOLD_TARGET_TABLE(MomentOperations, kMomentOperations);
 
 }  // namespace HWY_NAMESPACE
 }  // namespace unfold
@@ -174,17 +173,7 @@ HWY_AFTER_NAMESPACE();
 namespace unfold {
 namespace {
 
-HWY_EXPORT(moment_operations_float);
-HWY_EXPORT(moment_operations_double);
-
-template <class T>
-const MomentOperations<T>& operations() {
-  if constexpr (sizeof(T) == sizeof(float)) {
-    return *HWY_DYNAMIC_DISPATCH(moment_operations_float)();
-  } else {
-    return *HWY_DYNAMIC_DISPATCH(moment_operations_double)();
-  }
-}
+UNFOLD_CHOOSE_TABLE(MomentOperations, operations);
 
 Index round_up(Index n) { return (n + 3) / 4 * 4; }
 

@@ -159,8 +159,7 @@ constexpr Kernels<T> make_kernels() {
 }
 template <class T>
 constexpr Kernels<T> kKernels = make_kernels<T>();
-const Kernels<float>* kernels_float() { return &kKernels<float>; }
-const Kernels<double>* kernels_double() { return &kKernels<double>; }
+UNFOLD_TARGET_TABLE(Kernels, kKernels);
 
 }  // namespace HWY_NAMESPACE
 }  // namespace unfold
@@ -170,17 +169,7 @@ HWY_AFTER_NAMESPACE();
 namespace unfold {
 namespace {
 
-HWY_EXPORT(kernels_float);
-HWY_EXPORT(kernels_double);
-
-template <class T>
-const Kernels<T>& kernels() {
-  if constexpr (sizeof(T) == sizeof(float)) {
-    return *HWY_DYNAMIC_DISPATCH(kernels_float)();
-  } else {
-    return *HWY_DYNAMIC_DISPATCH(kernels_double)();
-  }
-}
+UNFOLD_CHOOSE_TABLE(Kernels, kernels);
 
 /// The operands of a program cut to a tile, once for all instructions. Place 0 is that of operands that are not read.
 template <class T>

@@ -159,8 +159,7 @@ void variances(Matrix<const T> p, Matrix<const T> w, Matrix<const T> means, Matr
 
 template <class T>
 constexpr PredictionOperations<T> kPredictionOperations = {errors<T>, hessians<T>, variances<T>};
-const PredictionOperations<float>* prediction_operations_float() { return &kPredictionOperations<float>; }
-const PredictionOperations<double>* prediction_operations_double() { return &kPredictionOperations<double>; }
+UNFOLD_TARGET_TABLE(PredictionOperations, kPredictionOperations);
 
 }  // namespace HWY_NAMESPACE
 }  // namespace unfold
@@ -170,17 +169,7 @@ HWY_AFTER_NAMESPACE();
 namespace unfold {
 namespace {
 
-HWY_EXPORT(prediction_operations_float);
-HWY_EXPORT(prediction_operations_double);
-
-template <class T>
-const PredictionOperations<T>& operations() {
-  if constexpr (sizeof(T) == sizeof(float)) {
-    return *HWY_DYNAMIC_DISPATCH(prediction_operations_float)();
-  } else {
-    return *HWY_DYNAMIC_DISPATCH(prediction_operations_double)();
-  }
-}
+UNFOLD_CHOOSE_TABLE(PredictionOperations, operations);
 
 }  // namespace
 

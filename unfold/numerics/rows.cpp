@@ -70,8 +70,7 @@ void add_column_sums(const T* last_row, Index stride, Index rows, T* sums, Index
 
 template <class T>
 constexpr RowOperations<T> kRowOperations = {add_arrays<T>, add_column_sums<T>};
-const RowOperations<float>* row_operations_float() { return &kRowOperations<float>; }
-const RowOperations<double>* row_operations_double() { return &kRowOperations<double>; }
+UNFOLD_TARGET_TABLE(RowOperations, kRowOperations);
 
 }  // namespace HWY_NAMESPACE
 }  // namespace unfold
@@ -81,17 +80,7 @@ HWY_AFTER_NAMESPACE();
 namespace unfold {
 namespace {
 
-HWY_EXPORT(row_operations_float);
-HWY_EXPORT(row_operations_double);
-
-template <class T>
-const RowOperations<T>& operations() {
-  if constexpr (sizeof(T) == sizeof(float)) {
-    return *HWY_DYNAMIC_DISPATCH(row_operations_float)();
-  } else {
-    return *HWY_DYNAMIC_DISPATCH(row_operations_double)();
-  }
-}
+UNFOLD_CHOOSE_TABLE(RowOperations, operations);
 
 }  // namespace
 

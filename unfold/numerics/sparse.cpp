@@ -116,8 +116,7 @@ void activation_rows(const SparseTerm<T>& term, Matrix<const T> x, Matrix<T> s) 
 template <class T>
 constexpr SparseOperations<T> kSparseOperations = {multiply_rows<T>, transposed_rows<T>, gradient_rows<T>,
                                                    tangent_rows<T>, activation_rows<T>};
-const SparseOperations<float>* sparse_operations_float() { return &kSparseOperations<float>; }
-const SparseOperations<double>* sparse_operations_double() { return &kSparseOperations<double>; }
+UNFOLD_TARGET_TABLE(SparseOperations, kSparseOperations);
 
 }  // namespace HWY_NAMESPACE
 }  // namespace unfold
@@ -127,17 +126,7 @@ HWY_AFTER_NAMESPACE();
 namespace unfold {
 namespace {
 
-HWY_EXPORT(sparse_operations_float);
-HWY_EXPORT(sparse_operations_double);
-
-template <class T>
-const SparseOperations<T>& operations() {
-  if constexpr (sizeof(T) == sizeof(float)) {
-    return *HWY_DYNAMIC_DISPATCH(sparse_operations_float)();
-  } else {
-    return *HWY_DYNAMIC_DISPATCH(sparse_operations_double)();
-  }
-}
+UNFOLD_CHOOSE_TABLE(SparseOperations, operations);
 
 std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 

@@ -179,8 +179,7 @@ void chain_backward(const SparseTerm<T>& term, Matrix<const T> y, Matrix<const T
 
 template <class T>
 constexpr ChainOperations<T> kChainOperations = {chain_forward<T>, chain_backward<T>};
-const ChainOperations<float>* chain_operations_float() { return &kChainOperations<float>; }
-const ChainOperations<double>* chain_operations_double() { return &kChainOperations<double>; }
+UNFOLD_TARGET_TABLE(ChainOperations, kChainOperations);
 
 }  // namespace HWY_NAMESPACE
 }  // namespace unfold
@@ -190,17 +189,7 @@ HWY_AFTER_NAMESPACE();
 namespace unfold {
 namespace {
 
-HWY_EXPORT(chain_operations_float);
-HWY_EXPORT(chain_operations_double);
-
-template <class T>
-const ChainOperations<T>& operations() {
-  if constexpr (sizeof(T) == sizeof(float)) {
-    return *HWY_DYNAMIC_DISPATCH(chain_operations_float)();
-  } else {
-    return *HWY_DYNAMIC_DISPATCH(chain_operations_double)();
-  }
-}
+UNFOLD_CHOOSE_TABLE(ChainOperations, operations);
 
 }  // namespace
 

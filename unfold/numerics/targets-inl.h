@@ -41,3 +41,26 @@ bool apply_simd_environment();
 inline const bool kSimdEnvironmentApplied = apply_simd_environment();
 
 }  // namespace unfold
+
+// Kernels that differ by target are reached through a table of functions, `template <class T> constexpr Table<T>
+// table`:
+//   UNFOLD_TARGET_TABLE(Table, table);  // among the kernels, compiled for each target
+//   UNFOLD_CHOOSE_TABLE(Table, name);   // once: name<T>() is the table of the target in use, for float and double
+
+#define UNFOLD_TARGET_TABLE(Table, table)                         \
+  const Table<float>* Table##Float() { return &table<float>; }    \
+  const Table<double>* Table##Double() { return &table<double>; } \
+  static_assert(true)
+
+#define UNFOLD_CHOOSE_TABLE(Table, name)             \
+  HWY_EXPORT(Table##Float);                          \
+  HWY_EXPORT(Table##Double);                         \
+  template <class T>                                 \
+  const Table<T>& name() {                           \
+    if constexpr (sizeof(T) == sizeof(float)) {      \
+      return *HWY_DYNAMIC_DISPATCH(Table##Float)();  \
+    } else {                                         \
+      return *HWY_DYNAMIC_DISPATCH(Table##Double)(); \
+    }                                                \
+  }                                                  \
+  static_assert(true)

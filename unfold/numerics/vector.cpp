@@ -267,8 +267,7 @@ template <class T>
 constexpr VectorOperations<T> kVectorOperations = {
     sum_chunk<T>,   dot_chunk<T>,         largest_magnitude_of<T>, all_below<T>,      axpy_array<T>,
     scale_array<T>, interpolate_array<T>, adam_array<T>,           momentum_array<T>, rmsprop_array<T>};
-const VectorOperations<float>* vector_operations_float() { return &kVectorOperations<float>; }
-const VectorOperations<double>* vector_operations_double() { return &kVectorOperations<double>; }
+UNFOLD_TARGET_TABLE(VectorOperations, kVectorOperations);
 
 }  // namespace HWY_NAMESPACE
 }  // namespace unfold
@@ -278,17 +277,7 @@ HWY_AFTER_NAMESPACE();
 namespace unfold {
 namespace {
 
-HWY_EXPORT(vector_operations_float);
-HWY_EXPORT(vector_operations_double);
-
-template <class T>
-const VectorOperations<T>& operations() {
-  if constexpr (sizeof(T) == sizeof(float)) {
-    return *HWY_DYNAMIC_DISPATCH(vector_operations_float)();
-  } else {
-    return *HWY_DYNAMIC_DISPATCH(vector_operations_double)();
-  }
-}
+UNFOLD_CHOOSE_TABLE(VectorOperations, operations);
 
 template <class T>
 Index size_of(std::span<T> x) {
