@@ -119,6 +119,16 @@ HWY_INLINE T sum_in_lanes(Index n, const Body& body) {
   return add_lanes(lanes);
 }
 
+/// Numbers of either width as doubles.
+template <class D>
+HWY_INLINE hn::Vec<D> load_double(D d, const double* from) {
+  return hn::LoadU(d, from);
+}
+template <class D>
+HWY_INLINE hn::Vec<D> load_double(D d, const float* from) {
+  return hn::PromoteTo(d, hn::LoadU(hn::Rebind<float, D>(), from));
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace unfold
 HWY_AFTER_NAMESPACE();

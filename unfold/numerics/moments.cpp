@@ -105,15 +105,6 @@ void add_moments(const MomentTables& m, Matrix<const double> inputs, const Symbo
 
 // ------------------------------------------------------------------------------------------ positions by symbol
 
-template <class D>
-HWY_INLINE hn::Vec<D> load_double(D d, const double* from) {
-  return hn::LoadU(d, from);
-}
-template <class D>
-HWY_INLINE hn::Vec<D> load_double(D d, const float* from) {
-  return hn::PromoteTo(d, hn::LoadU(hn::Rebind<float, D>(), from));
-}
-
 /// lanes[c][l] += sum over the slots begin + l, begin + l + kMomentLanes, ... of q [u] v[c]; u null: without it.
 template <class T, int kCount>
 HWY_INLINE void add_products(const T* q, const T* u, const T* const* v, Index begin, Index end, double* lanes) {

@@ -57,14 +57,6 @@ namespace HWY_NAMESPACE {
 
 // Sums: 16 lanes of double, to which float elements are promoted, so that their products are exact.
 
-template <class D>
-HWY_INLINE hn::Vec<D> load_double(D d, const double* from) {
-  return hn::LoadU(d, from);
-}
-template <class D>
-HWY_INLINE hn::Vec<D> load_double(D d, const float* from) {
-  return hn::PromoteTo(d, hn::LoadU(hn::Rebind<float, D>(), from));
-}
 template <class D, class T>
 HWY_INLINE hn::Vec<D> load_double_first(D d, const T* from, size_t count) {
   HWY_ALIGN double lanes[kVirtualLanes] = {};
