@@ -20,7 +20,10 @@ build: ## Build the command (build/release/bin/unfold), the library, tests and e
 	cmake --preset release
 	cmake --build --preset release
 
-demo: build ## Train two small models, one on data whose entropy is known (about three minutes)
+demo: ## Train two small models, one on data whose entropy is known (about three minutes)
+	tools/setup.sh build
+	cmake --preset release -DUNFOLD_TESTS=OFF -DUNFOLD_BENCH=OFF
+	cmake --build --preset release --target unfold_command
 	tools/demo.sh
 
 test: build ## Build and run all tests
@@ -44,7 +47,7 @@ format-check:
 lint: format-check ## Check the format, then clang-tidy on the library and the command
 	tools/setup.sh build lint
 	cmake --preset lint
-	run-clang-tidy -quiet -p build/lint "$(CURDIR)/unfold/.*\.cpp$$"
+	run-clang-tidy -quiet -p build/lint
 
 sanitize: asan-ubsan tsan ## Run the fast tests under the address, undefined-behaviour and thread sanitizers
 

@@ -23,8 +23,6 @@ Example example_of(const Task& task, Index number, TaskPart part = TaskPart::tra
   return example;
 }
 
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
-
 TEST(Tasks, marked_pairs_give_their_sum_product_or_exclusive_or) {
   for (const Index length : {2, 3, 10, 100}) {
     for (const auto& task : {adding({length}), multiplication({length}), marked_xor({length})}) {

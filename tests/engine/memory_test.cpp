@@ -8,7 +8,7 @@ namespace unfold {
 namespace {
 
 /// Two layers, a lookup, an input, delays of one and three steps, a gate, and panels that are not full.
-void build(Circuit& c, Index n) {
+void build_loop(Circuit& c, Index n) {
   const Signal s = c.symbols("s", 7), x = c.input("x", 3);
   const Signal h = c.link(n), far = c.link(n, Delay::previous(3));
   const auto [z, g] = c.split<2>(c.affine("a", 2 * n, {{"S", s}, {"X", x}, {"U", h}, {"F", far}}));
@@ -39,7 +39,7 @@ std::size_t allocated(const Circuit& circuit, Index chains, Index length) {
 TEST(PlannedMemory, IsWhatIsAllocated) {
   for (const Index n : {5, 32, 40}) {
     Circuit c;
-    build(c, n);
+    build_loop(c, n);
     for (const Index chains : {1, 3, 16})
       for (const Index length : {1, 2, 9, 64}) {
         allocated<float>(c, chains, length);
@@ -50,7 +50,7 @@ TEST(PlannedMemory, IsWhatIsAllocated) {
 
 TEST(PlannedMemory, GrowsLinearlyInLengthAndInChains) {
   Circuit c;
-  build(c, 16);
+  build_loop(c, 16);
   EXPECT_EQ(allocated<float>(c, 4, 80) - allocated<float>(c, 4, 40),
             allocated<float>(c, 4, 120) - allocated<float>(c, 4, 80));
   EXPECT_EQ(allocated<float>(c, 20, 30) - allocated<float>(c, 10, 30),

@@ -12,8 +12,6 @@
 namespace unfold {
 namespace {
 
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
-
 /// What a reader of windows would remember in each state slot: the last symbol it saw, or nothing when fresh. In a
 /// numbered corpus the symbols tell everything: in one sequence, x is followed by x + 1.
 class Follower {

@@ -12,7 +12,7 @@
 namespace unfold {
 namespace {
 
-constexpr Index kUnits = 300;
+constexpr Index kEntries = 300;
 
 /// Gives a fixed row of gradients, whatever the parameters.
 template <class T>
@@ -20,7 +20,7 @@ class GivenGradients final : public Objective<T> {
  public:
   explicit GivenGradients(Team& team) : team_(team) {
     const Signal x = circuit_.symbols("x", 50);
-    circuit_.output(circuit_.affine("z", kUnits, {{"W", x}}));
+    circuit_.output(circuit_.affine("z", kEntries, {{"W", x}}));
     parameters_ = Parameters<T>(circuit_);
     parameters_.initialise(5);
   }

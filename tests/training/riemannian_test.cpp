@@ -17,8 +17,6 @@ namespace unfold {
 namespace {
 
 using Vector = std::vector<double>;
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
-
 constexpr Index kAlphabet = 3;
 
 /// A network over kAlphabet symbols with random parameters, and one batch of ragged fresh sequences.

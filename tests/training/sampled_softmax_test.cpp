@@ -11,21 +11,21 @@
 namespace unfold {
 namespace {
 
-constexpr Index kAlphabet = 23, kUnits = 5;
+constexpr Index kVocabulary = 23, kHidden = 5;
 using Cell = SmallNetwork<double>::Cell;
 
-/// A network over kAlphabet symbols with `outputs` of its outputs left.
+/// A network over kVocabulary symbols with `outputs` of its outputs left.
 struct Net {
-  explicit Net(Index outputs) : whole(kAlphabet, kUnits, Cell::lstm) {
-    const Signal x = circuit.symbols("symbols", kAlphabet);
-    const Signal logits = circuit.affine("output", outputs, {{"V", lstm(circuit, x, kUnits)}});
+  explicit Net(Index outputs) : whole(kVocabulary, kHidden, Cell::lstm) {
+    const Signal x = circuit.symbols("symbols", kVocabulary);
+    const Signal logits = circuit.affine("output", outputs, {{"V", lstm(circuit, x, kHidden)}});
     circuit.output(logits);
     network = whole.network;
     network.fewer_outputs = std::make_shared<const Network<double>>(
         Network<double>{std::make_shared<const Plan>(circuit), x, logits, softmax_readout<double>()});
     Random random(5, "biases");  // far from even
     const Matrix<double> biases = whole.parameters.at("output/bias");
-    for (Index i = 0; i < kAlphabet; ++i) biases(0, i) = random.normal();
+    for (Index i = 0; i < kVocabulary; ++i) biases(0, i) = random.normal();
   }
   SmallNetwork<double> whole;
   Circuit circuit;
@@ -37,30 +37,30 @@ Window window_of(Index chains, Index length) {
   window.structure = Structure::chains(chains, length);
   for (Index c = 0; c < chains; ++c) window.slots.push_back(c);
   for (Index r = 0; r < chains * length; ++r) {
-    window.inputs.push_back(static_cast<Symbol>(r * 5 % kAlphabet));
+    window.inputs.push_back(static_cast<Symbol>(r * 5 % kVocabulary));
     window.targets.push_back(r == 2 ? kNoSymbol : static_cast<Symbol>(r * r % 7));
   }
   return window;
 }
 
-struct Found {
+struct Sums {
   double nats = 0;
   std::vector<double> gradient;
 };
 
-Found sampled(Net& net, const Window& window, Index number, Team& team) {
+Sums sampled(Net& net, const Window& window, Index number, Team& team) {
   SampledSoftmax<double> pass(net.network, net.whole.parameters, 1, team);
   State<double> state(*net.network.plan, window.structure.sequences());
-  Found found{.nats = 0, .gradient = std::vector<double>(static_cast<std::size_t>(net.whole.parameters.size()), 7)};
+  Sums found{.nats = 0, .gradient = std::vector<double>(static_cast<std::size_t>(net.whole.parameters.size()), 7)};
   found.nats = pass.gradient(window, state, number, 0.25, found.gradient, false);
   return found;
 }
 
 TEST(SampledSoftmax, OverAllSymbolsIsTheSoftmax) {
   Team team(2);
-  Net net(kAlphabet);
+  Net net(kVocabulary);
   const Window window = window_of(3, 4);
-  const Found found = sampled(net, window, 3, team);
+  const Sums found = sampled(net, window, 3, team);
   WindowPass<double> pass(net.whole.network, team);
   pass.set_parameters(net.whole.parameters);
   State<double> state(*net.network.plan, 3);
@@ -73,7 +73,7 @@ TEST(SampledSoftmax, HasTheGradientOfItsLoss) {
   Team team(1);
   Net net(12);
   const Window window = window_of(2, 5);
-  const Found found = sampled(net, window, 9, team);
+  const Sums found = sampled(net, window, 9, team);
   for (Index i = 0; i < net.whole.parameters.size(); ++i) {
     double& x = net.whole.parameters.flat()[static_cast<std::size_t>(i)];
     const double before = x, step = 1e-6;
@@ -88,7 +88,7 @@ TEST(SampledSoftmax, HasTheGradientOfItsLoss) {
 
 TEST(SampledSoftmax, EstimatesTheNormaliserWithoutBias) {
   Team team(1);
-  Net net(6), whole(kAlphabet);
+  Net net(6), whole(kVocabulary);
   const Window window = window_of(1, 1);
   const double exact = sampled(whole, window, 0, team).nats;
   constexpr int kDraws = 4000;
@@ -106,7 +106,7 @@ TEST(SampledSoftmax, AddsToAGradientWhenAsked) {
   Team team(1);
   Net net(12);
   const Window window = window_of(2, 3);
-  const Found once = sampled(net, window, 4, team);
+  const Sums once = sampled(net, window, 4, team);
   SampledSoftmax<double> pass(net.network, net.whole.parameters, 1, team);
   State<double> state(*net.network.plan, 2);
   std::vector<double> twice = once.gradient;

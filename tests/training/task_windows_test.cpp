@@ -14,8 +14,6 @@
 namespace unfold {
 namespace {
 
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
-
 /// A few examples, each once an epoch: vectors in, a vector at every second step out.
 class FiniteTask final : public Task {
  public:

@@ -20,11 +20,6 @@ namespace {
 
 constexpr int kSamples = 5;
 
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  return values[values.size() / 2];
-}
-
 /// Seconds of one call: the median over samples that together last about `seconds`.
 double seconds_per_call(const std::function<void()>& call, double seconds) {
   call();
@@ -106,6 +101,11 @@ class StepClock final : public Observer {
 };
 
 }  // namespace
+
+double median(std::vector<double> values) {
+  std::ranges::sort(values);
+  return values[values.size() / 2];
+}
 
 double measure_product(const ProductShape& shape, Team& team, double seconds) {
   Random random(1, "product");

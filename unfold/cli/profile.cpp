@@ -5,6 +5,7 @@
 #include <map>
 
 #include "unfold/cli/machine.h"
+#include "unfold/cli/measurements.h"
 #include "unfold/engine/account.h"
 #include "unfold/engine/memory.h"
 #include "unfold/models/language_model.h"
@@ -270,11 +271,6 @@ class Floors {
   Rates& rates_;
   ProfileLine lines_[kStageCount];
 };
-
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  return values[values.size() / 2];
-}
 
 }  // namespace
 

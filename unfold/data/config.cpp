@@ -83,7 +83,7 @@ Config read_config(const std::string& path) { return parse_config(read_file(path
 
 namespace {
 
-std::string quoted(std::string_view text) {
+std::string toml_string(std::string_view text) {
   if (find_invalid_utf8(text) >= 0) throw UsageError("a configuration can only hold text that is valid UTF-8");
   std::string out = "\"";
   for (const char c : text) {
@@ -117,11 +117,11 @@ struct ToToml {
   std::string operator()(bool value) const { return value ? "true" : "false"; }
   std::string operator()(Index value) const { return fmt::format("{}", value); }
   std::string operator()(double value) const { return decimal(value); }
-  std::string operator()(const std::string& value) const { return quoted(value); }
+  std::string operator()(const std::string& value) const { return toml_string(value); }
   std::string operator()(const std::vector<std::string>& values) const {
     std::vector<std::string> items;
     items.reserve(values.size());
-    for (const std::string& value : values) items.push_back(quoted(value));
+    for (const std::string& value : values) items.push_back(toml_string(value));
     return fmt::format("[{}]", fmt::join(items, ", "));
   }
 };
@@ -139,7 +139,7 @@ struct ToPlain : ToToml {
 std::string write_config(const Config& config) {
   std::string out;
   for (const ConfigEntry& entry : config.entries()) {
-    out += is_bare_key(entry.key) ? entry.key : quoted(entry.key);
+    out += is_bare_key(entry.key) ? entry.key : toml_string(entry.key);
     out += " = " + std::visit(ToToml{}, entry.value) + '\n';
   }
   return out;

@@ -14,7 +14,7 @@
 namespace unfold {
 namespace {
 
-constexpr std::size_t kBlock = std::size_t{1} << 17;
+constexpr std::size_t kInflatedBlock = std::size_t{1} << 17;
 constexpr std::string_view kGzipMagic = "\x1f\x8b",
                            kXzMagic{
                                "\xfd"
@@ -35,17 +35,17 @@ std::string inflate_all(std::string_view input, const std::string& name) {
   if (inflateInit2(&stream, 16 + MAX_WBITS) != Z_OK) throw RuntimeFailure("zlib cannot start: not enough memory");
   const std::unique_ptr<z_stream, int (*)(z_stream*)> guard(&stream, inflateEnd);
   std::string out;
-  std::vector<Bytef> block(kBlock);
+  std::vector<Bytef> block(kInflatedBlock);
   std::size_t read = 0;
   for (;;) {
     const std::size_t piece = std::min(input.size() - read, std::size_t{1} << 30);
     stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(input.data() + read));
     stream.avail_in = static_cast<uInt>(piece);
     stream.next_out = block.data();
-    stream.avail_out = static_cast<uInt>(kBlock);
+    stream.avail_out = static_cast<uInt>(kInflatedBlock);
     const int status = inflate(&stream, Z_NO_FLUSH);
     read += piece - stream.avail_in;
-    out.append(reinterpret_cast<const char*>(block.data()), kBlock - stream.avail_out);
+    out.append(reinterpret_cast<const char*>(block.data()), kInflatedBlock - stream.avail_out);
     if (status == Z_STREAM_END) {
       // Another member may follow; zeros may fill up the last block of a tape.
       if (input.find_first_not_of('\0', read) == std::string_view::npos) return out;
@@ -67,14 +67,14 @@ std::string unxz_all(std::string_view input, const std::string& name) {
   }
   const std::unique_ptr<lzma_stream, void (*)(lzma_stream*)> guard(&stream, lzma_end);
   std::string out;
-  std::vector<std::uint8_t> block(kBlock);
+  std::vector<std::uint8_t> block(kInflatedBlock);
   stream.next_in = reinterpret_cast<const std::uint8_t*>(input.data());
   stream.avail_in = input.size();
   for (;;) {
     stream.next_out = block.data();
-    stream.avail_out = kBlock;
+    stream.avail_out = kInflatedBlock;
     const lzma_ret status = lzma_code(&stream, LZMA_FINISH);
-    out.append(reinterpret_cast<const char*>(block.data()), kBlock - stream.avail_out);
+    out.append(reinterpret_cast<const char*>(block.data()), kInflatedBlock - stream.avail_out);
     if (status == LZMA_STREAM_END) return out;
     if (status == LZMA_BUF_ERROR) fail_cut_short(name);
     if (status == LZMA_MEMLIMIT_ERROR) fail_damaged(name, "unpacking would take more than 1 GiB of working memory");
@@ -87,7 +87,7 @@ std::string unzstd_all(std::string_view input, const std::string& name) {
   const std::unique_ptr<ZSTD_DCtx, std::size_t (*)(ZSTD_DCtx*)> context(ZSTD_createDCtx(), ZSTD_freeDCtx);
   if (!context) throw RuntimeFailure("libzstd cannot start: not enough memory");
   std::string out;
-  std::vector<char> block(kBlock);
+  std::vector<char> block(kInflatedBlock);
   ZSTD_inBuffer source{input.data(), input.size(), 0};
   for (;;) {
     ZSTD_outBuffer target{block.data(), block.size(), 0};

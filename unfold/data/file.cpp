@@ -21,7 +21,7 @@
 namespace unfold {
 namespace {
 
-constexpr std::size_t kBlock = std::size_t{1} << 20;
+constexpr std::size_t kFileBlock = std::size_t{1} << 20;
 
 std::string reason(int error) { return std::generic_category().message(error); }
 
@@ -67,7 +67,7 @@ std::string read_to_end(int descriptor, const std::string& name) {
   std::string out;
   std::size_t size = 0;
   for (;;) {
-    out.resize(std::max(size + kBlock, std::min(2 * size, size + 64 * kBlock)));
+    out.resize(std::max(size + kFileBlock, std::min(2 * size, size + 64 * kFileBlock)));
     const ssize_t got = ::read(descriptor, out.data() + size, out.size() - size);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) fail_reading(name, errno);
@@ -247,7 +247,7 @@ AtomicFile::~AtomicFile() {
 }
 
 void AtomicFile::write(std::string_view bytes) {
-  if (pending_.size() + bytes.size() < kBlock) {
+  if (pending_.size() + bytes.size() < kFileBlock) {
     pending_.append(bytes);
     return;
   }
@@ -258,7 +258,7 @@ void AtomicFile::write(std::string_view bytes) {
 
 void AtomicFile::put(std::string_view bytes) {
   while (!bytes.empty()) {
-    const ssize_t done = ::write(descriptor_, bytes.data(), std::min(bytes.size(), 64 * kBlock));
+    const ssize_t done = ::write(descriptor_, bytes.data(), std::min(bytes.size(), 64 * kFileBlock));
     if (done < 0 && errno != EINTR) fail(errno);
     if (done > 0) bytes.remove_prefix(static_cast<std::size_t>(done));
   }

@@ -42,7 +42,7 @@ std::uint32_t crc(std::uint32_t start, std::string_view bytes) {
   return static_cast<std::uint32_t>(crc32_z(start, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
 }
 
-std::string quoted(const std::string& text) {
+std::string json_string(const std::string& text) {
   try {
     return nlohmann::json(text).dump();
   } catch (const nlohmann::json::exception&) {
@@ -105,12 +105,12 @@ std::string SafetensorsWriter::header(const std::vector<const Tensor*>& order) c
   std::string json(kChecksumStart);
   json += kNoDigits;
   json += '"';
-  for (const auto& [key, value] : metadata_) json += fmt::format(",{}:{}", quoted(key), quoted(value));
+  for (const auto& [key, value] : metadata_) json += fmt::format(",{}:{}", json_string(key), json_string(value));
   json += '}';
   std::size_t begin = 0;
   for (const Tensor* tensor : order) {
     const std::size_t end = begin + tensor->bytes.size();
-    json += fmt::format(R"(,{}:{{"dtype":"{}","shape":[{}],"data_offsets":[{},{}]}})", quoted(tensor->name),
+    json += fmt::format(R"(,{}:{{"dtype":"{}","shape":[{}],"data_offsets":[{},{}]}})", json_string(tensor->name),
                         to_string(tensor->dtype), fmt::join(tensor->shape, ","), begin, end);
     begin = end;
   }

@@ -16,7 +16,7 @@
 namespace unfold {
 namespace {
 
-constexpr std::size_t kBlock = std::size_t{4} << 20;
+constexpr std::size_t kStoreBlock = std::size_t{4} << 20;
 
 std::string temporary_folder() {
   const char* folder = std::getenv("TMPDIR");
@@ -62,7 +62,7 @@ void SymbolStore::append(Symbol symbol) {
   const char* bytes = reinterpret_cast<const char*>(&symbol);  // little-endian: the low bytes come first
   buffer_.insert(buffer_.end(), bytes, bytes + width_);
   ++size_;
-  const std::size_t limit = descriptor_ < 0 ? static_cast<std::size_t>(memory_limit_) : kBlock;
+  const std::size_t limit = descriptor_ < 0 ? static_cast<std::size_t>(memory_limit_) : kStoreBlock;
   if (buffer_.size() > limit) spill();
 }
 
@@ -70,7 +70,8 @@ void SymbolStore::spill() {
   if (descriptor_ < 0) descriptor_ = open_unnamed();
   if (descriptor_ < 0) fail(errno);
   for (std::size_t done = 0; done < buffer_.size();) {
-    const ssize_t count = ::write(descriptor_, buffer_.data() + done, std::min(buffer_.size() - done, 16 * kBlock));
+    const ssize_t count =
+        ::write(descriptor_, buffer_.data() + done, std::min(buffer_.size() - done, 16 * kStoreBlock));
     if (count < 0 && errno != EINTR) fail(errno);
     if (count > 0) done += static_cast<std::size_t>(count);
   }

@@ -12,7 +12,6 @@ namespace {
 
 constexpr float kNothing = std::numeric_limits<float>::quiet_NaN();
 
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 Index draw(Random& random, Index n) { return static_cast<Index>(random.below(static_cast<std::uint64_t>(n))); }
 
 void require_length(const char* task, Index length, Index least) {

@@ -6,10 +6,6 @@
 #include "unfold/engine/unfolding_body.h"
 
 namespace unfold {
-namespace {
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
-}  // namespace
-
 template <class T>
 void Unfolding<T>::Body::backward(Member& me, T* gradient, const BackwardOptions& options, const State<T>* end) {
   const bool squared = options.algebra == Algebra::squared;

@@ -7,7 +7,6 @@
 
 namespace unfold {
 namespace {
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 constexpr std::size_t kTrials = 3;  // of each candidate
 }  // namespace
 

@@ -6,10 +6,6 @@
 #include "unfold/numerics/random.h"
 
 namespace unfold {
-namespace {
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
-}  // namespace
-
 template <class T>
 void Unfolding<T>::Body::forward(Member& me, const State<T>* state) {
   pack(me, parameters->flat().data(), packed, dirty, false, false);

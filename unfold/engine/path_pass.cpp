@@ -9,8 +9,6 @@
 namespace unfold {
 namespace {
 
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
-
 /// A term through which an affine map reads what it gave earlier: a recurrent matrix, part of the loop of its map.
 struct Recurrent {
   int affine, term;

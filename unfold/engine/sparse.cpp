@@ -6,10 +6,6 @@
 #include "unfold/engine/unfolding_body.h"
 
 namespace unfold {
-namespace {
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
-}  // namespace
-
 /// The kernel's view of a term for rows from `row` on; weights from any vector laid out like the parameters.
 template <class T>
 SparseTerm<T> Unfolding<T>::Body::sparse_term(const Node::AffineTerm& term, const T* flat, Index row) const {

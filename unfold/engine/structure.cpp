@@ -5,10 +5,6 @@
 #include <string>
 
 namespace unfold {
-namespace {
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
-}  // namespace
-
 void Structure::number(std::vector<Index> sizes) {
   sizes_ = std::move(sizes);
   if (sizes_.empty()) throw UsageError("structure: no sequences");

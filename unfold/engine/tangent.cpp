@@ -5,10 +5,6 @@
 #include "unfold/engine/unfolding_body.h"
 
 namespace unfold {
-namespace {
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
-}  // namespace
-
 template <class T>
 void Unfolding<T>::Body::tangent(Member& me, const T* direction) {
   pack(me, parameters->flat().data(), packed, dirty, false, false);

@@ -7,10 +7,6 @@
 #include "unfold/engine/unfolding_body.h"
 
 namespace unfold {
-namespace {
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
-}  // namespace
-
 // ---------------------------------------------------------------------------------------------------------- state
 
 template <class T>

@@ -16,8 +16,6 @@ namespace {
 
 constexpr const char* kMain = "states";
 
-std::size_t size(Index n) { return static_cast<std::size_t>(n); }
-
 /// One symbol at a time, as reestimate does it; f is the distribution of the state before the next symbol.
 class HmmPredictor final : public Predictor {
  public:
@@ -32,7 +30,7 @@ class HmmPredictor final : public Predictor {
   float log_probability(Symbol symbol) override {
     double p = 0;
     for (std::size_t j = 0; j < state_.size(); ++j)
-      p += state_[j] * hmm_->emissions[j * size(hmm_->alphabet) + static_cast<std::size_t>(symbol)];
+      p += state_[j] * hmm_->emissions[j * at(hmm_->alphabet) + static_cast<std::size_t>(symbol)];
     p = std::min(p, 1.0);
     vector_log(&p, &p, 1);
     return static_cast<float>(p);
@@ -40,7 +38,7 @@ class HmmPredictor final : public Predictor {
 
   std::span<const float> log_probabilities() override {
     if (!log_probabilities_.empty()) return log_probabilities_;
-    const std::size_t symbols = size(hmm_->alphabet);
+    const std::size_t symbols = at(hmm_->alphabet);
     std::vector<double> p(symbols);
     for (std::size_t j = 0; j < state_.size(); ++j)
       for (std::size_t x = 0; x < symbols; ++x) p[x] += state_[j] * hmm_->emissions[j * symbols + x];
@@ -58,7 +56,7 @@ class HmmPredictor final : public Predictor {
     std::vector<double> seen(n);
     double total = 0;
     for (std::size_t j = 0; j < n; ++j) {
-      seen[j] = state_[j] * hmm_->emissions[j * size(hmm_->alphabet) + static_cast<std::size_t>(symbol)];
+      seen[j] = state_[j] * hmm_->emissions[j * at(hmm_->alphabet) + static_cast<std::size_t>(symbol)];
       total += seen[j];
     }
     if (total >= kLeastProbability)
@@ -80,9 +78,9 @@ class HmmPredictor final : public Predictor {
 };
 
 void check_rows(const ModelFile& file, const char* name, const std::vector<double>& values, Index columns) {
-  for (std::size_t begin = 0; begin < values.size(); begin += size(columns)) {
+  for (std::size_t begin = 0; begin < values.size(); begin += at(columns)) {
     double total = 0;
-    for (std::size_t i = begin; i < begin + size(columns); ++i) total += values[i] >= 0 ? values[i] : -1e300;
+    for (std::size_t i = begin; i < begin + at(columns); ++i) total += values[i] >= 0 ? values[i] : -1e300;
     if (!(std::abs(total - 1) < 1e-6)) file.fail(fmt::format("tensor {} holds a row that is no distribution", name));
   }
 }
@@ -92,18 +90,18 @@ void check_rows(const ModelFile& file, const char* name, const std::vector<doubl
 HmmParameters::HmmParameters(Index n, Index v)
     : states(n),
       alphabet(v),
-      initial(size(n), 1 / static_cast<double>(n)),
-      transitions(size(n * n), 1 / static_cast<double>(n)),
-      emissions(size(n * v), 1 / static_cast<double>(v)) {}
+      initial(at(n), 1 / static_cast<double>(n)),
+      transitions(at(n * n), 1 / static_cast<double>(n)),
+      emissions(at(n * v), 1 / static_cast<double>(v)) {}
 
 HmmParameters HmmParameters::random(Index states, Index alphabet, std::uint64_t seed, Index number) {
   HmmParameters hmm(states, alphabet);
   Random random(seed, stream_of("hmm") + static_cast<std::uint64_t>(number));
   const auto disturb = [&](std::vector<double>& values, Index columns) {
-    for (std::size_t begin = 0; begin < values.size(); begin += size(columns)) {
+    for (std::size_t begin = 0; begin < values.size(); begin += at(columns)) {
       double total = 0;
-      for (std::size_t i = begin; i < begin + size(columns); ++i) total += values[i] = random.uniform(0.5, 1.5);
-      for (std::size_t i = begin; i < begin + size(columns); ++i) values[i] /= total;
+      for (std::size_t i = begin; i < begin + at(columns); ++i) total += values[i] = random.uniform(0.5, 1.5);
+      for (std::size_t i = begin; i < begin + at(columns); ++i) values[i] /= total;
     }
   };
   disturb(hmm.initial, states);
@@ -150,10 +148,10 @@ nlohmann::json HmmModel::fit(const TrainingData& data, const FitOptions& options
     double objective = 0;
     Index iterations = 0;
   };
-  std::vector<Attempt> starts(size(options_.restarts));
+  std::vector<Attempt> starts(at(options_.restarts));
   const double least_gain = options_.tolerance * static_cast<double>(data.training.symbols());
   const auto climb = [&](Index number, Team& helpers, bool tells) {
-    Attempt& start = starts[size(number)];
+    Attempt& start = starts[at(number)];
     start.hmm = HmmParameters::random(options_.states, alphabet().size(), options.seed, number);
     double before = -std::numeric_limits<double>::infinity();
     while (start.iterations < options_.iterations) {

@@ -13,23 +13,21 @@ constexpr double kLeastProbability = 1e-290;  // below it the division by c_t wo
 constexpr Index kBlock = 1024;                // positions whose forward values are held at once
 constexpr Index kGroups = 16;                 // of sequences: their sums are added in order, whatever the threads
 
-std::size_t size(Index n) { return static_cast<std::size_t>(n); }
-
 /// The parameters in the order in which the passes walk through them.
 struct Tables {
   explicit Tables(const HmmParameters& hmm)
-      : n(size(hmm.states)), initial(hmm.initial), a(hmm.transitions), at(n * n), bt(hmm.emissions.size()) {
+      : n(at(hmm.states)), initial(hmm.initial), a(hmm.transitions), a_t(n * n), b_t(hmm.emissions.size()) {
     for (std::size_t i = 0; i < n; ++i)
-      for (std::size_t j = 0; j < n; ++j) at[j * n + i] = a[i * n + j];
-    const std::size_t v = size(hmm.alphabet);
+      for (std::size_t j = 0; j < n; ++j) a_t[j * n + i] = a[i * n + j];
+    const std::size_t v = at(hmm.alphabet);
     for (std::size_t j = 0; j < n; ++j)
-      for (std::size_t x = 0; x < v; ++x) bt[x * n + j] = hmm.emissions[j * v + x];
+      for (std::size_t x = 0; x < v; ++x) b_t[x * n + j] = hmm.emissions[j * v + x];
   }
-  const double* emission(Symbol x) const { return bt.data() + static_cast<std::size_t>(x) * n; }
+  const double* emission(Symbol x) const { return b_t.data() + static_cast<std::size_t>(x) * n; }
 
   std::size_t n;
   const std::vector<double>&initial, &a;
-  std::vector<double> at, bt;  // a transposed; b transposed, [V x N]
+  std::vector<double> a_t, b_t;  // a transposed; b transposed, [V x N]
 };
 
 /// out = x m, both of `n`; the sum over i in ascending order.
@@ -65,7 +63,7 @@ double sum_of_logs(std::vector<double> c) {
 /// p(s_t = i, s_{t+1} = j | x) = g_t(i) a(i,j) w(j). Returns log p(x).
 template <class Use>
 double forward_backward(const Tables& tables, std::span<const Symbol> symbols, Use&& use) {
-  const std::size_t n = tables.n, length = symbols.size(), block = size(kBlock);
+  const std::size_t n = tables.n, length = symbols.size(), block = at(kBlock);
   const std::size_t blocks = (length + block - 1) / block;
   std::vector<double> starts(blocks * n), g(n), f(tables.initial), c;
   double log_likelihood = 0;
@@ -92,7 +90,7 @@ double forward_backward(const Tables& tables, std::span<const Symbol> symbols, U
       use(t, here, beta.data(), c[t - begin], t + 1 < length ? w.data() : nullptr);
       const double* const b = tables.emission(symbols[t]);
       for (std::size_t j = 0; j < n; ++j) w[j] = c[t - begin] > 0 ? b[j] * beta[j] / c[t - begin] : beta[j];
-      times(w.data(), tables.at, n, beta.data());
+      times(w.data(), tables.a_t, n, beta.data());
     }
   }
   return log_likelihood;
@@ -134,19 +132,19 @@ void set_distribution(const double* values, std::size_t count, std::size_t strid
 }  // namespace
 
 double reestimate(HmmParameters& hmm, const Corpus& corpus, const Part& part, double add, Team& team) {
-  const std::size_t n = size(hmm.states), v = size(hmm.alphabet);
+  const std::size_t n = at(hmm.states), v = at(hmm.alphabet);
   const auto pieces = static_cast<Index>(part.pieces.size());
   const Tables tables(hmm);
   const Index groups = std::min(kGroups, std::max<Index>(pieces, 1));
-  std::vector<Expectations> sums(size(groups));
+  std::vector<Expectations> sums(at(groups));
   team.run([&](Member& me) {
     for (Index k = me.id(); k < groups; k += me.size()) {
-      Expectations& mine = sums[size(k)];
+      Expectations& mine = sums[at(k)];
       mine.initial.assign(n, 0);
       mine.steps.assign(n * n, 0);
       mine.symbols.assign(v * n, 0);
       for (Index p = pieces * k / groups; p < pieces * (k + 1) / groups; ++p) {
-        const Piece& piece = part.pieces[size(p)];
+        const Piece& piece = part.pieces[at(p)];
         mine.add(tables, corpus.read(piece.sequence, piece.range));
       }
     }
@@ -186,7 +184,7 @@ std::vector<double> state_posteriors(const HmmParameters& hmm, std::span<const S
 }
 
 std::vector<Index> most_probable_states(const HmmParameters& hmm, std::span<const Symbol> symbols) {
-  const std::size_t n = size(hmm.states), v = size(hmm.alphabet), length = symbols.size();
+  const std::size_t n = at(hmm.states), v = at(hmm.alphabet), length = symbols.size();
   if (length == 0) return {};
   std::vector<double> best(hmm.initial), a(hmm.transitions), b(hmm.emissions), next(n);
   for (std::vector<double>* x : {&best, &a, &b}) vector_log(x->data(), x->data(), static_cast<Index>(x->size()));

@@ -128,8 +128,6 @@ namespace {
 
 UNFOLD_CHOOSE_TABLE(SparseOperations, operations);
 
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
-
 }  // namespace
 
 Edges::Edges(Index inputs, Index outputs, std::vector<std::pair<std::int32_t, std::int32_t>> pairs)

@@ -11,8 +11,6 @@ namespace {
 
 using Vector = std::vector<double>;
 
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
-
 double inner(std::span<const double> x, std::span<const double> y) {
   double total = 0;
   for (std::size_t i = 0; i < x.size(); ++i) total += x[i] * y[i];

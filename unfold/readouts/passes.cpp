@@ -5,8 +5,6 @@
 namespace unfold {
 namespace {
 
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
-
 // A signal handle only names its circuit; the passes below never change it.
 Signal signal_of(const Circuit& circuit, int node) { return {const_cast<Circuit*>(&circuit), node}; }
 

@@ -8,8 +8,6 @@
 namespace unfold {
 namespace {
 
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
-
 double logistic(double x) { return 1 / (1 + std::exp(-x)); }
 
 /// A map and its partials, written down a second time so that a slip in one table shows.

@@ -13,8 +13,6 @@
 namespace unfold {
 namespace {
 
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
-
 /// The circular row of all pieces, cut into equal lanes, the first of which starts at `offset`.
 std::vector<std::vector<Run>> cut_into_lanes(const std::vector<Piece>& pieces, Index symbols, Index lanes,
                                              Index offset) {

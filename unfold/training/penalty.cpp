@@ -9,8 +9,6 @@
 namespace unfold {
 namespace {
 
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
-
 /// Consecutive positions: use(row of the earlier, row of the later).
 template <class Use>
 void for_each_pair(const Structure& s, Use&& use) {

@@ -13,8 +13,6 @@ namespace {
 constexpr int kMostHalvings = 60;                    // a rate of 2^-60 moves nothing
 constexpr double kGrowth = 1.1, kLargestRate = 1e9;  // where nothing moves any more, every step is kept
 
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
-
 template <class T>
 bool same(const std::vector<T>& x, const std::vector<T>& y) {
   return x.size() == y.size() && (x.empty() || std::memcmp(x.data(), y.data(), x.size() * sizeof(T)) == 0);

@@ -12,8 +12,6 @@
 namespace unfold {
 namespace {
 
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
-
 /// Makes windows of examples that are named by their numbers.
 class Filler {
  public:

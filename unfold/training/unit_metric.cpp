@@ -10,8 +10,6 @@ namespace {
 constexpr Index kTile = 512;         // positions whose inputs stay in the second-level cache
 constexpr Index kSortedTile = 2048;  // the same where they are sorted by symbol: runs should be long
 
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
-
 }  // namespace
 
 template <class T>

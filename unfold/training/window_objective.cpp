@@ -10,8 +10,6 @@
 namespace unfold {
 namespace {
 
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
-
 /// True when some target is not the last of its chain.
 bool predicts_before_the_end(const Window& window) {
   const Structure& s = window.structure;

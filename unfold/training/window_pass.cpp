@@ -9,8 +9,6 @@
 namespace unfold {
 namespace {
 
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
-
 bool has_sizes(const Structure& structure, const std::vector<Index>& sizes) {
   if (structure.sequences() != static_cast<Index>(sizes.size())) return false;
   for (Index s = 0; s < structure.sequences(); ++s)

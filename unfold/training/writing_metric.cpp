@@ -8,9 +8,7 @@
 namespace unfold {
 namespace {
 
-constexpr Index kTile = 512;  // rows whose activities and logits stay in the second-level cache
-
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
+constexpr Index kRowTile = 512;  // rows whose activities and logits stay in the second-level cache
 
 }  // namespace
 
@@ -64,7 +62,7 @@ double WritingMetric<T>::pass(CorePass<T>& core, const Parameters<T>& parameters
   // Positions are cut into chunks, whose number depends on the problem only; their sums are added in order.
   const auto numbers = wanted.metric ? static_cast<Index>(sums_.size()) : 0;
   const Index affordable = std::clamp<Index>((Index{1} << 23) / std::max<Index>(1, numbers), 2, 64);
-  const Index chunk = std::max(kTile, ((rows + affordable - 1) / affordable + kTile - 1) / kTile * kTile);
+  const Index chunk = std::max(kRowTile, ((rows + affordable - 1) / affordable + kRowTile - 1) / kRowTile * kRowTile);
   const Index chunks = (rows + chunk - 1) / chunk;
   std::vector<std::vector<double>> sums(at(chunks));
   std::vector<double> nats(at(chunks), 0);
@@ -72,8 +70,8 @@ double WritingMetric<T>::pass(CorePass<T>& core, const Parameters<T>& parameters
     const Range mine = me.share(chunks);
     for (Index c = mine.begin; c < mine.end; ++c) {
       sums[at(c)].assign(at(numbers), 0);
-      for (Index r = c * chunk; r < std::min(rows, (c + 1) * chunk); r += kTile)
-        tile(core, window, wanted, {r, std::min({rows, r + kTile, (c + 1) * chunk})}, scratch_[at(me.id())],
+      for (Index r = c * chunk; r < std::min(rows, (c + 1) * chunk); r += kRowTile)
+        tile(core, window, wanted, {r, std::min({rows, r + kRowTile, (c + 1) * chunk})}, scratch_[at(me.id())],
              sums[at(c)].data(), nats[at(c)]);
     }
   });
@@ -92,9 +90,9 @@ void WritingMetric<T>::tile(CorePass<T>& core, const Window& window, const Wante
                             double* sums, double& nats) {
   const Index n = units_, a = alphabet_, rows = range.size();
   if (s.activities.empty()) {
-    s.activities.resize(kTile * n), s.squares.resize(kTile * n), s.seeds.resize(kTile * n);
-    s.logits.resize(kTile * a), s.hessians.resize(kTile * a), s.nats.resize(kTile), s.sums.resize(3 * n * a + 2 * a);
-    s.targets.resize(at(kTile));
+    s.activities.resize(kRowTile * n), s.squares.resize(kRowTile * n), s.seeds.resize(kRowTile * n);
+    s.logits.resize(kRowTile * a), s.hessians.resize(kRowTile * a), s.nats.resize(kRowTile), s.sums.resize(3 * n * a + 2 * a);
+    s.targets.resize(at(kRowTile));
   }
   const Matrix<T> activities{s.activities.data(), rows, n, n}, logits{s.logits.data(), rows, a, a};
   const auto& signals = core.activities();

@@ -1,1 +1,0 @@
-// Nothing but the precompiled headers that all tests share (CMakeLists.txt).
