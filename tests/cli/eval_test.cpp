@@ -20,7 +20,7 @@ std::vector<std::vector<std::string>> rows_of(const std::string& tsv) {
 }
 
 TEST_F(CommandTest, the_unfolding_and_the_stepper_print_the_same_digits) {
-  for (const char* model : {"rnn:9", "lstm:33,layers=2", "gru:17"}) {
+  for (const char* model : {"rnn:9", "lstm:33,layers=2", "gru:17", "tensor-rnn:7"}) {
     train({"--model", model, "--overwrite", "--validate-every", "10"});
     for (const Arguments& more :
          {Arguments{}, Arguments{"--json"}, Arguments{"--split", "70/20/10", "--part", "test"}}) {
@@ -136,7 +136,7 @@ TEST_F(CommandTest, info_draws_the_curves_of_runs) {
 }
 
 TEST_F(CommandTest, check_prints_a_table_and_passes_for_the_models_we_ship) {
-  for (const char* model : {"rnn:4,activation=relu", "lstm:300,layers=2", "gru:3,reset=after"}) {
+  for (const char* model : {"rnn:4,activation=relu", "lstm:300,layers=2", "gru:3,reset=after", "tensor-rnn:4"}) {
     const Finished finished = unfold_command({"check", model, "--units", "3", "--symbols", "3"});
     EXPECT_EQ(finished.code, 0) << finished.out << finished.err;
     EXPECT_THAT(finished.out, HasSubstr("gradient"));

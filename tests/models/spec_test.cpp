@@ -37,7 +37,7 @@ TEST(ModelSpec, reads_cells_sizes_and_options) {
 
 TEST(ModelSpec, canonical_text_names_what_differs_from_the_defaults) {
   for (const char* text : {"lstm:512", "rnn:5,activation=relu", "gru:7,reset=after,layers=3,trained-initial=true",
-                           "lstm:4,chrono=100,dropout=0.5,embedding=9"})
+                           "tensor-rnn:6,activation=relu", "lstm:4,chrono=100,dropout=0.5,embedding=9"})
     EXPECT_EQ(to_string(parse_model_spec(text)), text);
   EXPECT_EQ(to_string(parse_model_spec("lstm:512,layers=1")), "lstm:512");
 }
@@ -70,9 +70,9 @@ TEST(ModelSpec, errors_name_the_nearest_and_what_is_not_built_yet) {
   EXPECT_NE(message_of("lstn:5").find("did you mean \"lstm\""), std::string::npos);
   EXPECT_NE(message_of("lstm:5,layer=2").find("did you mean \"layers\""), std::string::npos);
   EXPECT_NE(message_of("urnn:6").find("not built yet"), std::string::npos);
-  for (const char* text :
-       {"lstm", "lstm:0", "lstm:-3", "lstm:4x", "lstm:99999999", "lstm:5,layers=0", "lstm:5,dropout=1",
-        "lstm:5,activation=relu", "rnn:5,activation=elu", "gru:5,chrono=5", "lstm:5,chrono=1"})
+  for (const char* text : {"lstm", "lstm:0", "lstm:-3", "lstm:4x", "lstm:99999999", "lstm:5,layers=0",
+                           "lstm:5,dropout=1", "lstm:5,activation=relu", "rnn:5,activation=elu", "gru:5,chrono=5",
+                           "lstm:5,chrono=1", "tensor-rnn:5,layers=2", "tensor-rnn:5,embedding=3", "tensor-rnn:5000"})
     EXPECT_FALSE(message_of(text).empty()) << text;
 }
 

@@ -11,6 +11,7 @@ namespace unfold {
 namespace {
 
 constexpr double kMostUnits = 65536, kMostLayers = 64;
+constexpr Index kMostTensorUnits = 4096;
 
 template <class Visitor>
 void describe_common(Visitor& v, ModelSpec& s) {
@@ -115,6 +116,19 @@ struct MrnnEntry {
   }
 };
 
+struct TensorRnnEntry {
+  static constexpr const char* kName = "tensor-rnn";
+  static constexpr const char* kHelp = "one dense recurrent matrix for each symbol; one layer";
+  static constexpr CellKind kKind = CellKind::tensor_rnn;
+  template <class Visitor>
+  static void describe(Visitor& v, ModelSpec& s) {
+    describe_activation(v, s);
+  }
+  static Signal add(Circuit& c, Signal x, const ModelSpec& s) {
+    return tensor_rnn(c, x, s.units, {.activation = s.activation, .trained_initial = s.trained_initial});
+  }
+};
+
 /// gnn, glnn and sparse-rnn.
 template <CellKind kind>
 struct SparseEntry {
@@ -143,6 +157,7 @@ void for_each_entry(Visit&& visit) {
   visit(LstmEntry{});
   visit(GruEntry{});
   visit(MrnnEntry{});
+  visit(TensorRnnEntry{});
   visit(SparseEntry<CellKind::gnn>{});
   visit(SparseEntry<CellKind::glnn>{});
   visit(SparseEntry<CellKind::sparse_rnn>{});
@@ -170,7 +185,7 @@ Spec plain_spelling(Spec spec) {
   return spec;
 }
 
-constexpr std::array kNotBuilt = {"tensor-rnn", "esn", "urnn"};
+constexpr std::array kNotBuilt = {"esn", "urnn"};
 
 template <class Entry>
 OptionTable table_of(ModelSpec& spec) {
@@ -222,6 +237,12 @@ ModelSpec parse_model_spec(std::string_view text, const std::vector<std::string>
         fmt::format("model \"{}\": {} reads the symbols themselves (one layer, no embedding) and its start "
                     "is always trained; leave layers, embedding and trained-initial out",
                     text, spec.name));
+  if (result.cell == CellKind::tensor_rnn && (result.layers > 1 || result.embedding > 0))
+    throw UsageError(
+        fmt::format("model \"{}\": tensor-rnn reads the symbols themselves: it has one layer and no embedding", text));
+  if (result.cell == CellKind::tensor_rnn && result.units > kMostTensorUnits)
+    throw UsageError(fmt::format("model \"{}\": a tensor-rnn has at most {} units: each symbol has a matrix of them",
+                                 text, kMostTensorUnits));
   if (result.cell == CellKind::lstm && result.chrono > 0 && !(result.chrono > 2))
     throw UsageError(fmt::format("model \"{}\": chrono must be 0 or above 2 steps", text));
   return result;

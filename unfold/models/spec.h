@@ -18,7 +18,7 @@
 
 namespace unfold {
 
-enum class CellKind { rnn, lstm, gru, mrnn, gnn, glnn, sparse_rnn };
+enum class CellKind { rnn, lstm, gru, mrnn, tensor_rnn, gnn, glnn, sparse_rnn };
 enum class RecurrentInit { orthogonal, uniform, identity, sparse, normalised };
 enum class ResetGate { before, after };
 
@@ -30,7 +30,7 @@ struct ModelSpec {
   Index embedding = 0;  ///< size of a learned vector per symbol; 0: the cell reads the symbol itself
   bool trained_initial = false;
 
-  Map activation = Map::tanh;                      // rnn, mrnn
+  Map activation = Map::tanh;                      // rnn, mrnn, tensor-rnn
   RecurrentInit init = RecurrentInit::orthogonal;  // rnn
   double scale = 0, input_scale = 0;               // rnn
   Index factors = 0;                               // mrnn
