@@ -5,6 +5,7 @@ PREFIX ?= /usr/local
 SECONDS_EACH ?= 60
 PRESETS := release dev asan-ubsan tsan lint arm64 fuzz
 UNFOLD := build/release/bin/unfold
+SOURCES := find unfold tests bench examples -name '*.h' -o -name '*.cpp'
 
 # Where tools/setup.sh puts a CMake of its own if that of the system is too old.
 export PATH := $(CURDIR)/build/tools/bin:$(PATH)
@@ -38,11 +39,11 @@ peers: build ## Install PyTorch into build/peers (5 GB) and measure it beside Un
 
 format: ## Format all sources
 	tools/setup.sh lint
-	git ls-files --cached --others --exclude-standard '*.h' '*.cpp' | xargs clang-format -i
+	$(SOURCES) | xargs clang-format -i
 
 format-check:
 	tools/setup.sh lint
-	git ls-files --cached --others --exclude-standard '*.h' '*.cpp' | xargs clang-format --dry-run -Werror
+	$(SOURCES) | xargs clang-format --dry-run -Werror
 
 lint: format-check ## Check the format, then clang-tidy on the library and the command
 	tools/setup.sh build lint
