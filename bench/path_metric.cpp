@@ -2,17 +2,14 @@
 /// ReLU units, and the direction with the metric at every step, at every fourth, and without it. Medians; two threads.
 ///
 ///   bench_path_metric [units [length [batch [threads]]]]
-///   bench_path_metric ratios      |kappa2| / |kappa1| of the recurrent matrix, weights uniform in +-0.1
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <string_view>
 
 #include "unfold/cells/cells.h"
-#include "unfold/engine/path_pass.h"
 #include "unfold/engine/unfolding.h"
 #include "unfold/readouts/readout.h"
 #include "unfold/training/optimizer.h"
@@ -92,49 +89,10 @@ void run(Index units, Index length, Index batch, int threads) {
   }
 }
 
-/// The table of figure 2 of Neyshabur et al. 2016, for an alphabet of 50 symbols.
-void print_ratios() {
-  const Index lengths[] = {10, 20, 40, 80};
-  fmt::print("units |   T=10      T=20      T=40      T=80\n");
-  for (const Index units : {50, 100, 200, 400}) {
-    Circuit c;
-    const Init start = Init::uniform(0.1);
-    const Signal h =
-        rnn(c, c.symbols("x", kSymbols), units, {.activation = Map::relu, .recurrent = start, .input = start});
-    c.output(c.affine("output", kSymbols, {{"V", h, start}}));
-    Parameters<double> p(c);
-    p.initialise(1);
-    Team team(1);
-    PathPass<double> pass(c, team);
-    std::vector<double> first(p.flat().size()), both = first;
-    fmt::print("{:5} |", units);
-    for (const Index length : lengths) {
-      pass.run(p, {.length = length}, first);
-      pass.run(p, {.length = length, .with_second = true}, both);
-      double one = 0, two = 0;
-      for (std::size_t i = 0; i < first.size(); ++i) {
-        const double second = both[i] - first[i];
-        two += second * second;
-      }
-      const Matrix<double> u = p.at("z/U");
-      for (Index i = 0; i < u.rows * u.cols; ++i) {
-        const double k = first[static_cast<std::size_t>(u.data - p.flat().data() + i)];
-        one += k * k;
-      }
-      fmt::print(" {:9.2e}", std::sqrt(two / one));
-    }
-    fmt::print("\n");
-  }
-}
-
 }  // namespace
 }  // namespace unfold
 
 int main(int count, char** arguments) {
-  if (count > 1 && std::string_view(arguments[1]) == "ratios") {
-    unfold::print_ratios();
-    return 0;
-  }
   const auto number = [&](int i, unfold::Index otherwise) {
     return count > i ? static_cast<unfold::Index>(std::stol(arguments[i])) : otherwise;
   };

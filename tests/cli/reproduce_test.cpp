@@ -32,5 +32,20 @@ TEST_F(CommandTest, reproduce_fills_a_table_and_does_not_repeat_what_is_there) {
   expect_failure({"reproduce", "long-range", "--only", "nobody", "--out", out}, 2, "no row and column");
 }
 
+TEST_F(CommandTest, reproduce_path_makes_one_page_of_its_sections) {
+  const std::string out = folder_ / "path";
+  const Finished done = unfold_command({"reproduce", "path", "--only", "ReLU, path+momentum by length / adding",
+                                        "--minutes", "0.001", "--out", out, "--quiet", "--json"});
+  ASSERT_EQ(done.code, 0) << done.err;
+  const nlohmann::json result = only_object(done.out);
+  ASSERT_EQ(result["cells"].size(), 1u);
+  EXPECT_EQ(result["cells"][0]["measure"], "mean_squared_error");
+  const std::string command = result["cells"][0]["runs"][0]["command"];
+  EXPECT_THAT(command, HasSubstr("--model irnn:100"));  // {units} is filled in
+  EXPECT_THAT(read_bytes(out + "/path.md"), HasSubstr("## Adding problem"));
+  EXPECT_THAT(read_bytes(out + "/path.md"), Not(HasSubstr("MNIST")));
+  EXPECT_THAT(unfold_command({"reproduce", "--help"}).out, HasSubstr("MNIST pixel by pixel"));
+}
+
 }  // namespace
 }  // namespace unfold::test

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <filesystem>
 #include <functional>
+#include <map>
+#include <numeric>
 
 #include "training/small_network.h"
 #include "unfold/engine/path_pass.h"
@@ -146,8 +148,9 @@ Comparison twenty_steps(const char* spec) {
 
 TEST(PathDirection, does_not_see_how_units_are_scaled) {
   for (const char* spec :
-       {"path:rate=20,clip=0", "path:rate=20,clip=0,kappa=both", "path:rate=20,clip=0.05,refresh=3",
-        "path:rate=20,outputs=last", "path+momentum:rate=2,clip=0", "path+momentum:rate=2,kappa=both,nesterov=true"}) {
+       {"path:rate=0.1,clip=0", "path:rate=0.1,clip=0,kappa=both", "path:rate=0.1,clip=0.05,refresh=3",
+        "path:rate=0.1,outputs=last,length=7", "path+momentum:rate=0.02,clip=0",
+        "path+momentum:rate=0.05,least=0.9,kappa=both,nesterov=true"}) {
     const Comparison found = twenty_steps(spec);
     EXPECT_LT(found.difference, 1e-9) << spec;
     EXPECT_GT(found.moved, 0.05) << spec;
@@ -162,11 +165,25 @@ TEST(PathDirection, is_unlike_descent_and_adam_which_do) {
   }
 }
 
-/// One step against g / kappa, with the floor and the bound on its length in the metric.
+/// Share of paths through each unit of an affine map, by the name of the map.
+std::map<std::string, std::vector<double>> unit_shares(ReluNetwork<double>& net, const std::vector<double>& kappa) {
+  std::map<std::string, std::vector<double>> result;
+  for (const ParameterInfo& block : net.parameters.info()) {
+    std::vector<double>& shares = result[block.name.substr(0, block.name.rfind('/'))];
+    shares.resize(at(block.cols));
+    for (Index i = 0; i < block.size(); ++i) {
+      const double p = net.parameters.flat()[at(block.offset + i)];
+      shares[at(i % block.cols)] += p * p * kappa[at(block.offset + i)];
+    }
+  }
+  return result;
+}
+
+/// One step against gamma^2 g / kappa, with the least share of paths and the bound on each component in the metric.
 TEST(PathDirection, divides_the_gradient_by_the_metric) {
   const Text text;
   Team team(1);
-  for (const double clip : {0.0, 1e-4}) {
+  for (const double clip : {0.0, 0.01}) {
     ReluNetwork<double> net(text.corpus.alphabet().size());
     for (const char* name : {"layer1/z/W", "layer1/z/U"}) {  // a unit that no path enters ...
       Matrix<double> w = net.parameters.at(name);
@@ -180,30 +197,42 @@ TEST(PathDirection, divides_the_gradient_by_the_metric) {
     const PathReading reading = objective.path_reading();
     const double norm = pass.run(net.parameters, {.length = reading.length}, kappa).norm.value();
     objective.gradient(gradient);
-    std::vector<double> scale(n, 1.0);
+    const auto shares = unit_shares(net, kappa);
+    std::vector<double> step(n, 0.0);
     double most_passes = 0;
+    Index cut = 0, raised = 0;
     for (const ParameterInfo& block : net.parameters.info()) {
-      const auto begin = static_cast<std::size_t>(block.offset), end = begin + static_cast<std::size_t>(block.size());
-      double square = 0, passes = 0;
-      for (std::size_t i = begin; i < end; ++i) {
-        if (kappa[i] > 0) square += gradient[i] * gradient[i] / kappa[i];
-        passes += kappa[i] * net.parameters.flat()[i] * net.parameters.flat()[i] / norm;
-      }
+      double passes = 0;
+      for (Index i = block.offset; i < block.offset + block.size(); ++i)
+        passes += kappa[at(i)] * std::pow(net.parameters.flat()[at(i)], 2) / norm;
       most_passes = std::max(most_passes, passes);
-      if (clip > 0)
-        for (std::size_t i = begin; i < end; ++i)
-          scale[i] = std::min(1.0, clip * std::sqrt(norm / std::max(1.0, passes)) / (0.5 * std::sqrt(square)));
+      const std::vector<double>& units = shares.at(block.name.substr(0, block.name.rfind('/')));
+      const double mean = std::accumulate(units.begin(), units.end(), 0.0) / static_cast<double>(units.size());
+      for (Index i = 0; i < block.size(); ++i) {
+        const std::size_t k = at(block.offset + i);
+        if (kappa[k] == 0) continue;
+        const double share = units[at(i % block.cols)];
+        const bool low = share > 0 && share < mean && !block.name.ends_with("/start");  // enters no unit
+        const double metric = kappa[k] * (low ? mean / share : 1), u = gradient[k] * std::sqrt(norm / metric);
+        const double most = clip / std::sqrt(std::max(1.0, passes));
+        const bool too_long = clip > 0 && std::abs(u) > most;
+        step[k] = std::sqrt(norm / metric) * (too_long ? std::copysign(most, u) : u);
+        cut += too_long;
+        raised += low;
+      }
     }
     EXPECT_GT(most_passes, 1);
-    EXPECT_EQ(*std::min_element(scale.begin(), scale.end()) < 1, clip > 0);
+    EXPECT_GT(raised, 0);
+    EXPECT_EQ(cut > 0, clip > 0);
+    EXPECT_LT(cut, static_cast<Index>(n));
     const std::vector<double> before(net.parameters.flat().begin(), net.parameters.flat().end());
-    const auto optimizer = make_optimizer<double>("path:rate=0.5,clip=" + format_number(clip), net.parameters.size());
+    const auto optimizer =
+        make_optimizer<double>("path:rate=0.5,least=1,clip=" + format_number(clip), net.parameters.size());
     optimizer->attach(objective);
     optimizer->step(objective, {}, 1);
     Index still = 0;
     for (std::size_t i = 0; i < n; ++i) {
-      const double expected = kappa[i] > 0 ? before[i] - 0.5 * scale[i] * gradient[i] / kappa[i] : before[i];
-      EXPECT_NEAR(net.parameters.flat()[i], expected, 1e-12) << i;
+      EXPECT_NEAR(net.parameters.flat()[i], before[i] - 0.5 * step[i], 1e-12) << i;
       still += kappa[i] == 0;
     }
     EXPECT_EQ(still, 2 * ReluNetwork<double>::kUnits);  // ... : its weights lie on no path and stay

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <limits>
@@ -60,6 +61,26 @@ struct Cell {
   double success = 0;  ///< at most this afterwards
 };
 
+/// One table of the page.
+struct Section {
+  const Reproduction& table;
+  std::vector<Cell> cells;
+};
+
+std::string data_folder() {
+  const char* folder = std::getenv("UNFOLD_DATA");
+  return folder != nullptr ? folder : "../shared/data";
+}
+
+std::string filled_in(std::string text, const std::string& units, const std::string& length) {
+  const std::pair<std::string, std::string> values[] = {
+      {"{data}", data_folder()}, {"{units}", units}, {"{length}", length}};
+  for (const auto& [name, value] : values)
+    for (std::size_t place = text.find(name); place != std::string::npos; place = text.find(name, place + value.size()))
+      text.replace(place, name.size(), value);
+  return text;
+}
+
 /// The texts of a column, written for its runs.
 struct PreparedText {
   std::vector<std::string> arguments, commands;
@@ -93,9 +114,9 @@ class Reproduce final : public Verb {
   ExitCode run(Console& console) override;
 
  private:
-  const Reproduction& find() const;
+  std::vector<Section> plan(Console& console);
   std::vector<Cell> plan(const Reproduction& table);
-  std::vector<std::string> arguments_of(const Variant& row, const Variant& column, const std::string& budget,
+  std::vector<std::string> arguments_of(const Variant& row, const Variant& column, const ReproductionScale& scale,
                                         Index seed) const;
   void carry_out(Run& run, Console& console) const;
   std::vector<double> values(const Reproduction& table, const Cell& cell) const;
@@ -103,8 +124,9 @@ class Reproduce final : public Verb {
   std::string own_command() const;
   std::string solved_text(const Reproduction& table) const;
   TextTable summary(const Reproduction& table, const std::vector<Cell>& cells) const;
-  Json to_json(const Reproduction& table, const std::vector<Cell>& cells) const;
-  void write_files(const Reproduction& table, const std::vector<Cell>& cells) const;
+  Json to_json(const std::vector<Section>& sections) const;
+  std::string plots(const Section& section) const;
+  void write_files(const std::vector<Section>& sections) const;
 
   std::vector<std::string> table_;
   std::string out_, scale_ = "small";
@@ -118,9 +140,12 @@ Reproduce::Reproduce()
     : Verb(VerbOptions("reproduce", "runs a table of published results again: prints ours, theirs and a verdict",
                        {"unfold reproduce long-range --scale small --out long-range",
                         "unfold reproduce long-range --scale full --only 'adding 100' --seeds 1 --out adding"})) {
-  std::string known;
-  for (const Reproduction& table : reproductions())
-    known += fmt::format("{}{} ({})", known.empty() ? "" : ", ", table.name, table.title);
+  std::string known, last;
+  for (const Reproduction& table : reproductions()) {
+    if (table.name != last) known += fmt::format("{}{}: ", known.empty() ? "" : "; ", table.name);
+    known += fmt::format("{}{}", table.name == last ? ", " : "", table.title);
+    last = table.name;
+  }
   options_.add_inputs({.name = "table", .target = &table_, .placeholder = "TABLE", .help = known});
   options_.add({.name = "out",
                 .target = &out_,
@@ -153,23 +178,44 @@ Reproduce::Reproduce()
   add_common();
 }
 
-const Reproduction& Reproduce::find() const {
+/// The tables of the name, without those whose data are not there.
+std::vector<Section> Reproduce::plan(Console& console) {
   std::vector<std::string> names;
+  std::vector<Section> sections;
+  bool known = false, missing = false;
   for (const Reproduction& table : reproductions()) {
-    if (table.name == table_.front()) return table;
     names.push_back(table.name);
+    if (table.name != table_.front()) continue;
+    known = true;
+    std::vector<Cell> cells = plan(table);
+    if (cells.empty()) continue;
+    if (!table.data.empty() && !std::filesystem::exists(data_folder() + "/" + table.data)) {
+      console.remark(fmt::format("{}: skipped, {}/{} is not there (UNFOLD_DATA names the folder of the data)",
+                                 table.title, data_folder(), table.data));
+      missing = true;
+    } else {
+      sections.push_back({table, std::move(cells)});
+    }
   }
-  throw UsageError(fmt::format("there is no table \"{}\"{} (tables: {})", table_.front(),
-                               did_you_mean(table_.front(), names), fmt::join(names, ", ")));
+  if (!known)
+    throw UsageError(fmt::format("there is no table \"{}\"{} (tables: {})", table_.front(),
+                                 did_you_mean(table_.front(), names), fmt::join(names, ", ")));
+  if (sections.empty() && missing)
+    throw UsageError(
+        fmt::format("{}: its data are not in {}; UNFOLD_DATA names their folder", table_.front(), data_folder()));
+  if (sections.empty())
+    throw UsageError(fmt::format("--only {}: no row and column of {} at this scale is so called", only_.value_or(""),
+                                 table_.front()));
+  return sections;
 }
 
-std::vector<std::string> Reproduce::arguments_of(const Variant& row, const Variant& column, const std::string& budget,
-                                                 Index seed) const {
+std::vector<std::string> Reproduce::arguments_of(const Variant& row, const Variant& column,
+                                                 const ReproductionScale& scale, Index seed) const {
   std::vector<std::string> arguments;
   if (const auto text = texts_.find(&column); text != texts_.end()) arguments = text->second.arguments;
   const std::string none;
-  for (const std::string* part : {&column.arguments, &row.arguments, row.fitted ? &none : &budget})
-    for (const std::string& word : words_of(*part)) arguments.push_back(word);
+  for (const std::string* part : {&column.arguments, &row.arguments, row.fitted ? &none : &scale.budget})
+    for (const std::string& word : words_of(filled_in(*part, scale.units, column.length))) arguments.push_back(word);
   if (row.fitted) return arguments;
   const auto limit = std::find(arguments.begin(), arguments.end(), "--minutes");
   if (minutes_ && limit != arguments.end()) arguments.erase(limit, limit + 2);
@@ -189,13 +235,11 @@ std::vector<Cell> Reproduce::plan(const Reproduction& table) {
       Cell cell{&row, &column, {}, 0, table.success};
       if (column.text) cell.floor = texts_[&column].floor, cell.success = texts_[&column].success;
       for (Index seed = 1; seed <= (row.fitted ? 1 : seeds_.value_or(scale.seeds)); ++seed)
-        cell.runs.push_back({arguments_of(row, column, scale.budget, seed),
+        cell.runs.push_back({arguments_of(row, column, scale, seed),
                              fmt::format("{}/runs/{}-{}-{}", out_, slug(column.label), slug(row.label), seed)});
       cells.push_back(std::move(cell));
     }
   }
-  if (cells.empty())
-    throw UsageError(fmt::format("--only {}: no row and column of {} at this scale is so called", *only_, table.name));
   return cells;
 }
 
@@ -280,27 +324,25 @@ TextTable Reproduce::summary(const Reproduction& table, const std::vector<Cell>&
   return result;
 }
 
-Json Reproduce::to_json(const Reproduction& table, const std::vector<Cell>& cells) const {
+Json Reproduce::to_json(const std::vector<Section>& sections) const {
   Json list = Json::array();
-  for (const Cell& cell : cells) {
-    Json runs = Json::array();
-    for (const Run& run : cell.runs) runs.push_back(run.result);
-    list.push_back({{"problem", cell.column->label}, {"method", cell.row->label}, {"runs", std::move(runs)}});
-  }
-  return {{"table", table.name}, {"scale", scale_}, {"measure", table.measure}, {"cells", std::move(list)}};
+  for (const auto& [table, cells] : sections)
+    for (const Cell& cell : cells) {
+      Json runs = Json::array();
+      for (const Run& run : cell.runs) runs.push_back(run.result);
+      list.push_back({{"problem", cell.column->label},
+                      {"method", cell.row->label},
+                      {"measure", table.measure},
+                      {"runs", std::move(runs)}});
+    }
+  return {{"table", table_.front()}, {"scale", scale_}, {"cells", std::move(list)}};
 }
 
-void Reproduce::write_files(const Reproduction& table, const std::vector<Cell>& cells) const {
-  double seconds = 0;
-  for (const Cell& cell : cells)
-    for (const Run& run : cell.runs) seconds += run.result.value("seconds", 0.0);
-  std::string page = fmt::format(
-      "# {}\n\n{}. Scale {}: {}; median and quartiles of {} runs a cell. {}\n\n"
-      "Made by `{}`: {:.0f} s of training, threads: {}, {}.\n\n",
-      table.title, table.source, scale_, table.measure_text, cells.front().runs.size(), solved_text(table),
-      own_command(), seconds, threads(), simd_name());
-  page += to_markdown(summary(table, cells));
+/// Writes the plots of a section and returns the Markdown that shows them.
+std::string Reproduce::plots(const Section& section) const {
+  const auto& [table, cells] = section;
   const double factor = table.percent ? 100 : 1;
+  std::string page;
   std::vector<const Variant*> columns;
   for (const Cell& cell : cells)
     if (columns.empty() || columns.back() != cell.column) columns.push_back(cell.column);
@@ -312,7 +354,7 @@ void Reproduce::write_files(const Reproduction& table, const std::vector<Cell>& 
       std::vector<std::vector<std::pair<double, double>>> runs;
       for (const Run& run : cell.runs) {
         runs.push_back(read_log_curve(RunFolder(run.folder).log(), "validation", "seconds", table.curve));
-        for (auto& point : runs.back()) point.second = factor * (point.second - cell.floor);
+        for (auto& point : runs.back()) point.second = factor * (table.curve_factor * point.second - cell.floor);
       }
       curves.push_back({cell.row->label, join_curves(runs)});
       Quartiles q = quartiles(values(table, cell));
@@ -323,34 +365,54 @@ void Reproduce::write_files(const Reproduction& table, const std::vector<Cell>& 
     write_file_atomically(fmt::format("{}/{}-curves.svg", out_, name),
                           line_plot(column->label, {"seconds"}, {table.measure_text}, curves));
     write_file_atomically(fmt::format("{}/{}.svg", out_, name), bar_plot(column->label, table.measure_text, bars));
-    page += fmt::format("\n## {0}\n\n![{0}]({1}.svg) ![{0}: learning]({1}-curves.svg)\n", column->label, name);
+    page += fmt::format("\n### {0}\n\n![{0}]({1}.svg) ![{0}: learning]({1}-curves.svg)\n", column->label, name);
   }
-  page += "\n## Commands\n\n```\n";
-  for (const Variant* column : columns)
-    if (const auto text = texts_.find(column); text != texts_.end())
-      page += fmt::format("{}\n", fmt::join(text->second.commands, "\n"));
-  for (const Cell& cell : cells)
-    for (const Run& run : cell.runs) page += run.result.value("command", "") + "\n";
-  page += "```\n";
-  write_file_atomically(out_ + "/" + table.name + ".md", page);
-  write_file_atomically(out_ + "/" + table.name + ".json", to_json(table, cells).dump(2) + "\n");
+  return page;
+}
+
+void Reproduce::write_files(const std::vector<Section>& sections) const {
+  double seconds = 0;
+  std::string body, commands;
+  for (const auto& [column, text] : texts_) commands += fmt::format("{}\n", fmt::join(text.commands, "\n"));
+  for (const Section& section : sections) {
+    const auto& [table, cells] = section;
+    body += fmt::format("\n## {}\n\n{}. Scale {}: {}; median and quartiles of {} runs a cell. {}\n\n", table.title,
+                        table.source, scale_, table.measure_text, cells.front().runs.size(), solved_text(table));
+    body += to_markdown(summary(table, cells)) + plots(section);
+    if (table.appendix != nullptr) body += "\n" + table.appendix();
+    for (const Cell& cell : cells)
+      for (const Run& run : cell.runs) {
+        seconds += run.result.value("seconds", 0.0);
+        commands += run.result.value("command", "") + "\n";
+      }
+  }
+  const std::string& name = table_.front();
+  const std::string page = fmt::format(
+      "# Reproduced: {}\n\nMade by `{}`: {:.0f} s of training, threads: {}, {}.\n{}\n## Commands\n\n```\n{}```\n", name,
+      own_command(), seconds, threads(), simd_name(), body, commands);
+  write_file_atomically(out_ + "/" + name + ".md", page);
+  write_file_atomically(out_ + "/" + name + ".json", to_json(sections).dump(2) + "\n");
 }
 
 ExitCode Reproduce::run(Console& console) {
-  const Reproduction& table = find();
   if (out_.empty()) throw UsageError("reproduce needs --out DIR, the folder for runs and results");
-  std::vector<Cell> cells = plan(table);
+  std::vector<Section> sections = plan(console);
   std::size_t done = 0, all = 0;
-  for (const Cell& cell : cells) all += cell.runs.size();
-  for (Cell& cell : cells) {
-    for (Run& run : cell.runs) {
-      console.remark(fmt::format("{}/{}  {}: {}", ++done, all, cell.column->label, cell.row->label));
-      carry_out(run, console);
-    }
+  for (const Section& section : sections)
+    for (const Cell& cell : section.cells) all += cell.runs.size();
+  for (Section& section : sections)
+    for (Cell& cell : section.cells)
+      for (Run& run : cell.runs) {
+        console.remark(fmt::format("{}/{}  {}: {}", ++done, all, cell.column->label, cell.row->label));
+        carry_out(run, console);
+      }
+  write_files(sections);
+  if (json_) {
+    print_result(one_line(to_json(sections)));
+    return ExitCode::success;
   }
-  write_files(table, cells);
-  print_result(json_ ? one_line(to_json(table, cells)) : to_text(summary(table, cells)));
-  if (!json_) print_result(fmt::format("\nThe page is {}/{}.md\n", out_, table.name));
+  for (const Section& section : sections) print_result(to_text(summary(section.table, section.cells)));
+  print_result(fmt::format("\nThe page is {}/{}.md\n", out_, table_.front()));
   return ExitCode::success;
 }
 

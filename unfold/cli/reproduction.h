@@ -21,12 +21,15 @@ struct SourceText {
   double solved = 0;  ///< at most so much above the source; 0: a twentieth of what it scores
 };
 
-/// A row or a column: how it is named, and what it adds to the command.
+/// A row or a column: how it is named, and what it adds to the command. There {data} stands for the folder of the real
+/// data sets (UNFOLD_DATA, by default ../shared/data), {units} for the size that the scale says and {length} for the
+/// length of the column.
 struct Variant {
   std::string label;
   std::string arguments;                ///< of `unfold train`, separated by blanks
   std::optional<SourceText> text = {};  ///< of a column
   bool fitted = false;                  ///< a row's model is fitted as a whole: it takes no budget, and one seed
+  std::string length = {};              ///< of a column: {length} of its rows
 };
 
 /// One size of a table.
@@ -34,8 +37,10 @@ struct ReproductionScale {
   std::vector<Variant> columns;
   int seeds = 1;
   std::string budget;  ///< arguments of every run
+  std::string units = {};
 };
 
+/// Those of one name are run together and make one page, one section each.
 struct Reproduction {
   std::string name, title, source;
   std::string measure;       ///< key in the results of `train --json` under "valid"
@@ -43,12 +48,17 @@ struct Reproduction {
   bool percent = false;      ///< shown times 100
   /// A run has succeeded when its measure is at most this.
   double success = 0;
-  std::string curve;  ///< key of validation events for the plots of learning
+  std::string curve;        ///< key of validation events for the plots of learning
+  double curve_factor = 1;  ///< from its unit to that of the measure
   std::vector<Variant> rows;
   ReproductionScale small, full;
   std::map<std::pair<std::string, std::string>, std::string> theirs = {};  ///< by (row, column): as published
+  std::string data = {};                                                   ///< what it needs of {data}; "": nothing
+  std::string (*appendix)() = nullptr;  ///< more of the page, computed without training (Markdown)
 };
 
 const std::vector<Reproduction>& reproductions();
+/// |kappa2| / |kappa1| of a recurrent matrix over lengths and sizes: the table in figure 2 of Neyshabur et al. 2016.
+std::string path_ratio_table();
 
 }  // namespace unfold

@@ -1,7 +1,11 @@
 #include "unfold/cli/reproduction.h"
 
+#include <numbers>
+
 namespace unfold {
 namespace {
+
+constexpr double kBits = 1 / std::numbers::ln2;
 
 /// The pathological tasks at one length T.
 std::vector<Variant> long_range_columns(const std::string& length) {
@@ -75,6 +79,100 @@ std::vector<Variant> riemannian_rows() {
           {"context tree, depth 24", "--model ctw:24", {}, true}};
 }
 
+/// A curriculum of the adding problem: twice as long after every 512 steps of 32 examples.
+constexpr const char* kAddingByLength = " --curriculum 16384";
+
+/// Neyshabur, Wu, Salakhutdinov and Srebro 2016: the adding problem.
+Reproduction path_adding() {
+  const auto relu = [](const std::string& label, const std::string& optimizer, const std::string& more) {
+    return Variant{label, "--model irnn:{units},input-scale=0.1 --optimizer " + optimizer + more};
+  };
+  const std::string momentum = "path+momentum:rate=0.03,clip=0.003,length={length},schedule=cosine";
+  const std::string plain = "path:rate=0.3,clip=0.003,length={length},schedule=cosine";
+  const std::string sgd = "sgd:rate=0.01,clip=1,momentum=0.9,schedule=cosine";
+  const auto column = [](const std::string& length) {
+    return Variant{.label = "adding " + length, .arguments = "--task adding:" + length, .length = length};
+  };
+  return {.name = "path",
+          .title = "Adding problem",
+          .source = "Neyshabur, Wu, Salakhutdinov and Srebro 2016, table 2",
+          .measure = "mean_squared_error",
+          .measure_text = "mean squared error",
+          .success = 1e-3,
+          .curve = "mean_squared_error",
+          .rows = {relu("ReLU, path+momentum by length", momentum, kAddingByLength),
+                   relu("ReLU, path by length", plain, kAddingByLength),
+                   relu("IRNN, SGD by length", sgd, kAddingByLength),
+                   relu("IRNN, SGD", sgd, ""),
+                   {"LSTM, Adam", "--model lstm:{units} --optimizer adam:rate=0.003,clip=1,schedule=cosine"}},
+          .small = {.columns = {column("100")},
+                    .seeds = 1,
+                    .budget = "--steps 3000 --batch 32 --validate-every 1000 --validate-on 500",
+                    .units = "100"},
+          .full = {.columns = {column("100"), column("400"), column("750")},
+                   .seeds = 5,
+                   .budget = "--steps 40000 --batch 32 --validate-on 1000",
+                   .units = "100"},
+          .theirs = {{{"ReLU, path+momentum by length", "adding 100"}, "0 (path-SGD)"},
+                     {{"ReLU, path+momentum by length", "adding 400"}, "0 (path-SGD)"},
+                     {{"ReLU, path+momentum by length", "adding 750"}, "0 (path-SGD)"},
+                     {{"IRNN, SGD", "adding 100"}, "0"},
+                     {{"IRNN, SGD", "adding 400"}, "0.167"},
+                     {{"IRNN, SGD", "adding 750"}, "0.167"},
+                     {{"LSTM, Adam", "adding 100"}, "0"},
+                     {{"LSTM, Adam", "adding 400"}, "0.02"},
+                     {{"LSTM, Adam", "adding 750"}, "0.167"}}};
+}
+
+Reproduction path_mnist() {
+  const Variant pixels{"sequential MNIST", "{data}/mnist --task mnist"};
+  const std::string irnn = "--model irnn:{units},input-scale=0.1 --optimizer ";
+  return {
+      .name = "path",
+      .title = "MNIST pixel by pixel",
+      .source = "Neyshabur, Wu, Salakhutdinov and Srebro 2016, table 2",
+      .measure = "error_rate",
+      .measure_text = "wrong digits, %",
+      .percent = true,
+      .success = 0.031,
+      .curve = "error_rate",
+      .rows = {{"ReLU, path+momentum", irnn + "path+momentum:rate=0.03,clip=0.003,schedule=cosine"},
+               {"IRNN, SGD", irnn + "sgd:rate=0.001,clip=1,momentum=0.9,schedule=cosine"},
+               {"LSTM, Adam", "--model lstm:{units} --optimizer adam:rate=0.003,clip=1,schedule=cosine"}},
+      .small = {.columns = {pixels}, .seeds = 1, .budget = "--steps 300 --batch 32 --validate-on 500", .units = "100"},
+      .full = {.columns = {pixels}, .seeds = 1, .budget = "--epochs 100 --batch 32 --validate-on 5000", .units = "100"},
+      .theirs = {{{"ReLU, path+momentum", "sequential MNIST"}, "3.1 (path-SGD)"},
+                 {{"IRNN, SGD", "sequential MNIST"}, "7.1"},
+                 {{"LSTM, Adam", "sequential MNIST"}, "1.8"}},
+      .data = "mnist"};
+}
+
+Reproduction path_characters() {
+  const Variant ptb{"PTB characters",
+                    "{data}/ptb/ptb.char.train.txt.gz --valid {data}/ptb/ptb.char.valid.txt.gz --symbols words"};
+  const std::string relu = "--model rnn:{units},activation=relu,init=uniform,scale=0.01,input-scale=0.2 --optimizer ";
+  return {.name = "path",
+          .title = "Penn Treebank, characters",
+          .source = "Neyshabur, Wu, Salakhutdinov and Srebro 2016, table 3",
+          .measure = "bits_per_symbol",
+          .measure_text = "bits per character of the validation part",
+          .success = 1.47,
+          .curve = "nats_per_symbol",
+          .curve_factor = kBits,
+          .rows = {{"ReLU, path+Adam", relu + "path+adam:rate=0.0005"},
+                   {"ReLU, Adam", relu + "adam:rate=0.0005,clip=1"},
+                   {"tanh, Adam", "--model rnn:{units} --optimizer adam:rate=0.0005,clip=1"},
+                   {"LSTM, Adam", "--model lstm:{units} --optimizer adam:rate=0.0005,clip=1"}},
+          .small = {.columns = {ptb}, .seeds = 1, .budget = "--steps 1000 --batch 32 --window 50", .units = "256"},
+          .full = {.columns = {ptb}, .seeds = 1, .budget = "--epochs 20 --batch 32 --window 50", .units = "2048"},
+          .theirs = {{{"ReLU, path+Adam", "PTB characters"}, "1.47"},
+                     {{"ReLU, Adam", "PTB characters"}, "1.55"},
+                     {{"tanh, Adam", "PTB characters"}, "1.58"},
+                     {{"LSTM, Adam", "PTB characters"}, "1.41"}},
+          .data = "ptb",
+          .appendix = path_ratio_table};
+}
+
 }  // namespace
 
 const std::vector<Reproduction>& reproductions() {
@@ -107,10 +205,14 @@ const std::vector<Reproduction>& reproductions() {
        .source = "Ollivier, Riemannian metrics for neural networks II (2015), who announces this table",
        .measure = "bits_per_symbol",
        .measure_text = "bits per predicted symbol above the source",
-       .curve = "bits_per_symbol",
+       .curve = "nats_per_symbol",
+       .curve_factor = kBits,
        .rows = riemannian_rows(),
        .small = {.columns = symbolic_columns(20000, 2000), .seeds = 3, .budget = "--minutes 0.15"},
        .full = {.columns = symbolic_columns(260000, 20000), .seeds = 10, .budget = "--minutes 1.5"}},
+      path_adding(),
+      path_mnist(),
+      path_characters(),
   };
   return list;
 }

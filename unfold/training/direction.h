@@ -72,19 +72,21 @@ void describe(Visitor& v, AdamOptions& o) {
   v("epsilon", o.epsilon, "added to the root of the mean square", above(0));
 }
 
-/// Path: the gradient divided by the path metric kappa (engine/path_pass.h), then given to plain descent, momentum or
-/// Adam: g_i / max(kappa_i, least * largest kappa of the matrix). `clip` bounds the length of the step of each
-/// parameter block in the metric, against that of the network: rate * sqrt(sum_i g_i^2 / kappa_i) <= clip * gamma /
-/// sqrt(m), the sum over the block and m >= 1 the number of times that a path passes it, sum_i p_i^2 kappa_i / gamma^2.
-/// Unlike the length of the gradient, neither side changes when units are rescaled. Neyshabur, Wu, Salakhutdinov &
-/// Srebro 2016.
+/// Path: the gradient divided by the path metric kappa (engine/path_pass.h) of log gamma^2, then given to plain
+/// descent, momentum or Adam. In coordinates where the metric is one, q_i = p_i sqrt(kappa_i) / gamma, the gradient is
+/// u_i = gamma g_i / sqrt(kappa_i), and the direction is u_i, each component cut to +-clip / sqrt(m): back in p,
+/// gamma u_i / sqrt(kappa_i), which is gamma^2 g_i / kappa_i without a cut. m >= 1 is how often a path passes the block
+/// of i, sum_i p_i^2 kappa_i / gamma^2. Where fewer paths than `least` of the mean of its layer pass a unit, kappa of
+/// what enters it is raised by that ratio: the metric knows no step that changes it and what leaves it at once. Nothing
+/// here changes when units are rescaled. Neyshabur, Wu, Salakhutdinov & Srebro 2016, who have neither gamma nor `least`
+/// nor a cut.
 enum class PathKappa { first, both };
 enum class PathOutputs { task, every, last };
 struct PathMetricOptions {
   PathKappa kappa = PathKappa::first;
   PathOutputs outputs = PathOutputs::task;
-  Index refresh = 4;
-  double least = 1e-12;
+  Index refresh = 4, length = 0;
+  double least = 0.1;
 };
 template <class Visitor>
 void describe(Visitor& v, PathMetricOptions& o) {
@@ -93,7 +95,8 @@ void describe(Visitor& v, PathMetricOptions& o) {
   v("outputs", o.outputs, "outputs that paths end in: where the task predicts, at every step or at the last",
     {{PathOutputs::task, "task"}, {PathOutputs::every, "every"}, {PathOutputs::last, "last"}});
   v("refresh", o.refresh, "steps from one computation of the metric to the next", at_least(1));
-  v("least", o.least, "least metric, as a share of the largest of its matrix: for weights on no path", range(0, 1));
+  v("length", o.length, "steps of the paths; 0: of the sequences that are read", at_least(0));
+  v("least", o.least, "least share of the paths that a unit counts with, against the mean of its layer", range(0, 1));
 }
 
 /// For controls that need none.

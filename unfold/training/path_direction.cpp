@@ -14,16 +14,20 @@ template <class T>
 class Path final : public Direction<T> {
  public:
   Path(Index parameters, const PathMetricOptions& options, double clip, std::unique_ptr<Direction<T>> inner)
-      : options_(options), clip_(clip), inner_(std::move(inner)), inverse_(parameters), turned_(parameters) {}
+      : options_(options), clip_(clip), inner_(std::move(inner)), root_(parameters), turned_(parameters) {}
 
   void attach(Objective<T>& objective) override {
-    for (const ParameterInfo& block : objective.parameters().info()) {
-      for (Index from = 0; from < block.size(); from += kSumChunk)
-        chunks_.push_back({block.offset + from, std::min(kSumChunk, block.size() - from), blocks_, 0});
-      ++blocks_;
+    limits_.resize(objective.parameters().info().size());
+    const Circuit& circuit = *objective.path_reading().circuit;
+    pass_ = std::make_unique<PathPass<T>>(circuit, objective.team());
+    for (const Node& node : circuit.nodes()) {
+      if (node.kind != Node::Kind::affine) continue;
+      Layer layer{.units = node.size};
+      for (const Node::AffineTerm& term : node.terms)
+        if (!term.sparse()) layer.blocks.push_back(static_cast<std::size_t>(term.parameter));
+      if (node.bias >= 0) layer.blocks.push_back(static_cast<std::size_t>(node.bias));
+      layers_.push_back(std::move(layer));
     }
-    limits_.resize(blocks_);
-    pass_ = std::make_unique<PathPass<T>>(*objective.path_reading().circuit, objective.team());
     inner_->attach(objective);
   }
 
@@ -31,95 +35,106 @@ class Path final : public Direction<T> {
     if (age_ == 0) refresh(objective);
     age_ = age_ + 1 < static_cast<double>(options_.refresh) ? age_ + 1 : 0;
     inner_->prepare(objective);
+    if (!chunks_.empty()) return;
+    const auto& blocks = objective.parameters().info();
+    for (std::size_t b = 0; b < blocks.size(); ++b)
+      for (Index from = 0; from < blocks[b].size(); from += kSumChunk)
+        chunks_.push_back({blocks[b].offset + from, std::min(kSumChunk, blocks[b].size() - from), b});
   }
 
   void move(Team& team, std::span<T> p, std::span<const T> g, double scale, double rate) override {
-    turn(team, g, [&](std::size_t) { return scale; });
-    std::vector<double> squares(blocks_, 0.0), factors(blocks_, scale);
-    for (const Chunk& chunk : chunks_) squares[chunk.block] += chunk.sum;
-    bool clipped = false;
-    for (std::size_t b = 0; b < blocks_ && clip_ > 0; ++b) {
-      const double length = rate * std::sqrt(scale * squares[b]), longest = clip_ * static_cast<double>(limits_[b]);
-      if (!(length > longest)) continue;
-      factors[b] *= longest / length;
-      clipped = true;
-    }
-    if (clipped) turn(team, g, [&](std::size_t b) { return factors[b]; });
+    team.run([&](Member& me) {
+      const Range mine = me.share(static_cast<Index>(chunks_.size()));
+      for (Index c = mine.begin; c < mine.end; ++c) {
+        const Chunk& chunk = chunks_[static_cast<std::size_t>(c)];
+        const T factor = static_cast<T>(scale);
+        const T most = clip_ > 0 ? static_cast<T>(clip_) * limits_[chunk.block] : std::numeric_limits<T>::infinity();
+        for (Index i = chunk.begin; i < chunk.begin + chunk.size; ++i)
+          turned_[i] = root_[i] * std::clamp(factor * g[static_cast<std::size_t>(i)] * root_[i], -most, most);
+      }
+    });
     inner_->move(team, p, turned_.span(), 1, rate);
   }
 
   void visit_state(StateVisitor<T>& visitor) override {
-    visitor("path_inverse", inverse_.span());
+    visitor("path_root", root_.span());
     visitor("path_limits", limits_);
     visitor("path_age", age_);
     inner_->visit_state(visitor);
   }
 
  private:
+  /// An affine map: its dense parameters, a column for each unit.
+  struct Layer {
+    Index units;
+    std::vector<std::size_t> blocks = {};
+  };
   struct Chunk {
     Index begin, size;
     std::size_t block;
-    double sum;
   };
 
-  /// turned = factor of its block * g / kappa; and, for each chunk, the sum of turned * g.
-  template <class Factor>
-  void turn(Team& team, std::span<const T> g, Factor&& factor) {
-    team.run([&](Member& me) {
-      const Range mine = me.share(static_cast<Index>(chunks_.size()));
-      for (Index c = mine.begin; c < mine.end; ++c) {
-        Chunk& chunk = chunks_[static_cast<std::size_t>(c)];
-        const T scale = static_cast<T>(factor(chunk.block));
-        const Index end = chunk.begin + chunk.size;
-        for (Index i = chunk.begin; i < end; ++i) turned_[i] = scale * g[static_cast<std::size_t>(i)] * inverse_[i];
-        const auto begin = static_cast<std::size_t>(chunk.begin), size = static_cast<std::size_t>(chunk.size);
-        chunk.sum = dot<T>(g.subspan(begin, size), turned_.span().subspan(begin, size));
-      }
-    });
-  }
-
-  /// inverse = 1 / kappa at the present parameters; 0 in a block that no path reaches.
+  /// root = gamma / sqrt(kappa) at the present parameters; 0 where no path leads.
   void refresh(Objective<T>& objective) {
     const PathReading reading = objective.path_reading();
     const bool every =
         options_.outputs == PathOutputs::task ? reading.every_step : options_.outputs == PathOutputs::every;
-    kappa_.resize(static_cast<std::size_t>(inverse_.size()));
+    kappa_.resize(static_cast<std::size_t>(root_.size()));
     const PathSums sums = pass_->run(objective.parameters(),
-                                     {.length = reading.length,
+                                     {.length = options_.length > 0 ? options_.length : reading.length,
                                       .every_step = every,
                                       .with_second = options_.kappa == PathKappa::both,
                                       .output = reading.output},
                                      kappa_);
-    const double norm = sums.norm.value();
-    for (std::size_t b = 0; b < blocks_; ++b) {
+    const double inverse_norm = std::ldexp(1 / sums.norm.mantissa, sums.exponent - sums.norm.exponent);
+    for (double& k : kappa_) k *= inverse_norm;
+    const auto share = [&](std::size_t i) {
+      const auto p = static_cast<double>(objective.parameters().flat()[i]);
+      return p * p * kappa_[i];
+    };
+    for (std::size_t b = 0; b < limits_.size(); ++b) {
       const ParameterInfo& block = objective.parameters().info()[b];
-      const auto begin = static_cast<std::size_t>(block.offset), end = begin + static_cast<std::size_t>(block.size());
-      double largest = 0, passes = 0;  // passes: how often a path goes through the block, on average
-      for (std::size_t i = begin; i < end; ++i) {
-        const auto p = static_cast<double>(objective.parameters().flat()[i]);
-        largest = std::max(largest, kappa_[i]);
-        passes += std::ldexp(p * p * kappa_[i] / sums.norm.mantissa, sums.exponent - sums.norm.exponent);
-      }
-      const double least = std::max(options_.least * largest, std::numeric_limits<double>::min());
-      for (std::size_t i = begin; i < end; ++i)
-        inverse_[static_cast<Index>(i)] =
-            largest > 0 ? narrow(std::ldexp(1 / std::max(kappa_[i], least), -sums.exponent)) : T{0};
-      limits_[b] = narrow(std::sqrt(norm / std::max(1.0, passes)));
+      double passes = 0;  // how often a path goes through the block, on average
+      for (Index i = 0; i < block.size(); ++i) passes += share(static_cast<std::size_t>(block.offset + i));
+      limits_[b] = narrow(1 / std::sqrt(std::max(1.0, passes)));
     }
+    for (const Layer& layer : layers_) raise(layer, objective, share);
+    for (std::size_t i = 0; i < kappa_.size(); ++i)
+      root_[static_cast<Index>(i)] = kappa_[i] > 0 ? narrow(1 / std::sqrt(kappa_[i])) : T{0};
   }
+
+  /// Units that few paths pass count as if the share of paths were `least` of the mean of their layer.
+  template <class Share>
+  void raise(const Layer& layer, Objective<T>& objective, Share&& share) {
+    shares_.assign(static_cast<std::size_t>(layer.units), 0.0);
+    const auto each = [&](auto&& visit) {
+      for (const std::size_t b : layer.blocks) {
+        const ParameterInfo& block = objective.path_reading().circuit->parameters()[b];
+        for (Index row = 0; row < block.rows; ++row)
+          for (Index unit = 0; unit < layer.units; ++unit)
+            visit(static_cast<std::size_t>(block.offset + row * layer.units + unit), static_cast<std::size_t>(unit));
+      }
+    };
+    each([&](std::size_t i, std::size_t unit) { shares_[unit] += share(i); });
+    double mean = 0;
+    for (const double s : shares_) mean += s / static_cast<double>(layer.units);
+    for (double& s : shares_) s = s > 0 ? std::max(1.0, options_.least * mean / s) : 1;
+    each([&](std::size_t i, std::size_t unit) { kappa_[i] *= shares_[unit]; });
+  }
+
   static T narrow(double x) { return static_cast<T>(std::min(x, static_cast<double>(std::numeric_limits<T>::max()))); }
 
   PathMetricOptions options_;
   double clip_;
   std::unique_ptr<Direction<T>> inner_;
   std::unique_ptr<PathPass<T>> pass_;
-  Buffer<T> inverse_;          // 1 / kappa
-  std::vector<T> limits_;      // of the step of each block in the metric, times clip
-  double age_ = 0;             // steps since the last refresh
-  std::vector<double> kappa_;  // scratch
-  Buffer<T> turned_;           // gradient / kappa, scratch
+  Buffer<T> root_;         // gamma / sqrt(kappa)
+  std::vector<T> limits_;  // of each component in the metric, times clip
+  double age_ = 0;         // steps since the last refresh
+  std::vector<Layer> layers_;
   std::vector<Chunk> chunks_;
-  std::size_t blocks_ = 0;
+  std::vector<double> kappa_, shares_;  // scratch: kappa / gamma^2; the share of paths that pass each unit
+  Buffer<T> turned_;                    // scratch: what the inner direction gets
 };
 
 }  // namespace
