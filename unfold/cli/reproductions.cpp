@@ -88,7 +88,7 @@ Reproduction path_adding() {
     return Variant{label, "--model irnn:{units},input-scale=0.1 --optimizer " + optimizer + more};
   };
   const std::string momentum = "path+momentum:rate=0.03,clip=0.003,length={length},schedule=cosine";
-  const std::string plain = "path:rate=0.3,clip=0.003,length={length},schedule=cosine";
+  const std::string plain = "path:rate=0.1,clip=0.003,length={length},schedule=cosine";
   const std::string sgd = "sgd:rate=0.01,clip=1,momentum=0.9,schedule=cosine";
   const auto column = [](const std::string& length) {
     return Variant{.label = "adding " + length, .arguments = "--task adding:" + length, .length = length};
@@ -107,7 +107,7 @@ Reproduction path_adding() {
                    {"LSTM, Adam", "--model lstm:{units} --optimizer adam:rate=0.003,clip=1,schedule=cosine"}},
           .small = {.columns = {column("100")},
                     .seeds = 1,
-                    .budget = "--steps 3000 --batch 32 --validate-every 1000 --validate-on 500",
+                    .budget = "--steps 10000 --batch 32 --validate-every 2000 --validate-on 500",
                     .units = "100"},
           .full = {.columns = {column("100"), column("400"), column("750")},
                    .seeds = 5,

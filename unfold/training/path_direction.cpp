@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "unfold/engine/path_pass.h"
 #include "unfold/numerics/vector.h"
@@ -20,13 +21,14 @@ class Path final : public Direction<T> {
     limits_.resize(objective.parameters().info().size());
     const Circuit& circuit = *objective.path_reading().circuit;
     pass_ = std::make_unique<PathPass<T>>(circuit, objective.team());
+    for (const ParameterInfo& block : objective.parameters().info())
+      blocks_.push_back({block.offset, block.cols, block.rows});
     for (const Node& node : circuit.nodes()) {
       if (node.kind != Node::Kind::affine) continue;
-      Layer layer{.units = node.size};
       for (const Node::AffineTerm& term : node.terms)
-        if (!term.sparse()) layer.blocks.push_back(static_cast<std::size_t>(term.parameter));
-      if (node.bias >= 0) layer.blocks.push_back(static_cast<std::size_t>(node.bias));
-      layers_.push_back(std::move(layer));
+        if (!term.sparse()) enter_units(circuit.parameters()[static_cast<std::size_t>(term.parameter)]);
+      if (node.bias >= 0) enter_units(circuit.parameters()[static_cast<std::size_t>(node.bias)]);
+      shares_.emplace_back(static_cast<std::size_t>(node.size));
     }
     inner_->attach(objective);
   }
@@ -64,11 +66,11 @@ class Path final : public Direction<T> {
   }
 
  private:
-  /// An affine map: its dense parameters, a column for each unit.
-  struct Layer {
-    Index units;
-    std::vector<std::size_t> blocks = {};
+  struct Block {
+    Index begin, cols, rows;
+    std::size_t layer = kNoLayer;  ///< of the units that its columns enter: an affine map with dense terms
   };
+  static constexpr std::size_t kNoLayer = std::numeric_limits<std::size_t>::max();
   struct Chunk {
     Index begin, size;
     std::size_t block;
@@ -86,40 +88,47 @@ class Path final : public Direction<T> {
                                       .with_second = options_.kappa == PathKappa::both,
                                       .output = reading.output},
                                      kappa_);
-    const double inverse_norm = std::ldexp(1 / sums.norm.mantissa, sums.exponent - sums.norm.exponent);
-    for (double& k : kappa_) k *= inverse_norm;
-    const auto share = [&](std::size_t i) {
-      const auto p = static_cast<double>(objective.parameters().flat()[i]);
-      return p * p * kappa_[i];
-    };
-    for (std::size_t b = 0; b < limits_.size(); ++b) {
-      const ParameterInfo& block = objective.parameters().info()[b];
-      double passes = 0;  // how often a path goes through the block, on average
-      for (Index i = 0; i < block.size(); ++i) passes += share(static_cast<std::size_t>(block.offset + i));
-      limits_[b] = narrow(1 / std::sqrt(std::max(1.0, passes)));
+    count_paths(objective.parameters().flat(), std::ldexp(1 / sums.norm.mantissa, sums.exponent - sums.norm.exponent));
+    for (std::vector<double>& units : shares_) {  // from shares to what raises kappa
+      const double mean = std::accumulate(units.begin(), units.end(), 0.0) / static_cast<double>(units.size());
+      for (double& u : units) u = u > 0 ? std::max(1.0, options_.least * mean / u) : 1;
     }
-    for (const Layer& layer : layers_) raise(layer, objective, share);
-    for (std::size_t i = 0; i < kappa_.size(); ++i)
-      root_[static_cast<Index>(i)] = kappa_[i] > 0 ? narrow(1 / std::sqrt(kappa_[i])) : T{0};
+    for (const Block& block : blocks_)
+      for (Index row = 0; row < block.rows; ++row) {
+        const double* k = kappa_.data() + block.begin + row * block.cols;
+        T* root = root_.data() + block.begin + row * block.cols;
+        const double* raised = block.layer == kNoLayer ? nullptr : shares_[block.layer].data();
+        for (Index i = 0; i < block.cols; ++i)
+          root[i] = k[i] > 0 ? narrow(1 / std::sqrt(raised != nullptr ? k[i] * raised[i] : k[i])) : T{0};
+      }
   }
 
-  /// Units that few paths pass count as if the share of paths were `least` of the mean of their layer.
-  template <class Share>
-  void raise(const Layer& layer, Objective<T>& objective, Share&& share) {
-    shares_.assign(static_cast<std::size_t>(layer.units), 0.0);
-    const auto each = [&](auto&& visit) {
-      for (const std::size_t b : layer.blocks) {
-        const ParameterInfo& block = objective.path_reading().circuit->parameters()[b];
-        for (Index row = 0; row < block.rows; ++row)
-          for (Index unit = 0; unit < layer.units; ++unit)
-            visit(static_cast<std::size_t>(block.offset + row * layer.units + unit), static_cast<std::size_t>(unit));
+  /// kappa *= scale, then with p^2 kappa, the share of the paths through each weight: limits, and the share of each
+  /// unit.
+  void count_paths(std::span<const T> p, double scale) {
+    for (std::vector<double>& units : shares_) std::fill(units.begin(), units.end(), 0.0);
+    for (std::size_t b = 0; b < blocks_.size(); ++b) {
+      const Block& block = blocks_[b];
+      columns_.assign(static_cast<std::size_t>(block.cols), 0.0);
+      for (Index row = 0; row < block.rows; ++row) {
+        double* k = kappa_.data() + block.begin + row * block.cols;
+        const T* w = p.data() + block.begin + row * block.cols;
+        for (Index i = 0; i < block.cols; ++i) {
+          k[i] *= scale;
+          columns_[static_cast<std::size_t>(i)] += static_cast<double>(w[i]) * static_cast<double>(w[i]) * k[i];
+        }
       }
-    };
-    each([&](std::size_t i, std::size_t unit) { shares_[unit] += share(i); });
-    double mean = 0;
-    for (const double s : shares_) mean += s / static_cast<double>(layer.units);
-    for (double& s : shares_) s = s > 0 ? std::max(1.0, options_.least * mean / s) : 1;
-    each([&](std::size_t i, std::size_t unit) { kappa_[i] *= shares_[unit]; });
+      const double passes = std::accumulate(columns_.begin(), columns_.end(), 0.0);  // of one path, on average
+      limits_[b] = narrow(1 / std::sqrt(std::max(1.0, passes)));
+      if (block.layer != kNoLayer)
+        for (std::size_t i = 0; i < columns_.size(); ++i) shares_[block.layer][i] += columns_[i];
+    }
+  }
+
+  /// The columns of the parameter belong to the units of the layer that is added next.
+  void enter_units(const ParameterInfo& parameter) {
+    for (Block& block : blocks_)
+      if (block.begin == parameter.offset) block.layer = shares_.size();
   }
 
   static T narrow(double x) { return static_cast<T>(std::min(x, static_cast<double>(std::numeric_limits<T>::max()))); }
@@ -128,13 +137,14 @@ class Path final : public Direction<T> {
   double clip_;
   std::unique_ptr<Direction<T>> inner_;
   std::unique_ptr<PathPass<T>> pass_;
-  Buffer<T> root_;         // gamma / sqrt(kappa)
-  std::vector<T> limits_;  // of each component in the metric, times clip
-  double age_ = 0;         // steps since the last refresh
-  std::vector<Layer> layers_;
+  Buffer<T> root_;             // gamma / sqrt(kappa)
+  std::vector<T> limits_;      // of each component in the metric, times clip
+  double age_ = 0;             // steps since the last refresh
+  std::vector<Block> blocks_;  // in the order of the parameters
   std::vector<Chunk> chunks_;
-  std::vector<double> kappa_, shares_;  // scratch: kappa / gamma^2; the share of paths that pass each unit
-  Buffer<T> turned_;                    // scratch: what the inner direction gets
+  std::vector<std::vector<double>> shares_;  // scratch: of the paths, through each unit of each layer
+  std::vector<double> kappa_, columns_;      // scratch: kappa / gamma^2; the shares of one block
+  Buffer<T> turned_;                         // scratch: what the inner direction gets
 };
 
 }  // namespace
