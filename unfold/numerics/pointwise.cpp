@@ -184,7 +184,7 @@ class TileView {
   void move_to(Range rows, Range cols) {
     rows_ = rows.size();
     cols_ = cols.size();
-    places_[0] = {nullptr, cols_};
+    places_[0] = {nullptr, 0};
     Operand<T>* place = places_;
     T* mine = scratch_;
     for (const Operand<T>& operand : operands_) {
@@ -207,7 +207,7 @@ class TileView {
 
  private:
   const Operand<T>& at(int slot) const { return places_[slot + 1]; }
-  bool follows(const Operand<T>& o) const { return o.stride == cols_; }
+  bool follows(const Operand<T>& o) const { return o.base == nullptr || o.stride == cols_; }
 
   std::span<const Operand<T>> operands_;
   T* scratch_;
