@@ -234,8 +234,29 @@ TEST(Online, learns_from_a_trained_model_and_leaves_it_alone) {
   EXPECT_TRUE(std::equal(before.begin(), before.end(), model.parameters().flat().begin()));
 }
 
-TEST(Online, refuses_a_window_without_symbols) {
+TEST(Online, that_recalls_all_predicts_as_the_trained_model) {
   LanguageModel<float> model("gru:8", letters(5));
+  model.initialise(3);
+  OnlinePredictor all(model, {.optimizer = "adam:rate=0.02", .window = 7, .recall = 1});
+  OnlinePredictor some(model, {.optimizer = "adam:rate=0.02", .window = 7, .recall = 0.1});
+  OnlinePredictor none(model, {.optimizer = "adam:rate=0.02", .window = 7, .recall = 0});
+  RecurrentPredictor fixed(model);
+  const auto symbols = source(700, 5);
+  const auto first = source(30, 5);
+  EXPECT_EQ(nats(all, first), nats(fixed, first));
+  const auto clone = all.clone();
+  for (const Symbol symbol : symbols) {
+    ASSERT_EQ(clone->log_probability(symbol), fixed.log_probability(symbol));
+    clone->observe(symbol), fixed.observe(symbol);
+  }
+  const double learnt = nats(none, symbols), less = nats(some, symbols), nothing = nats(fixed, symbols);
+  EXPECT_LT(learnt, less);
+  EXPECT_LT(less, nothing);
+}
+
+TEST(Online, refuses_what_cannot_be) {
+  LanguageModel<float> model("gru:8", letters(5));
+  EXPECT_THROW(OnlinePredictor(model, {.recall = 1.5}), UsageError);
   EXPECT_THROW(OnlinePredictor(model, {.window = 0}), UsageError);
   EXPECT_THROW(OnlinePredictor(model, {.optimizer = "adamm"}), UsageError);
 }

@@ -94,7 +94,7 @@ std::vector<std::string> names() {
 }
 
 /// A network that knows nothing must learn faster than one that was trained.
-const OnlineOptions kFromNothing = {.optimizer = "adam:rate=0.006,clip=1", .window = 8};
+const OnlineOptions kFromNothing = {.optimizer = "adam:rate=0.006,clip=1", .window = 8, .recall = 0};
 
 OnlineOptions online(const LearningOptions& options, OnlineOptions result) {
   if (!options.optimizer.empty()) result.optimizer = options.optimizer;

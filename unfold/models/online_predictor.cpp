@@ -7,6 +7,7 @@
 
 #include "unfold/numerics/error.h"
 #include "unfold/numerics/functions.h"
+#include "unfold/numerics/vector.h"
 #include "unfold/training/optimizer.h"
 #include "unfold/training/window_pass.h"
 
@@ -35,11 +36,22 @@ struct Memory final : StateVisitor<float> {
   std::size_t vector_at = 0, number_at = 0;
 };
 
+std::shared_ptr<const std::vector<float>> weights_to_recall(const LanguageModel<float>& model,
+                                                            const OnlineOptions& options) {
+  if (options.recall < 0 || options.recall > 1)
+    throw UsageError(fmt::format("online learning: a recall of {}; from 0 to 1", options.recall));
+  const std::span<const float> all = model.parameters().flat();
+  return std::make_shared<const std::vector<float>>(options.recall > 0 ? all.begin() : all.end(), all.end());
+}
+
 }  // namespace
 
 struct OnlinePredictor::Body final : Objective<float> {
-  Body(const LanguageModel<float>& from, const Parameters<float>& start, const OnlineOptions& o)
+  using Weights = std::shared_ptr<const std::vector<float>>;
+
+  Body(const LanguageModel<float>& from, const Parameters<float>& start, Weights recalled, const OnlineOptions& o)
       : options(o),
+        trained(std::move(recalled)),
         model(to_string(from.spec()), from.alphabet()),
         values(model.parameters()),
         step(model.plan(), crew),
@@ -102,6 +114,7 @@ struct OnlinePredictor::Body final : Objective<float> {
     // A step whose gradient is not finite moves nothing; what was learnt so far goes on predicting.
     optimizer->step(*this, {steps, 0}, 1);
     ++steps;
+    if (!trained->empty()) interpolate<float>(1 - static_cast<float>(options.recall), *trained, values.flat());
     use_parameters();
     begin_window();
   }
@@ -113,6 +126,7 @@ struct OnlinePredictor::Body final : Objective<float> {
   }
 
   OnlineOptions options;
+  Weights trained;  // what is recalled, shared by clones; empty when nothing is
   LanguageModel<float> model;
   Parameters<float>& values;
   Team crew{1};
@@ -128,7 +142,7 @@ struct OnlinePredictor::Body final : Objective<float> {
 };
 
 OnlinePredictor::OnlinePredictor(const LanguageModel<float>& model, const OnlineOptions& options)
-    : body_(std::make_unique<Body>(model, model.parameters(), options)) {}
+    : body_(std::make_unique<Body>(model, model.parameters(), weights_to_recall(model, options), options)) {}
 OnlinePredictor::OnlinePredictor(std::unique_ptr<Body> body) : body_(std::move(body)) {}
 OnlinePredictor::~OnlinePredictor() = default;
 
@@ -158,7 +172,7 @@ void OnlinePredictor::reset() {
 }
 
 std::unique_ptr<Predictor> OnlinePredictor::clone() const {
-  auto copy = std::make_unique<Body>(body_->model, body_->values, body_->options);
+  auto copy = std::make_unique<Body>(body_->model, body_->values, body_->trained, body_->options);
   Memory memory;
   body_->optimizer->visit_state(memory);
   memory.writing = true;

@@ -1,7 +1,8 @@
 #pragma once
 /// A recurrent network that goes on learning while it reads: after every `window` symbols one step of the optimiser on
 /// them, by back-propagation through the window (the state before it is carried over, not differentiated). Together
-/// with the network's memory of earlier windows this is dynamic evaluation (Mikolov et al. 2010; Krause et al. 2018).
+/// with the network's memory of earlier windows and a decay towards the trained weights this is dynamic evaluation
+/// (Mikolov et al. 2010; Krause et al. 2018).
 ///
 ///   OnlinePredictor predictor(model, {.optimizer = "adam:rate=0.001", .window = 20});
 ///
@@ -16,9 +17,11 @@
 namespace unfold {
 
 struct OnlineOptions {
-  /// Gentle: a trained network has more to lose than to learn.
-  std::string optimizer = "adam:rate=0.0003,clip=1";
-  Index window = 20;
+  std::string optimizer = "adam:rate=0.0005,clip=1";
+  Index window = 20;  ///< symbols per step
+  /// After each step the weights go this share of the way back to those that the network came with: what was trained on
+  /// much text is worth more than what a few windows say (the decay of Krause et al. 2018). 0 for what knows nothing.
+  double recall = 0.005;
 };
 
 class OnlinePredictor final : public Predictor {
