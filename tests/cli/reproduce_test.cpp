@@ -44,6 +44,10 @@ TEST_F(CommandTest, reproduce_path_makes_one_page_of_its_sections) {
   EXPECT_THAT(command, HasSubstr("--model irnn:100"));  // {units} is filled in
   EXPECT_THAT(read_bytes(out + "/path.md"), HasSubstr("## Adding problem"));
   EXPECT_THAT(read_bytes(out + "/path.md"), Not(HasSubstr("MNIST")));
+
+  const Arguments finished = {"reproduce", "path", "--minutes", "0.001", "--finished", "--quiet", "--json", "--out"};
+  EXPECT_EQ(only_object(unfold_command(finished + Arguments{out}).out)["cells"], result["cells"]);
+  expect_failure(finished + Arguments{folder_ / "nothing"}, 2, "no run of path is finished");
   EXPECT_THAT(unfold_command({"reproduce", "--help"}).out, HasSubstr("MNIST pixel by pixel"));
 }
 

@@ -63,7 +63,7 @@ struct Cell {
 
 /// One table of the page.
 struct Section {
-  const Reproduction& table;
+  const Reproduction* table;
   std::vector<Cell> cells;
 };
 
@@ -118,7 +118,9 @@ class Reproduce final : public Verb {
   std::vector<Cell> plan(const Reproduction& table);
   std::vector<std::string> arguments_of(const Variant& row, const Variant& column, const ReproductionScale& scale,
                                         Index seed) const;
+  bool finished(Run& run) const;
   void carry_out(Run& run, Console& console) const;
+  void keep_finished(std::vector<Section>& sections) const;
   std::vector<double> values(const Reproduction& table, const Cell& cell) const;
   std::string shown(const Reproduction& table, double value) const;
   std::string own_command() const;
@@ -133,6 +135,7 @@ class Reproduce final : public Verb {
   std::optional<std::string> only_;
   std::optional<double> minutes_;
   std::optional<Index> seeds_;
+  bool finished_ = false;
   std::map<const Variant*, PreparedText> texts_;  // by column
 };
 
@@ -174,6 +177,9 @@ Reproduce::Reproduce()
                 .least = 1,
                 .most = 1000,
                 .default_text = "as the scale says"});
+  options_.add({.name = "finished",
+                .target = &finished_,
+                .help = "run nothing: make the page of the runs that are finished in DIR"});
   add_threads();
   add_common();
 }
@@ -194,7 +200,7 @@ std::vector<Section> Reproduce::plan(Console& console) {
                                  table.title, data_folder(), table.data));
       missing = true;
     } else {
-      sections.push_back({table, std::move(cells)});
+      sections.push_back({&table, std::move(cells)});
     }
   }
   if (!known)
@@ -243,18 +249,21 @@ std::vector<Cell> Reproduce::plan(const Reproduction& table) {
   return cells;
 }
 
+std::string command_of(const Run& run) { return fmt::format("unfold train {}", fmt::join(run.arguments, " ")); }
+
+/// Whether the result is there already; reads it.
+bool Reproduce::finished(Run& run) const {
+  std::ifstream file(run.folder + "/result.json");
+  if (!file) return false;
+  const Json old = Json::parse(file, nullptr, false);
+  if (!old.is_object() || old.value("command", "") != command_of(run)) return false;
+  run.result = old;
+  return true;
+}
+
 /// Trains, unless the result is there already; goes on where a run was interrupted.
 void Reproduce::carry_out(Run& run, Console& console) const {
-  const std::string file = run.folder + "/result.json";
-  std::string command = "unfold train";
-  for (const std::string& argument : run.arguments) command += " " + argument;
-  if (std::ifstream found(file); found) {
-    const Json old = Json::parse(found, nullptr, false);
-    if (old.is_object() && old.value("command", "") == command) {
-      run.result = old;
-      return;
-    }
-  }
+  if (finished(run)) return;
   std::vector<std::string> arguments = run.arguments;
   arguments.insert(arguments.end(), {"--out", run.folder, "--json", "--quiet", "--threads", std::to_string(threads())});
   arguments.emplace_back(RunFolder(run.folder).has_checkpoint() ? "--resume" : "--overwrite");
@@ -270,8 +279,8 @@ void Reproduce::carry_out(Run& run, Console& console) const {
   } catch (const InterruptedError&) {
     throw InterruptedError(fmt::format("interrupted in {}; run the same again to go on", run.folder));
   }
-  run.result["command"] = command;
-  write_file_atomically(file, run.result.dump(2) + "\n");
+  run.result["command"] = command_of(run);
+  write_file_atomically(run.folder + "/result.json", run.result.dump(2) + "\n");
 }
 
 /// The measure of every run; infinite for those that failed.
@@ -297,6 +306,7 @@ std::string Reproduce::own_command() const {
   if (only_) command += fmt::format(" --only '{}'", *only_);
   if (minutes_) command += fmt::format(" --minutes {}", *minutes_);
   if (seeds_) command += fmt::format(" --seeds {}", *seeds_);
+  if (finished_) command += " --finished";
   return command;
 }
 
@@ -326,13 +336,13 @@ TextTable Reproduce::summary(const Reproduction& table, const std::vector<Cell>&
 
 Json Reproduce::to_json(const std::vector<Section>& sections) const {
   Json list = Json::array();
-  for (const auto& [table, cells] : sections)
-    for (const Cell& cell : cells) {
+  for (const Section& section : sections)
+    for (const Cell& cell : section.cells) {
       Json runs = Json::array();
       for (const Run& run : cell.runs) runs.push_back(run.result);
       list.push_back({{"problem", cell.column->label},
                       {"method", cell.row->label},
-                      {"measure", table.measure},
+                      {"measure", section.table->measure},
                       {"runs", std::move(runs)}});
     }
   return {{"table", table_.front()}, {"scale", scale_}, {"cells", std::move(list)}};
@@ -340,7 +350,8 @@ Json Reproduce::to_json(const std::vector<Section>& sections) const {
 
 /// Writes the plots of a section and returns the Markdown that shows them.
 std::string Reproduce::plots(const Section& section) const {
-  const auto& [table, cells] = section;
+  const Reproduction& table = *section.table;
+  const std::vector<Cell>& cells = section.cells;
   const double factor = table.percent ? 100 : 1;
   std::string page;
   std::vector<const Variant*> columns;
@@ -375,7 +386,8 @@ void Reproduce::write_files(const std::vector<Section>& sections) const {
   std::string body, commands;
   for (const auto& [column, text] : texts_) commands += fmt::format("{}\n", fmt::join(text.commands, "\n"));
   for (const Section& section : sections) {
-    const auto& [table, cells] = section;
+    const Reproduction& table = *section.table;
+    const std::vector<Cell>& cells = section.cells;
     body += fmt::format("\n## {}\n\n{}. Scale {}: {}; median and quartiles of {} runs a cell. {}\n\n", table.title,
                         table.source, scale_, table.measure_text, cells.front().runs.size(), solved_text(table));
     body += to_markdown(summary(table, cells)) + plots(section);
@@ -394,9 +406,20 @@ void Reproduce::write_files(const std::vector<Section>& sections) const {
   write_file_atomically(out_ + "/" + name + ".json", to_json(sections).dump(2) + "\n");
 }
 
+void Reproduce::keep_finished(std::vector<Section>& sections) const {
+  for (Section& section : sections) {
+    for (Cell& cell : section.cells) std::erase_if(cell.runs, [&](Run& run) { return !finished(run); });
+    std::erase_if(section.cells, [](const Cell& cell) { return cell.runs.empty(); });
+  }
+  std::erase_if(sections, [](const Section& section) { return section.cells.empty(); });
+  if (sections.empty())
+    throw UsageError(fmt::format("--finished: no run of {} is finished in {}", table_.front(), out_));
+}
+
 ExitCode Reproduce::run(Console& console) {
   if (out_.empty()) throw UsageError("reproduce needs --out DIR, the folder for runs and results");
   std::vector<Section> sections = plan(console);
+  if (finished_) keep_finished(sections);
   std::size_t done = 0, all = 0;
   for (const Section& section : sections)
     for (const Cell& cell : section.cells) all += cell.runs.size();
@@ -411,7 +434,7 @@ ExitCode Reproduce::run(Console& console) {
     print_result(one_line(to_json(sections)));
     return ExitCode::success;
   }
-  for (const Section& section : sections) print_result(to_text(summary(section.table, section.cells)));
+  for (const Section& section : sections) print_result(to_text(summary(*section.table, section.cells)));
   print_result(fmt::format("\nThe page is {}/{}.md\n", out_, table_.front()));
   return ExitCode::success;
 }
