@@ -65,7 +65,8 @@ class Step final : public Objective<float> {
 
 void run(Index units, Index length, Index batch, int threads) {
   Step step(units, length, batch, threads);
-  const char* const specs[] = {"sgd:rate=1e-9,momentum=0,clip=0", "path:rate=1e-9,refresh=4", "path:rate=1e-9"};
+  const char* const specs[] = {"sgd:rate=1e-9,momentum=0,clip=0", "path:rate=1e-9,refresh=4",
+                               "path:rate=1e-9,refresh=1"};
   std::vector<std::unique_ptr<Optimizer<float>>> optimizers;
   for (const char* spec : specs) {
     optimizers.push_back(make_optimizer<float>(spec, step.parameters().size()));
