@@ -12,6 +12,7 @@
 #include "unfold/engine/memory.h"
 #include "unfold/numerics/product.h"
 #include "unfold/numerics/random.h"
+#include "unfold/report/statistics.h"
 #include "unfold/training/direction.h"
 #include "unfold/training/trainer.h"
 
@@ -34,7 +35,7 @@ double seconds_per_call(const std::function<void()>& call, double seconds) {
     }
     samples.push_back((now - start) / static_cast<double>(calls));
   }
-  return median(std::move(samples));
+  return quantile(std::move(samples), 0.5);
 }
 
 void fill_random(Random& random, std::span<float> values) {
@@ -90,7 +91,7 @@ class StepClock final : public Observer {
       const std::size_t begin = warmup - 1 + i * steps / samples, end = warmup - 1 + (i + 1) * steps / samples;
       values.push_back((times_[end] - times_[begin]) / static_cast<double>(end - begin));
     }
-    return median(std::move(values));
+    return quantile(std::move(values), 0.5);
   }
 
  private:
@@ -101,11 +102,6 @@ class StepClock final : public Observer {
 };
 
 }  // namespace
-
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  return values[values.size() / 2];
-}
 
 double measure_product(const ProductShape& shape, Team& team, double seconds) {
   Random random(1, "product");

@@ -10,9 +10,6 @@
 
 namespace unfold {
 
-/// The middle value, the upper one of two; there must be one.
-double median(std::vector<double> values);
-
 /// One matrix product y [m x n] = x [m x k] W [k x n], W packed.
 struct ProductShape {
   Index m, k, n;

@@ -6,6 +6,7 @@
 #include "unfold/cells/cells.h"
 #include "unfold/cli/reproduction.h"
 #include "unfold/engine/path_pass.h"
+#include "unfold/report/table.h"
 
 namespace unfold {
 namespace {
@@ -23,14 +24,14 @@ struct Ratios {
     first.resize(parameters.flat().size());
     both = first;
   }
-  double at(Index length) {
+  double over(Index length) {
     // Each kappa comes with a power of two.
     const PathSums one = pass->run(parameters, {.length = length}, first);
     const PathSums two = pass->run(parameters, {.length = length, .with_second = true}, both);
     const Matrix<double> u = parameters.at("z/U");
     double squares = 0, second_squares = 0;
     for (Index i = 0; i < u.rows * u.cols; ++i) {
-      const auto k = static_cast<std::size_t>(u.data - parameters.flat().data() + i);
+      const auto k = at(u.data - parameters.flat().data() + i);
       const double second = std::ldexp(both[k], two.exponent - one.exponent) - first[k];
       squares += first[k] * first[k];
       second_squares += second * second;
@@ -49,17 +50,15 @@ struct Ratios {
 }  // namespace
 
 std::string path_ratio_table() {
-  std::string text =
-      "### The second term of the metric\n\n|kappa2| / |kappa1| of the recurrent matrix, 50 symbols, all weights "
-      "uniform in "
-      "+-0.1.\n\n| units | T = 10 | T = 20 | T = 40 | T = 80 |\n| --- | --- | --- | --- | --- |\n";
+  TextTable table{{"units", "T = 10", "T = 20", "T = 40", "T = 80"}, {}};
   for (const Index units : {50, 100, 200, 400}) {
     Ratios ratios(units);
-    text += fmt::format("| {} |", units);
-    for (const Index length : {10, 20, 40, 80}) text += fmt::format(" {:.2e} |", ratios.at(length));
-    text += "\n";
+    table.rows.push_back({std::to_string(units)});
+    for (const Index length : {10, 20, 40, 80}) table.rows.back().push_back(fmt::format("{:.2e}", ratios.over(length)));
   }
-  return text;
+  return "### The second term of the metric\n\n|kappa2| / |kappa1| of the recurrent matrix, 50 symbols, all weights "
+         "uniform in +-0.1.\n\n" +
+         to_markdown(table);
 }
 
 }  // namespace unfold

@@ -5,7 +5,6 @@
 #include <map>
 
 #include "unfold/cli/machine.h"
-#include "unfold/cli/measurements.h"
 #include "unfold/engine/account.h"
 #include "unfold/engine/memory.h"
 #include "unfold/models/language_model.h"
@@ -13,6 +12,7 @@
 #include "unfold/numerics/pointwise.h"
 #include "unfold/numerics/product.h"
 #include "unfold/numerics/vector.h"
+#include "unfold/report/statistics.h"
 #include "unfold/training/direction.h"
 
 namespace unfold {
@@ -336,7 +336,7 @@ Profile measure_profile(const TrainingShape& shape, Team& team, double seconds) 
   Profile profile;
   const auto add = [&](ProfileLine line, std::string_view stage, std::vector<double> values) {
     line.stage = stage;
-    line.seconds = median(std::move(values));
+    line.seconds = quantile(std::move(values), 0.5);
     profile.attainable_seconds += line.attainable_seconds;
     profile.lines.push_back(std::move(line));
   };
@@ -350,7 +350,7 @@ Profile measure_profile(const TrainingShape& shape, Team& team, double seconds) 
   add({.operations = p, .bytes = 7 * kFloat * p, .attainable_seconds = rates.adam(parameters.size())}, "optimiser",
       samples[kOptimiser]);
   add({}, "rest", samples[kRest]);
-  profile.seconds_per_step = median(std::move(steps));
+  profile.seconds_per_step = quantile(std::move(steps), 0.5);
   return profile;
 }
 

@@ -1,11 +1,8 @@
+#include "unfold/cli/figures.h"
 #include "unfold/cli/reproduction.h"
-
-#include <numbers>
 
 namespace unfold {
 namespace {
-
-constexpr double kBits = 1 / std::numbers::ln2;
 
 /// The pathological tasks at one length T.
 std::vector<Variant> long_range_columns(const std::string& length) {
@@ -158,7 +155,7 @@ Reproduction path_characters() {
           .measure_text = "bits per character of the validation part",
           .success = 1.47,
           .curve = "nats_per_symbol",
-          .curve_factor = kBits,
+          .curve_factor = bits(1),
           .rows = {{"ReLU, path+Adam", relu + "path+adam:rate=0.0005"},
                    {"ReLU, Adam", relu + "adam:rate=0.0005,clip=1"},
                    {"tanh, Adam", "--model rnn:{units} --optimizer adam:rate=0.0005,clip=1"},
@@ -206,7 +203,7 @@ const std::vector<Reproduction>& reproductions() {
        .measure = "bits_per_symbol",
        .measure_text = "bits per predicted symbol above the source",
        .curve = "nats_per_symbol",
-       .curve_factor = kBits,
+       .curve_factor = bits(1),
        .rows = riemannian_rows(),
        .small = {.columns = symbolic_columns(20000, 2000), .seeds = 3, .budget = "--minutes 0.15"},
        .full = {.columns = symbolic_columns(260000, 20000), .seeds = 10, .budget = "--minutes 1.5"}},

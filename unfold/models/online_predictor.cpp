@@ -36,8 +36,9 @@ struct Memory final : StateVisitor<float> {
   std::size_t vector_at = 0, number_at = 0;
 };
 
-std::shared_ptr<const std::vector<float>> weights_to_recall(const LanguageModel<float>& model,
-                                                            const OnlineOptions& options) {
+using Weights = std::shared_ptr<const std::vector<float>>;
+
+Weights weights_to_recall(const LanguageModel<float>& model, const OnlineOptions& options) {
   if (options.recall < 0 || options.recall > 1)
     throw UsageError(fmt::format("online learning: a recall of {}; from 0 to 1", options.recall));
   const std::span<const float> all = model.parameters().flat();
@@ -47,8 +48,6 @@ std::shared_ptr<const std::vector<float>> weights_to_recall(const LanguageModel<
 }  // namespace
 
 struct OnlinePredictor::Body final : Objective<float> {
-  using Weights = std::shared_ptr<const std::vector<float>>;
-
   Body(const LanguageModel<float>& from, const Parameters<float>& start, Weights recalled, const OnlineOptions& o)
       : options(o),
         trained(std::move(recalled)),

@@ -21,7 +21,8 @@ void describe_common(Visitor& v, ModelSpec& s) {
   v("trained-initial", s.trained_initial, "learn the state before the first symbol");
 }
 
-// One entry per cell: its name, its options, and how it is added to a circuit. The list follows below.
+// One entry per cell: its name, its options, what is wrong with their values together (if anything can be), and how it
+// is added to a circuit. The list follows below.
 
 template <class Visitor>
 void describe_activation(Visitor& v, ModelSpec& s) {
@@ -75,6 +76,9 @@ struct LstmEntry {
     v("forget-bias", s.forget_bias, "start of the forget gate's bias", range(-100, 100));
     v("chrono", s.chrono, "start the gates from time scales up to so many steps; 0: off", at_least(0));
   }
+  static std::string fault(const ModelSpec& s) {
+    return s.chrono > 0 && !(s.chrono > 2) ? "chrono must be 0 or above 2 steps" : "";
+  }
   static Signal add(Circuit& c, Signal x, const ModelSpec& s) {
     LstmOptions options;
     options.forget_bias = s.forget_bias;
@@ -124,6 +128,13 @@ struct TensorRnnEntry {
   static void describe(Visitor& v, ModelSpec& s) {
     describe_activation(v, s);
   }
+  static std::string fault(const ModelSpec& s) {
+    if (s.layers > 1 || s.embedding > 0)
+      return "tensor-rnn reads the symbols themselves: it has one layer and no embedding";
+    if (s.units > kMostTensorUnits)
+      return fmt::format("a tensor-rnn has at most {} units: each symbol has a matrix of them", kMostTensorUnits);
+    return "";
+  }
   static Signal add(Circuit& c, Signal x, const ModelSpec& s) {
     return tensor_rnn(c, x, s.units, {.activation = s.activation, .trained_initial = s.trained_initial});
   }
@@ -143,6 +154,13 @@ struct SparseEntry {
     v("graph", s.graph, "seed of the random graph; 0: that of the run", range(0, 1e15));
     v("activation", s.activation, "of the units",
       {{Map::tanh, "tanh"}, {Map::relu, "relu"}, {Map::sigmoid, "sigmoid"}});
+  }
+  static std::string fault(const ModelSpec& s) {
+    if (s.layers == 1 && s.embedding == 0 && !s.trained_initial) return "";
+    return fmt::format(
+        "{} reads the symbols themselves (one layer, no embedding) and its start is always trained; "
+        "leave layers, embedding and trained-initial out",
+        kName);
   }
   static Signal add(Circuit& c, Signal x, const ModelSpec& s) {
     const SparseOptions options{.edges = s.edges, .graph = s.graph, .activation = s.activation};
@@ -212,6 +230,7 @@ ModelSpec parse_model_spec(std::string_view text, const std::vector<std::string>
   const Spec spec = plain_spelling(parse_spec(text));
   ModelSpec result;
   bool found = false;
+  std::string fault;
   std::vector<std::string> names;
   for_each_entry([&]<class Entry>(Entry) {
     names.emplace_back(Entry::kName);
@@ -221,6 +240,7 @@ ModelSpec parse_model_spec(std::string_view text, const std::vector<std::string>
     OptionTable table = table_of<Entry>(result);
     for (const auto& [key, value] : spec.values) table.set(spec.name, key, value);
     result.units = parse_units(spec);
+    if constexpr (requires { Entry::fault(result); }) fault = Entry::fault(result);
   });
   if (!found) {
     for (const Spelling& spelling : kSpellings) names.emplace_back(spelling.name);
@@ -232,19 +252,7 @@ ModelSpec parse_model_spec(std::string_view text, const std::vector<std::string>
     throw UsageError(fmt::format("there is no model \"{}\"{} (models: {})", spec.name, did_you_mean(spec.name, names),
                                  fmt::join(names, ", ")));
   }
-  if (has_random_graph(result) && (result.layers > 1 || result.embedding > 0 || result.trained_initial))
-    throw UsageError(
-        fmt::format("model \"{}\": {} reads the symbols themselves (one layer, no embedding) and its start "
-                    "is always trained; leave layers, embedding and trained-initial out",
-                    text, spec.name));
-  if (result.cell == CellKind::tensor_rnn && (result.layers > 1 || result.embedding > 0))
-    throw UsageError(
-        fmt::format("model \"{}\": tensor-rnn reads the symbols themselves: it has one layer and no embedding", text));
-  if (result.cell == CellKind::tensor_rnn && result.units > kMostTensorUnits)
-    throw UsageError(fmt::format("model \"{}\": a tensor-rnn has at most {} units: each symbol has a matrix of them",
-                                 text, kMostTensorUnits));
-  if (result.cell == CellKind::lstm && result.chrono > 0 && !(result.chrono > 2))
-    throw UsageError(fmt::format("model \"{}\": chrono must be 0 or above 2 steps", text));
+  if (!fault.empty()) throw UsageError(fmt::format("model \"{}\": {}", text, fault));
   return result;
 }
 

@@ -21,14 +21,17 @@ class Path final : public Direction<T> {
     limits_.resize(objective.parameters().info().size());
     const Circuit& circuit = *objective.path_reading().circuit;
     pass_ = std::make_unique<PathPass<T>>(circuit, objective.team());
-    for (const ParameterInfo& block : objective.parameters().info())
+    for (const ParameterInfo& block : objective.parameters().info()) {
+      for (Index from = 0; from < block.size(); from += kSumChunk)
+        chunks_.push_back({block.offset + from, std::min(kSumChunk, block.size() - from), blocks_.size()});
       blocks_.push_back({block.offset, block.cols, block.rows});
+    }
     for (const Node& node : circuit.nodes()) {
       if (node.kind != Node::Kind::affine) continue;
       for (const Node::AffineTerm& term : node.terms)
-        if (!term.sparse()) enter_units(circuit.parameters()[static_cast<std::size_t>(term.parameter)]);
-      if (node.bias >= 0) enter_units(circuit.parameters()[static_cast<std::size_t>(node.bias)]);
-      shares_.emplace_back(static_cast<std::size_t>(node.size));
+        if (!term.sparse()) enter_units(circuit.parameters()[at(term.parameter)]);
+      if (node.bias >= 0) enter_units(circuit.parameters()[at(node.bias)]);
+      shares_.emplace_back(at(node.size));
     }
     inner_->attach(objective);
   }
@@ -37,22 +40,17 @@ class Path final : public Direction<T> {
     if (age_ == 0) refresh(objective);
     age_ = age_ + 1 < static_cast<double>(options_.refresh) ? age_ + 1 : 0;
     inner_->prepare(objective);
-    if (!chunks_.empty()) return;
-    const auto& blocks = objective.parameters().info();
-    for (std::size_t b = 0; b < blocks.size(); ++b)
-      for (Index from = 0; from < blocks[b].size(); from += kSumChunk)
-        chunks_.push_back({blocks[b].offset + from, std::min(kSumChunk, blocks[b].size() - from), b});
   }
 
   void move(Team& team, std::span<T> p, std::span<const T> g, double scale, double rate) override {
     team.run([&](Member& me) {
       const Range mine = me.share(static_cast<Index>(chunks_.size()));
       for (Index c = mine.begin; c < mine.end; ++c) {
-        const Chunk& chunk = chunks_[static_cast<std::size_t>(c)];
+        const Chunk& chunk = chunks_[at(c)];
         const T factor = static_cast<T>(scale);
         const T most = clip_ > 0 ? static_cast<T>(clip_) * limits_[chunk.block] : std::numeric_limits<T>::infinity();
         for (Index i = chunk.begin; i < chunk.begin + chunk.size; ++i)
-          turned_[i] = root_[i] * std::clamp(factor * g[static_cast<std::size_t>(i)] * root_[i], -most, most);
+          turned_[i] = root_[i] * std::clamp(factor * g[at(i)] * root_[i], -most, most);
       }
     });
     inner_->move(team, p, turned_.span(), 1, rate);
@@ -81,7 +79,7 @@ class Path final : public Direction<T> {
     const PathReading reading = objective.path_reading();
     const bool every =
         options_.outputs == PathOutputs::task ? reading.every_step : options_.outputs == PathOutputs::every;
-    kappa_.resize(static_cast<std::size_t>(root_.size()));
+    kappa_.resize(at(root_.size()));
     const PathSums sums = pass_->run(objective.parameters(),
                                      {.length = options_.length > 0 ? options_.length : reading.length,
                                       .every_step = every,
@@ -109,13 +107,13 @@ class Path final : public Direction<T> {
     for (std::vector<double>& units : shares_) std::fill(units.begin(), units.end(), 0.0);
     for (std::size_t b = 0; b < blocks_.size(); ++b) {
       const Block& block = blocks_[b];
-      columns_.assign(static_cast<std::size_t>(block.cols), 0.0);
+      columns_.assign(at(block.cols), 0.0);
       for (Index row = 0; row < block.rows; ++row) {
         double* k = kappa_.data() + block.begin + row * block.cols;
         const T* w = p.data() + block.begin + row * block.cols;
         for (Index i = 0; i < block.cols; ++i) {
           k[i] *= scale;
-          columns_[static_cast<std::size_t>(i)] += static_cast<double>(w[i]) * static_cast<double>(w[i]) * k[i];
+          columns_[at(i)] += static_cast<double>(w[i]) * static_cast<double>(w[i]) * k[i];
         }
       }
       const double passes = std::accumulate(columns_.begin(), columns_.end(), 0.0);  // of one path, on average

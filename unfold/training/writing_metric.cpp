@@ -91,8 +91,8 @@ void WritingMetric<T>::tile(CorePass<T>& core, const Window& window, const Wante
   const Index n = units_, a = alphabet_, rows = range.size();
   if (s.activities.empty()) {
     s.activities.resize(kRowTile * n), s.squares.resize(kRowTile * n), s.seeds.resize(kRowTile * n);
-    s.logits.resize(kRowTile * a), s.hessians.resize(kRowTile * a), s.nats.resize(kRowTile),
-        s.sums.resize(3 * n * a + 2 * a);
+    s.logits.resize(kRowTile * a), s.hessians.resize(kRowTile * a), s.nats.resize(kRowTile);
+    s.sums.resize(3 * n * a + 2 * a);
     s.targets.resize(at(kRowTile));
   }
   const Matrix<T> activities{s.activities.data(), rows, n, n}, logits{s.logits.data(), rows, a, a};
