@@ -46,6 +46,32 @@ TEST_F(CommandTest, training_figures_are_reproduced_by_eval) {
   EXPECT_EQ(valid["nats_per_symbol"], only_object(segments.out)["nats_per_symbol"]);
 }
 
+TEST_F(CommandTest, eval_and_score_say_how_they_read) {
+  train();
+  const auto json = [&](const Arguments& more) {
+    return only_object(unfold_command(Arguments{"eval", run_, text_, "--json"} + more).out);
+  };
+  const nlohmann::json exact = json({}), parts = json({"--segments", "8", "--warmup", "20"});
+  EXPECT_EQ(exact["segments"], 0);
+  EXPECT_EQ(exact["warmup"], 0);
+  EXPECT_EQ(exact["warmup_symbols"], 0);
+  EXPECT_EQ(parts["segments"], 8);
+  EXPECT_EQ(parts["warmup"], 20);
+  EXPECT_GT(parts["warmup_symbols"], 0);
+  EXPECT_LE(parts["warmup_symbols"], 7 * 20);
+  EXPECT_EQ(parts["symbols"], exact["symbols"]);
+  EXPECT_EQ(parts["bytes"], exact["bytes"]);
+  const Arguments cut = {"--segments", "8", "--warmup", "20"};
+  EXPECT_NE(unfold_command({"eval", run_, text_}).out.find("exact"), std::string::npos);
+  EXPECT_NE(unfold_command(Arguments{"eval", run_, text_} + cut).out.find("8 segments"), std::string::npos);
+  const Finished scored = unfold_command(Arguments{"score", run_, text_} + cut);
+  EXPECT_NE(scored.err.find("8 segments"), std::string::npos) << scored.err;
+  EXPECT_EQ(scored.out, unfold_command(Arguments{"eval", run_, text_, "--per-symbol", "-"} + cut).out);
+  EXPECT_NE(scored.out, unfold_command({"score", run_, text_}).out);
+  EXPECT_EQ(unfold_command({"eval", run_, text_, "--warmup", "20"}).code, 2);
+  EXPECT_EQ(unfold_command({"score", run_, text_, "--warmup", "20"}).code, 2);
+}
+
 TEST_F(CommandTest, the_units_agree_with_each_other) {
   write_bytes(text_, "\xC3\xA9t\xC3\xA9 " + small_text(1500));
   train();

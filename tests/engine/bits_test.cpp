@@ -69,7 +69,7 @@ TEST(Bits, do_not_depend_on_how_a_loop_is_divided) {
     const auto one = test::Runner<float>(c).run(structure);
     for (const int threads : {2, 3}) {
       test::Runner<float> runner(c, {}, threads);
-      for (int pass = 0; pass < 6; ++pass)  // the first passes try every division
+      for (int pass = 0; pass < 12; ++pass)  // the first passes try every division
         expect_same(runner.run(structure), one, "pass " + std::to_string(pass));
     }
   }

@@ -160,6 +160,45 @@ TEST(Evaluate, segments_score_every_symbol_once_and_come_close) {
   EXPECT_NEAR(fast.nats_per_symbol(), exact.nats_per_symbol(), 1e-3);
 }
 
+/// A network whose memory is shorter than the warm-up: each unit hears its left neighbour only, so after four steps
+/// nothing is left of an input. Segments then have the bits of an exact reading.
+TEST(Evaluate, segments_are_exact_where_the_memory_is_shorter_than_the_warm_up) {
+  std::string text;
+  for (int i = 0; i < 60; ++i) text += "bad cab fed head deaf a" + std::string(1, static_cast<char>('a' + i % 7));
+  const Corpus corpus = Corpus::from_text(text, small_alphabet());
+  const Part part = whole_corpus(corpus, "test");
+  auto model = small_model("rnn:4");
+  for (const ParameterInfo& p : model.parameters().info()) {
+    if (p.rows != 4 || p.cols != 4) continue;
+    Matrix<float> u = model.parameters().at(p.name);
+    for (Index i = 0; i < 4; ++i)
+      for (Index j = 0; j < 4; ++j) u(i, j) = j == i + 1 ? 1.5F : 0;
+  }
+  const auto read = [&](EvaluateOptions options, Evaluation& result) {
+    std::vector<float> nats(static_cast<std::size_t>(corpus.symbols()), -1);
+    options.surprisal = [&](Index place, float x) { nats[static_cast<std::size_t>(place)] = x; };
+    Team team(2);
+    result = model.evaluate(corpus, part, team, options);
+    return nats;
+  };
+  Evaluation exact, warm, cold;
+  const std::vector<float> expected = read({}, exact);
+  EXPECT_EQ(exact.runs, 1);
+  EXPECT_EQ(exact.warmed, 0);
+  for (const Index segments : {2, 7, 64}) {
+    EXPECT_EQ(read({.segments = segments, .warmup = 4}, warm), expected) << segments;
+    EXPECT_GT(warm.runs, segments / 2);
+    EXPECT_LE(warm.runs, segments);
+    EXPECT_EQ(warm.warmed, 4 * (warm.runs - 1));
+    EXPECT_EQ(warm.symbols, exact.symbols);
+    EXPECT_EQ(warm.predicted, exact.predicted);
+    EXPECT_NEAR(warm.nats, exact.nats, 1e-9 * exact.nats);
+    EXPECT_NE(read({.segments = segments, .warmup = 0}, cold), expected) << segments;
+    EXPECT_EQ(cold.symbols, exact.symbols);
+    EXPECT_EQ(cold.warmed, 0);
+  }
+}
+
 TEST(Evaluate, refuses_another_alphabet) {
   const auto model = small_model();
   const Corpus other = Corpus::from_text("xyz", Alphabet::chars_of("xyz"));

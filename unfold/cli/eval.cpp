@@ -30,7 +30,8 @@ class Eval final : public Verb {
   std::vector<std::string> inputs_;
   std::optional<std::string> split_, part_, per_symbol_, mask_;
   std::string unknown_ = "error", method_ = "unfolding";
-  Index segments_ = 0, warmup_ = 512, window_ = 0, count_ = 1000, seed_ = 1;
+  SegmentOptions reading_;
+  Index window_ = 0, count_ = 1000, seed_ = 1;
   bool dynamic_ = false;
   std::string optimizer_;
 };
@@ -67,17 +68,7 @@ Eval::Eval()
                 .target = &per_symbol_,
                 .placeholder = "FILE",
                 .help = "write the surprisal of every symbol (TSV)"});
-  options_.add({.name = "segments",
-                .target = &segments_,
-                .placeholder = "N",
-                .help = "cut the data into so many segments read side by side; 0: exact",
-                .least = 0,
-                .most = 1e6});
-  options_.add({.name = "warmup",
-                .target = &warmup_,
-                .placeholder = "N",
-                .help = "with --segments: symbols read before each segment",
-                .least = 0});
+  reading_.add(options_);
   options_.add({.name = "method",
                 .target = &method_,
                 .placeholder = "METHOD",
@@ -127,9 +118,11 @@ Evaluation Eval::measure(const SymbolModel& model, const Corpus& corpus, const P
   }
   if (method_ == "stepper") return evaluate(*model.predictor(), corpus, part, predict_after(model), surprisal);
   Team team(threads());
-  return model.evaluate(
-      corpus, part, team,
-      {.segments = segments_, .warmup = warmup_, .predict_after = predict_after(model), .surprisal = surprisal});
+  return model.evaluate(corpus, part, team,
+                        {.segments = reading_.segments(),
+                         .warmup = reading_.warmup(),
+                         .predict_after = predict_after(model),
+                         .surprisal = surprisal});
 }
 
 void Eval::write_surprisals(const Corpus& corpus, const Part& part, const Surprisals& surprisals) const {
@@ -161,11 +154,12 @@ ExitCode Eval::run_task(Console&) const {
 }
 
 ExitCode Eval::run(Console& console) {
-  if (dynamic_ && (segments_ > 0 || method_ == "stepper"))
+  reading_.check(options_);
+  if (dynamic_ && (!reading_.exact() || method_ == "stepper"))
     throw UsageError("--dynamic reads one symbol after another: --segments and --method have no meaning with it");
   if (!dynamic_ && (options_.given("optimizer") || options_.given("window")))
     throw UsageError("--optimizer and --window are for --dynamic");
-  if (method_ == "stepper" && segments_ > 0) throw UsageError("--segments has no meaning with --method stepper");
+  if (method_ == "stepper" && !reading_.exact()) throw UsageError("--segments has no meaning with --method stepper");
   if (json_ && per_symbol_ == "-") throw UsageError("--json and --per-symbol - both want standard output; name a file");
   if (holds_task_model(inputs_.front())) return run_task(console);
   if (inputs_.size() < 2) throw options_.missing_inputs();
@@ -193,6 +187,7 @@ ExitCode Eval::run(Console& console) {
     json["unknown_symbols"] = corpus.unknown();
     json["bytes"] = figures.bytes;
     json["part"] = part.name;
+    reading_.describe(result, json);
     print_result(one_line(json));
   } else if (per_symbol_ != "-") {
     print_result(to_text(figures));
@@ -200,6 +195,7 @@ ExitCode Eval::run(Console& console) {
                              corpus.unknown() == 0                     ? ""
                              : model.alphabet().unknown() != kNoSymbol ? " (read as <unk>)"
                                                                        : " (left out)"));
+    print_result(fmt::format("read             {}\n", reading_.describe(result)));
   }
   return ExitCode::success;
 }

@@ -38,6 +38,7 @@ class Score final : public Verb {
   std::vector<std::string> inputs_;
   std::string by_ = "symbol", unknown_ = "error", normal_ = "-";
   std::optional<std::string> mask_, labels_, roc_;
+  SegmentOptions reading_;
   bool summary_ = false;
 };
 
@@ -78,6 +79,7 @@ Score::Score()
                 .target = &unknown_,
                 .placeholder = "error|skip",
                 .help = "symbols that the model does not know: stop, or leave them out"});
+  reading_.add(options_);
   add_threads();
   add_common();
 }
@@ -211,6 +213,7 @@ void Score::by_line(Console& console, const SymbolModel& model, const Corpus& co
 }
 
 ExitCode Score::run(Console& console) {
+  reading_.check(options_);
   const UnknownPolicy unknown = parse_unknown_policy(unknown_);
   const std::unique_ptr<SymbolModel> loaded = load_model(inputs_[0]);
   const SymbolModel& model = *loaded;
@@ -225,16 +228,21 @@ ExitCode Score::run(Console& console) {
   Surprisals surprisals(part);
   const auto count = count_symbols(console, part.symbols(), "score");
   Team team(threads());
-  model.evaluate(corpus, part, team, {.predict_after = predict_after(model), .surprisal = [&](Index place, float nats) {
-                                        surprisals.set(place, nats);
-                                        count(place, nats);
-                                      }});
+  const Evaluation result = model.evaluate(corpus, part, team,
+                                           {.segments = reading_.segments(),
+                                            .warmup = reading_.warmup(),
+                                            .predict_after = predict_after(model),
+                                            .surprisal = [&](Index place, float nats) {
+                                              surprisals.set(place, nats);
+                                              count(place, nats);
+                                            }});
   if (by_ == "symbol")
     by_symbol(corpus, part, surprisals);
   else if (by_ == "state")
     by_state(model, corpus, part, surprisals);
   else
     by_line(console, model, corpus, part, surprisals);
+  if (!reading_.exact()) console.remark("read as " + reading_.describe(result));
   if (corpus.unknown() > 0) console.remark(fmt::format("{} unknown symbols", corpus.unknown()));
   return ExitCode::success;
 }

@@ -36,6 +36,39 @@ Symbol predict_after(const SymbolModel& model) {
   return model.alphabet().parse(found->get<std::string>());
 }
 
+void SegmentOptions::add(VerbOptions& options) {
+  options.add({.name = "segments",
+               .target = &segments_,
+               .placeholder = "N",
+               .help =
+                   "recurrent models: cut the data into so many segments read side by side, faster than exactly; 0: "
+                   "exact",
+               .least = 0,
+               .most = 1e6});
+  options.add({.name = "warmup",
+               .target = &warmup_,
+               .placeholder = "N",
+               .help = "with --segments: at most so many symbols are read before each segment, not counted",
+               .least = 0});
+}
+
+void SegmentOptions::check(const VerbOptions& options) const {
+  if (exact() && options.given("warmup"))
+    throw UsageError("--warmup is for --segments: an exact reading needs none; add --segments 64");
+}
+
+std::string SegmentOptions::describe(const Evaluation& evaluation) const {
+  if (exact()) return "exact: every sequence from its first symbol";
+  return fmt::format("{} segments side by side, each after at most {} symbols of warm-up ({} in all, not counted)",
+                     evaluation.runs, warmup_, evaluation.warmed);
+}
+
+void SegmentOptions::describe(const Evaluation& evaluation, nlohmann::ordered_json& json) const {
+  json["segments"] = exact() ? 0 : evaluation.runs;
+  json["warmup"] = warmup();
+  json["warmup_symbols"] = evaluation.warmed;
+}
+
 std::function<void(Index, float)> count_symbols(Console& console, Index total, const std::string& what) {
   constexpr Index kBetween = 256;
   const double start = seconds_now();

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "unfold/cli/console.h"
+#include "unfold/cli/options.h"
 #include "unfold/data/split.h"
 #include "unfold/models/symbol_model.h"
 
@@ -22,6 +23,24 @@ bool has_label_column(const SymbolModel& model);
 
 /// The symbol after which alone the model was trained to predict; kNoSymbol if it predicts everywhere.
 Symbol predict_after(const SymbolModel& model);
+
+/// --segments and --warmup: a long text read as segments side by side, instead of exactly.
+class SegmentOptions {
+ public:
+  void add(VerbOptions& options);
+  /// Throws UsageError for a warm-up of nothing.
+  void check(const VerbOptions& options) const;
+  bool exact() const { return segments_ == 0; }
+  Index segments() const { return segments_; }
+  Index warmup() const { return exact() ? 0 : warmup_; }
+  /// What was done: "exact: each sequence from its first symbol", or how many segments, how warmed up.
+  std::string describe(const Evaluation& evaluation) const;
+  /// The keys "segments" (0: exact), "warmup" and "warmup_symbols" (read and not counted, in all).
+  void describe(const Evaluation& evaluation, nlohmann::ordered_json& json) const;
+
+ private:
+  Index segments_ = 0, warmup_ = EvaluateOptions().warmup;
+};
 
 /// A progress line for `total` symbols; the function it returns is called for each of them.
 std::function<void(Index, float)> count_symbols(Console& console, Index total, const std::string& what);

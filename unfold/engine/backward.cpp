@@ -78,9 +78,9 @@ void Unfolding<T>::Body::start_tail(Member& me, std::size_t segment, Index step,
     any = true;
     const Index n = node(root).size;
     Range part{first, last}, columns{0, n};
-    if (how != Division::rows)
+    if (by_columns(how))
       columns = me.share(n, how == Division::units ? Work::kUnitGrain : 16);
-    else if (me.size() > 1)
+    else if (how == Division::rows && me.size() > 1)
       part = {std::max(first, place_bounds[at(me.id())]), std::min(last, place_bounds[at(me.id() + 1)])};
     const auto carried = std::find_if(plan->carried().begin(), plan->carried().end(),
                                       [&](const Plan::Carried& c) { return c.source == root; });

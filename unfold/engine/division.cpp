@@ -1,15 +1,11 @@
-/// Which member of the team does what: by rows, by columns or by units. The results have the same bits either way, so
-/// loops try every way that is possible on the first passes and keep the fastest.
+/// Which member of the team does what: by rows, by columns, by units, or one member all. The results have the same bits
+/// either way, so loops try every way that is possible (trial.h).
 
 #include <algorithm>
 
 #include "unfold/engine/unfolding_body.h"
 
 namespace unfold {
-namespace {
-constexpr std::size_t kTrials = 3;  // of each candidate
-}  // namespace
-
 /// A sparse product is not divided: its members would only wait for each other.
 template <class T>
 bool Unfolding<T>::Body::has_sparse_terms(const Segment& segment) const {
@@ -76,35 +72,23 @@ std::vector<Division> Unfolding<T>::Body::candidates(std::size_t segment) const 
   const Segment& s = plan->segments()[segment];
   const int members = team.size();
   if (members == 1 || !s.loop || has_sparse_terms(s)) return {division(s, members)};
-  std::vector<Division> ways = {Division::columns};
+  std::vector<Division> ways = {Division::columns, Division::alone};
   if (s.rows_independent && places >= members) ways.push_back(Division::rows);
   if (units[segment] > 0) ways.push_back(Division::units);
   return ways;
 }
 
-/// Before a pass: what every segment tries now, or the fastest of what it has tried.
+/// Before a pass.
 template <class T>
 void Unfolding<T>::Body::choose(std::map<Index, Divisions>& of_places) {
-  for (Divisions::Trial& trial : of_places.at(places).segments) {
-    const std::size_t ways = trial.candidates.size();
-    const auto fastest = std::min_element(trial.best.begin(), trial.best.begin() + static_cast<std::ptrdiff_t>(ways));
-    const std::size_t chosen =
-        trial.runs < kTrials * ways ? trial.runs % ways : static_cast<std::size_t>(fastest - trial.best.begin());
-    trial.now = trial.candidates[chosen];
-  }
+  for (Divisions::Choice& choice : of_places.at(places).segments) choice.trial.choose();
 }
 
 /// After a segment: what it took for each row. Windows of one length more or less are equally good for comparing.
 template <class T>
 void Unfolding<T>::Body::note(Member& me, std::size_t segment, std::map<Index, Divisions>& of_places, double seconds) {
   if (me.id() != 0) return;
-  Divisions::Trial& trial = of_places.at(places).segments[segment];
-  const std::size_t ways = trial.candidates.size();
-  if (ways == 1 || trial.runs >= kTrials * ways) return;
-  double& best = trial.best[trial.runs % ways];
-  const double for_a_row = seconds / static_cast<double>(std::max<Index>(rows, 1));
-  if (trial.runs < ways || for_a_row < best) best = for_a_row;
-  ++trial.runs;
+  of_places.at(places).segments[segment].trial.note(seconds / static_cast<double>(std::max<Index>(rows, 1)));
 }
 
 template <class T>

@@ -102,7 +102,10 @@ void Unfolding<T>::Body::lay(const Structure& laid, std::span<const Index> given
     auto& segments = (*divisions)[places].segments;
     if (!segments.empty()) continue;
     segments.resize(plan->segments().size());
-    for (std::size_t g = 0; g < segments.size(); ++g) segments[g].candidates = candidates(g);
+    for (std::size_t g = 0; g < segments.size(); ++g) {
+      segments[g].candidates = candidates(g);
+      segments[g].trial = Trial(segments[g].candidates.size());
+    }
   }
   // Sequences are divided so that every member has about the same number of positions.
   const Index members = team.size();

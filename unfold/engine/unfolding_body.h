@@ -5,10 +5,10 @@
 /// says where the numbers are (`operand`, `matrix`) and in which order items run (`walk`); division.cpp says which
 /// member of the team does what.
 
-#include <array>
 #include <map>
 
 #include "unfold/engine/account.h"
+#include "unfold/engine/trial.h"
 #include "unfold/engine/unfolding.h"
 #include "unfold/numerics/sparse.h"
 
@@ -55,18 +55,19 @@ struct Work {
 enum class Division : unsigned char {
   rows,     ///< members own rows (in a loop: sequences) and need not meet inside the segment
   columns,  ///< members own columns and meet after every item
-  units     ///< members own units: the same columns of every block; they meet before products only (loops only)
+  units,    ///< members own units: the same columns of every block; they meet before products only (loops only)
+  alone     ///< the first member does everything (loops only): members that share a processor cannot meet often
 };
+inline bool by_columns(Division how) { return how == Division::columns || how == Division::units; }
 
 /// How the segments are divided, found by trying: the results have the same bits either way.
 struct Divisions {
-  struct Trial {
+  struct Choice {
     std::vector<Division> candidates;
-    std::array<double, 3> best = {};  ///< seconds, by candidate
-    std::size_t runs = 0;
-    Division now = Division::rows;
+    Trial trial;
+    Division now() const { return candidates[trial.now()]; }
   };
-  std::vector<Trial> segments;
+  std::vector<Choice> segments;
 };
 
 template <class T>
@@ -220,7 +221,6 @@ template <class T>
 template <class Do>
 void Unfolding<T>::Body::walk_batched(Member& me, const Segment& segment, bool reverse, Do&& run_item) {
   const Division how = division(segment, me.size());
-  const bool by_columns = how == Division::columns;
   const auto n = segment.items.size();
   // Shifted views are contiguous over all rows only in rectangular batches; otherwise go step by step.
   const bool stepwise = !segment.rows_independent && structure->kind() == Structure::Kind::chains && !rectangular;
@@ -235,7 +235,7 @@ void Unfolding<T>::Body::walk_batched(Member& me, const Segment& segment, bool r
         const Range range = order(segment.corner).step(step);
         part = {std::max(range.begin, mine.begin), std::min(range.end, mine.end)};
       }
-      if (!part.empty()) run_item(index, Work{&me, stepwise ? step : 0, part, by_columns});
+      if (!part.empty()) run_item(index, Work{&me, stepwise ? step : 0, part, by_columns(how)});
     }
     if (how != Division::rows) sync(me);
   }
@@ -246,7 +246,7 @@ template <class T>
 template <class Do, class Begin>
 void Unfolding<T>::Body::walk_loop(Member& me, const Segment& segment, Division how, bool reverse, Do&& run_item,
                                    Begin&& begin_step) {
-  const bool by_columns = how != Division::rows;
+  if (how == Division::alone && me.id() != 0) return sync(me);
   const Index unit = how == Division::units ? units[static_cast<std::size_t>(&segment - plan->segments().data())] : 0;
   const auto n = segment.items.size();
   const Index last = order(segment.corner).steps();
@@ -258,7 +258,7 @@ void Unfolding<T>::Body::walk_loop(Member& me, const Segment& segment, Division 
       const std::size_t index = reverse ? n - 1 - k : k;
       // Maps read columns of their own units; products read those of all.
       if (unit > 0 && segment.items[index].kind == Item::Kind::affine) sync(me);
-      if (!mine.empty()) run_item(index, Work{&me, step, mine, by_columns, unit});
+      if (!mine.empty()) run_item(index, Work{&me, step, mine, by_columns(how), unit});
       if (how == Division::columns) sync(me);
     }
   }
@@ -271,7 +271,7 @@ void Unfolding<T>::Body::walk_timed(Member& me, std::size_t segment, bool revers
   using Clock = std::chrono::steady_clock;
   auto& divisions = reverse ? backward_divisions : forward_divisions;
   const auto start = Clock::now();
-  walk_loop(me, plan->segments()[segment], divisions.at(places).segments[segment].now, reverse,
+  walk_loop(me, plan->segments()[segment], divisions.at(places).segments[segment].now(), reverse,
             std::forward<Do>(run_item), std::forward<Begin>(begin_step));
   note(me, segment, divisions, std::chrono::duration<double>(Clock::now() - start).count());
 }

@@ -41,6 +41,7 @@ Evaluation evaluate(Predictor& predictor, const Corpus& corpus, const Part& part
       previous = symbol;
     });
     result.nats += nats;
+    ++result.runs;
   }
   return result;
 }

@@ -19,6 +19,8 @@ Evaluation Evaluator<T>::run(const Parameters<T>& parameters, WindowStream& stre
     if (judge) judge(window, pass_.output());
     result.predicted += window.predicted;
     result.symbols += window.symbols;
+    result.runs += static_cast<Index>(window.fresh.size());
+    result.warmed += window.structure.positions() - window.symbols;
     const auto nats = pass_.nats();
     for (Index c = 0; c < window.structure.sequences(); ++c) {
       const auto chain = static_cast<std::size_t>(c), run = static_cast<std::size_t>(window.runs[chain]);

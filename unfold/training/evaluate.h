@@ -12,6 +12,8 @@ struct Evaluation {
   double nats = 0;      ///< over all predicted symbols
   Index predicted = 0;  ///< symbols (rows) that were predicted
   Index symbols = 0;    ///< symbols read and counted, predicted or not
+  Index runs = 0;       ///< stretches that were read from a fresh state: sequences, or segments of them
+  Index warmed = 0;     ///< symbols read before segments only to warm the state up, not counted
   double nats_per_symbol() const { return predicted > 0 ? nats / static_cast<double>(predicted) : 0; }
 };
 
