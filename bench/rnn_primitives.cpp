@@ -5,17 +5,20 @@
 // Both: 64 symbols, windows of 64, float, forward + backward + Adam; thousand symbols/s, medians of rounds in turns.
 // oneDNN: its LSTM, linear-before-reset GRU or vanilla RNN on one-hot vectors (it has no lookup), forward_training and
 // backward, weights reordered once a step into the layouts that it asks for; dnnl_sgemm for the readout; our softmax
-// and Adam, on as many threads. The better of one and N threads is shown. Ours: what `unfold bench` measures.
+// and Adam, on as many threads. The better of one and N threads is shown. Ours: what `unfold bench` measures. Every
+// measurement has a process of its own: waiting threads of one library would hold up the other.
 
 #include <omp.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <oneapi/dnnl/dnnl.hpp>
+#include <stdexcept>
 #include <string>
-#include <thread>
 #include <unordered_map>
 #include <vector>
 
@@ -82,6 +85,13 @@ class Primitives {
     for (auto& [from, to] : gradient_reorders_) dnnl::reorder(from, to).execute(stream_, from, to);
     stream_.wait();
     adam();
+  }
+
+  /// Mean of the last step.
+  double nats() const {
+    double sum = 0;
+    for (const float x : nats_.span()) sum += static_cast<double>(x);
+    return sum / static_cast<double>(nats_.size());
   }
 
  private:
@@ -239,28 +249,62 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-void compare(const Shape& shape, int threads, int rounds, double seconds) {
+/// What `measure` returns in a process of its own: the threads of one library, which spin while they wait, are gone
+/// when the other is measured. REQUIRES: this process never had a thread.
+double in_a_process(const std::function<double()>& measure) {
+  int ends[2];
+  std::fflush(stdout);
+  if (pipe(ends) != 0) throw std::runtime_error("bench_rnn_primitives: no pipe");
+  const pid_t child = fork();
+  if (child < 0) throw std::runtime_error("bench_rnn_primitives: no process");
+  if (child == 0) {
+    double result = 0;
+    try {
+      result = measure();
+    } catch (const std::exception& error) {
+      std::fprintf(stderr, "bench_rnn_primitives: %s\n", error.what());
+      _exit(1);
+    }
+    _exit(write(ends[1], &result, sizeof result) == sizeof result ? 0 : 1);
+  }
+  close(ends[1]);
+  double result = 0;
+  const bool whole = read(ends[0], &result, sizeof result) == sizeof result;
+  close(ends[0]);
+  waitpid(child, nullptr, 0);
+  if (!whole) throw std::runtime_error("bench_rnn_primitives: a measurement failed");
+  return result;
+}
+
+/// Thousand symbols/s of oneDNN. It must learn what it is shown again and again: the steps are whole ones.
+double measure_primitives(const Shape& shape, int threads, double seconds) {
+  omp_set_num_threads(threads);
   Primitives primitives(shape);
-  const double symbols = static_cast<double>(kWindow * shape.batch) / 1000;
-  const auto theirs = [&](int using_threads) {
-    omp_set_num_threads(using_threads);
-    primitives.step();
-    const double start = seconds_now();
-    int steps = 0;
-    do primitives.step();
-    while (++steps < 2 || seconds_now() - start < seconds);
-    return symbols * steps / (seconds_now() - start);
-  };
+  primitives.step();
+  const double first = primitives.nats();
+  const double start = seconds_now();
+  int steps = 0;
+  do primitives.step();
+  while (++steps < 2 || seconds_now() - start < seconds);
+  const double speed = static_cast<double>(kWindow * shape.batch * steps) / 1000 / (seconds_now() - start);
+  if (!(primitives.nats() < first)) throw std::runtime_error("oneDNN's network does not learn");
+  return speed;
+}
+
+double measure_ours(const Shape& shape, int threads, double seconds) {
   const std::string spec = shape.cell + ":" + std::to_string(shape.units) + (shape.cell == "gru" ? ",reset=after" : "");
+  Team team(threads);
+  return measure_training({spec, shape.batch, kWindow, kSymbols}, team, seconds).symbols_per_second / 1000;
+}
+
+void compare(const Shape& shape, int threads, int rounds, double seconds) {
   std::vector<double> one, all, ours;
   for (int round = 0; round < rounds; ++round) {
-    one.push_back(theirs(1));
-    all.push_back(theirs(threads));
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // their threads wait for work awake, for a while
-    Team team(threads);
-    ours.push_back(measure_training({spec, shape.batch, kWindow, kSymbols}, team, seconds).symbols_per_second / 1000);
+    one.push_back(in_a_process([&] { return measure_primitives(shape, 1, seconds); }));
+    if (threads > 1) all.push_back(in_a_process([&] { return measure_primitives(shape, threads, seconds); }));
+    ours.push_back(in_a_process([&] { return measure_ours(shape, threads, seconds); }));
   }
-  const double best = std::max(median(one), median(all));
+  const double best = std::max(median(one), threads > 1 ? median(all) : 0);
   std::printf("| %-4s | %5ld | %5ld | %9.1f | %9.1f | %5.2f |\n", shape.cell.c_str(), static_cast<long>(shape.units),
               static_cast<long>(shape.batch), best, median(ours), median(ours) / best);
   std::fflush(stdout);
@@ -303,4 +347,11 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace unfold
 
-int main(int argc, char** argv) { return unfold::run(argc, argv); }
+int main(int argc, char** argv) {
+  try {
+    return unfold::run(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+  }
+}
