@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -24,6 +25,7 @@
 
 #include "unfold/cli/machine.h"
 #include "unfold/cli/measurements.h"
+#include "unfold/numerics/random.h"
 #include "unfold/numerics/simd.h"
 #include "unfold/numerics/vector.h"
 #include "unfold/readouts/readout.h"
@@ -66,6 +68,9 @@ class Primitives {
     fill(args_.at(DNNL_ARG_SRC_LAYER),
          [&](Index i) { return i % kSymbols == i / kSymbols * 7 % kSymbols ? 1.F : 0.F; });
     v_.resize(s_.units * kSymbols), dv_.resize(v_.size()), logits_.resize(rows * kSymbols), nats_.resize(rows);
+    Random random(1, "primitives");
+    const double scale = 1 / std::sqrt(static_cast<double>(s_.units));
+    const auto small = [&](Index) { return static_cast<float>(random.uniform(-scale, scale)); };
     for (Index i = 0; i < v_.size(); ++i) v_[i] = small(i);
     for (Index r = 0; r < rows; ++r) targets_.push_back(static_cast<Symbol>(r * 11 % kSymbols));
     add_parameters(v_.data(), dv_.data(), v_.size());
@@ -95,7 +100,6 @@ class Primitives {
   }
 
  private:
-  static float small(Index i) { return static_cast<float>(i * 31 % 101) / 1000 - 0.05F; }
   static float* data(const memory& m) { return static_cast<float*>(m.get_data_handle()); }
   static Index size(const memory& m) { return static_cast<Index>(m.get_desc().get_size() / sizeof(float)); }
   template <class F>
@@ -194,7 +198,7 @@ class Primitives {
   }
 
   void adam() {
-    const AdamStep step{.rate = 1e-4,
+    const AdamStep step{.rate = 1e-6,  // small enough that every step must lower the loss
                         .beta1 = 0.9,
                         .beta2 = 0.999,
                         .epsilon = 1e-8,

@@ -180,12 +180,12 @@ StepperSpeed measure_stepper(const std::string& spec, Index symbols, Team& team,
 
 namespace {
 
-/// Bytes of the process that are in memory now.
+/// Bytes of the process that are in memory now, without pages of files: the program itself.
 std::size_t resident_bytes() {
   std::ifstream statm("/proc/self/statm");
-  std::size_t all = 0, resident = 0;
-  statm >> all >> resident;
-  return resident * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  std::size_t all = 0, resident = 0, of_files = 0;
+  statm >> all >> resident >> of_files;
+  return (resident - of_files) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 }
 
 }  // namespace
