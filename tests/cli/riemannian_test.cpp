@@ -31,7 +31,7 @@ TEST_F(RiemannianCommandTest, restarts_keep_the_best_graph_and_do_not_depend_on_
   std::erase(loud, "--quiet");
   const Finished one = unfold_command(loud);
   ASSERT_EQ(one.code, 0) << one.err;
-  // Every candidate reports its training likelihood; the least goes on.
+  // Every candidate reports its validation first; the least goes on.
   double best = 1e9;
   int least = 0;
   for (int k = 1; k <= 3; ++k) {
@@ -49,6 +49,26 @@ TEST_F(RiemannianCommandTest, restarts_keep_the_best_graph_and_do_not_depend_on_
   const Finished three = unfold_command(gated(restarts + Arguments{"--threads", "3", "--overwrite"}));
   ASSERT_EQ(three.code, 0) << three.err;
   EXPECT_TRUE(read_bytes(run_ + "/model.safetensors") == model);
+}
+
+TEST_F(RiemannianCommandTest, trains_in_double_unless_told_otherwise) {
+  write_text(anbn_text(30));
+  const Finished twice = unfold_command(gated({"--steps", "20", "--json"}));
+  ASSERT_EQ(twice.code, 0) << twice.err;
+  const std::string model = read_bytes(run_ + "/model.safetensors");
+  EXPECT_THAT(model, HasSubstr("F64"));
+  const Finished scored = unfold_command({"eval", run_, text_, "--split", "90/10", "--part", "valid", "--json"});
+  ASSERT_EQ(scored.code, 0) << scored.err;
+  EXPECT_EQ(only_object(scored.out)["nats_per_symbol"], only_object(twice.out)["valid"]["nats_per_symbol"]);
+  const Finished online = unfold_command({"eval", run_, text_, "--dynamic", "--json", "--quiet"});
+  EXPECT_EQ(online.code, 0) << online.err;
+
+  const Finished once = unfold_command(gated({"--steps", "20", "--precision", "float", "--overwrite"}));
+  ASSERT_EQ(once.code, 0) << once.err;
+  EXPECT_THAT(read_bytes(run_ + "/model.safetensors"), Not(HasSubstr("F64")));
+  const Finished wrong = unfold_command(gated({"--steps", "20", "--precision", "half", "--overwrite"}));
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_THAT(wrong.err, HasSubstr("float or double"));
 }
 
 TEST_F(RiemannianCommandTest, an_alphabet_of_one_symbol_is_learned_at_once) {

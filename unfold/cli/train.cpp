@@ -56,12 +56,16 @@ class Train final : public Verb {
   void check_folder(const RunFolder& folder) const;
   Material load() const;
   TrainOptions train_options(const RunFolder& folder) const;
+  template <class T>
+  ExitCode run_recurrent(Console& console, const RunFolder& folder, const Material& material, const TrainingData& data);
+  template <class T>
   Index choose_restart(Console& console, const RunFolder& folder, const TrainingData& data,
                        TrainerOptions options) const;
   Config kept(Keep least) const;
   void begin(Console& console, const RunFolder& folder, const SymbolModel& model, const Material& material,
              bool resume) const;
-  TrainingResult train_by_gradient(Console& console, const RunFolder& folder, LanguageModel<float>& model,
+  template <class T>
+  TrainingResult train_by_gradient(Console& console, const RunFolder& folder, LanguageModel<T>& model,
                                    const TrainingData& data, TrainOptions options) const;
   TrainingResult fit(Console& console, const RunFolder& folder, FittedModel& model, const TrainingData& data) const;
   void report(const RunFolder& folder, const SymbolModel& model, const Material& material,
@@ -194,15 +198,22 @@ ExitCode Train::run(Console& console) {
     report(folder, *model, material, fit(console, folder, *model, data));
     return ExitCode::success;
   }
+  if (*s_.precision == "double") return run_recurrent<double>(console, folder, material, data);
+  return run_recurrent<float>(console, folder, material, data);
+}
+
+template <class T>
+ExitCode Train::run_recurrent(Console& console, const RunFolder& folder, const Material& material,
+                              const TrainingData& data) {
   TrainOptions options = train_options(folder);
   const Symbol after = s_.predict_after ? material.corpus.alphabet().parse(*s_.predict_after) : kNoSymbol;
   options.trainer.batches.predict_after = after;
   const auto seed = static_cast<std::uint64_t>(s_.seed);
-  LanguageModel<float> model = make_candidate(parse_model_spec(s_.model), data, after, seed, 0);
+  LanguageModel<T> model = make_candidate<T>(parse_model_spec(s_.model), data, after, seed, 0);
   begin(console, folder, model, material, options.trainer.resume);
   if (s_.restarts > 1 && !options.trainer.resume) {
-    const Index best = choose_restart(console, folder, data, options.trainer);
-    model = make_candidate(parse_model_spec(s_.model), data, after, seed, best);
+    const Index best = choose_restart<T>(console, folder, data, options.trainer);
+    model = make_candidate<T>(parse_model_spec(s_.model), data, after, seed, best);
     s_.model = to_string(model.spec());
     folder.write_config(kept(Keep::run));
     options.trainer.resume = true;
@@ -235,6 +246,7 @@ ExitCode Train::run_task(Console& console, const RunFolder& folder) {
 }
 
 /// Trains the candidates of --restarts for half of the budget; the best is then resumed.
+template <class T>
 Index Train::choose_restart(Console& console, const RunFolder& folder, const TrainingData& data,
                             TrainerOptions options) const {
   console.remark(fmt::format("{} restarts for half of the budget", s_.restarts));
@@ -244,11 +256,13 @@ Index Train::choose_restart(Console& console, const RunFolder& folder, const Tra
       .threads = threads(),
       .folder = folder.path(),
       .done = [&](Index k, const TrainingResult& result) {
-        console.remark(fmt::format("restart {}: {:.5f} bits per predicted symbol in training after {} steps", k + 1,
-                                   bits(result.last_loss), result.steps));
+        const std::string validation =
+            result.validated ? fmt::format("{:.5f} in validation, ", bits(result.best_nats_per_symbol)) : "";
+        console.remark(fmt::format("restart {}: {}{:.5f} bits per predicted symbol in training, after {} steps", k + 1,
+                                   validation, bits(result.last_loss), result.steps));
       }};
   try {
-    const Index best = train_candidates(parse_model_spec(s_.model), data, options, restarts);
+    const Index best = train_candidates<T>(parse_model_spec(s_.model), data, options, restarts);
     console.remark(fmt::format("restart {} goes on", best + 1));
     return best;
   } catch (const InterruptedError&) {
@@ -270,7 +284,8 @@ void Train::begin(Console& console, const RunFolder& folder, const SymbolModel& 
                                  : fmt::format(", {} to validate on", material.validation.symbols())));
 }
 
-TrainingResult Train::train_by_gradient(Console& console, const RunFolder& folder, LanguageModel<float>& model,
+template <class T>
+TrainingResult Train::train_by_gradient(Console& console, const RunFolder& folder, LanguageModel<T>& model,
                                         const TrainingData& data, TrainOptions options) const {
   Team team(threads());
   TrainProgress progress(console, options.trainer.steps);

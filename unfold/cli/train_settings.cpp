@@ -9,6 +9,7 @@
 #include "unfold/data/split.h"
 #include "unfold/models/registry.h"
 #include "unfold/models/task_spec.h"
+#include "unfold/training/optimizer.h"
 #include "unfold/training/options.h"
 
 namespace unfold {
@@ -17,15 +18,15 @@ namespace {
 constexpr const char* kDefaultSplit = "90/10";
 constexpr std::array<std::string_view, 3> kBudget = {"epochs", "steps", "minutes"};
 /// Options of training by gradient: models that are fitted as a whole have no use for them.
-constexpr std::array<std::string_view, 17> kGradientOnly = {
-    "restarts",     "optimizer",        "window",         "batch",      "whole-sequences", "curriculum",   "epochs",
-    "steps",        "minutes",          "validate-every", "early-stop", "resume",          "sample-every", "log-every",
-    "memory-limit", "checkpoint-every", "sampled-softmax"};
+constexpr std::array<std::string_view, 18> kGradientOnly = {
+    "restarts",     "optimizer",        "window",          "batch",      "whole-sequences", "curriculum",   "epochs",
+    "steps",        "minutes",          "validate-every",  "early-stop", "resume",          "sample-every", "log-every",
+    "memory-limit", "checkpoint-every", "sampled-softmax", "precision"};
 
 /// Options of text: tasks have no use for them.
-constexpr std::array<std::string_view, 13> kTextOnly = {
-    "symbols", "vocabulary", "lines",           "split",        "valid",  "unknown",        "predict-after",
-    "mask",    "valid-mask", "whole-sequences", "sample-every", "window", "sampled-softmax"};
+constexpr std::array<std::string_view, 14> kTextOnly = {
+    "symbols", "vocabulary", "lines",           "split",        "valid",  "unknown",         "predict-after",
+    "mask",    "valid-mask", "whole-sequences", "sample-every", "window", "sampled-softmax", "precision"};
 constexpr std::array<std::string_view, 2> kTaskOnly = {"validate-on", "goal-error"};
 
 bool is_in(const auto& list, std::string_view option) { return std::ranges::find(list, option) != list.end(); }
@@ -189,6 +190,12 @@ void add_training_options(VerbOptions& options, TrainSettings& s) {
                .least = 0,
                .most = 1e9,
                .keep = Keep::model});
+  options.add({.name = "precision",
+               .target = &s.precision,
+               .placeholder = "float|double",
+               .help = "of all arithmetic, and of the model file",
+               .keep = Keep::model,
+               .default_text = "double where the optimiser compares losses, as ruop and rbpm do; else float"});
   options.add({.name = "seed",
                .target = &s.seed,
                .placeholder = "N",
@@ -198,7 +205,7 @@ void add_training_options(VerbOptions& options, TrainSettings& s) {
   options.add({.name = "restarts",
                .target = &s.restarts,
                .placeholder = "K",
-               .help = "start K times from other seeds and graphs; the best after half of the budget goes on",
+               .help = "start K times from other seeds and graphs; the best by validation after half of the budget goes on",
                .least = 1,
                .most = 10000,
                .keep = Keep::model});
@@ -282,6 +289,9 @@ void make_canonical(TrainSettings& s, const VerbOptions& options) {
       if (options.given(name))
         throw UsageError(fmt::format("--{} is for models trained by gradient; {} is fitted as a whole", name, s.model));
   s.optimizer = canonical_optimizer(s.optimizer);
+  if (!s.precision) s.precision = compares_losses(s.optimizer) && !s.task ? "double" : "float";
+  if (*s.precision != "float" && *s.precision != "double")
+    throw UsageError(fmt::format("--precision is float or double, not \"{}\"", *s.precision));
   check_task_options(s, options);
   if (s.task) s.task = canonical_task(*s.task);
   if (s.sampled_softmax > 0 && s.restarts > 1)

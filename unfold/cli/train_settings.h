@@ -14,7 +14,7 @@ namespace unfold {
 struct TrainSettings {
   std::vector<std::string> data;
   std::string out, model = kDefaultModel, optimizer = kDefaultOptimizer;
-  std::optional<std::string> valid, split, predict_after, mask, valid_mask, memory_limit, task;
+  std::optional<std::string> valid, split, predict_after, mask, valid_mask, memory_limit, task, precision;
   std::string symbols = "chars", unknown = "error";
   Index vocabulary = 0, window = kDefaultWindow, batch = kDefaultBatch, curriculum = 0, seed = 1, sampled_softmax = 0;
   std::optional<std::string> only_label;

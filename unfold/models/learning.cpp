@@ -102,6 +102,15 @@ OnlineOptions online(const LearningOptions& options, OnlineOptions result) {
   return result;
 }
 
+/// Learning online is in float, whatever a model was trained in.
+LanguageModel<float> in_float(const LanguageModel<double>& model) {
+  LanguageModel<float> result(model.spec_text(), model.alphabet());
+  const auto from = model.parameters().flat();
+  std::transform(from.begin(), from.end(), result.parameters().flat().begin(),
+                 [](double x) { return static_cast<float>(x); });
+  return result;
+}
+
 }  // namespace
 
 std::unique_ptr<Predictor> make_learner(std::string_view spec, const Alphabet& alphabet,
@@ -157,6 +166,8 @@ std::vector<OptionHelp> learner_options(std::string_view name) {
 std::unique_ptr<Predictor> learning_predictor(const SymbolModel& model, const LearningOptions& options) {
   if (const auto* network = dynamic_cast<const LanguageModel<float>*>(&model))
     return std::make_unique<OnlinePredictor>(*network, online(options, {}));
+  if (const auto* network = dynamic_cast<const LanguageModel<double>*>(&model))
+    return std::make_unique<OnlinePredictor>(in_float(*network), online(options, {}));
   std::unique_ptr<Predictor> predictor = model.predictor();
   predictor->set_learning(true);
   return predictor;

@@ -49,7 +49,11 @@ const FittedKind* find_kind(std::string_view spec) {
 
 std::unique_ptr<SymbolModel> read_model(const ModelFile& file) {
   const std::string format = file.format();
-  if (format == LanguageModel<float>::kFormat) return std::make_unique<LanguageModel<float>>(file);
+  if (format == LanguageModel<float>::kFormat) {  // of either precision, as its tensors are
+    const auto& tensors = file.tensors().tensors();
+    if (!tensors.empty() && tensors.front().dtype == Dtype::f64) return std::make_unique<LanguageModel<double>>(file);
+    return std::make_unique<LanguageModel<float>>(file);
+  }
   for (const FittedKind& kind : kFitted) {
     if (format != kind.format) continue;
     file.expect(format, 1);

@@ -50,6 +50,8 @@ TrainerOptions candidate_options(const TrainerOptions& all, Index count, int thr
   return c;
 }
 
+double loss_to_compare(const TrainingResult& r) { return r.validated ? r.best_nats_per_symbol : r.last_loss; }
+
 }  // namespace
 
 void set_budget_after_restarts(TrainerOptions& options, Index count, int threads) {
@@ -59,40 +61,42 @@ void set_budget_after_restarts(TrainerOptions& options, Index count, int threads
   options.minutes = candidate.minutes + options.minutes / 2;
 }
 
-void initialise(LanguageModel<float>& model, const TrainingData& data, Symbol predict_after, std::uint64_t seed) {
+template <class T>
+void initialise(LanguageModel<T>& model, const TrainingData& data, Symbol predict_after, std::uint64_t seed) {
   model.initialise(seed);
   if (!has_random_graph(model.spec())) return;
   const Counts counts = count_symbols(data, predict_after);
-  start_from_frequencies<float>(model.circuit(), model.logits(), counts.read, counts.predicted, seed,
-                                model.parameters());
+  start_from_frequencies<T>(model.circuit(), model.logits(), counts.read, counts.predicted, seed, model.parameters());
 }
 
-LanguageModel<float> make_candidate(const ModelSpec& spec, const TrainingData& data, Symbol predict_after,
-                                    std::uint64_t seed, Index number) {
+template <class T>
+LanguageModel<T> make_candidate(const ModelSpec& spec, const TrainingData& data, Symbol predict_after,
+                                std::uint64_t seed, Index number) {
   ModelSpec own = spec;
   if (has_random_graph(own)) own.graph += number;
-  LanguageModel<float> model(to_string(own), data.corpus.alphabet());
+  LanguageModel<T> model(to_string(own), data.corpus.alphabet());
   initialise(model, data, predict_after, seed + static_cast<std::uint64_t>(number));
   return model;
 }
 
+template <class T>
 Index train_candidates(const ModelSpec& spec, const TrainingData& data, const TrainerOptions& options,
                        const RestartOptions& restarts) {
   const auto path = [&](Index k) { return fmt::format("{}/candidate-{}.safetensors", restarts.folder, k); };
-  std::vector<std::optional<TrainingResult>> results(static_cast<std::size_t>(restarts.count));
+  std::vector<std::optional<TrainingResult>> results(at(restarts.count));
   std::exception_ptr failure, divergence;
   std::mutex mutex;
   std::atomic<Index> next{0};
   const auto work = [&] {
     for (Index k; (k = next++) < restarts.count;) try {
-        LanguageModel<float> model = make_candidate(spec, data, options.batches.predict_after, options.seed, k);
+        LanguageModel<T> model = make_candidate<T>(spec, data, options.batches.predict_after, options.seed, k);
         Team team(1);
         TrainerOptions own = candidate_options(options, restarts.count, restarts.threads, path(k));
         own.model = fmt::format("{} over {} symbols", to_string(model.spec()), model.alphabet().size());
-        Trainer<float> trainer(model.network(), model.parameters(), data, own, team);
+        Trainer<T> trainer(model.network(), model.parameters(), data, own, team);
         const TrainingResult result = trainer.run();
         const std::lock_guard lock(mutex);
-        results[static_cast<std::size_t>(k)] = result;
+        results[at(k)] = result;
         if (restarts.done) restarts.done(k, result);
       } catch (const DivergedError&) {
         const std::lock_guard lock(mutex);
@@ -110,8 +114,8 @@ Index train_candidates(const ModelSpec& spec, const TrainingData& data, const Tr
 
   Index best = -1;
   for (Index k = 0; k < restarts.count; ++k) {
-    const auto& result = results[static_cast<std::size_t>(k)];
-    if (result && (best < 0 || result->last_loss < results[static_cast<std::size_t>(best)]->last_loss)) best = k;
+    const auto& result = results[at(k)];
+    if (result && (best < 0 || loss_to_compare(*result) < loss_to_compare(*results[at(best)]))) best = k;
   }
   std::error_code ignored;
   if (failure == nullptr && best >= 0) std::filesystem::rename(path(best), options.checkpoint);
@@ -120,5 +124,14 @@ Index train_candidates(const ModelSpec& spec, const TrainingData& data, const Tr
   if (best < 0) std::rethrow_exception(divergence);
   return best;
 }
+
+template LanguageModel<float> make_candidate(const ModelSpec&, const TrainingData&, Symbol, std::uint64_t, Index);
+template LanguageModel<double> make_candidate(const ModelSpec&, const TrainingData&, Symbol, std::uint64_t, Index);
+template void initialise(LanguageModel<float>&, const TrainingData&, Symbol, std::uint64_t);
+template void initialise(LanguageModel<double>&, const TrainingData&, Symbol, std::uint64_t);
+template Index train_candidates<float>(const ModelSpec&, const TrainingData&, const TrainerOptions&,
+                                       const RestartOptions&);
+template Index train_candidates<double>(const ModelSpec&, const TrainingData&, const TrainerOptions&,
+                                        const RestartOptions&);
 
 }  // namespace unfold

@@ -32,10 +32,11 @@ nlohmann::json history_entry(const TrainOptions& options, const TrainingResult& 
 
 /// The network of a model with its hidden signals as outputs of the circuit, for penalties: an ordinary plan does not
 /// keep them. Its parameters are laid out as the model's.
-Network<float> network_with_hidden(const LanguageModel<float>& model, Circuit& circuit) {
+template <class T>
+Network<T> network_with_hidden(const LanguageModel<T>& model, Circuit& circuit) {
   const ModelSignals signals = build_model(model.spec(), model.alphabet().size(), circuit);
   for (const Signal hidden : signals.hidden) circuit.output(hidden);
-  Network<float> network = model.network();
+  Network<T> network = model.network();
   network.plan = std::make_shared<const Plan>(circuit);
   network.symbols = signals.symbols;
   network.output = signals.logits;
@@ -44,8 +45,8 @@ Network<float> network_with_hidden(const LanguageModel<float>& model, Circuit& c
 }
 
 /// The network of a model with outputs for the candidates of a sampled softmax only.
-Network<float> network_with_candidates(const LanguageModel<float>& model, const TrainOptions& options,
-                                       Circuit& circuit) {
+template <class T>
+Network<T> network_with_candidates(const LanguageModel<T>& model, const TrainOptions& options, Circuit& circuit) {
   const BatchOptions& batches = options.trainer.batches;
   const Index alphabet = model.alphabet().size(), candidates = options.sampled_softmax + batches.batch * batches.window;
   if (batches.whole_sequences) throw UsageError("a sampled softmax needs windows of one length, not whole sequences");
@@ -55,7 +56,7 @@ Network<float> network_with_candidates(const LanguageModel<float>& model, const 
                     "one window; use the whole softmax, or a smaller window or batch",
                     candidates, candidates - options.sampled_softmax, alphabet));
   const ModelSignals signals = build_model(model.spec(), circuit.symbols("symbols", alphabet), candidates, circuit);
-  Network<float> network = model.network();
+  Network<T> network = model.network();
   network.plan = std::make_shared<const Plan>(circuit);
   network.symbols = signals.symbols;
   network.output = signals.logits;
@@ -103,7 +104,8 @@ TrainingResult train(FittedModel& model, const TrainingData& data, const FitOpti
   return result;
 }
 
-TrainingResult train(LanguageModel<float>& model, const TrainingData& data, const TrainOptions& options, Team& team,
+template <class T>
+TrainingResult train(LanguageModel<T>& model, const TrainingData& data, const TrainOptions& options, Team& team,
                      Observer* observer) {
   const Corpus* validation = data.validation_corpus;
   if (!(data.corpus.alphabet() == model.alphabet()) ||
@@ -113,21 +115,21 @@ TrainingResult train(LanguageModel<float>& model, const TrainingData& data, cons
   TrainerOptions trainer_options = options.trainer;
   trainer_options.model = fmt::format("{} over {} symbols", to_string(model.spec()), model.alphabet().size());
   Circuit with_hidden;
-  Network<float> network = trainer_options.penalties.any() ? network_with_hidden(model, with_hidden) : model.network();
+  Network<T> network = trainer_options.penalties.any() ? network_with_hidden(model, with_hidden) : model.network();
   Circuit with_candidates;
   if (options.sampled_softmax > 0) {
     network.fewer_outputs =
-        std::make_shared<const Network<float>>(network_with_candidates(model, options, with_candidates));
+        std::make_shared<const Network<T>>(network_with_candidates(model, options, with_candidates));
     trainer_options.model += fmt::format(", sampled softmax {}", options.sampled_softmax);
   }
-  Trainer<float> trainer(network, model.parameters(), data, trainer_options, team);
+  Trainer<T> trainer(network, model.parameters(), data, trainer_options, team);
   trainer.set_observer(observer);
-  trainer.set_sampler([&](const Parameters<float>&, Index) {
+  trainer.set_sampler([&](const Parameters<T>&, Index) {
     RecurrentPredictor predictor(model);  // at the present parameters
     return model.alphabet().decode(sample(predictor, model.alphabet(), options.sampling));
   });
   if (!options.model_file.empty())
-    trainer.set_keeper([&](const Parameters<float>& best) { model.save(options.model_file, best); });
+    trainer.set_keeper([&](const Parameters<T>& best) { model.save(options.model_file, best); });
 
   TrainingResult result = trainer.run();
   const auto best = trainer.best().flat();
@@ -137,5 +139,8 @@ TrainingResult train(LanguageModel<float>& model, const TrainingData& data, cons
   if (!options.model_file.empty()) model.save(options.model_file);
   return result;
 }
+
+template TrainingResult train(LanguageModel<float>&, const TrainingData&, const TrainOptions&, Team&, Observer*);
+template TrainingResult train(LanguageModel<double>&, const TrainingData&, const TrainOptions&, Team&, Observer*);
 
 }  // namespace unfold

@@ -16,8 +16,9 @@ struct TrainOptions {
 
 /// Trains the model; afterwards it holds the best parameters, and its history one more entry: optimiser, steps, epochs,
 /// symbols, best validation. With `trainer.resume` the given parameters do not matter. Throws as Trainer; then the
-/// model holds the last parameters reached.
-TrainingResult train(LanguageModel<float>& model, const TrainingData& data, const TrainOptions& options, Team& team,
+/// model holds the last parameters reached. T is float or double.
+template <class T>
+TrainingResult train(LanguageModel<T>& model, const TrainingData& data, const TrainOptions& options, Team& team,
                      Observer* observer = nullptr);
 
 /// Fits a model and measures it on the validation part, if there is one; its history gets one more entry. Writes it to

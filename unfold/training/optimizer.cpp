@@ -286,6 +286,14 @@ std::string canonical_optimizer(std::string_view spec) {
   return result;
 }
 
+bool compares_losses(std::string_view spec) {
+  bool result = false;
+  with_settings(spec, [&]<class Entry>(Entry, const Settings<Entry>& s) {
+    if constexpr (requires { s.own.control; }) result = s.own.control == StepControl::backtracking;
+  });
+  return result;
+}
+
 std::vector<OptimizerHelp> optimizers() {
   std::vector<OptimizerHelp> result;
   for_each_entry([&]<class Entry>(Entry) {

@@ -1,22 +1,34 @@
 #include "unfold/training/text_sources.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "unfold/training/evaluate.h"
 
 namespace unfold {
+namespace {
+
+/// How many symbols a step reads on average.
+Index symbols_of_step(const Part& training, const BatchOptions& b, Index lanes) {
+  if (!b.whole_sequences) return b.window * lanes;
+  const auto sequences = std::max<Index>(1, static_cast<Index>(training.pieces.size()));
+  return training.symbols() * std::min(b.batch, sequences) / sequences;
+}
+
+}  // namespace
 
 template <class T>
 TrainingSources<T> text_sources(const TrainingData& data, const TrainerOptions& options) {
   const BatchOptions& b = options.batches;
   auto batches = std::make_unique<Batches>(data.corpus, data.training, b, options.seed);
-  TrainingSources<T> sources{.training = nullptr, .step_symbols = b.window * batches->lanes()};
+  TrainingSources<T> sources{.training = nullptr, .step_symbols = symbols_of_step(data.training, b, batches->lanes())};
   sources.training = std::move(batches);
   if (data.validation != nullptr && !data.validation->empty()) {
     const Corpus& corpus = data.validation_corpus != nullptr ? *data.validation_corpus : data.corpus;
     const Part& part = *data.validation;
     require_predictions(corpus, part, b.predict_after);
-    sources.validation_symbols = part.symbols() + options.validation_lanes * options.validation_warmup;
+    sources.validation_symbols =
+        part.symbols() + (b.whole_sequences ? 0 : options.validation_lanes * options.validation_warmup);
     sources.validation = [&corpus, &part, options] {
       const BatchOptions& o = options.batches;
       auto reader = std::make_unique<LaneReader>(corpus, o.whole_sequences ? 64 : o.window, o.predict_after);
