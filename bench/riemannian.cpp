@@ -1,6 +1,6 @@
 /// What a Riemannian iteration costs: forward, backward, metric and both updates over one long sequence of the nested
-/// alphabet (63 symbols), beside one forward and backward pass of the same net and beside the floor in operations.
-/// Medians over iterations, measured in turn.
+/// alphabet (63 symbols), in float and in double, beside one forward and backward pass of the same net and beside the
+/// floor in operations. Medians over iterations, measured in turn.
 ///
 ///   bench_riemannian [units [edges [length [threads]]]]      one shape: microseconds per symbol and iteration
 ///   bench_riemannian scaling [threads]                       a table over lengths, units and edges
@@ -27,14 +27,15 @@ struct Shape {
 };
 
 /// The text as one window, and what an optimiser asks for.
-class Problem final : public Objective<float> {
+template <class T>
+class Problem final : public Objective<T> {
  public:
   Problem(const Shape& shape, int threads) : team_(threads) {
     const Signal x = circuit_.symbols("x", kSymbols);
     const Signal a = glnn(circuit_, x, shape.units, {.edges = shape.edges});
     const Signal logits = circuit_.affine("output", kSymbols, {{"V", a}});
     circuit_.output(logits);
-    network_ = {std::make_shared<const Plan>(circuit_), x, logits, softmax_readout<float>(), false};
+    network_ = {std::make_shared<const Plan>(circuit_), x, logits, softmax_readout<T>(), false};
     const std::string text = generate(*nested_alphabet(), {.seed = 1, .symbols = shape.length}).text;
     const std::string alphabet = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789()[]\n";
     std::vector<double> counts(kSymbols, 1);
@@ -48,28 +49,28 @@ class Problem final : public Objective<float> {
       ++counts[static_cast<std::size_t>(symbol)];
     }
     window_.predicted = shape.length;
-    parameters_ = Parameters<float>(circuit_);
+    parameters_ = Parameters<T>(circuit_);
     parameters_.initialise(1);
-    start_from_frequencies<float>(circuit_, logits, counts, counts, 1, parameters_);
-    start_ = left_ = State<float>(*network_.plan, 1);
+    start_from_frequencies<T>(circuit_, logits, counts, counts, 1, parameters_);
+    start_ = left_ = State<T>(*network_.plan, 1);
     start_.reset_all();
   }
-  Parameters<float>& parameters() override { return parameters_; }
+  Parameters<T>& parameters() override { return parameters_; }
   Team& team() override { return team_; }
-  double gradient(std::span<float>) override { throw UsageError("not asked for"); }
+  double gradient(std::span<T>) override { throw UsageError("not asked for"); }
   double loss() override { throw UsageError("not asked for"); }
-  Batch<float> enter() override { return {network_, window_, start_, left_, std::nullopt}; }
+  Batch<T> enter() override { return {network_, window_, start_, left_, std::nullopt}; }
 
-  const Network<float>& network() const { return network_; }
+  const Network<T>& network() const { return network_; }
   const Window& window() const { return window_; }
-  const State<float>& start() const { return start_; }
+  const State<T>& start() const { return start_; }
 
  private:
   Circuit circuit_;
-  Network<float> network_;
+  Network<T> network_;
   Window window_;
-  Parameters<float> parameters_;
-  State<float> start_, left_;
+  Parameters<T> parameters_;
+  State<T> start_, left_;
   Team team_;
 };
 
@@ -90,21 +91,22 @@ struct Times {
 };
 
 /// A schedule of 1e-6 keeps every step a success: an iteration without a step back is what is measured.
+template <class T>
 Times measure(const Shape& shape, int threads, int rounds) {
-  Problem problem(shape, threads);
-  WindowPass<float> pass(problem.network(), problem.team());
-  std::vector<float> gradient(problem.parameters().flat().size());
-  State<float> state;
-  std::unique_ptr<Control<float>> controls[2];
-  std::unique_ptr<Problem> own[2];
+  Problem<T> problem(shape, threads);
+  WindowPass<T> pass(problem.network(), problem.team());
+  std::vector<T> gradient(problem.parameters().flat().size());
+  State<T> state;
+  std::unique_ptr<Control<T>> controls[2];
+  std::unique_ptr<Problem<T>> own[2];
   for (int k = 0; k < 2; ++k) {
-    own[k] = std::make_unique<Problem>(shape, threads);
+    own[k] = std::make_unique<Problem<T>>(shape, threads);
     RiemannianOptions options;
     options.metric = k == 0 ? RiemannianMetric::ruop : RiemannianMetric::rbpm;
-    controls[k] = riemannian_control<float>(own[k]->parameters().size(), options);
+    controls[k] = riemannian_control<T>(own[k]->parameters().size(), options);
     controls[k]->attach(own[k]->network(), own[k]->team());
   }
-  std::unique_ptr<Direction<float>> none;
+  std::unique_ptr<Direction<T>> none;
   std::vector<double> times[3];
   for (int round = -1; round < rounds; ++round) {
     const double plain = seconds_of([&] {
@@ -131,33 +133,35 @@ double operations(const Shape& s, bool modulus) {
   return readout + passes + n * ((d + 1) * (d + 2) + 2 * (d + 1));
 }
 
-void print_row(const Shape& s, int threads, const Times& t) {
+template <class T>
+void measure_row(const Shape& s, int threads, int rounds) {
+  const Times t = measure<T>(s, threads, rounds);
   const auto length = static_cast<double>(s.length);
-  fmt::print("{:5} {:5} {:9} {:7} | {:8.3f} {:8.3f} {:8.3f} | {:6.2f} {:6.2f} | {:6.1f} {:6.1f}\n", s.units, s.edges,
-             s.length, threads, 1e6 * t.plain / length, 1e6 * t.ruop / length, 1e6 * t.rbpm / length, t.ruop / t.plain,
-             t.rbpm / t.plain, 1e-9 * length * operations(s, false) / t.ruop,
-             1e-9 * length * operations(s, true) / t.rbpm);
+  fmt::print("{:>6} {:5} {:5} {:9} {:7} | {:8.3f} {:8.3f} {:8.3f} | {:6.2f} {:6.2f} | {:6.1f} {:6.1f}\n",
+             sizeof(T) == 4 ? "float" : "double", s.units, s.edges, s.length, threads, 1e6 * t.plain / length,
+             1e6 * t.ruop / length, 1e6 * t.rbpm / length, t.ruop / t.plain, t.rbpm / t.plain,
+             1e-9 * length * operations(s, false) / t.ruop, 1e-9 * length * operations(s, true) / t.rbpm);
 }
 
 void print_heading() {
   fmt::print("glnn, {} symbols, {}; microseconds per symbol and iteration\n", kSymbols, simd_name());
-  fmt::print("{:>5} {:>5} {:>9} {:>7} | {:>8} {:>8} {:>8} | {:>13} | {:>13}\n", "units", "edges", "length", "threads",
-             "fwd+bwd", "ruop", "rbpm", "ratios", "GFLOP/s");
+  fmt::print("{:>6} {:>5} {:>5} {:>9} {:>7} | {:>8} {:>8} {:>8} | {:>13} | {:>13}\n", "type", "units", "edges",
+             "length", "threads", "fwd+bwd", "ruop", "rbpm", "ratios", "GFLOP/s");
 }
 
 void scaling(int threads) {
   print_heading();
   for (const Index length : {1000, 10000, 100000, 1000000}) {
     const Shape s{.length = length};
-    print_row(s, threads, measure(s, threads, length > 100000 ? 3 : 7));
+    measure_row<float>(s, threads, length > 100000 ? 3 : 7);
   }
   for (const Index units : {10, 20, 40, 80, 160}) {
     const Shape s{.units = units, .length = 20000};
-    print_row(s, threads, measure(s, threads, 7));
+    measure_row<float>(s, threads, 7);
   }
   for (const Index edges : {1, 2, 4, 8, 16, 32}) {
     const Shape s{.units = 40, .edges = edges, .length = 20000};
-    print_row(s, threads, measure(s, threads, 7));
+    measure_row<float>(s, threads, 7);
   }
 }
 
@@ -175,5 +179,6 @@ int main(int count, char** arguments) {
   const unfold::Shape shape{.units = number(1, 20), .edges = number(2, 3), .length = number(3, 100000)};
   const auto threads = static_cast<int>(number(4, 2));
   unfold::print_heading();
-  unfold::print_row(shape, threads, unfold::measure(shape, threads, 9));
+  unfold::measure_row<float>(shape, threads, 9);
+  unfold::measure_row<double>(shape, threads, 9);
 }
