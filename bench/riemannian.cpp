@@ -3,17 +3,20 @@
 /// floor in operations. Medians over iterations, measured in turn.
 ///
 ///   bench_riemannian [units [edges [length [threads]]]]      one shape: microseconds per symbol and iteration
-///   bench_riemannian scaling [threads]                       a table over lengths, units and edges
+///   bench_riemannian scaling [threads [folder]]              tables over lengths, units and edges; plots
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
+#include <fstream>
+#include <string>
 #include <string_view>
 
 #include "unfold/cells/cells.h"
 #include "unfold/data/text_sources.h"
 #include "unfold/numerics/simd.h"
+#include "unfold/report/plot.h"
 #include "unfold/training/riemannian.h"
 #include "unfold/training/window_pass.h"
 
@@ -134,13 +137,14 @@ double operations(const Shape& s, bool modulus) {
 }
 
 template <class T>
-void measure_row(const Shape& s, int threads, int rounds) {
+Times measure_row(const Shape& s, int threads, int rounds) {
   const Times t = measure<T>(s, threads, rounds);
   const auto length = static_cast<double>(s.length);
   fmt::print("{:>6} {:5} {:5} {:9} {:7} | {:8.3f} {:8.3f} {:8.3f} | {:6.2f} {:6.2f} | {:6.1f} {:6.1f}\n",
              sizeof(T) == 4 ? "float" : "double", s.units, s.edges, s.length, threads, 1e6 * t.plain / length,
              1e6 * t.ruop / length, 1e6 * t.rbpm / length, t.ruop / t.plain, t.rbpm / t.plain,
              1e-9 * length * operations(s, false) / t.ruop, 1e-9 * length * operations(s, true) / t.rbpm);
+  return t;
 }
 
 void print_heading() {
@@ -149,20 +153,29 @@ void print_heading() {
              "length", "threads", "fwd+bwd", "ruop", "rbpm", "ratios", "GFLOP/s");
 }
 
-void scaling(int threads) {
+/// One table: shapes that differ in one number, and (with a folder) the plot of seconds an iteration over that number.
+void scale(const std::string& what, Index Shape::*number, Shape shape, const std::vector<Index>& values, int threads,
+           const std::string& folder) {
+  std::vector<Curve> curves = {
+      {.label = "forward + backward", .points = {}}, {.label = "ruop", .points = {}}, {.label = "rbpm", .points = {}}};
+  for (const Index value : values) {
+    shape.*number = value;
+    const Times t = measure_row<float>(shape, threads, shape.length > 100000 ? 3 : 7);
+    const double ms[] = {1e3 * t.plain, 1e3 * t.ruop, 1e3 * t.rbpm};
+    for (std::size_t k = 0; k < curves.size(); ++k)
+      curves[k].points.push_back({.x = static_cast<double>(value), .y = {ms[k], ms[k], ms[k]}});
+  }
+  if (folder.empty()) return;
+  std::ofstream(folder + "/riemannian-cost-" + what + ".svg")
+      << line_plot("Cost of an iteration", {.label = what, .logarithmic = true},
+                   {.label = "milliseconds", .logarithmic = true}, curves);
+}
+
+void scaling(int threads, const std::string& folder) {
   print_heading();
-  for (const Index length : {1000, 10000, 100000, 1000000}) {
-    const Shape s{.length = length};
-    measure_row<float>(s, threads, length > 100000 ? 3 : 7);
-  }
-  for (const Index units : {10, 20, 40, 80, 160}) {
-    const Shape s{.units = units, .length = 20000};
-    measure_row<float>(s, threads, 7);
-  }
-  for (const Index edges : {1, 2, 4, 8, 16, 32}) {
-    const Shape s{.units = 40, .edges = edges, .length = 20000};
-    measure_row<float>(s, threads, 7);
-  }
+  scale("length", &Shape::length, {}, {1000, 10000, 100000, 1000000}, threads, folder);
+  scale("units", &Shape::units, {.length = 20000}, {10, 20, 40, 80, 160}, threads, folder);
+  scale("edges", &Shape::edges, {.units = 40, .length = 20000}, {1, 2, 4, 8, 16, 32}, threads, folder);
 }
 
 }  // namespace
@@ -173,7 +186,7 @@ int main(int count, char** arguments) {
     return count > i ? static_cast<unfold::Index>(std::stol(arguments[i])) : otherwise;
   };
   if (count > 1 && std::string_view(arguments[1]) == "scaling") {
-    unfold::scaling(static_cast<int>(number(2, 2)));
+    unfold::scaling(static_cast<int>(number(2, 2)), count > 3 ? arguments[3] : "");
     return 0;
   }
   const unfold::Shape shape{.units = number(1, 20), .edges = number(2, 3), .length = number(3, 100000)};
