@@ -42,6 +42,13 @@ Cell mrnn_with(const char* name, Map activation, Index factors) {
           }};
 }
 
+/// n complex units, the power of two that is next: their output has 2 n numbers.
+Cell urnn_with(const char* name) {
+  return {name, [=](Circuit& c, Signal x, Index n, bool trained) {
+            return urnn(c, x, n <= 2 ? 2 : 4, {.permutation = 1, .trained_initial = trained});
+          }};
+}
+
 const std::vector<Cell> kCells = {
     rnn_with("rnn_tanh", Map::tanh),
     rnn_with("rnn_sigmoid", Map::sigmoid),
@@ -54,6 +61,7 @@ const std::vector<Cell> kCells = {
     gru_with("gru_reset_after", true),
     mrnn_with("mrnn", Map::tanh, 0),
     mrnn_with("mrnn_relu", Map::relu, 4),
+    urnn_with("urnn"),
 };
 
 class EveryCell : public testing::TestWithParam<Cell> {

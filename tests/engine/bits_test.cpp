@@ -36,6 +36,16 @@ void build(Circuit& c, Index n, bool trained_initial = false, bool look_back = t
   c.output(c.affine("o", 7, {{"V", top}, {"Y", y}}));
 }
 
+/// A loop of vector maps.
+void build_unitary(Circuit& c) {
+  const Signal h = c.link(8, Delay::previous(), true);
+  const Signal z =
+      c.affine("z", 8, {{"S", c.symbols("s", 7)}, {.parameter = "U", .source = h, .map = unitary_map(4, 1)}});
+  const Signal y = c.affine("h", 8, {{.parameter = "b", .source = z, .map = modulus_relu(4)}}, Init::zero(), false);
+  c.feed(h, y);
+  c.output(c.affine("o", 7, {{"V", y}}));
+}
+
 template <class T>
 bool same_bits(const std::vector<T>& x, const std::vector<T>& y) {
   return x.size() == y.size() && std::memcmp(x.data(), y.data(), x.size() * sizeof(T)) == 0;
@@ -62,6 +72,15 @@ TEST(Bits, do_not_depend_on_threads) {
 }
 
 /// Wide overlapping slices: members that divide columns meet in the same columns of the source.
+TEST(Bits, of_vector_maps_do_not_depend_on_threads) {
+  Circuit c;
+  build_unitary(c);
+  const Structure structure = Structure::chains(kLengths);
+  const auto one = test::Runner<float>(c).run(structure);
+  for (const int threads : {2, 3})
+    expect_same(test::Runner<float>(c, {}, threads).run(structure), one, std::to_string(threads) + " threads");
+}
+
 TEST(Bits, do_not_depend_on_how_a_loop_is_divided) {
   Circuit c;
   build(c, 64, true);  // wide enough for members to own units
@@ -99,9 +118,7 @@ TEST(Bits, do_not_depend_on_the_instruction_set) {
   simd_limit(simd_available().front());
 }
 
-TEST(Bits, of_a_sequence_are_the_same_alone_and_in_a_ragged_batch) {
-  Circuit c;
-  build(c, 11, true);
+void expect_same_alone(const Circuit& c) {
   const Structure structure = Structure::chains(kLengths);
   test::Runner<float> batch(c), alone(c);
   const auto all = batch.run(structure);
@@ -114,6 +131,14 @@ TEST(Bits, of_a_sequence_are_the_same_alone_and_in_a_ragged_batch) {
     EXPECT_TRUE(same_bits(one.outputs, part(all.outputs))) << "sequence " << s;
     EXPECT_TRUE(same_bits(one.tangents, part(all.tangents))) << "sequence " << s;
   }
+}
+
+TEST(Bits, of_a_sequence_are_the_same_alone_and_in_a_ragged_batch) {
+  Circuit c, unitary;
+  build(c, 11, true);
+  build_unitary(unitary);
+  expect_same_alone(c);
+  expect_same_alone(unitary);
 }
 
 TEST(Bits, of_grids_and_trees_are_the_same_alone_and_in_a_batch) {
@@ -145,9 +170,7 @@ TEST(Bits, of_grids_and_trees_are_the_same_alone_and_in_a_batch) {
 
 /// Windows of one to five steps with the state carried forward and its adjoint carried back. The gradient has the bits
 /// of the whole where the plan promises it (recomputable); a look back from outside a loop adds in another order.
-void expect_windows_equal_whole(bool trained, bool look_back) {
-  Circuit c;
-  build(c, 6, trained, look_back);
+void expect_windows_equal_whole(const Circuit& c, bool look_back) {
   const Index total = 14, begins[] = {0, 1, 3, 4, 9, 14};
   test::Runner<float> whole(c);
   const auto expected = whole.run(Structure::chains(3, total));
@@ -178,12 +201,17 @@ void expect_windows_equal_whole(bool trained, bool look_back) {
 }
 
 TEST(Bits, of_windows_with_carried_state_are_those_of_one_long_window) {
-  expect_windows_equal_whole(false, false);
-  expect_windows_equal_whole(true, false);
+  Circuit plain, trained, unitary;
+  build(plain, 6, false, false);
+  build(trained, 6, true, false);
+  build_unitary(unitary);
+  for (const Circuit* c : {&plain, &trained, &unitary}) expect_windows_equal_whole(*c, false);
 }
 TEST(Windows, that_look_back_from_outside_a_loop_give_the_gradient_of_one_long_window) {
-  expect_windows_equal_whole(false, true);
-  expect_windows_equal_whole(true, true);
+  Circuit plain, trained;
+  build(plain, 6, false, true);
+  build(trained, 6, true, true);
+  for (const Circuit* c : {&plain, &trained}) expect_windows_equal_whole(*c, true);
 }
 
 TEST(Bits, of_a_reset_stream_are_those_of_a_new_one) {
@@ -227,10 +255,11 @@ TEST(Bits, of_state_slots_follow_the_sequence) {
 }
 
 TEST(Stepper, has_the_bits_of_the_unfolding) {
-  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+  for (std::uint64_t seed = 0; seed < 41; ++seed) {
     Circuit c;
     if (seed == 0) build(c, 33, true);
-    if (seed > 0) test::random_circuit(c, Kind::chains, seed);
+    if (seed == 40) build_unitary(c);
+    if (seed > 0 && seed < 40) test::random_circuit(c, Kind::chains, seed);
     const bool looks_ahead = std::any_of(c.nodes().begin(), c.nodes().end(), [](const Node& node) {
       return node.kind == Node::Kind::link && node.delay.along != Delay::Along::previous;
     });

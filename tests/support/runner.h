@@ -82,6 +82,13 @@ class Runner {
     });
   }
 
+  bool has_vector_maps() const {
+    for (const Node& node : circuit_.nodes())
+      for (const auto& term : node.terms)
+        if (term.map != nullptr) return true;
+    return false;
+  }
+
   std::vector<T> outputs() {
     return by_item([&](Signal s) { return unfolding_.value(s); }, [](int) { return true; });
   }
@@ -115,7 +122,7 @@ class Runner {
     results.tangents =
         by_item([&](Signal s) { return unfolding_.tangent_of(s); }, [&](int output) { return has_adjoint(output); });
     results.gradient = gradient();
-    results.squared = gradient(Algebra::squared);
+    if (!has_vector_maps()) results.squared = gradient(Algebra::squared);
     return results;
   }
 

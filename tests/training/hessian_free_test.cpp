@@ -33,6 +33,7 @@ class Bowl final : public Objective<double> {
     return true_loss();
   }
   double loss() override { return lie ? lie(true_loss()) : true_loss(); }
+  double symbols_per_sequence() const override { return symbols; }
   void start_curvature(double, Distance) override {}
   void curvature_product(std::span<const double> v, double structural, std::span<double> result) override {
     for (std::size_t i = 0; i < v.size(); ++i) result[i] = (a[i] + structural * damping) * v[i];
@@ -49,7 +50,7 @@ class Bowl final : public Objective<double> {
   }
 
   Vector a, goal;
-  double damping = 0;
+  double damping = 0, symbols = 1;
   std::function<double(double)> lie;
 
  private:
@@ -105,6 +106,20 @@ TEST(HessianFree, first_step_solves_the_damped_system) {
   }
   EXPECT_NEAR(report.curvature->ratio, (bowl.true_loss() - report.loss) / foretold, 1e-8);
   EXPECT_NEAR(report.curvature->loss_after, bowl.true_loss(), 1e-12);
+}
+
+TEST(HessianFree, damps_the_length_of_a_step_by_sequence_and_activities_by_symbol) {
+  Team team(1);
+  Bowl bowl(team);
+  bowl.damping = 2;
+  bowl.symbols = 4;
+  const Vector start = flat(bowl);
+  const auto optimizer = make_optimizer<double>("hf:lambda=3,tolerance=0,structural=0.5", bowl.parameters().size());
+  optimizer->step(bowl, {}, 1);
+  for (std::size_t i = 0; i < start.size(); ++i) {
+    const double g = bowl.a[i] * (start[i] - bowl.goal[i]), damped = bowl.a[i] + 3.0 / 4 + 3 * 0.5 * 2;
+    EXPECT_NEAR(bowl.parameters().flat()[i], start[i] - g / damped, 1e-10);
+  }
 }
 
 TEST(HessianFree, takes_no_step_uphill_and_trusts_less) {

@@ -256,6 +256,7 @@ TEST(Penalties, are_the_mean_over_the_windows_of_a_step) {
   Batches source(corpus, part, batches, 1), other(corpus, part, batches, 1);
   WindowObjective<double> both = objective(source, 2, 2), plain = objective(other, 2, 0);
   both.gather(0), plain.gather(0);
+  EXPECT_EQ(both.symbols_per_sequence(), both.predicted() / 6);  // two windows of three lanes
   std::vector<double> unpenalised(gradient.size());
   EXPECT_NEAR(both.gradient(gradient) - plain.gradient(unpenalised), mean, 1e-12);
   EXPECT_GT(mean, 1e-3);

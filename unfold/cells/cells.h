@@ -55,6 +55,17 @@ struct TensorRnnOptions {
 };
 Signal tensor_rnn(Circuit& c, Signal x, Index n, const TensorRnnOptions& options = {});
 
+/// urnn, unitary: n complex units, z_t = x_t W + D3 R2 F^-1 D2 P R1 F D1 h_{t-1}, h_t = modReLU(z_t)
+/// (numerics/vector_map.h). Output h [2 n]: real parts, then imaginary ones. n is a power of two (UsageError).
+/// Arjovsky, Shah & Bengio 2016. Phases start uniform, as do the vectors of the reflections, whose length has no
+/// meaning; thresholds at 0.
+struct UrnnOptions {
+  std::uint64_t permutation = 0;  ///< seed of P, which is not trained
+  Init input = Init::glorot();
+  bool trained_initial = false;
+};
+Signal urnn(Circuit& c, Signal x, Index n, const UrnnOptions& options = {});
+
 /// Gated and sparse networks on random graphs (Ollivier, "Riemannian metrics for neural networks II: recurrent networks
 /// and learning symbolic data sequences", 2015). Pre-activations V, activities a = s(V), one weight per edge:
 ///

@@ -102,11 +102,20 @@ Node::AffineTerm Circuit::add_term(const Node& affine, const Term& term) {
   const std::string name = affine.name + "/" + std::string(term.parameter);
   const Node& source = own(term.source, affine.name);
   const bool gated = term.gate.valid();
-  Node::AffineTerm result{.parameter = -1, .source = term.source.id, .edges = term.edges};
+  Node::AffineTerm result{.parameter = -1, .source = term.source.id, .edges = term.edges, .map = term.map};
   if (term.edges == nullptr) {
     if (gated || term.leaky || term.activation != Map::copy)
       throw UsageError("circuit: " + name + " is gated, leaky or has an activation; that takes edges");
-    result.parameter = add_parameter(name, source.size, affine.size, term.init);
+    if (term.map == nullptr) {
+      result.parameter = add_parameter(name, source.size, affine.size, term.init);
+      return result;
+    }
+    const VectorMap& map = *term.map;
+    if (source.kind == Node::Kind::symbols || source.size != map.size() || affine.size != map.size())
+      throw UsageError("circuit: the " + std::string(map.name()) + " term " + name + " joins vectors of size " +
+                       std::to_string(map.size()) + ", but " + source.name + " has " + std::to_string(source.size) +
+                       " and " + affine.name + " " + std::to_string(affine.size));
+    result.parameter = add_parameter(name, map.parameter_rows(), map.parameter_cols(), term.init);
     return result;
   }
   const Edges& edges = *term.edges;
@@ -269,6 +278,9 @@ std::vector<Signal> path_reading(const Circuit& circuit, Circuit& result, int pr
         for (const auto& term : node.terms) {
           const ParameterInfo& p = parameters[static_cast<std::size_t>(term.parameter)];
           if (!map_info(term.activation).homogeneous) refuse_path(node, term.activation);
+          if (term.map != nullptr)
+            throw UsageError("path pass: the parameters " + p.name + " of a " + std::string(term.map->name()) +
+                             " map are no weights on paths; use sgd or adam");
           terms.push_back({.parameter = last_name(p.name),
                            .source = of[static_cast<std::size_t>(term.source)],
                            .edges = term.edges,

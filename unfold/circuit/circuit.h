@@ -13,7 +13,7 @@
 /// structure of positions, and every pass follows from the local rules of four operations:
 ///
 ///   affine   b + sum_k x_k W_k; a term whose source is a symbol is a row lookup; a term may be sparse, gated by a
-///            symbol, and leaky (numerics/sparse.h)
+///            symbol, and leaky (numerics/sparse.h), or a vector map (numerics/vector_map.h)
 ///   map      an element-wise map of numerics/pointwise.h
 ///   slice    some columns of a signal (a view, no copy)
 ///   mask     dropout: 0 or 1/(1-rate), constant for differentiation
@@ -31,6 +31,7 @@
 #include "unfold/numerics/pointwise.h"
 #include "unfold/numerics/sparse.h"
 #include "unfold/numerics/types.h"
+#include "unfold/numerics/vector_map.h"
 
 namespace unfold {
 
@@ -83,6 +84,8 @@ struct ParameterInfo {
 /// With `edges` the term is sparse: sum over edges j -> i of w_e s(x_j), plus x_i itself when it is leaky; its
 /// parameter is [1 x edges], or [alphabet x edges] when a `gate` (symbols) chooses the weights. A gated term keeps the
 /// state where there is no symbol yet: it is then x_i (numerics/sparse.h).
+///
+/// With `map` the term is that vector map of its source; source and affine map have its size.
 struct Term {
   std::string_view parameter;
   Signal source;
@@ -93,6 +96,7 @@ struct Term {
   Map activation = Map::copy;  ///< s: copy, tanh, sigmoid or relu
   bool leaky = false;
   Index weight_rows = 1;  ///< without a gate: so many rows of weights act together
+  std::shared_ptr<const VectorMap> map = nullptr;
 };
 
 struct Node {
@@ -113,7 +117,9 @@ struct Node {
     int gate = -1;  ///< node, or -1
     Map activation = Map::copy;
     bool leaky = false;
+    std::shared_ptr<const VectorMap> map = nullptr;
     bool sparse() const { return edges != nullptr; }
+    bool dense() const { return edges == nullptr && map == nullptr; }  ///< a matrix, or the rows that symbols look up
   };
   Kind kind = Kind::input;
   std::string name;  ///< path name, for messages and the printed plan

@@ -120,6 +120,13 @@ void Unfolding<T>::Body::backward_item(std::size_t segment, std::size_t index, c
                                sparse_scratch[at(work.member->id())].data());
           continue;
         }
+        if (term.map != nullptr) {
+          const Matrix<const T> x = matrix(What::value, term.source, work.step, work.rows);
+          term.map->transposed((*parameters)[term.parameter], x, dz,
+                               matrix(What::adjoint, term.source, work.step, work.rows), part->adjoint_sets,
+                               map_scratch_of(*work.member));
+          continue;
+        }
         const auto& w = (squared ? packed_squared : packed_transposed)[at(term.parameter)];
         multiply<T>(dz, w, matrix(What::adjoint, term.source, work.step, work.rows),
                     whole ? Panels{Range{0, w.panels()}} : work.panels(w.n(), PackedMatrix<T>::kPanel),
@@ -183,15 +190,17 @@ void Unfolding<T>::Body::weight_gradients(Member& me, T* gradient, const Backwar
       }
       continue;
     }
-    for (const auto& term : affine.terms)
+    for (const auto& term : affine.terms) {
       if (term.sparse()) sparse_gradient_of(me, i, term, parameters->view(gradient, term.parameter), options);
+      if (term.map != nullptr) map_gradient_of(me, i, term, parameters->view(gradient, term.parameter), options);
+    }
     // A block of rows is read by all terms and the bias while it is in the second-level cache.
     const Index block = rectangular && options.algebra == Algebra::linear ? kGradientRows : std::max<Index>(rows, 1);
     BackwardOptions then = options;
     for (Index end = rows; end > 0; end -= block, then.accumulate = true) {
       const Range part{std::max<Index>(end - block, 0), end};
       for (const auto& term : affine.terms) {
-        if (term.sparse()) continue;
+        if (!term.dense()) continue;
         Matrix<T> g = parameters->view(gradient, term.parameter);
         if (const Symbol* read = lookup(term.source))
           lookup_gradient(me, i, read, g, part, then);

@@ -6,12 +6,12 @@
 #include "unfold/engine/unfolding_body.h"
 
 namespace unfold {
-/// A sparse product is not divided: its members would only wait for each other.
+/// A sparse product or a vector map is not divided: its members would only wait for each other.
 template <class T>
-bool Unfolding<T>::Body::has_sparse_terms(const Segment& segment) const {
+bool Unfolding<T>::Body::has_whole_terms(const Segment& segment) const {
   return std::any_of(segment.items.begin(), segment.items.end(), [&](const Item& item) {
     return std::any_of(item.parts.begin(), item.parts.end(),
-                       [&](const auto& part) { return node(item.node).terms[at(part.term)].sparse(); });
+                       [&](const auto& part) { return !node(item.node).terms[at(part.term)].dense(); });
   });
 }
 
@@ -27,7 +27,7 @@ Division Unfolding<T>::Body::division(const Segment& segment, int members) const
     return segment.rows_independent ? Division::rows : Division::columns;
   }
   if (!segment.rows_independent) return Division::columns;
-  if (has_sparse_terms(segment)) return Division::rows;
+  if (has_whole_terms(segment)) return Division::rows;
   const bool fits = plan->loop_weights() * static_cast<Index>(sizeof(T)) <= kCacheBytes;
   return places >= members * kTileRows && fits ? Division::rows : Division::columns;
 }
@@ -71,7 +71,7 @@ template <class T>
 std::vector<Division> Unfolding<T>::Body::candidates(std::size_t segment) const {
   const Segment& s = plan->segments()[segment];
   const int members = team.size();
-  if (members == 1 || !s.loop || has_sparse_terms(s)) return {division(s, members)};
+  if (members == 1 || !s.loop || has_whole_terms(s)) return {division(s, members)};
   std::vector<Division> ways = {Division::columns, Division::alone};
   if (s.rows_independent && places >= members) ways.push_back(Division::rows);
   if (units[segment] > 0) ways.push_back(Division::units);

@@ -7,7 +7,7 @@ namespace {
 
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-/// Packed weights of the terms that are neither lookups nor sparse, whole panels, in both directions.
+/// Packed weights of the terms that are dense matrices, whole panels, in both directions.
 Index packed_numbers(const Plan& plan, std::size_t element_bytes) {
   const Index panel = 128 / static_cast<Index>(element_bytes);
   const auto whole = [&](Index n) { return (n + panel - 1) / panel * panel; };
@@ -18,7 +18,7 @@ Index packed_numbers(const Plan& plan, std::size_t element_bytes) {
     for (const auto& term : plan.nodes()[i].terms) {
       int source = term.source;
       while (plan.nodes()[at(source)].kind == Node::Kind::reorder) source = plan.nodes()[at(source)].operands[0];
-      if (plan.nodes()[at(source)].kind == Node::Kind::symbols || term.sparse()) continue;
+      if (plan.nodes()[at(source)].kind == Node::Kind::symbols || !term.dense()) continue;
       if (counted[at(term.parameter)] != 0) continue;
       counted[at(term.parameter)] = 1;
       const ParameterInfo& p = plan.parameters()[at(term.parameter)];

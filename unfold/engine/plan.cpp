@@ -33,6 +33,10 @@ double Plan::flops_per_position() const {
           flops += 2.0 * static_cast<double>(term.edges->count());
           continue;
         }
+        if (term.map != nullptr) {
+          flops += term.map->operations();
+          continue;
+        }
         flops += static_cast<double>(nodes_[i].size) * (lookup ? 1.0 : 2.0 * static_cast<double>(source.size));
       }
   return flops;

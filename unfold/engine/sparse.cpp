@@ -16,12 +16,12 @@ SparseTerm<T> Unfolding<T>::Body::sparse_term(const Node::AffineTerm& term, cons
           .gates = term.gate >= 0 ? lookup(term.gate) + row : nullptr};
 }
 
-/// A sparse product is not divided by columns: one member does the whole item.
+/// A sparse product or a vector map is not divided by columns: one member does the whole item.
 template <class T>
 bool Unfolding<T>::Body::whole_item(const Item& item, const Work& work) const {
   if (!work.by_columns) return false;
   return std::any_of(item.parts.begin(), item.parts.end(),
-                     [&](const auto& part) { return node(item.node).terms[at(part.term)].sparse(); });
+                     [&](const auto& part) { return !node(item.node).terms[at(part.term)].dense(); });
 }
 
 template <class T>

@@ -84,6 +84,14 @@ void Unfolding<T>::Body::tangent_affine(const Item& item, const Work& work, cons
       sparse_tangent<T>(sparse, parameters->view(direction, term.parameter),
                         matrix(What::value, term.source, work.step, work.rows), moved, y,
                         sparse_scratch[at(work.member->id())].data());
+    } else if (term.map != nullptr) {
+      start_rows(y, start, bias);
+      const Matrix<const T> moved = plan->needs_adjoint(term.source)
+                                        ? Matrix<const T>(matrix(What::tangent, term.source, work.step, work.rows))
+                                        : Matrix<const T>{};
+      const Matrix<const T> x = matrix(What::value, term.source, work.step, work.rows);
+      term.map->tangent((*parameters)[term.parameter], parameters->view(direction, term.parameter), x, moved, y,
+                        map_scratch_of(*work.member));
     } else {
       multiply<T>(matrix(What::value, term.source, work.step, work.rows), packed_direction[at(term.parameter)], y,
                   panels, start, bias);

@@ -34,7 +34,7 @@ Unfolding<T>::Body::Body(std::shared_ptr<const Plan> plan_, Team& team_) : plan(
       for (const auto& term : plan->nodes()[i].terms) {
         int s = term.source;
         while (node(s).kind == Node::Kind::reorder) s = node(s).operands[0];
-        if (node(s).kind != Node::Kind::symbols && !term.sparse()) dense[at(term.parameter)] = 1;
+        if (node(s).kind != Node::Kind::symbols && term.dense()) dense[at(term.parameter)] = 1;
       }
   tail_roots.resize(plan->segments().size());
   for (std::size_t g = 0; g < plan->segments().size(); ++g)
@@ -50,6 +50,7 @@ Unfolding<T>::Body::Body(std::shared_ptr<const Plan> plan_, Team& team_) : plan(
     }
   scratch.resize(at(team.size())), operands.resize(at(team.size()));
   find_chain_loops();
+  prepare_vector_maps();
   make_programs();
 }
 
@@ -341,6 +342,12 @@ void Unfolding<T>::backward(std::span<T> gradient, const BackwardOptions& option
   if (static_cast<Index>(gradient.size()) != b.plan->parameter_count())
     throw UsageError("unfolding: the gradient has " + std::to_string(gradient.size()) + " numbers, the plan " +
                      std::to_string(b.plan->parameter_count()));
+  if (options.algebra == Algebra::squared)
+    for (const Node& n : b.plan->nodes())
+      for (const auto& term : n.terms)
+        if (term.map != nullptr)
+          throw UsageError("modulus pass: " + n.name + " has parameters of a " + std::string(term.map->name()) +
+                           " map, which are no weights of units");
   if (b.adjoint_rows != b.rows) b.allocate(b.adjoints, What::adjoint), b.adjoint_rows = b.rows;
   b.choose(b.backward_divisions);
   b.team.run([&](Member& me) { b.backward(me, gradient.data(), options, end); });

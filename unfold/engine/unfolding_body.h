@@ -110,7 +110,7 @@ struct Unfolding<T>::Body {
   void walk_timed(Member& me, std::size_t segment, bool reverse, Do&& run_item, Begin&& begin_step);
 
   // --- division.cpp
-  bool has_sparse_terms(const Segment& segment) const;
+  bool has_whole_terms(const Segment& segment) const;
   Division division(const Segment& segment, int members) const;  ///< without trying
   Range my_rows(const Segment& segment, Division how, Member& me, Range step) const;
   Index unit_of(std::size_t segment) const;
@@ -157,6 +157,10 @@ struct Unfolding<T>::Body {
   void forward_chain(Member& me, std::size_t segment);
   void backward_chain(Member& me, std::size_t segment, Algebra algebra, const State<T>* end);
   void store_start(State<T>& start);
+  // --- vector_maps.cpp
+  void prepare_vector_maps();
+  T* map_scratch_of(Member& me) { return map_scratch[at(me.id())].data(); }
+  void map_gradient_of(Member& me, int i, const Node::AffineTerm& term, Matrix<T> g, const BackwardOptions& options);
   // --- tangent.cpp
   void tangent(Member& me, const T* direction);
   void tangent_item(std::size_t segment, std::size_t index, const Work& work, const T* direction);
@@ -187,6 +191,7 @@ struct Unfolding<T>::Body {
   std::vector<char> dirty, dirty_transposed, dirty_squared, dirty_direction;
   std::vector<char> dense;                ///< parameter is used by a dense term
   std::vector<Buffer<T>> sparse_scratch;  ///< per member
+  std::vector<Buffer<T>> map_scratch;     ///< per member, for vector maps
   struct ChainLoop {
     int affine = -1, term = -1, lookup = -1, exit = -1;
   };

@@ -140,6 +140,24 @@ struct TensorRnnEntry {
   }
 };
 
+struct UrnnEntry {
+  static constexpr const char* kName = "urnn";
+  static constexpr const char* kHelp = "unitary: so many complex units (a power of two)";
+  static constexpr CellKind kKind = CellKind::urnn;
+  template <class Visitor>
+  static void describe(Visitor& v, ModelSpec& s) {
+    v("permutation", s.permutation, "seed of the fixed permutation", range(0, 1e15));
+  }
+  static std::string fault(const ModelSpec& s) {
+    const bool power = s.units >= 2 && (s.units & (s.units - 1)) == 0;
+    return power ? "" : fmt::format("a urnn has a power of two of complex units, at least 2; {} is none", s.units);
+  }
+  static Signal add(Circuit& c, Signal x, const ModelSpec& s) {
+    return urnn(c, x, s.units,
+                {.permutation = static_cast<std::uint64_t>(s.permutation), .trained_initial = s.trained_initial});
+  }
+};
+
 /// gnn, glnn and sparse-rnn.
 template <CellKind kind>
 struct SparseEntry {
@@ -176,6 +194,7 @@ void for_each_entry(Visit&& visit) {
   visit(GruEntry{});
   visit(MrnnEntry{});
   visit(TensorRnnEntry{});
+  visit(UrnnEntry{});
   visit(SparseEntry<CellKind::gnn>{});
   visit(SparseEntry<CellKind::glnn>{});
   visit(SparseEntry<CellKind::sparse_rnn>{});
@@ -203,7 +222,7 @@ Spec plain_spelling(Spec spec) {
   return spec;
 }
 
-constexpr std::array kNotBuilt = {"esn", "urnn"};
+constexpr std::array kNotBuilt = {"esn"};
 
 template <class Entry>
 OptionTable table_of(ModelSpec& spec) {

@@ -18,7 +18,7 @@
 
 namespace unfold {
 
-enum class CellKind { rnn, lstm, gru, mrnn, tensor_rnn, gnn, glnn, sparse_rnn };
+enum class CellKind { rnn, lstm, gru, mrnn, tensor_rnn, urnn, gnn, glnn, sparse_rnn };
 enum class RecurrentInit { orthogonal, uniform, identity, sparse, normalised };
 enum class ResetGate { before, after };
 
@@ -36,6 +36,7 @@ struct ModelSpec {
   Index factors = 0;                               // mrnn
   double forget_bias = 1, chrono = 0;              // lstm
   ResetGate reset = ResetGate::before;             // gru
+  Index permutation = 0;                           // urnn
   Index edges = 3, graph = 0;                      // gnn, glnn, sparse-rnn
 };
 

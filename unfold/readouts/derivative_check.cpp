@@ -429,9 +429,11 @@ class Checker {
     CheckResult& adjoint = open("adjoint", "backward pass = sums over paths", 1e-9);
     CheckResult& modulus = open("modulus", "squared pass = sums over paths of squares", 1e-9);
     const double edges = ScalarGraph::count_edges(passes_.circuit(), passes_.structure());
-    if (edges > options_.graph_edges) {
-      for (CheckResult* result : {&forward, &adjoint, &modulus})
-        skip(*result, number(edges) + " edges are too many for the scalar graph");
+    const std::string reason = edges > options_.graph_edges ? number(edges) + " edges are too many for the scalar graph"
+                               : has_vector_maps()          ? "vector maps are not spelt out in scalars"
+                                                            : "";
+    if (!reason.empty()) {
+      for (CheckResult* result : {&forward, &adjoint, &modulus}) skip(*result, reason);
       return;
     }
     const ScalarGraph graph(passes_.circuit(), passes_.structure(), theta_, passes_.inputs());
@@ -448,6 +450,13 @@ class Checker {
     for (const Vector& seed : {positive, objective_.fisher(outputs_)})
       compare_elements(modulus, passes_.transposed(seed, Algebra::squared), reference(graph, seed, true), 1e-9,
                        by_parameter);
+  }
+
+  bool has_vector_maps() const {
+    for (const Node& node : passes_.circuit().nodes())
+      for (const auto& term : node.terms)
+        if (term.map != nullptr) return true;
+    return false;
   }
 
   std::vector<Index> output_nodes(const ScalarGraph& graph) const {
@@ -477,6 +486,7 @@ class Checker {
       if (node.kind == Node::Kind::map && !map_info(node.map).homogeneous && !dropped)
         return skip(result, node.name + " is not positively homogeneous");
     }
+    if (has_vector_maps()) return skip(result, "vector maps have no paths");
     for (Index length = 1; length <= 4; ++length)
       for (const bool every_step : {true, false})
         if (!compare_paths(result, length, every_step)) return;

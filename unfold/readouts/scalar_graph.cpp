@@ -168,6 +168,7 @@ struct ScalarGraph::Builder {
     }
     double total = 0;
     if (term.sparse()) return add_sparse_term(term, source, row, column, to);
+    if (term.map != nullptr) throw UsageError("scalar graph: vector maps are not spelt out in scalars");
     for (int i = 0; i < static_cast<int>(circuit.nodes()[at(term.source)].size); ++i) {
       const int weight = parameter_node(term.parameter, i, column);
       edge(weight, to, value(source + i), -1, true);

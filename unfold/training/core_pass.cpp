@@ -15,7 +15,7 @@ const Node& writing_node(Signal output) {
   for (const auto& term : node.terms) {
     const Node& source = output.circuit->nodes()[static_cast<std::size_t>(term.source)];
     const bool seedable = source.kind == Node::Kind::map || source.kind == Node::Kind::affine;
-    if (!seedable || term.sparse()) refuse("reads " + source.name + " in a way that takes no seed");
+    if (!seedable || !term.dense()) refuse("reads " + source.name + " in a way that takes no seed");
   }
   return node;
 }

@@ -31,7 +31,8 @@ CgResult<T> NewtonDirection<T>::solve(Objective<T>& objective, std::span<const T
       preconditioner_[i] = std::fma(sample_[i], sample_[i], probe == 0 ? T{0} : preconditioner_[i]);
     });
   }
-  const T mean = static_cast<T>(1 / static_cast<double>(options_.probes)), damping = static_cast<T>(lambda);
+  const T mean = static_cast<T>(1 / static_cast<double>(options_.probes));
+  const T damping = static_cast<T>(lambda / objective.symbols_per_sequence());
   for_each_element(team, preconditioner_.size(), [&](Index i) {  // x^0.75 = sqrt(x) sqrt(sqrt(x))
     const T root = std::sqrt(std::fma(mean, preconditioner_[i], damping));
     preconditioner_[i] = root * std::sqrt(root);

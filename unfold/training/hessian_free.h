@@ -9,12 +9,13 @@
 
 namespace unfold {
 
-/// The direction: (G + lambda (I + mu S)) d = -g.
+/// The direction: (G + lambda (I / P + mu S)) d = -g, P predicted symbols of a sequence: I weighs against nats of a
+/// sequence, however many of its symbols are predicted.
 struct NewtonOptions {
   Index windows = 16;        ///< of a step: gradient and losses
   double curvature = 0.125;  ///< share of them for curvature products
-  double lambda = 0.1;       ///< damping; of hf: at the start
-  double structural = 0.1;   ///< mu
+  double lambda = 0.03;      ///< damping; of hf: at the start
+  double structural = 1;     ///< mu
   Distance distance = Distance::matching;
   Index iterations = 50;
   double tolerance = 5e-4;

@@ -54,6 +54,8 @@ class Objective {
   virtual double gradient(std::span<T> gradient) = 0;
   /// The loss alone, of the same batch at the present parameters.
   virtual double loss() = 0;
+  /// Predicted symbols of a sequence of the batch (of a chain of its windows), on average.
+  virtual double symbols_per_sequence() const { return 1; }
 
   /// Readies the curvature at the present parameters, on a part of the batch: the first `share` of its windows, at
   /// least one that predicts something. The distance is that of the first call. REQUIRES `gradient` of this batch.

@@ -29,7 +29,7 @@ class Path final : public Direction<T> {
     for (const Node& node : circuit.nodes()) {
       if (node.kind != Node::Kind::affine) continue;
       for (const Node::AffineTerm& term : node.terms)
-        if (!term.sparse()) enter_units(circuit.parameters()[at(term.parameter)]);
+        if (term.dense()) enter_units(circuit.parameters()[at(term.parameter)]);
       if (node.bias >= 0) enter_units(circuit.parameters()[at(node.bias)]);
       shares_.emplace_back(at(node.size));
     }

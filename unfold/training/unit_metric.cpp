@@ -40,6 +40,9 @@ void UnitMetric<T>::add_map(const Plan& plan, int i) {
   const auto reads_symbols = [&](int s) { return plan.nodes()[at(s)].kind == Node::Kind::symbols; };
   for (std::size_t k = 0; k < node.terms.size(); ++k) {
     const auto& term = node.terms[k];
+    if (term.map != nullptr)
+      throw UsageError("riemannian training: the parameters " + plan.parameters()[at(term.parameter)].name + " of a " +
+                       std::string(term.map->name()) + " map are no weights of units; use sgd or adam");
     const int symbols = reads_symbols(term.source) ? term.source : term.gate;
     if (symbols >= 0 && map.symbols >= 0 && symbols != map.symbols)
       throw UsageError("riemannian training: " + node.name + " reads two kinds of symbols");

@@ -138,6 +138,13 @@ double WindowObjective<T>::loss() {
 }
 
 template <class T>
+double WindowObjective<T>::symbols_per_sequence() const {
+  Index sequences = 0;
+  for (Index k = 0; k < options_.windows; ++k) sequences += window(k).structure.sequences();
+  return predicted_ / static_cast<double>(sequences);
+}
+
+template <class T>
 Batch<T> WindowObjective<T>::enter() {
   require_full_softmax();
   enter_window(window(0), *network_.plan, carried_);

@@ -60,6 +60,7 @@ class WindowObjective final : public Objective<T> {
   Team& team() override { return team_; }
   double gradient(std::span<T> gradient) override;
   double loss() override;
+  double symbols_per_sequence() const override;
   void start_curvature(double share, Distance damping) override;
   void curvature_product(std::span<const T> v, double structural, std::span<T> result) override;
   void curvature_sample(std::uint64_t seed, double structural, std::span<T> result) override;
