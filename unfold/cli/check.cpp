@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -63,6 +64,8 @@ nlohmann::ordered_json Check::to_json(const CheckReport& report, const std::stri
 ExitCode Check::run(Console& console) {
   ModelSpec spec = parse_model_spec(model_.front());
   spec.units = std::min(spec.units, units_);
+  if (spec.cell == CellKind::urnn)
+    spec.units = static_cast<Index>(std::bit_floor(static_cast<std::uint64_t>(spec.units)));  // has powers of two only
   spec.embedding = std::min(spec.embedding, units_);
   spec.factors = std::min(spec.factors, units_);
   spec.dropout = 0;  // a mask is a constant for every derivative
