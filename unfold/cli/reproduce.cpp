@@ -392,11 +392,12 @@ void Reproduce::write_files(const std::vector<Section>& sections) const {
                         table.source, scale_, table.measure_text, cells.front().runs.size(), solved_text(table));
     body += to_markdown(summary(table, cells)) + plots(section);
     if (table.appendix != nullptr) body += "\n" + table.appendix();
-    for (const Cell& cell : cells)
-      for (const Run& run : cell.runs) {
-        seconds += run.result.value("seconds", 0.0);
-        commands += run.result.value("command", "") + "\n";
-      }
+    for (const Cell& cell : cells) {
+      for (const Run& run : cell.runs) seconds += run.result.value("seconds", 0.0);
+      commands += cell.runs.front().result.value("command", "");
+      if (cell.runs.size() > 1) commands += fmt::format("  # and so for seeds 2 to {}", cell.runs.size());
+      commands += "\n";
+    }
   }
   const std::string& name = table_.front();
   const std::string page = fmt::format(
