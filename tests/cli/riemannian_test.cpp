@@ -68,7 +68,7 @@ TEST_F(RiemannianCommandTest, trains_in_double_unless_told_otherwise) {
   EXPECT_THAT(read_bytes(run_ + "/model.safetensors"), Not(HasSubstr("F64")));
   const Finished wrong = unfold_command(gated({"--steps", "20", "--precision", "half", "--overwrite"}));
   EXPECT_EQ(wrong.code, 2);
-  EXPECT_THAT(wrong.err, HasSubstr("float or double"));
+  EXPECT_THAT(wrong.err, HasSubstr("float, double or bf16"));
 }
 
 TEST_F(RiemannianCommandTest, an_alphabet_of_one_symbol_is_learned_at_once) {

@@ -50,6 +50,35 @@ TEST_F(CommandTest, two_hundred_steps_give_the_same_bytes_with_one_and_two_threa
   for (const std::string& level : simd_available()) expect_same({}, {.environment = {{"UNFOLD_SIMD", level}}});
 }
 
+TEST_F(CommandTest, bfloat16_is_an_explicit_choice_that_the_run_remembers) {
+  const Surroundings off{.environment = {{"UNFOLD_BF16", "off"}}},
+      emulated{.environment = {{"UNFOLD_BF16", "emulate"}}};
+  const auto weights = [&] {  // without the card, which holds the configuration
+    const std::string bytes = model_of(run_);
+    return bytes.substr(bytes.size() / 2);
+  };
+  const auto run = [&](const Arguments& more, const Surroundings& surroundings) {
+    const Finished finished = unfold_command(training(more + Arguments{"--overwrite"}), surroundings);
+    EXPECT_EQ(finished.code, 0) << finished.err;
+    return finished;
+  };
+  const Arguments asked = {"--model", "lstm:40", "--precision", "bf16"};
+  run({"--model", "lstm:40"}, emulated);
+  const std::string exact = weights();
+  EXPECT_THAT(run(asked, off).err, HasSubstr("training goes on in float"));
+  EXPECT_EQ(weights(), exact);
+  EXPECT_THAT(run(asked, emulated).err, HasSubstr("emulated bfloat16"));
+  const std::string coarse = weights();
+  EXPECT_NE(coarse, exact);
+  EXPECT_THAT(read_bytes(run_ + "/config.toml"), HasSubstr("precision = \"bf16\""));
+  run(asked + Arguments{"--threads", "2"}, emulated);
+  EXPECT_EQ(weights(), coarse);
+  const Arguments resume = {"train", "--out", run_, "--resume", "--steps", "100000"};
+  const Finished elsewhere = unfold_command(resume, off);
+  EXPECT_NE(elsewhere.code, 0);
+  EXPECT_THAT(elsewhere.err, HasSubstr("precision"));
+}
+
 TEST_F(CommandTest, an_interrupted_run_writes_a_checkpoint_exits_with_130_and_goes_on_with_resume) {
   for (const int number : {SIGINT, SIGTERM}) {
     std::filesystem::remove_all(run_);

@@ -18,6 +18,7 @@
 #include "unfold/models/defaults.h"
 #include "unfold/models/registry.h"
 #include "unfold/models/restarts.h"
+#include "unfold/numerics/bf16.h"
 #include "unfold/training/event_log.h"
 
 namespace unfold {
@@ -152,6 +153,7 @@ TrainOptions Train::train_options(const RunFolder& folder) const {
   t.optimizer = s_.optimizer;
   t.batches = {
       .window = s_.window, .batch = s_.batch, .whole_sequences = s_.whole_sequences, .curriculum = s_.curriculum};
+  t.precision = s_.precision == "bf16" ? Precision::bf16 : Precision::exact;
   t.penalties = {.activity = s_.activity_penalty, .flow = s_.flow_penalty};
   t.seed = static_cast<std::uint64_t>(s_.seed);
   t.steps = s_.steps.value_or(0);
@@ -172,6 +174,14 @@ TrainOptions Train::train_options(const RunFolder& folder) const {
   return options;
 }
 
+/// Which arithmetic --precision bf16 comes to on this processor.
+void tell_precision(Console& console) {
+  if (bf16_unit() == Bf16Unit::none)
+    console.warn("--precision bf16: this processor has no AVX-512-BF16; training goes on in float");
+  else
+    console.remark(fmt::format("products of training by {}, everything else in float", bf16_unit_name()));
+}
+
 ExitCode Train::run(Console& console) {
   if (s_.out.empty())
     throw UsageError(
@@ -185,6 +195,7 @@ ExitCode Train::run(Console& console) {
   if (s_.resume && !folder.has_checkpoint())
     console.remark(fmt::format("{} holds no checkpoint yet: training starts from the beginning", folder.path()));
 
+  if (*s_.precision == "bf16") tell_precision(console);
   if (s_.task) return run_task(console, folder);
   const Material material = load();
   const TrainingData data{.corpus = material.corpus,

@@ -192,8 +192,9 @@ void add_training_options(VerbOptions& options, TrainSettings& s) {
                .keep = Keep::model});
   options.add({.name = "precision",
                .target = &s.precision,
-               .placeholder = "float|double",
-               .help = "of all arithmetic, and of the model file",
+               .placeholder = "float|double|bf16",
+               .help = "of all arithmetic, and of the model file; bf16: products of training in bfloat16, all else in "
+                       "float",
                .keep = Keep::model,
                .default_text = "double where the optimiser compares losses, as ruop and rbpm do; else float"});
   options.add({.name = "seed",
@@ -202,13 +203,14 @@ void add_training_options(VerbOptions& options, TrainSettings& s) {
                .help = "of start, order and dropout",
                .least = 0,
                .keep = Keep::model});
-  options.add({.name = "restarts",
-               .target = &s.restarts,
-               .placeholder = "K",
-               .help = "start K times from other seeds and graphs; the best by validation after half of the budget goes on",
-               .least = 1,
-               .most = 10000,
-               .keep = Keep::model});
+  options.add(
+      {.name = "restarts",
+       .target = &s.restarts,
+       .placeholder = "K",
+       .help = "start K times from other seeds and graphs; the best by validation after half of the budget goes on",
+       .least = 1,
+       .most = 10000,
+       .keep = Keep::model});
   options.add({.name = "validate-every",
                .target = &s.validate_every,
                .placeholder = "STEPS",
@@ -290,8 +292,8 @@ void make_canonical(TrainSettings& s, const VerbOptions& options) {
         throw UsageError(fmt::format("--{} is for models trained by gradient; {} is fitted as a whole", name, s.model));
   s.optimizer = canonical_optimizer(s.optimizer);
   if (!s.precision) s.precision = compares_losses(s.optimizer) && !s.task ? "double" : "float";
-  if (*s.precision != "float" && *s.precision != "double")
-    throw UsageError(fmt::format("--precision is float or double, not \"{}\"", *s.precision));
+  if (!is_in(std::array<std::string_view, 3>{"float", "double", "bf16"}, *s.precision))
+    throw UsageError(fmt::format("--precision is float, double or bf16, not \"{}\"", *s.precision));
   check_task_options(s, options);
   if (s.task) s.task = canonical_task(*s.task);
   if (s.sampled_softmax > 0 && s.restarts > 1)

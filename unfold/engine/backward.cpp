@@ -260,7 +260,7 @@ void Unfolding<T>::Body::dense_gradient(Member& me, int i, int source, Matrix<T>
   const Range inputs = by_columns ? Range{0, g.rows} : me.share(g.rows, 8);
   const auto add = [&](Matrix<const T> x, Matrix<const T> d) {
     accumulate_outer<T>(x, d.cols_from(columns.begin, columns.size()), g.cols_from(columns.begin, columns.size()),
-                        inputs, start);
+                        inputs, start, options.algebra == Algebra::squared ? Precision::exact : precision);
     start = Start::accumulate;
   };
   if (rectangular && options.algebra == Algebra::linear)

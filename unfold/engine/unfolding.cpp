@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "unfold/engine/unfolding_body.h"
+#include "unfold/numerics/bf16.h"
 
 namespace unfold {
 // ---------------------------------------------------------------------------------------------------------- state
@@ -22,7 +23,10 @@ void State<T>::copy_slot(const State& from, Index from_slot, Index to_slot) {
 // ---------------------------------------------------------------------------------------------------------- set-up
 
 template <class T>
-Unfolding<T>::Body::Body(std::shared_ptr<const Plan> plan_, Team& team_) : plan(std::move(plan_)), team(team_) {
+Unfolding<T>::Body::Body(std::shared_ptr<const Plan> plan_, Team& team_, Precision precision_)
+    : plan(std::move(plan_)), team(team_), precision(available(precision_)) {
+  if (precision_ == Precision::bf16 && sizeof(T) != sizeof(float))
+    throw UsageError("unfolding: bfloat16 products have sums in float; this one computes in double");
   const std::size_t n = plan->nodes().size(), p = plan->parameters().size();
   values.resize(n), adjoints.resize(n), tangents.resize(n);
   symbols.resize(n), predecessors.resize(n), reorder_from.resize(n);
@@ -147,7 +151,9 @@ void Unfolding<T>::Body::pack(Member& me, const T* flat, std::vector<PackedMatri
       me.sync();
       w.data = squares.data();
     }
-    if (me.id() == 0) transposed ? into[p].resize(w.cols, w.rows) : into[p].resize(w.rows, w.cols);
+    const Precision of_product = squared ? Precision::exact : precision;
+    if (me.id() == 0)
+      transposed ? into[p].resize(w.cols, w.rows, of_product) : into[p].resize(w.rows, w.cols, of_product);
     me.sync();
     const StageTimer timer(account, me.id(), Stage::pack);
     const Range panels = me.share(into[p].panels());
@@ -232,8 +238,8 @@ void Unfolding<T>::Body::run_program(const Program& program, const Work& work) {
 // ---------------------------------------------------------------------------------------------------------- interface
 
 template <class T>
-Unfolding<T>::Unfolding(std::shared_ptr<const Plan> plan, Team& team)
-    : body_(std::make_unique<Body>(std::move(plan), team)) {}
+Unfolding<T>::Unfolding(std::shared_ptr<const Plan> plan, Team& team, Precision precision)
+    : body_(std::make_unique<Body>(std::move(plan), team, precision)) {}
 template <class T>
 Unfolding<T>::~Unfolding() = default;
 template <class T>
@@ -402,11 +408,12 @@ template <class T>
 std::size_t Unfolding<T>::memory_bytes() const {
   const Body& b = *body_;
   Index numbers = b.squares.size();
+  std::size_t weights = 0;
   for (const auto* group : {&b.values, &b.adjoints, &b.tangents})
     for (const auto& buffer : *group) numbers += buffer.size();
   for (const auto* group : {&b.packed, &b.packed_transposed, &b.packed_squared, &b.packed_direction})
-    for (const auto& matrix : *group) numbers += matrix.k() * matrix.panels() * PackedMatrix<T>::kPanel;
-  return static_cast<std::size_t>(numbers) * sizeof(T);
+    for (const auto& matrix : *group) weights += matrix.bytes();
+  return at(numbers) * sizeof(T) + weights;
 }
 
 template <class T>

@@ -71,7 +71,9 @@ struct BackwardOptions {
 template <class T>
 class Unfolding {
  public:
-  Unfolding(std::shared_ptr<const Plan> plan, Team& team);
+  /// `precision`: of the products of forward, backward and tangent; bf16 is for float (UsageError) and only where the
+  /// processor has it: elsewhere products are exact.
+  Unfolding(std::shared_ptr<const Plan> plan, Team& team, Precision precision = Precision::exact);
   ~Unfolding();
   Unfolding(Unfolding&&) noexcept;
 

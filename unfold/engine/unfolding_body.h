@@ -72,7 +72,7 @@ struct Divisions {
 
 template <class T>
 struct Unfolding<T>::Body {
-  Body(std::shared_ptr<const Plan> plan_, Team& team_);
+  Body(std::shared_ptr<const Plan> plan_, Team& team_, Precision precision_);
 
   // --- set-up (unfolding.cpp)
   void lay(const Structure& structure, std::span<const Index> slots);
@@ -168,6 +168,7 @@ struct Unfolding<T>::Body {
 
   std::shared_ptr<const Plan> plan;
   Team& team;
+  Precision precision;  ///< of all products but those of squares
   std::unique_ptr<Structure> structure;
   std::vector<Index> slots;  ///< state slot of each place
   Index rows = 0, places = 0, steps = 0;

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
+#include "unfold/numerics/bf16.h"
 #include "unfold/numerics/error.h"
 
 namespace unfold {
@@ -21,6 +22,7 @@ nlohmann::json history_entry(const TrainOptions& options, const TrainingResult& 
                           {"epochs", result.epochs},
                           {"symbols", result.symbols},
                           {"stopped_by", result.reason}};
+  if (available(options.trainer.precision) != Precision::exact) entry["precision"] = "bf16";
   if (options.sampled_softmax > 0) entry["sampled_softmax"] = options.sampled_softmax;
   if (result.validated) {
     entry["best_step"] = result.best_step;

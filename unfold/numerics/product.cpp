@@ -25,6 +25,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 #include <cassert>
 
+#include "unfold/numerics/bf16.h"
+
 namespace unfold {
 
 HWY_EXPORT(MultiplyFloat);
@@ -40,10 +42,31 @@ T* product_scratch(int slot, Index elements) {
 }
 
 template <class T>
-void PackedMatrix<T>::resize(Index k, Index n) {
+void PackedMatrix<T>::resize(Index k, Index n, Precision precision) {
+  assert(precision == Precision::exact || sizeof(T) == sizeof(float));
   k_ = k;
   n_ = n;
-  if (data_.size() != panels() * kPanel * k) data_.resize(panels() * kPanel * k);
+  precision_ = precision;
+  const bool exact = precision == Precision::exact;
+  const Index numbers = exact ? panels() * kPanel * k : 0, pair_count = exact ? 0 : panels() * kPanel * ((k + 1) / 2);
+  if (data_.size() != numbers) data_.resize(numbers);
+  if (pairs_.size() != pair_count) pairs_.resize(pair_count);
+}
+
+/// weight(k, j) of all columns j that exist.
+template <class T>
+template <class Weight>
+void PackedMatrix<T>::pack_pairs(const Weight& weight, Range panels) {
+  for (Index p = panels.begin; p < panels.end; ++p) {
+    const Index columns = std::min(kPanel, n_ - p * kPanel);
+    std::uint32_t* to = pairs_.data() + p * kPanel * ((k_ + 1) / 2);
+    for (Index k = 0; k < k_; k += 2, to += kPanel) {
+      for (Index j = 0; j < columns; ++j)
+        to[j] = bf16_pair(static_cast<float>(weight(k, p * kPanel + j)),
+                          k + 1 < k_ ? static_cast<float>(weight(k + 1, p * kPanel + j)) : 0);
+      std::fill(to + columns, to + kPanel, 0U);
+    }
+  }
 }
 
 // Packing reads a cache line or two of each row, and rows lie pages apart: no processor guesses the next one, so both
@@ -52,6 +75,7 @@ void PackedMatrix<T>::resize(Index k, Index n) {
 template <class T>
 void PackedMatrix<T>::pack(Matrix<const T> w, Range panels) {
   assert(w.rows == k_ && w.cols == n_);
+  if (precision_ == Precision::bf16) return pack_pairs([&](Index k, Index j) { return w(k, j); }, panels);
   constexpr Index kLine = 64 / static_cast<Index>(sizeof(T)), kRowsAhead = 16;
   for (Index p = panels.begin; p < panels.end; ++p) {
     const Index columns = std::min(kPanel, n_ - p * kPanel);
@@ -68,6 +92,7 @@ void PackedMatrix<T>::pack(Matrix<const T> w, Range panels) {
 template <class T>
 void PackedMatrix<T>::pack_transposed(Matrix<const T> w, Range panels) {
   assert(w.rows == n_ && w.cols == k_);
+  if (precision_ == Precision::bf16) return pack_pairs([&](Index k, Index j) { return w(j, k); }, panels);
   constexpr Index kChunk = 64 / static_cast<Index>(sizeof(T));  // a cache line of each row of w at a time
   for (Index p = panels.begin; p < panels.end; ++p) {
     const Index columns = std::min(kPanel, n_ - p * kPanel);
@@ -91,6 +116,7 @@ void multiply(Matrix<const T> a, const PackedMatrix<T>& b, Matrix<T> c, const Pa
   assert(start != Start::bias || bias != nullptr);
   const MultiplyJob<T> job{a, b, c, panels, start, bias};
   if constexpr (sizeof(T) == 4) {
+    if (b.precision() == Precision::bf16) return multiply_bf16(a, b, c, panels, start, bias);
     HWY_DYNAMIC_DISPATCH(MultiplyFloat)(job);
   } else {
     HWY_DYNAMIC_DISPATCH(MultiplyDouble)(job);
@@ -98,7 +124,8 @@ void multiply(Matrix<const T> a, const PackedMatrix<T>& b, Matrix<T> c, const Pa
 }
 
 template <class T>
-void accumulate_outer(Matrix<const T> a, Matrix<const T> d, Matrix<T> g, Range k_range, Start start) {
+void accumulate_outer(Matrix<const T> a, Matrix<const T> d, Matrix<T> g, Range k_range, Start start,
+                      Precision precision) {
   assert(a.rows == d.rows && g.rows == a.cols && g.cols == d.cols);
   assert(start != Start::bias);
   if (k_range.empty()) return;
@@ -108,6 +135,7 @@ void accumulate_outer(Matrix<const T> a, Matrix<const T> d, Matrix<T> g, Range k
   }
   const OuterJob<T> job{a, d, g, k_range, start};
   if constexpr (sizeof(T) == 4) {
+    if (precision == Precision::bf16) return accumulate_outer_bf16(a, d, g, k_range, start);
     HWY_DYNAMIC_DISPATCH(OuterFloat)(job);
   } else {
     HWY_DYNAMIC_DISPATCH(OuterDouble)(job);
@@ -118,7 +146,7 @@ void accumulate_outer(Matrix<const T> a, Matrix<const T> d, Matrix<T> g, Range k
   template T* product_scratch(int, Index);                                                                    \
   template class PackedMatrix<T>;                                                                             \
   template void multiply(Matrix<const T>, const PackedMatrix<T>&, Matrix<T>, const Panels&, Start, const T*); \
-  template void accumulate_outer(Matrix<const T>, Matrix<const T>, Matrix<T>, Range, Start);
+  template void accumulate_outer(Matrix<const T>, Matrix<const T>, Matrix<T>, Range, Start, Precision);
 UNFOLD_INSTANTIATE(float)
 UNFOLD_INSTANTIATE(double)
 #undef UNFOLD_INSTANTIATE

@@ -13,14 +13,20 @@
 
 namespace unfold {
 
+/// What products are made of: `exact` is the arithmetic above; `bf16` rounds both operands to bfloat16 (bf16.h), for
+/// float only.
+enum class Precision : unsigned char { exact, bf16 };
+
 /// A right-hand side [k x n], packed in panels of `kPanel` columns: panel p holds rows 0..k-1 of columns
-/// p*kPanel .. p*kPanel+kPanel-1, zero-filled beyond n.
+/// p*kPanel .. p*kPanel+kPanel-1, zero-filled beyond n; in bf16
+/// pairs of rows, 2p in the upper half.
 template <class T>
 class PackedMatrix {
  public:
   static constexpr Index kPanel = 128 / static_cast<Index>(sizeof(T));  // 32 floats, 16 doubles
 
-  void resize(Index k, Index n);
+  void resize(Index k, Index n, Precision precision = Precision::exact);
+  Precision precision() const { return precision_; }
   Index k() const { return k_; }
   Index n() const { return n_; }
   Index panels() const { return (n_ + kPanel - 1) / kPanel; }
@@ -33,10 +39,17 @@ class PackedMatrix {
   void pack_transposed(Matrix<const T> w) { resize(w.cols, w.rows), pack_transposed(w, {0, panels()}); }
 
   const T* panel(Index p) const { return data_.data() + p * kPanel * k_; }
+  const std::uint32_t* pairs(Index p) const { return pairs_.data() + p * kPanel * ((k_ + 1) / 2); }
+  std::size_t bytes() const { return at(data_.size()) * sizeof(T) + at(pairs_.size()) * sizeof(std::uint32_t); }
 
  private:
-  Buffer<T> data_;
+  template <class Weight>
+  void pack_pairs(const Weight& weight, Range panels);
+
+  Buffer<T> data_;               ///< exact
+  Buffer<std::uint32_t> pairs_;  ///< bf16
   Index k_ = 0, n_ = 0;
+  Precision precision_ = Precision::exact;
 };
 
 /// What an output starts from.
@@ -63,7 +76,8 @@ void multiply(Matrix<const T> a, const PackedMatrix<T>& b, Matrix<T> c, const Pa
 /// Rows descend so that a gradient accumulated window by window from the end of a sequence has the bits of the whole.
 /// Strides of a and d may be 0 (one row repeated).
 template <class T>
-void accumulate_outer(Matrix<const T> a, Matrix<const T> d, Matrix<T> g, Range k_range, Start start);
+void accumulate_outer(Matrix<const T> a, Matrix<const T> d, Matrix<T> g, Range k_range, Start start,
+                      Precision precision = Precision::exact);
 
 /// g [n] (+)= column sums of d [r x n], rows descending, for columns in `cols`.
 template <class T>

@@ -21,6 +21,9 @@ struct Network {
   /// The same network with fewer outputs, for sampled softmax (sampled_softmax.h); otherwise none.
   std::shared_ptr<const Network> fewer_outputs = nullptr;
 
+  /// Of the products of passes over windows (window_pass.h). What else is done with the network is exact.
+  Precision precision = Precision::exact;
+
   bool reads_vectors() const { return vectors.valid(); }
 };
 

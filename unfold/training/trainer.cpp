@@ -8,6 +8,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "unfold/numerics/bf16.h"
 #include "unfold/numerics/error.h"
 #include "unfold/numerics/functions.h"
 #include "unfold/training/checkpoint.h"
@@ -69,7 +70,8 @@ struct Trainer<T>::Body {
                    .windows = optimizer->windows(),
                    .seed = options.seed,
                    .memory_limit = options.memory_limit,
-                   .penalties = options.penalties},
+                   .penalties = options.penalties,
+                   .precision = options.precision},
                   crew, [this](double loss, std::span<const T> gradient) { return entered(loss, gradient); }),
         loss_limit(batches.window().target_values.empty() ? largest_loss(network.output.size())
                                                           : std::numeric_limits<double>::infinity()),
@@ -395,6 +397,9 @@ struct Trainer<T>::Body {
                              {"log_every", options.log_every},
                              {"model", options.model}};
     result.update(*sources.configuration);
+    // What was computed with, not what was asked for: another processor may not have it.
+    if (options.precision == Precision::bf16)
+      result["precision"] = available(options.precision) == Precision::bf16 ? "bf16" : "float";
     if (options.penalties.any())
       result["penalties"] = {{"activity", options.penalties.activity}, {"flow", options.penalties.flow}};
     return result;

@@ -47,7 +47,8 @@ struct TrainerOptions {
   double goal_error = -1;         ///< stop when a judge finds at most this share of sequences wrong; below 0: never
   Index sample_every = 0;         ///< steps; 0: never
   Index log_every = 100;          ///< steps between progress entries of the log
-  std::size_t memory_limit = 0;   ///< bytes for the activities of one window; 0: none (see window_pass.h)
+  Precision precision = Precision::exact;  ///< of the products of training (bf16.h); validation is always exact
+  std::size_t memory_limit = 0;            ///< bytes for the activities of one window; 0: none (see window_pass.h)
 
   std::string checkpoint = {};     ///< file; empty: none
   double checkpoint_seconds = 60;  ///< written when the last one is older (0: never for age) ...

@@ -25,6 +25,14 @@ PenaltyOptions share_of(const PenaltyOptions& whole, Index windows) {
   return {.activity = whole.activity / n, .flow = whole.flow / n};
 }
 
+template <class T>
+Network<T> with_precision(Network<T> network, Precision precision) {
+  network.precision = precision;
+  if (network.fewer_outputs != nullptr)
+    network.fewer_outputs = std::make_shared<const Network<T>>(with_precision(*network.fewer_outputs, precision));
+  return network;
+}
+
 }  // namespace
 
 template <class T>
@@ -36,7 +44,8 @@ WindowObjective<T>::WindowObjective(const Network<T>& network, Parameters<T>& pa
       options_(options),
       team_(team),
       entered_(std::move(entered)),
-      pass_(network, team, options.memory_limit, share_of(options.penalties, options.windows)),
+      pass_(with_precision(network, options.precision), team, options.memory_limit,
+            share_of(options.penalties, options.windows)),
       carried_(*network.plan, source.lanes()),
       earlier_(at(options.windows - 1)),
       before_(at(options.windows)) {
@@ -45,7 +54,8 @@ WindowObjective<T>::WindowObjective(const Network<T>& network, Parameters<T>& pa
                      " measures the loss of several windows without one; use sgd, adam or path");
   if (network.fewer_outputs == nullptr) return;
   if (options.penalties.any()) throw UsageError("penalties need the whole softmax: leave out the sampled one");
-  sampled_ = std::make_unique<SampledSoftmax<T>>(network, parameters, options.seed, team, options.memory_limit);
+  sampled_ = std::make_unique<SampledSoftmax<T>>(with_precision(network, options.precision), parameters, options.seed,
+                                                 team, options.memory_limit);
 }
 
 /// What is estimated anew in every step can be followed, but not measured.
@@ -53,6 +63,12 @@ template <class T>
 void WindowObjective<T>::require_full_softmax() const {
   if (sampled_)
     throw UsageError(options_.optimizer + " needs the loss itself; a sampled softmax gives estimates of its gradient");
+}
+
+template <class T>
+void WindowObjective<T>::require_exact_products() const {
+  if (options_.precision != Precision::exact)
+    throw UsageError(options_.optimizer + " measures curvature, for which bfloat16 is too coarse; train it in float");
 }
 
 template <class T>
@@ -147,6 +163,7 @@ double WindowObjective<T>::symbols_per_sequence() const {
 template <class T>
 Batch<T> WindowObjective<T>::enter() {
   require_full_softmax();
+  require_exact_products();
   enter_window(window(0), *network_.plan, carried_);
   copy_state(carried_, before_.front());
   computed_ = {};
@@ -165,6 +182,7 @@ PathReading WindowObjective<T>::path_reading() {
 template <class T>
 void WindowObjective<T>::start_curvature(double share, Distance damping) {
   require_full_softmax();
+  require_exact_products();
   if (options_.memory_limit > 0)
     throw UsageError(
         fmt::format("{} keeps the activities of its windows for products with the curvature; "

@@ -23,7 +23,8 @@ struct WindowObjectiveOptions {
   Index windows = 1;           ///< of one step
   std::uint64_t seed = 1;      ///< of dropout
   std::size_t memory_limit = 0;
-  PenaltyOptions penalties = {};  ///< the mean over the windows
+  PenaltyOptions penalties = {};           ///< the mean over the windows
+  Precision precision = Precision::exact;  ///< of loss and gradient; curvature wants exact ones (UsageError)
 };
 
 template <class T>
@@ -76,6 +77,7 @@ class WindowObjective final : public Objective<T> {
   std::optional<std::uint64_t> dropout_seed(Index k) const;
   void set_dropout(Index k);
   void require_full_softmax() const;
+  void require_exact_products() const;
 
   const Network<T>& network_;
   Parameters<T>& parameters_;

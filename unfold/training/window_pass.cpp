@@ -21,7 +21,7 @@ bool has_sizes(const Structure& structure, const std::vector<Index>& sizes) {
 template <class T>
 WindowPass<T>::WindowPass(const Network<T>& network, Team& team, std::size_t memory_limit,
                           const PenaltyOptions& penalties)
-    : network_(network), team_(team), unfolding_(network.plan, team), memory_limit_(memory_limit) {
+    : network_(network), team_(team), unfolding_(network.plan, team, network.precision), memory_limit_(memory_limit) {
   if (penalties.any()) penalties_.emplace(penalties, network, team);
   if (penalties.flow > 0 && memory_limit > 0)
     throw UsageError("a flow penalty needs the whole window at once: leave out the memory limit");

@@ -1,0 +1,119 @@
+// Products in bfloat16 against the chain of std::fma over rounded operands that bf16.h defines. Where the processor has
+// no such products they are emulated: everything but one instruction is then what runs where it has.
+#include "unfold/numerics/bf16.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <random>
+#include <vector>
+
+namespace unfold {
+namespace {
+
+/// Before the first question which unit there is.
+const bool kEmulated = [] {
+  if (!processor_has_bf16()) setenv("UNFOLD_BF16", "emulate", 1);
+  return true;
+}();
+
+float rounded(float x) { return from_bf16(to_bf16(x)); }
+
+class Bf16 : public testing::Test {
+ protected:
+  std::vector<float> numbers(Index count) {
+    std::vector<float> result(at(count));
+    for (float& x : result) x = std::uniform_real_distribution<float>(-1, 1)(random_);
+    return result;
+  }
+  std::mt19937 random_{7};
+};
+
+TEST_F(Bf16, rounds_to_the_nearest_number_and_ties_to_even) {
+  EXPECT_EQ(rounded(1), 1);
+  EXPECT_EQ(rounded(-0.15625F), -0.15625F);
+  EXPECT_EQ(rounded(1 + 1.0F / 256), 1);                        // half way down to even
+  EXPECT_EQ(rounded(1 + 3.0F / 256), 1 + 2.0F / 128);           // half way up to even
+  EXPECT_EQ(rounded(1 + 1.01F / 256), 1 + 1.0F / 128);          // just beyond
+  EXPECT_EQ(rounded(std::nextafter(1 + 1.0F / 256, 0.0F)), 1);  // just before
+  EXPECT_EQ(rounded(3.4e38F), std::numeric_limits<float>::infinity());
+  EXPECT_EQ(rounded(-std::numeric_limits<float>::infinity()), -std::numeric_limits<float>::infinity());
+  EXPECT_TRUE(std::isnan(rounded(std::numeric_limits<float>::quiet_NaN())));
+  EXPECT_TRUE(std::isnan(from_bf16(to_bf16(std::bit_cast<float>(0x7f800001U)))));
+  EXPECT_EQ(rounded(1e-39F), 0);
+  EXPECT_TRUE(std::signbit(rounded(-1e-39F)));
+  for (const float x : numbers(2000)) {  // no other number is nearer
+    const std::uint32_t bits = to_bf16(x);
+    for (const std::uint32_t other : {bits - 1, bits + 1})
+      EXPECT_LE(std::abs(x - from_bf16(bits)), std::abs(x - from_bf16(other))) << x;
+  }
+}
+
+TEST_F(Bf16, products_are_the_chain_of_rounded_operands) {
+  ASSERT_NE(bf16_unit(), Bf16Unit::none);
+  for (const Index m : {1, 2, 3, 4, 6, 7, 12, 13, 18, 25, 64, 300})
+    for (const auto& [k, n] : {std::pair<Index, Index>{1, 1}, {7, 33}, {32, 128}, {65, 200}, {16, 96}}) {
+      const auto a = numbers(m * (k + 3)), w = numbers(k * n), bias = numbers(n), before = numbers(m * n);
+      for (const bool transposed : {false, true})
+        for (const Start start : {Start::zero, Start::bias, Start::accumulate}) {
+          PackedMatrix<float> packed;
+          packed.resize(k, n, Precision::bf16);
+          if (transposed) {
+            std::vector<float> t(w.size());
+            for (Index i = 0; i < k; ++i)
+              for (Index j = 0; j < n; ++j) t[at(j * k + i)] = w[at(i * n + j)];
+            packed.pack_transposed({t.data(), n, k, k}, {0, packed.panels()});
+          } else {
+            packed.pack({w.data(), k, n, n}, {0, packed.panels()});
+          }
+          std::vector<float> c = before;
+          multiply<float>({a.data(), m, k, k + 3}, packed, {c.data(), m, n, n}, {0, packed.panels()}, start,
+                          start == Start::bias ? bias.data() : nullptr);
+          for (Index i = 0; i < m; ++i)
+            for (Index j = 0; j < n; ++j) {
+              float sum = start == Start::zero ? 0 : start == Start::bias ? bias[at(j)] : before[at(i * n + j)];
+              for (Index l = 0; l < k; ++l)
+                sum = std::fma(rounded(a[at(i * (k + 3) + l)]), rounded(w[at(l * n + j)]), sum);
+              ASSERT_EQ(c[at(i * n + j)], sum) << m << " x " << k << " x " << n << " at " << i << ", " << j;
+            }
+        }
+    }
+}
+
+TEST_F(Bf16, products_of_some_panels_leave_the_others_alone) {
+  const Index m = 5, k = 9, n = 8 * 32;
+  const auto a = numbers(m * k), w = numbers(k * n);
+  PackedMatrix<float> packed;
+  packed.resize(k, n, Precision::bf16);
+  packed.pack({w.data(), k, n, n}, {0, packed.panels()});
+  std::vector<float> whole(at(m * n)), parts(at(m * n), 7.0F);
+  multiply<float>({a.data(), m, k, k}, packed, {whole.data(), m, n, n}, {0, 8}, Start::zero);
+  multiply<float>({a.data(), m, k, k}, packed, {parts.data(), m, n, n}, {Range{1, 2}, 2, 4}, Start::zero);
+  for (Index i = 0; i < m; ++i)
+    for (Index j = 0; j < n; ++j)
+      EXPECT_EQ(parts[at(i * n + j)], (j / 32) % 4 == 1 ? whole[at(i * n + j)] : 7.0F) << i << ", " << j;
+}
+
+TEST_F(Bf16, gradients_are_the_chain_of_rounded_operands_from_the_last_row_to_the_first) {
+  for (const Index rows : {1, 2, 7, 256, 257, 600})
+    for (const auto& [k, n] : {std::pair<Index, Index>{1, 1}, {5, 40}, {30, 128}, {14, 65}})
+      for (const Start start : {Start::zero, Start::accumulate}) {
+        const auto a = numbers(rows * k), d = numbers(rows * n), before = numbers(k * n);
+        const Range part{k / 3, k};
+        std::vector<float> g = before;
+        accumulate_outer<float>({a.data(), rows, k, k}, {d.data(), rows, n, n}, {g.data(), k, n, n}, part, start,
+                                Precision::bf16);
+        for (Index i = 0; i < k; ++i)
+          for (Index j = 0; j < n; ++j) {
+            float sum = start == Start::zero && i >= part.begin ? 0 : before[at(i * n + j)];
+            for (Index r = rows; r-- > 0 && i >= part.begin;)
+              sum = std::fma(rounded(a[at(r * k + i)]), rounded(d[at(r * n + j)]), sum);
+            ASSERT_EQ(g[at(i * n + j)], sum) << rows << " rows, " << i << ", " << j;
+          }
+      }
+}
+
+}  // namespace
+}  // namespace unfold

@@ -1,0 +1,254 @@
+#include "unfold/numerics/bf16.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "hwy/base.h"
+#include "unfold/numerics/error.h"
+
+#if HWY_ARCH_X86_64
+#include <immintrin.h>
+#endif
+
+namespace unfold {
+namespace {
+
+constexpr int kBf16Rows = 12;
+constexpr Index kPanel = PackedMatrix<float>::kPanel;
+static_assert(kPanel == 32);
+
+/// Panels side by side in a tile: as many as leave at most 24 vectors of sums.
+constexpr int bf16_panels(int rows) { return rows <= 3 ? 4 : rows <= 6 ? 2 : 1; }
+
+struct Bf16Tile {
+  const std::uint32_t* a;  // pair p of row m at a[m * a_row + p * a_pair]
+  Index a_row, a_pair;
+  const std::uint32_t* b;  // pair p of column n of a panel at b[p * 32 + n]
+  Index b_stride;          // from one panel to the next
+  Index pairs;
+  float* c;
+  Index c_stride;
+};
+
+namespace bf16_emulated {
+struct Sums {
+  float lane[16];
+};
+struct Pairs {
+  std::uint32_t lane[16];
+};
+inline Sums load_sums(const float* from) {
+  Sums s;
+  std::copy_n(from, 16, s.lane);
+  return s;
+}
+inline void store_sums(const Sums& s, float* to) { std::copy_n(s.lane, 16, to); }
+inline Pairs load_pairs(const std::uint32_t* from) {
+  Pairs p;
+  std::copy_n(from, 16, p.lane);
+  return p;
+}
+inline Pairs repeat_pair(std::uint32_t pair) {
+  Pairs p;
+  std::fill_n(p.lane, 16, pair);
+  return p;
+}
+/// The product is exact, so a sum after it rounds as a fused multiply-add does.
+inline float add_product(float sum, std::uint32_t a, std::uint32_t b) {
+  const float result = sum + std::bit_cast<float>(a) * std::bit_cast<float>(b);
+  return std::abs(result) < std::numeric_limits<float>::min()
+             ? std::bit_cast<float>(std::bit_cast<std::uint32_t>(result) & 0x80000000)
+             : result;
+}
+inline Sums dot(Sums s, const Pairs& a, const Pairs& b) {
+  for (int i = 0; i < 16; ++i) s.lane[i] = add_product(s.lane[i], a.lane[i] & 0xffff0000, b.lane[i] & 0xffff0000);
+  for (int i = 0; i < 16; ++i) s.lane[i] = add_product(s.lane[i], a.lane[i] << 16, b.lane[i] << 16);
+  return s;
+}
+#include "unfold/numerics/bf16_tile-inl.h"
+}  // namespace bf16_emulated
+
+#if HWY_ARCH_X86_64
+HWY_PUSH_ATTRIBUTES("avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")
+namespace bf16_avx512 {
+using Sums = __m512;
+using Pairs = __m512i;
+inline Sums load_sums(const float* from) { return _mm512_loadu_ps(from); }
+inline void store_sums(Sums s, float* to) { _mm512_storeu_ps(to, s); }
+inline Pairs load_pairs(const std::uint32_t* from) { return _mm512_loadu_si512(from); }
+inline Pairs repeat_pair(std::uint32_t pair) { return _mm512_set1_epi32(static_cast<int>(pair)); }
+inline Sums dot(Sums s, Pairs a, Pairs b) {
+  return _mm512_dpbf16_ps(s, reinterpret_cast<__m512bh>(a), reinterpret_cast<__m512bh>(b));
+}
+#include "unfold/numerics/bf16_tile-inl.h"  // NOLINT(readability-duplicate-include): no guard
+}  // namespace bf16_avx512
+HWY_POP_ATTRIBUTES
+#endif
+
+using TileFunction = void (*)(const Bf16Tile&);
+
+/// The tile of so many rows, as wide as bf16_panels or one panel wide.
+TileFunction tile_of(Index rows, bool narrow) {
+#if HWY_ARCH_X86_64
+  if (bf16_unit() == Bf16Unit::avx512) return (narrow ? bf16_avx512::kNarrowTiles : bf16_avx512::kTiles)[at(rows - 1)];
+#endif
+  return (narrow ? bf16_emulated::kNarrowTiles : bf16_emulated::kTiles)[at(rows - 1)];
+}
+
+/// Memory of the calling thread, contents undefined. Slot 0 and 1 are independent.
+std::uint32_t* pair_scratch(int slot, Index elements) {
+  static thread_local Buffer<std::uint32_t> memory[2];
+  if (memory[slot].size() < elements) memory[slot].resize(elements);
+  return memory[slot].data();
+}
+
+/// Columns [column, column + panels * 32) of C += A B for all rows of C, `b` the first of those panels.
+void add_strip(Bf16Tile tile, Matrix<float> c, Index column, int panels, const std::uint32_t* b) {
+  const Index tiles = (c.rows + kBf16Rows - 1) / kBf16Rows, wanted = panels * kPanel;
+  const Index columns = std::min(wanted, c.cols - column);
+  const std::uint32_t* const a = tile.a;
+  tile.b = b;
+  for (Index t = 0; t < tiles; ++t) {
+    const Index begin = c.rows * t / tiles, rows = c.rows * (t + 1) / tiles - begin;
+    const TileFunction run = tile_of(rows, panels == 1);
+    tile.a = a + begin * tile.a_row;
+    if (columns == wanted) {
+      tile.c = c.row(begin) + column, tile.c_stride = c.stride;
+      run(tile);
+      continue;
+    }
+    float part[kBf16Rows * 4 * kPanel] = {};  // some columns do not exist
+    for (Index m = 0; m < rows; ++m) std::copy_n(c.row(begin + m) + column, columns, part + m * wanted);
+    tile.c = part, tile.c_stride = wanted;
+    run(tile);
+    for (Index m = 0; m < rows; ++m) std::copy_n(part + m * wanted, columns, c.row(begin + m) + column);
+  }
+}
+
+/// Calls strip(first panel, how many) for a range of panels, as wide as tiles for so many rows are. The tiles of all
+/// rows must be of one width: rows are cut evenly, and a strip is narrow where they straddle two widths.
+template <class Strip>
+void for_each_bf16_strip(Range panels, Index rows, const Strip& strip) {
+  const Index tiles = (rows + kBf16Rows - 1) / kBf16Rows;
+  const int widest = bf16_panels(static_cast<int>((rows + tiles - 1) / tiles));
+  const int width = widest == bf16_panels(static_cast<int>(rows / tiles)) ? widest : 1;
+  for (Index p = panels.begin; p < panels.end;) {
+    const int count = p + width <= panels.end ? width : 1;
+    strip(p, count);
+    p += count;
+  }
+}
+
+void start_from(Matrix<float> c, Range columns, Start start, const float* bias) {
+  if (start == Start::accumulate) return;
+  for (Index m = 0; m < c.rows; ++m) {
+    if (start == Start::bias)
+      std::copy(bias + columns.begin, bias + columns.end, c.row(m) + columns.begin);
+    else
+      std::fill(c.row(m) + columns.begin, c.row(m) + columns.end, 0.0F);
+  }
+}
+
+Bf16Unit find_unit() {
+  const char* wish = std::getenv("UNFOLD_BF16");
+  const std::string_view wanted = wish == nullptr ? "" : wish;
+  if (wanted == "emulate") return Bf16Unit::emulated;
+  if (wanted == "off") return Bf16Unit::none;
+  if (!wanted.empty()) throw UsageError("UNFOLD_BF16: emulate or off, not \"" + std::string(wanted) + "\"");
+  return processor_has_bf16() ? Bf16Unit::avx512 : Bf16Unit::none;
+}
+
+}  // namespace
+
+bool processor_has_bf16() {
+#if HWY_ARCH_X86_64
+  return __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512vl") &&
+         __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq");
+#else
+  return false;
+#endif
+}
+
+Bf16Unit bf16_unit() {
+  static const Bf16Unit unit = find_unit();
+  return unit;
+}
+
+const char* bf16_unit_name() {
+  switch (bf16_unit()) {
+    case Bf16Unit::avx512: return "AVX-512-BF16";
+    case Bf16Unit::emulated: return "emulated bfloat16";
+    case Bf16Unit::none: break;
+  }
+  return "none";
+}
+
+void multiply_bf16(Matrix<const float> a, const PackedMatrix<float>& b, Matrix<float> c, const Panels& panels,
+                   Start start, const float* bias) {
+  constexpr Index kRows = 256;  // whose pairs stay in the second-level cache
+  const Index pairs = (a.cols + 1) / 2, rows_at_once = std::min(kRows, a.rows);
+  std::uint32_t* const left = pair_scratch(0, rows_at_once * pairs);
+  for (Index first = 0; first < a.rows; first += kRows) {
+    const Index rows = std::min(kRows, a.rows - first);
+    for (Index m = 0; m < rows; ++m) {
+      const float* from = a.row(first + m);
+      std::uint32_t* to = left + m * pairs;
+      for (Index p = 0; p < a.cols / 2; ++p) to[p] = bf16_pair(from[2 * p], from[2 * p + 1]);
+      if (a.cols % 2 != 0) to[pairs - 1] = bf16_pair(from[a.cols - 1], 0);
+    }
+    const Matrix<float> part = c.rows_from(first, rows);
+    Bf16Tile tile{};
+    tile.a = left, tile.a_row = pairs, tile.a_pair = 1;
+    tile.b_stride = pairs * kPanel, tile.pairs = pairs;
+    for (Index block = 0; block < panels.blocks; ++block) {
+      const Range range{panels.range.begin + block * panels.every, panels.range.end + block * panels.every};
+      start_from(part, {range.begin * kPanel, std::min(range.end * kPanel, c.cols)}, start, bias);
+      for_each_bf16_strip(range, rows,
+                          [&](Index p, int count) { add_strip(tile, part, p * kPanel, count, b.pairs(p)); });
+    }
+  }
+}
+
+void accumulate_outer_bf16(Matrix<const float> a, Matrix<const float> d, Matrix<float> g, Range k_range, Start start) {
+  constexpr Index kRows = 256;  // summed at once
+  const Index n = k_range.size(), panels = (d.cols + kPanel - 1) / kPanel;
+  const Matrix<float> mine = g.rows_from(k_range.begin, n);
+  start_from(mine, {0, g.cols}, start, nullptr);
+  for (Index end = a.rows; end > 0; end -= kRows) {
+    const Index begin = std::max<Index>(end - kRows, 0), rows = end - begin, pairs = (rows + 1) / 2;
+    // Pair p holds rows end - 1 - 2p and the one before it, the later one first.
+    std::uint32_t* const left = pair_scratch(0, pairs * n);
+    std::uint32_t* const right = pair_scratch(1, pairs * 4 * kPanel);
+    for (Index p = 0; p < pairs; ++p) {
+      const Index later = end - 1 - 2 * p;
+      const float* const x = a.row(later) + k_range.begin;
+      const float* const y = later > begin ? a.row(later - 1) + k_range.begin : nullptr;
+      for (Index k = 0; k < n; ++k) left[p * n + k] = bf16_pair(x[k], y == nullptr ? 0 : y[k]);
+    }
+    Bf16Tile tile{};
+    tile.a = left, tile.a_row = 1, tile.a_pair = n;
+    tile.b_stride = pairs * kPanel, tile.pairs = pairs;
+    for_each_bf16_strip({0, panels}, n, [&](Index first, int count) {
+      for (Index q = 0; q < count; ++q) {
+        const Index column = (first + q) * kPanel, columns = std::min(kPanel, d.cols - column);
+        for (Index p = 0; p < pairs; ++p) {
+          const Index later = end - 1 - 2 * p;
+          const float* const x = d.row(later) + column;
+          const float* const y = later > begin ? d.row(later - 1) + column : nullptr;
+          std::uint32_t* const to = right + (q * pairs + p) * kPanel;
+          for (Index j = 0; j < columns; ++j) to[j] = bf16_pair(x[j], y == nullptr ? 0 : y[j]);
+          std::fill(to + columns, to + kPanel, 0U);
+        }
+      }
+      add_strip(tile, mine, first * kPanel, count, right);
+    });
+  }
+}
+
+}  // namespace unfold
