@@ -10,8 +10,6 @@
 #include <cblas.h>
 #include <omp.h>
 #include <oneapi/dnnl/dnnl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -21,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/in_a_process.h"
 #include "unfold/numerics/product.h"
 #include "unfold/numerics/simd.h"
 #include "unfold/numerics/team.h"
@@ -47,11 +46,6 @@ double rate(double seconds, const std::function<void(Index)>& body) {
     const double took = seconds_now() - start;
     if (took >= seconds / 4) return static_cast<double>(calls) / took;
   }
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
 }
 
 class Products {
@@ -98,30 +92,20 @@ class Products {
 
 constexpr int kRounds = 5, kWays = 5;
 
-/// GFLOP/s of one way in a process of its own: the threads of a library that spins do not disturb another's.
+/// GFLOP/s of one way, in a process of its own.
 double measured_apart(const Shape& shape, int way, int threads, double seconds) {
-  int ends[2];
-  if (pipe(ends) != 0) return 0;
-  const pid_t child = fork();
-  if (child == 0) {
+  const double calls = in_a_process([&] {
     omp_set_num_threads(threads);
     openblas_set_num_threads(threads);
     Team team(way == 0 ? threads : 1);
     Products products(shape, team);
-    const double found = rate(seconds, [&](Index n) {
+    return rate(seconds, [&](Index n) {
       if (way == 0) products.ours(n);
       if (way == 1 || way == 2) products.openblas(n, way == 2);
       if (way == 3 || way == 4) products.onednn(n, way == 4);
     });
-    const bool told = write(ends[1], &found, sizeof found) == sizeof found;
-    _exit(told ? 0 : 1);
-  }
-  close(ends[1]);
-  double found = 0;
-  if (read(ends[0], &found, sizeof found) != sizeof found) found = 0;
-  close(ends[0]);
-  waitpid(child, nullptr, 0);
-  return found * 2.0 * static_cast<double>(shape.m * shape.n * shape.k) / 1e9;
+  });
+  return calls * 2.0 * static_cast<double>(shape.m * shape.n * shape.k) / 1e9;
 }
 
 void compare(const Shape& shape, int threads, double seconds) {

@@ -17,6 +17,7 @@
 #include "unfold/data/text_sources.h"
 #include "unfold/numerics/simd.h"
 #include "unfold/report/plot.h"
+#include "unfold/report/statistics.h"
 #include "unfold/training/riemannian.h"
 #include "unfold/training/window_pass.h"
 
@@ -77,11 +78,6 @@ class Problem final : public Objective<T> {
   Team team_;
 };
 
-double median(std::vector<double> x) {
-  std::nth_element(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(x.size() / 2), x.end());
-  return x[x.size() / 2];
-}
-
 template <class Do>
 double seconds_of(Do&& run) {
   const auto start = std::chrono::steady_clock::now();
@@ -123,7 +119,7 @@ Times measure(const Shape& shape, int threads, int rounds) {
       if (round >= 0) times[k + 1].push_back(riemannian);
     }
   }
-  return {median(times[0]), median(times[1]), median(times[2])};
+  return {quantile(times[0], 0.5), quantile(times[1], 0.5), quantile(times[2], 0.5)};
 }
 
 /// Multiplications and additions of an iteration without a step back, per symbol, counted from the equations of

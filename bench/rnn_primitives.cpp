@@ -9,8 +9,6 @@
 // measurement has a process of its own: waiting threads of one library would hold up the other.
 
 #include <omp.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -23,6 +21,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "bench/in_a_process.h"
 #include "unfold/cli/machine.h"
 #include "unfold/cli/measurements.h"
 #include "unfold/numerics/random.h"
@@ -247,38 +246,6 @@ class Primitives {
   std::vector<Symbol> targets_;
   std::unique_ptr<Readout<float>> softmax_ = softmax_readout<float>();
 };
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
-/// What `measure` returns in a process of its own: the threads of one library, which spin while they wait, are gone
-/// when the other is measured. REQUIRES: this process never had a thread.
-double in_a_process(const std::function<double()>& measure) {
-  int ends[2];
-  std::fflush(stdout);
-  if (pipe(ends) != 0) throw std::runtime_error("bench_rnn_primitives: no pipe");
-  const pid_t child = fork();
-  if (child < 0) throw std::runtime_error("bench_rnn_primitives: no process");
-  if (child == 0) {
-    double result = 0;
-    try {
-      result = measure();
-    } catch (const std::exception& error) {
-      std::fprintf(stderr, "bench_rnn_primitives: %s\n", error.what());
-      _exit(1);
-    }
-    _exit(write(ends[1], &result, sizeof result) == sizeof result ? 0 : 1);
-  }
-  close(ends[1]);
-  double result = 0;
-  const bool whole = read(ends[0], &result, sizeof result) == sizeof result;
-  close(ends[0]);
-  waitpid(child, nullptr, 0);
-  if (!whole) throw std::runtime_error("bench_rnn_primitives: a measurement failed");
-  return result;
-}
 
 /// Thousand symbols/s of oneDNN. It must learn what it is shown again and again: the steps are whole ones.
 double measure_primitives(const Shape& shape, int threads, double seconds) {
