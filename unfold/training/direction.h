@@ -74,12 +74,11 @@ void describe(Visitor& v, AdamOptions& o) {
 
 /// Path: the gradient divided by the path metric kappa (engine/path_pass.h) of log gamma^2, then given to plain
 /// descent, momentum or Adam. In coordinates where the metric is one, q_i = p_i sqrt(kappa_i) / gamma, the gradient is
-/// u_i = gamma g_i / sqrt(kappa_i), and the direction is u_i, each component cut to +-clip / sqrt(m): back in p,
-/// gamma u_i / sqrt(kappa_i), which is gamma^2 g_i / kappa_i without a cut. m >= 1 is how often a path passes the block
-/// of i, sum_i p_i^2 kappa_i / gamma^2. Where fewer paths than `least` of the mean of its layer pass a unit, kappa of
-/// what enters it is raised by that ratio: the metric knows no step that changes it and what leaves it at once. Nothing
-/// here changes when units are rescaled. Neyshabur, Wu, Salakhutdinov & Srebro 2016, who have neither gamma nor `least`
-/// nor a cut.
+/// u_i = gamma g_i / sqrt(kappa_i), and the direction is u_i, in each matrix and bias scaled down to a length of `clip`
+/// where it is longer: back in p, gamma u_i / sqrt(kappa_i), which is gamma^2 g_i / kappa_i without a bound. Where
+/// fewer paths than `least` of the mean of its layer pass a unit, kappa of what enters it is raised by that ratio: the
+/// metric knows no step that changes it and what leaves it at once. Nothing here changes when units are rescaled.
+/// Neyshabur, Wu, Salakhutdinov & Srebro 2016, who have neither gamma nor `least` nor a bound.
 enum class PathKappa { first, both };
 enum class PathOutputs { task, every, last };
 struct PathMetricOptions {

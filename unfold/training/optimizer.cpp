@@ -64,7 +64,7 @@ struct PathEntry {
   static constexpr const char* kName = "path";
   static constexpr const char* kHelp = "gradient divided by the path metric, for ReLU networks; clip: in that metric";
   static constexpr bool kOwnClip = true;
-  static CommonOptions common() { return {.rate = 0.1, .clip = 0.01}; }
+  static CommonOptions common() { return {.rate = 0.1, .clip = 0.1}; }
   template <class T>
   static auto make(Index parameters, const Options& o, double decay, double clip) {
     return path_direction<T>(parameters, o, clip, sgd_direction<T>(parameters, {.momentum = 0}, decay));
@@ -87,7 +87,7 @@ struct PathMomentumEntry {
   static constexpr const char* kName = "path+momentum";
   static constexpr const char* kHelp = "path, then momentum";
   static constexpr bool kOwnClip = true;
-  static CommonOptions common() { return {.rate = 0.1, .clip = 0.003}; }
+  static CommonOptions common() { return {.rate = 0.01, .clip = 0.1}; }
   template <class T>
   static auto make(Index parameters, const Options& o, double decay, double clip) {
     return path_direction<T>(parameters, o.metric, clip, sgd_direction<T>(parameters, o.inner, decay));
@@ -99,7 +99,7 @@ struct PathAdamEntry {
   static constexpr const char* kName = "path+adam";
   static constexpr const char* kHelp = "path, then adam";
   static constexpr bool kOwnClip = true;
-  static CommonOptions common() { return {.rate = 0.001, .clip = 0}; }
+  static CommonOptions common() { return {.rate = 0.0005, .clip = 0.03}; }
   template <class T>
   static auto make(Index parameters, const Options& o, double decay, double clip) {
     return path_direction<T>(parameters, o.metric, clip, adam_direction<T>(parameters, o.inner, decay, false));

@@ -18,7 +18,6 @@ class Path final : public Direction<T> {
       : options_(options), clip_(clip), inner_(std::move(inner)), root_(parameters), turned_(parameters) {}
 
   void attach(Objective<T>& objective) override {
-    limits_.resize(objective.parameters().info().size());
     const Circuit& circuit = *objective.path_reading().circuit;
     pass_ = std::make_unique<PathPass<T>>(circuit, objective.team());
     for (const ParameterInfo& block : objective.parameters().info()) {
@@ -33,6 +32,8 @@ class Path final : public Direction<T> {
       if (node.bias >= 0) enter_units(circuit.parameters()[at(node.bias)]);
       shares_.emplace_back(at(node.size));
     }
+    squares_.resize(chunks_.size());
+    factors_.resize(blocks_.size());
     inner_->attach(objective);
   }
 
@@ -43,22 +44,20 @@ class Path final : public Direction<T> {
   }
 
   void move(Team& team, std::span<T> p, std::span<const T> g, double scale, double rate) override {
-    team.run([&](Member& me) {
-      const Range mine = me.share(static_cast<Index>(chunks_.size()));
-      for (Index c = mine.begin; c < mine.end; ++c) {
-        const Chunk& chunk = chunks_[at(c)];
-        const T factor = static_cast<T>(scale);
-        const T most = clip_ > 0 ? static_cast<T>(clip_) * limits_[chunk.block] : std::numeric_limits<T>::infinity();
-        for (Index i = chunk.begin; i < chunk.begin + chunk.size; ++i)
-          turned_[i] = root_[i] * std::clamp(factor * g[at(i)] * root_[i], -most, most);
-      }
+    for_chunks(team, [&](Index c, const Chunk& chunk, std::span<T> turned) {
+      for (Index i = 0; i < chunk.size; ++i)
+        turned[at(i)] = static_cast<T>(scale) * g[at(chunk.begin + i)] * root_[chunk.begin + i];
+      squares_[at(c)] = sum_of_squares(std::span<const T>(turned));
+    });
+    bound_lengths();
+    for_chunks(team, [&](Index, const Chunk& chunk, std::span<T> turned) {
+      for (Index i = 0; i < chunk.size; ++i) turned[at(i)] *= factors_[chunk.block] * root_[chunk.begin + i];
     });
     inner_->move(team, p, turned_.span(), 1, rate);
   }
 
   void visit_state(StateVisitor<T>& visitor) override {
     visitor("path_root", root_.span());
-    visitor("path_limits", limits_);
     visitor("path_age", age_);
     inner_->visit_state(visitor);
   }
@@ -73,6 +72,26 @@ class Path final : public Direction<T> {
     Index begin, size;
     std::size_t block;
   };
+
+  template <class Work>
+  void for_chunks(Team& team, const Work& work) {
+    team.run([&](Member& me) {
+      const Range mine = me.share(static_cast<Index>(chunks_.size()));
+      for (Index c = mine.begin; c < mine.end; ++c)
+        work(c, chunks_[at(c)], turned_.span().subspan(at(chunks_[at(c)].begin), at(chunks_[at(c)].size)));
+    });
+  }
+
+  /// What brings the length of each block, the root of its sum of squares in the metric, down to clip.
+  void bound_lengths() {
+    std::vector<double>& squares = columns_;
+    squares.assign(blocks_.size(), 0.0);
+    for (std::size_t c = 0; c < chunks_.size(); ++c) squares[chunks_[c].block] += squares_[c];
+    for (std::size_t b = 0; b < blocks_.size(); ++b) {
+      const double length = std::sqrt(squares[b]);
+      factors_[b] = clip_ > 0 && length > clip_ ? narrow(clip_ / length) : T{1};
+    }
+  }
 
   /// root = gamma / sqrt(kappa) at the present parameters; 0 where no path leads.
   void refresh(Objective<T>& objective) {
@@ -101,12 +120,10 @@ class Path final : public Direction<T> {
       }
   }
 
-  /// kappa *= scale, then with p^2 kappa, the share of the paths through each weight: limits, and the share of each
-  /// unit.
+  /// kappa *= scale, then the sum of p^2 kappa, the share of the paths through each weight, for each unit.
   void count_paths(std::span<const T> p, double scale) {
     for (std::vector<double>& units : shares_) std::fill(units.begin(), units.end(), 0.0);
-    for (std::size_t b = 0; b < blocks_.size(); ++b) {
-      const Block& block = blocks_[b];
+    for (const Block& block : blocks_) {
       columns_.assign(at(block.cols), 0.0);
       for (Index row = 0; row < block.rows; ++row) {
         double* k = kappa_.data() + block.begin + row * block.cols;
@@ -116,8 +133,6 @@ class Path final : public Direction<T> {
           columns_[at(i)] += static_cast<double>(w[i]) * static_cast<double>(w[i]) * k[i];
         }
       }
-      const double passes = std::accumulate(columns_.begin(), columns_.end(), 0.0);  // of one path, on average
-      limits_[b] = narrow(1 / std::sqrt(std::max(1.0, passes)));
       if (block.layer != kNoLayer)
         for (std::size_t i = 0; i < columns_.size(); ++i) shares_[block.layer][i] += columns_[i];
     }
@@ -136,12 +151,13 @@ class Path final : public Direction<T> {
   std::unique_ptr<Direction<T>> inner_;
   std::unique_ptr<PathPass<T>> pass_;
   Buffer<T> root_;             // gamma / sqrt(kappa)
-  std::vector<T> limits_;      // of each component in the metric, times clip
   double age_ = 0;             // steps since the last refresh
   std::vector<Block> blocks_;  // in the order of the parameters
   std::vector<Chunk> chunks_;
   std::vector<std::vector<double>> shares_;  // scratch: of the paths, through each unit of each layer
   std::vector<double> kappa_, columns_;      // scratch: kappa / gamma^2; the shares of one block
+  std::vector<double> squares_;              // scratch: of the gradient in the metric, by chunk
+  std::vector<T> factors_;                   // scratch: of each block
   Buffer<T> turned_;                         // scratch: what the inner direction gets
 };
 
