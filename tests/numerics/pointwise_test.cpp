@@ -323,8 +323,21 @@ void check_through() {
         fused.through = map, fused.y = kY, fused.out = kOut, fused.accumulate = accumulate;
         EXPECT_EQ(run({fused}), run({product, gate}));
       }
+  const Instruction sum{.map = Map::add, .out = kBetween, .x0 = kX0, .x1 = kY};
+  const Instruction product{.map = Map::mul, .out = kBetween, .x0 = kX0, .x1 = kY};
+  const Instruction added{.map = Map::add, .out = kBetween, .x0 = kBetween, .x1 = kSeed};
+  for (const Map map : {Map::sigmoid, Map::tanh, Map::copy}) {
+    const Instruction gate{.map = map, .out = kOut, .x0 = kBetween};
+    Instruction fused = product;
+    fused.seed = kSeed, fused.through = map, fused.out = kOut;
+    EXPECT_EQ(run({fused}), run({product, added, gate}));
+    if (map == Map::copy) continue;
+    fused = sum;
+    fused.through = map, fused.out = kOut;
+    EXPECT_EQ(run({fused}), run({sum, gate}));
+  }
 }
-TEST(Pointwise, AProductThroughASecondMapHasTheBitsOfTwoInstructions) {
+TEST(Pointwise, TwoStepsInOneGoHaveTheBitsOfTwoInstructions) {
   for (const std::string& target : simd_available()) {
     simd_limit(target);
     check_through<float>();

@@ -1,8 +1,10 @@
 #include "unfold/cli/profile.h"
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <map>
+#include <numeric>
 
 #include "unfold/cli/machine.h"
 #include "unfold/engine/account.h"
@@ -12,7 +14,6 @@
 #include "unfold/numerics/pointwise.h"
 #include "unfold/numerics/product.h"
 #include "unfold/numerics/vector.h"
-#include "unfold/report/statistics.h"
 #include "unfold/training/direction.h"
 
 namespace unfold {
@@ -52,23 +53,32 @@ class Rates {
   std::map<std::string, double> known_;
 };
 
-/// The best of several samples: what the machine attains, not what it does while others use it.
+/// How many of n samples are the quiet ones: what the machine does, not what it does while others use it.
+std::size_t quiet(std::size_t n) { return std::max<std::size_t>(n / 10, std::min<std::size_t>(n, 2)); }
+
+/// Samples too short for an interruption to be in all of them.
 double Rates::seconds_per_call(const std::function<void(Index)>& run) const {
-  constexpr int kSamples = 7;
+  constexpr double kSampleSeconds = 2e-4;
+  constexpr std::size_t kLeast = 7;
+  const auto sample = [&](Index calls) {
+    const double start = seconds_now();
+    run(calls);
+    return (seconds_now() - start) / static_cast<double>(calls);
+  };
+  const auto long_enough = [&](Index calls) {  // every time
+    for (std::size_t i = 0; i < kLeast; ++i)
+      if (sample(calls) * static_cast<double>(calls) < kSampleSeconds) return false;
+    return true;
+  };
   Index calls = 1;
-  double best = 0;
-  for (;; calls *= 4) {
-    const double start = seconds_now();
-    run(calls);
-    best = (seconds_now() - start) / static_cast<double>(calls);
-    if (best * static_cast<double>(calls) * 2 * kSamples >= seconds_) break;
-  }
-  for (int sample = 0; sample < kSamples; ++sample) {
-    const double start = seconds_now();
-    run(calls);
-    best = std::min(best, (seconds_now() - start) / static_cast<double>(calls));
-  }
-  return best;
+  while (!long_enough(calls)) calls *= 2;
+  std::vector<double> samples;
+  for (const double start = seconds_now(); samples.size() < kLeast || seconds_now() - start < seconds_;)
+    samples.push_back(sample(calls));
+  std::ranges::sort(samples);
+  const auto n = quiet(samples.size());
+  return std::accumulate(samples.begin(), samples.begin() + static_cast<std::ptrdiff_t>(n), 0.0) /
+         static_cast<double>(n);
 }
 
 Buffer<float> filled(Index size) {
@@ -292,8 +302,9 @@ Profile measure_profile(const TrainingShape& shape, Team& team, double seconds) 
   Buffer<float> nats(rows), gradient(parameters.size());
   const auto adam = adam_direction<float>(parameters.size(), {}, 0, false);
 
-  enum Row { kReadout = kStageCount, kOptimiser, kRest, kRows };
-  std::vector<double> samples[kRows], steps;
+  enum Row { kReadout = kStageCount, kOptimiser, kRest, kStep, kRows };
+  using Sample = std::array<double, kRows>;  // seconds
+  std::vector<Sample> steps;
   const auto step = [&] {
     const double start = seconds_now();
     account.clear();
@@ -315,42 +326,48 @@ Profile measure_profile(const TrainingShape& shape, Team& team, double seconds) 
     const double backward = seconds_now();
     adam->move(team, parameters.flat(), gradient.span(), 1, 1e-4);
     const double end = seconds_now();
-    double passes = 0;
-    for (int s = 0; s < kStageCount; ++s) {
-      samples[s].push_back(account.seconds(static_cast<Stage>(s)));
-      passes += samples[s].back();
-    }
-    samples[kReadout].push_back(read - forward);
-    samples[kOptimiser].push_back(end - backward);
-    samples[kRest].push_back(forward - start + backward - read - passes);
-    steps.push_back(end - start);
+    Sample sample{};
+    for (int s = 0; s < kStageCount; ++s) sample[static_cast<std::size_t>(s)] = account.seconds(static_cast<Stage>(s));
+    const double passes = std::accumulate(sample.begin(), sample.begin() + kStageCount, 0.0);
+    sample[kReadout] = read - forward;
+    sample[kOptimiser] = end - backward;
+    sample[kRest] = forward - start + backward - read - passes;
+    sample[kStep] = end - start;
+    steps.push_back(sample);
   };
-  constexpr int kLeast = 9;
-  step();
-  for (auto& values : samples) values.clear();
+  constexpr std::size_t kLeast = 9;
+  do step();
+  while (!unfolding.settled());
   steps.clear();
   for (const double start = seconds_now(); steps.size() < kLeast || seconds_now() - start < seconds;) step();
+  std::ranges::sort(steps, {}, [](const Sample& sample) { return sample[kStep]; });
+  steps.resize(quiet(steps.size()));
+  const auto seconds_of = [&](std::size_t row) {
+    double sum = 0;
+    for (const Sample& sample : steps) sum += sample[row];
+    return sum / static_cast<double>(steps.size());
+  };
 
   Rates rates(team, seconds / 20);
   const Floors floors(*network.plan, shape, rates);
   Profile profile;
-  const auto add = [&](ProfileLine line, std::string_view stage, std::vector<double> values) {
+  const auto add = [&](ProfileLine line, std::string_view stage, std::size_t row) {
     line.stage = stage;
-    line.seconds = quantile(std::move(values), 0.5);
+    line.seconds = seconds_of(row);
     profile.attainable_seconds += line.attainable_seconds;
     profile.lines.push_back(std::move(line));
   };
   for (int s = 0; s < kStageCount; ++s)
-    add(floors.of(static_cast<Stage>(s)), stage_name(static_cast<Stage>(s)), samples[s]);
+    add(floors.of(static_cast<Stage>(s)), stage_name(static_cast<Stage>(s)), static_cast<std::size_t>(s));
   const auto logits = static_cast<double>(rows * shape.symbols), p = static_cast<double>(parameters.size());
   add({.operations = logits,
        .bytes = 2 * kFloat * logits,
        .attainable_seconds = rates.function(Map::exp, logits) + rates.traffic(2 * kFloat * logits, kFloat * logits)},
-      "readout", samples[kReadout]);
+      "readout", kReadout);
   add({.operations = p, .bytes = 7 * kFloat * p, .attainable_seconds = rates.adam(parameters.size())}, "optimiser",
-      samples[kOptimiser]);
-  add({}, "rest", samples[kRest]);
-  profile.seconds_per_step = quantile(std::move(steps), 0.5);
+      kOptimiser);
+  add({}, "rest", kRest);
+  profile.seconds_per_step = seconds_of(kStep);
   return profile;
 }
 

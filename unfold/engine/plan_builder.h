@@ -45,7 +45,9 @@ class PlanBuilder {
   void find_uses();
   void place_values();
   bool may_stay_in_tile(int i, bool for_values) const;
-  int in_place_operand(int i) const;
+  bool free_after(int x, int reader) const;
+  bool only_maps_read(int i) const;
+  void place_maps(const Item& item, std::vector<Place>& places);
   bool needed_by_backward(int i) const;
   Place resolve(const std::vector<Place>& places, int i) const;
   void place_adjoints();

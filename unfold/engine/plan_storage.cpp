@@ -54,34 +54,61 @@ bool PlanBuilder::may_stay_in_tile(int i, bool for_values) const {
   return !for_values || !needed_by_backward(i);
 }
 
-/// The operand whose memory map i may take: nobody else reads those columns, and no derivative needs them.
-int PlanBuilder::in_place_operand(int i) const {
-  const Node& n = plan_.nodes_[at(i)];
-  if (!options_.in_place || map_info(n.map).needs_input) return -1;
-  const auto sole_reader = [&](int x, int reader) {
-    return uses_[at(x)].size() == 1 && uses_[at(x)][0].consumer == reader;
-  };
-  for (int x : n.operands) {
-    if (x < 0 || !sole_reader(x, i)) continue;
-    int owner = x;
-    if (plan_.nodes_[at(x)].kind == Node::Kind::slice) {
-      owner = plan_.nodes_[at(x)].operands[0];
-      const Node& mine = plan_.nodes_[at(x)];
-      const bool disjoint = std::all_of(uses_[at(owner)].begin(), uses_[at(owner)].end(), [&](const Use& use) {
-        const Node& other = plan_.nodes_[at(use.consumer)];
-        return use.consumer == x || (other.kind == Node::Kind::slice && (other.offset + other.size <= mine.offset ||
-                                                                         mine.offset + mine.size <= other.offset));
-      });
-      if (!disjoint) continue;
-    }
-    const Node& o = plan_.nodes_[at(owner)];
-    const bool owns_memory = o.kind == Node::Kind::affine || (o.kind == Node::Kind::map && !plan_.is_exit_[at(owner)]);
-    const bool read_by_others = std::count(plan_.outputs_.begin(), plan_.outputs_.end(), owner) > 0 ||
-                                plan_.exit_[at(owner)] >= 0 ||
-                                (o.kind == Node::Kind::map && map_info(o.map).needs_output);
-    if (owns_memory && !read_by_others && plan_.corner_[at(owner)] == plan_.corner_[at(i)]) return x;
+/// Whether the memory of x is free once its reader, a map, has run: nobody else reads those columns, and no derivative
+/// needs them.
+bool PlanBuilder::free_after(int x, int reader) const {
+  if (!options_.in_place || x < 0 || map_info(plan_.nodes_[at(reader)].map).needs_input) return false;
+  if (uses_[at(x)].size() != 1 || uses_[at(x)][0].consumer != reader) return false;
+  int owner = x;
+  if (plan_.nodes_[at(x)].kind == Node::Kind::slice) {
+    owner = plan_.nodes_[at(x)].operands[0];
+    const Node& mine = plan_.nodes_[at(x)];
+    const bool disjoint = std::all_of(uses_[at(owner)].begin(), uses_[at(owner)].end(), [&](const Use& use) {
+      const Node& other = plan_.nodes_[at(use.consumer)];
+      return use.consumer == x || (other.kind == Node::Kind::slice && (other.offset + other.size <= mine.offset ||
+                                                                       mine.offset + mine.size <= other.offset));
+    });
+    if (!disjoint) return false;
   }
-  return -1;
+  const Node& o = plan_.nodes_[at(owner)];
+  const bool owns_memory = o.kind == Node::Kind::affine || (o.kind == Node::Kind::map && !plan_.is_exit_[at(owner)]);
+  const bool read_by_others = std::count(plan_.outputs_.begin(), plan_.outputs_.end(), owner) > 0 ||
+                              plan_.exit_[at(owner)] >= 0 ||
+                              (o.kind == Node::Kind::map && map_info(o.map).needs_output);
+  return owns_memory && !read_by_others && plan_.corner_[at(owner)] == plan_.corner_[at(reader)];
+}
+
+/// Whether maps alone read i, which then may lie between numbers of others: products read rows that lie together.
+bool PlanBuilder::only_maps_read(int i) const {
+  return std::count(plan_.outputs_.begin(), plan_.outputs_.end(), i) == 0 && plan_.exit_[at(i)] < 0 &&
+         std::all_of(uses_[at(i)].begin(), uses_[at(i)].end(),
+                     [&](const Use& use) { return plan_.nodes_[at(use.consumer)].kind == Node::Kind::map; });
+}
+
+/// Places the values of the maps of one item, in the order of execution. `places` knows those of their operands.
+void PlanBuilder::place_maps(const Item& item, std::vector<Place>& places) {
+  std::vector<Place> free;  // memory of operands that maps of this item were the last to read
+  for (const int i : item.nodes) {
+    std::vector<Place> mine;  // memory that i itself frees
+    for (const int x : node(i).operands) {
+      if (!free_after(x, i)) continue;
+      const Place place = resolve(places, x);
+      if (!place.scratch() && place.shift == 0) mine.push_back(place);
+    }
+    if (may_stay_in_tile(i, true)) {
+      places[at(i)] = {};
+    } else if (plan_.is_exit_[at(i)]) {
+      const Place place = resolve(places, node(i).operands[0]);
+      places[at(i)] = place.scratch() || place.shift != 0 ? Place{i, 0, 0} : place;
+    } else {
+      // Its own operand, or else what earlier maps have left behind, last first.
+      std::vector<Place>& from = !mine.empty() || !only_maps_read(i) ? mine : free;
+      const auto taken = &from == &mine ? from.begin() : from.end() - (from.empty() ? 0 : 1);
+      places[at(i)] = from.empty() ? Place{i, 0, 0} : *taken;
+      if (!from.empty()) from.erase(taken);
+    }
+    free.insert(free.end(), mine.begin(), mine.end());
+  }
 }
 
 /// The place of a view, from the place of what it views.
@@ -103,29 +130,11 @@ Place PlanBuilder::resolve(const std::vector<Place>& places, int i) const {
 void PlanBuilder::place_values() {
   auto& places = plan_.value_;
   places.assign(plan_.nodes_.size(), {});
-  std::vector<char> in_tile(plan_.nodes_.size(), 0);
   const auto is_view = [&](int i) { return node(i).kind == Node::Kind::slice || is_shift(node(i)); };
-  // In the order of execution, so that an operand has its place before its reader asks for it.
-  const auto place_map = [&](int i) {
-    if (may_stay_in_tile(i, true)) {
-      in_tile[at(i)] = 1;
-      return;
-    }
-    const int x = plan_.is_exit_[at(i)] ? node(i).operands[0] : in_place_operand(i);
-    if (x >= 0) {
-      const Place place = resolve(places, x);
-      if (!place.scratch() && place.shift == 0) {
-        places[at(i)] = place;
-        return;
-      }
-    }
-    places[at(i)] = {i, 0, 0};
-  };
   for (int i = 0; i < count(); ++i)
     if (plan_.live_[at(i)] && node(i).kind != Node::Kind::map && !is_view(i)) places[at(i)] = {i, 0, 0};
   for (const Segment& segment : plan_.segments_)
-    for (const Item& item : segment.items)
-      for (int i : item.nodes) place_map(i);
+    for (const Item& item : segment.items) place_maps(item, places);
   plan_.history_.assign(plan_.nodes_.size(), 0);
   for (int i = 0; i < count(); ++i)
     if (plan_.live_[at(i)] && is_view(i)) {

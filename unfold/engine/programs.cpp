@@ -20,9 +20,7 @@ void Unfolding<T>::Body::make_programs() {
     }
   }
   const auto overlap = [&](const Program::Slot& a, const Program::Slot& b) {
-    const Place x = place(a.what, a.node), y = place(b.what, b.node);
-    return a.what == b.what && !x.scratch() && x.root == y.root && x.column != y.column &&
-           x.column < y.column + node(b.node).size && y.column < x.column + node(a.node).size;
+    return share_memory(a, b) && place(a.what, a.node).column != place(b.what, b.node).column;
   };
   std::size_t slots_needed = 0;
   for (auto* programs : {&forward_programs, &backward_programs, &squared_programs, &tangent_programs})
@@ -35,6 +33,14 @@ void Unfolding<T>::Body::make_programs() {
       for (const Program& program : segment) slots_needed = std::max(slots_needed, program.slots.size());
   for (auto& mine : operands) mine.resize(slots_needed);
   for (std::size_t g = 0; g < plan->segments().size(); ++g) units.push_back(unit_of(g));
+}
+
+/// Whether two slots have columns of one buffer in common, be it in other rows.
+template <class T>
+bool Unfolding<T>::Body::share_memory(const Program::Slot& a, const Program::Slot& b) const {
+  const Place x = place(a.what, a.node), y = place(b.what, b.node);
+  return a.what == b.what && !x.scratch() && x.root == y.root && x.column < y.column + node(b.node).size &&
+         y.column < x.column + node(a.node).size;
 }
 
 namespace {
@@ -74,18 +80,21 @@ int sole_writer(const Program& program, int slot) {
   return writer;
 }
 
-/// A sum hands its adjoint on unchanged (1 * seed): where that would be copied within the tile, the readers of the copy
+/// Whether an adjoint is the seed unchanged (1 * seed).
+bool hands_on(const Instruction& i) {
+  return !i.accumulate && (i.map == Map::add || i.map == Map::copy || (i.map == Map::sub && i.input == 0));
+}
+
+/// A sum hands its adjoint on unchanged: where that would be copied within the tile, the readers of the copy
 /// read the original, which nobody writes any more.
 template <class InTile>
 void pass_on_seeds(Program& program, const InTile& in_tile) {
   for (std::size_t k = 0; k < program.instructions.size();) {
     const Instruction copied = program.instructions[k];
-    const bool unchanged =
-        copied.map == Map::add || copied.map == Map::copy || (copied.map == Map::sub && copied.input == 0);
     const auto later = program.instructions.begin() + static_cast<std::ptrdiff_t>(k) + 1;
     const bool written_later = std::any_of(later, program.instructions.end(),
                                            [&](const Instruction& other) { return other.out == copied.seed; });
-    if (!unchanged || copied.accumulate || written_later || !in_tile(copied.out) ||
+    if (!hands_on(copied) || written_later || !in_tile(copied.out) ||
         sole_writer(program, copied.out) != static_cast<int>(k)) {
       ++k;
       continue;
@@ -117,6 +126,63 @@ void fuse_products(Program& program, const InTile& in_tile) {
     gate = fused;
     program.instructions.erase(program.instructions.begin() + writer);
     --k;
+  }
+}
+
+/// How many instructions read a slot.
+std::ptrdiff_t readers(const Program& program, int slot) {
+  return std::count_if(program.instructions.begin(), program.instructions.end(), [&](const Instruction& i) {
+    return i.x0 == slot || i.x1 == slot || i.y == slot || i.seed == slot;
+  });
+}
+
+/// A product that only the next instruction reads, adding it to something; a sum that only goes through a sigmoid or
+/// tanh next: one instruction each instead of two.
+template <class InTile>
+void fuse_values(Program& program, const InTile& in_tile) {
+  const auto inner = [&](int slot) { return in_tile(slot) && readers(program, slot) == 1; };
+  for (std::size_t k = 1; k < program.instructions.size();) {
+    Instruction fused = program.instructions[k - 1];
+    const Instruction& next = program.instructions[k];
+    const bool sum = next.map == Map::add && (next.x0 == fused.out) != (next.x1 == fused.out);
+    const bool gate = (next.map == Map::sigmoid || next.map == Map::tanh) && next.x0 == fused.out;
+    const bool added = fused.map == Map::mul && fused.seed >= 0;
+    if (inner(fused.out) && fused.through == Map::copy && sum && fused.map == Map::mul && !added) {
+      fused.seed = next.x0 == fused.out ? next.x1 : next.x0;
+    } else if (inner(fused.out) && fused.through == Map::copy && gate && (fused.map == Map::add || added)) {
+      fused.through = next.map;
+    } else {
+      ++k;
+      continue;
+    }
+    fused.out = next.out;
+    program.instructions[k - 1] = fused;
+    program.instructions.erase(program.instructions.begin() + static_cast<std::ptrdiff_t>(k));
+  }
+}
+
+/// An adjoint in the tile that is copied to memory: whoever computes it writes there at once.
+template <class InTile, class ShareMemory>
+void write_through(Program& program, const InTile& in_tile, const ShareMemory& share_memory) {
+  for (std::size_t k = 0; k < program.instructions.size();) {
+    const Instruction copied = program.instructions[k];
+    const int writer = hands_on(copied) && in_tile(copied.seed) ? sole_writer(program, copied.seed) : -1;
+    const auto begin = program.instructions.begin();
+    const bool kept = writer >= 0 && writer < static_cast<int>(k) && !in_tile(copied.out) &&
+                      std::none_of(begin, program.instructions.end(), [&](const Instruction& other) {
+                        const bool touches = share_memory(other.out, copied.out) ||
+                                             (other.seed >= 0 && share_memory(other.seed, copied.out));
+                        return touches && &other != &program.instructions[k];
+                      });
+    if (!kept) {
+      ++k;
+      continue;
+    }
+    program.instructions.erase(begin + static_cast<std::ptrdiff_t>(k));
+    for (Instruction& i : program.instructions) {
+      if (i.out == copied.seed) i.out = copied.out;
+      if (i.seed == copied.seed) i.seed = copied.out;
+    }
   }
 }
 
@@ -154,6 +220,8 @@ Program Unfolding<T>::Body::forward_program(const Item& item) const {
     instruction.out = slot_of(program, What::value, i);
     program.instructions.push_back(instruction);
   }
+  fuse_values(program, [&](int slot) { return plan->value_place(program.slots[at(slot)].node).scratch(); });
+  drop_unused_slots(program);
   return program;
 }
 
@@ -176,6 +244,8 @@ Program Unfolding<T>::Body::backward_program(const Item& item, Rule rule) const 
   };
   pass_on_seeds(program, in_tile);
   if (rule == Rule::linear) fuse_products(program, in_tile);
+  write_through(program, in_tile,
+                [&](int a, int b) { return share_memory(program.slots[at(a)], program.slots[at(b)]); });
   drop_unused_slots(program);
   return program;
 }

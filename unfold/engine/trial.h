@@ -21,6 +21,7 @@ class Trial {
 
   std::size_t ways() const { return costs_.size(); }
   std::size_t now() const { return now_; }
+  bool learning() const { return ways() > 1 && runs_ < kTrials * ways(); }  ///< some way was not tried often enough
 
   /// Before doing it.
   void choose() {
@@ -51,7 +52,6 @@ class Trial {
  private:
   static constexpr std::size_t kTrials = 3;  // of each way
   static constexpr double kNews = 1.0 / 16, kForgetting = 1.0 / 512;
-  bool learning() const { return ways() > 1 && runs_ < kTrials * ways(); }
 
   std::vector<double> costs_;
   std::size_t runs_ = 0, now_ = 0;

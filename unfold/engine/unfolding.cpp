@@ -405,6 +405,15 @@ void Unfolding<T>::set_account(Account* account) {
 }
 
 template <class T>
+bool Unfolding<T>::settled() const {
+  const auto known = [&](const std::map<Index, Divisions>& of_places) {
+    return std::ranges::none_of(of_places.at(body_->places).segments,
+                                [](const Divisions::Choice& choice) { return choice.trial.learning(); });
+  };
+  return known(body_->forward_divisions) && known(body_->backward_divisions);
+}
+
+template <class T>
 std::size_t Unfolding<T>::memory_bytes() const {
   const Body& b = *body_;
   Index numbers = b.squares.size();

@@ -123,6 +123,10 @@ class Unfolding {
   /// Notes from now on where the time goes; nullptr ends it. The account must have a place for every member.
   void set_account(Account* account);
 
+  /// Whether every loop, over as many sequences as now, has tried the ways to divide it: what measures speed waits for
+  /// it.
+  bool settled() const;
+
   std::size_t memory_bytes() const;
   /// The first signal and position whose value is not finite, in plan order: "cell at position 17 of sequence 3"; empty
   /// if none.

@@ -81,6 +81,7 @@ struct Unfolding<T>::Body {
   Program forward_program(const Item& item) const;
   Program backward_program(const Item& item, Rule rule) const;
   Program tangent_program(const Item& item) const;
+  bool share_memory(const Program::Slot& a, const Program::Slot& b) const;
   void pack(Member& me, const T* flat, std::vector<PackedMatrix<T>>& into, std::vector<char>& stale, bool transposed,
             bool squared);
 

@@ -30,16 +30,19 @@ using Kernel = void (*)(const Tile<T>&);
 /// One kernel for each instruction there can be; null where a map has no such input.
 template <class T>
 struct Kernels {
-  Kernel<T> value[kMapCount][2];                        // [map][accumulate]
-  Kernel<T> partial[kMapCount][2][2][2];                // [map][squared][input][accumulate]
-  Kernel<T> through_sigmoid[2][2], through_tanh[2][2];  // products: [input][accumulate]
+  Kernel<T> value[kMapCount][2];          // [map][accumulate]
+  Kernel<T> partial[kMapCount][2][2][2];  // [map][squared][input][accumulate]
+  Kernel<T> sum[3], product_sum[3];       // values: [through]
+  Kernel<T> product[3][2][2];             // linear: [through][input][accumulate]
 
+  static int place(Map through) { return through == Map::copy ? 0 : through == Map::sigmoid ? 1 : 2; }
   Kernel<T> of(const Instruction& i) const {
-    if (i.through != Map::copy)
-      return (i.through == Map::sigmoid ? through_sigmoid : through_tanh)[i.input][i.accumulate];
     const int map = static_cast<int>(i.map);
-    return i.rule == Rule::value ? value[map][i.accumulate]
-                                 : partial[map][i.rule == Rule::squared][i.input][i.accumulate];
+    if (i.rule != Rule::value)
+      return i.through != Map::copy ? product[place(i.through)][i.input][i.accumulate]
+                                    : partial[map][i.rule == Rule::squared][i.input][i.accumulate];
+    if (i.map == Map::mul && i.seed >= 0) return product_sum[place(i.through)];
+    return i.through != Map::copy ? sum[place(i.through)] : value[map][i.accumulate];
   }
 };
 
@@ -112,6 +115,28 @@ struct ThroughBody {
   }
 };
 
+/// One row of M(x0 + x1), or of M(x0 * x1 + seed).
+template <class T, class M, bool kProduct>
+struct SumBody {
+  T* out;
+  const T *x0, *x1, *y, *seed;
+  T k;
+
+  template <class D, class Place>
+  HWY_INLINE void at(D d, Index i, Place place) const {
+    using V = Lanes<D>;
+    const V a = {place.load(d, x0 + i)}, b = {place.load(d, x1 + i)};
+    const V constant = {hn::Set(d, k)}, one = {hn::Set(d, T{1})};
+    V sum;
+    if constexpr (kProduct) {
+      sum = a * b + V{place.load(d, seed + i)};
+    } else {
+      sum = a + b;
+    }
+    place.store(M::value(sum, sum, constant, one).v, d, out + i);
+  }
+};
+
 template <class T, class Body>
 void run_tile(const Tile<T>& t) {
   Body row{t.out.base, t.x0.base, t.x1.base, t.y.base, t.seed.base, t.k};
@@ -133,9 +158,14 @@ constexpr void fill_partial(Kernel<T> (&to)[2][2]) {
   }
 }
 template <class T, class M>
-constexpr void fill_through(Kernel<T> (&to)[2][2]) {
-  to[0][0] = run_tile<T, ThroughBody<T, M, 0, false>>, to[0][1] = run_tile<T, ThroughBody<T, M, 0, true>>;
-  to[1][0] = run_tile<T, ThroughBody<T, M, 1, false>>, to[1][1] = run_tile<T, ThroughBody<T, M, 1, true>>;
+constexpr void fill_through(Kernels<T>& to, int place) {
+  to.product_sum[place] = run_tile<T, SumBody<T, M, true>>;
+  if (place == 0) return;
+  to.sum[place] = run_tile<T, SumBody<T, M, false>>;
+  to.product[place][0][0] = run_tile<T, ThroughBody<T, M, 0, false>>;
+  to.product[place][0][1] = run_tile<T, ThroughBody<T, M, 0, true>>;
+  to.product[place][1][0] = run_tile<T, ThroughBody<T, M, 1, false>>;
+  to.product[place][1][1] = run_tile<T, ThroughBody<T, M, 1, true>>;
 }
 template <class T, class M>
 constexpr void fill_map(Kernels<T>& to, Map map) {
@@ -153,8 +183,9 @@ constexpr Kernels<T> make_kernels() {
 #define UNFOLD_FILL(name, ...) fill_map<T, name##_map>(kernels, Map::name);
   UNFOLD_MAPS(UNFOLD_FILL)
 #undef UNFOLD_FILL
-  fill_through<T, sigmoid_map>(kernels.through_sigmoid);
-  fill_through<T, tanh_map>(kernels.through_tanh);
+  fill_through<T, copy_map>(kernels, 0);
+  fill_through<T, sigmoid_map>(kernels, 1);
+  fill_through<T, tanh_map>(kernels, 2);
   return kernels;
 }
 template <class T>

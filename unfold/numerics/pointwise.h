@@ -61,8 +61,11 @@ enum class Rule : unsigned char { value, linear, squared };
 /// One instruction over the slots of a program. Evaluation order: value f, then out + f; linear d * seed, or
 /// fma(d, seed, out); squared (d * d) * seed, or fma(d * d, seed, out). Without accumulate, `out` is not read.
 ///
-/// A product's linear rule may go `through` a second map on its way: out (=|+=) d(y) * (x * seed), d the partial of
-/// sigmoid or tanh, y its output. The bits are those of two instructions with memory between them.
+/// Two steps in one go, with the bits of two instructions and memory between them: M is the map named by `through`.
+///
+///   value of add:   out = M(x0 + x1), M sigmoid or tanh
+///   value of mul:   out = M(x0 * x1 + seed), M sigmoid, tanh or copy; seed: another value, or -1: a product alone
+///   linear of mul:  out (=|+=) dM(y) * (x * seed), dM the partial of sigmoid or tanh, y its output
 struct Instruction {
   Map map = Map::copy;
   Rule rule = Rule::value;
@@ -71,7 +74,7 @@ struct Instruction {
   int out = -1;                             ///< slot written
   int x0 = -1, x1 = -1, y = -1, seed = -1;  ///< slots read; -1 where the rule does not read them
   double k = 0;                             ///< the map's constant
-  Map through = Map::copy;                  ///< copy: none
+  Map through = Map::copy;                  ///< see above
 };
 
 /// Where a slot lives: element (r, c) at base[r * stride + c]; stride 0 repeats one row. base == nullptr: scratch of
