@@ -24,7 +24,9 @@ constexpr double kFloat = sizeof(float);
 /// Seconds that all members need for their shares of some work, measured by repeating it on data at hand.
 class Rates {
  public:
-  Rates(Team& team, double seconds) : team_(team), seconds_(seconds) {}
+  /// Each from samples as long as a step, within limits: what shares the machine then disturbs both alike.
+  Rates(Team& team, double seconds, double step_seconds)
+      : team_(team), seconds_(seconds), sample_seconds_(std::clamp(step_seconds, 2e-4, 2e-2)) {}
 
   /// One product, weights packed: members own columns and meet afterwards, or own rows and do not: the faster.
   double product(Index m, Index k, Index n, bool meet);
@@ -50,15 +52,14 @@ class Rates {
 
   Team& team_;
   double seconds_;  // for each rate
+  double sample_seconds_;
   std::map<std::string, double> known_;
 };
 
 /// How many of n samples are the quiet ones: what the machine does, not what it does while others use it.
 std::size_t quiet(std::size_t n) { return std::max<std::size_t>(n / 10, std::min<std::size_t>(n, 2)); }
 
-/// Samples too short for an interruption to be in all of them.
 double Rates::seconds_per_call(const std::function<void(Index)>& run) const {
-  constexpr double kSampleSeconds = 2e-4;
   constexpr std::size_t kLeast = 7;
   const auto sample = [&](Index calls) {
     const double start = seconds_now();
@@ -67,7 +68,7 @@ double Rates::seconds_per_call(const std::function<void(Index)>& run) const {
   };
   const auto long_enough = [&](Index calls) {  // every time
     for (std::size_t i = 0; i < kLeast; ++i)
-      if (sample(calls) * static_cast<double>(calls) < kSampleSeconds) return false;
+      if (sample(calls) * static_cast<double>(calls) < sample_seconds_) return false;
     return true;
   };
   Index calls = 1;
@@ -348,7 +349,7 @@ Profile measure_profile(const TrainingShape& shape, Team& team, double seconds) 
     return sum / static_cast<double>(steps.size());
   };
 
-  Rates rates(team, seconds / 20);
+  Rates rates(team, seconds / 20, seconds_of(kStep));
   const Floors floors(*network.plan, shape, rates);
   Profile profile;
   const auto add = [&](ProfileLine line, std::string_view stage, std::size_t row) {
@@ -362,7 +363,8 @@ Profile measure_profile(const TrainingShape& shape, Team& team, double seconds) 
   const auto logits = static_cast<double>(rows * shape.symbols), p = static_cast<double>(parameters.size());
   add({.operations = logits,
        .bytes = 2 * kFloat * logits,
-       .attainable_seconds = rates.function(Map::exp, logits) + rates.traffic(2 * kFloat * logits, kFloat * logits)},
+       .attainable_seconds = 2 * rates.function(Map::exp, logits) +  // the normaliser, then the probabilities
+                             rates.traffic(2 * kFloat * logits, kFloat * logits)},
       "readout", kReadout);
   add({.operations = p, .bytes = 7 * kFloat * p, .attainable_seconds = rates.adam(parameters.size())}, "optimiser",
       kOptimiser);

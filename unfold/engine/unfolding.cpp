@@ -190,7 +190,7 @@ T* Unfolding<T>::Body::address(What what, int i, Index step, Index row) {
   T* base = buffers(what)[at(here.root)].data() + here.column;
   if (what == What::adjoint && plan->adjoint_buffer(here.root).ring) {
     const Index within = row - first_row(step, Corner::top_left), count = 1 + history;
-    const Index slot = ((step - here.shift) % count + count) % count;
+    const Index slot = (step - here.shift + count) % count;  // shifts reach no further than the history
     return base + (slot * places + within) * width;
   }
   if (here.shift > 0) {

@@ -89,6 +89,22 @@ void PackedMatrix<T>::pack(Matrix<const T> w, Range panels) {
   }
 }
 
+/// Four rows of four, in vectors that every target has: to[c][r] = from[r][c].
+template <class T>
+void transpose_4x4(const T* from, Index from_stride, T* to, Index to_stride) {
+  typedef T Four __attribute__((vector_size(4 * sizeof(T))));
+  Four row[4];
+  for (Index r = 0; r < 4; ++r) std::memcpy(&row[r], from + r * from_stride, sizeof(Four));
+  const Four low01 = __builtin_shufflevector(row[0], row[1], 0, 4, 1, 5);
+  const Four high01 = __builtin_shufflevector(row[0], row[1], 2, 6, 3, 7);
+  const Four low23 = __builtin_shufflevector(row[2], row[3], 0, 4, 1, 5);
+  const Four high23 = __builtin_shufflevector(row[2], row[3], 2, 6, 3, 7);
+  const Four column[4] = {
+      __builtin_shufflevector(low01, low23, 0, 1, 4, 5), __builtin_shufflevector(low01, low23, 2, 3, 6, 7),
+      __builtin_shufflevector(high01, high23, 0, 1, 4, 5), __builtin_shufflevector(high01, high23, 2, 3, 6, 7)};
+  for (Index c = 0; c < 4; ++c) std::memcpy(to + c * to_stride, &column[c], sizeof(Four));
+}
+
 template <class T>
 void PackedMatrix<T>::pack_transposed(Matrix<const T> w, Range panels) {
   assert(w.rows == n_ && w.cols == k_);
@@ -99,12 +115,18 @@ void PackedMatrix<T>::pack_transposed(Matrix<const T> w, Range panels) {
     T* const panel = data_.data() + p * kPanel * k_;
     for (Index begin = 0; begin < k_; begin += kChunk) {
       const Index end = std::min(begin + kChunk, k_);
-      for (Index j = 0; j < columns; ++j) {
-        const T* const from = w.row(p * kPanel + j);
-        if (end < k_) hwy::Prefetch(from + end);
-        for (Index k = begin; k < end; ++k) panel[k * kPanel + j] = from[k];
+      Index j = 0;
+      for (; j + 4 <= columns; j += 4) {
+        for (Index row = j; row < j + 4 && end < k_; ++row) hwy::Prefetch(w.row(p * kPanel + row) + end);
+        Index k = begin;
+        for (; k + 4 <= end; k += 4) transpose_4x4(w.row(p * kPanel + j) + k, w.stride, panel + k * kPanel + j, kPanel);
+        for (; k < end; ++k)
+          for (Index column = j; column < j + 4; ++column) panel[k * kPanel + column] = w(p * kPanel + column, k);
       }
-      for (Index k = begin; k < end; ++k) std::fill(panel + k * kPanel + columns, panel + (k + 1) * kPanel, T(0));
+      for (Index k = begin; k < end; ++k) {
+        for (Index column = j; column < columns; ++column) panel[k * kPanel + column] = w(p * kPanel + column, k);
+        std::fill(panel + k * kPanel + columns, panel + (k + 1) * kPanel, T(0));
+      }
     }
   }
 }
