@@ -277,10 +277,12 @@ template <class Do, class Begin>
 void Unfolding<T>::Body::walk_timed(Member& me, std::size_t segment, bool reverse, Do&& run_item, Begin&& begin_step) {
   using Clock = std::chrono::steady_clock;
   auto& divisions = reverse ? backward_divisions : forward_divisions;
-  const auto start = Clock::now();
-  walk_loop(me, plan->segments()[segment], divisions.at(places).segments[segment].now(), reverse,
-            std::forward<Do>(run_item), std::forward<Begin>(begin_step));
-  note(me, segment, divisions, std::chrono::duration<double>(Clock::now() - start).count());
+  const Divisions::Choice& choice = divisions.at(places).segments[segment];
+  const bool timed = choice.candidates.size() > 1;  // a step of a small net is not much longer than a look at the clock
+  const auto start = timed ? Clock::now() : Clock::time_point();
+  walk_loop(me, plan->segments()[segment], choice.now(), reverse, std::forward<Do>(run_item),
+            std::forward<Begin>(begin_step));
+  if (timed) note(me, segment, divisions, std::chrono::duration<double>(Clock::now() - start).count());
 }
 
 }  // namespace unfold

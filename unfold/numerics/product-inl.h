@@ -359,6 +359,8 @@ template <class T>
 void multiply_all(const MultiplyJob<T>& job) {
   constexpr Index kBlockElements = (384 << 10) / static_cast<Index>(sizeof(T));
   const Index rows = job.a.rows, k = job.a.cols;
+  if (rows == 0) return;
+  if (rows * k <= kBlockElements) return multiply_block<T>(job);
   const Index cuts =
       std::clamp<Index>((rows * k + kBlockElements - 1) / kBlockElements, 1, std::max(k / kDepth, Index{1}));
   const Index most = std::max<Index>(kBlockElements / (k / cuts + 1) / kMaxRows, 1) * kMaxRows;
