@@ -57,5 +57,28 @@ TEST(PlannedMemory, GrowsLinearlyInLengthAndInChains) {
             allocated<float>(c, 30, 30) - allocated<float>(c, 20, 30));
 }
 
+/// Maps whose values have memory of their own.
+Index own_memory(const Circuit& circuit, const PlanOptions& options) {
+  const Plan plan(circuit, options);
+  Index count = 0;
+  for (int i = 0; i < static_cast<int>(plan.nodes().size()); ++i)
+    count += plan.nodes()[static_cast<std::size_t>(i)].kind == Node::Kind::map && plan.value_place(i).root == i;
+  return count;
+}
+
+TEST(PlannedMemory, MapsTakeWhatTheirProgramHasRead) {
+  Circuit c;  // a GRU, linear before reset
+  const Index n = 8;
+  const Signal h = c.link(n);
+  const auto [uz, ur, ug] = c.split<3>(c.affine("u", 3 * n, {{"U", h}}));
+  const auto [wz, wr, wg] = c.split<3>(c.affine("w", 3 * n, {{"W", c.symbols("s", 7)}}));
+  const Signal g = tanh(wg + sigmoid(wr + ur) * ug);
+  const Signal y = h + sigmoid(wz + uz) * (g - h);
+  c.feed(h, y);
+  c.output(c.affine("o", 7, {{"V", y}}));
+  EXPECT_EQ(own_memory(c, {}), 1);                   // y, which products read
+  EXPECT_EQ(own_memory(c, {.in_place = false}), 5);  // and both gates, g, g - h
+}
+
 }  // namespace
 }  // namespace unfold
