@@ -35,8 +35,8 @@ std::string tanh_rnn(const std::string& optimizer) {
   return "--model rnn:100,input-scale=0.2 --optimizer " + optimizer;
 }
 
-/// A curriculum: the shortest sequences first, twice as long after every 16 steps of Hessian-free optimisation.
-constexpr const char* kByLength = " --curriculum 8192";
+/// A curriculum: the shortest sequences first, twice as long after every four steps of Hessian-free optimisation.
+constexpr const char* kByLength = " --curriculum 2048";
 
 std::vector<Variant> long_range_full() {
   std::vector<Variant> all;
@@ -89,18 +89,18 @@ Reproduction path_adding() {
           .measure_text = "mean squared error",
           .success = 1e-3,
           .curve = "mean_squared_error",
-          .rows = {{"ReLU, path+Adam", irnn + "path+adam:rate=0.0003,schedule=cosine"},
+          .rows = {{"ReLU, path+Adam", irnn + "path+adam:rate=0.00005,schedule=cosine"},
                    {"ReLU, path+momentum", irnn + "path+momentum:schedule=cosine"},
                    {"IRNN, Adam", irnn + "adam:rate=0.0003,clip=1,schedule=cosine"},
                    {"IRNN, SGD", irnn + "sgd:rate=0.01,clip=1,momentum=0.9,schedule=cosine"},
                    {"LSTM, Adam", "--model lstm:{units} --optimizer adam:rate=0.003,clip=1,schedule=cosine"}},
           .small = {.columns = {column("100")},
                     .seeds = 1,
-                    .budget = "--steps 20000 --batch 32 --validate-every 2000 --validate-on 1000",
+                    .budget = "--steps 20000 --batch 32 --validate-every 1000 --validate-on 1000",
                     .units = "100"},
           .full = {.columns = {column("100"), column("400"), column("750")},
                    .seeds = 5,
-                   .budget = "--steps 20000 --batch 32 --validate-every 2000 --validate-on 1000",
+                   .budget = "--steps 20000 --batch 32 --validate-every 1000 --validate-on 1000",
                    .units = "100"},
           .theirs = {{{"ReLU, path+momentum", "adding 100"}, "0 (path-SGD)"},
                      {{"ReLU, path+momentum", "adding 400"}, "0 (path-SGD)"},
