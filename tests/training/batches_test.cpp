@@ -168,6 +168,7 @@ TEST(Batches, a_curriculum_reads_growing_prefixes) {
     Batches batches(corpus, part, {.window = 4, .batch = 2, .whole_sequences = whole, .curriculum = 4}, 1);
     for (const Index expected : {4 + 3 + 4, 8 + 3 + 7, 10 + 3 + 7, 10 + 3 + 7}) {
       const Index epoch = batches.epoch();
+      EXPECT_EQ(batches.shortened(), expected < 20);
       Index symbols = 0;
       for (; batches.epoch() == epoch; batches.advance()) symbols += batches.window().symbols;
       EXPECT_EQ(symbols, expected);

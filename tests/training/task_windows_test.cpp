@@ -174,6 +174,7 @@ TEST(TaskWindows, a_curriculum_begins_with_the_shortest_examples_and_doubles_the
     source->seek(0, w);
     const Window& window = source->window();
     lengths.push_back(window.structure.size(0));
+    EXPECT_EQ(source->shortened(), w < 4);
     task->shortened(lengths.back())->example(TaskPart::training, 5, 4 * w + 3, e);
     EXPECT_EQ(window.inputs[at(window.structure.row(3, lengths.back() - 1))], e.symbols.back());
     EXPECT_EQ(window.targets[at(window.structure.row(3, lengths.back() - 1))], e.target_symbols.back());
@@ -208,6 +209,36 @@ TEST(TaskWindows, a_run_that_was_interrupted_ends_as_one_that_was_not) {
   trained(13, file, false);
   EXPECT_EQ(trained(30, file, true), whole);
   std::filesystem::remove(file);
+}
+
+/// h doubles at every step: fine in the short sequences of a curriculum, above all numbers in those of validation.
+TEST(TaskWindows, a_validation_that_overflows_is_no_divergence_while_a_curriculum_is_short) {
+  const auto task = adding({.length = 400});
+  Circuit circuit;
+  const Signal x = circuit.input("values", task->shape().inputs);
+  const Signal h = rnn(circuit, x, 3, {.activation = Map::relu, .recurrent = Init::identity(1, 2)});
+  const Signal y = circuit.affine("output", 1, {{"V", h}});
+  circuit.output(y);
+  Network<float> network{
+      .plan = std::make_shared<const Plan>(circuit), .symbols = {}, .output = y, .readout = gaussian_readout<float>()};
+  network.vectors = x;
+  Team team(1);
+  for (const Index curriculum : {1000000, 0}) {
+    Parameters<float> parameters(circuit);
+    parameters.initialise(1);
+    Trainer<float> trainer(
+        network, parameters,
+        task_sources<float>(*task, "adding:400", {.batch = 4, .validation = 4, .curriculum = curriculum}, 3),
+        {.optimizer = "sgd:rate=1e-9", .steps = 6, .validate_every = 2}, team);
+    if (curriculum == 0) {
+      EXPECT_THROW(trainer.run(), DivergedError);
+      continue;
+    }
+    const TrainingResult result = trainer.run();
+    EXPECT_EQ(result.steps, 6);
+    EXPECT_EQ(result.rollbacks, 0);
+    EXPECT_FALSE(result.validated);
+  }
 }
 
 TEST(TaskWindows, training_on_a_task_of_classes_reaches_its_goal) {

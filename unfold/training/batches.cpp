@@ -210,11 +210,15 @@ std::vector<Piece> Batches::pieces_of_epoch() const {
   std::vector<Piece> pieces = part_.pieces;
   Random random(seed_, stream_of("batches/order") + static_cast<std::uint64_t>(epoch_));
   for (std::size_t i = pieces.size(); i > 1; --i) std::swap(pieces[i - 1], pieces[random.below(i)]);
-  if (options_.curriculum > 0) {
-    const Index length = options_.curriculum * (epoch_ + 1);
-    for (Piece& piece : pieces) piece.range.end = std::min(piece.range.end, piece.range.begin + length);
-  }
+  if (options_.curriculum > 0)
+    for (Piece& piece : pieces) piece.range.end = std::min(piece.range.end, piece.range.begin + curriculum_length());
   return pieces;
+}
+
+bool Batches::shortened() const {
+  return options_.curriculum > 0 && std::any_of(part_.pieces.begin(), part_.pieces.end(), [&](const Piece& piece) {
+           return piece.range.size() > curriculum_length();
+         });
 }
 
 void Batches::start_epoch() {

@@ -87,11 +87,13 @@ class Batches final : public WindowSource {
     return static_cast<double>(epoch_) + static_cast<double>(position_) / static_cast<double>(windows_);
   }
   Index lanes() const override { return lanes_; }
+  bool shortened() const override;
 
  private:
   void start_epoch();
   void read();
   std::vector<Piece> pieces_of_epoch() const;
+  Index curriculum_length() const { return options_.curriculum * (epoch_ + 1); }
 
   const Part& part_;
   BatchOptions options_;

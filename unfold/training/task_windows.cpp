@@ -122,6 +122,7 @@ class TaskWindows final : public WindowSource {
                       : 0;
   }
   Index lanes() const override { return batch_; }
+  bool shortened() const override { return steps(position_ * batch_) < task_.length(); }
 
  private:
   Index windows() const { return (count_ + batch_ - 1) / batch_; }

@@ -196,13 +196,15 @@ struct Trainer<T>::Body {
     }
     const Evaluation found = evaluator->run(values, *sources.validation(), {}, see);
     const double nats = found.nats_per_symbol();
-    if (!std::isfinite(nats)) {
+    const bool finite = std::isfinite(nats);
+    if (!finite && !batches.shortened()) {  // weights that suit short sequences may overflow in whole ones
       roll_back(fmt::format("the validation loss is {}", nats));
       return false;
     }
-    state.solved = judge != nullptr && judge->error_rate() <= options.goal_error;
-    const bool best = state.solved || !state.validated || nats < state.best_nats;  // a run ends at its goal
-    state.validated = true;
+    state.solved = finite && judge != nullptr && judge->error_rate() <= options.goal_error;
+    const bool best =
+        state.solved || (finite && (!state.validated || nats < state.best_nats));  // a run ends at its goal
+    state.validated = state.validated || finite;
     state.validated_step = state.step;
     state.validation_symbols = found.predicted;
     state.validation_seconds = seconds_since(start);

@@ -103,6 +103,7 @@ class WindowSource {
   virtual Index position() const = 0;      ///< window within the epoch
   virtual double epochs_done() const = 0;  ///< stays 0 where there are no epochs
   virtual Index lanes() const = 0;         ///< state slots carried from window to window
+  virtual bool shortened() const = 0;      ///< a curriculum still cuts sequences short
 };
 
 }  // namespace unfold
