@@ -72,8 +72,9 @@ std::string data_folder() {
   return folder != nullptr ? folder : "../shared/data";
 }
 
-std::string filled_in(std::string text, const std::string& units) {
-  const std::pair<std::string, std::string> values[] = {{"{data}", data_folder()}, {"{units}", units}};
+std::string filled_in(std::string text, const std::string& units, const std::string& rate) {
+  const std::pair<std::string, std::string> values[] = {
+      {"{data}", data_folder()}, {"{units}", units}, {"{rate}", rate}};
   for (const auto& [name, value] : values)
     for (std::size_t place = text.find(name); place != std::string::npos; place = text.find(name, place + value.size()))
       text.replace(place, name.size(), value);
@@ -220,7 +221,7 @@ std::vector<std::string> Reproduce::arguments_of(const Variant& row, const Varia
   if (const auto text = texts_.find(&column); text != texts_.end()) arguments = text->second.arguments;
   const std::string none;
   for (const std::string* part : {&column.arguments, &row.arguments, row.fitted ? &none : &scale.budget})
-    for (const std::string& word : words_of(filled_in(*part, scale.units))) arguments.push_back(word);
+    for (const std::string& word : words_of(filled_in(*part, scale.units, column.rate))) arguments.push_back(word);
   if (row.fitted) return arguments;
   const auto limit = std::find(arguments.begin(), arguments.end(), "--minutes");
   if (minutes_ && limit != arguments.end()) arguments.erase(limit, limit + 2);

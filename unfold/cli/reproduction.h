@@ -22,12 +22,14 @@ struct SourceText {
 };
 
 /// A row or a column: how it is named, and what it adds to the command. There {data} stands for the folder of the real
-/// data sets (UNFOLD_DATA, by default ../shared/data) and {units} for the size that the scale says.
+/// data sets (UNFOLD_DATA, by default ../shared/data), {units} for the size that the scale says and {rate} for the
+/// column's.
 struct Variant {
   std::string label;
   std::string arguments;                ///< of `unfold train`, separated by blanks
   std::optional<SourceText> text = {};  ///< of a column
   bool fitted = false;                  ///< a row's model is fitted as a whole: it takes no budget, and one seed
+  std::string rate = {};                ///< of a column: {rate} of its rows
 };
 
 /// One size of a table.
