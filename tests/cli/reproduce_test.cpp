@@ -34,8 +34,8 @@ TEST_F(CommandTest, reproduce_fills_a_table_and_does_not_repeat_what_is_there) {
 
 TEST_F(CommandTest, reproduce_path_makes_one_page_of_its_sections) {
   const std::string out = folder_ / "path";
-  const Finished done = unfold_command({"reproduce", "path", "--only", "ReLU, path+momentum / adding",
-                                        "--minutes", "0.001", "--out", out, "--quiet", "--json"});
+  const Finished done = unfold_command({"reproduce", "path", "--only", "ReLU, path+momentum / adding", "--minutes",
+                                        "0.001", "--out", out, "--quiet", "--json"});
   ASSERT_EQ(done.code, 0) << done.err;
   const nlohmann::json result = only_object(done.out);
   ASSERT_EQ(result["cells"].size(), 1u);
