@@ -22,8 +22,8 @@ struct Profile {
   double seconds_per_step = 0, attainable_seconds = 0;
 };
 
-/// Steps that last about `seconds` together, once loops have chosen how members divide them, and about as long again for
-/// the rates. Both are means over the fastest tenth: beside other programs as on a quiet machine.
+/// Steps that last about `seconds` together, once loops have chosen how members divide them, and about as long again
+/// for the rates. Both are means over the fastest tenth: beside other programs as on a quiet machine.
 Profile measure_profile(const TrainingShape& shape, Team& team, double seconds);
 
 }  // namespace unfold

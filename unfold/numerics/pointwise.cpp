@@ -1,5 +1,5 @@
-/// Programs of element-wise maps, tile by tile: all slots of a tile stay in the first-level cache while its instructions
-/// run one after the other, each a loop over rows of vectors.
+/// Programs of element-wise maps, tile by tile: all slots of a tile stay in the first-level cache while its
+/// instructions run one after the other, each a loop over rows of vectors.
 ///
 /// Floor: the functions at their rate (bench_functions) plus what the program reads and writes, at the rate of where it
 /// lies. A step of gru:128,reset=after, 16 rows, AVX2, reaches 74 % of it in the caches (windows of 8), 53 % at windows
