@@ -76,9 +76,13 @@ std::vector<Variant> riemannian_rows() {
           {"context tree, depth 24", "--model ctw:24", {}, true}};
 }
 
+/// The ReLU network of Neyshabur, Wu, Salakhutdinov and Srebro 2016 with an optimiser.
+std::string relu_rnn(const std::string& optimizer) {
+  return "--model irnn:{units},input-scale=0.1 --optimizer " + optimizer;
+}
+
 /// Neyshabur, Wu, Salakhutdinov and Srebro 2016: the adding problem.
 Reproduction path_adding() {
-  const std::string irnn = "--model irnn:{units},input-scale=0.1 --optimizer ";
   // What a change of the recurrent matrix does grows with the length; Adam's steps do not shrink with it.
   const auto column = [](const std::string& length, const std::string& rate, const std::string& steps) {
     return Variant{
@@ -91,10 +95,10 @@ Reproduction path_adding() {
           .measure_text = "mean squared error",
           .success = 1e-3,
           .curve = "mean_squared_error",
-          .rows = {{"ReLU, path+Adam", irnn + "path+adam:rate={rate},schedule=cosine"},
-                   {"ReLU, path+momentum", irnn + "path+momentum:schedule=cosine"},
-                   {"IRNN, Adam", irnn + "adam:rate=0.0003,clip=1,schedule=cosine"},
-                   {"IRNN, SGD", irnn + "sgd:rate=0.01,clip=1,momentum=0.9,schedule=cosine"},
+          .rows = {{"ReLU, path+Adam", relu_rnn("path+adam:rate={rate},schedule=cosine")},
+                   {"ReLU, path+momentum", relu_rnn("path+momentum:schedule=cosine")},
+                   {"IRNN, Adam", relu_rnn("adam:rate=0.0003,clip=1,schedule=cosine")},
+                   {"IRNN, SGD", relu_rnn("sgd:rate=0.01,clip=1,momentum=0.9,schedule=cosine")},
                    {"LSTM, Adam", "--model lstm:{units} --optimizer adam:rate=0.003,clip=1,schedule=cosine"}},
           .small = {.columns = {column("100", "0.0003", "10000")},
                     .seeds = 1,
@@ -118,7 +122,6 @@ Reproduction path_adding() {
 
 Reproduction path_mnist() {
   const Variant pixels{"sequential MNIST", "{data}/mnist --task mnist"};
-  const std::string irnn = "--model irnn:{units},input-scale=0.1 --optimizer ";
   return {
       .name = "path",
       .title = "MNIST pixel by pixel",
@@ -128,8 +131,8 @@ Reproduction path_mnist() {
       .percent = true,
       .success = 0.031,
       .curve = "error_rate",
-      .rows = {{"ReLU, path+momentum", irnn + "path+momentum:schedule=cosine"},
-               {"IRNN, SGD", irnn + "sgd:rate=0.001,clip=1,momentum=0.9,schedule=cosine"},
+      .rows = {{"ReLU, path+momentum", relu_rnn("path+momentum:schedule=cosine")},
+               {"IRNN, SGD", relu_rnn("sgd:rate=0.001,clip=1,momentum=0.9,schedule=cosine")},
                {"LSTM, Adam", "--model lstm:{units} --optimizer adam:rate=0.003,clip=1,schedule=cosine"}},
       .small = {.columns = {pixels}, .seeds = 1, .budget = "--steps 300 --batch 32 --validate-on 500", .units = "100"},
       .full = {.columns = {pixels}, .seeds = 1, .budget = "--epochs 100 --batch 32 --validate-on 5000", .units = "100"},

@@ -60,15 +60,21 @@ HWY_BEFORE_NAMESPACE();
 namespace unfold {
 namespace HWY_NAMESPACE {
 
+/// Where a row of each operand is, and the constant.
+template <class T>
+struct Operands {
+  T* out;
+  const T *x0, *x1, *y, *seed;
+  T k;
+};
+
 /// One row of the instruction (M, kRule, kInput, kAccumulate). Loads only what the table says is read.
 template <class T, class M, Rule kRule, int kInput, bool kAccumulate>
 struct RowBody {
   static constexpr unsigned kValueReads = M::kArity == 2 ? kX0 | kX1 : kX0;
   static constexpr unsigned kReads = kRule == Rule::value ? kValueReads : M::kReads[kInput];
 
-  T* out;
-  const T *x0, *x1, *y, *seed;
-  T k;
+  Operands<T> row;
 
   template <bool kWanted, class D, class Place>
   static HWY_INLINE Lanes<D> read(D d, const T* from, Index i, Place place) {
@@ -82,42 +88,41 @@ struct RowBody {
   template <class D, class Place>
   HWY_INLINE void at(D d, Index i, Place place) const {
     using V = Lanes<D>;
-    const V a = read<(kReads & kX0) != 0>(d, x0, i, place);
-    const V b = read<(kReads & kX1) != 0>(d, x1, i, place);
-    const V c = read<(kReads & kY) != 0>(d, y, i, place);
-    const V before = read<kAccumulate>(d, out, i, place);
-    const V constant = {hn::Set(d, k)}, one = {hn::Set(d, T{1})}, zero = {hn::Zero(d)};
+    const V a = read<(kReads & kX0) != 0>(d, row.x0, i, place);
+    const V b = read<(kReads & kX1) != 0>(d, row.x1, i, place);
+    const V c = read<(kReads & kY) != 0>(d, row.y, i, place);
+    const V before = read<kAccumulate>(d, row.out, i, place);
+    const V constant = {hn::Set(d, row.k)}, one = {hn::Set(d, T{1})}, zero = {hn::Zero(d)};
     V result;
     if constexpr (kRule == Rule::value) {
       result = M::value(a, b, constant, one);
       if constexpr (kAccumulate) result = before + result;
     } else {
-      const V s = read<true>(d, seed, i, place);
+      const V s = read<true>(d, row.seed, i, place);
       V slope = M::template partial<kInput>(a, b, c, constant, zero, one);
       if constexpr (kRule == Rule::squared) slope = slope * slope;
       result = kAccumulate ? fma(slope, s, before) : slope * s;
     }
-    place.store(result.v, d, out + i);
+    place.store(result.v, d, row.out + i);
   }
 };
 
 /// One row of a product's linear rule that goes through M.
 template <class T, class M, int kInput, bool kAccumulate>
 struct ThroughBody {
-  T* out;
-  const T *x0, *x1, *y, *seed;
-  T k;
+  Operands<T> row;
 
   template <class D, class Place>
   HWY_INLINE void at(D d, Index i, Place place) const {
     using V = Lanes<D>;
-    const V x = {place.load(d, (kInput == 0 ? x1 : x0) + i)}, s = {place.load(d, seed + i)}, c = {place.load(d, y + i)};
-    const V constant = {hn::Set(d, k)}, one = {hn::Set(d, T{1})}, zero = {hn::Zero(d)};
+    const V x = {place.load(d, (kInput == 0 ? row.x1 : row.x0) + i)}, s = {place.load(d, row.seed + i)},
+            c = {place.load(d, row.y + i)};
+    const V constant = {hn::Set(d, row.k)}, one = {hn::Set(d, T{1})}, zero = {hn::Zero(d)};
     const V slope = M::template partial<0>(zero, zero, c, constant, zero, one), product = x * s;
     if constexpr (kAccumulate) {
-      place.store(fma(slope, product, V{place.load(d, out + i)}).v, d, out + i);
+      place.store(fma(slope, product, V{place.load(d, row.out + i)}).v, d, row.out + i);
     } else {
-      place.store((slope * product).v, d, out + i);
+      place.store((slope * product).v, d, row.out + i);
     }
   }
 };
@@ -125,35 +130,33 @@ struct ThroughBody {
 /// One row of M(x0 + x1), or of M(x0 * x1 + seed).
 template <class T, class M, bool kProduct>
 struct SumBody {
-  T* out;
-  const T *x0, *x1, *y, *seed;
-  T k;
+  Operands<T> row;
 
   template <class D, class Place>
   HWY_INLINE void at(D d, Index i, Place place) const {
     using V = Lanes<D>;
-    const V a = {place.load(d, x0 + i)}, b = {place.load(d, x1 + i)};
-    const V constant = {hn::Set(d, k)}, one = {hn::Set(d, T{1})};
+    const V a = {place.load(d, row.x0 + i)}, b = {place.load(d, row.x1 + i)};
+    const V constant = {hn::Set(d, row.k)}, one = {hn::Set(d, T{1})};
     V sum;
     if constexpr (kProduct) {
-      sum = a * b + V{place.load(d, seed + i)};
+      sum = a * b + V{place.load(d, row.seed + i)};
     } else {
       sum = a + b;
     }
-    place.store(M::value(sum, sum, constant, one).v, d, out + i);
+    place.store(M::value(sum, sum, constant, one).v, d, row.out + i);
   }
 };
 
 template <class T, class Body>
 void run_tile(const Tile<T>& t) {
-  Body row{t.out.base, t.x0.base, t.x1.base, t.y.base, t.seed.base, t.k};
+  Body body{{t.out.base, t.x0.base, t.x1.base, t.y.base, t.seed.base, t.k}};
   for (Index r = 0; r < t.rows; ++r) {
-    for_each_vector<T>(t.cols, row);
-    row.out += t.out.stride;
-    row.x0 += t.x0.stride;
-    row.x1 += t.x1.stride;
-    row.y += t.y.stride;
-    row.seed += t.seed.stride;
+    for_each_vector<T>(t.cols, body);
+    body.row.out += t.out.stride;
+    body.row.x0 += t.x0.stride;
+    body.row.x1 += t.x1.stride;
+    body.row.y += t.y.stride;
+    body.row.seed += t.seed.stride;
   }
 }
 
