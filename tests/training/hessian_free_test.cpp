@@ -122,6 +122,22 @@ TEST(HessianFree, damps_the_length_of_a_step_by_sequence_and_activities_by_symbo
   }
 }
 
+/// Losses at trial points fall by a tenth of what is foretold: such steps are taken, but lower the trust.
+TEST(HessianFree, lambda_rises_back_to_its_start_and_no_further_while_steps_are_found) {
+  Team team(1);
+  Bowl bowl(team);
+  const auto optimizer = make_optimizer<double>("hf:lambda=3,tolerance=0,structural=0", bowl.parameters().size());
+  EXPECT_DOUBLE_EQ(optimizer->step(bowl, {}, 1).curvature->damping, 3);
+  EXPECT_DOUBLE_EQ(optimizer->step(bowl, {}, 1).curvature->damping, 2);
+  for (const double lambda : {4.0 / 3, 2.0, 3.0, 3.0}) {
+    bowl.lie = [before = bowl.true_loss()](double loss) { return before - (before - loss) / 10; };
+    const StepReport report = optimizer->step(bowl, {}, 1);
+    EXPECT_NEAR(report.curvature->damping, lambda, 1e-12);
+    EXPECT_LT(report.curvature->ratio, 0.25);
+    EXPECT_GT(report.curvature->length, 0);
+  }
+}
+
 TEST(HessianFree, takes_no_step_uphill_and_trusts_less) {
   Team team(1);
   Bowl bowl(team);

@@ -14,7 +14,7 @@ namespace unfold {
 struct NewtonOptions {
   Index windows = 16;        ///< of a step: gradient and losses
   double curvature = 0.125;  ///< share of them for curvature products
-  double lambda = 0.03;      ///< damping; of hf: at the start
+  double lambda = 0.03;      ///< damping; of hf: at the start and, while steps are found, at most
   double structural = 1;     ///< mu
   Distance distance = Distance::matching;
   Index iterations = 50;
@@ -26,7 +26,7 @@ template <class Visitor>
 void describe(Visitor& v, NewtonOptions& o) {
   v("windows", o.windows, "windows of a step", at_least(1));
   v("curvature", o.curvature, "share of the windows for products with the curvature", range(0, 1));
-  v("lambda", o.lambda, "damping (hf: at the start)", above(0));
+  v("lambda", o.lambda, "damping (hf: at the start, and at most)", above(0));
   v("structural", o.structural, "structural damping, times lambda; 0: none", at_least(0));
   v("distance", o.distance, "of structural damping, between activities",
     {{Distance::matching, "matching"}, {Distance::squared, "squared"}});
@@ -69,8 +69,10 @@ double next_damping(double lambda, double rho);
 
 /// hf: takes the iterate with the lowest loss, going back from the last one while the loss falls or is still above that
 /// of the start; then a line search that goes back to the first length with f <= f_0 + 0.01 length g'd; no step where
-/// there is none. rho is that of the last iterate, where q is least: it is what the damping has to make true. `factor`
-/// of the trainer raises the damping: a run that diverged goes on with lambda / factor.
+/// there is none. rho is that of the last iterate, where q is least: it is what the damping has to make true. Lambda
+/// rises above its start only where no step was found: under a curriculum every longer stage makes some steps fail, and
+/// a damping that has risen for them keeps the net where short sequences have put it. `factor` of the trainer raises
+/// the damping: a run that diverged goes on with lambda / factor.
 template <class T>
 std::unique_ptr<Optimizer<T>> hessian_free(Index parameters, const NewtonOptions& options, std::string spec);
 
