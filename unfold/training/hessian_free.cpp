@@ -130,8 +130,8 @@ class HessianFree final : public NewtonOptimizer<T> {
     const CgIterate<T>& iterate = found.iterates[best];
     const auto [length, loss] = search(objective, iterate.x, report.loss, after);
     this->move(objective, length, iterate.x);
-    const double most = length > 0 ? std::max(this->options_.lambda, kLeast) : 1 / kLeast;
-    lambda_ = std::clamp(next_damping(lambda_, rho), kLeast, most);
+    lambda_ = std::clamp(next_damping(lambda_, rho), kLeast, 1 / kLeast);
+    if (length > 0) lambda_ = std::min(lambda_, this->options_.lambda);
     report.rate = length;
     report.curvature = {.damping = lambda,
                         .ratio = rho,
