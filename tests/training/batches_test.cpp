@@ -147,6 +147,39 @@ TEST(Batches, epochs_are_cut_at_different_places) {
   EXPECT_GE(first.size(), 6u);
 }
 
+TEST(Batches, several_lanes_of_a_long_sequence_start_anew_at_moments_of_their_own) {
+  const Corpus corpus = numbered_corpus({12000});
+  const Part part = whole_corpus(corpus, "training");
+  constexpr Index kStretch = 128;  // windows
+  Batches batches(corpus, part, {.window = 4, .batch = 4}, 1);
+  std::vector<Index> started(4);
+  for (Index w = 0; w < batches.windows_per_epoch(); ++w, batches.advance()) {
+    if (w == 0) continue;
+    Index starts = 0;
+    for (Index slot : batches.window().fresh) {
+      for (const auto& [from, to] : batches.window().moves)  // where the sequence begins again within a window
+        if (slot == from) slot = to;
+      started[at(slot)] = w;
+      ++starts;
+    }
+    EXPECT_LE(starts, 2);
+    for (const Index start : started) EXPECT_LE(w - start, kStretch);
+  }
+}
+
+TEST(Batches, one_lane_and_shorter_sequences_are_not_interrupted) {
+  const auto fresh_starts = [](const std::vector<Index>& lengths, Index lanes) {
+    const Corpus corpus = numbered_corpus(lengths);
+    const Part part = whole_corpus(corpus, "training");
+    Batches batches(corpus, part, {.window = 4, .batch = lanes}, 1);
+    std::size_t count = 0;
+    for (Index w = batches.windows_per_epoch(); w > 0; --w, batches.advance()) count += batches.window().fresh.size();
+    return count;
+  };
+  EXPECT_LE(fresh_starts({12000}, 1), 2u);                    // the start of the epoch and that of the sequence
+  EXPECT_LE(fresh_starts({512, 512, 512, 512, 512}, 2), 7u);  // five sequences, two lanes
+}
+
 TEST(Batches, full_windows_keep_the_structure_and_allocate_nothing_new) {
   const Corpus corpus = numbered_corpus({1000});
   const Part part = whole_corpus(corpus, "training");

@@ -13,18 +13,24 @@
 namespace unfold {
 namespace {
 
+/// Several lanes start anew within a longer sequence after so many windows, not all at once.
+constexpr Index kFreshAfter = 128;
+
 /// The circular row of all pieces, cut into equal lanes, the first of which starts at `offset`.
-std::vector<std::vector<Run>> cut_into_lanes(const std::vector<Piece>& pieces, Index symbols, Index lanes,
-                                             Index offset) {
+std::vector<std::vector<Run>> cut_into_lanes(const std::vector<Piece>& pieces, Index symbols, Index lanes, Index offset,
+                                             Index window) {
+  const Index stretch = lanes > 1 ? kFreshAfter * window : symbols;
   std::size_t piece = 0;
   Index within = offset;  // symbols of the piece already given away
   while (within >= pieces[piece].range.size()) within -= pieces[piece++].range.size();
   std::vector<std::vector<Run>> result(at(lanes));
   for (Index b = 0; b < lanes; ++b) {
     Index left = symbols * (b + 1) / lanes - symbols * b / lanes;
+    Index until_fresh = window * (1 + kFreshAfter * b / lanes);
     while (left > 0) {
       const Piece& p = pieces[piece];
-      const Index begin = p.range.begin + within, take = std::min(left, p.range.end - begin);
+      const Index begin = p.range.begin + within;
+      const Index take = std::min({left, p.range.end - begin, p.range.size() > stretch ? until_fresh : left});
       result[at(b)].push_back({.sequence = p.sequence,
                                .range = {begin, begin + take},
                                .score_from = begin,
@@ -33,10 +39,12 @@ std::vector<std::vector<Run>> cut_into_lanes(const std::vector<Piece>& pieces, I
                                .place = 0});
       left -= take;
       within += take;
+      until_fresh -= take;
       if (within == p.range.size()) {
         within = 0;
         piece = (piece + 1) % pieces.size();
       }
+      if (until_fresh <= 0) until_fresh += stretch;
     }
   }
   return result;
@@ -231,7 +239,7 @@ void Batches::start_epoch() {
   for (const Piece& piece : pieces_) symbols += piece.range.size();
   Random random(seed_, stream_of("batches/offset") + static_cast<std::uint64_t>(epoch_));
   const auto offset = static_cast<Index>(random.below(static_cast<std::uint64_t>(symbols)));
-  reader_.start(cut_into_lanes(pieces_, symbols, std::min(lanes_, symbols), offset));
+  reader_.start(cut_into_lanes(pieces_, symbols, std::min(lanes_, symbols), offset, options_.window));
   windows_ = reader_.windows();
 }
 

@@ -70,7 +70,9 @@ struct BatchOptions {
 /// The training part, epoch after epoch, without end. An epoch reads every symbol exactly once: the sequences are put
 /// in a random order, the row of all of them is cut into `batch` equal lanes at a random offset (its two ends joined),
 /// so no two epochs are cut alike. The order is a function of (seed, epoch); a position is (epoch, window).
-/// The state is fresh at the start of a sequence and at the start of an epoch.
+/// The state is fresh at the start of a sequence and of an epoch, and, where there are several lanes, after every 128
+/// windows of a longer sequence (each lane at moments of its own): a network that knows only states which long texts
+/// have led to may, read from its start state, fall into others and stay there.
 class Batches final : public WindowSource {
  public:
   /// Throws UsageError: window or batch below 1.
