@@ -13,7 +13,7 @@
 
 #include "unfold/cells/cells.h"
 #include "unfold/numerics/random.h"
-#include "unfold/training/curvature.h"
+#include "unfold/optim/curvature.h"
 
 namespace {
 

@@ -20,9 +20,9 @@
 #include <vector>
 
 #include "bench/in_a_process.h"
+#include "unfold/base/team.h"
 #include "unfold/numerics/product.h"
 #include "unfold/numerics/simd.h"
-#include "unfold/numerics/team.h"
 
 extern "C" void openblas_set_num_threads(int threads);
 

@@ -11,8 +11,8 @@
 
 #include "unfold/cells/cells.h"
 #include "unfold/engine/unfolding.h"
-#include "unfold/readouts/readout.h"
-#include "unfold/training/optimizer.h"
+#include "unfold/losses/readout.h"
+#include "unfold/optim/optimizer.h"
 
 namespace unfold {
 namespace {

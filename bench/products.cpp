@@ -11,9 +11,9 @@
 #include <cstdlib>
 #include <string>
 
+#include "unfold/base/team.h"
 #include "unfold/numerics/product.h"
 #include "unfold/numerics/simd.h"
-#include "unfold/numerics/team.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "bench/products.cpp"

@@ -16,10 +16,10 @@
 #include "unfold/cells/cells.h"
 #include "unfold/data/text_sources.h"
 #include "unfold/numerics/simd.h"
+#include "unfold/optim/riemannian.h"
+#include "unfold/optim/window_pass.h"
 #include "unfold/report/plot.h"
 #include "unfold/report/statistics.h"
-#include "unfold/training/riemannian.h"
-#include "unfold/training/window_pass.h"
 
 namespace unfold {
 namespace {

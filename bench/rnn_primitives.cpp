@@ -24,10 +24,10 @@
 #include "bench/in_a_process.h"
 #include "unfold/cli/machine.h"
 #include "unfold/cli/measurements.h"
+#include "unfold/losses/readout.h"
 #include "unfold/numerics/random.h"
 #include "unfold/numerics/simd.h"
 #include "unfold/numerics/vector.h"
-#include "unfold/readouts/readout.h"
 
 namespace unfold {
 namespace {

@@ -6,9 +6,9 @@
 #include <cstdlib>
 #include <iostream>
 
+#include "unfold/base/team.h"
 #include "unfold/data/text_sources.h"
 #include "unfold/models/train.h"
-#include "unfold/numerics/team.h"
 
 int main(int argc, char** argv) {
   const long steps = argc > 1 ? std::atol(argv[1]) : 500;

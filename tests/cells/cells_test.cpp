@@ -9,7 +9,7 @@
 #include <functional>
 
 #include "support/runner.h"
-#include "unfold/readouts/derivative_check.h"
+#include "unfold/verify/derivative_check.h"
 
 namespace unfold {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "support/runner.h"
 #include "unfold/cells/cells.h"
-#include "unfold/readouts/derivative_check.h"
+#include "unfold/verify/derivative_check.h"
 
 namespace unfold {
 namespace {

@@ -1,5 +1,5 @@
 #include "unfold/circuit/init.h"
-#include "unfold/numerics/error.h"
+#include "unfold/base/error.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/process.h"
-#include "unfold/numerics/error.h"
+#include "unfold/base/error.h"
 
 namespace unfold::test {
 namespace {

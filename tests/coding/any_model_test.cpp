@@ -6,10 +6,10 @@
 #include <nlohmann/json.hpp>
 
 #include "coding/memory.h"
+#include "unfold/base/file.h"
 #include "unfold/coding/byte_symbols.h"
 #include "unfold/coding/compress.h"
 #include "unfold/coding/symbol_coder.h"
-#include "unfold/data/file.h"
 #include "unfold/models/language_model.h"
 #include "unfold/models/learning.h"
 #include "unfold/models/registry.h"

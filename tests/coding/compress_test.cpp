@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "coding/memory.h"
+#include "unfold/base/error.h"
 #include "unfold/models/registry.h"
-#include "unfold/numerics/error.h"
 #include "unfold/numerics/random.h"
 
 namespace unfold::test {

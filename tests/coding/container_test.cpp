@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "coding/memory.h"
-#include "unfold/numerics/error.h"
+#include "unfold/base/error.h"
 
 namespace unfold::test {
 namespace {

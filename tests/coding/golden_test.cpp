@@ -3,8 +3,8 @@
 #include <cstdlib>
 
 #include "coding/memory.h"
+#include "unfold/base/file.h"
 #include "unfold/coding/compress.h"
-#include "unfold/data/file.h"
 
 namespace unfold::test {
 namespace {

@@ -6,8 +6,8 @@
 #include <limits>
 #include <vector>
 
+#include "unfold/base/error.h"
 #include "unfold/coding/symbol_coder.h"
-#include "unfold/numerics/error.h"
 #include "unfold/numerics/random.h"
 
 namespace unfold::test {

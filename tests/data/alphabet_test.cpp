@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "data/scratch.h"
-#include "unfold/data/json.h"
-#include "unfold/data/utf8.h"
+#include "base/scratch.h"
+#include "unfold/base/json.h"
+#include "unfold/base/utf8.h"
 
 namespace unfold {
 namespace {

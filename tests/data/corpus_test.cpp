@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include "data/scratch.h"
-#include "unfold/data/utf8.h"
+#include "base/scratch.h"
+#include "unfold/base/utf8.h"
 
 namespace unfold {
 namespace {

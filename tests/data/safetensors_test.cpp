@@ -5,7 +5,7 @@
 
 #include <cstring>
 
-#include "data/scratch.h"
+#include "base/scratch.h"
 
 namespace unfold {
 namespace {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include "data/scratch.h"
+#include "base/scratch.h"
 
 namespace unfold {
 namespace {

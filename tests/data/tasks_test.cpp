@@ -6,9 +6,9 @@
 #include <cmath>
 #include <set>
 
-#include "data/scratch.h"
+#include "base/scratch.h"
+#include "unfold/base/error.h"
 #include "unfold/data/idx.h"
-#include "unfold/numerics/error.h"
 
 namespace unfold {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "data/scratch.h"
+#include "base/scratch.h"
 
 namespace unfold {
 namespace {

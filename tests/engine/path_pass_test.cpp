@@ -10,7 +10,7 @@
 #include "support/circuits.h"
 #include "support/runner.h"
 #include "unfold/engine/path_chain.h"
-#include "unfold/readouts/scalar_graph.h"
+#include "unfold/verify/scalar_graph.h"
 
 namespace unfold {
 namespace {

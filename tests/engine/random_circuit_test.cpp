@@ -7,7 +7,7 @@
 
 #include "support/circuits.h"
 #include "support/runner.h"
-#include "unfold/readouts/derivative_check.h"
+#include "unfold/verify/derivative_check.h"
 
 namespace unfold {
 namespace {

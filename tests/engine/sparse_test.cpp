@@ -4,7 +4,7 @@
 
 #include "support/runner.h"
 #include "unfold/numerics/simd.h"
-#include "unfold/readouts/derivative_check.h"
+#include "unfold/verify/derivative_check.h"
 
 namespace unfold {
 namespace {

@@ -1,9 +1,9 @@
 #include <nlohmann/json.hpp>
 
 #include "check.h"
+#include "unfold/base/error.h"
+#include "unfold/base/json.h"
 #include "unfold/data/alphabet.h"
-#include "unfold/data/json.h"
-#include "unfold/numerics/error.h"
 
 using namespace unfold;
 

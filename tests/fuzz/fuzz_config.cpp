@@ -1,8 +1,8 @@
 #include <cmath>
 
 #include "check.h"
-#include "unfold/data/config.h"
-#include "unfold/numerics/error.h"
+#include "unfold/base/config.h"
+#include "unfold/base/error.h"
 
 using namespace unfold;
 

@@ -1,9 +1,9 @@
 #include "check.h"
+#include "unfold/base/error.h"
+#include "unfold/classical/ppm.h"
 #include "unfold/coding/byte_symbols.h"
 #include "unfold/coding/container.h"
 #include "unfold/coding/symbol_coder.h"
-#include "unfold/models/ppm.h"
-#include "unfold/numerics/error.h"
 
 using namespace unfold;
 

@@ -1,6 +1,6 @@
 #include "check.h"
+#include "unfold/base/error.h"
 #include "unfold/data/safetensors.h"
-#include "unfold/numerics/error.h"
 
 using namespace unfold;
 

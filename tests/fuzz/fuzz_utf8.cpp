@@ -1,6 +1,6 @@
 #include "check.h"
+#include "unfold/base/utf8.h"
 #include "unfold/data/alphabet.h"
-#include "unfold/data/utf8.h"
 
 using namespace unfold;
 

@@ -4,8 +4,8 @@
 
 #include <cmath>
 
-#include "models/fitted.h"
-#include "unfold/numerics/error.h"
+#include "classical/fitted.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

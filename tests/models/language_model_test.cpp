@@ -5,8 +5,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "unfold/base/error.h"
 #include "unfold/data/safetensors.h"
-#include "unfold/numerics/error.h"
 
 namespace unfold {
 namespace {

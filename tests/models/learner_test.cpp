@@ -5,13 +5,13 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "unfold/models/context_mixing.h"
-#include "unfold/models/ctw.h"
+#include "unfold/base/error.h"
+#include "unfold/classical/context_mixing.h"
+#include "unfold/classical/ctw.h"
+#include "unfold/classical/ppm.h"
 #include "unfold/models/learning.h"
 #include "unfold/models/online_predictor.h"
-#include "unfold/models/ppm.h"
 #include "unfold/models/registry.h"
-#include "unfold/numerics/error.h"
 #include "unfold/numerics/random.h"
 #include "unfold/numerics/simd.h"
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "unfold/numerics/error.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

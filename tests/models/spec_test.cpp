@@ -5,9 +5,9 @@
 #include <cmath>
 #include <set>
 
+#include "unfold/base/error.h"
 #include "unfold/circuit/parameters.h"
 #include "unfold/models/defaults.h"
-#include "unfold/numerics/error.h"
 
 namespace unfold {
 namespace {

@@ -1,14 +1,14 @@
-#include "unfold/models/symbol_model.h"
+#include "unfold/capabilities/symbol_model.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "models/fitted.h"
+#include "classical/fitted.h"
+#include "unfold/base/error.h"
 #include "unfold/models/registry.h"
 #include "unfold/models/sampling.h"
-#include "unfold/numerics/error.h"
 
 namespace unfold {
 namespace {

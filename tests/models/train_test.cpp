@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "unfold/base/error.h"
 #include "unfold/data/split.h"
-#include "unfold/numerics/error.h"
 
 namespace unfold {
 namespace {

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "unfold/numerics/error.h"
+#include "unfold/base/error.h"
+#include "unfold/base/team.h"
 #include "unfold/numerics/simd.h"
-#include "unfold/numerics/team.h"
 
 namespace unfold {
 namespace {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "unfold/numerics/error.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

@@ -6,7 +6,7 @@
 #include <complex>
 #include <numbers>
 
-#include "unfold/numerics/error.h"
+#include "unfold/base/error.h"
 #include "unfold/numerics/random.h"
 
 namespace unfold {

@@ -4,7 +4,7 @@
 #include <fstream>
 #include <limits>
 
-#include "unfold/numerics/error.h"
+#include "unfold/base/error.h"
 #include "unfold/report/log_curve.h"
 #include "unfold/report/plot.h"
 #include "unfold/report/table.h"

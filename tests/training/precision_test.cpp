@@ -4,11 +4,11 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "training/small_network.h"
+#include "optim/small_network.h"
+#include "unfold/data/batches.h"
 #include "unfold/numerics/bf16.h"
-#include "unfold/training/batches.h"
+#include "unfold/optim/window_pass.h"
 #include "unfold/training/trainer.h"
-#include "unfold/training/window_pass.h"
 
 namespace unfold {
 namespace {

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <set>
 
-#include "training/small_network.h"
-#include "unfold/numerics/error.h"
+#include "optim/small_network.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

@@ -7,9 +7,9 @@
 #include <filesystem>
 #include <set>
 
-#include "training/small_network.h"
-#include "unfold/numerics/error.h"
-#include "unfold/training/window_pass.h"
+#include "optim/small_network.h"
+#include "unfold/base/error.h"
+#include "unfold/optim/window_pass.h"
 
 namespace unfold {
 namespace {

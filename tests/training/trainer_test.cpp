@@ -9,9 +9,9 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "training/small_network.h"
-#include "unfold/data/file.h"
-#include "unfold/numerics/error.h"
+#include "optim/small_network.h"
+#include "unfold/base/error.h"
+#include "unfold/base/file.h"
 #include "unfold/training/checkpoint.h"
 
 namespace unfold {

@@ -26,11 +26,11 @@
 #include <string_view>
 #include <vector>
 
+#include "unfold/base/error.h"
+#include "unfold/base/types.h"
 #include "unfold/circuit/init.h"
-#include "unfold/numerics/error.h"
 #include "unfold/numerics/pointwise.h"
 #include "unfold/numerics/sparse.h"
-#include "unfold/numerics/types.h"
 #include "unfold/numerics/vector_map.h"
 
 namespace unfold {

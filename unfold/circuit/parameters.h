@@ -2,8 +2,8 @@
 /// All parameters of a circuit as one contiguous vector with named blocks, ordered by name. Optimisers and checkpoints
 /// see the vector; people see names and shapes.
 
+#include "unfold/base/views.h"
 #include "unfold/circuit/circuit.h"
-#include "unfold/numerics/views.h"
 
 namespace unfold {
 

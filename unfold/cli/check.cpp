@@ -8,7 +8,7 @@
 #include "unfold/cli/figures.h"
 #include "unfold/cli/verb.h"
 #include "unfold/models/spec.h"
-#include "unfold/readouts/derivative_check.h"
+#include "unfold/verify/derivative_check.h"
 
 namespace unfold {
 namespace {

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <new>
 
+#include "unfold/base/team.h"
+#include "unfold/base/text_distance.h"
 #include "unfold/cli/verb.h"
-#include "unfold/data/text_distance.h"
 #include "unfold/numerics/simd.h"
-#include "unfold/numerics/team.h"
 
 namespace unfold {
 namespace {

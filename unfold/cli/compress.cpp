@@ -12,13 +12,13 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "unfold/base/file.h"
 #include "unfold/cli/figures.h"
 #include "unfold/cli/interrupt.h"
 #include "unfold/cli/machine.h"
 #include "unfold/cli/result_file.h"
 #include "unfold/cli/run_folder.h"
 #include "unfold/cli/verb.h"
-#include "unfold/data/file.h"
 #include "unfold/models/learning.h"
 #include "unfold/models/registry.h"
 

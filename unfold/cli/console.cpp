@@ -11,7 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "unfold/numerics/error.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 
+#include "unfold/classical/arpa.h"
 #include "unfold/cli/result_file.h"
 #include "unfold/cli/run_folder.h"
 #include "unfold/cli/verb.h"
-#include "unfold/models/arpa.h"
 
 namespace unfold {
 namespace {

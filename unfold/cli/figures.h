@@ -4,8 +4,8 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "unfold/data/config.h"
-#include "unfold/numerics/types.h"
+#include "unfold/base/config.h"
+#include "unfold/base/types.h"
 
 namespace unfold {
 

@@ -1,12 +1,12 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "unfold/base/file.h"
+#include "unfold/base/text_distance.h"
 #include "unfold/cli/figures.h"
 #include "unfold/cli/task_runs.h"
 #include "unfold/cli/verb.h"
-#include "unfold/data/file.h"
-#include "unfold/data/text_distance.h"
-#include "unfold/models/text_source_spec.h"
+#include "unfold/data/text_source_spec.h"
 
 namespace unfold {
 namespace {

@@ -5,11 +5,11 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "unfold/base/file.h"
 #include "unfold/cli/figures.h"
 #include "unfold/cli/run_folder.h"
 #include "unfold/cli/task_runs.h"
 #include "unfold/cli/verb.h"
-#include "unfold/data/file.h"
 #include "unfold/report/log_curve.h"
 
 namespace unfold {

@@ -5,7 +5,7 @@
 #include <functional>
 #include <vector>
 
-#include "unfold/numerics/views.h"
+#include "unfold/base/views.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "unfold/cli/machine.cpp"

@@ -1,7 +1,7 @@
 #pragma once
 /// The floor of this machine: what no program can go below, measured with the instructions that the kernels use.
 
-#include "unfold/numerics/team.h"
+#include "unfold/base/team.h"
 
 namespace unfold {
 

@@ -7,13 +7,13 @@
 #include <functional>
 #include <limits>
 
+#include "unfold/base/utf8.h"
 #include "unfold/cli/machine.h"
-#include "unfold/data/utf8.h"
 #include "unfold/engine/memory.h"
 #include "unfold/numerics/product.h"
 #include "unfold/numerics/random.h"
+#include "unfold/optim/direction.h"
 #include "unfold/report/statistics.h"
-#include "unfold/training/direction.h"
 #include "unfold/training/trainer.h"
 
 namespace unfold {

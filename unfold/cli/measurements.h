@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "unfold/base/team.h"
+#include "unfold/base/types.h"
 #include "unfold/models/language_model.h"
-#include "unfold/numerics/team.h"
-#include "unfold/numerics/types.h"
 
 namespace unfold {
 

@@ -10,8 +10,8 @@
 #include <cstdlib>
 #include <type_traits>
 
-#include "unfold/data/text_distance.h"
-#include "unfold/numerics/error.h"
+#include "unfold/base/error.h"
+#include "unfold/base/text_distance.h"
 
 namespace unfold {
 namespace {

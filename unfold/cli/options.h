@@ -15,9 +15,9 @@
 #include <variant>
 #include <vector>
 
-#include "unfold/data/config.h"
-#include "unfold/numerics/error.h"
-#include "unfold/numerics/types.h"
+#include "unfold/base/config.h"
+#include "unfold/base/error.h"
+#include "unfold/base/types.h"
 
 namespace unfold {
 

@@ -14,7 +14,7 @@
 #include "unfold/numerics/pointwise.h"
 #include "unfold/numerics/product.h"
 #include "unfold/numerics/vector.h"
-#include "unfold/training/direction.h"
+#include "unfold/optim/direction.h"
 
 namespace unfold {
 namespace {

@@ -9,13 +9,13 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "unfold/base/file.h"
+#include "unfold/base/text_distance.h"
 #include "unfold/cli/figures.h"
 #include "unfold/cli/reproduction.h"
 #include "unfold/cli/run_folder.h"
 #include "unfold/cli/verb.h"
-#include "unfold/data/file.h"
-#include "unfold/data/text_distance.h"
-#include "unfold/models/text_source_spec.h"
+#include "unfold/data/text_source_spec.h"
 #include "unfold/numerics/simd.h"
 #include "unfold/report/log_curve.h"
 #include "unfold/report/plot.h"

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "unfold/numerics/types.h"
+#include "unfold/base/types.h"
 
 namespace unfold {
 

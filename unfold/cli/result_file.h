@@ -12,8 +12,8 @@
 #include <string>
 #include <string_view>
 
+#include "unfold/base/file.h"
 #include "unfold/cli/console.h"
-#include "unfold/data/file.h"
 
 namespace unfold {
 

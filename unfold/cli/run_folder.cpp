@@ -4,8 +4,8 @@
 
 #include <filesystem>
 
-#include "unfold/data/file.h"
-#include "unfold/numerics/error.h"
+#include "unfold/base/error.h"
+#include "unfold/base/file.h"
 
 namespace unfold {
 namespace {

@@ -3,13 +3,13 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "unfold/classical/hmm.h"
 #include "unfold/cli/figures.h"
 #include "unfold/cli/run_folder.h"
 #include "unfold/cli/scoring.h"
 #include "unfold/cli/verb.h"
 #include "unfold/data/labels.h"
-#include "unfold/models/hmm.h"
-#include "unfold/models/roc.h"
+#include "unfold/report/roc.h"
 
 namespace unfold {
 namespace {

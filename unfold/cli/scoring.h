@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "unfold/capabilities/symbol_model.h"
 #include "unfold/cli/console.h"
 #include "unfold/cli/options.h"
 #include "unfold/data/split.h"
-#include "unfold/models/symbol_model.h"
 
 namespace unfold {
 

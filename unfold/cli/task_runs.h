@@ -4,9 +4,9 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "unfold/base/json.h"
 #include "unfold/cli/console.h"
 #include "unfold/cli/run_folder.h"
-#include "unfold/data/json.h"
 #include "unfold/models/task_model.h"
 
 namespace unfold {

@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <array>
 
+#include "unfold/base/options.h"
 #include "unfold/data/alphabet.h"
 #include "unfold/data/split.h"
+#include "unfold/data/task_spec.h"
 #include "unfold/models/registry.h"
-#include "unfold/models/task_spec.h"
-#include "unfold/training/optimizer.h"
-#include "unfold/training/options.h"
+#include "unfold/optim/optimizer.h"
 
 namespace unfold {
 namespace {

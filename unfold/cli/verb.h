@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "unfold/base/error.h"
 #include "unfold/cli/console.h"
 #include "unfold/cli/options.h"
-#include "unfold/numerics/error.h"
 
 namespace unfold {
 

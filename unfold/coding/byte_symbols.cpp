@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "unfold/data/utf8.h"
-#include "unfold/numerics/error.h"
+#include "unfold/base/error.h"
+#include "unfold/base/utf8.h"
 
 namespace unfold {
 namespace {

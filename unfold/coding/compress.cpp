@@ -5,12 +5,12 @@
 #include <future>
 #include <vector>
 
+#include "unfold/base/error.h"
+#include "unfold/classical/context_mixing.h"
 #include "unfold/coding/byte_symbols.h"
 #include "unfold/coding/symbol_coder.h"
-#include "unfold/models/context_mixing.h"
 #include "unfold/models/learning.h"
 #include "unfold/models/registry.h"
-#include "unfold/numerics/error.h"
 
 namespace unfold {
 namespace {

@@ -12,8 +12,8 @@
 #include <memory>
 #include <string>
 
+#include "unfold/capabilities/symbol_model.h"
 #include "unfold/coding/container.h"
-#include "unfold/models/symbol_model.h"
 
 namespace unfold {
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "unfold/numerics/error.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

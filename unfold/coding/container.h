@@ -15,7 +15,7 @@
 #include <string>
 #include <string_view>
 
-#include "unfold/numerics/types.h"
+#include "unfold/base/types.h"
 
 namespace unfold {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "unfold/numerics/error.h"
+#include "unfold/base/error.h"
 #include "unfold/numerics/functions.h"
 
 namespace unfold {

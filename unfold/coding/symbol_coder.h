@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "unfold/classical/bitwise_predictor.h"
 #include "unfold/coding/range_coder.h"
-#include "unfold/models/bitwise_predictor.h"
 
 namespace unfold {
 

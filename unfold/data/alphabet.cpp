@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "unfold/data/text_distance.h"
-#include "unfold/data/utf8.h"
-#include "unfold/numerics/error.h"
+#include "unfold/base/error.h"
+#include "unfold/base/text_distance.h"
+#include "unfold/base/utf8.h"
 
 namespace unfold {
 namespace {

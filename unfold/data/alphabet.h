@@ -9,10 +9,10 @@
 #include <unordered_map>
 #include <vector>
 
+#include "unfold/base/error.h"
+#include "unfold/base/file.h"
+#include "unfold/base/types.h"
 #include "unfold/data/code_map.h"
-#include "unfold/data/file.h"
-#include "unfold/numerics/error.h"
-#include "unfold/numerics/types.h"
 
 namespace unfold {
 

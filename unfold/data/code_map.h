@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "unfold/numerics/types.h"
+#include "unfold/base/types.h"
 
 namespace unfold {
 

@@ -6,8 +6,8 @@
 #include <array>
 #include <optional>
 
+#include "unfold/base/error.h"
 #include "unfold/data/symbol_store.h"
-#include "unfold/numerics/error.h"
 
 namespace unfold {
 namespace {

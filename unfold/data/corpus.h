@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "unfold/base/file.h"
+#include "unfold/base/types.h"
 #include "unfold/data/alphabet.h"
-#include "unfold/data/file.h"
-#include "unfold/numerics/types.h"
 
 namespace unfold {
 

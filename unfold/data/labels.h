@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "unfold/data/file.h"
+#include "unfold/base/file.h"
 
 namespace unfold {
 

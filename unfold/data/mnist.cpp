@@ -4,9 +4,9 @@
 #include <limits>
 #include <numeric>
 
+#include "unfold/base/error.h"
 #include "unfold/data/idx.h"
 #include "unfold/data/tasks.h"
-#include "unfold/numerics/error.h"
 
 namespace unfold {
 namespace {

@@ -11,9 +11,9 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "unfold/data/json.h"
-#include "unfold/data/text_distance.h"
-#include "unfold/numerics/error.h"
+#include "unfold/base/error.h"
+#include "unfold/base/json.h"
+#include "unfold/base/text_distance.h"
 
 namespace unfold {
 namespace {

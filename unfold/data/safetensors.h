@@ -15,8 +15,8 @@
 #include <string_view>
 #include <vector>
 
-#include "unfold/data/file.h"
-#include "unfold/numerics/types.h"
+#include "unfold/base/file.h"
+#include "unfold/base/types.h"
 
 namespace unfold {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "unfold/numerics/error.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

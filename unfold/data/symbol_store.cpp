@@ -11,7 +11,7 @@
 #include <system_error>
 #include <utility>
 
-#include "unfold/numerics/error.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

@@ -4,8 +4,8 @@
 #include <span>
 #include <vector>
 
-#include "unfold/data/file.h"
-#include "unfold/numerics/types.h"
+#include "unfold/base/file.h"
+#include "unfold/base/types.h"
 
 namespace unfold {
 

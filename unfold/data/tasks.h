@@ -16,8 +16,8 @@
 #include <string_view>
 #include <vector>
 
+#include "unfold/base/types.h"
 #include "unfold/numerics/random.h"
-#include "unfold/numerics/types.h"
 
 namespace unfold {
 

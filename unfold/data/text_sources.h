@@ -14,8 +14,8 @@
 #include <string>
 #include <string_view>
 
+#include "unfold/base/types.h"
 #include "unfold/numerics/random.h"
-#include "unfold/numerics/types.h"
 
 namespace unfold {
 

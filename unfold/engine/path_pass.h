@@ -20,8 +20,8 @@
 #include <cmath>
 #include <memory>
 
+#include "unfold/base/team.h"
 #include "unfold/circuit/parameters.h"
-#include "unfold/numerics/team.h"
 
 namespace unfold {
 

@@ -19,11 +19,11 @@
 #include <memory>
 #include <string>
 
+#include "unfold/base/team.h"
 #include "unfold/circuit/parameters.h"
 #include "unfold/engine/plan.h"
 #include "unfold/engine/structure.h"
 #include "unfold/numerics/product.h"
-#include "unfold/numerics/team.h"
 
 namespace unfold {
 

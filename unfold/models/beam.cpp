@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "unfold/numerics/error.h"
+#include "unfold/base/error.h"
 #include "unfold/numerics/functions.h"
 
 namespace unfold {

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "unfold/capabilities/predictor.h"
 #include "unfold/data/alphabet.h"
-#include "unfold/models/predictor.h"
 
 namespace unfold {
 

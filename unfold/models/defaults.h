@@ -2,7 +2,7 @@
 /// What the command uses when the user says nothing: the settings with the best result on ordinary text within minutes
 /// on a small machine (docs/performance.md). Change them here and nowhere else.
 
-#include "unfold/numerics/types.h"
+#include "unfold/base/types.h"
 
 namespace unfold {
 

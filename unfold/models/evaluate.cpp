@@ -1,5 +1,5 @@
+#include "unfold/base/error.h"
 #include "unfold/models/language_model.h"
-#include "unfold/numerics/error.h"
 
 namespace unfold {
 

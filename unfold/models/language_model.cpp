@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "unfold/base/error.h"
 #include "unfold/models/parameter_tensors.h"
-#include "unfold/numerics/error.h"
 
 namespace unfold {
 namespace {

@@ -18,13 +18,13 @@
 #include <string>
 #include <string_view>
 
+#include "unfold/capabilities/symbol_model.h"
 #include "unfold/circuit/parameters.h"
 #include "unfold/data/alphabet.h"
 #include "unfold/engine/stepper.h"
+#include "unfold/losses/network.h"
 #include "unfold/models/parameter_tensors.h"
 #include "unfold/models/spec.h"
-#include "unfold/models/symbol_model.h"
-#include "unfold/training/network.h"
 
 namespace unfold {
 

@@ -5,13 +5,13 @@
 
 #include <algorithm>
 
-#include "unfold/models/context_mixing.h"
-#include "unfold/models/ctw.h"
-#include "unfold/models/fitted_spec.h"
-#include "unfold/models/mixture.h"
+#include "unfold/base/error.h"
+#include "unfold/classical/context_mixing.h"
+#include "unfold/classical/ctw.h"
+#include "unfold/classical/fitted_spec.h"
+#include "unfold/classical/mixture.h"
+#include "unfold/classical/ppm.h"
 #include "unfold/models/online_predictor.h"
-#include "unfold/models/ppm.h"
-#include "unfold/numerics/error.h"
 
 namespace unfold {
 namespace {

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "unfold/models/symbol_model.h"
-#include "unfold/training/options.h"
+#include "unfold/base/options.h"
+#include "unfold/capabilities/symbol_model.h"
 
 namespace unfold {
 

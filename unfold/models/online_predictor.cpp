@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <vector>
 
-#include "unfold/numerics/error.h"
+#include "unfold/base/error.h"
 #include "unfold/numerics/functions.h"
 #include "unfold/numerics/vector.h"
-#include "unfold/training/optimizer.h"
-#include "unfold/training/window_pass.h"
+#include "unfold/optim/optimizer.h"
+#include "unfold/optim/window_pass.h"
 
 namespace unfold {
 namespace {

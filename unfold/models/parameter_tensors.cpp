@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "unfold/numerics/error.h"
+#include "unfold/base/error.h"
 #include "unfold/numerics/vector.h"
 
 namespace unfold {

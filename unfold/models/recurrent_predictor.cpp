@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
+#include "unfold/base/error.h"
 #include "unfold/models/language_model.h"
-#include "unfold/numerics/error.h"
 #include "unfold/numerics/functions.h"
 
 namespace unfold {

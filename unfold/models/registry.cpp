@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <array>
 
-#include "unfold/models/frequency.h"
-#include "unfold/models/hmm.h"
+#include "unfold/base/error.h"
+#include "unfold/classical/frequency.h"
+#include "unfold/classical/hmm.h"
+#include "unfold/classical/ngram.h"
 #include "unfold/models/language_model.h"
-#include "unfold/models/ngram.h"
 #include "unfold/models/replay_model.h"
-#include "unfold/numerics/error.h"
 
 namespace unfold {
 namespace {

@@ -14,8 +14,8 @@
 #include <string_view>
 #include <vector>
 
+#include "unfold/capabilities/symbol_model.h"
 #include "unfold/models/spec.h"
-#include "unfold/models/symbol_model.h"
 
 namespace unfold {
 

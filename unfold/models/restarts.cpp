@@ -10,9 +10,9 @@
 #include <optional>
 #include <thread>
 
+#include "unfold/base/error.h"
 #include "unfold/cells/cells.h"
-#include "unfold/numerics/error.h"
-#include "unfold/training/batches.h"
+#include "unfold/data/batches.h"
 
 namespace unfold {
 namespace {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "unfold/capabilities/predictor.h"
 #include "unfold/data/alphabet.h"
-#include "unfold/models/predictor.h"
 #include "unfold/numerics/random.h"
 
 namespace unfold {

@@ -4,8 +4,8 @@
 
 #include <array>
 
-#include "unfold/data/text_distance.h"
-#include "unfold/numerics/error.h"
+#include "unfold/base/error.h"
+#include "unfold/base/text_distance.h"
 
 namespace unfold {
 namespace {

@@ -13,8 +13,8 @@
 #include <string_view>
 #include <vector>
 
+#include "unfold/base/options.h"
 #include "unfold/cells/cells.h"
-#include "unfold/training/options.h"
 
 namespace unfold {
 

@@ -16,12 +16,12 @@
 #include <string>
 #include <string_view>
 
+#include "unfold/base/json.h"
+#include "unfold/capabilities/symbol_model.h"
 #include "unfold/circuit/parameters.h"
-#include "unfold/data/json.h"
+#include "unfold/data/task_spec.h"
+#include "unfold/losses/network.h"
 #include "unfold/models/spec.h"
-#include "unfold/models/symbol_model.h"
-#include "unfold/models/task_spec.h"
-#include "unfold/training/network.h"
 #include "unfold/training/task_windows.h"
 
 namespace unfold {

@@ -6,8 +6,8 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
+#include "unfold/base/error.h"
 #include "unfold/numerics/bf16.h"
-#include "unfold/numerics/error.h"
 
 namespace unfold {
 namespace {

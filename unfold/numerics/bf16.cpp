@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "hwy/base.h"
-#include "unfold/numerics/error.h"
+#include "unfold/base/error.h"
 
 #if HWY_ARCH_X86_64
 #include <immintrin.h>

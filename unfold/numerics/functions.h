@@ -16,7 +16,7 @@
 /// Infinities, NaN, signed zeros and denormals behave as in the C library's functions. No tables; the ranges,
 /// polynomials and where their coefficients come from are in functions-inl.h.
 
-#include "unfold/numerics/views.h"
+#include "unfold/base/views.h"
 
 namespace unfold {
 

@@ -20,7 +20,7 @@ inline constexpr int kVirtualLanes = 16;
 #include <cstddef>
 
 #include "hwy/highway.h"
-#include "unfold/numerics/types.h"
+#include "unfold/base/types.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace unfold {

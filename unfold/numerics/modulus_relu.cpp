@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "unfold/numerics/error.h"
+#include "unfold/base/error.h"
 #include "unfold/numerics/vector_map.h"
 
 namespace unfold {

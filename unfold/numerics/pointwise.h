@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "unfold/numerics/views.h"
+#include "unfold/base/views.h"
 
 namespace unfold {
 

@@ -5,7 +5,7 @@
 /// Law 2: a row has the same bits whatever the number of rows: sums over the alphabet run in 16 virtual lanes
 /// (`softmax_errors`) or over its symbols in order (`column_variances`).
 
-#include "unfold/numerics/views.h"
+#include "unfold/base/views.h"
 
 namespace unfold {
 

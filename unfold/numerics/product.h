@@ -9,7 +9,7 @@
 /// Weights W [k x n] are stored input-major (row j holds the weights that leave input j): y = x W.
 /// They are packed once per update and used for many small-M products.
 
-#include "unfold/numerics/views.h"
+#include "unfold/base/views.h"
 
 namespace unfold {
 

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <string>
 
-#include "unfold/numerics/error.h"
+#include "unfold/base/error.h"
 #include "unfold/numerics/functions.h"
 
 namespace unfold {

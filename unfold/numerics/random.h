@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "unfold/numerics/views.h"
+#include "unfold/base/views.h"
 
 namespace unfold {
 

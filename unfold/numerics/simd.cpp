@@ -2,7 +2,7 @@
 
 #include <cstdlib>
 
-#include "unfold/numerics/error.h"
+#include "unfold/base/error.h"
 #include "unfold/numerics/targets-inl.h"  // before Highway: it says what Highway compiles for
 
 #include "hwy/highway.h"

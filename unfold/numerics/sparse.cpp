@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "unfold/numerics/error.h"
+#include "unfold/base/error.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "unfold/numerics/sparse.cpp"

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "unfold/numerics/error.h"
+#include "unfold/base/error.h"
 #include "unfold/numerics/random.h"
 #include "unfold/numerics/vector_map.h"
 

@@ -6,7 +6,7 @@
 
 #include <span>
 
-#include "unfold/numerics/views.h"
+#include "unfold/base/views.h"
 
 namespace unfold {
 

@@ -6,9 +6,9 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "unfold/data/json.h"
+#include "unfold/base/error.h"
+#include "unfold/base/json.h"
 #include "unfold/data/safetensors.h"
-#include "unfold/numerics/error.h"
 
 namespace unfold {
 namespace {

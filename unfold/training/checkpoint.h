@@ -17,7 +17,7 @@
 
 #include "unfold/circuit/parameters.h"
 #include "unfold/engine/unfolding.h"
-#include "unfold/training/optimizer.h"
+#include "unfold/optim/optimizer.h"
 
 namespace unfold {
 

@@ -3,8 +3,8 @@
 
 #include <functional>
 
-#include "unfold/training/batches.h"
-#include "unfold/training/window_pass.h"
+#include "unfold/data/batches.h"
+#include "unfold/optim/window_pass.h"
 
 namespace unfold {
 

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "unfold/numerics/types.h"
-#include "unfold/training/control.h"
+#include "unfold/base/types.h"
+#include "unfold/optim/control.h"
 
 namespace unfold {
 

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "unfold/numerics/error.h"
+#include "unfold/base/error.h"
 #include "unfold/numerics/functions.h"
 #include "unfold/numerics/random.h"
 

@@ -16,7 +16,7 @@
 #include <span>
 #include <vector>
 
-#include "unfold/training/window_pass.h"
+#include "unfold/optim/window_pass.h"
 
 namespace unfold {
 

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "unfold/numerics/error.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

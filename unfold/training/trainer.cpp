@@ -8,8 +8,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "unfold/base/error.h"
 #include "unfold/numerics/bf16.h"
-#include "unfold/numerics/error.h"
 #include "unfold/numerics/functions.h"
 #include "unfold/training/checkpoint.h"
 #include "unfold/training/evaluate.h"

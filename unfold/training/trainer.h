@@ -20,12 +20,12 @@
 #include <memory>
 #include <string>
 
-#include "unfold/data/json.h"
-#include "unfold/training/batches.h"
+#include "unfold/base/json.h"
+#include "unfold/data/batches.h"
+#include "unfold/losses/network.h"
+#include "unfold/optim/optimizer.h"
+#include "unfold/optim/penalty.h"
 #include "unfold/training/events.h"
-#include "unfold/training/network.h"
-#include "unfold/training/optimizer.h"
-#include "unfold/training/penalty.h"
 
 namespace unfold {
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "unfold/numerics/error.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

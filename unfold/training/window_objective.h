@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
-#include "unfold/training/curvature.h"
-#include "unfold/training/objective.h"
+#include "unfold/optim/curvature.h"
+#include "unfold/optim/objective.h"
+#include "unfold/optim/window_pass.h"
 #include "unfold/training/sampled_softmax.h"
-#include "unfold/training/window_pass.h"
 
 namespace unfold {
 

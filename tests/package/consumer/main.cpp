@@ -1,7 +1,7 @@
 // Uses something of the first room and refers to the last one, so that every archive has to be found and linked.
 #include <cstdio>
 
-#include <unfold/numerics/error.h>
+#include <unfold/base/error.h>
 #include <unfold/numerics/random.h>
 
 int main() {

@@ -1,0 +1,254 @@
+#include "unfold/base/file.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <thread>
+
+#include "base/scratch.h"
+
+namespace unfold {
+namespace {
+
+using testing_support::contains;
+using testing_support::message_of;
+using testing_support::ScratchFolder;
+
+const std::string kText = "eins zwei drei\nvier\n";
+
+std::string from_hex(const std::string& hex) {
+  std::string out;
+  for (std::size_t i = 0; i + 1 < hex.size(); i += 2)
+    out += static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16));
+  return out;
+}
+
+/// Root may do everything; inside this scope the process is nobody, unless that is not allowed.
+class Unprivileged {
+ public:
+  Unprivileged() : root_(::geteuid() == 0) {
+    if (root_ && ::seteuid(65534) != 0) root_ = false;
+  }
+  ~Unprivileged() {
+    if (root_ && ::seteuid(0) != 0) std::abort();
+  }
+  static bool possible() {
+    const Unprivileged scope;
+    return ::geteuid() != 0;
+  }
+
+ private:
+  bool root_;
+};
+
+struct Packed {
+  std::string ending, bytes;
+};
+/// kText packed by gzip, xz and zstd.
+const std::vector<Packed> kPacked{
+    {".gz", from_hex("1f8b08000000000002034bcdcc2b56a82a4fcd5448294acde42acb4c2de20200901bb20c14000000")},
+    {".xz", from_hex("fd377a585a000004e6d6b446020021011c00000010cf58cc01001365696e73207a77656920647265690a766965"
+                     "720a00b945ca9b3b456cac00012c14f80a6d031fb6f37d010000000004595a")},
+    {".zst", from_hex("28b52ffd2414a1000065696e73207a77656920647265690a766965720aac7407f2")}};
+
+TEST(InputFile, APlainFileIsReadAsItIs) {
+  const ScratchFolder folder;
+  const Input input = Input::open(folder.write("a.txt", kText));
+  EXPECT_EQ(input.bytes(), kText);
+  EXPECT_EQ(input.name(), folder.path("a.txt"));
+  EXPECT_EQ(read_file(folder.path("a.txt")), kText);
+  EXPECT_EQ(MappedFile(folder.path("a.txt")).bytes(), kText);
+}
+
+TEST(InputFile, PackedFilesAreUnpackedByTheirEnding) {
+  const ScratchFolder folder;
+  for (const Packed& packed : kPacked) {
+    EXPECT_EQ(Input::open(folder.write("a" + packed.ending, packed.bytes)).bytes(), kText) << packed.ending;
+    EXPECT_EQ(Input::open(folder.write("plain", packed.bytes)).bytes(), packed.bytes);
+  }
+}
+
+TEST(InputFile, SeveralMembersFollowEachOther) {
+  const ScratchFolder folder;
+  for (const Packed& packed : kPacked) {
+    EXPECT_EQ(Input::open(folder.write("a" + packed.ending, packed.bytes + packed.bytes)).bytes(), kText + kText);
+  }
+}
+
+TEST(InputFile, EveryCutOfAPackedFileIsADataError) {
+  const ScratchFolder folder;
+  for (const Packed& packed : kPacked) {
+    for (std::size_t size = 1; size < packed.bytes.size(); ++size) {
+      const std::string path = folder.write("a" + packed.ending, packed.bytes.substr(0, size));
+      EXPECT_TRUE(contains(message_of<DataError>([&] { Input::open(path); }), "end too early"))
+          << packed.ending << ' ' << size;
+      // ... also when a whole member stands before it.
+      folder.write("a" + packed.ending, packed.bytes + packed.bytes.substr(0, size));
+      EXPECT_NE(message_of<DataError>([&] { Input::open(path); }), "") << packed.ending << ' ' << size;
+    }
+  }
+}
+
+TEST(InputFile, DamagedPackedFilesAndWrongEndingsAreDataErrors) {
+  const ScratchFolder folder;
+  for (const Packed& packed : kPacked) {
+    std::string bytes = packed.bytes;
+    bytes[bytes.size() / 2] ^= 0x55;
+    const std::string path = folder.write("a" + packed.ending, bytes);
+    EXPECT_NE(message_of<DataError>([&] { Input::open(path); }), "") << packed.ending;
+    folder.write("a" + packed.ending, packed.bytes + "rubbish");
+    EXPECT_NE(message_of<DataError>([&] { Input::open(path); }), "") << packed.ending;
+    folder.write("a" + packed.ending, kText);
+    EXPECT_TRUE(contains(message_of<DataError>([&] { Input::open(path); }), "its name says")) << packed.ending;
+  }
+}
+
+TEST(InputFile, MissingFilesDirectoriesAndEmptyFilesHaveTheirMessages) {
+  const ScratchFolder folder;
+  const auto message = [](const std::string& path) { return message_of<DataError>([&] { Input::open(path); }); };
+  EXPECT_TRUE(contains(message(folder.path("no")), "no: no such file"));
+  EXPECT_TRUE(contains(message(folder.path("")), "is a directory"));
+  EXPECT_TRUE(contains(message(folder.write("empty", "")), "is empty"));
+  EXPECT_EQ(Input::open(folder.path("empty"), EmptyInput::allowed).bytes(), "");
+  EXPECT_TRUE(contains(message_of<DataError>([&] { read_file(folder.path("")); }), "is a directory"));
+  EXPECT_TRUE(contains(message_of<DataError>([&] { MappedFile{folder.path("no")}; }), "no such file"));
+  EXPECT_THROW(open_inputs({"-", "-"}), UsageError);
+}
+
+TEST(InputFile, AFileWithoutPermissionIsADataError) {
+  if (!Unprivileged::possible()) GTEST_SKIP() << "root may read everything";
+  const ScratchFolder folder;
+  const std::string path = folder.write("secret", kText);
+  ::chmod(path.c_str(), 0);
+  ::chmod(folder.path("").c_str(), 0755);
+  const Unprivileged scope;
+  EXPECT_TRUE(contains(message_of<DataError>([&] { Input::open(path); }), "no permission"));
+}
+
+TEST(InputFile, APipeIsReadToItsEnd) {
+  const ScratchFolder folder;
+  ASSERT_EQ(::mkfifo(folder.path("pipe").c_str(), 0600), 0);
+  const std::string large(3000000, 'x');
+  std::thread writer([&] { folder.write("pipe", large); });
+  const Input input = Input::open(folder.path("pipe"));
+  writer.join();
+  EXPECT_EQ(input.bytes(), large);
+}
+
+TEST(InputFile, ADashIsStandardInput) {
+  const ScratchFolder folder;
+  const int saved = ::dup(STDIN_FILENO), file = ::open(folder.write("a.gz", kText).c_str(), O_RDONLY);
+  ASSERT_EQ(::dup2(file, STDIN_FILENO), STDIN_FILENO);
+  ::close(file);
+  const std::vector<Input> inputs = open_inputs({"-"});
+  EXPECT_EQ(inputs[0].bytes(), kText);
+  EXPECT_EQ(inputs[0].name(), "standard input");
+  EXPECT_TRUE(contains(message_of<DataError>([] { Input::open("-"); }), "standard input is empty"));
+  ::dup2(saved, STDIN_FILENO);
+  ::close(saved);
+}
+
+TEST(AtomicOutput, WritesAndReplacesWholeFiles) {
+  const ScratchFolder folder;
+  const std::string large(5000000, 'y');
+  write_file_atomically(folder.path("a"), kText);
+  EXPECT_EQ(read_file(folder.path("a")), kText);
+  write_file_atomically(folder.path("a"), large);
+  EXPECT_EQ(read_file(folder.path("a")), large);
+  EXPECT_EQ(folder.files(), 1u);
+  AtomicFile pieces(folder.path("b"));
+  for (int i = 0; i < 1000; ++i) pieces.write(std::string(1999, static_cast<char>('a' + i % 26)));
+  pieces.commit();
+  EXPECT_EQ(read_file(folder.path("b")).size(), 1999000u);
+}
+
+TEST(AtomicOutput, WithoutCommitTheOldFileStays) {
+  const ScratchFolder folder;
+  write_file_atomically(folder.path("a"), kText);
+  {
+    AtomicFile file(folder.path("a"));
+    file.write(std::string(3000000, 'z'));
+  }
+  EXPECT_EQ(read_file(folder.path("a")), kText);
+  EXPECT_EQ(folder.files(), 1u);
+}
+
+TEST(AtomicOutput, ATemporaryFileOfAKilledProcessIsTakenOver) {
+  const ScratchFolder folder;
+  folder.write("a.unfold-tmp", std::string(100, 'x'));
+  write_file_atomically(folder.path("a"), kText);
+  EXPECT_EQ(read_file(folder.path("a")), kText);
+  EXPECT_EQ(folder.files(), 1u);
+}
+
+TEST(AtomicOutput, TwoWritersOfOneFileDoNotMix) {
+  const ScratchFolder folder;
+  AtomicFile first(folder.path("a"));
+  EXPECT_TRUE(contains(message_of<RuntimeFailure>([&] { AtomicFile second(folder.path("a")); }), "another process"));
+  first.write(kText);
+  first.commit();
+  EXPECT_EQ(read_file(folder.path("a")), kText);
+}
+
+TEST(AtomicOutput, KeepsPermissionsAndFollowsLinks) {
+  const ScratchFolder folder;
+  const std::string path = folder.write("a", kText);
+  ::chmod(path.c_str(), 0640);
+  ASSERT_EQ(::symlink("a", folder.path("link").c_str()), 0);
+  write_file_atomically(folder.path("link"), "new");
+  EXPECT_EQ(read_file(path), "new");
+  struct stat status {};
+  ASSERT_EQ(::lstat(folder.path("link").c_str(), &status), 0);
+  EXPECT_TRUE(S_ISLNK(status.st_mode));
+  ASSERT_EQ(::stat(path.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0640u);
+}
+
+TEST(AtomicOutput, AFullDeviceNamesTheReasonAndTheRemedy) {
+  if (::access("/dev/full", W_OK) != 0) GTEST_SKIP() << "there is no /dev/full";
+  const std::string message = message_of<RuntimeFailure>([] { write_file_atomically("/dev/full", kText); });
+  EXPECT_TRUE(contains(message, "/dev/full: No space left on device; free some space")) << message;
+}
+
+TEST(AtomicOutput, AWriteThatFailsHalfWayLeavesNothingBehind) {
+  const ScratchFolder folder;
+  write_file_atomically(folder.path("a"), kText);
+  struct rlimit old {};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &old), 0);
+  ::signal(SIGXFSZ, SIG_IGN);
+  const struct rlimit small { 2000000, old.rlim_max };
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  const std::string message =
+      message_of<RuntimeFailure>([&] { write_file_atomically(folder.path("a"), std::string(9000000, 'x')); });
+  ::setrlimit(RLIMIT_FSIZE, &old);
+  ::signal(SIGXFSZ, SIG_DFL);
+  EXPECT_TRUE(contains(message, "cannot write " + folder.path("a") + ": File too large")) << message;
+  EXPECT_EQ(read_file(folder.path("a")), kText);
+  EXPECT_EQ(folder.files(), 1u);
+}
+
+TEST(AtomicOutput, FoldersThatAreMissingOrReadOnlyHaveTheirMessages) {
+  const ScratchFolder folder;
+  const auto message = [](const std::string& path) {
+    return message_of<RuntimeFailure>([&] { write_file_atomically(path, kText); });
+  };
+  EXPECT_TRUE(contains(message(folder.path("no/a")), "create the folder first"));
+  EXPECT_TRUE(contains(message(folder.path("")), "name a file, not a folder"));
+  if (!Unprivileged::possible()) GTEST_SKIP() << "root may write everywhere";
+  ::chmod(folder.write("fixed", kText).c_str(), 0444);
+  ::chmod(folder.path("").c_str(), 0555);
+  {
+    const Unprivileged scope;
+    EXPECT_TRUE(contains(message(folder.path("a")), "that you may write to"));
+    EXPECT_TRUE(contains(message(folder.path("fixed")), "that you may write to"));
+  }
+  ::chmod(folder.path("").c_str(), 0755);
+  EXPECT_EQ(folder.files(), 1u);
+}
+
+}  // namespace
+}  // namespace unfold

@@ -1,0 +1,87 @@
+#include "unfold/base/options.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "unfold/base/error.h"
+
+namespace unfold {
+
+enum class Colour { red, green };
+struct Paint {
+  double amount = 0.5;
+  Index coats = 2;
+  bool dry = false;
+  Colour colour = Colour::red;
+};
+template <class Visitor>
+void describe(Visitor& v, Paint& p) {
+  v("amount", p.amount, "litres", above(0));
+  v("coats", p.coats, "layers", range(1, 9));
+  v("dry", p.dry, "wait");
+  v("colour", p.colour, "which", {{Colour::red, "red"}, {Colour::green, "green"}});
+}
+
+namespace {
+
+std::string message_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return {};
+}
+
+TEST(Spec, reads_name_size_and_values_and_writes_them_back) {
+  const Spec spec = parse_spec("lstm:512,layers=2,dropout=0.1");
+  EXPECT_EQ(spec.name, "lstm");
+  EXPECT_EQ(spec.size, "512");
+  ASSERT_EQ(spec.values.size(), 2u);
+  EXPECT_EQ(spec.values[1], (std::pair<std::string, std::string>("dropout", "0.1")));
+  for (const char* text : {"adam", "adam:rate=1", "lstm:5", "lstm:512,layers=2,dropout=0.1"})
+    EXPECT_EQ(to_string(parse_spec(text)), text);
+}
+
+TEST(Spec, refuses_what_is_malformed) {
+  for (const char* text : {"", ":3", "a:", "a:=3", "a:b=", "a:b=1,b=2", "a:1,2", "a:b=1,,c=2", "a:b=1,"})
+    EXPECT_FALSE(message_of([&] { parse_spec(text); }).empty()) << text;
+}
+
+TEST(Options, are_set_from_a_spec) {
+  Paint paint;
+  parse_options(parse_spec("paint:amount=1e-3,coats=9,dry=true,colour=green"), paint);
+  EXPECT_EQ(paint.amount, 1e-3);
+  EXPECT_EQ(paint.coats, 9);
+  EXPECT_TRUE(paint.dry);
+  EXPECT_EQ(paint.colour, Colour::green);
+}
+
+TEST(Options, refuse_values_out_of_range_or_malformed) {
+  for (const char* text : {"p:amount=0", "p:amount=nan", "p:amount=inf", "p:amount=1x", "p:coats=0", "p:coats=10",
+                           "p:coats=1.5", "p:dry=yes", "p:colour=blue"}) {
+    Paint paint;
+    EXPECT_FALSE(message_of([&] { parse_options(parse_spec(text), paint); }).empty()) << text;
+  }
+}
+
+TEST(Options, name_the_nearest_when_one_is_unknown) {
+  Paint paint;
+  const std::string message = message_of([&] { parse_options(parse_spec("paint:color=red"), paint); });
+  EXPECT_NE(message.find("did you mean \"colour\""), std::string::npos) << message;
+  EXPECT_NE(message.find("paint has no option \"color\""), std::string::npos) << message;
+}
+
+TEST(Options, help_lists_defaults_and_ranges) {
+  const auto help = help_of(Paint{});
+  ASSERT_EQ(help.size(), 4u);
+  EXPECT_EQ(help[0].value, "0.5");
+  EXPECT_EQ(help[0].range, "above 0");
+  EXPECT_EQ(help[1].range, "whole number, 1 to 9");
+  EXPECT_EQ(help[3].value, "red");
+  EXPECT_EQ(help[3].range, "red|green");
+}
+
+}  // namespace
+}  // namespace unfold

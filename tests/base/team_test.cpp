@@ -1,0 +1,140 @@
+#include "unfold/base/team.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace unfold {
+namespace {
+
+class EveryTeam : public testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Threads, EveryTeam, testing::Values(1, 2, 3, 4));
+
+TEST_P(EveryTeam, runs_the_body_once_for_each_member) {
+  Team team(GetParam());
+  EXPECT_EQ(team.size(), GetParam());
+  for (int run = 0; run < 200; ++run) {
+    std::vector<int> calls(static_cast<std::size_t>(GetParam()));
+    team.run([&](Member& me) {
+      EXPECT_EQ(me.size(), GetParam());
+      ++calls[static_cast<std::size_t>(me.id())];
+    });
+    EXPECT_EQ(calls, std::vector<int>(static_cast<std::size_t>(GetParam()), 1));
+  }
+}
+
+TEST_P(EveryTeam, sees_what_all_wrote_before_the_barrier) {
+  Team team(GetParam());
+  std::vector<std::vector<int>> values(2, std::vector<int>(static_cast<std::size_t>(GetParam())));
+  std::atomic<int> wrong{0};
+  team.run([&](Member& me) {
+    for (int step = 1; step <= 3000; ++step) {
+      std::vector<int>& now = values[static_cast<std::size_t>(step % 2)];  // plain memory: a race would be reported
+      now[static_cast<std::size_t>(me.id())] = step;
+      me.sync();
+      for (const int value : now) wrong += value != step;
+    }
+  });
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST_P(EveryTeam, keeps_together_when_members_are_late) {
+  Team team(GetParam());
+  std::atomic<int> arrived{0}, wrong{0};
+  team.run([&](Member& me) {
+    for (int step = 1; step <= 5; ++step) {
+      if (me.id() == step % me.size()) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      ++arrived;
+      me.sync();
+      wrong += arrived != step * me.size();
+      me.sync();
+    }
+  });
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST_P(EveryTeam, wakes_from_sleep) {
+  Team team(GetParam());
+  for (int run = 0; run < 10; ++run) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    std::atomic<int> members{0};
+    team.run([&](Member&) { ++members; });
+    EXPECT_EQ(members, GetParam());
+  }
+}
+
+TEST_P(EveryTeam, rethrows_an_exception_and_frees_those_who_wait) {
+  Team team(GetParam());
+  for (int thrower = 0; thrower < GetParam(); ++thrower) {
+    std::atomic<int> passed{0};
+    try {
+      team.run([&](Member& me) {
+        me.sync();
+        if (me.id() == thrower) throw std::runtime_error("member " + std::to_string(thrower));
+        me.sync();
+        ++passed;
+      });
+      FAIL() << "nothing was thrown";
+    } catch (const std::runtime_error& error) {
+      EXPECT_EQ(error.what(), "member " + std::to_string(thrower));
+    }
+    EXPECT_EQ(passed, 0);
+    std::atomic<int> members{0};  // the team is as good as new
+    team.run([&](Member& me) {
+      me.sync();
+      ++members;
+      me.sync();
+    });
+    EXPECT_EQ(members, GetParam());
+  }
+}
+
+TEST_P(EveryTeam, rethrows_one_of_many_exceptions) {
+  Team team(GetParam());
+  for (int run = 0; run < 100; ++run) {
+    EXPECT_THROW(team.run([](Member& me) { throw std::out_of_range(std::to_string(me.id())); }), std::out_of_range);
+  }
+}
+
+TEST_P(EveryTeam, shares_everything_once_in_order_and_in_grains) {
+  Team team(GetParam());
+  for (const Index grain : {1, 3, 16}) {
+    for (Index n = 0; n < 100; ++n) {
+      std::vector<Range> parts(static_cast<std::size_t>(GetParam()));
+      team.run([&](Member& me) { parts[static_cast<std::size_t>(me.id())] = me.share(n, grain); });
+      Index end = 0;
+      for (const Range& part : parts) {
+        EXPECT_EQ(part.begin, end);
+        EXPECT_TRUE(part.end == n || part.end % grain == 0);
+        EXPECT_LE(part.begin, part.end);
+        EXPECT_LE(part.size(), (n / GetParam() / grain + 2) * grain);
+        end = part.end;
+      }
+      EXPECT_EQ(end, n);
+    }
+  }
+}
+
+TEST(Team, refuses_to_be_empty) { EXPECT_THROW(Team(0), std::invalid_argument); }
+
+TEST(Team, refuses_a_run_within_a_run) {
+  Team team(2);
+  EXPECT_THROW(team.run([&](Member& me) {
+    if (me.id() == 0) team.run([](Member&) {});
+  }),
+               std::logic_error);
+}
+
+TEST(Team, comes_and_goes_without_a_run) {
+  for (int i = 0; i < 50; ++i) Team team(3);
+}
+
+TEST(Team, knows_at_least_one_processor) { EXPECT_GE(available_threads(), 1); }
+
+}  // namespace
+}  // namespace unfold

@@ -1,0 +1,355 @@
+/// Every readout against slow, obvious references: differences, dense Hessians, sums over all outcomes, frequencies.
+
+#include "unfold/losses/readout.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <vector>
+
+#include "unfold/base/error.h"
+#include "unfold/numerics/simd.h"
+
+namespace unfold {
+namespace {
+
+using Vector = std::vector<double>;
+
+struct Case {
+  const char* name;
+  std::unique_ptr<Readout<double>> (*make)();
+  std::unique_ptr<Readout<float>> (*make_float)();
+};
+
+void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
+
+template <class T>
+struct Rows {
+  Index rows, size;
+  std::vector<T> signal, values;
+  std::vector<Symbol> symbols;
+  std::vector<char> predicted;
+
+  Rows(Index r, Index n, std::uint64_t seed, double scale = 2) : rows(r), size(n) {
+    Random random(seed, "rows");
+    for (Index i = 0; i < r * n; ++i) {
+      signal.push_back(static_cast<T>(scale * random.normal()));
+      values.push_back(static_cast<T>(random.below(2)));
+    }
+    for (Index i = 0; i < r; ++i) {
+      predicted.push_back(i % 4 != 3);
+      symbols.push_back(i % 4 == 3 ? kNoSymbol : static_cast<Symbol>(random.below(static_cast<std::uint64_t>(n))));
+    }
+  }
+  Matrix<const T> matrix(const std::vector<T>& x) const { return {x.data(), rows, size, size}; }
+  Matrix<T> matrix(std::vector<T>& x) const { return {x.data(), rows, size, size}; }
+  Targets<T> targets() const { return {symbols.data(), matrix(values), predicted.data()}; }
+};
+
+class EveryReadout : public testing::TestWithParam<Case> {
+ protected:
+  std::unique_ptr<Readout<double>> readout_ = GetParam().make();
+
+  Vector nats(const Rows<double>& rows, const Vector& signal) const {
+    Vector result(static_cast<std::size_t>(rows.rows));
+    readout_->nats(rows.matrix(signal), rows.targets(), result.data());
+    return result;
+  }
+  Vector gradient(const Rows<double>& rows, const Vector& signal, double scale = 1) const {
+    Vector result(signal.size()), nats(static_cast<std::size_t>(rows.rows));
+    readout_->gradient(rows.matrix(signal), rows.targets(), scale, nats.data(), rows.matrix(result));
+    return result;
+  }
+};
+
+TEST_P(EveryReadout, has_the_gradient_of_its_nats) {
+  const Rows<double> rows(9, 5, 1);
+  const Vector exact = gradient(rows, rows.signal, 0.5);
+  for (std::size_t i = 0; i < exact.size(); ++i) {
+    Vector above = rows.signal, below = rows.signal;
+    const double h = 1e-5;
+    above[i] += h, below[i] -= h;
+    const std::size_t r = i / 5;
+    EXPECT_NEAR(exact[i], 0.5 * (nats(rows, above)[r] - nats(rows, below)[r]) / (2 * h), 1e-9);
+  }
+}
+
+TEST_P(EveryReadout, has_the_curvature_of_its_dense_hessian) {
+  const Rows<double> rows(9, 5, 2);
+  Vector tangent = Rows<double>(9, 5, 3).signal, result(tangent.size());
+  readout_->curvature(rows.matrix(rows.signal), rows.targets(), 0.25, rows.matrix(std::as_const(tangent)),
+                      rows.matrix(result));
+  const double h = 1e-5;
+  Vector above = rows.signal, below = rows.signal;
+  for (std::size_t i = 0; i < tangent.size(); ++i) above[i] += h * tangent[i], below[i] -= h * tangent[i];
+  const Vector up = gradient(rows, above), down = gradient(rows, below);
+  for (std::size_t i = 0; i < result.size(); ++i) EXPECT_NEAR(result[i], 0.25 * (up[i] - down[i]) / (2 * h), 1e-8);
+}
+
+TEST_P(EveryReadout, has_a_root_of_its_curvature) {
+  const Index n = 5;
+  const Rows<double> rows(9, n, 2);
+  Vector h(rows.signal.size()), roots(rows.signal.size());
+  // Column by column: (R R')_ij = sum_k R_ik R_jk against H e_j.
+  for (Index i = 0; i < n; ++i)
+    for (Index j = 0; j < n; ++j) {
+      Vector unit(rows.signal.size(), 0), product(static_cast<std::size_t>(rows.rows), 0);
+      for (Index r = 0; r < rows.rows; ++r) unit[static_cast<std::size_t>(r * n + j)] = 1;
+      readout_->curvature(rows.matrix(rows.signal), rows.targets(), 4, rows.matrix(std::as_const(unit)),
+                          rows.matrix(h));
+      for (Index k = 0; k < n; ++k) {
+        std::fill(roots.begin(), roots.end(), 0);
+        for (Index r = 0; r < rows.rows; ++r) roots[static_cast<std::size_t>(r * n + k)] = 1;
+        const Matrix<double> in_place = rows.matrix(roots);
+        readout_->curvature_root(rows.matrix(rows.signal), rows.targets(), 2, in_place, in_place);
+        for (Index r = 0; r < rows.rows; ++r) product[static_cast<std::size_t>(r)] += in_place(r, i) * in_place(r, j);
+      }
+      for (Index r = 0; r < rows.rows; ++r)
+        EXPECT_NEAR(product[static_cast<std::size_t>(r)], h[static_cast<std::size_t>(r * n + i)], 1e-12);
+    }
+}
+
+TEST_P(EveryReadout, leaves_rows_alone_that_are_not_predicted) {
+  const Rows<double> rows(8, 3, 4);
+  const Vector all_nats = nats(rows, rows.signal), slope = gradient(rows, rows.signal);
+  Vector curved(24), seed(24), through(16);
+  readout_->curvature(rows.matrix(rows.signal), rows.targets(), 1, rows.matrix(rows.signal), rows.matrix(curved));
+  readout_->fisher_diagonal(rows.matrix(rows.signal), rows.targets(), rows.matrix(seed));
+  const Vector w = {1, -2, 3, 0.5, 0, 2};
+  readout_->fisher_through(rows.matrix(rows.signal), rows.targets(), {w.data(), 2, 3, 3}, {through.data(), 8, 2, 2});
+  for (std::size_t r = 0; r < 8; ++r) {
+    const bool predicted = r % 4 != 3;
+    EXPECT_EQ(all_nats[r] != 0, predicted);
+    for (std::size_t c = 0; c < 3; ++c) {
+      EXPECT_EQ(slope[3 * r + c] != 0, predicted);
+      EXPECT_EQ(curved[3 * r + c] != 0, predicted);
+      EXPECT_EQ(seed[3 * r + c] != 0, predicted);
+    }
+    EXPECT_EQ(through[2 * r] != 0, predicted);
+  }
+}
+
+TEST_P(EveryReadout, may_write_the_adjoint_over_the_signal) {
+  const Rows<double> rows(7, 6, 5);
+  const Vector apart = gradient(rows, rows.signal, 3), apart_nats = nats(rows, rows.signal);
+  Vector signal = rows.signal, own_nats(7);
+  readout_->gradient(rows.matrix(std::as_const(signal)), rows.targets(), 3, own_nats.data(), rows.matrix(signal));
+  EXPECT_EQ(signal, apart);
+  EXPECT_EQ(own_nats, apart_nats);  // and `nats` has the bits of `gradient`
+}
+
+TEST_P(EveryReadout, gives_a_row_the_same_bits_alone_and_in_a_block) {
+  const Rows<float> rows(6, 70, 6);
+  const auto readout = GetParam().make_float();
+  std::vector<float> all(6 * 70), all_nats(6), alone(70);
+  readout->gradient(rows.matrix(rows.signal), rows.targets(), 1, all_nats.data(), rows.matrix(all));
+  for (Index r = 0; r < 6; ++r) {
+    float nats = 0;
+    const Targets<float> targets{rows.symbols.data() + r, rows.matrix(rows.values).rows_from(r, 1),
+                                 rows.predicted.data() + r};
+    readout->gradient(rows.matrix(rows.signal).rows_from(r, 1), targets, 1, &nats, {alone.data(), 1, 70, 70});
+    EXPECT_EQ(nats, all_nats[static_cast<std::size_t>(r)]);
+    EXPECT_EQ(alone, std::vector<float>(all.begin() + r * 70, all.begin() + (r + 1) * 70));
+  }
+}
+
+TEST_P(EveryReadout, gives_the_same_bits_on_every_instruction_set) {
+  const Rows<float> rows(4, 77, 7);
+  const auto readout = GetParam().make_float();
+  std::vector<std::vector<float>> results;
+  for (const std::string& simd : simd_available()) {
+    simd_limit(simd);
+    std::vector<float> adjoint(4 * 77), nats(4), fisher(4 * 2);
+    readout->gradient(rows.matrix(rows.signal), rows.targets(), 1, nats.data(), rows.matrix(adjoint));
+    readout->fisher_through(rows.matrix(rows.signal), rows.targets(), rows.matrix(rows.signal).rows_from(0, 2),
+                            {fisher.data(), 4, 2, 2});
+    adjoint.insert(adjoint.end(), nats.begin(), nats.end());
+    adjoint.insert(adjoint.end(), fisher.begin(), fisher.end());
+    results.push_back(adjoint);
+  }
+  simd_limit(simd_available().front());
+  for (const auto& result : results) EXPECT_EQ(result, results.front());
+}
+
+TEST_P(EveryReadout, agrees_in_float_and_double) {
+  const Rows<double> rows(6, 9, 8);
+  Rows<float> single(6, 9, 8);
+  const auto readout = GetParam().make_float();
+  std::vector<float> adjoint(54), nats(6);
+  readout->gradient(single.matrix(single.signal), single.targets(), 1, nats.data(), single.matrix(adjoint));
+  const Vector exact = gradient(rows, rows.signal), exact_nats = this->nats(rows, rows.signal);
+  for (std::size_t i = 0; i < 54; ++i) EXPECT_NEAR(adjoint[i], exact[i], 1e-6);
+  for (std::size_t i = 0; i < 6; ++i) EXPECT_NEAR(nats[i], exact_nats[i], 1e-5);
+}
+
+TEST_P(EveryReadout, stays_finite_at_extreme_signals) {
+  const Rows<double> rows(8, 5, 9, 400);
+  for (const double n : nats(rows, rows.signal)) EXPECT_TRUE(std::isfinite(n) && n >= 0);
+  for (const double g : gradient(rows, rows.signal)) EXPECT_TRUE(std::isfinite(g));
+}
+
+INSTANTIATE_TEST_SUITE_P(, EveryReadout,
+                         testing::Values(Case{"softmax", softmax_readout<double>, softmax_readout<float>},
+                                         Case{"bernoulli", bernoulli_readout<double>, bernoulli_readout<float>},
+                                         Case{"gaussian", gaussian_readout<double>, gaussian_readout<float>}),
+                         [](const auto& tested) { return std::string(tested.param.name); });
+
+/// Mean over all outcomes of the square of sum_x w_x d log p(outcome) / d signal_x: the Fisher metric seen through w.
+double fisher_by_enumeration(const Vector& signal, const Vector& w, bool softmax) {
+  const std::size_t n = signal.size(), outcomes = softmax ? n : std::size_t{1} << n;
+  Vector p(outcomes);
+  double total = 0;
+  const auto is_on = [&](std::size_t outcome, std::size_t x) {
+    return softmax ? outcome == x : (outcome >> x & 1) != 0;
+  };
+  for (std::size_t y = 0; y < outcomes; ++y) {
+    double log_p = 0;
+    for (std::size_t x = 0; x < n; ++x) log_p += is_on(y, x) ? signal[x] : 0;
+    total += p[y] = std::exp(log_p);
+  }
+  double result = 0;
+  for (std::size_t y = 0; y < outcomes; ++y) {
+    double score = 0;
+    for (std::size_t x = 0; x < n; ++x) {
+      double mean = 0;
+      for (std::size_t z = 0; z < outcomes; ++z) mean += is_on(z, x) ? p[z] / total : 0;
+      score += w[x] * ((is_on(y, x) ? 1 : 0) - mean);
+    }
+    result += p[y] / total * score * score;
+  }
+  return result;
+}
+
+void expect_fisher_of_enumeration(const Readout<double>& readout, bool softmax) {
+  const Index n = 4;
+  const Rows<double> rows(3, n, 10, 1.5);
+  const Vector w = Rows<double>(2, n, 11).signal;
+  Vector diagonal(12), through(6);
+  readout.fisher_diagonal(rows.matrix(rows.signal), rows.targets(), rows.matrix(diagonal));
+  readout.fisher_through(rows.matrix(rows.signal), rows.targets(), {w.data(), 2, n, n}, {through.data(), 3, 2, 2});
+  for (Index r = 0; r < 3; ++r) {
+    const Vector signal(rows.signal.begin() + r * n, rows.signal.begin() + (r + 1) * n);
+    for (Index x = 0; x < n; ++x) {
+      Vector unit(4);
+      unit[static_cast<std::size_t>(x)] = 1;
+      EXPECT_NEAR(diagonal[static_cast<std::size_t>(r * n + x)], fisher_by_enumeration(signal, unit, softmax), 1e-14);
+    }
+    for (Index i = 0; i < 2; ++i) {
+      const Vector wi(w.begin() + i * n, w.begin() + (i + 1) * n);
+      EXPECT_NEAR(through[static_cast<std::size_t>(r * 2 + i)], fisher_by_enumeration(signal, wi, softmax), 1e-13);
+    }
+  }
+}
+
+TEST(Fisher, of_softmax_is_the_mean_over_its_outcomes) {
+  expect_fisher_of_enumeration(*softmax_readout<double>(), true);
+}
+TEST(Fisher, of_bernoulli_is_the_mean_over_its_outcomes) {
+  expect_fisher_of_enumeration(*bernoulli_readout<double>(), false);
+}
+TEST(Fisher, of_gaussian_is_the_identity) {
+  const Rows<double> rows(2, 3, 12);
+  const Vector w = {3, 4, 12};
+  Vector diagonal(6), through(2);
+  gaussian_readout<double>()->fisher_diagonal(rows.matrix(rows.signal), rows.targets(), rows.matrix(diagonal));
+  gaussian_readout<double>()->fisher_through(rows.matrix(rows.signal), rows.targets(), {w.data(), 1, 3, 3},
+                                             {through.data(), 2, 1, 1});
+  EXPECT_EQ(diagonal, Vector(6, 1));
+  EXPECT_EQ(through, Vector(2, 169));
+}
+
+TEST(Fisher, of_a_nearly_certain_softmax_keeps_its_digits) {
+  const Vector signal = {0, -60}, w = {1e3, 1e3 + 1};
+  const Symbol symbol = 0;
+  double through = 0;
+  softmax_readout<double>()->fisher_through({signal.data(), 1, 2, 2}, {&symbol, {}, nullptr}, {w.data(), 1, 2, 2},
+                                            {&through, 1, 1, 1});
+  EXPECT_NEAR(through / std::exp(-60.0), 1, 1e-9);
+}
+
+TEST(Softmax, nats_are_minus_the_log_probability) {
+  const std::vector<float> signal = {1, 2, 3};
+  const Symbol symbol = 1;
+  float nats = 0;
+  softmax_readout<float>()->nats({signal.data(), 1, 3, 3}, {&symbol, {}, nullptr}, &nats);
+  EXPECT_NEAR(nats, std::log(std::exp(1.) + std::exp(2.) + std::exp(3.)) - 2, 1e-6);
+}
+
+TEST(Softmax, refuses_a_target_outside_the_alphabet) {
+  const std::vector<double> signal = {1, 2, 3};
+  const Symbol symbol = 3;
+  double nats = 0;
+  EXPECT_THROW(softmax_readout<double>()->nats({signal.data(), 1, 3, 3}, {&symbol, {}, nullptr}, &nats), UsageError);
+}
+
+TEST(Bernoulli, refuses_targets_of_another_width) {
+  const Vector signal = {1, 2, 3}, values = {1, 0};
+  double nats = 0;
+  EXPECT_THROW(
+      bernoulli_readout<double>()->nats({signal.data(), 1, 3, 3}, {nullptr, {values.data(), 1, 2, 2}, nullptr}, &nats),
+      UsageError);
+}
+
+TEST(Bernoulli, takes_probabilities_as_targets) {
+  const Vector signal = {0.3, -40, 40}, values = {0.25, 0.5, 0.75};
+  double nats = 0, expected = 0;
+  bernoulli_readout<double>()->nats({signal.data(), 1, 3, 3}, {nullptr, {values.data(), 1, 3, 3}, nullptr}, &nats);
+  for (std::size_t i = 0; i < 3; ++i)
+    expected += values[i] * std::log1p(std::exp(-signal[i])) + (1 - values[i]) * std::log1p(std::exp(signal[i]));
+  EXPECT_NEAR(nats, expected, 1e-12);
+}
+
+/// |count - n p| within five standard deviations.
+void expect_frequency(Index count, Index n, double p) {
+  EXPECT_NEAR(static_cast<double>(count), static_cast<double>(n) * p,
+              5 * std::sqrt(static_cast<double>(n) * p * (1 - p)) + 1);
+}
+
+TEST(Sampling, draws_symbols_as_often_as_their_probability_says) {
+  const std::vector<float> p = {0.1f, 0, 0.2f, 0.7f};
+  std::vector<float> log_p;
+  for (const float x : p) log_p.push_back(std::log(x));
+  Random random(1, "sampling");
+  std::vector<Index> counts(4);
+  for (int i = 0; i < 20000; ++i) ++counts[static_cast<std::size_t>(sample_symbol<float>(log_p, random))];
+  EXPECT_EQ(counts[1], 0);
+  for (std::size_t x = 0; x < 4; ++x) expect_frequency(counts[x], 20000, p[x]);
+}
+
+TEST(Sampling, inverts_in_symbol_order) {
+  const Vector log_p(8, std::log(0.125));
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    Random random(seed, "a"), same(seed, "a");
+    EXPECT_EQ(sample_symbol<double>(log_p, random), static_cast<Symbol>(same.uniform() * 8));
+  }
+}
+
+TEST(Sampling, refuses_a_distribution_without_probability) {
+  Random random(1, "sampling");
+  const Vector nothing(3, -INFINITY), unknown(3, NAN);
+  EXPECT_THROW(sample_symbol<double>(nothing, random), UsageError);
+  EXPECT_THROW(sample_symbol<double>(unknown, random), UsageError);
+}
+
+TEST(Sampling, draws_bits_and_gaussians_around_their_means) {
+  const Vector signal = {-2, 0, 1};
+  Random random(2, "sampling");
+  Vector ones(3), mean(3), square(3), drawn(3);
+  const int n = 20000;
+  for (int i = 0; i < n; ++i) {
+    sample_bits<double>(signal, random, drawn.data());
+    for (std::size_t k = 0; k < 3; ++k) ones[k] += drawn[k];
+    sample_gaussian<double>(signal, random, drawn.data());
+    for (std::size_t k = 0; k < 3; ++k)
+      mean[k] += drawn[k] / n, square[k] += (drawn[k] - signal[k]) * (drawn[k] - signal[k]) / n;
+  }
+  for (std::size_t k = 0; k < 3; ++k) {
+    expect_frequency(static_cast<Index>(ones[k]), n, 1 / (1 + std::exp(-signal[k])));
+    EXPECT_NEAR(mean[k], signal[k], 0.04);
+    EXPECT_NEAR(square[k], 1, 0.06);
+  }
+}
+
+}  // namespace
+}  // namespace unfold

@@ -1,0 +1,231 @@
+#include "unfold/optim/hessian_free.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+
+#include "unfold/base/error.h"
+#include "unfold/numerics/random.h"
+
+namespace unfold {
+namespace {
+
+using Vector = std::vector<double>;
+
+/// f = 1/2 (p - goal)'A(p - goal) with a diagonal A, whose curvature it reports; `lie` changes what trial points see.
+class Bowl final : public Objective<double> {
+ public:
+  explicit Bowl(Team& team) : team_(team) {
+    const Signal x = circuit_.symbols("x", 4);
+    circuit_.output(circuit_.affine("z", 2, {{"W", x}}));
+    parameters_ = Parameters<double>(circuit_);
+    parameters_.initialise(5);
+    for (Index i = 0; i < parameters_.size(); ++i) {
+      a.push_back(0.5 + static_cast<double>(i));
+      goal.push_back(std::sin(static_cast<double>(i)));
+    }
+  }
+  Parameters<double>& parameters() override { return parameters_; }
+  Team& team() override { return team_; }
+  double gradient(std::span<double> g) override {
+    for (std::size_t i = 0; i < g.size(); ++i) g[i] = a[i] * (parameters_.flat()[i] - goal[i]);
+    return true_loss();
+  }
+  double loss() override { return lie ? lie(true_loss()) : true_loss(); }
+  double symbols_per_sequence() const override { return symbols; }
+  void start_curvature(double, Distance) override {}
+  void curvature_product(std::span<const double> v, double structural, std::span<double> result) override {
+    for (std::size_t i = 0; i < v.size(); ++i) result[i] = (a[i] + structural * damping) * v[i];
+  }
+  void curvature_sample(std::uint64_t seed, double structural, std::span<double> result) override {
+    Random random(seed, "signs");
+    for (std::size_t i = 0; i < result.size(); ++i)
+      result[i] = std::sqrt(a[i] + structural * damping) * (random.below(2) == 0 ? 1 : -1);
+  }
+  double true_loss() const {
+    double sum = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) sum += 0.5 * a[i] * std::pow(parameters_.flat()[i] - goal[i], 2);
+    return sum;
+  }
+
+  Vector a, goal;
+  double damping = 0, symbols = 1;
+  std::function<double(double)> lie;
+
+ private:
+  Circuit circuit_;
+  Parameters<double> parameters_;
+  Team& team_;
+};
+
+Vector flat(Objective<double>& objective) {
+  const auto p = objective.parameters().flat();
+  return {p.begin(), p.end()};
+}
+
+TEST(HessianFree, damping_follows_the_rule) {
+  EXPECT_DOUBLE_EQ(next_damping(6, 0.76), 4);
+  EXPECT_DOUBLE_EQ(next_damping(6, 0.75), 6);
+  EXPECT_DOUBLE_EQ(next_damping(6, 0.25), 6);
+  EXPECT_DOUBLE_EQ(next_damping(6, 0.24), 9);
+  EXPECT_DOUBLE_EQ(next_damping(6, -3), 9);
+  EXPECT_DOUBLE_EQ(next_damping(6, std::nan("")), 9);
+}
+
+TEST(HessianFree, trusts_a_true_quadratic_more_and_more_and_reaches_its_minimum) {
+  Team team(1);
+  Bowl bowl(team);
+  const auto optimizer = make_optimizer<double>("hf:lambda=3,tolerance=0,structural=0", bowl.parameters().size());
+  double lambda = 3;
+  for (int step = 0; step < 40; ++step) {
+    const StepReport report = optimizer->step(bowl, {}, 1);
+    ASSERT_TRUE(report.curvature);
+    EXPECT_NEAR(report.curvature->damping, lambda, 1e-12 * lambda);
+    if (report.loss < 1e-20) break;
+    EXPECT_GT(report.curvature->ratio, 0.75);
+    EXPECT_EQ(report.curvature->length, 1);
+    EXPECT_LT(report.curvature->loss_after, report.loss);
+    lambda *= 2.0 / 3;
+  }
+  for (std::size_t i = 0; i < bowl.goal.size(); ++i) EXPECT_NEAR(bowl.parameters().flat()[i], bowl.goal[i], 1e-8);
+}
+
+TEST(HessianFree, first_step_solves_the_damped_system) {
+  Team team(1);
+  Bowl bowl(team);
+  bowl.damping = 2;
+  const Vector start = flat(bowl);
+  const auto optimizer = make_optimizer<double>("hf:lambda=3,tolerance=0,structural=0.5", bowl.parameters().size());
+  const StepReport report = optimizer->step(bowl, {}, 1);
+  double foretold = 0;  // q at the solution: -1/2 g'(G + lambda (I + mu S))^-1 g
+  for (std::size_t i = 0; i < start.size(); ++i) {
+    const double g = bowl.a[i] * (start[i] - bowl.goal[i]), damped = bowl.a[i] + 3 * (1 + 0.5 * 2);
+    EXPECT_NEAR(bowl.parameters().flat()[i], start[i] - g / damped, 1e-10);
+    foretold -= g * g / damped / 2;
+  }
+  EXPECT_NEAR(report.curvature->ratio, (bowl.true_loss() - report.loss) / foretold, 1e-8);
+  EXPECT_NEAR(report.curvature->loss_after, bowl.true_loss(), 1e-12);
+}
+
+TEST(HessianFree, damps_the_length_of_a_step_by_sequence_and_activities_by_symbol) {
+  Team team(1);
+  Bowl bowl(team);
+  bowl.damping = 2;
+  bowl.symbols = 4;
+  const Vector start = flat(bowl);
+  const auto optimizer = make_optimizer<double>("hf:lambda=3,tolerance=0,structural=0.5", bowl.parameters().size());
+  optimizer->step(bowl, {}, 1);
+  for (std::size_t i = 0; i < start.size(); ++i) {
+    const double g = bowl.a[i] * (start[i] - bowl.goal[i]), damped = bowl.a[i] + 3.0 / 4 + 3 * 0.5 * 2;
+    EXPECT_NEAR(bowl.parameters().flat()[i], start[i] - g / damped, 1e-10);
+  }
+}
+
+/// Losses at trial points fall by a tenth of what is foretold: such steps are taken, but lower the trust.
+TEST(HessianFree, lambda_rises_back_to_its_start_and_no_further_while_steps_are_found) {
+  Team team(1);
+  Bowl bowl(team);
+  const auto optimizer = make_optimizer<double>("hf:lambda=3,tolerance=0,structural=0", bowl.parameters().size());
+  EXPECT_DOUBLE_EQ(optimizer->step(bowl, {}, 1).curvature->damping, 3);
+  EXPECT_DOUBLE_EQ(optimizer->step(bowl, {}, 1).curvature->damping, 2);
+  for (const double lambda : {4.0 / 3, 2.0, 3.0, 3.0}) {
+    bowl.lie = [before = bowl.true_loss()](double loss) { return before - (before - loss) / 10; };
+    const StepReport report = optimizer->step(bowl, {}, 1);
+    EXPECT_NEAR(report.curvature->damping, lambda, 1e-12);
+    EXPECT_LT(report.curvature->ratio, 0.25);
+    EXPECT_GT(report.curvature->length, 0);
+  }
+}
+
+TEST(HessianFree, takes_no_step_uphill_and_trusts_less) {
+  Team team(1);
+  Bowl bowl(team);
+  const double worse = bowl.true_loss() + 1;
+  bowl.lie = [&](double) { return worse; };
+  const Vector start = flat(bowl);
+  const auto optimizer = make_optimizer<double>("hf:lambda=2", bowl.parameters().size());
+  for (const double lambda : {2.0, 3.0, 4.5}) {
+    const StepReport report = optimizer->step(bowl, {}, 1);
+    EXPECT_DOUBLE_EQ(report.curvature->damping, lambda);
+    EXPECT_EQ(report.curvature->length, 0);
+    EXPECT_EQ(report.curvature->loss_after, report.loss);
+    EXPECT_EQ(flat(bowl), start);
+  }
+}
+
+TEST(HessianFree, goes_back_along_a_step_that_is_too_long) {
+  Team team(1);
+  Bowl bowl(team);
+  const double start = bowl.true_loss();
+  int trials = 0;
+  bowl.lie = [&](double loss) { return ++trials <= 4 ? std::nan("") : loss; };  // beyond the domain, then inside it
+  const auto optimizer = make_optimizer<double>("hf:iterations=1", bowl.parameters().size());
+  const StepReport report = optimizer->step(bowl, {}, 1);
+  EXPECT_NEAR(report.curvature->length, std::pow(0.8, 4), 1e-12);
+  EXPECT_LT(bowl.true_loss(), start);
+}
+
+TEST(HessianFree, takes_the_iterate_with_the_lowest_loss) {
+  Team team(1);
+  Bowl bowl(team);
+  int trials = 0;
+  // From the last iterate (8, 7, 6, 4, 3, ...) back: falls twice, then rises.
+  const double base = bowl.true_loss();
+  bowl.lie = [&](double) { return base - (Vector{1, 2, 3, 2.5})[static_cast<std::size_t>(std::min(trials++, 3))]; };
+  const auto optimizer = make_optimizer<double>("hf:iterations=8,tolerance=0,lambda=0.001", bowl.parameters().size());
+  const StepReport report = optimizer->step(bowl, {}, 1);
+  EXPECT_EQ(report.curvature->iterations, 8);
+  EXPECT_EQ(report.curvature->kept, 6);
+  EXPECT_DOUBLE_EQ(report.curvature->loss_after, base - 3);
+}
+
+TEST(HessianFree, goes_back_past_iterates_that_are_worse_than_the_start) {
+  Team team(1);
+  Bowl bowl(team);
+  int trials = 0;
+  const double base = bowl.true_loss();
+  bowl.lie = [&](double) {
+    return base + (Vector{3, 5, 4, -1, -0.5})[static_cast<std::size_t>(std::min(trials++, 4))];
+  };
+  const auto optimizer = make_optimizer<double>("hf:iterations=8,tolerance=0,lambda=0.001", bowl.parameters().size());
+  const StepReport report = optimizer->step(bowl, {}, 1);
+  EXPECT_EQ(report.curvature->kept, 4);
+  EXPECT_EQ(report.curvature->length, 1);
+  EXPECT_LT(report.curvature->ratio, 0);  // that of the last iterate, although the one taken is good
+}
+
+TEST(NaturalGradient, steps_along_the_damped_inverse_fisher_matrix) {
+  Team team(1);
+  Bowl bowl(team);
+  const Vector start = flat(bowl);
+  const auto optimizer =
+      make_optimizer<double>("natural:rate=0.25,lambda=0.5,tolerance=0,iterations=100", bowl.parameters().size());
+  const StepReport report = optimizer->step(bowl, {}, 0.5);
+  EXPECT_EQ(report.rate, 0.125);
+  for (std::size_t i = 0; i < start.size(); ++i)
+    EXPECT_NEAR(bowl.parameters().flat()[i],
+                start[i] - 0.125 * bowl.a[i] * (start[i] - bowl.goal[i]) / (bowl.a[i] + 0.5), 1e-10);
+}
+
+TEST(HessianFree, needs_an_objective_with_curvature) {
+  class Plain final : public Objective<double> {
+   public:
+    explicit Plain(Bowl& bowl) : bowl_(bowl) {}
+    Parameters<double>& parameters() override { return bowl_.parameters(); }
+    Team& team() override { return bowl_.team(); }
+    double gradient(std::span<double> g) override { return bowl_.gradient(g); }
+    double loss() override { return bowl_.loss(); }
+
+   private:
+    Bowl& bowl_;
+  };
+  Team team(1);
+  Bowl bowl(team);
+  Plain plain(bowl);
+  const auto optimizer = make_optimizer<double>("hf", bowl.parameters().size());
+  EXPECT_THROW(optimizer->step(plain, {}, 1), UsageError);
+}
+
+}  // namespace
+}  // namespace unfold

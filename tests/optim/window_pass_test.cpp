@@ -1,0 +1,181 @@
+#include "unfold/optim/window_pass.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "optim/small_network.h"
+#include "unfold/base/error.h"
+#include "unfold/training/evaluate.h"
+
+namespace unfold {
+namespace {
+
+template <class T>
+struct Pass {
+  double nats = 0;
+  std::vector<T> gradient, state, row_nats;
+};
+
+/// One pass over the second window of a corpus (so that the state is carried), in pieces of the given number of steps.
+template <class T>
+Pass<T> run(const SmallNetwork<T>& small, const Corpus& corpus, Index window, Index batch, Index piece, int threads) {
+  Team team(threads);
+  const Part part = whole_corpus(corpus, "training");
+  Batches batches(corpus, part, {.window = window, .batch = batch}, 11);
+  WindowPass<T> pass(small.network, team);
+  pass.set_parameters(small.parameters);
+  pass.set_piece(piece);
+  if (small.network.dropout) pass.set_dropout_seed(77);
+  State<T> state(*small.network.plan, batches.lanes());
+  Pass<T> result;
+  result.gradient.resize(static_cast<std::size_t>(small.parameters.size()));
+  for (int w = 0; w < 2; ++w, batches.advance()) {
+    enter_window(batches.window(), *small.network.plan, state);
+    result.nats = pass.gradient(batches.window(), state, 0.01, result.gradient);
+    leave_window(batches.window(), state);
+  }
+  result.row_nats.assign(pass.nats().begin(), pass.nats().end());
+  for (Index slot = 0; slot < batches.lanes(); ++slot)
+    result.state.insert(result.state.end(), state.row(slot), state.row(slot) + state.width());
+  return result;
+}
+
+template <class T>
+void expect_same(const Pass<T>& a, const Pass<T>& b, const std::string& what) {
+  EXPECT_EQ(a.nats, b.nats) << what;
+  EXPECT_EQ(a.row_nats, b.row_nats) << what;
+  EXPECT_EQ(a.state, b.state) << what;
+  EXPECT_EQ(0, std::memcmp(a.gradient.data(), b.gradient.data(), a.gradient.size() * sizeof(T))) << what;
+}
+
+using Cell = SmallNetwork<float>::Cell;
+
+TEST(Recomputation, has_the_bits_of_the_plain_pass_for_rectangular_windows) {
+  const std::string text = wavy_text(400);
+  const Corpus corpus = Corpus::from_text(text, Alphabet::chars_of(text));
+  const SmallNetwork<float> small(corpus.alphabet().size(), 20, Cell::lstm, 0, true);
+  const auto plain = run(small, corpus, 17, 4, 0, 1);
+  for (const Index piece : {1, 2, 5, 16, 17, 100})
+    for (const int threads : {1, 2})
+      expect_same(plain, run(small, corpus, 17, 4, piece, threads), "pieces of " + std::to_string(piece));
+}
+
+TEST(Recomputation, has_the_bits_of_the_plain_pass_for_ragged_windows) {
+  const Corpus corpus = numbered_corpus({9, 14, 3, 30, 1, 22, 7, 12, 5, 5, 40});
+  for (const bool trained_initial : {false, true}) {
+    const SmallNetwork<float> small(corpus.alphabet().size(), 12, Cell::lstm, trained_initial ? 0.4 : 0,
+                                    trained_initial);
+    const auto plain = run(small, corpus, 23, 3, 0, 1);
+    for (const Index piece : {1, 3, 7, 22})
+      for (const int threads : {1, 2})
+        expect_same(plain, run(small, corpus, 23, 3, piece, threads), "pieces of " + std::to_string(piece));
+  }
+}
+
+TEST(Recomputation, stays_within_its_memory_limit_or_says_what_it_needs) {
+  const std::string text = wavy_text(4000);
+  const Corpus corpus = Corpus::from_text(text, Alphabet::chars_of(text));
+  const Part part = whole_corpus(corpus, "training");
+  const SmallNetwork<float> small(corpus.alphabet().size(), 32, SmallNetwork<float>::Cell::rnn);
+  Batches batches(corpus, part, {.window = 1000, .batch = 2}, 1);
+  Team team(1);
+  std::vector<float> gradient(static_cast<std::size_t>(small.parameters.size())), limited = gradient;
+  const auto gradient_of = [&](WindowPass<float>& pass, std::vector<float>& into) {
+    State<float> state(*small.network.plan, 2);
+    pass.set_parameters(small.parameters);
+    enter_window(batches.window(), *small.network.plan, state);
+    pass.gradient(batches.window(), state, 1, into);
+  };
+  WindowPass<float> plain(small.network, team);
+  gradient_of(plain, gradient);
+  const std::size_t limit = plain.memory_bytes() / 8;
+  WindowPass<float> pass(small.network, team, limit);
+  gradient_of(pass, limited);
+  EXPECT_EQ(gradient, limited);
+  std::size_t packed = 2 * sizeof(float) * static_cast<std::size_t>(small.parameters.size()) + (1 << 16);
+  EXPECT_LT(pass.memory_bytes(), limit + packed);
+  WindowPass<float> hopeless(small.network, team, 100);
+  EXPECT_THROW(gradient_of(hopeless, limited), UsageError);
+}
+
+TEST(WindowPass, gradient_is_that_of_the_loss) {
+  const Corpus corpus = numbered_corpus({9, 4, 6});
+  const Part part = whole_corpus(corpus, "training");
+  SmallNetwork<double> small(corpus.alphabet().size(), 5, SmallNetwork<double>::Cell::lstm, 0, true);
+  Batches batches(corpus, part, {.window = 6, .batch = 2}, 1);
+  Team team(1);
+  WindowPass<double> pass(small.network, team);
+  const auto loss = [&] {
+    State<double> state(*small.network.plan, 2);
+    enter_window(batches.window(), *small.network.plan, state);
+    pass.set_parameters(small.parameters);
+    return pass.forward(batches.window(), state);
+  };
+  std::vector<double> gradient(static_cast<std::size_t>(small.parameters.size()));
+  State<double> state(*small.network.plan, 2);
+  enter_window(batches.window(), *small.network.plan, state);
+  pass.set_parameters(small.parameters);
+  EXPECT_EQ(pass.gradient(batches.window(), state, 1, gradient), loss());
+  for (std::size_t i = 0; i < gradient.size(); i += 7) {
+    double& p = small.parameters.flat()[i];
+    const double kept = p, step = 1e-5;
+    p = kept + step;
+    const double above = loss();
+    p = kept - step;
+    const double below = loss();
+    p = kept;
+    EXPECT_NEAR(gradient[i], (above - below) / (2 * step), 1e-7) << i;
+  }
+}
+
+TEST(WindowPass, names_the_first_value_that_is_not_finite) {
+  const Corpus corpus = numbered_corpus({40});
+  const Part part = whole_corpus(corpus, "training");
+  SmallNetwork<float> small(corpus.alphabet().size(), 5, Cell::lstm);
+  Batches batches(corpus, part, {.window = 20, .batch = 1}, 1);
+  Team team(1);
+  WindowPass<float> pass(small.network, team);
+  pass.set_parameters(small.parameters);
+  const State<float> state(*small.network.plan, 1);
+  EXPECT_EQ(pass.find_non_finite(batches.window(), state), "");
+  const Index length = batches.window().structure.size(0);
+  if (length < 8) GTEST_SKIP() << "the text wraps around too early for this test";
+  const Symbol poisoned = batches.window().inputs[7];
+  small.parameters.at("z/W").row(poisoned)[2] = std::nanf("");
+  pass.set_parameters(small.parameters);
+  for (const Index piece : {0, 3}) {
+    pass.set_piece(piece);
+    const std::string found = pass.find_non_finite(batches.window(), state);
+    EXPECT_NE(found.find(piece == 0 ? "at position 7 of sequence 0" : "at position 1 of sequence 0"), std::string::npos)
+        << found;
+    EXPECT_EQ(found.find("step 6") != std::string::npos, piece == 3) << found;
+  }
+}
+
+TEST(Evaluator, does_not_depend_on_window_lanes_or_threads) {
+  const Corpus corpus = numbered_corpus({9, 14, 3, 30, 1, 22, 7, 12});
+  const Part part = whole_corpus(corpus, "test");
+  const SmallNetwork<float> small(corpus.alphabet().size(), 12, Cell::lstm, 0.5);
+  std::vector<float> expected(static_cast<std::size_t>(corpus.symbols()));
+  double nats = -1;
+  for (const int threads : {1, 2}) {
+    Team team(threads);
+    Evaluator<float> evaluator(small.network, team);
+    for (const Index lanes : {1, 3, 20})
+      for (const Index window : {1, 7, 100}) {
+        std::vector<float> surprisals(expected.size(), -1);
+        const Evaluation result =
+            evaluator.run(small.parameters, corpus, exact_lanes(part, lanes), window, kNoSymbol,
+                          [&](Index place, float x) { surprisals[static_cast<std::size_t>(place)] = x; });
+        EXPECT_EQ(result.predicted, corpus.symbols());
+        if (nats < 0) nats = result.nats, expected = surprisals;
+        EXPECT_EQ(result.nats, nats);
+        EXPECT_EQ(surprisals, expected);
+      }
+  }
+}
+
+}  // namespace
+}  // namespace unfold

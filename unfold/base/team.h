@@ -1,0 +1,59 @@
+#pragma once
+/// A team of threads that runs one function together (single program, multiple data).
+///
+///   Team team(2);
+///   team.run([&](Member& me) {
+///     Range mine = me.share(n, 16);          // my part of [0, n), in multiples of 16
+///     ...                                    // write only my part
+///     me.sync();                             // everybody's part is complete after this
+///   });
+///
+/// Law 2: work is divided by output, never by reduction, so results do not depend on the number of threads.
+/// The barrier spins for a short while and then yields, so that an oversubscribed machine still progresses.
+/// An exception thrown by any member ends the run on all members and is rethrown by `run`.
+/// `run` may not be nested. A team of one runs the function on the calling thread with no synchronisation at all.
+
+#include <functional>
+#include <memory>
+
+#include "unfold/base/types.h"
+
+namespace unfold {
+
+class Member;
+
+class Team {
+ public:
+  explicit Team(int threads = 1);  ///< REQUIRES: threads >= 1
+  ~Team();
+  Team(const Team&) = delete;
+  Team& operator=(const Team&) = delete;
+
+  int size() const;
+  void run(const std::function<void(Member&)>& body);
+
+ private:
+  friend class Member;
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+class Member {
+ public:
+  int id() const { return id_; }
+  int size() const { return size_; }
+  /// My part of [0, n): parts are multiples of `grain` (the last one may be shorter), contiguous, in order of id.
+  Range share(Index n, Index grain = 1) const;
+  void sync();
+
+ private:
+  friend class Team;
+  Member(int id, int size, Team::State* state) : id_(id), size_(size), state_(state) {}
+  int id_, size_;
+  Team::State* state_;
+};
+
+/// Number of processors this process may use.
+int available_threads();
+
+}  // namespace unfold

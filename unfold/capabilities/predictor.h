@@ -1,0 +1,33 @@
+#pragma once
+/// A predictor answers two calls: the distribution of the next symbol, and "this was the symbol". Evaluation, scores,
+/// sampling, beam search and coding are written once against it, for recurrent and classical models alike.
+
+#include <memory>
+#include <span>
+
+#include "unfold/base/types.h"
+
+namespace unfold {
+
+class Predictor {
+ public:
+  virtual ~Predictor() = default;
+  virtual Index alphabet() const = 0;
+  /// Natural logarithms of the probabilities of the next symbol, [alphabet]. Valid until the next call of `observe` or
+  /// `reset`.
+  virtual std::span<const float> log_probabilities() = 0;
+  /// That of one symbol, with the same bits: cheaper where the model need not look at all symbols for it.
+  virtual float log_probability(Symbol symbol) { return log_probabilities()[static_cast<std::size_t>(symbol)]; }
+  virtual void observe(Symbol symbol) = 0;
+  /// Predictors that learn what they observe (ppm, ctw, mixtures, online networks) can be told to stop: `observe` then
+  /// moves the context only. Without effect on models that do not learn.
+  virtual void set_learning(bool) {}
+  /// Before the first symbol of a sequence: the context is forgotten. What an adaptive predictor has learnt from the
+  /// symbols it observed is kept; to start anew, make a predictor anew.
+  virtual void reset() = 0;
+  /// An independent predictor in the same state, learnt things included; cheap enough for beam search (shares the
+  /// weights, copies on writing).
+  virtual std::unique_ptr<Predictor> clone() const = 0;
+};
+
+}  // namespace unfold

@@ -1,0 +1,210 @@
+#include "unfold/classical/context_mixing.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "unfold/base/error.h"
+#include "unfold/classical/context_parts.h"
+#include "unfold/classical/logistic.h"
+
+namespace unfold {
+namespace {
+
+/// First weights: the learnt estimates count, the other inputs must earn their weight.
+std::vector<float> first_weights(std::size_t contexts) {
+  const auto inputs = contexts * CounterMap::kInputs + MatchModel::kInputs + 1;
+  std::vector<float> w((inputs + kMixLanes - 1) / kMixLanes * kMixLanes);
+  for (std::size_t i = 0; i < contexts; ++i) w[i * CounterMap::kInputs] = 0.2F;
+  w[contexts * CounterMap::kInputs] = 0.2F;
+  return w;
+}
+
+bool is_letter(std::uint8_t byte) {
+  return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || byte >= 128;
+}
+
+}  // namespace
+
+struct ContextMixing::Body {
+  Body(const ContextMixingOptions& o, std::vector<std::uint8_t> bytes_of_symbols, int bits)
+      : options(o),
+        full(o.level == MixingLevel::full),
+        tree_bits(bits),
+        bytes(std::move(bytes_of_symbols)),
+        contexts(full ? 16 : 6),
+        hashes(contexts),
+        keys(contexts),
+        slots(contexts),
+        match(o.size + 3, full ? 6 : 5),
+        inputs(first_weights(contexts).size()),
+        mixers(first_weights(contexts),
+               full ? std::vector<std::size_t>{256, kLengths, 256, 256, std::size_t{256} * 3}
+                    : std::vector<std::size_t>{256, kLengths},
+               256),
+        order1(1 << 16),
+        order2(1 << 16) {
+    for (std::size_t i = 0; i < contexts; ++i) {
+      tables.emplace_back(o.size);
+      maps.emplace_back(i <= 2 ? 255 : 127);
+    }
+    start();
+  }
+
+  void start() {
+    recent = word = before = before_that = 0;
+    column = 0;
+    match.start();
+    set_contexts();
+  }
+
+  void advance(Symbol symbol) {
+    recent = recent << 8 | static_cast<std::uint64_t>(symbol);
+    const std::uint8_t byte =
+        bytes.empty() ? static_cast<std::uint8_t>(symbol) : bytes[static_cast<std::size_t>(symbol)];
+    if (is_letter(byte)) {
+      word = hash(word, byte | 0x20U);
+    } else if (word != 0) {
+      before_that = before;
+      before = word;
+      word = 0;
+    }
+    column = byte == '\n' ? 0 : column + 1;
+    match.advance(symbol);
+    set_contexts();
+  }
+
+  std::uint64_t last(int symbols) const { return recent & ((std::uint64_t{1} << (8 * symbols)) - 1); }
+
+  void set_contexts() {
+    std::size_t i = 0;
+    const auto add = [&](std::uint64_t value) {
+      hashes[i] = hash(value, i);
+      ++i;
+    };
+    if (full) {
+      add(0);
+      for (int order = 1; order <= 7; ++order) add(last(order));
+      add(hash(word, last(1)));
+      add(hash(word, before));
+      add(hash(word, before_that));
+      add(hash(hash(word, before), before_that));
+      // For tables and binary files: what stood two to four symbols ago, symbols but for their low bits, the column.
+      add(recent & 0xFFFF00);
+      add(recent & 0xFF00FF00);
+      add(recent & 0xF8F8F8F8);
+      add(hash(column, last(1)));
+    } else {
+      for (const int order : {1, 2, 3, 4, 6}) add(last(order));
+      add(hash(word, last(1)));
+    }
+    half = 0;
+  }
+
+  /// Finds the slots of the half of a symbol that begins with `prefix`.
+  void select_half(BitPath prefix) {
+    half = prefix;
+    for (std::size_t i = 0; i < contexts; ++i) {
+      keys[i] = prefix == 1 ? hashes[i] : hash(hashes[i], prefix);
+      tables[i].prefetch(keys[i]);
+    }
+    for (std::size_t i = 0; i < contexts; ++i) slots[i] = tables[i].find(keys[i]);
+  }
+
+  /// Gathers the inputs; the number of context models that have seen this node.
+  std::size_t gather(BitPath path, int depth) {
+    const int into = depth < 4 ? depth : depth - 4;  // bits since the half began
+    const BitPath prefix = path >> into;
+    if (prefix != half) select_half(prefix);
+    node = ((BitPath{1} << into) | (path & ((BitPath{1} << into) - 1))) - 1;
+    float* x = inputs.data();
+    std::size_t known = 0;
+    for (std::size_t i = 0; i < contexts; ++i, x += CounterMap::kInputs) {
+      maps[i].inputs(slots[i], node, x);
+      known += slots[i] != nullptr && slots[i]->count[node] != 0;
+    }
+    match.inputs(path, depth, tree_bits, x);
+    x[MatchModel::kInputs] = 0.4F;  // the bias
+    return known;
+  }
+
+  float logit(BitPath path, int depth) {
+    order1.select(last(1) << 8 | path);
+    order2.select(hash(last(3), path) >> 48);
+    const std::size_t known = gather(path, depth), length = match.length_class();
+    mixers.select(0, path);
+    mixers.select(1, (length * 20 + known) * 8 + static_cast<std::size_t>(depth));
+    if (full) {
+      mixers.select(2, last(1));
+      mixers.select(3, recent >> 8 & 255);
+      mixers.select(
+          4, length == 0 ? 0 : static_cast<std::size_t>(match.expected()) + 256 * std::min<std::size_t>(2, length / 3));
+    }
+    const float mixed = mixers.mix(inputs.data(), path);
+    return 0.5F * (order1.refine(mixed) + order2.refine(mixed));
+  }
+
+  void learn(int bit) {
+    for (std::size_t i = 0; i < contexts; ++i) {
+      if (slots[i] == nullptr) slots[i] = tables[i].create(keys[i]);
+      maps[i].learn(*slots[i], node, bit);
+    }
+    match.learn(bit);
+    mixers.learn(inputs.data(), bit);
+    order1.learn(bit);
+    order2.learn(bit);
+  }
+
+  static constexpr std::size_t kLengths = std::size_t{16} * 20 * 8;  // match length, models that know, depth
+
+  ContextMixingOptions options;
+  bool full, learning = true;
+  int tree_bits;
+  std::vector<std::uint8_t> bytes;
+  std::size_t contexts;
+  std::vector<ContextTable> tables;
+  std::vector<CounterMap> maps;
+  std::vector<std::uint64_t> hashes, keys;  // of the contexts; of their slots in the present half
+  std::vector<ContextSlot*> slots;
+  MatchModel match;
+  std::vector<float> inputs;
+  MixerLayers mixers;
+  RefinementMap order1, order2;
+
+  std::uint64_t recent = 0;                             // the last eight symbols
+  std::uint64_t word = 0, before = 0, before_that = 0;  // hashes of the present word and of those before it
+  std::uint64_t column = 0;
+  BitPath half = 0;      // prefix of the present half; 0: none yet
+  std::size_t node = 0;  // within the half
+};
+
+ContextMixing::ContextMixing(Index alphabet, const ContextMixingOptions& options, std::vector<std::uint8_t> bytes)
+    : BitwisePredictor(alphabet) {
+  if (alphabet > 256)
+    throw UsageError(fmt::format("cm: {} symbols; context mixing takes at most 256, so use --symbols bytes", alphabet));
+  if (options.size < 10 || options.size > 24)
+    throw UsageError(fmt::format("cm: size {} is not in 10 .. 24", options.size));
+  body_ = std::make_unique<Body>(options, std::move(bytes), tree().bits());
+}
+
+ContextMixing::~ContextMixing() = default;
+ContextMixing::ContextMixing(const ContextMixing& other)
+    : BitwisePredictor(other), body_(std::make_unique<Body>(*other.body_)) {
+  body_->half = 0;  // the slots found belong to the other's tables
+}
+
+float ContextMixing::logit(BitPath path, int depth) { return body_->logit(path, depth); }
+void ContextMixing::learn(BitPath, int, int bit) { body_->learn(bit); }
+void ContextMixing::finish(Symbol symbol) {
+  forget_distribution();
+  body_->advance(symbol);
+}
+void ContextMixing::reset() {
+  forget_distribution();
+  body_->start();
+}
+void ContextMixing::set_learning(bool on) { body_->learning = on; }
+bool ContextMixing::learning() const { return body_->learning; }
+std::unique_ptr<Predictor> ContextMixing::clone() const { return std::unique_ptr<Predictor>(new ContextMixing(*this)); }
+
+}  // namespace unfold

@@ -1,0 +1,146 @@
+#pragma once
+/// The parts of context mixing (context_mixing.h): hashed trees of bit counters, learnt maps, the match model, and the
+/// layers of mixers.
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "unfold/classical/bitwise_predictor.h"
+#include "unfold/classical/logistic.h"
+
+namespace unfold {
+
+inline std::uint64_t hash(std::uint64_t a, std::uint64_t b) {
+  std::uint64_t h = (a + 0x9E3779B97F4A7C15ULL) * 0xD6E8FEB86659FD93ULL;
+  h = (h ^ (h >> 32) ^ ((b + 1) * 0xA0761D6478BD642FULL)) * 0xE7037ED1A0B428DBULL;
+  return h ^ (h >> 29);
+}
+
+/// The 15 bit counters of half a symbol (four bits) in one context: an estimate of P(1) in units of 2^-16, how many
+/// bits were seen, and the last (up to seven) of them after a leading one.
+struct ContextSlot {
+  std::uint16_t check;
+  std::array<std::uint16_t, 15> estimate;
+  std::array<std::uint8_t, 15> count;
+  std::array<std::uint8_t, 15> past;
+  std::uint16_t spare;
+  void clear();
+};
+static_assert(sizeof(ContextSlot) == 64, "a slot is a cache line");
+
+/// A hash table of slots without deletion: a new context takes the place of the least used one of its bucket.
+class ContextTable {
+ public:
+  explicit ContextTable(int size);  ///< 2^size slots
+  ContextTable(const ContextTable& other);
+  ContextTable(ContextTable&&) noexcept = default;
+  ContextTable& operator=(const ContextTable&) = delete;
+  ContextTable& operator=(ContextTable&&) = delete;
+  ~ContextTable() = default;
+
+  void prefetch(std::uint64_t key) const { __builtin_prefetch(bucket(key)); }
+  ContextSlot* find(std::uint64_t key) const;  ///< nullptr when there is none
+  ContextSlot* create(std::uint64_t key);
+
+ private:
+  static constexpr std::size_t kBucket = 4;
+  ContextSlot* bucket(std::uint64_t key) const { return slots_.get() + (key & mask_) * kBucket; }
+  static std::uint16_t check(std::uint64_t key) { return static_cast<std::uint16_t>(key >> 48) | 1; }  // 0: free
+
+  struct Free {
+    void operator()(ContextSlot* slots) const;
+  };
+  std::uint64_t mask_;  // of buckets
+  std::unique_ptr<ContextSlot[], Free> slots_;
+};
+
+/// A probability that adapts: P(1) in 22 bits above a 10-bit count; the step falls as 1 / (count + 1.5).
+struct AdaptiveProbability {
+  std::uint32_t value = 1U << 31;
+  std::uint32_t p12() const { return value >> 20; }
+  void learn(int bit);
+  static AdaptiveProbability of(double p, std::uint32_t count);
+};
+
+/// What a counter of one context model is worth, learnt: the inputs of the mixers.
+class CounterMap {
+ public:
+  static constexpr Index kInputs = 4;
+  explicit CounterMap(int limit);  ///< counts stop there: the higher, the slower the estimates in the long run
+  void inputs(const ContextSlot* slot, std::size_t node, float* x) const;
+  void learn(ContextSlot& slot, std::size_t node, int bit);
+
+ private:
+  static std::size_t cell(std::uint16_t estimate, std::uint8_t count);
+  int limit_;
+  std::vector<AdaptiveProbability> by_estimate_, by_past_;
+};
+
+/// Predicts the symbol that followed the last occurrence of the last few symbols.
+class MatchModel {
+ public:
+  static constexpr Index kInputs = 2;
+  MatchModel(int size, int least);  ///< remembers 2^size symbols, looks for matches of at least so many
+  void start();                     ///< a new sequence
+  void advance(Symbol symbol);
+  /// How sure the expected bit is. `bits`: of a symbol.
+  void inputs(BitPath path, int depth, int bits, float* x);
+  void learn(int bit);
+  std::size_t length_class() const { return class_; }  ///< 0: no match; up to 15
+  Symbol expected() const { return class_ == 0 ? kNoSymbol : expected_; }
+
+ private:
+  void look_up();
+  std::uint64_t least_, mask_;
+  std::vector<std::uint8_t> history_;  // ring
+  std::vector<std::uint64_t> last_;    // the place after the last occurrence, by hash; 0: none
+  std::uint64_t end_ = 0, begin_ = 0, pointer_ = 0, length_ = 0;
+  std::size_t class_ = 0, cell_ = 0;
+  Symbol expected_ = kNoSymbol;
+  int expected_bit_ = -1;
+  std::vector<AdaptiveProbability> map_;
+};
+
+/// Gated mixing in the logistic domain: of several sets of weights one vector each is chosen by a context; a last mixer
+/// weighs their results. Weights follow the gradient of the coding cost.
+class MixerLayers {
+ public:
+  /// `sets`: the number of contexts of each set, at most kMixLanes sets; `start`: the first weights, [inputs].
+  MixerLayers(const std::vector<float>& start, const std::vector<std::size_t>& sets, std::size_t last_contexts);
+  void select(std::size_t set, std::size_t context) { chosen_[set] = context; }
+  float mix(const float* x, std::size_t last_context);  ///< a logit
+  void learn(const float* x, int bit);
+
+ private:
+  float* weights(std::size_t set) { return weights_[set].data() + chosen_[set] * static_cast<std::size_t>(inputs_); }
+
+  Index inputs_;
+  std::vector<std::size_t> chosen_;
+  std::vector<std::vector<float>> weights_;
+  std::vector<float> last_weights_;
+  std::array<float, kMixLanes> outputs_{}, probabilities_{};
+  std::size_t last_chosen_ = 0;
+  float mixed_ = 0, rate_;
+};
+
+/// Corrects a prediction in a context: interpolates between learnt values at 33 places of the logistic domain.
+class RefinementMap {
+ public:
+  explicit RefinementMap(std::size_t contexts);
+  void select(std::size_t context) {
+    row_ = context * kPlaces;
+    __builtin_prefetch(&map_[row_ + kPlaces / 2]);
+  }
+  float refine(float logit);
+  void learn(int bit);
+
+ private:
+  static constexpr std::size_t kPlaces = 33;
+  std::vector<std::uint16_t> map_;  // in units of 2^-16
+  std::size_t row_ = 0, low_ = 0;
+  float share_ = 0;
+};
+
+}  // namespace unfold

@@ -1,0 +1,72 @@
+#pragma once
+/// Context tree weighting over a binary decomposition: every bit of a symbol, given the bits before it, has a context
+/// tree of its own whose branches are the symbols before, the latest first. Each node holds a Krichevsky-Trofimov
+/// estimator; the weighted probability at a node is half the estimator's, half the product of its children's:
+///   Pw(s) = (Pe(s) + Pw(0 s) Pw(1 s) ...) / 2
+/// Kept as beta(s) = Pe(s) / prod Pw(children), the bit's probability is read off along one path:
+///   Pw(1 | s) = (beta Pe(1 | s) + Pw(1 | child)) / (beta + 1),   beta *= Pe(x | s) / Pw(x | child).
+/// Willems, Shtarkov & Tjalkens 1995; the decomposition: Tjalkens, Willems & Shtarkov 1994.
+///
+/// Only + - * / of doubles: the same bits everywhere. A node costs 16 bytes; the tree grows with the text.
+
+#include <array>
+#include <memory>
+
+#include "unfold/base/options.h"
+#include "unfold/classical/bitwise_predictor.h"
+
+namespace unfold {
+
+struct CtwOptions {
+  Index depth = 24;  ///< bits of context: depth / bits-per-symbol symbols, rounded up
+  double add = 0.5;  ///< of the estimators; 0.5 is Krichevsky and Trofimov's, less suits text better
+};
+
+template <class Visitor>
+void describe(Visitor& v, CtwOptions& o) {
+  v("depth", o.depth, "bits of context", range(0, 256));
+  v("add", o.add, "added to every count of the estimators", above(0));
+}
+
+class CtwPredictor final : public BitwisePredictor {
+ public:
+  /// Throws UsageError: a depth that is negative or beyond 16 symbols, `add` not above 0.
+  CtwPredictor(Index alphabet, const CtwOptions& options);
+
+  float logit(BitPath path, int depth) override;
+  void learn(BitPath path, int depth, int bit) override;
+  void finish(Symbol symbol) override;
+  void reset() override;
+  void set_learning(bool on) override { learning_ = on; }
+  std::unique_ptr<Predictor> clone() const override;
+
+ private:
+  struct Node {
+    std::uint64_t key = 0;  // 0: free
+    std::uint16_t zeros = 0, ones = 0;
+    float beta = 1;
+  };
+  static constexpr int kMostDepth = 16;
+
+  CtwPredictor(const CtwPredictor&) = default;
+  bool learning() const override { return learning_; }
+  std::uint64_t key(int level, BitPath path) const;
+  Node* find(std::uint64_t key);
+  Node& find_or_create(std::uint64_t key);
+  void grow();
+  double one(const Node* node) const;  ///< the estimator's P(1)
+
+  int depth_;  // in symbols
+  double add_;
+  bool learning_ = true;
+  std::vector<std::uint64_t> contexts_;  // hashes of the last 0, 1, ... symbols
+  std::vector<Symbol> recent_;           // the latest first
+  int known_ = 0;                        // symbols since the start of the sequence, up to depth_
+  std::vector<Node> table_;
+  std::size_t used_ = 0;
+  // Along the path of the node asked last: the nodes' keys, and P(1) weighted from the leaf up to each level.
+  std::array<std::uint64_t, kMostDepth + 1> keys_{};
+  std::array<double, kMostDepth + 2> weighted_{};
+};
+
+}  // namespace unfold

@@ -1,0 +1,49 @@
+#pragma once
+/// SPECs of fitted models: a struct of options with `describe(visitor, options)` as everywhere; the bare number of a
+/// SPEC is the option named `main`, so that `ngram:6` and `ngram:order=6` are the same.
+
+#include "unfold/base/error.h"
+#include "unfold/base/options.h"
+#include "unfold/capabilities/symbol_model.h"
+
+namespace unfold {
+
+/// `main`: empty when the model has no bare number. Throws UsageError.
+template <class Options>
+Options parse_fitted_spec(std::string_view text, std::string_view main) {
+  Spec spec = parse_spec(text);
+  if (!spec.size.empty())
+    spec.values.insert(spec.values.begin(), {main.empty() ? spec.size : std::string(main), spec.size});
+  Options options;
+  parse_options(spec, options);
+  return options;
+}
+
+/// The options in the card of a file. Throws ModelError.
+template <class Options>
+Options read_fitted_spec(const ModelFile& file, std::string_view name, std::string_view main) {
+  const auto text = file.value<std::string>("model");
+  try {
+    if (parse_spec(text).name != name) throw UsageError("\"" + text + "\" is not of the file's format");
+    return parse_fitted_spec<Options>(text, main);
+  } catch (const UsageError& error) {
+    file.fail(std::string("the model in the card cannot be built: ") + error.what());
+  }
+}
+
+/// The SPEC with the main number and what else differs from the defaults.
+template <class Options>
+std::string fitted_spec(std::string_view name, const Options& options, std::string_view main) {
+  Spec spec;
+  spec.name = name;
+  const std::vector<OptionHelp> values = help_of(options), defaults = help_of(Options());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (values[i].name == main)
+      spec.size = values[i].value;
+    else if (values[i].value != defaults[i].value)
+      spec.values.emplace_back(values[i].name, values[i].value);
+  }
+  return to_string(spec);
+}
+
+}  // namespace unfold

@@ -1,0 +1,58 @@
+#pragma once
+/// The floors that every other model must beat: all symbols alike, and each as frequent as in the training part.
+
+#include "unfold/base/options.h"
+#include "unfold/capabilities/symbol_model.h"
+
+namespace unfold {
+
+/// `uniform`: p(x) = 1 / symbols.
+class UniformModel final : public FittedModel {
+ public:
+  static constexpr const char *kName = "uniform", *kHelp = "every symbol alike: the floor", *kFormat = "unfold-uniform";
+  static std::string canonical(std::string_view spec);
+  static std::vector<OptionHelp> options() { return {}; }
+  UniformModel(std::string_view spec, Alphabet alphabet);
+  explicit UniformModel(const ModelFile& file);
+
+  std::string spec_text() const override { return kName; }
+  std::unique_ptr<Predictor> predictor() const override;
+  nlohmann::json fit(const TrainingData& data, const FitOptions& options, Team& team) override;
+
+ protected:
+  std::string format() const override { return kFormat; }
+  void add_tensors(SafetensorsWriter&) const override {}
+};
+
+struct FrequencyOptions {
+  double add = 0.5;  ///< added to every count
+};
+template <class Visitor>
+void describe(Visitor& v, FrequencyOptions& o) {
+  v("add", o.add, "added to the count of every symbol", above(0));
+}
+
+/// `frequency`: p(x) = (count(x) + add) / (all counts + add * symbols); add = 1/2 is Krichevsky and Trofimov's.
+class FrequencyModel final : public FittedModel {
+ public:
+  static constexpr const char *kName = "frequency", *kHelp = "each symbol as often as in the training part",
+                              *kFormat = "unfold-frequency";
+  static std::string canonical(std::string_view spec);
+  static std::vector<OptionHelp> options();
+  FrequencyModel(std::string_view spec, Alphabet alphabet);
+  explicit FrequencyModel(const ModelFile& file);
+
+  std::string spec_text() const override;
+  std::unique_ptr<Predictor> predictor() const override;
+  nlohmann::json fit(const TrainingData& data, const FitOptions& options, Team& team) override;
+
+ protected:
+  std::string format() const override { return kFormat; }
+  void add_tensors(SafetensorsWriter& writer) const override;
+
+ private:
+  FrequencyOptions options_;
+  std::vector<Index> counts_;
+};
+
+}  // namespace unfold

@@ -1,0 +1,101 @@
+#pragma once
+/// Hidden Markov models: a chain of hidden states s_1, s_2, ..., each of which emits one symbol.
+///
+///   pi(i) = p(s_1 = i),  a(i,j) = p(s_{t+1} = j | s_t = i),  b(j,x) = p(x_t = x | s_t = j)
+///
+/// Forward, scaled so that no power of a small number is ever formed (Rabiner 1989):
+///   c_t = sum_j f_t(j) b(j,x_t),   f_1 = pi,   f_{t+1}(j) = sum_i f_t(i) b(i,x_t)/c_t a(i,j),   log p(x) = sum_t log
+///   c_t
+/// f_t is the distribution of the state at t given the symbols before t, so c_t is the probability of the next symbol.
+/// A symbol that no state can emit costs infinity; afterwards the chain goes on as if it had not been looked at.
+///
+/// Fitting is expectation-maximisation (Baum & Welch) over all sequences, from several random starts, the best one
+/// kept:
+///   a(i,j) ~ expected number of steps i -> j,   b(j,x) ~ expected number of x in j + add,   pi(i) ~ of starts in i.
+/// With add = 0 the likelihood never falls; with add > 0 it is the posterior under a Dirichlet prior that never does. A
+/// state that empties keeps its transitions; it may come back.
+///
+/// An HMM is a network with symbol-dependent linear transitions and a linear output: add_hmm below.
+
+#include "unfold/base/options.h"
+#include "unfold/capabilities/symbol_model.h"
+#include "unfold/circuit/parameters.h"
+
+namespace unfold {
+
+/// Row-major; every row sums to 1.
+struct HmmParameters {
+  Index states = 0, alphabet = 0;
+  std::vector<double> initial, transitions, emissions;  ///< [N], [N x N], [N x V]
+
+  HmmParameters() = default;
+  HmmParameters(Index states, Index alphabet);  ///< everything uniform
+  /// Uniform, every number times a random factor between 1/2 and 3/2.
+  static HmmParameters random(Index states, Index alphabet, std::uint64_t seed, Index number);
+};
+
+/// One step of expectation-maximisation over the sequences of a part. Returns the objective of the parameters that came
+/// in: log likelihood, plus add * sum of log b. Threads share the sequences; the result does not depend on them.
+double reestimate(HmmParameters& hmm, const Corpus& corpus, const Part& part, double add, Team& team);
+
+/// log p(x) of a sequence.
+double log_likelihood(const HmmParameters& hmm, std::span<const Symbol> symbols);
+/// The most probable sequence of states, of equals the one that ends in the smallest states (Viterbi 1967).
+std::vector<Index> most_probable_states(const HmmParameters& hmm, std::span<const Symbol> symbols);
+/// p(s_t = j | x), [symbols x states], by forward and backward.
+std::vector<double> state_posteriors(const HmmParameters& hmm, std::span<const Symbol> symbols);
+
+/// The HMM as a network of an empty circuit, a gated linear network with identity activations and linear output:
+///   g_t = gate/E[x_t],   h_{t+1} = (h_t * g_t) state/A,   h_1 = pi,   y_t = h_{t+1} output/E
+/// where y_t(x) / sum_x y_t(x) = p(x_{t+1} = x | x_1..x_t). Section 1.2.2 of Ollivier's "Riemannian metrics for
+/// recurrent networks". Nothing is rescaled, so it is for short sequences.
+struct HmmNetwork {
+  Signal symbols, output;
+};
+HmmNetwork add_hmm(Index states, Index alphabet, Circuit& circuit);
+/// The parameters of such a circuit that make it this HMM ...
+void set_hmm(const HmmParameters& hmm, Parameters<double>& network);
+/// ... and back: the parameters must be those of an HMM:
+/// state/A and pi stochastic, gate/E the transpose of a stochastic output/E. Throws UsageError
+/// otherwise.
+HmmParameters hmm_of(const Parameters<double>& network);
+
+struct HmmOptions {
+  Index states = 10;
+  Index restarts = 3;
+  Index iterations = 100;
+  double tolerance = 1e-5;
+  double add = 0.01;
+};
+template <class Visitor>
+void describe(Visitor& v, HmmOptions& o) {
+  v("states", o.states, "hidden states", range(1, 4096));
+  v("restarts", o.restarts, "random starts, of which the best is kept", range(1, 10000));
+  v("iterations", o.iterations, "of expectation-maximisation at most, each start", range(1, 1e6));
+  v("tolerance", o.tolerance, "ends when an iteration gains fewer nats per symbol", at_least(0));
+  v("add", o.add, "to the expected count of every symbol in every state", at_least(0));
+}
+
+class HmmModel final : public FittedModel {
+ public:
+  static constexpr const char *kName = "hmm", *kHelp = "hidden Markov model, by Baum-Welch", *kFormat = "unfold-hmm";
+  static std::string canonical(std::string_view spec);
+  static std::vector<OptionHelp> options();
+  HmmModel(std::string_view spec, Alphabet alphabet);
+  explicit HmmModel(const ModelFile& file);
+
+  std::string spec_text() const override;
+  std::unique_ptr<Predictor> predictor() const override;
+  nlohmann::json fit(const TrainingData& data, const FitOptions& options, Team& team) override;
+  const HmmParameters& parameters() const { return hmm_; }
+
+ protected:
+  std::string format() const override { return kFormat; }
+  void add_tensors(SafetensorsWriter& writer) const override;
+
+ private:
+  HmmOptions options_;
+  HmmParameters hmm_;
+};
+
+}  // namespace unfold

@@ -1,0 +1,46 @@
+#pragma once
+/// Prediction by partial matching: the distribution of the longest context that was seen, an escape to the next shorter
+/// one, and so on down to all symbols alike; symbols of longer contexts are excluded from shorter ones. Cleary & Witten
+/// 1984; exclusion of updates: Moffat 1990.
+///
+/// What an escape is worth and how sure the most frequent symbol of a context is are learnt (learnt_decision.h), and a
+/// symbol that is new in a context starts with a count inherited from the next shorter one (information inheritance,
+/// Shkarin 2002). When a symbol is counted, the next shorter context learns it a little too, the others do not.
+///
+/// The same bits everywhere. The trie grows with the text: 32 bytes for each new context.
+
+#include <memory>
+
+#include "unfold/base/options.h"
+#include "unfold/capabilities/predictor.h"
+
+namespace unfold {
+
+struct PpmOptions {
+  Index order = 6;  ///< symbols of the longest context, 0 .. 32
+};
+
+template <class Visitor>
+void describe(Visitor& v, PpmOptions& o) {
+  v("order", o.order, "symbols of the longest context", range(0, 32));
+}
+
+class PpmPredictor final : public Predictor {
+ public:
+  PpmPredictor(Index alphabet, const PpmOptions& options);  ///< throws UsageError
+  ~PpmPredictor() override;
+
+  Index alphabet() const override;
+  std::span<const float> log_probabilities() override;
+  void observe(Symbol symbol) override;
+  void set_learning(bool on) override;
+  void reset() override;
+  std::unique_ptr<Predictor> clone() const override;
+
+ private:
+  struct Body;
+  explicit PpmPredictor(std::unique_ptr<Body> body);
+  std::unique_ptr<Body> body_;
+};
+
+}  // namespace unfold

@@ -1,0 +1,81 @@
+#include <memory>
+
+#include "unfold/losses/rows.h"
+#include "unfold/numerics/vector.h"
+
+namespace unfold {
+namespace {
+
+template <class T>
+class GaussianReadout final : public Readout<T> {
+ public:
+  std::string_view name() const override { return "gaussian"; }
+
+  void nats(Matrix<const T> signal, const Targets<T>& targets, T* nats) const override {
+    require_values(name(), signal, targets);
+    T* difference = row_scratch<T>(signal.cols);
+    for (Index r = 0; r < signal.rows; ++r)
+      nats[r] =
+          is_predicted(targets, r) ? row_nats(signal.row(r), targets.values.row(r), signal.cols, difference) : T{0};
+  }
+
+  void gradient(Matrix<const T> signal, const Targets<T>& targets, T scale, T* nats, Matrix<T> adjoint) const override {
+    require_values(name(), signal, targets);
+    const Index n = signal.cols;
+    for (Index r = 0; r < signal.rows; ++r) {
+      T* out = adjoint.row(r);
+      if (!is_predicted(targets, r)) {
+        nats[r] = 0;
+        set_row(out, n, T{0});
+        continue;
+      }
+      nats[r] = row_nats(signal.row(r), targets.values.row(r), n, out);
+      for (Index i = 0; i < n; ++i) out[i] *= scale;
+    }
+  }
+
+  /// H = I.
+  void curvature(Matrix<const T> signal, const Targets<T>& targets, T scale, Matrix<const T> tangent,
+                 Matrix<T> result) const override {
+    for (Index r = 0; r < signal.rows; ++r) {
+      const T factor = is_predicted(targets, r) ? scale : T{0};
+      for (Index i = 0; i < signal.cols; ++i) result(r, i) = factor * tangent(r, i);
+    }
+  }
+
+  void curvature_root(Matrix<const T> signal, const Targets<T>& targets, T scale, Matrix<const T> noise,
+                      Matrix<T> result) const override {
+    curvature(signal, targets, scale, noise, result);  // R = H = I
+  }
+
+  void fisher_diagonal(Matrix<const T> signal, const Targets<T>& targets, Matrix<T> seed) const override {
+    for (Index r = 0; r < signal.rows; ++r) set_row(seed.row(r), signal.cols, is_predicted(targets, r) ? T{1} : T{0});
+  }
+
+  void fisher_through(Matrix<const T> signal, const Targets<T>& targets, Matrix<const T> w,
+                      Matrix<T> seed) const override {
+    require_same(name(), "weight columns", w.cols, signal.cols);
+    for (Index i = 0; i < w.rows; ++i) {
+      const T norm = static_cast<T>(sum_of_squares(span_of(w.row(i), w.cols)));
+      for (Index r = 0; r < signal.rows; ++r) seed(r, i) = is_predicted(targets, r) ? norm : T{0};
+    }
+  }
+
+ private:
+  /// Leaves signal - target in `difference`, which may be the signal.
+  static T row_nats(const T* o, const T* y, Index n, T* difference) {
+    for (Index i = 0; i < n; ++i) difference[i] = o[i] - y[i];
+    return static_cast<T>(0.5 * sum_of_squares(span_of<T>(difference, n)));
+  }
+};
+
+}  // namespace
+
+template <class T>
+std::unique_ptr<Readout<T>> gaussian_readout() {
+  return std::make_unique<GaussianReadout<T>>();
+}
+template std::unique_ptr<Readout<float>> gaussian_readout<float>();
+template std::unique_ptr<Readout<double>> gaussian_readout<double>();
+
+}  // namespace unfold

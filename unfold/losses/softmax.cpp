@@ -1,0 +1,141 @@
+#include <cmath>
+#include <memory>
+
+#include "unfold/losses/rows.h"
+#include "unfold/numerics/functions.h"
+#include "unfold/numerics/vector.h"
+
+namespace unfold {
+namespace {
+
+template <class T>
+class SoftmaxReadout final : public Readout<T> {
+ public:
+  std::string_view name() const override { return "softmax"; }
+
+  void nats(Matrix<const T> signal, const Targets<T>& targets, T* nats) const override {
+    for (Index r = 0; r < signal.rows; ++r) {
+      const Symbol target = target_of(signal, targets, r);
+      nats[r] = target == kNoSymbol ? T{0} : log_sum_exp(signal.row(r), signal.cols) - signal(r, target);
+    }
+  }
+
+  void gradient(Matrix<const T> signal, const Targets<T>& targets, T scale, T* nats, Matrix<T> adjoint) const override {
+    const Index n = signal.cols;
+    for (Index r = 0; r < signal.rows; ++r) {
+      const Symbol target = target_of(signal, targets, r);
+      T* out = adjoint.row(r);
+      if (target == kNoSymbol) {
+        nats[r] = 0;
+        set_row(out, n, T{0});
+        continue;
+      }
+      const T normaliser = log_sum_exp(signal.row(r), n);
+      nats[r] = normaliser - signal(r, target);  // before `out`, which may be the signal
+      probabilities(signal.row(r), n, normaliser, out);
+      const T rest = out[target] - 1;
+      for (Index i = 0; i < n; ++i) out[i] *= scale;
+      out[target] = scale * rest;
+    }
+  }
+
+  /// H = diag(p) - p p^T.
+  void curvature(Matrix<const T> signal, const Targets<T>& targets, T scale, Matrix<const T> tangent,
+                 Matrix<T> result) const override {
+    const Index n = signal.cols;
+    for (Index r = 0; r < signal.rows; ++r) {
+      T* out = result.row(r);
+      if (target_of(signal, targets, r) == kNoSymbol) {
+        set_row(out, n, T{0});
+        continue;
+      }
+      const T* t = tangent.row(r);
+      probabilities(signal.row(r), n, out);
+      const T mean = static_cast<T>(dot(span_of<T>(out, n), span_of(t, n)));
+      for (Index i = 0; i < n; ++i) out[i] = scale * (out[i] * (t[i] - mean));
+    }
+  }
+
+  /// R = diag(r) - p r' with r = sqrt(p).
+  void curvature_root(Matrix<const T> signal, const Targets<T>& targets, T scale, Matrix<const T> noise,
+                      Matrix<T> result) const override {
+    const Index n = signal.cols;
+    T* p = row_scratch<T>(2 * n);
+    T* root = p + n;
+    for (Index r = 0; r < signal.rows; ++r) {
+      T* out = result.row(r);
+      if (target_of(signal, targets, r) == kNoSymbol) {
+        set_row(out, n, T{0});
+        continue;
+      }
+      const T* z = noise.row(r);
+      probabilities(signal.row(r), n, p);
+      for (Index i = 0; i < n; ++i) root[i] = std::sqrt(p[i]);
+      const T along = static_cast<T>(dot(span_of<T>(root, n), span_of(z, n)));
+      for (Index i = 0; i < n; ++i) out[i] = scale * (root[i] * z[i] - p[i] * along);
+    }
+  }
+
+  void fisher_diagonal(Matrix<const T> signal, const Targets<T>& targets, Matrix<T> seed) const override {
+    const Index n = signal.cols;
+    for (Index r = 0; r < signal.rows; ++r) {
+      T* out = seed.row(r);
+      if (target_of(signal, targets, r) == kNoSymbol) {
+        set_row(out, n, T{0});
+        continue;
+      }
+      probabilities(signal.row(r), n, out);
+      for (Index i = 0; i < n; ++i) out[i] *= 1 - out[i];
+    }
+  }
+
+  void fisher_through(Matrix<const T> signal, const Targets<T>& targets, Matrix<const T> w,
+                      Matrix<T> seed) const override {
+    const Index n = signal.cols;
+    require_same(name(), "weight columns", w.cols, n);
+    T* p = row_scratch<T>(2 * n);
+    T* squares = p + n;
+    for (Index r = 0; r < signal.rows; ++r) {
+      T* out = seed.row(r);
+      if (target_of(signal, targets, r) == kNoSymbol) {
+        set_row(out, w.rows, T{0});
+        continue;
+      }
+      probabilities(signal.row(r), n, p);
+      for (Index i = 0; i < w.rows; ++i) {
+        // Around the mean: the difference of two moments would cancel where the distribution is nearly certain.
+        const T* wi = w.row(i);
+        const T mean = static_cast<T>(dot(span_of<T>(p, n), span_of(wi, n)));
+        for (Index x = 0; x < n; ++x) squares[x] = (wi[x] - mean) * (wi[x] - mean);
+        out[i] = static_cast<T>(dot(span_of<T>(p, n), span_of<T>(squares, n)));
+      }
+    }
+  }
+
+ private:
+  static Symbol target_of(Matrix<const T> signal, const Targets<T>& targets, Index row) {
+    const Symbol target = targets.symbols[row];
+    if (target != kNoSymbol && (target < 0 || target >= signal.cols))
+      throw UsageError("softmax readout: target symbol " + std::to_string(target) + " in row " + std::to_string(row) +
+                       " of an alphabet of " + std::to_string(signal.cols));
+    return target;
+  }
+
+  // exp(log p), so that probabilities and nats come from one normaliser.
+  static void probabilities(const T* x, Index n, T normaliser, T* p) {
+    for (Index i = 0; i < n; ++i) p[i] = x[i] - normaliser;
+    vector_exp(p, p, n);
+  }
+  static void probabilities(const T* x, Index n, T* p) { probabilities(x, n, log_sum_exp(x, n), p); }
+};
+
+}  // namespace
+
+template <class T>
+std::unique_ptr<Readout<T>> softmax_readout() {
+  return std::make_unique<SoftmaxReadout<T>>();
+}
+template std::unique_ptr<Readout<float>> softmax_readout<float>();
+template std::unique_ptr<Readout<double>> softmax_readout<double>();
+
+}  // namespace unfold

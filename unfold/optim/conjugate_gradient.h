@@ -1,0 +1,59 @@
+#pragma once
+/// Preconditioned conjugate gradients for a quadratic q(x) = 1/2 x'Bx - b'x with B symmetric and positive definite,
+/// with the stopping rule and the memory of Martens (2010), sections 4.4 and 4.6.
+///
+///   CgResult<float> found = conjugate_gradient<float>(team, multiply, b, preconditioner, start, {});
+///
+/// Sums are those of numerics/vector.h: the same bits for every size of the team.
+
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "unfold/base/team.h"
+#include "unfold/base/views.h"
+
+namespace unfold {
+
+struct CgOptions {
+  Index iterations = 250;  ///< at most
+  double tolerance =
+      5e-4;  ///< e of the rule: stop at i > k if q < 0 and (q_i - q_{i-k}) / q_i < k e, k = max(10, i/10)
+};
+
+template <class T>
+struct CgIterate {
+  Index iteration = 0;
+  double q = 0;
+  Buffer<T> x = {};
+};
+
+template <class T>
+struct CgResult {
+  Index iterations = 0;
+  /// At iterations 1, 2, 3, ... about 1.3 times further each, and the last; the start where there was no iteration.
+  std::vector<CgIterate<T>> iterates = {};
+};
+
+/// multiply(v, result): result = B v. preconditioner: a positive diagonal M, by whose inverse residuals are multiplied;
+/// empty: none. Begins at the multiple in [0, 1] of `start` at which q is least, so that q is never above q(0), however
+/// few the iterations. Stops early where rounding leaves no positive curvature along the direction.
+template <class T>
+CgResult<T> conjugate_gradient(Team& team, const std::function<void(std::span<const T>, std::span<T>)>& multiply,
+                               std::span<const T> b, std::span<const T> preconditioner, std::span<const T> start,
+                               const CgOptions& options);
+
+/// sum_i x_i y_i, divided over a team.
+template <class T>
+double dot(Team& team, std::span<const T> x, std::span<const T> y);
+
+/// Calls element(i) for every i in [0, n), divided over a team.
+template <class Element>
+void for_each_element(Team& team, Index n, Element&& element) {
+  team.run([&](Member& me) {
+    const Range mine = me.share(n, 64);
+    for (Index i = mine.begin; i < mine.end; ++i) element(i);
+  });
+}
+
+}  // namespace unfold

@@ -1,0 +1,78 @@
+#pragma once
+/// An optimiser: a direction, a control and a schedule, made from a SPEC: `adam:rate=0.002,clip=1,schedule=cosine`.
+/// The registry is an explicit list; each entry describes its options once.
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "unfold/optim/control.h"
+#include "unfold/optim/schedule.h"
+
+namespace unfold {
+
+/// Options that every optimiser has.
+struct CommonOptions {
+  double rate = 0;  ///< each optimiser has its own default
+  double clip = 0;
+  double decay = 0;
+};
+template <class Visitor>
+void describe(Visitor& v, CommonOptions& o) {
+  v("rate", o.rate, "step size", above(0));
+  v("clip", o.clip, "largest norm of the gradient over all parameters; 0: no limit", at_least(0));
+  v("decay", o.decay, "weight decay", at_least(0));
+}
+
+template <class T>
+class Optimizer {
+ public:
+  Optimizer(std::unique_ptr<Direction<T>> direction, std::unique_ptr<Control<T>> control, const CommonOptions& common,
+            const ScheduleOptions& schedule, std::string spec);
+  virtual ~Optimizer() = default;
+
+  /// Once, before the first step: throws UsageError when the optimiser does not fit what is trained.
+  void attach(Objective<T>& objective);
+  /// `factor` comes on top of the schedule: halvings on a plateau and after a divergence.
+  virtual StepReport step(Objective<T>& objective, const Progress& progress, double factor);
+  /// To be called once before the first step and before `visit_state`. Throws UsageError for a network that this
+  /// optimiser cannot train.
+  void attach(const Network<T>& network, Team& team) {
+    if (control_) control_->attach(network, team);
+  }
+  /// Everything that a checkpoint must hold.
+  virtual void visit_state(StateVisitor<T>& visitor);
+  virtual Index windows() const { return 1; }    ///< of the data, for one step
+  virtual Index gradients() const { return 1; }  ///< what a step costs, roughly, in gradients of one window
+
+  const ScheduleOptions& schedule() const { return schedule_; }
+  double rate() const { return rate_; }
+  const std::string& spec() const { return spec_; }  ///< canonical, with every option
+
+ private:
+  std::unique_ptr<Direction<T>> direction_;
+  std::unique_ptr<Control<T>> control_;
+  double rate_;
+  ScheduleOptions schedule_;
+  std::string spec_;
+};
+
+/// Throws UsageError: an unknown optimiser or option (with the nearest name), a value out of range.
+template <class T>
+std::unique_ptr<Optimizer<T>> make_optimizer(std::string_view spec, Index parameters);
+
+/// Checks a SPEC and writes it out with every option. Throws as make_optimizer.
+std::string canonical_optimizer(std::string_view spec);
+/// Whether it keeps a step only if the loss of all the data did not rise. Late in training that is a difference in the
+/// last digits of a float. Throws as make_optimizer.
+bool compares_losses(std::string_view spec);
+
+struct OptimizerHelp {
+  std::string name, help;
+  std::vector<OptionHelp> options;
+};
+/// All optimisers there are, for help texts.
+std::vector<OptimizerHelp> optimizers();
+
+}  // namespace unfold

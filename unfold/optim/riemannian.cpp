@@ -1,0 +1,262 @@
+#include "unfold/optim/riemannian.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "unfold/optim/unit_metric.h"
+#include "unfold/optim/writing_metric.h"
+
+namespace unfold {
+namespace {
+
+constexpr int kMostHalvings = 60;                    // a rate of 2^-60 moves nothing
+constexpr double kGrowth = 1.1, kLargestRate = 1e9;  // where nothing moves any more, every step is kept
+
+template <class T>
+bool same(const std::vector<T>& x, const std::vector<T>& y) {
+  return x.size() == y.size() && (x.empty() || std::memcmp(x.data(), y.data(), x.size() * sizeof(T)) == 0);
+}
+
+/// The two groups of parameters that move in turn.
+enum Group : std::size_t { kWriting = 0, kTransition = 1 };
+
+template <class T>
+class RiemannianControl final : public Control<T> {
+ public:
+  RiemannianControl(Index parameters, const RiemannianOptions& options)
+      : options_(options),
+        gradient_(at(parameters)),
+        squares_(at(parameters)),
+        sums_(at(parameters)),
+        saved_(at(parameters)) {
+    for (auto& d : directions_) d.resize(at(parameters));
+    if (options.average)
+      for (auto& d : previous_) d.resize(parameters);
+  }
+
+  void attach(const Network<T>& network, Team& team) override {
+    core_ = std::make_unique<CorePass<T>>(network, team);
+    writing_ = std::make_unique<WritingMetric<T>>(*core_, options_.writing_damping, options_.keep > 0);
+    if (options_.metric != RiemannianMetric::none)
+      metric_ = std::make_unique<UnitMetric<T>>(*core_, options_.reduction == Reduction::full, options_.damping,
+                                                options_.keep > 0);
+    is_writing_.assign(gradient_.size(), 0);
+    const auto mark = [&](int parameter) {
+      const ParameterInfo& p = network.plan->parameters()[at(parameter)];
+      std::fill_n(is_writing_.begin() + p.offset, p.size(), char{1});
+    };
+    for (const auto& term : core_->writing().terms) mark(term.parameter);
+    if (core_->writing().bias >= 0) mark(core_->writing().bias);
+  }
+
+  StepReport step(Objective<T>& objective, Direction<T>&, double rate) override {
+    const Batch<T> batch = objective.enter();
+    StepReport report;
+    report.rate = rate / units();
+    const double predicted = static_cast<double>(batch.window.predicted);
+    if (!known(objective, batch)) evaluate(objective, batch, {.metric = true});
+    cached_ = false;
+    report.loss = nats_ / predicted;
+    objective.entered(report.loss);
+    batch.leaving = leaving_;
+    report.finite = std::isfinite(nats_);
+    if (!report.finite) return report;
+
+    const typename WritingMetric<T>::Wanted seeds{
+        .metric = false, .adjoints = true, .variances = options_.metric == RiemannianMetric::rbpm};
+    find_writing_direction(objective, predicted);
+    move(kWriting, objective, rate,
+         [&] { return writing_->pass(*core_, objective.parameters(), batch.window, seeds); });
+    find_transition_direction(objective, predicted);
+    report.gradient_norm = norm_of_gradient() / predicted;
+    report.finite = std::isfinite(report.gradient_norm);
+    if (!report.finite) return report;
+    move(kTransition, objective, rate, [&] {
+      if (options_.control == StepControl::fixed) return nats_;  // the next batch is another one
+      evaluate(objective, batch, {.metric = true});
+      return nats_;
+    });
+    remember(objective, batch);
+    return report;
+  }
+
+  void visit_state(StateVisitor<T>& visitor) override {
+    visitor("rate/writing", rates_[kWriting]);
+    visitor("rate/transition", rates_[kTransition]);
+    if (options_.average) {
+      visitor("previous/writing", previous_[kWriting].span());
+      visitor("previous/transition", previous_[kTransition].span());
+    }
+    if (options_.keep > 0) {
+      visitor("average/writing", writing_->average());
+      if (metric_) metric_->visit_averages(visitor);
+    }
+  }
+
+ private:
+  double units() const { return static_cast<double>(core_->units()); }
+
+  /// Forward pass of the core, then the sweep over the predictions.
+  void evaluate(Objective<T>& objective, const Batch<T>& batch, const typename WritingMetric<T>::Wanted& wanted) {
+    leaving_ = batch.entering;
+    core_->forward(batch.window, objective.parameters(), leaving_, batch.dropout_seed);
+    nats_ = writing_->pass(*core_, objective.parameters(), batch.window, wanted);
+  }
+
+  // The last evaluation of a step is the first of the next one, if nothing has changed in between.
+
+  bool known(Objective<T>& objective, const Batch<T>& batch) const {
+    const Window& w = batch.window;
+    const auto p = objective.parameters().flat();
+    return cached_ && same(w.inputs, inputs_) && same(w.targets, targets_) && same(w.slots, slots_) &&
+           sizes_of(w) == sizes_ && std::equal(p.begin(), p.end(), saved_.begin());
+  }
+
+  void remember(Objective<T>& objective, const Batch<T>& batch) {
+    const Window& w = batch.window;
+    cached_ = options_.control == StepControl::backtracking && kept_[kTransition] && !batch.dropout_seed &&
+              std::all_of(w.slots.begin(), w.slots.end(), [&](Index slot) { return batch.entering.fresh(slot); });
+    if (!cached_) return;
+    inputs_ = w.inputs;
+    targets_ = w.targets;
+    slots_ = w.slots;
+    sizes_ = sizes_of(w);
+    const auto p = objective.parameters().flat();
+    std::copy(p.begin(), p.end(), saved_.begin());
+  }
+  static std::vector<Index> sizes_of(const Window& w) {
+    std::vector<Index> sizes;
+    for (Index s = 0; s < w.structure.sequences(); ++s) sizes.push_back(w.structure.size(s));
+    return sizes;
+  }
+
+  // Directions: parameters -= rate * direction
+
+  void find_writing_direction(Objective<T>& objective, double predicted) {
+    std::vector<double>& d = directions_[kWriting];
+    writing_->gradient(objective.parameters(), sums_);
+    if (options_.metric == RiemannianMetric::none)
+      for (std::size_t i = 0; i < d.size(); ++i) d[i] = is_writing_[i] ? sums_[i] / predicted : 0;
+    else
+      writing_->direction(objective.parameters(), options_.keep, d);
+    average(kWriting);
+  }
+
+  void find_transition_direction(Objective<T>& objective, double predicted) {
+    std::vector<double>& d = directions_[kTransition];
+    Unfolding<T>& u = core_->unfolding();
+    const bool plain = options_.metric == RiemannianMetric::none, outer = options_.metric == RiemannianMetric::ruop;
+    // The sums of the metric are more exact than those of the pass, and make them superfluous.
+    u.backward(gradient_, {.weights = plain});
+    if (outer) u.squares_at_starts(squares_);
+    if (!plain) {
+      metric_->keep_adjoints(*core_);
+      if (!outer) {
+        writing_->seed_variances(*core_);
+        u.backward(squares_, {.algebra = Algebra::squared, .weights = false});
+      }
+      metric_->accumulate(*core_, outer);
+      metric_->direction(options_.keep, d, sums_);
+    } else {
+      for (std::size_t i = 0; i < d.size(); ++i) {
+        if (is_writing_[i]) continue;
+        sums_[i] = static_cast<double>(gradient_[i]);
+        d[i] = sums_[i] / predicted;
+      }
+    }
+    for (const Node& node : core_->plan().nodes()) {  // trained starts
+      if (node.kind != Node::Kind::link || node.initial < 0) continue;
+      const ParameterInfo& p = objective.parameters().info()[at(node.initial)];
+      for (Index i = p.offset; i < p.offset + p.size(); ++i) {
+        sums_[at(i)] = static_cast<double>(gradient_[at(i)]);
+        if (!plain) d[at(i)] = sums_[at(i)] / (static_cast<double>(squares_[at(i)]) + options_.damping);
+      }
+    }
+    average(kTransition);
+  }
+
+  /// Half of this direction and half of the last one, against the oscillation of a rate near its largest useful value.
+  void average(Group group) {
+    if (!options_.average) return;
+    for (std::size_t i = 0; i < directions_[group].size(); ++i) {
+      const double present = directions_[group][i];
+      T& before = previous_[group][static_cast<Index>(i)];
+      directions_[group][i] = 0.5 * (present + static_cast<double>(before));
+      before = static_cast<T>(present);
+    }
+  }
+
+  double norm_of_gradient() const {
+    double sum = 0;
+    for (const double g : sums_) sum += g * g;
+    return std::sqrt(sum);
+  }
+
+  // Control
+
+  /// Moves one group; `loss` computes the nats at the moved parameters (and what is needed next from there).
+  template <class Loss>
+  void move(Group group, Objective<T>& objective, double rate, Loss&& loss) {
+    const auto p = objective.parameters().flat();
+    std::copy(p.begin(), p.end(), saved_.begin());
+    const std::vector<double>& d = directions_[group];
+    const auto place = [&](double size) {
+      for (std::size_t i = 0; i < d.size(); ++i)
+        if ((is_writing_[i] != 0) == (group == kWriting))
+          p[i] = static_cast<T>(static_cast<double>(saved_[i]) - size * d[i]);
+    };
+    const double before = nats_;
+    kept_[group] = true;
+    if (options_.control == StepControl::fixed) {
+      place(rate / units());
+      nats_ = loss();
+      return;
+    }
+    for (int tries = 0; tries < kMostHalvings; ++tries) {
+      place(rates_[group] * rate / units());
+      nats_ = loss();
+      if (nats_ <= before) {  // false for NaN
+        rates_[group] = std::min(rates_[group] * kGrowth, kLargestRate);
+        return;
+      }
+      rates_[group] /= 2;
+    }
+    kept_[group] = false;
+    std::copy(saved_.begin(), saved_.end(), p.begin());
+    nats_ = before;
+    if (group == kWriting) (void)loss();  // the seeds, from where the parameters stay
+  }
+
+  RiemannianOptions options_;
+  double rates_[2] = {1, 1};  // times rate / units
+  bool kept_[2] = {true, true};
+  std::vector<T> gradient_, squares_;
+  std::vector<double> sums_;  // the gradient
+  std::vector<T> saved_;
+  std::vector<double> directions_[2];
+  Buffer<T> previous_[2];
+  std::vector<char> is_writing_;
+
+  std::unique_ptr<CorePass<T>> core_;
+  std::unique_ptr<WritingMetric<T>> writing_;
+  std::unique_ptr<UnitMetric<T>> metric_;
+  double nats_ = 0;
+  State<T> leaving_;
+
+  bool cached_ = false;
+  std::vector<Symbol> inputs_, targets_;
+  std::vector<Index> slots_, sizes_;
+};
+
+}  // namespace
+
+template <class T>
+std::unique_ptr<Control<T>> riemannian_control(Index parameters, const RiemannianOptions& options) {
+  return std::make_unique<RiemannianControl<T>>(parameters, options);
+}
+
+template std::unique_ptr<Control<float>> riemannian_control(Index, const RiemannianOptions&);
+template std::unique_ptr<Control<double>> riemannian_control(Index, const RiemannianOptions&);
+
+}  // namespace unfold

@@ -1,0 +1,85 @@
+#pragma once
+/// The transition weights' half of Riemannian training: a matrix M for every unit, from the inputs of its incoming
+/// parameters and its modulus, and the direction M^-1 G (equations 25-29 of the source and the quasi-diagonal
+/// reduction; docs/riemannian.md).
+///
+/// A unit is a component of an affine map of the core; its parameters are those of all terms of that component. Weights
+/// that belong to a symbol (lookups and gated terms) meet only those of the same symbol, so M falls into one block per
+/// symbol, bordered by the shared weights if there are any.
+
+#include <vector>
+
+#include "unfold/numerics/moments.h"
+#include "unfold/optim/core_pass.h"
+#include "unfold/optim/direction.h"
+#include "unfold/optim/sorted_tile.h"
+
+namespace unfold {
+
+template <class T>
+class UnitMetric {
+ public:
+  /// Throws UsageError: one unit reads two kinds of symbols.
+  UnitMetric(const CorePass<T>& core, bool full, double damping, bool averages);
+
+  /// Keeps the adjoints of the core's last backward pass: B. They are overwritten by the next one.
+  void keep_adjoints(const CorePass<T>& core);
+  /// Sums M and G over all positions: with B as kept; Phi the adjoints that the core holds now, or B^2 (`outer`).
+  void accumulate(const CorePass<T>& core, bool outer);
+  /// Sets `direction` and `gradient` at the transition weights. M is averaged over batches with `keep` > 0.
+  void direction(double keep, std::span<double> direction, std::span<double> gradient);
+
+  void visit_averages(StateVisitor<T>& visitor);  ///< the state of the running averages
+
+ private:
+  /// The affine maps whose components are units, with the columns of their inputs.
+  struct Map {
+    int node;
+    Index size, columns;
+    int symbols = -1;  ///< node
+    struct Source {
+      std::size_t term;
+      Index column, size;
+    };
+    std::vector<Source> sources = {};
+    Range units = {};        ///< its components among all units
+    bool all_gated = false;  ///< no weight is shared by symbols: positions can be sorted by symbol
+  };
+  struct Unit {
+    std::size_t map;
+    Index component;
+    UnitMoments moments;
+    /// Places in the vector of parameters: of symbol x, at + x * step.
+    std::vector<std::pair<Index, Index>> gated;
+    std::vector<Index> shared;
+    bool gated_first = false, shared_first = false;  ///< the first gated (shared) input is the constant 1
+  };
+  /// One member's memory: the inputs of a tile, and rows of a source on their way there.
+  struct Inputs {
+    Buffer<double> values;
+    Buffer<T> row;
+    std::vector<SortedTile<T>> sorted;  ///< per map: its inputs, then B and Phi of the member's units
+  };
+
+  void add_map(const Plan& plan, int node);
+  Matrix<T> source_rows(const CorePass<T>& core, const Map& map, const typename Map::Source& source, Range rows,
+                        Inputs& inputs) const;
+  void load_inputs(const CorePass<T>& core, const Map& map, Range rows, Inputs& inputs) const;
+  void accumulate_rows(const CorePass<T>& core, std::size_t map, Range units, bool outer, Inputs& inputs);
+  void accumulate_sorted(const CorePass<T>& core, std::size_t map, Range units, bool outer, Inputs& inputs);
+  void solve_full(Unit& unit, std::span<double> direction) const;
+  void solve_quasi_diagonal(Unit& unit, std::span<double> direction) const;
+  void average(std::size_t unit, double keep);
+
+  const bool full_;
+  const double damping_;
+  std::vector<Map> maps_;
+  std::vector<Unit> units_;
+  std::vector<LaneMoments<T>> lanes_;     // per unit of maps whose inputs are all gated, at lanes_of_
+  std::vector<std::size_t> lanes_of_;     // per unit
+  std::vector<Buffer<T>> adjoints_;       // per map: B [positions x size]
+  std::vector<std::vector<T>> averages_;  // per unit, if wanted; the last number is the weight
+  std::vector<Inputs> inputs_;            // per member
+};
+
+}  // namespace unfold

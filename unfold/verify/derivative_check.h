@@ -1,0 +1,106 @@
+#pragma once
+/// Verifies every derivative of a circuit, in double precision, at random parameters, inputs and targets:
+///
+///   CheckReport report = check_derivatives(circuit, *softmax_readout<double>(), Structure::chains(lengths));
+///   if (!report.passed()) throw VerificationError(report.text());
+///
+/// | check        | what is compared                                                                        |
+/// | forward      | outputs with the scalar graph (scalar_graph.h)                                           |
+/// | gradient     | backward pass of the total nats with central differences, with sign: whole and by block  |
+/// | tangent      | tangent pass with central differences of the outputs, whole and by block                 |
+/// | transpose    | <u, J v> with <J'u, v>                                                                    |
+/// | gauss-newton | v'Gv >= 0 and u'Gv = v'Gu                                                                 |
+/// | jacobian     | columns of J by tangents with columns by differences (few parameters only)                |
+/// | dense        | Gauss-Newton product with J'HJ column by column (few parameters only)                     |
+/// | adjoint      | backward pass with sums over paths in the scalar graph                                   |
+/// | modulus      | Algebra::squared with sums over paths of squared partials, random and Fisher seeds       |
+/// | path         | PathPass with walking every path (homogeneous circuits on chains only)                   |
+///
+/// A check that would be too large, or has no meaning for the circuit, is reported as not run, with the reason.
+/// The readout is applied to every output of the circuit; dropout is off.
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "unfold/engine/unfolding.h"
+#include "unfold/losses/readout.h"
+#include "unfold/verify/scalar_graph.h"
+
+namespace unfold {
+
+struct CheckOptions {
+  std::uint64_t seed = 1;
+  int directions = 3;            ///< random directions for each comparison
+  double tolerance = 1e-6;       ///< relative error allowed beside a central difference
+  Index dense_parameters = 400;  ///< "jacobian" and "dense" up to so many parameters
+  double graph_edges = 1e7;      ///< scalar graph up to so many edges
+  double paths = 2e6;            ///< "path" up to so many paths
+};
+
+struct CheckResult {
+  std::string name;                                       ///< of the table above
+  std::string what;                                       ///< the two things compared
+  double worst = 0;                                       ///< largest relative error
+  double bound = 0;                                       ///< allowed
+  bool run = true;                                        ///< false: `where` says why not
+  std::string where = {};                                 ///< parameter block, element or position of the largest error
+  bool passed() const { return !run || worst <= bound; }  // false for NaN
+};
+
+struct CheckReport {
+  std::vector<CheckResult> results;
+  bool passed() const;
+  std::string text() const;  ///< a table, one line for each check
+};
+
+/// The passes under test as plain vectors. Outputs of the circuit lie one after another, each [positions x size]. Tests
+/// of the checks plant faults by overriding a pass.
+class Passes {
+ public:
+  /// Draws parameters (their Init plus noise, so that nothing is zero by construction) and inputs from `seed`.
+  Passes(const Circuit& circuit, const Structure& structure, std::uint64_t seed);
+  virtual ~Passes() = default;
+
+  const Circuit& circuit() const { return circuit_; }
+  const Structure& structure() const { return structure_; }
+  const CircuitInputs& inputs() const { return inputs_; }
+  std::span<const double> parameters() const { return parameters_.flat(); }
+  Index output_count() const { return output_count_; }
+
+  void set_parameters(std::span<const double> parameters);
+  virtual std::vector<double> outputs();  ///< forward pass
+  /// The following REQUIRE `outputs` with the same parameters before them.
+  virtual std::vector<double> transposed(std::span<const double> seeds, Algebra algebra);  ///< backward pass
+  virtual std::vector<double> tangent(std::span<const double> direction);
+  using Curvature = std::function<std::vector<double>(std::span<const double> tangents)>;
+  virtual std::vector<double> gauss_newton_product(std::span<const double> direction, const Curvature& curvature);
+  /// gamma^2, and kappa [parameters].
+  virtual double path(Index length, bool every_step, std::span<double> kappa);
+
+  /// Calls use(output node, its place in a vector of outputs as [positions x size]).
+  template <class U>
+  void for_each_output(U* outputs, const std::function<void(Signal, Matrix<U>)>& use) const;
+
+ private:
+  void draw(std::uint64_t seed);
+  void fill_inputs();
+  bool depends_on_parameters(Signal output) const;
+  void read_tangents(std::span<double> result) const;
+  void write_seeds(std::span<const double> seeds);
+
+  const Circuit& circuit_;
+  Structure structure_;
+  Parameters<double> parameters_;
+  CircuitInputs inputs_;
+  Index output_count_ = 0;
+  Team team_;
+  Unfolding<double> unfolding_;
+};
+
+CheckReport check_derivatives(Passes& passes, const Readout<double>& readout, const CheckOptions& options = {});
+CheckReport check_derivatives(const Circuit& circuit, const Readout<double>& readout, const Structure& structure,
+                              const CheckOptions& options = {});
+
+}  // namespace unfold
