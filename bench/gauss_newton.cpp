@@ -33,8 +33,8 @@ struct Shape {
   Index units, sequences, length;
 };
 
-Window random_window(const Shape& shape, Index symbols) {
-  Window w;
+Batch random_window(const Shape& shape, Index symbols) {
+  Batch w;
   w.structure = Structure::chains(shape.sequences, shape.length);
   Random random(1, "window");
   for (Index s = 0; s < shape.sequences; ++s) w.slots.push_back(s);
@@ -57,13 +57,13 @@ void measure(const Shape& shape, Team& team, double seconds) {
                                     : gru(c, x, shape.units, {});
   const Signal o = c.affine("output", kSymbols, {{"V", h}});
   c.output(o);
-  const Network<float> network = {std::make_shared<const Plan>(c), x, o, softmax_readout<float>(), false};
+  const Network<float> network = {std::make_shared<const Plan>(c), x, o, softmax_loss<float>(), false};
   Parameters<float> parameters(c);
   parameters.initialise(1);
-  const Window window = random_window(shape, kSymbols);
+  const Batch window = random_window(shape, kSymbols);
   const State<float> fresh(*network.plan, shape.sequences);
   State<float> state = fresh;
-  WindowPass<float> pass(network, team);
+  BatchPass<float> pass(network, team);
   pass.set_parameters(parameters);
   Curvature<float> curvature(network, Distance::matching, team);
   const CurvaturePart<float> part{&window, &fresh};

@@ -11,7 +11,7 @@
 
 #include "unfold/cells/cells.h"
 #include "unfold/engine/unfolding.h"
-#include "unfold/losses/readout.h"
+#include "unfold/losses/loss.h"
 #include "unfold/optim/optimizer.h"
 
 namespace unfold {
@@ -57,7 +57,7 @@ class Step final : public Objective<float> {
   Parameters<float> parameters_;
   Team team_;
   std::unique_ptr<Unfolding<float>> unfolding_;
-  std::unique_ptr<Readout<float>> readout_ = softmax_readout<float>();
+  std::unique_ptr<Loss<float>> readout_ = softmax_loss<float>();
   std::vector<Symbol> targets_;
   std::vector<float> nats_;
   PathReading reading_;

@@ -17,7 +17,7 @@
 #include "unfold/data/text_sources.h"
 #include "unfold/numerics/simd.h"
 #include "unfold/optim/riemannian.h"
-#include "unfold/optim/window_pass.h"
+#include "unfold/optim/batch_pass.h"
 #include "unfold/report/plot.h"
 #include "unfold/report/statistics.h"
 
@@ -39,7 +39,7 @@ class Problem final : public Objective<T> {
     const Signal a = glnn(circuit_, x, shape.units, {.edges = shape.edges});
     const Signal logits = circuit_.affine("output", kSymbols, {{"V", a}});
     circuit_.output(logits);
-    network_ = {std::make_shared<const Plan>(circuit_), x, logits, softmax_readout<T>(), false};
+    network_ = {std::make_shared<const Plan>(circuit_), x, logits, softmax_loss<T>(), false};
     const std::string text = generate(*nested_alphabet(), {.seed = 1, .symbols = shape.length}).text;
     const std::string alphabet = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789()[]\n";
     std::vector<double> counts(kSymbols, 1);
@@ -63,16 +63,16 @@ class Problem final : public Objective<T> {
   Team& team() override { return team_; }
   double gradient(std::span<T>) override { throw UsageError("not asked for"); }
   double loss() override { throw UsageError("not asked for"); }
-  Batch<T> enter() override { return {network_, window_, start_, left_, std::nullopt}; }
+  EnteredBatch<T> enter() override { return {network_, window_, start_, left_, std::nullopt}; }
 
   const Network<T>& network() const { return network_; }
-  const Window& window() const { return window_; }
+  const Batch& window() const { return window_; }
   const State<T>& start() const { return start_; }
 
  private:
   Circuit circuit_;
   Network<T> network_;
-  Window window_;
+  Batch window_;
   Parameters<T> parameters_;
   State<T> start_, left_;
   Team team_;
@@ -93,7 +93,7 @@ struct Times {
 template <class T>
 Times measure(const Shape& shape, int threads, int rounds) {
   Problem<T> problem(shape, threads);
-  WindowPass<T> pass(problem.network(), problem.team());
+  BatchPass<T> pass(problem.network(), problem.team());
   std::vector<T> gradient(problem.parameters().flat().size());
   State<T> state;
   std::unique_ptr<Control<T>> controls[2];

@@ -24,7 +24,7 @@
 #include "bench/in_a_process.h"
 #include "unfold/cli/machine.h"
 #include "unfold/cli/measurements.h"
-#include "unfold/losses/readout.h"
+#include "unfold/losses/loss.h"
 #include "unfold/numerics/random.h"
 #include "unfold/numerics/simd.h"
 #include "unfold/numerics/vector.h"
@@ -244,7 +244,7 @@ class Primitives {
   std::vector<Moments> parameters_;
   Buffer<float> v_, dv_, logits_, nats_;
   std::vector<Symbol> targets_;
-  std::unique_ptr<Readout<float>> softmax_ = softmax_readout<float>();
+  std::unique_ptr<Loss<float>> softmax_ = softmax_loss<float>();
 };
 
 /// Thousand symbols/s of oneDNN. It must learn what it is shown again and again: the steps are whole ones.

@@ -79,7 +79,7 @@ class EveryCell : public testing::TestWithParam<Cell> {
 
   void expect_derivatives() {
     const Index lengths[] = {3, 5, 1};
-    const CheckReport report = check_derivatives(circuit_, *softmax_readout<double>(), Structure::chains(lengths));
+    const CheckReport report = check_derivatives(circuit_, *softmax_loss<double>(), Structure::chains(lengths));
     EXPECT_TRUE(report.passed()) << report.text();
   }
 };
@@ -218,7 +218,7 @@ TEST(TensorRnn, has_correct_derivatives) {
       c.output(c.affine("logits", 3, {{"V", h}}));
       CheckOptions options;
       options.dense_parameters = 0;
-      const CheckReport report = check_derivatives(c, *softmax_readout<double>(), Structure::chains(lengths), options);
+      const CheckReport report = check_derivatives(c, *softmax_loss<double>(), Structure::chains(lengths), options);
       EXPECT_TRUE(report.passed()) << report.text();
     }
 }

@@ -37,7 +37,7 @@ TEST(SparseCells, have_correct_derivatives) {
       build(c, kind.add, 4, {.edges = 2, .graph = 3, .activation = activation});
       CheckOptions options;
       options.dense_parameters = 0;
-      const CheckReport report = check_derivatives(c, *softmax_readout<double>(), Structure::chains(lengths), options);
+      const CheckReport report = check_derivatives(c, *softmax_loss<double>(), Structure::chains(lengths), options);
       EXPECT_TRUE(report.passed()) << kind.name << "\n" << report.text();
     }
 }

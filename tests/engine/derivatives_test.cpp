@@ -18,7 +18,7 @@ using Kind = Structure::Kind;
 void expect_derivatives(const Circuit& c, const Structure& structure) {
   CheckOptions options;
   options.dense_parameters = 60;
-  const CheckReport report = check_derivatives(c, *gaussian_readout<double>(), structure, options);
+  const CheckReport report = check_derivatives(c, *gaussian_loss<double>(), structure, options);
   EXPECT_TRUE(report.passed()) << report.text() << Plan(c).print();
 }
 

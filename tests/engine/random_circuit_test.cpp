@@ -91,7 +91,7 @@ TEST_P(RandomCircuit, equals_the_scalar_graph) {
     test::random_circuit(c, GetParam(), seed);
     Passes passes(c, test::random_structure(GetParam(), seed), seed);
     // Everything but the differences: those are for derivatives_test.cpp, and kinks would disturb them.
-    const CheckReport report = check_derivatives(passes, *gaussian_readout<double>(), options);
+    const CheckReport report = check_derivatives(passes, *gaussian_loss<double>(), options);
     for (const CheckResult& result : report.results) {
       if (result.name == "gradient" || result.name == "tangent") continue;
       ASSERT_TRUE(result.passed()) << "circuit " << seed << "\n" << report.text() << Plan(c).print();

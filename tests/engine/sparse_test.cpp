@@ -52,7 +52,7 @@ TEST(SparseTerm, has_correct_derivatives_in_a_loop) {
       build(c, k, 3, plain);
       CheckOptions options;
       options.dense_parameters = 60;
-      const CheckReport report = check_derivatives(c, *softmax_readout<double>(), Structure::chains(lengths), options);
+      const CheckReport report = check_derivatives(c, *softmax_loss<double>(), Structure::chains(lengths), options);
       EXPECT_TRUE(report.passed()) << k.text() << "\n" << report.text() << Plan(c).print();
     }
 }
@@ -65,7 +65,7 @@ TEST(SparseTerm, has_correct_derivatives_outside_a_loop) {
   const Signal w = c.affine("w", 3, {{.parameter = "G", .source = y, .edges = some_edges(3), .gate = x}}, {}, false);
   c.output(c.affine("o", 3, {{"Z", z}, {"W", w}}));
   const Index lengths[] = {3, 2};
-  const CheckReport report = check_derivatives(c, *softmax_readout<double>(), Structure::chains(lengths));
+  const CheckReport report = check_derivatives(c, *softmax_loss<double>(), Structure::chains(lengths));
   EXPECT_TRUE(report.passed()) << report.text();
 }
 
@@ -94,7 +94,7 @@ TEST(SparseTerm, with_leak_and_loop_as_two_paths_fails_the_check_of_the_modulus)
   split.output(split.affine("o", 3, {{"V", tanh(next)}}));
   const Structure structure = Structure::chains(2, 4);
   TwoPaths passes(merged, split, structure);
-  for (const CheckResult& result : check_derivatives(passes, *softmax_readout<double>()).results)
+  for (const CheckResult& result : check_derivatives(passes, *softmax_loss<double>()).results)
     EXPECT_EQ(result.passed(), result.name != "modulus") << result.name << " " << result.worst;
 }
 

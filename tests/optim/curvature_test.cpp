@@ -20,13 +20,13 @@ constexpr Index kSymbols = 4, kUnits = 3;
 
 enum class Out { softmax, bernoulli, gaussian };
 
-std::shared_ptr<const Readout<double>> readout_of(Out out) {
-  if (out == Out::softmax) return softmax_readout<double>();
-  return out == Out::bernoulli ? bernoulli_readout<double>() : gaussian_readout<double>();
+std::shared_ptr<const Loss<double>> readout_of(Out out) {
+  if (out == Out::softmax) return softmax_loss<double>();
+  return out == Out::bernoulli ? bernoulli_loss<double>() : gaussian_loss<double>();
 }
 
-Window random_window(std::span<const Index> lengths, Out out, std::uint64_t seed) {
-  Window w;
+Batch random_window(std::span<const Index> lengths, Out out, std::uint64_t seed) {
+  Batch w;
   w.structure = Structure::chains(lengths);
   const Index rows = w.structure.positions();
   if (out != Out::softmax) w.target_values.resize(rows, kSymbols);
@@ -73,7 +73,7 @@ struct Problem {
 
   /// Values of the output and of the damped signals of a window.
   std::vector<Matrix<const double>> values(Unfolding<double>& u, std::size_t window) {
-    const Window& w = windows[window];
+    const Batch& w = windows[window];
     u.lay(w.structure, w.slots);
     std::copy(w.inputs.begin(), w.inputs.end(), u.symbols(network.symbols).begin());
     u.set_parameters(parameters);
@@ -89,7 +89,7 @@ struct Problem {
   Parameters<double> parameters;
   Distance distance;
   std::vector<Damped> damped;
-  std::vector<Window> windows;
+  std::vector<Batch> windows;
   std::vector<State<double>> states;
 };
 
@@ -124,9 +124,9 @@ Vector dense(Problem& problem, Out out, double structural, const Fault& fault = 
   const auto n = static_cast<std::size_t>(problem.parameters.size());
   Vector g(n * n);
   double predicted = 0;
-  for (const Window& w : problem.windows) predicted += static_cast<double>(w.predicted);
+  for (const Batch& w : problem.windows) predicted += static_cast<double>(w.predicted);
   for (std::size_t window = 0; window < problem.windows.size(); ++window) {
-    const Window& w = problem.windows[window];
+    const Batch& w = problem.windows[window];
     const auto copies = [&] {
       std::vector<Vector> result;
       for (const auto& m : problem.values(u, window)) {

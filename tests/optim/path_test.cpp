@@ -11,7 +11,7 @@
 #include "optim/small_network.h"
 #include "unfold/base/error.h"
 #include "unfold/engine/path_pass.h"
-#include "unfold/optim/window_pass.h"
+#include "unfold/optim/batch_pass.h"
 #include "unfold/training/trainer.h"
 
 namespace unfold {
@@ -29,7 +29,7 @@ struct ReluNetwork {
     }
     const Signal logits = circuit.affine("output", alphabet, {{"V", x}});
     circuit.output(logits);
-    network = {std::make_shared<const Plan>(circuit), symbols, logits, softmax_readout<T>(), false};
+    network = {std::make_shared<const Plan>(circuit), symbols, logits, softmax_loss<T>(), false};
     parameters = Parameters<T>(circuit);
     parameters.initialise(3);
     Random noise(4, "biases");
@@ -61,7 +61,7 @@ class OneBatch final : public Objective<double> {
   Team& team() override { return team_; }
   double gradient(std::span<double> gradient) override {
     State<double> state = start();
-    const Window& window = batches_.window();
+    const Batch& window = batches_.window();
     const auto predicted = static_cast<double>(window.predicted);
     return pass_.gradient(window, state, 1 / predicted, gradient) / predicted;
   }
@@ -81,14 +81,14 @@ class OneBatch final : public Objective<double> {
  private:
   State<double> start() {
     State<double> state(*net_.network.plan, batches_.lanes());
-    enter_window(batches_.window(), *net_.network.plan, state);
+    enter_batch(batches_.window(), *net_.network.plan, state);
     pass_.set_parameters(net_.parameters);
     return state;
   }
   ReluNetwork<double>& net_;
   Team& team_;
-  Batches batches_;
-  WindowPass<double> pass_;
+  TextBatches batches_;
+  BatchPass<double> pass_;
 };
 
 /// Theorem 1: the weights into unit j of a layer times a_j, those out of it divided by a_j.

@@ -9,9 +9,9 @@
 
 #include "optim/small_network.h"
 #include "unfold/base/error.h"
-#include "unfold/optim/window_pass.h"
+#include "unfold/optim/batch_pass.h"
 #include "unfold/training/trainer.h"
-#include "unfold/training/window_objective.h"
+#include "unfold/training/batch_objective.h"
 
 namespace unfold {
 namespace {
@@ -39,7 +39,7 @@ struct HiddenNetwork {
     network.output = circuit.affine("output", alphabet, {{"V", x}});
     circuit.output(network.output);
     network.plan = std::make_shared<const Plan>(circuit);
-    network.readout = softmax_readout<T>();
+    network.readout = softmax_loss<T>();
     parameters = Parameters<T>(circuit);
     parameters.initialise(3);
     Random noise(4, "noise");
@@ -64,7 +64,7 @@ struct Pass {
         pass(net.network, team, 0, penalties) {}
   State<double> start() {
     State<double> state(*net.network.plan, batches.lanes());
-    enter_window(batches.window(), *net.network.plan, state);
+    enter_batch(batches.window(), *net.network.plan, state);
     pass.set_parameters(net.parameters);
     return state;
   }
@@ -81,8 +81,8 @@ struct Pass {
   }
   HiddenNetwork<double>& net;
   Team team{1};
-  Batches batches;
-  WindowPass<double> pass;
+  TextBatches batches;
+  BatchPass<double> pass;
 };
 
 TEST(ActivityPenalty, is_the_mean_squared_change_of_the_norm) {
@@ -92,7 +92,7 @@ TEST(ActivityPenalty, is_the_mean_squared_change_of_the_norm) {
   const double added = penalised.loss() - plain.loss();
   Team team(1);
   Unfolding<double> u(net.network.plan, team);
-  const Window& window = plain.batches.window();
+  const Batch& window = plain.batches.window();
   u.lay(window.structure);
   u.set_parameters(net.parameters);
   std::copy(window.inputs.begin(), window.inputs.end(), u.symbols(net.network.symbols).begin());
@@ -178,7 +178,7 @@ struct Flow {
   HiddenNetwork<double>& net;
   Team team{1};
   Unfolding<double> u;
-  Window window;
+  Batch window;
 };
 
 TEST(FlowPenalty, adds_the_immediate_derivative_of_its_definition) {
@@ -222,7 +222,7 @@ TEST(FlowPenalty, names_the_layer_whose_flow_is_not_through_one_matrix) {
   for (const Kind kind : {Kind::lstm, Kind::gru}) {
     const HiddenNetwork<double> net(data.corpus.alphabet().size(), kind);
     try {
-      WindowPass<double> pass(net.network, team, 0, {.flow = 1});
+      BatchPass<double> pass(net.network, team, 0, {.flow = 1});
       ADD_FAILURE() << "accepted";
     } catch (const UsageError& e) {
       EXPECT_NE(std::string(e.what()).find("layer1"), std::string::npos) << e.what();
@@ -238,23 +238,23 @@ TEST(Penalties, are_the_mean_over_the_windows_of_a_step) {
   HiddenNetwork<double> net(corpus.alphabet().size(), Kind::rnn);
   Team team(1);
   const BatchOptions batches{.window = 7, .batch = 3};
-  const auto objective = [&](Batches& source, Index windows, double activity) {
-    const WindowObjectiveOptions options{.windows = windows, .penalties = {.activity = activity}};
-    return WindowObjective<double>(net.network, net.parameters, source, options, team,
+  const auto objective = [&](TextBatches& source, Index windows, double activity) {
+    const BatchObjectiveOptions options{.windows = windows, .penalties = {.activity = activity}};
+    return BatchObjective<double>(net.network, net.parameters, source, options, team,
                                    [](double, std::span<const double>) { return true; });
   };
   std::vector<double> gradient(net.parameters.flat().size());
   double mean = 0;
-  Batches one(corpus, part, batches, 1);
-  WindowObjective<double> with = objective(one, 1, 2), without = objective(one, 1, 0);
+  TextBatches one(corpus, part, batches, 1);
+  BatchObjective<double> with = objective(one, 1, 2), without = objective(one, 1, 0);
   for (Index k = 0; k < 2; ++k) {
     with.gather(k), without.gather(k);
     mean += (with.gradient(gradient) - without.gradient(gradient)) / 2;
     with.leave(), without.leave();
     one.advance();
   }
-  Batches source(corpus, part, batches, 1), other(corpus, part, batches, 1);
-  WindowObjective<double> both = objective(source, 2, 2), plain = objective(other, 2, 0);
+  TextBatches source(corpus, part, batches, 1), other(corpus, part, batches, 1);
+  BatchObjective<double> both = objective(source, 2, 2), plain = objective(other, 2, 0);
   both.gather(0), plain.gather(0);
   EXPECT_EQ(both.symbols_per_sequence(), both.predicted() / 6);  // two windows of three lanes
   std::vector<double> unpenalised(gradient.size());
@@ -274,10 +274,10 @@ TEST(Penalties, are_the_mean_over_the_windows_of_a_step) {
 TEST(Penalties, on_the_flow_are_refused_where_several_windows_are_measured) {
   const Ragged data;
   HiddenNetwork<double> net(data.corpus.alphabet().size(), Kind::rnn);
-  Batches source(data.corpus, data.part, {.batch = 4, .whole_sequences = true}, 1);
+  TextBatches source(data.corpus, data.part, {.batch = 4, .whole_sequences = true}, 1);
   Team team(1);
-  const WindowObjectiveOptions options{.optimizer = "hf", .windows = 2, .penalties = {.flow = 1}};
-  EXPECT_THROW(WindowObjective<double>(net.network, net.parameters, source, options, team, {}), UsageError);
+  const BatchObjectiveOptions options{.optimizer = "hf", .windows = 2, .penalties = {.flow = 1}};
+  EXPECT_THROW(BatchObjective<double>(net.network, net.parameters, source, options, team, {}), UsageError);
 }
 
 TEST(Penalties, do_not_depend_on_memory_limit_or_threads_and_resume_to_the_same_bytes) {

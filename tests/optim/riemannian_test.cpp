@@ -10,7 +10,7 @@
 
 #include "optim/small_network.h"
 #include "unfold/optim/unit_metric.h"
-#include "unfold/optim/writing_metric.h"
+#include "unfold/optim/output_metric.h"
 #include "unfold/verify/scalar_graph.h"
 
 namespace unfold {
@@ -28,7 +28,7 @@ struct Problem final : Objective<double> {
     activity = add(circuit, x);
     logits = circuit.affine("output", kAlphabet, {{"V", activity}});
     circuit.output(logits);
-    network = {std::make_shared<const Plan>(circuit), x, logits, softmax_readout<double>(), false};
+    network = {std::make_shared<const Plan>(circuit), x, logits, softmax_loss<double>(), false};
     values = Parameters<double>(circuit);
     values.initialise(3);
     Random noise(8, "noise");
@@ -56,13 +56,13 @@ struct Problem final : Objective<double> {
   Team& team() override { return crew; }
   double gradient(std::span<double>) override { throw UsageError("not asked for"); }
   double loss() override { throw UsageError("not asked for"); }
-  Batch<double> enter() override { return {network, window, before, after, std::nullopt}; }
+  EnteredBatch<double> enter() override { return {network, window, before, after, std::nullopt}; }
 
   Circuit circuit;
   Signal x, activity, logits;
   Network<double> network;
   Parameters<double> values;
-  Window window;
+  Batch window;
   State<double> before, after;
   Team crew;
 };
@@ -185,7 +185,7 @@ struct Found {
 Found find(Problem& problem, bool outer, bool full, double damping) {
   const auto count = at(problem.circuit.parameter_count());
   CorePass<double> core(problem.network, problem.crew);
-  WritingMetric<double> writing(core, 1, false);
+  OutputMetric<double> writing(core, 1, false);
   UnitMetric<double> metric(core, full, damping, false);
   State<double> state = problem.before;
   core.forward(problem.window, problem.values, state, std::nullopt);
@@ -280,7 +280,7 @@ TEST(UnitMetric, reduced_to_its_quasi_diagonal_is_exact_for_one_input) {
     }
 }
 
-TEST(WritingMetric, is_the_quasi_diagonal_newton_step) {
+TEST(OutputMetric, is_the_quasi_diagonal_newton_step) {
   Problem problem(kNetworks.at("rnn"), {9, 14});
   const Found found = find(problem, true, true, 1);
   CircuitInputs inputs;
@@ -525,7 +525,7 @@ TEST(Riemannian, refuses_a_network_that_it_cannot_train) {
   const Signal x = c.symbols("x", 3), h = tanh(c.affine("a", 3, {{"W", x}}));
   c.output(h);
   Team team(1);
-  const Network<double> network{std::make_shared<const Plan>(c), x, h, softmax_readout<double>(), false};
+  const Network<double> network{std::make_shared<const Plan>(c), x, h, softmax_loss<double>(), false};
   EXPECT_THROW(CorePass<double>(network, team), UsageError);
 }
 

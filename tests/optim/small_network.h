@@ -51,7 +51,7 @@ struct SmallNetwork {
     if (dropout > 0) h = circuit.dropout(h, dropout);
     const Signal logits = circuit.affine("output", alphabet, {{"V", h}});
     circuit.output(logits);
-    network = {std::make_shared<const Plan>(circuit), x, logits, softmax_readout<T>(), dropout > 0};
+    network = {std::make_shared<const Plan>(circuit), x, logits, softmax_loss<T>(), dropout > 0};
     parameters = Parameters<T>(circuit);
     parameters.initialise(3);
   }

@@ -5,9 +5,9 @@
 #include <cstdlib>
 
 #include "optim/small_network.h"
-#include "unfold/data/batches.h"
+#include "unfold/data/text_batches.h"
 #include "unfold/numerics/bf16.h"
-#include "unfold/optim/window_pass.h"
+#include "unfold/optim/batch_pass.h"
 #include "unfold/training/trainer.h"
 
 namespace unfold {
@@ -32,13 +32,13 @@ std::vector<float> bf16_gradient_of(Precision precision, int threads, Index piec
   Bf16Text t;
   Bf16Network small(t.corpus.alphabet().size(), 40, Bf16Network::Cell::lstm);
   small.network.precision = precision;
-  Batches batches(t.corpus, t.parts[0], {.window = 21, .batch = 5}, 1);
+  TextBatches batches(t.corpus, t.parts[0], {.window = 21, .batch = 5}, 1);
   Team team(threads);
-  WindowPass<float> pass(small.network, team);
+  BatchPass<float> pass(small.network, team);
   if (piece > 0) pass.set_piece(piece);
   pass.set_parameters(small.parameters);
   State<float> state(*small.network.plan, batches.lanes());
-  enter_window(batches.window(), *small.network.plan, state);
+  enter_batch(batches.window(), *small.network.plan, state);
   std::vector<float> gradient(at(small.parameters.size()));
   pass.gradient(batches.window(), state, 0.01, gradient);
   return gradient;

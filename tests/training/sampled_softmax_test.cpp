@@ -22,7 +22,7 @@ struct Net {
     circuit.output(logits);
     network = whole.network;
     network.fewer_outputs = std::make_shared<const Network<double>>(
-        Network<double>{std::make_shared<const Plan>(circuit), x, logits, softmax_readout<double>()});
+        Network<double>{std::make_shared<const Plan>(circuit), x, logits, softmax_loss<double>()});
     Random random(5, "biases");  // far from even
     const Matrix<double> biases = whole.parameters.at("output/bias");
     for (Index i = 0; i < kVocabulary; ++i) biases(0, i) = random.normal();
@@ -32,8 +32,8 @@ struct Net {
   Network<double> network;
 };
 
-Window window_of(Index chains, Index length) {
-  Window window;
+Batch window_of(Index chains, Index length) {
+  Batch window;
   window.structure = Structure::chains(chains, length);
   for (Index c = 0; c < chains; ++c) window.slots.push_back(c);
   for (Index r = 0; r < chains * length; ++r) {
@@ -48,7 +48,7 @@ struct Sums {
   std::vector<double> gradient;
 };
 
-Sums sampled(Net& net, const Window& window, Index number, Team& team) {
+Sums sampled(Net& net, const Batch& window, Index number, Team& team) {
   SampledSoftmax<double> pass(net.network, net.whole.parameters, 1, team);
   State<double> state(*net.network.plan, window.structure.sequences());
   Sums found{.nats = 0, .gradient = std::vector<double>(static_cast<std::size_t>(net.whole.parameters.size()), 7)};
@@ -59,9 +59,9 @@ Sums sampled(Net& net, const Window& window, Index number, Team& team) {
 TEST(SampledSoftmax, OverAllSymbolsIsTheSoftmax) {
   Team team(2);
   Net net(kVocabulary);
-  const Window window = window_of(3, 4);
+  const Batch window = window_of(3, 4);
   const Sums found = sampled(net, window, 3, team);
-  WindowPass<double> pass(net.whole.network, team);
+  BatchPass<double> pass(net.whole.network, team);
   pass.set_parameters(net.whole.parameters);
   State<double> state(*net.network.plan, 3);
   std::vector<double> want(found.gradient.size());
@@ -72,7 +72,7 @@ TEST(SampledSoftmax, OverAllSymbolsIsTheSoftmax) {
 TEST(SampledSoftmax, HasTheGradientOfItsLoss) {
   Team team(1);
   Net net(12);
-  const Window window = window_of(2, 5);
+  const Batch window = window_of(2, 5);
   const Sums found = sampled(net, window, 9, team);
   for (Index i = 0; i < net.whole.parameters.size(); ++i) {
     double& x = net.whole.parameters.flat()[static_cast<std::size_t>(i)];
@@ -89,7 +89,7 @@ TEST(SampledSoftmax, HasTheGradientOfItsLoss) {
 TEST(SampledSoftmax, EstimatesTheNormaliserWithoutBias) {
   Team team(1);
   Net net(6), whole(kVocabulary);
-  const Window window = window_of(1, 1);
+  const Batch window = window_of(1, 1);
   const double exact = sampled(whole, window, 0, team).nats;
   constexpr int kDraws = 4000;
   double sum = 0, squares = 0;
@@ -105,7 +105,7 @@ TEST(SampledSoftmax, EstimatesTheNormaliserWithoutBias) {
 TEST(SampledSoftmax, AddsToAGradientWhenAsked) {
   Team team(1);
   Net net(12);
-  const Window window = window_of(2, 3);
+  const Batch window = window_of(2, 3);
   const Sums once = sampled(net, window, 4, team);
   SampledSoftmax<double> pass(net.network, net.whole.parameters, 1, team);
   State<double> state(*net.network.plan, 2);

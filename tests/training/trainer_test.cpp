@@ -53,7 +53,7 @@ TrainerOptions small_options(Index steps) {
   options.batches = {.window = 13, .batch = 4};
   options.steps = steps;
   options.validate_every = 17;
-  options.validation_lanes = 5;
+  options.validation_streams = 5;
   options.validation_warmup = 20;
   options.log_every = 10;
   options.snapshot_every = 8;
@@ -483,7 +483,7 @@ TEST_F(TrainerTest, keeps_the_best_and_samples_when_asked) {
     samples.push_back(step);
     return "text";
   });
-  trainer.set_keeper([&](const Parameters<float>& p) { kept = flat(p); });
+  trainer.on_best([&](const Parameters<float>& p) { kept = flat(p); });
   trainer.run();
   EXPECT_EQ(samples, (std::vector<Index>{20, 40}));
   EXPECT_EQ(kept, flat(trainer.best()));

@@ -48,7 +48,7 @@ class PlantedFault : public testing::Test {
  protected:
   Circuit circuit_;
   std::unique_ptr<FaultyPasses> passes_;
-  std::unique_ptr<Readout<double>> readout_ = softmax_readout<double>();
+  std::unique_ptr<Loss<double>> loss_ = softmax_loss<double>();
 
   void SetUp() override {
     test::small_relu_net(circuit_);
@@ -56,7 +56,7 @@ class PlantedFault : public testing::Test {
     passes_ = std::make_unique<FaultyPasses>(circuit_, Structure::chains(lengths), 7);
   }
 
-  CheckReport run() { return check_derivatives(*passes_, *readout_); }
+  CheckReport run() { return check_derivatives(*passes_, {loss_.get()}); }
 
   static const ParameterInfo& block(const Passes& passes, const std::string& name) {
     for (const ParameterInfo& p : passes.circuit().parameters())
@@ -178,7 +178,7 @@ TEST(DerivativeCheck, says_why_a_check_is_not_run) {
   CheckOptions options;
   options.dense_parameters = 10;
   options.graph_edges = 100;
-  const CheckReport report = check_derivatives(c, *softmax_readout<double>(), Structure::chains(2, 3), options);
+  const CheckReport report = check_derivatives(c, *softmax_loss<double>(), Structure::chains(2, 3), options);
   EXPECT_TRUE(report.passed()) << report.text();
   const std::string text = report.text();
   for (const char* part :
@@ -189,7 +189,7 @@ TEST(DerivativeCheck, says_why_a_check_is_not_run) {
 TEST(DerivativeCheck, gives_the_same_report_for_the_same_seed) {
   Circuit c;
   test::small_lstm(c);
-  const auto report = [&] { return check_derivatives(c, *softmax_readout<double>(), Structure::chains(2, 3)).text(); };
+  const auto report = [&] { return check_derivatives(c, *softmax_loss<double>(), Structure::chains(2, 3)).text(); };
   EXPECT_EQ(report(), report());
 }
 

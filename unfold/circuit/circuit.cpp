@@ -46,6 +46,12 @@ int Circuit::add_parameter(std::string name, Index rows, Index cols, const Init&
   return static_cast<int>(parameters_.size()) - 1;
 }
 
+int Circuit::parameter(std::string_view name, Index rows, Index cols, const Init& init) {
+  if (rows < 1 || cols < 1)
+    throw UsageError("circuit: parameter " + path(name) + " needs at least one row and one column");
+  return add_parameter(path(name), rows, cols, init);
+}
+
 Index Circuit::parameter_count() const {
   Index count = 0;
   for (const ParameterInfo& p : parameters_) count += p.size();

@@ -163,6 +163,10 @@ class Circuit {
   /// Dropout with the given rate: zeroes components with probability `rate` and scales the others, in training only.
   Signal dropout(Signal x, double rate);
 
+  /// A parameter [rows x cols] that no operation here reads: of a loss (losses/loss.h), which adds its gradient itself.
+  /// Returns its index.
+  int parameter(std::string_view name, Index rows, Index cols, const Init& init);
+
   /// Declares a signal whose value is read, or whose adjoint is seeded, from outside.
   void output(Signal x);
 

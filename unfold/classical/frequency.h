@@ -9,7 +9,7 @@ namespace unfold {
 /// `uniform`: p(x) = 1 / symbols.
 class UniformModel final : public FittedModel {
  public:
-  static constexpr const char *kName = "uniform", *kHelp = "every symbol alike: the floor", *kFormat = "unfold-uniform";
+  static constexpr const char *kName = "uniform", *kHelp = "every symbol alike: the floor";
   static std::string canonical(std::string_view spec);
   static std::vector<OptionHelp> options() { return {}; }
   UniformModel(std::string_view spec, Alphabet alphabet);
@@ -20,7 +20,7 @@ class UniformModel final : public FittedModel {
   nlohmann::json fit(const TrainingData& data, const FitOptions& options, Team& team) override;
 
  protected:
-  std::string format() const override { return kFormat; }
+  std::string kind() const override { return kName; }
   void add_tensors(SafetensorsWriter&) const override {}
 };
 
@@ -35,8 +35,7 @@ void describe(Visitor& v, FrequencyOptions& o) {
 /// `frequency`: p(x) = (count(x) + add) / (all counts + add * symbols); add = 1/2 is Krichevsky and Trofimov's.
 class FrequencyModel final : public FittedModel {
  public:
-  static constexpr const char *kName = "frequency", *kHelp = "each symbol as often as in the training part",
-                              *kFormat = "unfold-frequency";
+  static constexpr const char *kName = "frequency", *kHelp = "each symbol as often as in the training part";
   static std::string canonical(std::string_view spec);
   static std::vector<OptionHelp> options();
   FrequencyModel(std::string_view spec, Alphabet alphabet);
@@ -47,7 +46,7 @@ class FrequencyModel final : public FittedModel {
   nlohmann::json fit(const TrainingData& data, const FitOptions& options, Team& team) override;
 
  protected:
-  std::string format() const override { return kFormat; }
+  std::string kind() const override { return kName; }
   void add_tensors(SafetensorsWriter& writer) const override;
 
  private:

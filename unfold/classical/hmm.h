@@ -78,7 +78,7 @@ void describe(Visitor& v, HmmOptions& o) {
 
 class HmmModel final : public FittedModel {
  public:
-  static constexpr const char *kName = "hmm", *kHelp = "hidden Markov model, by Baum-Welch", *kFormat = "unfold-hmm";
+  static constexpr const char *kName = "hmm", *kHelp = "hidden Markov model, by Baum-Welch";
   static std::string canonical(std::string_view spec);
   static std::vector<OptionHelp> options();
   HmmModel(std::string_view spec, Alphabet alphabet);
@@ -90,7 +90,7 @@ class HmmModel final : public FittedModel {
   const HmmParameters& parameters() const { return hmm_; }
 
  protected:
-  std::string format() const override { return kFormat; }
+  std::string kind() const override { return kName; }
   void add_tensors(SafetensorsWriter& writer) const override;
 
  private:

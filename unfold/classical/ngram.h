@@ -46,8 +46,7 @@ NgramTrie estimate_ngrams(const Corpus& corpus, const Part& part, Index order, S
 
 class NgramModel final : public FittedModel {
  public:
-  static constexpr const char *kName = "ngram", *kHelp = "n-grams with interpolated modified Kneser-Ney smoothing",
-                              *kFormat = "unfold-ngram";
+  static constexpr const char *kName = "ngram", *kHelp = "n-grams with interpolated modified Kneser-Ney smoothing";
   static std::string canonical(std::string_view spec);
   static std::vector<OptionHelp> options();
   NgramModel(std::string_view spec, Alphabet alphabet);
@@ -64,7 +63,7 @@ class NgramModel final : public FittedModel {
   Symbol sentence_end() const;
 
  protected:
-  std::string format() const override { return kFormat; }
+  std::string kind() const override { return kName; }
   void add_tensors(SafetensorsWriter& writer) const override { trie_.add_tensors(writer); }
 
  private:

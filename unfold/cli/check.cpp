@@ -75,7 +75,7 @@ ExitCode Check::run(Console& console) {
   console.remark(fmt::format("checking {} with {} symbols: {} parameters, double precision", model, symbols_,
                              circuit.parameter_count()));
   const std::vector<Index> lengths = {4, 1, 3};
-  const CheckReport report = check_derivatives(circuit, *softmax_readout<double>(), Structure::chains(lengths),
+  const CheckReport report = check_derivatives(circuit, *softmax_loss<double>(), Structure::chains(lengths),
                                                {.seed = static_cast<std::uint64_t>(seed_)});
   print_result(json_ ? one_line(to_json(report, model)) : report.text());
   flush_results();

@@ -138,7 +138,7 @@ void Eval::write_surprisals(const Corpus& corpus, const Part& part, const Surpri
 ExitCode Eval::run_task(Console&) const {
   for (const char* name : {"split", "unknown", "mask", "per-symbol", "segments", "warmup", "method", "dynamic"})
     if (options_.given(name)) throw UsageError(fmt::format("--{} is for models of text, not of tasks", name));
-  const TaskModel<float> model = load_task_model(inputs_.front());
+  const NetworkModel<float> model = load_task_model(inputs_.front());
   const std::string part = part_.value_or("test");
   Team team(threads());
   const TaskScore score = evaluate_on_task(model,

@@ -140,7 +140,7 @@ ExitCode Info::run(Console&) {
   if (model_.size() > 1)
     throw UsageError("too many models: info shows one; several runs can be drawn with --plot FILE.svg");
   if (holds_task_model(model_.front())) {
-    const TaskModel<float> task_model = load_task_model(model_.front());
+    const NetworkModel<float> task_model = load_task_model(model_.front());
     const std::string file = model_file(model_.front());
     print_result(json_ ? one_line(describe_task_model(task_model, file)) : task_model_text(task_model, file));
     return ExitCode::success;

@@ -200,7 +200,7 @@ MemoryUse measure_memory(const TrainingShape& shape, Team& team) {
   Buffer<float> gradient(model.parameters().size());
   const auto adam = adam_direction<float>(model.parameters().size(), {}, 0, false);
   unfolding.set_parameters(model.parameters());
-  std::ranges::fill(unfolding.symbols(network.symbols), Symbol{0});
+  std::ranges::fill(unfolding.symbols(model.symbols()), Symbol{0});
   unfolding.forward(nullptr);
   unfolding.clear_adjoints();
   unfolding.backward(gradient.span());

@@ -297,13 +297,13 @@ Profile measure_profile(const TrainingShape& shape, Team& team, double seconds) 
   const Index rows = shape.batch * shape.window;
   std::vector<Symbol> targets(static_cast<std::size_t>(rows));
   for (Index r = 0; r < rows; ++r) {
-    unfolding.symbols(network.symbols)[static_cast<std::size_t>(r)] = static_cast<Symbol>(r * 7 % shape.symbols);
+    unfolding.symbols(model.symbols())[static_cast<std::size_t>(r)] = static_cast<Symbol>(r * 7 % shape.symbols);
     targets[static_cast<std::size_t>(r)] = static_cast<Symbol>(r * 11 % shape.symbols);
   }
   Buffer<float> nats(rows), gradient(parameters.size());
   const auto adam = adam_direction<float>(parameters.size(), {}, 0, false);
 
-  enum Row { kReadout = kStageCount, kOptimiser, kRest, kStep, kRows };
+  enum Row { kLosses = kStageCount, kOptimiser, kRest, kStep, kRows };
   using Sample = std::array<double, kRows>;  // seconds
   std::vector<Sample> steps;
   const auto step = [&] {
@@ -312,16 +312,13 @@ Profile measure_profile(const TrainingShape& shape, Team& team, double seconds) 
     unfolding.set_parameters(parameters);
     unfolding.forward(&state);
     const double forward = seconds_now();
-    const auto value = unfolding.value(network.output);
-    const auto adjoint = unfolding.adjoint(network.output);
-    team.run([&](Member& me) {
-      const Range mine = me.share(rows, 8);
-      if (mine.empty()) return;
-      network.readout->gradient(value.rows_from(mine.begin, mine.size()),
-                                {.symbols = targets.data() + mine.begin, .values = {}, .predicted = nullptr},
-                                1.0F / static_cast<float>(rows), nats.data() + mine.begin,
-                                adjoint.rows_from(mine.begin, mine.size()));
-    });
+    const Head<float>& head = network.heads.front();
+    const Observed<float> observed{.structure = unfolding.structure(),
+                                   .signal = unfolding.value(head.signal),
+                                   .targets = {.symbols = targets.data(), .values = {}, .predicted = nullptr},
+                                   .parameters = parameters.flat()};
+    head.loss->gradient(observed, 1.0F / static_cast<float>(rows), team, nats.data(), unfolding.adjoint(head.signal),
+                        gradient.span());
     const double read = seconds_now();
     unfolding.backward(gradient.span());
     const double backward = seconds_now();
@@ -330,7 +327,7 @@ Profile measure_profile(const TrainingShape& shape, Team& team, double seconds) 
     Sample sample{};
     for (int s = 0; s < kStageCount; ++s) sample[static_cast<std::size_t>(s)] = account.seconds(static_cast<Stage>(s));
     const double passes = std::accumulate(sample.begin(), sample.begin() + kStageCount, 0.0);
-    sample[kReadout] = read - forward;
+    sample[kLosses] = read - forward;
     sample[kOptimiser] = end - backward;
     sample[kRest] = forward - start + backward - read - passes;
     sample[kStep] = end - start;
@@ -365,7 +362,7 @@ Profile measure_profile(const TrainingShape& shape, Team& team, double seconds) 
        .bytes = 2 * kFloat * logits,
        .attainable_seconds = 2 * rates.function(Map::exp, logits) +  // the normaliser, then the probabilities
                              rates.traffic(2 * kFloat * logits, kFloat * logits)},
-      "readout", kReadout);
+      "readout", kLosses);
   add({.operations = p, .bytes = 7 * kFloat * p, .attainable_seconds = rates.adam(parameters.size())}, "optimiser",
       kOptimiser);
   add({}, "rest", kRest);

@@ -60,11 +60,11 @@ void SegmentOptions::check(const VerbOptions& options) const {
 std::string SegmentOptions::describe(const Evaluation& evaluation) const {
   if (exact()) return "exact: every sequence from its first symbol";
   return fmt::format("{} segments side by side, each after at most {} symbols of warm-up ({} in all, not counted)",
-                     evaluation.runs, warmup_, evaluation.warmed);
+                     evaluation.passages, warmup_, evaluation.warmed);
 }
 
 void SegmentOptions::describe(const Evaluation& evaluation, nlohmann::ordered_json& json) const {
-  json["segments"] = exact() ? 0 : evaluation.runs;
+  json["segments"] = exact() ? 0 : evaluation.passages;
   json["warmup"] = warmup();
   json["warmup_symbols"] = evaluation.warmed;
 }

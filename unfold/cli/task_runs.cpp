@@ -30,7 +30,7 @@ std::string what_it_reads(const TaskShape& shape) {
 
 void train_on_task(Console& console, const RunFolder& run, const TaskRun& request, Team& team) {
   const std::unique_ptr<Task> task = make_task(request.task, request.folder);
-  TaskModel<float> model(request.model, request.task, task->shape());
+  NetworkModel<float> model(request.model, task_specification(request.task, task->shape()), task_layout());
   const std::uint64_t seed = request.options.trainer.seed;
   model.initialise(seed);
   model.configuration() = *request.configuration;
@@ -70,27 +70,27 @@ void train_on_task(Console& console, const RunFolder& run, const TaskRun& reques
 
 bool holds_task_model(const std::string& model) {
   try {
-    return ModelFile::open(model_file(model)).format() == TaskModel<float>::kFormat;
+    return ModelFile::open(model_file(model)).kind() == NetworkModel<float>::kKind;
   } catch (const ModelError&) {
     return false;  // whoever loads it says what is wrong
   }
 }
 
-TaskModel<float> load_task_model(const std::string& model) {
-  return TaskModel<float>(ModelFile::open(model_file(model)));
+NetworkModel<float> load_task_model(const std::string& model) {
+  return NetworkModel<float>(ModelFile::open(model_file(model)));
 }
 
-TaskScore evaluate_on_task(const TaskModel<float>& model, const TaskEvaluation& request, Team& team) {
-  const std::unique_ptr<Task> task = make_task(model.task(), request.folder);
-  const TaskShape shape = task->shape(), own = model.shape();
+TaskScore evaluate_on_task(const NetworkModel<float>& model, const TaskEvaluation& request, Team& team) {
+  const std::unique_ptr<Task> task = make_task(task_of(model), request.folder);
+  const TaskShape shape = task->shape(), own = task_shape_of(model);
   if (shape.inputs != own.inputs || shape.outputs != own.outputs)
     throw DataError(fmt::format("the model {}, but this task {}", what_it_reads(own), what_it_reads(shape)));
   const Index all = task->examples(request.part);
   return evaluate(model, *task, request.part, request.seed, all > 0 ? all : request.count, team);
 }
 
-nlohmann::ordered_json to_json(const TaskModel<float>& model, const TaskScore& score) {
-  nlohmann::ordered_json json = {{"task", model.task()}, {"sequences", score.sequences}};
+nlohmann::ordered_json to_json(const NetworkModel<float>& model, const TaskScore& score) {
+  nlohmann::ordered_json json = {{"task", task_of(model)}, {"sequences", score.sequences}};
   for (const auto& [name, value] : score.measures) json[name] = value;
   json["nats_per_symbol"] = score.evaluation.nats_per_symbol();
   json["bits_per_symbol"] = bits(score.evaluation.nats_per_symbol());
@@ -98,32 +98,32 @@ nlohmann::ordered_json to_json(const TaskModel<float>& model, const TaskScore& s
   return json;
 }
 
-std::string to_text(const TaskModel<float>& model, const TaskScore& score) {
+std::string to_text(const NetworkModel<float>& model, const TaskScore& score) {
   std::string text = fmt::format("wrong sequences  {:.2f} % of {}\n", 100 * score.error_rate, score.sequences);
   for (const auto& [name, value] : score.measures)
     if (name == "mean_squared_error") text += fmt::format("squared error    {:.6g}\n", value);
-  if (model.shape().predicts_symbols)
+  if (task_shape_of(model).predicts_symbols)
     text += fmt::format("bits per class   {:.4f} ({} predicted)\n", bits(score.evaluation.nats_per_symbol()),
                         score.evaluation.predicted);
   return text;
 }
 
-nlohmann::ordered_json describe_task_model(const TaskModel<float>& model, const std::string& file) {
+nlohmann::ordered_json describe_task_model(const NetworkModel<float>& model, const std::string& file) {
   nlohmann::ordered_json parameters = nlohmann::ordered_json::array();
   for (const ParameterInfo& p : model.parameters().info())
     parameters.push_back({{"name", p.name}, {"rows", p.rows}, {"cols", p.cols}});
   return {{"file", file},
-          {"model", to_string(model.spec())},
-          {"task", model.task()},
+          {"model", model.spec_text()},
+          {"task", task_of(model)},
           {"parameter_count", model.parameters().size()},
           {"parameters", std::move(parameters)},
           {"card", model.card()}};
 }
 
-std::string task_model_text(const TaskModel<float>& model, const std::string& file) {
+std::string task_model_text(const NetworkModel<float>& model, const std::string& file) {
   std::string text =
       fmt::format("file        {}\nmodel       {}\ntask        {} ({})\nparameters  {}\n", file,
-                  to_string(model.spec()), model.task(), what_it_reads(model.shape()), model.parameters().size());
+                  model.spec_text(), task_of(model), what_it_reads(task_shape_of(model)), model.parameters().size());
   for (const ParameterInfo& p : model.parameters().info())
     text += fmt::format("  {:<24} {:>7} x {:<7} {:>10}\n", p.name, p.rows, p.cols, p.size());
   for (const auto& entry : model.history()) text += fmt::format("history     {}\n", entry.dump());

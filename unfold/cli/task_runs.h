@@ -7,7 +7,7 @@
 #include "unfold/base/json.h"
 #include "unfold/cli/console.h"
 #include "unfold/cli/run_folder.h"
-#include "unfold/models/task_model.h"
+#include "unfold/models/network_model.h"
 
 namespace unfold {
 
@@ -23,7 +23,7 @@ void train_on_task(Console& console, const RunFolder& run, const TaskRun& reques
 
 /// Whether a run folder or model file holds one; false, too, when it cannot be read.
 bool holds_task_model(const std::string& model);
-TaskModel<float> load_task_model(const std::string& model);
+NetworkModel<float> load_task_model(const std::string& model);
 
 struct TaskEvaluation {
   std::string folder = {};
@@ -31,13 +31,13 @@ struct TaskEvaluation {
   Index count = 1000;
   std::uint64_t seed = 1;
 };
-nlohmann::ordered_json to_json(const TaskModel<float>& model, const TaskScore& score);
-std::string to_text(const TaskModel<float>& model, const TaskScore& score);
+nlohmann::ordered_json to_json(const NetworkModel<float>& model, const TaskScore& score);
+std::string to_text(const NetworkModel<float>& model, const TaskScore& score);
 /// Measures a model on examples of its task.
-TaskScore evaluate_on_task(const TaskModel<float>& model, const TaskEvaluation& request, Team& team);
+TaskScore evaluate_on_task(const NetworkModel<float>& model, const TaskEvaluation& request, Team& team);
 
-nlohmann::ordered_json describe_task_model(const TaskModel<float>& model, const std::string& file);
-std::string task_model_text(const TaskModel<float>& model, const std::string& file);
+nlohmann::ordered_json describe_task_model(const NetworkModel<float>& model, const std::string& file);
+std::string task_model_text(const NetworkModel<float>& model, const std::string& file);
 
 /// `count` examples as a table: a row per step, `example step inputs... target`; "-" where nothing is to be predicted.
 std::string task_table(const Task& task, TaskPart part, std::uint64_t seed, Index count);

@@ -1,6 +1,7 @@
 #include <cmath>
 #include <memory>
 
+#include "unfold/losses/registry.h"
 #include "unfold/losses/rows.h"
 #include "unfold/numerics/functions.h"
 #include "unfold/numerics/vector.h"
@@ -9,17 +10,18 @@ namespace unfold {
 namespace {
 
 template <class T>
-class BernoulliReadout final : public Readout<T> {
+class BernoulliLoss final : public RowLoss<T>, public RowCurvature<T>, public LossFisher<T> {
  public:
   std::string_view name() const override { return "bernoulli"; }
 
-  void nats(Matrix<const T> signal, const Targets<T>& targets, T* nats) const override {
+  void row_losses(Matrix<const T> signal, const Targets<T>& targets, T* nats) const override {
     require_values(name(), signal, targets);
     for (Index r = 0; r < signal.rows; ++r)
       nats[r] = is_predicted(targets, r) ? row_nats(signal.row(r), targets.values.row(r), signal.cols) : T{0};
   }
 
-  void gradient(Matrix<const T> signal, const Targets<T>& targets, T scale, T* nats, Matrix<T> adjoint) const override {
+  void row_gradients(Matrix<const T> signal, const Targets<T>& targets, T scale, T* nats,
+                     Matrix<T> adjoint) const override {
     require_values(name(), signal, targets);
     const Index n = signal.cols;
     for (Index r = 0; r < signal.rows; ++r) {
@@ -37,16 +39,16 @@ class BernoulliReadout final : public Readout<T> {
   }
 
   /// H = diag(p (1 - p)).
-  void curvature(Matrix<const T> signal, const Targets<T>& targets, T scale, Matrix<const T> tangent,
-                 Matrix<T> result) const override {
+  void row_curvatures(Matrix<const T> signal, const Targets<T>& targets, T scale, Matrix<const T> tangent,
+                      Matrix<T> result) const override {
     for (Index r = 0; r < signal.rows; ++r) {
       variances(signal, targets, r, result.row(r));
       for (Index i = 0; i < signal.cols; ++i) result(r, i) = scale * (result(r, i) * tangent(r, i));
     }
   }
 
-  void curvature_root(Matrix<const T> signal, const Targets<T>& targets, T scale, Matrix<const T> noise,
-                      Matrix<T> result) const override {
+  void row_curvature_roots(Matrix<const T> signal, const Targets<T>& targets, T scale, Matrix<const T> noise,
+                           Matrix<T> result) const override {
     T* variance = row_scratch<T>(signal.cols);
     for (Index r = 0; r < signal.rows; ++r) {
       variances(signal, targets, r, variance);
@@ -96,10 +98,16 @@ class BernoulliReadout final : public Readout<T> {
 }  // namespace
 
 template <class T>
-std::unique_ptr<Readout<T>> bernoulli_readout() {
-  return std::make_unique<BernoulliReadout<T>>();
+std::unique_ptr<Loss<T>> bernoulli_loss() {
+  return std::make_unique<BernoulliLoss<T>>();
 }
-template std::unique_ptr<Readout<float>> bernoulli_readout<float>();
-template std::unique_ptr<Readout<double>> bernoulli_readout<double>();
+template std::unique_ptr<Loss<float>> bernoulli_loss<float>();
+template std::unique_ptr<Loss<double>> bernoulli_loss<double>();
+
+const LossEntry kBernoulliLoss = {.name = "bernoulli",
+                                  .help = "independent bits: p(y_i = 1) = sigmoid(o_i)",
+                                  .of_symbols = false,
+                                  .make_float = bernoulli_loss<float>,
+                                  .make_double = bernoulli_loss<double>};
 
 }  // namespace unfold

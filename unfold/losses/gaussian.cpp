@@ -1,5 +1,6 @@
 #include <memory>
 
+#include "unfold/losses/registry.h"
 #include "unfold/losses/rows.h"
 #include "unfold/numerics/vector.h"
 
@@ -7,11 +8,11 @@ namespace unfold {
 namespace {
 
 template <class T>
-class GaussianReadout final : public Readout<T> {
+class GaussianLoss final : public RowLoss<T>, public RowCurvature<T>, public LossFisher<T> {
  public:
   std::string_view name() const override { return "gaussian"; }
 
-  void nats(Matrix<const T> signal, const Targets<T>& targets, T* nats) const override {
+  void row_losses(Matrix<const T> signal, const Targets<T>& targets, T* nats) const override {
     require_values(name(), signal, targets);
     T* difference = row_scratch<T>(signal.cols);
     for (Index r = 0; r < signal.rows; ++r)
@@ -19,7 +20,8 @@ class GaussianReadout final : public Readout<T> {
           is_predicted(targets, r) ? row_nats(signal.row(r), targets.values.row(r), signal.cols, difference) : T{0};
   }
 
-  void gradient(Matrix<const T> signal, const Targets<T>& targets, T scale, T* nats, Matrix<T> adjoint) const override {
+  void row_gradients(Matrix<const T> signal, const Targets<T>& targets, T scale, T* nats,
+                     Matrix<T> adjoint) const override {
     require_values(name(), signal, targets);
     const Index n = signal.cols;
     for (Index r = 0; r < signal.rows; ++r) {
@@ -35,17 +37,17 @@ class GaussianReadout final : public Readout<T> {
   }
 
   /// H = I.
-  void curvature(Matrix<const T> signal, const Targets<T>& targets, T scale, Matrix<const T> tangent,
-                 Matrix<T> result) const override {
+  void row_curvatures(Matrix<const T> signal, const Targets<T>& targets, T scale, Matrix<const T> tangent,
+                      Matrix<T> result) const override {
     for (Index r = 0; r < signal.rows; ++r) {
       const T factor = is_predicted(targets, r) ? scale : T{0};
       for (Index i = 0; i < signal.cols; ++i) result(r, i) = factor * tangent(r, i);
     }
   }
 
-  void curvature_root(Matrix<const T> signal, const Targets<T>& targets, T scale, Matrix<const T> noise,
-                      Matrix<T> result) const override {
-    curvature(signal, targets, scale, noise, result);  // R = H = I
+  void row_curvature_roots(Matrix<const T> signal, const Targets<T>& targets, T scale, Matrix<const T> noise,
+                           Matrix<T> result) const override {
+    row_curvatures(signal, targets, scale, noise, result);  // R = H = I
   }
 
   void fisher_diagonal(Matrix<const T> signal, const Targets<T>& targets, Matrix<T> seed) const override {
@@ -72,10 +74,16 @@ class GaussianReadout final : public Readout<T> {
 }  // namespace
 
 template <class T>
-std::unique_ptr<Readout<T>> gaussian_readout() {
-  return std::make_unique<GaussianReadout<T>>();
+std::unique_ptr<Loss<T>> gaussian_loss() {
+  return std::make_unique<GaussianLoss<T>>();
 }
-template std::unique_ptr<Readout<float>> gaussian_readout<float>();
-template std::unique_ptr<Readout<double>> gaussian_readout<double>();
+template std::unique_ptr<Loss<float>> gaussian_loss<float>();
+template std::unique_ptr<Loss<double>> gaussian_loss<double>();
+
+const LossEntry kGaussianLoss = {.name = "gaussian",
+                                 .help = "real vectors: squared error, y ~ N(o, I)",
+                                 .of_symbols = false,
+                                 .make_float = gaussian_loss<float>,
+                                 .make_double = gaussian_loss<double>};
 
 }  // namespace unfold

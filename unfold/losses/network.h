@@ -1,30 +1,58 @@
 #pragma once
-/// What training and evaluation see of a model: a plan, where symbols or vectors go in, what comes out, how that is
-/// read.
+/// A network: a circuit with named inputs and heads. It says what is read and what is predicted; it holds no
+/// parameters.
+///
+///   field "previous" -> input signal ... circuit ... signal -> head: softmax loss of field "symbol"
+///
+/// The language model is the case in which the field read is the field predicted, one position earlier.
 
 #include <memory>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "unfold/engine/unfolding.h"
-#include "unfold/losses/readout.h"
+#include "unfold/losses/loss.h"
 
 namespace unfold {
+
+/// Where a field goes in: an input or symbols signal of the circuit.
+struct NetworkInput {
+  std::string field;
+  Signal signal;
+};
+
+/// A signal, the field that it predicts, how it is judged, and what the judgement counts. Each head has a signal of its
+/// own, which is an output of the circuit.
+template <class T>
+struct Head {
+  std::string field;
+  Signal signal;
+  std::shared_ptr<const Loss<T>> loss;
+  double weight = 1;
+};
 
 template <class T>
 struct Network {
   std::shared_ptr<const Plan> plan;
-  Signal symbols, output;
-  std::shared_ptr<const Readout<T>> readout;
+  std::vector<NetworkInput> inputs;
+  std::vector<Head<T>> heads;
   bool dropout = false;             ///< the circuit contains masks
-  Signal vectors = {};              ///< where real vectors go in instead of symbols; not set otherwise
   std::vector<Signal> hidden = {};  ///< outputs of the circuit that penalties act on (penalty.h); otherwise none
   /// The same network with fewer outputs, for sampled softmax (sampled_softmax.h); otherwise none.
   std::shared_ptr<const Network> fewer_outputs = nullptr;
-
-  /// Of the products of passes over windows (window_pass.h). What else is done with the network is exact.
+  /// Of the products of passes over batches (batch_pass.h). What else is done with the network is exact.
   Precision precision = Precision::exact;
 
-  bool reads_vectors() const { return vectors.valid(); }
+  const Circuit& circuit() const { return *heads.front().signal.circuit; }
+  /// For what works on one head: UsageError naming who asks when there are several.
+  const Head<T>& only_head(std::string_view who) const {
+    if (heads.size() == 1) return heads.front();
+    throw UsageError(std::string(who) + " works on networks of one head; this one has " + std::to_string(heads.size()) +
+                     ": train it with sgd, adam or hf");
+  }
+  /// Throws UsageError: no head, two heads on one signal, a signal that is no output of the circuit.
+  void validate() const;
 };
 
 }  // namespace unfold

@@ -1,12 +1,12 @@
 #pragma once
-/// Internal: what the readouts share when they go through a block of rows.
+/// Internal: what row losses share when they go through a block of rows.
 
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "unfold/base/error.h"
-#include "unfold/losses/readout.h"
+#include "unfold/losses/loss.h"
 
 namespace unfold {
 
@@ -28,23 +28,23 @@ void set_row(T* row, Index n, T value) {
   for (Index i = 0; i < n; ++i) row[i] = value;
 }
 
-inline void require_same(std::string_view readout, std::string_view what, Index got, Index expected) {
+inline void require_same(std::string_view loss, std::string_view what, Index got, Index expected) {
   if (got != expected)
-    throw UsageError(std::string(readout) + " readout: " + std::string(what) + " " + std::to_string(got) +
+    throw UsageError(std::string(loss) + " loss: " + std::string(what) + " " + std::to_string(got) +
                      ", but the signal has " + std::to_string(expected));
 }
 
-/// Readouts of real vectors: targets are `values`, rows may be left out by `predicted`.
+/// Losses of real vectors: targets are `values`, rows may be left out by `predicted`.
 template <class T>
 bool is_predicted(const Targets<T>& targets, Index row) {
   return targets.predicted == nullptr || targets.predicted[row] != 0;
 }
 
 template <class T>
-void require_values(std::string_view readout, Matrix<const T> signal, const Targets<T>& targets) {
-  if (targets.values.data == nullptr) throw UsageError(std::string(readout) + " readout: no target values were given");
-  require_same(readout, "target rows", targets.values.rows, signal.rows);
-  require_same(readout, "target columns", targets.values.cols, signal.cols);
+void require_values(std::string_view loss, Matrix<const T> signal, const Targets<T>& targets) {
+  if (targets.values.data == nullptr) throw UsageError(std::string(loss) + " loss: no target values were given");
+  require_same(loss, "target rows", targets.values.rows, signal.rows);
+  require_same(loss, "target columns", targets.values.cols, signal.cols);
 }
 
 }  // namespace unfold

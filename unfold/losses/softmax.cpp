@@ -1,6 +1,7 @@
 #include <cmath>
 #include <memory>
 
+#include "unfold/losses/registry.h"
 #include "unfold/losses/rows.h"
 #include "unfold/numerics/functions.h"
 #include "unfold/numerics/vector.h"
@@ -9,18 +10,19 @@ namespace unfold {
 namespace {
 
 template <class T>
-class SoftmaxReadout final : public Readout<T> {
+class SoftmaxLoss final : public RowLoss<T>, public RowCurvature<T>, public LossFisher<T>, public Categorical<T> {
  public:
   std::string_view name() const override { return "softmax"; }
 
-  void nats(Matrix<const T> signal, const Targets<T>& targets, T* nats) const override {
+  void row_losses(Matrix<const T> signal, const Targets<T>& targets, T* nats) const override {
     for (Index r = 0; r < signal.rows; ++r) {
       const Symbol target = target_of(signal, targets, r);
       nats[r] = target == kNoSymbol ? T{0} : log_sum_exp(signal.row(r), signal.cols) - signal(r, target);
     }
   }
 
-  void gradient(Matrix<const T> signal, const Targets<T>& targets, T scale, T* nats, Matrix<T> adjoint) const override {
+  void row_gradients(Matrix<const T> signal, const Targets<T>& targets, T scale, T* nats,
+                     Matrix<T> adjoint) const override {
     const Index n = signal.cols;
     for (Index r = 0; r < signal.rows; ++r) {
       const Symbol target = target_of(signal, targets, r);
@@ -40,8 +42,8 @@ class SoftmaxReadout final : public Readout<T> {
   }
 
   /// H = diag(p) - p p^T.
-  void curvature(Matrix<const T> signal, const Targets<T>& targets, T scale, Matrix<const T> tangent,
-                 Matrix<T> result) const override {
+  void row_curvatures(Matrix<const T> signal, const Targets<T>& targets, T scale, Matrix<const T> tangent,
+                      Matrix<T> result) const override {
     const Index n = signal.cols;
     for (Index r = 0; r < signal.rows; ++r) {
       T* out = result.row(r);
@@ -57,8 +59,8 @@ class SoftmaxReadout final : public Readout<T> {
   }
 
   /// R = diag(r) - p r' with r = sqrt(p).
-  void curvature_root(Matrix<const T> signal, const Targets<T>& targets, T scale, Matrix<const T> noise,
-                      Matrix<T> result) const override {
+  void row_curvature_roots(Matrix<const T> signal, const Targets<T>& targets, T scale, Matrix<const T> noise,
+                           Matrix<T> result) const override {
     const Index n = signal.cols;
     T* p = row_scratch<T>(2 * n);
     T* root = p + n;
@@ -116,7 +118,7 @@ class SoftmaxReadout final : public Readout<T> {
   static Symbol target_of(Matrix<const T> signal, const Targets<T>& targets, Index row) {
     const Symbol target = targets.symbols[row];
     if (target != kNoSymbol && (target < 0 || target >= signal.cols))
-      throw UsageError("softmax readout: target symbol " + std::to_string(target) + " in row " + std::to_string(row) +
+      throw UsageError("softmax loss: target symbol " + std::to_string(target) + " in row " + std::to_string(row) +
                        " of an alphabet of " + std::to_string(signal.cols));
     return target;
   }
@@ -132,10 +134,16 @@ class SoftmaxReadout final : public Readout<T> {
 }  // namespace
 
 template <class T>
-std::unique_ptr<Readout<T>> softmax_readout() {
-  return std::make_unique<SoftmaxReadout<T>>();
+std::unique_ptr<Loss<T>> softmax_loss() {
+  return std::make_unique<SoftmaxLoss<T>>();
 }
-template std::unique_ptr<Readout<float>> softmax_readout<float>();
-template std::unique_ptr<Readout<double>> softmax_readout<double>();
+template std::unique_ptr<Loss<float>> softmax_loss<float>();
+template std::unique_ptr<Loss<double>> softmax_loss<double>();
+
+const LossEntry kSoftmaxLoss = {.name = "softmax",
+                                .help = "symbols: p(x) = exp(o_x) / sum_y exp(o_y)",
+                                .of_symbols = true,
+                                .make_float = softmax_loss<float>,
+                                .make_double = softmax_loss<double>};
 
 }  // namespace unfold

@@ -7,14 +7,14 @@ template <class T>
 Evaluation LanguageModel<T>::evaluate(const Corpus& corpus, const Part& part, Team& team,
                                       const EvaluateOptions& options) const {
   check_alphabet(corpus);
-  if (options.window < 1 || options.lanes < 1 || options.segments < 0 || options.warmup < 0)
-    throw UsageError("evaluation: window and lanes must be at least 1, segments and warm-up at least 0");
-  auto lanes = options.segments > 0 ? scoring_lanes(corpus, part, options.segments, options.warmup)
-                                    : exact_lanes(part, options.lanes);
+  if (options.window < 1 || options.streams < 1 || options.segments < 0 || options.warmup < 0)
+    throw UsageError("evaluation: window and streams must be at least 1, segments and warm-up at least 0");
+  auto streams = options.segments > 0 ? scoring_streams(corpus, part, options.segments, options.warmup)
+                                      : exact_streams(part, options.streams);
   Evaluator<T> evaluator(network(), team);
   std::function<void(Index, T)> surprisal;
   if (options.surprisal) surprisal = [&](Index place, T nats) { options.surprisal(place, static_cast<float>(nats)); };
-  return evaluator.run(parameters_, corpus, std::move(lanes), options.window, options.predict_after, surprisal);
+  return evaluator.run(parameters(), corpus, std::move(streams), options.window, options.predict_after, surprisal);
 }
 
 Evaluation evaluate(Predictor& predictor, const Corpus& corpus, const Part& part, Symbol predict_after,
@@ -41,7 +41,7 @@ Evaluation evaluate(Predictor& predictor, const Corpus& corpus, const Part& part
       previous = symbol;
     });
     result.nats += nats;
-    ++result.runs;
+    ++result.passages;
   }
   return result;
 }

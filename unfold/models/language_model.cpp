@@ -1,69 +1,28 @@
 #include "unfold/models/language_model.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <nlohmann/json.hpp>
-
-#include "unfold/base/error.h"
-#include "unfold/models/parameter_tensors.h"
-
 namespace unfold {
 namespace {
 
-ModelSpec spec_of(const ModelFile& file) {
-  try {
-    return parse_model_spec(file.value<std::string>("model"));
-  } catch (const UsageError& error) {
-    file.fail(fmt::format("the model in the card cannot be built: {}", error.what()));
-  }
+const ModelFile& of_kind(const ModelFile& file, const char* kind) {
+  file.expect(kind);
+  return file;
 }
 
 }  // namespace
 
 template <class T>
-LanguageModel<T>::LanguageModel(std::string_view spec, Alphabet alphabet)
-    : SymbolModel(std::move(alphabet)), spec_(parse_model_spec(spec)) {
-  build();
-  allocate();
-}
+LanguageModel<T>::LanguageModel(std::string_view spec, const Alphabet& alphabet)
+    : SymbolModel(alphabet), body_(parse_model_spec(spec), data(), NetworkLayout::language_model()) {}
 
 template <class T>
-LanguageModel<T>::LanguageModel(const ModelFile& file) : SymbolModel(file), spec_(spec_of(file)) {
-  file.expect(kFormat, format_version());
-  build();
-  check_tensors<T>(*circuit_, file.tensors());
-  allocate();
-  read_tensors(file.tensors(), parameters_);
-}
-
-template <class T>
-void LanguageModel<T>::build() {
-  circuit_ = std::make_unique<Circuit>();
-  signals_ = build_model(spec_, alphabet().size(), *circuit_);
-}
-
-template <class T>
-void LanguageModel<T>::allocate() {
-  plan_ = std::make_shared<const Plan>(*circuit_);
-  parameters_ = Parameters<T>(*circuit_);
-}
-
-template <class T>
-Network<T> LanguageModel<T>::network() const {
-  return {.plan = plan_,
-          .symbols = signals_.symbols,
-          .output = signals_.logits,
-          .readout = softmax_readout<T>(),
-          .dropout = spec_.dropout > 0};
-}
+LanguageModel<T>::LanguageModel(const ModelFile& file)
+    : SymbolModel(of_kind(file, kKind)), body_(file, data(), NetworkLayout::language_model()) {}
 
 template <class T>
 void LanguageModel<T>::save(const std::string& path, const Parameters<T>& parameters) const {
   SafetensorsWriter writer;
   unfold::add_tensors(writer, parameters);
-  writer.set_metadata("card", card().dump());
-  writer.write(path);
+  write(writer, path);
 }
 
 template <class T>

@@ -10,7 +10,7 @@
 ///   Evaluation e = loaded.evaluate(corpus, part, team);
 ///   RecurrentPredictor predictor(loaded);                     // one symbol at a time
 ///
-/// File (symbol_model.h): one tensor per parameter, by its name; format "unfold-language-model".
+/// File (capabilities/model.h): one tensor per parameter, by its name; kind "language-model".
 /// Loading executes nothing and checks every tensor against the circuit. Equal models give equal bytes.
 /// A model may be moved, and read by several threads at once.
 
@@ -23,33 +23,35 @@
 #include "unfold/data/alphabet.h"
 #include "unfold/engine/stepper.h"
 #include "unfold/losses/network.h"
+#include "unfold/models/network_body.h"
 #include "unfold/models/parameter_tensors.h"
 #include "unfold/models/spec.h"
 
 namespace unfold {
 
 template <class T>
-class LanguageModel final : public SymbolModel {
+class LanguageModel final : public SymbolModel, public NetworkHolder {
  public:
-  static constexpr const char* kFormat = "unfold-language-model";
+  static constexpr const char* kKind = "language-model";
 
   /// Throws UsageError for a bad SPEC. Parameters are zero until initialised.
-  LanguageModel(std::string_view spec, Alphabet alphabet);
-  /// Throws ModelError: another format or version, a tensor missing, extra or of the wrong shape or type, a value that
-  /// is not finite.
+  LanguageModel(std::string_view spec, const Alphabet& alphabet);
+  /// Throws ModelError: another kind of model, a tensor missing, extra or of the wrong shape or type, a value that is
+  /// not finite.
   explicit LanguageModel(const ModelFile& file);
-  void initialise(std::uint64_t seed) { parameters_.initialise(seed); }
+  void initialise(std::uint64_t seed) { body_.parameters().initialise(seed); }
 
-  const ModelSpec& spec() const { return spec_; }
-  std::string spec_text() const override { return to_string(spec_); }
-  const Circuit& circuit() const { return *circuit_; }
-  std::shared_ptr<const Plan> plan() const { return plan_; }
-  Signal symbols() const { return signals_.symbols; }
-  Signal logits() const { return signals_.logits; }
-  Parameters<T>& parameters() { return parameters_; }
-  const Parameters<T>& parameters() const { return parameters_; }
+  const ModelSpec& spec() const override { return body_.spec(); }
+  std::string spec_text() const override { return to_string(spec()); }
+  std::string kind() const override { return kKind; }
+  const Circuit& circuit() const override { return body_.circuit(); }
+  std::shared_ptr<const Plan> plan() const override { return body_.plan(); }
+  Signal symbols() const { return network().inputs.front().signal; }
+  Signal logits() const { return network().heads.front().signal; }
+  Parameters<T>& parameters() { return body_.parameters(); }
+  const Parameters<T>& parameters() const { return body_.parameters(); }
   /// For the trainer and the evaluator; valid as long as the model.
-  Network<T> network() const;
+  const Network<T>& network() const { return body_.network(); }
 
   std::unique_ptr<Predictor> predictor() const override;
   /// Many sequences or segments side by side; with the bits of the predictor, except that `segments` start anew.
@@ -64,18 +66,10 @@ class LanguageModel final : public SymbolModel {
   static LanguageModel from_bytes(std::string bytes, std::string name);
 
  protected:
-  std::string format() const override { return kFormat; }
-  void add_tensors(SafetensorsWriter& writer) const override { unfold::add_tensors(writer, parameters_); }
+  void add_tensors(SafetensorsWriter& writer) const override { unfold::add_tensors(writer, parameters()); }
 
  private:
-  void build();
-  void allocate();
-
-  ModelSpec spec_;
-  std::unique_ptr<Circuit> circuit_;  // signals and plan point to it
-  ModelSignals signals_;
-  std::shared_ptr<const Plan> plan_;
-  Parameters<T> parameters_;
+  NetworkBody<T> body_;
 };
 
 /// A language model one symbol at a time. Clones share the weights and one stepper, so a predictor and its clones must

@@ -8,8 +8,8 @@
 #include "unfold/base/error.h"
 #include "unfold/numerics/functions.h"
 #include "unfold/numerics/vector.h"
+#include "unfold/optim/batch_pass.h"
 #include "unfold/optim/optimizer.h"
-#include "unfold/optim/window_pass.h"
 
 namespace unfold {
 namespace {
@@ -63,24 +63,25 @@ struct OnlinePredictor::Body final : Objective<float> {
     std::copy(start.flat().begin(), start.flat().end(), values.flat().begin());
     step.lay(Structure::chains(1, 1));
     use_parameters();
-    window.structure = Structure::chains(1, o.window);
-    window.slots = {0};
-    window.predicted = window.symbols = o.window;
-    window.slots_needed = 1;
+    batch.structure = Structure::chains(1, o.window);
+    batch.carry.slots = {0};
+    batch.carry.slots_needed = 1;
+    batch.predicted = batch.symbols = o.window;
     now.reset_all();
     before.reset_all();
   }
 
   Parameters<float>& parameters() override { return values; }
   Team& team() override { return crew; }
+  const Network<float>& network() const override { return model.network(); }
   double gradient(std::span<float> gradient) override {
     copy_state(before, scratch);
-    return pass.gradient(window, scratch, 1 / static_cast<double>(options.window), gradient) /
+    return pass.gradient(batch, scratch, 1 / static_cast<double>(options.window), gradient) /
            static_cast<double>(options.window);
   }
   double loss() override {
     copy_state(before, scratch);
-    return pass.forward(window, scratch) / static_cast<double>(options.window);
+    return pass.forward(batch, scratch) / static_cast<double>(options.window);
   }
 
   void use_parameters() {
@@ -102,11 +103,11 @@ struct OnlinePredictor::Body final : Objective<float> {
     if (!current) advance();
     current = false;
     if (learning) {
-      window.inputs.push_back(pending);
-      window.targets.push_back(symbol);
+      batch.symbol_field(kPreviousSymbol).symbols.push_back(pending);
+      batch.symbol_field(kSymbol).symbols.push_back(symbol);
     }
     pending = symbol;
-    if (static_cast<Index>(window.inputs.size()) == options.window) learn();
+    if (batch.symbol_field(kSymbol).rows() == options.window) learn();
   }
 
   void learn() {
@@ -119,8 +120,8 @@ struct OnlinePredictor::Body final : Objective<float> {
   }
 
   void begin_window() {
-    window.inputs.clear();
-    window.targets.clear();
+    batch.symbol_field(kPreviousSymbol).symbols.clear();
+    batch.symbol_field(kSymbol).symbols.clear();
     copy_state(now, before);
   }
 
@@ -130,10 +131,10 @@ struct OnlinePredictor::Body final : Objective<float> {
   Parameters<float>& values;
   Team crew{1};
   Unfolding<float> step;
-  WindowPass<float> pass;
+  BatchPass<float> pass;
   std::unique_ptr<Optimizer<float>> optimizer;
   State<float> now, before, scratch;  // after all symbols but the pending one; at the start of the window
-  Window window;
+  Batch batch;
   Index steps = 0;
   Symbol pending = kNoSymbol;
   bool current = false, learning = true;
@@ -179,7 +180,7 @@ std::unique_ptr<Predictor> OnlinePredictor::clone() const {
   copy->optimizer->visit_state(memory);
   copy_state(body_->now, copy->now);
   copy_state(body_->before, copy->before);
-  copy->window = body_->window;
+  copy->batch = body_->batch;
   copy->steps = body_->steps;
   copy->pending = body_->pending;
   copy->current = body_->current;

@@ -10,13 +10,14 @@
 #include "unfold/classical/hmm.h"
 #include "unfold/classical/ngram.h"
 #include "unfold/models/language_model.h"
+#include "unfold/models/network_model.h"
 #include "unfold/models/replay_model.h"
 
 namespace unfold {
 namespace {
 
 struct FittedKind {
-  const char *name, *help, *format;
+  const char *name, *help;
   std::string (*canonical)(std::string_view);
   std::vector<OptionHelp> (*options)();
   std::unique_ptr<FittedModel> (*make)(std::string_view, Alphabet);
@@ -27,7 +28,6 @@ template <class Model>
 constexpr FittedKind kind() {
   return {Model::kName,
           Model::kHelp,
-          Model::kFormat,
           Model::canonical,
           Model::options,
           [](std::string_view spec, Alphabet alphabet) -> std::unique_ptr<FittedModel> {
@@ -47,19 +47,31 @@ const FittedKind* find_kind(std::string_view spec) {
   return found == kFitted.end() ? nullptr : &*found;
 }
 
-std::unique_ptr<SymbolModel> read_model(const ModelFile& file) {
-  const std::string format = file.format();
-  if (format == LanguageModel<float>::kFormat) {  // of either precision, as its tensors are
-    const auto& tensors = file.tensors().tensors();
-    if (!tensors.empty() && tensors.front().dtype == Dtype::f64) return std::make_unique<LanguageModel<double>>(file);
-    return std::make_unique<LanguageModel<float>>(file);
-  }
-  for (const FittedKind& kind : kFitted) {
-    if (format != kind.format) continue;
-    file.expect(format, 1);
-    return kind.read(file);
-  }
-  file.fail(fmt::format("\"{}\" is no format of a model that this program knows", format));
+/// Of either precision, as its tensors are.
+template <template <class> class NetworkKind>
+std::unique_ptr<Model> read_network(const ModelFile& file) {
+  const auto& tensors = file.tensors().tensors();
+  if (!tensors.empty() && tensors.front().dtype == Dtype::f64) return std::make_unique<NetworkKind<double>>(file);
+  return std::make_unique<NetworkKind<float>>(file);
+}
+
+std::unique_ptr<Model> read_model(const ModelFile& file) {
+  const std::string kind = file.kind();
+  if (kind == LanguageModel<float>::kKind) return read_network<LanguageModel>(file);
+  if (kind == NetworkModel<float>::kKind) return read_network<NetworkModel>(file);
+  for (const FittedKind& fitted : kFitted)
+    if (kind == fitted.name) return fitted.read(file);
+  file.fail(fmt::format("\"{}\" is no kind of model that this program knows", kind));
+}
+
+/// What a model is, if it is a model of symbols.
+std::unique_ptr<SymbolModel> symbol_model(std::unique_ptr<Model> model, const std::string& name) {
+  auto* symbols = model->as<SymbolModel>();
+  if (symbols == nullptr)
+    throw ModelError(
+        fmt::format("{}: {}, which reads {}, is no model of symbols", name, model->spec_text(), model->data().source));
+  (void)model.release();
+  return std::unique_ptr<SymbolModel>(symbols);
 }
 
 }  // namespace
@@ -80,10 +92,15 @@ std::unique_ptr<FittedModel> make_fitted_model(std::string_view spec, Alphabet a
   return kind->make(spec, std::move(alphabet));
 }
 
-std::unique_ptr<SymbolModel> load_symbol_model(const std::string& path) { return read_model(ModelFile::open(path)); }
+std::unique_ptr<Model> load_model_file(const std::string& path) { return read_model(ModelFile::open(path)); }
+
+std::unique_ptr<SymbolModel> load_symbol_model(const std::string& path) {
+  return symbol_model(load_model_file(path), path);
+}
 
 std::unique_ptr<SymbolModel> symbol_model_from_bytes(std::string bytes, std::string name) {
-  return read_model(ModelFile::from_bytes(std::move(bytes), std::move(name)));
+  const ModelFile file = ModelFile::from_bytes(std::move(bytes), std::move(name));
+  return symbol_model(read_model(file), file.name());
 }
 
 std::vector<ModelHelp> all_models() {

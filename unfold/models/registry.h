@@ -1,8 +1,8 @@
 #pragma once
-/// All models of symbols there are: by SPEC, and by the format that a file says it has. An explicit list.
+/// All models there are: by SPEC, and by the kind that a file says it holds. An explicit list.
 ///
 /// A kind of fitted model is a class with
-///   static constexpr const char* kName, kHelp, kFormat;       // "ngram"; one line; "unfold-ngram"
+///   static constexpr const char* kName, kHelp;                // "ngram", also its kind; one line
 ///   static std::string canonical(std::string_view spec);      // UsageError
 ///   static std::vector<OptionHelp> options();
 ///   Model(std::string_view spec, Alphabet alphabet);
@@ -26,7 +26,9 @@ bool is_fitted_model(std::string_view spec);
 /// A fitted model that was not fitted yet. Throws UsageError.
 std::unique_ptr<FittedModel> make_fitted_model(std::string_view spec, Alphabet alphabet);
 
-/// Throws ModelError: missing, damaged, of an unknown format or version, a tensor that does not fit.
+/// Throws ModelError: missing, damaged, of an unknown format, version or kind, a tensor that does not fit.
+std::unique_ptr<Model> load_model_file(const std::string& path);
+/// The same; ModelError for one that is no model of symbols.
 std::unique_ptr<SymbolModel> load_symbol_model(const std::string& path);
 std::unique_ptr<SymbolModel> symbol_model_from_bytes(std::string bytes, std::string name);
 

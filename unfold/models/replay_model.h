@@ -33,29 +33,27 @@ class ReplayModel : public FittedModel {
 template <class Kind>
 class ReplayKind final : public ReplayModel {
  public:
-  static constexpr const char *kName = Kind::kName, *kHelp = Kind::kHelp, *kFormat = Kind::kFormat;
+  static constexpr const char *kName = Kind::kName, *kHelp = Kind::kHelp;
   static std::string canonical(std::string_view spec) { return canonical_learner(spec); }
   static std::vector<OptionHelp> options() { return learner_options(kName); }
   ReplayKind(std::string_view spec, Alphabet alphabet) : ReplayModel(spec, std::move(alphabet)) {}
   explicit ReplayKind(const ModelFile& file) : ReplayModel(file, kName) {}
 
  protected:
-  std::string format() const override { return kFormat; }
+  std::string kind() const override { return kName; }
 };
 
 struct CmKind {
-  static constexpr const char *kName = "cm", *kHelp = "context mixing: many context models, mixed bit by bit",
-                              *kFormat = "unfold-cm";
+  static constexpr const char *kName = "cm", *kHelp = "context mixing: many context models, mixed bit by bit";
 };
 struct PpmKind {
-  static constexpr const char *kName = "ppm", *kHelp = "prediction by partial matching", *kFormat = "unfold-ppm";
+  static constexpr const char *kName = "ppm", *kHelp = "prediction by partial matching";
 };
 struct CtwKind {
-  static constexpr const char *kName = "ctw", *kHelp = "context tree weighting", *kFormat = "unfold-ctw";
+  static constexpr const char *kName = "ctw", *kHelp = "context tree weighting";
 };
 struct MixKind {
-  static constexpr const char *kName = "mix", *kHelp = "several models mixed: mix:lstm:128+ppm:5",
-                              *kFormat = "unfold-mix";
+  static constexpr const char *kName = "mix", *kHelp = "several models mixed: mix:lstm:128+ppm:5";
 };
 using CmModel = ReplayKind<CmKind>;
 using PpmModel = ReplayKind<PpmKind>;

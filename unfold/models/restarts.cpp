@@ -12,7 +12,7 @@
 
 #include "unfold/base/error.h"
 #include "unfold/cells/cells.h"
-#include "unfold/data/batches.h"
+#include "unfold/data/text_batches.h"
 
 namespace unfold {
 namespace {
@@ -24,12 +24,12 @@ struct Counts {
 Counts count_symbols(const TrainingData& data, Symbol predict_after) {
   const auto alphabet = static_cast<std::size_t>(data.corpus.alphabet().size());
   Counts counts{std::vector<double>(alphabet), std::vector<double>(alphabet)};
-  LaneReader reader(data.corpus, 4096, predict_after);
-  reader.start(exact_lanes(data.training, 1));
-  for (Window window; reader.next(window);) {
-    for (const Symbol x : window.inputs)
+  StreamReader reader(data.corpus, 4096, predict_after);
+  reader.start(exact_streams(data.training, 1));
+  for (Batch batch; reader.next(batch);) {
+    for (const Symbol x : batch.symbol_field(kPreviousSymbol).symbols)
       if (x != kNoSymbol) ++counts.read[static_cast<std::size_t>(x)];
-    for (const Symbol x : window.targets)
+    for (const Symbol x : batch.symbol_field(kSymbol).symbols)
       if (x != kNoSymbol) ++counts.predicted[static_cast<std::size_t>(x)];
   }
   return counts;

@@ -32,37 +32,17 @@ nlohmann::json history_entry(const TrainOptions& options, const TrainingResult& 
   return entry;
 }
 
-/// The network of a model with its hidden signals as outputs of the circuit, for penalties: an ordinary plan does not
-/// keep them. Its parameters are laid out as the model's.
-template <class T>
-Network<T> network_with_hidden(const LanguageModel<T>& model, Circuit& circuit) {
-  const ModelSignals signals = build_model(model.spec(), model.alphabet().size(), circuit);
-  for (const Signal hidden : signals.hidden) circuit.output(hidden);
-  Network<T> network = model.network();
-  network.plan = std::make_shared<const Plan>(circuit);
-  network.symbols = signals.symbols;
-  network.output = signals.logits;
-  network.hidden = signals.hidden;
-  return network;
-}
-
-/// The network of a model with outputs for the candidates of a sampled softmax only.
-template <class T>
-Network<T> network_with_candidates(const LanguageModel<T>& model, const TrainOptions& options, Circuit& circuit) {
+/// How many outputs a sampled softmax has. Throws UsageError where it makes no sense.
+Index candidates_of(const TrainOptions& options, Index alphabet) {
   const BatchOptions& batches = options.trainer.batches;
-  const Index alphabet = model.alphabet().size(), candidates = options.sampled_softmax + batches.batch * batches.window;
+  const Index candidates = options.sampled_softmax + batches.batch * batches.window;
   if (batches.whole_sequences) throw UsageError("a sampled softmax needs windows of one length, not whole sequences");
   if (candidates >= alphabet)
     throw UsageError(
         fmt::format("a sampled softmax over {0} of {2} symbols saves nothing: {1} of them may be predicted in "
                     "one window; use the whole softmax, or a smaller window or batch",
                     candidates, candidates - options.sampled_softmax, alphabet));
-  const ModelSignals signals = build_model(model.spec(), circuit.symbols("symbols", alphabet), candidates, circuit);
-  Network<T> network = model.network();
-  network.plan = std::make_shared<const Plan>(circuit);
-  network.symbols = signals.symbols;
-  network.output = signals.logits;
-  return network;
+  return candidates;
 }
 
 }  // namespace
@@ -116,12 +96,14 @@ TrainingResult train(LanguageModel<T>& model, const TrainingData& data, const Tr
   validate(options.sampling);
   TrainerOptions trainer_options = options.trainer;
   trainer_options.model = fmt::format("{} over {} symbols", to_string(model.spec()), model.alphabet().size());
-  Circuit with_hidden;
-  Network<T> network = trainer_options.penalties.any() ? network_with_hidden(model, with_hidden) : model.network();
-  Circuit with_candidates;
+  Circuit with_hidden, with_candidates;
+  const auto variant = [&](Circuit& circuit, const NetworkVariant& how) {
+    return build_network<T>(model.spec(), model.data(), NetworkLayout::language_model(), circuit, how);
+  };
+  Network<T> network = trainer_options.penalties.any() ? variant(with_hidden, {.watch_hidden = true}) : model.network();
   if (options.sampled_softmax > 0) {
-    network.fewer_outputs =
-        std::make_shared<const Network<T>>(network_with_candidates(model, options, with_candidates));
+    const Index candidates = candidates_of(options, model.alphabet().size());
+    network.fewer_outputs = std::make_shared<const Network<T>>(variant(with_candidates, {.candidates = candidates}));
     trainer_options.model += fmt::format(", sampled softmax {}", options.sampled_softmax);
   }
   Trainer<T> trainer(network, model.parameters(), data, trainer_options, team);
@@ -131,7 +113,7 @@ TrainingResult train(LanguageModel<T>& model, const TrainingData& data, const Tr
     return model.alphabet().decode(sample(predictor, model.alphabet(), options.sampling));
   });
   if (!options.model_file.empty())
-    trainer.set_keeper([&](const Parameters<T>& best) { model.save(options.model_file, best); });
+    trainer.on_best([&](const Parameters<T>& best) { model.save(options.model_file, best); });
 
   TrainingResult result = trainer.run();
   const auto best = trainer.best().flat();

@@ -1,5 +1,6 @@
 #include "unfold/numerics/random.h"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -148,6 +149,20 @@ void dropout_mask(std::uint64_t seed, std::uint64_t stream, const std::uint64_t*
   }
 }
 
+template <class T>
+void fill_signs(std::uint64_t seed, std::uint64_t stream, Index first_row, Matrix<T> m) {
+  constexpr Index kBits = 128;  // of one draw
+  const Index blocks = (m.cols + kBits - 1) / kBits;
+  for (Index r = 0; r < m.rows; ++r)
+    for (Index block = 0; block < blocks; ++block) {
+      const auto words = philox(seed, stream, static_cast<std::uint64_t>((first_row + r) * blocks + block));
+      for (Index c = block * kBits; c < std::min(m.cols, (block + 1) * kBits); ++c)
+        m(r, c) = (words[static_cast<std::size_t>(c % kBits / 32)] >> (c % 32) & 1u) != 0 ? T{1} : T{-1};
+    }
+}
+
+template void fill_signs<float>(std::uint64_t, std::uint64_t, Index, Matrix<float>);
+template void fill_signs<double>(std::uint64_t, std::uint64_t, Index, Matrix<double>);
 template void dropout_mask<float>(std::uint64_t, std::uint64_t, const std::uint64_t*, double, Matrix<float>);
 template void dropout_mask<double>(std::uint64_t, std::uint64_t, const std::uint64_t*, double, Matrix<double>);
 

@@ -53,4 +53,8 @@ double normal_quantile(double p);
 template <class T>
 void dropout_mask(std::uint64_t seed, std::uint64_t stream, const std::uint64_t* keys, double rate, Matrix<T> mask);
 
+/// m[r][c] = -1 or 1 with equal probability, independent: a function of (seed, stream, first_row + r, c) and m.cols.
+template <class T>
+void fill_signs(std::uint64_t seed, std::uint64_t stream, Index first_row, Matrix<T> m);
+
 }  // namespace unfold

@@ -34,7 +34,7 @@ class Control {
   /// One step from the objective's parameters at the scheduled rate.
   virtual StepReport step(Objective<T>& objective, Direction<T>& direction, double rate) = 0;
   /// Called once before the first step and before `visit_state`. Throws UsageError for a network that it cannot train.
-  virtual void attach(const Network<T>&, Team&) {}
+  virtual void attach(Objective<T>&) {}
   virtual void visit_state(StateVisitor<T>& visitor) = 0;
 };
 

@@ -5,7 +5,7 @@
 namespace unfold {
 namespace {
 
-const Node& writing_node(Signal output) {
+const Node& output_node(Signal output) {
   const Node& node = output.circuit->nodes()[static_cast<std::size_t>(output.id)];
   const auto refuse = [&](const std::string& why) {
     throw UsageError("riemannian training: the output " + node.name + " " + why +
@@ -22,7 +22,7 @@ const Node& writing_node(Signal output) {
 
 std::vector<Signal> sources(Signal output) {
   std::vector<Signal> result;
-  for (const auto& term : writing_node(output).terms) result.push_back({output.circuit, term.source});
+  for (const auto& term : output_node(output).terms) result.push_back({output.circuit, term.source});
   return result;
 }
 
@@ -39,22 +39,21 @@ template <class T>
 CorePass<T>::CorePass(const Network<T>& network, Team& team)
     : network_(network),
       team_(team),
-      writing_(writing_node(network.output)),
-      activities_(sources(network.output)),
-      plan_(core_plan(network.output)),
+      output_(output_node(network.only_head("riemannian training").signal)),
+      activities_(sources(head().signal)),
+      plan_(core_plan(head().signal)),
       unfolding_(plan_, team) {
-  if (network.reads_vectors() || network.readout->name() != "softmax")
-    throw UsageError("riemannian training is for models of symbols: symbols in, a softmax out");
+  head().loss->template need<Categorical<T>>("riemannian training");
   for (const Signal& s : activities_) units_ += s.size();
   if (plan_->state_width() != network.plan->state_width())
     throw UsageError("riemannian training: the output of the network has a memory of its own");
 }
 
 template <class T>
-void CorePass<T>::forward(const Window& window, const Parameters<T>& parameters, State<T>& state,
+void CorePass<T>::forward(const Batch& batch, const Parameters<T>& parameters, State<T>& state,
                           std::optional<std::uint64_t> dropout_seed) {
-  unfolding_.lay(window.structure, window.slots);
-  std::copy(window.inputs.begin(), window.inputs.end(), unfolding_.symbols(network_.symbols).begin());
+  unfolding_.lay(batch.structure, batch.carry.slots);
+  give_inputs(batch, 0, batch.structure.positions(), network_, unfolding_);
   unfolding_.set_parameters(parameters);
   if (dropout_seed) unfolding_.set_dropout_seed(*dropout_seed);
   unfolding_.forward(&state);

@@ -1,14 +1,14 @@
 #pragma once
-/// A symbol model seen from below its softmax: the recurrent core, which makes activities a, and the writing weights,
-/// the affine map from the activities to the logits. Metrics need both apart: the seeds of their backward passes stand
-/// at the activities, where the Fisher matrix of the softmax is exact (docs/riemannian.md).
+/// A network seen from below its softmax: the recurrent core, which makes activities a, and the output weights, the
+/// affine map from the activities to the logits. Metrics need both apart: the seeds of their backward passes stand at
+/// the activities, where the Fisher matrix of the softmax is exact (docs/riemannian.md).
 ///
 /// The core is a plan of its own over the same circuit and parameters, whose outputs are the activities.
 
 #include <optional>
 #include <vector>
 
-#include "unfold/data/batches.h"
+#include "unfold/data/batch.h"
 #include "unfold/losses/network.h"
 
 namespace unfold {
@@ -16,10 +16,11 @@ namespace unfold {
 template <class T>
 class CorePass {
  public:
-  /// Throws UsageError: the output is no affine map of signals that can be seeded.
+  /// Throws UsageError: several heads, a loss without logits, a head that reads no affine map of signals that can be
+  /// seeded.
   CorePass(const Network<T>& network, Team& team);
 
-  void forward(const Window& window, const Parameters<T>& parameters, State<T>& state,
+  void forward(const Batch& batch, const Parameters<T>& parameters, State<T>& state,
                std::optional<std::uint64_t> dropout_seed);
 
   Unfolding<T>& unfolding() { return unfolding_; }
@@ -28,14 +29,15 @@ class CorePass {
   Team& team() const { return team_; }
   const Network<T>& network() const { return network_; }
 
-  const Node& writing() const { return writing_; }                       ///< the affine map to the logits
+  const Head<T>& head() const { return network_.heads.front(); }
+  const Node& output() const { return output_; }                         ///< the affine map to the logits
   const std::vector<Signal>& activities() const { return activities_; }  ///< its sources, one per term
   Index units() const { return units_; }                                 ///< components of all activities
 
  private:
   Network<T> network_;
   Team& team_;
-  Node writing_;
+  Node output_;
   std::vector<Signal> activities_;
   Index units_ = 0;
   std::shared_ptr<const Plan> plan_;

@@ -9,19 +9,6 @@
 namespace unfold {
 namespace {
 
-/// Independent signs, a function of (seed, stream, row, column).
-template <class T>
-void fill_signs(std::uint64_t seed, std::uint64_t stream, Index first_row, Matrix<T> m) {
-  constexpr Index kBits = 128;  // of one draw
-  const Index blocks = (m.cols + kBits - 1) / kBits;
-  for (Index r = 0; r < m.rows; ++r)
-    for (Index block = 0; block < blocks; ++block) {
-      const auto words = philox(seed, stream, static_cast<std::uint64_t>((first_row + r) * blocks + block));
-      for (Index c = block * kBits; c < std::min(m.cols, (block + 1) * kBits); ++c)
-        m(r, c) = (words[static_cast<std::size_t>(c % kBits / 32)] >> (c % 32) & 1u) != 0 ? T{1} : T{-1};
-    }
-}
-
 /// D of an activity. A saturated unit does not move (its tangent is 0): the bound only keeps 0 / 0 away.
 template <class T>
 T metric(Damped::Kind kind, T h) {
@@ -31,6 +18,11 @@ T metric(Damped::Kind kind, T h) {
   return T{1};
 }
 
+/// The stream of the noise at a head.
+std::uint64_t head_stream(std::size_t head) {
+  return stream_of(head == 0 ? "curvature" : "curvature/" + std::to_string(head));
+}
+
 template <class T>
 Network<T> watching(const Network<T>& network, const std::vector<Damped>& damped) {
   if (damped.empty()) return network;
@@ -38,7 +30,7 @@ Network<T> watching(const Network<T>& network, const std::vector<Damped>& damped
   signals.reserve(damped.size());
   for (const Damped& d : damped) signals.push_back(d.signal);
   Network<T> result = network;
-  result.plan = std::make_shared<const Plan>(*network.output.circuit, PlanOptions{}, signals);
+  result.plan = std::make_shared<const Plan>(network.circuit(), PlanOptions{}, signals);
   return result;
 }
 
@@ -49,14 +41,18 @@ std::vector<Damped> damped_signals(const Network<T>& network, Distance distance)
   std::vector<Damped> result;
   if (distance == Distance::none) return result;
   const Plan& plan = *network.plan;
-  Circuit& circuit = *network.output.circuit;
+  Circuit& circuit = *network.heads.front().signal.circuit;
+  const auto is_head = [&](std::size_t node) {
+    return std::any_of(network.heads.begin(), network.heads.end(),
+                       [&](const Head<T>& head) { return head.signal.id == static_cast<int>(node); });
+  };
   const auto& nodes = circuit.nodes();
   std::vector<char> carried(nodes.size(), 0);
   for (std::size_t i = 0; i < nodes.size(); ++i)
     if (nodes[i].kind == Node::Kind::link && plan.live(static_cast<int>(i)) && plan.needs_adjoint(nodes[i].source))
       carried[static_cast<std::size_t>(nodes[i].source)] = 1;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
-    if (!carried[i] || static_cast<int>(i) == network.output.id) continue;
+    if (!carried[i] || is_head(i)) continue;
     Damped::Kind kind = Damped::Kind::squared;
     if (distance == Distance::matching && nodes[i].kind == Node::Kind::map) {
       if (nodes[i].map == Map::tanh) kind = Damped::Kind::tanh;
@@ -80,14 +76,15 @@ struct Curvature<T>::Piece {
     });
   }
 
-  WindowPass<T> pass;
-  const Window* window = nullptr;
+  BatchPass<T> pass;
+  const Batch* batch = nullptr;
 };
 
 template <class T>
 Curvature<T>::Curvature(const Network<T>& network, Distance distance, Team& team)
     : damped_(damped_signals(network, distance)), team_(team) {
   network_ = watching(network, damped_);
+  for (const Head<T>& head : network_.heads) head.loss->template need<LossCurvature<T>>("this optimiser");
 }
 
 template <class T>
@@ -98,14 +95,15 @@ void Curvature<T>::start(const Parameters<T>& parameters, std::span<const Curvat
   while (pieces_.size() < parts.size()) pieces_.push_back(std::make_unique<Piece>(network_, team_));
   used_ = parts.size();
   predicted_ = 0;
+  parameters_ = &parameters;
   for (std::size_t i = 0; i < used_; ++i) {
     Piece& piece = *pieces_[i];
-    piece.window = parts[i].window;
+    piece.batch = parts[i].batch;
     piece.pass.set_parameters(parameters);
     if (parts[i].dropout_seed) piece.pass.set_dropout_seed(*parts[i].dropout_seed);
     State<T> state = *parts[i].state;
-    piece.pass.forward(*piece.window, state);
-    predicted_ += static_cast<double>(piece.window->predicted);
+    piece.pass.forward(*piece.batch, state);
+    predicted_ += static_cast<double>(piece.batch->predicted);
   }
 }
 
@@ -114,19 +112,28 @@ void Curvature<T>::backward(std::span<T> result, std::size_t piece) {
   pieces_[piece]->pass.unfolding().backward(result, {.accumulate = piece > 0});
 }
 
+/// The backward pass knows nothing of parameters that belong to a loss.
+template <class T>
+void Curvature<T>::clear_own(std::span<T> result) const {
+  for (const Head<T>& head : network_.heads)
+    for (const int own : head.loss->own_parameters()) {
+      const ParameterInfo& p = parameters_->info()[static_cast<std::size_t>(own)];
+      std::fill_n(result.begin() + p.offset, p.size(), T{0});
+    }
+}
+
 template <class T>
 void Curvature<T>::product(std::span<const T> v, double structural, std::span<T> result) {
-  const T scale = static_cast<T>(1 / predicted_), damping = static_cast<T>(structural / predicted_);
+  const T damping = static_cast<T>(structural / predicted_);
+  clear_own(result);
   for (std::size_t i = 0; i < used_; ++i) {
     Piece& piece = *pieces_[i];
     Unfolding<T>& u = piece.pass.unfolding();
     u.tangent(v);
-    const Matrix<const T> value = u.value(network_.output), tangent = u.tangent_of(network_.output);
-    const Matrix<T> adjoint = u.adjoint(network_.output);
-    piece.divide(team_, value.rows, [&](Index first, Index rows) {
-      network_.readout->curvature(value.rows_from(first, rows), targets_of<T>(*piece.window, first, rows), scale,
-                                  tangent.rows_from(first, rows), adjoint.rows_from(first, rows));
-    });
+    for (const Head<T>& head : network_.heads)
+      head.loss->template as<LossCurvature<T>>()->curvature(
+          piece.pass.observed(*piece.batch, head), static_cast<T>(head.weight / predicted_), team_,
+          u.tangent_of(head.signal), v, u.adjoint(head.signal), result);
     for (const Damped& d : damped_) {
       const Matrix<const T> h = u.value(d.signal), move = u.tangent_of(d.signal);
       const Matrix<T> seed = u.adjoint(d.signal);
@@ -141,20 +148,17 @@ void Curvature<T>::product(std::span<const T> v, double structural, std::span<T>
 
 template <class T>
 void Curvature<T>::sample(std::uint64_t seed, double structural, std::span<T> result) {
-  const T scale = static_cast<T>(std::sqrt(1 / predicted_)),
-          damping = static_cast<T>(std::sqrt(structural / predicted_));
+  const T damping = static_cast<T>(std::sqrt(structural / predicted_));
+  clear_own(result);
   for (std::size_t i = 0; i < used_; ++i) {
     Piece& piece = *pieces_[i];
     Unfolding<T>& u = piece.pass.unfolding();
-    const Matrix<const T> value = u.value(network_.output);
-    const Matrix<T> adjoint = u.adjoint(network_.output);
-    const std::uint64_t stream = stream_of("curvature") + i;
-    piece.divide(team_, value.rows, [&](Index first, Index rows) {
-      const Matrix<T> noise = adjoint.rows_from(first, rows);
-      fill_signs(seed, stream, first, noise);
-      network_.readout->curvature_root(value.rows_from(first, rows), targets_of<T>(*piece.window, first, rows), scale,
-                                       noise, noise);
-    });
+    for (std::size_t k = 0; k < network_.heads.size(); ++k) {
+      const Head<T>& head = network_.heads[k];
+      head.loss->template as<LossCurvature<T>>()->curvature_sample(
+          piece.pass.observed(*piece.batch, head), static_cast<T>(std::sqrt(head.weight / predicted_)), team_, seed,
+          head_stream(k) + i, u.adjoint(head.signal), result);
+    }
     for (std::size_t k = 0; k < damped_.size(); ++k) {
       const Damped& d = damped_[k];
       const Matrix<const T> h = u.value(d.signal);

@@ -1,14 +1,14 @@
 #pragma once
-/// Gauss-Newton products over a few windows, with structural damping (Martens & Sutskever 2011).
+/// Gauss-Newton products over a few batches, with structural damping (Martens & Sutskever 2011).
 ///
 ///   Curvature<float> curvature(network, Distance::squared, team);
 ///   curvature.start(parameters, parts);                     // forward; the activities are kept
 ///   curvature.product(v, 0.03, result);                     // result = (G + 0.03 S) v
 ///
-/// G = 1/P sum_rows J' H J: J the Jacobian of the network's output, H the Hessian of its readout, P the predicted
-/// symbols of the windows. S = 1/P sum_rows J_h' D J_h is the Gauss-Newton form of a distance between the activities h
+/// G = 1/P sum_rows J' H J: J the Jacobian of the network's heads, H the Hessian of its losses, P the predicted
+/// symbols of the batches. S = 1/P sum_rows J_h' D J_h is the Gauss-Newton form of a distance between the activities h
 /// that the loops of the circuit carry, before and after a step: structural damping needs nothing but that h becomes an
-/// output of the plan and has a curvature D there, as a readout has.
+/// output of the plan and has a curvature D there, as a loss has.
 
 #include <cstdint>
 #include <memory>
@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "unfold/losses/network.h"
+#include "unfold/optim/batch_pass.h"
 #include "unfold/optim/objective.h"
-#include "unfold/optim/window_pass.h"
 
 namespace unfold {
 
@@ -30,14 +30,14 @@ struct Damped {
 };
 
 /// The signals that links carry from position to position and that depend on parameters, in the order of the circuit;
-/// without the network's output, which has a curvature of its own.
+/// without the signals of heads, which have a curvature of their own.
 template <class T>
 std::vector<Damped> damped_signals(const Network<T>& network, Distance distance);
 
-/// A window, the state that has entered it, and the seed of its dropout.
+/// A batch, the state that has entered it, and the seed of its dropout.
 template <class T>
 struct CurvaturePart {
-  const Window* window;
+  const Batch* batch;
   const State<T>* state;
   std::optional<std::uint64_t> dropout_seed = {};
 };
@@ -45,11 +45,11 @@ struct CurvaturePart {
 template <class T>
 class Curvature {
  public:
-  /// The circuit behind the network's signals must outlive this.
+  /// The circuit behind the network's signals must outlive this. UsageError: a loss without a curvature.
   Curvature(const Network<T>& network, Distance distance, Team& team);
   ~Curvature();
 
-  /// Forward passes. Windows and parameters must live, unchanged, until the next call. REQUIRES at least one predicted
+  /// Forward passes. Batches and parameters must live, unchanged, until the next call. REQUIRES at least one predicted
   /// symbol.
   void start(const Parameters<T>& parameters, std::span<const CurvaturePart<T>> parts);
   /// result = (G + structural S) v.
@@ -61,13 +61,15 @@ class Curvature {
  private:
   struct Piece;
   void backward(std::span<T> result, std::size_t piece);
+  void clear_own(std::span<T> result) const;
 
   Network<T> network_;
   std::vector<Damped> damped_;
   Team& team_;
   std::vector<std::unique_ptr<Piece>> pieces_;
-  std::size_t used_ = 0;  // pieces of the present windows
+  std::size_t used_ = 0;  // pieces of the present batches
   double predicted_ = 0;
+  const Parameters<T>* parameters_ = nullptr;
 };
 
 }  // namespace unfold

@@ -83,7 +83,7 @@ class NewtonOptimizer : public Optimizer<T> {
         gradient_(parameters),
         start_(parameters) {}
 
-  Index windows() const override { return options_.windows; }
+  Index batches() const override { return options_.windows; }
   Index gradients() const override {  // half of the iterations allowed, at twice a gradient each
     return static_cast<Index>(static_cast<double>(options_.windows * (1 + options_.iterations)) * options_.curvature);
   }

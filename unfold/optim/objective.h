@@ -11,7 +11,7 @@
 #include "unfold/base/error.h"
 #include "unfold/base/team.h"
 #include "unfold/circuit/parameters.h"
-#include "unfold/data/batches.h"
+#include "unfold/data/batch.h"
 #include "unfold/losses/network.h"
 
 namespace unfold {
@@ -29,17 +29,17 @@ enum class Distance {
 /// the batch, with the output read where the batch has something to predict.
 struct PathReading {
   const Circuit* circuit = nullptr;
-  int output = -1;  ///< node
+  int output = -1;  ///< node: the signal of the head
   Index length = 1;
   bool every_step = true;  ///< false: only the last position of each sequence is predicted
 };
 
 /// The batch of a training step, and the network that is laid over it. Refers to what the objective owns.
 template <class T>
-struct Batch {
+struct EnteredBatch {
   const Network<T>& network;
-  const Window& window;
-  const State<T>& entering;  ///< the state before the window
+  const Batch& batch;
+  const State<T>& entering;  ///< the state before the batch
   State<T>& leaving;         ///< to be set to the state after it, at the parameters before the step
   std::optional<std::uint64_t> dropout_seed;
 };
@@ -50,14 +50,18 @@ class Objective {
   virtual ~Objective() = default;
   virtual Parameters<T>& parameters() = 0;
   virtual Team& team() = 0;
+  /// What is trained. Throws UsageError where there is no network.
+  virtual const Network<T>& network() const {
+    throw UsageError("this optimiser needs a network to look into, and there is none");
+  }
   /// The loss at the present parameters; sets `gradient` [parameters].
   virtual double gradient(std::span<T> gradient) = 0;
   /// The loss alone, of the same batch at the present parameters.
   virtual double loss() = 0;
-  /// Predicted symbols of a sequence of the batch (of a chain of its windows), on average.
+  /// Predicted symbols of a sequence of the batch (of a chain of it), on average.
   virtual double symbols_per_sequence() const { return 1; }
 
-  /// Readies the curvature at the present parameters, on a part of the batch: the first `share` of its windows, at
+  /// Readies the curvature at the present parameters, on a part of the batches: the first `share` of them, at
   /// least one that predicts something. The distance is that of the first call. REQUIRES `gradient` of this batch.
   virtual void start_curvature(double /*share*/, Distance /*damping*/) {
     throw UsageError("this objective offers no curvature");
@@ -76,7 +80,9 @@ class Objective {
   /// For steps that run their own passes, instead of `gradient`: the batch, entered; then `entered` with the loss at
   /// the present parameters, before they move.
   /// UsageError: this objective has no batch of symbols.
-  virtual Batch<T> enter() { throw UsageError("this optimiser needs a network to look into, and there is none"); }
+  virtual EnteredBatch<T> enter() {
+    throw UsageError("this optimiser needs a network to look into, and there is none");
+  }
   virtual void entered(double /*loss*/) {}
 };
 

@@ -251,6 +251,7 @@ StepReport Optimizer<T>::step(Objective<T>& objective, const Progress& progress,
 template <class T>
 void Optimizer<T>::attach(Objective<T>& objective) {
   if (direction_) direction_->attach(objective);
+  if (control_) control_->attach(objective);
 }
 
 template <class T>

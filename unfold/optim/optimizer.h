@@ -32,19 +32,15 @@ class Optimizer {
             const ScheduleOptions& schedule, std::string spec);
   virtual ~Optimizer() = default;
 
-  /// Once, before the first step: throws UsageError when the optimiser does not fit what is trained.
+  /// Once, before the first step and before `visit_state`: throws UsageError when the optimiser does not fit what is
+  /// trained.
   void attach(Objective<T>& objective);
   /// `factor` comes on top of the schedule: halvings on a plateau and after a divergence.
   virtual StepReport step(Objective<T>& objective, const Progress& progress, double factor);
-  /// To be called once before the first step and before `visit_state`. Throws UsageError for a network that this
-  /// optimiser cannot train.
-  void attach(const Network<T>& network, Team& team) {
-    if (control_) control_->attach(network, team);
-  }
   /// Everything that a checkpoint must hold.
   virtual void visit_state(StateVisitor<T>& visitor);
-  virtual Index windows() const { return 1; }    ///< of the data, for one step
-  virtual Index gradients() const { return 1; }  ///< what a step costs, roughly, in gradients of one window
+  virtual Index batches() const { return 1; }    ///< of the data, for one step
+  virtual Index gradients() const { return 1; }  ///< what a step costs, roughly, in gradients of one batch
 
   const ScheduleOptions& schedule() const { return schedule_; }
   double rate() const { return rate_; }

@@ -34,7 +34,7 @@ Penalties<T>::Penalties(const PenaltyOptions& options, const Network<T>& network
   if (!(options.activity >= 0) || !(options.flow >= 0)) throw UsageError("penalties: weights cannot be negative");
   for (const Signal hidden : network.hidden) {
     layers_.push_back({.hidden = hidden});
-    if (flows()) find_matrix(layers_.back(), *network.output.circuit);
+    if (flows()) find_matrix(layers_.back(), network.circuit());
   }
   if (options.any() && layers_.empty()) throw UsageError("penalties: the model has no hidden signal to act on");
 }

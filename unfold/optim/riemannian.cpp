@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
+#include "unfold/optim/output_metric.h"
 #include "unfold/optim/unit_metric.h"
-#include "unfold/optim/writing_metric.h"
 
 namespace unfold {
 namespace {
@@ -13,13 +12,8 @@ namespace {
 constexpr int kMostHalvings = 60;                    // a rate of 2^-60 moves nothing
 constexpr double kGrowth = 1.1, kLargestRate = 1e9;  // where nothing moves any more, every step is kept
 
-template <class T>
-bool same(const std::vector<T>& x, const std::vector<T>& y) {
-  return x.size() == y.size() && (x.empty() || std::memcmp(x.data(), y.data(), x.size() * sizeof(T)) == 0);
-}
-
 /// The two groups of parameters that move in turn.
-enum Group : std::size_t { kWriting = 0, kTransition = 1 };
+enum Group : std::size_t { kOutput = 0, kTransition = 1 };
 
 template <class T>
 class RiemannianControl final : public Control<T> {
@@ -35,26 +29,27 @@ class RiemannianControl final : public Control<T> {
       for (auto& d : previous_) d.resize(parameters);
   }
 
-  void attach(const Network<T>& network, Team& team) override {
-    core_ = std::make_unique<CorePass<T>>(network, team);
-    writing_ = std::make_unique<WritingMetric<T>>(*core_, options_.writing_damping, options_.keep > 0);
+  void attach(Objective<T>& objective) override {
+    const Network<T>& network = objective.network();
+    core_ = std::make_unique<CorePass<T>>(network, objective.team());
+    output_ = std::make_unique<OutputMetric<T>>(*core_, options_.writing_damping, options_.keep > 0);
     if (options_.metric != RiemannianMetric::none)
       metric_ = std::make_unique<UnitMetric<T>>(*core_, options_.reduction == Reduction::full, options_.damping,
                                                 options_.keep > 0);
-    is_writing_.assign(gradient_.size(), 0);
+    is_output_.assign(gradient_.size(), 0);
     const auto mark = [&](int parameter) {
       const ParameterInfo& p = network.plan->parameters()[at(parameter)];
-      std::fill_n(is_writing_.begin() + p.offset, p.size(), char{1});
+      std::fill_n(is_output_.begin() + p.offset, p.size(), char{1});
     };
-    for (const auto& term : core_->writing().terms) mark(term.parameter);
-    if (core_->writing().bias >= 0) mark(core_->writing().bias);
+    for (const auto& term : core_->output().terms) mark(term.parameter);
+    if (core_->output().bias >= 0) mark(core_->output().bias);
   }
 
   StepReport step(Objective<T>& objective, Direction<T>&, double rate) override {
-    const Batch<T> batch = objective.enter();
+    const EnteredBatch<T> batch = objective.enter();
     StepReport report;
     report.rate = rate / units();
-    const double predicted = static_cast<double>(batch.window.predicted);
+    const double predicted = static_cast<double>(batch.batch.predicted);
     if (!known(objective, batch)) evaluate(objective, batch, {.metric = true});
     cached_ = false;
     report.loss = nats_ / predicted;
@@ -63,11 +58,10 @@ class RiemannianControl final : public Control<T> {
     report.finite = std::isfinite(nats_);
     if (!report.finite) return report;
 
-    const typename WritingMetric<T>::Wanted seeds{
+    const typename OutputMetric<T>::Wanted seeds{
         .metric = false, .adjoints = true, .variances = options_.metric == RiemannianMetric::rbpm};
-    find_writing_direction(objective, predicted);
-    move(kWriting, objective, rate,
-         [&] { return writing_->pass(*core_, objective.parameters(), batch.window, seeds); });
+    find_output_direction(objective, predicted);
+    move(kOutput, objective, rate, [&] { return output_->pass(*core_, objective.parameters(), batch.batch, seeds); });
     find_transition_direction(objective, predicted);
     report.gradient_norm = norm_of_gradient() / predicted;
     report.finite = std::isfinite(report.gradient_norm);
@@ -82,14 +76,14 @@ class RiemannianControl final : public Control<T> {
   }
 
   void visit_state(StateVisitor<T>& visitor) override {
-    visitor("rate/writing", rates_[kWriting]);
+    visitor("rate/writing", rates_[kOutput]);
     visitor("rate/transition", rates_[kTransition]);
     if (options_.average) {
-      visitor("previous/writing", previous_[kWriting].span());
+      visitor("previous/writing", previous_[kOutput].span());
       visitor("previous/transition", previous_[kTransition].span());
     }
     if (options_.keep > 0) {
-      visitor("average/writing", writing_->average());
+      visitor("average/writing", output_->average());
       if (metric_) metric_->visit_averages(visitor);
     }
   }
@@ -98,49 +92,49 @@ class RiemannianControl final : public Control<T> {
   double units() const { return static_cast<double>(core_->units()); }
 
   /// Forward pass of the core, then the sweep over the predictions.
-  void evaluate(Objective<T>& objective, const Batch<T>& batch, const typename WritingMetric<T>::Wanted& wanted) {
+  void evaluate(Objective<T>& objective, const EnteredBatch<T>& batch, const typename OutputMetric<T>::Wanted& wanted) {
     leaving_ = batch.entering;
-    core_->forward(batch.window, objective.parameters(), leaving_, batch.dropout_seed);
-    nats_ = writing_->pass(*core_, objective.parameters(), batch.window, wanted);
+    core_->forward(batch.batch, objective.parameters(), leaving_, batch.dropout_seed);
+    nats_ = output_->pass(*core_, objective.parameters(), batch.batch, wanted);
   }
 
   // The last evaluation of a step is the first of the next one, if nothing has changed in between.
 
-  bool known(Objective<T>& objective, const Batch<T>& batch) const {
-    const Window& w = batch.window;
+  bool known(Objective<T>& objective, const EnteredBatch<T>& batch) const {
+    const Batch& b = batch.batch;
     const auto p = objective.parameters().flat();
-    return cached_ && same(w.inputs, inputs_) && same(w.targets, targets_) && same(w.slots, slots_) &&
-           sizes_of(w) == sizes_ && std::equal(p.begin(), p.end(), saved_.begin());
+    return cached_ && b.fields == fields_ && b.carry.slots == slots_ && sizes_of(b) == sizes_ &&
+           std::equal(p.begin(), p.end(), saved_.begin());
   }
 
-  void remember(Objective<T>& objective, const Batch<T>& batch) {
-    const Window& w = batch.window;
+  void remember(Objective<T>& objective, const EnteredBatch<T>& batch) {
+    const Batch& b = batch.batch;
+    const std::vector<Index>& slots = b.carry.slots;
     cached_ = options_.control == StepControl::backtracking && kept_[kTransition] && !batch.dropout_seed &&
-              std::all_of(w.slots.begin(), w.slots.end(), [&](Index slot) { return batch.entering.fresh(slot); });
+              std::all_of(slots.begin(), slots.end(), [&](Index slot) { return batch.entering.fresh(slot); });
     if (!cached_) return;
-    inputs_ = w.inputs;
-    targets_ = w.targets;
-    slots_ = w.slots;
-    sizes_ = sizes_of(w);
+    fields_ = b.fields;
+    slots_ = slots;
+    sizes_ = sizes_of(b);
     const auto p = objective.parameters().flat();
     std::copy(p.begin(), p.end(), saved_.begin());
   }
-  static std::vector<Index> sizes_of(const Window& w) {
+  static std::vector<Index> sizes_of(const Batch& b) {
     std::vector<Index> sizes;
-    for (Index s = 0; s < w.structure.sequences(); ++s) sizes.push_back(w.structure.size(s));
+    for (Index s = 0; s < b.structure.sequences(); ++s) sizes.push_back(b.structure.size(s));
     return sizes;
   }
 
   // Directions: parameters -= rate * direction
 
-  void find_writing_direction(Objective<T>& objective, double predicted) {
-    std::vector<double>& d = directions_[kWriting];
-    writing_->gradient(objective.parameters(), sums_);
+  void find_output_direction(Objective<T>& objective, double predicted) {
+    std::vector<double>& d = directions_[kOutput];
+    output_->gradient(objective.parameters(), sums_);
     if (options_.metric == RiemannianMetric::none)
-      for (std::size_t i = 0; i < d.size(); ++i) d[i] = is_writing_[i] ? sums_[i] / predicted : 0;
+      for (std::size_t i = 0; i < d.size(); ++i) d[i] = is_output_[i] ? sums_[i] / predicted : 0;
     else
-      writing_->direction(objective.parameters(), options_.keep, d);
-    average(kWriting);
+      output_->direction(objective.parameters(), options_.keep, d);
+    average(kOutput);
   }
 
   void find_transition_direction(Objective<T>& objective, double predicted) {
@@ -153,14 +147,14 @@ class RiemannianControl final : public Control<T> {
     if (!plain) {
       metric_->keep_adjoints(*core_);
       if (!outer) {
-        writing_->seed_variances(*core_);
+        output_->seed_variances(*core_);
         u.backward(squares_, {.algebra = Algebra::squared, .weights = false});
       }
       metric_->accumulate(*core_, outer);
       metric_->direction(options_.keep, d, sums_);
     } else {
       for (std::size_t i = 0; i < d.size(); ++i) {
-        if (is_writing_[i]) continue;
+        if (is_output_[i]) continue;
         sums_[i] = static_cast<double>(gradient_[i]);
         d[i] = sums_[i] / predicted;
       }
@@ -203,7 +197,7 @@ class RiemannianControl final : public Control<T> {
     const std::vector<double>& d = directions_[group];
     const auto place = [&](double size) {
       for (std::size_t i = 0; i < d.size(); ++i)
-        if ((is_writing_[i] != 0) == (group == kWriting))
+        if ((is_output_[i] != 0) == (group == kOutput))
           p[i] = static_cast<T>(static_cast<double>(saved_[i]) - size * d[i]);
     };
     const double before = nats_;
@@ -225,7 +219,7 @@ class RiemannianControl final : public Control<T> {
     kept_[group] = false;
     std::copy(saved_.begin(), saved_.end(), p.begin());
     nats_ = before;
-    if (group == kWriting) (void)loss();  // the seeds, from where the parameters stay
+    if (group == kOutput) (void)loss();  // the seeds, from where the parameters stay
   }
 
   RiemannianOptions options_;
@@ -236,16 +230,16 @@ class RiemannianControl final : public Control<T> {
   std::vector<T> saved_;
   std::vector<double> directions_[2];
   Buffer<T> previous_[2];
-  std::vector<char> is_writing_;
+  std::vector<char> is_output_;
 
   std::unique_ptr<CorePass<T>> core_;
-  std::unique_ptr<WritingMetric<T>> writing_;
+  std::unique_ptr<OutputMetric<T>> output_;
   std::unique_ptr<UnitMetric<T>> metric_;
   double nats_ = 0;
   State<T> leaving_;
 
   bool cached_ = false;
-  std::vector<Symbol> inputs_, targets_;
+  decltype(Batch::fields) fields_;
   std::vector<Index> slots_, sizes_;
 };
 

@@ -106,7 +106,7 @@ void UnitMetric<T>::add_map(const Plan& plan, int i) {
 template <class T>
 void UnitMetric<T>::keep_adjoints(const CorePass<T>& core) {
   for (std::size_t m = 0; m < maps_.size(); ++m) {
-    const Matrix<const T> b = core.unfolding().affine_adjoint({core.network().output.circuit, maps_[m].node});
+    const Matrix<const T> b = core.unfolding().affine_adjoint({core.head().signal.circuit, maps_[m].node});
     if (adjoints_[m].size() != b.rows * b.cols) adjoints_[m].resize(b.rows * b.cols);
     core.team().run([&](Member& me) {
       const Range mine = me.share(b.rows, 64);
@@ -178,7 +178,7 @@ void UnitMetric<T>::accumulate_rows(const CorePass<T>& core, std::size_t m, Rang
       const T* b = adjoints_[m].data() + begin * map.size + unit.component;
       const T* phi = nullptr;
       if (!outer)
-        phi = core.unfolding().affine_adjoint({core.network().output.circuit, map.node}).row(begin) + unit.component;
+        phi = core.unfolding().affine_adjoint({core.head().signal.circuit, map.node}).row(begin) + unit.component;
       const Symbol* symbols = map.symbols < 0 ? nullptr : core.unfolding().symbols_read(map.symbols).data() + begin;
       unit.moments.template add<T>({inputs.values.data(), range.size(), map.columns, map.columns}, symbols, b, phi,
                                    map.size);
@@ -211,7 +211,7 @@ void UnitMetric<T>::accumulate_sorted(const CorePass<T>& core, std::size_t m, Ra
     if (outer) {
       tile.square(first_b, first_phi, components.size());
     } else {
-      const Matrix<const T> phi = core.unfolding().affine_adjoint({core.network().output.circuit, map.node});
+      const Matrix<const T> phi = core.unfolding().affine_adjoint({core.head().signal.circuit, map.node});
       tile.put({phi.row(begin), rows, phi.cols, phi.stride}, components, first_phi);
     }
     for (Index u = units.begin; u < units.end; ++u) {

@@ -2,8 +2,8 @@
 /// The whole state of a training run, in memory (for going back after a divergence) and on disk (for going on after an
 /// interruption). A checkpoint is one safetensors file, written atomically:
 ///
-///   parameters [n], optimizer/<name> [n], best [n] (unless it equals the parameters), carried/values [lanes x width],
-///   carried/fresh [lanes]; metadata "run" (counters, JSON), "configuration" (JSON), "format".
+///   parameters [n], optimizer/<name> [n], best [n] (unless it equals the parameters), carried/values [streams x
+///   width], carried/fresh [streams]; metadata "run" (counters, JSON), "configuration" (JSON), "format".
 ///
 /// A run interrupted between snapshots also holds the last snapshot, under "rollback/", so that a resumed run would go
 /// back to the very state that an uninterrupted one goes back to.
@@ -23,7 +23,7 @@ namespace unfold {
 
 /// The counters of a run.
 struct RunState {
-  Index step = 0, epoch = 0, window = 0, symbols = 0;
+  Index step = 0, epoch = 0, batch = 0, symbols = 0;
   double seconds = 0, last_loss = 0;
   double loss_sum = 0;  // since the last entry in the log
   Index loss_count = 0;
@@ -44,7 +44,7 @@ template <class Visitor, class State>
 void visit_run_state(Visitor&& v, State& s) {
   v("step", s.step);
   v("epoch", s.epoch);
-  v("window", s.window);
+  v("window", s.batch);
   v("symbols", s.symbols);
   v("seconds", s.seconds);
   v("last_loss", s.last_loss);

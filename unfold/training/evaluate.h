@@ -3,8 +3,8 @@
 
 #include <functional>
 
-#include "unfold/data/batches.h"
-#include "unfold/optim/window_pass.h"
+#include "unfold/data/text_batches.h"
+#include "unfold/optim/batch_pass.h"
 
 namespace unfold {
 
@@ -12,7 +12,7 @@ struct Evaluation {
   double nats = 0;      ///< over all predicted symbols
   Index predicted = 0;  ///< symbols (rows) that were predicted
   Index symbols = 0;    ///< symbols read and counted, predicted or not
-  Index runs = 0;       ///< stretches that were read from a fresh state: sequences, or segments of them
+  Index passages = 0;   ///< stretches that were read from a fresh state: sequences, or segments of them
   Index warmed = 0;     ///< symbols read before segments only to warm the state up, not counted
   double nats_per_symbol() const { return predicted > 0 ? nats / static_cast<double>(predicted) : 0; }
 };
@@ -24,20 +24,21 @@ class Evaluator {
 
   /// `surprisal(place, nats)` is called for every predicted symbol, in no particular order.
   using Surprisal = std::function<void(Index, T)>;
-  /// Called with every window and what the readout read there, [rows x size].
-  using Judge = std::function<void(const Window&, Matrix<const T>)>;
+  /// Called with every batch and what the losses read there, one matrix [rows x size] a head.
+  using Judge = std::function<void(const Batch&, std::span<const Matrix<const T>>)>;
 
-  /// Scores all windows of a stream. Sums are taken run by run in order of their numbers, so the result does not depend
-  /// on how runs share windows.
-  Evaluation run(const Parameters<T>& parameters, WindowStream& stream, const Surprisal& surprisal = {},
+  /// Scores all batches of a reader. Sums are taken passage by passage in order of their numbers, so the result does
+  /// not depend on how passages share batches.
+  Evaluation run(const Parameters<T>& parameters, BatchReader& reader, const Surprisal& surprisal = {},
                  const Judge& judge = {});
-  /// Scores lanes of a corpus (batches.h: exact_lanes, scoring_lanes). The result does not depend on `window`.
-  Evaluation run(const Parameters<T>& parameters, const Corpus& corpus, std::vector<std::vector<Run>> lanes,
+  /// Scores streams of a corpus (text_batches.h: exact_streams, scoring_streams). The result does not depend on
+  /// `window`.
+  Evaluation run(const Parameters<T>& parameters, const Corpus& corpus, std::vector<std::vector<Passage>> streams,
                  Index window, Symbol predict_after = kNoSymbol, const Surprisal& surprisal = {});
 
  private:
   Network<T> network_;
-  WindowPass<T> pass_;
+  BatchPass<T> pass_;
 };
 
 }  // namespace unfold

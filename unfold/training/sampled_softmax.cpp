@@ -11,7 +11,7 @@
 namespace unfold {
 
 Candidates Candidates::draw(std::span<const Symbol> targets, Index alphabet, Index count, std::uint64_t seed,
-                            Index window) {
+                            Index batch) {
   std::vector<char> taken(static_cast<std::size_t>(alphabet), 0);
   for (const Symbol target : targets)
     if (target != kNoSymbol) taken[static_cast<std::size_t>(target)] = 1;
@@ -26,7 +26,7 @@ Candidates Candidates::draw(std::span<const Symbol> targets, Index alphabet, Ind
                     "and others; choose another --sampled-softmax, or a smaller window or batch",
                     count, alphabet, result.predicted));
   Random random(seed, "sampled softmax");
-  random.seek(static_cast<std::uint64_t>(window) << 32);
+  random.seek(static_cast<std::uint64_t>(batch) << 32);
   while (static_cast<Index>(result.symbols.size()) < count) {
     const auto symbol = static_cast<Symbol>(random.below(static_cast<std::uint64_t>(alphabet)));
     if (std::exchange(taken[static_cast<std::size_t>(symbol)], 1) == 0) result.symbols.push_back(symbol);
@@ -40,30 +40,34 @@ template <class T>
 SampledSoftmax<T>::SampledSoftmax(const Network<T>& network, const Parameters<T>& parameters, std::uint64_t seed,
                                   Team& team, std::size_t memory_limit)
     : full_(&parameters),
-      few_(*network.fewer_outputs->output.circuit),
+      few_(network.fewer_outputs->circuit()),
       team_(team),
       seed_(seed),
-      alphabet_(network.output.size()),
-      count_(network.fewer_outputs->output.size()),
+      field_(network.only_head("a sampled softmax").field),
+      alphabet_(network.heads.front().signal.size()),
+      count_(network.fewer_outputs->heads.front().signal.size()),
       pass_(*network.fewer_outputs, team, memory_limit),
       few_gradient_(few_.size()),
       place_(index(alphabet_), kNoSymbol) {
-  const Node& output = network.plan->nodes()[index(network.output.id)];
+  const Head<T>& head = network.heads.front();
+  head.loss->template need<Categorical<T>>("a sampled softmax");
+  const Node& output = network.plan->nodes()[index(head.signal.id)];
   for (const Node::AffineTerm& term : output.terms) output_.push_back(term.parameter);
   output_.push_back(output.bias);
 }
 
 template <class T>
-double SampledSoftmax<T>::gradient(const Window& window, State<T>& state, Index number, double scale,
+double SampledSoftmax<T>::gradient(const Batch& batch, State<T>& state, Index number, double scale,
                                    std::span<T> gradient, bool accumulate) {
-  const Candidates candidates = Candidates::draw(window.targets, alphabet_, count_, seed_, number);
+  const Candidates candidates =
+      Candidates::draw(std::get<SymbolRows>(batch.field(field_)).symbols, alphabet_, count_, seed_, number);
   for (Index i = 0; i < count_; ++i) place_[index(candidates.symbols[index(i)])] = static_cast<Symbol>(i);
-  window_ = window;
-  for (Symbol& target : window_.targets)
+  batch_ = batch;
+  for (Symbol& target : batch_.symbol_field(field_).symbols)
     if (target != kNoSymbol) target = place_[index(target)];
   gather(candidates);
   pass_.set_parameters(few_);
-  const double nats = pass_.gradient(window_, state, scale, few_gradient_.span());
+  const double nats = pass_.gradient(batch_, state, scale, few_gradient_.span());
   scatter(candidates, gradient, accumulate);
   return nats;
 }

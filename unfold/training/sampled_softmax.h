@@ -1,7 +1,7 @@
 #pragma once
 /// Sampled softmax: the gradient over a large vocabulary from a part of it, for training; evaluation reads it all.
 ///
-/// Of the V symbols only C candidates get a logit z in a window: the T symbols that are to be predicted there, and C -
+/// Of the V symbols only C candidates get a logit z in a batch: the T symbols that are to be predicted there, and C -
 /// T others drawn evenly without replacement. Each of these stands for (V - T) / (C - T) of its kind:
 ///   Z' = sum_predicted exp(z) + (V - T) / (C - T) sum_drawn exp(z),   loss = log Z' - z_target
 /// so that E Z' = Z (Horvitz & Thompson 1952). The gradient is that of the estimated loss, exactly; since the logarithm
@@ -10,26 +10,25 @@
 ///
 /// The circuit with C outputs is an ordinary one: its output weights are columns of the full ones, log((V - T) / (C -
 /// T)) is added to the biases of what was drawn, and its gradient goes back to where the columns came from. Cost of the
-/// readout: C / V of the full one, and copies of the parameters.
+/// head: C / V of the full one, and copies of the parameters.
 
 #include <algorithm>
 #include <span>
 #include <vector>
 
-#include "unfold/optim/window_pass.h"
+#include "unfold/optim/batch_pass.h"
 
 namespace unfold {
 
-/// What was drawn for a window.
+/// What was drawn for a batch.
 struct Candidates {
   std::vector<Symbol> symbols;  ///< the predicted ones, ascending, then the drawn ones
   Index predicted = 0;          ///< how many of them are predicted
   double each_drawn_counts = 1;
 
-  /// A function of the targets, V = `alphabet`, C = `count`, the seed and the number of the window.
+  /// A function of the targets, V = `alphabet`, C = `count`, the seed and the number of the batch.
   /// UsageError: fewer than one could be drawn.
-  static Candidates draw(std::span<const Symbol> targets, Index alphabet, Index count, std::uint64_t seed,
-                         Index window);
+  static Candidates draw(std::span<const Symbol> targets, Index alphabet, Index count, std::uint64_t seed, Index batch);
 };
 
 template <class T>
@@ -42,8 +41,8 @@ class SampledSoftmax {
 
   void set_parameters(const Parameters<T>& parameters) { full_ = &parameters; }
   void set_dropout_seed(std::uint64_t seed) { pass_.set_dropout_seed(seed); }
-  /// As WindowPass::gradient, of the estimated loss; `number` of the window chooses what is drawn.
-  double gradient(const Window& window, State<T>& state, Index number, double scale, std::span<T> gradient,
+  /// As BatchPass::gradient, of the estimated loss; `number` of the batch chooses what is drawn.
+  double gradient(const Batch& batch, State<T>& state, Index number, double scale, std::span<T> gradient,
                   bool accumulate);
 
  private:
@@ -56,12 +55,13 @@ class SampledSoftmax {
   Parameters<T> few_;
   Team& team_;
   std::uint64_t seed_;
+  std::string field_;
   Index alphabet_, count_;
   std::vector<int> output_;  // parameters whose columns belong to symbols; the last one is the bias
-  WindowPass<T> pass_;
+  BatchPass<T> pass_;
   Buffer<T> few_gradient_;
   std::vector<Symbol> place_;  // of each symbol among the candidates
-  Window window_;
+  Batch batch_;
 };
 
 }  // namespace unfold

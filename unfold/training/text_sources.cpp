@@ -9,8 +9,8 @@ namespace unfold {
 namespace {
 
 /// How many symbols a step reads on average.
-Index symbols_of_step(const Part& training, const BatchOptions& b, Index lanes) {
-  if (!b.whole_sequences) return b.window * lanes;
+Index symbols_of_step(const Part& training, const BatchOptions& b, Index streams) {
+  if (!b.whole_sequences) return b.window * streams;
   const auto sequences = std::max<Index>(1, static_cast<Index>(training.pieces.size()));
   return training.symbols() * std::min(b.batch, sequences) / sequences;
 }
@@ -20,22 +20,23 @@ Index symbols_of_step(const Part& training, const BatchOptions& b, Index lanes) 
 template <class T>
 TrainingSources<T> text_sources(const TrainingData& data, const TrainerOptions& options) {
   const BatchOptions& b = options.batches;
-  auto batches = std::make_unique<Batches>(data.corpus, data.training, b, options.seed);
-  TrainingSources<T> sources{.training = nullptr, .step_symbols = symbols_of_step(data.training, b, batches->lanes())};
+  auto batches = std::make_unique<TextBatches>(data.corpus, data.training, b, options.seed);
+  TrainingSources<T> sources{.training = nullptr,
+                             .step_symbols = symbols_of_step(data.training, b, batches->streams())};
   sources.training = std::move(batches);
   if (data.validation != nullptr && !data.validation->empty()) {
     const Corpus& corpus = data.validation_corpus != nullptr ? *data.validation_corpus : data.corpus;
     const Part& part = *data.validation;
     require_predictions(corpus, part, b.predict_after);
     sources.validation_symbols =
-        part.symbols() + (b.whole_sequences ? 0 : options.validation_lanes * options.validation_warmup);
+        part.symbols() + (b.whole_sequences ? 0 : options.validation_streams * options.validation_warmup);
     sources.validation = [&corpus, &part, options] {
       const BatchOptions& o = options.batches;
-      auto reader = std::make_unique<LaneReader>(corpus, o.whole_sequences ? 64 : o.window, o.predict_after);
+      auto reader = std::make_unique<StreamReader>(corpus, o.whole_sequences ? 64 : o.window, o.predict_after);
       // Who trains on whole sequences expects a memory that a cut would take away.
       reader->start(o.whole_sequences
-                        ? exact_lanes(part, options.validation_lanes)
-                        : scoring_lanes(corpus, part, options.validation_lanes, options.validation_warmup));
+                        ? exact_streams(part, options.validation_streams)
+                        : scoring_streams(corpus, part, options.validation_streams, options.validation_warmup));
       return reader;
     };
   }
@@ -46,7 +47,7 @@ TrainingSources<T> text_sources(const TrainingData& data, const TrainerOptions& 
                                          {"whole_sequences", b.whole_sequences},
                                          {"curriculum", b.curriculum},
                                          {"predict_after", b.predict_after},
-                                         {"validation_lanes", options.validation_lanes},
+                                         {"validation_lanes", options.validation_streams},
                                          {"validation_warmup", options.validation_warmup}};
   return sources;
 }

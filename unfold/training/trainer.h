@@ -1,5 +1,5 @@
 #pragma once
-/// The trainer: batches -> forward -> readout -> backward -> clip -> optimiser, with validation, the best model kept,
+/// The trainer: batches -> forward -> losses -> backward -> clip -> optimiser, with validation, the best model kept,
 /// early stopping, recovery from divergence, checkpoints and resumption.
 ///
 ///   TrainerOptions options{.optimizer = "adam:rate=0.002,clip=1", .steps = 1000};
@@ -18,10 +18,11 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "unfold/base/json.h"
-#include "unfold/data/batches.h"
+#include "unfold/data/text_batches.h"
 #include "unfold/losses/network.h"
 #include "unfold/optim/optimizer.h"
 #include "unfold/optim/penalty.h"
@@ -41,14 +42,14 @@ struct TrainerOptions {
   double epochs = 0, minutes = 0;
 
   Index validate_every = 0;       ///< steps; 0: so that validation costs about a twentieth of the time
-  Index validation_lanes = 64;    ///< the validation part is cut into about so many segments ...
+  Index validation_streams = 64;  ///< the validation part is cut into about so many segments ...
   Index validation_warmup = 256;  ///< ... each warmed up on so many symbols before it
   Index patience = 0;             ///< stop after so many validations without improvement; 0: never
   double goal_error = -1;         ///< stop when a judge finds at most this share of sequences wrong; below 0: never
   Index sample_every = 0;         ///< steps; 0: never
   Index log_every = 100;          ///< steps between progress entries of the log
   Precision precision = Precision::exact;  ///< of the products of training (bf16.h); validation is always exact
-  std::size_t memory_limit = 0;            ///< bytes for the activities of one window; 0: none (see window_pass.h)
+  std::size_t memory_limit = 0;            ///< bytes for the activities of one batch; 0: none (see batch_pass.h)
 
   std::string checkpoint = {};     ///< file; empty: none
   double checkpoint_seconds = 60;  ///< written when the last one is older (0: never for age) ...
@@ -75,18 +76,19 @@ class Judge {
  public:
   virtual ~Judge() = default;
   virtual void start() = 0;
-  virtual void see(const Window& window, Matrix<const T> output) = 0;  ///< output: what the readout reads, by rows
-  virtual Measures measures() const = 0;                               ///< of all windows since `start`
-  virtual double error_rate() const = 0;                               ///< share of wrong sequences, from 0 to 1
+  /// `outputs`: what the losses read, by rows, one matrix a head.
+  virtual void see(const Batch& batch, std::span<const Matrix<const T>> outputs) = 0;
+  virtual Measures measures() const = 0;  ///< of all batches since `start`
+  virtual double error_rate() const = 0;  ///< share of wrong sequences, from 0 to 1
 };
 
 /// What a trainer reads, whatever it is made of.
 template <class T>
 struct TrainingSources {
-  std::unique_ptr<WindowSource> training;
-  std::function<std::unique_ptr<WindowStream>()> validation = {};  ///< all its windows; empty: no validation
-  Index step_symbols = 0;                                          ///< rows of a window of training
-  Index validation_symbols = 0;                                    ///< rows of a validation
+  std::unique_ptr<BatchSource> training;
+  std::function<std::unique_ptr<BatchReader>()> validation = {};  ///< all its batches; empty: no validation
+  Index step_symbols = 0;                                         ///< rows of a batch of training
+  Index validation_symbols = 0;                                   ///< rows of a validation
   std::unique_ptr<Judge<T>> judge = {};
   JsonBox configuration = {};  ///< what must be the same when a run is resumed (an object)
 };
@@ -113,7 +115,7 @@ class Trainer {
   /// one of another configuration, naming what differs.
   Trainer(const Network<T>& network, Parameters<T>& parameters, const TrainingData& data, const TrainerOptions& options,
           Team& team);
-  /// The same with windows from elsewhere; options.batches has no meaning then.
+  /// The same with batches from elsewhere; options.batches has no meaning then.
   Trainer(const Network<T>& network, Parameters<T>& parameters, TrainingSources<T> sources,
           const TrainerOptions& options, Team& team);
   ~Trainer();
@@ -122,7 +124,7 @@ class Trainer {
   /// Text for SampleEvent, from the present parameters.
   void set_sampler(std::function<std::string(const Parameters<T>&, Index step)> sampler);
   /// Called with the parameters whenever a validation is the best so far (without validation: at the end).
-  void set_keeper(std::function<void(const Parameters<T>&)> keeper);
+  void on_best(std::function<void(const Parameters<T>&)> best_observer);
 
   /// Throws DivergedError, InterruptedError (after a checkpoint), RuntimeFailure.
   TrainingResult run();

@@ -24,6 +24,11 @@ double magnitude(std::span<const double> x) {
   return most;
 }
 
+Vector sum(Vector x, const Vector& y) {
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] += y[i];
+  return x;
+}
+
 /// NaN counts as infinitely wrong.
 double error_of(double difference) { return std::isnan(difference) ? INFINITY : std::fabs(difference); }
 
@@ -33,84 +38,114 @@ std::string number(double x) {
   return text;
 }
 
-/// The total nats of all outputs, every output read by one readout with its own random targets.
+/// A vector at all outputs, and one at all parameters, of which only those that losses own are set.
+struct AtLosses {
+  Vector outputs, own;
+};
+
+/// The total nats of all outputs, each read by its loss with random targets of its own.
 class Objective {
  public:
-  Objective(const Passes& passes, const Readout<double>& readout, std::uint64_t seed) : readout_(readout) {
-    const Index rows = passes.structure().positions();
-    for (const int output : passes.circuit().outputs()) {
-      const Node& node = passes.circuit().nodes()[at(output)];
+  Objective(const Passes& passes, const OutputLosses& losses, std::uint64_t seed)
+      : structure_(passes.structure()), parameters_(passes.parameters().size()) {
+    const Index rows = structure_.positions();
+    const auto& outputs = passes.circuit().outputs();
+    if (losses.size() != outputs.size()) throw UsageError("derivative check: every output needs a loss");
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      const Node& node = passes.circuit().nodes()[at(outputs[i])];
       Random random(seed, "check/targets/" + node.name);
-      Target target{.size = node.size};
+      Part part{.loss = losses[i], .size = node.size};
       for (Index r = 0; r < rows; ++r) {
         const bool predicted = random.below(6) != 0 || rows == 1;
-        target.predicted.push_back(predicted);
-        target.symbols.push_back(predicted ? static_cast<Symbol>(random.below(at(node.size))) : kNoSymbol);
-        for (Index c = 0; c < node.size; ++c) target.values.push_back(static_cast<double>(random.below(2)));
+        part.predicted.push_back(predicted);
+        part.symbols.push_back(predicted ? static_cast<Symbol>(random.below(at(node.size))) : kNoSymbol);
+        for (Index c = 0; c < node.size; ++c) part.values.push_back(static_cast<double>(random.below(2)));
       }
-      targets_.push_back(std::move(target));
+      parts_.push_back(std::move(part));
     }
   }
 
-  double total(const Vector& outputs) const {
+  /// The name of a loss without such a capability; empty if all have it.
+  template <class Capability>
+  std::string lacks() const {
+    for (const Part& part : parts_)
+      if (part.loss->as<Capability>() == nullptr) return std::string(part.loss->name());
+    return {};
+  }
+  bool owns_parameters() const {
+    return std::any_of(parts_.begin(), parts_.end(), [](const Part& p) { return !p.loss->own_parameters().empty(); });
+  }
+
+  double total(const Vector& outputs, std::span<const double> parameters) {
     double sum = 0;
-    const double* signal = outputs.data();
-    for (const Target& t : targets_) {
-      Vector nats(t.symbols.size());
-      readout_.nats(matrix(signal, t), view(t), nats.data());
+    each(outputs, [&](const Part& part, Matrix<const double> signal, Matrix<double>, std::size_t, Vector&) {
+      Vector nats(part.symbols.size());
+      part.loss->negative_log_likelihood(observed(part, signal, parameters), team_, nats.data());
       for (const double v : nats) sum += v;
-      signal += t.values.size();
-    }
+    });
     return sum;
   }
 
-  Vector gradient(const Vector& outputs) const {
-    return each(outputs, [&](Matrix<const double> signal, const Target& t, Matrix<double> out, std::size_t) {
-      Vector nats(t.symbols.size());
-      readout_.gradient(signal, view(t), 1, nats.data(), out);
+  AtLosses gradient(const Vector& outputs, std::span<const double> parameters) {
+    return each(outputs,
+                [&](const Part& part, Matrix<const double> signal, Matrix<double> out, std::size_t, Vector& own) {
+                  Vector nats(part.symbols.size());
+                  part.loss->gradient(observed(part, signal, parameters), 1, team_, nats.data(), out, own);
+                });
+  }
+
+  AtLosses curvature(const Vector& outputs, std::span<const double> parameters, std::span<const double> tangents,
+                     std::span<const double> direction) {
+    return each(outputs, [&](const Part& part, Matrix<const double> signal, Matrix<double> out, std::size_t offset,
+                             Vector& own) {
+      part.loss->need<LossCurvature<double>>("derivative check")
+          .curvature(observed(part, signal, parameters), 1, team_, matrix(tangents.data() + offset, part), direction,
+                     out, own);
     });
   }
 
-  Vector curvature(const Vector& outputs, std::span<const double> tangents) const {
-    return each(outputs, [&](Matrix<const double> signal, const Target& t, Matrix<double> out, std::size_t offset) {
-      readout_.curvature(signal, view(t), 1, matrix(tangents.data() + offset, t), out);
-    });
-  }
-
-  Vector fisher(const Vector& outputs) const {
-    return each(outputs, [&](Matrix<const double> signal, const Target& t, Matrix<double> out, std::size_t) {
-      readout_.fisher_diagonal(signal, view(t), out);
-    });
+  Vector fisher(const Vector& outputs) {
+    return each(outputs,
+                [&](const Part& part, Matrix<const double> signal, Matrix<double> out, std::size_t, Vector&) {
+                  part.loss->need<LossFisher<double>>("derivative check").fisher_diagonal(signal, targets(part), out);
+                })
+        .outputs;
   }
 
  private:
-  struct Target {
+  struct Part {
+    const Loss<double>* loss;
     Index size;
     std::vector<Symbol> symbols = {};
     Vector values = {};
     std::vector<char> predicted = {};
   };
 
-  static Matrix<const double> matrix(const double* data, const Target& t) {
-    return {data, static_cast<Index>(t.symbols.size()), t.size, t.size};
+  static Matrix<const double> matrix(const double* data, const Part& part) {
+    return {data, static_cast<Index>(part.symbols.size()), part.size, part.size};
   }
-  static Targets<double> view(const Target& t) {
-    return {t.symbols.data(), matrix(t.values.data(), t), t.predicted.data()};
+  static Targets<double> targets(const Part& part) {
+    return {part.symbols.data(), matrix(part.values.data(), part), part.predicted.data()};
+  }
+  Observed<double> observed(const Part& part, Matrix<const double> signal, std::span<const double> parameters) const {
+    return {.structure = structure_, .signal = signal, .targets = targets(part), .parameters = parameters};
   }
   template <class F>
-  Vector each(const Vector& outputs, F&& fill) const {
-    Vector result(outputs.size());
+  AtLosses each(const Vector& outputs, F&& fill) {
+    AtLosses result{Vector(outputs.size()), Vector(parameters_)};
     std::size_t offset = 0;
-    for (const Target& t : targets_) {
-      const Matrix<const double> signal = matrix(outputs.data() + offset, t);
-      fill(signal, t, {result.data() + offset, signal.rows, signal.cols, signal.cols}, offset);
-      offset += t.values.size();
+    for (const Part& part : parts_) {
+      const Matrix<const double> signal = matrix(outputs.data() + offset, part);
+      fill(part, signal, {result.outputs.data() + offset, signal.rows, signal.cols, signal.cols}, offset, result.own);
+      offset += part.values.size();
     }
     return result;
   }
 
-  const Readout<double>& readout_;
-  std::vector<Target> targets_;
+  const Structure& structure_;
+  std::size_t parameters_;
+  Team team_{1};
+  std::vector<Part> parts_;
 };
 
 /// A direction in the parameters and the name of the block it moves.
@@ -123,16 +158,17 @@ struct Direction {
 
 class Checker {
  public:
-  Checker(Passes& passes, const Readout<double>& readout, const CheckOptions& options)
+  Checker(Passes& passes, const OutputLosses& losses, const CheckOptions& options)
       : passes_(passes),
         options_(options),
-        objective_(passes, readout, options.seed),
+        objective_(passes, losses, options.seed),
         theta_(passes.parameters().begin(), passes.parameters().end()),
         random_(options.seed, "check/directions") {
     report_.results.reserve(16);  // results are filled through references
     outputs_ = passes_.outputs();
-    total_ = objective_.total(outputs_);
-    gradient_ = passes_.transposed(objective_.gradient(outputs_), Algebra::linear);
+    total_ = objective_.total(outputs_, theta_);
+    const AtLosses seeds = objective_.gradient(outputs_, theta_);
+    gradient_ = sum(passes_.transposed(seeds.outputs, Algebra::linear), seeds.own);
   }
 
   CheckReport run() {
@@ -202,11 +238,17 @@ class Checker {
 
   // ---- central differences
 
-  Vector outputs_along(std::span<const double> v, double h) {
+  struct Point {
+    double total;
+    Vector outputs;
+  };
+  Point along(std::span<const double> v, double h) {
     Vector moved = theta_;
     for (std::size_t i = 0; i < moved.size(); ++i) moved[i] += h * v[i];
     passes_.set_parameters(moved);
-    return passes_.outputs();
+    Vector outputs = passes_.outputs();
+    const double total = objective_.total(outputs, moved);
+    return {total, std::move(outputs)};
   }
   void restore() {
     passes_.set_parameters(theta_);
@@ -227,9 +269,9 @@ class Checker {
     return narrow;
   }
   Difference central(std::span<const double> v, double h) {
-    const Vector above = outputs_along(v, h), below = outputs_along(v, -h);
-    Difference d{(objective_.total(above) - objective_.total(below)) / (2 * h), Vector(above.size())};
-    for (std::size_t i = 0; i < above.size(); ++i) d.outputs[i] = (above[i] - below[i]) / (2 * h);
+    const Point above = along(v, h), below = along(v, -h);
+    Difference d{(above.total - below.total) / (2 * h), Vector(above.outputs.size())};
+    for (std::size_t i = 0; i < d.outputs.size(); ++i) d.outputs[i] = (above.outputs[i] - below.outputs[i]) / (2 * h);
     return d;
   }
 
@@ -353,12 +395,19 @@ class Checker {
   }
 
   Vector gauss_newton_product(std::span<const double> v) {
-    return passes_.gauss_newton_product(v,
-                                        [&](std::span<const double> t) { return objective_.curvature(outputs_, t); });
+    Vector own;
+    const Vector through = passes_.gauss_newton_product(v, [&](std::span<const double> t) {
+      AtLosses curved = objective_.curvature(outputs_, theta_, t, v);
+      own = std::move(curved.own);
+      return std::move(curved.outputs);
+    });
+    return sum(through, own);
   }
 
   void check_gauss_newton() {
     CheckResult& result = open("gauss-newton", "v'Gv >= 0, u'Gv = v'Gu", kExact);
+    if (const std::string name = objective_.lacks<LossCurvature<double>>(); !name.empty())
+      return skip(result, "the loss " + name + " has no curvature");
     const std::vector<Direction> all = directions();
     std::vector<Vector> products;
     double typical = 1e-12;  // a direction in which G vanishes gives rounding only
@@ -387,20 +436,26 @@ class Checker {
       skip(jacobian, why);
       return skip(product, why);
     }
-    std::vector<Vector> columns, curved, products;
+    const std::string flat = objective_.lacks<LossCurvature<double>>();
+    if (!flat.empty()) skip(product, "the loss " + flat + " has no curvature");
+    std::vector<Vector> columns, products;
+    std::vector<AtLosses> curved;
     double scale = 1e-12, scale_g = 1e-12;
     for (Index j = 0; j < n; ++j) {
       Vector e(at(n));
       e[at(j)] = 1;
       columns.push_back(passes_.tangent(e));
-      curved.push_back(objective_.curvature(outputs_, columns.back()));
-      products.push_back(gauss_newton_product(e));
       scale = std::max(scale, magnitude(columns.back()));
+      if (!product.run) continue;
+      curved.push_back(objective_.curvature(outputs_, theta_, columns.back(), e));
+      products.push_back(gauss_newton_product(e));
       scale_g = std::max(scale_g, magnitude(products.back()));
     }
-    for (Index j = 0; j < n; ++j)
+    for (Index j = 0; j < n && product.run; ++j)
       for (Index i = 0; i < n; ++i) {
-        const double error = error_of(products[at(j)][at(i)] - inner(columns[at(i)], curved[at(j)])) / scale_g;
+        const AtLosses& h = curved[at(j)];
+        const double error =
+            error_of(products[at(j)][at(i)] - inner(columns[at(i)], h.outputs) - h.own[at(i)]) / scale_g;
         if (error > product.worst || product.where.empty()) note(product, error, element(i) + " by " + element(j));
       }
     for (Index j = 0; j < n; ++j) compare_column(jacobian, columns[at(j)], j, scale);
@@ -447,7 +502,9 @@ class Checker {
     compare_elements(adjoint, passes_.transposed(u, Algebra::linear), reference(graph, u, false), 1, by_parameter);
     Vector positive(u.size());
     for (double& x : positive) x = random_.uniform(0.1, 1);
-    for (const Vector& seed : {positive, objective_.fisher(outputs_)})
+    std::vector<Vector> seeds = {positive};
+    if (objective_.lacks<LossFisher<double>>().empty()) seeds.push_back(objective_.fisher(outputs_));
+    for (const Vector& seed : seeds)
       compare_elements(modulus, passes_.transposed(seed, Algebra::squared), reference(graph, seed, true), 1e-9,
                        by_parameter);
   }
@@ -518,7 +575,7 @@ class Checker {
 
   Passes& passes_;
   const CheckOptions& options_;
-  const Objective objective_;
+  Objective objective_;
   const Vector theta_;
   Random random_;
   Vector outputs_, gradient_;
@@ -546,14 +603,28 @@ std::string CheckReport::text() const {
   return text;
 }
 
-CheckReport check_derivatives(Passes& passes, const Readout<double>& readout, const CheckOptions& options) {
-  return Checker(passes, readout, options).run();
+CheckReport check_derivatives(Passes& passes, const OutputLosses& losses, const CheckOptions& options) {
+  return Checker(passes, losses, options).run();
 }
 
-CheckReport check_derivatives(const Circuit& circuit, const Readout<double>& readout, const Structure& structure,
+CheckReport check_derivatives(const Circuit& circuit, const Loss<double>& loss, const Structure& structure,
                               const CheckOptions& options) {
   Passes passes(circuit, structure, options.seed);
-  return check_derivatives(passes, readout, options);
+  return check_derivatives(passes, OutputLosses(circuit.outputs().size(), &loss), options);
+}
+
+CheckReport check_derivatives(const Network<double>& network, const Structure& structure, const CheckOptions& options) {
+  const Circuit& circuit = network.circuit();
+  OutputLosses losses;
+  for (const int output : circuit.outputs()) {
+    const auto head = std::find_if(network.heads.begin(), network.heads.end(),
+                                   [&](const Head<double>& h) { return h.signal.id == output; });
+    if (head == network.heads.end())
+      throw UsageError("derivative check: the output " + circuit.nodes()[at(output)].name + " belongs to no head");
+    losses.push_back(head->loss.get());
+  }
+  Passes passes(circuit, structure, options.seed);
+  return check_derivatives(passes, losses, options);
 }
 
 }  // namespace unfold

@@ -1,7 +1,7 @@
 #pragma once
 /// Verifies every derivative of a circuit, in double precision, at random parameters, inputs and targets:
 ///
-///   CheckReport report = check_derivatives(circuit, *softmax_readout<double>(), Structure::chains(lengths));
+///   CheckReport report = check_derivatives(network, Structure::chains(lengths));
 ///   if (!report.passed()) throw VerificationError(report.text());
 ///
 /// | check        | what is compared                                                                        |
@@ -17,7 +17,7 @@
 /// | path         | PathPass with walking every path (homogeneous circuits on chains only)                   |
 ///
 /// A check that would be too large, or has no meaning for the circuit, is reported as not run, with the reason.
-/// The readout is applied to every output of the circuit; dropout is off.
+/// Every output of the circuit has its loss; parameters that a loss owns are checked with the others. Dropout is off.
 
 #include <functional>
 #include <memory>
@@ -25,7 +25,7 @@
 #include <vector>
 
 #include "unfold/engine/unfolding.h"
-#include "unfold/losses/readout.h"
+#include "unfold/losses/network.h"
 #include "unfold/verify/scalar_graph.h"
 
 namespace unfold {
@@ -99,8 +99,15 @@ class Passes {
   Unfolding<double> unfolding_;
 };
 
-CheckReport check_derivatives(Passes& passes, const Readout<double>& readout, const CheckOptions& options = {});
-CheckReport check_derivatives(const Circuit& circuit, const Readout<double>& readout, const Structure& structure,
+/// The loss of each output of the circuit, in their order.
+using OutputLosses = std::vector<const Loss<double>*>;
+
+CheckReport check_derivatives(Passes& passes, const OutputLosses& losses, const CheckOptions& options = {});
+/// Every output with the same loss.
+CheckReport check_derivatives(const Circuit& circuit, const Loss<double>& loss, const Structure& structure,
+                              const CheckOptions& options = {});
+/// Each head with its own. Throws UsageError when an output of the circuit is no head.
+CheckReport check_derivatives(const Network<double>& network, const Structure& structure,
                               const CheckOptions& options = {});
 
 }  // namespace unfold

@@ -1,4 +1,4 @@
-#include "unfold/optim/window_pass.h"
+#include "unfold/optim/batch_pass.h"
 
 #include <gtest/gtest.h>
 
@@ -23,8 +23,8 @@ template <class T>
 Pass<T> run(const SmallNetwork<T>& small, const Corpus& corpus, Index window, Index batch, Index piece, int threads) {
   Team team(threads);
   const Part part = whole_corpus(corpus, "training");
-  Batches batches(corpus, part, {.window = window, .batch = batch}, 11);
-  WindowPass<T> pass(small.network, team);
+  TextBatches batches(corpus, part, {.window = window, .batch = batch}, 11);
+  BatchPass<T> pass(small.network, team);
   pass.set_parameters(small.parameters);
   pass.set_piece(piece);
   if (small.network.dropout) pass.set_dropout_seed(77);
@@ -32,9 +32,9 @@ Pass<T> run(const SmallNetwork<T>& small, const Corpus& corpus, Index window, In
   Pass<T> result;
   result.gradient.resize(static_cast<std::size_t>(small.parameters.size()));
   for (int w = 0; w < 2; ++w, batches.advance()) {
-    enter_window(batches.window(), *small.network.plan, state);
+    enter_batch(batches.window(), *small.network.plan, state);
     result.nats = pass.gradient(batches.window(), state, 0.01, result.gradient);
-    leave_window(batches.window(), state);
+    leave_batch(batches.window(), state);
   }
   result.row_nats.assign(pass.nats().begin(), pass.nats().end());
   for (Index slot = 0; slot < batches.lanes(); ++slot)
@@ -79,43 +79,43 @@ TEST(Recomputation, stays_within_its_memory_limit_or_says_what_it_needs) {
   const Corpus corpus = Corpus::from_text(text, Alphabet::chars_of(text));
   const Part part = whole_corpus(corpus, "training");
   const SmallNetwork<float> small(corpus.alphabet().size(), 32, SmallNetwork<float>::Cell::rnn);
-  Batches batches(corpus, part, {.window = 1000, .batch = 2}, 1);
+  TextBatches batches(corpus, part, {.window = 1000, .batch = 2}, 1);
   Team team(1);
   std::vector<float> gradient(static_cast<std::size_t>(small.parameters.size())), limited = gradient;
-  const auto gradient_of = [&](WindowPass<float>& pass, std::vector<float>& into) {
+  const auto gradient_of = [&](BatchPass<float>& pass, std::vector<float>& into) {
     State<float> state(*small.network.plan, 2);
     pass.set_parameters(small.parameters);
-    enter_window(batches.window(), *small.network.plan, state);
+    enter_batch(batches.window(), *small.network.plan, state);
     pass.gradient(batches.window(), state, 1, into);
   };
-  WindowPass<float> plain(small.network, team);
+  BatchPass<float> plain(small.network, team);
   gradient_of(plain, gradient);
   const std::size_t limit = plain.memory_bytes() / 8;
-  WindowPass<float> pass(small.network, team, limit);
+  BatchPass<float> pass(small.network, team, limit);
   gradient_of(pass, limited);
   EXPECT_EQ(gradient, limited);
   std::size_t packed = 2 * sizeof(float) * static_cast<std::size_t>(small.parameters.size()) + (1 << 16);
   EXPECT_LT(pass.memory_bytes(), limit + packed);
-  WindowPass<float> hopeless(small.network, team, 100);
+  BatchPass<float> hopeless(small.network, team, 100);
   EXPECT_THROW(gradient_of(hopeless, limited), UsageError);
 }
 
-TEST(WindowPass, gradient_is_that_of_the_loss) {
+TEST(BatchPass, gradient_is_that_of_the_loss) {
   const Corpus corpus = numbered_corpus({9, 4, 6});
   const Part part = whole_corpus(corpus, "training");
   SmallNetwork<double> small(corpus.alphabet().size(), 5, SmallNetwork<double>::Cell::lstm, 0, true);
-  Batches batches(corpus, part, {.window = 6, .batch = 2}, 1);
+  TextBatches batches(corpus, part, {.window = 6, .batch = 2}, 1);
   Team team(1);
-  WindowPass<double> pass(small.network, team);
+  BatchPass<double> pass(small.network, team);
   const auto loss = [&] {
     State<double> state(*small.network.plan, 2);
-    enter_window(batches.window(), *small.network.plan, state);
+    enter_batch(batches.window(), *small.network.plan, state);
     pass.set_parameters(small.parameters);
     return pass.forward(batches.window(), state);
   };
   std::vector<double> gradient(static_cast<std::size_t>(small.parameters.size()));
   State<double> state(*small.network.plan, 2);
-  enter_window(batches.window(), *small.network.plan, state);
+  enter_batch(batches.window(), *small.network.plan, state);
   pass.set_parameters(small.parameters);
   EXPECT_EQ(pass.gradient(batches.window(), state, 1, gradient), loss());
   for (std::size_t i = 0; i < gradient.size(); i += 7) {
@@ -130,13 +130,13 @@ TEST(WindowPass, gradient_is_that_of_the_loss) {
   }
 }
 
-TEST(WindowPass, names_the_first_value_that_is_not_finite) {
+TEST(BatchPass, names_the_first_value_that_is_not_finite) {
   const Corpus corpus = numbered_corpus({40});
   const Part part = whole_corpus(corpus, "training");
   SmallNetwork<float> small(corpus.alphabet().size(), 5, Cell::lstm);
-  Batches batches(corpus, part, {.window = 20, .batch = 1}, 1);
+  TextBatches batches(corpus, part, {.window = 20, .batch = 1}, 1);
   Team team(1);
-  WindowPass<float> pass(small.network, team);
+  BatchPass<float> pass(small.network, team);
   pass.set_parameters(small.parameters);
   const State<float> state(*small.network.plan, 1);
   EXPECT_EQ(pass.find_non_finite(batches.window(), state), "");
@@ -167,7 +167,7 @@ TEST(Evaluator, does_not_depend_on_window_lanes_or_threads) {
       for (const Index window : {1, 7, 100}) {
         std::vector<float> surprisals(expected.size(), -1);
         const Evaluation result =
-            evaluator.run(small.parameters, corpus, exact_lanes(part, lanes), window, kNoSymbol,
+            evaluator.run(small.parameters, corpus, exact_streams(part, lanes), window, kNoSymbol,
                           [&](Index place, float x) { surprisals[static_cast<std::size_t>(place)] = x; });
         EXPECT_EQ(result.predicted, corpus.symbols());
         if (nats < 0) nats = result.nats, expected = surprisals;

@@ -1,5 +1,5 @@
 #pragma once
-/// The writing weights' half of Riemannian training: likelihood, gradient, quasi-diagonal Hessian and the seeds of the
+/// The output weights' half of Riemannian training: likelihood, gradient, quasi-diagonal Hessian and the seeds of the
 /// backward passes, in one sweep over the positions to be predicted (equations 17-21 and 24 of the source;
 /// docs/riemannian.md). Signs are those of the loss: nats = -F, gradients point uphill of the loss.
 
@@ -10,21 +10,21 @@
 namespace unfold {
 
 template <class T>
-class WritingMetric {
+class OutputMetric {
  public:
   /// `averages`: `direction` will be asked to keep a running average.
-  WritingMetric(const CorePass<T>& core, double damping, bool averages);
+  OutputMetric(const CorePass<T>& core, double damping, bool averages);
 
   struct Wanted {
     bool metric = false;     ///< gradient and Hessian
     bool adjoints = false;   ///< seeds of the backward pass at the activities
     bool variances = false;  ///< seeds of the modulus: Var_{x ~ pi_t} w_{ix}; REQUIRES adjoints
   };
-  /// Sum of nats over the positions of the window to be predicted, from the activities of the core's last forward pass.
-  double pass(CorePass<T>& core, const Parameters<T>& parameters, const Window& window, const Wanted& wanted);
+  /// Sum of nats over the positions of the batch to be predicted, from the activities of the core's last forward pass.
+  double pass(CorePass<T>& core, const Parameters<T>& parameters, const Batch& batch, const Wanted& wanted);
 
   /// Adds gradients and Hessian of the last pass with metric to the running averages (`keep` of the old ones; 0: the
-  /// pass alone) and sets the direction H^-1 G at the writing weights (all of `direction`'s other entries stay).
+  /// pass alone) and sets the direction H^-1 G at the output weights (all of `direction`'s other entries stay).
   void direction(const Parameters<T>& parameters, double keep, std::span<double> direction);
   /// The plain gradient of the last pass with metric.
   void gradient(const Parameters<T>& parameters, std::span<double> gradient) const;
@@ -39,8 +39,8 @@ class WritingMetric {
     Buffer<T> activities, squares, logits, hessians, seeds, nats, sums;
     std::vector<Symbol> targets;
   };
-  void tile(CorePass<T>& core, const Window& window, const Wanted& wanted, Range rows, Scratch& s, double* sums,
-            double& nats);
+  void tile(CorePass<T>& core, std::span<const Symbol> all_targets, const Wanted& wanted, Range rows, Scratch& s,
+            double* sums, double& nats);
   void load(const Parameters<T>& parameters, const Wanted& wanted);
   Index block() const { return units_ * alphabet_; }
 

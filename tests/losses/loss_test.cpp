@@ -1,6 +1,6 @@
-/// Every readout against slow, obvious references: differences, dense Hessians, sums over all outcomes, frequencies.
+/// Every loss against slow, obvious references: differences, dense Hessians, sums over all outcomes, frequencies.
 
-#include "unfold/losses/readout.h"
+#include "unfold/losses/loss.h"
 
 #include <gtest/gtest.h>
 
@@ -14,12 +14,46 @@
 namespace unfold {
 namespace {
 
+/// The functions of a loss that work on any block of rows.
+template <class T>
+struct ByRow {
+  const Loss<T>& loss;
+  template <class... A>
+  void nats(A&&... a) const {
+    loss.template need<RowLoss<T>>("test").row_losses(std::forward<A>(a)...);
+  }
+  template <class... A>
+  void gradient(A&&... a) const {
+    loss.template need<RowLoss<T>>("test").row_gradients(std::forward<A>(a)...);
+  }
+  template <class... A>
+  void curvature(A&&... a) const {
+    loss.template need<RowCurvature<T>>("test").row_curvatures(std::forward<A>(a)...);
+  }
+  template <class... A>
+  void curvature_root(A&&... a) const {
+    loss.template need<RowCurvature<T>>("test").row_curvature_roots(std::forward<A>(a)...);
+  }
+  template <class... A>
+  void fisher_diagonal(A&&... a) const {
+    loss.template need<LossFisher<T>>("test").fisher_diagonal(std::forward<A>(a)...);
+  }
+  template <class... A>
+  void fisher_through(A&&... a) const {
+    loss.template need<LossFisher<T>>("test").fisher_through(std::forward<A>(a)...);
+  }
+};
+template <class T>
+ByRow<T> by_row(const Loss<T>& loss) {
+  return {loss};
+}
+
 using Vector = std::vector<double>;
 
 struct Case {
   const char* name;
-  std::unique_ptr<Readout<double>> (*make)();
-  std::unique_ptr<Readout<float>> (*make_float)();
+  std::unique_ptr<Loss<double>> (*make)();
+  std::unique_ptr<Loss<float>> (*make_float)();
 };
 
 void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
@@ -49,16 +83,16 @@ struct Rows {
 
 class EveryReadout : public testing::TestWithParam<Case> {
  protected:
-  std::unique_ptr<Readout<double>> readout_ = GetParam().make();
+  std::unique_ptr<Loss<double>> loss_ = GetParam().make();
 
   Vector nats(const Rows<double>& rows, const Vector& signal) const {
     Vector result(static_cast<std::size_t>(rows.rows));
-    readout_->nats(rows.matrix(signal), rows.targets(), result.data());
+    by_row(*loss_).nats(rows.matrix(signal), rows.targets(), result.data());
     return result;
   }
   Vector gradient(const Rows<double>& rows, const Vector& signal, double scale = 1) const {
     Vector result(signal.size()), nats(static_cast<std::size_t>(rows.rows));
-    readout_->gradient(rows.matrix(signal), rows.targets(), scale, nats.data(), rows.matrix(result));
+    by_row(*loss_).gradient(rows.matrix(signal), rows.targets(), scale, nats.data(), rows.matrix(result));
     return result;
   }
 };
@@ -78,7 +112,7 @@ TEST_P(EveryReadout, has_the_gradient_of_its_nats) {
 TEST_P(EveryReadout, has_the_curvature_of_its_dense_hessian) {
   const Rows<double> rows(9, 5, 2);
   Vector tangent = Rows<double>(9, 5, 3).signal, result(tangent.size());
-  readout_->curvature(rows.matrix(rows.signal), rows.targets(), 0.25, rows.matrix(std::as_const(tangent)),
+  by_row(*loss_).curvature(rows.matrix(rows.signal), rows.targets(), 0.25, rows.matrix(std::as_const(tangent)),
                       rows.matrix(result));
   const double h = 1e-5;
   Vector above = rows.signal, below = rows.signal;
@@ -96,13 +130,13 @@ TEST_P(EveryReadout, has_a_root_of_its_curvature) {
     for (Index j = 0; j < n; ++j) {
       Vector unit(rows.signal.size(), 0), product(static_cast<std::size_t>(rows.rows), 0);
       for (Index r = 0; r < rows.rows; ++r) unit[static_cast<std::size_t>(r * n + j)] = 1;
-      readout_->curvature(rows.matrix(rows.signal), rows.targets(), 4, rows.matrix(std::as_const(unit)),
+      by_row(*loss_).curvature(rows.matrix(rows.signal), rows.targets(), 4, rows.matrix(std::as_const(unit)),
                           rows.matrix(h));
       for (Index k = 0; k < n; ++k) {
         std::fill(roots.begin(), roots.end(), 0);
         for (Index r = 0; r < rows.rows; ++r) roots[static_cast<std::size_t>(r * n + k)] = 1;
         const Matrix<double> in_place = rows.matrix(roots);
-        readout_->curvature_root(rows.matrix(rows.signal), rows.targets(), 2, in_place, in_place);
+        by_row(*loss_).curvature_root(rows.matrix(rows.signal), rows.targets(), 2, in_place, in_place);
         for (Index r = 0; r < rows.rows; ++r) product[static_cast<std::size_t>(r)] += in_place(r, i) * in_place(r, j);
       }
       for (Index r = 0; r < rows.rows; ++r)
@@ -114,10 +148,10 @@ TEST_P(EveryReadout, leaves_rows_alone_that_are_not_predicted) {
   const Rows<double> rows(8, 3, 4);
   const Vector all_nats = nats(rows, rows.signal), slope = gradient(rows, rows.signal);
   Vector curved(24), seed(24), through(16);
-  readout_->curvature(rows.matrix(rows.signal), rows.targets(), 1, rows.matrix(rows.signal), rows.matrix(curved));
-  readout_->fisher_diagonal(rows.matrix(rows.signal), rows.targets(), rows.matrix(seed));
+  by_row(*loss_).curvature(rows.matrix(rows.signal), rows.targets(), 1, rows.matrix(rows.signal), rows.matrix(curved));
+  by_row(*loss_).fisher_diagonal(rows.matrix(rows.signal), rows.targets(), rows.matrix(seed));
   const Vector w = {1, -2, 3, 0.5, 0, 2};
-  readout_->fisher_through(rows.matrix(rows.signal), rows.targets(), {w.data(), 2, 3, 3}, {through.data(), 8, 2, 2});
+  by_row(*loss_).fisher_through(rows.matrix(rows.signal), rows.targets(), {w.data(), 2, 3, 3}, {through.data(), 8, 2, 2});
   for (std::size_t r = 0; r < 8; ++r) {
     const bool predicted = r % 4 != 3;
     EXPECT_EQ(all_nats[r] != 0, predicted);
@@ -134,21 +168,21 @@ TEST_P(EveryReadout, may_write_the_adjoint_over_the_signal) {
   const Rows<double> rows(7, 6, 5);
   const Vector apart = gradient(rows, rows.signal, 3), apart_nats = nats(rows, rows.signal);
   Vector signal = rows.signal, own_nats(7);
-  readout_->gradient(rows.matrix(std::as_const(signal)), rows.targets(), 3, own_nats.data(), rows.matrix(signal));
+  by_row(*loss_).gradient(rows.matrix(std::as_const(signal)), rows.targets(), 3, own_nats.data(), rows.matrix(signal));
   EXPECT_EQ(signal, apart);
   EXPECT_EQ(own_nats, apart_nats);  // and `nats` has the bits of `gradient`
 }
 
 TEST_P(EveryReadout, gives_a_row_the_same_bits_alone_and_in_a_block) {
   const Rows<float> rows(6, 70, 6);
-  const auto readout = GetParam().make_float();
+  const auto loss = GetParam().make_float();
   std::vector<float> all(6 * 70), all_nats(6), alone(70);
-  readout->gradient(rows.matrix(rows.signal), rows.targets(), 1, all_nats.data(), rows.matrix(all));
+  by_row(*loss).gradient(rows.matrix(rows.signal), rows.targets(), 1, all_nats.data(), rows.matrix(all));
   for (Index r = 0; r < 6; ++r) {
     float nats = 0;
     const Targets<float> targets{rows.symbols.data() + r, rows.matrix(rows.values).rows_from(r, 1),
                                  rows.predicted.data() + r};
-    readout->gradient(rows.matrix(rows.signal).rows_from(r, 1), targets, 1, &nats, {alone.data(), 1, 70, 70});
+    by_row(*loss).gradient(rows.matrix(rows.signal).rows_from(r, 1), targets, 1, &nats, {alone.data(), 1, 70, 70});
     EXPECT_EQ(nats, all_nats[static_cast<std::size_t>(r)]);
     EXPECT_EQ(alone, std::vector<float>(all.begin() + r * 70, all.begin() + (r + 1) * 70));
   }
@@ -156,13 +190,13 @@ TEST_P(EveryReadout, gives_a_row_the_same_bits_alone_and_in_a_block) {
 
 TEST_P(EveryReadout, gives_the_same_bits_on_every_instruction_set) {
   const Rows<float> rows(4, 77, 7);
-  const auto readout = GetParam().make_float();
+  const auto loss = GetParam().make_float();
   std::vector<std::vector<float>> results;
   for (const std::string& simd : simd_available()) {
     simd_limit(simd);
     std::vector<float> adjoint(4 * 77), nats(4), fisher(4 * 2);
-    readout->gradient(rows.matrix(rows.signal), rows.targets(), 1, nats.data(), rows.matrix(adjoint));
-    readout->fisher_through(rows.matrix(rows.signal), rows.targets(), rows.matrix(rows.signal).rows_from(0, 2),
+    by_row(*loss).gradient(rows.matrix(rows.signal), rows.targets(), 1, nats.data(), rows.matrix(adjoint));
+    by_row(*loss).fisher_through(rows.matrix(rows.signal), rows.targets(), rows.matrix(rows.signal).rows_from(0, 2),
                             {fisher.data(), 4, 2, 2});
     adjoint.insert(adjoint.end(), nats.begin(), nats.end());
     adjoint.insert(adjoint.end(), fisher.begin(), fisher.end());
@@ -175,9 +209,9 @@ TEST_P(EveryReadout, gives_the_same_bits_on_every_instruction_set) {
 TEST_P(EveryReadout, agrees_in_float_and_double) {
   const Rows<double> rows(6, 9, 8);
   Rows<float> single(6, 9, 8);
-  const auto readout = GetParam().make_float();
+  const auto loss = GetParam().make_float();
   std::vector<float> adjoint(54), nats(6);
-  readout->gradient(single.matrix(single.signal), single.targets(), 1, nats.data(), single.matrix(adjoint));
+  by_row(*loss).gradient(single.matrix(single.signal), single.targets(), 1, nats.data(), single.matrix(adjoint));
   const Vector exact = gradient(rows, rows.signal), exact_nats = this->nats(rows, rows.signal);
   for (std::size_t i = 0; i < 54; ++i) EXPECT_NEAR(adjoint[i], exact[i], 1e-6);
   for (std::size_t i = 0; i < 6; ++i) EXPECT_NEAR(nats[i], exact_nats[i], 1e-5);
@@ -190,9 +224,9 @@ TEST_P(EveryReadout, stays_finite_at_extreme_signals) {
 }
 
 INSTANTIATE_TEST_SUITE_P(, EveryReadout,
-                         testing::Values(Case{"softmax", softmax_readout<double>, softmax_readout<float>},
-                                         Case{"bernoulli", bernoulli_readout<double>, bernoulli_readout<float>},
-                                         Case{"gaussian", gaussian_readout<double>, gaussian_readout<float>}),
+                         testing::Values(Case{"softmax", softmax_loss<double>, softmax_loss<float>},
+                                         Case{"bernoulli", bernoulli_loss<double>, bernoulli_loss<float>},
+                                         Case{"gaussian", gaussian_loss<double>, gaussian_loss<float>}),
                          [](const auto& tested) { return std::string(tested.param.name); });
 
 /// Mean over all outcomes of the square of sum_x w_x d log p(outcome) / d signal_x: the Fisher metric seen through w.
@@ -221,13 +255,13 @@ double fisher_by_enumeration(const Vector& signal, const Vector& w, bool softmax
   return result;
 }
 
-void expect_fisher_of_enumeration(const Readout<double>& readout, bool softmax) {
+void expect_fisher_of_enumeration(const Loss<double>& loss, bool softmax) {
   const Index n = 4;
   const Rows<double> rows(3, n, 10, 1.5);
   const Vector w = Rows<double>(2, n, 11).signal;
   Vector diagonal(12), through(6);
-  readout.fisher_diagonal(rows.matrix(rows.signal), rows.targets(), rows.matrix(diagonal));
-  readout.fisher_through(rows.matrix(rows.signal), rows.targets(), {w.data(), 2, n, n}, {through.data(), 3, 2, 2});
+  by_row(loss).fisher_diagonal(rows.matrix(rows.signal), rows.targets(), rows.matrix(diagonal));
+  by_row(loss).fisher_through(rows.matrix(rows.signal), rows.targets(), {w.data(), 2, n, n}, {through.data(), 3, 2, 2});
   for (Index r = 0; r < 3; ++r) {
     const Vector signal(rows.signal.begin() + r * n, rows.signal.begin() + (r + 1) * n);
     for (Index x = 0; x < n; ++x) {
@@ -243,17 +277,17 @@ void expect_fisher_of_enumeration(const Readout<double>& readout, bool softmax) 
 }
 
 TEST(Fisher, of_softmax_is_the_mean_over_its_outcomes) {
-  expect_fisher_of_enumeration(*softmax_readout<double>(), true);
+  expect_fisher_of_enumeration(*softmax_loss<double>(), true);
 }
 TEST(Fisher, of_bernoulli_is_the_mean_over_its_outcomes) {
-  expect_fisher_of_enumeration(*bernoulli_readout<double>(), false);
+  expect_fisher_of_enumeration(*bernoulli_loss<double>(), false);
 }
 TEST(Fisher, of_gaussian_is_the_identity) {
   const Rows<double> rows(2, 3, 12);
   const Vector w = {3, 4, 12};
   Vector diagonal(6), through(2);
-  gaussian_readout<double>()->fisher_diagonal(rows.matrix(rows.signal), rows.targets(), rows.matrix(diagonal));
-  gaussian_readout<double>()->fisher_through(rows.matrix(rows.signal), rows.targets(), {w.data(), 1, 3, 3},
+  gaussian_loss<double>()->fisher_diagonal(rows.matrix(rows.signal), rows.targets(), rows.matrix(diagonal));
+  gaussian_loss<double>()->fisher_through(rows.matrix(rows.signal), rows.targets(), {w.data(), 1, 3, 3},
                                              {through.data(), 2, 1, 1});
   EXPECT_EQ(diagonal, Vector(6, 1));
   EXPECT_EQ(through, Vector(2, 169));
@@ -263,7 +297,7 @@ TEST(Fisher, of_a_nearly_certain_softmax_keeps_its_digits) {
   const Vector signal = {0, -60}, w = {1e3, 1e3 + 1};
   const Symbol symbol = 0;
   double through = 0;
-  softmax_readout<double>()->fisher_through({signal.data(), 1, 2, 2}, {&symbol, {}, nullptr}, {w.data(), 1, 2, 2},
+  softmax_loss<double>()->fisher_through({signal.data(), 1, 2, 2}, {&symbol, {}, nullptr}, {w.data(), 1, 2, 2},
                                             {&through, 1, 1, 1});
   EXPECT_NEAR(through / std::exp(-60.0), 1, 1e-9);
 }
@@ -272,7 +306,7 @@ TEST(Softmax, nats_are_minus_the_log_probability) {
   const std::vector<float> signal = {1, 2, 3};
   const Symbol symbol = 1;
   float nats = 0;
-  softmax_readout<float>()->nats({signal.data(), 1, 3, 3}, {&symbol, {}, nullptr}, &nats);
+  softmax_loss<float>()->nats({signal.data(), 1, 3, 3}, {&symbol, {}, nullptr}, &nats);
   EXPECT_NEAR(nats, std::log(std::exp(1.) + std::exp(2.) + std::exp(3.)) - 2, 1e-6);
 }
 
@@ -280,21 +314,21 @@ TEST(Softmax, refuses_a_target_outside_the_alphabet) {
   const std::vector<double> signal = {1, 2, 3};
   const Symbol symbol = 3;
   double nats = 0;
-  EXPECT_THROW(softmax_readout<double>()->nats({signal.data(), 1, 3, 3}, {&symbol, {}, nullptr}, &nats), UsageError);
+  EXPECT_THROW(softmax_loss<double>()->nats({signal.data(), 1, 3, 3}, {&symbol, {}, nullptr}, &nats), UsageError);
 }
 
 TEST(Bernoulli, refuses_targets_of_another_width) {
   const Vector signal = {1, 2, 3}, values = {1, 0};
   double nats = 0;
   EXPECT_THROW(
-      bernoulli_readout<double>()->nats({signal.data(), 1, 3, 3}, {nullptr, {values.data(), 1, 2, 2}, nullptr}, &nats),
+      bernoulli_loss<double>()->nats({signal.data(), 1, 3, 3}, {nullptr, {values.data(), 1, 2, 2}, nullptr}, &nats),
       UsageError);
 }
 
 TEST(Bernoulli, takes_probabilities_as_targets) {
   const Vector signal = {0.3, -40, 40}, values = {0.25, 0.5, 0.75};
   double nats = 0, expected = 0;
-  bernoulli_readout<double>()->nats({signal.data(), 1, 3, 3}, {nullptr, {values.data(), 1, 3, 3}, nullptr}, &nats);
+  bernoulli_loss<double>()->nats({signal.data(), 1, 3, 3}, {nullptr, {values.data(), 1, 3, 3}, nullptr}, &nats);
   for (std::size_t i = 0; i < 3; ++i)
     expected += values[i] * std::log1p(std::exp(-signal[i])) + (1 - values[i]) * std::log1p(std::exp(signal[i]));
   EXPECT_NEAR(nats, expected, 1e-12);

@@ -1,4 +1,4 @@
-#include "unfold/data/batches.h"
+#include "unfold/data/text_batches.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -27,7 +27,7 @@ class Follower {
   }
 
   /// Reads a window; asserts that inputs, targets and states fit together.
-  void read(const Window& window) {
+  void read(const Batch& window) {
     for (const Index slot : window.fresh) memory_.erase(slot);
     std::set<Index> used(window.slots.begin(), window.slots.end());
     RC_ASSERT(used.size() == window.slots.size());
@@ -79,13 +79,13 @@ std::vector<Index> random_lengths() {
   return *rc::gen::resize(6, rc::gen::nonEmpty(rc::gen::container<std::vector<Index>>(rc::gen::inRange<Index>(1, 40))));
 }
 
-RC_GTEST_PROP(Batches, an_epoch_reads_every_symbol_exactly_once_with_the_right_past, ()) {
+RC_GTEST_PROP(TextBatches, an_epoch_reads_every_symbol_exactly_once_with_the_right_past, ()) {
   const Corpus corpus = numbered_corpus(random_lengths());
   const Part part = whole_corpus(corpus, "training");
   const BatchOptions options{.window = *rc::gen::inRange<Index>(1, 20),
                              .batch = *rc::gen::inRange<Index>(1, 9),
                              .whole_sequences = *rc::gen::arbitrary<bool>()};
-  Batches batches(corpus, part, options, *rc::gen::inRange<std::uint64_t>(0, 1000));
+  TextBatches batches(corpus, part, options, *rc::gen::inRange<std::uint64_t>(0, 1000));
   for (int epoch = 0; epoch < 3; ++epoch) {
     Follower follower(corpus, part);
     const Index windows = batches.windows_per_epoch();
@@ -103,11 +103,11 @@ RC_GTEST_PROP(Batches, an_epoch_reads_every_symbol_exactly_once_with_the_right_p
   }
 }
 
-RC_GTEST_PROP(Batches, a_part_is_read_and_nothing_else, ()) {
+RC_GTEST_PROP(TextBatches, a_part_is_read_and_nothing_else, ()) {
   const Corpus corpus = numbered_corpus({30, 50});
   Part part;
   part.pieces = {{0, {20, 30}}, {1, {0, 25}}};
-  Batches batches(corpus, part, {.window = *rc::gen::inRange<Index>(1, 9), .batch = 3}, 1);
+  TextBatches batches(corpus, part, {.window = *rc::gen::inRange<Index>(1, 9), .batch = 3}, 1);
   Follower follower(corpus, part);
   for (Index w = batches.windows_per_epoch(); w > 0; --w, batches.advance()) follower.read(batches.window());
   RC_ASSERT(static_cast<Index>(follower.seen.size()) == 35);
@@ -115,13 +115,13 @@ RC_GTEST_PROP(Batches, a_part_is_read_and_nothing_else, ()) {
   RC_ASSERT(follower.seen.rbegin()->first == 54);
 }
 
-RC_GTEST_PROP(Batches, seeking_equals_walking, ()) {
+RC_GTEST_PROP(TextBatches, seeking_equals_walking, ()) {
   const Corpus corpus = numbered_corpus(random_lengths());
   const Part part = whole_corpus(corpus, "training");
   const BatchOptions options{.window = *rc::gen::inRange<Index>(1, 20),
                              .batch = *rc::gen::inRange<Index>(1, 9),
                              .whole_sequences = *rc::gen::arbitrary<bool>()};
-  Batches walking(corpus, part, options, 5), seeking(corpus, part, options, 5);
+  TextBatches walking(corpus, part, options, 5), seeking(corpus, part, options, 5);
   for (Index n = *rc::gen::inRange<Index>(0, 60); n > 0; --n) walking.advance();
   seeking.seek(walking.epoch(), walking.position());
   for (int i = 0; i < 5; ++i) {
@@ -135,10 +135,10 @@ RC_GTEST_PROP(Batches, seeking_equals_walking, ()) {
   }
 }
 
-TEST(Batches, epochs_are_cut_at_different_places) {
+TEST(TextBatches, epochs_are_cut_at_different_places) {
   const Corpus corpus = numbered_corpus({500});
   const Part part = whole_corpus(corpus, "training");
-  Batches batches(corpus, part, {.window = 10, .batch = 5}, 1);
+  TextBatches batches(corpus, part, {.window = 10, .batch = 5}, 1);
   std::set<Symbol> first;
   for (int epoch = 0; epoch < 8; ++epoch) {
     first.insert(batches.window().targets[0]);
@@ -147,11 +147,11 @@ TEST(Batches, epochs_are_cut_at_different_places) {
   EXPECT_GE(first.size(), 6u);
 }
 
-TEST(Batches, several_lanes_of_a_long_sequence_start_anew_at_moments_of_their_own) {
+TEST(TextBatches, several_lanes_of_a_long_sequence_start_anew_at_moments_of_their_own) {
   const Corpus corpus = numbered_corpus({12000});
   const Part part = whole_corpus(corpus, "training");
   constexpr Index kStretch = 128;  // windows
-  Batches batches(corpus, part, {.window = 4, .batch = 4}, 1);
+  TextBatches batches(corpus, part, {.window = 4, .batch = 4}, 1);
   std::vector<Index> started(4);
   for (Index w = 0; w < batches.windows_per_epoch(); ++w, batches.advance()) {
     if (w == 0) continue;
@@ -167,11 +167,11 @@ TEST(Batches, several_lanes_of_a_long_sequence_start_anew_at_moments_of_their_ow
   }
 }
 
-TEST(Batches, one_lane_and_shorter_sequences_are_not_interrupted) {
+TEST(TextBatches, one_lane_and_shorter_sequences_are_not_interrupted) {
   const auto fresh_starts = [](const std::vector<Index>& lengths, Index lanes) {
     const Corpus corpus = numbered_corpus(lengths);
     const Part part = whole_corpus(corpus, "training");
-    Batches batches(corpus, part, {.window = 4, .batch = lanes}, 1);
+    TextBatches batches(corpus, part, {.window = 4, .batch = lanes}, 1);
     std::size_t count = 0;
     for (Index w = batches.windows_per_epoch(); w > 0; --w, batches.advance()) count += batches.window().fresh.size();
     return count;
@@ -180,11 +180,11 @@ TEST(Batches, one_lane_and_shorter_sequences_are_not_interrupted) {
   EXPECT_LE(fresh_starts({512, 512, 512, 512, 512}, 2), 7u);  // five sequences, two lanes
 }
 
-TEST(Batches, full_windows_keep_the_structure_and_allocate_nothing_new) {
+TEST(TextBatches, full_windows_keep_the_structure_and_allocate_nothing_new) {
   const Corpus corpus = numbered_corpus({1000});
   const Part part = whole_corpus(corpus, "training");
-  Batches batches(corpus, part, {.window = 10, .batch = 4}, 3);
-  const Window* window = &batches.window();
+  TextBatches batches(corpus, part, {.window = 10, .batch = 4}, 3);
+  const Batch* window = &batches.window();
   const Symbol* inputs = window->inputs.data();
   int rectangular = 0;
   for (Index w = 0; w < batches.windows_per_epoch(); ++w, batches.advance()) {
@@ -194,11 +194,11 @@ TEST(Batches, full_windows_keep_the_structure_and_allocate_nothing_new) {
   EXPECT_GE(rectangular, 23);  // one lane wraps around the end of the text
 }
 
-TEST(Batches, a_curriculum_reads_growing_prefixes) {
+TEST(TextBatches, a_curriculum_reads_growing_prefixes) {
   const Corpus corpus = numbered_corpus({10, 3, 7});
   const Part part = whole_corpus(corpus, "training");
   for (const bool whole : {false, true}) {
-    Batches batches(corpus, part, {.window = 4, .batch = 2, .whole_sequences = whole, .curriculum = 4}, 1);
+    TextBatches batches(corpus, part, {.window = 4, .batch = 2, .whole_sequences = whole, .curriculum = 4}, 1);
     for (const Index expected : {4 + 3 + 4, 8 + 3 + 7, 10 + 3 + 7, 10 + 3 + 7}) {
       const Index epoch = batches.epoch();
       EXPECT_EQ(batches.shortened(), expected < 20);
@@ -209,10 +209,10 @@ TEST(Batches, a_curriculum_reads_growing_prefixes) {
   }
 }
 
-TEST(Batches, whole_sequences_are_chains_of_their_own) {
+TEST(TextBatches, whole_sequences_are_chains_of_their_own) {
   const Corpus corpus = numbered_corpus({5, 9, 2, 7, 1});
   const Part part = whole_corpus(corpus, "training");
-  Batches batches(corpus, part, {.window = 3, .batch = 2, .whole_sequences = true}, 4);
+  TextBatches batches(corpus, part, {.window = 3, .batch = 2, .whole_sequences = true}, 4);
   std::multiset<Index> lengths;
   for (; batches.epoch() == 0; batches.advance())
     for (Index c = 0; c < batches.window().structure.sequences(); ++c)
@@ -220,12 +220,12 @@ TEST(Batches, whole_sequences_are_chains_of_their_own) {
   EXPECT_EQ(lengths, (std::multiset<Index>{1, 2, 5, 7, 9}));
 }
 
-TEST(Batches, only_symbols_after_a_given_one_are_predicted) {
+TEST(TextBatches, only_symbols_after_a_given_one_are_predicted) {
   const std::string text = "ab=1;abc=2;=3";
   const Alphabet alphabet = Alphabet::chars_of(text);
   const Corpus corpus = Corpus::from_text(text, alphabet);
   const Part part = whole_corpus(corpus, "training");
-  Batches batches(corpus, part, {.window = 5, .batch = 1, .predict_after = alphabet.parse("=")}, 1);
+  TextBatches batches(corpus, part, {.window = 5, .batch = 1, .predict_after = alphabet.parse("=")}, 1);
   std::multiset<std::string> predicted;
   Index counted = 0;
   for (; batches.epoch() == 0; batches.advance()) {
@@ -237,31 +237,31 @@ TEST(Batches, only_symbols_after_a_given_one_are_predicted) {
   EXPECT_EQ(predicted, (std::multiset<std::string>{"1", "2", "3"}));
 }
 
-TEST(Batches, refuse_sizes_below_one) {
+TEST(TextBatches, refuse_sizes_below_one) {
   const Corpus corpus = numbered_corpus({5});
   const Part part = whole_corpus(corpus, "training");
-  EXPECT_THROW(Batches(corpus, part, {.window = 0}, 1), UsageError);
-  EXPECT_THROW(Batches(corpus, part, {.batch = 0}, 1), UsageError);
-  EXPECT_THROW(Batches(corpus, Part{}, {}, 1), UsageError);
+  EXPECT_THROW(TextBatches(corpus, part, {.window = 0}, 1), UsageError);
+  EXPECT_THROW(TextBatches(corpus, part, {.batch = 0}, 1), UsageError);
+  EXPECT_THROW(TextBatches(corpus, Part{}, {}, 1), UsageError);
 }
 
 RC_GTEST_PROP(ScoringLanes, score_every_symbol_exactly_once_after_its_warm_up, ()) {
   const Corpus corpus = numbered_corpus(random_lengths());
   const Part part = whole_corpus(corpus, "validation");
   const Index lanes = *rc::gen::inRange<Index>(1, 12), warmup = *rc::gen::inRange<Index>(0, 15);
-  auto runs = scoring_lanes(corpus, part, lanes, warmup);
+  auto runs = scoring_streams(corpus, part, lanes, warmup);
   RC_ASSERT(static_cast<Index>(runs.size()) <= lanes);
   for (const auto& lane : runs)
-    for (const Run& run : lane) {
+    for (const Passage& run : lane) {
       const Index warmed = run.score_from - run.range.begin;
       RC_ASSERT(warmed <= warmup);
       RC_ASSERT(warmed == warmup || run.range.begin == 0);
       RC_ASSERT(run.has_previous == (run.range.begin > 0));
     }
-  LaneReader reader(corpus, *rc::gen::inRange<Index>(1, 30));
+  StreamReader reader(corpus, *rc::gen::inRange<Index>(1, 30));
   reader.start(runs);
   const Index windows = reader.windows();
-  Window window;
+  Batch window;
   std::map<Index, Symbol> scored;  // place -> symbol
   Index count = 0;
   while (reader.next(window)) {
@@ -282,7 +282,7 @@ TEST(ScoringLanes, warm_up_from_the_first_line_end) {
   const std::string text = "abcdef\nghi\njklmnopqrstuv\n";
   const Corpus corpus = Corpus::from_text(text, Alphabet::chars_of(text));
   std::map<Index, Index> begins;  // scored from -> read from
-  for (const auto& lane : scoring_lanes(corpus, whole_corpus(corpus, "validation"), 3, 7))
+  for (const auto& lane : scoring_streams(corpus, whole_corpus(corpus, "validation"), 3, 7))
     for (const auto& run : lane) {
       begins[run.score_from] = run.range.begin;
       EXPECT_EQ(run.place, run.range.begin);

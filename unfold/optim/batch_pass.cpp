@@ -1,4 +1,4 @@
-#include "unfold/optim/window_pass.h"
+#include "unfold/optim/batch_pass.h"
 
 #include <fmt/format.h>
 
@@ -19,13 +19,14 @@ bool has_sizes(const Structure& structure, const std::vector<Index>& sizes) {
 }  // namespace
 
 template <class T>
-WindowPass<T>::WindowPass(const Network<T>& network, Team& team, std::size_t memory_limit,
-                          const PenaltyOptions& penalties)
+BatchPass<T>::BatchPass(const Network<T>& network, Team& team, std::size_t memory_limit,
+                        const PenaltyOptions& penalties)
     : network_(network), team_(team), unfolding_(network.plan, team, network.precision), memory_limit_(memory_limit) {
   if (penalties.any()) penalties_.emplace(penalties, network, team);
   if (penalties.flow > 0 && memory_limit > 0)
-    throw UsageError("a flow penalty needs the whole window at once: leave out the memory limit");
+    throw UsageError("a flow penalty needs the whole batch at once: leave out the memory limit");
   if (memory_limit == 0) return;
+  require_rows("a memory limit");
   // What a row costs is measured, not computed from the plan: it cannot disagree with what is really allocated.
   const auto measure = [&](Index chains, Index length) {
     unfolding_.lay(Structure::chains(chains, length));
@@ -41,7 +42,7 @@ WindowPass<T>::WindowPass(const Network<T>& network, Team& team, std::size_t mem
 
 /// The longest pieces that fit: their activities and one state per seam.
 template <class T>
-Index WindowPass<T>::piece_steps(const Structure& structure) const {
+Index BatchPass<T>::piece_steps(const Structure& structure) const {
   const Structure::Order& order = structure.order();
   const Index steps = order.steps();
   if (forced_piece_ > 0) return std::min(forced_piece_, steps);
@@ -57,13 +58,13 @@ Index WindowPass<T>::piece_steps(const Structure& structure) const {
   }
   throw UsageError(
       fmt::format("memory limit of {} bytes: a window of {} steps and {} sequences needs at least {}; "
-                  "raise the limit or lower window or batch",
+                  "raise the limit or lower batch or batch",
                   memory_limit_, steps, structure.sequences(), least));
 }
 
 template <class T>
-void WindowPass<T>::cut(const Window& window) {
-  const Structure& whole = window.structure;
+void BatchPass<T>::cut(const Batch& batch) {
+  const Structure& whole = batch.structure;
   const Structure::Order& order = whole.order();
   if (!has_sizes(whole, cut_sizes_) || forced_piece_ != cut_steps_) {
     cut_sizes_.resize(at(whole.sequences()));
@@ -82,80 +83,125 @@ void WindowPass<T>::cut(const Window& window) {
   }
   for (Cut& piece : cuts_) {
     piece.slots.resize(at(piece.structure.sequences()));
-    for (Index p = 0; p < piece.structure.sequences(); ++p) piece.slots[at(p)] = window.slots[at(whole.sequence_at(p))];
+    for (Index p = 0; p < piece.structure.sequences(); ++p)
+      piece.slots[at(p)] = batch.carry.slots[at(whole.sequence_at(p))];
   }
   nats_.resize(at(whole.positions()));
 }
 
-/// Forward over a piece; piece -1 is the whole window.
+/// Forward over a piece; piece -1 is the whole batch.
 template <class T>
-void WindowPass<T>::run(const Window& window, Index piece, State<T>& state) {
+void BatchPass<T>::run(const Batch& batch, Index piece, State<T>& state) {
   if (piece < 0) {
-    unfolding_.lay(window.structure, window.slots);
-    give_inputs(window, 0, window.structure.positions(), network_, unfolding_);
+    unfolding_.lay(batch.structure, batch.carry.slots);
+    give_inputs(batch, 0, batch.structure.positions(), network_, unfolding_);
   } else {
     const Cut& c = cuts_[at(piece)];
     unfolding_.lay(c.structure, c.slots);
-    give_inputs(window, c.first_row, c.rows, network_, unfolding_);
+    give_inputs(batch, c.first_row, c.rows, network_, unfolding_);
   }
   if (dropout_seed_) unfolding_.set_dropout_seed(*dropout_seed_, piece < 0 ? 0 : cuts_[at(piece)].first_step);
   unfolding_.forward(&state);
-  if (penalties_) penalties_->measure(unfolding_, window.structure, piece < 0 ? 0 : cuts_[at(piece)].first_row);
+  if (penalties_) penalties_->measure(unfolding_, batch.structure, piece < 0 ? 0 : cuts_[at(piece)].first_row);
 }
 
 template <class T>
-void WindowPass<T>::read(const Window& window, Index piece, double scale, bool with_adjoint) {
+Observed<T> BatchPass<T>::observed(const Batch& batch, const Head<T>& head, Index first_row) const {
+  const Matrix<const T> signal = unfolding_.value(head.signal);
+  return {.structure = unfolding_.structure(),
+          .signal = signal,
+          .targets = targets_of<T>(batch.field(head.field), first_row, signal.rows),
+          .parameters = parameters_->flat()};
+}
+
+/// The losses over a piece; with a gradient their adjoints too, and the gradient of parameters of their own.
+template <class T>
+void BatchPass<T>::read(const Batch& batch, Index piece, double scale, std::span<T> gradient) {
   const Index first = piece < 0 ? 0 : cuts_[at(piece)].first_row;
-  const Matrix<const T> value = unfolding_.value(network_.output);
-  const Matrix<T> adjoint = with_adjoint ? unfolding_.adjoint(network_.output) : Matrix<T>{};
-  team_.run([&](Member& me) {
-    const Range mine = me.share(value.rows, 8);
-    if (mine.empty()) return;
-    const auto observed = targets_of<T>(window, first + mine.begin, mine.size());
-    const auto rows = value.rows_from(mine.begin, mine.size());
-    T* nats = nats_.data() + first + mine.begin;
-    if (with_adjoint)
-      network_.readout->gradient(rows, observed, static_cast<T>(scale), nats,
-                                 adjoint.rows_from(mine.begin, mine.size()));
+  for (const Head<T>& head : network_.heads) {
+    const Observed<T> seen = observed(batch, head, first);
+    const bool only = network_.heads.size() == 1 && head.weight == 1;
+    if (!only) head_nats_.resize(at(seen.signal.rows));
+    T* nats = only ? nats_.data() + first : head_nats_.data();
+    if (gradient.empty())
+      head.loss->negative_log_likelihood(seen, team_, nats);
     else
-      network_.readout->nats(rows, observed, nats);
-  });
-  if (with_adjoint && penalties_) penalties_->seed(unfolding_, window.structure, first);
+      head.loss->gradient(seen, static_cast<T>(scale * head.weight), team_, nats, unfolding_.adjoint(head.signal),
+                          gradient);
+    if (only) continue;
+    const bool starts = &head == &network_.heads.front();
+    for (Index r = 0; r < seen.signal.rows; ++r) {
+      const T share = static_cast<T>(head.weight) * nats[r];
+      nats_[at(first + r)] = starts ? share : nats_[at(first + r)] + share;
+    }
+  }
+  if (!gradient.empty() && penalties_) penalties_->seed(unfolding_, batch.structure, first);
+}
+
+/// The backward pass knows nothing of parameters that belong to a loss.
+template <class T>
+void BatchPass<T>::clear_own_gradients(std::span<T> gradient) const {
+  for (const Head<T>& head : network_.heads)
+    for (const int own : head.loss->own_parameters()) {
+      const ParameterInfo& p = parameters_->info()[at(own)];
+      std::fill_n(gradient.begin() + p.offset, p.size(), T{0});
+    }
 }
 
 template <class T>
-double WindowPass<T>::penalty(const Window& window) const {
-  return penalties_ ? penalties_->activity_value(window.structure) + penalties_->flow_value() : 0;
+std::vector<Matrix<const T>> BatchPass<T>::outputs() const {
+  std::vector<Matrix<const T>> result;
+  for (const Head<T>& head : network_.heads) result.push_back(unfolding_.value(head.signal));
+  return result;
 }
 
 template <class T>
-double WindowPass<T>::total() const {
+void BatchPass<T>::require_rows(std::string_view why) const {
+  for (const Head<T>& head : network_.heads) head.loss->template need<RowLoss<T>>(why);
+}
+
+template <class T>
+double BatchPass<T>::penalty(const Batch& batch) const {
+  return penalties_ ? penalties_->activity_value(batch.structure) + penalties_->flow_value() : 0;
+}
+
+template <class T>
+double BatchPass<T>::total() const {
   double sum = 0;
   for (const T x : nats_) sum += static_cast<double>(x);
   return sum;
 }
 
+/// A loss that sees whole sequences would take a segment for one.
 template <class T>
-double WindowPass<T>::forward(const Window& window, State<T>& state) {
-  cut(window);
+void BatchPass<T>::check(const Batch& batch) const {
+  if (!batch.whole) require_rows("a batch of segments (--whole-sequences reads whole ones)");
+}
+
+template <class T>
+double BatchPass<T>::forward(const Batch& batch, State<T>& state) {
+  check(batch);
+  cut(batch);
   if (cuts_.empty()) {
-    run(window, -1, state);
-    read(window, -1, 1, false);
+    run(batch, -1, state);
+    read(batch, -1, 1, {});
   }
   for (Index piece = 0; piece < static_cast<Index>(cuts_.size()); ++piece) {
-    run(window, piece, state);
-    read(window, piece, 1, false);
+    run(batch, piece, state);
+    read(batch, piece, 1, {});
   }
   return total();
 }
 
 template <class T>
-double WindowPass<T>::gradient(const Window& window, State<T>& state, double scale, std::span<T> gradient,
-                               bool accumulate) {
-  cut(window);
+double BatchPass<T>::gradient(const Batch& batch, State<T>& state, double scale, std::span<T> gradient,
+                              bool accumulate) {
+  check(batch);
+  cut(batch);
+  if (!accumulate) clear_own_gradients(gradient);
   if (cuts_.empty()) {
-    run(window, -1, state);
-    read(window, -1, scale, true);
+    run(batch, -1, state);
+    read(batch, -1, scale, gradient);
     unfolding_.backward(gradient, {.accumulate = accumulate});
     if (penalties_) penalties_->add_flow(unfolding_, *parameters_, gradient);
     return total();
@@ -164,12 +210,12 @@ double WindowPass<T>::gradient(const Window& window, State<T>& state, double sca
   seams_.resize(at(pieces));
   for (Index piece = 0; piece < pieces; ++piece) {
     copy_state(state, seams_[at(piece)]);
-    run(window, piece, state);
+    run(batch, piece, state);
   }
   State<T> end, start;
   for (Index piece = pieces - 1; piece >= 0; --piece) {
-    if (piece < pieces - 1) run(window, piece, seams_[at(piece)]);
-    read(window, piece, scale, true);
+    if (piece < pieces - 1) run(batch, piece, seams_[at(piece)]);
+    read(batch, piece, scale, gradient);
     const bool last = piece == pieces - 1;
     start = State<T>(*network_.plan, state.slots());  // zero for chains that do not reach this piece
     unfolding_.backward(gradient, {.accumulate = accumulate || !last}, last ? nullptr : &end, &start);
@@ -179,14 +225,14 @@ double WindowPass<T>::gradient(const Window& window, State<T>& state, double sca
 }
 
 template <class T>
-std::string WindowPass<T>::find_non_finite(const Window& window, State<T> state) {
-  cut(window);
+std::string BatchPass<T>::find_non_finite(const Batch& batch, State<T> state) {
+  cut(batch);
   if (cuts_.empty()) {
-    run(window, -1, state);
+    run(batch, -1, state);
     return unfolding_.first_non_finite();
   }
   for (Index piece = 0; piece < static_cast<Index>(cuts_.size()); ++piece) {
-    run(window, piece, state);
+    run(batch, piece, state);
     const std::string found = unfolding_.first_non_finite();
     if (found.empty()) continue;
     const Index from = cuts_[at(piece)].first_step;
@@ -196,13 +242,13 @@ std::string WindowPass<T>::find_non_finite(const Window& window, State<T> state)
 }
 
 template <class T>
-std::size_t WindowPass<T>::memory_bytes() const {
+std::size_t BatchPass<T>::memory_bytes() const {
   std::size_t bytes = unfolding_.memory_bytes();
   for (const State<T>& seam : seams_) bytes += seam.values().size_bytes();
   return bytes;
 }
 
-template class WindowPass<float>;
-template class WindowPass<double>;
+template class BatchPass<float>;
+template class BatchPass<double>;
 
 }  // namespace unfold

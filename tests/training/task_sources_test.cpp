@@ -1,4 +1,4 @@
-#include "unfold/training/task_windows.h"
+#include "unfold/training/task_sources.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 
 #include "optim/small_network.h"
 #include "unfold/base/error.h"
-#include "unfold/optim/window_pass.h"
+#include "unfold/optim/batch_pass.h"
 
 namespace unfold {
 namespace {
@@ -38,7 +38,7 @@ struct ValueNetwork {
     const Signal y = circuit.affine("output", shape.outputs, {{"V", lstm(circuit, x, units)}});
     circuit.output(y);
     network = {
-        .plan = std::make_shared<const Plan>(circuit), .symbols = {}, .output = y, .readout = gaussian_readout<T>()};
+        .plan = std::make_shared<const Plan>(circuit), .symbols = {}, .output = y, .readout = gaussian_loss<T>()};
     network.vectors = x;
     parameters = Parameters<T>(circuit);
     parameters.initialise(3);
@@ -48,10 +48,10 @@ struct ValueNetwork {
   Parameters<T> parameters;
 };
 
-TEST(TaskWindows, a_window_holds_its_examples_row_by_row) {
+TEST(TaskBatches, a_window_holds_its_examples_row_by_row) {
   const FiniteTask task;
-  const auto source = task_windows(task, 3, 5);
-  const Window& window = source->window();
+  const auto source = task_batches(task, 3, 5);
+  const Batch& window = source->window();
   ASSERT_EQ(window.structure.sequences(), 3);
   EXPECT_EQ(window.symbols, 12);
   EXPECT_EQ(window.predicted, 6);
@@ -71,9 +71,9 @@ TEST(TaskWindows, a_window_holds_its_examples_row_by_row) {
   }
 }
 
-TEST(TaskWindows, an_epoch_reads_every_example_once_and_a_position_can_be_sought) {
+TEST(TaskBatches, an_epoch_reads_every_example_once_and_a_position_can_be_sought) {
   const FiniteTask task;
-  const auto source = task_windows(task, 3, 5), other = task_windows(task, 3, 5);
+  const auto source = task_batches(task, 3, 5), other = task_batches(task, 3, 5);
   std::vector<std::vector<Index>> epochs;
   for (Index epoch = 0; epoch < 2; ++epoch) {
     std::multiset<Index> seen;
@@ -93,24 +93,24 @@ TEST(TaskWindows, an_epoch_reads_every_example_once_and_a_position_can_be_sought
   }
   EXPECT_NE(epochs[0], epochs[1]);
   const auto task_without_end = adding({.length = 8});
-  const auto endless = task_windows(*task_without_end, 4, 1);
+  const auto endless = task_batches(*task_without_end, 4, 1);
   for (int i = 0; i < 5; ++i) endless->advance();
   EXPECT_EQ(endless->window().runs, (std::vector<Index>{20, 21, 22, 23}));
   EXPECT_EQ(endless->epochs_done(), 0);
   EXPECT_THROW(endless->seek(1, 0), UsageError);
-  EXPECT_THROW(task_windows(task, 0, 1), UsageError);
+  EXPECT_THROW(task_batches(task, 0, 1), UsageError);
 }
 
-TEST(TaskWindows, the_gradient_of_a_value_at_the_end_is_that_of_finite_differences) {
+TEST(TaskBatches, the_gradient_of_a_value_at_the_end_is_that_of_finite_differences) {
   const auto task = adding({.length = 5});
   ValueNetwork<double> net(task->shape(), 3);
   Team team(1);
-  WindowPass<double> pass(net.network, team);
-  const auto source = task_windows(*task, 4, 1);
-  const Window& window = source->window();
+  BatchPass<double> pass(net.network, team);
+  const auto source = task_batches(*task, 4, 1);
+  const Batch& window = source->window();
   const auto loss = [&] {
     State<double> state(*net.network.plan, window.slots_needed);
-    enter_window(window, *net.network.plan, state);
+    enter_batch(window, *net.network.plan, state);
     pass.set_parameters(net.parameters);
     return pass.forward(window, state);
   };
@@ -125,7 +125,7 @@ TEST(TaskWindows, the_gradient_of_a_value_at_the_end_is_that_of_finite_differenc
   EXPECT_NEAR(found, expected, 1e-12);
   std::vector<double> gradient(net.parameters.flat().size());
   State<double> state(*net.network.plan, window.slots_needed);
-  enter_window(window, *net.network.plan, state);
+  enter_batch(window, *net.network.plan, state);
   pass.gradient(window, state, 1, gradient);
   for (std::size_t i = 0; i < gradient.size(); i += 3) {
     double& p = net.parameters.flat()[i];
@@ -139,12 +139,12 @@ TEST(TaskWindows, the_gradient_of_a_value_at_the_end_is_that_of_finite_differenc
   }
 }
 
-TEST(TaskWindows, the_judge_counts_as_the_rule_says) {
+TEST(TaskBatches, the_judge_counts_as_the_rule_says) {
   const FiniteTask task;
   const auto judge = task_judge<float>(task);
   judge->start();
-  const auto stream = task_stream(task, TaskPart::validation, 1, 100, 2);
-  Window window;
+  const auto stream = task_reader(task, TaskPart::validation, 1, 100, 2);
+  Batch window;
   Index windows = 0;
   while (stream->next(window)) {
     ++windows;
@@ -165,14 +165,14 @@ TEST(TaskWindows, the_judge_counts_as_the_rule_says) {
   EXPECT_NEAR(judge->measures()[1].second, (9 + 0.0441 + 0.0361) / 6, 1e-5);
 }
 
-TEST(TaskWindows, a_curriculum_begins_with_the_shortest_examples_and_doubles_them_after_every_so_many) {
+TEST(TaskBatches, a_curriculum_begins_with_the_shortest_examples_and_doubles_them_after_every_so_many) {
   const auto task = temporal_order({.length = 32});
-  const auto source = task_windows(*task, 4, 5, 8);
+  const auto source = task_batches(*task, 4, 5, 8);
   std::vector<Index> lengths;
   Example e;
   for (Index w = 0; w < 7; ++w) {
     source->seek(0, w);
-    const Window& window = source->window();
+    const Batch& window = source->window();
     lengths.push_back(window.structure.size(0));
     EXPECT_EQ(source->shortened(), w < 4);
     task->shortened(lengths.back())->example(TaskPart::training, 5, 4 * w + 3, e);
@@ -180,8 +180,8 @@ TEST(TaskWindows, a_curriculum_begins_with_the_shortest_examples_and_doubles_the
     EXPECT_EQ(window.targets[at(window.structure.row(3, lengths.back() - 1))], e.target_symbols.back());
   }
   EXPECT_EQ(lengths, (std::vector<Index>{10, 15, 20, 30, 32, 32, 32}));
-  EXPECT_THROW(task_windows(FiniteTask(), 4, 5, 6), UsageError);
-  EXPECT_THROW(task_windows(*task, 4, 5, -1), UsageError);
+  EXPECT_THROW(task_batches(FiniteTask(), 4, 5, 6), UsageError);
+  EXPECT_THROW(task_batches(*task, 4, 5, -1), UsageError);
 }
 
 std::vector<float> trained(Index steps, const std::string& checkpoint, bool resume) {
@@ -203,7 +203,7 @@ std::vector<float> trained(Index steps, const std::string& checkpoint, bool resu
   return {net.parameters.flat().begin(), net.parameters.flat().end()};
 }
 
-TEST(TaskWindows, a_run_that_was_interrupted_ends_as_one_that_was_not) {
+TEST(TaskBatches, a_run_that_was_interrupted_ends_as_one_that_was_not) {
   const std::string file = (std::filesystem::temp_directory_path() / "unfold-task-checkpoint.safetensors").string();
   const std::vector<float> whole = trained(30, "", false);
   trained(13, file, false);
@@ -212,7 +212,7 @@ TEST(TaskWindows, a_run_that_was_interrupted_ends_as_one_that_was_not) {
 }
 
 /// h doubles at every step: fine in the short sequences of a curriculum, above all numbers in those of validation.
-TEST(TaskWindows, a_validation_that_overflows_is_no_divergence_while_a_curriculum_is_short) {
+TEST(TaskBatches, a_validation_that_overflows_is_no_divergence_while_a_curriculum_is_short) {
   const auto task = adding({.length = 400});
   Circuit circuit;
   const Signal x = circuit.input("values", task->shape().inputs);
@@ -220,7 +220,7 @@ TEST(TaskWindows, a_validation_that_overflows_is_no_divergence_while_a_curriculu
   const Signal y = circuit.affine("output", 1, {{"V", h}});
   circuit.output(y);
   Network<float> network{
-      .plan = std::make_shared<const Plan>(circuit), .symbols = {}, .output = y, .readout = gaussian_readout<float>()};
+      .plan = std::make_shared<const Plan>(circuit), .symbols = {}, .output = y, .readout = gaussian_loss<float>()};
   network.vectors = x;
   Team team(1);
   for (const Index curriculum : {1000000, 0}) {
@@ -241,7 +241,7 @@ TEST(TaskWindows, a_validation_that_overflows_is_no_divergence_while_a_curriculu
   }
 }
 
-TEST(TaskWindows, training_on_a_task_of_classes_reaches_its_goal) {
+TEST(TaskBatches, training_on_a_task_of_classes_reaches_its_goal) {
   const auto task = copying({.length = 1, .pattern = 1, .symbols = 2});
   ASSERT_EQ(task->shape().outputs, 3);
   Circuit circuit;
@@ -249,7 +249,7 @@ TEST(TaskWindows, training_on_a_task_of_classes_reaches_its_goal) {
   const Signal y = circuit.affine("output", 3, {{"V", lstm(circuit, x, 8)}});
   circuit.output(y);
   Network<float> network{
-      .plan = std::make_shared<const Plan>(circuit), .symbols = x, .output = y, .readout = softmax_readout<float>()};
+      .plan = std::make_shared<const Plan>(circuit), .symbols = x, .output = y, .readout = softmax_loss<float>()};
   Parameters<float> parameters(circuit);
   parameters.initialise(1);
   Team team(1);

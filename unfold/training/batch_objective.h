@@ -1,8 +1,8 @@
 #pragma once
-/// The objective of a training step: the loss over one or several windows, which carry their state from each to the
+/// The objective of a training step: the loss over one or several batches, which carry their state from each to the
 /// next and from step to step.
 ///
-///   objective.gather(step);              // the windows of this step
+///   objective.gather(step);              // the batches of this step
 ///   optimizer.step(objective, ...);      // gradient, loss, curvature: as often as it likes
 ///   objective.leave();                   // the state carries over to the next step
 
@@ -11,39 +11,39 @@
 #include <string>
 #include <vector>
 
+#include "unfold/optim/batch_pass.h"
 #include "unfold/optim/curvature.h"
 #include "unfold/optim/objective.h"
-#include "unfold/optim/window_pass.h"
 #include "unfold/training/sampled_softmax.h"
 
 namespace unfold {
 
-struct WindowObjectiveOptions {
+struct BatchObjectiveOptions {
   std::string optimizer = {};  ///< its SPEC, for messages
-  Index windows = 1;           ///< of one step
+  Index batches = 1;           ///< of one step
   std::uint64_t seed = 1;      ///< of dropout
   std::size_t memory_limit = 0;
-  PenaltyOptions penalties = {};           ///< the mean over the windows
+  PenaltyOptions penalties = {};           ///< the mean over the batches
   Precision precision = Precision::exact;  ///< of loss and gradient; curvature wants exact ones (UsageError)
 };
 
 template <class T>
-class WindowObjective final : public Objective<T> {
+class BatchObjective final : public Objective<T> {
  public:
-  /// Told the loss, and the gradient if there is one, when a step has entered its windows and before parameters move;
+  /// Told the loss, and the gradient if there is one, when a step has entered its batches and before parameters move;
   /// false: the loss is not to be believed, and counts as infinite.
   using Entered = std::function<bool(double loss, std::span<const T> gradient)>;
 
   /// Everything given is referred to and must outlive the objective. UsageError: a flow penalty with several
-  /// windows.
-  WindowObjective(const Network<T>& network, Parameters<T>& parameters, WindowSource& source,
-                  const WindowObjectiveOptions& options, Team& team, Entered entered);
+  /// batches.
+  BatchObjective(const Network<T>& network, Parameters<T>& parameters, BatchSource& source,
+                 const BatchObjectiveOptions& options, Team& team, Entered entered);
 
-  /// Takes the windows of this step from the source, which is left at the last of them.
+  /// Takes the batches of this step from the source, which is left at the last of them.
   void gather(Index step);
-  double predicted() const { return predicted_; }  ///< symbols, in all windows of the step
+  double predicted() const { return predicted_; }  ///< symbols, in all batches of the step
   Index symbols() const;
-  /// Runs forward through the windows, for the state alone.
+  /// Runs forward through the batches, for the state alone.
   void skip();
   /// To be called when the step is done, before the source advances.
   void leave();
@@ -52,13 +52,14 @@ class WindowObjective final : public Objective<T> {
   State<T>& carried() { return carried_; }
   /// Between the first pass of a step and `leave`: makes `carried` the state before the step; called again, undoes it.
   void swap_carried() { std::swap(carried_, before_.front()); }
-  /// What is not finite in the windows of this step, by signal and position; empty if all is.
+  /// What is not finite in the batches of this step, by signal and position; empty if all is.
   std::string find_non_finite();
   /// The last gradient of this step; empty before it.
   std::span<const T> last_gradient() const { return computed_; }
 
   Parameters<T>& parameters() override { return parameters_; }
   Team& team() override { return team_; }
+  const Network<T>& network() const override { return network_; }
   double gradient(std::span<T> gradient) override;
   double loss() override;
   double symbols_per_sequence() const override;
@@ -66,13 +67,13 @@ class WindowObjective final : public Objective<T> {
   void curvature_product(std::span<const T> v, double structural, std::span<T> result) override;
   void curvature_sample(std::uint64_t seed, double structural, std::span<T> result) override;
   PathReading path_reading() override;
-  Batch<T> enter() override;
+  EnteredBatch<T> enter() override;
   void entered(double loss) override { entered_(loss, {}); }
 
  private:
-  /// The k-th window of this step: the last one is that of the source.
-  const Window& window(Index k) const {
-    return k + 1 < options_.windows ? earlier_[static_cast<std::size_t>(k)] : source_.window();
+  /// The k-th batch of this step: the last one is that of the source.
+  const Batch& batch(Index k) const {
+    return k + 1 < options_.batches ? earlier_[static_cast<std::size_t>(k)] : source_.batch();
   }
   std::optional<std::uint64_t> dropout_seed(Index k) const;
   void set_dropout(Index k);
@@ -81,15 +82,15 @@ class WindowObjective final : public Objective<T> {
 
   const Network<T>& network_;
   Parameters<T>& parameters_;
-  WindowSource& source_;
-  WindowObjectiveOptions options_;
+  BatchSource& source_;
+  BatchObjectiveOptions options_;
   Team& team_;
   Entered entered_;
-  WindowPass<T> pass_;
+  BatchPass<T> pass_;
   std::unique_ptr<SampledSoftmax<T>> sampled_;  // takes the place of pass_ in `gradient`
   std::unique_ptr<Curvature<T>> curvature_;     // of optimisers that ask for it
   State<T> carried_, scratch_;
-  std::vector<Window> earlier_;   // the windows of the present step but the last
+  std::vector<Batch> earlier_;    // the batches of the present step but the last
   std::vector<State<T>> before_;  // as it was when each of them was entered
   double predicted_ = 0;
   Index step_ = 0;

@@ -1,4 +1,4 @@
-#include "unfold/optim/writing_metric.h"
+#include "unfold/optim/output_metric.h"
 
 #include <algorithm>
 #include <limits>
@@ -13,9 +13,9 @@ constexpr Index kRowTile = 512;  // rows whose activities and logits stay in the
 }  // namespace
 
 template <class T>
-WritingMetric<T>::WritingMetric(const CorePass<T>& core, double damping, bool averages)
-    : bias_(core.writing().bias), units_(core.units()), alphabet_(core.writing().size), damping_(damping) {
-  for (const auto& term : core.writing().terms) term_parameters_.push_back(term.parameter);
+OutputMetric<T>::OutputMetric(const CorePass<T>& core, double damping, bool averages)
+    : bias_(core.output().bias), units_(core.units()), alphabet_(core.output().size), damping_(damping) {
+  for (const auto& term : core.output().terms) term_parameters_.push_back(term.parameter);
   for (const Signal& s : core.activities()) term_sizes_.push_back(s.size());
   sums_.assign(at(3 * block() + 2 * alphabet_), 0);
   if (averages) average_.assign(sums_.size() + 1, T{0});
@@ -24,7 +24,7 @@ WritingMetric<T>::WritingMetric(const CorePass<T>& core, double damping, bool av
 }
 
 template <class T>
-void WritingMetric<T>::load(const Parameters<T>& parameters, const Wanted& wanted) {
+void OutputMetric<T>::load(const Parameters<T>& parameters, const Wanted& wanted) {
   if (weights_.empty()) weights_.resize(block()), weights_by_symbol_.resize(block()), bias_values_.resize(alphabet_);
   Index first = 0;
   for (std::size_t k = 0; k < term_parameters_.size(); ++k) {
@@ -42,22 +42,23 @@ void WritingMetric<T>::load(const Parameters<T>& parameters, const Wanted& wante
 }
 
 template <class T>
-double WritingMetric<T>::pass(CorePass<T>& core, const Parameters<T>& parameters, const Window& window,
-                              const Wanted& wanted) {
+double OutputMetric<T>::pass(CorePass<T>& core, const Parameters<T>& parameters, const Batch& batch,
+                             const Wanted& wanted) {
   load(parameters, wanted);
+  const std::vector<Symbol>& all_targets = std::get<SymbolRows>(batch.field(core.head().field)).symbols;
   rows_.clear();
-  for (std::size_t r = 0; r < window.targets.size(); ++r)
-    if (window.targets[r] != kNoSymbol) rows_.push_back(static_cast<Index>(r));
+  for (std::size_t r = 0; r < all_targets.size(); ++r)
+    if (all_targets[r] != kNoSymbol) rows_.push_back(static_cast<Index>(r));
   const auto rows = static_cast<Index>(rows_.size());
   if (wanted.adjoints) core.unfolding().clear_adjoints();
   if (wanted.variances) {
-    const auto numbers = static_cast<Index>(window.targets.size()) * units_;
+    const auto numbers = static_cast<Index>(all_targets.size()) * units_;
     if (variances_.size() != numbers) variances_.resize(numbers);
-    if (rows < static_cast<Index>(window.targets.size())) variances_.fill_zero();
+    if (rows < static_cast<Index>(all_targets.size())) variances_.fill_zero();
   }
   if (wanted.metric) {
     std::fill(frequencies_.begin(), frequencies_.end(), 0);
-    for (const Index r : rows_) frequencies_[at(window.targets[at(r)])] += 1 / static_cast<double>(rows);
+    for (const Index r : rows_) frequencies_[at(all_targets[at(r)])] += 1 / static_cast<double>(rows);
   }
   // Positions are cut into chunks, whose number depends on the problem only; their sums are added in order.
   const auto numbers = wanted.metric ? static_cast<Index>(sums_.size()) : 0;
@@ -71,7 +72,7 @@ double WritingMetric<T>::pass(CorePass<T>& core, const Parameters<T>& parameters
     for (Index c = mine.begin; c < mine.end; ++c) {
       sums[at(c)].assign(at(numbers), 0);
       for (Index r = c * chunk; r < std::min(rows, (c + 1) * chunk); r += kRowTile)
-        tile(core, window, wanted, {r, std::min({rows, r + kRowTile, (c + 1) * chunk})}, scratch_[at(me.id())],
+        tile(core, all_targets, wanted, {r, std::min({rows, r + kRowTile, (c + 1) * chunk})}, scratch_[at(me.id())],
              sums[at(c)].data(), nats[at(c)]);
     }
   });
@@ -86,8 +87,8 @@ double WritingMetric<T>::pass(CorePass<T>& core, const Parameters<T>& parameters
 }
 
 template <class T>
-void WritingMetric<T>::tile(CorePass<T>& core, const Window& window, const Wanted& wanted, Range range, Scratch& s,
-                            double* sums, double& nats) {
+void OutputMetric<T>::tile(CorePass<T>& core, std::span<const Symbol> all_targets, const Wanted& wanted, Range range,
+                           Scratch& s, double* sums, double& nats) {
   const Index n = units_, a = alphabet_, rows = range.size();
   if (s.activities.empty()) {
     s.activities.resize(kRowTile * n), s.squares.resize(kRowTile * n), s.seeds.resize(kRowTile * n);
@@ -103,7 +104,7 @@ void WritingMetric<T>::tile(CorePass<T>& core, const Window& window, const Wante
     for (Index r = 0; r < rows; ++r)
       std::copy_n(value.row(rows_[at(range.begin + r)]), term_sizes_[k], activities.row(r) + first);
   }
-  for (Index r = 0; r < rows; ++r) s.targets[at(r)] = window.targets[at(rows_[at(range.begin + r)])];
+  for (Index r = 0; r < rows; ++r) s.targets[at(r)] = all_targets[at(rows_[at(range.begin + r)])];
   multiply<T>(activities, packed_, logits, {0, packed_.panels()}, bias_ >= 0 ? Start::bias : Start::zero,
               bias_values_.data());
   softmax_errors<T>(logits, s.targets.data(), s.nats.data());  // logits become pi - 1[x = target]
@@ -146,7 +147,7 @@ void WritingMetric<T>::tile(CorePass<T>& core, const Window& window, const Wante
 }
 
 template <class T>
-void WritingMetric<T>::seed_variances(CorePass<T>& core) const {
+void OutputMetric<T>::seed_variances(CorePass<T>& core) const {
   core.unfolding().clear_adjoints();
   core.team().run([&](Member& me) {
     Index first = 0;
@@ -160,7 +161,7 @@ void WritingMetric<T>::seed_variances(CorePass<T>& core) const {
 }
 
 template <class T>
-void WritingMetric<T>::gradient(const Parameters<T>& parameters, std::span<double> gradient) const {
+void OutputMetric<T>::gradient(const Parameters<T>& parameters, std::span<double> gradient) const {
   Index first = 0;
   for (std::size_t k = 0; k < term_parameters_.size(); ++k) {
     const ParameterInfo& p = parameters.info()[at(term_parameters_[k])];
@@ -176,7 +177,7 @@ void WritingMetric<T>::gradient(const Parameters<T>& parameters, std::span<doubl
 /// delta_i = (G_i - G_0 H_0i / H_00) / (H_ii - H_0i^2 / H_00), delta_0 = G_0 / H_00 - sum_i H_0i / H_00 delta_i, for
 /// each symbol.
 template <class T>
-void WritingMetric<T>::direction(const Parameters<T>& parameters, double keep, std::span<double> direction) {
+void OutputMetric<T>::direction(const Parameters<T>& parameters, double keep, std::span<double> direction) {
   if (keep > 0) {  // H is averaged over batches, G is that of the batch
     const auto blend = [&](T& mean, double present) {
       mean = static_cast<T>(keep * static_cast<double>(mean) + (1 - keep) * present);
@@ -208,7 +209,7 @@ void WritingMetric<T>::direction(const Parameters<T>& parameters, double keep, s
   }
 }
 
-template class WritingMetric<float>;
-template class WritingMetric<double>;
+template class OutputMetric<float>;
+template class OutputMetric<double>;
 
 }  // namespace unfold

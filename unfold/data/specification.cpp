@@ -1,0 +1,131 @@
+#include "unfold/data/specification.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "unfold/base/error.h"
+#include "unfold/base/text_distance.h"
+#include "unfold/data/text_batches.h"
+
+namespace unfold {
+namespace {
+
+using Json = nlohmann::json;
+using Type = FieldSpecification::Type;
+
+constexpr Index kLargestField = Index{1} << 24;
+
+Json field_to_json(const FieldSpecification& field) {
+  Json json = {{"name", field.name}, {"type", field.type == Type::symbols ? "symbols" : "values"}};
+  if (field.alphabet)
+    json["alphabet"] = field.alphabet->to_json();
+  else
+    json["size"] = field.size;
+  if (field.once) json["once"] = true;
+  if (!field.mean.empty()) json["mean"] = field.mean;
+  if (!field.deviation.empty()) json["deviation"] = field.deviation;
+  return json;
+}
+
+[[noreturn]] void fail(const std::string& field, const std::string& what) {
+  throw ModelError(fmt::format("the field \"{}\" in the card {}", field, what));
+}
+
+void check_standardisation(const FieldSpecification& field) {
+  const auto size = static_cast<std::size_t>(field.size);
+  if (field.mean.size() != field.deviation.size() || (!field.mean.empty() && field.mean.size() != size))
+    fail(field.name, "has a standardisation of another size");
+  for (std::size_t i = 0; i < field.mean.size(); ++i)
+    if (!std::isfinite(field.mean[i]) || !std::isfinite(field.deviation[i]) || !(field.deviation[i] > 0))
+      fail(field.name, "has a standardisation that is no number");
+}
+
+FieldSpecification field_from_json(const Json& json) {
+  FieldSpecification field{.name = json.at("name").get<std::string>()};
+  const auto type = json.at("type").get<std::string>();
+  if (type != "symbols" && type != "values") fail(field.name, "is neither of symbols nor of values");
+  field.type = type == "symbols" ? Type::symbols : Type::values;
+  if (json.contains("alphabet")) {
+    field.alphabet = std::make_shared<const Alphabet>(Alphabet::from_json(json["alphabet"]));
+    field.size = field.alphabet->size();
+  } else {
+    field.size = json.at("size").get<Index>();
+  }
+  if (field.size < 1 || field.size > kLargestField) fail(field.name, "has a size without sense");
+  field.once = json.value("once", false);
+  field.mean = json.value("mean", std::vector<double>());
+  field.deviation = json.value("deviation", std::vector<double>());
+  check_standardisation(field);
+  return field;
+}
+
+void check_field(const FieldSpecification& expected, const Field& rows) {
+  if (const auto* symbols = std::get_if<SymbolRows>(&rows)) {
+    if (expected.type != Type::symbols)
+      throw DataError(fmt::format("field {} holds symbols; the model knows it as numbers", expected.name));
+    for (const Symbol x : symbols->symbols)
+      if (x != kNoSymbol && (x < 0 || x >= expected.size))
+        throw DataError(
+            fmt::format("field {} holds the symbol {} of an alphabet of {}", expected.name, x, expected.size));
+    return;
+  }
+  const Index cols = std::get<ValueRows>(rows).cols();
+  if (expected.type != Type::values)
+    throw DataError(fmt::format("field {} holds numbers; the model knows it as symbols", expected.name));
+  if (cols != expected.size)
+    throw DataError(
+        fmt::format("field {} holds {} numbers a position; the model knows {}", expected.name, cols, expected.size));
+}
+
+}  // namespace
+
+bool FieldSpecification::operator==(const FieldSpecification& other) const {
+  const bool same_names = alphabet && other.alphabet ? *alphabet == *other.alphabet : alphabet == other.alphabet;
+  return same_names && name == other.name && type == other.type && size == other.size && once == other.once &&
+         mean == other.mean && deviation == other.deviation;
+}
+
+DataSpecification DataSpecification::text(const Alphabet& alphabet) {
+  return {.source = "text",
+          .fields = {{.name = kSymbol,
+                      .type = Type::symbols,
+                      .size = alphabet.size(),
+                      .alphabet = std::make_shared<const Alphabet>(alphabet)}}};
+}
+
+const FieldSpecification& DataSpecification::field(std::string_view name) const {
+  std::vector<std::string> names;
+  for (const FieldSpecification& field : fields) {
+    if (field.name == name) return field;
+    names.push_back(field.name);
+  }
+  throw UsageError(fmt::format("the data have no field \"{}\"{}", name, did_you_mean(name, names)));
+}
+
+void DataSpecification::check(const Batch& batch) const {
+  for (const FieldSpecification& field : fields)
+    if (const auto found = batch.fields.find(field.name); found != batch.fields.end())
+      check_field(field, found->second);
+}
+
+Json DataSpecification::to_json() const {
+  Json list = Json::array();
+  for (const FieldSpecification& field : fields) list.push_back(field_to_json(field));
+  return {{"source", source}, {"fields", std::move(list)}};
+}
+
+DataSpecification DataSpecification::from_json(const Json& json) {
+  DataSpecification result;
+  try {
+    result.source = json.at("source").get<std::string>();
+    for (const Json& field : json.at("fields")) result.fields.push_back(field_from_json(field));
+  } catch (const Json::exception&) {
+    throw ModelError("\"data\" in the card is not what it should be");
+  }
+  if (result.fields.empty()) throw ModelError("\"data\" in the card names no field");
+  return result;
+}
+
+}  // namespace unfold

@@ -1,0 +1,182 @@
+#pragma once
+/// A loss: minus the logarithm of the probability of what was observed, given a signal. Natural logarithms (nats).
+///
+/// A loss sees the rows of its signal over a whole structure, and may own parameters, which it declares in the circuit.
+/// Value and gradient it always has. What else it can do are capabilities: classes that it derives from too, asked for
+/// by type (`loss.as<LossCurvature<T>>()`) and refused by the name of the loss:
+///
+///   RowLoss        each row counts for itself, so that rows may be divided and cut (softmax, Bernoulli, Gaussian)
+///   LossCurvature  products with the Hessian: Gauss-Newton matrices and their diagonals
+///   LossFisher     the Fisher metric of the distribution: seeds of the squared backward pass
+///   Categorical    the signal holds logits: p(x) = exp(o_x) / sum_y exp(o_y)
+///
+/// A new loss is one class, in one file, and one line in registry.cpp.
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "unfold/base/error.h"
+#include "unfold/base/team.h"
+#include "unfold/circuit/parameters.h"
+#include "unfold/engine/structure.h"
+#include "unfold/losses/field.h"
+#include "unfold/numerics/random.h"
+
+namespace unfold {
+
+/// What was observed at each row. Losses of symbols read `symbols` (kNoSymbol: this row is not to be predicted); those
+/// of vectors `values` [rows x size] and, when given, `predicted` (0: this row is not to be predicted).
+template <class T>
+struct Targets {
+  const Symbol* symbols = nullptr;
+  Matrix<const T> values;
+  const char* predicted = nullptr;
+
+  Targets from_row(Index row, Index rows) const {
+    return {symbols == nullptr ? nullptr : symbols + row, values.data == nullptr ? values : values.rows_from(row, rows),
+            predicted == nullptr ? nullptr : predicted + row};
+  }
+};
+
+/// Rows [first, first + rows) of a field.
+template <class T>
+Targets<T> targets_of(const Field& field, Index first, Index rows) {
+  if (const auto* s = std::get_if<SymbolRows>(&field))
+    return {.symbols = s->symbols.data() + first, .values = {}, .predicted = nullptr};
+  const auto& v = std::get<ValueRows>(field);
+  return {.symbols = nullptr, .values = v.template values<T>(first, rows), .predicted = v.present_flags() + first};
+}
+
+/// What a loss sees: its signal and what was observed, by rows of the structure, and all parameters of the circuit.
+template <class T>
+struct Observed {
+  const Structure& structure;
+  Matrix<const T> signal;  ///< [positions x size]
+  Targets<T> targets;
+  std::span<const T> parameters;  ///< of the circuit: own ones stand where the circuit says
+};
+
+template <class T>
+class Loss {
+ public:
+  virtual ~Loss() = default;
+  virtual std::string_view name() const = 0;
+  /// Called once, when the network is built: declares parameters of its own in the circuit of its signal
+  /// (Circuit::parameter). UsageError for a signal that it cannot read.
+  virtual void declare(Circuit& /*circuit*/, Signal /*signal*/) {}
+  /// The parameters that it declared, by their index in the circuit.
+  virtual std::span<const int> own_parameters() const { return {}; }
+
+  /// nats[r]: what row r adds to the loss; 0 where nothing is predicted. Their sum, in row order, is the loss.
+  virtual void negative_log_likelihood(const Observed<T>& observed, Team& team, T* nats) const = 0;
+  /// The same, and adjoint[r] = scale * d loss / d signal[r]; own_gradient [all parameters of the circuit] +=
+  /// scale * d loss / d own parameters, at these alone. The adjoint may be the signal itself.
+  virtual void gradient(const Observed<T>& observed, T scale, Team& team, T* nats, Matrix<T> adjoint,
+                        std::span<T> own_gradient) const = 0;
+
+  /// A capability, or null.
+  template <class Capability>
+  const Capability* as() const {
+    return dynamic_cast<const Capability*>(this);
+  }
+  /// The same; UsageError naming who asks, the loss and what it lacks.
+  template <class Capability>
+  const Capability& need(std::string_view who) const {
+    if (const auto* found = as<Capability>()) return *found;
+    throw UsageError(std::string(who) + " needs a loss with " + Capability::kWhat + ", which " + std::string(name()) +
+                     " has not");
+  }
+};
+
+/// A loss whose rows count each for itself. Its functions work on any block of rows; none of them owns parameters.
+template <class T>
+class RowLoss : public virtual Loss<T> {
+ public:
+  static constexpr const char* kWhat = "rows that count each for itself";
+
+  virtual void row_losses(Matrix<const T> signal, const Targets<T>& targets, T* nats) const = 0;
+  virtual void row_gradients(Matrix<const T> signal, const Targets<T>& targets, T scale, T* nats,
+                             Matrix<T> adjoint) const = 0;
+
+  void negative_log_likelihood(const Observed<T>& observed, Team& team, T* nats) const final;
+  void gradient(const Observed<T>& observed, T scale, Team& team, T* nats, Matrix<T> adjoint,
+                std::span<T> own_gradient) const final;
+};
+
+/// Products with the Hessian H of the loss in its signal, and in its own parameters if it has any. H must not be
+/// indefinite; where the loss is no convex function of the signal this is the Fisher matrix of its distribution.
+template <class T>
+class LossCurvature : public virtual Loss<T> {
+ public:
+  static constexpr const char* kWhat = "a curvature";
+
+  /// result = scale * (H v), v = (tangent of the signal, direction at the own parameters); own_result [all parameters]
+  /// += at the own ones.
+  virtual void curvature(const Observed<T>& observed, T scale, Team& team, Matrix<const T> tangent,
+                         std::span<const T> direction, Matrix<T> result, std::span<T> own_result) const = 0;
+  /// A random vector with mean 0 and covariance scale^2 H in the same places, a function of (seed, stream): squares of
+  /// what the backward pass makes of it estimate the diagonal of the Gauss-Newton matrix (Chapelle & Erhan 2011).
+  virtual void curvature_sample(const Observed<T>& observed, T scale, Team& team, std::uint64_t seed,
+                                std::uint64_t stream, Matrix<T> result, std::span<T> own_result) const = 0;
+};
+
+/// Curvature row by row.
+template <class T>
+class RowCurvature : public LossCurvature<T> {
+ public:
+  /// result[r] = scale * H[r] tangent[r].
+  virtual void row_curvatures(Matrix<const T> signal, const Targets<T>& targets, T scale, Matrix<const T> tangent,
+                              Matrix<T> result) const = 0;
+  /// result[r] = scale * R[r] noise[r], where R R' = H. noise may be the result itself.
+  virtual void row_curvature_roots(Matrix<const T> signal, const Targets<T>& targets, T scale, Matrix<const T> noise,
+                                   Matrix<T> result) const = 0;
+
+  void curvature(const Observed<T>& observed, T scale, Team& team, Matrix<const T> tangent,
+                 std::span<const T> direction, Matrix<T> result, std::span<T> own_result) const final;
+  void curvature_sample(const Observed<T>& observed, T scale, Team& team, std::uint64_t seed, std::uint64_t stream,
+                        Matrix<T> result, std::span<T> own_result) const final;
+};
+
+/// The Fisher metric of the distribution of a row, block by block of rows.
+template <class T>
+class LossFisher : public virtual Loss<T> {
+ public:
+  static constexpr const char* kWhat = "a Fisher metric";
+
+  /// Seed of the squared backward pass at the signal: seed[r] = diagonal of the Fisher matrix.
+  virtual void fisher_diagonal(Matrix<const T> signal, const Targets<T>& targets, Matrix<T> seed) const = 0;
+  /// Seed of the squared backward pass one affine map earlier (signal = a W + b, W [n x size]): seed[r][i] = variance
+  /// of sum_x W[i][x] * score_x under the distribution: the exact Fisher metric at the activities (Riemannian text,
+  /// 3-training.md).
+  virtual void fisher_through(Matrix<const T> signal, const Targets<T>& targets, Matrix<const T> w,
+                              Matrix<T> seed) const = 0;
+};
+
+/// Marks losses whose signal holds logits of symbols.
+template <class T>
+class Categorical : public virtual Loss<T> {
+ public:
+  static constexpr const char* kWhat = "logits of symbols";
+};
+
+/// p(x) = exp(o_x) / sum_y exp(o_y).
+template <class T>
+std::unique_ptr<Loss<T>> softmax_loss();
+/// Independent bits: p(y_i = 1) = sigmoid(o_i).
+template <class T>
+std::unique_ptr<Loss<T>> bernoulli_loss();
+/// y ~ N(o, I) without its constant: nats = 0.5 |y - o|^2 (squared error).
+template <class T>
+std::unique_ptr<Loss<T>> gaussian_loss();
+
+/// Draws from the distributions. Softmax: by inversion in symbol order.
+template <class T>
+Symbol sample_symbol(std::span<const T> log_probabilities, Random& random);
+template <class T>
+void sample_bits(std::span<const T> signal, Random& random, T* bits);
+template <class T>
+void sample_gaussian(std::span<const T> mean, Random& random, T* values);
+
+}  // namespace unfold

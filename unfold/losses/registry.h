@@ -1,0 +1,30 @@
+#pragma once
+/// All losses that a head can be given by name. Each entry stands beside its loss; the list is in registry.cpp.
+
+#include <span>
+#include <string_view>
+
+#include "unfold/losses/loss.h"
+
+namespace unfold {
+
+struct LossEntry {
+  const char *name, *help;
+  bool of_symbols;  ///< it observes symbols; otherwise vectors
+  std::unique_ptr<Loss<float>> (*make_float)();
+  std::unique_ptr<Loss<double>> (*make_double)();
+
+  template <class T>
+  std::unique_ptr<Loss<T>> make() const {
+    if constexpr (sizeof(T) == sizeof(float))
+      return make_float();
+    else
+      return make_double();
+  }
+};
+
+std::span<const LossEntry* const> losses();
+/// Throws UsageError: no such loss, with the nearest name.
+const LossEntry& find_loss(std::string_view name);
+
+}  // namespace unfold

@@ -1,0 +1,142 @@
+#include "unfold/models/network_body.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "unfold/base/error.h"
+#include "unfold/data/text_batches.h"
+#include "unfold/losses/registry.h"
+#include "unfold/models/parameter_tensors.h"
+
+namespace unfold {
+namespace {
+
+using Json = nlohmann::json;
+using Type = FieldSpecification::Type;
+
+constexpr std::string_view kPrevious = "previous ";
+
+/// The field behind a name that may ask for the position before.
+const FieldSpecification& field_read(const DataSpecification& data, std::string_view name) {
+  if (name.starts_with(kPrevious)) name.remove_prefix(kPrevious.size());
+  return data.field(name);
+}
+
+ModelSpec spec_of(const ModelFile& file) {
+  try {
+    return parse_model_spec(file.value<std::string>("model"));
+  } catch (const UsageError& error) {
+    file.fail(fmt::format("the model in the card cannot be built: {}", error.what()));
+  }
+}
+
+/// One input, or several embedded together.
+Signal add_inputs(const ModelSpec& spec, const DataSpecification& data, const NetworkLayout& layout, Circuit& circuit,
+                  std::vector<NetworkInput>& inputs) {
+  if (layout.reads.empty()) throw UsageError("a network reads at least one field");
+  const bool several = layout.reads.size() > 1;
+  for (const std::string& name : layout.reads) {
+    const FieldSpecification& field = field_read(data, name);
+    const bool symbols = field.type == Type::symbols;
+    const std::string signal = several ? name : symbols ? "symbols" : "values";
+    inputs.push_back({name, symbols ? circuit.symbols(signal, field.size) : circuit.input(signal, field.size)});
+  }
+  if (!several) return inputs.front().signal;
+  std::vector<Term> terms;
+  for (const NetworkInput& input : inputs)
+    terms.push_back({.parameter = input.field, .source = input.signal, .init = Init::normal(1)});
+  return circuit.affine("fields", spec.embedding > 0 ? spec.embedding : spec.units, terms, Init::zero(), false);
+}
+
+template <class T>
+std::shared_ptr<Loss<T>> loss_for(const HeadSpecification& head, const FieldSpecification& field) {
+  const bool symbols = field.type == Type::symbols;
+  const LossEntry& entry = find_loss(!head.loss.empty() ? head.loss : symbols ? "softmax" : "gaussian");
+  if (entry.of_symbols != symbols)
+    throw UsageError(fmt::format("the loss {} is of {}, but the field {} holds {}", entry.name,
+                                 entry.of_symbols ? "symbols" : "numbers", field.name,
+                                 symbols ? "symbols" : "numbers"));
+  return entry.make<T>();
+}
+
+}  // namespace
+
+Json NetworkLayout::heads_to_json() const {
+  Json list = Json::array();
+  for (const HeadSpecification& head : heads) {
+    Json json = {{"field", head.field}};
+    if (!head.loss.empty()) json["loss"] = head.loss;
+    if (head.weight != 1) json["weight"] = head.weight;
+    list.push_back(std::move(json));
+  }
+  return list;
+}
+
+NetworkLayout NetworkLayout::from_file(const ModelFile& file) {
+  NetworkLayout layout;
+  try {
+    layout.reads = file.value<Json>("reads").get<std::vector<std::string>>();
+    for (const Json& head : file.value<Json>("heads"))
+      layout.heads.push_back({.field = head.at("field").get<std::string>(),
+                              .loss = head.value("loss", std::string()),
+                              .weight = head.value("weight", 1.0)});
+  } catch (const Json::exception&) {
+    file.fail("\"reads\" or \"heads\" in the card are not what they should be");
+  }
+  return layout;
+}
+
+NetworkLayout NetworkLayout::language_model() { return {.reads = {kPreviousSymbol}, .heads = {{.field = kSymbol}}}; }
+
+template <class T>
+Network<T> build_network(const ModelSpec& spec, const DataSpecification& data, const NetworkLayout& layout,
+                         Circuit& circuit, const NetworkVariant& variant) {
+  if (layout.heads.size() != 1) throw UsageError("models of several heads are not built yet in this version");
+  Network<T> network;
+  network.dropout = spec.dropout > 0;
+  const Signal input = add_inputs(spec, data, layout, circuit, network.inputs);
+  const HeadSpecification& head = layout.heads.front();
+  const FieldSpecification& field = data.field(head.field);
+  const ModelSignals signals =
+      build_model(spec, input, variant.candidates > 0 ? variant.candidates : field.size, circuit);
+  const std::shared_ptr<Loss<T>> loss = loss_for<T>(head, field);
+  loss->declare(circuit, signals.logits);
+  network.heads.push_back({head.field, signals.logits, loss, head.weight});
+  if (variant.watch_hidden) {
+    for (const Signal hidden : signals.hidden) circuit.output(hidden);
+    network.hidden = signals.hidden;
+  }
+  network.plan = std::make_shared<const Plan>(circuit);
+  network.validate();
+  return network;
+}
+
+template <class T>
+NetworkBody<T>::NetworkBody(const ModelSpec& spec, const DataSpecification& data, const NetworkLayout& layout)
+    : spec_(spec),
+      circuit_(std::make_unique<Circuit>()),
+      network_(build_network<T>(spec_, data, layout, *circuit_)),
+      parameters_(*circuit_) {}
+
+template <class T>
+NetworkBody<T>::NetworkBody(const ModelFile& file, const DataSpecification& data, const NetworkLayout& layout)
+    : spec_(spec_of(file)), circuit_(std::make_unique<Circuit>()) {
+  try {
+    network_ = build_network<T>(spec_, data, layout, *circuit_);
+  } catch (const UsageError& error) {
+    file.fail(fmt::format("the model in the card cannot be built: {}", error.what()));
+  }
+  check_tensors<T>(*circuit_, file.tensors());
+  parameters_ = Parameters<T>(*circuit_);
+  read_tensors(file.tensors(), parameters_);
+}
+
+template Network<float> build_network(const ModelSpec&, const DataSpecification&, const NetworkLayout&, Circuit&,
+                                      const NetworkVariant&);
+template Network<double> build_network(const ModelSpec&, const DataSpecification&, const NetworkLayout&, Circuit&,
+                                       const NetworkVariant&);
+template class NetworkBody<float>;
+template class NetworkBody<double>;
+
+}  // namespace unfold

@@ -1,0 +1,115 @@
+#include "unfold/models/network_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "unfold/base/error.h"
+
+namespace unfold {
+namespace {
+
+using Type = FieldSpecification::Type;
+
+constexpr std::string_view kTaskSource = "task ";
+
+const ModelFile& of_kind_network(const ModelFile& file) {
+  file.expect("network");
+  return file;
+}
+
+}  // namespace
+
+template <class T>
+NetworkModel<T>::NetworkModel(std::string_view spec, const DataSpecification& data_given, const NetworkLayout& layout)
+    : Model(data_given), layout_(layout), body_(parse_model_spec(spec), data(), layout_) {}
+
+template <class T>
+NetworkModel<T>::NetworkModel(const ModelFile& file)
+    : Model(of_kind_network(file)), layout_(NetworkLayout::from_file(file)), body_(file, data(), layout_) {}
+
+template <class T>
+void NetworkModel<T>::add_to_card(nlohmann::json& card) const {
+  card["reads"] = layout_.reads;
+  card["heads"] = layout_.heads_to_json();
+}
+
+template <class T>
+void NetworkModel<T>::save(const std::string& path, const Parameters<T>& parameters) const {
+  SafetensorsWriter writer;
+  unfold::add_tensors(writer, parameters);
+  write(writer, path);
+}
+
+DataSpecification task_specification(std::string_view task, const TaskShape& shape) {
+  const auto field = [](const char* name, bool symbols, Index size) {
+    return FieldSpecification{.name = name, .type = symbols ? Type::symbols : Type::values, .size = size};
+  };
+  return {.source = std::string(kTaskSource) + canonical_task(task),
+          .fields = {field(kTaskInput, shape.reads_symbols, shape.inputs),
+                     field(kTaskTarget, shape.predicts_symbols, shape.outputs)}};
+}
+
+NetworkLayout task_layout() { return {.reads = {kTaskInput}, .heads = {{.field = kTaskTarget}}}; }
+
+std::string task_of(const Model& model) {
+  const std::string& source = model.data().source;
+  return source.starts_with(kTaskSource) ? source.substr(kTaskSource.size()) : std::string();
+}
+
+TaskShape task_shape_of(const Model& model) {
+  const FieldSpecification& input = model.data().field(kTaskInput);
+  const FieldSpecification& target = model.data().field(kTaskTarget);
+  return {.inputs = input.size,
+          .outputs = target.size,
+          .reads_symbols = input.type == Type::symbols,
+          .predicts_symbols = target.type == Type::symbols};
+}
+
+TaskScore evaluate(const NetworkModel<float>& model, const Task& task, TaskPart part, std::uint64_t seed, Index count,
+                   Team& team) {
+  constexpr Index kSideBySide = 100;
+  const auto judge = task_judge<float>(task);
+  judge->start();
+  TaskScore score;
+  Evaluator<float> evaluator(model.network(), team);
+  score.evaluation = evaluator.run(model.parameters(), *task_reader(task, part, seed, count, kSideBySide), {},
+                                   [&](const Batch& batch, std::span<const Matrix<const float>> outputs) {
+                                     judge->see(batch, outputs);
+                                     score.sequences += batch.structure.sequences();
+                                   });
+  score.error_rate = judge->error_rate();
+  score.measures = judge->measures();
+  return score;
+}
+
+TrainingResult train(NetworkModel<float>& model, const Task& task, const TaskTrainOptions& options, Team& team,
+                     Observer* observer) {
+  TrainerOptions trainer_options = options.trainer;
+  trainer_options.model = fmt::format("{} on {}", model.spec_text(), task_of(model));
+  Trainer<float> trainer(model.network(), model.parameters(),
+                         task_sources<float>(task, task_of(model), options.task, trainer_options.seed), trainer_options,
+                         team);
+  trainer.set_observer(observer);
+  if (!options.model_file.empty())
+    trainer.on_best([&](const Parameters<float>& best) { model.save(options.model_file, best); });
+  TrainingResult result = trainer.run();
+  const auto best = trainer.best().flat();
+  if (best.data() != model.parameters().flat().data())
+    std::copy(best.begin(), best.end(), model.parameters().flat().begin());
+  model.history().push_back({{"optimizer", canonical_optimizer(trainer_options.optimizer)},
+                             {"batch", options.task.batch},
+                             {"seed", trainer_options.seed},
+                             {"steps", result.steps},
+                             {"best_step", result.best_step},
+                             {"validation_nats_per_symbol", result.best_nats_per_symbol},
+                             {"stopped_by", result.reason}});
+  if (!options.model_file.empty()) model.save(options.model_file);
+  return result;
+}
+
+template class NetworkModel<float>;
+template class NetworkModel<double>;
+
+}  // namespace unfold

@@ -1,0 +1,90 @@
+#pragma once
+/// Forward, losses and backward over one batch, in one piece or, within a memory limit, by recomputation.
+///
+/// Recomputation cuts the steps of a batch into pieces. A first sweep runs forward through the pieces and keeps only
+/// the state at each seam; a second one goes from the last piece to the first: forward again, backward, and the
+/// adjoint of the state handed on. With pieces of about sqrt(T) steps memory is O(sqrt T), for one more forward pass.
+/// Sums of gradients run over rows from the last to the first, so the result has the bits of the plain pass.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "unfold/data/batch.h"
+#include "unfold/optim/penalty.h"
+
+namespace unfold {
+
+template <class T>
+class BatchPass {
+ public:
+  /// `memory_limit` in bytes for the activities of one batch; 0: none.
+  /// UsageError: a memory limit with a penalty on the flow of the gradient, or with a loss that needs whole sequences.
+  BatchPass(const Network<T>& network, Team& team, std::size_t memory_limit = 0, const PenaltyOptions& penalties = {});
+
+  void set_parameters(const Parameters<T>& parameters) {
+    parameters_ = &parameters;
+    unfolding_.set_parameters(parameters);
+  }
+  /// Dropout by this seed from now on; none before.
+  void set_dropout_seed(std::uint64_t seed) { dropout_seed_ = seed; }
+
+  /// Sum of nats over the predicted targets of a batch, each head with its weight. The state must have entered the
+  /// batch (enter_batch) and carries over.
+  double forward(const Batch& batch, State<T>& state);
+  /// The same, and gradient [parameters] = (with `accumulate` +=) scale * d nats / d parameters. Throws UsageError when
+  /// the batch does not fit the memory limit, saying what it needs.
+  double gradient(const Batch& batch, State<T>& state, double scale, std::span<T> gradient, bool accumulate = false);
+
+  /// After `forward` without a memory limit: the activities of the whole batch, for further passes over them.
+  Unfolding<T>& unfolding() { return unfolding_; }
+
+  /// After a pass: what the penalties add to the loss, with their gradient in `gradient`. The penalty on the flow is
+  /// measured by `gradient` alone, and kept.
+  double penalty(const Batch& batch) const;
+  /// After a pass: nats of each row of the batch, over all heads with their weights.
+  std::span<const T> nats() const { return nats_; }
+  /// After `forward` without a memory limit: what the losses read, one matrix [rows x size] a head.
+  std::vector<Matrix<const T>> outputs() const;
+  /// After `forward` without a memory limit: what a head's loss sees.
+  Observed<T> observed(const Batch& batch, const Head<T>& head) const { return observed(batch, head, 0); }
+  /// Runs forward and names the first signal and position that is not finite; empty if there is none.
+  std::string find_non_finite(const Batch& batch, State<T> state);
+  std::size_t memory_bytes() const;
+  /// Cuts batches into pieces of this many steps from now on, whatever the memory limit; 0: as the limit asks.
+  void set_piece(Index steps) { forced_piece_ = steps; }
+
+ private:
+  /// Consecutive steps of a batch: the rows [first_row, first_row + rows).
+  struct Cut {
+    Index first_step, first_row, rows;
+    Structure structure;
+    std::vector<Index> slots;
+  };
+  void cut(const Batch& batch);
+  Index piece_steps(const Structure& structure) const;
+  void run(const Batch& batch, Index piece, State<T>& state);
+  void read(const Batch& batch, Index piece, double scale, std::span<T> gradient);
+  Observed<T> observed(const Batch& batch, const Head<T>& head, Index first_row) const;
+  void clear_own_gradients(std::span<T> gradient) const;
+  void require_rows(std::string_view why) const;
+  void check(const Batch& batch) const;
+  double total() const;
+
+  Network<T> network_;
+  Team& team_;
+  Unfolding<T> unfolding_;
+  std::optional<Penalties<T>> penalties_;
+  const Parameters<T>* parameters_ = nullptr;
+  std::size_t memory_limit_, bytes_per_row_ = 0, bytes_per_chain_ = 0, bytes_per_state_ = 0;
+  std::optional<std::uint64_t> dropout_seed_;
+  Index forced_piece_ = 0, cut_steps_ = 0;
+  std::vector<Index> cut_sizes_;  // the structure that cuts_ belong to
+  std::vector<Cut> cuts_;
+  std::vector<State<T>> seams_;
+  std::vector<T> nats_;
+  std::vector<T> head_nats_;  // of a head that is not the only one
+};
+
+}  // namespace unfold

@@ -1,0 +1,234 @@
+#include "unfold/training/batch_objective.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+
+#include "unfold/base/error.h"
+
+namespace unfold {
+namespace {
+
+/// True when some target is not the last of its chain.
+template <class T>
+bool predicts_before_the_end(const Batch& batch, const Network<T>& network) {
+  const Structure& s = batch.structure;
+  const PredictedRows predicted(batch, network);
+  for (Index c = 0; c < s.sequences(); ++c)
+    for (Index p = 0; p + 1 < s.size(c); ++p)
+      if (predicted[s.row(c, p)]) return true;
+  return false;
+}
+
+/// The weights in one of several batches: a penalty is the mean over them.
+PenaltyOptions share_of(const PenaltyOptions& whole, Index batches) {
+  const auto n = static_cast<double>(batches);
+  return {.activity = whole.activity / n, .flow = whole.flow / n};
+}
+
+template <class T>
+Network<T> with_precision(Network<T> network, Precision precision) {
+  network.precision = precision;
+  if (network.fewer_outputs != nullptr)
+    network.fewer_outputs = std::make_shared<const Network<T>>(with_precision(*network.fewer_outputs, precision));
+  return network;
+}
+
+}  // namespace
+
+template <class T>
+BatchObjective<T>::BatchObjective(const Network<T>& network, Parameters<T>& parameters, BatchSource& source,
+                                  const BatchObjectiveOptions& options, Team& team, Entered entered)
+    : network_(network),
+      parameters_(parameters),
+      source_(source),
+      options_(options),
+      team_(team),
+      entered_(std::move(entered)),
+      pass_(with_precision(network, options.precision), team, options.memory_limit,
+            share_of(options.penalties, options.batches)),
+      carried_(*network.plan, source.streams()),
+      earlier_(at(options.batches - 1)),
+      before_(at(options.batches)) {
+  if (options.penalties.flow > 0 && options.batches > 1)
+    throw UsageError("a flow penalty is known after a backward pass only, and " + options.optimizer +
+                     " measures the loss of several batches without one; use sgd, adam or path");
+  if (network.fewer_outputs == nullptr) return;
+  if (options.penalties.any()) throw UsageError("penalties need the whole softmax: leave out the sampled one");
+  sampled_ = std::make_unique<SampledSoftmax<T>>(with_precision(network, options.precision), parameters, options.seed,
+                                                 team, options.memory_limit);
+}
+
+/// What is estimated anew in every step can be followed, but not measured.
+template <class T>
+void BatchObjective<T>::require_full_softmax() const {
+  if (sampled_)
+    throw UsageError(options_.optimizer + " needs the loss itself; a sampled softmax gives estimates of its gradient");
+}
+
+template <class T>
+void BatchObjective<T>::require_exact_products() const {
+  if (options_.precision != Precision::exact)
+    throw UsageError(options_.optimizer + " measures curvature, for which bfloat16 is too coarse; train it in float");
+}
+
+template <class T>
+void BatchObjective<T>::gather(Index step) {
+  step_ = step;
+  computed_ = {};
+  for (Batch& earlier : earlier_) {
+    earlier = source_.batch();
+    source_.advance();
+  }
+  predicted_ = 0;
+  for (Index k = 0; k < options_.batches; ++k) predicted_ += static_cast<double>(batch(k).predicted);
+}
+
+template <class T>
+Index BatchObjective<T>::symbols() const {
+  Index result = 0;
+  for (Index k = 0; k < options_.batches; ++k) result += batch(k).symbols;
+  return result;
+}
+
+template <class T>
+void BatchObjective<T>::skip() {
+  pass_.set_parameters(parameters_);
+  for (Index k = 0; k < options_.batches; ++k) {
+    enter_batch(batch(k), *network_.plan, carried_);
+    pass_.forward(batch(k), carried_);
+    if (k + 1 < options_.batches) leave_batch(batch(k), carried_);
+  }
+}
+
+template <class T>
+void BatchObjective<T>::leave() {
+  leave_batch(source_.batch(), carried_);
+}
+
+template <class T>
+std::string BatchObjective<T>::find_non_finite() {
+  pass_.set_parameters(parameters_);
+  for (Index k = 0; k < options_.batches; ++k) {
+    std::string first = pass_.find_non_finite(batch(k), before_[at(k)]);
+    if (!first.empty()) return first;
+  }
+  return {};
+}
+
+template <class T>
+double BatchObjective<T>::gradient(std::span<T> result) {
+  if (sampled_)
+    sampled_->set_parameters(parameters_);
+  else
+    pass_.set_parameters(parameters_);
+  double nats = 0, penalty = 0;
+  for (Index k = 0; k < options_.batches; ++k) {
+    set_dropout(k);
+    enter_batch(batch(k), *network_.plan, carried_);
+    copy_state(carried_, before_[at(k)]);
+    if (sampled_) {
+      nats += sampled_->gradient(batch(k), carried_, step_ * options_.batches + k, 1 / predicted_, result, k > 0);
+    } else {
+      nats += pass_.gradient(batch(k), carried_, 1 / predicted_, result, k > 0);
+      penalty += pass_.penalty(batch(k));
+    }
+    if (k + 1 < options_.batches) leave_batch(batch(k), carried_);
+  }
+  const double loss = nats / predicted_ + penalty;
+  computed_ = result;
+  return entered_(loss, result) ? loss : std::numeric_limits<double>::infinity();
+}
+
+template <class T>
+double BatchObjective<T>::loss() {
+  require_full_softmax();
+  pass_.set_parameters(parameters_);
+  double nats = 0, penalty = 0;
+  for (Index k = 0; k < options_.batches; ++k) {
+    set_dropout(k);
+    copy_state(before_[at(k)], scratch_);
+    nats += pass_.forward(batch(k), scratch_);
+    penalty += pass_.penalty(batch(k));
+  }
+  return nats / predicted_ + penalty;
+}
+
+template <class T>
+double BatchObjective<T>::symbols_per_sequence() const {
+  Index sequences = 0;
+  for (Index k = 0; k < options_.batches; ++k) sequences += batch(k).structure.sequences();
+  return predicted_ / static_cast<double>(sequences);
+}
+
+template <class T>
+EnteredBatch<T> BatchObjective<T>::enter() {
+  require_full_softmax();
+  require_exact_products();
+  enter_batch(batch(0), *network_.plan, carried_);
+  copy_state(carried_, before_.front());
+  computed_ = {};
+  return {network_, batch(0), before_.front(), carried_, dropout_seed(0)};
+}
+
+template <class T>
+PathReading BatchObjective<T>::path_reading() {
+  const Batch& first = batch(0);
+  const Head<T>& head = network_.only_head("path");
+  return {.circuit = head.signal.circuit,
+          .output = head.signal.id,
+          .length = first.structure.order().steps(),
+          .every_step = predicts_before_the_end(first, network_)};
+}
+
+template <class T>
+void BatchObjective<T>::start_curvature(double share, Distance damping) {
+  require_full_softmax();
+  require_exact_products();
+  if (options_.memory_limit > 0)
+    throw UsageError(
+        fmt::format("{} keeps the activities of its batches for products with the curvature; "
+                    "train it without a memory limit",
+                    options_.optimizer));
+  if (!curvature_) curvature_ = std::make_unique<Curvature<T>>(network_, damping, team_);
+  const auto least = static_cast<Index>(std::ceil(share * static_cast<double>(options_.batches)));
+  std::vector<CurvaturePart<T>> parts;
+  Index found = 0;
+  for (Index k = 0; k < options_.batches && (k < least || found == 0); ++k) {
+    parts.push_back({&batch(k), &before_[at(k)], dropout_seed(k)});
+    found += batch(k).predicted;
+  }
+  curvature_->start(parameters_, parts);
+}
+
+template <class T>
+void BatchObjective<T>::curvature_product(std::span<const T> v, double structural, std::span<T> result) {
+  curvature_->product(v, structural, result);
+}
+
+template <class T>
+void BatchObjective<T>::curvature_sample(std::uint64_t seed, double structural, std::span<T> result) {
+  curvature_->sample(seed, structural, result);
+}
+
+template <class T>
+std::optional<std::uint64_t> BatchObjective<T>::dropout_seed(Index k) const {
+  if (!network_.dropout) return std::nullopt;
+  static const std::uint64_t stream = stream_of("dropout");
+  const auto words = philox(options_.seed, stream, static_cast<std::uint64_t>(step_ * options_.batches + k));
+  return static_cast<std::uint64_t>(words[1]) << 32 | words[0];
+}
+
+template <class T>
+void BatchObjective<T>::set_dropout(Index k) {
+  const auto seed = dropout_seed(k);
+  if (!seed) return;
+  pass_.set_dropout_seed(*seed);
+  if (sampled_) sampled_->set_dropout_seed(*seed);
+}
+
+template class BatchObjective<float>;
+template class BatchObjective<double>;
+
+}  // namespace unfold

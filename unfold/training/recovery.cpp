@@ -1,0 +1,198 @@
+#include "unfold/training/recovery.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "unfold/base/error.h"
+#include "unfold/numerics/bf16.h"
+#include "unfold/numerics/functions.h"
+
+namespace unfold {
+namespace {
+
+/// No useful model of symbols is this bad: 100 times the loss of the uniform distribution. Values have no such bound.
+template <class T>
+double largest_loss(const Network<T>& network) {
+  double total = 0;
+  for (const Head<T>& head : network.heads) {
+    if (!head.loss->template as<Categorical<T>>()) return std::numeric_limits<double>::infinity();
+    const auto size = static_cast<double>(std::max<Index>(2, head.signal.size()));
+    double log = 0;
+    vector_log(&size, &log, 1);
+    total += head.weight * 100 * log;
+  }
+  return total;
+}
+
+/// What must be equal for a run to be the same run. The budget may differ: a run may be prolonged.
+template <class T>
+nlohmann::json configuration_of(const Run<T>& run, const nlohmann::json& sources) {
+  const TrainerOptions& options = run.options;
+  nlohmann::json result = {{"parameters", run.values.size()},          {"bytes_per_number", sizeof(T)},
+                           {"optimizer", run.optimizer.spec()},        {"seed", options.seed},
+                           {"validate_every", options.validate_every}, {"patience", options.patience},
+                           {"goal_error", options.goal_error},         {"snapshot_every", options.snapshot_every},
+                           {"log_every", options.log_every},           {"model", options.model}};
+  result.update(sources);
+  // What was computed with, not what was asked for: another processor may not have it.
+  if (options.precision == Precision::bf16)
+    result["precision"] = available(options.precision) == Precision::bf16 ? "bf16" : "float";
+  if (options.penalties.any())
+    result["penalties"] = {{"activity", options.penalties.activity}, {"flow", options.penalties.flow}};
+  return result;
+}
+
+}  // namespace
+
+template <class T>
+Recovery<T>::Recovery(Run<T>& run, const nlohmann::json& configuration)
+    : run_(run),
+      configuration_(configuration_of(run, configuration)),
+      loss_limit_(largest_loss(run.network)),
+      snapshot_interval_(std::max<Index>(1, run.options.snapshot_every / run.optimizer.gradients())) {}
+
+template <class T>
+bool Recovery<T>::entered(double loss, std::span<const T> gradient) {
+  const RunState& state = run_.state;
+  if (state.step % snapshot_interval_ == 0 && std::isfinite(loss) &&
+      (gradient.empty() || std::isfinite(global_norm<T>(run_.team, gradient)))) {
+    run_.objective.swap_carried();
+    capture(last_good_);
+    run_.objective.swap_carried();
+  }
+  return gradient.empty() || !(loss > loss_limit_) || state.step == last_good_.run.step;
+}
+
+template <class T>
+std::string Recovery<T>::explain(const StepReport& report) {
+  if (std::isfinite(report.loss)) {
+    const std::span<const T> gradient = run_.objective.last_gradient();
+    for (const ParameterInfo& p : run_.values.info())
+      for (Index i = 0; i < p.size() && !gradient.empty(); ++i)
+        if (!std::isfinite(gradient[at(p.offset + i)]))
+          return fmt::format("the gradient is not finite; first in {} at ({}, {})", p.name, i / p.cols, i % p.cols);
+    return fmt::format("the norm of the gradient is {}", report.gradient_norm);
+  }
+  if (const std::string first = run_.objective.find_non_finite(); !first.empty())
+    return fmt::format("the loss is not finite; first {}", first);
+  if (report.loss > 0) return fmt::format("the loss exceeds {:.0f} nats per symbol", loss_limit_);
+  return fmt::format("the loss is {}", report.loss);
+}
+
+template <class T>
+void Recovery<T>::roll_back(const std::string& cause) {
+  const RunState failed = run_.state;
+  const int attempts = run_.options.attempts;
+  const int attempt = failed.step > failed.failed_step ? 1 : static_cast<int>(failed.attempts) + 1;
+  if (attempt > attempts || failed.step == last_good_.run.step)
+    throw DivergedError(fmt::format(
+        "training diverged at step {}: {}. {}; use a smaller rate, or a smaller clip, than in {}", failed.step, cause,
+        failed.step == last_good_.run.step ? "A lower rate cannot help: no step was taken since the last good state"
+                                           : fmt::format("{} attempts with lower rates failed", attempts),
+        run_.optimizer.spec()));
+  // The first time half the rate may do; when it does not, the rate is likely wrong by orders of magnitude.
+  const double factor = failed.divergence_factor * (attempt == 1 ? 0.5 : 0.1);
+  restore(last_good_);
+  RunState& state = run_.state;
+  state.seconds = failed.seconds;
+  state.divergence_factor = factor;
+  state.attempts = attempt;
+  state.failed_step = failed.step;
+  state.rollbacks = failed.rollbacks + 1;
+  run_.listeners.tell(&Observer::rollback, RollbackEvent{.step = failed.step,
+                                                         .to_step = state.step,
+                                                         .reason = cause,
+                                                         .factor = factor,
+                                                         .attempt = attempt,
+                                                         .attempts = attempts});
+}
+
+template <class T>
+void Recovery<T>::capture(Snapshot<T>& s) {
+  RunState& state = run_.state;
+  Parameters<T>& values = run_.values;
+  const Index streams = run_.batches.streams();
+  state.log_length = run_.listeners.log ? static_cast<Index>(run_.listeners.log->length()) : state.log_length;
+  s.run = state;
+  if (s.parameters.size() != values.size()) s.parameters.resize(values.size());
+  std::copy(values.flat().begin(), values.flat().end(), s.parameters.begin());
+  capture_optimizer(run_.optimizer, s);
+  s.carried = State<T>(*run_.network.plan, streams);  // spare slots hold nothing between batches
+  for (Index slot = 0; slot < streams; ++slot) s.carried.copy_slot(run_.objective.carried(), slot, slot);
+  s.best = run_.best;
+}
+
+template <class T>
+void Recovery<T>::restore(const Snapshot<T>& s) {
+  run_.state = s.run;
+  std::copy(s.parameters.begin(), s.parameters.end(), run_.values.flat().begin());
+  restore_optimizer(s, run_.optimizer);
+  run_.objective.carried() = s.carried;
+  run_.best = s.best;
+  run_.batches.seek(run_.state.epoch, run_.state.batch);
+}
+
+template <class T>
+bool Recovery<T>::is_due() const {
+  const TrainerOptions& options = run_.options;
+  if (options.checkpoint.empty()) return false;
+  if (options.checkpoint_steps > 0 && run_.state.step % options.checkpoint_steps == 0) return true;
+  return options.checkpoint_seconds > 0 && run_.clock.now() - checkpoint_mark_ >= options.checkpoint_seconds;
+}
+
+template <class T>
+void Recovery<T>::write_if_due() {
+  if (!is_due()) return;
+  checkpoint_mark_ = run_.clock.now();
+  if (last_good_.run.step == written_step_) return;
+  last_good_.run.seconds = run_.state.seconds;
+  write(last_good_, nullptr);
+}
+
+template <class T>
+void Recovery<T>::write(const Snapshot<T>& s, const Snapshot<T>* rollback) {
+  const std::string& file = run_.options.checkpoint;
+  write_checkpoint(file, s, rollback, *configuration_);
+  written_step_ = s.run.step;
+  if (run_.listeners.observer != nullptr) run_.listeners.observer->checkpoint({s.run.step, file});
+}
+
+template <class T>
+void Recovery<T>::finish() {
+  capture(last_good_);
+  if (!run_.options.checkpoint.empty()) write(last_good_, nullptr);
+}
+
+template <class T>
+void Recovery<T>::interrupt() {
+  const RunState& state = run_.state;
+  if (run_.options.checkpoint.empty())
+    throw InterruptedError(fmt::format("interrupted at step {}; no checkpoint was asked for", state.step));
+  Snapshot<T> present;
+  capture(present);
+  write(present, last_good_.run.step < state.step ? &last_good_ : nullptr);
+  throw InterruptedError(fmt::format("interrupted at step {}; the checkpoint {} was written: resume to go on",
+                                     state.step, run_.options.checkpoint));
+}
+
+template <class T>
+void Recovery<T>::resume() {
+  Snapshot<T> present, rollback;
+  capture(present);
+  present.best = std::make_shared<const Parameters<T>>(run_.values);
+  rollback = present;
+  const bool has_rollback = read_checkpoint(run_.options.checkpoint, *configuration_, present, rollback);
+  restore(present);
+  last_good_ = has_rollback ? std::move(rollback) : std::move(present);
+  written_step_ = run_.state.step;
+  checkpoint_mark_ = run_.state.seconds;
+}
+
+template class Recovery<float>;
+template class Recovery<double>;
+
+}  // namespace unfold

@@ -1,0 +1,53 @@
+#pragma once
+/// Internal: how a training run survives: snapshots that a diverged run goes back to, with a lower rate, and
+/// checkpoints that an interrupted one goes on from.
+
+#include <span>
+#include <string>
+
+#include "unfold/training/run.h"
+
+namespace unfold {
+
+template <class T>
+class Recovery {
+ public:
+  /// `configuration`: of the sources; what must be the same when a run is resumed. `run` is referred to.
+  Recovery(Run<T>& run, const nlohmann::json& configuration);
+
+  /// Keeps the present state as the last good one.
+  void start() { capture(last_good_); }
+  /// Goes on from the checkpoint. Throws as read_checkpoint.
+  void resume();
+
+  /// Told the loss, and the gradient if there is one, before the parameters of a step move: keeps a snapshot of where
+  /// the step began, when one is due. False: the loss is not to be believed.
+  bool entered(double loss, std::span<const T> gradient);
+  /// What went wrong in the present step.
+  std::string explain(const StepReport& report);
+  /// Back to the last good state, with a lower rate. Throws DivergedError when that has been tried often enough.
+  void roll_back(const std::string& cause);
+
+  /// Writes the last snapshot to the checkpoint, when that is due: a resumed run has then the same snapshot to go back
+  /// to.
+  void write_if_due();
+  /// Keeps and writes the present state, at the end of a run.
+  void finish();
+  /// Writes the present state and throws InterruptedError.
+  [[noreturn]] void interrupt();
+
+ private:
+  void capture(Snapshot<T>& s);
+  void restore(const Snapshot<T>& s);
+  bool is_due() const;
+  void write(const Snapshot<T>& s, const Snapshot<T>* rollback);
+
+  Run<T>& run_;
+  JsonBox configuration_;
+  Snapshot<T> last_good_;
+  double loss_limit_;
+  Index snapshot_interval_, written_step_ = -1;
+  double checkpoint_mark_ = 0;
+};
+
+}  // namespace unfold

@@ -1,0 +1,60 @@
+#pragma once
+/// Internal: what the parts of a training run share: what is trained, the counters, the clock, who is told. The parts
+/// are the loop (trainer.cpp), validation.h and recovery.h.
+
+#include <chrono>
+#include <memory>
+
+#include "unfold/training/batch_objective.h"
+#include "unfold/training/checkpoint.h"
+#include "unfold/training/event_log.h"
+#include "unfold/training/trainer.h"
+
+namespace unfold {
+
+/// The wall clock of a run, earlier parts of a resumed run included.
+class RunClock {
+ public:
+  using Clock = std::chrono::steady_clock;
+  /// Starts with so many seconds already gone.
+  void start(double seconds_before) {
+    before_ = seconds_before;
+    started_ = Clock::now();
+  }
+  double now() const { return before_ + since(started_); }
+  static double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+ private:
+  Clock::time_point started_ = Clock::now();
+  double before_ = 0;
+};
+
+/// An observer and the log of a run; either may be absent.
+struct Listeners {
+  Observer* observer = nullptr;
+  std::unique_ptr<EventLog> log = nullptr;
+
+  template <class Event>
+  void tell(void (Observer::*what)(const Event&), const Event& event) {
+    if (observer != nullptr) (observer->*what)(event);
+    if (log) (log.get()->*what)(event);
+  }
+};
+
+template <class T>
+struct Run {
+  const Network<T>& network;
+  Parameters<T>& values;
+  const TrainerOptions& options;
+  Team& team;
+  BatchSource& batches;
+  Optimizer<T>& optimizer;
+  BatchObjective<T>& objective;
+
+  RunState state = {};
+  std::shared_ptr<const Parameters<T>> best = nullptr;  ///< null: no validation yet
+  Listeners listeners = {};
+  RunClock clock = {};
+};
+
+}  // namespace unfold

@@ -1,0 +1,92 @@
+#include "unfold/training/validation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace unfold {
+
+Index automatic_validation_interval(Index validation_symbols, Index symbols_per_step, Index gradients_per_step) {
+  // A forward pass costs about a third of a gradient: this interval spends a twentieth of the time on validation.
+  const Index work = std::max<Index>(1, symbols_per_step * gradients_per_step);
+  return std::max({Index{1}, 50 / gradients_per_step, 20 * validation_symbols / (3 * work)});
+}
+
+template <class T>
+Validation<T>::Validation(TrainingSources<T>& sources, Run<T>& run) : sources_(sources), run_(run) {
+  if (!exists()) return;
+  evaluator_ = std::make_unique<Evaluator<T>>(run.network, run.team);
+  interval_ =
+      run.options.validate_every > 0
+          ? run.options.validate_every
+          : automatic_validation_interval(sources.validation_symbols, sources.step_symbols, run.optimizer.gradients());
+}
+
+template <class T>
+Evaluation Validation<T>::measure() {
+  Judge<T>* judge = sources_.judge.get();
+  if (judge == nullptr) return evaluator_->run(run_.values, *sources_.validation());
+  judge->start();
+  return evaluator_->run(
+      run_.values, *sources_.validation(), {},
+      [judge](const Batch& batch, std::span<const Matrix<const T>> outputs) { judge->see(batch, outputs); });
+}
+
+/// A run ends at its goal, whatever the nats say.
+template <class T>
+bool Validation<T>::judge_best(double nats) {
+  RunState& state = run_.state;
+  const bool finite = std::isfinite(nats);
+  state.solved = finite && sources_.judge && sources_.judge->error_rate() <= run_.options.goal_error;
+  const bool best = state.solved || (finite && (!state.validated || nats < state.best_nats));
+  state.validated = state.validated || finite;
+  state.bad_validations = best ? 0 : state.bad_validations + 1;
+  if (best) {
+    state.best_nats = nats;
+    state.best_step = state.step;
+    run_.best = std::make_shared<const Parameters<T>>(run_.values);
+  }
+  return best;
+}
+
+template <class T>
+void Validation<T>::lower_rate_on_plateau(bool best) {
+  RunState& state = run_.state;
+  state.plateau_bad = best ? 0 : state.plateau_bad + 1;
+  const ScheduleOptions& schedule = run_.optimizer.schedule();
+  if (schedule.kind != ScheduleKind::plateau || state.plateau_bad < schedule.plateau_patience) return;
+  state.plateau_factor = std::max(schedule.floor, state.plateau_factor / 2);
+  state.plateau_bad = 0;
+}
+
+template <class T>
+std::string Validation<T>::run(const OnBest& on_best) {
+  const auto start = RunClock::Clock::now();
+  const Evaluation found = measure();
+  const double nats = found.nats_per_symbol();
+  if (!std::isfinite(nats) &&
+      !run_.batches.shortened())  // weights that suit short sequences may overflow in whole ones
+    return fmt::format("the validation loss is {}", nats);
+  const bool best = judge_best(nats);
+  lower_rate_on_plateau(best);
+  RunState& state = run_.state;
+  state.validated_step = state.step;
+  state.validation_symbols = found.predicted;
+  state.validation_seconds = RunClock::since(start);
+  run_.listeners.tell(&Observer::validation,
+                      ValidationEvent{.step = state.step,
+                                      .epochs = run_.batches.epochs_done(),
+                                      .nats_per_symbol = nats,
+                                      .symbols = found.predicted,
+                                      .best = best,
+                                      .seconds = run_.clock.now(),
+                                      .measures = sources_.judge ? sources_.judge->measures() : Measures{}});
+  if (best && on_best) on_best(run_.values);
+  return {};
+}
+
+template class Validation<float>;
+template class Validation<double>;
+
+}  // namespace unfold

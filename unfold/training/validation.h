@@ -1,0 +1,39 @@
+#pragma once
+/// Internal: validation in a training run: when, what it found, whether it is the best so far, what follows from it.
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "unfold/training/evaluate.h"
+#include "unfold/training/run.h"
+
+namespace unfold {
+
+template <class T>
+class Validation {
+ public:
+  using OnBest = std::function<void(const Parameters<T>&)>;
+
+  /// `sources` and `run` are referred to.
+  Validation(TrainingSources<T>& sources, Run<T>& run);
+
+  bool exists() const { return sources_.validation != nullptr; }
+  bool is_due() const { return exists() && run_.state.step % interval_ == 0; }
+  /// Whether the present parameters have not been measured yet.
+  bool is_pending() const { return exists() && run_.state.validated_step != run_.state.step; }
+  /// Measures the present parameters. Returns what is wrong with them when the run has diverged, else nothing.
+  std::string run(const OnBest& on_best);
+
+ private:
+  Evaluation measure();
+  bool judge_best(double nats);
+  void lower_rate_on_plateau(bool best);
+
+  TrainingSources<T>& sources_;
+  Run<T>& run_;
+  std::unique_ptr<Evaluator<T>> evaluator_;
+  Index interval_ = 1;
+};
+
+}  // namespace unfold
