@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "unfold/app/run_folder.h"
 #include "unfold/cli/figures.h"
-#include "unfold/cli/run_folder.h"
 #include "unfold/cli/verb.h"
 #include "unfold/models/beam.h"
 #include "unfold/numerics/functions.h"

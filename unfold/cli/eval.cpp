@@ -3,9 +3,9 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "unfold/app/run_folder.h"
 #include "unfold/cli/figures.h"
 #include "unfold/cli/result_file.h"
-#include "unfold/cli/run_folder.h"
 #include "unfold/cli/scoring.h"
 #include "unfold/cli/task_runs.h"
 #include "unfold/cli/verb.h"

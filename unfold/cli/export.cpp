@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
+#include "unfold/app/run_folder.h"
 #include "unfold/classical/arpa.h"
 #include "unfold/cli/result_file.h"
-#include "unfold/cli/run_folder.h"
 #include "unfold/cli/verb.h"
 
 namespace unfold {

@@ -5,9 +5,9 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "unfold/app/run_folder.h"
 #include "unfold/base/file.h"
 #include "unfold/cli/figures.h"
-#include "unfold/cli/run_folder.h"
 #include "unfold/cli/task_runs.h"
 #include "unfold/cli/verb.h"
 #include "unfold/report/log_curve.h"

@@ -9,11 +9,11 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "unfold/app/reproduction.h"
+#include "unfold/app/run_folder.h"
 #include "unfold/base/file.h"
 #include "unfold/base/text_distance.h"
 #include "unfold/cli/figures.h"
-#include "unfold/cli/reproduction.h"
-#include "unfold/cli/run_folder.h"
 #include "unfold/cli/verb.h"
 #include "unfold/data/text_source_spec.h"
 #include "unfold/numerics/simd.h"

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "unfold/app/run_folder.h"
 #include "unfold/cli/figures.h"
-#include "unfold/cli/run_folder.h"
 #include "unfold/cli/verb.h"
 
 namespace unfold {

@@ -3,9 +3,9 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "unfold/app/run_folder.h"
 #include "unfold/classical/hmm.h"
 #include "unfold/cli/figures.h"
-#include "unfold/cli/run_folder.h"
 #include "unfold/cli/scoring.h"
 #include "unfold/cli/verb.h"
 #include "unfold/data/labels.h"

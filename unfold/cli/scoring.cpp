@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "unfold/cli/figures.h"
-#include "unfold/cli/machine.h"
+#include "unfold/app/machine.h"
 #include "unfold/data/labels.h"
 
 namespace unfold {

@@ -6,7 +6,7 @@
 
 #include "unfold/base/json.h"
 #include "unfold/cli/console.h"
-#include "unfold/cli/run_folder.h"
+#include "unfold/app/run_folder.h"
 #include "unfold/models/task_model.h"
 
 namespace unfold {

@@ -8,7 +8,7 @@
 
 #include "unfold/cli/figures.h"
 #include "unfold/cli/interrupt.h"
-#include "unfold/cli/run_folder.h"
+#include "unfold/app/run_folder.h"
 #include "unfold/cli/task_runs.h"
 #include "unfold/cli/train_progress.h"
 #include "unfold/cli/train_settings.h"

@@ -1,4 +1,4 @@
-#include "unfold/cli/profile.h"
+#include "unfold/app/profile.h"
 
 #include <algorithm>
 #include <array>
@@ -6,7 +6,7 @@
 #include <map>
 #include <numeric>
 
-#include "unfold/cli/machine.h"
+#include "unfold/app/machine.h"
 #include "unfold/engine/account.h"
 #include "unfold/engine/memory.h"
 #include "unfold/models/language_model.h"
