@@ -14,6 +14,17 @@ std::string to_text(const Figures& figures) {
       figures.symbols);
 }
 
+std::string to_text(const TaskFigures& figures) {
+  const TaskScore& score = figures.score;
+  std::string text = fmt::format("wrong sequences  {:.2f} % of {}\n", 100 * score.error_rate, score.sequences);
+  for (const auto& [name, value] : score.measures)
+    if (name == "mean_squared_error") text += fmt::format("squared error    {:.6g}\n", value);
+  if (figures.shape.predicts_symbols)
+    text += fmt::format("bits per class   {:.4f} ({} predicted)\n", bits(score.evaluation.nats_per_symbol()),
+                        score.evaluation.predicted);
+  return text;
+}
+
 std::string one_line(const nlohmann::ordered_json& json) {
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }

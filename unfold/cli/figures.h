@@ -5,11 +5,13 @@
 #include <string>
 
 #include "unfold/app/figures.h"
+#include "unfold/app/task_figures.h"
 
 namespace unfold {
 
 /// One figure a line.
 std::string to_text(const Figures& figures);
+std::string to_text(const TaskFigures& figures);
 
 /// One line of JSON and its line end; text that is not valid UTF-8 is shown with replacement characters.
 std::string one_line(const nlohmann::ordered_json& json);
