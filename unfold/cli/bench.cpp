@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <functional>
 
+#include "unfold/app/machine.h"
+#include "unfold/app/measurements.h"
+#include "unfold/app/profile.h"
 #include "unfold/cli/figures.h"
-#include "unfold/cli/machine.h"
-#include "unfold/cli/measurements.h"
-#include "unfold/cli/profile.h"
 #include "unfold/cli/verb.h"
 #include "unfold/models/spec.h"
 #include "unfold/numerics/simd.h"

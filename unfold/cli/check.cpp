@@ -1,14 +1,12 @@
+#include "unfold/app/check.h"
+
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <bit>
-#include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "unfold/cli/console_reporter.h"
 #include "unfold/cli/figures.h"
 #include "unfold/cli/verb.h"
-#include "unfold/models/spec.h"
-#include "unfold/verify/derivative_check.h"
 
 namespace unfold {
 namespace {
@@ -19,8 +17,6 @@ class Check final : public Verb {
   ExitCode run(Console& console) override;
 
  private:
-  nlohmann::ordered_json to_json(const CheckReport& report, const std::string& model) const;
-
   std::vector<std::string> model_;
   Index units_ = 5, symbols_ = 4, seed_ = 1;
 };
@@ -48,9 +44,9 @@ Check::Check()
   add_common();
 }
 
-nlohmann::ordered_json Check::to_json(const CheckReport& report, const std::string& model) const {
+nlohmann::ordered_json to_json(const CheckOutcome& outcome) {
   nlohmann::ordered_json checks = nlohmann::ordered_json::array();
-  for (const CheckResult& result : report.results)
+  for (const CheckResult& result : outcome.report.results)
     checks.push_back({{"name", result.name},
                       {"what", result.what},
                       {"run", result.run},
@@ -58,29 +54,19 @@ nlohmann::ordered_json Check::to_json(const CheckReport& report, const std::stri
                       {"worst", result.worst},
                       {"bound", result.bound},
                       {"where", result.where}});
-  return {{"model", model}, {"passed", report.passed()}, {"checks", std::move(checks)}};
+  return {{"model", outcome.model}, {"passed", outcome.report.passed()}, {"checks", std::move(checks)}};
 }
 
 ExitCode Check::run(Console& console) {
-  ModelSpec spec = parse_model_spec(model_.front());
-  spec.units = std::min(spec.units, units_);
-  if (spec.cell == CellKind::urnn)
-    spec.units = static_cast<Index>(std::bit_floor(static_cast<std::uint64_t>(spec.units)));  // has powers of two only
-  spec.embedding = std::min(spec.embedding, units_);
-  spec.factors = std::min(spec.factors, units_);
-  spec.dropout = 0;  // a mask is a constant for every derivative
-  const std::string model = to_string(spec);
-  Circuit circuit;
-  build_model(spec, symbols_, circuit);
-  console.remark(fmt::format("checking {} with {} symbols: {} parameters, double precision", model, symbols_,
-                             circuit.parameter_count()));
-  const std::vector<Index> lengths = {4, 1, 3};
-  const CheckReport report = check_derivatives(circuit, *softmax_loss<double>(), Structure::chains(lengths),
-                                               {.seed = static_cast<std::uint64_t>(seed_)});
-  print_result(json_ ? one_line(to_json(report, model)) : report.text());
+  ConsoleReporter reporter(console);
+  const CheckOutcome outcome =
+      check({.model = model_.front(), .units = units_, .symbols = symbols_, .seed = static_cast<std::uint64_t>(seed_)},
+            reporter);
+  print_result(json_ ? one_line(to_json(outcome)) : outcome.report.text());
   flush_results();
-  if (!report.passed())
-    throw VerificationError(fmt::format("the derivatives of {} are wrong; the table says which and where", model));
+  if (!outcome.report.passed())
+    throw VerificationError(
+        fmt::format("the derivatives of {} are wrong; the table says which and where", outcome.model));
   return ExitCode::success;
 }
 

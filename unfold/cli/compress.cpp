@@ -12,12 +12,12 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "unfold/app/machine.h"
+#include "unfold/app/run_folder.h"
 #include "unfold/base/file.h"
 #include "unfold/cli/figures.h"
 #include "unfold/cli/interrupt.h"
-#include "unfold/cli/machine.h"
 #include "unfold/cli/result_file.h"
-#include "unfold/cli/run_folder.h"
 #include "unfold/cli/verb.h"
 #include "unfold/models/learning.h"
 #include "unfold/models/registry.h"

@@ -1,15 +1,15 @@
+#include "unfold/app/evaluate.h"
+
 #include <fmt/format.h>
 
-#include <array>
 #include <nlohmann/json.hpp>
 
+#include "unfold/app/task_figures.h"
+#include "unfold/cli/console_reporter.h"
 #include "unfold/cli/figures.h"
+#include "unfold/cli/reading_options.h"
 #include "unfold/cli/result_file.h"
-#include "unfold/cli/run_folder.h"
-#include "unfold/cli/scoring.h"
-#include "unfold/cli/task_runs.h"
 #include "unfold/cli/verb.h"
-#include "unfold/models/learning.h"
 #include "unfold/models/online_predictor.h"
 
 namespace unfold {
@@ -21,16 +21,15 @@ class Eval final : public Verb {
   ExitCode run(Console& console) override;
 
  private:
-  ExitCode run_task(Console& console) const;
-  Part choose_part(const Corpus& corpus) const;
-  Evaluation measure(const SymbolModel& model, const Corpus& corpus, const Part& part,
-                     const std::function<void(Index, float)>& surprisal) const;
-  void write_surprisals(const Corpus& corpus, const Part& part, const Surprisals& surprisals) const;
+  void check_options() const;
+  ExitCode run_on_task() const;
+  EvaluateRequest request() const;
+  void print(const EvaluateOutcome& outcome) const;
 
   std::vector<std::string> inputs_;
   std::optional<std::string> split_, part_, per_symbol_, mask_;
   std::string unknown_ = "error", method_ = "unfolding";
-  SegmentOptions reading_;
+  ReadingSettings reading_;
   Index window_ = 0, count_ = 1000, seed_ = 1;
   bool dynamic_ = false;
   std::string optimizer_;
@@ -68,7 +67,7 @@ Eval::Eval()
                 .target = &per_symbol_,
                 .placeholder = "FILE",
                 .help = "write the surprisal of every symbol (TSV)"});
-  reading_.add(options_);
+  add_reading_options(options_, reading_);
   options_.add({.name = "method",
                 .target = &method_,
                 .placeholder = "METHOD",
@@ -101,102 +100,80 @@ Eval::Eval()
   add_common();
 }
 
-Part Eval::choose_part(const Corpus& corpus) const {
-  if (!split_) return whole_corpus(corpus, "all");
-  const std::string name = part_.value_or("valid");
-  Part part = split_corpus(corpus, parse_split(*split_))[name == "train" ? 0 : name == "valid" ? 1 : 2];
-  if (part.empty())
-    throw DataError(fmt::format("the split {} leaves nothing for --part {}; give that part a share", *split_, name));
-  return part;
-}
-
-Evaluation Eval::measure(const SymbolModel& model, const Corpus& corpus, const Part& part,
-                         const std::function<void(Index, float)>& surprisal) const {
-  if (dynamic_) {
-    const auto learner = learning_predictor(model, {.optimizer = optimizer_, .window = window_});
-    return evaluate(*learner, corpus, part, predict_after(model), surprisal);
-  }
-  if (method_ == "stepper") return evaluate(*model.predictor(), corpus, part, predict_after(model), surprisal);
-  Team team(threads());
-  return model.evaluate(corpus, part, team,
-                        {.segments = reading_.segments(),
-                         .warmup = reading_.warmup(),
-                         .predict_after = predict_after(model),
-                         .surprisal = surprisal});
-}
-
-void Eval::write_surprisals(const Corpus& corpus, const Part& part, const Surprisals& surprisals) const {
-  ResultFile file(*per_symbol_);
-  file.write(kSymbolHeading);
-  for_each_symbol(corpus, part, surprisals, [&](Index position, Symbol symbol, float nats) {
-    file.write(symbol_line(corpus.alphabet(), position, symbol, nats));
-  });
-  file.commit();
-}
-
-/// A model of a task, on examples of it.
-ExitCode Eval::run_task(Console&) const {
-  for (const char* name : {"split", "unknown", "mask", "per-symbol", "segments", "warmup", "method", "dynamic"})
-    if (options_.given(name)) throw UsageError(fmt::format("--{} is for models of text, not of tasks", name));
-  const NetworkModel<float> model = load_task_model(inputs_.front());
-  const std::string part = part_.value_or("test");
-  Team team(threads());
-  const TaskScore score = evaluate_on_task(model,
-                                           {.folder = inputs_.size() > 1 ? inputs_[1] : std::string(),
-                                            .part = part == "train"   ? TaskPart::training
-                                                    : part == "valid" ? TaskPart::validation
-                                                                      : TaskPart::test,
-                                            .count = count_,
-                                            .seed = static_cast<std::uint64_t>(seed_)},
-                                           team);
-  print_result(json_ ? one_line(to_json(model, score)) : to_text(model, score));
-  return ExitCode::success;
-}
-
-ExitCode Eval::run(Console& console) {
-  reading_.check(options_);
+/// What depends on which options were given; the rest is for evaluate to say.
+void Eval::check_options() const {
+  check_reading_options(options_, reading_);
   if (dynamic_ && (!reading_.exact() || method_ == "stepper"))
     throw UsageError("--dynamic reads one symbol after another: --segments and --method have no meaning with it");
   if (!dynamic_ && (options_.given("optimizer") || options_.given("window")))
     throw UsageError("--optimizer and --window are for --dynamic");
-  if (method_ == "stepper" && !reading_.exact()) throw UsageError("--segments has no meaning with --method stepper");
   if (json_ && per_symbol_ == "-") throw UsageError("--json and --per-symbol - both want standard output; name a file");
-  if (holds_task_model(inputs_.front())) return run_task(console);
-  if (inputs_.size() < 2) throw options_.missing_inputs();
-  if (part_ && !split_)
-    throw UsageError("--part needs --split: which split is it a part of? For example --split 90/5/5");
-  const UnknownPolicy unknown = parse_unknown_policy(unknown_);
-  if (split_) parse_split(*split_);
-  const std::unique_ptr<SymbolModel> loaded = load_model(inputs_.front());
-  const SymbolModel& model = *loaded;
-  const Corpus corpus = load_for(model, {inputs_.begin() + 1, inputs_.end()}, unknown, mask_);
-  const Part part = choose_part(corpus);
-  Surprisals surprisals(per_symbol_ ? part : Part());
-  const auto count = count_symbols(console, part.symbols(), "eval");
-  const Evaluation result = measure(model, corpus, part, [&](Index place, float nats) {
-    if (per_symbol_) surprisals.set(place, nats);
-    count(place, nats);
-  });
-  if (result.predicted == 0) throw DataError("the data hold no symbol that this model predicts");
-  if (per_symbol_) write_surprisals(corpus, part, surprisals);
+}
 
-  const Figures figures{
-      .nats_per_symbol = result.nats_per_symbol(), .symbols = result.predicted, .bytes = part.bytes(corpus)};
+/// A model of a task, on examples of it.
+ExitCode Eval::run_on_task() const {
+  for (const char* name : {"split", "unknown", "mask", "per-symbol", "segments", "warmup", "method", "dynamic"})
+    if (options_.given(name)) throw UsageError(fmt::format("--{} is for models of text, not of tasks", name));
+  const std::string part = part_.value_or("test");
+  const TaskFigures figures = evaluate_on_task({.model = inputs_.front(),
+                                                .folder = inputs_.size() > 1 ? inputs_[1] : std::string(),
+                                                .part = part == "train"   ? TaskPart::training
+                                                        : part == "valid" ? TaskPart::validation
+                                                                          : TaskPart::test,
+                                                .count = count_,
+                                                .seed = static_cast<std::uint64_t>(seed_),
+                                                .threads = threads_});
+  print_result(json_ ? one_line(to_json(figures)) : to_text(figures));
+  return ExitCode::success;
+}
+
+EvaluateRequest Eval::request() const {
+  EvaluateRequest request{.model = inputs_.front(),
+                          .data = {inputs_.begin() + 1, inputs_.end()},
+                          .split = split_,
+                          .part = part_,
+                          .mask = mask_,
+                          .unknown = unknown_,
+                          .reading = reading_,
+                          .by_stepper = method_ == "stepper",
+                          .threads = threads_};
+  if (dynamic_) request.dynamic = {.optimizer = optimizer_, .window = window_};
+  return request;
+}
+
+void Eval::print(const EvaluateOutcome& outcome) const {
   if (json_) {
-    nlohmann::ordered_json json = to_json(figures);
-    json["unknown_symbols"] = corpus.unknown();
-    json["bytes"] = figures.bytes;
-    json["part"] = part.name;
-    reading_.describe(result, json);
+    nlohmann::ordered_json json = to_json(outcome.figures);
+    json["unknown_symbols"] = outcome.unknown;
+    json["bytes"] = outcome.figures.bytes;
+    json["part"] = outcome.part;
+    describe_reading(reading_, outcome.evaluation, json);
     print_result(one_line(json));
   } else if (per_symbol_ != "-") {
-    print_result(to_text(figures));
-    print_result(fmt::format("unknown symbols  {}{}\n", corpus.unknown(),
-                             corpus.unknown() == 0                     ? ""
-                             : model.alphabet().unknown() != kNoSymbol ? " (read as <unk>)"
-                                                                       : " (left out)"));
-    print_result(fmt::format("read             {}\n", reading_.describe(result)));
+    print_result(to_text(outcome.figures));
+    print_result(fmt::format("unknown symbols  {}{}\n", outcome.unknown,
+                             outcome.unknown == 0      ? ""
+                             : outcome.unknown_is_read ? " (read as <unk>)"
+                                                       : " (left out)"));
+    print_result(fmt::format("read             {}\n", describe_reading(reading_, outcome.evaluation)));
   }
+}
+
+ExitCode Eval::run(Console& console) {
+  check_options();
+  if (holds_task_model(inputs_.front())) return run_on_task();
+  if (inputs_.size() < 2) throw options_.missing_inputs();
+  EvaluateRequest what = request();
+  std::optional<ResultFile> file;
+  if (per_symbol_)
+    what.symbol = [&](Index position, std::string_view symbol, float nats) {
+      if (!file) file.emplace(*per_symbol_).write(kSymbolHeading);
+      file->write(symbol_line(position, symbol, nats));
+    };
+  ConsoleReporter reporter(console);
+  const EvaluateOutcome outcome = evaluate(what, reporter);
+  if (file) file->commit();
+  print(outcome);
   return ExitCode::success;
 }
 

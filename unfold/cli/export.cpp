@@ -1,8 +1,7 @@
 #include <fmt/format.h>
 
-#include "unfold/classical/arpa.h"
+#include "unfold/app/exchange.h"
 #include "unfold/cli/result_file.h"
-#include "unfold/cli/run_folder.h"
 #include "unfold/cli/verb.h"
 
 namespace unfold {
@@ -26,13 +25,8 @@ class Export final : public Verb {
 
   ExitCode run(Console&) override {
     if (json_ && out_ == "-") throw UsageError("--json and --out - both want standard output; name a file");
-    const std::unique_ptr<SymbolModel> model = load_model(model_.front());
-    const auto* ngrams = dynamic_cast<const NgramModel*>(model.get());
-    if (ngrams == nullptr)
-      throw UsageError(fmt::format("only n-gram models can be written as ARPA files, and {} is {}", model_.front(),
-                                   model->spec_text()));
     ResultFile file(out_);
-    write_arpa(*ngrams, [&](std::string_view text) { file.write(text); });
+    export_arpa(model_.front(), [&](std::string_view text) { file.write(text); });
     file.commit();
     if (json_) print_result(fmt::format("{{\"format\":\"{}\"}}\n", to_));
     return ExitCode::success;
@@ -60,13 +54,11 @@ class Import final : public Verb {
 
   ExitCode run(Console&) override {
     if (out_.empty()) throw UsageError("import needs --out FILE, the model file to be written");
-    const SymbolKind kind = parse_symbol_kind(symbols_);
-    const NgramModel model = read_arpa(Input::open(file_.front()), kind);
-    model.save(out_);
+    const ImportOutcome made = import_arpa(file_.front(), symbols_, out_);
     if (json_)
-      print_result(fmt::format("{{\"model\":\"{}\",\"symbols\":{}}}\n", model.spec_text(), model.alphabet().size()));
+      print_result(fmt::format("{{\"model\":\"{}\",\"symbols\":{}}}\n", made.model, made.symbols));
     else
-      print_result(fmt::format("{}: {} over {} {}\n", out_, model.spec_text(), model.alphabet().size(), symbols_));
+      print_result(fmt::format("{}: {} over {} {}\n", out_, made.model, made.symbols, symbols_));
     return ExitCode::success;
   }
 

@@ -1,33 +1,17 @@
 #pragma once
-/// The units of every result: natural logarithms inside, bits outside, always with what was counted.
+/// Figures as the command prints them.
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "unfold/base/config.h"
-#include "unfold/base/types.h"
+#include "unfold/app/figures.h"
+#include "unfold/app/task_figures.h"
 
 namespace unfold {
 
-struct Figures {
-  double nats_per_symbol = 0;
-  Index symbols = 0;  ///< predicted
-  Index bytes = 0;    ///< source bytes of the part; 0: unknown
-
-  double bits_per_symbol() const;
-  double bits_per_byte() const;
-  double perplexity() const;
-};
-
-double bits(double nats);
-
-/// {"bits_per_symbol", "nats_per_symbol", "bits_per_byte", "perplexity", "symbols"}.
-nlohmann::ordered_json to_json(const Figures& figures);
 /// One figure a line.
 std::string to_text(const Figures& figures);
-
-/// A configuration as a JSON object.
-nlohmann::json to_json(const Config& config);
+std::string to_text(const TaskFigures& figures);
 
 /// One line of JSON and its line end; text that is not valid UTF-8 is shown with replacement characters.
 std::string one_line(const nlohmann::ordered_json& json);

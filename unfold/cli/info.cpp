@@ -1,38 +1,14 @@
+#include "unfold/app/info.h"
+
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "unfold/base/file.h"
 #include "unfold/cli/figures.h"
-#include "unfold/cli/run_folder.h"
-#include "unfold/cli/task_runs.h"
 #include "unfold/cli/verb.h"
-#include "unfold/report/log_curve.h"
 
 namespace unfold {
 namespace {
-
-/// What log.jsonl tells: its last validations and its last entry.
-struct LogSummary {
-  Index entries = 0;
-  nlohmann::ordered_json best, last;
-};
-
-LogSummary read_log(const std::string& path) {
-  LogSummary result;
-  std::ifstream file(path);
-  for (std::string line; std::getline(file, line);) {
-    nlohmann::ordered_json entry = nlohmann::ordered_json::parse(line, nullptr, false);
-    if (!entry.is_object()) continue;  // a line that was cut off when the machine went down
-    ++result.entries;
-    if (entry.value("event", "") == "validation" && entry.value("best", false)) result.best = entry;
-    result.last = std::move(entry);
-  }
-  return result;
-}
 
 class Info final : public Verb {
  public:
@@ -54,102 +30,53 @@ class Info final : public Verb {
   ExitCode run(Console& console) override;
 
  private:
-  void print_json(const SymbolModel& model) const;
-  void print_text(const SymbolModel& model) const;
-  std::optional<LogSummary> log() const;
-
-  void plot() const;
-
   std::vector<std::string> model_;
   std::optional<std::string> plot_;
 };
 
-/// Bits per symbol over the seconds of training: medians and quartiles of the runs that trained the same model.
-void Info::plot() const {
-  std::vector<std::string> models;  // in the order given
-  std::vector<std::vector<std::vector<std::pair<double, double>>>> runs;
-  for (const std::string& path : model_) {
-    const RunFolder folder(path);
-    auto points = read_log_curve(folder.log(), "validation", "seconds", "nats_per_symbol");
-    if (points.empty())
-      throw ModelError(fmt::format("{}: no validation to draw; --plot wants folders of runs that validated", path));
-    for (auto& point : points) point.second = bits(point.second);
-    const Config config = folder.has_config() ? read_config(folder.config()) : Config();
-    const ConfigEntry* entry = config.find("model");
-    const std::string model = entry != nullptr ? to_string(entry->value) : path;
-    const auto place = static_cast<std::size_t>(std::ranges::find(models, model) - models.begin());
-    if (place == models.size()) {
-      models.push_back(model);
-      runs.emplace_back();
-    }
-    runs[place].push_back(std::move(points));
-  }
-  std::vector<Curve> curves;
-  for (std::size_t i = 0; i < models.size(); ++i) curves.push_back({models[i], join_curves(runs[i])});
-  write_file_atomically(*plot_, line_plot("Validation", {"seconds"}, {"bits per symbol"}, curves));
-  if (json_) print_result(one_line({{"plot", *plot_}, {"runs", model_.size()}}));
-}
-
-std::optional<LogSummary> Info::log() const {
-  std::error_code ignored;
-  if (!std::filesystem::is_directory(model_.front(), ignored)) return std::nullopt;
-  return read_log(RunFolder(model_.front()).log());
-}
-
-void Info::print_json(const SymbolModel& model) const {
-  nlohmann::ordered_json parameters = nlohmann::ordered_json::array();
-  for (const TensorShape& p : model.tensors())
-    parameters.push_back({{"name", p.name}, {"rows", p.rows}, {"cols", p.cols}});
-  nlohmann::ordered_json json = {{"file", model_file(model_.front())},
-                                 {"model", model.spec_text()},
-                                 {"symbols", model.alphabet().size()},
-                                 {"symbol_kind", to_string(model.alphabet().kind())},
-                                 {"parameter_count", model.parameter_count()},
-                                 {"parameters", std::move(parameters)},
-                                 {"card", model.card()}};
-  if (const auto summary = log())
-    json["log"] = {{"entries", summary->entries}, {"best_validation", summary->best}, {"last", summary->last}};
-  print_result(one_line(json));
-}
-
-void Info::print_text(const SymbolModel& model) const {
-  const Alphabet& alphabet = model.alphabet();
-  std::string text =
-      fmt::format("file        {}\nmodel       {}\nsymbols     {} {}\nparameters  {}\n", model_file(model_.front()),
-                  model.spec_text(), alphabet.size(), to_string(alphabet.kind()), model.parameter_count());
-  for (const TensorShape& p : model.tensors())
+std::string parameters_text(const ModelInfo& info) {
+  std::string text = fmt::format("parameters  {}\n", info.parameter_count);
+  for (const TensorShape& p : info.tensors)
     text += fmt::format("  {:<24} {:>7} x {:<7} {:>10}\n", p.name, p.rows, p.cols, p.rows * p.cols);
-  if (!model.configuration().empty()) text += "trained with\n";
-  for (const auto& [key, value] : model.configuration().items())
-    text += fmt::format("  {:<16} {}\n", key, value.is_string() ? value.get<std::string>() : value.dump());
-  if (!model.history().empty()) text += "history\n";
-  for (const auto& run : model.history()) text += fmt::format("  {}\n", run.dump());
-  if (const auto summary = log(); summary && summary->entries > 0) {
-    text += fmt::format("log         {} entries\n", summary->entries);
-    if (!summary->best.is_null()) text += fmt::format("  best  {}\n", summary->best.dump());
-    text += fmt::format("  last  {}\n", summary->last.dump());
+  return text;
+}
+
+std::string log_text(const LogSummary& log) {
+  if (log.entries == 0) return {};
+  std::string text = fmt::format("log         {} entries\n", log.entries);
+  if (!log.best_validation.empty()) text += fmt::format("  best  {}\n", log.best_validation);
+  return text + fmt::format("  last  {}\n", log.last);
+}
+
+std::string text_of(const ModelInfo& info) {
+  const nlohmann::json& history = info.card->at("history");
+  std::string text = fmt::format("file        {}\nmodel       {}\n", info.file, info.model);
+  if (info.symbol_kind.empty()) {
+    text += fmt::format("task        {} ({})\n", info.task, info.reads) + parameters_text(info);
+    for (const auto& entry : history) text += fmt::format("history     {}\n", entry.dump());
+    return text;
   }
-  print_result(text);
+  text += fmt::format("symbols     {} {}\n", info.symbols, info.symbol_kind) + parameters_text(info);
+  const nlohmann::json& configuration = info.card->at("configuration");
+  if (!configuration.empty()) text += "trained with\n";
+  for (const auto& [key, value] : configuration.items())
+    text += fmt::format("  {:<16} {}\n", key, value.is_string() ? value.get<std::string>() : value.dump());
+  if (!history.empty()) text += "history\n";
+  for (const auto& run : history) text += fmt::format("  {}\n", run.dump());
+  if (info.log) text += log_text(*info.log);
+  return text;
 }
 
 ExitCode Info::run(Console&) {
   if (plot_) {
-    plot();
+    plot_runs(model_, *plot_);
+    if (json_) print_result(one_line({{"plot", *plot_}, {"runs", model_.size()}}));
     return ExitCode::success;
   }
   if (model_.size() > 1)
     throw UsageError("too many models: info shows one; several runs can be drawn with --plot FILE.svg");
-  if (holds_task_model(model_.front())) {
-    const NetworkModel<float> task_model = load_task_model(model_.front());
-    const std::string file = model_file(model_.front());
-    print_result(json_ ? one_line(describe_task_model(task_model, file)) : task_model_text(task_model, file));
-    return ExitCode::success;
-  }
-  const std::unique_ptr<SymbolModel> model = load_model(model_.front());
-  if (json_)
-    print_json(*model);
-  else
-    print_text(*model);
+  const ModelInfo info = describe_model(model_.front());
+  print_result(json_ ? one_line(to_json(info)) : text_of(info));
   return ExitCode::success;
 }
 

@@ -1,112 +1,17 @@
+#include "unfold/app/reproduce.h"
+
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
-#include <limits>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
-#include "unfold/base/file.h"
-#include "unfold/base/text_distance.h"
+#include "unfold/app/reproduction.h"
+#include "unfold/cli/console_reporter.h"
 #include "unfold/cli/figures.h"
-#include "unfold/cli/reproduction.h"
-#include "unfold/cli/run_folder.h"
 #include "unfold/cli/verb.h"
-#include "unfold/data/text_source_spec.h"
-#include "unfold/numerics/simd.h"
-#include "unfold/report/log_curve.h"
-#include "unfold/report/plot.h"
-#include "unfold/report/table.h"
 
 namespace unfold {
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-std::vector<std::string> words_of(const std::string& text) {
-  std::istringstream stream(text);
-  std::vector<std::string> words;
-  for (std::string word; stream >> word;) words.push_back(word);
-  return words;
-}
-
-/// A name for a file.
-std::string slug(const std::string& text) {
-  std::string result;
-  for (const char c : text) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
-    const bool capital = c >= 'A' && c <= 'Z';
-    if (plain || capital)
-      result += capital ? static_cast<char>(c - 'A' + 'a') : c;
-    else if (!result.empty() && result.back() != '-')
-      result += '-';
-  }
-  return result;
-}
-
-/// One training of a cell.
-struct Run {
-  std::vector<std::string> arguments;  ///< of `unfold train`, without the folder
-  std::string folder;
-  Json result = {};  ///< what train --json said, or {"failed": why}; with "command"
-};
-
-struct Cell {
-  const Variant *row, *column;
-  std::vector<Run> runs;
-  double floor = 0;    ///< taken from the measure of every run
-  double success = 0;  ///< at most this afterwards
-};
-
-/// One table of the page.
-struct Section {
-  const Reproduction* table;
-  std::vector<Cell> cells;
-};
-
-std::string data_folder() {
-  const char* folder = std::getenv("UNFOLD_DATA");
-  return folder != nullptr ? folder : "../shared/data";
-}
-
-std::string filled_in(std::string text, const std::string& units, const std::string& rate) {
-  const std::pair<std::string, std::string> values[] = {
-      {"{data}", data_folder()}, {"{units}", units}, {"{rate}", rate}};
-  for (const auto& [name, value] : values)
-    for (std::size_t place = text.find(name); place != std::string::npos; place = text.find(name, place + value.size()))
-      text.replace(place, name.size(), value);
-  return text;
-}
-
-/// The texts of a column, written for its runs.
-struct PreparedText {
-  std::vector<std::string> arguments, commands;
-  double floor = 0, success = 0;
-};
-PreparedText prepare(const SourceText& text, const std::string& stem) {
-  const std::unique_ptr<TextSource> source = make_text_source(text.source);
-  PreparedText result;
-  const auto write = [&](const std::string& path, std::uint64_t seed, Index units, Index symbols) {
-    const GeneratedText made = generate(*source, {.seed = seed, .units = units, .symbols = symbols});
-    write_file_atomically(path, made.text);
-    result.commands.push_back(fmt::format("unfold generate {} {} {} --seed {} -o {}", text.source,
-                                          units > 0 ? "--count" : "--size", units > 0 ? units : symbols, seed, path));
-    const double own = made.source_bits / static_cast<double>(made.text.size());
-    return source->predicted_after() == '\0' ? own : entropy_of_predicted(*source);
-  };
-  std::filesystem::create_directories(std::filesystem::path(stem).parent_path());
-  const std::string training = stem + "-training.txt", valid = stem + "-validation.txt";
-  write(training, 1, text.units, text.symbols);
-  result.floor = write(valid, 2, text.valid_units, text.valid_symbols);
-  result.success = text.solved > 0 ? text.solved : 0.05 * result.floor;
-  result.arguments = {training, "--valid", valid};
-  if (const char after = source->predicted_after())
-    result.arguments.insert(result.arguments.end(), {"--predict-after", {after}});
-  return result;
-}
 
 class Reproduce final : public Verb {
  public:
@@ -114,29 +19,8 @@ class Reproduce final : public Verb {
   ExitCode run(Console& console) override;
 
  private:
-  std::vector<Section> plan(Console& console);
-  std::vector<Cell> plan(const Reproduction& table);
-  std::vector<std::string> arguments_of(const Variant& row, const Variant& column, const ReproductionScale& scale,
-                                        Index seed) const;
-  bool finished(Run& run) const;
-  void carry_out(Run& run, Console& console) const;
-  void keep_finished(std::vector<Section>& sections) const;
-  std::vector<double> values(const Reproduction& table, const Cell& cell) const;
-  std::string shown(const Reproduction& table, double value) const;
-  std::string own_command() const;
-  std::string solved_text(const Reproduction& table) const;
-  TextTable summary(const Reproduction& table, const std::vector<Cell>& cells) const;
-  Json to_json(const std::vector<Section>& sections) const;
-  std::string plots(const Section& section) const;
-  void write_files(const std::vector<Section>& sections) const;
-
   std::vector<std::string> table_;
-  std::string out_, scale_ = "small";
-  std::optional<std::string> only_;
-  std::optional<double> minutes_;
-  std::optional<Index> seeds_;
-  bool finished_ = false;
-  std::map<const Variant*, PreparedText> texts_;  // by column
+  ReproduceRequest request_;
 };
 
 Reproduce::Reproduce()
@@ -151,292 +35,51 @@ Reproduce::Reproduce()
   }
   options_.add_inputs({.name = "table", .target = &table_, .placeholder = "TABLE", .help = known});
   options_.add({.name = "out",
-                .target = &out_,
+                .target = &request_.out,
                 .placeholder = "DIR",
                 .help = "folder of the runs and the results, needed; runs that are finished there are not repeated",
                 .letter = "o"});
   options_.add({.name = "scale",
-                .target = &scale_,
+                .target = &request_.scale,
                 .placeholder = "SCALE",
                 .help = "small (minutes) or full (hours)",
                 .choices = {"small", "full"}});
   options_.add({.name = "only",
-                .target = &only_,
+                .target = &request_.only,
                 .placeholder = "TEXT",
                 .help = "only rows and columns with TEXT in \"ROW / COLUMN\""});
   options_.add({.name = "minutes",
-                .target = &minutes_,
+                .target = &request_.minutes,
                 .placeholder = "N",
                 .help = "of each run",
                 .least = 0.001,
                 .default_text = "as the scale says"});
   options_.add({.name = "seeds",
-                .target = &seeds_,
+                .target = &request_.seeds,
                 .placeholder = "N",
                 .help = "runs of each cell",
                 .least = 1,
                 .most = 1000,
                 .default_text = "as the scale says"});
   options_.add({.name = "finished",
-                .target = &finished_,
+                .target = &request_.finished,
                 .help = "run nothing: make the page of the runs that are finished in DIR"});
   add_threads();
   add_common();
 }
 
-/// The tables of the name, without those whose data are not there.
-std::vector<Section> Reproduce::plan(Console& console) {
-  std::vector<std::string> names;
-  std::vector<Section> sections;
-  bool known = false, missing = false;
-  for (const Reproduction& table : reproductions()) {
-    names.push_back(table.name);
-    if (table.name != table_.front()) continue;
-    known = true;
-    std::vector<Cell> cells = plan(table);
-    if (cells.empty()) continue;
-    if (!table.data.empty() && !std::filesystem::exists(data_folder() + "/" + table.data)) {
-      console.remark(fmt::format("{}: skipped, {}/{} is not there (UNFOLD_DATA names the folder of the data)",
-                                 table.title, data_folder(), table.data));
-      missing = true;
-    } else {
-      sections.push_back({&table, std::move(cells)});
-    }
-  }
-  if (!known)
-    throw UsageError(fmt::format("there is no table \"{}\"{} (tables: {})", table_.front(),
-                                 did_you_mean(table_.front(), names), fmt::join(names, ", ")));
-  if (sections.empty() && missing)
-    throw UsageError(
-        fmt::format("{}: its data are not in {}; UNFOLD_DATA names their folder", table_.front(), data_folder()));
-  if (sections.empty())
-    throw UsageError(fmt::format("--only {}: no row and column of {} at this scale is so called", only_.value_or(""),
-                                 table_.front()));
-  return sections;
-}
-
-std::vector<std::string> Reproduce::arguments_of(const Variant& row, const Variant& column,
-                                                 const ReproductionScale& scale, Index seed) const {
-  std::vector<std::string> arguments;
-  if (const auto text = texts_.find(&column); text != texts_.end()) arguments = text->second.arguments;
-  const std::string none;
-  for (const std::string* part : {&column.arguments, &row.arguments, row.fitted ? &none : &scale.budget})
-    for (const std::string& word : words_of(filled_in(*part, scale.units, column.rate))) arguments.push_back(word);
-  if (row.fitted) return arguments;
-  const auto limit = std::find(arguments.begin(), arguments.end(), "--minutes");
-  if (minutes_ && limit != arguments.end()) arguments.erase(limit, limit + 2);
-  if (minutes_) arguments.insert(arguments.end(), {"--minutes", fmt::format("{}", *minutes_)});
-  arguments.insert(arguments.end(), {"--seed", std::to_string(seed)});
-  return arguments;
-}
-
-std::vector<Cell> Reproduce::plan(const Reproduction& table) {
-  const ReproductionScale& scale = scale_ == "small" ? table.small : table.full;
-  std::vector<Cell> cells;
-  for (const Variant& column : scale.columns) {
-    for (const Variant& row : table.rows) {
-      if (only_ && fmt::format("{} / {}", row.label, column.label).find(*only_) == std::string::npos) continue;
-      if (column.text && !texts_.contains(&column))
-        texts_[&column] = prepare(*column.text, fmt::format("{}/data/{}", out_, slug(column.label)));
-      Cell cell{&row, &column, {}, 0, table.success};
-      if (column.text) cell.floor = texts_[&column].floor, cell.success = texts_[&column].success;
-      for (Index seed = 1; seed <= (row.fitted ? 1 : seeds_.value_or(scale.seeds)); ++seed)
-        cell.runs.push_back({arguments_of(row, column, scale, seed),
-                             fmt::format("{}/runs/{}-{}-{}", out_, slug(column.label), slug(row.label), seed)});
-      cells.push_back(std::move(cell));
-    }
-  }
-  return cells;
-}
-
-std::string command_of(const Run& run) { return fmt::format("unfold train {}", fmt::join(run.arguments, " ")); }
-
-/// Whether the result is there already; reads it.
-bool Reproduce::finished(Run& run) const {
-  std::ifstream file(run.folder + "/result.json");
-  if (!file) return false;
-  const Json old = Json::parse(file, nullptr, false);
-  if (!old.is_object() || old.value("command", "") != command_of(run)) return false;
-  run.result = old;
-  return true;
-}
-
-/// Trains, unless the result is there already; goes on where a run was interrupted.
-void Reproduce::carry_out(Run& run, Console& console) const {
-  if (finished(run)) return;
-  std::vector<std::string> arguments = run.arguments;
-  arguments.insert(arguments.end(), {"--out", run.folder, "--json", "--quiet", "--threads", std::to_string(threads())});
-  arguments.emplace_back(RunFolder(run.folder).has_checkpoint() ? "--resume" : "--overwrite");
-  const std::unique_ptr<Verb> train = make_train();
-  train->options().read_arguments(arguments);
-  train->options().resolve();
-  try {
-    CapturedResults captured;
-    train->run(console);
-    run.result = Json::parse(captured.text());
-  } catch (const DivergedError& error) {
-    run.result = {{"failed", error.what()}};
-  } catch (const InterruptedError&) {
-    throw InterruptedError(fmt::format("interrupted in {}; run the same again to go on", run.folder));
-  }
-  run.result["command"] = command_of(run);
-  write_file_atomically(run.folder + "/result.json", run.result.dump(2) + "\n");
-}
-
-/// The measure of every run; infinite for those that failed.
-std::vector<double> Reproduce::values(const Reproduction& table, const Cell& cell) const {
-  std::vector<double> result;
-  for (const Run& run : cell.runs) {
-    const auto valid = run.result.find("valid");
-    const bool there = valid != run.result.end() && valid->is_object() && valid->contains(table.measure);
-    result.push_back(there ? valid->at(table.measure).get<double>() - cell.floor
-                           : std::numeric_limits<double>::infinity());
-  }
-  return result;
-}
-
-std::string Reproduce::shown(const Reproduction& table, double value) const {
-  if (!std::isfinite(value)) return "diverged";
-  return table.percent ? fmt::format("{:.2f}", 100 * value) : fmt::format("{:.4g}", value);
-}
-
-/// The command that makes the page.
-std::string Reproduce::own_command() const {
-  std::string command = fmt::format("unfold reproduce {} --scale {}", table_.front(), scale_);
-  if (only_) command += fmt::format(" --only '{}'", *only_);
-  if (minutes_) command += fmt::format(" --minutes {}", *minutes_);
-  if (seeds_) command += fmt::format(" --seeds {}", *seeds_);
-  if (finished_) command += " --finished";
-  return command;
-}
-
-std::string Reproduce::solved_text(const Reproduction& table) const {
-  if (texts_.empty()) return fmt::format("A problem is solved at {} at most.", shown(table, table.success));
-  std::string result = "Counted from what the source of the text itself scores; solved at most so much above it:";
-  for (const auto& [column, text] : texts_)
-    result += fmt::format(" {} {:.5g} (the source {:.5g}),", column->label, text.success, text.floor);
-  result.back() = '.';
-  return result;
-}
-
-TextTable Reproduce::summary(const Reproduction& table, const std::vector<Cell>& cells) const {
-  TextTable result{{"problem", "method", "ours: median", "quartiles", "theirs", "solved", "verdict"}, {}};
-  for (const Cell& cell : cells) {
-    const std::vector<double> found = values(table, cell);
-    const auto solved = std::count_if(found.begin(), found.end(), [&](double x) { return x <= cell.success; });
-    const Quartiles q = quartiles(found);
-    const auto theirs = table.theirs.find({cell.row->label, cell.column->label});
-    result.rows.push_back(
-        {cell.column->label, cell.row->label, shown(table, q.median),
-         shown(table, q.lower) + " - " + shown(table, q.upper), theirs == table.theirs.end() ? "-" : theirs->second,
-         fmt::format("{} of {}", solved, found.size()), q.median <= cell.success ? "solved" : "not solved"});
-  }
-  return result;
-}
-
-Json Reproduce::to_json(const std::vector<Section>& sections) const {
-  Json list = Json::array();
-  for (const Section& section : sections)
-    for (const Cell& cell : section.cells) {
-      Json runs = Json::array();
-      for (const Run& run : cell.runs) runs.push_back(run.result);
-      list.push_back({{"problem", cell.column->label},
-                      {"method", cell.row->label},
-                      {"measure", section.table->measure},
-                      {"runs", std::move(runs)}});
-    }
-  return {{"table", table_.front()}, {"scale", scale_}, {"cells", std::move(list)}};
-}
-
-/// Writes the plots of a section and returns the Markdown that shows them.
-std::string Reproduce::plots(const Section& section) const {
-  const Reproduction& table = *section.table;
-  const std::vector<Cell>& cells = section.cells;
-  const double factor = table.percent ? 100 : 1;
-  std::string page;
-  std::vector<const Variant*> columns;
-  for (const Cell& cell : cells)
-    if (columns.empty() || columns.back() != cell.column) columns.push_back(cell.column);
-  for (const Variant* column : columns) {
-    std::vector<Curve> curves;
-    std::vector<Bar> bars;
-    for (const Cell& cell : cells) {
-      if (cell.column != column) continue;
-      std::vector<std::vector<std::pair<double, double>>> runs;
-      for (const Run& run : cell.runs) {
-        runs.push_back(read_log_curve(RunFolder(run.folder).log(), "validation", "seconds", table.curve));
-        for (auto& point : runs.back()) point.second = factor * (table.curve_factor * point.second - cell.floor);
-      }
-      curves.push_back({cell.row->label, join_curves(runs)});
-      Quartiles q = quartiles(values(table, cell));
-      const auto shown_value = [&](double value) { return std::max(0.0, factor * value); };  // a lucky text
-      bars.push_back({cell.row->label, {shown_value(q.lower), shown_value(q.median), shown_value(q.upper)}});
-    }
-    const std::string name = slug(column->label);
-    write_file_atomically(fmt::format("{}/{}-curves.svg", out_, name),
-                          line_plot(column->label, {"seconds"}, {table.measure_text}, curves));
-    write_file_atomically(fmt::format("{}/{}.svg", out_, name), bar_plot(column->label, table.measure_text, bars));
-    page += fmt::format("\n### {0}\n\n![{0}]({1}.svg) ![{0}: learning]({1}-curves.svg)\n", column->label, name);
-  }
-  return page;
-}
-
-void Reproduce::write_files(const std::vector<Section>& sections) const {
-  double seconds = 0;
-  std::string body, commands;
-  for (const auto& [column, text] : texts_) commands += fmt::format("{}\n", fmt::join(text.commands, "\n"));
-  for (const Section& section : sections) {
-    const Reproduction& table = *section.table;
-    const std::vector<Cell>& cells = section.cells;
-    body += fmt::format("\n## {}\n\n{}. Scale {}: {}; median and quartiles of {} runs a cell. {}\n\n", table.title,
-                        table.source, scale_, table.measure_text, cells.front().runs.size(), solved_text(table));
-    body += to_markdown(summary(table, cells)) + plots(section);
-    if (table.appendix != nullptr) body += "\n" + table.appendix();
-    for (const Cell& cell : cells) {
-      for (const Run& run : cell.runs) seconds += run.result.value("seconds", 0.0);
-      commands += cell.runs.front().result.value("command", "");
-      if (cell.runs.size() > 1) commands += fmt::format("  # and so for seeds 2 to {}", cell.runs.size());
-      commands += "\n";
-    }
-  }
-  const std::string& name = table_.front();
-  const std::string page = fmt::format(
-      "# Reproduced: {}\n\nMade by `{}`: {:.0f} s of training, threads: {}, {}.\n{}\n## Commands\n\n```\n{}```\n", name,
-      own_command(), seconds, threads(), simd_name(), body, commands);
-  write_file_atomically(out_ + "/" + name + ".md", page);
-  write_file_atomically(out_ + "/" + name + ".json", to_json(sections).dump(2) + "\n");
-}
-
-void Reproduce::keep_finished(std::vector<Section>& sections) const {
-  for (Section& section : sections) {
-    for (Cell& cell : section.cells) std::erase_if(cell.runs, [&](Run& run) { return !finished(run); });
-    std::erase_if(section.cells, [](const Cell& cell) { return cell.runs.empty(); });
-  }
-  std::erase_if(sections, [](const Section& section) { return section.cells.empty(); });
-  if (sections.empty())
-    throw UsageError(fmt::format("--finished: no run of {} is finished in {}", table_.front(), out_));
-}
-
 ExitCode Reproduce::run(Console& console) {
-  if (out_.empty()) throw UsageError("reproduce needs --out DIR, the folder for runs and results");
-  std::vector<Section> sections = plan(console);
-  if (finished_) keep_finished(sections);
-  std::size_t done = 0, all = 0;
-  for (const Section& section : sections)
-    for (const Cell& cell : section.cells) all += cell.runs.size();
-  for (Section& section : sections)
-    for (Cell& cell : section.cells)
-      for (Run& run : cell.runs) {
-        console.remark(fmt::format("{}/{}  {}: {}", ++done, all, cell.column->label, cell.row->label));
-        carry_out(run, console);
-      }
-  write_files(sections);
+  request_.table = table_.front();
+  request_.threads = threads_;
+  ConsoleReporter reporter(console);
+  const ReproduceOutcome outcome = reproduce(request_, reporter);
   if (json_) {
-    print_result(one_line(to_json(sections)));
+    std::ifstream results(outcome.results_file);
+    print_result(one_line(nlohmann::ordered_json::parse(results)));
     return ExitCode::success;
   }
-  for (const Section& section : sections) print_result(to_text(summary(*section.table, section.cells)));
-  print_result(fmt::format("\nThe page is {}/{}.md\n", out_, table_.front()));
+  for (const TextTable& table : outcome.tables) print_result(to_text(table));
+  print_result(fmt::format("\nThe page is {}\n", outcome.page));
   return ExitCode::success;
 }
 

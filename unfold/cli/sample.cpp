@@ -1,10 +1,9 @@
-#include "unfold/models/sampling.h"
+#include "unfold/app/sample.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "unfold/cli/figures.h"
-#include "unfold/cli/run_folder.h"
 #include "unfold/cli/verb.h"
 
 namespace unfold {
@@ -17,9 +16,8 @@ class Sample final : public Verb {
 
  private:
   std::vector<std::string> model_;
-  SamplingOptions sampling_{.length = 500, .stop = {}, .prime = {}};
-  std::string prime_;
-  Index seed_ = 1, count_ = 1;
+  SampleRequest request_{.model = {}, .sampling = {.length = 500}};
+  Index seed_ = 1;
 };
 
 Sample::Sample()
@@ -29,40 +27,44 @@ Sample::Sample()
   options_.add_inputs(
       {.name = "model", .target = &model_, .placeholder = "MODEL", .help = "a run folder or model file"});
   options_.add({.name = "length",
-                .target = &sampling_.length,
+                .target = &request_.sampling.length,
                 .placeholder = "N",
                 .help = "symbols to draw",
                 .least = 0,
                 .most = 1e12});
-  options_.add(
-      {.name = "prime", .target = &prime_, .placeholder = "TEXT", .help = "read this first; it is not printed"});
+  options_.add({.name = "prime",
+                .target = &request_.prime,
+                .placeholder = "TEXT",
+                .help = "read this first; it is not printed"});
   options_.add({.name = "temperature",
-                .target = &sampling_.temperature,
+                .target = &request_.sampling.temperature,
                 .placeholder = "X",
                 .help = "below 1: safer, above: bolder; 0: always the most probable symbol",
                 .least = 0});
   options_.add({.name = "top-k",
-                .target = &sampling_.top_k,
+                .target = &request_.sampling.top_k,
                 .placeholder = "N",
                 .help = "only the N most probable symbols; 0: all",
                 .least = 0});
   options_.add({.name = "top-p",
-                .target = &sampling_.top_p,
+                .target = &request_.sampling.top_p,
                 .placeholder = "P",
                 .help = "only the most probable symbols that together reach P",
                 .least = 0,
                 .most = 1});
   options_.add({.name = "min-p",
-                .target = &sampling_.min_p,
+                .target = &request_.sampling.min_p,
                 .placeholder = "P",
                 .help = "only symbols with at least P times the largest probability",
                 .least = 0,
                 .most = 1});
-  options_.add(
-      {.name = "stop", .target = &sampling_.stop, .placeholder = "TEXT", .help = "end when the sample ends with this"});
+  options_.add({.name = "stop",
+                .target = &request_.sampling.stop,
+                .placeholder = "TEXT",
+                .help = "end when the sample ends with this"});
   options_.add({.name = "seed", .target = &seed_, .placeholder = "N", .help = "of the draws", .least = 0});
   options_.add({.name = "count",
-                .target = &count_,
+                .target = &request_.count,
                 .placeholder = "N",
                 .help = "samples; several are separated by line ends",
                 .least = 1});
@@ -70,26 +72,18 @@ Sample::Sample()
 }
 
 ExitCode Sample::run(Console&) {
-  sampling_.seed = static_cast<std::uint64_t>(seed_);
-  validate(sampling_);
-  const std::unique_ptr<SymbolModel> loaded = load_model(model_.front());
-  const SymbolModel& model = *loaded;
-  if (!prime_.empty()) sampling_.prime = model.alphabet().encode(prime_);
-  const std::unique_ptr<Predictor> fresh = model.predictor();  // of adaptive models, no sample shall know another
+  request_.model = model_.front();
+  request_.sampling.seed = static_cast<std::uint64_t>(seed_);
   nlohmann::ordered_json samples = nlohmann::ordered_json::array();
-  for (Index number = 0; number < count_; ++number) {
-    sampling_.number = number;
-    const std::vector<Symbol> drawn = sample(*fresh->clone(), model.alphabet(), sampling_);
-    const std::string text =
-        model.alphabet().decode(drawn, sampling_.prime.empty() ? kNoSymbol : sampling_.prime.back());
+  sample(request_, [&](const SampledText& sample) {
     if (json_) {
-      samples.push_back({{"text", text}, {"symbols", drawn.size()}});
-      continue;
+      samples.push_back({{"text", sample.text}, {"symbols", sample.symbols}});
+      return;
     }
-    print_result(text);
-    if (count_ > 1 && !text.ends_with('\n')) print_result("\n");
+    print_result(sample.text);
+    if (request_.count > 1 && !sample.text.ends_with('\n')) print_result("\n");
     flush_results();
-  }
+  });
   if (json_) print_result(one_line({{"samples", std::move(samples)}}));
   return ExitCode::success;
 }

@@ -1,25 +1,21 @@
+#include "unfold/app/score.h"
+
 #include <fmt/format.h>
 
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "unfold/classical/hmm.h"
+#include "unfold/app/figures.h"
+#include "unfold/base/file.h"
+#include "unfold/cli/console_reporter.h"
 #include "unfold/cli/figures.h"
-#include "unfold/cli/run_folder.h"
-#include "unfold/cli/scoring.h"
+#include "unfold/cli/reading_options.h"
 #include "unfold/cli/verb.h"
-#include "unfold/data/labels.h"
-#include "unfold/report/roc.h"
 
 namespace unfold {
 namespace {
 
-/// The surprisal of one line.
-struct Line {
-  Index number = 1, symbols = 0;
-  double nats = 0;
-  double bits_per_symbol() const { return symbols > 0 ? bits(nats) / static_cast<double>(symbols) : 0; }
-};
+using Json = nlohmann::ordered_json;
 
 class Score final : public Verb {
  public:
@@ -27,18 +23,15 @@ class Score final : public Verb {
   ExitCode run(Console& console) override;
 
  private:
-  void by_symbol(const Corpus& corpus, const Part& part, const Surprisals& surprisals) const;
-  void by_state(const SymbolModel& model, const Corpus& corpus, const Part& part, const Surprisals& surprisals) const;
-  void by_line(Console& console, const SymbolModel& model, const Corpus& corpus, const Part& part,
-               const Surprisals& surprisals) const;
-  std::vector<std::string> labels(const SymbolModel& model) const;
-  nlohmann::ordered_json judge(Console& console, const std::vector<Line>& lines,
-                               const std::vector<std::string>& labels) const;
+  void by_symbol(const ScoredText& text) const;
+  void by_state(const ScoredText& text) const;
+  void by_line(Console& console, const ScoredText& text) const;
+  Json judgement(Console& console, const std::vector<ScoredLine>& lines, const std::vector<std::string>& labels) const;
 
   std::vector<std::string> inputs_;
   std::string by_ = "symbol", unknown_ = "error", normal_ = "-";
   std::optional<std::string> mask_, labels_, roc_;
-  SegmentOptions reading_;
+  ReadingSettings reading_;
   bool summary_ = false;
 };
 
@@ -79,87 +72,47 @@ Score::Score()
                 .target = &unknown_,
                 .placeholder = "error|skip",
                 .help = "symbols that the model does not know: stop, or leave them out"});
-  reading_.add(options_);
+  add_reading_options(options_, reading_);
   add_threads();
   add_common();
 }
 
-void Score::by_symbol(const Corpus& corpus, const Part& part, const Surprisals& surprisals) const {
-  nlohmann::ordered_json scores = nlohmann::ordered_json::array();
+/// null where nothing was predicted
+Json bits_json(float nats) { return std::isfinite(nats) ? Json(bits(nats)) : Json(); }
+
+void Score::by_symbol(const ScoredText& text) const {
+  Json scores = Json::array();
   if (!json_) print_result(kSymbolHeading);
-  for_each_symbol(corpus, part, surprisals, [&](Index position, Symbol symbol, float nats) {
-    if (!json_) return print_result(symbol_line(corpus.alphabet(), position, symbol, nats));
-    scores.push_back({{"position", position},
-                      {"symbol", corpus.alphabet().name(symbol)},
-                      {"bits", std::isnan(nats) ? nlohmann::ordered_json() : nlohmann::ordered_json(bits(nats))}});
+  text.for_each_symbol([&](const ScoredSymbol& s) {
+    if (!json_) return print_result(symbol_line(s.position, s.name, s.nats));
+    scores.push_back({{"position", s.position}, {"symbol", s.name}, {"bits", bits_json(s.nats)}});
   });
   if (json_) print_result(one_line({{"by", "symbol"}, {"scores", std::move(scores)}}));
 }
 
 /// The path of hidden states, and how sure each of them is given the whole sequence.
-void Score::by_state(const SymbolModel& model, const Corpus& corpus, const Part& part,
-                     const Surprisals& surprisals) const {
-  const HmmParameters& hmm = dynamic_cast<const HmmModel&>(model).parameters();
-  nlohmann::ordered_json scores = nlohmann::ordered_json::array();
+void Score::by_state(const ScoredText& text) const {
+  Json scores = Json::array();
   if (!json_) print_result("position\tsymbol\tstate\tposterior\tbits\n");
-  Index position = 0;
-  for (const Piece& piece : part.pieces) {
-    const std::vector<Symbol> symbols = corpus.read(piece.sequence, piece.range);
-    const std::vector<Index> path = most_probable_states(hmm, symbols);
-    const std::vector<double> posteriors = state_posteriors(hmm, symbols);
-    for (std::size_t t = 0; t < symbols.size(); ++t, ++position) {
-      const float nats = surprisals.nats()[static_cast<std::size_t>(position)];
-      const double sure = posteriors[t * static_cast<std::size_t>(hmm.states) + static_cast<std::size_t>(path[t])];
-      if (json_)
-        scores.push_back(
-            {{"position", position},
-             {"symbol", corpus.alphabet().name(symbols[t])},
-             {"state", path[t]},
-             {"posterior", sure},
-             {"bits", std::isfinite(nats) ? nlohmann::ordered_json(bits(nats)) : nlohmann::ordered_json()}});
-      else
-        print_result(fmt::format("{}\t{}\t{}\t{:.6f}\t{}\n", position, corpus.alphabet().name(symbols[t]), path[t],
-                                 sure, std::isnan(nats) ? "-" : fmt::format("{:.6f}", bits(nats))));
-    }
-  }
+  text.for_each_state([&](const ScoredState& s) {
+    const ScoredSymbol& symbol = s.symbol;
+    if (!json_)
+      return print_result(fmt::format("{}\t{}\t{}\t{:.6f}\t{}\n", symbol.position, symbol.name, s.state, s.posterior,
+                                      bits_text(symbol.nats)));
+    scores.push_back({{"position", symbol.position},
+                      {"symbol", symbol.name},
+                      {"state", s.state},
+                      {"posterior", s.posterior},
+                      {"bits", bits_json(symbol.nats)}});
+  });
   if (json_) print_result(one_line({{"by", "state"}, {"scores", std::move(scores)}}));
 }
 
-std::vector<Line> lines_of(const Corpus& corpus, const Part& part, const Surprisals& surprisals) {
-  std::vector<Line> lines;
-  const Symbol line_end = corpus.alphabet().line_end();
-  bool open = false;
-  for_each_symbol(corpus, part, surprisals, [&](Index, Symbol symbol, float nats) {
-    if (!open) lines.push_back({.number = static_cast<Index>(lines.size()) + 1});
-    open = symbol != line_end;
-    if (std::isnan(nats)) return;
-    ++lines.back().symbols;
-    lines.back().nats += nats;
-  });
-  return lines;
-}
-
-/// Of each line; empty when there are none.
-std::vector<std::string> Score::labels(const SymbolModel& model) const {
-  if (labels_ && has_label_column(model))
-    throw UsageError("--labels: this model's data carry their labels in the first column; leave the option out");
-  if (labels_) return read_labels(Input::open(*labels_));
-  if (has_label_column(model)) return split_labels(Input::open(inputs_[1])).labels;
-  return {};
-}
-
 /// ROC figures of both scores of a line.
-nlohmann::ordered_json Score::judge(Console& console, const std::vector<Line>& lines,
-                                    const std::vector<std::string>& labels) const {
-  std::vector<double> totals, means;
-  for (const Line& line : lines) {
-    totals.push_back(bits(line.nats));
-    means.push_back(line.bits_per_symbol());
-  }
-  std::vector<bool> anomalous;
-  anomalous.reserve(labels.size());
-  for (const std::string& label : labels) anomalous.push_back(label != normal_);
-  const Roc by_total = roc(totals, anomalous), by_mean = roc(means, anomalous);
+Json Score::judgement(Console& console, const std::vector<ScoredLine>& lines,
+                      const std::vector<std::string>& labels) const {
+  const LineJudgement found = judge(lines, labels, normal_);
+  const Roc &by_mean = found.by_bits_per_symbol, &by_total = found.by_bits;
   if (roc_) {
     std::string text = "bits_per_symbol\tfalse_positive_rate\ttrue_positive_rate\n";
     for (const RocPoint& p : by_mean.curve)
@@ -177,35 +130,40 @@ nlohmann::ordered_json Score::judge(Console& console, const std::vector<Line>& l
           {"normal", by_mean.negatives}};
 }
 
-void Score::by_line(Console& console, const SymbolModel& model, const Corpus& corpus, const Part& part,
-                    const Surprisals& surprisals) const {
-  const std::vector<Line> lines = lines_of(corpus, part, surprisals);
-  const std::vector<std::string> labelled = labels(model);
-  if (!labelled.empty() && labelled.size() != lines.size())
-    throw DataError(fmt::format("{} labels do not fit {} lines", labelled.size(), lines.size()));
-  if (labelled.empty() && (summary_ || roc_))
+/// `label`: nullptr where there are none.
+Json line_json(const ScoredLine& line, const std::string* label) {
+  Json json = {{"line", line.number},
+               {"symbols", line.symbols},
+               {"bits", line.bits()},
+               {"bits_per_symbol", line.bits_per_symbol()}};
+  if (label != nullptr) json["label"] = *label;
+  return json;
+}
+
+std::string line_text(const ScoredLine& line, const std::string* label) {
+  return fmt::format("{}\t{}\t{:.6f}\t{:.6f}{}{}\n", line.number, line.symbols, line.bits(), line.bits_per_symbol(),
+                     label == nullptr ? "" : "\t", label == nullptr ? "" : *label);
+}
+
+void Score::by_line(Console& console, const ScoredText& text) const {
+  const std::vector<ScoredLine> lines = text.lines();
+  const std::vector<std::string> labels = text.labels(labels_, lines);
+  if (labels.empty() && (summary_ || roc_))
     throw UsageError("--summary and --roc need labels: --labels FILE, or a model trained with --label-column");
-  nlohmann::ordered_json scores = nlohmann::ordered_json::array();
+  Json scores = Json::array();
   if (!json_ && !summary_)
-    print_result(labelled.empty() ? "line\tsymbols\tbits\tbits_per_symbol\n"
-                                  : "line\tsymbols\tbits\tbits_per_symbol\tlabel\n");
+    print_result(labels.empty() ? "line\tsymbols\tbits\tbits_per_symbol\n"
+                                : "line\tsymbols\tbits\tbits_per_symbol\tlabel\n");
   for (std::size_t i = 0; i < lines.size() && !summary_; ++i) {
-    const Line& line = lines[i];
-    if (json_) {
-      scores.push_back({{"line", line.number},
-                        {"symbols", line.symbols},
-                        {"bits", bits(line.nats)},
-                        {"bits_per_symbol", line.bits_per_symbol()}});
-      if (!labelled.empty()) scores.back()["label"] = labelled[i];
-    } else {
-      print_result(fmt::format("{}\t{}\t{:.6f}\t{:.6f}{}{}\n", line.number, line.symbols, bits(line.nats),
-                               line.bits_per_symbol(), labelled.empty() ? "" : "\t",
-                               labelled.empty() ? "" : labelled[i]));
-    }
+    const std::string* label = labels.empty() ? nullptr : &labels[i];
+    if (json_)
+      scores.push_back(line_json(lines[i], label));
+    else
+      print_result(line_text(lines[i], label));
   }
-  nlohmann::ordered_json result = {{"by", "line"}};
+  Json result = {{"by", "line"}};
   if (!summary_) result["scores"] = std::move(scores);
-  if (!labelled.empty()) result["roc"] = judge(console, lines, labelled);
+  if (!labels.empty()) result["roc"] = judgement(console, lines, labels);
   if (json_)
     print_result(one_line(result));
   else if (summary_)
@@ -213,37 +171,28 @@ void Score::by_line(Console& console, const SymbolModel& model, const Corpus& co
 }
 
 ExitCode Score::run(Console& console) {
-  reading_.check(options_);
-  const UnknownPolicy unknown = parse_unknown_policy(unknown_);
-  const std::unique_ptr<SymbolModel> loaded = load_model(inputs_[0]);
-  const SymbolModel& model = *loaded;
-  if (by_ == "state" && dynamic_cast<const HmmModel*>(loaded.get()) == nullptr)
-    throw UsageError(fmt::format("--by state: only an hmm has states, and {} is {}", inputs_[0], model.spec_text()));
+  check_reading_options(options_, reading_);
   if (by_ != "line" && (labels_ || roc_ || summary_))
     throw UsageError("--labels, --roc and --summary judge lines: add --by line");
-  const Corpus corpus = load_for(model, {inputs_[1]}, unknown, mask_);
-  if (by_ == "line" && model.alphabet().line_end() == kNoSymbol)
-    throw UsageError("--by line: the alphabet of this model has no line end; use --by symbol");
-  const Part part = whole_corpus(corpus, "all");
-  Surprisals surprisals(part);
-  const auto count = count_symbols(console, part.symbols(), "score");
-  Team team(threads());
-  const Evaluation result = model.evaluate(corpus, part, team,
-                                           {.segments = reading_.segments(),
-                                            .warmup = reading_.warmup(),
-                                            .predict_after = predict_after(model),
-                                            .surprisal = [&](Index place, float nats) {
-                                              surprisals.set(place, nats);
-                                              count(place, nats);
-                                            }});
+  ConsoleReporter reporter(console);
+  const ScoredText text = score({.model = inputs_[0],
+                                 .data = inputs_[1],
+                                 .by = by_ == "line"    ? ScoreUnit::line
+                                       : by_ == "state" ? ScoreUnit::state
+                                                        : ScoreUnit::symbol,
+                                 .mask = mask_,
+                                 .unknown = unknown_,
+                                 .reading = reading_,
+                                 .threads = threads_},
+                                reporter);
   if (by_ == "symbol")
-    by_symbol(corpus, part, surprisals);
+    by_symbol(text);
   else if (by_ == "state")
-    by_state(model, corpus, part, surprisals);
+    by_state(text);
   else
-    by_line(console, model, corpus, part, surprisals);
-  if (!reading_.exact()) console.remark("read as " + reading_.describe(result));
-  if (corpus.unknown() > 0) console.remark(fmt::format("{} unknown symbols", corpus.unknown()));
+    by_line(console, text);
+  if (!reading_.exact()) console.remark("read as " + describe_reading(reading_, text.evaluation()));
+  if (text.unknown() > 0) console.remark(fmt::format("{} unknown symbols", text.unknown()));
   return ExitCode::success;
 }
 

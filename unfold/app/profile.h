@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "unfold/cli/measurements.h"
+#include "unfold/app/measurements.h"
 
 namespace unfold {
 

@@ -1,4 +1,4 @@
-#include "unfold/cli/profile.h"
+#include "unfold/app/profile.h"
 
 #include <algorithm>
 #include <array>
@@ -6,7 +6,7 @@
 #include <map>
 #include <numeric>
 
-#include "unfold/cli/machine.h"
+#include "unfold/app/machine.h"
 #include "unfold/engine/account.h"
 #include "unfold/engine/memory.h"
 #include "unfold/models/language_model.h"
@@ -362,7 +362,7 @@ Profile measure_profile(const TrainingShape& shape, Team& team, double seconds) 
        .bytes = 2 * kFloat * logits,
        .attainable_seconds = 2 * rates.function(Map::exp, logits) +  // the normaliser, then the probabilities
                              rates.traffic(2 * kFloat * logits, kFloat * logits)},
-      "readout", kLosses);
+      "losses", kLosses);
   add({.operations = p, .bytes = 7 * kFloat * p, .attainable_seconds = rates.adam(parameters.size())}, "optimiser",
       kOptimiser);
   add({}, "rest", kRest);

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <memory>
 
+#include "unfold/app/reproduction.h"
 #include "unfold/cells/cells.h"
-#include "unfold/cli/reproduction.h"
 #include "unfold/engine/path_pass.h"
 #include "unfold/report/table.h"
 

@@ -1,14 +1,14 @@
 #pragma once
-/// What eval and score have in common: data read as a model reads it, a part of it, surprisals in order.
+/// What evaluate and score have in common: data read as a model reads it, surprisals in order.
 
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "unfold/app/reporter.h"
 #include "unfold/capabilities/symbol_model.h"
-#include "unfold/cli/console.h"
-#include "unfold/cli/options.h"
 #include "unfold/data/split.h"
 
 namespace unfold {
@@ -24,26 +24,19 @@ bool has_label_column(const SymbolModel& model);
 /// The symbol after which alone the model was trained to predict; kNoSymbol if it predicts everywhere.
 Symbol predict_after(const SymbolModel& model);
 
-/// --segments and --warmup: a long text read as segments side by side, instead of exactly.
-class SegmentOptions {
- public:
-  void add(VerbOptions& options);
-  /// Throws UsageError for a warm-up of nothing.
-  void check(const VerbOptions& options) const;
-  bool exact() const { return segments_ == 0; }
-  Index segments() const { return segments_; }
-  Index warmup() const { return exact() ? 0 : warmup_; }
-  /// What was done: "exact: each sequence from its first symbol", or how many segments, how warmed up.
-  std::string describe(const Evaluation& evaluation) const;
-  /// The keys "segments" (0: exact), "warmup" and "warmup_symbols" (read and not counted, in all).
-  void describe(const Evaluation& evaluation, nlohmann::ordered_json& json) const;
-
- private:
-  Index segments_ = 0, warmup_ = EvaluateOptions().warmup;
+/// How a text is read by a recurrent model: exactly, or as segments side by side, which is faster.
+struct ReadingSettings {
+  Index segments = 0;                       ///< 0: exact, every sequence from its first symbol
+  Index warmup = EvaluateOptions().warmup;  ///< symbols read before each segment at most, not counted
+  bool exact() const { return segments == 0; }
 };
 
-/// A progress line for `total` symbols; the function it returns is called for each of them.
-std::function<void(Index, float)> count_symbols(Console& console, Index total, const std::string& what);
+/// A model's own evaluation, with its surprisals and progress.
+Evaluation evaluate(const SymbolModel& model, const Corpus& corpus, const Part& part, const ReadingSettings& reading,
+                    int threads, const std::function<void(Index, float)>& surprisal);
+
+/// Tells `reporter` about `total` symbols; the function it returns is called for each of them.
+std::function<void(Index, float)> count_symbols(Reporter& reporter, Index total, const char* what);
 
 /// Surprisals in nats of all symbols of a part in their order, NaN for symbols that were not predicted.
 class Surprisals {
@@ -59,9 +52,5 @@ class Surprisals {
 /// Calls use(position within the part, symbol, nats) in order.
 void for_each_symbol(const Corpus& corpus, const Part& part, const Surprisals& surprisals,
                      const std::function<void(Index, Symbol, float)>& use);
-
-/// "position\tsymbol\tbits\n"; bits is `-` where nothing was predicted.
-std::string symbol_line(const Alphabet& alphabet, Index position, Symbol symbol, float nats);
-inline constexpr const char* kSymbolHeading = "position\tsymbol\tbits\n";
 
 }  // namespace unfold

@@ -1,4 +1,4 @@
-#include "unfold/cli/machine.h"
+#include "unfold/app/machine.h"
 
 #include <algorithm>
 #include <chrono>
@@ -8,7 +8,7 @@
 #include "unfold/base/views.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "unfold/cli/machine.cpp"
+#define HWY_TARGET_INCLUDE "unfold/app/machine.cpp"
 // clang-format off
 #include "unfold/numerics/targets-inl.h"
 #include "hwy/foreach_target.h"

@@ -1,4 +1,4 @@
-#include "unfold/cli/measurements.h"
+#include "unfold/app/measurements.h"
 
 #include <unistd.h>
 
@@ -7,8 +7,8 @@
 #include <functional>
 #include <limits>
 
+#include "unfold/app/machine.h"
 #include "unfold/base/utf8.h"
-#include "unfold/cli/machine.h"
 #include "unfold/engine/memory.h"
 #include "unfold/numerics/product.h"
 #include "unfold/numerics/random.h"

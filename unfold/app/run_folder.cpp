@@ -1,4 +1,4 @@
-#include "unfold/cli/run_folder.h"
+#include "unfold/app/run_folder.h"
 
 #include <fmt/format.h>
 

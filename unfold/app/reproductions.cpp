@@ -1,5 +1,5 @@
-#include "unfold/cli/figures.h"
-#include "unfold/cli/reproduction.h"
+#include "unfold/app/figures.h"
+#include "unfold/app/reproduction.h"
 
 namespace unfold {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "unfold/cli/options.h"
+#include "unfold/base/config.h"
 #include "unfold/models/registry.h"
 
 namespace unfold {

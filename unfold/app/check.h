@@ -1,0 +1,23 @@
+#pragma once
+/// The derivatives of a model against finite differences, at a small size.
+
+#include <string>
+
+#include "unfold/app/reporter.h"
+#include "unfold/verify/derivative_check.h"
+
+namespace unfold {
+
+struct CheckRequest {
+  std::string model;             ///< SPEC, as for train; its size is cut down to `units`
+  Index units = 5, symbols = 4;  ///< at most in a layer; in the alphabet
+  std::uint64_t seed = 1;        ///< of parameters and data
+};
+struct CheckOutcome {
+  std::string model;  ///< SPEC of what was checked
+  CheckReport report;
+};
+/// Throws UsageError. Whether the checks passed, the report says.
+CheckOutcome check(const CheckRequest& request, Reporter& reporter);
+
+}  // namespace unfold

@@ -1,0 +1,69 @@
+#include "unfold/app/evaluate.h"
+
+#include <fmt/format.h>
+
+#include "unfold/app/run_folder.h"
+#include "unfold/app/train_settings.h"
+
+namespace unfold {
+namespace {
+
+void check_request(const EvaluateRequest& r) {
+  if (r.dynamic && (!r.reading.exact() || r.by_stepper))
+    throw UsageError("--dynamic reads one symbol after another: --segments and --method have no meaning with it");
+  if (r.by_stepper && !r.reading.exact()) throw UsageError("--segments has no meaning with --method stepper");
+  if (r.part && !r.split)
+    throw UsageError("--part needs --split: which split is it a part of? For example --split 90/5/5");
+}
+
+Part choose_part(const EvaluateRequest& r, const Corpus& corpus) {
+  if (!r.split) return whole_corpus(corpus, "all");
+  const std::string name = r.part.value_or("valid");
+  Part part = split_corpus(corpus, parse_split(*r.split))[name == "train" ? 0 : name == "valid" ? 1 : 2];
+  if (part.empty())
+    throw DataError(fmt::format("the split {} leaves nothing for --part {}; give that part a share", *r.split, name));
+  return part;
+}
+
+Evaluation measure(const EvaluateRequest& r, const SymbolModel& model, const Corpus& corpus, const Part& part,
+                   const std::function<void(Index, float)>& surprisal) {
+  if (r.dynamic) return evaluate(*learning_predictor(model, *r.dynamic), corpus, part, predict_after(model), surprisal);
+  if (r.by_stepper) return evaluate(*model.predictor(), corpus, part, predict_after(model), surprisal);
+  return evaluate(model, corpus, part, r.reading, thread_count(r.threads), surprisal);
+}
+
+}  // namespace
+
+EvaluateOutcome evaluate(const EvaluateRequest& request, Reporter& reporter) {
+  check_request(request);
+  const UnknownPolicy unknown = parse_unknown_policy(request.unknown);
+  if (request.split) parse_split(*request.split);
+  const std::unique_ptr<SymbolModel> model = load_model(request.model);
+  const Corpus corpus = load_for(*model, request.data, unknown, request.mask);
+  const Part part = choose_part(request, corpus);
+  Surprisals surprisals(request.symbol ? part : Part());
+  const auto count = count_symbols(reporter, part.symbols(), "eval");
+  const Evaluation result = measure(request, *model, corpus, part, [&](Index place, float nats) {
+    if (request.symbol) surprisals.set(place, nats);
+    count(place, nats);
+  });
+  if (result.predicted == 0) throw DataError("the data hold no symbol that this model predicts");
+  if (request.symbol)
+    for_each_symbol(corpus, part, surprisals, [&](Index position, Symbol symbol, float nats) {
+      request.symbol(position, corpus.alphabet().name(symbol), nats);
+    });
+  return {.figures = {.nats_per_symbol = result.nats_per_symbol(),
+                      .symbols = result.predicted,
+                      .bytes = part.bytes(corpus)},
+          .evaluation = result,
+          .part = part.name,
+          .unknown = corpus.unknown(),
+          .unknown_is_read = model->alphabet().unknown() != kNoSymbol};
+}
+
+EvaluateOutcome evaluate(const EvaluateRequest& request) {
+  Reporter silent;
+  return evaluate(request, silent);
+}
+
+}  // namespace unfold

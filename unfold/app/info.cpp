@@ -1,0 +1,111 @@
+#include "unfold/app/info.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "unfold/app/figures.h"
+#include "unfold/app/run_folder.h"
+#include "unfold/app/task_figures.h"
+#include "unfold/base/file.h"
+#include "unfold/report/log_curve.h"
+#include "unfold/report/plot.h"
+
+namespace unfold {
+namespace {
+
+LogSummary read_log(const std::string& path) {
+  LogSummary result;
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    const auto entry = nlohmann::ordered_json::parse(line, nullptr, false);
+    if (!entry.is_object()) continue;  // a line that was cut off when the machine went down
+    ++result.entries;
+    result.last = entry.dump();
+    if (entry.value("event", "") == "validation" && entry.value("best", false)) result.best_validation = result.last;
+  }
+  return result;
+}
+
+ModelInfo describe_task_model(const std::string& model) {
+  const NetworkModel<float> loaded = load_task_model(model);
+  ModelInfo info{.file = model_file(model),
+                 .model = loaded.spec_text(),
+                 .task = task_of(loaded),
+                 .reads = what_it_reads(task_shape_of(loaded)),
+                 .parameter_count = loaded.parameters().size(),
+                 .card = loaded.card()};
+  for (const ParameterInfo& p : loaded.parameters().info()) info.tensors.push_back({p.name, p.rows, p.cols});
+  return info;
+}
+
+nlohmann::ordered_json entry_json(const std::string& line) {
+  return line.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json::parse(line);
+}
+
+}  // namespace
+
+ModelInfo describe_model(const std::string& model) {
+  if (holds_task_model(model)) return describe_task_model(model);
+  const std::unique_ptr<SymbolModel> loaded = load_model(model);
+  ModelInfo info{.file = model_file(model),
+                 .model = loaded->spec_text(),
+                 .symbols = loaded->alphabet().size(),
+                 .symbol_kind = std::string(to_string(loaded->alphabet().kind())),
+                 .tensors = loaded->tensors(),
+                 .parameter_count = loaded->parameter_count(),
+                 .card = loaded->card()};
+  std::error_code ignored;
+  if (std::filesystem::is_directory(model, ignored)) info.log = read_log(RunFolder(model).log());
+  return info;
+}
+
+nlohmann::ordered_json to_json(const ModelInfo& info) {
+  nlohmann::ordered_json parameters = nlohmann::ordered_json::array();
+  for (const TensorShape& p : info.tensors)
+    parameters.push_back({{"name", p.name}, {"rows", p.rows}, {"cols", p.cols}});
+  nlohmann::ordered_json json = {{"file", info.file}, {"model", info.model}};
+  if (info.symbol_kind.empty()) {
+    json["task"] = info.task;
+  } else {
+    json["symbols"] = info.symbols;
+    json["symbol_kind"] = info.symbol_kind;
+  }
+  json["parameter_count"] = info.parameter_count;
+  json["parameters"] = std::move(parameters);
+  json["card"] = *info.card;
+  if (info.log)
+    json["log"] = {{"entries", info.log->entries},
+                   {"best_validation", entry_json(info.log->best_validation)},
+                   {"last", entry_json(info.log->last)}};
+  return json;
+}
+
+void plot_runs(const std::vector<std::string>& folders, const std::string& svg_file) {
+  std::vector<std::string> models;  // in the order given
+  std::vector<std::vector<std::vector<std::pair<double, double>>>> runs;
+  for (const std::string& path : folders) {
+    const RunFolder folder(path);
+    auto points = read_log_curve(folder.log(), "validation", "seconds", "nats_per_symbol");
+    if (points.empty())
+      throw ModelError(fmt::format("{}: no validation to draw; --plot wants folders of runs that validated", path));
+    for (auto& point : points) point.second = bits(point.second);
+    const Config config = folder.has_config() ? read_config(folder.config()) : Config();
+    const ConfigEntry* entry = config.find("model");
+    const std::string model = entry != nullptr ? to_string(entry->value) : path;
+    const auto place = static_cast<std::size_t>(std::ranges::find(models, model) - models.begin());
+    if (place == models.size()) {
+      models.push_back(model);
+      runs.emplace_back();
+    }
+    runs[place].push_back(std::move(points));
+  }
+  std::vector<Curve> curves;
+  for (std::size_t i = 0; i < models.size(); ++i) curves.push_back({models[i], join_curves(runs[i])});
+  write_file_atomically(svg_file, line_plot("Validation", {"seconds"}, {"bits per symbol"}, curves));
+}
+
+}  // namespace unfold

@@ -1,0 +1,39 @@
+#pragma once
+/// What a model file or run folder holds.
+
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "unfold/base/json.h"
+#include "unfold/capabilities/symbol_model.h"
+
+namespace unfold {
+
+/// What log.jsonl tells: its last best validation and its last entry, as lines of JSON; empty when there is none.
+struct LogSummary {
+  Index entries = 0;
+  std::string best_validation = {}, last = {};
+};
+
+struct ModelInfo {
+  std::string file, model;            ///< model: SPEC
+  Index symbols = 0;                  ///< in the alphabet; of a model of text
+  std::string symbol_kind = {};       ///< "chars"; empty: a model of a task
+  std::string task = {}, reads = {};  ///< of a model of a task: its SPEC, and what it reads and predicts
+  std::vector<TensorShape> tensors = {};
+  Index parameter_count = 0;
+  JsonBox card = {};
+  std::optional<LogSummary> log = {};  ///< of a run folder of text
+};
+/// `model`: a run folder or model file. Throws ModelError.
+ModelInfo describe_model(const std::string& model);
+/// What `unfold info --json` prints.
+nlohmann::ordered_json to_json(const ModelInfo& info);
+
+/// Draws bits per symbol over the seconds of training: medians and quartiles of the runs that trained the same model.
+/// Throws ModelError for a folder without validations, RuntimeFailure.
+void plot_runs(const std::vector<std::string>& folders, const std::string& svg_file);
+
+}  // namespace unfold

@@ -1,0 +1,71 @@
+#include "unfold/app/reading.h"
+
+#include <algorithm>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "unfold/data/labels.h"
+
+namespace unfold {
+
+Corpus load_for(const SymbolModel& model, const std::vector<std::string>& files, UnknownPolicy unknown,
+                const std::optional<std::string>& mask) {
+  const nlohmann::json& configuration = model.configuration();
+  const auto lines = configuration.find("lines");
+  const bool by_lines = lines != configuration.end() && lines->is_boolean() && lines->get<bool>();
+  Corpus corpus = Corpus::load(unlabelled(open_inputs(files), has_label_column(model)), model.alphabet(),
+                               {.unknown = unknown, .lines = by_lines});
+  if (mask) corpus.set_mask(Input::open(*mask));
+  return corpus;
+}
+
+bool has_label_column(const SymbolModel& model) {
+  const auto found = model.configuration().find("label-column");
+  return found != model.configuration().end() && found->is_boolean() && found->get<bool>();
+}
+
+Symbol predict_after(const SymbolModel& model) {
+  const auto found = model.configuration().find("predict-after");
+  if (found == model.configuration().end() || !found->is_string()) return kNoSymbol;
+  return model.alphabet().parse(found->get<std::string>());
+}
+
+Evaluation evaluate(const SymbolModel& model, const Corpus& corpus, const Part& part, const ReadingSettings& reading,
+                    int threads, const std::function<void(Index, float)>& surprisal) {
+  Team team(threads);
+  return model.evaluate(corpus, part, team,
+                        {.segments = reading.segments,
+                         .warmup = reading.exact() ? 0 : reading.warmup,
+                         .predict_after = predict_after(model),
+                         .surprisal = surprisal});
+}
+
+std::function<void(Index, float)> count_symbols(Reporter& reporter, Index total, const char* what) {
+  constexpr Index kBetween = 256;
+  return [&reporter, total, what, done = Index{0}](Index, float) mutable {
+    if (++done % kBetween == 0)
+      reporter.progress(
+          {.what = what, .done = static_cast<double>(done), .total = static_cast<double>(total), .unit = "symbols"});
+  };
+}
+
+Surprisals::Surprisals(const Part& part)
+    : nats_(static_cast<std::size_t>(part.symbols()), std::numeric_limits<float>::quiet_NaN()) {}
+
+void for_each_symbol(const Corpus& corpus, const Part& part, const Surprisals& surprisals,
+                     const std::function<void(Index, Symbol, float)>& use) {
+  constexpr Index kBlock = 4096;
+  Index place = 0;
+  for (const Piece& piece : part.pieces) {
+    for (Index begin = piece.range.begin; begin < piece.range.end; begin += kBlock) {
+      const Range block{begin, std::min(begin + kBlock, piece.range.end)};
+      const std::vector<Symbol> symbols = corpus.read(piece.sequence, block);
+      for (const Symbol symbol : symbols) {
+        use(place, symbol, surprisals.nats()[static_cast<std::size_t>(place)]);
+        ++place;
+      }
+    }
+  }
+}
+
+}  // namespace unfold

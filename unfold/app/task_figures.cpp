@@ -1,0 +1,85 @@
+#include "unfold/app/task_figures.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "unfold/app/figures.h"
+#include "unfold/app/run_folder.h"
+#include "unfold/app/train_settings.h"
+
+namespace unfold {
+
+std::string what_it_reads(const TaskShape& shape) {
+  const auto of = [](Index n, const char* one, const char* many) {
+    return fmt::format("{} {}", n, n == 1 ? one : many);
+  };
+  return fmt::format(
+      "reads {}{}, predicts {}",
+      shape.reads_symbols ? of(shape.inputs, "symbol", "symbols") : of(shape.inputs, "number", "numbers"),
+      shape.reads_symbols ? "" : " a step",
+      shape.predicts_symbols ? of(shape.outputs, "class", "classes") : of(shape.outputs, "number", "numbers"));
+}
+
+bool holds_task_model(const std::string& model) {
+  try {
+    return ModelFile::open(model_file(model)).kind() == NetworkModel<float>::kKind;
+  } catch (const ModelError&) {
+    return false;  // whoever loads it says what is wrong
+  }
+}
+
+NetworkModel<float> load_task_model(const std::string& model) {
+  return NetworkModel<float>(ModelFile::open(model_file(model)));
+}
+
+TaskFigures evaluate_on_task(const TaskEvaluation& request) {
+  const NetworkModel<float> model = load_task_model(request.model);
+  const std::unique_ptr<Task> task = make_task(task_of(model), request.folder);
+  const TaskShape shape = task->shape(), own = task_shape_of(model);
+  if (shape.inputs != own.inputs || shape.outputs != own.outputs)
+    throw DataError(fmt::format("the model {}, but this task {}", what_it_reads(own), what_it_reads(shape)));
+  const Index all = task->examples(request.part);
+  Team team(thread_count(request.threads));
+  return {task_of(model), own, evaluate(model, *task, request.part, request.seed, all > 0 ? all : request.count, team)};
+}
+
+nlohmann::ordered_json to_json(const TaskFigures& figures) {
+  const TaskScore& score = figures.score;
+  nlohmann::ordered_json json = {{"task", figures.task}, {"sequences", score.sequences}};
+  for (const auto& [name, value] : score.measures) json[name] = value;
+  json["nats_per_symbol"] = score.evaluation.nats_per_symbol();
+  json["bits_per_symbol"] = bits(score.evaluation.nats_per_symbol());
+  json["symbols"] = score.evaluation.predicted;
+  return json;
+}
+
+std::string task_table(const Task& task, TaskPart part, std::uint64_t seed, Index count) {
+  const TaskShape shape = task.shape();
+  std::string table = "example\tstep";
+  if (shape.reads_symbols) table += "\tinput";
+  for (Index i = 0; !shape.reads_symbols && i < shape.inputs; ++i) table += fmt::format("\tinput{}", i + 1);
+  table += "\ttarget\n";
+  Example example;
+  for (Index n = 0; n < count; ++n) {
+    task.example(part, seed, n, example);
+    for (Index t = 0; t < example.length; ++t) {
+      const auto step = static_cast<std::size_t>(t);
+      table += fmt::format("{}\t{}", n, t);
+      if (shape.reads_symbols) table += fmt::format("\t{}", example.symbols[step]);
+      for (Index i = 0; !shape.reads_symbols && i < shape.inputs; ++i)
+        table += fmt::format("\t{}", example.values[static_cast<std::size_t>(t * shape.inputs + i)]);
+      if (shape.predicts_symbols) {
+        const Symbol target = example.target_symbols[step];
+        table += target == kNoSymbol ? "\t-\n" : fmt::format("\t{}\n", target);
+      } else {
+        const float target = example.target_values[step];  // tasks with values have one output
+        table += std::isnan(target) ? "\t-\n" : fmt::format("\t{}\n", target);
+      }
+    }
+  }
+  return table;
+}
+
+}  // namespace unfold

@@ -1,0 +1,41 @@
+#pragma once
+/// Models of tasks (data/tasks.h): what train, evaluate, describe and generate have to do with them.
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "unfold/models/network_model.h"
+
+namespace unfold {
+
+/// How well a model did on examples of its task.
+struct TaskFigures {
+  std::string task;  ///< SPEC
+  TaskShape shape = {};
+  TaskScore score = {};
+};
+nlohmann::ordered_json to_json(const TaskFigures& figures);
+
+/// "reads 2 numbers a step, predicts 1 number".
+std::string what_it_reads(const TaskShape& shape);
+
+/// Whether a run folder or model file holds one; false, too, when it cannot be read.
+bool holds_task_model(const std::string& model);
+/// Throws ModelError.
+NetworkModel<float> load_task_model(const std::string& model);
+
+struct TaskEvaluation {
+  std::string model;        ///< run folder or model file
+  std::string folder = {};  ///< of the task's files, if it needs any
+  TaskPart part = TaskPart::test;
+  Index count = 1000;  ///< examples, where there is no end of them
+  std::uint64_t seed = 1;
+  Index threads = 0;  ///< 0: every processor available
+};
+/// Throws ModelError, DataError for a task of another shape than the model's.
+TaskFigures evaluate_on_task(const TaskEvaluation& request);
+
+/// `count` examples as a table: a row per step, `example step inputs... target`; "-" where nothing is to be predicted.
+std::string task_table(const Task& task, TaskPart part, std::uint64_t seed, Index count);
+
+}  // namespace unfold

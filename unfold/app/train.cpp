@@ -1,0 +1,385 @@
+#include "unfold/app/train.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "unfold/app/run_folder.h"
+#include "unfold/app/sequence_choice.h"
+#include "unfold/base/team.h"
+#include "unfold/data/labels.h"
+#include "unfold/models/restarts.h"
+#include "unfold/models/train.h"
+#include "unfold/numerics/bf16.h"
+#include "unfold/training/event_log.h"
+
+namespace unfold {
+namespace {
+
+/// Examples that tell how good a trained model of a task is.
+constexpr Index kTestExamples = 1000;
+
+/// What is trained on. Parts refer to the corpora by number only.
+struct Material {
+  Corpus corpus;
+  std::optional<Corpus> valid;
+  Part training, validation;
+  bool has_test = false;
+
+  const Corpus& validation_corpus() const { return valid ? *valid : corpus; }
+};
+
+Material load(const TrainSettings& s) {
+  std::vector<Input> inputs = unlabelled(open_inputs(s.data), s.label_column, s.only_label);
+  Alphabet alphabet = build_alphabet(
+      inputs, {.kind = parse_symbol_kind(s.symbols),
+               .vocabulary = s.vocabulary,
+               .with_unknown = s.valid.has_value() && parse_symbol_kind(s.symbols) == SymbolKind::words});
+  const UnknownPolicy unknown = parse_unknown_policy(s.unknown);
+  Material material{.corpus = Corpus::load(std::move(inputs), alphabet, {.unknown = unknown, .lines = s.lines}),
+                    .valid = std::nullopt,
+                    .training = {},
+                    .validation = {}};
+  if (s.mask) material.corpus.set_mask(Input::open(*s.mask));
+  if (s.valid) {
+    material.valid = Corpus::load(unlabelled(open_inputs({*s.valid}), s.label_column, s.only_label), alphabet,
+                                  {.unknown = unknown, .lines = s.lines});
+    if (s.valid_mask) material.valid->set_mask(Input::open(*s.valid_mask));
+    material.training = whole_corpus(material.corpus, "training");
+    material.validation = whole_corpus(*material.valid, "validation");
+  } else {
+    auto [training, validation, test] = split_corpus(material.corpus, parse_split(*s.split));
+    material.has_test = !test.empty();
+    material.training = std::move(training);
+    material.validation = std::move(validation);
+  }
+  return material;
+}
+
+/// One call of train.
+class Training {
+ public:
+  Training(const TrainRequest& request, Reporter& reporter)
+      : request_(request),
+        s_(request_.settings),
+        run_(request_.run),
+        given_(request_.given),
+        folder_(request_.out),
+        reporter_(reporter) {}
+
+  TrainOutcome run();
+
+ private:
+  void settle();
+  void check_folder() const;
+  void tell_precision() const;
+  TrainOutcome run_on_task();
+  TrainOutcome run_fitted(const Material& material, const TrainingData& data);
+  template <class T>
+  TrainOutcome run_recurrent(const Material& material, const TrainingData& data);
+  template <class T>
+  void decide_sequences(const LanguageModel<T>& model, const Part& training);
+  template <class T>
+  Index choose_restart(const TrainingData& data, TrainerOptions options);
+
+  Config kept(Stored least) const { return configuration(s_, run_, least); }
+  nlohmann::json card_configuration() const { return to_json(kept(Stored::model)); }
+  int threads() const { return thread_count(run_.threads); }
+  TrainOptions train_options() const;
+  void begin_folder(bool resume) const;
+  void begin(const SymbolModel& model, const Material& material, bool resume);
+  [[noreturn]] void interrupted_with_checkpoint() const;
+  TrainOutcome outcome(const SymbolModel& model, const Material& material, const TrainingResult& result) const;
+
+  TrainRequest request_;
+  TrainSettings& s_;
+  RunSettings& run_;
+  Given& given_;
+  RunFolder folder_;
+  Reporter& reporter_;
+  bool sequences_are_open_ = false;  // whether whole sequences are read is still to be decided
+};
+
+/// Brings the settings into their final form, before any data is read.
+void Training::settle() {
+  if (request_.out.empty())
+    throw UsageError(
+        "train needs --out RUN, the folder for the model, its checkpoint and its log; see `unfold train --help`");
+  if (request_.resume && request_.overwrite) throw UsageError("--resume and --overwrite exclude each other");
+  if (request_.resume) given_.emplace("resume");
+  const bool goes_on = request_.resume && folder_.has_config();
+  if (goes_on) take_stored(read_config(folder_.config()), given_, s_, run_);
+  if (s_.data.empty() && !s_.task) throw UsageError("train needs DATA: text files, each one sequence");
+  make_canonical(s_, run_, given_);
+  sequences_are_open_ = !goes_on && !s_.whole_sequences && chooses_sequences(s_, given_);
+}
+
+void Training::check_folder() const {
+  if (!folder_.holds_run() || request_.overwrite) return;
+  std::string difference;
+  if (folder_.has_config()) {
+    const Config there = read_config(folder_.config());
+    Config here = kept(Stored::fixed);
+    const ConfigEntry* decided = there.find("whole-sequences");
+    if (sequences_are_open_ && decided != nullptr) here.set(decided->key, decided->value);
+    difference = first_difference(comparable(there, request_.resume), comparable(here, request_.resume));
+  }
+  if (!difference.empty())
+    throw UsageError(fmt::format(
+        "{} holds a run of another configuration: {}; {}choose another --out, or --overwrite "
+        "to replace it",
+        folder_.path(), difference,
+        request_.resume ? "leave that option out to go on, " : "continue it as it is with `--resume` alone, "));
+  if (!request_.resume)
+    throw UsageError(
+        fmt::format("{} holds a run already; --resume goes on with it, --overwrite replaces it, or choose "
+                    "another --out",
+                    folder_.path()));
+}
+
+/// Which arithmetic bf16 comes to on this processor.
+void Training::tell_precision() const {
+  if (bf16_unit() == Bf16Unit::none)
+    reporter_.warn("--precision bf16: this processor has no AVX-512-BF16; training goes on in float");
+  else
+    reporter_.remark(fmt::format("products of training by {}, everything else in float", bf16_unit_name()));
+}
+
+TrainOptions Training::train_options() const {
+  TrainOptions options;
+  TrainerOptions& t = options.trainer;
+  t.optimizer = s_.optimizer;
+  t.batches = {
+      .window = s_.window, .batch = s_.batch, .whole_sequences = s_.whole_sequences, .curriculum = s_.curriculum};
+  t.precision = s_.precision == "bf16" ? Precision::bf16 : Precision::exact;
+  t.penalties = {.activity = s_.activity_penalty, .flow = s_.flow_penalty};
+  t.seed = static_cast<std::uint64_t>(s_.seed);
+  t.steps = s_.steps.value_or(0);
+  t.epochs = s_.epochs.value_or(0);
+  t.minutes = s_.minutes.value_or(0);
+  t.validate_every = s_.validate_every;
+  t.patience = s_.early_stop;
+  t.sample_every = run_.sample_every;
+  t.log_every = run_.log_every;
+  if (run_.memory_limit) t.memory_limit = parse_bytes(*run_.memory_limit);
+  t.checkpoint = folder_.checkpoint();
+  t.checkpoint_steps = run_.checkpoint_every;
+  t.resume = request_.resume && folder_.has_checkpoint();
+  t.log = folder_.log();
+  options.sampled_softmax = s_.sampled_softmax;
+  options.model_file = folder_.model();
+  options.sampling.seed = t.seed;
+  return options;
+}
+
+TrainOutcome Training::run() {
+  settle();
+  check_folder();
+  if (request_.resume && !folder_.has_checkpoint())
+    reporter_.remark(fmt::format("{} holds no checkpoint yet: training starts from the beginning", folder_.path()));
+  if (*s_.precision == "bf16") tell_precision();
+  if (s_.task) return run_on_task();
+  const Material material = load(s_);
+  const TrainingData data{.corpus = material.corpus,
+                          .training = material.training,
+                          .validation = &material.validation,
+                          .validation_corpus = &material.validation_corpus()};
+  if (is_fitted_model(s_.model)) return run_fitted(material, data);
+  if (*s_.precision == "double") return run_recurrent<double>(material, data);
+  return run_recurrent<float>(material, data);
+}
+
+/// Whole sequences or windows, where nobody said. The decision is kept like one that was given.
+template <class T>
+void Training::decide_sequences(const LanguageModel<T>& model, const Part& training) {
+  if (!sequences_are_open_) return;
+  std::size_t needed = whole_sequence_bytes(*model.plan(), training, s_.batch, sizeof(T));
+  if (run_.memory_limit) needed = std::min(needed, parse_bytes(*run_.memory_limit));
+  needed *= static_cast<std::size_t>(std::min<Index>(s_.restarts, threads()));  // restarts run side by side
+  const SequenceChoice choice = choose_sequences(s_, needed, available_memory());
+  s_.whole_sequences = choice.whole;
+  reporter_.remark(choice.remark);
+}
+
+template <class T>
+TrainOutcome Training::run_recurrent(const Material& material, const TrainingData& data) {
+  const Symbol after = s_.predict_after ? material.corpus.alphabet().parse(*s_.predict_after) : kNoSymbol;
+  const auto seed = static_cast<std::uint64_t>(s_.seed);
+  LanguageModel<T> model = make_candidate<T>(parse_model_spec(s_.model), data, after, seed, 0);
+  decide_sequences(model, material.training);
+  TrainOptions options = train_options();
+  options.trainer.batches.predict_after = after;
+  begin(model, material, options.trainer.resume);
+  if (s_.restarts > 1 && !options.trainer.resume) {
+    const Index best = choose_restart<T>(data, options.trainer);
+    model = make_candidate<T>(parse_model_spec(s_.model), data, after, seed, best);
+    s_.model = to_string(model.spec());
+    folder_.write_config(kept(Stored::run));
+    options.trainer.resume = true;
+  }
+  if (s_.restarts > 1) set_budget_after_restarts(options.trainer, s_.restarts, threads());
+  model.configuration() = card_configuration();
+  Team team(threads());
+  options.trainer.stop = reporter_.stop();
+  try {
+    return outcome(model, material,
+                   unfold::train(model, data, options, team, reporter_.observer(options.trainer.steps)));
+  } catch (const InterruptedError&) {
+    interrupted_with_checkpoint();
+  }
+}
+
+/// Trains the candidates of restarts for half of the budget; the best is then resumed.
+template <class T>
+Index Training::choose_restart(const TrainingData& data, TrainerOptions options) {
+  reporter_.remark(fmt::format("{} restarts for half of the budget", s_.restarts));
+  options.stop = reporter_.stop();
+  const RestartOptions restarts{
+      .count = s_.restarts,
+      .threads = threads(),
+      .folder = folder_.path(),
+      .done = [&](Index k, const TrainingResult& result) {
+        const std::string validation =
+            result.validated ? fmt::format("{:.5f} in validation, ", bits(result.best_nats_per_symbol)) : "";
+        reporter_.remark(fmt::format("restart {}: {}{:.5f} bits per predicted symbol in training, after {} steps",
+                                     k + 1, validation, bits(result.last_loss), result.steps));
+      }};
+  try {
+    const Index best = train_candidates<T>(parse_model_spec(s_.model), data, options, restarts);
+    reporter_.remark(fmt::format("restart {} goes on", best + 1));
+    return best;
+  } catch (const InterruptedError&) {
+    throw InterruptedError("interrupted among the restarts, of which nothing is kept: start again with --overwrite");
+  }
+}
+
+TrainOutcome Training::run_fitted(const Material& material, const TrainingData& data) {
+  const std::unique_ptr<FittedModel> model = make_fitted_model(s_.model, material.corpus.alphabet());
+  begin(*model, material, false);
+  model->configuration() = card_configuration();
+  Team team(threads());
+  EventLog log(folder_.log());
+  const FitOptions options{.seed = static_cast<std::uint64_t>(s_.seed),
+                           .stop = reporter_.stop(),
+                           .progress = [&](const std::string& what, double fraction) {
+                             reporter_.progress({.what = what, .done = fraction});
+                           }};
+  const Symbol after = s_.predict_after ? model->alphabet().parse(*s_.predict_after) : kNoSymbol;
+  try {
+    return outcome(*model, material, unfold::train(*model, data, options, team, folder_.model(), &log, after));
+  } catch (const InterruptedError&) {
+    throw InterruptedError(
+        fmt::format("interrupted; nothing is kept of fitting {}: start again with --overwrite", s_.model));
+  }
+}
+
+TrainOutcome Training::run_on_task() {
+  const TrainOptions text = train_options();
+  TaskTrainOptions options{.trainer = text.trainer,
+                           .task = {.batch = s_.batch, .validation = s_.validate_on, .curriculum = s_.curriculum},
+                           .model_file = text.model_file};
+  options.trainer.goal_error = s_.goal_error.value_or(-1);
+  // Before anything is written: refuses files that are missing, and a curriculum for examples of one length.
+  const std::unique_ptr<Task> task = make_task(*s_.task, s_.data.empty() ? std::string() : s_.data.front());
+  if (s_.curriculum > 0) task->shortened(task->shortest());
+  begin_folder(options.trainer.resume);
+  Team team(threads());
+  NetworkModel<float> model(s_.model, task_specification(*s_.task, task->shape()), task_layout());
+  model.initialise(options.trainer.seed);
+  model.configuration() = card_configuration();
+  reporter_.remark(fmt::format("{} on {}: {} parameters; {}, {} steps each", s_.model, *s_.task,
+                               model.parameters().size(), what_it_reads(task->shape()), task->length()));
+  options.trainer.stop = reporter_.stop();
+  TrainOutcome result{
+      .run = folder_.path(), .model_file = folder_.model(), .settings = s_, .parameters = model.parameters().size()};
+  try {
+    result.result = unfold::train(model, *task, options, team, reporter_.observer(options.trainer.steps));
+  } catch (const InterruptedError&) {
+    interrupted_with_checkpoint();
+  }
+  const auto measure = [&](TaskPart part, Index count) {
+    return TaskFigures{task_of(model), task_shape_of(model),
+                       unfold::evaluate(model, *task, part, options.trainer.seed, count, team)};
+  };
+  result.task_valid = measure(TaskPart::validation, options.task.validation);
+  result.task_test = measure(TaskPart::test, kTestExamples);
+  return result;
+}
+
+void Training::begin_folder(bool resume) const {
+  folder_.create();
+  if (!resume) folder_.clear();
+  folder_.write_config(kept(Stored::run));
+}
+
+/// Makes the folder ready and says what is about to be done.
+void Training::begin(const SymbolModel& model, const Material& material, bool resume) {
+  begin_folder(resume);
+  reporter_.remark(fmt::format("{}: {}{} symbols in the alphabet, {} to train on{}", s_.model,
+                               is_fitted_model(s_.model) ? "" : fmt::format("{} parameters, ", model.parameter_count()),
+                               model.alphabet().size(), material.training.symbols(),
+                               material.validation.empty()
+                                   ? ", none to validate on: the last model is kept"
+                                   : fmt::format(", {} to validate on", material.validation.symbols())));
+}
+
+void Training::interrupted_with_checkpoint() const {
+  throw InterruptedError(fmt::format("interrupted; the checkpoint is {}: go on with `unfold train --out {} --resume`",
+                                     folder_.checkpoint(), folder_.path()));
+}
+
+TrainOutcome Training::outcome(const SymbolModel& model, const Material& material, const TrainingResult& result) const {
+  TrainOutcome outcome{.run = folder_.path(),
+                       .model_file = folder_.model(),
+                       .settings = s_,
+                       .parameters = model.parameter_count(),
+                       .result = result,
+                       .has_test = material.has_test};
+  if (result.validated)
+    outcome.valid = Figures{.nats_per_symbol = result.best_nats_per_symbol,
+                            .symbols = result.validation_symbols,
+                            .bytes = material.validation.bytes(material.validation_corpus())};
+  return outcome;
+}
+
+}  // namespace
+
+TrainOutcome train(const TrainRequest& request, Reporter& reporter) { return Training(request, reporter).run(); }
+
+TrainOutcome train(const TrainRequest& request) {
+  Reporter silent;
+  return train(request, silent);
+}
+
+nlohmann::ordered_json to_json(const TrainOutcome& outcome) {
+  const TrainingResult& result = outcome.result;
+  if (outcome.task_valid)
+    return {{"run", outcome.run},
+            {"model", outcome.settings.model},
+            {"task", outcome.task_valid->task},
+            {"parameters", outcome.parameters},
+            {"valid", to_json(*outcome.task_valid)},
+            {"test", to_json(*outcome.task_test)},
+            {"best_step", result.best_step},
+            {"steps", result.steps},
+            {"seconds", result.seconds},
+            {"rollbacks", result.rollbacks},
+            {"ended_by", result.reason}};
+  nlohmann::ordered_json json = {
+      {"run", outcome.run},
+      {"model", outcome.settings.model},
+      {"parameters", outcome.parameters},
+      {"valid", nullptr},
+      {"best_step", result.best_step},
+      {"steps", result.steps},
+      {"epochs", result.epochs},
+      {"symbols", result.symbols},
+      {"seconds", result.seconds},
+      {"symbols_per_second", result.seconds > 0 ? static_cast<double>(result.symbols) / result.seconds : 0},
+      {"rollbacks", result.rollbacks},
+      {"ended_by", result.reason}};
+  if (outcome.valid) json["valid"] = to_json(*outcome.valid);
+  return json;
+}
+
+}  // namespace unfold

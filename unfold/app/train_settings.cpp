@@ -1,0 +1,271 @@
+#include "unfold/app/train_settings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "unfold/base/team.h"
+#include "unfold/base/text_distance.h"
+#include "unfold/data/alphabet.h"
+#include "unfold/data/split.h"
+#include "unfold/data/task_spec.h"
+#include "unfold/models/registry.h"
+#include "unfold/optim/optimizer.h"
+
+namespace unfold {
+namespace {
+
+constexpr std::array<std::string_view, 3> kBudget = {"epochs", "steps", "minutes"};
+/// Options of training by gradient: models that are fitted as a whole have no use for them.
+constexpr std::array<std::string_view, 18> kGradientOnly = {
+    "restarts",     "optimizer",        "window",          "batch",      "whole-sequences", "curriculum",   "epochs",
+    "steps",        "minutes",          "validate-every",  "early-stop", "resume",          "sample-every", "log-every",
+    "memory-limit", "checkpoint-every", "sampled-softmax", "precision"};
+
+/// Options of text: tasks have no use for them.
+constexpr std::array<std::string_view, 14> kTextOnly = {
+    "symbols", "vocabulary", "lines",           "split",        "valid",  "unknown",         "predict-after",
+    "mask",    "valid-mask", "whole-sequences", "sample-every", "window", "sampled-softmax", "precision"};
+constexpr std::array<std::string_view, 2> kTaskOnly = {"validate-on", "goal-error"};
+
+bool is_in(const auto& list, std::string_view option) { return std::ranges::find(list, option) != list.end(); }
+
+std::string_view wanted(const SettingTarget& target) {
+  constexpr std::string_view kWanted[] = {"true or false",     "a whole number", "a number", "a string",
+                                          "a list of strings", "a whole number", "a number", "a string"};
+  return kWanted[target.index()];
+}
+
+template <class T>
+struct Unwrapped {
+  using type = T;
+};
+template <class T>
+struct Unwrapped<std::optional<T>> {
+  using type = T;
+};
+template <class Pointer>
+using ValueAt = typename Unwrapped<std::remove_pointer_t<Pointer>>::type;
+
+void assign_value(const Setting& setting, const ConfigValue& value) {
+  const bool fits = std::visit(
+      [&](auto* target) {
+        using T = ValueAt<decltype(target)>;
+        const T* found = std::get_if<T>(&value);
+        if (found != nullptr) *target = *found;
+        if constexpr (std::is_same_v<T, double>)
+          if (const Index* whole = std::get_if<Index>(&value)) return *target = static_cast<double>(*whole), true;
+        return found != nullptr;
+      },
+      setting.target);
+  if (!fits)
+    throw UsageError(fmt::format("the stored configuration: {} wants {}, not \"{}\"", setting.name,
+                                 wanted(setting.target), to_string(value)));
+}
+
+std::optional<ConfigValue> value_of(const Setting& setting) {
+  return std::visit(
+      [](auto* target) -> std::optional<ConfigValue> {
+        if constexpr (requires { target->has_value(); }) {
+          if (!target->has_value()) return std::nullopt;
+          return ConfigValue(**target);
+        } else {
+          return ConfigValue(*target);
+        }
+      },
+      setting.target);
+}
+
+const Setting& find_setting(const std::vector<Setting>& all, std::string_view name, const std::string& where) {
+  std::vector<std::string> names;
+  for (const Setting& setting : all) {
+    if (setting.name == name) return setting;
+    names.emplace_back(setting.name);
+  }
+  throw UsageError(fmt::format("{}: train has no key \"{}\"{}", where, name, did_you_mean(std::string(name), names)));
+}
+
+/// A budget that is given replaces the whole of an earlier one.
+void forget_budget(const Given& given, TrainSettings& s) {
+  if (std::ranges::none_of(kBudget, [&](std::string_view name) { return given.contains(name); })) return;
+  if (!given.contains("epochs")) s.epochs.reset();
+  if (!given.contains("steps")) s.steps.reset();
+  if (!given.contains("minutes")) s.minutes.reset();
+}
+
+void check_task_options(const TrainSettings& s, const Given& given) {
+  for (const std::string_view name : kTextOnly)
+    if (s.task && given.contains(name)) throw UsageError(fmt::format("--{} is for text, not for a --task", name));
+  for (const std::string_view name : kTaskOnly)
+    if (!s.task && given.contains(name)) throw UsageError(fmt::format("--{} belongs to a --task", name));
+  if (!s.task) return;
+  if (is_fitted_model(s.model))
+    throw UsageError(fmt::format("--task wants a model trained by gradient, not {}", s.model));
+  const bool files = task_needs_files(*s.task);
+  if (s.data.size() != (files ? 1 : 0))
+    throw UsageError(files ? fmt::format("--task {0} needs one folder: unfold train FOLDER --task {0}", *s.task)
+                           : fmt::format("--task {} generates its examples; it takes no DATA", *s.task));
+  if (!files && !s.steps && !s.minutes)
+    throw UsageError(fmt::format("--task {} has no end: give --steps or --minutes", *s.task));
+}
+
+}  // namespace
+
+std::vector<Setting> all_settings(TrainSettings& s, RunSettings& r) {
+  using enum Stored;
+  return {
+      {"data", &s.data, fixed},
+      {"symbols", &s.symbols, model},
+      {"vocabulary", &s.vocabulary, model},
+      {"label-column", &s.label_column, model},
+      {"only-label", &s.only_label, model},
+      {"lines", &s.lines, model},
+      {"split", &s.split, model},
+      {"valid", &s.valid, fixed},
+      {"unknown", &s.unknown, model},
+      {"task", &s.task, model},
+      {"validate-on", &s.validate_on, model},
+      {"goal-error", &s.goal_error, model},
+      {"predict-after", &s.predict_after, model},
+      {"mask", &s.mask, fixed},
+      {"valid-mask", &s.valid_mask, fixed},
+      {"model", &s.model, model},
+      {"optimizer", &s.optimizer, model},
+      {"window", &s.window, model},
+      {"batch", &s.batch, model},
+      {"whole-sequences", &s.whole_sequences, model},
+      {"curriculum", &s.curriculum, model},
+      {"epochs", &s.epochs, model},
+      {"steps", &s.steps, model},
+      {"minutes", &s.minutes, model},
+      {"activity-penalty", &s.activity_penalty, model},
+      {"flow-penalty", &s.flow_penalty, model},
+      {"sampled-softmax", &s.sampled_softmax, model},
+      {"precision", &s.precision, model},
+      {"seed", &s.seed, model},
+      {"restarts", &s.restarts, model},
+      {"validate-every", &s.validate_every, model},
+      {"early-stop", &s.early_stop, model},
+      {"sample-every", &r.sample_every, run},
+      {"checkpoint-every", &r.checkpoint_every, run},
+      {"log-every", &r.log_every, fixed},
+      {"memory-limit", &r.memory_limit, run},
+      {"threads", &r.threads, run},
+  };
+}
+
+Config configuration(const TrainSettings& settings, const RunSettings& run, Stored least) {
+  TrainSettings s = settings;
+  RunSettings r = run;
+  Config result;
+  for (const Setting& setting : all_settings(s, r)) {
+    if (setting.stored < least || !applies(setting.name, settings)) continue;
+    if (auto value = value_of(setting)) result.set(std::string(setting.name), std::move(*value));
+  }
+  return result;
+}
+
+void take_stored(const Config& stored, const Given& given, TrainSettings& settings, RunSettings& run) {
+  const std::vector<Setting> all = all_settings(settings, run);
+  for (const ConfigEntry& entry : stored.entries()) {
+    const Setting& setting = find_setting(all, entry.key, "the stored configuration");
+    if (!given.contains(entry.key)) assign_value(setting, entry.value);
+  }
+  forget_budget(given, settings);
+}
+
+void assign_text(std::string_view name, const std::string& value, TrainSettings& settings, RunSettings& run) {
+  const std::vector<Setting> all = all_settings(settings, run);
+  const Setting& setting = find_setting(all, name, "settings");
+  const bool fits = std::visit(
+      [&](auto* target) {
+        using T = ValueAt<decltype(target)>;
+        if constexpr (std::is_same_v<T, bool>) {
+          *target = value != "false";
+        } else if constexpr (std::is_arithmetic_v<T>) {
+          T number{};
+          const char* end = value.data() + value.size();
+          const auto [stop, error] = std::from_chars(value.data(), end, number);
+          if (error != std::errc() || stop != end) return false;
+          *target = number;
+        } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
+          target->push_back(value);
+        } else {
+          *target = value;
+        }
+        return true;
+      },
+      setting.target);
+  if (!fits) throw UsageError(fmt::format("{} wants {}, not \"{}\"", name, wanted(setting.target), value));
+}
+
+Config comparable(const Config& all, bool resume) {
+  TrainSettings s;
+  RunSettings r;
+  const std::vector<Setting> settings = all_settings(s, r);
+  Config result;
+  for (const ConfigEntry& entry : all.entries()) {
+    const auto setting = std::ranges::find(settings, entry.key, &Setting::name);
+    const bool may_differ = resume && is_in(kBudget, entry.key);
+    if (setting != settings.end() && setting->stored >= Stored::fixed && !may_differ)
+      result.set(entry.key, entry.value);
+  }
+  return result;
+}
+
+void make_canonical(TrainSettings& s, const RunSettings& run, const Given& given) {
+  s.model = canonical_model(s.model);
+  if (!is_fitted_model(s.model)) {
+    ModelSpec spec = parse_model_spec(s.model);
+    if (has_random_graph(spec) && spec.graph == 0) spec.graph = s.seed;
+    s.model = to_string(spec);
+  }
+  if (is_fitted_model(s.model))
+    for (const std::string_view name : kGradientOnly)
+      if (given.contains(name))
+        throw UsageError(fmt::format("--{} is for models trained by gradient; {} is fitted as a whole", name, s.model));
+  s.optimizer = canonical_optimizer(s.optimizer);
+  if (!s.precision) s.precision = compares_losses(s.optimizer) && !s.task ? "double" : "float";
+  if (!is_in(std::array<std::string_view, 3>{"float", "double", "bf16"}, *s.precision))
+    throw UsageError(fmt::format("--precision is float, double or bf16, not \"{}\"", *s.precision));
+  check_task_options(s, given);
+  if (s.task) s.task = canonical_task(*s.task);
+  if (s.sampled_softmax > 0 && s.restarts > 1)
+    throw UsageError("--sampled-softmax and --restarts exclude each other: restarts are compared by their whole loss");
+  s.symbols = to_string(parse_symbol_kind(s.symbols));
+  parse_unknown_policy(s.unknown);
+  if (run.memory_limit) parse_bytes(*run.memory_limit);
+  if (s.only_label && !s.label_column) throw UsageError("--only-label needs --label-column");
+  if (s.valid && s.split)
+    throw UsageError("--valid and --split exclude each other: validation comes from a file or from a part of DATA");
+  if (s.valid_mask && !s.valid) throw UsageError("--valid-mask belongs to --valid; --mask covers all of DATA");
+  if (s.valid && s.mask.has_value() != s.valid_mask.has_value())
+    throw UsageError(
+        "--mask and --valid-mask belong together: what is trained on one set of symbols is not comparable "
+        "on another");
+  if (!s.valid && !s.split) s.split = kDefaultSplit;
+  if (s.split) parse_split(*s.split);
+  if (!s.epochs && !s.steps && !s.minutes && !is_fitted_model(s.model)) s.epochs = kDefaultEpochs;
+}
+
+bool applies(std::string_view setting, const TrainSettings& s) {
+  if (is_fitted_model(s.model) && is_in(kGradientOnly, setting)) return false;
+  return s.task ? !is_in(kTextOnly, setting) : !is_in(kTaskOnly, setting);
+}
+
+std::size_t parse_bytes(const std::string& text) {
+  const std::size_t digits = text.find_first_not_of("0123456789");
+  const std::string unit = digits == std::string::npos ? "" : text.substr(digits);
+  const std::size_t power = std::string("KMGT").find(unit.empty() ? ' ' : unit[0]);
+  if (digits == 0 || text.empty() || text.size() > 15 || unit.size() > 1 ||
+      (!unit.empty() && power == std::string::npos))
+    throw UsageError(fmt::format("--memory-limit wants a number of bytes such as 500M or 2G, not \"{}\"", text));
+  const std::size_t number = std::stoull(text);
+  return unit.empty() ? number : number << (10 * (power + 1));
+}
+
+int thread_count(Index threads) { return threads > 0 ? static_cast<int>(threads) : available_threads(); }
+
+}  // namespace unfold

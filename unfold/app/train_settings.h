@@ -1,0 +1,92 @@
+#pragma once
+/// What training is told: settings that decide the result and settings that do not, their names, their checks, and
+/// which of them have a meaning for what is trained.
+
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "unfold/base/config.h"
+#include "unfold/models/defaults.h"
+
+namespace unfold {
+
+/// What decides the result: equal settings and equal data give equal models, bit for bit (but for a budget in minutes).
+struct TrainSettings {
+  std::vector<std::string> data;  ///< files; of a task: the folder of its files, if it needs any
+  std::string model = kDefaultModel, optimizer = kDefaultOptimizer;
+  std::optional<std::string> valid, split, predict_after, mask, valid_mask, task, precision;
+  std::string symbols = "chars", unknown = "error";
+  Index vocabulary = 0, window = kDefaultWindow, batch = kDefaultBatch, curriculum = 0, seed = 1, sampled_softmax = 0;
+  std::optional<std::string> only_label;
+  bool label_column = false, lines = false;
+  bool whole_sequences =
+      false;  ///< when neither this nor `window` was given, the optimiser decides (sequence_choice.h)
+  std::optional<double> epochs, minutes, goal_error;
+  Index validate_on = 1000;
+  double activity_penalty = 0, flow_penalty = 0;
+  std::optional<Index> steps;
+  Index restarts = 1, validate_every = 0, early_stop = 0;
+};
+
+/// What changes no bit of the model.
+struct RunSettings {
+  Index threads = 0;                        ///< 0: every processor available
+  std::optional<std::string> memory_limit;  ///< for activities, as "2G" (parse_bytes)
+  Index sample_every = 0, checkpoint_every = 0, log_every = 100;
+};
+
+/// Names of the settings that the caller chose. The others may be replaced: by what a run that is resumed has stored,
+/// by what fits the optimiser. Chosen settings that have no meaning for what is trained are errors.
+using Given = std::set<std::string, std::less<>>;
+
+/// Where the value of a setting is kept.
+enum class Stored {
+  run,    ///< in config.toml: it may differ when a run is resumed, because it does not change what is learnt
+  fixed,  ///< in config.toml and the same whenever the run is resumed, but not in the card (names of files)
+  model   ///< like fixed, and in the card of the model
+};
+
+using SettingTarget = std::variant<bool*, Index*, double*, std::string*, std::vector<std::string>*,
+                                   std::optional<Index>*, std::optional<double>*, std::optional<std::string>*>;
+struct Setting {
+  std::string_view name;  ///< in kebab-case: key of config.toml and of the card, name of the command's option
+  SettingTarget target;
+  Stored stored;
+};
+/// All of them, in the order of config.toml. They point into `settings` and `run`.
+std::vector<Setting> all_settings(TrainSettings& settings, RunSettings& run);
+
+/// The settings stored there or in a later place of Stored, without those that have no value or no meaning for what is
+/// trained.
+Config configuration(const TrainSettings& settings, const RunSettings& run, Stored least);
+/// Assigns the entries of a stored configuration but those in `given`. A budget among `given` replaces all that is
+/// stored of one. Throws UsageError for a key that is no setting or a value of another type.
+void take_stored(const Config& stored, const Given& given, TrainSettings& settings, RunSettings& run);
+/// Assigns a setting from text; a bool is true unless `value` is "false". Throws UsageError.
+void assign_text(std::string_view name, const std::string& value, TrainSettings& settings, RunSettings& run);
+
+/// What of a configuration must not differ between a run and its continuation.
+Config comparable(const Config& all, bool resume);
+
+/// Checks the settings before any data is read and puts SPECs into their canonical form, so that equal configurations
+/// are equal texts; fills in what depends on model and optimiser. Throws UsageError, also for a setting that was given
+/// and has no meaning for what is trained.
+void make_canonical(TrainSettings& settings, const RunSettings& run, const Given& given);
+
+/// Whether the setting has a meaning for what is trained.
+bool applies(std::string_view setting, const TrainSettings& settings);
+
+/// "500M", "2G": bytes, with the binary multiples K, M, G, T. Throws UsageError.
+std::size_t parse_bytes(const std::string& text);
+
+/// Threads that 0 stands for.
+int thread_count(Index threads);
+
+inline constexpr const char* kDefaultSplit = "90/10";  ///< without a file to validate on
+
+}  // namespace unfold

@@ -1,0 +1,31 @@
+#pragma once
+/// What the functions of app/ tell while they work, on the console.
+
+#include <optional>
+#include <string>
+
+#include "unfold/app/reporter.h"
+#include "unfold/cli/console.h"
+#include "unfold/cli/train_progress.h"
+
+namespace unfold {
+
+class ConsoleReporter final : public Reporter {
+ public:
+  explicit ConsoleReporter(Console& console) : console_(console) {}
+
+  void remark(std::string_view text) override { console_.remark(text); }
+  void warn(std::string_view text) override { console_.warn(text); }
+  void progress(const WorkDone& work) override;
+  /// SIGINT and SIGTERM, from then on.
+  const std::atomic<bool>* stop() override;
+  Observer* observer(Index steps) override { return &training_.emplace(console_, steps); }
+
+ private:
+  Console& console_;
+  std::optional<TrainProgress> training_;
+  std::string what_;  // the work whose progress is shown, since `start_` seconds
+  double start_ = 0;
+};
+
+}  // namespace unfold

@@ -1,0 +1,201 @@
+#include "unfold/cli/train_options.h"
+
+#include <fmt/format.h>
+
+#include "unfold/data/task_spec.h"
+
+namespace unfold {
+namespace {
+
+void add_data_options(VerbOptions& options, TrainRequest& request) {
+  TrainSettings& s = request.settings;
+  options.add_inputs({.name = "data",
+                      .target = &s.data,
+                      .placeholder = "DATA...",
+                      .help = "text files (also .gz, .xz, .zst; - is standard input), each one sequence",
+                      .least = 0,  // a resumed run knows them
+                      .most = std::string::npos});
+  options.add({.name = "out", .target = &request.out, .placeholder = "RUN", .help = "the run folder, needed"});
+  options.add({.name = "symbols",
+               .target = &s.symbols,
+               .placeholder = "KIND",
+               .help = "what is a symbol: bytes, chars or words"});
+  options.add({.name = "vocabulary",
+               .target = &s.vocabulary,
+               .placeholder = "N",
+               .help = "words: keep the N most frequent, the rest is <unk>; 0: all",
+               .least = 0});
+  options.add({.name = "label-column",
+               .target = &s.label_column,
+               .help = "the first column of every line is a label, which the model shall not read"});
+  options.add({.name = "only-label",
+               .target = &s.only_label,
+               .placeholder = "LABEL",
+               .help = "with --label-column: read only lines with this label"});
+  options.add({.name = "lines", .target = &s.lines, .help = "each line is a sequence of its own"});
+  options.add({.name = "split",
+               .target = &s.split,
+               .placeholder = "A/B[/C]",
+               .help = "percentages for training, validation and test",
+               .default_text = std::string(kDefaultSplit) + " without --valid"});
+  options.add({.name = "valid",
+               .target = &s.valid,
+               .placeholder = "FILE",
+               .help = "validate on this file and train on all of DATA"});
+  options.add({.name = "unknown",
+               .target = &s.unknown,
+               .placeholder = "error|skip",
+               .help = "symbols of --valid that DATA lacks: stop, or leave them out"});
+  std::string known;
+  for (const TaskHelp& task : tasks()) known += (known.empty() ? "" : ", ") + task.name;
+  options.add({.name = "task",
+               .target = &s.task,
+               .placeholder = "SPEC",
+               .help = "instead of text: examples of a task, endless where they are generated: " + known});
+  options.add({.name = "validate-on",
+               .target = &s.validate_on,
+               .placeholder = "N",
+               .help = "tasks: examples of a validation",
+               .least = 1,
+               .most = 1e7});
+  options.add({.name = "goal-error",
+               .target = &s.goal_error,
+               .placeholder = "X",
+               .help = "tasks: end when a validation finds at most this share of wrong sequences",
+               .least = 0,
+               .most = 1});
+  options.add({.name = "predict-after",
+               .target = &s.predict_after,
+               .placeholder = "SYMBOL",
+               .help = "predict only the symbols that follow this one"});
+  options.add({.name = "mask",
+               .target = &s.mask,
+               .placeholder = "FILE",
+               .help = "a 0 or 1 for every symbol of DATA: which are to be predicted"});
+  options.add({.name = "valid-mask", .target = &s.valid_mask, .placeholder = "FILE", .help = "the same for --valid"});
+}
+
+void add_training_options(VerbOptions& options, TrainSettings& s) {
+  options.add({.name = "model",
+               .target = &s.model,
+               .placeholder = "SPEC",
+               .help = "rnn:N, lstm:N, gru:N, mrnn:N, glnn:N, ngram:N, hmm:N, ppm:N, ctw:N, mix:A+B, frequency or "
+                       "uniform, with options, as lstm:256,layers=2"});
+  options.add({.name = "optimizer",
+               .target = &s.optimizer,
+               .placeholder = "SPEC",
+               .help = "sgd, rmsprop, adam, adamw, path, ruop, rbpm, hf or natural with options: rate, clip, ..."});
+  options.add({.name = "window",
+               .target = &s.window,
+               .placeholder = "N",
+               .help = "symbols of each sequence in one step",
+               .least = 1,
+               .most = 1e9});
+  options.add({.name = "batch",
+               .target = &s.batch,
+               .placeholder = "N",
+               .help = "sequences side by side in one step",
+               .least = 1,
+               .most = 1e6});
+  options.add({.name = "whole-sequences",
+               .target = &s.whole_sequences,
+               .help = "back-propagate through whole sequences, not windows"});
+  options.add({.name = "curriculum",
+               .target = &s.curriculum,
+               .placeholder = "N",
+               .help = "epoch e reads only the first e*N symbols of each sequence; tasks: the shortest examples first, "
+                       "twice as long after every N; 0: all",
+               .least = 0});
+  options.add({.name = "epochs",
+               .target = &s.epochs,
+               .placeholder = "N",
+               .help = "budget in passes over the training part",
+               .least = 0,
+               .default_text = fmt::format("{} when no budget is given", kDefaultEpochs)});
+  options.add({.name = "steps", .target = &s.steps, .placeholder = "N", .help = "budget in steps", .least = 1});
+  options.add({.name = "minutes", .target = &s.minutes, .placeholder = "N", .help = "budget in minutes", .least = 0});
+  options.add({.name = "activity-penalty",
+               .target = &s.activity_penalty,
+               .placeholder = "BETA",
+               .help = "adds BETA * the mean squared change of each layer's norm from step to step",
+               .least = 0});
+  options.add({.name = "flow-penalty",
+               .target = &s.flow_penalty,
+               .placeholder = "WEIGHT",
+               .help = "keeps the norm of the gradient as it flows back through time; rnn and mrnn",
+               .least = 0});
+  options.add({.name = "sampled-softmax",
+               .target = &s.sampled_softmax,
+               .placeholder = "K",
+               .help = "large vocabularies: train on the symbols of a window and at least K others; 0: on all",
+               .least = 0,
+               .most = 1e9});
+  options.add({.name = "precision",
+               .target = &s.precision,
+               .placeholder = "float|double|bf16",
+               .help = "of all arithmetic, and of the model file; bf16: products of training in bfloat16, all else in "
+                       "float",
+               .default_text = "double where the optimiser compares losses, as ruop and rbpm do; else float"});
+  options.add(
+      {.name = "seed", .target = &s.seed, .placeholder = "N", .help = "of start, order and dropout", .least = 0});
+  options.add(
+      {.name = "restarts",
+       .target = &s.restarts,
+       .placeholder = "K",
+       .help = "start K times from other seeds and graphs; the best by validation after half of the budget goes on",
+       .least = 1,
+       .most = 10000});
+  options.add({.name = "validate-every",
+               .target = &s.validate_every,
+               .placeholder = "STEPS",
+               .help = "steps between validations",
+               .least = 0,
+               .default_text = "so that they take a twentieth of the time"});
+  options.add({.name = "early-stop",
+               .target = &s.early_stop,
+               .placeholder = "N",
+               .help = "end after N validations without improvement; 0: never",
+               .least = 0});
+}
+
+void add_run_options(VerbOptions& options, TrainRequest& request) {
+  RunSettings& r = request.run;
+  options.add({.name = "resume", .target = &request.resume, .help = "go on where the run in --out stands"});
+  options.add({.name = "overwrite", .target = &request.overwrite, .help = "replace the run in --out"});
+  options.add({.name = "sample-every",
+               .target = &r.sample_every,
+               .placeholder = "STEPS",
+               .help = "show a sample now and then; 0: never",
+               .least = 0});
+  options.add({.name = "checkpoint-every",
+               .target = &r.checkpoint_every,
+               .placeholder = "STEPS",
+               .help = "steps between checkpoints",
+               .least = 0,
+               .default_text = "one a minute"});
+  options.add({.name = "log-every",
+               .target = &r.log_every,
+               .placeholder = "STEPS",
+               .help = "steps between entries of log.jsonl",
+               .least = 1});
+  options.add({.name = "memory-limit",
+               .target = &r.memory_limit,
+               .placeholder = "BYTES",
+               .help = "for activities, as 2G; recomputes what does not fit, with the same result"});
+}
+
+}  // namespace
+
+void add_train_options(VerbOptions& options, TrainRequest& request) {
+  add_data_options(options, request);
+  add_training_options(options, request.settings);
+  add_run_options(options, request);
+}
+
+void take_given(const VerbOptions& options, TrainRequest& request) {
+  request.given.clear();
+  for (const Setting& setting : all_settings(request.settings, request.run))
+    if (options.given(setting.name)) request.given.emplace(setting.name);
+}
+
+}  // namespace unfold
