@@ -167,7 +167,17 @@ TEST_F(CommandTest, check_prints_a_table_and_passes_for_the_models_we_ship) {
     EXPECT_EQ(finished.code, 0) << finished.out << finished.err;
     EXPECT_THAT(finished.out, HasSubstr("gradient"));
     EXPECT_THAT(finished.out, HasSubstr("transpose"));
+    EXPECT_THAT(finished.out, HasSubstr(" of 10 checks ran, all passed"));
   }
+}
+
+TEST_F(CommandTest, check_says_which_checks_did_not_run_and_why) {
+  const Finished text = unfold_command({"check", "urnn:4"});
+  EXPECT_THAT(text.out, ::testing::EndsWith("not run: forward, adjoint, modulus (vector maps are not spelt out in "
+                                            "scalars), path (vector maps have no paths)\n"));
+  const nlohmann::json json = only_object(unfold_command({"check", "urnn:4", "--json"}).out);
+  EXPECT_EQ(json["passed"], true);
+  for (const auto& check : json["checks"]) EXPECT_EQ(check.contains("passed"), check["run"].get<bool>()) << check;
 }
 
 TEST_F(CommandTest, bench_measures_one_model_with_its_share_of_the_peak) {

@@ -50,15 +50,13 @@ Check::Check()
 
 nlohmann::ordered_json Check::to_json(const CheckReport& report, const std::string& model) const {
   nlohmann::ordered_json checks = nlohmann::ordered_json::array();
-  for (const CheckResult& result : report.results)
-    checks.push_back({{"name", result.name},
-                      {"what", result.what},
-                      {"run", result.run},
-                      {"passed", result.passed()},
-                      {"worst", result.worst},
-                      {"bound", result.bound},
-                      {"where", result.where}});
-  return {{"model", model}, {"passed", report.passed()}, {"checks", std::move(checks)}};
+  for (const CheckResult& result : report.results) {
+    checks.push_back({{"name", result.name}, {"what", result.what}, {"run", result.run}});
+    if (result.run)
+      checks.back().update({{"passed", result.passed()}, {"worst", result.worst}, {"bound", result.bound}});
+    checks.back()["where"] = result.where;
+  }
+  return {{"model", model}, {"passed", report.passed()}, {"summary", report.summary()}, {"checks", std::move(checks)}};
 }
 
 ExitCode Check::run(Console& console) {
