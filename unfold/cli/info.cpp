@@ -10,6 +10,7 @@
 #include "unfold/cli/run_folder.h"
 #include "unfold/cli/task_runs.h"
 #include "unfold/cli/verb.h"
+#include "unfold/models/language_model.h"
 #include "unfold/report/log_curve.h"
 
 namespace unfold {
@@ -38,13 +39,16 @@ class Info final : public Verb {
  public:
   Info()
       : Verb(VerbOptions("info", "shows what a model file or run folder holds: card, parameters, history",
-                         {"unfold info run", "unfold info run/model.safetensors --json",
+                         {"unfold info run", "unfold info run/model.safetensors --json", "unfold info run --plan",
                           "unfold info run-a run-b run-c --plot curves.svg"})) {
     options_.add_inputs({.name = "model",
                          .target = &model_,
                          .placeholder = "MODEL...",
                          .help = "a run folder or model file; with --plot any number of run folders",
                          .most = std::string::npos});
+    options_.add({.name = "plan",
+                  .target = &plan_,
+                  .help = "print the plan of a network instead: what runs batched, what step by step"});
     options_.add({.name = "plot",
                   .target = &plot_,
                   .placeholder = "FILE.svg",
@@ -62,7 +66,18 @@ class Info final : public Verb {
 
   std::vector<std::string> model_;
   std::optional<std::string> plot_;
+  bool plan_ = false;
 };
+
+/// Throws UsageError for a model that is no network.
+std::string plan_text(const std::string& path) {
+  if (holds_task_model(path)) return load_task_model(path).plan()->print();
+  const std::unique_ptr<SymbolModel> model = load_model(path);
+  if (const auto* network = dynamic_cast<const LanguageModel<float>*>(model.get())) return network->plan()->print();
+  if (const auto* network = dynamic_cast<const LanguageModel<double>*>(model.get())) return network->plan()->print();
+  throw UsageError(
+      fmt::format("{} is {}, which is no network: it has no plan; leave --plan out", path, model->spec_text()));
+}
 
 /// Bits per symbol over the seconds of training: medians and quartiles of the runs that trained the same model.
 void Info::plot() const {
@@ -139,6 +154,11 @@ ExitCode Info::run(Console&) {
   }
   if (model_.size() > 1)
     throw UsageError("too many models: info shows one; several runs can be drawn with --plot FILE.svg");
+  if (plan_) {
+    const std::string text = plan_text(model_.front());
+    print_result(json_ ? one_line({{"plan", text}}) : text);
+    return ExitCode::success;
+  }
   if (holds_task_model(model_.front())) {
     const TaskModel<float> task_model = load_task_model(model_.front());
     const std::string file = model_file(model_.front());
