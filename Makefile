@@ -21,7 +21,7 @@ build: ## Build the command (build/release/bin/unfold), the library, tests and e
 	cmake --preset release
 	cmake --build --preset release
 
-demo: ## Train two small models, one on data whose entropy is known (about three minutes)
+demo: ## Train three small models, two on data whose entropy is known (about three minutes)
 	tools/setup.sh build
 	cmake --preset release -DUNFOLD_TESTS=OFF -DUNFOLD_BENCH=OFF
 	cmake --build --preset release --target unfold_command

@@ -33,18 +33,19 @@ struct Shape {
   Index units, sequences, length;
 };
 
-Batch random_window(const Shape& shape, Index symbols) {
-  Batch w;
-  w.structure = Structure::chains(shape.sequences, shape.length);
+Batch random_batch(const Shape& shape, Index symbols) {
+  Batch batch;
+  batch.structure = Structure::chains(shape.sequences, shape.length);
   Random random(1, "window");
-  for (Index s = 0; s < shape.sequences; ++s) w.slots.push_back(s);
-  for (Index r = 0; r < w.structure.positions(); ++r) {
-    w.inputs.push_back(static_cast<Symbol>(random.below(static_cast<std::uint64_t>(symbols))));
-    w.targets.push_back(static_cast<Symbol>(random.below(static_cast<std::uint64_t>(symbols))));
+  batch.start_afresh();
+  for (Index r = 0; r < batch.structure.positions(); ++r) {
+    batch.symbol_field(kPreviousSymbol)
+        .symbols.push_back(static_cast<Symbol>(random.below(static_cast<std::uint64_t>(symbols))));
+    batch.symbol_field(kSymbol).symbols.push_back(
+        static_cast<Symbol>(random.below(static_cast<std::uint64_t>(symbols))));
   }
-  w.slots_needed = shape.sequences;
-  w.predicted = w.symbols = w.structure.positions();
-  return w;
+  batch.predicted = batch.symbols = batch.structure.positions();
+  return batch;
 }
 
 void measure(const Shape& shape, Team& team, double seconds) {
@@ -57,23 +58,23 @@ void measure(const Shape& shape, Team& team, double seconds) {
                                     : gru(c, x, shape.units, {});
   const Signal o = c.affine("output", kSymbols, {{"V", h}});
   c.output(o);
-  const Network<float> network = {std::make_shared<const Plan>(c), x, o, softmax_loss<float>(), false};
+  const Network<float> network = text_network<float>(std::make_shared<const Plan>(c), x, o);
   Parameters<float> parameters(c);
   parameters.initialise(1);
-  const Batch window = random_window(shape, kSymbols);
+  const Batch batch = random_batch(shape, kSymbols);
   const State<float> fresh(*network.plan, shape.sequences);
   State<float> state = fresh;
   BatchPass<float> pass(network, team);
   pass.set_parameters(parameters);
   Curvature<float> curvature(network, Distance::matching, team);
-  const CurvaturePart<float> part{&window, &fresh};
+  const CurvaturePart<float> part{&batch, &fresh};
   curvature.start(parameters, std::span(&part, 1));
   Buffer<float> gradient(parameters.size()), product(parameters.size());
   std::vector<double> gradients, products;
   for (const double end = seconds_now() + seconds; seconds_now() < end || gradients.size() < 3;) {
     const double start = seconds_now();
     pass.set_parameters(parameters);  // packed anew, as after every update
-    pass.gradient(window, state = fresh, 1e-3, gradient.span());
+    pass.gradient(batch, state = fresh, 1e-3, gradient.span());
     const double middle = seconds_now();
     curvature.product(gradient.span(), 0.1, product.span());
     gradients.push_back(middle - start);

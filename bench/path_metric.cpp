@@ -42,9 +42,12 @@ class Step final : public Objective<float> {
     Unfolding<float>& u = *unfolding_;
     u.set_parameters(parameters_);
     u.forward();
-    const Targets<float> targets{.symbols = targets_.data(), .values = {}, .predicted = nullptr};
-    readout_->gradient(u.value(logits_), targets, 1 / static_cast<float>(targets_.size()), nats_.data(),
-                       u.adjoint(logits_));
+    const Observed<float> observed{.structure = u.structure(),
+                                   .signal = u.value(logits_),
+                                   .targets = {.symbols = targets_.data(), .values = {}, .predicted = nullptr},
+                                   .parameters = parameters_.flat()};
+    loss_->gradient(observed, 1 / static_cast<float>(targets_.size()), team_, nats_.data(), u.adjoint(logits_),
+                    gradient);
     u.backward(gradient);
     return 1;
   }
@@ -57,7 +60,7 @@ class Step final : public Objective<float> {
   Parameters<float> parameters_;
   Team team_;
   std::unique_ptr<Unfolding<float>> unfolding_;
-  std::unique_ptr<Loss<float>> readout_ = softmax_loss<float>();
+  std::unique_ptr<Loss<float>> loss_ = softmax_loss<float>();
   std::vector<Symbol> targets_;
   std::vector<float> nats_;
   PathReading reading_;

@@ -16,8 +16,8 @@
 #include "unfold/cells/cells.h"
 #include "unfold/data/text_sources.h"
 #include "unfold/numerics/simd.h"
-#include "unfold/optim/riemannian.h"
 #include "unfold/optim/batch_pass.h"
+#include "unfold/optim/riemannian.h"
 #include "unfold/report/plot.h"
 #include "unfold/report/statistics.h"
 
@@ -30,7 +30,7 @@ struct Shape {
   Index units = 20, edges = 3, length = 100000;
 };
 
-/// The text as one window, and what an optimiser asks for.
+/// The text as one batch, and what an optimiser asks for.
 template <class T>
 class Problem final : public Objective<T> {
  public:
@@ -39,20 +39,22 @@ class Problem final : public Objective<T> {
     const Signal a = glnn(circuit_, x, shape.units, {.edges = shape.edges});
     const Signal logits = circuit_.affine("output", kSymbols, {{"V", a}});
     circuit_.output(logits);
-    network_ = {std::make_shared<const Plan>(circuit_), x, logits, softmax_loss<T>(), false};
+    network_ = text_network<T>(std::make_shared<const Plan>(circuit_), x, logits);
     const std::string text = generate(*nested_alphabet(), {.seed = 1, .symbols = shape.length}).text;
     const std::string alphabet = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789()[]\n";
     std::vector<double> counts(kSymbols, 1);
-    window_.structure = Structure::chains(1, shape.length);
-    window_.slots = {0};
-    window_.inputs = {kNoSymbol};
+    batch_.structure = Structure::chains(1, shape.length);
+    batch_.start_afresh();
+    std::vector<Symbol>& inputs = batch_.symbol_field(kPreviousSymbol).symbols;
+    std::vector<Symbol>& targets = batch_.symbol_field(kSymbol).symbols;
+    inputs = {kNoSymbol};
     for (Index i = 0; i < shape.length; ++i) {
       const auto symbol = static_cast<Symbol>(alphabet.find(text[static_cast<std::size_t>(i)]) % kSymbols);
-      window_.targets.push_back(symbol);
-      if (i + 1 < shape.length) window_.inputs.push_back(symbol);
+      targets.push_back(symbol);
+      if (i + 1 < shape.length) inputs.push_back(symbol);
       ++counts[static_cast<std::size_t>(symbol)];
     }
-    window_.predicted = shape.length;
+    batch_.predicted = shape.length;
     parameters_ = Parameters<T>(circuit_);
     parameters_.initialise(1);
     start_from_frequencies<T>(circuit_, logits, counts, counts, 1, parameters_);
@@ -63,16 +65,16 @@ class Problem final : public Objective<T> {
   Team& team() override { return team_; }
   double gradient(std::span<T>) override { throw UsageError("not asked for"); }
   double loss() override { throw UsageError("not asked for"); }
-  EnteredBatch<T> enter() override { return {network_, window_, start_, left_, std::nullopt}; }
+  EnteredBatch<T> enter() override { return {network_, batch_, start_, left_, std::nullopt}; }
 
-  const Network<T>& network() const { return network_; }
-  const Batch& window() const { return window_; }
+  const Network<T>& network() const override { return network_; }
+  const Batch& batch() const { return batch_; }
   const State<T>& start() const { return start_; }
 
  private:
   Circuit circuit_;
   Network<T> network_;
-  Batch window_;
+  Batch batch_;
   Parameters<T> parameters_;
   State<T> start_, left_;
   Team team_;
@@ -103,7 +105,7 @@ Times measure(const Shape& shape, int threads, int rounds) {
     RiemannianOptions options;
     options.metric = k == 0 ? RiemannianMetric::ruop : RiemannianMetric::rbpm;
     controls[k] = riemannian_control<T>(own[k]->parameters().size(), options);
-    controls[k]->attach(own[k]->network(), own[k]->team());
+    controls[k]->attach(*own[k]);
   }
   std::unique_ptr<Direction<T>> none;
   std::vector<double> times[3];
@@ -111,7 +113,7 @@ Times measure(const Shape& shape, int threads, int rounds) {
     const double plain = seconds_of([&] {
       state = problem.start();
       pass.set_parameters(problem.parameters());
-      pass.gradient(problem.window(), state, 1, gradient);
+      pass.gradient(problem.batch(), state, 1, gradient);
     });
     if (round >= 0) times[0].push_back(plain);
     for (std::size_t k = 0; k < 2; ++k) {

@@ -188,8 +188,9 @@ class Primitives {
 #pragma omp parallel for
     for (Index from = 0; from < rows; from += 64) {
       const Matrix<float> block{logits_.data() + from * kSymbols, std::min<Index>(64, rows - from), kSymbols, kSymbols};
-      softmax_->gradient(block, {.symbols = targets_.data() + from, .values = {}, .predicted = nullptr},
-                         1.0F / static_cast<float>(rows), nats_.data() + from, block);
+      softmax_->need<RowLoss<float>>("bench").row_gradients(
+          block, {.symbols = targets_.data() + from, .values = {}, .predicted = nullptr},
+          1.0F / static_cast<float>(rows), nats_.data() + from, block);
     }
     dnnl_sgemm('N', 'T', rows, n, kSymbols, 1, logits_.data(), kSymbols, v_.data(), kSymbols, 0,
                data(args_.at(DNNL_ARG_DIFF_DST_LAYER)), n);

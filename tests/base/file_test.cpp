@@ -55,7 +55,7 @@ const std::vector<Packed> kPacked{
                      "720a00b945ca9b3b456cac00012c14f80a6d031fb6f37d010000000004595a")},
     {".zst", from_hex("28b52ffd2414a1000065696e73207a77656920647265690a766965720aac7407f2")}};
 
-TEST(InputFile, APlainFileIsReadAsItIs) {
+TEST(InputFile, a_plain_file_is_read_as_it_is) {
   const ScratchFolder folder;
   const Input input = Input::open(folder.write("a.txt", kText));
   EXPECT_EQ(input.bytes(), kText);
@@ -64,7 +64,7 @@ TEST(InputFile, APlainFileIsReadAsItIs) {
   EXPECT_EQ(MappedFile(folder.path("a.txt")).bytes(), kText);
 }
 
-TEST(InputFile, PackedFilesAreUnpackedByTheirEnding) {
+TEST(InputFile, packed_files_are_unpacked_by_their_ending) {
   const ScratchFolder folder;
   for (const Packed& packed : kPacked) {
     EXPECT_EQ(Input::open(folder.write("a" + packed.ending, packed.bytes)).bytes(), kText) << packed.ending;
@@ -72,14 +72,14 @@ TEST(InputFile, PackedFilesAreUnpackedByTheirEnding) {
   }
 }
 
-TEST(InputFile, SeveralMembersFollowEachOther) {
+TEST(InputFile, several_members_follow_each_other) {
   const ScratchFolder folder;
   for (const Packed& packed : kPacked) {
     EXPECT_EQ(Input::open(folder.write("a" + packed.ending, packed.bytes + packed.bytes)).bytes(), kText + kText);
   }
 }
 
-TEST(InputFile, EveryCutOfAPackedFileIsADataError) {
+TEST(InputFile, every_cut_of_a_packed_file_is_a_data_error) {
   const ScratchFolder folder;
   for (const Packed& packed : kPacked) {
     for (std::size_t size = 1; size < packed.bytes.size(); ++size) {
@@ -93,7 +93,7 @@ TEST(InputFile, EveryCutOfAPackedFileIsADataError) {
   }
 }
 
-TEST(InputFile, DamagedPackedFilesAndWrongEndingsAreDataErrors) {
+TEST(InputFile, damaged_packed_files_and_wrong_endings_are_data_errors) {
   const ScratchFolder folder;
   for (const Packed& packed : kPacked) {
     std::string bytes = packed.bytes;
@@ -107,7 +107,7 @@ TEST(InputFile, DamagedPackedFilesAndWrongEndingsAreDataErrors) {
   }
 }
 
-TEST(InputFile, MissingFilesDirectoriesAndEmptyFilesHaveTheirMessages) {
+TEST(InputFile, missing_files_directories_and_empty_files_have_their_messages) {
   const ScratchFolder folder;
   const auto message = [](const std::string& path) { return message_of<DataError>([&] { Input::open(path); }); };
   EXPECT_TRUE(contains(message(folder.path("no")), "no: no such file"));
@@ -119,7 +119,7 @@ TEST(InputFile, MissingFilesDirectoriesAndEmptyFilesHaveTheirMessages) {
   EXPECT_THROW(open_inputs({"-", "-"}), UsageError);
 }
 
-TEST(InputFile, AFileWithoutPermissionIsADataError) {
+TEST(InputFile, a_file_without_permission_is_a_data_error) {
   if (!Unprivileged::possible()) GTEST_SKIP() << "root may read everything";
   const ScratchFolder folder;
   const std::string path = folder.write("secret", kText);
@@ -129,7 +129,7 @@ TEST(InputFile, AFileWithoutPermissionIsADataError) {
   EXPECT_TRUE(contains(message_of<DataError>([&] { Input::open(path); }), "no permission"));
 }
 
-TEST(InputFile, APipeIsReadToItsEnd) {
+TEST(InputFile, a_pipe_is_read_to_its_end) {
   const ScratchFolder folder;
   ASSERT_EQ(::mkfifo(folder.path("pipe").c_str(), 0600), 0);
   const std::string large(3000000, 'x');
@@ -139,7 +139,7 @@ TEST(InputFile, APipeIsReadToItsEnd) {
   EXPECT_EQ(input.bytes(), large);
 }
 
-TEST(InputFile, ADashIsStandardInput) {
+TEST(InputFile, a_dash_is_standard_input) {
   const ScratchFolder folder;
   const int saved = ::dup(STDIN_FILENO), file = ::open(folder.write("a.gz", kText).c_str(), O_RDONLY);
   ASSERT_EQ(::dup2(file, STDIN_FILENO), STDIN_FILENO);
@@ -152,7 +152,7 @@ TEST(InputFile, ADashIsStandardInput) {
   ::close(saved);
 }
 
-TEST(AtomicOutput, WritesAndReplacesWholeFiles) {
+TEST(AtomicOutput, writes_and_replaces_whole_files) {
   const ScratchFolder folder;
   const std::string large(5000000, 'y');
   write_file_atomically(folder.path("a"), kText);
@@ -166,7 +166,7 @@ TEST(AtomicOutput, WritesAndReplacesWholeFiles) {
   EXPECT_EQ(read_file(folder.path("b")).size(), 1999000u);
 }
 
-TEST(AtomicOutput, WithoutCommitTheOldFileStays) {
+TEST(AtomicOutput, without_commit_the_old_file_stays) {
   const ScratchFolder folder;
   write_file_atomically(folder.path("a"), kText);
   {
@@ -177,7 +177,7 @@ TEST(AtomicOutput, WithoutCommitTheOldFileStays) {
   EXPECT_EQ(folder.files(), 1u);
 }
 
-TEST(AtomicOutput, ATemporaryFileOfAKilledProcessIsTakenOver) {
+TEST(AtomicOutput, a_temporary_file_of_a_killed_process_is_taken_over) {
   const ScratchFolder folder;
   folder.write("a.unfold-tmp", std::string(100, 'x'));
   write_file_atomically(folder.path("a"), kText);
@@ -185,7 +185,7 @@ TEST(AtomicOutput, ATemporaryFileOfAKilledProcessIsTakenOver) {
   EXPECT_EQ(folder.files(), 1u);
 }
 
-TEST(AtomicOutput, TwoWritersOfOneFileDoNotMix) {
+TEST(AtomicOutput, two_writers_of_one_file_do_not_mix) {
   const ScratchFolder folder;
   AtomicFile first(folder.path("a"));
   EXPECT_TRUE(contains(message_of<RuntimeFailure>([&] { AtomicFile second(folder.path("a")); }), "another process"));
@@ -194,7 +194,7 @@ TEST(AtomicOutput, TwoWritersOfOneFileDoNotMix) {
   EXPECT_EQ(read_file(folder.path("a")), kText);
 }
 
-TEST(AtomicOutput, KeepsPermissionsAndFollowsLinks) {
+TEST(AtomicOutput, keeps_permissions_and_follows_links) {
   const ScratchFolder folder;
   const std::string path = folder.write("a", kText);
   ::chmod(path.c_str(), 0640);
@@ -208,13 +208,13 @@ TEST(AtomicOutput, KeepsPermissionsAndFollowsLinks) {
   EXPECT_EQ(status.st_mode & 0777, 0640u);
 }
 
-TEST(AtomicOutput, AFullDeviceNamesTheReasonAndTheRemedy) {
+TEST(AtomicOutput, a_full_device_names_the_reason_and_the_remedy) {
   if (::access("/dev/full", W_OK) != 0) GTEST_SKIP() << "there is no /dev/full";
   const std::string message = message_of<RuntimeFailure>([] { write_file_atomically("/dev/full", kText); });
   EXPECT_TRUE(contains(message, "/dev/full: No space left on device; free some space")) << message;
 }
 
-TEST(AtomicOutput, AWriteThatFailsHalfWayLeavesNothingBehind) {
+TEST(AtomicOutput, a_write_that_fails_half_way_leaves_nothing_behind) {
   const ScratchFolder folder;
   write_file_atomically(folder.path("a"), kText);
   struct rlimit old {};
@@ -231,7 +231,7 @@ TEST(AtomicOutput, AWriteThatFailsHalfWayLeavesNothingBehind) {
   EXPECT_EQ(folder.files(), 1u);
 }
 
-TEST(AtomicOutput, FoldersThatAreMissingOrReadOnlyHaveTheirMessages) {
+TEST(AtomicOutput, folders_that_are_missing_or_read_only_have_their_messages) {
   const ScratchFolder folder;
   const auto message = [](const std::string& path) {
     return message_of<RuntimeFailure>([&] { write_file_atomically(path, kText); });

@@ -43,7 +43,7 @@ Index slow_find_invalid(std::string_view text) {
   return -1;
 }
 
-TEST(Utf8, EveryCodePointComesBackAndSurrogatesAreRefused) {
+TEST(Utf8, every_code_point_comes_back_and_surrogates_are_refused) {
   for (char32_t code = 0; code <= 0x10FFFF; ++code) {
     std::string text;
     append_utf8(text, code);
@@ -60,7 +60,7 @@ TEST(Utf8, EveryCodePointComesBackAndSurrogatesAreRefused) {
   }
 }
 
-TEST(Utf8, AllShortByteStringsAgreeWithTheTableOfTheStandard) {
+TEST(Utf8, all_short_byte_strings_agree_with_the_table_of_the_standard) {
   for (int a = 0; a < 256; ++a) {
     for (int b = 0; b < 256; ++b) {
       for (const int c : {-1, 0x00, 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC0, 0xFF}) {
@@ -75,7 +75,7 @@ TEST(Utf8, AllShortByteStringsAgreeWithTheTableOfTheStandard) {
   }
 }
 
-RC_GTEST_PROP(Utf8, FindsTheSameFirstInvalidByteAsTheTable, ()) {
+RC_GTEST_PROP(Utf8, finds_the_same_first_invalid_byte_as_the_table, ()) {
   // Mostly valid text with a few bytes spoiled, so that errors stand at every distance from the fast path.
   std::string text;
   for (const auto code : *rc::gen::container<std::vector<std::uint32_t>>(rc::gen::inRange<std::uint32_t>(0, 0x300))) {
@@ -87,7 +87,7 @@ RC_GTEST_PROP(Utf8, FindsTheSameFirstInvalidByteAsTheTable, ()) {
   RC_ASSERT(find_invalid_utf8(text) == slow_find_invalid(text));
 }
 
-TEST(Utf8, ReportsTheOffsetBehindALongAsciiRun) {
+TEST(Utf8, reports_the_offset_behind_a_long_ascii_run) {
   for (Index at = 0; at < 40; ++at) {
     std::string text(40, 'a');
     text[static_cast<std::size_t>(at)] = static_cast<char>(0xFF);
@@ -98,7 +98,7 @@ TEST(Utf8, ReportsTheOffsetBehindALongAsciiRun) {
   EXPECT_EQ(find_invalid_utf8(""), -1);
 }
 
-TEST(Utf8, DecodesAndEncodesWholeTexts) {
+TEST(Utf8, decodes_and_encodes_whole_texts) {
   const std::string text = "aé€😀\n";
   EXPECT_EQ(decode_utf8(text), U"aé€😀\n");
   EXPECT_EQ(encode_utf8(U"aé€😀\n"), text);

@@ -40,7 +40,7 @@ TEST(Init, orthogonal_blocks_have_orthonormal_rows) {
       }
 }
 
-TEST(Init, orthogonal_columns_when_there_are_more_inputs_than_outputs) {
+TEST(Init, orthogonal_blocks_have_orthonormal_columns_when_there_are_more_inputs_than_outputs) {
   const auto w = drawn(Init::orthogonal(1, 2.0), 9, 4);
   for (std::size_t i = 0; i < 4; ++i)
     for (std::size_t j = 0; j < 4; ++j) {

@@ -174,7 +174,7 @@ void expect_numbers(const HmmParameters& hmm, const std::string& what) {
     for (const double x : *values) ASSERT_TRUE(x >= 0 && x <= 1 + 1e-12) << what;
 }
 
-TEST(Hmm, fifty_starts_without_nan_on_impossible_symbols_empty_states_and_one_state) {
+TEST(Hmm, fifty_starts_stay_finite_on_impossible_symbols_empty_states_and_one_state) {
   const Corpus corpus = corpus_of({"ababab", "bbbb", "aaab"}, Alphabet::chars_of("abz"));  // z never occurs
   const Part part = whole_corpus(corpus, "all");
   Team team(1);

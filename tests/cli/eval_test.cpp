@@ -161,13 +161,35 @@ TEST_F(CommandTest, info_draws_the_curves_of_runs) {
   EXPECT_THAT(nothing.err, HasSubstr("no validation to draw"));
 }
 
+TEST_F(CommandTest, info_prints_the_plan_of_a_network_and_says_that_other_models_have_none) {
+  train();
+  const Finished finished = unfold_command({"info", run_, "--plan"});
+  EXPECT_EQ(finished.code, 0) << finished.err;
+  EXPECT_THAT(finished.out, StartsWith("stage 1, loop\n"));
+  EXPECT_THAT(finished.out, HasSubstr("stage 2, batched\n  output = "));
+  EXPECT_EQ(only_object(unfold_command({"info", run_, "--plan", "--json"}).out)["plan"], finished.out);
+  const std::string fitted = folder_ / "fitted";
+  ASSERT_EQ(unfold_command({"train", text_, "--model", "frequency", "--out", fitted}).code, 0);
+  expect_failure({"info", fitted, "--plan"}, 2, "needs a network");
+}
+
 TEST_F(CommandTest, check_prints_a_table_and_passes_for_the_models_we_ship) {
   for (const char* model : {"rnn:4,activation=relu", "lstm:300,layers=2", "gru:3,reset=after", "tensor-rnn:4"}) {
     const Finished finished = unfold_command({"check", model, "--units", "3", "--symbols", "3"});
     EXPECT_EQ(finished.code, 0) << finished.out << finished.err;
     EXPECT_THAT(finished.out, HasSubstr("gradient"));
     EXPECT_THAT(finished.out, HasSubstr("transpose"));
+    EXPECT_THAT(finished.out, HasSubstr(" of 10 checks ran, all passed"));
   }
+}
+
+TEST_F(CommandTest, check_says_which_checks_did_not_run_and_why) {
+  const Finished text = unfold_command({"check", "urnn:4"});
+  EXPECT_THAT(text.out, ::testing::EndsWith("not run: forward, adjoint, modulus (vector maps are not spelt out in "
+                                            "scalars), path (vector maps have no paths)\n"));
+  const nlohmann::json json = only_object(unfold_command({"check", "urnn:4", "--json"}).out);
+  EXPECT_EQ(json["passed"], true);
+  for (const auto& check : json["checks"]) EXPECT_EQ(check.contains("passed"), check["run"].get<bool>()) << check;
 }
 
 TEST_F(CommandTest, bench_measures_one_model_with_its_share_of_the_peak) {

@@ -31,12 +31,12 @@ std::vector<std::string> texts_of(const Alphabet& alphabet) {
 
 using Texts = std::vector<std::string>;
 
-RC_GTEST_PROP(Alphabets, DecodingWhatWasEncodedGivesAnyBytesBack, (const std::string& text)) {
+RC_GTEST_PROP(Alphabets, decoding_what_was_encoded_gives_any_bytes_back, (const std::string& text)) {
   const Alphabet alphabet = Alphabet::all_bytes();
   RC_ASSERT(alphabet.decode(alphabet.encode(text)) == text);
 }
 
-RC_GTEST_PROP(Alphabets, DecodingWhatWasEncodedGivesAnyUnicodeTextBack, ()) {
+RC_GTEST_PROP(Alphabets, decoding_what_was_encoded_gives_any_unicode_text_back, ()) {
   std::string text = "a";
   for (const auto code :
        *rc::gen::container<std::vector<std::uint32_t>>(rc::gen::inRange<std::uint32_t>(0, 0x110000))) {
@@ -47,7 +47,7 @@ RC_GTEST_PROP(Alphabets, DecodingWhatWasEncodedGivesAnyUnicodeTextBack, ()) {
   RC_ASSERT(Alphabet::from_json(parse_json(alphabet.to_json().dump(), "card")) == alphabet);
 }
 
-RC_GTEST_PROP(Alphabets, EncodingWhatWasDecodedGivesAnyWordsBack, ()) {
+RC_GTEST_PROP(Alphabets, encoding_what_was_decoded_gives_any_words_back, ()) {
   const Alphabet alphabet = words_in("the cat sat on <unk> é\n");
   const auto symbols =
       *rc::gen::container<std::vector<Symbol>>(rc::gen::inRange<Symbol>(0, static_cast<Symbol>(alphabet.size())));
@@ -62,7 +62,7 @@ RC_GTEST_PROP(Alphabets, EncodingWhatWasDecodedGivesAnyWordsBack, ()) {
   RC_ASSERT(pieces == alphabet.decode(symbols));
 }
 
-RC_GTEST_PROP(Alphabets, EveryNameIsPrintableUniqueAndFindsItsSymbol, ()) {
+RC_GTEST_PROP(Alphabets, every_name_is_printable_unique_and_finds_its_symbol, ()) {
   std::string text = "\n \\nsx";
   for (const auto code : *rc::gen::container<std::vector<std::uint32_t>>(rc::gen::inRange<std::uint32_t>(0, 0x3100))) {
     if (is_scalar_value(code)) append_utf8(text, code);
@@ -79,7 +79,7 @@ RC_GTEST_PROP(Alphabets, EveryNameIsPrintableUniqueAndFindsItsSymbol, ()) {
   }
 }
 
-TEST(Alphabets, BytesAreAll256ByValue) {
+TEST(Alphabets, bytes_are_all_256_by_value) {
   const std::vector<Input> inputs{Input::from_bytes("text", "ba")};
   const Alphabet alphabet = build_alphabet(inputs, {SymbolKind::bytes});
   ASSERT_EQ(alphabet.size(), 256);
@@ -91,7 +91,7 @@ TEST(Alphabets, BytesAreAll256ByValue) {
   EXPECT_EQ(alphabet.find("ab"), kNoSymbol);
 }
 
-TEST(Alphabets, CharactersAreOrderedByCodePoint) {
+TEST(Alphabets, characters_are_ordered_by_code_point) {
   const Alphabet alphabet = Alphabet::chars_of("zé\na€a😀");
   EXPECT_EQ(texts_of(alphabet), (Texts{"\n", "a", "z", "é", "€", "😀"}));
   EXPECT_EQ(alphabet.unknown(), kNoSymbol);
@@ -100,14 +100,14 @@ TEST(Alphabets, CharactersAreOrderedByCodePoint) {
   EXPECT_EQ(Alphabet::chars_of("abc").line_end(), kNoSymbol);
 }
 
-TEST(Alphabets, WordsAreOrderedByFrequencyThenBytes) {
+TEST(Alphabets, words_are_ordered_by_frequency_then_bytes) {
   EXPECT_EQ(texts_of(words_in("b b b c a\nc a\n")), (Texts{"b", "<eos>", "a", "c"}));
   EXPECT_EQ(texts_of(words_in("x")), (Texts{"<eos>", "x"}));
   EXPECT_EQ(texts_of(words_in(" x\r\n\n\t ")), (Texts{"<eos>", "x"}));
   EXPECT_EQ(texts_of(words_in("x y y", 0, true)), (Texts{"y", "<eos>", "x", "<unk>"}));
 }
 
-TEST(Alphabets, AVocabularyLimitCountsAllSymbolsAndCutsTheRarest) {
+TEST(Alphabets, a_vocabulary_limit_counts_all_symbols_and_cuts_the_rarest) {
   const std::string text = "d d d d c c c b b a\n";
   EXPECT_EQ(texts_of(words_in(text, 5)), (Texts{"d", "c", "b", "<eos>", "a"}));  // nothing is cut
   EXPECT_EQ(texts_of(words_in(text, 4)), (Texts{"d", "<unk>", "c", "<eos>"}));   // 3 for b b a
@@ -119,7 +119,7 @@ TEST(Alphabets, AVocabularyLimitCountsAllSymbolsAndCutsTheRarest) {
   EXPECT_EQ(cut.unknown(), 1);
 }
 
-TEST(Alphabets, WrongOptionsAreUsageErrors) {
+TEST(Alphabets, wrong_options_are_usage_errors) {
   const std::vector<Input> inputs{Input::from_bytes("text", "a b")};
   EXPECT_THROW(build_alphabet(inputs, {SymbolKind::chars, 10}), UsageError);
   EXPECT_THROW(build_alphabet(inputs, {SymbolKind::words, 1}), UsageError);
@@ -129,7 +129,7 @@ TEST(Alphabets, WrongOptionsAreUsageErrors) {
   EXPECT_THROW(Alphabet::chars_of("abc").parse("d"), UsageError);
 }
 
-TEST(Alphabets, InvalidTextNamesTheByteTheLineAndTheRemedy) {
+TEST(Alphabets, invalid_text_names_the_byte_the_line_and_the_remedy) {
   const std::vector<Input> inputs{Input::from_bytes("poem.txt", "ab\nc\xFF")};
   for (const SymbolKind kind : {SymbolKind::chars, SymbolKind::words}) {
     const std::string message = message_of<DataError>([&] { build_alphabet(inputs, {kind}); });
@@ -140,7 +140,7 @@ TEST(Alphabets, InvalidTextNamesTheByteTheLineAndTheRemedy) {
   EXPECT_THROW(Alphabet::chars_of(""), DataError);
 }
 
-TEST(Alphabets, AnUnknownSymbolIsNamedOrSkipped) {
+TEST(Alphabets, an_unknown_symbol_is_named_or_skipped) {
   const Alphabet alphabet = Alphabet::chars_of("ab\n");
   const std::string message = message_of<DataError>([&] { alphabet.encode("ab\nac"); });
   EXPECT_TRUE(contains(message, "\"c\" at offset 4 (line 2) is not in the alphabet of 3 chars")) << message;
@@ -149,14 +149,14 @@ TEST(Alphabets, AnUnknownSymbolIsNamedOrSkipped) {
   EXPECT_THROW(alphabet.encode("\xFF", UnknownPolicy::skip), DataError);
 }
 
-TEST(Alphabets, TheCardReadsBackToTheSameAlphabet) {
+TEST(Alphabets, the_card_reads_back_to_the_same_alphabet) {
   for (const Alphabet& alphabet : {Alphabet::all_bytes(), Alphabet::chars_of(std::string("\0\n é\x7F", 6)),
                                    words_in("the \"cat\" <unk> é\n"), Alphabet(SymbolKind::bytes, {"A", "\xFF"})}) {
     EXPECT_EQ(Alphabet::from_json(parse_json(alphabet.to_json().dump(), "card")), alphabet);
   }
 }
 
-TEST(Alphabets, ABadCardIsAModelErrorNamingTheKey) {
+TEST(Alphabets, a_bad_card_is_a_model_error_naming_the_key) {
   const auto message = [](const std::string& json) {
     return message_of<ModelError>([&] { Alphabet::from_json(nlohmann::json::parse(json)); });
   };

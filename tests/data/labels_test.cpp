@@ -25,7 +25,7 @@ TEST(Labels, a_line_without_a_label_is_an_error) {
   EXPECT_THROW(split_labels(Input::from_bytes("log", " a\n")), DataError);
 }
 
-TEST(Labels, a_file_of_labels) {
+TEST(Labels, a_file_of_labels_has_one_for_each_line) {
   EXPECT_EQ(read_labels(Input::from_bytes("l", "-\n BAD \r\n0")), (std::vector<std::string>{"-", "BAD", "0"}));
   EXPECT_THROW(read_labels(Input::from_bytes("l", "-\n\n0\n")), DataError);
 }

@@ -53,13 +53,13 @@ std::string foreign(const std::string& header, std::size_t data) {
   return std::string(reinterpret_cast<const char*>(&length), 8) + header + std::string(data, 'd');
 }
 
-TEST(Safetensors, TheBytesOfTheFormatDoNotChange) {
+TEST(Safetensors, the_bytes_of_the_format_do_not_change) {
   const Golden golden;
   if (std::getenv("UNFOLD_WRITE_GOLDEN") != nullptr) golden.writer().write(golden_path());
   EXPECT_EQ(golden.writer().bytes(), read_file(golden_path()));
 }
 
-TEST(Safetensors, TheGoldenFileReadsBack) {
+TEST(Safetensors, the_golden_file_reads_back) {
   const Golden golden;
   const SafetensorsFile file = SafetensorsFile::open(golden_path());
   ASSERT_EQ(file.tensors().size(), 8u);
@@ -77,7 +77,7 @@ TEST(Safetensors, TheGoldenFileReadsBack) {
   EXPECT_EQ(file.metadata().size(), 2u);
 }
 
-TEST(Safetensors, EveryTruncationIsAModelError) {
+TEST(Safetensors, every_truncation_is_a_model_error) {
   const std::string bytes = Golden().writer().bytes();
   for (std::size_t size = 0; size < bytes.size(); ++size) {
     EXPECT_THROW(read_bytes(bytes.substr(0, size)), ModelError) << size;
@@ -86,7 +86,7 @@ TEST(Safetensors, EveryTruncationIsAModelError) {
   EXPECT_THROW(read_bytes(bytes + '\0'), ModelError);
 }
 
-TEST(Safetensors, EveryChangedByteIsAModelError) {
+TEST(Safetensors, every_changed_byte_is_a_model_error) {
   const std::string bytes = Golden().writer().bytes();
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     // All values in the length and in the digits of the checksum; elsewhere single bits and inverted bytes.
@@ -101,7 +101,7 @@ TEST(Safetensors, EveryChangedByteIsAModelError) {
   }
 }
 
-RC_GTEST_PROP(Safetensors, WhatWasWrittenIsReadBack, ()) {
+RC_GTEST_PROP(Safetensors, what_was_written_is_read_back, ()) {
   const auto names = *rc::gen::unique<std::vector<std::string>>(
       rc::gen::nonEmpty(rc::gen::container<std::string>(rc::gen::inRange('!', '~'))));
   SafetensorsWriter forwards, backwards;
@@ -129,7 +129,7 @@ RC_GTEST_PROP(Safetensors, WhatWasWrittenIsReadBack, ()) {
   }
 }
 
-TEST(Safetensors, DataIsAlignedInTheFile) {
+TEST(Safetensors, data_is_aligned_in_the_file) {
   const std::string bytes = Golden().writer().bytes();
   const SafetensorsFile file = read_bytes(bytes);
   std::uint64_t header = 0;
@@ -144,7 +144,7 @@ TEST(Safetensors, DataIsAlignedInTheFile) {
   EXPECT_NE(data, nullptr);
 }
 
-TEST(Safetensors, FilesOfOtherProgramsAreReadWhenNoChecksumIsAskedFor) {
+TEST(Safetensors, files_of_other_programs_are_read_when_no_checksum_is_asked_for) {
   const std::string bytes =
       foreign(R"({"b":{"dtype":"U8","shape":[2],"data_offsets":[4,6]},"__metadata__":{"format":"pt"},)"
               R"("a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}   )",
@@ -153,7 +153,7 @@ TEST(Safetensors, FilesOfOtherProgramsAreReadWhenNoChecksumIsAskedFor) {
   EXPECT_TRUE(contains(message_of<ModelError>([&] { read_bytes(bytes); }), "no checksum"));
 }
 
-TEST(Safetensors, AFileWrittenByThePythonLibraryIsRead) {
+TEST(Safetensors, a_file_written_by_the_python_library_is_read) {
   const SafetensorsFile file =
       SafetensorsFile::open(UNFOLD_SOURCE_DIR "/tests/data/python.safetensors", Checksum::optional);
   EXPECT_EQ(file.values<float>("a"), (std::vector<float>{0, 1, 2, 3, 4, 5}));
@@ -163,7 +163,7 @@ TEST(Safetensors, AFileWrittenByThePythonLibraryIsRead) {
   EXPECT_EQ(file.metadata("who"), "python");
 }
 
-TEST(Safetensors, EveryBrokenRuleOfTheFormatIsAModelError) {
+TEST(Safetensors, every_broken_rule_of_the_format_is_a_model_error) {
   const std::vector<std::pair<std::string, std::size_t>> headers{
       {R"([])", 0},
       {R"( {})", 0},
@@ -207,7 +207,7 @@ TEST(Safetensors, EveryBrokenRuleOfTheFormatIsAModelError) {
   EXPECT_TRUE(contains(message_of<ModelError>([&] { read_bytes(huge); }), "claims a header"));
 }
 
-TEST(Safetensors, WrongRequestsSayWhatIsThere) {
+TEST(Safetensors, wrong_requests_say_what_is_there) {
   const SafetensorsFile file = read_bytes(Golden().writer().bytes());
   std::vector<float> six(6), five(5);
   EXPECT_TRUE(contains(message_of<ModelError>([&] { file.tensor("lstm/w"); }), "did you mean \"lstm/W\"?"));
@@ -223,7 +223,7 @@ TEST(Safetensors, WrongRequestsSayWhatIsThere) {
   EXPECT_EQ(six, Golden().weights);
 }
 
-TEST(Safetensors, TheWriterRefusesWhatItCouldNotReadBack) {
+TEST(Safetensors, the_writer_refuses_what_it_could_not_read_back) {
   const std::vector<float> two(2);
   SafetensorsWriter writer;
   writer.add("a", {2}, two);
@@ -237,7 +237,7 @@ TEST(Safetensors, TheWriterRefusesWhatItCouldNotReadBack) {
   EXPECT_THROW(writer.bytes(), ModelError);
 }
 
-TEST(Safetensors, FilesAreMappedAndNamedInMessages) {
+TEST(Safetensors, files_are_mapped_and_named_in_messages) {
   const ScratchFolder folder;
   const std::string path = folder.path("model.safetensors");
   Golden().writer().write(path);

@@ -19,7 +19,7 @@ Corpus corpus_of(const std::vector<Index>& lengths) {
   return Corpus::load(inputs, Alphabet::all_bytes());
 }
 
-TEST(Splits, PercentagesAreReadExactly) {
+TEST(Splits, percentages_are_read_exactly) {
   using Shares = std::array<Index, 3>;
   EXPECT_EQ(parse_split("90/5/5").shares, (Shares{90000000, 5000000, 5000000}));
   EXPECT_EQ(parse_split("90/10").shares, (Shares{90000000, 10000000, 0}));
@@ -28,7 +28,7 @@ TEST(Splits, PercentagesAreReadExactly) {
   EXPECT_EQ(parse_split("99.9/0.1").shares, (Shares{99900000, 100000, 0}));
 }
 
-TEST(Splits, MalformedSplitsAreUsageErrorsWithAnExample) {
+TEST(Splits, malformed_splits_are_usage_errors_with_an_example) {
   for (const char* text : {"", "90", "90/5", "90/5/6", "90/5/5/0", "a/b", "90/-5/15", "90 /10", "0/50/50", "90/10/",
                            "1e1/90", "nan/50", "90./10", ".5/99.5", "99.9999999/0.0000001", "99999999999999999999/1"}) {
     const std::string message = message_of<UsageError>([&] { parse_split(text); });
@@ -36,7 +36,7 @@ TEST(Splits, MalformedSplitsAreUsageErrorsWithAnExample) {
   }
 }
 
-RC_GTEST_PROP(Splits, PartsAreContiguousAndTogetherTheCorpus, ()) {
+RC_GTEST_PROP(Splits, parts_are_contiguous_and_together_the_corpus, ()) {
   auto lengths = *rc::gen::container<std::vector<Index>>(rc::gen::inRange<Index>(1, 50));
   lengths.push_back(100);
   const Corpus corpus = corpus_of(lengths);
@@ -62,7 +62,7 @@ RC_GTEST_PROP(Splits, PartsAreContiguousAndTogetherTheCorpus, ()) {
   RC_ASSERT(bytes == corpus.bytes());
 }
 
-TEST(Splits, APartThatGetsNothingIsNamed) {
+TEST(Splits, a_part_that_gets_nothing_is_named) {
   const Corpus corpus = corpus_of({10});
   EXPECT_TRUE(
       contains(message_of<DataError>([&] { split_corpus(corpus, parse_split("5/55/40")); }), "the training part"));
@@ -76,7 +76,7 @@ TEST(Splits, APartThatGetsNothingIsNamed) {
   EXPECT_EQ(whole_corpus(corpus_of({2, 3}), "all").pieces, (std::vector<Piece>{{0, {0, 2}}, {1, {0, 3}}}));
 }
 
-TEST(Splits, TinyShakespeareGivesTheUsualNumbers) {
+TEST(Splits, tiny_shakespeare_gives_the_usual_numbers) {
   UNFOLD_REAL_DATA(path, "tinyshakespeare/input.txt");
   const std::vector<std::string> files{path};
   const Corpus corpus = Corpus::load(files, build_alphabet(files, {SymbolKind::chars}));

@@ -24,7 +24,7 @@ std::vector<Map> all_maps() {
   return maps;
 }
 
-TEST(MapInfo, KnowsEveryMapByTheNameOfItsEnumerator) {
+TEST(MapInfo, knows_every_map_by_the_name_of_its_enumerator) {
   EXPECT_EQ(map_info(Map::add).name, "add");
   EXPECT_EQ(map_info(Map::one_minus).name, "one_minus");
   EXPECT_EQ(map_info(Map::copy).name, "copy");
@@ -33,7 +33,7 @@ TEST(MapInfo, KnowsEveryMapByTheNameOfItsEnumerator) {
   EXPECT_TRUE(map_info(Map::scale).has_constant);
 }
 
-TEST(MapPartial, AgreesWithCentralDifferencesOfTheValue) {
+TEST(MapPartial, agrees_with_central_differences_of_the_value) {
   for (const Map map : all_maps()) {
     for (const double x0 : {-2.3, -0.4, 0.3, 1.7}) {
       if (map == Map::log && x0 < 0) continue;
@@ -51,7 +51,7 @@ TEST(MapPartial, AgreesWithCentralDifferencesOfTheValue) {
   }
 }
 
-TEST(MapPartial, ReadsNoMoreThanTheTableSays) {
+TEST(MapPartial, reads_no_more_than_the_table_says) {
   const double x0 = 0.7, x1 = -0.3, other = 123;
   for (const Map map : all_maps()) {
     const MapInfo& info = map_info(map);
@@ -67,12 +67,12 @@ TEST(MapPartial, ReadsNoMoreThanTheTableSays) {
   }
 }
 
-TEST(MapPartial, OfReluIsZeroAtZero) {
+TEST(MapPartial, of_relu_is_zero_at_zero) {
   EXPECT_EQ(map_partial(Map::relu, 0, 0, 0, 0, 0), 0);
   EXPECT_TRUE(std::isnan(map_value(Map::relu, std::nan(""), 0, 0)));
 }
 
-TEST(PathReading, BelongsToThePositivelyHomogeneousMapsAndIsTheSquaredSlope) {
+TEST(PathReading, belongs_to_the_positively_homogeneous_maps_and_is_the_squared_slope) {
   for (const Map map : all_maps()) {
     const MapInfo& info = map_info(map);
     bool homogeneous = true;
@@ -204,7 +204,7 @@ void check_shapes() {
   check_against_reference<T>(4, 23, 1, true);
   check_against_reference<T>(2, 70, 3, false);
 }
-TEST(Pointwise, EveryInstructionAgreesWithTheReferenceOnEveryInstructionSet) {
+TEST(Pointwise, every_instruction_agrees_with_the_reference_on_every_instruction_set) {
   for (const std::string& target : simd_available()) {
     simd_limit(target);
     check_shapes<float>();
@@ -271,8 +271,8 @@ void check_splits() {
   }
   RC_ASSERT(whole.same(parts));
 }
-RC_GTEST_PROP(Pointwise, CuttingRowsAndColumnsCannotBeSeenInFloat, ()) { check_splits<float>(); }
-RC_GTEST_PROP(Pointwise, CuttingRowsAndColumnsCannotBeSeenInDouble, ()) { check_splits<double>(); }
+RC_GTEST_PROP(Pointwise, cutting_rows_and_columns_cannot_be_seen_in_float, ()) { check_splits<float>(); }
+RC_GTEST_PROP(Pointwise, cutting_rows_and_columns_cannot_be_seen_in_double, ()) { check_splits<double>(); }
 
 template <class T>
 void check_targets_agree() {
@@ -289,7 +289,7 @@ void check_targets_agree() {
   }
   simd_limit(simd_available().front());
 }
-TEST(Pointwise, GivesTheSameBitsOnEveryInstructionSet) {
+TEST(Pointwise, gives_the_same_bits_on_every_instruction_set) {
   check_targets_agree<float>();
   check_targets_agree<double>();
 }
@@ -337,7 +337,7 @@ void check_through() {
     EXPECT_EQ(run({fused}), run({sum, gate}));
   }
 }
-TEST(Pointwise, TwoStepsInOneGoHaveTheBitsOfTwoInstructions) {
+TEST(Pointwise, two_steps_in_one_go_have_the_bits_of_two_instructions) {
   for (const std::string& target : simd_available()) {
     simd_limit(target);
     check_through<float>();
@@ -346,7 +346,7 @@ TEST(Pointwise, TwoStepsInOneGoHaveTheBitsOfTwoInstructions) {
   simd_limit(simd_available().front());
 }
 
-TEST(Pointwise, RunsTheInstructionsInOrderOnEachElement) {
+TEST(Pointwise, runs_the_instructions_in_order_on_each_element) {
   NetRun<double> net(2, 3, 0);
   const NetRun<double> before = net;
   net.run({0, 2}, {0, 3});
@@ -361,7 +361,7 @@ TEST(Pointwise, RunsTheInstructionsInOrderOnEachElement) {
   }
 }
 
-TEST(Pointwise, UsesTheFunctionsOfFunctionsH) {
+TEST(Pointwise, uses_the_functions_of_functions_h) {
   Random random(4, "functions");
   std::vector<float> x(77), got(77), want(77);
   for (float& v : x) v = static_cast<float>(random.normal());
@@ -373,7 +373,7 @@ TEST(Pointwise, UsesTheFunctionsOfFunctionsH) {
   EXPECT_EQ(got, want);
 }
 
-TEST(Pointwise, OfNothingDoesNothing) {
+TEST(Pointwise, of_nothing_does_nothing) {
   PointwiseScratch<float> scratch;
   const Instruction copy = {.map = Map::copy, .out = 0, .x0 = 0};
   const Operand<float> operands[] = {{}};

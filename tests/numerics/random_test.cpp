@@ -17,7 +17,7 @@ namespace {
 
 using Words = std::array<std::uint32_t, 4>;
 
-TEST(Philox, GivesThePublishedKnownAnswers) {
+TEST(Philox, gives_the_published_known_answers) {
   // kat_vectors of Random123, philox4x32 with 10 rounds.
   EXPECT_EQ(philox4x32({0, 0, 0, 0}, {0, 0}), (Words{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
   EXPECT_EQ(philox4x32({0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff}, {0xffffffff, 0xffffffff}),
@@ -26,12 +26,12 @@ TEST(Philox, GivesThePublishedKnownAnswers) {
             (Words{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
 }
 
-TEST(Philox, PutsTheNumberLowAndTheStreamHighInTheCounter) {
+TEST(Philox, puts_the_number_low_and_the_stream_high_in_the_counter) {
   EXPECT_EQ(philox(0x299f31d0a4093822, 0x0370734413198a2e, 0x85a308d3243f6a88),
             (Words{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
 }
 
-TEST(Random, ReadsTheWordsOfItsStreamInOrder) {
+TEST(Random, reads_the_words_of_its_stream_in_order) {
   Random random(7, 9);
   for (std::uint64_t n = 0; n < 5; ++n) {
     for (const std::uint32_t word : philox(7, 9, n)) EXPECT_EQ(random.bits32(), word);
@@ -39,7 +39,7 @@ TEST(Random, ReadsTheWordsOfItsStreamInOrder) {
   EXPECT_EQ(random.position(), 20u);
 }
 
-TEST(Random, ContinuesFromAPosition) {
+TEST(Random, continues_from_a_position) {
   Random random(1, "walk"), other(1, "walk");
   random.bits32();
   for (int i = 0; i < 10; ++i) random.normal();
@@ -49,7 +49,7 @@ TEST(Random, ContinuesFromAPosition) {
   EXPECT_EQ(copy.uniform(), random.uniform());
 }
 
-TEST(Random, StreamsOfDifferentNamesAndSeedsDiffer) {
+TEST(Random, streams_of_different_names_and_seeds_differ) {
   std::set<std::uint64_t> first;
   for (int i = 0; i < 1000; ++i) {
     first.insert(Random(1, "layer" + std::to_string(i) + "/z/W").bits64());
@@ -58,7 +58,7 @@ TEST(Random, StreamsOfDifferentNamesAndSeedsDiffer) {
   EXPECT_EQ(first.size(), 2000u);
 }
 
-TEST(Random, NamesOfStreamsAreFixedForEver) {
+TEST(Random, names_of_streams_are_fixed_for_ever) {
   // FNV-1a of "" and "a" are published; the finaliser is SplitMix64's.
   const auto finalise = [](std::uint64_t x) {
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -78,7 +78,7 @@ double chi_square_deviation(const std::vector<int>& counts) {
   return (chi - freedom) / std::sqrt(2 * freedom);
 }
 
-TEST(Random, UniformNumbersFillTheUnitIntervalEvenly) {
+TEST(Random, uniform_numbers_fill_the_unit_interval_evenly) {
   Random random(11, "uniform");
   std::vector<int> counts(100);
   for (int i = 0; i < 400'000; ++i) {
@@ -90,7 +90,7 @@ TEST(Random, UniformNumbersFillTheUnitIntervalEvenly) {
   EXPECT_LT(std::fabs(chi_square_deviation(counts)), 4);
 }
 
-TEST(Random, UniformNumbersKeepToTheirInterval) {
+TEST(Random, uniform_numbers_keep_to_their_interval) {
   Random random(12, "interval");
   double sum = 0;
   for (int i = 0; i < 100'000; ++i) {
@@ -102,7 +102,7 @@ TEST(Random, UniformNumbersKeepToTheirInterval) {
   EXPECT_NEAR(sum / 100'000, 1, 0.03);
 }
 
-TEST(Random, NormalNumbersHaveTheMomentsOfTheNormalDistribution) {
+TEST(Random, normal_numbers_have_the_moments_of_the_normal_distribution) {
   Random random(13, "normal");
   constexpr int kCount = 400'000;
   double moment[5] = {};
@@ -121,7 +121,7 @@ TEST(Random, NormalNumbersHaveTheMomentsOfTheNormalDistribution) {
   EXPECT_LT(std::fabs(chi_square_deviation(counts)), 4);
 }
 
-TEST(NormalQuantile, InvertsTheNormalDistribution) {
+TEST(NormalQuantile, inverts_the_normal_distribution) {
   // Wichura's own check values, and the error function of the C library.
   EXPECT_NEAR(normal_quantile(0.25), -0.6744897501960817, 1e-15);
   EXPECT_NEAR(normal_quantile(0.001), -3.090232306167814, 1e-15 * 4);
@@ -136,7 +136,7 @@ TEST(NormalQuantile, InvertsTheNormalDistribution) {
   }
 }
 
-TEST(Random, BelowIsEvenAndStaysBelow) {
+TEST(Random, below_is_even_and_stays_below) {
   Random random(14, "below");
   for (const std::uint64_t n : {1u, 2u, 3u, 7u, 100u}) {
     std::vector<int> counts(n);
@@ -147,7 +147,7 @@ TEST(Random, BelowIsEvenAndStaysBelow) {
   }
 }
 
-TEST(Random, BelowIsUnbiasedWhereAPlainProductIsNot) {
+TEST(Random, below_is_unbiased_where_a_plain_product_is_not) {
   // n = 3/4 of 2^64: without rejection every third number would come up twice as often.
   Random random(15, "unbiased");
   const std::uint64_t n = std::uint64_t{3} << 62;
@@ -164,7 +164,7 @@ std::vector<T> mask_of(const std::vector<std::uint64_t>& keys, Index cols, doubl
   return mask;
 }
 
-TEST(DropoutMask, DependsOnTheKeyOfARowAndNotOnItsPlace) {
+TEST(DropoutMask, depends_on_the_key_of_a_row_and_not_on_its_place) {
   const auto batch = mask_of<float>({3, 1, 4, 3}, 37, 0.3);
   const auto alone = mask_of<float>({4}, 37, 0.3);
   EXPECT_TRUE(std::equal(alone.begin(), alone.end(), batch.begin() + 2 * 37));
@@ -174,7 +174,7 @@ TEST(DropoutMask, DependsOnTheKeyOfARowAndNotOnItsPlace) {
   EXPECT_TRUE(std::equal(narrow.begin(), narrow.end(), alone.begin()));
 }
 
-TEST(DropoutMask, DropsAtItsRateAndKeepsTheMean) {
+TEST(DropoutMask, drops_at_its_rate_and_keeps_the_mean) {
   std::vector<std::uint64_t> keys(500);
   std::iota(keys.begin(), keys.end(), 0);
   for (const double rate : {0.0, 0.1, 0.5, 0.9}) {
@@ -189,7 +189,7 @@ TEST(DropoutMask, DropsAtItsRateAndKeepsTheMean) {
   }
 }
 
-TEST(DropoutMask, RefusesARateThatKeepsNothing) {
+TEST(DropoutMask, refuses_a_rate_that_keeps_nothing) {
   EXPECT_THROW(mask_of<float>({1}, 3, 1.0), UsageError);
   EXPECT_THROW(mask_of<float>({1}, 3, -0.1), UsageError);
   EXPECT_THROW(mask_of<float>({1}, 3, std::nan("")), UsageError);

@@ -442,7 +442,7 @@ double distance(const Vector& a, const Vector& b) {
   return most;
 }
 
-TEST(Invariance, of_the_trajectory_under_another_spelling_of_the_network) {
+TEST(Invariance, holds_for_the_trajectory_under_another_spelling_of_the_network) {
   const std::vector<Index> lengths = {60, 45};
   for (const Spelling& spelling : kSpellings)
     for (const auto metric : {RiemannianMetric::ruop, RiemannianMetric::rbpm})
@@ -457,7 +457,7 @@ TEST(Invariance, of_the_trajectory_under_another_spelling_of_the_network) {
       }
 }
 
-TEST(Invariance, is_not_that_of_the_plain_gradient) {
+TEST(Invariance, does_not_hold_for_the_plain_gradient) {
   for (const Spelling& spelling : {kSpellings[0], kSpellings[2]}) {
     Problem first(spelling.first, {60, 45}), second(spelling.second, {60, 45});
     calm(first);

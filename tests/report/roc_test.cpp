@@ -40,7 +40,7 @@ TEST(Roc, area_is_the_share_of_pairs_in_the_right_order) {
   }
 }
 
-TEST(Roc, perfect_and_useless_scores) {
+TEST(Roc, perfect_scores_have_the_whole_area_reversed_ones_none_and_equal_ones_half) {
   EXPECT_EQ(roc(std::vector<double>{1, 2, 3, 4}, {false, false, true, true}).area, 1);
   EXPECT_EQ(roc(std::vector<double>{4, 3, 2, 1}, {false, false, true, true}).area, 0);
   EXPECT_EQ(roc(std::vector<double>{1, 1, 1, 1}, {false, true, true, true}).area, 0.5);

@@ -186,6 +186,24 @@ TEST(DerivativeCheck, says_why_a_check_is_not_run) {
     EXPECT_NE(text.find(part), std::string::npos) << text;
 }
 
+TEST_F(PlantedFault, the_last_line_names_the_checks_that_found_it) {
+  EXPECT_EQ(run().summary(), "10 of 10 checks ran, all passed");
+  passes_->in_path = on_block("a/U", [](double x) { return 2 * x; });
+  EXPECT_EQ(run().summary(), "10 of 10 checks ran, FAILED: path");
+}
+
+TEST(DerivativeCheck, the_last_line_says_which_checks_did_not_run_and_why) {
+  Circuit c;
+  const Signal e = c.affine("e", 4, {{"W", c.symbols("x", 3)}});
+  const Signal z = c.affine("z", 4, {{.parameter = "U", .source = e, .map = unitary_map(2, 1)}});
+  c.output(z);
+  const CheckReport report = check_derivatives(c, *softmax_readout<double>(), Structure::chains(2, 3));
+  EXPECT_EQ(report.summary(),
+            "6 of 10 checks ran, all passed; not run: forward, adjoint, modulus (vector maps are not spelt out in "
+            "scalars), path (vector maps have no paths)");
+  EXPECT_TRUE(report.text().ends_with(report.summary() + "\n")) << report.text();
+}
+
 TEST(DerivativeCheck, gives_the_same_report_for_the_same_seed) {
   Circuit c;
   test::small_lstm(c);

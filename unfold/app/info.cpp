@@ -11,6 +11,7 @@
 #include "unfold/app/run_folder.h"
 #include "unfold/app/task_figures.h"
 #include "unfold/base/file.h"
+#include "unfold/models/network_model.h"
 #include "unfold/report/log_curve.h"
 #include "unfold/report/plot.h"
 
@@ -61,6 +62,10 @@ ModelInfo describe_model(const std::string& model) {
   std::error_code ignored;
   if (std::filesystem::is_directory(model, ignored)) info.log = read_log(RunFolder(model).log());
   return info;
+}
+
+std::string print_plan(const std::string& model) {
+  return load_model_file(model_file(model))->need<NetworkHolder>("--plan").plan()->print();
 }
 
 nlohmann::ordered_json to_json(const ModelInfo& info) {

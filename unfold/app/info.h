@@ -29,6 +29,9 @@ struct ModelInfo {
 };
 /// `model`: a run folder or model file. Throws ModelError.
 ModelInfo describe_model(const std::string& model);
+/// The plan of a network model: what runs batched, what step by step. Throws ModelError; UsageError for a model that is
+/// no network.
+std::string print_plan(const std::string& model);
 /// What `unfold info --json` prints.
 nlohmann::ordered_json to_json(const ModelInfo& info);
 

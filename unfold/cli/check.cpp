@@ -46,15 +46,16 @@ Check::Check()
 
 nlohmann::ordered_json to_json(const CheckOutcome& outcome) {
   nlohmann::ordered_json checks = nlohmann::ordered_json::array();
-  for (const CheckResult& result : outcome.report.results)
-    checks.push_back({{"name", result.name},
-                      {"what", result.what},
-                      {"run", result.run},
-                      {"passed", result.passed()},
-                      {"worst", result.worst},
-                      {"bound", result.bound},
-                      {"where", result.where}});
-  return {{"model", outcome.model}, {"passed", outcome.report.passed()}, {"checks", std::move(checks)}};
+  for (const CheckResult& result : outcome.report.results) {
+    checks.push_back({{"name", result.name}, {"what", result.what}, {"run", result.run}});
+    if (result.run)
+      checks.back().update({{"passed", result.passed()}, {"worst", result.worst}, {"bound", result.bound}});
+    checks.back()["where"] = result.where;
+  }
+  return {{"model", outcome.model},
+          {"passed", outcome.report.passed()},
+          {"summary", outcome.report.summary()},
+          {"checks", std::move(checks)}};
 }
 
 ExitCode Check::run(Console& console) {

@@ -14,13 +14,16 @@ class Info final : public Verb {
  public:
   Info()
       : Verb(VerbOptions("info", "shows what a model file or run folder holds: card, parameters, history",
-                         {"unfold info run", "unfold info run/model.safetensors --json",
+                         {"unfold info run", "unfold info run/model.safetensors --json", "unfold info run --plan",
                           "unfold info run-a run-b run-c --plot curves.svg"})) {
     options_.add_inputs({.name = "model",
                          .target = &model_,
                          .placeholder = "MODEL...",
                          .help = "a run folder or model file; with --plot any number of run folders",
                          .most = std::string::npos});
+    options_.add({.name = "plan",
+                  .target = &plan_,
+                  .help = "print the plan of a network instead: what runs batched, what step by step"});
     options_.add({.name = "plot",
                   .target = &plot_,
                   .placeholder = "FILE.svg",
@@ -32,6 +35,7 @@ class Info final : public Verb {
  private:
   std::vector<std::string> model_;
   std::optional<std::string> plot_;
+  bool plan_ = false;
 };
 
 std::string parameters_text(const ModelInfo& info) {
@@ -75,6 +79,11 @@ ExitCode Info::run(Console&) {
   }
   if (model_.size() > 1)
     throw UsageError("too many models: info shows one; several runs can be drawn with --plot FILE.svg");
+  if (plan_) {
+    const std::string text = print_plan(model_.front());
+    print_result(json_ ? one_line({{"plan", text}}) : text);
+    return ExitCode::success;
+  }
   const ModelInfo info = describe_model(model_.front());
   print_result(json_ ? one_line(to_json(info)) : text_of(info));
   return ExitCode::success;

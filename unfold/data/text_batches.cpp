@@ -102,6 +102,18 @@ void start_after_line_end(const Corpus& corpus, Passage& passage) {
 
 }  // namespace
 
+template <class T>
+Network<T> text_network(std::shared_ptr<const Plan> plan, Signal symbols, Signal logits, bool dropout) {
+  Network<T> network;
+  network.plan = std::move(plan);
+  network.inputs = {{kPreviousSymbol, symbols}};
+  network.heads = {{.field = kSymbol, .signal = logits, .loss = softmax_loss<T>()}};
+  network.dropout = dropout;
+  return network;
+}
+template Network<float> text_network(std::shared_ptr<const Plan>, Signal, Signal, bool);
+template Network<double> text_network(std::shared_ptr<const Plan>, Signal, Signal, bool);
+
 StreamReader::StreamReader(const Corpus& corpus, Index window, Symbol predict_after)
     : corpus_(corpus), window_(window), predict_after_(predict_after) {}
 

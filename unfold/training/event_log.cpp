@@ -15,15 +15,15 @@
 namespace unfold {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 /// JSON knows no NaN: such a number is written as text.
-Json number(double x) {
+OrderedJson number(double x) {
   if (std::isfinite(x)) return x;
   return std::isnan(x) ? "nan" : x > 0 ? "inf" : "-inf";
 }
 
-Json start(const char* event, Index step) { return {{"event", event}, {"step", step}}; }
+OrderedJson start(const char* event, Index step) { return {{"event", event}, {"step", step}}; }
 
 }  // namespace
 
@@ -49,7 +49,7 @@ void EventLog::cut_back(std::uint64_t length, Index step) {
     if (::ftruncate(descriptor_, static_cast<off_t>(length)) != 0) fail("cut back", errno);
     length_ = length;
   } else if (length_ < length) {
-    Json gap = start("gap", step);
+    OrderedJson gap = start("gap", step);
     gap["text"] = fmt::format("{} bytes that the checkpoint knows of are missing here", length - length_);
     write(gap.dump());
   }
@@ -68,7 +68,7 @@ void EventLog::write(const std::string& line) {
 }
 
 void EventLog::progress(const ProgressEvent& e) {
-  Json line = start("progress", e.step);
+  OrderedJson line = start("progress", e.step);
   line["epochs"] = e.epochs;
   line["nats_per_symbol"] = number(e.mean_loss);
   line["gradient_norm"] = number(e.gradient_norm);
@@ -80,7 +80,7 @@ void EventLog::progress(const ProgressEvent& e) {
 }
 
 void EventLog::curvature(const CurvatureEvent& e) {
-  Json line = start("curvature", e.step);
+  OrderedJson line = start("curvature", e.step);
   line["nats_per_symbol"] = number(e.loss);
   line["after"] = number(e.report.loss_after);
   line["lambda"] = e.report.damping;
@@ -92,7 +92,7 @@ void EventLog::curvature(const CurvatureEvent& e) {
 }
 
 void EventLog::validation(const ValidationEvent& e) {
-  Json line = start("validation", e.step);
+  OrderedJson line = start("validation", e.step);
   line["epochs"] = e.epochs;
   line["nats_per_symbol"] = number(e.nats_per_symbol);
   line["symbols"] = e.symbols;
@@ -103,22 +103,22 @@ void EventLog::validation(const ValidationEvent& e) {
 }
 
 void EventLog::sample(const SampleEvent& e) {
-  Json line = start("sample", e.step);
+  OrderedJson line = start("sample", e.step);
   line["text"] = e.text;
-  write(line.dump(-1, ' ', false, Json::error_handler_t::replace));
+  write(line.dump(-1, ' ', false, OrderedJson::error_handler_t::replace));
 }
 
 void EventLog::rollback(const RollbackEvent& e) {
-  Json line = start("rollback", e.step);
+  OrderedJson line = start("rollback", e.step);
   line["to_step"] = e.to_step;
   line["reason"] = e.reason;
   line["factor"] = e.factor;
   line["attempt"] = e.attempt;
-  write(line.dump(-1, ' ', false, Json::error_handler_t::replace));
+  write(line.dump(-1, ' ', false, OrderedJson::error_handler_t::replace));
 }
 
 void EventLog::done(const DoneEvent& e) {
-  Json line = start("done", e.step);
+  OrderedJson line = start("done", e.step);
   line["epochs"] = e.epochs;
   line["reason"] = e.reason;
   if (e.validated) {

@@ -600,7 +600,25 @@ std::string CheckReport::text() const {
       std::snprintf(line, sizeof line, "%-8s %-13s %-50s %19s  ", "not run", r.name.c_str(), r.what.c_str(), "");
     text += line + r.where + "\n";
   }
-  return text;
+  return text + summary() + "\n";
+}
+
+std::string CheckReport::summary() const {
+  std::size_t ran = 0;
+  std::string failed, skipped;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const CheckResult& r = results[i];
+    if (r.run) {
+      ++ran;
+      if (!r.passed()) failed += (failed.empty() ? "" : ", ") + r.name;
+      continue;
+    }
+    skipped += (skipped.empty() ? "" : ", ") + r.name;
+    const bool same_reason = i + 1 < results.size() && !results[i + 1].run && results[i + 1].where == r.where;
+    if (!same_reason) skipped += " (" + r.where + ")";
+  }
+  return std::to_string(ran) + " of " + std::to_string(results.size()) + " checks ran, " +
+         (failed.empty() ? "all passed" : "FAILED: " + failed) + (skipped.empty() ? "" : "; not run: " + skipped);
 }
 
 CheckReport check_derivatives(Passes& passes, const OutputLosses& losses, const CheckOptions& options) {

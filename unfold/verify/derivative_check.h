@@ -51,8 +51,9 @@ struct CheckResult {
 
 struct CheckReport {
   std::vector<CheckResult> results;
-  bool passed() const;
-  std::string text() const;  ///< a table, one line for each check
+  bool passed() const;          ///< every check that ran did
+  std::string text() const;     ///< a table, one line for each check, and the summary
+  std::string summary() const;  ///< how many ran and what came out; which did not run, and why
 };
 
 /// The passes under test as plain vectors. Outputs of the circuit lie one after another, each [positions x size]. Tests

@@ -1,0 +1,60 @@
+/// Compresses and decompresses in memory, without loss, with a model that learns while it reads.
+///
+///   compress_in_memory
+
+#include <algorithm>
+#include <cstring>
+#include <iostream>
+
+#include "unfold/coding/compress.h"
+
+using namespace unfold;
+
+namespace {
+
+/// A source hands out bytes until there are none, a sink takes them: a file, a pipe or, as here, a string.
+ByteSource from(const std::string& bytes) {
+  return [&bytes, at = std::size_t{0}](char* out, std::size_t size) mutable {
+    const std::size_t n = std::min(size, bytes.size() - at);
+    std::memcpy(out, bytes.data() + at, n);
+    at += n;
+    return n;
+  };
+}
+
+ByteSink into(std::string& bytes) {
+  return [&bytes](std::string_view more) { bytes += more; };
+}
+
+}  // namespace
+
+int main() {
+  try {
+    std::string text;
+    for (int i = 0; i < 200; ++i) text += "line " + std::to_string(i) + " of " + std::to_string(i * i) + "\n";
+
+    // Any model that learns from nothing: "cm:14" is fast, "mix:cm:14+ppm:4+lstm:32" slow and better. What was coded is
+    // decoded again and compared before it leaves.
+    std::string packed;
+    compress(from(text), into(packed), {.model = "cm:14"});
+
+    // The container says how to decode, and checksums find every damage. It decodes on any machine.
+    std::string restored;
+    decompress(from(packed), into(restored), {});
+    std::cout << text.size() << " bytes, " << packed.size() << " compressed, "
+              << (restored == text ? "restored" : "LOST") << "\n";
+
+    // A damaged container is an error, never a wrong text.
+    packed[packed.size() / 2] ^= 1;
+    try {
+      decompress(from(packed), into(restored), {});
+      return 1;
+    } catch (const VerificationError& error) {
+      std::cout << "one bit flipped: " << error.what() << "\n";
+    }
+    return 0;
+  } catch (const Error& error) {
+    std::cerr << "compress_in_memory: " << error.what() << "\n";
+    return static_cast<int>(error.code());
+  }
+}

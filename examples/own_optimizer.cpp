@@ -1,0 +1,67 @@
+/// An optimiser of your own: a direction (where to go), here sign descent, with a control and a loss on top of an LSTM.
+///
+///   own_optimizer
+
+#include <iostream>
+#include <numeric>
+
+#include "unfold/cells/cells.h"
+#include "unfold/losses/readout.h"
+#include "unfold/optim/optimizer.h"
+
+using namespace unfold;
+
+/// p -= rate sign(g). What a direction carries from step to step, as a momentum, it visits: for checkpoints.
+class SignDescent final : public Direction<float> {
+  void move(Team&, std::span<float> p, std::span<const float> g, double, double rate) override {
+    for (std::size_t i = 0; i < p.size(); ++i) p[i] -= static_cast<float>(rate) * (g[i] > 0 ? 1.0f : -1.0f);
+  }
+  void visit_state(StateVisitor<float>&) override {}
+};
+
+struct Net {
+  Net() { c.output(logits); }
+  Circuit c;
+  Signal x = c.symbols("x", 4), logits = c.affine("logits", 4, {{"V", lstm(c, x, 8)}});
+};
+
+/// What an optimiser sees: parameters, and the loss with its gradient. Here: each of ten letters from those before.
+class Word final : public Objective<float> {
+ public:
+  Word() {
+    parameters_.initialise(/*seed=*/1);
+    u_.lay(Structure::chains(1, 10));
+  }
+  Parameters<float>& parameters() override { return parameters_; }
+  Team& team() override { return team_; }
+  double loss() override { return gradient({}); }
+  double gradient(std::span<float> gradient) override {
+    u_.set_parameters(parameters_);
+    std::copy(before_.begin(), before_.end(), u_.symbols(net_.x).begin());
+    u_.forward();
+    std::array<float, 10> nats;
+    softmax_->gradient(u_.value(net_.logits), {word_.data(), {}, nullptr}, 0.1f, nats.data(), u_.adjoint(net_.logits));
+    if (!gradient.empty()) u_.backward(gradient);  // seeded by the adjoint of the logits
+    return 0.1 * std::accumulate(nats.begin(), nats.end(), 0.0);
+  }
+
+ private:
+  const std::array<Symbol, 10> before_ = {kNoSymbol, 0, 1, 2, 1, 0, 3, 3, 1, 2}, word_ = {0, 1, 2, 1, 0, 3, 3, 1, 2, 2};
+  Net net_;
+  Parameters<float> parameters_{net_.c};
+  Team team_{1};
+  Unfolding<float> u_{std::make_shared<const Plan>(net_.c), team_};
+  std::unique_ptr<Readout<float>> softmax_ = softmax_readout<float>();
+};
+
+int main() {
+  Word word;
+  const Index n = word.parameters().size();
+  Optimizer<float> optimizer(std::make_unique<SignDescent>(), fixed_control<float>(n, /*clip=*/1), {.rate = 0.01}, {},
+                             "sign-descent");
+  for (Index step = 0; step <= 200; ++step) {
+    const StepReport report = optimizer.step(word, {.step = step}, /*factor=*/1);
+    if (step % 50 == 0) std::cout << "step " << step << ": " << report.loss << " nats per letter\n";
+  }
+  return word.loss() < 0.1 ? 0 : 1;
+}

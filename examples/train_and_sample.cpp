@@ -1,0 +1,50 @@
+/// Trains a small network on a text of yours, keeps it in a file and lets it write. Start with this one.
+///
+///   train_and_sample TEXT MODEL.safetensors [STEPS]
+
+#include <cstdlib>
+#include <iostream>
+
+#include "unfold/base/team.h"
+#include "unfold/models/sampling.h"
+#include "unfold/models/train.h"
+
+using namespace unfold;
+
+int main(int argc, char** argv) {
+  if (argc < 3) {
+    std::cerr << "usage: train_and_sample TEXT MODEL.safetensors [STEPS]\n";
+    return 2;
+  }
+  const Index steps = argc > 3 ? std::atol(argv[3]) : 1000;
+  try {
+    // A corpus is sequences of symbols of one alphabet: here one sequence, of the characters that the file has.
+    const std::vector<std::string> files = {argv[1]};
+    const Corpus corpus = Corpus::load(files, build_alphabet(files, {.kind = SymbolKind::chars}));
+    const auto parts = split_corpus(corpus, parse_split("90/10"));  // training, validation, (no) test
+
+    // A model is a SPEC, as at the command, with an alphabet. Equal seeds give equal models, on every machine.
+    LanguageModel<float> model("gru:64", corpus.alphabet());
+    model.initialise(/*seed=*/1);
+
+    // A team of threads does the work. How many there are changes the time and no digit.
+    Team team(available_threads());
+    const TrainOptions options{
+        .trainer = {.optimizer = "adam:rate=0.005,clip=1", .batches = {.window = 32, .batch = 8}, .steps = steps}};
+    const TrainingResult result = train(model, {corpus, parts[0], &parts[1]}, options, team);
+    std::cout << result.best_nats_per_symbol << " nats per symbol of the validation part, at step " << result.best_step
+              << "\n";
+
+    // The model now holds the parameters that were best in validation. The file holds all it needs to be used again.
+    model.save(argv[2]);
+
+    // A predictor gives the distribution of the next symbol; whatever generates, scores or compresses is made of that.
+    const auto predictor = model.predictor();
+    const std::vector<Symbol> drawn =
+        sample(*predictor, model.alphabet(), {.length = 200, .temperature = 0.8, .seed = 7});
+    std::cout << model.alphabet().decode(drawn) << "\n";
+  } catch (const Error& error) {  // every error of the library says what is wrong, where, and what to do about it
+    std::cerr << "train_and_sample: " << error.what() << "\n";
+    return static_cast<int>(error.code());
+  }
+}

@@ -1,0 +1,71 @@
+/// The pages and the code say the same: models and options are named, files and links exist.
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <regex>
+
+#include "unfold/base/file.h"
+#include "unfold/models/registry.h"
+
+namespace unfold {
+namespace {
+
+namespace fs = std::filesystem;
+const fs::path kSource = UNFOLD_SOURCE_DIR;
+
+std::vector<fs::path> pages() {
+  std::vector<fs::path> result = {kSource / "README.md", kSource / "CONTRIBUTING.md"};
+  for (const auto& entry : fs::recursive_directory_iterator(kSource / "docs"))
+    if (entry.path().extension() == ".md") result.push_back(entry.path());
+  return result;
+}
+
+/// The first group of every match.
+std::vector<std::string> all_matches(const std::string& text, const char* expression) {
+  const std::regex regex(expression);
+  std::vector<std::string> result;
+  for (std::sregex_iterator i(text.begin(), text.end(), regex), end; i != end; ++i) result.push_back((*i)[1]);
+  return result;
+}
+
+/// Whether a word stands on the page as a SPEC or one of its options.
+bool names(const std::string& page, const std::string& word) {
+  for (const char* end : {":", "`", "=", ","})
+    for (const char* begin : {"`", ","})
+      if (page.find(begin + word + end) != std::string::npos) return true;
+  return false;
+}
+
+TEST(Pages, models_md_names_every_model_and_every_option_of_each) {
+  const std::string page = read_file(kSource / "docs/models.md");
+  for (const ModelHelp& model : all_models()) {
+    EXPECT_TRUE(names(page, model.name)) << "docs/models.md has no word about the model " << model.name;
+    for (const OptionHelp& option : model.options)
+      EXPECT_TRUE(names(page, option.name))
+          << "docs/models.md does not name the option " << option.name << " of " << model.name;
+  }
+}
+
+TEST(Pages, a_model_that_a_page_does_not_name_is_found) {
+  EXPECT_TRUE(names("the `lstm:N` and `gru:N,reset=after`", "lstm"));
+  EXPECT_TRUE(names("the `lstm:N` and `gru:N,reset=after`", "reset"));
+  EXPECT_FALSE(names("the `lstm:N` and `irnn:N,reset=after`", "rnn"));
+}
+
+TEST(Pages, links_lead_to_files_that_exist) {
+  for (const fs::path& page : pages())
+    for (const std::string& link : all_matches(read_file(page), R"(\]\(([^)#:\s]+)(?:#[^)]*)?\))"))
+      EXPECT_TRUE(fs::exists(page.parent_path() / link)) << page << " links to " << link;
+}
+
+TEST(Pages, headers_and_sources_that_they_name_exist) {
+  for (const fs::path& page : pages()) {
+    if (page.filename() == "CONTRIBUTING.md") continue;  // its recipes name files that are to be written
+    for (const std::string& file : all_matches(read_file(page), R"(`((?:[a-z_]+/)+[a-z_]+\.(?:h|cpp))`)"))
+      EXPECT_TRUE(fs::exists(kSource / file) || fs::exists(kSource / "unfold" / file)) << page << " names " << file;
+  }
+}
+
+}  // namespace
+}  // namespace unfold
