@@ -10,8 +10,9 @@ Index Signal::size() const {
 }
 
 std::string describe(const Delay& delay) {
-  static constexpr const char* kNames[] = {"previous", "next", "left", "up", "right", "down", "child"};
-  return std::string(kNames[static_cast<int>(delay.along)]) + "(" + std::to_string(delay.steps) + ")";
+  static constexpr const char* kNames[] = {"previous", "next", "left", "up", "right", "down", "child", "first", "last"};
+  const std::string name = kNames[static_cast<int>(delay.along)];
+  return delay.to_end() ? name : name + "(" + std::to_string(delay.steps) + ")";
 }
 
 Circuit::Scope::Scope(Circuit& c, std::string_view name) : circuit_(c), length_(c.prefix_.size()) {
@@ -63,6 +64,9 @@ Signal Circuit::symbols(std::string_view name, Index alphabet) {
 Signal Circuit::link(Index size, Delay delay, bool trained_initial) {
   if (delay.along == Delay::Along::child ? delay.steps < 0 : delay.steps < 1)
     throw UsageError("circuit: a link along " + describe(delay) + " looks nowhere");
+  if (delay.to_end() && (trained_initial || delay.steps != 1))
+    throw UsageError("circuit: a link along " + describe(delay) +
+                     " never looks beyond the boundary: it takes no trained start and no number of steps");
   Node node{.kind = Node::Kind::link, .name = path("link" + std::to_string(nodes_.size())), .size = size};
   node.delay = delay;
   if (trained_initial) node.initial = add_parameter(node.name + "/start", 1, size, Init::zero());

@@ -53,8 +53,10 @@ struct Delay {
     left,
     up,
     right,
-    down,  ///< `steps` away in a grid
-    child  ///< the `steps`-th child in a tree (counted from 0)
+    down,   ///< `steps` away in a grid
+    child,  ///< the `steps`-th child in a tree (counted from 0)
+    first,  ///< the first position of the own chain, whatever the position
+    last    ///< the last position of the own chain, whatever the position
   };
   Along along = Along::previous;
   Index steps = 1;
@@ -66,6 +68,11 @@ struct Delay {
   static Delay right(Index k = 1) { return {Along::right, k}; }
   static Delay down(Index k = 1) { return {Along::down, k}; }
   static Delay child(Index i) { return {Along::child, i}; }
+  static Delay first() { return {Along::first, 1}; }
+  static Delay last() { return {Along::last, 1}; }
+  /// Whether every position of a chain reads the same one: such a link is never part of a loop (UsageError of the
+  /// plan).
+  bool to_end() const { return along == Along::first || along == Along::last; }
   bool operator==(const Delay&) const = default;
 };
 std::string describe(const Delay& delay);
@@ -145,7 +152,7 @@ class Circuit {
   Signal input(std::string_view name, Index size);        ///< a real vector given at every position
   Signal symbols(std::string_view name, Index alphabet);  ///< one symbol given at every position; read by affine terms
   /// The value of a signal (given later by `feed`) at a predecessor position; beyond the boundary it is zero, the
-  /// carried state, or a trained vector when `trained_initial`.
+  /// carried state, or a trained vector when `trained_initial` (not along `first` and `last`: they have no boundary).
   Signal link(Index size, Delay delay = {}, bool trained_initial = false);
   void feed(Signal link, Signal source);
   /// A link with the delay, and the name of the trained start, of a node of another circuit.

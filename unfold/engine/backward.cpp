@@ -64,7 +64,23 @@ void Unfolding<T>::Body::prepare_adjoints(Member& me, const State<T>* end) {
         }
       }
     }
+  if (me.id() == 0) prepare_kept(end);
   me.sync();
+}
+
+/// Links along `first`: what later windows hand back, to the first position or on to the window that holds it.
+template <class T>
+void Unfolding<T>::Body::prepare_kept(const State<T>* end) {
+  for (const Plan::Kept& k : plan->kept()) {
+    const int source = node(k.link).source;
+    const Index n = node(k.link).size;
+    for (Index p = 0; p < places && plan->needs_adjoint(source); ++p) {
+      T* row = fresh[at(p)] ? address(What::adjoint, source, 0, p) : kept_adjoints[at(k.link)].data() + p * n;
+      if (!fresh[at(p)]) std::fill_n(row, n, T{0});
+      const T* from = end != nullptr ? end->row(slots[at(p)]) + k.offset : nullptr;
+      for (Index j = 0; j < n && from != nullptr; ++j) row[j] += from[j];
+    }
+  }
 }
 
 /// Rows of this step that no later step of the window writes to: zero, or what a later window handed back.
@@ -152,7 +168,7 @@ void Unfolding<T>::Body::backward_item(std::size_t segment, std::size_t index, c
   }
 }
 
-/// Adds the adjoint of a gathered link to its predecessors, rows in descending order.
+/// Adds the adjoint of a gathered link to its predecessors, rows in descending order (many may have the same one).
 template <class T>
 void Unfolding<T>::Body::scatter(int link, bool in_loop, const Work& work) {
   const Node& n = node(link);
@@ -167,7 +183,8 @@ void Unfolding<T>::Body::scatter(int link, bool in_loop, const Work& work) {
     const Index before = predecessors[at(link)][at(r)];
     if (before < 0) continue;
     const T* from = address(What::adjoint, link, 0, r);
-    T* to = address(What::adjoint, n.source, 0, before);
+    const Index place = begun_before(link, r);
+    T* to = place < 0 ? address(What::adjoint, n.source, 0, before) : kept_adjoints[at(link)].data() + place * n.size;
     for (Index j = columns.begin; j < columns.end; ++j) to[j] += from[j];
   }
 }
@@ -318,6 +335,14 @@ void Unfolding<T>::Body::store_start(State<T>& start) {
         else
           std::copy_n(history_row(What::adjoint, c.source, back, p), n, to);
       }
+    }
+    for (const Plan::Kept& k : plan->kept()) {
+      const Index n = node(k.link).size;
+      T* row = start.row(slots[at(p)]) + k.offset;
+      if (fresh[at(p)] || !plan->needs_adjoint(node(k.link).source))
+        std::fill_n(row, n, T{0});
+      else
+        std::copy_n(kept_adjoints[at(k.link)].data() + p * n, n, row);
     }
   }
 }

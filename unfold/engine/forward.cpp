@@ -46,6 +46,16 @@ void Unfolding<T>::Body::load_history(Member& me, const State<T>* state) {
           std::fill_n(row, n, T{0});
       }
     }
+    if (!starts) load_kept(p, state);
+  }
+}
+
+/// What links along `first` have read in an earlier window.
+template <class T>
+void Unfolding<T>::Body::load_kept(Index p, const State<T>* state) {
+  for (const Plan::Kept& k : plan->kept()) {
+    const Index n = node(k.link).size;
+    std::copy_n(state->row(slots[at(p)]) + k.offset, n, kept[at(k.link)].data() + p * n);
   }
 }
 
@@ -74,6 +84,8 @@ void Unfolding<T>::Body::store_state(State<T>& state) {
         std::copy_n(row, n, state.row(slots[at(p)]) + c.offset + (back - 1) * n);
       }
     }
+    for (const Plan::Kept& k : plan->kept())
+      std::copy_n(address(What::value, k.link, 0, p), node(k.link).size, state.row(slots[at(p)]) + k.offset);
     state.mark_carried(slots[at(p)]);
   }
 }
@@ -146,7 +158,15 @@ void Unfolding<T>::Body::forward_affine(const Item& item, const Work& work) {
   }
 }
 
-/// Copies predecessors' rows; beyond the boundary, `initial` or zero.
+/// The place of the sequence of a row, if a link along `first` finds its position in an earlier window; else -1.
+template <class T>
+Index Unfolding<T>::Body::begun_before(int link, Index row) const {
+  if (node(link).delay.along != Delay::Along::first) return -1;
+  const Index place = structure->place(structure->sequence_of_item(order(Corner::top_left).items[at(row)]));
+  return fresh[at(place)] ? -1 : place;
+}
+
+/// Copies predecessors' rows; beyond the boundary, `initial` or zero. What an earlier window has kept does not move.
 template <class T>
 void Unfolding<T>::Body::gather(What what, int link, const Work& work, const T* initial) {
   const Node& n = node(link);
@@ -156,8 +176,9 @@ void Unfolding<T>::Body::gather(What what, int link, const Work& work, const T* 
   const T* from = known ? address(what, n.source, 0, 0) : nullptr;
   T* to = address(what, link, 0, 0);
   for (Index r = work.rows.begin; r < work.rows.end; ++r) {
-    const Index before = predecessors[at(link)][at(r)];
+    const Index before = predecessors[at(link)][at(r)], place = begun_before(link, r);
     const T* source = before < 0 ? initial : known ? from + before * from_stride : nullptr;
+    if (place >= 0) source = what == What::value ? kept[at(link)].data() + place * n.size : nullptr;
     if (source != nullptr)
       std::copy(source + columns.begin, source + columns.end, to + r * to_stride + columns.begin);
     else
@@ -192,6 +213,8 @@ template const Symbol* Unfolding<float>::Body::lookup(int) const;
 template const Symbol* Unfolding<double>::Body::lookup(int) const;
 template void Unfolding<float>::Body::gather(What, int, const Work&, const float*);
 template void Unfolding<double>::Body::gather(What, int, const Work&, const double*);
+template Index Unfolding<float>::Body::begun_before(int, Index) const;
+template Index Unfolding<double>::Body::begun_before(int, Index) const;
 template void Unfolding<float>::Body::reorder(What, int, const Work&);
 template void Unfolding<double>::Body::reorder(What, int, const Work&);
 

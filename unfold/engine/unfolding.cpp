@@ -29,7 +29,7 @@ Unfolding<T>::Body::Body(std::shared_ptr<const Plan> plan_, Team& team_, Precisi
     throw UsageError("unfolding: bfloat16 products have sums in float; this one computes in double");
   const std::size_t n = plan->nodes().size(), p = plan->parameters().size();
   values.resize(n), adjoints.resize(n), tangents.resize(n);
-  symbols.resize(n), predecessors.resize(n), reorder_from.resize(n);
+  symbols.resize(n), predecessors.resize(n), reorder_from.resize(n), kept.resize(n), kept_adjoints.resize(n);
   packed.resize(p), packed_transposed.resize(p), packed_squared.resize(p), packed_direction.resize(p);
   dirty.assign(p, 1), dirty_transposed.assign(p, 1), dirty_squared.assign(p, 1), dirty_direction.assign(p, 1);
   dense.assign(p, 0);
@@ -102,6 +102,9 @@ void Unfolding<T>::Body::lay(const Structure& laid, std::span<const Index> given
       predecessors[at(i)] = structure->predecessors(it.delay, plan->corner(i));
     }
   }
+  for (const Plan::Kept& k : plan->kept())
+    for (auto* buffer : {&kept[at(k.link)], &kept_adjoints[at(k.link)]})
+      if (const Index size = places * node(k.link).size; buffer->size() < size) buffer->resize(size);
   mask_keys.resize(at(rows));
   for (auto* divisions : {&forward_divisions, &backward_divisions}) {
     auto& segments = (*divisions)[places].segments;
@@ -418,7 +421,7 @@ std::size_t Unfolding<T>::memory_bytes() const {
   const Body& b = *body_;
   Index numbers = b.squares.size();
   std::size_t weights = 0;
-  for (const auto* group : {&b.values, &b.adjoints, &b.tangents})
+  for (const auto* group : {&b.values, &b.adjoints, &b.tangents, &b.kept, &b.kept_adjoints})
     for (const auto& buffer : *group) numbers += buffer.size();
   for (const auto* group : {&b.packed, &b.packed_transposed, &b.packed_squared, &b.packed_direction})
     for (const auto& matrix : *group) weights += matrix.bytes();

@@ -127,16 +127,19 @@ struct Unfolding<T>::Body {
   // --- forward.cpp
   void forward(Member& me, const State<T>* state);
   void load_history(Member& me, const State<T>* state);
+  void load_kept(Index place, const State<T>* state);
   void number_masks(Member& me);
   void store_state(State<T>& state);
   void forward_item(std::size_t segment, std::size_t index, const Work& work);
   void forward_affine(const Item& item, const Work& work);
   const Symbol* lookup(int source) const;  ///< the symbols behind a term's source, or nullptr for a dense one
   void gather(What what, int link, const Work& work, const T* initial);
+  Index begun_before(int link, Index row) const;
   void reorder(What what, int i, const Work& work);
   // --- backward.cpp
   void backward(Member& me, T* gradient, const BackwardOptions& options, const State<T>* end);
   void prepare_adjoints(Member& me, const State<T>* end);
+  void prepare_kept(const State<T>* end);
   void start_tail(Member& me, std::size_t segment, Index step, Division how, const State<T>* end);
   void backward_item(std::size_t segment, std::size_t index, const Work& work, Algebra algebra);
   void scatter(int link, bool in_loop, const Work& work);
@@ -182,6 +185,7 @@ struct Unfolding<T>::Body {
   std::vector<std::vector<Symbol>> symbols;           ///< per symbols (or reordered symbols) node
   std::vector<std::vector<Index>> predecessors;       ///< per gathered link
   std::vector<std::vector<Index>> reorder_from;       ///< per reorder node: source row of each row
+  std::vector<Buffer<T>> kept, kept_adjoints;         ///< per link along `first`: a row for each place
   std::vector<char> fresh;                            ///< per place: the last forward started from the initial values
   std::vector<std::uint64_t> mask_keys;
   std::uint64_t dropout_seed = 0;
