@@ -129,18 +129,9 @@ void Unfolding<T>::Body::backward_item(std::size_t segment, std::size_t index, c
       for (auto part = item.parts.rbegin(); part != item.parts.rend(); ++part) {
         const auto& term = node(item.node).terms[at(part->term)];
         if (!plan->needs_adjoint(term.source)) continue;
-        if (term.sparse()) {
-          sparse_transposed<T>(sparse_term(term, parameters->flat().data(), work.rows.begin),
-                               matrix(What::value, term.source, work.step, work.rows), dz,
-                               matrix(What::adjoint, term.source, work.step, work.rows), part->adjoint_sets, squared,
-                               sparse_scratch[at(work.member->id())].data());
-          continue;
-        }
-        if (term.map != nullptr) {
-          const Matrix<const T> x = matrix(What::value, term.source, work.step, work.rows);
-          term.map->transposed((*parameters)[term.parameter], x, dz,
-                               matrix(What::adjoint, term.source, work.step, work.rows), part->adjoint_sets,
-                               map_scratch_of(*work.member));
+        if (!term.dense()) {
+          term.op->transposed(operator_rows(*work.member, term, work.step, work.rows), dz,
+                              matrix(What::adjoint, term.source, work.step, work.rows), part->adjoint_sets, squared);
           continue;
         }
         const auto& w = (squared ? packed_squared : packed_transposed)[at(term.parameter)];
@@ -207,10 +198,8 @@ void Unfolding<T>::Body::weight_gradients(Member& me, T* gradient, const Backwar
       }
       continue;
     }
-    for (const auto& term : affine.terms) {
-      if (term.sparse()) sparse_gradient_of(me, i, term, parameters->view(gradient, term.parameter), options);
-      if (term.map != nullptr) map_gradient_of(me, i, term, parameters->view(gradient, term.parameter), options);
-    }
+    for (const auto& term : affine.terms)
+      if (!term.dense()) operator_gradient(me, i, term, parameters->view(gradient, term.parameter), options);
     // A block of rows is read by all terms and the bias while it is in the second-level cache.
     const Index block = rectangular && options.algebra == Algebra::linear ? kGradientRows : std::max<Index>(rows, 1);
     BackwardOptions then = options;

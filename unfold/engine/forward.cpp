@@ -141,15 +141,9 @@ void Unfolding<T>::Body::forward_affine(const Item& item, const Work& work) {
                             std::min(n.size, (panels.range.end + shift) * kPanel)};
         add_rows<T>((*parameters)[term.parameter], read + work.rows.begin, y, columns, start, bias);
       }
-    } else if (term.sparse()) {
+    } else if (!term.dense()) {
       start_rows(y, start, bias);
-      const SparseTerm<T> sparse = sparse_term(term, parameters->flat().data(), work.rows.begin);
-      sparse_multiply<T>(sparse, matrix(What::value, term.source, work.step, work.rows), y,
-                         sparse_scratch[at(work.member->id())].data());
-    } else if (term.map != nullptr) {
-      start_rows(y, start, bias);
-      const Matrix<const T> x = matrix(What::value, term.source, work.step, work.rows);
-      term.map->apply((*parameters)[term.parameter], x, y, map_scratch_of(*work.member));
+      term.op->apply(operator_rows(*work.member, term, work.step, work.rows), y);
     } else {
       const Matrix<const T> x = matrix(What::value, term.source, work.step, work.rows);
       multiply<T>(x, packed[at(term.parameter)], y, panels, start, bias);

@@ -75,23 +75,13 @@ void Unfolding<T>::Body::tangent_affine(const Item& item, const Work& work, cons
     const auto& term = n.terms[at(part.term)];
     if (const Symbol* read = lookup(term.source)) {
       add_rows<T>(parameters->view(direction, term.parameter), read + work.rows.begin, y, columns, start, bias);
-    } else if (term.sparse()) {
-      start_rows(y, start, bias);
-      const SparseTerm<T> sparse = sparse_term(term, parameters->flat().data(), work.rows.begin);
-      const Matrix<const T> moved = plan->needs_adjoint(term.source)
-                                        ? Matrix<const T>(matrix(What::tangent, term.source, work.step, work.rows))
-                                        : Matrix<const T>{};
-      sparse_tangent<T>(sparse, parameters->view(direction, term.parameter),
-                        matrix(What::value, term.source, work.step, work.rows), moved, y,
-                        sparse_scratch[at(work.member->id())].data());
-    } else if (term.map != nullptr) {
+    } else if (!term.dense()) {
       start_rows(y, start, bias);
       const Matrix<const T> moved = plan->needs_adjoint(term.source)
                                         ? Matrix<const T>(matrix(What::tangent, term.source, work.step, work.rows))
                                         : Matrix<const T>{};
-      const Matrix<const T> x = matrix(What::value, term.source, work.step, work.rows);
-      term.map->tangent((*parameters)[term.parameter], parameters->view(direction, term.parameter), x, moved, y,
-                        map_scratch_of(*work.member));
+      term.op->tangent(operator_rows(*work.member, term, work.step, work.rows),
+                       parameters->view(direction, term.parameter), moved, y);
     } else {
       multiply<T>(matrix(What::value, term.source, work.step, work.rows), packed_direction[at(term.parameter)], y,
                   panels, start, bias);

@@ -54,7 +54,7 @@ Unfolding<T>::Body::Body(std::shared_ptr<const Plan> plan_, Team& team_, Precisi
     }
   scratch.resize(at(team.size())), operands.resize(at(team.size()));
   find_chain_loops();
-  prepare_vector_maps();
+  prepare_operators();
   make_programs();
 }
 
@@ -354,8 +354,8 @@ void Unfolding<T>::backward(std::span<T> gradient, const BackwardOptions& option
   if (options.algebra == Algebra::squared)
     for (const Node& n : b.plan->nodes())
       for (const auto& term : n.terms)
-        if (term.map != nullptr)
-          throw UsageError("modulus pass: " + n.name + " has parameters of a " + std::string(term.map->name()) +
+        if (!term.dense() && !term.op->has_squared())
+          throw UsageError("modulus pass: " + n.name + " has parameters of a " + std::string(term.op->name()) +
                            " map, which are no weights of units");
   if (b.adjoint_rows != b.rows) b.allocate(b.adjoints, What::adjoint), b.adjoint_rows = b.rows;
   b.choose(b.backward_divisions);

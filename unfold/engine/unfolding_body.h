@@ -10,7 +10,6 @@
 #include "unfold/engine/account.h"
 #include "unfold/engine/trial.h"
 #include "unfold/engine/unfolding.h"
-#include "unfold/numerics/sparse.h"
 
 namespace unfold {
 
@@ -152,19 +151,19 @@ struct Unfolding<T>::Body {
   std::vector<std::pair<Index, Index>> runs(
       Index shift) const;  ///< (first step, last step + 1), contiguous when shifted
   void initial_gradients(T* gradient, bool accumulate, bool squared = false);
-  // --- sparse.cpp
-  SparseTerm<T> sparse_term(const Node::AffineTerm& term, const T* flat, Index row) const;
-  void sparse_gradient_of(Member& me, int i, const Node::AffineTerm& term, Matrix<T> g, const BackwardOptions& options);
+  // --- operators.cpp
+  void prepare_operators();
+  OperatorRows<T> operator_rows(const Member& me, const Node::AffineTerm& term, Index step, Range part);
+  const Symbol* gates_of(const Node::AffineTerm& term, Index row) const;
   bool whole_item(const Item& item, const Work& work) const;
+  void operator_gradient(Member& me, int i, const Node::AffineTerm& term, Matrix<T> g, const BackwardOptions& options);
+  // --- chain_loop.cpp
   void find_chain_loops();
   bool runs_as_chain(std::size_t segment) const;
+  Recurrence<T> recurrence_of(const Node::AffineTerm& term);
   void forward_chain(Member& me, std::size_t segment);
   void backward_chain(Member& me, std::size_t segment, Algebra algebra, const State<T>* end);
   void store_start(State<T>& start);
-  // --- vector_maps.cpp
-  void prepare_vector_maps();
-  T* map_scratch_of(Member& me) { return map_scratch[at(me.id())].data(); }
-  void map_gradient_of(Member& me, int i, const Node::AffineTerm& term, Matrix<T> g, const BackwardOptions& options);
   // --- tangent.cpp
   void tangent(Member& me, const T* direction);
   void tangent_item(std::size_t segment, std::size_t index, const Work& work, const T* direction);
@@ -195,9 +194,8 @@ struct Unfolding<T>::Body {
   std::vector<std::vector<Program>> forward_programs, backward_programs, squared_programs, tangent_programs;
   std::vector<PackedMatrix<T>> packed, packed_transposed, packed_squared, packed_direction;  ///< per parameter
   std::vector<char> dirty, dirty_transposed, dirty_squared, dirty_direction;
-  std::vector<char> dense;                ///< parameter is used by a dense term
-  std::vector<Buffer<T>> sparse_scratch;  ///< per member
-  std::vector<Buffer<T>> map_scratch;     ///< per member, for vector maps
+  std::vector<char> dense;                  ///< parameter is used by a dense term
+  std::vector<Buffer<T>> operator_scratch;  ///< per member
   struct ChainLoop {
     int affine = -1, term = -1, lookup = -1, exit = -1;
   };
