@@ -40,8 +40,8 @@ void build(Circuit& c, Index n, bool trained_initial = false, bool look_back = t
 void build_unitary(Circuit& c) {
   const Signal h = c.link(8, Delay::previous(), true);
   const Signal z =
-      c.affine("z", 8, {{"S", c.symbols("s", 7)}, {.parameter = "U", .source = h, .map = unitary_map(4, 1)}});
-  const Signal y = c.affine("h", 8, {{.parameter = "b", .source = z, .map = modulus_relu(4)}}, Init::zero(), false);
+      c.affine("z", 8, {{"S", c.symbols("s", 7)}, {.parameter = "U", .source = h, .op = unitary_map(4, 1)}});
+  const Signal y = c.affine("h", 8, {{.parameter = "b", .source = z, .op = modulus_relu(4)}}, Init::zero(), false);
   c.feed(h, y);
   c.output(c.affine("o", 7, {{"V", y}}));
 }

@@ -130,8 +130,8 @@ TEST(PathPass, gated_terms_are_the_sum_of_their_matrices) {
       const Signal x = c->symbols("x", 2), h = c->link(3);
       std::vector<Term> terms = {{"W", x}};
       if (c == &gated) {
-        terms.push_back({.parameter = "U", .source = h, .edges = edges, .gate = x, .activation = Map::relu});
-        terms.back().leaky = leaky;
+        const SparseForm form{.activation = Map::relu, .leaky = leaky, .gating = Gating::weights};
+        terms.push_back({.parameter = "U", .source = h, .op = sparse_operator(edges, form), .gate = x});
       } else {
         terms.insert(terms.end(), {{"U0", h}, {"U1", h}});
       }

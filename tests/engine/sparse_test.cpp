@@ -22,8 +22,10 @@ const std::vector<Case> kCases = {{true, true, true, Map::tanh},      {true, tru
                                   {false, false, true, Map::sigmoid}, {false, false, false, Map::relu},
                                   {true, true, true, Map::relu},      {true, true, true, Map::copy}};
 
+using Pairs = std::vector<std::pair<std::int32_t, std::int32_t>>;
+
 std::shared_ptr<const Edges> some_edges(Index n) {
-  std::vector<std::pair<std::int32_t, std::int32_t>> pairs;
+  Pairs pairs;
   for (std::int32_t j = 0; j < n; ++j)
     for (std::int32_t i = 0; i < n; ++i)
       if ((i == j && j != 1) || (i + 2 * j) % 3 == 0) pairs.emplace_back(j, i);  // unit 1 has no loop
@@ -33,11 +35,10 @@ std::shared_ptr<const Edges> some_edges(Index n) {
 /// V = [V] + rho + sum tau s(V), read by s(V); or a second map added to it, which no chain kernel knows.
 void build(Circuit& c, const Case& k, Index n, bool plain_loop = true) {
   const Signal x = c.symbols("x", 3), v = c.link(n, Delay::previous(), true);
-  Term tau{.parameter = "tau", .source = v, .init = Init::normal(0.4), .edges = some_edges(n)};
+  const Gating gating = !k.gated ? Gating::none : k.gated_weights ? Gating::weights : Gating::state;
+  Term tau{.parameter = "tau", .source = v, .init = Init::normal(0.4)};
+  tau.op = sparse_operator(some_edges(n), {.activation = k.activation, .leaky = k.leaky, .gating = gating});
   if (k.gated) tau.gate = x;
-  tau.gated_weights = k.gated_weights;
-  tau.activation = k.activation;
-  tau.leaky = k.leaky;
   Signal next = c.affine("V", n, {{"rho", x}, tau}, Init::zero(), !plain_loop);
   if (!plain_loop) next = next + 0.5 * v;
   c.feed(v, next);
@@ -61,8 +62,10 @@ TEST(SparseTerm, has_correct_derivatives_outside_a_loop) {
   Circuit c;
   const Signal x = c.symbols("x", 3), y = tanh(c.affine("y", 3, {{"W", x}}));
   const std::vector<std::pair<std::int32_t, std::int32_t>> pairs = {{0, 0}, {2, 0}, {1, 1}};
-  const Signal z = c.affine("z", 2, {{.parameter = "S", .source = y, .edges = std::make_shared<Edges>(3, 2, pairs)}});
-  const Signal w = c.affine("w", 3, {{.parameter = "G", .source = y, .edges = some_edges(3), .gate = x}}, {}, false);
+  const auto narrow = sparse_operator(std::make_shared<Edges>(3, 2, pairs));
+  const auto gated = sparse_operator(some_edges(3), {.gating = Gating::weights});
+  const Signal z = c.affine("z", 2, {{.parameter = "S", .source = y, .op = narrow}});
+  const Signal w = c.affine("w", 3, {{.parameter = "G", .source = y, .op = gated, .gate = x}}, {}, false);
   c.output(c.affine("o", 3, {{"Z", z}, {"W", w}}));
   const Index lengths[] = {3, 2};
   const CheckReport report = check_derivatives(c, *softmax_loss<double>(), Structure::chains(lengths));
@@ -87,8 +90,8 @@ TEST(SparseTerm, with_leak_and_loop_as_two_paths_fails_the_check_of_the_modulus)
   Circuit merged, split;
   build(merged, {true, true, true, Map::tanh}, 3);
   const Signal x = split.symbols("x", 3), v = split.link(3, Delay::previous(), true);
-  Term tau{.parameter = "tau", .source = v, .init = Init::normal(0.4), .edges = some_edges(3), .gate = x};
-  tau.activation = Map::tanh;
+  const auto op = sparse_operator(some_edges(3), {.activation = Map::tanh, .gating = Gating::weights});
+  const Term tau{.parameter = "tau", .source = v, .init = Init::normal(0.4), .op = op, .gate = x};
   const Signal next = v + split.affine("V", 3, {{"rho", x}, tau}, Init::zero(), false);
   split.feed(v, next);
   split.output(split.affine("o", 3, {{"V", tanh(next)}}));
@@ -172,9 +175,19 @@ TEST(SparseTerm, is_refused_where_it_makes_no_sense) {
   Circuit c;
   const Signal x = c.symbols("x", 3), v = c.link(4);
   const auto term = [&](Term t) { return [&c, t] { c.affine("z", 3, {t}); }; };
-  EXPECT_THROW(term({.parameter = "a", .source = v, .edges = some_edges(3)})(), UsageError);
-  EXPECT_THROW(term({.parameter = "b", .source = x, .edges = some_edges(3)})(), UsageError);
+  const auto plain = sparse_operator(some_edges(3)), gated = sparse_operator(some_edges(3), {.gating = Gating::state});
+  EXPECT_THROW(term({.parameter = "a", .source = v, .op = plain})(), UsageError);
+  EXPECT_THROW(term({.parameter = "b", .source = x, .op = plain})(), UsageError);
   EXPECT_THROW(term({.parameter = "c", .source = v, .gate = x})(), UsageError);
+  const Signal y = c.input("y", 3);
+  EXPECT_THROW(term({.parameter = "d", .source = y, .op = plain, .gate = x})(), UsageError);
+  EXPECT_THROW(term({.parameter = "e", .source = y, .op = gated})(), UsageError);
+  EXPECT_THROW(term({.parameter = "f", .source = y, .op = gated, .gate = v})(), UsageError);
+  const auto narrow = std::make_shared<const Edges>(3, 2, Pairs{{0, 0}});
+  EXPECT_THROW(sparse_operator(narrow, {.leaky = true}), UsageError);
+  EXPECT_THROW(sparse_operator(narrow, {.gating = Gating::state}), UsageError);
+  EXPECT_THROW(sparse_operator(some_edges(3), {.activation = Map::exp}), UsageError);
+  EXPECT_THROW(sparse_operator(std::make_shared<const Edges>(3, 3, Pairs{})), UsageError);
   EXPECT_THROW(Edges(2, 2, {{0, 2}}), UsageError);
   EXPECT_THROW(Edges(2, 2, {{0, 1}, {0, 1}}), UsageError);
 }

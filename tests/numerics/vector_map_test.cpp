@@ -37,6 +37,11 @@ struct Numbers {
   Matrix<const T> read() const { return view; }
 };
 
+template <class T>
+OperatorRows<T> on(Matrix<const T> w, Matrix<const T> x, std::vector<T>& scratch) {
+  return {.w = w, .x = x, .scratch = scratch.data()};
+}
+
 /// D3 R2 F^-1 D2 P R1 F D1, factor by factor.
 Dense dense_map(const std::vector<Index>& permutation, Matrix<const double> w) {
   const auto n = static_cast<Index>(permutation.size());
@@ -86,7 +91,7 @@ TEST(UnitaryMap, is_the_product_of_its_factors_and_its_transpose_is_its_inverse)
     Numbers y(21, 2 * n, "y"), back(21, 2 * n, "back");
     const std::vector<double> before = y.values;
     std::vector<double> scratch(at(map->scratch()));
-    map->apply(w.read(), x.read(), y.view, scratch.data());
+    map->apply(on(w.read(), x.read(), scratch), y.view);
     const Dense u = dense_map(unitary_permutation(n, 3), w.view);
     for (Index r = 0; r < x.view.rows; ++r)
       for (Index j = 0; j < n; ++j) {
@@ -96,7 +101,7 @@ TEST(UnitaryMap, is_the_product_of_its_factors_and_its_transpose_is_its_inverse)
         EXPECT_NEAR(y.view(r, n + j), before[at(2 * n * r + n + j)] + sum.imag(), 1e-13);
       }
     for (std::size_t i = 0; i < y.values.size(); ++i) y.values[i] -= before[i];
-    map->transposed(w.read(), x.read(), y.read(), back.view, true, scratch.data());
+    map->transposed(on(w.read(), x.read(), scratch), y.read(), back.view, true, false);
     for (std::size_t i = 0; i < x.values.size(); ++i) EXPECT_NEAR(back.values[i], x.values[i], 1e-13);
   }
 }
@@ -110,14 +115,14 @@ TEST(ModulusRelu, scales_the_modulus_and_keeps_the_angle) {
   const double threshold[] = {-0.5, 0.25}, x[] = {3, 0.1, 4, -0.2};  // 3 + 4i, 0.1 - 0.2i
   const double off[] = {-5.1, -0.3};
   double y[4] = {};
-  map->apply({threshold, 1, 2, 2}, {x, 1, 4, 4}, {y, 1, 4, 4}, nullptr);
+  map->apply(OperatorRows<double>{{threshold, 1, 2, 2}, {x, 1, 4, 4}}, {y, 1, 4, 4});
   const double m = std::sqrt(25 + 1e-5), small = std::sqrt(0.05 + 1e-5);
   EXPECT_NEAR(y[0], 3 * (m - 0.5) / m, 1e-15);
   EXPECT_NEAR(y[2], 4 * (m - 0.5) / m, 1e-15);
   EXPECT_NEAR(y[1], 0.1 * (small + 0.25) / small, 1e-15);
   EXPECT_NEAR(y[3], -0.2 * (small + 0.25) / small, 1e-15);
   std::fill_n(y, 4, 0.0);
-  map->apply({off, 1, 2, 2}, {x, 1, 4, 4}, {y, 1, 4, 4}, nullptr);
+  map->apply(OperatorRows<double>{{off, 1, 2, 2}, {x, 1, 4, 4}}, {y, 1, 4, 4});
   for (const double value : y) EXPECT_EQ(value, 0);
 }
 
@@ -134,19 +139,21 @@ TEST_P(EveryVectorMap, has_the_derivatives_of_differences) {
     std::vector<double> y(at(rows * size));
     for (std::size_t i = 0; i < w.values.size(); ++i) at_w.values[i] += step * dw.values[i];
     for (std::size_t i = 0; i < x.values.size(); ++i) at_x.values[i] += step * dx.values[i];
-    map.apply(Matrix<const double>{at_w.values.data(), w.view.rows, cols, cols},
-              Matrix<const double>{at_x.values.data(), rows, size, size}, {y.data(), rows, size, size}, scratch.data());
+    map.apply(on(Matrix<const double>{at_w.values.data(), w.view.rows, cols, cols},
+                 Matrix<const double>{at_x.values.data(), rows, size, size}, scratch),
+              {y.data(), rows, size, size});
     return y;
   };
   std::vector<double> tangent(at(rows * size)), still = tangent, gradient(w.values.size()), back(at(rows * size));
   const auto view = [&](std::vector<double>& v) { return Matrix<double>{v.data(), rows, size, size}; };
-  map.tangent(w.read(), dw.read(), x.read(), dx.read(), view(tangent), scratch.data());
+  map.tangent(on(w.read(), x.read(), scratch), dw.read(), dx.read(), view(tangent));
   const auto above = moved(1e-5), below = moved(-1e-5);
   for (std::size_t i = 0; i < tangent.size(); ++i) EXPECT_NEAR(tangent[i], (above[i] - below[i]) / 2e-5, 2e-7);
 
-  map.tangent(w.read(), dw.read(), x.read(), Matrix<const double>{}, view(still), scratch.data());
-  map.gradient(w.read(), x.read(), adjoint.read(), {gradient.data(), w.view.rows, cols, cols}, scratch.data());
-  map.transposed(w.read(), x.read(), adjoint.read(), view(back), true, scratch.data());
+  map.tangent(on(w.read(), x.read(), scratch), dw.read(), Matrix<const double>{}, view(still));
+  map.gradient(on(w.read(), x.read(), scratch), adjoint.read(), {gradient.data(), w.view.rows, cols, cols}, {0, cols},
+               false);
+  map.transposed(on(w.read(), x.read(), scratch), adjoint.read(), view(back), true, false);
   double forward = 0, weights = 0, of_gradient = 0, of_back = 0;
   for (std::size_t i = 0; i < tangent.size(); ++i) {
     forward += adjoint.values[i] * tangent[i];
@@ -167,14 +174,15 @@ TEST_P(EveryVectorMap, has_the_same_bits_row_by_row_and_a_gradient_may_be_taken_
   Numbers<float> whole(rows, size, "y"), parts(rows, size, "y");
   Numbers<float> gradient(map.parameter_rows(), map.parameter_cols(), "g"),
       sum(map.parameter_rows(), map.parameter_cols(), "g");
-  map.apply(w.read(), x.read(), whole.view, scratch.data());
+  map.apply(on(w.read(), x.read(), scratch), whole.view);
   for (Index r = 0; r < rows; ++r)
-    map.apply(w.read(), x.read().rows_from(r, 1), parts.view.rows_from(r, 1), scratch.data());
+    map.apply(on(w.read(), x.read().rows_from(r, 1), scratch), parts.view.rows_from(r, 1));
   EXPECT_EQ(whole.values, parts.values);
-  map.gradient(w.read(), x.read(), adjoint.read(), gradient.view, scratch.data());
+  const Range columns{0, map.parameter_cols()};
+  map.gradient(on(w.read(), x.read(), scratch), adjoint.read(), gradient.view, columns, false);
   for (const auto& [begin, count] : {std::pair<Index, Index>{20, 17}, {3, 17}, {0, 3}})
-    map.gradient(w.read(), x.read().rows_from(begin, count), adjoint.read().rows_from(begin, count), sum.view,
-                 scratch.data());
+    map.gradient(on(w.read(), x.read().rows_from(begin, count), scratch), adjoint.read().rows_from(begin, count),
+                 sum.view, columns, false);
   EXPECT_EQ(gradient.values, sum.values);
 }
 

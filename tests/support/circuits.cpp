@@ -113,11 +113,11 @@ class Generator {
     for (std::int32_t j = 0; j < inputs; ++j)
       for (std::int32_t i = 0; i < size; ++i)
         if (below(2) || (i == 0 && j == 0)) pairs.emplace_back(j, i);
-    term.edges = std::make_shared<const Edges>(inputs, size, pairs);
     static constexpr Map kActivations[] = {Map::tanh, Map::sigmoid, Map::relu, Map::tanh};
-    term.activation = kActivations[below(4)];
-    if (inputs == size && below(2)) term.gate = symbols_, term.gated_weights = below(2);
-    term.leaky = inputs == size && below(3) == 0;
+    SparseForm form{.activation = kActivations[below(4)]};
+    if (inputs == size && below(2)) term.gate = symbols_, form.gating = below(2) ? Gating::weights : Gating::state;
+    form.leaky = inputs == size && below(3) == 0;
+    term.op = sparse_operator(std::make_shared<const Edges>(inputs, size, pairs), form);
     return term;
   }
 

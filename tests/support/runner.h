@@ -85,7 +85,7 @@ class Runner {
   bool has_vector_maps() const {
     for (const Node& node : circuit_.nodes())
       for (const auto& term : node.terms)
-        if (term.map != nullptr) return true;
+        if (!term.dense() && !term.op->has_squared()) return true;
     return false;
   }
 

@@ -17,10 +17,9 @@ Signal sparse_cell(Circuit& c, Signal x, Index n, const SparseOptions& options, 
     throw UsageError(std::string(who) + " reads the symbols themselves: it has one layer and no embedding");
   const Signal v = c.link(n, Delay::previous(), true);
   Term recurrent{.parameter = "tau", .source = v, .init = Init::zero(), .gate = x};
-  recurrent.edges = random_edges(n, options.edges, options.graph);
-  recurrent.gated_weights = gated;
-  recurrent.activation = options.activation;
-  recurrent.leaky = leaky;
+  recurrent.op = sparse_operator(
+      random_edges(n, options.edges, options.graph),
+      {.activation = options.activation, .leaky = leaky, .gating = gated ? Gating::weights : Gating::state});
   const Signal next = c.affine("V", n, {{"rho", x, Init::zero()}, recurrent}, Init::zero(), false);
   c.feed(v, next);
   return c.map(options.activation, next);
@@ -49,17 +48,18 @@ template <class T>
 void start_recurrence(const Node& affine, const Node::AffineTerm& term, std::span<const double> frequencies,
                       std::uint64_t seed, Parameters<T>& parameters) {
   constexpr double kDeviation = 0.5;  // of V_i, stationary
-  const auto [offset, slope] = at_zero(term.activation);
+  const SparseOperator& op = *as_sparse(term.op.get());
+  const auto [offset, slope] = at_zero(op.form().activation);
   Matrix<T> tau = parameters[term.parameter];
   std::fill_n(tau.data, tau.rows * tau.cols, T{0});
   Matrix<T> rho{};
   for (const auto& other : affine.terms)
-    if (!other.sparse()) rho = parameters[other.parameter];
+    if (other.dense()) rho = parameters[other.parameter];
   Random random(seed, affine.name + "/start");
   for (Index i = 0; i < affine.size; ++i) {
     const double alpha = 1 / static_cast<double>(i + 2);
-    const double loop = (term.leaky ? -alpha : 1 - alpha) / slope;
-    if (const std::int32_t e = term.edges->loops()[at(i)]; e >= 0)
+    const double loop = (op.form().leaky ? -alpha : 1 - alpha) / slope;
+    if (const std::int32_t e = op.edges().loops()[at(i)]; e >= 0)
       for (Index x = 0; x < tau.rows; ++x) tau(x, e) = static_cast<T>(loop);
     const std::vector<double> u = standardised(random, frequencies);
     const double size = kDeviation * std::sqrt(2 * alpha - alpha * alpha);
@@ -102,7 +102,7 @@ void start_from_frequencies(const Circuit& circuit, Signal logits, std::span<con
                             std::span<const double> predicted, std::uint64_t seed, Parameters<T>& parameters) {
   for (const Node& node : circuit.nodes())
     for (const auto& term : node.terms)
-      if (term.sparse() && term.gate >= 0) start_recurrence(node, term, read, seed, parameters);
+      if (as_sparse(term.op.get()) != nullptr && term.gate >= 0) start_recurrence(node, term, read, seed, parameters);
   const Node& output = circuit.nodes()[at(logits.id)];
   for (const auto& term : output.terms) {
     Matrix<T> w = parameters[term.parameter];

@@ -10,7 +10,7 @@ Signal tensor_rnn(Circuit& c, Signal x, Index n, const TensorRnnOptions& options
     throw UsageError("tensor-rnn reads the symbols themselves: it has one layer and no embedding");
   auto h = c.link(n, {}, options.trained_initial);
   Term recurrent{.parameter = "U", .source = h, .init = Init::normal(1 / std::sqrt(static_cast<double>(n))), .gate = x};
-  recurrent.edges = random_edges(n, n, 0);  // all of them
+  recurrent.op = sparse_operator(random_edges(n, n, 0), {.gating = Gating::weights});  // all edges
   auto next = c.map(options.activation, c.affine("z", n, {{"W", x}, recurrent}, Init::zero(), false));
   c.feed(h, next);
   return next;

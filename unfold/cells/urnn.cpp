@@ -13,9 +13,9 @@ Signal urnn(Circuit& c, Signal x, Index n, const UrnnOptions& options) {
                      {.parameter = "U",
                       .source = h,
                       .init = Init::uniform(std::numbers::pi),
-                      .map = unitary_map(n, options.permutation)}},
+                      .op = unitary_map(n, options.permutation)}},
                     Init::zero(), false);
-  auto next = c.affine("h", 2 * n, {{.parameter = "b", .source = z, .init = Init::zero(), .map = modulus_relu(n)}},
+  auto next = c.affine("h", 2 * n, {{.parameter = "b", .source = z, .init = Init::zero(), .op = modulus_relu(n)}},
                        Init::zero(), false);
   c.feed(h, next);
   return next;

@@ -10,8 +10,9 @@ Index Signal::size() const {
 }
 
 std::string describe(const Delay& delay) {
-  static constexpr const char* kNames[] = {"previous", "next", "left", "up", "right", "down", "child"};
-  return std::string(kNames[static_cast<int>(delay.along)]) + "(" + std::to_string(delay.steps) + ")";
+  static constexpr const char* kNames[] = {"previous", "next", "left", "up", "right", "down", "child", "first", "last"};
+  const std::string name = kNames[static_cast<int>(delay.along)];
+  return delay.to_end() ? name : name + "(" + std::to_string(delay.steps) + ")";
 }
 
 Circuit::Scope::Scope(Circuit& c, std::string_view name) : circuit_(c), length_(c.prefix_.size()) {
@@ -69,6 +70,9 @@ Signal Circuit::symbols(std::string_view name, Index alphabet) {
 Signal Circuit::link(Index size, Delay delay, bool trained_initial) {
   if (delay.along == Delay::Along::child ? delay.steps < 0 : delay.steps < 1)
     throw UsageError("circuit: a link along " + describe(delay) + " looks nowhere");
+  if (delay.to_end() && (trained_initial || delay.steps != 1))
+    throw UsageError("circuit: a link along " + describe(delay) +
+                     " never looks beyond the boundary: it takes no trained start and no number of steps");
   Node node{.kind = Node::Kind::link, .name = path("link" + std::to_string(nodes_.size())), .size = size};
   node.delay = delay;
   if (trained_initial) node.initial = add_parameter(node.name + "/start", 1, size, Init::zero());
@@ -105,50 +109,39 @@ void Circuit::feed(Signal link, Signal source) {
 }
 
 Node::AffineTerm Circuit::add_term(const Node& affine, const Term& term) {
+  if (term.op != nullptr) return add_operator(affine, term);
   const std::string name = affine.name + "/" + std::string(term.parameter);
   const Node& source = own(term.source, affine.name);
-  const bool gated = term.gate.valid();
-  Node::AffineTerm result{.parameter = -1, .source = term.source.id, .edges = term.edges, .map = term.map};
-  if (term.edges == nullptr) {
-    if (gated || term.leaky || term.activation != Map::copy)
-      throw UsageError("circuit: " + name + " is gated, leaky or has an activation; that takes edges");
-    if (term.map == nullptr) {
-      result.parameter = add_parameter(name, source.size, affine.size, term.init);
-      return result;
-    }
-    const VectorMap& map = *term.map;
-    if (source.kind == Node::Kind::symbols || source.size != map.size() || affine.size != map.size())
-      throw UsageError("circuit: the " + std::string(map.name()) + " term " + name + " joins vectors of size " +
-                       std::to_string(map.size()) + ", but " + source.name + " has " + std::to_string(source.size) +
-                       " and " + affine.name + " " + std::to_string(affine.size));
-    result.parameter = add_parameter(name, map.parameter_rows(), map.parameter_cols(), term.init);
-    return result;
-  }
-  const Edges& edges = *term.edges;
+  if (term.gate.valid())
+    throw UsageError("circuit: the matrix " + name + " has a gate; only operators read one, such as sparse ones");
+  return {.parameter = add_parameter(name, source.size, affine.size, term.init), .source = term.source.id};
+}
+
+Node::AffineTerm Circuit::add_operator(const Node& affine, const Term& term) {
+  const Operator& op = *term.op;
+  const std::string name = affine.name + "/" + std::string(term.parameter);
+  const std::string who = "circuit: the " + std::string(op.name()) + " term " + name;
+  const Node& source = own(term.source, affine.name);
   if (source.kind == Node::Kind::symbols)
-    throw UsageError("circuit: the sparse term " + name + " reads symbols " + source.name +
-                     "; a lookup needs no edges");
-  if (edges.inputs() != source.size || edges.outputs() != affine.size)
-    throw UsageError("circuit: the edges of " + name + " join " + std::to_string(edges.inputs()) + " to " +
-                     std::to_string(edges.outputs()) + " components, but " + source.name + " has " +
-                     std::to_string(source.size) + " and " + affine.name + " " + std::to_string(affine.size));
-  if (edges.count() == 0) throw UsageError("circuit: the sparse term " + name + " has no edges");
-  if ((gated || term.leaky) && source.size != affine.size)
-    throw UsageError("circuit: the term " + name + " keeps its source, which must have the size of " + affine.name);
-  if (!is_activation(term.activation))
-    throw UsageError("circuit: the term " + name + " cannot use " + std::string(map_info(term.activation).name) +
-                     "; there are tanh, sigmoid, relu and copy");
-  Index rows = term.weight_rows;
-  if (gated) {
+    throw UsageError(who + " reads symbols " + source.name + "; a lookup needs no operator");
+  if (op.inputs() != source.size || op.outputs() != affine.size)
+    throw UsageError(who + " takes " + std::to_string(op.inputs()) + " components to " + std::to_string(op.outputs()) +
+                     ", but " + source.name + " has " + std::to_string(source.size) + " and " + affine.name + " " +
+                     std::to_string(affine.size));
+  if (op.reads_gate() != term.gate.valid())
+    throw UsageError(who + (op.reads_gate() ? " has no gate, which its operator reads"
+                                            : " has a gate, which its operator does not read"));
+  Node::AffineTerm result{.parameter = -1, .source = term.source.id, .op = term.op};
+  Index alphabet = 0;
+  if (term.gate.valid()) {
     const Node& gate = own(term.gate, affine.name);
     if (gate.kind != Node::Kind::symbols)
       throw UsageError("circuit: the gate of " + name + " is " + gate.name + ", which holds no symbols");
     result.gate = term.gate.id;
-    rows = term.gated_weights ? gate.size : 1;
+    alphabet = gate.size;
   }
-  result.activation = term.activation;
-  result.leaky = term.leaky;
-  result.parameter = add_parameter(name, rows, edges.count(), term.init);
+  const ParameterShape shape = op.parameter_shape(alphabet);
+  result.parameter = add_parameter(name, shape.rows, shape.cols, term.init);
   return result;
 }
 
@@ -283,15 +276,9 @@ std::vector<Signal> path_reading(const Circuit& circuit, Circuit& result, int pr
         std::vector<Term> terms;
         for (const auto& term : node.terms) {
           const ParameterInfo& p = parameters[static_cast<std::size_t>(term.parameter)];
-          if (!map_info(term.activation).homogeneous) refuse_path(node, term.activation);
-          if (term.map != nullptr)
-            throw UsageError("path pass: the parameters " + p.name + " of a " + std::string(term.map->name()) +
-                             " map are no weights on paths; use sgd or adam");
           terms.push_back({.parameter = last_name(p.name),
                            .source = of[static_cast<std::size_t>(term.source)],
-                           .edges = term.edges,
-                           .leaky = term.leaky,
-                           .weight_rows = term.sparse() ? p.rows : 1});
+                           .op = term.dense() ? nullptr : term.op->path_reading(p.name, p.rows)});
         }
         if (node.bias >= 0) {
           if (!unit.valid()) unit = result.input("unit", 1);

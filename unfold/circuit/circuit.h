@@ -12,8 +12,8 @@
 /// position. Nothing here knows about time, batches or derivatives: the plan (engine/plan.h) lays the circuit over a
 /// structure of positions, and every pass follows from the local rules of four operations:
 ///
-///   affine   b + sum_k x_k W_k; a term whose source is a symbol is a row lookup; a term may be sparse, gated by a
-///            symbol, and leaky (numerics/sparse.h), or a vector map (numerics/vector_map.h)
+///   affine   b + sum_k x_k W_k; a term whose source is a symbol is a row lookup; in place of the matrix W a term may
+///            have any operator (numerics/operator.h), sparse ones and vector maps among them
 ///   map      an element-wise map of numerics/pointwise.h
 ///   slice    some columns of a signal (a view, no copy)
 ///   mask     dropout: 0 or 1/(1-rate), constant for differentiation
@@ -29,8 +29,9 @@
 #include "unfold/base/error.h"
 #include "unfold/base/types.h"
 #include "unfold/circuit/init.h"
+#include "unfold/numerics/operator.h"
 #include "unfold/numerics/pointwise.h"
-#include "unfold/numerics/sparse.h"
+#include "unfold/numerics/sparse_operator.h"
 #include "unfold/numerics/vector_map.h"
 
 namespace unfold {
@@ -53,8 +54,10 @@ struct Delay {
     left,
     up,
     right,
-    down,  ///< `steps` away in a grid
-    child  ///< the `steps`-th child in a tree (counted from 0)
+    down,   ///< `steps` away in a grid
+    child,  ///< the `steps`-th child in a tree (counted from 0)
+    first,  ///< the first position of the own chain, whatever the position
+    last    ///< the last position of the own chain, whatever the position
   };
   Along along = Along::previous;
   Index steps = 1;
@@ -66,6 +69,11 @@ struct Delay {
   static Delay right(Index k = 1) { return {Along::right, k}; }
   static Delay down(Index k = 1) { return {Along::down, k}; }
   static Delay child(Index i) { return {Along::child, i}; }
+  static Delay first() { return {Along::first, 1}; }
+  static Delay last() { return {Along::last, 1}; }
+  /// Whether every position of a chain reads the same one: such a link is never part of a loop (UsageError of the
+  /// plan).
+  bool to_end() const { return along == Along::first || along == Along::last; }
   bool operator==(const Delay&) const = default;
 };
 std::string describe(const Delay& delay);
@@ -79,24 +87,15 @@ struct ParameterInfo {
   Index size() const { return rows * cols; }
 };
 
-/// One term x W of an affine map. `parameter` names a weight of the affine map ("W" of "z" is "z/W"); `init` its start.
-///
-/// With `edges` the term is sparse: sum over edges j -> i of w_e s(x_j), plus x_i itself when it is leaky; its
-/// parameter is [1 x edges], or [alphabet x edges] when a `gate` (symbols) chooses the weights. A gated term keeps the
-/// state where there is no symbol yet: it is then x_i (numerics/sparse.h).
-///
-/// With `map` the term is that vector map of its source; source and affine map have its size.
+/// One term of an affine map. `parameter` names its weights in the affine map ("W" of "z" is "z/W"); `init` their
+/// start. Without an operator it is x W, or the rows of W that symbols look up. With `op` it is that operator of its
+/// source; one that reads a gate gets it from `gate` (symbols).
 struct Term {
   std::string_view parameter;
   Signal source;
   Init init = Init::uniform();
-  std::shared_ptr<const Edges> edges = nullptr;
+  std::shared_ptr<const Operator> op = nullptr;
   Signal gate = {};
-  bool gated_weights = true;   ///< false: the gate only says where to keep the state
-  Map activation = Map::copy;  ///< s: copy, tanh, sigmoid or relu
-  bool leaky = false;
-  Index weight_rows = 1;  ///< without a gate: so many rows of weights act together
-  std::shared_ptr<const VectorMap> map = nullptr;
 };
 
 struct Node {
@@ -113,13 +112,9 @@ struct Node {
   struct AffineTerm {
     int parameter;  ///< index into Circuit::parameters()
     int source;     ///< node
-    std::shared_ptr<const Edges> edges = nullptr;
-    int gate = -1;  ///< node, or -1
-    Map activation = Map::copy;
-    bool leaky = false;
-    std::shared_ptr<const VectorMap> map = nullptr;
-    bool sparse() const { return edges != nullptr; }
-    bool dense() const { return edges == nullptr && map == nullptr; }  ///< a matrix, or the rows that symbols look up
+    std::shared_ptr<const Operator> op = nullptr;
+    int gate = -1;                                ///< node, or -1
+    bool dense() const { return op == nullptr; }  ///< a matrix, or the rows that symbols look up
   };
   Kind kind = Kind::input;
   std::string name;  ///< path name, for messages and the printed plan
@@ -145,14 +140,14 @@ class Circuit {
   Signal input(std::string_view name, Index size);        ///< a real vector given at every position
   Signal symbols(std::string_view name, Index alphabet);  ///< one symbol given at every position; read by affine terms
   /// The value of a signal (given later by `feed`) at a predecessor position; beyond the boundary it is zero, the
-  /// carried state, or a trained vector when `trained_initial`.
+  /// carried state, or a trained vector when `trained_initial` (not along `first` and `last`: they have no boundary).
   Signal link(Index size, Delay delay = {}, bool trained_initial = false);
   void feed(Signal link, Signal source);
   /// A link with the delay, and the name of the trained start, of a node of another circuit.
   Signal link_like(const Node& node, const std::vector<ParameterInfo>& parameters);
 
-  /// name [size] = bias + sum of terms. Parameters: name/<term> [term source size x size] (sparse terms: see Term),
-  /// name/bias.
+  /// name [size] = bias + sum of terms. Parameters: name/<term> [term source size x size] (with an operator, of the
+  /// shape that it says), name/bias.
   Signal affine(std::string_view name, Index size, const std::vector<Term>& terms, const Init& bias = Init::zero(),
                 bool with_bias = true);
   Signal map(Map map, Signal x, double k = 0);
@@ -196,6 +191,7 @@ class Circuit {
   Signal add(Node node);
   int add_parameter(std::string name, Index rows, Index cols, const Init& init);
   Node::AffineTerm add_term(const Node& affine, const Term& term);
+  Node::AffineTerm add_operator(const Node& affine, const Term& term);
   std::string path(std::string_view name) const;
   const Node& own(Signal s, std::string_view who) const;
 

@@ -36,10 +36,10 @@ std::vector<Recurrent> recurrent_terms(const Circuit& circuit) {
   for (std::size_t i = 0; i < circuit.nodes().size(); ++i)
     for (std::size_t k = 0; k < circuit.nodes()[i].terms.size(); ++k)
       if (ancestors(circuit, circuit.nodes()[i].terms[k].source)[i]) {
-        if (circuit.nodes()[i].terms[k].sparse())
+        if (const auto& term = circuit.nodes()[i].terms[k]; !term.dense())
           throw UsageError("path pass: the second term of the metric is built for dense matrices, and " +
-                           circuit.parameters()[at(circuit.nodes()[i].terms[k].parameter)].name +
-                           " is sparse or gated; use the first term alone (kappa=1)");
+                           circuit.parameters()[at(term.parameter)].name + " is " + std::string(term.op->name()) +
+                           "; use the first term alone (kappa=1)");
         result.push_back({static_cast<int>(i), static_cast<int>(k)});
       }
   return result;

@@ -54,7 +54,8 @@ class PathPass {
   ~PathPass();
 
   /// Fills kappa [parameters]. Throws UsageError for parameters of another circuit, RuntimeFailure where the sums leave
-  /// the range of T and the circuit cannot be cut into pieces (links along `next`) or grows too fast for a single step.
+  /// the range of T and the circuit cannot be cut into pieces (links along `next`, `first` or `last`) or grows too fast
+  /// for a single step.
   PathSums run(const Parameters<T>& parameters, const PathOptions& options, std::span<double> kappa);
 
  private:

@@ -29,12 +29,8 @@ double Plan::flops_per_position() const {
       for (const auto& term : nodes_[i].terms) {
         const Node& source = nodes_[at(term.source)];
         const bool lookup = source.kind == Node::Kind::symbols;
-        if (term.sparse()) {
-          flops += 2.0 * static_cast<double>(term.edges->count());
-          continue;
-        }
-        if (term.map != nullptr) {
-          flops += term.map->operations();
+        if (!term.dense()) {
+          flops += term.op->operations();
           continue;
         }
         flops += static_cast<double>(nodes_[i].size) * (lookup ? 1.0 : 2.0 * static_cast<double>(source.size));

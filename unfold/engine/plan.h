@@ -107,6 +107,12 @@ class Plan {
     Index offset;  ///< in a state slot; `steps` rows of the source's size, most recent first
   };
   const std::vector<Carried>& carried() const { return carried_; }
+  /// Links along `first`: what they read stays in the state once a sequence has begun, for its later windows.
+  struct Kept {
+    int link;
+    Index offset;  ///< in a state slot; one row of the link's size
+  };
+  const std::vector<Kept>& kept() const { return kept_; }
   Index state_width() const { return state_width_; }
 
   /// True when exact backward by recomputation of windows gives the same bits: every link runs along `previous` inside
@@ -135,6 +141,7 @@ class Plan {
   std::vector<AdjointBuffer> adjoint_buffer_;
   std::vector<Index> history_;
   std::vector<Carried> carried_;
+  std::vector<Kept> kept_;
   Index state_width_ = 0;
   bool recomputable_ = true;
   bool chain_ = true;

@@ -94,8 +94,13 @@ void PlanBuilder::choose_corners() {
   plan_.corner_.assign(plan_.nodes_.size(), Corner::top_left);
   std::vector<unsigned> along(loop_.size(), 0);
   for (int i = 0; i < count(); ++i)
-    if (plan_.live_[at(i)] && node(i).kind == Node::Kind::link && same_loop(i, node(i).source))
+    if (plan_.live_[at(i)] && node(i).kind == Node::Kind::link && same_loop(i, node(i).source)) {
+      if (node(i).delay.to_end())
+        throw UsageError("plan: " + node(i).name + " looks along " + describe(node(i).delay) + ", but what it reads, " +
+                         node(node(i).source).name +
+                         ", depends on it at that position; feed it a signal that is complete before");
       along[at(component_[at(i)])] |= 1u << static_cast<unsigned>(node(i).delay.along);
+    }
   const auto has = [&](int c, Along a) { return (along[at(c)] >> static_cast<unsigned>(a)) & 1u; };
   for (int i = 0; i < count(); ++i) {
     if (!plan_.live_[at(i)] || !loop_[at(component_[at(i)])]) continue;

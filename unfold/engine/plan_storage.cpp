@@ -296,6 +296,7 @@ void PlanBuilder::find_carried() {
     if (!plan_.live_[at(i)] || node(i).kind != Node::Kind::link) continue;
     if (!is_shift(node(i))) {
       plan_.recomputable_ = false;
+      if (node(i).delay.along == Delay::Along::first) plan_.kept_.push_back({i, 0});
       continue;
     }
     if (!same_loop(i, node(i).source)) plan_.recomputable_ = false;
@@ -311,6 +312,8 @@ void PlanBuilder::find_carried() {
     c.offset = plan_.state_width_;
     plan_.state_width_ += c.steps * node(c.source).size;
   }
+  for (Plan::Kept& k : plan_.kept_)
+    k.offset = std::exchange(plan_.state_width_, plan_.state_width_ + node(k.link).size);
 }
 
 }  // namespace unfold

@@ -1,47 +1,9 @@
-/// Runs of element-wise maps made into programs: values, adjoints (also squared) and tangents.
+#include "unfold/engine/programs.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "unfold/engine/unfolding_body.h"
-
 namespace unfold {
-template <class T>
-void Unfolding<T>::Body::make_programs() {
-  for (const Segment& segment : plan->segments()) {
-    forward_programs.emplace_back(), backward_programs.emplace_back();
-    squared_programs.emplace_back(), tangent_programs.emplace_back();
-    for (const Item& item : segment.items) {
-      const bool maps = item.kind == Item::Kind::pointwise;
-      forward_programs.back().push_back(maps ? forward_program(item) : Program{});
-      backward_programs.back().push_back(maps ? backward_program(item, Rule::linear) : Program{});
-      squared_programs.back().push_back(maps ? backward_program(item, Rule::squared) : Program{});
-      tangent_programs.back().push_back(maps ? tangent_program(item) : Program{});
-    }
-  }
-  const auto overlap = [&](const Program::Slot& a, const Program::Slot& b) {
-    return share_memory(a, b) && place(a.what, a.node).column != place(b.what, b.node).column;
-  };
-  std::size_t slots_needed = 0;
-  for (auto* programs : {&forward_programs, &backward_programs, &squared_programs, &tangent_programs})
-    for (auto& segment : *programs)
-      for (Program& program : segment)
-        for (const Program::Slot& a : program.slots)
-          for (const Program::Slot& b : program.slots) program.overlaps |= overlap(a, b);
-  for (const auto* programs : {&forward_programs, &backward_programs, &squared_programs, &tangent_programs})
-    for (const auto& segment : *programs)
-      for (const Program& program : segment) slots_needed = std::max(slots_needed, program.slots.size());
-  for (auto& mine : operands) mine.resize(slots_needed);
-  for (std::size_t g = 0; g < plan->segments().size(); ++g) units.push_back(unit_of(g));
-}
-
-/// Whether two slots have columns of one buffer in common, be it in other rows.
-template <class T>
-bool Unfolding<T>::Body::share_memory(const Program::Slot& a, const Program::Slot& b) const {
-  const Place x = place(a.what, a.node), y = place(b.what, b.node);
-  return a.what == b.what && !x.scratch() && x.root == y.root && x.column < y.column + node(b.node).size &&
-         y.column < x.column + node(a.node).size;
-}
 
 namespace {
 
@@ -204,12 +166,42 @@ void drop_unused_slots(Program& program) {
 
 }  // namespace
 
-template <class T>
-Program Unfolding<T>::Body::forward_program(const Item& item) const {
+Programs::Programs(const Plan& plan) : plan_(plan) {
+  const auto make = [&](const Item& item, auto&& of) { return item.kind == Item::Kind::pointwise ? of() : Program{}; };
+  for (const Segment& segment : plan.segments()) {
+    for (auto* set : {&forward_, &backward_, &squared_, &tangent_}) set->emplace_back();
+    for (const Item& item : segment.items) {
+      forward_.back().push_back(make(item, [&] { return forward_program(item); }));
+      backward_.back().push_back(make(item, [&] { return backward_program(item, Rule::linear); }));
+      squared_.back().push_back(make(item, [&] { return backward_program(item, Rule::squared); }));
+      tangent_.back().push_back(make(item, [&] { return tangent_program(item); }));
+    }
+  }
+  for (auto* set : {&forward_, &backward_, &squared_, &tangent_})
+    for (auto& segment : *set)
+      for (Program& program : segment) {
+        most_slots_ = std::max(most_slots_, program.slots.size());
+        for (const Program::Slot& a : program.slots)
+          for (const Program::Slot& b : program.slots) program.overlaps |= overlap(a, b);
+      }
+}
+
+/// Whether two slots have columns of one buffer in common, be it in other rows.
+bool Programs::share_memory(const Program::Slot& a, const Program::Slot& b) const {
+  const Place x = place_of(plan_, a.what, a.node), y = place_of(plan_, b.what, b.node);
+  return a.what == b.what && !x.scratch() && x.root == y.root && x.column < y.column + node(b.node).size &&
+         y.column < x.column + node(a.node).size;
+}
+
+bool Programs::overlap(const Program::Slot& a, const Program::Slot& b) const {
+  return share_memory(a, b) && place_of(plan_, a.what, a.node).column != place_of(plan_, b.what, b.node).column;
+}
+
+Program Programs::forward_program(const Item& item) const {
   Program program;
   for (int i : item.nodes) {
     const Node& n = node(i);
-    const Place &mine = plan->value_place(i), &operand = plan->value_place(n.operands[0]);
+    const Place &mine = plan_.value_place(i), &operand = plan_.value_place(n.operands[0]);
     const bool same_memory =
         !mine.scratch() && mine.root == operand.root && mine.column == operand.column && mine.shift == operand.shift;
     if (n.map == Map::copy && same_memory) continue;
@@ -220,27 +212,26 @@ Program Unfolding<T>::Body::forward_program(const Item& item) const {
     instruction.out = slot_of(program, What::value, i);
     program.instructions.push_back(instruction);
   }
-  fuse_values(program, [&](int slot) { return plan->value_place(program.slots[at(slot)].node).scratch(); });
+  fuse_values(program, [&](int slot) { return plan_.value_place(program.slots[at(slot)].node).scratch(); });
   drop_unused_slots(program);
   return program;
 }
 
-template <class T>
-Program Unfolding<T>::Body::backward_program(const Item& item, Rule rule) const {
+Program Programs::backward_program(const Item& item, Rule rule) const {
   Program program;
   for (std::size_t k = item.nodes.size(); k-- > 0;) {
     const int i = item.nodes[k];
-    if (!plan->needs_adjoint(i)) continue;
+    if (!plan_.needs_adjoint(i)) continue;
     for (int input = 0; input < 2; ++input) {
       const int operand = node(i).operands[at(input)];
-      if (operand < 0 || !plan->needs_adjoint(operand)) continue;
+      if (operand < 0 || !plan_.needs_adjoint(operand)) continue;
       const int seed = slot_of(program, What::adjoint, i), out = slot_of(program, What::adjoint, operand);
       program.instructions.push_back(derivative(program, node(i), i, input, rule, seed, out, !item.sets[k][at(input)]));
     }
   }
   const auto in_tile = [&](int slot) {
     const auto [what, i] = program.slots[at(slot)];
-    return what == What::adjoint && plan->adjoint_place(i).scratch();
+    return what == What::adjoint && plan_.adjoint_place(i).scratch();
   };
   pass_on_seeds(program, in_tile);
   if (rule == Rule::linear) fuse_products(program, in_tile);
@@ -250,14 +241,13 @@ Program Unfolding<T>::Body::backward_program(const Item& item, Rule rule) const 
   return program;
 }
 
-template <class T>
-Program Unfolding<T>::Body::tangent_program(const Item& item) const {
+Program Programs::tangent_program(const Item& item) const {
   Program program;
   for (int i : item.nodes) {
     bool first = true;
     for (int input = 0; input < 2; ++input) {
       const int operand = node(i).operands[at(input)];
-      if (operand < 0 || !plan->needs_adjoint(operand)) continue;
+      if (operand < 0 || !plan_.needs_adjoint(operand)) continue;
       const int seed = slot_of(program, What::tangent, operand), out = slot_of(program, What::tangent, i);
       program.instructions.push_back(
           derivative(program, node(i), i, input, Rule::linear, seed, out, !std::exchange(first, false)));
@@ -266,7 +256,29 @@ Program Unfolding<T>::Body::tangent_program(const Item& item) const {
   return program;
 }
 
-template void Unfolding<float>::Body::make_programs();
-template void Unfolding<double>::Body::make_programs();
+template <class T>
+ProgramRunner<T>::ProgramRunner(int members, std::size_t slots)
+    : scratch_(static_cast<std::size_t>(members)),
+      operands_(static_cast<std::size_t>(members), std::vector<Operand<T>>(slots)) {}
+
+template <class T>
+void ProgramRunner<T>::run(const Program& program, Layout<T>& layout, const Work& work) {
+  if (program.instructions.empty()) return;
+  auto& mine = operands_[at(work.member->id())];
+  Index width = 0;
+  for (std::size_t s = 0; s < program.slots.size(); ++s) {
+    const auto [what, i] = program.slots[s];
+    T* base = layout.address(what, i, work.step, work.rows.begin);
+    mine[s] = {base, base == nullptr ? 0 : layout.stride(what, i)};
+    width = layout.node(i).size;
+  }
+  Range columns = work.columns(width, 16);
+  if (program.overlaps && work.by_columns) columns = {0, work.member->id() == 0 ? width : 0};
+  run_pointwise<T>(program.instructions, std::span<const Operand<T>>(mine.data(), program.slots.size()),
+                   work.rows.size(), columns, scratch_[at(work.member->id())]);
+}
+
+template class ProgramRunner<float>;
+template class ProgramRunner<double>;
 
 }  // namespace unfold

@@ -9,8 +9,8 @@ namespace unfold {
 template <class T>
 class Stepper {
  public:
-  /// `parameters` are packed once; several steppers may share a plan. REQUIRES: all links are `previous` (UsageError
-  /// names the link otherwise).
+  /// `parameters` are packed once; several steppers may share a plan. REQUIRES: all links are `previous` or `first`
+  /// (UsageError names the link otherwise).
   Stepper(std::shared_ptr<const Plan> plan, const Parameters<T>& parameters, Team& team);
 
   std::span<Symbol> symbols(Signal signal) { return unfolding_.symbols(signal); }  ///< one element

@@ -125,9 +125,8 @@ Index Structure::predecessor(const Delay& delay, Index sequence, Index position)
   using Along = Delay::Along;
   const bool on_grid = delay.along == Along::left || delay.along == Along::up || delay.along == Along::right ||
                        delay.along == Along::down;
-  const bool fits = kind_ == Kind::chains  ? (delay.along == Along::previous || delay.along == Along::next)
-                    : kind_ == Kind::grids ? on_grid
-                                           : delay.along == Along::child;
+  const bool on_chain = delay.along == Along::previous || delay.along == Along::next || delay.to_end();
+  const bool fits = kind_ == Kind::chains ? on_chain : kind_ == Kind::grids ? on_grid : delay.along == Along::child;
   if (!fits) {
     static constexpr const char* kKinds[] = {"chains", "grids", "trees"};
     throw UsageError("structure: " + std::string(kKinds[static_cast<int>(kind_)]) + " have no neighbours along " +
@@ -137,6 +136,8 @@ Index Structure::predecessor(const Delay& delay, Index sequence, Index position)
   switch (delay.along) {
     case Along::previous: return position >= k ? position - k : -1;
     case Along::next: return position + k < size(sequence) ? position + k : -1;
+    case Along::first: return 0;
+    case Along::last: return size(sequence) - 1;
     case Along::child: {
       const auto& children = trees_[at(sequence)].children[at(position)];
       return k < static_cast<Index>(children.size()) ? children[at(k)] : -1;

@@ -1,109 +1,89 @@
-/// The tangent pass ("R-operator"): the derivative of every signal in a parameter direction, in the order of the plan.
+/// The tangent pass: the derivative of every signal in a parameter direction, in the order of the plan.
 
 #include <algorithm>
 
-#include "unfold/engine/unfolding_body.h"
+#include "unfold/engine/passes.h"
 
 namespace unfold {
+
 template <class T>
-void Unfolding<T>::Body::tangent(Member& me, const T* direction) {
-  pack(me, parameters->flat().data(), packed, dirty, false, false);
-  if (me.id() == 0) std::fill(dirty_direction.begin(), dirty_direction.end(), char{1});
+void TangentPass<T>::run(Member& me) {
+  using Form = typename PackedWeights<T>::Form;
+  PackedWeights<T>& weights = parts_.weights;
+  weights.pack(me, Form::plain, parameters(), parameters().flat().data(), schedule_.account());
+  if (me.id() == 0) weights.mark_direction_changed();
   me.sync();
-  pack(me, direction, packed_direction, dirty_direction, false, false);
-  if (me.id() == 0)
-    for (const Plan::Carried& c : plan->carried()) {
-      if (!plan->needs_adjoint(c.source)) continue;
-      const Index n = node(c.source).size;
-      const auto& from = node(c.source).operands;
-      const auto moves = [&](int operand) { return operand >= 0 && plan->needs_adjoint(operand); };
-      if (node(c.source).kind == Node::Kind::map && !moves(from[0]) && !moves(from[1]))
-        tangents[at(c.source)].fill_zero();  // only its trained start depends on parameters: no item writes it
-      for (Index p = 0; p < places; ++p)
-        for (Index back = 1; back <= c.steps; ++back) {
-          T* row = history_row(What::tangent, c.source, back, p);
-          if (c.initial >= 0 && fresh[at(p)])
-            std::copy_n(parameters->view(direction, c.initial).data, n, row);
-          else
-            std::fill_n(row, n, T{0});
-        }
-    }
+  weights.pack(me, Form::direction, parameters(), direction_, schedule_.account());
+  if (me.id() == 0) parts_.boundary.load_tangents(parameters(), direction_);
   me.sync();
-  for (std::size_t g = 0; g < plan->segments().size(); ++g) {
-    const Segment& segment = plan->segments()[g];
-    const auto run = [&](std::size_t index, const Work& work) { tangent_item(g, index, work, direction); };
-    if (segment.loop)
-      walk_loop(me, segment, division(segment, me.size()), false, run, [](Index, Division) {});
+  for (std::size_t g = 0; g < plan_.segments().size(); ++g) {
+    const auto run = [&](std::size_t index, const Work& work) { run_item(g, index, work); };
+    if (segment(g).loop)
+      schedule_.walk_loop(me, segment(g), schedule_.division(segment(g)), false, run, [](Index, Division) {});
     else
-      walk_batched(me, segment, false, run);
+      schedule_.walk_batched(me, segment(g), false, run);
   }
 }
 
 template <class T>
-void Unfolding<T>::Body::tangent_item(std::size_t segment, std::size_t index, const Work& work, const T* direction) {
-  const Item& item = plan->segments()[segment].items[index];
+void TangentPass<T>::run_item(std::size_t g, std::size_t index, const Work& work) {
+  const Item& item = segment(g).items[index];
   switch (item.kind) {
-    case Item::Kind::affine: return tangent_affine(item, work, direction);
-    case Item::Kind::pointwise: return run_program(tangent_programs[segment][index], work);
+    case Item::Kind::affine: return affine(item, work);
+    case Item::Kind::pointwise: return run_program(parts_.programs.tangent(g, index), work);
     case Item::Kind::gather: {
-      if (!plan->needs_adjoint(item.node)) return;
+      if (!plan_.needs_adjoint(item.node)) return;
       const int initial = node(item.node).initial;
-      return gather(What::tangent, item.node, work, initial >= 0 ? parameters->view(direction, initial).data : nullptr);
+      const T* beyond = initial >= 0 ? moved(initial).data : nullptr;
+      return LinkPass<T>(parts_).gather(What::tangent, item.node, work, beyond);
     }
     case Item::Kind::reorder:
-      if (plan->needs_adjoint(item.node)) reorder(What::tangent, item.node, work);
+      if (plan_.needs_adjoint(item.node)) LinkPass<T>(parts_).reorder(What::tangent, item.node, work);
       return;
     case Item::Kind::mask: return;
   }
 }
 
+template <class T>
+Matrix<const T> TangentPass<T>::tangent_of(int source, const Work& work) {
+  if (!plan_.needs_adjoint(source)) return {};
+  return matrix(What::tangent, source, work);
+}
+
 /// d(b + sum x W) = db + sum (x dW + dx W)
 template <class T>
-void Unfolding<T>::Body::tangent_affine(const Item& item, const Work& work, const T* direction) {
+void TangentPass<T>::affine(const Item& item, const Work& work) {
+  using Form = typename PackedWeights<T>::Form;
   const Node& n = node(item.node);
   constexpr Index kPanel = PackedMatrix<T>::kPanel;
-  const bool whole = whole_item(item, work);
+  const bool whole = is_whole(item, work);
   if (whole && work.by_columns && work.member->id() != 0) return;
   const Range panels =
       whole ? Range{0, (n.size + kPanel - 1) / kPanel} : work.panels(n.size, kPanel).range;  // never by units
   if (panels.empty()) return;
   const Range columns{panels.begin * kPanel, std::min(n.size, panels.end * kPanel)};
-  Matrix<T> y = matrix(What::tangent, item.node, work.step, work.rows);
-  const T* bias = n.bias >= 0 ? parameters->view(direction, n.bias).data : nullptr;
+  Matrix<T> y = matrix(What::tangent, item.node, work);
+  const T* bias = n.bias >= 0 ? moved(n.bias).data : nullptr;
   Start start = !item.start ? Start::accumulate : bias != nullptr ? Start::bias : Start::zero;
   for (const auto& part : item.parts) {
-    const auto& term = n.terms[at(part.term)];
-    if (const Symbol* read = lookup(term.source)) {
-      add_rows<T>(parameters->view(direction, term.parameter), read + work.rows.begin, y, columns, start, bias);
-    } else if (term.sparse()) {
+    const auto& t = term_of(item, part);
+    if (const Symbol* read = layout_.lookup(t.source)) {
+      add_rows<T>(moved(t.parameter), read + work.rows.begin, y, columns, start, bias);
+    } else if (!t.dense()) {
       start_rows(y, start, bias);
-      const SparseTerm<T> sparse = sparse_term(term, parameters->flat().data(), work.rows.begin);
-      const Matrix<const T> moved = plan->needs_adjoint(term.source)
-                                        ? Matrix<const T>(matrix(What::tangent, term.source, work.step, work.rows))
-                                        : Matrix<const T>{};
-      sparse_tangent<T>(sparse, parameters->view(direction, term.parameter),
-                        matrix(What::value, term.source, work.step, work.rows), moved, y,
-                        sparse_scratch[at(work.member->id())].data());
-    } else if (term.map != nullptr) {
-      start_rows(y, start, bias);
-      const Matrix<const T> moved = plan->needs_adjoint(term.source)
-                                        ? Matrix<const T>(matrix(What::tangent, term.source, work.step, work.rows))
-                                        : Matrix<const T>{};
-      const Matrix<const T> x = matrix(What::value, term.source, work.step, work.rows);
-      term.map->tangent((*parameters)[term.parameter], parameters->view(direction, term.parameter), x, moved, y,
-                        map_scratch_of(*work.member));
+      t.op->tangent(operator_rows(t, work), moved(t.parameter), tangent_of(t.source, work), y);
     } else {
-      multiply<T>(matrix(What::value, term.source, work.step, work.rows), packed_direction[at(term.parameter)], y,
-                  panels, start, bias);
-      if (plan->needs_adjoint(term.source))
-        multiply<T>(matrix(What::tangent, term.source, work.step, work.rows), packed[at(term.parameter)], y, panels,
+      multiply<T>(matrix(What::value, t.source, work), parts_.weights(Form::direction, t.parameter), y, panels, start,
+                  bias);
+      if (plan_.needs_adjoint(t.source))
+        multiply<T>(matrix(What::tangent, t.source, work), parts_.weights(Form::plain, t.parameter), y, panels,
                     Start::accumulate);
     }
     start = Start::accumulate;
   }
 }
 
-template void Unfolding<float>::Body::tangent(Member&, const float*);
-template void Unfolding<double>::Body::tangent(Member&, const double*);
+template class TangentPass<float>;
+template class TangentPass<double>;
 
 }  // namespace unfold

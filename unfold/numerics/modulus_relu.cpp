@@ -22,7 +22,7 @@ struct Local {
   }
 };
 
-class ModulusRelu final : public VectorMapOf<ModulusRelu> {
+class ModulusRelu final : public OperatorOf<ModulusRelu, VectorMap> {
  public:
   explicit ModulusRelu(Index n) : n_(n) {
     if (n < 1) throw UsageError("modReLU of no complex number");
@@ -35,7 +35,8 @@ class ModulusRelu final : public VectorMapOf<ModulusRelu> {
   double operations() const override { return 10.0 * static_cast<double>(n_); }
 
   template <class T>
-  void apply_rows(Matrix<const T> w, Matrix<const T> x, Matrix<T> y, T*) const {
+  void apply_rows(const OperatorRows<T>& in, Matrix<T> y) const {
+    const Matrix<const T> w = in.w, x = in.x;
     for (Index r = 0; r < x.rows; ++r)
       for (Index i = 0; i < n_; ++i) {
         const Local<T> local(x(r, i), x(r, n_ + i), w(0, i));
@@ -46,7 +47,8 @@ class ModulusRelu final : public VectorMapOf<ModulusRelu> {
 
   /// The Jacobian is symmetric.
   template <class T>
-  void transposed_rows(Matrix<const T> w, Matrix<const T> x, Matrix<const T> dy, Matrix<T> dx, bool sets, T*) const {
+  void transposed_rows(const OperatorRows<T>& in, Matrix<const T> dy, Matrix<T> dx, bool sets, bool) const {
+    const Matrix<const T> w = in.w, x = in.x;
     for (Index r = 0; r < x.rows; ++r)
       for (Index i = 0; i < n_; ++i) {
         const T a = x(r, i), b = x(r, n_ + i), da = dy(r, i), db = dy(r, n_ + i);
@@ -58,7 +60,8 @@ class ModulusRelu final : public VectorMapOf<ModulusRelu> {
   }
 
   template <class T>
-  void gradient_rows(Matrix<const T> w, Matrix<const T> x, Matrix<const T> dy, Matrix<T> g, T*) const {
+  void gradient_rows(const OperatorRows<T>& in, Matrix<const T> dy, Matrix<T> g, Range, bool) const {
+    const Matrix<const T> w = in.w, x = in.x;
     for (Index r = x.rows; r-- > 0;)
       for (Index i = 0; i < n_; ++i) {
         const T a = x(r, i), b = x(r, n_ + i);
@@ -67,9 +70,9 @@ class ModulusRelu final : public VectorMapOf<ModulusRelu> {
   }
 
   template <class T>
-  void tangent_rows(Matrix<const T> w, Matrix<const T> dw, Matrix<const T> x, Matrix<const T> dx, Matrix<T> dy,
-                    T* scratch) const {
-    if (dx.data != nullptr) transposed_rows<T>(w, x, dx, dy, false, scratch);
+  void tangent_rows(const OperatorRows<T>& in, Matrix<const T> dw, Matrix<const T> dx, Matrix<T> dy) const {
+    const Matrix<const T> w = in.w, x = in.x;
+    if (dx.data != nullptr) transposed_rows<T>(in, dx, dy, false, false);
     for (Index r = 0; r < x.rows; ++r)
       for (Index i = 0; i < n_; ++i) {
         const T a = x(r, i), b = x(r, n_ + i), moved = dw(0, i) * Local<T>(a, b, w(0, i)).inverse;

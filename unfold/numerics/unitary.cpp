@@ -285,7 +285,7 @@ class Rows {
   T root_;
 };
 
-class Unitary final : public VectorMapOf<Unitary> {
+class Unitary final : public OperatorOf<Unitary, VectorMap> {
  public:
   Unitary(Index n, std::uint64_t seed) : shape_{n, unitary_permutation(n, seed), twiddles_of(n)} {}
 
@@ -301,8 +301,9 @@ class Unitary final : public VectorMapOf<Unitary> {
   }
 
   template <class T>
-  void apply_rows(Matrix<const T> w, Matrix<const T> x, Matrix<T> y, T* scratch) const {
-    const Rows<T> rows(shape_, w, scratch);
+  void apply_rows(const OperatorRows<T>& in, Matrix<T> y) const {
+    const Matrix<const T> x = in.x;
+    const Rows<T> rows(shape_, in.w, in.scratch);
     for (Index begin = 0; begin < x.rows; begin += kLanes) {
       Block<T> block = rows.block(0), spare = rows.block(1);
       rows.load(x, begin, block);
@@ -312,9 +313,8 @@ class Unitary final : public VectorMapOf<Unitary> {
   }
 
   template <class T>
-  void transposed_rows(Matrix<const T> w, Matrix<const T> /*x*/, Matrix<const T> dy, Matrix<T> dx, bool sets,
-                       T* scratch) const {
-    const Rows<T> rows(shape_, w, scratch);
+  void transposed_rows(const OperatorRows<T>& in, Matrix<const T> dy, Matrix<T> dx, bool sets, bool) const {
+    const Rows<T> rows(shape_, in.w, in.scratch);
     for (Index begin = 0; begin < dy.rows; begin += kLanes) {
       Block<T> block = rows.block(0), spare = rows.block(1);
       rows.load(dy, begin, block);
@@ -324,8 +324,9 @@ class Unitary final : public VectorMapOf<Unitary> {
   }
 
   template <class T>
-  void gradient_rows(Matrix<const T> w, Matrix<const T> x, Matrix<const T> dy, Matrix<T> g, T* scratch) const {
-    const Rows<T> rows(shape_, w, scratch);
+  void gradient_rows(const OperatorRows<T>& in, Matrix<const T> dy, Matrix<T> g, Range, bool) const {
+    const Matrix<const T> x = in.x;
+    const Rows<T> rows(shape_, in.w, in.scratch);
     for (Index begin = (x.rows - 1) / kLanes * kLanes; begin >= 0; begin -= kLanes) {
       Block<T> block = rows.block(0), spare = rows.block(1);
       const Block<T> steps[] = {rows.block(2), rows.block(3), rows.block(4), rows.block(5), rows.block(6)};
@@ -348,9 +349,9 @@ class Unitary final : public VectorMapOf<Unitary> {
   }
 
   template <class T>
-  void tangent_rows(Matrix<const T> w, Matrix<const T> dw, Matrix<const T> x, Matrix<const T> dx, Matrix<T> dy,
-                    T* scratch) const {
-    const Rows<T> rows(shape_, w, scratch);
+  void tangent_rows(const OperatorRows<T>& in, Matrix<const T> dw, Matrix<const T> dx, Matrix<T> dy) const {
+    const Matrix<const T> x = in.x;
+    const Rows<T> rows(shape_, in.w, in.scratch);
     const Matrix<const T> still{nullptr, 0, x.cols, x.cols};
     for (Index begin = 0; begin < x.rows; begin += kLanes) {
       Block<T> block = rows.block(0), spare = rows.block(1);

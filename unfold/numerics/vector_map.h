@@ -1,53 +1,28 @@
 #pragma once
-/// Maps of whole vectors with parameters of their own, y += f(w, x), row by row: what is neither element-wise nor a
-/// matrix. A term of an affine map may be one (circuit.h); each has the rules of an operation:
-///
-///   apply        y  += f(w, x)
-///   transposed   dx (=|+=) (df/dx)^T dy
-///   gradient     g  += d(sum dy f)/dw
-///   tangent      dy += (df/dx) dx + (df/dw) dw
-///
-/// and no squared one: their parameters are not weights on edges between units, so modulus and path refuse them.
+/// Maps of whole vectors with parameters of their own, y += f(w, x), row by row: operators (operator.h) that are
+/// neither element-wise nor a matrix. Their parameters are not weights on edges between units, so they have no squared
+/// rules: modulus and path refuse them.
 ///
 /// Law 2: rows never meet: a sum over components runs in ascending order, one over rows from the last to the first,
 /// without fused operations.
 
 #include <cstdint>
 #include <memory>
-#include <string_view>
 #include <vector>
 
-#include "unfold/base/views.h"
+#include "unfold/numerics/operator.h"
 
 namespace unfold {
 
-/// x, y [rows x size]; w, dw, g [parameter_rows x parameter_cols]. `scratch`: as many numbers as scratch() says.
-template <class T>
-class VectorRules {
+class VectorMap : public Operator {
  public:
-  virtual ~VectorRules() = default;
-  virtual void apply(Matrix<const T> w, Matrix<const T> x, Matrix<T> y, T* scratch) const = 0;
-  virtual void transposed(Matrix<const T> w, Matrix<const T> x, Matrix<const T> dy, Matrix<T> dx, bool sets,
-                          T* scratch) const = 0;
-  virtual void gradient(Matrix<const T> w, Matrix<const T> x, Matrix<const T> dy, Matrix<T> g, T* scratch) const = 0;
-  /// dx.data may be null: x does not move.
-  virtual void tangent(Matrix<const T> w, Matrix<const T> dw, Matrix<const T> x, Matrix<const T> dx, Matrix<T> dy,
-                       T* scratch) const = 0;
-};
-
-class VectorMap : public VectorRules<float>, public VectorRules<double> {
- public:
-  using VectorRules<float>::apply, VectorRules<double>::apply;
-  using VectorRules<float>::transposed, VectorRules<double>::transposed;
-  using VectorRules<float>::gradient, VectorRules<double>::gradient;
-  using VectorRules<float>::tangent, VectorRules<double>::tangent;
-
-  virtual std::string_view name() const = 0;
   virtual Index size() const = 0;  ///< of x, and of y
   virtual Index parameter_rows() const = 0;
   virtual Index parameter_cols() const = 0;
-  virtual Index scratch() const { return 0; }
-  virtual double operations() const = 0;  ///< additions and multiplications for a row
+
+  Index inputs() const final { return size(); }
+  Index outputs() const final { return size(); }
+  ParameterShape parameter_shape(Index) const final { return {parameter_rows(), parameter_cols()}; }
 };
 
 /// The recurrent map of unitary networks (Arjovsky, Shah and Bengio 2016): for a row x of n complex numbers, held as n
@@ -70,32 +45,5 @@ struct CosSin {
   double cos, sin;
 };
 CosSin cos_sin(double angle);
-
-/// Both widths of T from one template: Map has members apply_rows, transposed_rows, gradient_rows and tangent_rows.
-template <class Map>
-class VectorMapOf : public VectorMap {
- public:
-#define UNFOLD_RULES(T)                                                                                                \
-  void apply(Matrix<const T> w, Matrix<const T> x, Matrix<T> y, T* scratch) const final {                              \
-    self().apply_rows(w, x, y, scratch);                                                                               \
-  }                                                                                                                    \
-  void transposed(Matrix<const T> w, Matrix<const T> x, Matrix<const T> dy, Matrix<T> dx, bool sets, T* scratch)       \
-      const final {                                                                                                    \
-    self().transposed_rows(w, x, dy, dx, sets, scratch);                                                               \
-  }                                                                                                                    \
-  void gradient(Matrix<const T> w, Matrix<const T> x, Matrix<const T> dy, Matrix<T> g, T* scratch) const final {       \
-    self().gradient_rows(w, x, dy, g, scratch);                                                                        \
-  }                                                                                                                    \
-  void tangent(Matrix<const T> w, Matrix<const T> dw, Matrix<const T> x, Matrix<const T> dx, Matrix<T> dy, T* scratch) \
-      const final {                                                                                                    \
-    self().tangent_rows(w, dw, x, dx, dy, scratch);                                                                    \
-  }
-  UNFOLD_RULES(float)
-  UNFOLD_RULES(double)
-#undef UNFOLD_RULES
-
- private:
-  const Map& self() const { return static_cast<const Map&>(*this); }
-};
 
 }  // namespace unfold

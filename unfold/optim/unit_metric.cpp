@@ -40,9 +40,9 @@ void UnitMetric<T>::add_map(const Plan& plan, int i) {
   const auto reads_symbols = [&](int s) { return plan.nodes()[at(s)].kind == Node::Kind::symbols; };
   for (std::size_t k = 0; k < node.terms.size(); ++k) {
     const auto& term = node.terms[k];
-    if (term.map != nullptr)
+    if (!term.dense() && as_sparse(term.op.get()) == nullptr)
       throw UsageError("riemannian training: the parameters " + plan.parameters()[at(term.parameter)].name + " of a " +
-                       std::string(term.map->name()) + " map are no weights of units; use sgd or adam");
+                       std::string(term.op->name()) + " map are no weights of units; use sgd or adam");
     const int symbols = reads_symbols(term.source) ? term.source : term.gate;
     if (symbols >= 0 && map.symbols >= 0 && symbols != map.symbols)
       throw UsageError("riemannian training: " + node.name + " reads two kinds of symbols");
@@ -70,17 +70,18 @@ void UnitMetric<T>::add_map(const Plan& plan, int i) {
     for (const auto& source : map.sources) {
       const auto& term = node.terms[source.term];
       const Index first = offset(term.parameter);
-      if (!term.sparse()) {
+      if (term.dense()) {
         for (Index j = 0; j < source.size; ++j)
           shared.push_back(static_cast<std::int32_t>(source.column + j)),
               shared_places.push_back(first + j * node.size + c);
         continue;
       }
       const bool by_symbol = term.gate >= 0 && plan.parameters()[at(term.parameter)].rows > 1;
-      for (std::int32_t e = term.edges->entering()[at(c)]; e < term.edges->entering()[at(c + 1)]; ++e) {
-        const auto column = static_cast<std::int32_t>(source.column) + term.edges->from()[at(e)];
+      const Edges& edges = as_sparse(term.op.get())->edges();
+      for (std::int32_t e = edges.entering()[at(c)]; e < edges.entering()[at(c + 1)]; ++e) {
+        const auto column = static_cast<std::int32_t>(source.column) + edges.from()[at(e)];
         if (by_symbol)
-          gated.push_back(column), gated_places.emplace_back(first + e, term.edges->count());
+          gated.push_back(column), gated_places.emplace_back(first + e, edges.count());
         else
           shared.push_back(column), shared_places.push_back(first + e);
       }
@@ -128,13 +129,9 @@ Matrix<T> UnitMetric<T>::source_rows(const CorePass<T>& core, const Map& map, co
     while (order.step_begin[at(step + 1)] <= range.begin + r) ++step;
     std::copy_n(core.unfolding().source_row(term.source, step, range.begin + r), source.size, rows.row(r));
   }
-  if (term.sparse()) {
-    const SparseTerm<T> sparse{
-        .edges = term.edges.get(),
-        .activation = term.activation,
-        .leaky = term.leaky,
-        .gates = term.gate >= 0 ? core.unfolding().symbols_read(term.gate).data() + range.begin : nullptr};
-    sparse_activations<T>(sparse, rows, rows);
+  if (!term.dense()) {
+    const Symbol* gates = term.gate >= 0 ? core.unfolding().symbols_read(term.gate).data() + range.begin : nullptr;
+    as_sparse(term.op.get())->activations(OperatorRows<T>{.x = rows, .gates = gates}, rows);
   }
   return rows;
 }

@@ -512,7 +512,7 @@ class Checker {
   bool has_vector_maps() const {
     for (const Node& node : passes_.circuit().nodes())
       for (const auto& term : node.terms)
-        if (term.map != nullptr) return true;
+        if (!term.dense() && as_sparse(term.op.get()) == nullptr) return true;
     return false;
   }
 

@@ -167,8 +167,8 @@ struct ScalarGraph::Builder {
       return value(weight);
     }
     double total = 0;
-    if (term.sparse()) return add_sparse_term(term, source, row, column, to);
-    if (term.map != nullptr) throw UsageError("scalar graph: vector maps are not spelt out in scalars");
+    if (const SparseOperator* op = as_sparse(term.op.get())) return add_sparse_term(term, *op, source, row, column, to);
+    if (!term.dense()) throw UsageError("scalar graph: vector maps are not spelt out in scalars");
     for (int i = 0; i < static_cast<int>(circuit.nodes()[at(term.source)].size); ++i) {
       const int weight = parameter_node(term.parameter, i, column);
       edge(weight, to, value(source + i), -1, true);
@@ -189,7 +189,10 @@ struct ScalarGraph::Builder {
   }
 
   /// [x_i] + sum over edges j -> i of w s(x_j): one edge of the graph from each x_j. As paths, the leak has its own.
-  double add_sparse_term(const Node::AffineTerm& term, int source, Index row, Index column, int to) {
+  double add_sparse_term(const Node::AffineTerm& term, const SparseOperator& op, int source, Index row, Index column,
+                         int to) {
+    const Edges& edges = op.edges();
+    const SparseForm& form = op.form();
     const int own = source + static_cast<int>(column);
     const bool values = reading == Reading::values;
     const bool keeps = values && term.gate >= 0 && inputs.symbols.at(term.gate)[at(row)] == kNoSymbol;
@@ -197,13 +200,13 @@ struct ScalarGraph::Builder {
       edge(own, to, 1);
       return value(own);
     }
-    double total = term.leaky ? value(own) : 0, own_partial = term.leaky ? 1 : 0;
-    for (Index e = 0; e < term.edges->count(); ++e) {
-      if (term.edges->to()[at(e)] != column) continue;
-      const int from = source + term.edges->from()[at(e)];
+    double total = form.leaky ? value(own) : 0, own_partial = form.leaky ? 1 : 0;
+    for (Index e = 0; e < edges.count(); ++e) {
+      if (edges.to()[at(e)] != column) continue;
+      const int from = source + edges.from()[at(e)];
       Node activation{.kind = Node::Kind::map, .name = "activation", .size = 1};
-      activation.map = term.activation;
-      const Local s = values ? evaluate(term.activation, value(from), 0, 0) : evaluate_path(activation, value(from), 0);
+      activation.map = form.activation;
+      const Local s = values ? evaluate(form.activation, value(from), 0, 0) : evaluate_path(activation, value(from), 0);
       for (const Index r : acting(term, row)) {
         const int weight = parameter_node(term.parameter, r, e);
         edge(weight, to, s.value, -1, true);
@@ -216,7 +219,7 @@ struct ScalarGraph::Builder {
           edge(from, to, value(weight) * s.d0);
       }
     }
-    if (own_partial != 0 || term.leaky) edge(own, to, own_partial);
+    if (own_partial != 0 || form.leaky) edge(own, to, own_partial);
     return total;
   }
 
@@ -369,9 +372,9 @@ double ScalarGraph::count_edges(const Circuit& circuit, const Structure& structu
     if (node.kind == Node::Kind::affine)
       for (const auto& term : node.terms) {
         const Node& source = circuit.nodes()[at(term.source)];
-        if (term.sparse()) {
+        if (const SparseOperator* op = as_sparse(term.op.get())) {
           const Index rows = circuit.parameters()[at(term.parameter)].rows;
-          edges += 2.0 * static_cast<double>(term.edges->count() * rows + node.size);
+          edges += 2.0 * static_cast<double>(op->edges().count() * rows + node.size);
           continue;
         }
         edges += static_cast<double>(node.size) * (source.kind == Node::Kind::symbols ? 1 : 2 * source.size);

@@ -1,0 +1,116 @@
+/// Weight gradients, batched over all positions. Sums over rows run from the last row to the first.
+
+#include <algorithm>
+
+#include "unfold/engine/passes.h"
+
+namespace unfold {
+
+template <class T>
+void GradientPass<T>::run(Member& me, T* gradient) {
+  const auto of = [&](int parameter) { return parameters().view(gradient, parameter); };
+  for (int i = 0; i < static_cast<int>(plan_.nodes().size()); ++i) {
+    const Node& affine = node(i);
+    if (affine.kind != Node::Kind::affine) continue;
+    if (!plan_.live(i)) {  // nothing depends on these parameters
+      if (!options_.accumulate && me.id() == 0) clear(affine, gradient);
+      continue;
+    }
+    for (const auto& term : affine.terms)
+      if (!term.dense()) of_operator(me, i, term, of(term.parameter));
+    // A block of rows is read by all terms and the bias while it is in the second-level cache.
+    const Index rows = layout_.rows(), block = layout_.rectangular() && !squared_ ? kRows : std::max<Index>(rows, 1);
+    bool accumulate = options_.accumulate;
+    for (Index end = rows; end > 0; end -= block, accumulate = true) {
+      const Range part{std::max<Index>(end - block, 0), end};
+      for (const auto& term : affine.terms) {
+        if (!term.dense()) continue;
+        if (const Symbol* read = layout_.lookup(term.source))
+          of_lookup(me, i, read, of(term.parameter), part, accumulate);
+        else
+          of_product(me, i, term.source, of(term.parameter), part, accumulate);
+      }
+      if (affine.bias >= 0)
+        accumulate_columns<T>(layout_.matrix(What::adjoint, i, 0, part), of(affine.bias).data,
+                              my_columns(me, affine.size), accumulate ? Start::accumulate : Start::zero);
+    }
+  }
+}
+
+template <class T>
+void GradientPass<T>::clear(const Node& affine, T* gradient) const {
+  for (const auto& term : affine.terms) {
+    Matrix<T> g = parameters().view(gradient, term.parameter);
+    std::fill_n(g.data, g.rows * g.cols, T{0});
+  }
+  if (affine.bias >= 0) std::fill_n(parameters().view(gradient, affine.bias).data, affine.size, T{0});
+}
+
+/// Columns of a gradient that a member owns: whole panels, where there are enough of them.
+template <class T>
+Range GradientPass<T>::my_columns(const Member& me, Index columns) {
+  constexpr Index kPanel = PackedMatrix<T>::kPanel;
+  return me.share(columns, columns >= 4 * kPanel * me.size() ? kPanel : 16);
+}
+
+template <class T>
+void GradientPass<T>::of_operator(Member& me, int i, const Node::AffineTerm& term, Matrix<T> g) {
+  const bool divided = term.op->gradient_by_columns();
+  if (!divided && me.id() != 0) return;
+  const Range mine = divided ? me.share(g.cols, 16) : Range{0, g.cols};
+  if (mine.empty()) return;
+  if (!options_.accumulate)
+    for (Index r = 0; r < g.rows; ++r) std::fill(g.row(r) + mine.begin, g.row(r) + mine.end, T{0});
+  for (auto [step, rows] : layout_.runs(plan_.value_place(term.source).shift))
+    term.op->gradient(operator_rows(me, term, step, rows), layout_.matrix(What::adjoint, i, step, rows), g, mine,
+                      squared_);
+}
+
+template <class T>
+void GradientPass<T>::of_lookup(Member& me, int i, const Symbol* read, Matrix<T> g, Range rows, bool accumulate) {
+  const Range columns = my_columns(me, g.cols);
+  if (!accumulate)
+    for (Index r = 0; r < g.rows; ++r) std::fill(g.row(r) + columns.begin, g.row(r) + columns.end, T{0});
+  scatter_rows<T>(layout_.matrix(What::adjoint, i, 0, rows), read + rows.begin, g, columns);
+}
+
+/// `rows`: any of a rectangular batch, or all.
+template <class T>
+void GradientPass<T>::of_product(Member& me, int i, int source, Matrix<T> g, Range rows, bool accumulate) {
+  Start start = accumulate ? Start::accumulate : Start::zero;
+  // Members divide the longer side, so that little is packed twice.
+  const bool by_columns = g.cols >= g.rows && g.cols >= PackedMatrix<T>::kPanel * me.size();
+  const Range columns = by_columns ? my_columns(me, g.cols) : Range{0, g.cols};
+  const Range inputs = by_columns ? Range{0, g.rows} : me.share(g.rows, 8);
+  const auto add = [&](Matrix<const T> x, Matrix<const T> d) {
+    accumulate_outer<T>(x, d.cols_from(columns.begin, columns.size()), g.cols_from(columns.begin, columns.size()),
+                        inputs, start, squared_ ? Precision::exact : parts_.weights.precision());
+    start = Start::accumulate;
+  };
+  if (layout_.rectangular() && !squared_)
+    return add(layout_.matrix(What::value, source, 0, rows), layout_.matrix(What::adjoint, i, 0, rows));
+  for (auto [step, run] : layout_.runs(plan_.value_place(source).shift)) {
+    Matrix<const T> x = layout_.matrix(What::value, source, step, run);
+    if (squared_) x = square(me, x);
+    add(x, layout_.matrix(What::adjoint, i, step, run));
+    if (squared_) me.sync();
+  }
+}
+
+/// Every component squared. By all members.
+template <class T>
+Matrix<const T> GradientPass<T>::square(Member& me, Matrix<const T> x) {
+  Buffer<T>& squares = parts_.weights.squares();
+  if (me.id() == 0 && squares.size() < layout_.rows() * x.cols) squares.resize(layout_.rows() * x.cols);
+  me.sync();
+  const Range mine = me.share(x.rows);
+  for (Index r = mine.begin; r < mine.end; ++r)
+    for (Index c = 0; c < x.cols; ++c) squares[r * x.cols + c] = x(r, c) * x(r, c);
+  me.sync();
+  return {squares.data(), x.rows, x.cols, x.cols};
+}
+
+template class GradientPass<float>;
+template class GradientPass<double>;
+
+}  // namespace unfold

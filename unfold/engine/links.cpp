@@ -1,0 +1,82 @@
+/// Rows that move between positions: gathered links and reordered signals, in all passes.
+
+#include <algorithm>
+
+#include "unfold/engine/passes.h"
+
+namespace unfold {
+
+template <class T>
+void LinkPass<T>::gather(What what, int link, const Work& work, const T* initial) {
+  const Node& n = node(link);
+  const Range columns = work.columns(n.size, 16);
+  const bool known = what == What::value || plan_.needs_adjoint(n.source);
+  const Index from_stride = known ? layout_.stride(what, n.source) : 0, to_stride = layout_.stride(what, link);
+  const T* from = known ? layout_.address(what, n.source, 0, 0) : nullptr;
+  T* to = layout_.address(what, link, 0, 0);
+  for (Index r = work.rows.begin; r < work.rows.end; ++r) {
+    const Index before = layout_.predecessors(link)[at(r)], place = parts_.boundary.begun_before(link, r);
+    const T* source = before < 0 ? initial : known ? from + before * from_stride : nullptr;
+    if (place >= 0) source = what == What::value ? parts_.boundary.kept(link, place) : nullptr;
+    if (source != nullptr)
+      std::copy(source + columns.begin, source + columns.end, to + r * to_stride + columns.begin);
+    else
+      std::fill(to + r * to_stride + columns.begin, to + r * to_stride + columns.end, T{0});
+  }
+}
+
+template <class T>
+void LinkPass<T>::scatter(int link, bool in_loop, const Work& work) {
+  const Node& n = node(link);
+  if (!plan_.needs_adjoint(n.source)) return;
+  Range part = work.rows;
+  if (!in_loop && !work.by_columns) {  // rows of others may be written: one member does all
+    if (work.member->id() != 0 || part.begin != 0) return;
+    part = {0, layout_.rows()};
+  }
+  const Range columns = work.columns(n.size, 16);
+  for (Index r = part.end; r-- > part.begin;) {
+    const Index before = layout_.predecessors(link)[at(r)];
+    if (before < 0) continue;
+    const Index place = parts_.boundary.begun_before(link, r);
+    const T* from = layout_.address(What::adjoint, link, 0, r);
+    T* to = place < 0 ? layout_.address(What::adjoint, n.source, 0, before) : parts_.boundary.kept_adjoint(link, place);
+    for (Index j = columns.begin; j < columns.end; ++j) to[j] += from[j];
+  }
+}
+
+template <class T>
+void LinkPass<T>::reorder(What what, int i, const Work& work) {
+  const int source = node(i).operands[0];
+  const auto& from_row = layout_.reorder_from(i);
+  if (layout_.lookup(i) != nullptr) {
+    if (what == What::value && (!work.by_columns || work.member->id() == 0))
+      for (Index r = work.rows.begin; r < work.rows.end; ++r)
+        layout_.symbols(i)[at(r)] = layout_.symbols(source)[at(from_row[at(r)])];
+    return;
+  }
+  const Range columns = work.columns(node(i).size, 16);
+  const Index from_stride = layout_.stride(what, source), to_stride = layout_.stride(what, i);
+  const T* from = layout_.address(what, source, 0, 0);
+  T* to = layout_.address(what, i, 0, 0);
+  for (Index r = work.rows.begin; r < work.rows.end; ++r)
+    std::copy_n(from + from_row[at(r)] * from_stride + columns.begin, columns.size(),
+                to + r * to_stride + columns.begin);
+}
+
+template <class T>
+void LinkPass<T>::reorder_back(int i, bool sets, const Work& work) {
+  const int source = node(i).operands[0];
+  if (!plan_.needs_adjoint(source)) return;
+  const Range columns = work.columns(node(i).size, 16);
+  for (Index r = work.rows.begin; r < work.rows.end; ++r) {
+    const T* from = layout_.address(What::adjoint, i, 0, r);
+    T* to = layout_.address(What::adjoint, source, 0, layout_.reorder_from(i)[at(r)]);
+    for (Index j = columns.begin; j < columns.end; ++j) to[j] = sets ? from[j] : to[j] + from[j];
+  }
+}
+
+template class LinkPass<float>;
+template class LinkPass<double>;
+
+}  // namespace unfold

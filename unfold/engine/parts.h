@@ -1,0 +1,87 @@
+#pragma once
+/// What an unfolding is made of, and what its passes have in common. Internal to engine/.
+
+#include "unfold/engine/boundary.h"
+#include "unfold/engine/chain_loop.h"
+#include "unfold/engine/layout.h"
+#include "unfold/engine/masks.h"
+#include "unfold/engine/packed_weights.h"
+#include "unfold/engine/programs.h"
+#include "unfold/engine/schedule.h"
+
+namespace unfold {
+
+template <class T>
+struct Parts {
+  Parts(std::shared_ptr<const Plan> plan, Team& team, Precision precision);
+  Parts(const Parts&) = delete;  // its members refer to each other
+  void lay(const Structure& structure, std::span<const Index> slots);
+
+  std::shared_ptr<const Plan> plan;
+  Team& team;
+  const Parameters<T>* parameters = nullptr;
+  Layout<T> layout;      ///< where numbers are
+  Boundary<T> boundary;  ///< what lies before the first position
+  Programs programs;     ///< of element-wise maps
+  ProgramRunner<T> runner;
+  Schedule schedule;  ///< in which order items run, and by whom
+  PackedWeights<T> weights;
+  ChainLoops chains;
+  Masks masks;
+  std::vector<Buffer<T>> operator_scratch;  ///< per member
+};
+
+/// A pass over the parts of an unfolding: what every pass asks of them. Made anew for each pass; keeps no numbers.
+template <class T>
+class PassOver {
+ public:
+  explicit PassOver(Parts<T>& parts)
+      : parts_(parts), plan_(*parts.plan), layout_(parts.layout), schedule_(parts.schedule) {}
+
+ protected:
+  const Node& node(int i) const { return layout_.node(i); }
+  const Node::AffineTerm& term_of(const Item& item, const Item::Part& part) const {
+    return node(item.node).terms[static_cast<std::size_t>(part.term)];
+  }
+  const Segment& segment(std::size_t g) const { return plan_.segments()[g]; }
+  const Parameters<T>& parameters() const { return *parts_.parameters; }
+  Matrix<T> matrix(What what, int i, const Work& work) { return layout_.matrix(what, i, work.step, work.rows); }
+  void run_program(const Program& program, const Work& work) { parts_.runner.run(program, layout_, work); }
+
+  /// What the rules of a term's operator read at some rows of a step.
+  OperatorRows<T> operator_rows(const Member& me, const Node::AffineTerm& term, Index step, Range rows) {
+    return {.w = parameters()[term.parameter],
+            .x = layout_.matrix(What::value, term.source, step, rows),
+            .gates = term.gate >= 0 ? layout_.lookup(term.gate) + rows.begin : nullptr,
+            .scratch = parts_.operator_scratch[static_cast<std::size_t>(me.id())].data()};
+  }
+  OperatorRows<T> operator_rows(const Node::AffineTerm& term, const Work& work) {
+    return operator_rows(*work.member, term, work.step, work.rows);
+  }
+  /// Whether one member does the whole item, where members divide columns: operators are not divided.
+  bool is_whole(const Item& item, const Work& work) const;
+
+  Parts<T>& parts_;
+  const Plan& plan_;
+  Layout<T>& layout_;
+  Schedule& schedule_;
+};
+
+/// What an item counts as.
+inline Stage stage_of(const Segment& segment, const Item& item) {
+  switch (item.kind) {
+    case Item::Kind::affine: return segment.loop ? Stage::recurrent : Stage::hoisted;
+    case Item::Kind::pointwise: return Stage::pointwise;
+    default: return Stage::moves;
+  }
+}
+
+/// What an affine map starts from, where its first term does not know how to.
+template <class T>
+void start_rows(Matrix<T> y, Start start, const T* bias) {
+  if (start == Start::accumulate) return;
+  for (Index r = 0; r < y.rows; ++r)
+    for (Index j = 0; j < y.cols; ++j) y(r, j) = start == Start::bias ? bias[j] : T{0};
+}
+
+}  // namespace unfold

@@ -1,0 +1,147 @@
+#pragma once
+/// In which order items run, and which member of the team does what: by rows, by columns, by units, or one member all.
+/// Loops try every way that is possible (trial.h). Internal to engine/.
+
+#include <map>
+
+#include "unfold/engine/account.h"
+#include "unfold/engine/programs.h"
+#include "unfold/engine/trial.h"
+
+namespace unfold {
+
+enum class Pass : unsigned char { forward, backward };
+
+class Schedule {
+ public:
+  /// `number_bytes`: of one number, to know which weights stay in a cache. Keeps references.
+  Schedule(const Plan& plan, const Programs& programs, int members, Index number_bytes);
+
+  /// Over the structure that a layout has.
+  template <class T>
+  void lay(const Layout<T>& layout) {
+    lay(layout.structure(), layout.rectangular());
+  }
+  void set_account(Account* account) { account_ = account; }
+  Account* account() const { return account_; }
+  void sync(Member& me) const {
+    const StageTimer timer(account_, me.id(), Stage::waiting);
+    me.sync();
+  }
+
+  /// run_item(index of the item, work), item by item over all rows; members meet where rows of others are read.
+  template <class Do>
+  void walk_batched(Member& me, const Segment& segment, bool reverse, Do&& run_item) const;
+  /// The same step by step, after begin_step(step, division).
+  template <class Do, class Begin>
+  void walk_loop(Member& me, const Segment& segment, Division how, bool reverse, Do&& run_item,
+                 Begin&& begin_step) const;
+  /// walk_loop as chosen for a pass, noting how long it took.
+  template <class Do, class Begin>
+  void walk_timed(Member& me, std::size_t segment, Pass pass, Do&& run_item, Begin&& begin_step);
+
+  Division division(const Segment& segment) const;  ///< without trying
+  void choose(Pass pass);                           ///< before a pass: the ways to divide its loops
+  bool settled() const;                             ///< whether every loop has tried them
+
+  /// Rows of a step that a member owns where members divide rows.
+  Range my_places(const Member& me) const {
+    return {place_bounds_[static_cast<std::size_t>(me.id())], place_bounds_[static_cast<std::size_t>(me.id()) + 1]};
+  }
+  /// Adjoint buffers of a loop that start with a tail (AdjointBuffer::tail).
+  const std::vector<int>& tail_roots(std::size_t segment) const { return tail_roots_[segment]; }
+
+ private:
+  struct Choice {
+    std::vector<Division> candidates;
+    Trial trial;
+    Division now() const { return candidates[trial.now()]; }
+  };
+  using Choices = std::vector<Choice>;  // per segment
+
+  const Node& node(int i) const { return plan_.nodes()[static_cast<std::size_t>(i)]; }
+  const Structure::Order& order(const Segment& segment) const { return structure_->order(segment.corner); }
+  void lay(const Structure& structure, bool rectangular);
+  void bound_places();
+  void find_tails();
+  bool has_operators(const Segment& segment) const;
+  Index unit_of(std::size_t segment) const;
+  bool in_units(const Item& item, Index unit) const;
+  bool in_units(const Program& program, Index unit) const;
+  std::vector<Division> candidates(std::size_t segment) const;
+  Range my_rows(const Segment& segment, Division how, Member& me, Range step) const;
+  Choices& choices(Pass pass) { return (pass == Pass::forward ? forward_ : backward_).at(places_); }
+  void note(Choice& choice, double seconds) const;
+
+  const Plan& plan_;
+  const Programs& programs_;
+  int members_;
+  Index number_bytes_;
+  Account* account_ = nullptr;
+  const Structure* structure_ = nullptr;
+  Index rows_ = 0, places_ = 0;
+  bool rectangular_ = false;
+  std::vector<std::vector<int>> tail_roots_;     // per segment
+  std::vector<Index> units_;                     // per segment: its unit, or 0
+  std::map<Index, Choices> forward_, backward_;  // by places
+  std::vector<Index> place_bounds_;              // sequences of each member when rows are divided
+};
+
+template <class Do>
+void Schedule::walk_batched(Member& me, const Segment& segment, bool reverse, Do&& run_item) const {
+  const Division how = division(segment);
+  const auto n = segment.items.size();
+  // Shifted views are contiguous over all rows only in rectangular batches; otherwise go step by step.
+  const bool stepwise = !segment.rows_independent && structure_->kind() == Structure::Kind::chains && !rectangular_;
+  for (std::size_t k = 0; k < n; ++k) {
+    const std::size_t index = reverse ? n - 1 - k : k;
+    const Range mine = my_rows(segment, how, me, {0, rows_});
+    const Index last = stepwise ? structure_->order().steps() : 1;
+    for (Index s = 0; s < last; ++s) {
+      const Index step = reverse ? last - 1 - s : s;
+      Range part = mine;
+      if (stepwise) {
+        const Range range = order(segment).step(step);
+        part = {std::max(range.begin, mine.begin), std::min(range.end, mine.end)};
+      }
+      if (!part.empty()) run_item(index, Work{&me, stepwise ? step : 0, part, by_columns(how)});
+    }
+    if (how != Division::rows) sync(me);
+  }
+  sync(me);
+}
+
+template <class Do, class Begin>
+void Schedule::walk_loop(Member& me, const Segment& segment, Division how, bool reverse, Do&& run_item,
+                         Begin&& begin_step) const {
+  if (how == Division::alone && me.id() != 0) return sync(me);
+  const Index unit = how == Division::units ? units_[static_cast<std::size_t>(&segment - plan_.segments().data())] : 0;
+  const auto n = segment.items.size();
+  const Index last = order(segment).steps();
+  for (Index s = 0; s < last; ++s) {
+    const Index step = reverse != segment.descending ? last - 1 - s : s;
+    begin_step(step, how);
+    const Range mine = my_rows(segment, how, me, order(segment).step(step));
+    for (std::size_t k = 0; k < n; ++k) {
+      const std::size_t index = reverse ? n - 1 - k : k;
+      // Maps read columns of their own units; products read those of all.
+      if (unit > 0 && segment.items[index].kind == Item::Kind::affine) sync(me);
+      if (!mine.empty()) run_item(index, Work{&me, step, mine, by_columns(how), unit});
+      if (how == Division::columns) sync(me);
+    }
+  }
+  sync(me);
+}
+
+template <class Do, class Begin>
+void Schedule::walk_timed(Member& me, std::size_t segment, Pass pass, Do&& run_item, Begin&& begin_step) {
+  using Clock = std::chrono::steady_clock;
+  Choice& choice = choices(pass)[segment];
+  const bool timed = choice.candidates.size() > 1;  // a step of a small net is not much longer than a look at the clock
+  const auto start = timed ? Clock::now() : Clock::time_point();
+  walk_loop(me, plan_.segments()[segment], choice.now(), pass == Pass::backward, std::forward<Do>(run_item),
+            std::forward<Begin>(begin_step));
+  if (timed && me.id() == 0) note(choice, std::chrono::duration<double>(Clock::now() - start).count());
+}
+
+}  // namespace unfold

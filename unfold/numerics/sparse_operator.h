@@ -1,0 +1,95 @@
+#pragma once
+/// The sparse, gated and leaky operator (sparse.h says what it computes):
+///
+///   Term{.parameter = "tau", .source = v,
+///        .op = sparse_operator(edges, {.activation = Map::tanh, .gating = Gating::weights}), .gate = symbols}
+///
+/// Its parameter is [1 x edges], or [alphabet x edges] when a gate chooses the weights. Its weights are those of edges
+/// between units: it has a squared form and a reading as paths.
+
+#include "unfold/numerics/operator.h"
+#include "unfold/numerics/sparse.h"
+
+namespace unfold {
+
+/// What the gate of a sparse operator does.
+enum class Gating {
+  none,    ///< there is none
+  state,   ///< where it holds no symbol yet, the state is kept: y += x instead
+  weights  ///< and its symbol chooses the weights
+};
+
+struct SparseForm {
+  Map activation = Map::copy;  ///< s: copy, tanh, sigmoid or relu
+  bool leaky = false;
+  Gating gating = Gating::none;
+  Index weight_rows = 1;  ///< unless the gate chooses: so many rows of weights act together
+};
+
+class SparseOperator final : public OperatorOf<SparseOperator>, private RecurrenceKernel {
+ public:
+  /// Throws UsageError: no edges, an activation that is_activation does not know, or leaky or gated (then x is kept)
+  /// with other outputs than inputs.
+  SparseOperator(std::shared_ptr<const Edges> edges, const SparseForm& form);
+
+  const Edges& edges() const { return *edges_; }
+  const SparseForm& form() const { return form_; }
+  /// s(x) of rows, 0 where there is no symbol: what the weights multiply.
+  template <class T>
+  void activations(const OperatorRows<T>& in, Matrix<T> s) const {
+    sparse_activations<T>(term(in.w, in.gates), in.x, s);
+  }
+
+  std::string_view name() const override { return "sparse"; }
+  Index inputs() const override { return edges_->inputs(); }
+  Index outputs() const override { return edges_->outputs(); }
+  ParameterShape parameter_shape(Index alphabet) const override;
+  Index scratch() const override;
+  double operations() const override { return 2.0 * static_cast<double>(edges_->count()); }
+  bool reads_gate() const override { return form_.gating != Gating::none; }
+  bool gradient_by_columns() const override { return true; }
+  bool has_squared() const override { return true; }
+  std::shared_ptr<const Operator> path_reading(std::string_view parameter, Index rows) const override;
+  const RecurrenceKernel* recurrence() const override { return this; }
+
+  template <class T>
+  void apply_rows(const OperatorRows<T>& in, Matrix<T> y) const {
+    sparse_multiply<T>(term(in.w, in.gates), in.x, y, in.scratch);
+  }
+  template <class T>
+  void transposed_rows(const OperatorRows<T>& in, Matrix<const T> dy, Matrix<T> dx, bool sets, bool squared) const {
+    sparse_transposed<T>(term(in.w, in.gates), in.x, dy, dx, sets, squared, in.scratch);
+  }
+  template <class T>
+  void gradient_rows(const OperatorRows<T>& in, Matrix<const T> dy, Matrix<T> g, Range columns, bool squared) const {
+    sparse_gradient<T>(term(in.w, in.gates), in.x, dy, g, columns, squared, in.scratch);
+  }
+  template <class T>
+  void tangent_rows(const OperatorRows<T>& in, Matrix<const T> dw, Matrix<const T> dx, Matrix<T> dy) const {
+    sparse_tangent<T>(term(in.w, in.gates), dw, in.x, dx, dy, in.scratch);
+  }
+
+  // RecurrenceKernel
+  void forward(const Recurrence<float>& in, Matrix<float> y) const override;
+  void forward(const Recurrence<double>& in, Matrix<double> y) const override;
+  void backward(const Recurrence<float>& in, Matrix<const float> y, Matrix<const float> exit, Matrix<float> adjoint,
+                bool squared) const override;
+  void backward(const Recurrence<double>& in, Matrix<const double> y, Matrix<const double> exit, Matrix<double> adjoint,
+                bool squared) const override;
+
+ private:
+  template <class T>
+  SparseTerm<T> term(Matrix<const T> w, const Symbol* gates) const {
+    return {.edges = edges_.get(), .activation = form_.activation, .leaky = form_.leaky, .weights = w, .gates = gates};
+  }
+
+  std::shared_ptr<const Edges> edges_;
+  SparseForm form_;
+};
+
+std::shared_ptr<const Operator> sparse_operator(std::shared_ptr<const Edges> edges, const SparseForm& form = {});
+
+/// The operator itself if it is a sparse one, else nullptr: for what is built on edges between units.
+const SparseOperator* as_sparse(const Operator* op);
+
+}  // namespace unfold
