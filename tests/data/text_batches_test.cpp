@@ -28,16 +28,16 @@ class Follower {
 
   /// Reads a window; asserts that inputs, targets and states fit together.
   void read(const Batch& window) {
-    for (const Index slot : window.fresh) memory_.erase(slot);
-    std::set<Index> used(window.slots.begin(), window.slots.end());
-    RC_ASSERT(used.size() == window.slots.size());
+    for (const Index slot : window.carry.fresh) memory_.erase(slot);
+    std::set<Index> used(window.carry.slots.begin(), window.carry.slots.end());
+    RC_ASSERT(used.size() == window.carry.slots.size());
     Index symbols = 0, predicted = 0;
     for (Index c = 0; c < window.structure.sequences(); ++c) {
-      const Index slot = window.slots[at(c)];
-      RC_ASSERT(slot < window.slots_needed);
+      const Index slot = window.carry.slots[at(c)];
+      RC_ASSERT(slot < window.carry.slots_needed);
       for (Index t = 0; t < window.structure.size(c); ++t) {
         const auto row = at(window.structure.row(c, t));
-        const Symbol input = window.inputs[row], target = window.targets[row];
+        const Symbol input = read_symbols(window)[row], target = predicted_symbols(window)[row];
         if (t == 0 && memory_.count(slot) == 0) ++fresh_starts;
         if (t == 0 && memory_.count(slot) > 0) RC_ASSERT(memory_[slot] == input);  // the state is that before
         // Before the first symbol of a sequence nothing is known, and its state is fresh.
@@ -57,7 +57,7 @@ class Follower {
     }
     RC_ASSERT(window.predicted == predicted);
     total += symbols;
-    for (const auto& [from, to] : window.moves) {
+    for (const auto& [from, to] : window.carry.moves) {
       RC_ASSERT(memory_.count(from) > 0);
       memory_[to] = memory_[from];
     }
@@ -88,11 +88,11 @@ RC_GTEST_PROP(TextBatches, an_epoch_reads_every_symbol_exactly_once_with_the_rig
   TextBatches batches(corpus, part, options, *rc::gen::inRange<std::uint64_t>(0, 1000));
   for (int epoch = 0; epoch < 3; ++epoch) {
     Follower follower(corpus, part);
-    const Index windows = batches.windows_per_epoch();
+    const Index windows = batches.batches_per_epoch();
     for (Index w = 0; w < windows; ++w) {
       RC_ASSERT(batches.epoch() == epoch);
       RC_ASSERT(batches.position() == w);
-      follower.read(batches.window());
+      follower.read(batches.batch());
       batches.advance();
     }
     RC_ASSERT(batches.epoch() == epoch + 1);
@@ -109,7 +109,7 @@ RC_GTEST_PROP(TextBatches, a_part_is_read_and_nothing_else, ()) {
   part.pieces = {{0, {20, 30}}, {1, {0, 25}}};
   TextBatches batches(corpus, part, {.window = *rc::gen::inRange<Index>(1, 9), .batch = 3}, 1);
   Follower follower(corpus, part);
-  for (Index w = batches.windows_per_epoch(); w > 0; --w, batches.advance()) follower.read(batches.window());
+  for (Index w = batches.batches_per_epoch(); w > 0; --w, batches.advance()) follower.read(batches.batch());
   RC_ASSERT(static_cast<Index>(follower.seen.size()) == 35);
   RC_ASSERT(follower.seen.begin()->first == 20);
   RC_ASSERT(follower.seen.rbegin()->first == 54);
@@ -125,11 +125,11 @@ RC_GTEST_PROP(TextBatches, seeking_equals_walking, ()) {
   for (Index n = *rc::gen::inRange<Index>(0, 60); n > 0; --n) walking.advance();
   seeking.seek(walking.epoch(), walking.position());
   for (int i = 0; i < 5; ++i) {
-    RC_ASSERT(walking.window().inputs == seeking.window().inputs);
-    RC_ASSERT(walking.window().targets == seeking.window().targets);
-    RC_ASSERT(walking.window().slots == seeking.window().slots);
-    RC_ASSERT(walking.window().moves == seeking.window().moves);
-    RC_ASSERT(walking.window().fresh == seeking.window().fresh);
+    RC_ASSERT(read_symbols(walking.batch()) == read_symbols(seeking.batch()));
+    RC_ASSERT(predicted_symbols(walking.batch()) == predicted_symbols(seeking.batch()));
+    RC_ASSERT(walking.batch().carry.slots == seeking.batch().carry.slots);
+    RC_ASSERT(walking.batch().carry.moves == seeking.batch().carry.moves);
+    RC_ASSERT(walking.batch().carry.fresh == seeking.batch().carry.fresh);
     walking.advance();
     seeking.advance();
   }
@@ -141,7 +141,7 @@ TEST(TextBatches, epochs_are_cut_at_different_places) {
   TextBatches batches(corpus, part, {.window = 10, .batch = 5}, 1);
   std::set<Symbol> first;
   for (int epoch = 0; epoch < 8; ++epoch) {
-    first.insert(batches.window().targets[0]);
+    first.insert(predicted_symbols(batches.batch())[0]);
     batches.seek(epoch + 1, 0);
   }
   EXPECT_GE(first.size(), 6u);
@@ -153,11 +153,11 @@ TEST(TextBatches, several_lanes_of_a_long_sequence_start_anew_at_moments_of_thei
   constexpr Index kStretch = 128;  // windows
   TextBatches batches(corpus, part, {.window = 4, .batch = 4}, 1);
   std::vector<Index> started(4);
-  for (Index w = 0; w < batches.windows_per_epoch(); ++w, batches.advance()) {
+  for (Index w = 0; w < batches.batches_per_epoch(); ++w, batches.advance()) {
     if (w == 0) continue;
     Index starts = 0;
-    for (Index slot : batches.window().fresh) {
-      for (const auto& [from, to] : batches.window().moves)  // where the sequence begins again within a window
+    for (Index slot : batches.batch().carry.fresh) {
+      for (const auto& [from, to] : batches.batch().carry.moves)  // where the sequence begins again within a window
         if (slot == from) slot = to;
       started[at(slot)] = w;
       ++starts;
@@ -173,7 +173,8 @@ TEST(TextBatches, one_lane_and_shorter_sequences_are_not_interrupted) {
     const Part part = whole_corpus(corpus, "training");
     TextBatches batches(corpus, part, {.window = 4, .batch = lanes}, 1);
     std::size_t count = 0;
-    for (Index w = batches.windows_per_epoch(); w > 0; --w, batches.advance()) count += batches.window().fresh.size();
+    for (Index w = batches.batches_per_epoch(); w > 0; --w, batches.advance())
+      count += batches.batch().carry.fresh.size();
     return count;
   };
   EXPECT_LE(fresh_starts({12000}, 1), 2u);                    // the start of the epoch and that of the sequence
@@ -184,10 +185,10 @@ TEST(TextBatches, full_windows_keep_the_structure_and_allocate_nothing_new) {
   const Corpus corpus = numbered_corpus({1000});
   const Part part = whole_corpus(corpus, "training");
   TextBatches batches(corpus, part, {.window = 10, .batch = 4}, 3);
-  const Batch* window = &batches.window();
+  const Batch* window = &batches.batch();
   const Symbol* inputs = window->inputs.data();
   int rectangular = 0;
-  for (Index w = 0; w < batches.windows_per_epoch(); ++w, batches.advance()) {
+  for (Index w = 0; w < batches.batches_per_epoch(); ++w, batches.advance()) {
     EXPECT_EQ(window->inputs.data(), inputs);
     rectangular += window->structure.sequences() == 4 && window->symbols == 40;
   }
@@ -203,7 +204,7 @@ TEST(TextBatches, a_curriculum_reads_growing_prefixes) {
       const Index epoch = batches.epoch();
       EXPECT_EQ(batches.shortened(), expected < 20);
       Index symbols = 0;
-      for (; batches.epoch() == epoch; batches.advance()) symbols += batches.window().symbols;
+      for (; batches.epoch() == epoch; batches.advance()) symbols += batches.batch().symbols;
       EXPECT_EQ(symbols, expected);
     }
   }
@@ -215,8 +216,7 @@ TEST(TextBatches, whole_sequences_are_chains_of_their_own) {
   TextBatches batches(corpus, part, {.window = 3, .batch = 2, .whole_sequences = true}, 4);
   std::multiset<Index> lengths;
   for (; batches.epoch() == 0; batches.advance())
-    for (Index c = 0; c < batches.window().structure.sequences(); ++c)
-      lengths.insert(batches.window().structure.size(c));
+    for (Index c = 0; c < batches.batch().structure.sequences(); ++c) lengths.insert(batches.batch().structure.size(c));
   EXPECT_EQ(lengths, (std::multiset<Index>{1, 2, 5, 7, 9}));
 }
 
@@ -229,8 +229,8 @@ TEST(TextBatches, only_symbols_after_a_given_one_are_predicted) {
   std::multiset<std::string> predicted;
   Index counted = 0;
   for (; batches.epoch() == 0; batches.advance()) {
-    counted += batches.window().predicted;
-    for (const Symbol target : batches.window().targets)
+    counted += batches.batch().predicted;
+    for (const Symbol target : predicted_symbols(batches.batch()))
       if (target != kNoSymbol) predicted.insert(std::string(alphabet.text(target)));
   }
   EXPECT_EQ(counted, 3);
@@ -268,7 +268,7 @@ RC_GTEST_PROP(ScoringLanes, score_every_symbol_exactly_once_after_its_warm_up, (
     ++count;
     for (Index c = 0; c < window.structure.sequences(); ++c)
       for (Index t = 0; t < window.structure.size(c); ++t) {
-        const Symbol target = window.targets[at(window.structure.row(c, t))];
+        const Symbol target = predicted_symbols(window)[at(window.structure.row(c, t))];
         if (target == kNoSymbol) continue;
         RC_ASSERT(scored.emplace(window.places[at(c)] + t, target).second);
       }

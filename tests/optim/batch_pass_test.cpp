@@ -28,16 +28,16 @@ Pass<T> run(const SmallNetwork<T>& small, const Corpus& corpus, Index window, In
   pass.set_parameters(small.parameters);
   pass.set_piece(piece);
   if (small.network.dropout) pass.set_dropout_seed(77);
-  State<T> state(*small.network.plan, batches.lanes());
+  State<T> state(*small.network.plan, batches.streams());
   Pass<T> result;
   result.gradient.resize(static_cast<std::size_t>(small.parameters.size()));
   for (int w = 0; w < 2; ++w, batches.advance()) {
-    enter_batch(batches.window(), *small.network.plan, state);
-    result.nats = pass.gradient(batches.window(), state, 0.01, result.gradient);
-    leave_batch(batches.window(), state);
+    enter_batch(batches.batch(), *small.network.plan, state);
+    result.nats = pass.gradient(batches.batch(), state, 0.01, result.gradient);
+    leave_batch(batches.batch(), state);
   }
   result.row_nats.assign(pass.nats().begin(), pass.nats().end());
-  for (Index slot = 0; slot < batches.lanes(); ++slot)
+  for (Index slot = 0; slot < batches.streams(); ++slot)
     result.state.insert(result.state.end(), state.row(slot), state.row(slot) + state.width());
   return result;
 }
@@ -85,8 +85,8 @@ TEST(Recomputation, stays_within_its_memory_limit_or_says_what_it_needs) {
   const auto gradient_of = [&](BatchPass<float>& pass, std::vector<float>& into) {
     State<float> state(*small.network.plan, 2);
     pass.set_parameters(small.parameters);
-    enter_batch(batches.window(), *small.network.plan, state);
-    pass.gradient(batches.window(), state, 1, into);
+    enter_batch(batches.batch(), *small.network.plan, state);
+    pass.gradient(batches.batch(), state, 1, into);
   };
   BatchPass<float> plain(small.network, team);
   gradient_of(plain, gradient);
@@ -109,15 +109,15 @@ TEST(BatchPass, gradient_is_that_of_the_loss) {
   BatchPass<double> pass(small.network, team);
   const auto loss = [&] {
     State<double> state(*small.network.plan, 2);
-    enter_batch(batches.window(), *small.network.plan, state);
+    enter_batch(batches.batch(), *small.network.plan, state);
     pass.set_parameters(small.parameters);
-    return pass.forward(batches.window(), state);
+    return pass.forward(batches.batch(), state);
   };
   std::vector<double> gradient(static_cast<std::size_t>(small.parameters.size()));
   State<double> state(*small.network.plan, 2);
-  enter_batch(batches.window(), *small.network.plan, state);
+  enter_batch(batches.batch(), *small.network.plan, state);
   pass.set_parameters(small.parameters);
-  EXPECT_EQ(pass.gradient(batches.window(), state, 1, gradient), loss());
+  EXPECT_EQ(pass.gradient(batches.batch(), state, 1, gradient), loss());
   for (std::size_t i = 0; i < gradient.size(); i += 7) {
     double& p = small.parameters.flat()[i];
     const double kept = p, step = 1e-5;
@@ -139,15 +139,15 @@ TEST(BatchPass, names_the_first_value_that_is_not_finite) {
   BatchPass<float> pass(small.network, team);
   pass.set_parameters(small.parameters);
   const State<float> state(*small.network.plan, 1);
-  EXPECT_EQ(pass.find_non_finite(batches.window(), state), "");
-  const Index length = batches.window().structure.size(0);
+  EXPECT_EQ(pass.find_non_finite(batches.batch(), state), "");
+  const Index length = batches.batch().structure.size(0);
   if (length < 8) GTEST_SKIP() << "the text wraps around too early for this test";
-  const Symbol poisoned = batches.window().inputs[7];
+  const Symbol poisoned = read_symbols(batches.batch())[7];
   small.parameters.at("z/W").row(poisoned)[2] = std::nanf("");
   pass.set_parameters(small.parameters);
   for (const Index piece : {0, 3}) {
     pass.set_piece(piece);
-    const std::string found = pass.find_non_finite(batches.window(), state);
+    const std::string found = pass.find_non_finite(batches.batch(), state);
     EXPECT_NE(found.find(piece == 0 ? "at position 7 of sequence 0" : "at position 1 of sequence 0"), std::string::npos)
         << found;
     EXPECT_EQ(found.find("step 6") != std::string::npos, piece == 3) << found;

@@ -20,7 +20,7 @@ constexpr Index kSymbols = 4, kUnits = 3;
 
 enum class Out { softmax, bernoulli, gaussian };
 
-std::shared_ptr<const Loss<double>> readout_of(Out out) {
+std::shared_ptr<const Loss<double>> loss_of(Out out) {
   if (out == Out::softmax) return softmax_loss<double>();
   return out == Out::bernoulli ? bernoulli_loss<double>() : gaussian_loss<double>();
 }
@@ -29,21 +29,23 @@ Batch random_window(std::span<const Index> lengths, Out out, std::uint64_t seed)
   Batch w;
   w.structure = Structure::chains(lengths);
   const Index rows = w.structure.positions();
-  if (out != Out::softmax) w.target_values.resize(rows, kSymbols);
+  if (out != Out::softmax) w.value_field(kSymbol).clear(rows, kSymbols);
   Random random(seed, "window");
-  for (Index s = 0; s < w.structure.sequences(); ++s) w.slots.push_back(s);
+  for (Index s = 0; s < w.structure.sequences(); ++s) w.carry.slots.push_back(s);
   for (Index r = 0; r < rows; ++r) {
-    w.inputs.push_back(static_cast<Symbol>(random.below(kSymbols)));
+    read_symbols(w).push_back(static_cast<Symbol>(random.below(kSymbols)));
     const bool predicted = random.below(3) != 0;
     w.predicted += predicted;
     if (out == Out::softmax) {
-      w.targets.push_back(predicted ? static_cast<Symbol>(random.below(kSymbols)) : kNoSymbol);
+      predicted_symbols(w).push_back(predicted ? static_cast<Symbol>(random.below(kSymbols)) : kNoSymbol);
     } else {
-      w.predicted_rows.push_back(predicted);
-      for (Index c = 0; c < kSymbols; ++c) w.target_values.set(r, c, static_cast<float>(random.below(2)));
+      for (Index c = 0; c < kSymbols; ++c) {
+        const auto bit = static_cast<float>(random.below(2));
+        if (predicted) w.value_field(kSymbol).set(r, c, bit);
+      }
     }
   }
-  w.slots_needed = w.structure.sequences();
+  w.carry.slots_needed = w.structure.sequences();
   return w;
 }
 
@@ -53,7 +55,8 @@ struct Problem {
     const Signal x = circuit.symbols("x", kSymbols);
     const Signal o = circuit.affine("output", kSymbols, {{"V", build(circuit, x, kUnits)}});
     circuit.output(o);
-    network = {std::make_shared<const Plan>(circuit), x, o, readout_of(out), false};
+    network =
+        Network<double>::of(std::make_shared<const Plan>(circuit), {kPreviousSymbol, x}, {kSymbol, o, loss_of(out)});
     parameters = Parameters<double>(circuit);
     parameters.initialise(2);
     Random noise(3, "noise");
@@ -74,12 +77,12 @@ struct Problem {
   /// Values of the output and of the damped signals of a window.
   std::vector<Matrix<const double>> values(Unfolding<double>& u, std::size_t window) {
     const Batch& w = windows[window];
-    u.lay(w.structure, w.slots);
-    std::copy(w.inputs.begin(), w.inputs.end(), u.symbols(network.symbols).begin());
+    u.lay(w.structure, w.carry.slots);
+    std::copy(read_symbols(w).begin(), read_symbols(w).end(), u.symbols(network.inputs.front().signal).begin());
     u.set_parameters(parameters);
     State<double> state = states[window];
     u.forward(&state);
-    std::vector<Matrix<const double>> result = {u.value(network.output)};
+    std::vector<Matrix<const double>> result = {u.value(network.heads.front().signal)};
     for (const Damped& d : damped) result.push_back(u.value(d.signal));
     return result;
   }

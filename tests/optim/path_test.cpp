@@ -29,7 +29,7 @@ struct ReluNetwork {
     }
     const Signal logits = circuit.affine("output", alphabet, {{"V", x}});
     circuit.output(logits);
-    network = {std::make_shared<const Plan>(circuit), symbols, logits, softmax_loss<T>(), false};
+    network = text_network<T>(std::make_shared<const Plan>(circuit), symbols, logits);
     parameters = Parameters<T>(circuit);
     parameters.initialise(3);
     Random noise(4, "biases");
@@ -61,16 +61,16 @@ class OneBatch final : public Objective<double> {
   Team& team() override { return team_; }
   double gradient(std::span<double> gradient) override {
     State<double> state = start();
-    const Batch& window = batches_.window();
+    const Batch& window = batches_.batch();
     const auto predicted = static_cast<double>(window.predicted);
     return pass_.gradient(window, state, 1 / predicted, gradient) / predicted;
   }
   double loss() override {
     State<double> state = start();
-    return pass_.forward(batches_.window(), state) / static_cast<double>(batches_.window().predicted);
+    return pass_.forward(batches_.batch(), state) / static_cast<double>(batches_.batch().predicted);
   }
   PathReading path_reading() override {
-    return {&net_.circuit, net_.network.output.id, batches_.window().structure.order().steps(), true};
+    return {&net_.circuit, net_.network.heads.front().signal.id, batches_.batch().structure.order().steps(), true};
   }
   /// The function of the parameters: what is said about every target.
   std::vector<double> nats() {
@@ -80,8 +80,8 @@ class OneBatch final : public Objective<double> {
 
  private:
   State<double> start() {
-    State<double> state(*net_.network.plan, batches_.lanes());
-    enter_batch(batches_.window(), *net_.network.plan, state);
+    State<double> state(*net_.network.plan, batches_.streams());
+    enter_batch(batches_.batch(), *net_.network.plan, state);
     pass_.set_parameters(net_.parameters);
     return state;
   }

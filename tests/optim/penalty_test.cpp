@@ -10,8 +10,8 @@
 #include "optim/small_network.h"
 #include "unfold/base/error.h"
 #include "unfold/optim/batch_pass.h"
-#include "unfold/training/trainer.h"
 #include "unfold/training/batch_objective.h"
+#include "unfold/training/trainer.h"
 
 namespace unfold {
 namespace {
@@ -35,11 +35,11 @@ struct HiddenNetwork {
       circuit.output(x);
       network.hidden.push_back(x);
     }
-    network.symbols = symbols;
-    network.output = circuit.affine("output", alphabet, {{"V", x}});
-    circuit.output(network.output);
-    network.plan = std::make_shared<const Plan>(circuit);
-    network.readout = softmax_loss<T>();
+    const Signal logits = circuit.affine("output", alphabet, {{"V", x}});
+    circuit.output(logits);
+    std::vector<Signal> hidden = network.hidden;
+    network = text_network<T>(std::make_shared<const Plan>(circuit), symbols, logits);
+    network.hidden = std::move(hidden);
     parameters = Parameters<T>(circuit);
     parameters.initialise(3);
     Random noise(4, "noise");
@@ -63,20 +63,20 @@ struct Pass {
         batches(data.corpus, data.part, {.batch = 4, .whole_sequences = true}, 1),
         pass(net.network, team, 0, penalties) {}
   State<double> start() {
-    State<double> state(*net.network.plan, batches.lanes());
-    enter_batch(batches.window(), *net.network.plan, state);
+    State<double> state(*net.network.plan, batches.streams());
+    enter_batch(batches.batch(), *net.network.plan, state);
     pass.set_parameters(net.parameters);
     return state;
   }
   double loss() {
     State<double> state = start();
-    const double nats = pass.forward(batches.window(), state);
-    return nats + pass.penalty(batches.window());
+    const double nats = pass.forward(batches.batch(), state);
+    return nats + pass.penalty(batches.batch());
   }
   std::vector<double> gradient() {
     State<double> state = start();
     std::vector<double> result(net.parameters.flat().size());
-    pass.gradient(batches.window(), state, 1, result);
+    pass.gradient(batches.batch(), state, 1, result);
     return result;
   }
   HiddenNetwork<double>& net;
@@ -92,10 +92,11 @@ TEST(ActivityPenalty, is_the_mean_squared_change_of_the_norm) {
   const double added = penalised.loss() - plain.loss();
   Team team(1);
   Unfolding<double> u(net.network.plan, team);
-  const Batch& window = plain.batches.window();
+  const Batch& window = plain.batches.batch();
   u.lay(window.structure);
   u.set_parameters(net.parameters);
-  std::copy(window.inputs.begin(), window.inputs.end(), u.symbols(net.network.symbols).begin());
+  std::copy(read_symbols(window).begin(), read_symbols(window).end(),
+            u.symbols(net.network.inputs.front().signal).begin());
   u.forward();
   const auto h = u.value(net.network.hidden[0]);
   double sum = 0;
@@ -137,15 +138,21 @@ TEST(ActivityPenalty, has_the_gradient_of_central_differences_for_every_cell) {
 struct Flow {
   Flow(HiddenNetwork<double>& net_, const Ragged& data) : net(net_), u(net.network.plan, team) {
     const Pass pass(net, data, {});
-    window = pass.batches.window();
+    window = pass.batches.batch();
     u.lay(window.structure);
     u.set_parameters(net.parameters);
-    std::copy(window.inputs.begin(), window.inputs.end(), u.symbols(net.network.symbols).begin());
+    std::copy(read_symbols(window).begin(), read_symbols(window).end(),
+              u.symbols(net.network.inputs.front().signal).begin());
     u.forward();
     u.clear_adjoints();
-    const Targets<double> targets{.symbols = window.targets.data(), .values = {}, .predicted = nullptr};
-    std::vector<double> nats(window.targets.size()), gradient(net.parameters.flat().size());
-    net.network.readout->gradient(u.value(net.network.output), targets, 1, nats.data(), u.adjoint(net.network.output));
+    std::vector<double> nats(predicted_symbols(window).size()), gradient(net.parameters.flat().size());
+    const Head<double>& head = net.network.heads.front();
+    const Observed<double> observed{
+        .structure = window.structure,
+        .signal = u.value(head.signal),
+        .targets = targets_of<double>(window.field(head.field), 0, window.structure.positions()),
+        .parameters = net.parameters.flat()};
+    head.loss->gradient(observed, 1, team, nats.data(), u.adjoint(head.signal), gradient);
     u.backward(gradient);
   }
   double value(const char* affine, Matrix<const double> matrix) {
@@ -192,7 +199,7 @@ TEST(FlowPenalty, adds_the_immediate_derivative_of_its_definition) {
     const Matrix<double> u = net.parameters.at(std::string(affine) + "/U");
     std::vector<double> moved(u.data, u.data + u.rows * u.cols);
     const Matrix<double> m{moved.data(), u.rows, u.cols, u.cols};
-    EXPECT_NEAR(penalised.pass.penalty(penalised.batches.window()), 2 * flow.value(affine, m), 1e-12);
+    EXPECT_NEAR(penalised.pass.penalty(penalised.batches.batch()), 2 * flow.value(affine, m), 1e-12);
     double largest = 0;
     const Index offset = u.data - net.parameters.flat().data();
     for (Index i = 0; i < static_cast<Index>(with.size()); ++i) {
@@ -241,7 +248,7 @@ TEST(Penalties, are_the_mean_over_the_windows_of_a_step) {
   const auto objective = [&](TextBatches& source, Index windows, double activity) {
     const BatchObjectiveOptions options{.windows = windows, .penalties = {.activity = activity}};
     return BatchObjective<double>(net.network, net.parameters, source, options, team,
-                                   [](double, std::span<const double>) { return true; });
+                                  [](double, std::span<const double>) { return true; });
   };
   std::vector<double> gradient(net.parameters.flat().size());
   double mean = 0;

@@ -9,8 +9,8 @@
 #include <map>
 
 #include "optim/small_network.h"
-#include "unfold/optim/unit_metric.h"
 #include "unfold/optim/output_metric.h"
+#include "unfold/optim/unit_metric.h"
 #include "unfold/verify/scalar_graph.h"
 
 namespace unfold {
@@ -28,25 +28,25 @@ struct Problem final : Objective<double> {
     activity = add(circuit, x);
     logits = circuit.affine("output", kAlphabet, {{"V", activity}});
     circuit.output(logits);
-    network = {std::make_shared<const Plan>(circuit), x, logits, softmax_loss<double>(), false};
+    network = text_network<double>(std::make_shared<const Plan>(circuit), x, logits);
     values = Parameters<double>(circuit);
     values.initialise(3);
     Random noise(8, "noise");
     for (double& p : values.flat()) p += 0.4 * noise.normal();
     window.structure = Structure::chains(lengths);
     const Index rows = window.structure.positions();
-    window.inputs.assign(at(rows), kNoSymbol);
-    window.targets.assign(at(rows), kNoSymbol);
+    read_symbols(window).assign(at(rows), kNoSymbol);
+    predicted_symbols(window).assign(at(rows), kNoSymbol);
     Random text(5, "text");
     for (Index s = 0; s < window.structure.sequences(); ++s) {
-      window.slots.push_back(s);
+      window.carry.slots.push_back(s);
       Symbol last = kNoSymbol;
       for (Index p = 0; p < window.structure.size(s); ++p) {
         const auto row = at(window.structure.row(s, p));
-        window.inputs[row] = last;
+        read_symbols(window)[row] = last;
         const bool turn = text.below(4) == 0;  // mostly counting up: there is something to learn
         last = turn || last == kNoSymbol ? static_cast<Symbol>(text.below(kAlphabet)) : (last + 1) % kAlphabet;
-        if (text.below(5) != 0) window.targets[row] = last, ++window.predicted;
+        if (text.below(5) != 0) predicted_symbols(window)[row] = last, ++window.predicted;
       }
     }
     before = after = State<double>(*network.plan, window.structure.sequences());
@@ -109,12 +109,12 @@ struct BruteForce {
   BruteForce(Problem& problem, bool outer, double damping) {
     const Circuit& c = problem.circuit;
     CircuitInputs inputs;
-    inputs.symbols[problem.x.id] = problem.window.inputs;
+    inputs.symbols[problem.x.id] = read_symbols(problem.window);
     const ScalarGraph graph(c, problem.window.structure, problem.values.flat(), inputs);
     const Matrix<double> w = problem.values.at("output/V");
     Vector linear(at(graph.nodes()), 0), modulus = linear;
     for (Index r = 0; r < problem.window.structure.positions(); ++r) {
-      const Symbol target = problem.window.targets[at(r)];
+      const Symbol target = predicted_symbols(problem.window)[at(r)];
       if (target == kNoSymbol) continue;
       double p[kAlphabet], total = 0;
       for (Index y = 0; y < kAlphabet; ++y) total += p[y] = std::exp(graph.value(graph.node(problem.logits.id, r, y)));
@@ -284,14 +284,14 @@ TEST(OutputMetric, is_the_quasi_diagonal_newton_step) {
   Problem problem(kNetworks.at("rnn"), {9, 14});
   const Found found = find(problem, true, true, 1);
   CircuitInputs inputs;
-  inputs.symbols[problem.x.id] = problem.window.inputs;
+  inputs.symbols[problem.x.id] = read_symbols(problem.window);
   const ScalarGraph graph(problem.circuit, problem.window.structure, problem.values.flat(), inputs);
   const Index n = problem.activity.size();
   for (Index x = 0; x < kAlphabet; ++x) {
     double frequency = 0, g0 = 0, h00 = 0;
     Vector g(at(n), 0), h0(at(n), 0), h(at(n), 0);
     for (Index r = 0; r < problem.window.structure.positions(); ++r) {
-      const Symbol target = problem.window.targets[at(r)];
+      const Symbol target = predicted_symbols(problem.window)[at(r)];
       if (target == kNoSymbol) continue;
       frequency += (target == x) / static_cast<double>(problem.window.predicted);
       double total = 0;
@@ -414,7 +414,7 @@ void permute_alphabet(Problem& from, Problem& to) {
     const Matrix<double> old = block(from, name), fresh = block(to, name);
     each(old, [&](double& v, Index r, Index x) { fresh(r, moved(x)) = v; });
   }
-  for (auto* symbols : {&to.window.inputs, &to.window.targets})
+  for (auto* symbols : {&read_symbols(to.window), &predicted_symbols(to.window)})
     for (Symbol& x : *symbols)
       if (x != kNoSymbol) x = static_cast<Symbol>(moved(x));
 }
@@ -495,10 +495,10 @@ TEST(Riemannian, gives_the_same_bits_on_any_number_of_threads) {
 TEST(Riemannian, survives_saturated_units_and_symbols_that_are_never_seen) {
   Problem problem(kNetworks.at("glnn"), {50});
   for (double& v : problem.values.flat()) v *= 40;
-  for (auto* symbols : {&problem.window.inputs, &problem.window.targets})
+  for (auto* symbols : {&read_symbols(problem.window), &predicted_symbols(problem.window)})
     for (Symbol& x : *symbols)
       if (x == 2) x = 1;
-  problem.window.inputs[7] = 2;  // read once, never predicted
+  read_symbols(problem.window)[7] = 2;  // read once, never predicted
   for (const auto metric : {RiemannianMetric::ruop, RiemannianMetric::rbpm}) {
     const Vector found = losses(problem, metric, Reduction::full, 10, 1);
     for (const double loss : found) EXPECT_TRUE(std::isfinite(loss));

@@ -8,7 +8,7 @@
 #include "unfold/cells/cells.h"
 #include "unfold/data/corpus.h"
 #include "unfold/data/split.h"
-#include "unfold/losses/network.h"
+#include "unfold/data/text_batches.h"
 
 namespace unfold {
 
@@ -25,6 +25,16 @@ inline Corpus numbered_corpus(const std::vector<Index>& lengths) {
   }
   Alphabet alphabet = Alphabet::chars_of(all);
   return Corpus::load(std::move(inputs), std::move(alphabet));
+}
+
+/// What a language model reads, and what it is to predict, in the rows of a batch.
+inline std::vector<Symbol>& read_symbols(Batch& batch) { return batch.symbol_field(kPreviousSymbol).symbols; }
+inline std::vector<Symbol>& predicted_symbols(Batch& batch) { return batch.symbol_field(kSymbol).symbols; }
+inline const std::vector<Symbol>& read_symbols(const Batch& batch) {
+  return std::get<SymbolRows>(batch.field(kPreviousSymbol)).symbols;
+}
+inline const std::vector<Symbol>& predicted_symbols(const Batch& batch) {
+  return std::get<SymbolRows>(batch.field(kSymbol)).symbols;
 }
 
 /// Text with some structure: counts up and down in a deterministic, irregular way.
@@ -51,7 +61,7 @@ struct SmallNetwork {
     if (dropout > 0) h = circuit.dropout(h, dropout);
     const Signal logits = circuit.affine("output", alphabet, {{"V", h}});
     circuit.output(logits);
-    network = {std::make_shared<const Plan>(circuit), x, logits, softmax_loss<T>(), dropout > 0};
+    network = text_network<T>(std::make_shared<const Plan>(circuit), x, logits, dropout > 0);
     parameters = Parameters<T>(circuit);
     parameters.initialise(3);
   }

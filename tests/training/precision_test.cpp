@@ -37,10 +37,10 @@ std::vector<float> bf16_gradient_of(Precision precision, int threads, Index piec
   BatchPass<float> pass(small.network, team);
   if (piece > 0) pass.set_piece(piece);
   pass.set_parameters(small.parameters);
-  State<float> state(*small.network.plan, batches.lanes());
-  enter_batch(batches.window(), *small.network.plan, state);
+  State<float> state(*small.network.plan, batches.streams());
+  enter_batch(batches.batch(), *small.network.plan, state);
   std::vector<float> gradient(at(small.parameters.size()));
-  pass.gradient(batches.window(), state, 0.01, gradient);
+  pass.gradient(batches.batch(), state, 0.01, gradient);
   return gradient;
 }
 

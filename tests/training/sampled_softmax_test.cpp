@@ -21,8 +21,8 @@ struct Net {
     const Signal logits = circuit.affine("output", outputs, {{"V", lstm(circuit, x, kHidden)}});
     circuit.output(logits);
     network = whole.network;
-    network.fewer_outputs = std::make_shared<const Network<double>>(
-        Network<double>{std::make_shared<const Plan>(circuit), x, logits, softmax_loss<double>()});
+    network.fewer_outputs =
+        std::make_shared<const Network<double>>(text_network<double>(std::make_shared<const Plan>(circuit), x, logits));
     Random random(5, "biases");  // far from even
     const Matrix<double> biases = whole.parameters.at("output/bias");
     for (Index i = 0; i < kVocabulary; ++i) biases(0, i) = random.normal();
@@ -35,10 +35,10 @@ struct Net {
 Batch window_of(Index chains, Index length) {
   Batch window;
   window.structure = Structure::chains(chains, length);
-  for (Index c = 0; c < chains; ++c) window.slots.push_back(c);
+  for (Index c = 0; c < chains; ++c) window.carry.slots.push_back(c);
   for (Index r = 0; r < chains * length; ++r) {
-    window.inputs.push_back(static_cast<Symbol>(r * 5 % kVocabulary));
-    window.targets.push_back(r == 2 ? kNoSymbol : static_cast<Symbol>(r * r % 7));
+    read_symbols(window).push_back(static_cast<Symbol>(r * 5 % kVocabulary));
+    predicted_symbols(window).push_back(r == 2 ? kNoSymbol : static_cast<Symbol>(r * r % 7));
   }
   return window;
 }

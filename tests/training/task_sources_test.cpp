@@ -37,9 +37,8 @@ struct ValueNetwork {
     const Signal x = circuit.input("values", shape.inputs);
     const Signal y = circuit.affine("output", shape.outputs, {{"V", lstm(circuit, x, units)}});
     circuit.output(y);
-    network = {
-        .plan = std::make_shared<const Plan>(circuit), .symbols = {}, .output = y, .readout = gaussian_loss<T>()};
-    network.vectors = x;
+    network =
+        Network<T>::of(std::make_shared<const Plan>(circuit), {kTaskInput, x}, {kTaskTarget, y, gaussian_loss<T>()});
     parameters = Parameters<T>(circuit);
     parameters.initialise(3);
   }
@@ -51,19 +50,19 @@ struct ValueNetwork {
 TEST(TaskBatches, a_window_holds_its_examples_row_by_row) {
   const FiniteTask task;
   const auto source = task_batches(task, 3, 5);
-  const Batch& window = source->window();
+  const Batch& window = source->batch();
   ASSERT_EQ(window.structure.sequences(), 3);
   EXPECT_EQ(window.symbols, 12);
   EXPECT_EQ(window.predicted, 6);
   Example e;
   for (Index c = 0; c < 3; ++c) {
-    task.example(TaskPart::training, 5, window.runs[at(c)], e);
+    task.example(TaskPart::training, 5, window.passages[at(c)], e);
     const Index* rows = window.structure.order().rows.data() + window.structure.item(c, 0);
     for (Index t = 0; t < 4; ++t) {
-      const auto in = window.input_values.rows<double>(rows[t], 1);
+      const auto in = std::get<ValueRows>(window.field(kTaskInput)).values<double>(rows[t], 1);
       for (Index i = 0; i < 2; ++i) EXPECT_EQ(in(0, i), static_cast<double>(e.values[at(2 * t + i)]));
-      EXPECT_EQ(window.is_predicted(rows[t]), t % 2 == 1);
-      const auto out = window.target_values.rows<float>(rows[t], 1);
+      EXPECT_EQ(is_present(window.field(kTaskTarget), rows[t]), t % 2 == 1);
+      const auto out = std::get<ValueRows>(window.field(kTaskTarget)).values<float>(rows[t], 1);
       if (t % 2 == 1) {
         EXPECT_EQ(out(0, 1), e.target_values[at(2 * t + 1)]);
       }
@@ -81,8 +80,8 @@ TEST(TaskBatches, an_epoch_reads_every_example_once_and_a_position_can_be_sought
     for (Index w = 0; w < 3; ++w) {
       EXPECT_EQ(source->epoch(), epoch);
       other->seek(epoch, w);
-      EXPECT_EQ(other->window().runs, source->window().runs);
-      for (const Index n : source->window().runs) {
+      EXPECT_EQ(other->batch().runs, source->batch().runs);
+      for (const Index n : source->batch().runs) {
         seen.insert(n);
         order.push_back(n);
       }
@@ -95,7 +94,7 @@ TEST(TaskBatches, an_epoch_reads_every_example_once_and_a_position_can_be_sought
   const auto task_without_end = adding({.length = 8});
   const auto endless = task_batches(*task_without_end, 4, 1);
   for (int i = 0; i < 5; ++i) endless->advance();
-  EXPECT_EQ(endless->window().runs, (std::vector<Index>{20, 21, 22, 23}));
+  EXPECT_EQ(endless->batch().runs, (std::vector<Index>{20, 21, 22, 23}));
   EXPECT_EQ(endless->epochs_done(), 0);
   EXPECT_THROW(endless->seek(1, 0), UsageError);
   EXPECT_THROW(task_batches(task, 0, 1), UsageError);
@@ -107,9 +106,9 @@ TEST(TaskBatches, the_gradient_of_a_value_at_the_end_is_that_of_finite_differenc
   Team team(1);
   BatchPass<double> pass(net.network, team);
   const auto source = task_batches(*task, 4, 1);
-  const Batch& window = source->window();
+  const Batch& window = source->batch();
   const auto loss = [&] {
-    State<double> state(*net.network.plan, window.slots_needed);
+    State<double> state(*net.network.plan, window.carry.slots_needed);
     enter_batch(window, *net.network.plan, state);
     pass.set_parameters(net.parameters);
     return pass.forward(window, state);
@@ -119,12 +118,13 @@ TEST(TaskBatches, the_gradient_of_a_value_at_the_end_is_that_of_finite_differenc
   const double found = loss();
   for (Index c = 0; c < 4; ++c) {
     const Index last = window.structure.order().rows[at(window.structure.item(c, 4))];
-    const double difference = pass.output()(last, 0) - window.target_values.rows<double>(last, 1)(0, 0);
+    const double difference =
+        pass.outputs().front()(last, 0) - std::get<ValueRows>(window.field(kTaskTarget)).values<double>(last, 1)(0, 0);
     expected += 0.5 * difference * difference;
   }
   EXPECT_NEAR(found, expected, 1e-12);
   std::vector<double> gradient(net.parameters.flat().size());
-  State<double> state(*net.network.plan, window.slots_needed);
+  State<double> state(*net.network.plan, window.carry.slots_needed);
   enter_batch(window, *net.network.plan, state);
   pass.gradient(window, state, 1, gradient);
   for (std::size_t i = 0; i < gradient.size(); i += 3) {
@@ -150,15 +150,17 @@ TEST(TaskBatches, the_judge_counts_as_the_rule_says) {
     ++windows;
     std::vector<float> output(at(2 * window.symbols), 0.0F);
     for (Index r = 0; r < window.symbols; ++r)
-      for (Index i = 0; i < 2; ++i) output[at(2 * r + i)] = window.target_values.rows<float>(r, 1)(0, i);
+      for (Index i = 0; i < 2; ++i)
+        output[at(2 * r + i)] = std::get<ValueRows>(window.field(kTaskTarget)).values<float>(r, 1)(0, i);
     // Example 1 is far off before the judged steps only, example 2 at the last step.
     for (Index c = 0; c < window.structure.sequences(); ++c) {
       const Index* rows = window.structure.order().rows.data() + window.structure.item(c, 0);
-      if (window.runs[at(c)] == 1) output[at(2 * rows[1])] += 3;
-      if (window.runs[at(c)] == 2) output[at(2 * rows[3])] += 0.21F;  // 0.0441 > 0.04
-      if (window.runs[at(c)] == 0) output[at(2 * rows[3])] += 0.19F;  // 0.0361
+      if (window.passages[at(c)] == 1) output[at(2 * rows[1])] += 3;
+      if (window.passages[at(c)] == 2) output[at(2 * rows[3])] += 0.21F;  // 0.0441 > 0.04
+      if (window.passages[at(c)] == 0) output[at(2 * rows[3])] += 0.19F;  // 0.0361
     }
-    judge->see(window, {output.data(), window.symbols, 2, 2});
+    const Matrix<const float> outputs[] = {{output.data(), window.symbols, 2, 2}};
+    judge->see(window, outputs);
   }
   EXPECT_EQ(windows, 2);
   EXPECT_NEAR(judge->error_rate(), 1.0 / 3, 1e-12);
@@ -172,12 +174,14 @@ TEST(TaskBatches, a_curriculum_begins_with_the_shortest_examples_and_doubles_the
   Example e;
   for (Index w = 0; w < 7; ++w) {
     source->seek(0, w);
-    const Batch& window = source->window();
+    const Batch& window = source->batch();
     lengths.push_back(window.structure.size(0));
     EXPECT_EQ(source->shortened(), w < 4);
     task->shortened(lengths.back())->example(TaskPart::training, 5, 4 * w + 3, e);
-    EXPECT_EQ(window.inputs[at(window.structure.row(3, lengths.back() - 1))], e.symbols.back());
-    EXPECT_EQ(window.targets[at(window.structure.row(3, lengths.back() - 1))], e.target_symbols.back());
+    EXPECT_EQ(std::get<SymbolRows>(window.field(kTaskInput)).symbols[at(window.structure.row(3, lengths.back() - 1))],
+              e.symbols.back());
+    EXPECT_EQ(std::get<SymbolRows>(window.field(kTaskTarget)).symbols[at(window.structure.row(3, lengths.back() - 1))],
+              e.target_symbols.back());
   }
   EXPECT_EQ(lengths, (std::vector<Index>{10, 15, 20, 30, 32, 32, 32}));
   EXPECT_THROW(task_batches(FiniteTask(), 4, 5, 6), UsageError);
@@ -219,9 +223,8 @@ TEST(TaskBatches, a_validation_that_overflows_is_no_divergence_while_a_curriculu
   const Signal h = rnn(circuit, x, 3, {.activation = Map::relu, .recurrent = Init::identity(1, 2)});
   const Signal y = circuit.affine("output", 1, {{"V", h}});
   circuit.output(y);
-  Network<float> network{
-      .plan = std::make_shared<const Plan>(circuit), .symbols = {}, .output = y, .readout = gaussian_loss<float>()};
-  network.vectors = x;
+  const Network<float> network = Network<float>::of(std::make_shared<const Plan>(circuit), {kTaskInput, x},
+                                                    {kTaskTarget, y, gaussian_loss<float>()});
   Team team(1);
   for (const Index curriculum : {1000000, 0}) {
     Parameters<float> parameters(circuit);
@@ -248,8 +251,8 @@ TEST(TaskBatches, training_on_a_task_of_classes_reaches_its_goal) {
   const Signal x = circuit.symbols("symbols", 4);
   const Signal y = circuit.affine("output", 3, {{"V", lstm(circuit, x, 8)}});
   circuit.output(y);
-  Network<float> network{
-      .plan = std::make_shared<const Plan>(circuit), .symbols = x, .output = y, .readout = softmax_loss<float>()};
+  const Network<float> network = Network<float>::of(std::make_shared<const Plan>(circuit), {kTaskInput, x},
+                                                    {kTaskTarget, y, softmax_loss<float>()});
   Parameters<float> parameters(circuit);
   parameters.initialise(1);
   Team team(1);

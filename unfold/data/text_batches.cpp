@@ -104,12 +104,7 @@ void start_after_line_end(const Corpus& corpus, Passage& passage) {
 
 template <class T>
 Network<T> text_network(std::shared_ptr<const Plan> plan, Signal symbols, Signal logits, bool dropout) {
-  Network<T> network;
-  network.plan = std::move(plan);
-  network.inputs = {{kPreviousSymbol, symbols}};
-  network.heads = {{.field = kSymbol, .signal = logits, .loss = softmax_loss<T>()}};
-  network.dropout = dropout;
-  return network;
+  return Network<T>::of(std::move(plan), {kPreviousSymbol, symbols}, {kSymbol, logits, softmax_loss<T>()}, dropout);
 }
 template Network<float> text_network(std::shared_ptr<const Plan>, Signal, Signal, bool);
 template Network<double> text_network(std::shared_ptr<const Plan>, Signal, Signal, bool);

@@ -51,6 +51,15 @@ struct Network {
     throw UsageError(std::string(who) + " works on networks of one head; this one has " + std::to_string(heads.size()) +
                      ": train it with sgd, adam or hf");
   }
+  /// One input and one head.
+  static Network of(std::shared_ptr<const Plan> plan, NetworkInput input, Head<T> head, bool dropout = false) {
+    Network network;
+    network.plan = std::move(plan);
+    network.inputs.push_back(std::move(input));
+    network.heads.push_back(std::move(head));
+    network.dropout = dropout;
+    return network;
+  }
   /// Throws UsageError: no head, two heads on one signal, a signal that is no output of the circuit.
   void validate() const;
 };
