@@ -71,6 +71,29 @@ TEST_F(RiemannianCommandTest, trains_in_double_unless_told_otherwise) {
   EXPECT_THAT(wrong.err, HasSubstr("float, double or bf16"));
 }
 
+TEST_F(RiemannianCommandTest, reads_whole_sequences_by_itself_and_says_so) {
+  write_text(anbn_text(30));
+  ASSERT_EQ(unfold_command(gated()).code, 0);
+  const std::string model = read_bytes(run_ + "/model.safetensors"), config = read_bytes(run_ + "/config.toml");
+  Arguments plain = gated({"--overwrite"});
+  std::erase(plain, "--whole-sequences");
+  const Finished quiet = unfold_command(plain);
+  ASSERT_EQ(quiet.code, 0) << quiet.err;
+  EXPECT_EQ(quiet.err, "");
+  EXPECT_TRUE(read_bytes(run_ + "/model.safetensors") == model);
+  EXPECT_EQ(read_bytes(run_ + "/config.toml"), config);
+  std::erase(plain, "--quiet");
+  EXPECT_THAT(unfold_command(plain).err, HasSubstr("it reads whole sequences, as with --whole-sequences"));
+
+  // The choice is part of the run: the same command meets its own run, and a window is another one.
+  std::erase(plain, "--overwrite");
+  expect_failure(plain, 2, "holds a run already");
+  expect_failure(plain + Arguments{"--window", "64"}, 2, "whole-sequences is true there and false here");
+  const Finished windows = unfold_command(plain + Arguments{"--window", "64", "--overwrite"});
+  EXPECT_THAT(windows.err, Not(HasSubstr("whole")));
+  EXPECT_FALSE(read_bytes(run_ + "/model.safetensors") == model);
+}
+
 TEST_F(RiemannianCommandTest, an_alphabet_of_one_symbol_is_learned_at_once) {
   write_text(std::string(200, 'a'));
   for (const char* optimizer : {"ruop", "rbpm", "rbpm:reduction=quasi-diagonal"}) {

@@ -63,7 +63,8 @@ bool chooses_sequences(const TrainSettings& s, const Given& given) {
          !given.contains("window") && !given.contains("whole-sequences");
 }
 
-std::size_t whole_sequence_bytes(const Plan& plan, const Part& part, Index batch, std::size_t element_bytes) {
+std::size_t whole_sequence_bytes(const Plan& plan, Index outputs, const Part& part, Index batch,
+                                 std::size_t element_bytes) {
   std::vector<Index> lengths;
   for (const Piece& piece : part.pieces) lengths.push_back(piece.range.end - piece.range.begin);
   std::ranges::sort(lengths, std::greater<>());
@@ -71,11 +72,13 @@ std::size_t whole_sequence_bytes(const Plan& plan, const Part& part, Index batch
   Index rows = 0;
   for (const Index length : lengths) rows += length;
   const PlannedMemory memory = planned_memory(plan, element_bytes);
+  const Index row = std::max<Index>(memory.row - 2 * outputs, 0);  // without logits and their adjoints
   const auto numbers =
-      static_cast<std::size_t>(rows * memory.row + static_cast<Index>(lengths.size()) * memory.chain + memory.weights);
-  constexpr std::size_t kPlans = 2;         // the gradient's, and that of the core which the metric runs over
-  constexpr std::size_t kBytesOfARow = 64;  // what the window itself holds of a position: symbols, order, nats
-  return kPlans * numbers * element_bytes + static_cast<std::size_t>(rows) * kBytesOfARow;
+      static_cast<std::size_t>(rows * row + static_cast<Index>(lengths.size()) * memory.chain + memory.weights);
+  // Measured with ruop, rbpm and ascent: up to three fourths more for the sums of a metric, and what the window, the
+  // text and the metric keep of a position whatever the size of the network.
+  constexpr std::size_t kBytesOfARow = 256;
+  return (numbers + numbers * 3 / 4) * element_bytes + static_cast<std::size_t>(rows) * kBytesOfARow;
 }
 
 SequenceChoice choose_sequences(const TrainSettings& s, std::size_t needed, std::size_t available) {

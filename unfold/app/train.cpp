@@ -193,7 +193,7 @@ TrainOutcome Training::run() {
 template <class T>
 void Training::decide_sequences(const LanguageModel<T>& model, const Part& training) {
   if (!sequences_are_open_) return;
-  std::size_t needed = whole_sequence_bytes(*model.plan(), training, s_.batch, sizeof(T));
+  std::size_t needed = whole_sequence_bytes(*model.plan(), model.alphabet().size(), training, s_.batch, sizeof(T));
   if (run_.memory_limit) needed = std::min(needed, parse_bytes(*run_.memory_limit));
   needed *= static_cast<std::size_t>(std::min<Index>(s_.restarts, threads()));  // restarts run side by side
   const SequenceChoice choice = choose_sequences(s_, needed, available_memory());

@@ -17,26 +17,27 @@ namespace unfold {
 
 /// What decides the result: equal settings and equal data give equal models, bit for bit (but for a budget in minutes).
 struct TrainSettings {
-  std::vector<std::string> data;  ///< files; of a task: the folder of its files, if it needs any
+  std::vector<std::string> data = {};  ///< files; of a task: the folder of its files, if it needs any
   std::string model = kDefaultModel, optimizer = kDefaultOptimizer;
-  std::optional<std::string> valid, split, predict_after, mask, valid_mask, task, precision;
+  std::optional<std::string> valid = {}, split = {}, predict_after = {}, mask = {}, valid_mask = {}, task = {};
+  std::optional<std::string> precision = {};
   std::string symbols = "chars", unknown = "error";
   Index vocabulary = 0, window = kDefaultWindow, batch = kDefaultBatch, curriculum = 0, seed = 1, sampled_softmax = 0;
-  std::optional<std::string> only_label;
+  std::optional<std::string> only_label = {};
   bool label_column = false, lines = false;
   bool whole_sequences =
       false;  ///< when neither this nor `window` was given, the optimiser decides (sequence_choice.h)
-  std::optional<double> epochs, minutes, goal_error;
+  std::optional<double> epochs = {}, minutes = {}, goal_error = {};
   Index validate_on = 1000;
   double activity_penalty = 0, flow_penalty = 0;
-  std::optional<Index> steps;
+  std::optional<Index> steps = {};
   Index restarts = 1, validate_every = 0, early_stop = 0;
 };
 
 /// What changes no bit of the model.
 struct RunSettings {
-  Index threads = 0;                        ///< 0: every processor available
-  std::optional<std::string> memory_limit;  ///< for activities, as "2G" (parse_bytes)
+  Index threads = 0;                             ///< 0: every processor available
+  std::optional<std::string> memory_limit = {};  ///< for activities, as "2G" (parse_bytes)
   Index sample_every = 0, checkpoint_every = 0, log_every = 100;
 };
 

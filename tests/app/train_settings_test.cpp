@@ -1,0 +1,82 @@
+#include "unfold/app/train_settings.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "base/scratch.h"
+
+namespace unfold {
+namespace {
+
+using testing_support::contains;
+using testing_support::message_of;
+
+TEST(TrainSettings, what_is_stored_is_read_back) {
+  TrainSettings settings{.data = {"a.txt"}, .model = "lstm:7"};
+  settings.steps = 12;
+  settings.activity_penalty = 0.25;
+  settings.lines = true;
+  RunSettings run{.threads = 3, .memory_limit = "2G"};
+  make_canonical(settings, run, {});
+  const Config stored = configuration(settings, run, Stored::run);
+  TrainSettings other;
+  RunSettings other_run;
+  take_stored(stored, {}, other, other_run);
+  EXPECT_EQ(write_config(configuration(other, other_run, Stored::run)), write_config(stored));
+  EXPECT_EQ(other.steps, 12);
+  EXPECT_EQ(other_run.memory_limit, "2G");
+}
+
+TEST(TrainSettings, what_changes_no_result_is_not_in_the_card) {
+  const TrainSettings settings;
+  const Config card = configuration(settings, {.threads = 3, .memory_limit = "2G"}, Stored::model);
+  for (const char* name : {"threads", "memory-limit", "data", "log-every"}) EXPECT_EQ(card.find(name), nullptr) << name;
+  EXPECT_NE(card.find("window"), nullptr);
+}
+
+TEST(TrainSettings, every_name_stands_once) {
+  TrainSettings settings;
+  RunSettings run;
+  std::set<std::string_view> names;
+  for (const Setting& setting : all_settings(settings, run)) EXPECT_TRUE(names.insert(setting.name).second);
+}
+
+TEST(TrainSettings, what_is_given_lies_above_what_is_stored_and_a_budget_replaces_another) {
+  Config stored;
+  stored.set("model", "gru:5");
+  stored.set("batch", Index{9});
+  stored.set("epochs", 3.0);
+  TrainSettings settings{.model = "gru:6"};
+  settings.steps = 5;
+  RunSettings run;
+  take_stored(stored, {"model", "steps"}, settings, run);
+  EXPECT_EQ(settings.model, "gru:6");
+  EXPECT_EQ(settings.batch, 9);
+  EXPECT_FALSE(settings.epochs);
+}
+
+TEST(TrainSettings, a_stored_configuration_that_is_wrong_is_refused_by_name) {
+  TrainSettings settings;
+  RunSettings run;
+  Config unknown, wrong;
+  unknown.set("bathc", Index{9});
+  EXPECT_TRUE(contains(message_of<UsageError>([&] { take_stored(unknown, {}, settings, run); }), "\"batch\""));
+  wrong.set("batch", std::string("many"));
+  EXPECT_TRUE(contains(message_of<UsageError>([&] { take_stored(wrong, {}, settings, run); }), "a whole number"));
+}
+
+TEST(TrainSettings, text_is_assigned_by_the_type_of_the_setting) {
+  TrainSettings settings;
+  RunSettings run;
+  assign_text("minutes", "0.5", settings, run);
+  assign_text("whole-sequences", "true", settings, run);
+  assign_text("task", "adding:100", settings, run);
+  EXPECT_EQ(settings.minutes, 0.5);
+  EXPECT_TRUE(settings.whole_sequences);
+  EXPECT_EQ(settings.task, "adding:100");
+  EXPECT_THROW(assign_text("steps", "1.5", settings, run), UsageError);
+}
+
+}  // namespace
+}  // namespace unfold

@@ -1,0 +1,203 @@
+/// Training, evaluation, scores and samples as functions, on a tiny text.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "app/texts.h"
+#include "base/scratch.h"
+#include "unfold/app/check.h"
+#include "unfold/app/evaluate.h"
+#include "unfold/app/exchange.h"
+#include "unfold/app/generate.h"
+#include "unfold/app/info.h"
+#include "unfold/app/run_folder.h"
+#include "unfold/app/sample.h"
+#include "unfold/app/score.h"
+#include "unfold/app/train.h"
+
+namespace unfold {
+namespace {
+
+using testing_support::blocks;
+using testing_support::contains;
+using testing_support::file_bytes;
+using testing_support::message_of;
+using testing_support::ScratchFolder;
+
+/// Keeps what it is told.
+class Listener final : public Reporter {
+ public:
+  void remark(std::string_view text) override { remarks += std::string(text) + "\n"; }
+  void progress(const WorkDone& work) override {
+    last = work.what;
+    EXPECT_LE(work.done, work.total);
+  }
+  std::string remarks, last;
+};
+
+class VerbsTest : public ::testing::Test {
+ protected:
+  TrainRequest training(const std::string& model, const std::string& out) const {
+    TrainRequest request{.out = folder_.path(out)};
+    request.settings.data = {text_};
+    request.settings.model = model;
+    request.settings.steps = 20;
+    request.settings.window = 8;
+    request.settings.batch = 4;
+    request.run.threads = 1;
+    request.given = {"model", "steps", "window", "batch"};
+    return request;
+  }
+
+  ScratchFolder folder_;
+  std::string text_ = folder_.write("text", blocks(60));
+};
+
+TEST_F(VerbsTest, train_leaves_a_run_folder_and_says_what_came_out) {
+  Listener listener;
+  const TrainOutcome outcome = train(training("gru:6", "run"), listener);
+  EXPECT_EQ(outcome.result.steps, 20);
+  ASSERT_TRUE(outcome.valid);
+  EXPECT_GT(outcome.valid->symbols, 0);
+  EXPECT_TRUE(contains(listener.remarks, "gru:6"));
+  EXPECT_TRUE(RunFolder(outcome.run).has_config());
+  EXPECT_EQ(describe_model(outcome.run).parameter_count, outcome.parameters);
+  EXPECT_EQ(to_json(outcome)["valid"]["nats_per_symbol"], outcome.valid->nats_per_symbol);
+  EXPECT_TRUE(contains(message_of<UsageError>([&] { train(training("gru:6", "run")); }), "holds a run already"));
+  EXPECT_TRUE(contains(message_of<UsageError>([&] {
+                         TrainRequest other = training("gru:7", "run");
+                         other.resume = true;
+                         train(other);
+                       }),
+                       "model is gru:6"));
+}
+
+TEST_F(VerbsTest, settings_that_change_no_result_change_no_bit) {
+  const TrainOutcome one = train(training("lstm:5", "one"));
+  TrainRequest request = training("lstm:5", "two");
+  request.run = {.threads = 2, .memory_limit = "200K", .checkpoint_every = 3, .log_every = 5};
+  const TrainOutcome two = train(request);
+  EXPECT_TRUE(file_bytes(one.model_file) == file_bytes(two.model_file));
+}
+
+TEST_F(VerbsTest, a_run_goes_on_with_what_it_stored) {
+  TrainRequest uninterrupted = training("gru:6", "whole"), first = training("gru:6", "half");
+  uninterrupted.settings.optimizer = first.settings.optimizer = "adam:rate=0.01";  // whatever the budget
+  const TrainOutcome whole = train(uninterrupted);
+  first.settings.steps = 10;
+  train(first);
+  TrainRequest second{.out = first.out, .resume = true, .given = {"steps"}};
+  second.settings.steps = 20;
+  const TrainOutcome outcome = train(second);
+  EXPECT_EQ(outcome.settings.model, whole.settings.model);
+  EXPECT_EQ(outcome.settings.window, 8);
+  EXPECT_EQ(outcome.result.steps, 20);
+  EXPECT_EQ(outcome.valid->nats_per_symbol, whole.valid->nats_per_symbol);
+}
+
+TEST_F(VerbsTest, evaluate_finds_what_training_found) {
+  const TrainOutcome outcome = train(training("gru:6", "run"));
+  Index symbols = 0;
+  double nats = 0;
+  const EvaluateRequest request{.model = outcome.run,
+                                .data = {text_},
+                                .split = "90/10",
+                                .threads = 1,
+                                .symbol = [&](Index position, std::string_view, float surprisal) {
+                                  EXPECT_EQ(position, symbols++);
+                                  nats += surprisal;
+                                }};
+  const EvaluateOutcome found = evaluate(request);
+  EXPECT_EQ(found.part, "validation");
+  EXPECT_EQ(found.figures.symbols, symbols);
+  EXPECT_NEAR(found.figures.nats_per_symbol, nats / static_cast<double>(symbols), 1e-6);
+  EXPECT_NEAR(found.figures.nats_per_symbol, outcome.valid->nats_per_symbol, 0.05);
+  EvaluateRequest stepwise = request;
+  stepwise.by_stepper = true, stepwise.symbol = {};
+  EXPECT_EQ(evaluate(stepwise).figures.nats_per_symbol, found.figures.nats_per_symbol);
+  EvaluateRequest both = stepwise;
+  both.reading.segments = 3;
+  EXPECT_THROW(evaluate(both), UsageError);
+}
+
+TEST_F(VerbsTest, scores_of_symbols_and_lines_add_up_to_the_evaluation) {
+  const TrainOutcome outcome = train(training("gru:6", "run"));
+  Listener listener;
+  const ScoredText text = score({.model = outcome.run, .data = text_, .by = ScoreUnit::line, .threads = 1}, listener);
+  const EvaluateOutcome whole = evaluate({.model = outcome.run, .data = {text_}, .threads = 1});
+  EXPECT_EQ(listener.last, "score");
+  double by_symbol = 0, by_line = 0;
+  text.for_each_symbol([&](const ScoredSymbol& s) { by_symbol += std::isnan(s.nats) ? 0 : s.nats; });
+  const std::vector<ScoredLine> lines = text.lines();
+  for (const ScoredLine& line : lines) by_line += line.nats;
+  EXPECT_EQ(lines.size(), 60U);
+  EXPECT_NEAR(by_symbol, by_line, 1e-9 * by_line);
+  EXPECT_NEAR(whole.figures.nats_per_symbol * static_cast<double>(whole.figures.symbols), by_line, 1e-5 * by_line);
+  EXPECT_THROW(score({.model = outcome.run, .data = text_, .by = ScoreUnit::state}), UsageError);
+}
+
+TEST_F(VerbsTest, samples_and_completions_are_texts_of_the_alphabet) {
+  const TrainOutcome outcome = train(training("gru:6", "run"));
+  const SampleRequest request{.model = outcome.run, .sampling = {.length = 30, .seed = 4}, .prime = "a", .count = 2};
+  const std::vector<SampledText> samples = sample(request), again = sample(request);
+  ASSERT_EQ(samples.size(), 2U);
+  EXPECT_EQ(samples[0].symbols, 30);
+  EXPECT_EQ(samples[0].text.find_first_not_of("ab\n"), std::string::npos);
+  EXPECT_EQ(samples[1].text, again[1].text);
+  EXPECT_NE(samples[0].text, samples[1].text);
+  const std::vector<CompletedText> completions = complete({.model = outcome.run, .beam = {.length = 4}, .prime = "aa"});
+  ASSERT_FALSE(completions.empty());
+  EXPECT_EQ(completions.front().names.size(), 4U);
+  EXPECT_NEAR(completions.front().probability(), std::exp2(-completions.front().bits()), 1e-9);
+}
+
+TEST_F(VerbsTest, fitted_models_go_the_same_way_and_leave_as_files_of_others) {
+  Listener listener;
+  TrainRequest request{.out = folder_.path("ngram")};
+  request.settings.data = {text_};
+  request.settings.model = "ngram:3";
+  const TrainOutcome outcome = train(request, listener);
+  EXPECT_EQ(outcome.result.reason, "fitted");
+  std::string arpa;
+  export_arpa(outcome.run, [&](std::string_view text) { arpa += text; });
+  const ImportOutcome back = import_arpa(folder_.write("arpa", arpa), "chars", folder_.path("back"));
+  const EvaluateOutcome here = evaluate({.model = outcome.run, .data = {text_}});
+  EXPECT_EQ(back.symbols, 3);
+  EXPECT_NEAR(evaluate({.model = folder_.path("back"), .data = {text_}}).figures.nats_per_symbol,
+              here.figures.nats_per_symbol, 1e-6);
+  request.given = {"window"};
+  request.overwrite = true;
+  EXPECT_TRUE(contains(message_of<UsageError>([&] { train(request); }), "--window is for models trained by gradient"));
+}
+
+TEST_F(VerbsTest, tasks_are_trained_and_evaluated) {
+  TrainRequest request{.out = folder_.path("task")};
+  request.settings.task = "adding:10";
+  request.settings.model = "rnn:6";
+  request.settings.steps = 5;
+  request.settings.validate_on = 20;
+  const TrainOutcome outcome = train(request);
+  ASSERT_TRUE(outcome.task_valid && outcome.task_test);
+  EXPECT_EQ(outcome.task_valid->score.sequences, 20);
+  ASSERT_TRUE(holds_task_model(outcome.run));
+  const TaskFigures again = evaluate_on_task({.model = outcome.run, .count = 1000});
+  EXPECT_EQ(again.score.measures, outcome.task_test->score.measures);
+  EXPECT_EQ(describe_model(outcome.run).task, "adding:length=10");
+}
+
+TEST_F(VerbsTest, generate_and_check_say_what_they_found) {
+  const GenerateOutcome made = generate({.task = "xor:5", .count = 7});
+  EXPECT_EQ(made.units, 7);
+  EXPECT_EQ(made.mask.size(), made.text.size());
+  EXPECT_FALSE(generate({.task = "adding:10", .count = 2}).is_text());
+  EXPECT_TRUE(contains(message_of<UsageError>([] { generate({.task = "addin"}); }), "adding"));
+  Listener listener;
+  const CheckOutcome checked = check({.model = "gru:200", .units = 3}, listener);
+  EXPECT_TRUE(checked.report.passed());
+  EXPECT_TRUE(contains(listener.remarks, "checking gru:3"));
+}
+
+}  // namespace
+}  // namespace unfold
