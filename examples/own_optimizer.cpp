@@ -2,6 +2,8 @@
 ///
 ///   own_optimizer
 
+#include <algorithm>
+#include <array>
 #include <iostream>
 #include <numeric>
 
@@ -39,7 +41,7 @@ class Word final : public Objective<float> {
     u_.set_parameters(parameters_);
     std::copy(before_.begin(), before_.end(), u_.symbols(net_.x).begin());
     u_.forward();
-    std::array<float, 10> nats;
+    std::array<float, 10> nats{};
     softmax_->gradient(u_.value(net_.logits), {word_.data(), {}, nullptr}, 0.1f, nats.data(), u_.adjoint(net_.logits));
     if (!gradient.empty()) u_.backward(gradient);  // seeded by the adjoint of the logits
     return 0.1 * std::accumulate(nats.begin(), nats.end(), 0.0);

@@ -13,7 +13,7 @@ Signal gru_reset_before(Circuit& c, Signal x, Signal h, Index n) {
   return h + sigmoid(z) * (g - h);
 }
 
-/// z, r as above;  g = tanh(x_t W_g + b_g + r * (h_{t-1} U_g + b_u)): all recurrent products share h_{t-1}.
+/// z, r as above;  g = tanh(x_t W_g + r * (h_{t-1} U_g + b_g)): all recurrent products share h_{t-1}.
 Signal gru_reset_after(Circuit& c, Signal x, Signal h, Index n) {
   auto u = c.affine("u", 3 * n, {{"U", h, Init::orthogonal(3)}});
   auto w = c.affine("w", 3 * n, {{"W", x, Init::glorot(3)}}, Init::zero(), false);

@@ -7,7 +7,7 @@
 /// a hash. A counter holds an estimate and how often it was used; a map per model, learnt too, says what such a counter
 /// is worth. After Mahoney's PAQ series (2005; the terms are his); the design of counters, maps and inputs is ours.
 ///
-/// Cost: about 0.2 us per context model and symbol; memory: 2^size slots of 32 bytes for each model.
+/// Cost: about 0.2 us per context model and symbol; memory: 2^size slots of 64 bytes for each model.
 
 #include <memory>
 

@@ -1,0 +1,18 @@
+// Built in the copy: what the recipe for an operation added, in and outside of a loop, with all derivatives checked.
+#include <iostream>
+
+#include "unfold/losses/readout.h"
+#include "unfold/verify/derivative_check.h"
+
+int main() {
+  using namespace unfold;
+  Circuit c;
+  const Signal h = c.link(3), x = squared_relu(c.affine("x", 3, {{"W", c.symbols("symbols", 4)}}));
+  const Signal next = squared_relu(c.affine("z", 3, {{"W", x}, {"U", h}}));
+  c.feed(h, next);
+  c.output(c.affine("output", 4, {{"V", next}}));
+  const std::vector<Index> lengths = {4, 1, 3};
+  const CheckReport report = check_derivatives(c, *softmax_readout<double>(), Structure::chains(lengths));
+  std::cout << report.text();
+  return report.passed() ? 0 : 1;
+}

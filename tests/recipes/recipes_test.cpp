@@ -1,0 +1,121 @@
+/// Follows recipes of CONTRIBUTING.md in a copy of the sources: a block of code whose first line is a comment
+///
+///   // FILE, before "TEXT":      // FILE, after "TEXT":      // FILE, new:
+///
+/// goes before or after the only line of FILE that holds TEXT, or becomes FILE. CMake files have # for //.
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <regex>
+#include <sstream>
+#include <stdexcept>
+
+#include "unfold/base/file.h"
+
+namespace unfold {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Edit {
+  std::string file, where, anchor, text;
+};
+
+/// The edits of the section with this heading.
+std::vector<Edit> edits_of(const std::string& page, const std::string& heading) {
+  static const std::regex first_line(R"re((?://|#) ([\w/.-]+), (?:(before|after) "(.*)"|(new)):)re");
+  std::vector<Edit> result;
+  std::istringstream lines(page);
+  bool inside = false;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("## ")) inside = line == "## " + heading;
+    if (!inside || !line.starts_with("```")) continue;
+    std::getline(lines, line);
+    std::string text;
+    for (std::string code; std::getline(lines, code) && code != "```";) text += code + "\n";
+    std::smatch match;
+    if (std::regex_match(line, match, first_line))
+      result.push_back({match[1], match[4].matched ? "new" : match[2].str(), match[3], text});
+  }
+  return result;
+}
+
+/// `before` with the edit. Throws where its line is not there or not the only one.
+std::string edited(const std::string& before, const Edit& edit) {
+  if (edit.where == "new") return edit.text;
+  std::string after;
+  int found = 0;
+  std::istringstream lines(before);
+  for (std::string line; std::getline(lines, line);) {
+    const bool here = line.find(edit.anchor) != std::string::npos;
+    found += here ? 1 : 0;
+    after += here && edit.where == "before" ? edit.text + line + "\n" : line + "\n" + (here ? edit.text : "");
+  }
+  if (found != 1)
+    throw std::runtime_error(edit.file + " has " + std::to_string(found) + " lines with \"" + edit.anchor + "\"");
+  return after;
+}
+
+void run(const std::string& command) {
+  if (std::system((command + " > output 2>&1").c_str()) != 0) FAIL() << command << "\n" << read_file("output");
+}
+
+/// The copy, outside of the tests' own build.
+class Recipes : public ::testing::Test {
+ protected:
+  Recipes() {
+    fs::create_directories(copy_);
+    for (const char* name : {"CMakeLists.txt", "cmake", "unfold"}) {
+      fs::remove_all(copy_ / name);
+      fs::copy(source_ / name, copy_ / name, fs::copy_options::recursive);
+    }
+    fs::current_path(copy_);
+  }
+
+  void follow(const std::string& heading) {
+    const std::vector<Edit> edits = edits_of(read_file(source_ / "CONTRIBUTING.md"), heading);
+    ASSERT_FALSE(edits.empty()) << heading;
+    for (const Edit& edit : edits)
+      write_file_atomically(edit.file, edited(edit.where == "new" ? "" : read_file(edit.file), edit));
+  }
+
+  /// Builds the program of this folder against these rooms, unoptimised, and runs it.
+  void build_and_run(const std::string& program, const std::string& rooms) {
+    fs::copy_file(source_ / "tests/recipes" / program, copy_ / program, fs::copy_options::overwrite_existing);
+    write_file_atomically("CMakeLists.txt", read_file("CMakeLists.txt") + "add_executable(recipe " + program +
+                                                ")\nunfold_compile_options(recipe)\ntarget_link_libraries(recipe " +
+                                                rooms + ")\n");
+    run(UNFOLD_CMAKE
+        " -G '" UNFOLD_GENERATOR "' -DCMAKE_CXX_COMPILER='" UNFOLD_COMPILER
+        "' -DCMAKE_CXX_COMPILER_LAUNCHER='" UNFOLD_LAUNCHER
+        "' -S . -B build -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0 -DCMAKE_UNITY_BUILD=ON -DUNFOLD_TESTS=OFF"
+        " -DUNFOLD_EXAMPLES=OFF -DCMAKE_CXX_FLAGS='-march=native -DHWY_COMPILE_ONLY_STATIC'");
+    if (!HasFailure()) run(UNFOLD_CMAKE " --build build --target recipe --parallel 2");
+    if (!HasFailure()) run("build/recipe");
+  }
+
+  const fs::path source_ = UNFOLD_SOURCE_DIR, copy_ = UNFOLD_WORK_DIR;
+};
+
+TEST_F(Recipes, an_operation_added_by_its_recipe_builds_and_has_all_its_derivatives) {
+  ASSERT_NO_FATAL_FAILURE(follow("How to add an operation"));
+  build_and_run("operation.cpp", "unfold::verify");
+}
+
+TEST(RecipeEdits, are_found_in_their_section_and_go_where_they_say) {
+  const std::string page =
+      "## A\n```cpp\n// x.h, new:\nnot this\n```\n## B\n```\nplain\n```\n```cpp\n// a/b.h, after "
+      "\"two\":\nthree\n```\n";
+  const std::vector<Edit> edits = edits_of(page, "B");
+  ASSERT_EQ(edits.size(), 1u);
+  EXPECT_EQ(edits[0].file, "a/b.h");
+  EXPECT_EQ(edited("one\ntwo\nfour\n", edits[0]), "one\ntwo\nthree\nfour\n");
+  EXPECT_EQ(edited("one\ntwo\n", {"", "before", "two", "and\n"}), "one\nand\ntwo\n");
+  EXPECT_THROW(edited("one\n", edits[0]), std::runtime_error);
+  EXPECT_THROW(edited("two\ntwo\n", edits[0]), std::runtime_error);
+}
+
+}  // namespace
+}  // namespace unfold
