@@ -2,9 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
-
 #include "unfold/base/error.h"
 #include "unfold/classical/frequency.h"
 #include "unfold/classical/hmm.h"
@@ -15,6 +12,7 @@
 namespace unfold {
 namespace {
 
+/// A kind of fitted model. Its class knows its options.
 struct FittedKind {
   const char *name, *help, *format;
   std::string (*canonical)(std::string_view);
@@ -36,16 +34,14 @@ constexpr FittedKind kind() {
           [](const ModelFile& file) -> std::unique_ptr<FittedModel> { return std::make_unique<Model>(file); }};
 }
 
-constexpr std::array kFitted = {kind<UniformModel>(), kind<FrequencyModel>(), kind<NgramModel>(), kind<HmmModel>(),
-                                kind<CmModel>(),      kind<CtwModel>(),       kind<PpmModel>(),   kind<MixModel>()};
-
-std::string_view name_of(std::string_view spec) { return spec.substr(0, spec.find(':')); }
-
-const FittedKind* find_kind(std::string_view spec) {
-  const auto found =
-      std::find_if(kFitted.begin(), kFitted.end(), [&](const FittedKind& k) { return name_of(spec) == k.name; });
-  return found == kFitted.end() ? nullptr : &*found;
+const Registry<FittedKind>& fitted_kinds() {
+  static const Registry<FittedKind> list(
+      "fitted model", {kind<UniformModel>(), kind<FrequencyModel>(), kind<NgramModel>(), kind<HmmModel>(),
+                       kind<CmModel>(), kind<CtwModel>(), kind<PpmModel>(), kind<MixModel>()});
+  return list;
 }
+
+const FittedKind* find_kind(std::string_view spec) { return fitted_kinds().find(spec_name(spec)); }
 
 std::unique_ptr<SymbolModel> read_model(const ModelFile& file) {
   const std::string format = file.format();
@@ -54,7 +50,7 @@ std::unique_ptr<SymbolModel> read_model(const ModelFile& file) {
     if (!tensors.empty() && tensors.front().dtype == Dtype::f64) return std::make_unique<LanguageModel<double>>(file);
     return std::make_unique<LanguageModel<float>>(file);
   }
-  for (const FittedKind& kind : kFitted) {
+  for (const FittedKind& kind : fitted_kinds()) {
     if (format != kind.format) continue;
     file.expect(format, 1);
     return kind.read(file);
@@ -66,10 +62,7 @@ std::unique_ptr<SymbolModel> read_model(const ModelFile& file) {
 
 std::string canonical_model(std::string_view spec) {
   if (const FittedKind* kind = find_kind(spec)) return kind->canonical(spec);
-  std::vector<std::string> names;
-  names.reserve(kFitted.size());
-  for (const FittedKind& kind : kFitted) names.emplace_back(kind.name);
-  return to_string(parse_model_spec(spec, names));
+  return to_string(parse_model_spec(spec, fitted_kinds().names()));
 }
 
 bool is_fitted_model(std::string_view spec) { return find_kind(spec) != nullptr; }
@@ -88,7 +81,7 @@ std::unique_ptr<SymbolModel> symbol_model_from_bytes(std::string bytes, std::str
 
 std::vector<ModelHelp> all_models() {
   std::vector<ModelHelp> result = models();
-  for (const FittedKind& kind : kFitted) result.push_back({kind.name, kind.help, kind.options()});
+  for (const FittedKind& kind : fitted_kinds()) result.push_back({kind.name, kind.help, kind.options()});
   return result;
 }
 
