@@ -1,8 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <bit>
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "unfold/cli/figures.h"
@@ -62,16 +59,11 @@ nlohmann::ordered_json Check::to_json(const CheckReport& report, const std::stri
 }
 
 ExitCode Check::run(Console& console) {
-  ModelSpec spec = parse_model_spec(model_.front());
-  spec.units = std::min(spec.units, units_);
-  if (spec.cell == CellKind::urnn)
-    spec.units = static_cast<Index>(std::bit_floor(static_cast<std::uint64_t>(spec.units)));  // has powers of two only
-  spec.embedding = std::min(spec.embedding, units_);
-  spec.factors = std::min(spec.factors, units_);
+  ModelSpec spec = cut_down(parse_model_spec(model_.front()), units_);
   spec.dropout = 0;  // a mask is a constant for every derivative
   const std::string model = to_string(spec);
   Circuit circuit;
-  build_model(spec, symbols_, circuit);
+  build_model(spec, circuit.symbols("symbols", symbols_), symbols_, circuit);
   console.remark(fmt::format("checking {} with {} symbols: {} parameters, double precision", model, symbols_,
                              circuit.parameter_count()));
   const std::vector<Index> lengths = {4, 1, 3};
