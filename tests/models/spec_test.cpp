@@ -141,9 +141,10 @@ TEST(ModelSpec, layers_of_both_directions_read_both_outputs_of_the_layer_below) 
                        "layer1/backward/z/U", "layer1/backward/z/bias", "layer2/forward/z/W1", "layer2/forward/z/W2",
                        "layer2/forward/z/U", "layer2/forward/z/bias", "layer2/backward/z/W1", "layer2/backward/z/W2",
                        "layer2/backward/z/U", "layer2/backward/z/bias", "output/V1", "output/V2", "output/bias"}));
-  for (const Node& node : circuit.nodes())
-    if (node.kind == Node::Kind::link)
-      EXPECT_EQ(node.delay == Delay::next(), node.name.find("/backward/") != std::string::npos) << node.name;
+  for (const Node& node : circuit.nodes()) {
+    if (node.kind != Node::Kind::link) continue;
+    EXPECT_EQ(node.delay == Delay::next(), node.name.find("/backward/") != std::string::npos) << node.name;
+  }
 }
 
 TEST(ModelSpec, a_model_of_both_directions_does_not_predict_the_next_symbol) {
