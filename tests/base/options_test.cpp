@@ -73,6 +73,39 @@ TEST(Options, name_the_nearest_when_one_is_unknown) {
   EXPECT_NE(message.find("paint has no option \"color\""), std::string::npos) << message;
 }
 
+TEST(Options, of_any_type_are_a_value) {
+  const AnyOptions plain = Paint{};
+  AnyOptions changed = plain;
+  parse_options(parse_spec("paint:7,amount=3"), changed, "coats");
+  EXPECT_EQ(changed.as<Paint>().coats, 7);
+  EXPECT_EQ(plain.as<Paint>().coats, 2);
+  EXPECT_EQ(changed_values(help_of(changed), help_of(plain)),
+            (std::vector<std::pair<std::string, std::string>>{{"amount", "3"}, {"coats", "7"}}));
+  EXPECT_THROW(changed.as<Limits>(), std::bad_any_cast);
+  EXPECT_TRUE(help_of(AnyOptions()).empty());
+}
+
+TEST(Options, a_bare_number_without_a_main_option_is_refused) {
+  Paint paint;
+  EXPECT_EQ(message_of([&] { parse_options(parse_spec("paint:7"), paint); }),
+            "paint has no option \"7\" (options: amount, coats, dry, colour)");
+}
+
+TEST(Option, errors_begin_with_the_place_and_say_what_is_wanted) {
+  Index number = 3;
+  std::string word = "red";
+  const Option whole{
+      .name = "n", .target = &number, .help = "", .limits = range(1, 9), .fallback = OptionValue(Index{0})};
+  const Option choice{.name = "c", .target = &word, .help = "", .choices = {"red", "green"}};
+  EXPECT_EQ(message_of([&] { set_option_from_text(whole, "x", "here"); }), "here wants a whole number, not \"x\"");
+  EXPECT_EQ(message_of([&] { set_option_from_text(whole, "10", "here"); }), "here must be between 1 and 9, not 10");
+  EXPECT_EQ(message_of([&] { set_option_from_text(choice, "gren", "here"); }),
+            "here must be one of red, green, not \"gren\"; did you mean \"green\"?");
+  EXPECT_EQ(number, 3);
+  set_option_from_text(whole, "0", "here");  // the default, outside the range
+  EXPECT_EQ(number, 0);
+}
+
 TEST(Options, help_lists_defaults_and_ranges) {
   const auto help = help_of(Paint{});
   ASSERT_EQ(help.size(), 4u);

@@ -9,6 +9,7 @@
 #include <functional>
 
 #include "support/runner.h"
+#include "unfold/cells/registry.h"
 #include "unfold/verify/derivative_check.h"
 
 namespace unfold {
@@ -126,6 +127,53 @@ TEST(Cells, only_relu_networks_have_a_path_reading) {
       EXPECT_THROW(path_reading(c, reading), UsageError) << cell.name;
     }
   }
+}
+
+/// Each with its defaults, as a model adds it.
+TEST(Registry, every_listed_cell_has_correct_derivatives_in_both_directions) {
+  for (const CellEntry& cell : cells()) {
+    Circuit c;
+    const Signal x = c.symbols("x", 3);
+    std::vector<Signal> both;
+    both.push_back(cell.add(c, x, 2, cell.options, false));
+    {
+      const auto scope = c.scope("backward");
+      const auto reversal = c.reversed();
+      both.push_back(cell.add(c, x, 2, cell.options, false));
+    }
+    c.output(c.affine("logits", 3, {{"V", c.join(both)}}));
+    const Index lengths[] = {3, 4, 1};
+    const CheckReport report = check_derivatives(c, *softmax_readout<double>(), Structure::chains(lengths));
+    EXPECT_TRUE(report.passed()) << cell.name << "\n" << report.text();
+  }
+}
+
+TEST(Registry, a_reversed_cell_reads_its_sequence_from_the_end) {
+  const auto run = [](bool reversed) {
+    Circuit c;
+    std::vector<Signal> y;
+    const Signal x = c.input("x", 2);
+    if (reversed) {
+      const auto reversal = c.reversed();
+      y.push_back(lstm(c, x, 3));
+    } else {
+      y.push_back(lstm(c, x, 3));
+    }
+    c.output(y[0]);
+    Parameters<double> p = test::some_parameters<double>(c);
+    Team team(1);
+    Unfolding<double> u(std::make_shared<const Plan>(c), team);
+    u.lay(Structure::chains(1, 5));
+    u.set_parameters(p);
+    for (Index t = 0; t < 5; ++t)
+      for (Index i = 0; i < 2; ++i) u.input(x)(t, i) = std::sin(static_cast<double>(2 * (reversed ? 4 - t : t) + i));
+    u.forward();
+    std::vector<double> outputs;
+    for (Index t = 0; t < 5; ++t)
+      for (Index i = 0; i < 3; ++i) outputs.push_back(u.value(y[0])(reversed ? 4 - t : t, i));
+    return outputs;
+  };
+  EXPECT_EQ(run(false), run(true));
 }
 
 /// The equations once more, in scalars: one unit, one symbol.

@@ -113,5 +113,38 @@ TEST(Parameters, are_found_by_name_and_share_one_vector) {
   EXPECT_NE(message_of([&] { p.at("z/X"); }).find("z/W"), std::string::npos);
 }
 
+TEST(Circuit, an_affine_term_that_reads_joined_signals_has_a_matrix_for_each) {
+  Circuit c;
+  const Signal x = c.input("x", 2), y = c.input("y", 3), both = c.join({x, y});
+  EXPECT_EQ(both.size(), 5);
+  const Signal z = c.affine("z", 4, {{"W", both}});
+  ASSERT_EQ(c.parameters().size(), 3u);
+  EXPECT_EQ(c.parameters()[0].name, "z/W1");
+  EXPECT_EQ(c.parameters()[0].rows, 2);
+  EXPECT_EQ(c.parameters()[1].name, "z/W2");
+  EXPECT_EQ(c.parameters()[1].rows, 3);
+  EXPECT_EQ(c.nodes()[static_cast<std::size_t>(z.id)].terms.size(), 2u);
+  EXPECT_THROW(tanh(both), UsageError);
+  EXPECT_THROW(c.output(both), UsageError);
+  EXPECT_THROW(c.join({}), UsageError);
+  EXPECT_THROW(c.join({c.symbols("s", 3)}), UsageError);
+  EXPECT_FALSE(c.holds_symbols(both));
+}
+
+TEST(Circuit, links_look_the_other_way_while_it_is_reversed) {
+  Circuit c;
+  const auto delay = [&](Signal link) { return c.nodes()[static_cast<std::size_t>(link.id)].delay; };
+  {
+    const auto reversal = c.reversed();
+    EXPECT_EQ(delay(c.link(1)), Delay::next());
+    EXPECT_EQ(delay(c.link(1, Delay::previous(3))), Delay::next(3));
+    EXPECT_EQ(delay(c.link(1, Delay::up())), Delay::down());
+    EXPECT_THROW(c.link(1, Delay::child(0)), UsageError);
+    const auto twice = c.reversed();
+    EXPECT_EQ(delay(c.link(1)), Delay::previous());
+  }
+  EXPECT_EQ(delay(c.link(1)), Delay::previous());
+}
+
 }  // namespace
 }  // namespace unfold

@@ -219,7 +219,7 @@ void make_canonical(TrainSettings& s, const RunSettings& run, const Given& given
   s.model = canonical_model(s.model);
   if (!is_fitted_model(s.model)) {
     ModelSpec spec = parse_model_spec(s.model);
-    if (has_random_graph(spec) && spec.graph == 0) spec.graph = s.seed;
+    if (has_random_graph(spec) && graph_seed(spec) == 0) graph_seed(spec) = s.seed;
     s.model = to_string(spec);
   }
   if (is_fitted_model(s.model))

@@ -1,7 +1,9 @@
 #include "unfold/base/options.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -15,10 +17,50 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 template <class Number>
-bool parse_number(std::string_view text, Number& value) {
+std::optional<OptionValue> parse_number(std::string_view text) {
+  Number value{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size();
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
 }
+
+/// What a target holds, without the optional around it.
+template <class T>
+struct Inner {
+  using type = T;
+};
+template <class T>
+struct Inner<std::optional<T>> {
+  using type = T;
+};
+template <class Pointer>
+using ValueAt = typename Inner<std::remove_pointer_t<Pointer>>::type;
+
+std::optional<bool> parse_bool(std::string_view text, BoolWords words) {
+  if (text == "true") return true;
+  if (text == "false") return false;
+  if (words == BoolWords::plain) return std::nullopt;
+  for (const char* yes : {"1", "yes", "on"})
+    if (text == yes) return true;
+  for (const char* no : {"0", "no", "off", ""})
+    if (text == no) return false;
+  return std::nullopt;
+}
+
+bool allowed(const Option& option, const OptionValue& value, double number) {
+  return !option.limits || option.limits->contains(number) || value == option.fallback;
+}
+
+/// Limits as a sentence says them: "must be at least 1".
+std::string in_words(const Limits& limits) {
+  if (std::isinf(limits.high)) return fmt::format("{} {}", limits.low_open ? "above" : "at least", limits.low);
+  const char* below = limits.high_open ? "below" : "at most";
+  if (std::isinf(limits.low)) return fmt::format("{} {}", below, limits.high);
+  if (!limits.low_open && !limits.high_open) return fmt::format("between {} and {}", limits.low, limits.high);
+  return fmt::format("{} {} and {} {}", limits.low_open ? "above" : "at least", limits.low, below, limits.high);
+}
+
+std::string in_quotes(std::string_view text) { return fmt::format("\"{}\"", text); }
 
 [[noreturn]] void malformed(std::string_view text, const std::string& what) {
   throw UsageError(
@@ -69,6 +111,8 @@ std::string to_string(const Spec& spec) {
   return text;
 }
 
+std::string_view spec_name(std::string_view text) { return text.substr(0, text.find(':')); }
+
 Limits above(double low) { return {low, kInfinity, true, true}; }
 Limits at_least(double low) { return {low, kInfinity, false, true}; }
 Limits range(double low, double high) { return {low, high, false, false}; }
@@ -86,75 +130,173 @@ std::string format_number(double x) {
   return {buffer, result.ptr};
 }
 
+std::optional<OptionValue> parse_value(const Option& option, std::string_view text, BoolWords words) {
+  return std::visit(
+      [&]<class Target>(const Target&) -> std::optional<OptionValue> {
+        if constexpr (std::is_same_v<Target, ChoiceTarget>) {
+          return std::string(text);
+        } else {
+          using T = ValueAt<Target>;
+          if constexpr (std::is_same_v<T, bool>) return parse_bool(text, words);
+          if constexpr (std::is_same_v<T, Index> || std::is_same_v<T, double>) return parse_number<T>(text);
+          if constexpr (std::is_same_v<T, std::string>) return std::string(text);
+          return std::vector<std::string>{std::string(text)};
+        }
+      },
+      option.target);
+}
+
+OptionFault set_value(const Option& option, const OptionValue& value) {
+  return std::visit(
+      [&]<class Target>(const Target& target) {
+        if constexpr (std::is_same_v<Target, ChoiceTarget>) {
+          const auto* text = std::get_if<std::string>(&value);
+          if (text == nullptr) return OptionFault::malformed;
+          const auto found = std::ranges::find(option.choices, *text);
+          if (found == option.choices.end()) return OptionFault::no_choice;
+          target.set(static_cast<std::size_t>(found - option.choices.begin()));
+          return OptionFault::none;
+        } else {
+          using T = ValueAt<Target>;
+          const Index* whole = std::get_if<Index>(&value);
+          const T* found = std::get_if<T>(&value);
+          if constexpr (std::is_same_v<T, double>) {
+            if (found == nullptr && whole == nullptr) return OptionFault::malformed;
+            const double number = found != nullptr ? *found : static_cast<double>(*whole);
+            if (!allowed(option, value, number)) return OptionFault::out_of_range;
+            *target = number;
+          } else {
+            if (found == nullptr) return OptionFault::malformed;
+            if constexpr (std::is_same_v<T, Index>)
+              if (!allowed(option, value, static_cast<double>(*found))) return OptionFault::out_of_range;
+            if constexpr (std::is_same_v<T, std::string>)
+              if (!option.choices.empty() && std::ranges::find(option.choices, *found) == option.choices.end())
+                return OptionFault::no_choice;
+            *target = *found;
+          }
+          return OptionFault::none;
+        }
+      },
+      option.target);
+}
+
+std::optional<OptionValue> value_of(const Option& option) {
+  return std::visit(
+      [&]<class Target>(const Target& target) -> std::optional<OptionValue> {
+        if constexpr (std::is_same_v<Target, ChoiceTarget>) {
+          return option.choices[target.get()];
+        } else if constexpr (std::is_same_v<std::remove_pointer_t<Target>, ValueAt<Target>>) {
+          return *target;
+        } else {
+          if (!target->has_value()) return std::nullopt;
+          return **target;
+        }
+      },
+      option.target);
+}
+
+void clear_value(const Option& option) {
+  std::visit(
+      []<class Target>(const Target& target) {
+        if constexpr (std::is_same_v<Target, ChoiceTarget>)
+          target.set(0);
+        else
+          *target = std::remove_pointer_t<Target>();
+      },
+      option.target);
+}
+
+std::string wanted(const Option& option) {
+  return std::visit(
+      []<class Target>(const Target&) -> std::string {
+        if constexpr (!std::is_same_v<Target, ChoiceTarget>) {
+          using T = ValueAt<Target>;
+          if constexpr (std::is_same_v<T, bool>) return "true or false";
+          if constexpr (std::is_same_v<T, Index>) return "a whole number";
+          if constexpr (std::is_same_v<T, double>) return "a number";
+          if constexpr (std::is_same_v<T, std::vector<std::string>>) return "a list of strings";
+        }
+        return "a string";
+      },
+      option.target);
+}
+
+std::string range_text(const Option& option) {
+  if (!option.choices.empty()) return fmt::format("{}", fmt::join(option.choices, "|"));
+  if (!option.limits) return wanted(option);
+  const bool whole =
+      std::holds_alternative<Index*>(option.target) || std::holds_alternative<std::optional<Index>*>(option.target);
+  return (whole ? "whole number, " : "") + to_string(*option.limits);
+}
+
+void set_option(const Option& option, const OptionValue& value, std::string_view where) {
+  switch (set_value(option, value)) {
+    case OptionFault::none: return;
+    case OptionFault::malformed:
+      throw UsageError(fmt::format("{} wants {}, not {}", where, wanted(option), in_quotes(to_string(value))));
+    case OptionFault::out_of_range:
+      throw UsageError(fmt::format("{} must be {}, not {}", where, in_words(*option.limits), to_string(value)));
+    case OptionFault::no_choice: break;
+  }
+  const std::string text = to_string(value);
+  throw UsageError(fmt::format("{} must be one of {}, not {}{}", where, fmt::join(option.choices, ", "),
+                               in_quotes(text), did_you_mean(text, option.choices)));
+}
+
+void set_option_from_text(const Option& option, std::string_view text, std::string_view where) {
+  const auto value = parse_value(option, text, BoolWords::many);
+  if (!value) throw UsageError(fmt::format("{} wants {}, not {}", where, wanted(option), in_quotes(text)));
+  set_option(option, *value, where);
+}
+
 void OptionTable::operator()(std::string_view name, double& field, std::string_view help, Limits limits) {
-  double* at = &field;
-  slots_.push_back({std::string(name), std::string(help), to_string(limits),
-                    [at, limits](std::string_view text) {
-                      double value = 0;
-                      if (!parse_number(text, value) || !limits.contains(value)) return false;
-                      *at = value;
-                      return true;
-                    },
-                    [at] { return format_number(*at); }});
+  add({.name = std::string(name), .target = &field, .help = std::string(help), .limits = limits});
 }
 
 void OptionTable::operator()(std::string_view name, Index& field, std::string_view help, Limits limits) {
-  Index* at = &field;
-  slots_.push_back({std::string(name), std::string(help), "whole number, " + to_string(limits),
-                    [at, limits](std::string_view text) {
-                      Index value = 0;
-                      if (!parse_number(text, value) || !limits.contains(static_cast<double>(value))) return false;
-                      *at = value;
-                      return true;
-                    },
-                    [at] { return std::to_string(*at); }});
+  add({.name = std::string(name), .target = &field, .help = std::string(help), .limits = limits});
 }
 
 void OptionTable::operator()(std::string_view name, bool& field, std::string_view help) {
-  bool* at = &field;
-  slots_.push_back({std::string(name), std::string(help), "true or false",
-                    [at](std::string_view text) {
-                      if (text != "true" && text != "false") return false;
-                      *at = text == "true";
-                      return true;
-                    },
-                    [at] { return std::string(*at ? "true" : "false"); }});
-}
-
-void OptionTable::add_choice(std::string_view name, std::string_view help, const std::vector<std::string>& names,
-                             const std::function<void(std::size_t)>& set, const std::function<std::size_t()>& get) {
-  std::string listed;
-  for (const std::string& choice : names) listed += (listed.empty() ? "" : "|") + choice;
-  slots_.push_back({std::string(name), std::string(help), listed,
-                    [names, set](std::string_view text) {
-                      for (std::size_t i = 0; i < names.size(); ++i) {
-                        if (names[i] != text) continue;
-                        set(i);
-                        return true;
-                      }
-                      return false;
-                    },
-                    [names, get] { return names[get()]; }});
+  add({.name = std::string(name), .target = &field, .help = std::string(help)});
 }
 
 void OptionTable::set(std::string_view who, std::string_view name, std::string_view value) {
   std::vector<std::string> names;
-  for (Slot& slot : slots_) {
-    names.push_back(slot.name);
-    if (slot.name != name) continue;
-    if (!slot.set(value))
-      throw UsageError(fmt::format("{}: option {}={} is not possible; {}: {}", who, name, value, name, slot.range));
+  for (const Option& option : options_) {
+    names.push_back(option.name);
+    if (option.name != name) continue;
+    const auto parsed = parse_value(option, value, BoolWords::plain);
+    if (!parsed || set_value(option, *parsed) != OptionFault::none)
+      throw UsageError(
+          fmt::format("{}: option {}={} is not possible; {}: {}", who, name, value, name, range_text(option)));
     return;
   }
-  std::string message = fmt::format("{} has no option \"{}\"{}", who, name, did_you_mean(name, names));
-  std::string listed;
-  for (const std::string& known : names) listed += (listed.empty() ? "" : ", ") + known;
-  throw UsageError(message + " (options: " + listed + ")");
+  throw UsageError(fmt::format("{} has no option \"{}\"{} (options: {})", who, name, did_you_mean(name, names),
+                               fmt::join(names, ", ")));
+}
+
+void OptionTable::set(const Spec& spec, std::string_view main) {
+  if (!spec.size.empty()) set(spec.name, main.empty() ? spec.size : main, spec.size);
+  for (const auto& [key, value] : spec.values) set(spec.name, key, value);
 }
 
 std::vector<OptionHelp> OptionTable::help() const {
   std::vector<OptionHelp> result;
-  for (const Slot& slot : slots_) result.push_back({slot.name, slot.get(), slot.range, slot.help});
+  for (const Option& option : options_) {
+    const std::optional<OptionValue> value = value_of(option);
+    const double* decimal = value ? std::get_if<double>(&*value) : nullptr;
+    const std::string text = decimal != nullptr ? format_number(*decimal) : value ? to_string(*value) : "";
+    result.push_back({option.name, text, range_text(option), option.help});
+  }
+  return result;
+}
+
+std::vector<std::pair<std::string, std::string>> changed_values(const std::vector<OptionHelp>& values,
+                                                                const std::vector<OptionHelp>& defaults) {
+  std::vector<std::pair<std::string, std::string>> result;
+  for (std::size_t i = 0; i < values.size(); ++i)
+    if (values[i].value != defaults[i].value) result.emplace_back(values[i].name, values[i].value);
   return result;
 }
 

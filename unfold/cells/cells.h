@@ -60,7 +60,7 @@ Signal tensor_rnn(Circuit& c, Signal x, Index n, const TensorRnnOptions& options
 /// Arjovsky, Shah & Bengio 2016. Phases start uniform, as do the vectors of the reflections, whose length has no
 /// meaning; thresholds at 0.
 struct UrnnOptions {
-  std::uint64_t permutation = 0;  ///< seed of P, which is not trained
+  Index permutation = 0;  ///< seed of P, which is not trained
   Init input = Init::glorot();
   bool trained_initial = false;
 };

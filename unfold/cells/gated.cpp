@@ -3,6 +3,7 @@
 #include <numeric>
 #include <string>
 
+#include "unfold/cells/cell.h"
 #include "unfold/cells/cells.h"
 #include "unfold/numerics/functions.h"
 #include "unfold/numerics/random.h"
@@ -13,7 +14,7 @@ namespace {
 /// V_t = [V_{t-1}] + rho_{x_t} + sum over edges tau s(V_{t-1}), a_t = s(V_t).
 Signal sparse_cell(Circuit& c, Signal x, Index n, const SparseOptions& options, bool gated, bool leaky,
                    std::string_view who) {
-  if (!x.valid() || c.nodes()[at(x.id)].kind != Node::Kind::symbols)
+  if (!c.holds_symbols(x))
     throw UsageError(std::string(who) + " reads the symbols themselves: it has one layer and no embedding");
   const Signal v = c.link(n, Delay::previous(), true);
   Term recurrent{.parameter = "tau", .source = v, .init = Init::zero(), .gate = x};
@@ -95,6 +96,38 @@ Signal glnn(Circuit& c, Signal x, Index n, const SparseOptions& options) {
 }
 Signal sparse_rnn(Circuit& c, Signal x, Index n, const SparseOptions& options) {
   return sparse_cell(c, x, n, options, false, false, "sparse-rnn");
+}
+
+template <class Visitor>
+void describe(Visitor& v, SparseOptions& o) {
+  v("edges", o.edges, "leaving each unit, its loop among them", range(1, kMostUnits));
+  v("graph", o.graph, "seed of the random graph; 0: that of the run", range(0, 1e15));
+  v("activation", o.activation, "of the units", {{Map::tanh, "tanh"}, {Map::relu, "relu"}, {Map::sigmoid, "sigmoid"}});
+}
+
+namespace {
+
+CellEntry sparse_entry(const std::string& name, const char* help,
+                       Signal (*add)(Circuit&, Signal, Index, const SparseOptions&)) {
+  return CellOf<SparseOptions>{
+      .name = name,
+      .help = help,
+      .add = add,
+      .fault = [name](const StackOptions& stack, const SparseOptions&) -> std::string {
+        if (stack.layers == 1 && stack.embedding == 0 && !stack.trained_initial) return "";
+        return name +
+               " reads the symbols themselves (one layer, no embedding) and its start is always trained; "
+               "leave layers, embedding and trained-initial out";
+      },
+      .graph = &SparseOptions::graph};
+}
+
+}  // namespace
+
+CellEntry gnn_cell() { return sparse_entry("gnn", "gated network on a random graph", gnn); }
+CellEntry glnn_cell() { return sparse_entry("glnn", "gated leaky network on a random graph", glnn); }
+CellEntry sparse_rnn_cell() {
+  return sparse_entry("sparse-rnn", "simple recurrent network on a random graph", sparse_rnn);
 }
 
 template <class T>

@@ -1,3 +1,4 @@
+#include "unfold/cells/cell.h"
 #include "unfold/cells/cells.h"
 
 namespace unfold {
@@ -31,5 +32,13 @@ Signal gru(Circuit& c, Signal x, Index n, const GruOptions& options) {
   c.feed(h, next);
   return next;
 }
+
+template <class Visitor>
+void describe(Visitor& v, GruOptions& o) {
+  v("reset", o.reset_after, "the reset gate acts before or after the recurrent product",
+    {{false, "before"}, {true, "after"}});
+}
+
+CellEntry gru_cell() { return CellOf<GruOptions>{.name = "gru", .help = "gated recurrent unit", .add = gru}; }
 
 }  // namespace unfold

@@ -1,3 +1,4 @@
+#include "unfold/cells/cell.h"
 #include "unfold/cells/cells.h"
 
 namespace unfold {
@@ -17,6 +18,21 @@ Signal lstm(Circuit& c, Signal x, Index n, const LstmOptions& options) {
   c.feed(cell, next);
   c.feed(h, y);
   return y;
+}
+
+template <class Visitor>
+void describe(Visitor& v, LstmOptions& o) {
+  v("forget-bias", o.forget_bias, "start of the forget gate's bias", range(-100, 100));
+  v("chrono", o.chrono, "start the gates from time scales up to so many steps; 0: off", at_least(0));
+}
+
+CellEntry lstm_cell() {
+  return CellOf<LstmOptions>{.name = "lstm",
+                             .help = "long short-term memory with forget gate",
+                             .add = lstm,
+                             .fault = [](const StackOptions&, const LstmOptions& o) -> std::string {
+                               return o.chrono > 0 && !(o.chrono > 2) ? "chrono must be 0 or above 2 steps" : "";
+                             }};
 }
 
 }  // namespace unfold

@@ -1,3 +1,4 @@
+#include "unfold/cells/cell.h"
 #include "unfold/cells/cells.h"
 
 namespace unfold {
@@ -13,6 +14,20 @@ Signal mrnn(Circuit& c, Signal x, Index n, const MrnnOptions& options) {
   auto next = c.map(options.activation, z);
   c.feed(h, next);
   return next;
+}
+
+template <class Visitor>
+void describe(Visitor& v, MrnnOptions& o) {
+  v("factors", o.factors, "between input and recurrent matrix; 0: as many as units", range(0, kMostUnits));
+  describe_activation(v, o.activation);
+}
+
+CellEntry mrnn_cell() {
+  return CellOf<MrnnOptions>{
+      .name = "mrnn",
+      .help = "multiplicative: the input changes the recurrent matrix, through factors",
+      .add = mrnn,
+      .cut_down = [](StackOptions&, MrnnOptions& o, Index most) { o.factors = std::min(o.factors, most); }};
 }
 
 }  // namespace unfold

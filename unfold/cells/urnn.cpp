@@ -1,5 +1,7 @@
+#include <bit>
 #include <numbers>
 
+#include "unfold/cells/cell.h"
 #include "unfold/cells/cells.h"
 
 namespace unfold {
@@ -13,12 +15,37 @@ Signal urnn(Circuit& c, Signal x, Index n, const UrnnOptions& options) {
                      {.parameter = "U",
                       .source = h,
                       .init = Init::uniform(std::numbers::pi),
-                      .op = unitary_map(n, options.permutation)}},
+                      .op = unitary_map(n, static_cast<std::uint64_t>(options.permutation))}},
                     Init::zero(), false);
   auto next = c.affine("h", 2 * n, {{.parameter = "b", .source = z, .init = Init::zero(), .op = modulus_relu(n)}},
                        Init::zero(), false);
   c.feed(h, next);
   return next;
+}
+
+template <class Visitor>
+void describe(Visitor& v, UrnnOptions& o) {
+  v("permutation", o.permutation, "seed of the fixed permutation", range(0, 1e15));
+}
+
+namespace {
+
+std::string urnn_fault(const StackOptions& stack, const UrnnOptions&) {
+  if (stack.units >= 2 && (stack.units & (stack.units - 1)) == 0) return "";
+  return "a urnn has a power of two of complex units, at least 2; " + std::to_string(stack.units) + " is none";
+}
+
+}  // namespace
+
+CellEntry urnn_cell() {
+  return CellOf<UrnnOptions>{.name = "urnn",
+                             .help = "unitary: so many complex units (a power of two)",
+                             .add = urnn,
+                             .fault = urnn_fault,
+                             .cut_down = [](StackOptions& stack, UrnnOptions&, Index) {
+                               stack.units =
+                                   static_cast<Index>(std::bit_floor(static_cast<std::uint64_t>(stack.units)));
+                             }};
 }
 
 }  // namespace unfold

@@ -1,18 +1,31 @@
 #include "unfold/circuit/circuit.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace unfold {
 
 Index Signal::size() const {
   if (!valid()) throw UsageError("circuit: a signal that belongs to no circuit was used");
-  return circuit->nodes_[static_cast<std::size_t>(id)].size;
+  Index size = 0;
+  for (const Signal& part : circuit->parts(*this)) size += circuit->nodes_[static_cast<std::size_t>(part.id)].size;
+  return size;
 }
 
 std::string describe(const Delay& delay) {
   static constexpr const char* kNames[] = {"previous", "next", "left", "up", "right", "down", "child", "first", "last"};
   const std::string name = kNames[static_cast<int>(delay.along)];
   return delay.to_end() ? name : name + "(" + std::to_string(delay.steps) + ")";
+}
+
+Delay opposite(const Delay& delay) {
+  using Along = Delay::Along;
+  for (const auto& [one, other] :
+       {std::pair{Along::previous, Along::next}, {Along::left, Along::right}, {Along::up, Along::down}}) {
+    if (delay.along == one) return {other, delay.steps};
+    if (delay.along == other) return {one, delay.steps};
+  }
+  throw UsageError("circuit: a link along " + describe(delay) + " cannot be reversed");
 }
 
 Circuit::Scope::Scope(Circuit& c, std::string_view name) : circuit_(c), length_(c.prefix_.size()) {
@@ -32,6 +45,7 @@ Signal Circuit::add(Node node) {
 
 const Node& Circuit::own(Signal s, std::string_view who) const {
   if (s.circuit != this) throw UsageError("circuit: " + path(who) + " reads a signal of another circuit (or none)");
+  if (s.id < 0) throw UsageError("circuit: " + path(who) + " reads joined signals; only terms of affine maps can");
   return nodes_[static_cast<std::size_t>(s.id)];
 }
 
@@ -74,7 +88,7 @@ Signal Circuit::link(Index size, Delay delay, bool trained_initial) {
     throw UsageError("circuit: a link along " + describe(delay) +
                      " never looks beyond the boundary: it takes no trained start and no number of steps");
   Node node{.kind = Node::Kind::link, .name = path("link" + std::to_string(nodes_.size())), .size = size};
-  node.delay = delay;
+  node.delay = reversed_ ? opposite(delay) : delay;
   if (trained_initial) node.initial = add_parameter(node.name + "/start", 1, size, Init::zero());
   return add(std::move(node));
 }
@@ -149,7 +163,20 @@ Signal Circuit::affine(std::string_view name, Index size, const std::vector<Term
                        bool with_bias) {
   Node node{.kind = Node::Kind::affine, .name = path(name), .size = size};
   if (terms.empty()) throw UsageError("circuit: affine " + node.name + " has no terms");
-  for (const Term& term : terms) node.terms.push_back(add_term(node, term));
+  for (const Term& term : terms) {
+    if (term.source.circuit != this || term.source.id >= 0) {
+      node.terms.push_back(add_term(node, term));
+      continue;
+    }
+    int number = 0;
+    for (const Signal& part : parts(term.source)) {
+      const std::string parameter = std::string(term.parameter) + std::to_string(++number);
+      Term one = term;
+      one.parameter = parameter;
+      one.source = part;
+      node.terms.push_back(add_term(node, one));
+    }
+  }
   if (with_bias) node.bias = add_parameter(node.name + "/bias", 1, size, bias);
   return add(std::move(node));
 }
@@ -204,6 +231,23 @@ Signal Circuit::dropout(Signal x, double rate) {
   Node node{.kind = Node::Kind::mask, .name = path("mask" + std::to_string(nodes_.size())), .size = a.size};
   node.constant = rate;
   return map(Map::mul, x, add(std::move(node)));
+}
+
+Signal Circuit::join(std::vector<Signal> parts) {
+  if (parts.empty()) throw UsageError("circuit: nothing to join");
+  for (const Signal& part : parts)
+    if (own(part, "join").kind == Node::Kind::symbols)
+      throw UsageError("circuit: join: " + own(part, "join").name + " holds symbols, not numbers");
+  joins_.push_back(std::move(parts));
+  return {this, -static_cast<int>(joins_.size())};
+}
+
+std::vector<Signal> Circuit::parts(Signal x) const {
+  return x.id < 0 ? joins_[static_cast<std::size_t>(-1 - x.id)] : std::vector<Signal>{x};
+}
+
+bool Circuit::holds_symbols(Signal x) const {
+  return x.circuit == this && x.id >= 0 && nodes_[static_cast<std::size_t>(x.id)].kind == Node::Kind::symbols;
 }
 
 void Circuit::output(Signal x) {

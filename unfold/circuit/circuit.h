@@ -77,6 +77,8 @@ struct Delay {
   bool operator==(const Delay&) const = default;
 };
 std::string describe(const Delay& delay);
+/// The same number of steps the other way. Throws UsageError for a child, which has no other way.
+Delay opposite(const Delay& delay);
 
 /// A parameter: a named matrix [rows x cols] inside the one contiguous vector of all parameters.
 struct ParameterInfo {
@@ -142,6 +144,10 @@ class Circuit {
   /// The value of a signal (given later by `feed`) at a predecessor position; beyond the boundary it is zero, the
   /// carried state, or a trained vector when `trained_initial` (not along `first` and `last`: they have no boundary).
   Signal link(Index size, Delay delay = {}, bool trained_initial = false);
+  /// While what this returns lives, links look the other way: previous is next, left is right, up is down. A cell added
+  /// then reads its sequence from the end: { auto backward = c.reversed(); y = lstm(c, x, n); }
+  class Reversal;
+  [[nodiscard]] Reversal reversed();
   void feed(Signal link, Signal source);
   /// A link with the delay, and the name of the trained start, of a node of another circuit.
   Signal link_like(const Node& node, const std::vector<ParameterInfo>& parameters);
@@ -155,6 +161,9 @@ class Circuit {
   Signal slice(Signal x, Index offset, Index size);
   template <std::size_t k>
   std::array<Signal, k> split(Signal x);
+  /// Several signals read as one, of the sizes' sum. Only terms of affine maps read it; such a term has a matrix for
+  /// each part, "W1", "W2", ... where there would be one "W" with the rows of all.
+  Signal join(std::vector<Signal> parts);
   /// Dropout with the given rate: zeroes components with probability `rate` and scales the others, in training only.
   Signal dropout(Signal x, double rate);
 
@@ -178,6 +187,8 @@ class Circuit {
   };
   [[nodiscard]] Scope scope(std::string_view name) { return Scope(*this, name); }
 
+  /// Whether x is the circuit's and one symbol at every position.
+  bool holds_symbols(Signal x) const;
   const std::vector<Node>& nodes() const { return nodes_; }
   const std::vector<int>& outputs() const { return outputs_; }
   /// In order of creation; `offset` is by order of names and final once every affine map exists.
@@ -195,11 +206,26 @@ class Circuit {
   std::string path(std::string_view name) const;
   const Node& own(Signal s, std::string_view who) const;
 
+  std::vector<Signal> parts(Signal x) const;
+
   std::vector<Node> nodes_;
+  std::vector<std::vector<Signal>> joins_;  // a signal with the id -1 - i stands for joins_[i]
+  bool reversed_ = false;
   std::vector<int> outputs_;
   std::vector<ParameterInfo> parameters_;
   std::string prefix_;
 };
+
+class Circuit::Reversal {
+ public:
+  explicit Reversal(Circuit& c) : circuit_(c) { c.reversed_ = !c.reversed_; }
+  ~Reversal() { circuit_.reversed_ = !circuit_.reversed_; }
+  Reversal(const Reversal&) = delete;
+
+ private:
+  Circuit& circuit_;
+};
+inline Circuit::Reversal Circuit::reversed() { return Reversal(*this); }
 
 Signal operator+(Signal x, Signal y);
 Signal operator-(Signal x, Signal y);

@@ -11,11 +11,8 @@ namespace unfold {
 /// `main`: empty when the model has no bare number. Throws UsageError.
 template <class Options>
 Options parse_fitted_spec(std::string_view text, std::string_view main) {
-  Spec spec = parse_spec(text);
-  if (!spec.size.empty())
-    spec.values.insert(spec.values.begin(), {main.empty() ? spec.size : std::string(main), spec.size});
   Options options;
-  parse_options(spec, options);
+  parse_options(parse_spec(text), options, main);
   return options;
 }
 
@@ -32,18 +29,19 @@ Options read_fitted_spec(const ModelFile& file, std::string_view name, std::stri
 }
 
 /// The SPEC with the main number and what else differs from the defaults.
+inline std::string fitted_spec(std::string_view name, const AnyOptions& options, const AnyOptions& defaults,
+                               std::string_view main) {
+  const std::vector<OptionHelp> values = help_of(options);
+  Spec spec{.name = std::string(name), .size = {}, .values = changed_values(values, help_of(defaults))};
+  std::erase_if(spec.values, [&](const auto& value) { return value.first == main; });
+  for (const OptionHelp& option : values)
+    if (option.name == main) spec.size = option.value;
+  return to_string(spec);
+}
+
 template <class Options>
 std::string fitted_spec(std::string_view name, const Options& options, std::string_view main) {
-  Spec spec;
-  spec.name = name;
-  const std::vector<OptionHelp> values = help_of(options), defaults = help_of(Options());
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    if (values[i].name == main)
-      spec.size = values[i].value;
-    else if (values[i].value != defaults[i].value)
-      spec.values.emplace_back(values[i].name, values[i].value);
-  }
-  return to_string(spec);
+  return fitted_spec(name, options, Options(), main);
 }
 
 }  // namespace unfold

@@ -9,10 +9,6 @@
 namespace unfold {
 namespace {
 
-struct NoOptions {};
-template <class Visitor>
-void describe(Visitor&, NoOptions&) {}
-
 /// Always the same distribution.
 class ConstantPredictor final : public Predictor {
  public:

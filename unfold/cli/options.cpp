@@ -5,76 +5,13 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <cstdlib>
-#include <type_traits>
 
 #include "unfold/base/error.h"
 #include "unfold/base/text_distance.h"
 
 namespace unfold {
 namespace {
-
-template <class T>
-struct ValueOf {
-  using type = T;
-};
-template <class T>
-struct ValueOf<std::optional<T>> {
-  using type = T;
-};
-
-template <class T>
-inline constexpr bool kIsOptional = !std::is_same_v<T, typename ValueOf<T>::type>;
-
-std::string_view wanted(const OptionTarget& target) {
-  return std::visit(
-      [](auto* pointer) -> std::string_view {
-        using T = typename ValueOf<std::remove_pointer_t<decltype(pointer)>>::type;
-        if constexpr (std::is_same_v<T, bool>) return "true or false";
-        if constexpr (std::is_same_v<T, Index>) return "a whole number";
-        if constexpr (std::is_same_v<T, double>) return "a number";
-        if constexpr (std::is_same_v<T, std::vector<std::string>>) return "a list of strings";
-        return "a string";
-      },
-      target);
-}
-
-std::optional<ConfigValue> read_target(const OptionTarget& target) {
-  return std::visit(
-      [](auto* pointer) -> std::optional<ConfigValue> {
-        using T = std::remove_pointer_t<decltype(pointer)>;
-        if constexpr (kIsOptional<T>) {
-          if (!pointer->has_value()) return std::nullopt;
-          return ConfigValue(**pointer);
-        } else {
-          return ConfigValue(*pointer);
-        }
-      },
-      target);
-}
-
-void clear_target(const OptionTarget& target) {
-  std::visit([](auto* pointer) { *pointer = std::remove_pointer_t<decltype(pointer)>(); }, target);
-}
-
-template <class T>
-std::optional<T> parse_number(std::string_view text) {
-  T value{};
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (text.empty() || error != std::errc() || stop != end) return std::nullopt;
-  return value;
-}
-
-std::optional<bool> parse_bool(std::string_view text) {
-  for (const char* yes : {"1", "true", "yes", "on"})
-    if (text == yes) return true;
-  for (const char* no : {"0", "false", "no", "off", ""})
-    if (text == no) return false;
-  return std::nullopt;
-}
 
 std::string in_quotes(std::string_view text) { return fmt::format("\"{}\"", text); }
 
@@ -90,27 +27,28 @@ std::vector<std::string> reversed_words(std::span<const std::string> arguments) 
   return words;
 }
 
-std::string range_text(const OptionRow& row) {
-  if (std::isinf(row.most)) return fmt::format("at least {}", row.least);
-  if (std::isinf(row.least)) return fmt::format("at most {}", row.most);
-  return fmt::format("between {} and {}", row.least, row.most);
-}
-
 }  // namespace
 
 VerbOptions::VerbOptions(std::string verb, std::string summary, std::vector<std::string> examples)
     : verb_(std::move(verb)), summary_(std::move(summary)), examples_(std::move(examples)) {}
 
 void VerbOptions::add(OptionRow row) {
-  Row entry{.option = std::move(row), .fallback = std::nullopt};
-  entry.fallback = read_target(entry.option.target);
+  Row entry{.option = {.name = std::move(row.name),
+                       .target = std::move(row.target),
+                       .help = std::move(row.help),
+                       .limits = Limits{row.least, row.most, false, false},
+                       .choices = std::move(row.choices)},
+            .placeholder = std::move(row.placeholder),
+            .default_text = std::move(row.default_text),
+            .letter = std::move(row.letter),
+            .keep = row.keep};
+  entry.option.fallback = value_of(entry.option);
   rows_.push_back(std::move(entry));
 }
 
 void VerbOptions::add_inputs(InputsRow row) {
-  rows_.push_back({.option = {.name = row.name, .target = row.target, .help = row.help, .keep = row.keep},
-                   .fallback = std::nullopt,
-                   .is_input = true});
+  rows_.push_back(
+      {.option = {.name = row.name, .target = row.target, .help = row.help}, .keep = row.keep, .is_input = true});
   inputs_ = std::move(row);
 }
 
@@ -164,7 +102,7 @@ bool VerbOptions::read_arguments(std::span<const std::string> arguments) {
   for (const Row& row : rows_) {
     const std::string& name = row.option.name;
     if (row.is_input) continue;
-    const std::string spellings = (row.option.letter.empty() ? "--" : "-" + row.option.letter + ",--") + name;
+    const std::string spellings = (row.letter.empty() ? "--" : "-" + row.letter + ",--") + name;
     if (std::holds_alternative<bool*>(row.option.target))
       parsed[name] = app.add_flag(spellings);
     else
@@ -197,8 +135,8 @@ bool VerbOptions::read_arguments(std::span<const std::string> arguments) {
 void VerbOptions::resolve(const Config* stored) {
   for (Row& row : rows_) {
     row.given = false;
-    clear_target(row.option.target);
-    if (row.fallback) assign(row, *row.fallback, "default");
+    clear_value(row.option);
+    if (row.option.fallback) set_option(row.option, *row.option.fallback, "default");
   }
   if (stored != nullptr) assign_entries(*stored, "the stored configuration", false);
 
@@ -214,16 +152,16 @@ void VerbOptions::resolve(const Config* stored) {
     if (row.is_input) continue;
     const std::string name = variable(row.option.name);
     if (const char* value = std::getenv(name.c_str()); value != nullptr) {
-      assign_text(row, value, "environment variable " + name);
+      set_option_from_text(row.option, value, "environment variable " + name);
       row.given = true;
     }
   }
   for (const auto& [name, values] : arguments_) {
     Row& row = *find(name);
     if (row.is_input)
-      assign(row, values, "command line");
+      set_option(row.option, values, "command line");
     else
-      assign_text(row, values.front(), "option --" + name);
+      set_option_from_text(row.option, values.front(), "option --" + name);
     row.given = true;
   }
   check_inputs();
@@ -239,67 +177,9 @@ void VerbOptions::assign_entries(const Config& config, const std::string& file, 
     if (row == nullptr || entry.key == "config")
       throw UsageError(
           fmt::format("{}: {} has no key {}{}", where, verb_, in_quotes(entry.key), did_you_mean(entry.key, known)));
-    assign(*row, entry.value, where + ": " + entry.key);
+    set_option(row->option, entry.value, where + ": " + entry.key);
     row->given = row->given || counts_as_given;
   }
-}
-
-void VerbOptions::assign_text(Row& row, const std::string& text, const std::string& where) {
-  const auto refuse = [&]() -> UsageError {
-    return UsageError(fmt::format("{} wants {}, not {}", where, wanted(row.option.target), in_quotes(text)));
-  };
-  std::visit(
-      [&](auto* pointer) {
-        using T = typename ValueOf<std::remove_pointer_t<decltype(pointer)>>::type;
-        if constexpr (std::is_same_v<T, bool>) {
-          const auto value = parse_bool(text);
-          if (!value) throw refuse();
-          assign(row, *value, where);
-        } else if constexpr (std::is_same_v<T, Index> || std::is_same_v<T, double>) {
-          const auto value = parse_number<T>(text);
-          if (!value) throw refuse();
-          assign(row, *value, where);
-        } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
-          assign(row, std::vector<std::string>{text}, where);
-        } else {
-          assign(row, text, where);
-        }
-      },
-      row.option.target);
-}
-
-void VerbOptions::assign(Row& row, const ConfigValue& value, const std::string& where) {
-  const OptionRow& option = row.option;
-  const auto refuse = [&]() -> UsageError {
-    return UsageError(fmt::format("{} wants {}, not {}", where, wanted(option.target), in_quotes(to_string(value))));
-  };
-  const auto check_range = [&](double number) {
-    if (!(number >= option.least && number <= option.most))
-      throw UsageError(fmt::format("{} must be {}, not {}", where, range_text(option), to_string(value)));
-  };
-  std::visit(
-      [&](auto* pointer) {
-        using T = typename ValueOf<std::remove_pointer_t<decltype(pointer)>>::type;
-        if constexpr (std::is_same_v<T, double>) {
-          const Index* whole = std::get_if<Index>(&value);
-          const double* decimal = std::get_if<double>(&value);
-          if (whole == nullptr && decimal == nullptr) throw refuse();
-          const double number = whole != nullptr ? static_cast<double>(*whole) : *decimal;
-          if (!row.fallback || value != *row.fallback) check_range(number);
-          *pointer = number;
-        } else {
-          const T* found = std::get_if<T>(&value);
-          if (found == nullptr) throw refuse();
-          if constexpr (std::is_same_v<T, Index>)
-            if (!row.fallback || value != *row.fallback) check_range(static_cast<double>(*found));
-          if constexpr (std::is_same_v<T, std::string>)
-            if (!option.choices.empty() && std::ranges::find(option.choices, *found) == option.choices.end())
-              throw UsageError(fmt::format("{} must be one of {}, not {}{}", where, fmt::join(option.choices, ", "),
-                                           in_quotes(*found), did_you_mean(*found, option.choices)));
-          *pointer = *found;
-        }
-      },
-      option.target);
 }
 
 void VerbOptions::check_inputs() const {
@@ -323,14 +203,14 @@ bool VerbOptions::given(std::string_view name) const {
 
 Keep VerbOptions::keep(std::string_view name) const {
   const Row* row = find(name);
-  return row == nullptr ? Keep::nowhere : row->option.keep;
+  return row == nullptr ? Keep::nowhere : row->keep;
 }
 
 Config VerbOptions::config(Keep least) const {
   Config result;
   for (const Row& row : rows_) {
-    if (row.option.keep == Keep::nowhere || row.option.keep < least) continue;
-    if (auto value = read_target(row.option.target)) result.set(row.option.name, std::move(*value));
+    if (row.keep == Keep::nowhere || row.keep < least) continue;
+    if (auto value = value_of(row.option)) result.set(row.option.name, std::move(*value));
   }
   return result;
 }
@@ -344,13 +224,13 @@ std::string VerbOptions::help() const {
   if (inputs_) text += fmt::format("\n  {:<24} {}\n", inputs_->placeholder, inputs_->help);
   text += "\nOptions (also as UNFOLD_NAME in the environment and `name = value` in a --config file):\n";
   for (const Row& row : rows_) {
-    const OptionRow& option = row.option;
+    const Option& option = row.option;
     if (row.is_input || option.help.empty()) continue;
-    std::string left = (option.letter.empty() ? "" : "-" + option.letter + ", ") + "--" + option.name;
-    if (!option.placeholder.empty()) left += " " + option.placeholder;
-    std::string fallback = option.default_text;
-    if (fallback.empty() && row.fallback && !std::holds_alternative<bool>(*row.fallback))
-      fallback = to_string(*row.fallback);
+    std::string left = (row.letter.empty() ? "" : "-" + row.letter + ", ") + "--" + option.name;
+    if (!row.placeholder.empty()) left += " " + row.placeholder;
+    std::string fallback = row.default_text;
+    if (fallback.empty() && row.option.fallback && !std::holds_alternative<bool>(*row.option.fallback))
+      fallback = to_string(*row.option.fallback);
     text += fmt::format("  {:<24} {}{}\n", left, option.help,
                         fallback.empty() ? std::string() : fmt::format(" (default {})", fallback));
   }

@@ -12,11 +12,11 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
 #include "unfold/base/config.h"
 #include "unfold/base/error.h"
+#include "unfold/base/options.h"
 #include "unfold/base/types.h"
 
 namespace unfold {
@@ -29,9 +29,7 @@ enum class Keep {
   model   ///< like fixed, and in the card of the model
 };
 
-using OptionTarget = std::variant<bool*, Index*, double*, std::string*, std::vector<std::string>*,
-                                  std::optional<Index>*, std::optional<double>*, std::optional<std::string>*>;
-
+/// What a verb says of an option. The value that the target holds when the row is added may be outside the range.
 struct OptionRow {
   std::string name;  ///< in kebab-case
   OptionTarget target;
@@ -87,15 +85,14 @@ class VerbOptions {
 
  private:
   struct Row {
-    OptionRow option;
-    std::optional<ConfigValue> fallback;
-    bool given = false;
+    Option option;
+    std::string placeholder = {}, default_text = {}, letter = {};
+    Keep keep = Keep::nowhere;
     bool is_input = false;
+    bool given = false;
   };
   Row* find(std::string_view name);
   const Row* find(std::string_view name) const;
-  void assign_text(Row& row, const std::string& text, const std::string& where);
-  void assign(Row& row, const ConfigValue& value, const std::string& where);
   void assign_entries(const Config& config, const std::string& file, bool counts_as_given);
   void check_inputs() const;
   UsageError unknown_option(const std::string& argument) const;

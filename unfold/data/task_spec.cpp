@@ -1,9 +1,6 @@
 #include "unfold/data/task_spec.h"
 
-#include <fmt/format.h>
-
 #include "unfold/base/error.h"
-#include "unfold/base/text_distance.h"
 
 namespace unfold {
 
@@ -39,119 +36,74 @@ void describe(Visitor& v, MnistOptions& o) {
 
 namespace {
 
-// One entry per task: name, help, options, how it is made. A bare number in a SPEC is the length.
+// A bare number in a SPEC is the length.
+constexpr std::string_view kMain = "length";
 
-template <class OptionsOfTask, std::unique_ptr<Task> (*make_from)(const OptionsOfTask&)>
-struct GeneratedEntry {
-  using Options = OptionsOfTask;
-  static constexpr bool kFiles = false;
-  static std::unique_ptr<Task> make(const Options& o, const std::string&) { return make_from(o); }
-};
-struct AddingEntry : GeneratedEntry<LengthOptions, adding> {
-  static constexpr const char *kName = "adding", *kHelp = "the sum of two marked numbers";
-};
-struct MultiplicationEntry : GeneratedEntry<LengthOptions, multiplication> {
-  static constexpr const char *kName = "multiplication", *kHelp = "the product of two marked numbers";
-};
-struct MarkedXorEntry : GeneratedEntry<LengthOptions, marked_xor> {
-  static constexpr const char *kName = "marked-xor", *kHelp = "the exclusive or of two marked bits";
-};
-struct TemporalOrderEntry : GeneratedEntry<TemporalOrderOptions, temporal_order> {
-  static constexpr const char *kName = "temporal-order", *kHelp = "which of two symbols stood where";
-};
-struct PermutationEntry : GeneratedEntry<PermutationOptions, random_permutation> {
-  static constexpr const char *kName = "permutation", *kHelp = "the first symbol once again after random ones";
-};
-struct MemorizationEntry : GeneratedEntry<MemorizationOptions, memorization> {
-  static constexpr const char *kName = "memorization", *kHelp = "5 or 20 bits repeated after blanks";
-};
-struct CopyEntry : GeneratedEntry<CopyOptions, copying> {
-  static constexpr const char *kName = "copy", *kHelp = "a pattern of symbols repeated after blanks";
-};
-struct MnistEntry {
-  static constexpr const char *kName = "mnist",
-                              *kHelp = "digits read pixel by pixel; needs the folder of the IDX files";
-  static constexpr bool kFiles = true;
-  using Options = MnistOptions;
-  static std::unique_ptr<Task> make(const Options& o, const std::string& folder) {
-    if (folder.empty())
-      throw UsageError("mnist needs the folder of its four IDX files: unfold train FOLDER --task mnist");
-    return sequential_mnist(folder, o);
-  }
+struct TaskEntry : Entry {
+  std::unique_ptr<Task> (*make)(const AnyOptions&, const std::string& folder);
+  bool files = false;  ///< reads them from the folder
 };
 
-template <class Visit>
-void for_each_task(Visit&& visit) {
-  visit(AddingEntry{});
-  visit(MultiplicationEntry{});
-  visit(MarkedXorEntry{});
-  visit(TemporalOrderEntry{});
-  visit(PermutationEntry{});
-  visit(MemorizationEntry{});
-  visit(CopyEntry{});
-  visit(MnistEntry{});
+/// A task that is generated.
+template <auto make>
+TaskEntry generated(std::string name, std::string help) {
+  return [&]<class Options>(std::unique_ptr<Task> (*)(const Options&)) -> TaskEntry {
+    return {{std::move(name), std::move(help), Options()},
+            [](const AnyOptions& options, const std::string&) { return make(options.as<Options>()); }};
+  }(make);
 }
 
-/// Calls use(Entry{}, options) for the task that a SPEC names.
-template <class Use>
-void with_task(std::string_view text, Use&& use) {
+std::unique_ptr<Task> make_mnist(const AnyOptions& options, const std::string& folder) {
+  if (folder.empty())
+    throw UsageError("mnist needs the folder of its four IDX files: unfold train FOLDER --task mnist");
+  return sequential_mnist(folder, options.as<MnistOptions>());
+}
+
+const Registry<TaskEntry>& registry() {
+  static const Registry<TaskEntry> list(
+      "task",
+      {generated<adding>("adding", "the sum of two marked numbers"),
+       generated<multiplication>("multiplication", "the product of two marked numbers"),
+       generated<marked_xor>("marked-xor", "the exclusive or of two marked bits"),
+       generated<temporal_order>("temporal-order", "which of two symbols stood where"),
+       generated<random_permutation>("permutation", "the first symbol once again after random ones"),
+       generated<memorization>("memorization", "5 or 20 bits repeated after blanks"),
+       generated<copying>("copy", "a pattern of symbols repeated after blanks"),
+       {{"mnist", "digits read pixel by pixel; needs the folder of the IDX files", MnistOptions()}, make_mnist, true}});
+  return list;
+}
+
+struct ParsedTask {
+  const TaskEntry& entry;
+  AnyOptions options;
+};
+ParsedTask parse_task(std::string_view text) {
   const Spec spec = parse_spec(text);
-  bool found = false;
-  std::vector<std::string> names;
-  for_each_task([&]<class Entry>(Entry entry) {
-    names.emplace_back(Entry::kName);
-    if (spec.name != Entry::kName) return;
-    found = true;
-    typename Entry::Options options;
-    OptionTable table;
-    describe(table, options);
-    if (!spec.size.empty()) table.set(spec.name, "length", spec.size);
-    for (const auto& [key, value] : spec.values) table.set(spec.name, key, value);
-    use(entry, options);
-  });
-  if (!found)
-    throw UsageError(fmt::format("there is no task \"{}\"{} (tasks: {})", spec.name, did_you_mean(spec.name, names),
-                                 fmt::join(names, ", ")));
+  const TaskEntry& entry = registry().get(spec.name);
+  ParsedTask task{entry, entry.options};
+  parse_options(spec, task.options, kMain);
+  return task;
 }
 
 }  // namespace
 
 std::unique_ptr<Task> make_task(std::string_view spec, const std::string& folder) {
-  std::unique_ptr<Task> task;
-  with_task(spec, [&]<class Entry>(Entry, const auto& options) { task = Entry::make(options, folder); });
-  return task;
+  const ParsedTask task = parse_task(spec);
+  return task.entry.make(task.options, folder);
 }
 
 std::string canonical_task(std::string_view spec) {
-  Spec result;
-  with_task(spec, [&]<class Entry>(Entry, const auto& options) {
-    if constexpr (!Entry::kFiles) Entry::make(options, {});  // refuses what has no sense
-    result.name = Entry::kName;
-    const auto values = help_of(options), defaults = help_of(typename Entry::Options{});
-    for (std::size_t i = 0; i < values.size(); ++i)
-      if (values[i].value != defaults[i].value) result.values.emplace_back(values[i].name, values[i].value);
-  });
-  return to_string(result);
+  const ParsedTask task = parse_task(spec);
+  if (!task.entry.files) task.entry.make(task.options, {});  // refuses what has no sense
+  return to_string(Spec{.name = task.entry.name,
+                        .size = {},
+                        .values = changed_values(help_of(task.options), help_of(task.entry.options))});
 }
 
-bool task_needs_files(std::string_view spec) {
-  bool files = false;
-  with_task(spec, [&]<class Entry>(Entry, const auto&) { files = Entry::kFiles; });
-  return files;
-}
+bool task_needs_files(std::string_view spec) { return parse_task(spec).entry.files; }
 
-bool is_task(std::string_view spec) {
-  bool found = false;
-  for_each_task([&]<class Entry>(Entry) { found = found || parse_spec(spec).name == Entry::kName; });
-  return found;
-}
+bool is_task(std::string_view spec) { return registry().find(parse_spec(spec).name) != nullptr; }
 
-std::vector<TaskHelp> tasks() {
-  std::vector<TaskHelp> result;
-  for_each_task([&]<class Entry>(Entry) {
-    result.push_back({Entry::kName, Entry::kHelp, help_of(typename Entry::Options{})});
-  });
-  return result;
-}
+std::vector<TaskHelp> tasks() { return registry().help(); }
 
 }  // namespace unfold

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "unfold/base/options.h"
+#include "unfold/base/registry.h"
 #include "unfold/data/tasks.h"
 
 namespace unfold {
@@ -20,10 +20,7 @@ std::string canonical_task(std::string_view spec);
 bool task_needs_files(std::string_view spec);
 bool is_task(std::string_view spec);
 
-struct TaskHelp {
-  std::string name, help;
-  std::vector<OptionHelp> options;
-};
+using TaskHelp = EntryHelp;
 std::vector<TaskHelp> tasks();
 
 }  // namespace unfold

@@ -25,73 +25,44 @@ void describe(Visitor& v, AnBnOptions& o) {
 
 namespace {
 
-struct NoOptions {};
-
-template <class Visitor>
-void describe(Visitor&, NoOptions&) {}
-
-// One entry per source: name, the option that a bare number sets, help, options, how it is made.
-
-struct AlphabetEntry {
-  static constexpr const char *kName = "alphabet", *kSize = "", *kHelp = "lines a..z with nested (0..9) and [RANDOM]";
-  using Options = NestedAlphabetOptions;
-  static std::unique_ptr<TextSource> make(const Options& o) { return nested_alphabet(o); }
-};
-struct XorEntry {
-  static constexpr const char *kName = "xor", *kSize = "length", *kHelp = "the exclusive or of two marked bits";
-  using Options = DistantXorOptions;
-  static std::unique_ptr<TextSource> make(const Options& o) { return distant_xor(o); }
-};
-struct MusicEntry {
-  static constexpr const char *kName = "music", *kSize = "", *kHelp = "bars of a waltz: hidden harmony, free rhythm";
-  using Options = NoOptions;
-  static std::unique_ptr<TextSource> make(const Options&) { return waltz(); }
-};
-struct AnBnEntry {
-  static constexpr const char *kName = "anbn", *kSize = "high", *kHelp = "blocks of n a, then n b, n uniform";
-  using Options = AnBnOptions;
-  static std::unique_ptr<TextSource> make(const Options& o) { return anbn(o); }
+struct SourceEntry : Entry {
+  std::string main;  ///< the option that a bare number sets; empty: none
+  std::unique_ptr<TextSource> (*make)(const AnyOptions&);
 };
 
-template <class Visit>
-void for_each_source(Visit&& visit) {
-  visit(AlphabetEntry{});
-  visit(XorEntry{});
-  visit(MusicEntry{});
-  visit(AnBnEntry{});
+template <auto make>
+SourceEntry source(std::string name, std::string main, std::string help) {
+  return [&]<class Options>(std::unique_ptr<TextSource> (*)(const Options&)) -> SourceEntry {
+    return {{std::move(name), std::move(help), Options()}, std::move(main), [](const AnyOptions& options) {
+              return make(options.as<Options>());
+            }};
+  }(make);
 }
 
-template <class Entry>
-std::unique_ptr<TextSource> make(const Spec& spec) {
-  typename Entry::Options options;
-  OptionTable table;
-  describe(table, options);
-  if (!spec.size.empty()) {
-    if (*Entry::kSize == '\0')
-      throw UsageError(fmt::format("{} has no size \"{}\"; write key=value", spec.name, spec.size));
-    table.set(spec.name, Entry::kSize, spec.size);
-  }
-  for (const auto& [key, value] : spec.values) table.set(spec.name, key, value);
-  return Entry::make(options);
+std::unique_ptr<TextSource> plain_waltz(const NoOptions&) { return waltz(); }
+
+const Registry<SourceEntry>& source_registry() {
+  static const Registry<SourceEntry> list(
+      "text source", {source<nested_alphabet>("alphabet", "", "lines a..z with nested (0..9) and [RANDOM]"),
+                      source<distant_xor>("xor", "length", "the exclusive or of two marked bits"),
+                      source<plain_waltz>("music", "", "bars of a waltz: hidden harmony, free rhythm"),
+                      source<anbn>("anbn", "high", "blocks of n a, then n b, n uniform")});
+  return list;
 }
 
 }  // namespace
 
 std::unique_ptr<TextSource> make_text_source(std::string_view text) {
   const Spec spec = parse_spec(text);
-  std::unique_ptr<TextSource> source;
-  for_each_source([&]<class Entry>(Entry) {
-    if (spec.name == Entry::kName) source = make<Entry>(spec);
-  });
-  return source;
+  const SourceEntry* entry = source_registry().find(spec.name);
+  if (entry == nullptr) return nullptr;
+  if (!spec.size.empty() && entry->main.empty())
+    throw UsageError(fmt::format("{} has no size \"{}\"; write key=value", spec.name, spec.size));
+  AnyOptions options = entry->options;
+  parse_options(spec, options, entry->main);
+  return entry->make(options);
 }
 
-std::vector<SourceHelp> text_sources() {
-  std::vector<SourceHelp> result;
-  for_each_source([&]<class Entry>(Entry) {
-    result.push_back({Entry::kName, Entry::kHelp, help_of(typename Entry::Options{})});
-  });
-  return result;
-}
+std::vector<SourceHelp> text_sources() { return source_registry().help(); }
 
 }  // namespace unfold

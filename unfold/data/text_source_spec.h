@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "unfold/base/options.h"
+#include "unfold/base/registry.h"
 #include "unfold/data/text_sources.h"
 
 namespace unfold {
@@ -14,10 +14,7 @@ namespace unfold {
 /// Null when the SPEC names no text source. Throws UsageError: a malformed SPEC, an unknown option, a bad value.
 std::unique_ptr<TextSource> make_text_source(std::string_view spec);
 
-struct SourceHelp {
-  std::string name, help;
-  std::vector<OptionHelp> options;
-};
+using SourceHelp = EntryHelp;
 std::vector<SourceHelp> text_sources();
 
 }  // namespace unfold

@@ -34,48 +34,44 @@ std::vector<std::uint8_t> looks(const Alphabet& alphabet) {
   return bytes;
 }
 
-// One entry per model: its name, its options, its main number, and how it is made.
-
-struct CmEntry {
-  using Options = CmOptions;
-  static constexpr const char *kName = "cm", *kMain = "size";
-  static std::unique_ptr<Predictor> make(const CmOptions& o, const Alphabet& alphabet) {
-    return std::make_unique<ContextMixing>(
-        alphabet.size(), ContextMixingOptions{.level = o.level, .size = static_cast<int>(o.size)}, looks(alphabet));
-  }
+struct LearnerEntry : Entry {
+  std::string main;  ///< the option that a bare number sets
+  std::unique_ptr<Predictor> (*make)(const AnyOptions&, const Alphabet&);
 };
 
-struct PpmEntry {
-  using Options = PpmOptions;
-  static constexpr const char *kName = "ppm", *kMain = "order";
-  static std::unique_ptr<Predictor> make(const PpmOptions& o, const Alphabet& alphabet) {
-    return std::make_unique<PpmPredictor>(alphabet.size(), o);
-  }
-};
+std::unique_ptr<Predictor> make_cm(const AnyOptions& options, const Alphabet& alphabet) {
+  const auto& o = options.as<CmOptions>();
+  return std::make_unique<ContextMixing>(
+      alphabet.size(), ContextMixingOptions{.level = o.level, .size = static_cast<int>(o.size)}, looks(alphabet));
+}
 
-struct CtwEntry {
-  using Options = CtwOptions;
-  static constexpr const char *kName = "ctw", *kMain = "depth";
-  static std::unique_ptr<Predictor> make(const CtwOptions& o, const Alphabet& alphabet) {
-    return std::make_unique<CtwPredictor>(alphabet.size(), o);
-  }
-};
+/// A predictor that is made from the size of the alphabet and its options.
+template <class Model, class Options>
+std::unique_ptr<Predictor> make_plain(const AnyOptions& options, const Alphabet& alphabet) {
+  return std::make_unique<Model>(alphabet.size(), options.as<Options>());
+}
 
-template <class Visit>
-void for_each_entry(Visit&& visit) {
-  visit(CmEntry{});
-  visit(PpmEntry{});
-  visit(CtwEntry{});
+/// Those that are no network; what they are, the registry of models says.
+const Registry<LearnerEntry>& learners() {
+  static const Registry<LearnerEntry> list(
+      "learner", {{{"cm", "", CmOptions()}, "size", make_cm},
+                  {{"ppm", "", PpmOptions()}, "order", make_plain<PpmPredictor, PpmOptions>},
+                  {{"ctw", "", CtwOptions()}, "depth", make_plain<CtwPredictor, CtwOptions>}});
+  return list;
+}
+
+AnyOptions options_of(const LearnerEntry& entry, std::string_view spec) {
+  AnyOptions options = entry.options;
+  parse_options(parse_spec(spec), options, entry.main);
+  return options;
 }
 
 constexpr std::string_view kMix = "mix";
 
-std::string_view name_of(std::string_view spec) { return spec.substr(0, spec.find(':')); }
-
 /// The parts of `mix:A+B`; empty for other SPECs.
 std::vector<std::string> parts_of(std::string_view spec) {
   std::vector<std::string> parts;
-  if (name_of(spec) != kMix) return parts;
+  if (spec_name(spec) != kMix) return parts;
   std::string_view rest = spec.substr(std::min(spec.size(), kMix.size() + 1));
   while (!rest.empty()) {
     const std::size_t plus = std::min(rest.find('+'), rest.size());
@@ -85,12 +81,6 @@ std::vector<std::string> parts_of(std::string_view spec) {
   }
   if (parts.empty()) throw UsageError("mix: of what? Write for example mix:lstm:128+ppm:5");
   return parts;
-}
-
-std::vector<std::string> names() {
-  std::vector<std::string> result = {std::string(kMix)};
-  for_each_entry([&]<class Entry>(Entry) { result.emplace_back(Entry::kName); });
-  return result;
 }
 
 /// A network that knows nothing must learn faster than one that was trained.
@@ -121,12 +111,8 @@ std::unique_ptr<Predictor> make_learner(std::string_view spec, const Alphabet& a
     for (const std::string& part : parts) predictors.push_back(make_learner(part, alphabet, options));
     return std::make_unique<MixturePredictor>(std::move(predictors));
   }
-  std::unique_ptr<Predictor> result;
-  for_each_entry([&]<class Entry>(Entry) {
-    if (name_of(spec) == Entry::kName)
-      result = Entry::make(parse_fitted_spec<typename Entry::Options>(spec, Entry::kMain), alphabet);
-  });
-  if (result) return result;
+  if (const LearnerEntry* entry = learners().find(spec_name(spec)))
+    return entry->make(options_of(*entry, spec), alphabet);
   LanguageModel<float> network(canonical_learner(spec), alphabet);
   network.initialise(1);
   return std::make_unique<OnlinePredictor>(network, online(options, kFromNothing));
@@ -139,28 +125,22 @@ std::string canonical_learner(std::string_view spec) {
     for (const std::string& part : parts) canonical.push_back(canonical_learner(part));
     return fmt::format("{}:{}", kMix, fmt::join(canonical, "+"));
   }
-  std::string result;
-  for_each_entry([&]<class Entry>(Entry) {
-    if (name_of(spec) == Entry::kName)
-      result = fitted_spec(Entry::kName, parse_fitted_spec<typename Entry::Options>(spec, Entry::kMain), Entry::kMain);
-  });
-  return result.empty() ? to_string(parse_model_spec(spec, names())) : result;
+  if (const LearnerEntry* entry = learners().find(spec_name(spec)))
+    return fitted_spec(entry->name, options_of(*entry, spec), entry->options, entry->main);
+  std::vector<std::string> names = learners().names();
+  names.insert(names.begin(), std::string(kMix));
+  return to_string(parse_model_spec(spec, names));
 }
 
 bool has_network(std::string_view spec) {
   if (const std::vector<std::string> parts = parts_of(spec); !parts.empty())
     return std::any_of(parts.begin(), parts.end(), [](const std::string& part) { return has_network(part); });
-  bool entry = false;
-  for_each_entry([&]<class Entry>(Entry) { entry = entry || name_of(spec) == Entry::kName; });
-  return !entry;
+  return learners().find(spec_name(spec)) == nullptr;
 }
 
 std::vector<OptionHelp> learner_options(std::string_view name) {
-  std::vector<OptionHelp> result;
-  for_each_entry([&]<class Entry>(Entry) {
-    if (name == Entry::kName) result = help_of(typename Entry::Options());
-  });
-  return result;
+  const LearnerEntry* entry = learners().find(name);
+  return entry == nullptr ? std::vector<OptionHelp>() : help_of(entry->options);
 }
 
 std::unique_ptr<Predictor> learning_predictor(const SymbolModel& model, const LearningOptions& options) {

@@ -2,9 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
-
 #include "unfold/base/error.h"
 #include "unfold/classical/frequency.h"
 #include "unfold/classical/hmm.h"
@@ -16,6 +13,7 @@
 namespace unfold {
 namespace {
 
+/// A kind of fitted model. Its class knows its options.
 struct FittedKind {
   const char *name, *help;
   std::string (*canonical)(std::string_view);
@@ -36,16 +34,14 @@ constexpr FittedKind kind() {
           [](const ModelFile& file) -> std::unique_ptr<FittedModel> { return std::make_unique<Model>(file); }};
 }
 
-constexpr std::array kFitted = {kind<UniformModel>(), kind<FrequencyModel>(), kind<NgramModel>(), kind<HmmModel>(),
-                                kind<CmModel>(),      kind<CtwModel>(),       kind<PpmModel>(),   kind<MixModel>()};
-
-std::string_view name_of(std::string_view spec) { return spec.substr(0, spec.find(':')); }
-
-const FittedKind* find_kind(std::string_view spec) {
-  const auto found =
-      std::find_if(kFitted.begin(), kFitted.end(), [&](const FittedKind& k) { return name_of(spec) == k.name; });
-  return found == kFitted.end() ? nullptr : &*found;
+const Registry<FittedKind>& fitted_kinds() {
+  static const Registry<FittedKind> list(
+      "fitted model", {kind<UniformModel>(), kind<FrequencyModel>(), kind<NgramModel>(), kind<HmmModel>(),
+                       kind<CmModel>(), kind<CtwModel>(), kind<PpmModel>(), kind<MixModel>()});
+  return list;
 }
+
+const FittedKind* find_kind(std::string_view spec) { return fitted_kinds().find(spec_name(spec)); }
 
 /// Of either precision, as its tensors are.
 template <template <class> class NetworkKind>
@@ -59,8 +55,7 @@ std::unique_ptr<Model> read_model(const ModelFile& file) {
   const std::string kind = file.kind();
   if (kind == LanguageModel<float>::kKind) return read_network<LanguageModel>(file);
   if (kind == NetworkModel<float>::kKind) return read_network<NetworkModel>(file);
-  for (const FittedKind& fitted : kFitted)
-    if (kind == fitted.name) return fitted.read(file);
+  if (const FittedKind* fitted = fitted_kinds().find(kind)) return fitted->read(file);
   file.fail(fmt::format("\"{}\" is no kind of model that this program knows", kind));
 }
 
@@ -78,10 +73,7 @@ std::unique_ptr<SymbolModel> symbol_model(std::unique_ptr<Model> model, const st
 
 std::string canonical_model(std::string_view spec) {
   if (const FittedKind* kind = find_kind(spec)) return kind->canonical(spec);
-  std::vector<std::string> names;
-  names.reserve(kFitted.size());
-  for (const FittedKind& kind : kFitted) names.emplace_back(kind.name);
-  return to_string(parse_model_spec(spec, names));
+  return to_string(parse_model_spec(spec, fitted_kinds().names()));
 }
 
 bool is_fitted_model(std::string_view spec) { return find_kind(spec) != nullptr; }
@@ -105,7 +97,7 @@ std::unique_ptr<SymbolModel> symbol_model_from_bytes(std::string bytes, std::str
 
 std::vector<ModelHelp> all_models() {
   std::vector<ModelHelp> result = models();
-  for (const FittedKind& kind : kFitted) result.push_back({kind.name, kind.help, kind.options()});
+  for (const FittedKind& kind : fitted_kinds()) result.push_back({kind.name, kind.help, kind.options()});
   return result;
 }
 

@@ -73,7 +73,7 @@ template <class T>
 LanguageModel<T> make_candidate(const ModelSpec& spec, const TrainingData& data, Symbol predict_after,
                                 std::uint64_t seed, Index number) {
   ModelSpec own = spec;
-  if (has_random_graph(own)) own.graph += number;
+  if (has_random_graph(own)) graph_seed(own) += number;
   LanguageModel<T> model(to_string(own), data.corpus.alphabet());
   initialise(model, data, predict_after, seed + static_cast<std::uint64_t>(number));
   return model;

@@ -1,11 +1,15 @@
 #pragma once
-/// Model SPECs: `rnn:100,activation=relu`, `lstm:256,layers=2,dropout=0.2`, `gru:256,reset=after`. The registry is an
-/// explicit list: each cell with its options, described once (training/options.h).
+/// Model SPECs: `rnn:100,activation=relu`, `lstm:256,layers=2,dropout=0.2`, `gru:256,reset=after`: a cell of the
+/// registry (cells/registry.h) with its own options and those that all models share.
 ///
 ///   symbols x -> [embedding] -> cell -> dropout -> cell -> dropout ... -> affine "output" = logits
 ///
 /// `irnn:100` and `np-rnn:100` are other spellings of an rnn: ReLU units that start from the identity (Le et al. 2015)
 /// or from a normalised positive definite matrix (Talathi & Vartak 2015).
+///
+/// Before a cell's name, `bi` makes layers that run in both directions (Schuster & Paliwal 1997): `bilstm:128` has 128
+/// units from left to right and as many from right to left; the next layer reads both. Such a model sees the whole
+/// sequence at every position, so it tags and classifies and cannot predict the next symbol.
 ///
 /// Dropout acts on the output of every layer on its way up, never on the recurrence (Zaremba et al. 2014).
 
@@ -14,30 +18,14 @@
 #include <vector>
 
 #include "unfold/base/options.h"
-#include "unfold/cells/cells.h"
+#include "unfold/base/registry.h"
+#include "unfold/cells/registry.h"
 
 namespace unfold {
 
-enum class CellKind { rnn, lstm, gru, mrnn, tensor_rnn, urnn, gnn, glnn, sparse_rnn };
-enum class RecurrentInit { orthogonal, uniform, identity, sparse, normalised };
-enum class ResetGate { before, after };
-
-struct ModelSpec {
-  CellKind cell = CellKind::lstm;
-  Index units = 0;
-  Index layers = 1;
-  double dropout = 0;
-  Index embedding = 0;  ///< size of a learned vector per symbol; 0: the cell reads the symbol itself
-  bool trained_initial = false;
-
-  Map activation = Map::tanh;                      // rnn, mrnn, tensor-rnn
-  RecurrentInit init = RecurrentInit::orthogonal;  // rnn
-  double scale = 0, input_scale = 0;               // rnn
-  Index factors = 0;                               // mrnn
-  double forget_bias = 1, chrono = 0;              // lstm
-  ResetGate reset = ResetGate::before;             // gru
-  Index permutation = 0;                           // urnn
-  Index edges = 3, graph = 0;                      // gnn, glnn, sparse-rnn
+struct ModelSpec : StackOptions {
+  const CellEntry* cell = nullptr;
+  AnyOptions options = {};  ///< of the cell
 };
 
 /// Throws UsageError: an unknown model or option (with the nearest name), a value out of range, a model that is known
@@ -48,21 +36,33 @@ std::string to_string(const ModelSpec& spec);
 
 /// Whether a model is made on a random graph (option `graph`), and starts from symbol frequencies.
 bool has_random_graph(const ModelSpec& spec);
+/// The seed of the graph. REQUIRES has_random_graph.
+Index& graph_seed(ModelSpec& spec);
+/// The same model with at most so many units of any kind, for checks.
+ModelSpec cut_down(ModelSpec spec, Index units);
+
+/// The layers of a model, without an output.
+struct Layers {
+  Signal top;                  ///< what heads read, after dropout; of both directions: joined (Circuit::join)
+  std::vector<Signal> hidden;  ///< what each layer gives, before dropout; of both directions: two signals for each
+};
+/// Adds embedding and layers to a circuit that holds their input, symbols or vectors.
+Layers build_layers(const ModelSpec& spec, Signal input, Circuit& circuit);
+/// How the weights of a head that reads `top` start.
+Init output_start(const ModelSpec& spec);
 
 /// The signals of a circuit that others need.
 struct ModelSignals {
   Signal symbols, logits;
-  std::vector<Signal> hidden;  ///< what each layer gives, before dropout; not outputs of the circuit
+  std::vector<Signal> hidden;  ///< as Layers::hidden; not outputs of the circuit
 };
-/// Adds the model to a circuit that holds its input, symbols or vectors: what comes out, `outputs` numbers.
+/// Layers and an affine map "output" of what they give: `outputs` numbers.
 ModelSignals build_model(const ModelSpec& spec, Signal input, Index outputs, Circuit& circuit);
-/// Adds the model to an empty circuit: `logits` over the symbol that follows.
+/// Adds the model to an empty circuit: `logits` over the symbol that follows. Throws UsageError for a model of both
+/// directions, which would read what it predicts.
 ModelSignals build_model(const ModelSpec& spec, Index alphabet, Circuit& circuit);
 
-struct ModelHelp {
-  std::string name, help;
-  std::vector<OptionHelp> options;
-};
+using ModelHelp = EntryHelp;
 /// All models there are, for help texts.
 std::vector<ModelHelp> models();
 

@@ -2,19 +2,16 @@
 
 #include <fmt/format.h>
 
-#include <tuple>
-
 #include "unfold/base/error.h"
-#include "unfold/base/text_distance.h"
 #include "unfold/optim/hessian_free.h"
 #include "unfold/optim/riemannian.h"
 
 namespace unfold {
 namespace {
 
-// One entry per optimiser: its name, its options with their defaults, and how it is made. The list follows below.
+// The kinds of optimisers: name, options with their defaults, and how it is made. The list follows below.
 
-struct SgdEntry {
+struct SgdKind {
   using Options = SgdOptions;
   static constexpr const char* kName = "sgd";
   static constexpr const char* kHelp = "stochastic gradient descent with momentum";
@@ -25,7 +22,7 @@ struct SgdEntry {
   }
 };
 
-struct RmsPropEntry {
+struct RmsPropKind {
   using Options = RmsPropOptions;
   static constexpr const char* kName = "rmsprop";
   static constexpr const char* kHelp = "gradient divided by its root mean square";
@@ -36,7 +33,7 @@ struct RmsPropEntry {
   }
 };
 
-struct AdamEntry {
+struct AdamKind {
   using Options = AdamOptions;
   static constexpr const char* kName = "adam";
   static constexpr const char* kHelp = "first and second moments with bias correction";
@@ -47,7 +44,7 @@ struct AdamEntry {
   }
 };
 
-struct AdamWEntry {
+struct AdamWKind {
   using Options = AdamOptions;
   static constexpr const char* kName = "adamw";
   static constexpr const char* kHelp = "adam with decoupled weight decay";
@@ -59,7 +56,7 @@ struct AdamWEntry {
 };
 
 /// Path-normalised directions bound their step in their own metric: `clip` is theirs, not the control's.
-struct PathEntry {
+struct PathKind {
   using Options = PathMetricOptions;
   static constexpr const char* kName = "path";
   static constexpr const char* kHelp = "gradient divided by the path metric, for ReLU networks; clip: in that metric";
@@ -82,7 +79,7 @@ void describe(Visitor& v, PathThen<Inner>& o) {
   describe(v, o.inner);
 }
 
-struct PathMomentumEntry {
+struct PathMomentumKind {
   using Options = PathThen<SgdOptions>;
   static constexpr const char* kName = "path+momentum";
   static constexpr const char* kHelp = "path, then momentum";
@@ -94,7 +91,7 @@ struct PathMomentumEntry {
   }
 };
 
-struct PathAdamEntry {
+struct PathAdamKind {
   using Options = PathThen<AdamOptions>;
   static constexpr const char* kName = "path+adam";
   static constexpr const char* kHelp = "path, then adam";
@@ -108,7 +105,7 @@ struct PathAdamEntry {
 
 // Optimisers with a direction and a control of their own describe all of their options themselves.
 
-struct HessianFreeEntry {
+struct HessianFreeKind {
   using Options = NewtonOptions;
   static constexpr const char* kName = "hf";
   static constexpr const char* kHelp = "Hessian-free: conjugate gradients on the curvature of a large batch";
@@ -119,7 +116,7 @@ struct HessianFreeEntry {
   }
 };
 
-struct NaturalEntry {
+struct NaturalKind {
   using Options = NaturalOptions;
   static constexpr const char* kName = "natural";
   static constexpr const char* kHelp = "natural gradient: the gradient turned by the inverse Fisher matrix";
@@ -132,7 +129,7 @@ struct NaturalEntry {
 
 /// Optimisers that are a control of their own, without a direction beside it.
 template <RiemannianMetric metric>
-struct RiemannianEntry {
+struct RiemannianKind {
   using Options = RiemannianOptions;
   static constexpr const char* kName = metric == RiemannianMetric::ruop   ? "ruop"
                                        : metric == RiemannianMetric::rbpm ? "rbpm"
@@ -149,87 +146,133 @@ struct RiemannianEntry {
   }
 };
 
-using Registry = std::tuple<SgdEntry, RmsPropEntry, AdamEntry, AdamWEntry, PathEntry, PathMomentumEntry, PathAdamEntry,
-                            HessianFreeEntry, NaturalEntry, RiemannianEntry<RiemannianMetric::ruop>,
-                            RiemannianEntry<RiemannianMetric::rbpm>, RiemannianEntry<RiemannianMetric::none>>;
-
-template <class Entry>
+template <class Kind>
 concept Whole = requires {
-  Entry::kWhole;
+  Kind::kWhole;
 };
 
-template <class Entry>
-typename Entry::Options own_options() {
-  if constexpr (requires { Entry::own(); }) {
-    return Entry::own();
+template <class Kind>
+typename Kind::Options own_options() {
+  if constexpr (requires { Kind::own(); }) {
+    return Kind::own();
   } else {
     return {};
   }
 }
 
-template <class Entry>
+template <class Kind>
 struct Settings {
-  CommonOptions common = Entry::common();
-  typename Entry::Options own = own_options<Entry>();
+  CommonOptions common = Kind::common();
+  typename Kind::Options own = own_options<Kind>();
   ScheduleOptions schedule;
 };
 
-template <Whole Entry>
-struct Settings<Entry> {
-  typename Entry::Options own;
+template <Whole Kind>
+struct Settings<Kind> {
+  typename Kind::Options own;
 };
 
-template <class Visitor, Whole Entry>
-void describe(Visitor& v, Settings<Entry>& s) {
+template <class Visitor, Whole Kind>
+void describe(Visitor& v, Settings<Kind>& s) {
   describe(v, s.own);
 }
 
-template <class T, class Entry>
-std::unique_ptr<Direction<T>> direction_of(Index parameters, const Settings<Entry>& s) {
-  if constexpr (requires { Entry::kOwnClip; })
-    return Entry::template make<T>(parameters, s.own, s.common.decay, s.common.clip);
+template <class T, class Kind>
+std::unique_ptr<Direction<T>> direction_of(Index parameters, const Settings<Kind>& s) {
+  if constexpr (requires { Kind::kOwnClip; })
+    return Kind::template make<T>(parameters, s.own, s.common.decay, s.common.clip);
   else
-    return Entry::template make<T>(parameters, s.own, s.common.decay);
+    return Kind::template make<T>(parameters, s.own, s.common.decay);
 }
 
-template <class Visitor, class Entry>
-void describe(Visitor& v, Settings<Entry>& s) {
+template <class Visitor, class Kind>
+void describe(Visitor& v, Settings<Kind>& s) {
   describe(v, s.common);
   describe(v, s.own);
   describe(v, s.schedule);
 }
 
-template <class Visit>
-void for_each_entry(Visit&& visit) {
-  std::apply([&](auto... entries) { (visit(entries), ...); }, Registry{});
-}
-
-/// Calls visit(entry, settings) for the optimiser a SPEC names.
-template <class Visit>
-void with_settings(std::string_view text, Visit&& visit) {
-  const Spec spec = parse_spec(text);
-  bool found = false;
-  std::vector<std::string> names;
-  for_each_entry([&]<class Entry>(Entry entry) {
-    names.emplace_back(Entry::kName);
-    if (spec.name != Entry::kName) return;
-    found = true;
-    if (!spec.size.empty())
-      throw UsageError(fmt::format("optimiser \"{}\": write rate={} for the step size", text, spec.size));
-    Settings<Entry> settings;
-    parse_options(spec, settings);
-    visit(entry, settings);
-  });
-  if (found) return;
-  throw UsageError(fmt::format("there is no optimiser \"{}\"{} (optimisers: {})", spec.name,
-                               did_you_mean(spec.name, names), fmt::join(names, ", ")));
-}
-
-template <class Entry>
-std::string write_out(const Settings<Entry>& settings) {
-  Spec spec{.name = Entry::kName, .size = {}, .values = {}};
+std::string write_out(std::string_view name, const AnyOptions& settings) {
+  Spec spec{.name = std::string(name), .size = {}, .values = {}};
   for (const OptionHelp& option : help_of(settings)) spec.values.emplace_back(option.name, option.value);
   return to_string(spec);
+}
+
+template <class T>
+using MakeOptimizer = std::unique_ptr<Optimizer<T>> (*)(Index parameters, const AnyOptions& settings);
+
+/// A kind of optimiser, of any type.
+struct OptimizerEntry : Entry {
+  MakeOptimizer<float> in_float;
+  MakeOptimizer<double> in_double;
+  bool (*compares_losses)(const AnyOptions& settings);
+
+  template <class T>
+  MakeOptimizer<T> make() const {
+    if constexpr (std::is_same_v<T, float>)
+      return in_float;
+    else
+      return in_double;
+  }
+};
+
+template <class T, class Kind>
+std::unique_ptr<Optimizer<T>> make_kind(Index parameters, const AnyOptions& settings) {
+  const auto& s = settings.as<Settings<Kind>>();
+  const std::string spec = write_out(Kind::kName, settings);
+  constexpr bool own_clip = requires { Kind::kOwnClip; };
+  if constexpr (Whole<Kind>) {
+    return Kind::template make<T>(parameters, s.own, spec);
+  } else if constexpr (requires { Kind::template control<T>(parameters, s.own); }) {
+    if (s.common.clip > 0 || s.common.decay > 0)
+      throw UsageError(fmt::format("optimiser {}: clip and decay have no meaning for it", Kind::kName));
+    return std::make_unique<Optimizer<T>>(no_direction<T>(), Kind::template control<T>(parameters, s.own), s.common,
+                                          s.schedule, spec);
+  } else {
+    return std::make_unique<Optimizer<T>>(direction_of<T>(parameters, s),
+                                          fixed_control<T>(parameters, own_clip ? 0 : s.common.clip), s.common,
+                                          s.schedule, spec);
+  }
+}
+
+template <class Kind>
+bool kind_compares_losses(const AnyOptions& settings) {
+  const auto& s = settings.as<Settings<Kind>>();
+  if constexpr (requires { s.own.control; })
+    return s.own.control == StepControl::backtracking;
+  else
+    return false;
+}
+
+template <class Kind>
+OptimizerEntry entry() {
+  return {{Kind::kName, Kind::kHelp, Settings<Kind>()},
+          make_kind<float, Kind>,
+          make_kind<double, Kind>,
+          kind_compares_losses<Kind>};
+}
+
+const Registry<OptimizerEntry>& registry() {
+  static const Registry<OptimizerEntry> list(
+      "optimiser", {entry<SgdKind>(), entry<RmsPropKind>(), entry<AdamKind>(), entry<AdamWKind>(), entry<PathKind>(),
+                    entry<PathMomentumKind>(), entry<PathAdamKind>(), entry<HessianFreeKind>(), entry<NaturalKind>(),
+                    entry<RiemannianKind<RiemannianMetric::ruop>>(), entry<RiemannianKind<RiemannianMetric::rbpm>>(),
+                    entry<RiemannianKind<RiemannianMetric::none>>()});
+  return list;
+}
+
+struct ParsedOptimizer {
+  const OptimizerEntry& entry;
+  AnyOptions settings;
+};
+ParsedOptimizer parse_optimizer(std::string_view text) {
+  const Spec spec = parse_spec(text);
+  const OptimizerEntry& entry = registry().get(spec.name);
+  if (!spec.size.empty())
+    throw UsageError(fmt::format("optimiser \"{}\": write rate={} for the step size", text, spec.size));
+  ParsedOptimizer result{entry, entry.options};
+  parse_options(spec, result.settings);
+  return result;
 }
 
 }  // namespace
@@ -262,46 +305,21 @@ void Optimizer<T>::visit_state(StateVisitor<T>& visitor) {
 
 template <class T>
 std::unique_ptr<Optimizer<T>> make_optimizer(std::string_view spec, Index parameters) {
-  std::unique_ptr<Optimizer<T>> result;
-  with_settings(spec, [&]<class Entry>(Entry, const Settings<Entry>& s) {
-    constexpr bool own_clip = requires { Entry::kOwnClip; };
-    if constexpr (Whole<Entry>) {
-      result = Entry::template make<T>(parameters, s.own, write_out(s));
-    } else if constexpr (requires { Entry::template control<T>(parameters, s.own); }) {
-      if (s.common.clip > 0 || s.common.decay > 0)
-        throw UsageError(fmt::format("optimiser {}: clip and decay have no meaning for it", Entry::kName));
-      result = std::make_unique<Optimizer<T>>(no_direction<T>(), Entry::template control<T>(parameters, s.own),
-                                              s.common, s.schedule, write_out(s));
-    } else {
-      result = std::make_unique<Optimizer<T>>(direction_of<T>(parameters, s),
-                                              fixed_control<T>(parameters, own_clip ? 0 : s.common.clip), s.common,
-                                              s.schedule, write_out(s));
-    }
-  });
-  return result;
+  const ParsedOptimizer parsed = parse_optimizer(spec);
+  return parsed.entry.make<T>()(parameters, parsed.settings);
 }
 
 std::string canonical_optimizer(std::string_view spec) {
-  std::string result;
-  with_settings(spec, [&]<class Entry>(Entry, const Settings<Entry>& s) { result = write_out(s); });
-  return result;
+  const ParsedOptimizer parsed = parse_optimizer(spec);
+  return write_out(parsed.entry.name, parsed.settings);
 }
 
 bool compares_losses(std::string_view spec) {
-  bool result = false;
-  with_settings(spec, [&]<class Entry>(Entry, const Settings<Entry>& s) {
-    if constexpr (requires { s.own.control; }) result = s.own.control == StepControl::backtracking;
-  });
-  return result;
+  const ParsedOptimizer parsed = parse_optimizer(spec);
+  return parsed.entry.compares_losses(parsed.settings);
 }
 
-std::vector<OptimizerHelp> optimizers() {
-  std::vector<OptimizerHelp> result;
-  for_each_entry([&]<class Entry>(Entry) {
-    result.push_back({Entry::kName, Entry::kHelp, help_of(Settings<Entry>{})});
-  });
-  return result;
-}
+std::vector<OptimizerHelp> optimizers() { return registry().help(); }
 
 template class Optimizer<float>;
 template class Optimizer<double>;

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "unfold/base/registry.h"
 #include "unfold/optim/control.h"
 #include "unfold/optim/schedule.h"
 
@@ -64,10 +65,7 @@ std::string canonical_optimizer(std::string_view spec);
 /// last digits of a float. Throws as make_optimizer.
 bool compares_losses(std::string_view spec);
 
-struct OptimizerHelp {
-  std::string name, help;
-  std::vector<OptionHelp> options;
-};
+using OptimizerHelp = EntryHelp;
 /// All optimisers there are, for help texts.
 std::vector<OptimizerHelp> optimizers();
 

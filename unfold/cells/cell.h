@@ -1,0 +1,98 @@
+#pragma once
+/// What the registry knows of a cell. It stands beside the cell's equation, in the cell's own file:
+///
+///   CellEntry lstm_cell() {
+///     return CellOf<LstmOptions>{.name = "lstm", .help = "long short-term memory with forget gate", .add = lstm};
+///   }
+///
+/// `LstmOptions` has a function `describe` (base/options.h); a member `bool trained_initial`, if there is one, is set
+/// from the model's option of that name. registry.def lists the entries.
+
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "unfold/base/registry.h"
+#include "unfold/circuit/circuit.h"
+
+namespace unfold {
+
+inline constexpr double kMostUnits = 65536;
+
+/// How a model uses a cell: the options that all cells share.
+struct StackOptions {
+  Index units = 0;      ///< of each layer
+  Index layers = 1;     ///< cells stacked on each other
+  double dropout = 0;   ///< of each layer's output, in training
+  Index embedding = 0;  ///< size of a learned vector per symbol; 0: the cell reads the symbol itself
+  bool trained_initial = false;
+  bool both_directions = false;  ///< each layer runs from left to right and from right to left
+};
+
+/// Another name for a cell with some options given: "irnn" is "rnn" with "activation=relu,init=identity".
+struct Spelling {
+  std::string name, options;
+};
+
+/// A cell of any type. What is empty, a cell does not have.
+struct CellEntry : Entry {
+  std::function<Signal(Circuit&, Signal x, Index units, const AnyOptions&, bool trained_initial)> add;
+  /// What is wrong with the values together; empty: nothing.
+  std::function<std::string(const StackOptions&, const AnyOptions&)> fault;
+  /// How weights that read the cell's output start, where the model does not say.
+  std::function<Init(const AnyOptions&)> output_start;
+  /// The seed of the random graph that the cell is made on. Such a cell starts from symbol frequencies.
+  std::function<Index&(AnyOptions&)> graph;
+  /// Makes a version with at most so many units, for checks.
+  std::function<void(StackOptions&, AnyOptions&, Index most)> cut_down;
+  std::vector<Spelling> spellings;
+};
+
+/// A cell with options of its own type; becomes a CellEntry.
+template <class Options>
+struct CellOf {
+  std::string name, help;
+  Signal (*add)(Circuit&, Signal x, Index units, const Options&);
+  Options defaults = {};
+  std::function<std::string(const StackOptions&, const Options&)> fault = {};
+  Init (*output_start)(const Options&) = nullptr;
+  Index Options::*graph = nullptr;
+  void (*cut_down)(StackOptions&, Options&, Index most) = nullptr;
+  std::vector<Spelling> spellings = {};
+
+  operator CellEntry() const {  // NOLINT(google-explicit-constructor): it is the same cell
+    CellEntry entry;
+    entry.name = name;
+    entry.help = help;
+    entry.options = defaults;
+    entry.add = [add = add](Circuit& c, Signal x, Index units, const AnyOptions& any, bool trained_initial) {
+      auto options = any.as<Options>();
+      if constexpr (requires { options.trained_initial; }) options.trained_initial = trained_initial;
+      return add(c, x, units, options);
+    };
+    entry.fault = [fault = fault](const StackOptions& stack, const AnyOptions& any) {
+      return fault ? fault(stack, any.as<Options>()) : std::string();
+    };
+    entry.output_start = [start = output_start](const AnyOptions& any) {
+      return start != nullptr ? start(any.as<Options>()) : Init::uniform();
+    };
+    if (graph != nullptr) entry.graph = [graph = graph](AnyOptions& any) -> Index& { return any.as<Options>().*graph; };
+    entry.cut_down = [cut = cut_down](StackOptions& stack, AnyOptions& any, Index most) {
+      stack.units = std::min(stack.units, most);
+      if (cut != nullptr) cut(stack, any.as<Options>(), most);
+    };
+    entry.spellings = spellings;
+    return entry;
+  }
+};
+
+/// The option `activation` of cells with any of the usual ones.
+template <class Visitor>
+void describe_activation(Visitor& v, Map& activation) {
+  v("activation", activation, "of the units",
+    {{Map::tanh, "tanh"}, {Map::relu, "relu"}, {Map::sigmoid, "sigmoid"}, {Map::softplus, "softplus"}});
+}
+
+}  // namespace unfold
