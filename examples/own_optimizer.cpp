@@ -8,7 +8,7 @@
 #include <numeric>
 
 #include "unfold/cells/cells.h"
-#include "unfold/losses/readout.h"
+#include "unfold/losses/loss.h"
 #include "unfold/optim/optimizer.h"
 
 using namespace unfold;
@@ -42,7 +42,8 @@ class Word final : public Objective<float> {
     std::copy(before_.begin(), before_.end(), u_.symbols(net_.x).begin());
     u_.forward();
     std::array<float, 10> nats{};
-    softmax_->gradient(u_.value(net_.logits), {word_.data(), {}, nullptr}, 0.1f, nats.data(), u_.adjoint(net_.logits));
+    const Observed<float> word{u_.structure(), u_.value(net_.logits), {word_.data(), {}, nullptr}, parameters_.flat()};
+    softmax_->gradient(word, 0.1f, team_, nats.data(), u_.adjoint(net_.logits), gradient);
     if (!gradient.empty()) u_.backward(gradient);  // seeded by the adjoint of the logits
     return 0.1 * std::accumulate(nats.begin(), nats.end(), 0.0);
   }
@@ -53,7 +54,7 @@ class Word final : public Objective<float> {
   Parameters<float> parameters_{net_.c};
   Team team_{1};
   Unfolding<float> u_{std::make_shared<const Plan>(net_.c), team_};
-  std::unique_ptr<Readout<float>> softmax_ = softmax_readout<float>();
+  std::unique_ptr<Loss<float>> softmax_ = softmax_loss<float>();
 };
 
 int main() {

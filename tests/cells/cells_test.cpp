@@ -143,7 +143,7 @@ TEST(Registry, every_listed_cell_has_correct_derivatives_in_both_directions) {
     }
     c.output(c.affine("logits", 3, {{"V", c.join(both)}}));
     const Index lengths[] = {3, 4, 1};
-    const CheckReport report = check_derivatives(c, *softmax_readout<double>(), Structure::chains(lengths));
+    const CheckReport report = check_derivatives(c, *softmax_loss<double>(), Structure::chains(lengths));
     EXPECT_TRUE(report.passed()) << cell.name << "\n" << report.text();
   }
 }

@@ -186,10 +186,10 @@ TEST(TextBatches, full_windows_keep_the_structure_and_allocate_nothing_new) {
   const Part part = whole_corpus(corpus, "training");
   TextBatches batches(corpus, part, {.window = 10, .batch = 4}, 3);
   const Batch* window = &batches.batch();
-  const Symbol* inputs = window->inputs.data();
+  const Symbol* inputs = read_symbols(*window).data();
   int rectangular = 0;
   for (Index w = 0; w < batches.batches_per_epoch(); ++w, batches.advance()) {
-    EXPECT_EQ(window->inputs.data(), inputs);
+    EXPECT_EQ(read_symbols(*window).data(), inputs);
     rectangular += window->structure.sequences() == 4 && window->symbols == 40;
   }
   EXPECT_GE(rectangular, 23);  // one lane wraps around the end of the text
@@ -260,7 +260,7 @@ RC_GTEST_PROP(ScoringLanes, score_every_symbol_exactly_once_after_its_warm_up, (
     }
   StreamReader reader(corpus, *rc::gen::inRange<Index>(1, 30));
   reader.start(runs);
-  const Index windows = reader.windows();
+  const Index windows = reader.batches();
   Batch window;
   std::map<Index, Symbol> scored;  // place -> symbol
   Index count = 0;

@@ -73,7 +73,7 @@ TEST(EndLinks, have_correct_derivatives_on_ragged_chains) {
     build(c, 2);
     CheckOptions options;
     options.dense_parameters = 60;
-    const CheckReport report = check_derivatives(c, *gaussian_readout<double>(), Structure::chains(lengths), options);
+    const CheckReport report = check_derivatives(c, *gaussian_loss<double>(), Structure::chains(lengths), options);
     EXPECT_TRUE(report.passed()) << report.text() << Plan(c).print();
   }
 }

@@ -68,7 +68,7 @@ const Index kLengths[] = {3, 6, 1, 4};
 TEST(OperatorOfOnesOwn, has_correct_derivatives) {
   Circuit c;
   build(c, std::make_shared<const Diagonal>(3), 3);
-  const CheckReport report = check_derivatives(c, *gaussian_readout<double>(), Structure::chains(kLengths));
+  const CheckReport report = check_derivatives(c, *gaussian_loss<double>(), Structure::chains(kLengths));
   EXPECT_TRUE(report.passed()) << report.text();
 }
 

@@ -17,30 +17,25 @@ namespace {
 /// The functions of a loss that work on any block of rows.
 template <class T>
 struct ByRow {
+  using In = Matrix<const T>;
   const Loss<T>& loss;
-  template <class... A>
-  void nats(A&&... a) const {
-    loss.template need<RowLoss<T>>("test").row_losses(std::forward<A>(a)...);
+  void nats(In signal, const Targets<T>& targets, T* nats) const {
+    loss.template need<RowLoss<T>>("test").row_losses(signal, targets, nats);
   }
-  template <class... A>
-  void gradient(A&&... a) const {
-    loss.template need<RowLoss<T>>("test").row_gradients(std::forward<A>(a)...);
+  void gradient(In signal, const Targets<T>& targets, T scale, T* nats, Matrix<T> adjoint) const {
+    loss.template need<RowLoss<T>>("test").row_gradients(signal, targets, scale, nats, adjoint);
   }
-  template <class... A>
-  void curvature(A&&... a) const {
-    loss.template need<RowCurvature<T>>("test").row_curvatures(std::forward<A>(a)...);
+  void curvature(In signal, const Targets<T>& targets, T scale, In tangent, Matrix<T> result) const {
+    loss.template need<RowCurvature<T>>("test").row_curvatures(signal, targets, scale, tangent, result);
   }
-  template <class... A>
-  void curvature_root(A&&... a) const {
-    loss.template need<RowCurvature<T>>("test").row_curvature_roots(std::forward<A>(a)...);
+  void curvature_root(In signal, const Targets<T>& targets, T scale, In noise, Matrix<T> result) const {
+    loss.template need<RowCurvature<T>>("test").row_curvature_roots(signal, targets, scale, noise, result);
   }
-  template <class... A>
-  void fisher_diagonal(A&&... a) const {
-    loss.template need<LossFisher<T>>("test").fisher_diagonal(std::forward<A>(a)...);
+  void fisher_diagonal(In signal, const Targets<T>& targets, Matrix<T> seed) const {
+    loss.template need<LossFisher<T>>("test").fisher_diagonal(signal, targets, seed);
   }
-  template <class... A>
-  void fisher_through(A&&... a) const {
-    loss.template need<LossFisher<T>>("test").fisher_through(std::forward<A>(a)...);
+  void fisher_through(In signal, const Targets<T>& targets, In w, Matrix<T> seed) const {
+    loss.template need<LossFisher<T>>("test").fisher_through(signal, targets, w, seed);
   }
 };
 template <class T>
@@ -113,7 +108,7 @@ TEST_P(EveryReadout, has_the_curvature_of_its_dense_hessian) {
   const Rows<double> rows(9, 5, 2);
   Vector tangent = Rows<double>(9, 5, 3).signal, result(tangent.size());
   by_row(*loss_).curvature(rows.matrix(rows.signal), rows.targets(), 0.25, rows.matrix(std::as_const(tangent)),
-                      rows.matrix(result));
+                           rows.matrix(result));
   const double h = 1e-5;
   Vector above = rows.signal, below = rows.signal;
   for (std::size_t i = 0; i < tangent.size(); ++i) above[i] += h * tangent[i], below[i] -= h * tangent[i];
@@ -131,7 +126,7 @@ TEST_P(EveryReadout, has_a_root_of_its_curvature) {
       Vector unit(rows.signal.size(), 0), product(static_cast<std::size_t>(rows.rows), 0);
       for (Index r = 0; r < rows.rows; ++r) unit[static_cast<std::size_t>(r * n + j)] = 1;
       by_row(*loss_).curvature(rows.matrix(rows.signal), rows.targets(), 4, rows.matrix(std::as_const(unit)),
-                          rows.matrix(h));
+                               rows.matrix(h));
       for (Index k = 0; k < n; ++k) {
         std::fill(roots.begin(), roots.end(), 0);
         for (Index r = 0; r < rows.rows; ++r) roots[static_cast<std::size_t>(r * n + k)] = 1;
@@ -151,7 +146,8 @@ TEST_P(EveryReadout, leaves_rows_alone_that_are_not_predicted) {
   by_row(*loss_).curvature(rows.matrix(rows.signal), rows.targets(), 1, rows.matrix(rows.signal), rows.matrix(curved));
   by_row(*loss_).fisher_diagonal(rows.matrix(rows.signal), rows.targets(), rows.matrix(seed));
   const Vector w = {1, -2, 3, 0.5, 0, 2};
-  by_row(*loss_).fisher_through(rows.matrix(rows.signal), rows.targets(), {w.data(), 2, 3, 3}, {through.data(), 8, 2, 2});
+  by_row(*loss_).fisher_through(rows.matrix(rows.signal), rows.targets(), {w.data(), 2, 3, 3},
+                                {through.data(), 8, 2, 2});
   for (std::size_t r = 0; r < 8; ++r) {
     const bool predicted = r % 4 != 3;
     EXPECT_EQ(all_nats[r] != 0, predicted);
@@ -197,7 +193,7 @@ TEST_P(EveryReadout, gives_the_same_bits_on_every_instruction_set) {
     std::vector<float> adjoint(4 * 77), nats(4), fisher(4 * 2);
     by_row(*loss).gradient(rows.matrix(rows.signal), rows.targets(), 1, nats.data(), rows.matrix(adjoint));
     by_row(*loss).fisher_through(rows.matrix(rows.signal), rows.targets(), rows.matrix(rows.signal).rows_from(0, 2),
-                            {fisher.data(), 4, 2, 2});
+                                 {fisher.data(), 4, 2, 2});
     adjoint.insert(adjoint.end(), nats.begin(), nats.end());
     adjoint.insert(adjoint.end(), fisher.begin(), fisher.end());
     results.push_back(adjoint);
@@ -276,9 +272,7 @@ void expect_fisher_of_enumeration(const Loss<double>& loss, bool softmax) {
   }
 }
 
-TEST(Fisher, of_softmax_is_the_mean_over_its_outcomes) {
-  expect_fisher_of_enumeration(*softmax_loss<double>(), true);
-}
+TEST(Fisher, of_softmax_is_the_mean_over_its_outcomes) { expect_fisher_of_enumeration(*softmax_loss<double>(), true); }
 TEST(Fisher, of_bernoulli_is_the_mean_over_its_outcomes) {
   expect_fisher_of_enumeration(*bernoulli_loss<double>(), false);
 }
@@ -286,9 +280,9 @@ TEST(Fisher, of_gaussian_is_the_identity) {
   const Rows<double> rows(2, 3, 12);
   const Vector w = {3, 4, 12};
   Vector diagonal(6), through(2);
-  gaussian_loss<double>()->fisher_diagonal(rows.matrix(rows.signal), rows.targets(), rows.matrix(diagonal));
-  gaussian_loss<double>()->fisher_through(rows.matrix(rows.signal), rows.targets(), {w.data(), 1, 3, 3},
-                                             {through.data(), 2, 1, 1});
+  by_row(*gaussian_loss<double>()).fisher_diagonal(rows.matrix(rows.signal), rows.targets(), rows.matrix(diagonal));
+  by_row(*gaussian_loss<double>())
+      .fisher_through(rows.matrix(rows.signal), rows.targets(), {w.data(), 1, 3, 3}, {through.data(), 2, 1, 1});
   EXPECT_EQ(diagonal, Vector(6, 1));
   EXPECT_EQ(through, Vector(2, 169));
 }
@@ -297,8 +291,8 @@ TEST(Fisher, of_a_nearly_certain_softmax_keeps_its_digits) {
   const Vector signal = {0, -60}, w = {1e3, 1e3 + 1};
   const Symbol symbol = 0;
   double through = 0;
-  softmax_loss<double>()->fisher_through({signal.data(), 1, 2, 2}, {&symbol, {}, nullptr}, {w.data(), 1, 2, 2},
-                                            {&through, 1, 1, 1});
+  by_row(*softmax_loss<double>())
+      .fisher_through({signal.data(), 1, 2, 2}, {&symbol, {}, nullptr}, {w.data(), 1, 2, 2}, {&through, 1, 1, 1});
   EXPECT_NEAR(through / std::exp(-60.0), 1, 1e-9);
 }
 
@@ -306,7 +300,7 @@ TEST(Softmax, nats_are_minus_the_log_probability) {
   const std::vector<float> signal = {1, 2, 3};
   const Symbol symbol = 1;
   float nats = 0;
-  softmax_loss<float>()->nats({signal.data(), 1, 3, 3}, {&symbol, {}, nullptr}, &nats);
+  by_row(*softmax_loss<float>()).nats({signal.data(), 1, 3, 3}, {&symbol, {}, nullptr}, &nats);
   EXPECT_NEAR(nats, std::log(std::exp(1.) + std::exp(2.) + std::exp(3.)) - 2, 1e-6);
 }
 
@@ -314,21 +308,22 @@ TEST(Softmax, refuses_a_target_outside_the_alphabet) {
   const std::vector<double> signal = {1, 2, 3};
   const Symbol symbol = 3;
   double nats = 0;
-  EXPECT_THROW(softmax_loss<double>()->nats({signal.data(), 1, 3, 3}, {&symbol, {}, nullptr}, &nats), UsageError);
+  EXPECT_THROW(by_row(*softmax_loss<double>()).nats({signal.data(), 1, 3, 3}, {&symbol, {}, nullptr}, &nats),
+               UsageError);
 }
 
 TEST(Bernoulli, refuses_targets_of_another_width) {
   const Vector signal = {1, 2, 3}, values = {1, 0};
   double nats = 0;
-  EXPECT_THROW(
-      bernoulli_loss<double>()->nats({signal.data(), 1, 3, 3}, {nullptr, {values.data(), 1, 2, 2}, nullptr}, &nats),
-      UsageError);
+  EXPECT_THROW(by_row(*bernoulli_loss<double>())
+                   .nats({signal.data(), 1, 3, 3}, {nullptr, {values.data(), 1, 2, 2}, nullptr}, &nats),
+               UsageError);
 }
 
 TEST(Bernoulli, takes_probabilities_as_targets) {
   const Vector signal = {0.3, -40, 40}, values = {0.25, 0.5, 0.75};
   double nats = 0, expected = 0;
-  bernoulli_loss<double>()->nats({signal.data(), 1, 3, 3}, {nullptr, {values.data(), 1, 3, 3}, nullptr}, &nats);
+  by_row(*bernoulli_loss<double>()).nats({signal.data(), 1, 3, 3}, {nullptr, {values.data(), 1, 3, 3}, nullptr}, &nats);
   for (std::size_t i = 0; i < 3; ++i)
     expected += values[i] * std::log1p(std::exp(-signal[i])) + (1 - values[i]) * std::log1p(std::exp(signal[i]));
   EXPECT_NEAR(nats, expected, 1e-12);

@@ -79,8 +79,8 @@ TEST(LanguageModel, every_tensor_and_the_card_are_checked) {
   EXPECT_TRUE(names(error_of(forged([](Shapes& s, Json&) { s["extra"] = {2}; })), "extra"));
   EXPECT_TRUE(names(error_of(forged([](Shapes& s, Json&) { s["output/V"] = {10, 3}; })), "output/V"));
   EXPECT_TRUE(names(error_of(forged([](Shapes&, Json& c) { c = nullptr; })), "card"));
-  EXPECT_TRUE(names(error_of(forged([](Shapes&, Json& c) { c.erase("alphabet"); })), "alphabet"));
-  EXPECT_TRUE(names(error_of(forged([](Shapes&, Json& c) { c["format_version"] = 2; })), "version 2"));
+  EXPECT_TRUE(names(error_of(forged([](Shapes&, Json& c) { c.erase("data"); })), "data"));
+  EXPECT_TRUE(names(error_of(forged([](Shapes&, Json& c) { c["format_version"] = 3; })), "version 3"));
   EXPECT_TRUE(names(error_of(forged([](Shapes&, Json& c) { c["format"] = "x"; })), "format") ||
               names(error_of(forged([](Shapes&, Json& c) { c["format"] = "x"; })), "\"x\""));
   EXPECT_TRUE(names(error_of(forged([](Shapes&, Json& c) { c["model"] = "lstm:60000,layers=64"; })), "tensor"));
@@ -183,13 +183,13 @@ TEST(Evaluate, segments_are_exact_where_the_memory_is_shorter_than_the_warm_up) 
   };
   Evaluation exact, warm, cold;
   const std::vector<float> expected = read({}, exact);
-  EXPECT_EQ(exact.runs, 1);
+  EXPECT_EQ(exact.passages, 1);
   EXPECT_EQ(exact.warmed, 0);
   for (const Index segments : {2, 7, 64}) {
     EXPECT_EQ(read({.segments = segments, .warmup = 4}, warm), expected) << segments;
-    EXPECT_GT(warm.runs, segments / 2);
-    EXPECT_LE(warm.runs, segments);
-    EXPECT_EQ(warm.warmed, 4 * (warm.runs - 1));
+    EXPECT_GT(warm.passages, segments / 2);
+    EXPECT_LE(warm.passages, segments);
+    EXPECT_EQ(warm.warmed, 4 * (warm.passages - 1));
     EXPECT_EQ(warm.symbols, exact.symbols);
     EXPECT_EQ(warm.predicted, exact.predicted);
     EXPECT_NEAR(warm.nats, exact.nats, 1e-9 * exact.nats);

@@ -147,7 +147,7 @@ TEST(SymbolModel, a_file_of_an_unknown_format_or_of_two_minds_is_refused) {
   };
   const nlohmann::json card = fitted("uniform", "abc")->card();
   EXPECT_EQ(error(card), "");
-  for (const char* key : {"format", "format_version", "model", "alphabet", "configuration", "history"}) {
+  for (const char* key : {"format", "format_version", "kind", "model", "data", "configuration", "history"}) {
     nlohmann::json changed = card;
     changed.erase(key);
     EXPECT_NE(error(changed).find(key), std::string::npos) << key;

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <functional>
 
+#include "optim/small_network.h"
 #include "unfold/cells/cells.h"
 #include "unfold/numerics/random.h"
 
@@ -156,7 +157,7 @@ Vector dense(Problem& problem, Out out, double structural, const Fault& fault = 
         double sum = 0;
         for (std::size_t r = fault.without_first_position ? 1 : 0;
              r < static_cast<std::size_t>(w.structure.positions()); ++r) {
-          if (!w.is_predicted(static_cast<Index>(r))) continue;
+          if (!is_present(w.field(kSymbol), static_cast<Index>(r))) continue;
           for (Index i = 0; i < kSymbols; ++i)
             for (Index j = 0; j < kSymbols; ++j) {
               const std::size_t row = r * kSymbols;

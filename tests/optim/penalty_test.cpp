@@ -246,7 +246,7 @@ TEST(Penalties, are_the_mean_over_the_windows_of_a_step) {
   Team team(1);
   const BatchOptions batches{.window = 7, .batch = 3};
   const auto objective = [&](TextBatches& source, Index windows, double activity) {
-    const BatchObjectiveOptions options{.windows = windows, .penalties = {.activity = activity}};
+    const BatchObjectiveOptions options{.batches = windows, .penalties = {.activity = activity}};
     return BatchObjective<double>(net.network, net.parameters, source, options, team,
                                   [](double, std::span<const double>) { return true; });
   };
@@ -283,7 +283,7 @@ TEST(Penalties, on_the_flow_are_refused_where_several_windows_are_measured) {
   HiddenNetwork<double> net(data.corpus.alphabet().size(), Kind::rnn);
   TextBatches source(data.corpus, data.part, {.batch = 4, .whole_sequences = true}, 1);
   Team team(1);
-  const BatchObjectiveOptions options{.optimizer = "hf", .windows = 2, .penalties = {.flow = 1}};
+  const BatchObjectiveOptions options{.optimizer = "hf", .batches = 2, .penalties = {.flow = 1}};
   EXPECT_THROW(BatchObjective<double>(net.network, net.parameters, source, options, team, {}), UsageError);
 }
 

@@ -28,7 +28,7 @@ struct Problem final : Objective<double> {
     activity = add(circuit, x);
     logits = circuit.affine("output", kAlphabet, {{"V", activity}});
     circuit.output(logits);
-    network = text_network<double>(std::make_shared<const Plan>(circuit), x, logits);
+    net = text_network<double>(std::make_shared<const Plan>(circuit), x, logits);
     values = Parameters<double>(circuit);
     values.initialise(3);
     Random noise(8, "noise");
@@ -49,18 +49,20 @@ struct Problem final : Objective<double> {
         if (text.below(5) != 0) predicted_symbols(window)[row] = last, ++window.predicted;
       }
     }
-    before = after = State<double>(*network.plan, window.structure.sequences());
+    before = after = State<double>(*net.plan, window.structure.sequences());
   }
 
   Parameters<double>& parameters() override { return values; }
   Team& team() override { return crew; }
   double gradient(std::span<double>) override { throw UsageError("not asked for"); }
   double loss() override { throw UsageError("not asked for"); }
-  EnteredBatch<double> enter() override { return {network, window, before, after, std::nullopt}; }
+  EnteredBatch<double> enter() override { return {net, window, before, after, std::nullopt}; }
+
+  const Network<double>& network() const override { return net; }
 
   Circuit circuit;
   Signal x, activity, logits;
-  Network<double> network;
+  Network<double> net;
   Parameters<double> values;
   Batch window;
   State<double> before, after;
@@ -184,7 +186,7 @@ struct Found {
 };
 Found find(Problem& problem, bool outer, bool full, double damping) {
   const auto count = at(problem.circuit.parameter_count());
-  CorePass<double> core(problem.network, problem.crew);
+  CorePass<double> core(problem.net, problem.crew);
   OutputMetric<double> writing(core, 1, false);
   UnitMetric<double> metric(core, full, damping, false);
   State<double> state = problem.before;
@@ -311,7 +313,7 @@ TEST(OutputMetric, is_the_quasi_diagonal_newton_step) {
       d0 -= h0[at(i)] / h00 * d;
       EXPECT_NEAR(
           found.writing[at(
-              problem.circuit.parameters()[at(problem.network.plan->nodes()[at(problem.logits.id)].terms[0].parameter)]
+              problem.circuit.parameters()[at(problem.net.plan->nodes()[at(problem.logits.id)].terms[0].parameter)]
                   .offset +
               i * kAlphabet + x)],
           d, 1e-9);
@@ -334,7 +336,7 @@ Vector losses(Problem& problem, RiemannianMetric metric, Reduction reduction, in
   const auto control = riemannian_control<double>(
       problem.circuit.parameter_count(),
       {.metric = metric, .reduction = reduction, .damping = damping, .writing_damping = damping});
-  control->attach(problem.network, problem.crew);
+  control->attach(problem);
   NoMove none;
   Vector result;
   for (int i = 0; i < steps; ++i) result.push_back(control->step(problem, none, 0.5).loss);
@@ -511,7 +513,7 @@ TEST(Riemannian, averages_directions_and_matrices_when_asked) {
     Problem problem(kNetworks.at(name), {60, 45});
     const auto control = riemannian_control<double>(problem.circuit.parameter_count(),
                                                     {.control = StepControl::fixed, .keep = 0.5, .average = true});
-    control->attach(problem.network, problem.crew);
+    control->attach(problem);
     NoMove none;
     const double first = control->step(problem, none, 0.3).loss;
     double last = first;
@@ -525,7 +527,7 @@ TEST(Riemannian, refuses_a_network_that_it_cannot_train) {
   const Signal x = c.symbols("x", 3), h = tanh(c.affine("a", 3, {{"W", x}}));
   c.output(h);
   Team team(1);
-  const Network<double> network{std::make_shared<const Plan>(c), x, h, softmax_loss<double>(), false};
+  const Network<double> network = text_network<double>(std::make_shared<const Plan>(c), x, h);
   EXPECT_THROW(CorePass<double>(network, team), UsageError);
 }
 

@@ -1,7 +1,7 @@
 // Built in the copy: what the recipe for an operation added, in and outside of a loop, with all derivatives checked.
 #include <iostream>
 
-#include "unfold/losses/readout.h"
+#include "unfold/losses/loss.h"
 #include "unfold/verify/derivative_check.h"
 
 int main() {
@@ -12,7 +12,7 @@ int main() {
   c.feed(h, next);
   c.output(c.affine("output", 4, {{"V", next}}));
   const std::vector<Index> lengths = {4, 1, 3};
-  const CheckReport report = check_derivatives(c, *softmax_readout<double>(), Structure::chains(lengths));
+  const CheckReport report = check_derivatives(c, *softmax_loss<double>(), Structure::chains(lengths));
   std::cout << report.text();
   return report.passed() ? 0 : 1;
 }

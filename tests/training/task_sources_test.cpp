@@ -80,8 +80,8 @@ TEST(TaskBatches, an_epoch_reads_every_example_once_and_a_position_can_be_sought
     for (Index w = 0; w < 3; ++w) {
       EXPECT_EQ(source->epoch(), epoch);
       other->seek(epoch, w);
-      EXPECT_EQ(other->batch().runs, source->batch().runs);
-      for (const Index n : source->batch().runs) {
+      EXPECT_EQ(other->batch().passages, source->batch().passages);
+      for (const Index n : source->batch().passages) {
         seen.insert(n);
         order.push_back(n);
       }
@@ -94,7 +94,7 @@ TEST(TaskBatches, an_epoch_reads_every_example_once_and_a_position_can_be_sought
   const auto task_without_end = adding({.length = 8});
   const auto endless = task_batches(*task_without_end, 4, 1);
   for (int i = 0; i < 5; ++i) endless->advance();
-  EXPECT_EQ(endless->batch().runs, (std::vector<Index>{20, 21, 22, 23}));
+  EXPECT_EQ(endless->batch().passages, (std::vector<Index>{20, 21, 22, 23}));
   EXPECT_EQ(endless->epochs_done(), 0);
   EXPECT_THROW(endless->seek(1, 0), UsageError);
   EXPECT_THROW(task_batches(task, 0, 1), UsageError);

@@ -195,9 +195,9 @@ TEST_F(PlantedFault, the_last_line_names_the_checks_that_found_it) {
 TEST(DerivativeCheck, the_last_line_says_which_checks_did_not_run_and_why) {
   Circuit c;
   const Signal e = c.affine("e", 4, {{"W", c.symbols("x", 3)}});
-  const Signal z = c.affine("z", 4, {{.parameter = "U", .source = e, .map = unitary_map(2, 1)}});
+  const Signal z = c.affine("z", 4, {{.parameter = "U", .source = e, .op = unitary_map(2, 1)}});
   c.output(z);
-  const CheckReport report = check_derivatives(c, *softmax_readout<double>(), Structure::chains(2, 3));
+  const CheckReport report = check_derivatives(c, *softmax_loss<double>(), Structure::chains(2, 3));
   EXPECT_EQ(report.summary(),
             "6 of 10 checks ran, all passed; not run: forward, adjoint, modulus (vector maps are not spelt out in "
             "scalars), path (vector maps have no paths)");

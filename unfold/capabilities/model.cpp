@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 
 #include "unfold/data/task_batches.h"
@@ -15,6 +16,8 @@ using Json = nlohmann::json;
 constexpr const char* kFormat = "unfold-model";
 constexpr int kFormatVersion = 2;
 constexpr std::string_view kOldPrefix = "unfold-";
+constexpr std::array<std::string_view, 10> kOldKinds = {
+    "language-model", "task-model", "uniform", "frequency", "ngram", "hmm", "cm", "ctw", "ppm", "mix"};
 constexpr int kOldVersion = 1;
 constexpr const char* kOldTaskModel = "unfold-task-model";
 
@@ -45,9 +48,10 @@ ModelFile::ModelFile(SafetensorsFile tensors) : tensors_(std::move(tensors)) {
 void ModelFile::modernise() {
   const auto format = value<std::string>("format");
   const bool old = format != kFormat;
+  const bool known_kind = format.starts_with(kOldPrefix) &&
+                          std::ranges::find(kOldKinds, format.substr(kOldPrefix.size())) != kOldKinds.end();
+  if (old && !known_kind) fail(fmt::format("\"{}\" is no format of a model that this program knows", format));
   const int version = value<int>("format_version"), known = old ? kOldVersion : kFormatVersion;
-  if (old && (!format.starts_with(kOldPrefix) || format.size() == kOldPrefix.size()))
-    fail(fmt::format("\"{}\" is no format of a model that this program knows", format));
   if (version != known)
     fail(fmt::format("the file has format version {}, this program reads {}; use a program of the same version",
                      version, known));

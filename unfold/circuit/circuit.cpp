@@ -20,8 +20,10 @@ std::string describe(const Delay& delay) {
 
 Delay opposite(const Delay& delay) {
   using Along = Delay::Along;
-  for (const auto& [one, other] :
-       {std::pair{Along::previous, Along::next}, {Along::left, Along::right}, {Along::up, Along::down}}) {
+  for (const auto& [one, other] : {std::pair{Along::previous, Along::next},
+                                   {Along::left, Along::right},
+                                   {Along::up, Along::down},
+                                   {Along::first, Along::last}}) {
     if (delay.along == one) return {other, delay.steps};
     if (delay.along == other) return {one, delay.steps};
   }

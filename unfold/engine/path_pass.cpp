@@ -163,6 +163,14 @@ class SecondTerm {
   std::vector<double> products_, scaled_;
 };
 
+/// The second term sums over pairs of uses of a weight, the earlier one first: that order is known where links look back.
+void refuse_what_looks_ahead(const Circuit& circuit) {
+  for (const Node& node : circuit.nodes())
+    if (node.kind == Node::Kind::link && node.delay.along == Delay::Along::next)
+      throw UsageError("path pass: the second term of the metric is known for links that look back only; " + node.name +
+                       " looks ahead: use kappa=1");
+}
+
 }  // namespace
 
 template <class T>
@@ -191,6 +199,7 @@ struct PathPass<T>::Body {
   void add_second(const Parameters<T>& parameters, const PathOptions& options, std::span<const int> read,
                   PathSums& sums, std::span<double> kappa) {
     if (!second_made) {
+      refuse_what_looks_ahead(circuit);
       for (const Recurrent& where : recurrent_terms(circuit))
         second.push_back(std::make_unique<SecondTerm>(circuit, where, team));
       second_made = true;

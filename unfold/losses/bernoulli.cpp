@@ -104,6 +104,7 @@ std::unique_ptr<Loss<T>> bernoulli_loss() {
 template std::unique_ptr<Loss<float>> bernoulli_loss<float>();
 template std::unique_ptr<Loss<double>> bernoulli_loss<double>();
 
+extern const LossEntry kBernoulliLoss;
 const LossEntry kBernoulliLoss = {.name = "bernoulli",
                                   .help = "independent bits: p(y_i = 1) = sigmoid(o_i)",
                                   .of_symbols = false,

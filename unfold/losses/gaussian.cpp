@@ -80,6 +80,7 @@ std::unique_ptr<Loss<T>> gaussian_loss() {
 template std::unique_ptr<Loss<float>> gaussian_loss<float>();
 template std::unique_ptr<Loss<double>> gaussian_loss<double>();
 
+extern const LossEntry kGaussianLoss;
 const LossEntry kGaussianLoss = {.name = "gaussian",
                                  .help = "real vectors: squared error, y ~ N(o, I)",
                                  .of_symbols = false,

@@ -1,9 +1,10 @@
 #pragma once
-/// All losses that a head can be given by name. Each entry stands beside its loss; the list is in registry.cpp.
+/// All losses that a head can be given by name. Each entry stands beside its loss; the list is in registry.cpp:
+/// `losses().get("softmax").make<float>()`.
 
-#include <span>
-#include <string_view>
+#include <memory>
 
+#include "unfold/base/registry.h"
 #include "unfold/losses/loss.h"
 
 namespace unfold {
@@ -23,8 +24,6 @@ struct LossEntry {
   }
 };
 
-std::span<const LossEntry* const> losses();
-/// Throws UsageError: no such loss, with the nearest name.
-const LossEntry& find_loss(std::string_view name);
+const Registry<LossEntry>& losses();
 
 }  // namespace unfold

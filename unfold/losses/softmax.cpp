@@ -140,6 +140,7 @@ std::unique_ptr<Loss<T>> softmax_loss() {
 template std::unique_ptr<Loss<float>> softmax_loss<float>();
 template std::unique_ptr<Loss<double>> softmax_loss<double>();
 
+extern const LossEntry kSoftmaxLoss;
 const LossEntry kSoftmaxLoss = {.name = "softmax",
                                 .help = "symbols: p(x) = exp(o_x) / sum_y exp(o_y)",
                                 .of_symbols = true,

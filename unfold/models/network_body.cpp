@@ -49,10 +49,21 @@ Signal add_inputs(const ModelSpec& spec, const DataSpecification& data, const Ne
   return circuit.affine("fields", spec.embedding > 0 ? spec.embedding : spec.units, terms, Init::zero(), false);
 }
 
+/// A network of both directions would read what it is to predict.
+void refuse_to_see_ahead(const ModelSpec& spec, const NetworkLayout& layout) {
+  for (const std::string& read : layout.reads)
+    for (const HeadSpecification& head : layout.heads)
+      if (read == std::string(kPrevious) + head.field)
+        throw UsageError(
+            fmt::format("model {} reads sequences in both directions, so it would see the symbol that it is to "
+                        "predict; leave \"bi\" out",
+                        to_string(spec)));
+}
+
 template <class T>
 std::shared_ptr<Loss<T>> loss_for(const HeadSpecification& head, const FieldSpecification& field) {
   const bool symbols = field.type == Type::symbols;
-  const LossEntry& entry = find_loss(!head.loss.empty() ? head.loss : symbols ? "softmax" : "gaussian");
+  const LossEntry& entry = losses().get(!head.loss.empty() ? head.loss : symbols ? "softmax" : "gaussian");
   if (entry.of_symbols != symbols)
     throw UsageError(fmt::format("the loss {} is of {}, but the field {} holds {}", entry.name,
                                  entry.of_symbols ? "symbols" : "numbers", field.name,
@@ -98,6 +109,7 @@ Network<T> build_network(const ModelSpec& spec, const DataSpecification& data, c
   const Signal input = add_inputs(spec, data, layout, circuit, network.inputs);
   const HeadSpecification& head = layout.heads.front();
   const FieldSpecification& field = data.field(head.field);
+  if (spec.both_directions) refuse_to_see_ahead(spec, layout);
   const ModelSignals signals =
       build_model(spec, input, variant.candidates > 0 ? variant.candidates : field.size, circuit);
   const std::shared_ptr<Loss<T>> loss = loss_for<T>(head, field);

@@ -27,6 +27,10 @@ BatchPass<T>::BatchPass(const Network<T>& network, Team& team, std::size_t memor
     throw UsageError("a flow penalty needs the whole batch at once: leave out the memory limit");
   if (memory_limit == 0) return;
   require_rows("a memory limit");
+  if (!network.plan->recomputable())
+    throw UsageError(
+        "a memory limit cuts sequences into pieces, which a network that looks ahead or at the ends of a sequence "
+        "cannot be read in: leave out the memory limit");
   // What a row costs is measured, not computed from the plan: it cannot disagree with what is really allocated.
   const auto measure = [&](Index chains, Index length) {
     unfolding_.lay(Structure::chains(chains, length));

@@ -625,10 +625,14 @@ CheckReport check_derivatives(Passes& passes, const OutputLosses& losses, const 
   return Checker(passes, losses, options).run();
 }
 
+CheckReport check_derivatives(Passes& passes, const Loss<double>& loss, const CheckOptions& options) {
+  return check_derivatives(passes, OutputLosses(passes.circuit().outputs().size(), &loss), options);
+}
+
 CheckReport check_derivatives(const Circuit& circuit, const Loss<double>& loss, const Structure& structure,
                               const CheckOptions& options) {
   Passes passes(circuit, structure, options.seed);
-  return check_derivatives(passes, OutputLosses(circuit.outputs().size(), &loss), options);
+  return check_derivatives(passes, loss, options);
 }
 
 CheckReport check_derivatives(const Network<double>& network, const Structure& structure, const CheckOptions& options) {

@@ -105,6 +105,7 @@ using OutputLosses = std::vector<const Loss<double>*>;
 
 CheckReport check_derivatives(Passes& passes, const OutputLosses& losses, const CheckOptions& options = {});
 /// Every output with the same loss.
+CheckReport check_derivatives(Passes& passes, const Loss<double>& loss, const CheckOptions& options = {});
 CheckReport check_derivatives(const Circuit& circuit, const Loss<double>& loss, const Structure& structure,
                               const CheckOptions& options = {});
 /// Each head with its own. Throws UsageError when an output of the circuit is no head.
