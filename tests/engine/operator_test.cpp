@@ -63,12 +63,12 @@ void build(Circuit& c, const std::shared_ptr<const Operator>& op, Index n) {
   c.output(c.affine("o", n, {{.parameter = "A", .source = next, .op = op}, {.parameter = "B", .source = x, .op = op}}));
 }
 
-const Index kLengths[] = {3, 6, 1, 4};
+const Index kOperatorLengths[] = {3, 6, 1, 4};
 
 TEST(OperatorOfOnesOwn, has_correct_derivatives) {
   Circuit c;
   build(c, std::make_shared<const Diagonal>(3), 3);
-  const CheckReport report = check_derivatives(c, *gaussian_loss<double>(), Structure::chains(kLengths));
+  const CheckReport report = check_derivatives(c, *gaussian_loss<double>(), Structure::chains(kOperatorLengths));
   EXPECT_TRUE(report.passed()) << report.text();
 }
 
@@ -83,9 +83,9 @@ TEST(OperatorOfOnesOwn, equals_the_sparse_one_of_the_same_weights_in_every_pass)
   std::vector<std::pair<std::int32_t, std::int32_t>> loops;
   for (std::int32_t i = 0; i < 5; ++i) loops.emplace_back(i, i);
   build(sparse, sparse_operator(std::make_shared<const Edges>(5, 5, loops)), 5);
-  const auto expected = test::Runner<double>(sparse).run(Structure::chains(kLengths));
+  const auto expected = test::Runner<double>(sparse).run(Structure::chains(kOperatorLengths));
   for (const int threads : {1, 2}) {
-    const auto found = test::Runner<double>(own, {}, threads).run(Structure::chains(kLengths));
+    const auto found = test::Runner<double>(own, {}, threads).run(Structure::chains(kOperatorLengths));
     expect_near(found.outputs, expected.outputs);
     expect_near(found.tangents, expected.tangents);
     expect_near(found.gradient, expected.gradient);

@@ -13,14 +13,14 @@ namespace unfold {
 namespace {
 
 template <class T>
-struct Pass {
+struct OnePass {
   double nats = 0;
   std::vector<T> gradient, state, row_nats;
 };
 
 /// One pass over the second window of a corpus (so that the state is carried), in pieces of the given number of steps.
 template <class T>
-Pass<T> run(const SmallNetwork<T>& small, const Corpus& corpus, Index window, Index batch, Index piece, int threads) {
+OnePass<T> run(const SmallNetwork<T>& small, const Corpus& corpus, Index window, Index batch, Index piece, int threads) {
   Team team(threads);
   const Part part = whole_corpus(corpus, "training");
   TextBatches batches(corpus, part, {.window = window, .batch = batch}, 11);
@@ -29,7 +29,7 @@ Pass<T> run(const SmallNetwork<T>& small, const Corpus& corpus, Index window, In
   pass.set_piece(piece);
   if (small.network.dropout) pass.set_dropout_seed(77);
   State<T> state(*small.network.plan, batches.streams());
-  Pass<T> result;
+  OnePass<T> result;
   result.gradient.resize(static_cast<std::size_t>(small.parameters.size()));
   for (int w = 0; w < 2; ++w, batches.advance()) {
     enter_batch(batches.batch(), *small.network.plan, state);
@@ -43,7 +43,7 @@ Pass<T> run(const SmallNetwork<T>& small, const Corpus& corpus, Index window, In
 }
 
 template <class T>
-void expect_same(const Pass<T>& a, const Pass<T>& b, const std::string& what) {
+void expect_same(const OnePass<T>& a, const OnePass<T>& b, const std::string& what) {
   EXPECT_EQ(a.nats, b.nats) << what;
   EXPECT_EQ(a.row_nats, b.row_nats) << what;
   EXPECT_EQ(a.state, b.state) << what;
