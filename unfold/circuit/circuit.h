@@ -13,7 +13,7 @@
 /// structure of positions, and every pass follows from the local rules of four operations:
 ///
 ///   affine   b + sum_k x_k W_k; a term whose source is a symbol is a row lookup; in place of the matrix W a term may
-///            have any operator (numerics/operator.h), sparse ones and vector maps among them
+///            have any operator (circuit/operator.h), sparse ones and vector maps among them
 ///   map      an element-wise map of numerics/pointwise.h
 ///   slice    some columns of a signal (a view, no copy)
 ///   mask     dropout: 0 or 1/(1-rate), constant for differentiation
@@ -29,10 +29,10 @@
 #include "unfold/base/error.h"
 #include "unfold/base/types.h"
 #include "unfold/circuit/init.h"
-#include "unfold/numerics/operator.h"
+#include "unfold/circuit/operator.h"
+#include "unfold/circuit/sparse_operator.h"
+#include "unfold/circuit/vector_map.h"
 #include "unfold/numerics/pointwise.h"
-#include "unfold/numerics/sparse_operator.h"
-#include "unfold/numerics/vector_map.h"
 
 namespace unfold {
 

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "unfold/base/error.h"
+#include "unfold/circuit/vector_map.h"
 #include "unfold/numerics/random.h"
-#include "unfold/numerics/vector_map.h"
 
 namespace unfold {
 namespace {

@@ -10,7 +10,7 @@
 #include <memory>
 #include <vector>
 
-#include "unfold/numerics/operator.h"
+#include "unfold/circuit/operator.h"
 
 namespace unfold {
 

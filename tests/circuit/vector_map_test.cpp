@@ -1,4 +1,4 @@
-#include "unfold/numerics/vector_map.h"
+#include "unfold/circuit/vector_map.h"
 
 #include <gtest/gtest.h>
 

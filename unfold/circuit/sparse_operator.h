@@ -7,7 +7,7 @@
 /// Its parameter is [1 x edges], or [alphabet x edges] when a gate chooses the weights. Its weights are those of edges
 /// between units: it has a squared form and a reading as paths.
 
-#include "unfold/numerics/operator.h"
+#include "unfold/circuit/operator.h"
 #include "unfold/numerics/sparse.h"
 
 namespace unfold {

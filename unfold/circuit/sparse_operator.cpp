@@ -1,4 +1,4 @@
-#include "unfold/numerics/sparse_operator.h"
+#include "unfold/circuit/sparse_operator.h"
 
 #include <algorithm>
 

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "unfold/base/error.h"
-#include "unfold/numerics/vector_map.h"
+#include "unfold/circuit/vector_map.h"
 
 namespace unfold {
 namespace {

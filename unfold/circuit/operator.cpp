@@ -1,4 +1,4 @@
-#include "unfold/numerics/operator.h"
+#include "unfold/circuit/operator.h"
 
 #include "unfold/base/error.h"
 
