@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "unfold/capabilities/finite.h"
 #include "unfold/cli/figures.h"
 #include "unfold/cli/run_folder.h"
 #include "unfold/cli/verb.h"
@@ -79,7 +80,7 @@ ExitCode Complete::run(Console&) {
   if (!prime_.empty()) beam_.prime = alphabet.encode(prime_);
   nlohmann::ordered_json completions = nlohmann::ordered_json::array();
   if (!json_) print_result("bits\tsymbols\ttext\n");
-  for (const Completion& completion : complete(*model->predictor(), alphabet, beam_)) {
+  for (const Completion& completion : complete(*finite_predictor(*model, model_.front()), alphabet, beam_)) {
     const std::string text = alphabet.decode(completion.symbols, beam_.prime.empty() ? kNoSymbol : beam_.prime.back());
     if (json_) {
       completions.push_back(to_json(completion, alphabet, text));

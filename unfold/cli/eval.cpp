@@ -1,8 +1,10 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "unfold/capabilities/finite.h"
 #include "unfold/cli/figures.h"
 #include "unfold/cli/result_file.h"
 #include "unfold/cli/run_folder.h"
@@ -98,7 +100,20 @@ Eval::Eval()
                 .most = 1e9});
   options_.add({.name = "seed", .target = &seed_, .placeholder = "N", .help = "tasks: of the examples", .least = 0});
   add_threads();
+  add_unpacking_limit();
   add_common();
+}
+
+/// True for a file that begins as our models do and cannot be loaded: there is no knowing whether it needs DATA.
+bool holds_damaged_model(const std::string& model) {
+  try {
+    ModelFile::open(model_file(model));
+    return false;
+  } catch (const ModelError&) {
+    std::error_code ignored;
+    return !std::filesystem::is_regular_file(model, ignored) ||
+           FileBytes(model).bytes().substr(0, 64).find("\"__metadata__\"") != std::string_view::npos;
+  }
 }
 
 Part Eval::choose_part(const Corpus& corpus) const {
@@ -162,6 +177,7 @@ ExitCode Eval::run(Console& console) {
   if (method_ == "stepper" && !reading_.exact()) throw UsageError("--segments has no meaning with --method stepper");
   if (json_ && per_symbol_ == "-") throw UsageError("--json and --per-symbol - both want standard output; name a file");
   if (holds_task_model(inputs_.front())) return run_task(console);
+  if (inputs_.size() < 2 && holds_damaged_model(inputs_.front())) load_model(inputs_.front());  // which says what it is
   if (inputs_.size() < 2) throw options_.missing_inputs();
   if (part_ && !split_)
     throw UsageError("--part needs --split: which split is it a part of? For example --split 90/5/5");
@@ -173,10 +189,13 @@ ExitCode Eval::run(Console& console) {
   const Part part = choose_part(corpus);
   Surprisals surprisals(per_symbol_ ? part : Part());
   const auto count = count_symbols(console, part.symbols(), "eval");
+  SurprisalCheck check;
   const Evaluation result = measure(model, corpus, part, [&](Index place, float nats) {
     if (per_symbol_) surprisals.set(place, nats);
+    check.see(place, nats);
     count(place, nats);
   });
+  check.require(model, inputs_.front(), dynamic_);
   if (result.predicted == 0) throw DataError("the data hold no symbol that this model predicts");
   if (per_symbol_) write_surprisals(corpus, part, surprisals);
 

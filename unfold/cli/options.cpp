@@ -12,6 +12,7 @@
 
 #include "unfold/base/error.h"
 #include "unfold/base/text_distance.h"
+#include "unfold/base/utf8.h"
 
 namespace unfold {
 namespace {
@@ -326,11 +327,23 @@ Keep VerbOptions::keep(std::string_view name) const {
   return row == nullptr ? Keep::nowhere : row->option.keep;
 }
 
+namespace {
+
+/// Names of files need not be valid UTF-8; what is written down about a run must be.
+ConfigValue in_valid_utf8(ConfigValue value) {
+  if (auto* text = std::get_if<std::string>(&value)) *text = replace_invalid_utf8(*text);
+  if (auto* texts = std::get_if<std::vector<std::string>>(&value))
+    for (std::string& text : *texts) text = replace_invalid_utf8(text);
+  return value;
+}
+
+}  // namespace
+
 Config VerbOptions::config(Keep least) const {
   Config result;
   for (const Row& row : rows_) {
     if (row.option.keep == Keep::nowhere || row.option.keep < least) continue;
-    if (auto value = read_target(row.option.target)) result.set(row.option.name, std::move(*value));
+    if (auto value = read_target(row.option.target)) result.set(row.option.name, in_valid_utf8(std::move(*value)));
   }
   return result;
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "unfold/capabilities/finite.h"
 #include "unfold/cli/figures.h"
 #include "unfold/cli/run_folder.h"
 #include "unfold/cli/verb.h"
@@ -16,6 +17,9 @@ class Sample final : public Verb {
   ExitCode run(Console& console) override;
 
  private:
+  /// One sample, as text block by block; how many symbols.
+  Index draw(Predictor& predictor, const Alphabet& alphabet, const std::function<void(const std::string&)>& use) const;
+
   std::vector<std::string> model_;
   SamplingOptions sampling_{.length = 500, .stop = {}, .prime = {}};
   std::string prime_;
@@ -69,26 +73,67 @@ Sample::Sample()
   add_common();
 }
 
+/// Decodes symbols block by block and hands the text on, so that a long sample needs no memory and shows at once.
+class TextStream {
+ public:
+  TextStream(const Alphabet& alphabet, Symbol previous, std::function<void(const std::string&)> use)
+      : alphabet_(alphabet), previous_(previous), use_(std::move(use)) {}
+  void add(Symbol symbol) {
+    block_.push_back(symbol);
+    if (block_.size() == kBlock) flush();
+  }
+  void flush() {
+    if (block_.empty()) return;
+    use_(alphabet_.decode(block_, previous_));
+    previous_ = block_.back();
+    block_.clear();
+  }
+
+ private:
+  static constexpr std::size_t kBlock = 256;
+  const Alphabet& alphabet_;
+  Symbol previous_;
+  std::function<void(const std::string&)> use_;
+  std::vector<Symbol> block_;
+};
+
+Index Sample::draw(Predictor& predictor, const Alphabet& alphabet,
+                   const std::function<void(const std::string&)>& use) const {
+  TextStream text(alphabet, sampling_.prime.empty() ? kNoSymbol : sampling_.prime.back(), use);
+  Index drawn = 0;
+  sample(predictor, alphabet, sampling_, [&](Symbol symbol) {
+    text.add(symbol);
+    ++drawn;
+  });
+  text.flush();
+  return drawn;
+}
+
 ExitCode Sample::run(Console&) {
   sampling_.seed = static_cast<std::uint64_t>(seed_);
   validate(sampling_);
   const std::unique_ptr<SymbolModel> loaded = load_model(model_.front());
   const SymbolModel& model = *loaded;
   if (!prime_.empty()) sampling_.prime = model.alphabet().encode(prime_);
-  const std::unique_ptr<Predictor> fresh = model.predictor();  // of adaptive models, no sample shall know another
+  // Of adaptive models, no sample shall know another.
+  const std::unique_ptr<Predictor> fresh = finite_predictor(model, model_.front());
   nlohmann::ordered_json samples = nlohmann::ordered_json::array();
-  for (Index number = 0; number < count_; ++number) {
-    sampling_.number = number;
-    const std::vector<Symbol> drawn = sample(*fresh->clone(), model.alphabet(), sampling_);
-    const std::string text =
-        model.alphabet().decode(drawn, sampling_.prime.empty() ? kNoSymbol : sampling_.prime.back());
-    if (json_) {
-      samples.push_back({{"text", text}, {"symbols", drawn.size()}});
-      continue;
-    }
-    print_result(text);
-    if (count_ > 1 && !text.ends_with('\n')) print_result("\n");
-    flush_results();
+  for (sampling_.number = 0; sampling_.number < count_; ++sampling_.number) {
+    const std::unique_ptr<Predictor> predictor = fresh->clone();
+    std::string text;  // with --json all of it, else its last block
+    const Index drawn = draw(*predictor, model.alphabet(), [&](const std::string& block) {
+      if (json_) {
+        text += block;
+        return;
+      }
+      text = block;
+      print_result(block);
+      flush_results();
+    });
+    if (json_)
+      samples.push_back({{"text", text}, {"symbols", drawn}});
+    else if (count_ > 1 && !text.ends_with('\n'))
+      print_result("\n");
   }
   if (json_) print_result(one_line({{"samples", std::move(samples)}}));
   return ExitCode::success;

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "unfold/capabilities/finite.h"
 #include "unfold/classical/hmm.h"
 #include "unfold/cli/figures.h"
 #include "unfold/cli/run_folder.h"
@@ -81,6 +82,7 @@ Score::Score()
                 .help = "symbols that the model does not know: stop, or leave them out"});
   reading_.add(options_);
   add_threads();
+  add_unpacking_limit();
   add_common();
 }
 
@@ -227,6 +229,7 @@ ExitCode Score::run(Console& console) {
   const Part part = whole_corpus(corpus, "all");
   Surprisals surprisals(part);
   const auto count = count_symbols(console, part.symbols(), "score");
+  SurprisalCheck check;
   Team team(threads());
   const Evaluation result = model.evaluate(corpus, part, team,
                                            {.segments = reading_.segments(),
@@ -234,8 +237,10 @@ ExitCode Score::run(Console& console) {
                                             .predict_after = predict_after(model),
                                             .surprisal = [&](Index place, float nats) {
                                               surprisals.set(place, nats);
+                                              check.see(place, nats);
                                               count(place, nats);
                                             }});
+  check.require(model, inputs_[0], false);
   if (by_ == "symbol")
     by_symbol(corpus, part, surprisals);
   else if (by_ == "state")

@@ -44,6 +44,7 @@ class Train final : public Verb {
              "unfold train --task adding:100 --model rnn:100,activation=relu,init=identity --minutes 5 --out run",
              "unfold train --out run --resume"})) {
     add_train_options(options_, s_);
+    add_unpacking_limit();
     add_threads(Keep::run);
     add_common();
   }
@@ -187,6 +188,7 @@ ExitCode Train::run(Console& console) {
     throw UsageError(
         "train needs --out RUN, the folder for the model, its checkpoint and its log; see `unfold train --help`");
   const RunFolder folder(s_.out);
+  folder.lock();
   if (s_.resume && s_.overwrite) throw UsageError("--resume and --overwrite exclude each other");
   if (s_.resume) take_stored(folder);
   if (s_.data.empty() && !s_.task) throw options_.missing_inputs();

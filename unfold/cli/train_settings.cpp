@@ -328,13 +328,13 @@ void replace_budget(TrainSettings& s, const VerbOptions& options) {
   if (!options.given("minutes")) s.minutes.reset();
 }
 
-std::size_t parse_bytes(const std::string& text) {
+std::size_t parse_bytes(const std::string& text, std::string_view option) {
   const std::size_t digits = text.find_first_not_of("0123456789");
   const std::string unit = digits == std::string::npos ? "" : text.substr(digits);
   const std::size_t power = std::string("KMGT").find(unit.empty() ? ' ' : unit[0]);
   if (digits == 0 || text.empty() || text.size() > 15 || unit.size() > 1 ||
       (!unit.empty() && power == std::string::npos))
-    throw UsageError(fmt::format("--memory-limit wants a number of bytes such as 500M or 2G, not \"{}\"", text));
+    throw UsageError(fmt::format("{} wants a number of bytes such as 500M or 2G, not \"{}\"", option, text));
   const std::size_t number = std::stoull(text);
   return unit.empty() ? number : number << (10 * (power + 1));
 }

@@ -43,6 +43,6 @@ bool is_budget(std::string_view option);
 void replace_budget(TrainSettings& settings, const VerbOptions& options);
 
 /// "500M", "2G": bytes, with the binary multiples K, M, G, T. Throws UsageError.
-std::size_t parse_bytes(const std::string& text);
+std::size_t parse_bytes(const std::string& text, std::string_view option = "--memory-limit");
 
 }  // namespace unfold

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "unfold/base/error.h"
 #include "unfold/classical/context_mixing.h"
@@ -34,7 +35,21 @@ std::vector<std::uint8_t> looks(const Alphabet& alphabet) {
   return bytes;
 }
 
-// One entry per model: its name, its options, its main number, and how it is made.
+/// Bytes of what does not grow with the options.
+constexpr double kSmall = 4 << 20;
+
+/// Of a network that learns: its weights, the gradient, what the optimiser remembers, what it came with.
+double network_memory(const ModelSpec& spec, Index alphabet) {
+  constexpr double kCopies = 8;
+  Circuit circuit;
+  build_model(spec, alphabet, circuit);
+  double parameters = 0;
+  for (const ParameterInfo& p : circuit.parameters())
+    parameters += static_cast<double>(p.rows) * static_cast<double>(p.cols);
+  return kCopies * sizeof(float) * parameters + kSmall;
+}
+
+// One entry per model: its name, its options, its main number, how it is made, and what memory it begins with.
 
 struct CmEntry {
   using Options = CmOptions;
@@ -42,6 +57,10 @@ struct CmEntry {
   static std::unique_ptr<Predictor> make(const CmOptions& o, const Alphabet& alphabet) {
     return std::make_unique<ContextMixing>(
         alphabet.size(), ContextMixingOptions{.level = o.level, .size = static_cast<int>(o.size)}, looks(alphabet));
+  }
+  static double memory(const CmOptions& o) {
+    const double contexts = o.level == MixingLevel::full ? 16 : 6;
+    return (32 * contexts + 72) * std::exp2(static_cast<double>(o.size)) + kSmall;  // slots; what matches are found by
   }
 };
 
@@ -51,6 +70,7 @@ struct PpmEntry {
   static std::unique_ptr<Predictor> make(const PpmOptions& o, const Alphabet& alphabet) {
     return std::make_unique<PpmPredictor>(alphabet.size(), o);
   }
+  static double memory(const PpmOptions&) { return kSmall; }
 };
 
 struct CtwEntry {
@@ -59,6 +79,7 @@ struct CtwEntry {
   static std::unique_ptr<Predictor> make(const CtwOptions& o, const Alphabet& alphabet) {
     return std::make_unique<CtwPredictor>(alphabet.size(), o);
   }
+  static double memory(const CtwOptions&) { return kSmall; }
 };
 
 template <class Visit>
@@ -130,6 +151,17 @@ std::unique_ptr<Predictor> make_learner(std::string_view spec, const Alphabet& a
   LanguageModel<float> network(canonical_learner(spec), alphabet);
   network.initialise(1);
   return std::make_unique<OnlinePredictor>(network, online(options, kFromNothing));
+}
+
+double learner_memory(std::string_view spec, const Alphabet& alphabet) {
+  double memory = 0;
+  for (const std::string& part : parts_of(spec)) memory += learner_memory(part, alphabet);
+  if (memory > 0) return memory;
+  for_each_entry([&]<class Entry>(Entry) {
+    if (name_of(spec) == Entry::kName)
+      memory = Entry::memory(parse_fitted_spec<typename Entry::Options>(spec, Entry::kMain));
+  });
+  return memory > 0 ? memory : network_memory(parse_model_spec(spec, names()), alphabet.size());
 }
 
 std::string canonical_learner(std::string_view spec) {
