@@ -71,7 +71,7 @@ TEST_F(HardeningTest, a_signal_ends_a_command_that_waits_for_a_pipe) {
 TEST_F(HardeningTest, a_signal_ends_a_command_that_waits_for_its_reader) {
   train();
   const std::string fifo = pipe("pipe");
-  const int reader = ::open(fifo.c_str(), O_RDONLY | O_NONBLOCK);
+  const int reader = ::open(fifo.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   Process process({"sample", run_, "--length", "1000000000"}, {.output = fifo});
   expect_quick_end(process, SIGTERM);
   ::close(reader);
@@ -108,7 +108,7 @@ TEST_F(HardeningTest, an_output_that_links_to_nothing_goes_where_the_link_points
 TEST_F(HardeningTest, sample_streams_and_ends_quietly_when_nobody_reads_any_more) {
   train();
   const std::string fifo = pipe("pipe");
-  const int reader = ::open(fifo.c_str(), O_RDONLY | O_NONBLOCK);
+  const int reader = ::open(fifo.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   Process process({"sample", run_, "--length", "1000000000000"}, {.output = fifo});
   char buffer[100];
   ASSERT_TRUE(wait_for([&] { return ::read(reader, buffer, sizeof buffer) == sizeof buffer; }));
@@ -125,9 +125,9 @@ TEST_F(HardeningTest, a_closed_pipe_ends_every_verb_quietly) {
   for (const Arguments& arguments :
        {Arguments{"score", run_, text_}, Arguments{"eval", run_, text_}, Arguments{"info", run_},
         Arguments{"complete", run_}, Arguments{"compress", text_, "--fast", "--quiet"},
-        Arguments{"generate", "alphabet", "--count", "1000"}, Arguments{"--help"}}) {
-    const int reader = ::open(fifo.c_str(), O_RDONLY | O_NONBLOCK);
-    const int writer = ::open(fifo.c_str(), O_WRONLY);
+        Arguments{"generate", "alphabet", "-o", "-"}, Arguments{"--help"}}) {
+    const int reader = ::open(fifo.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    const int writer = ::open(fifo.c_str(), O_WRONLY | O_CLOEXEC);
     Process process(arguments, {.output = fifo});
     ::close(writer);
     ::close(reader);

@@ -1,6 +1,6 @@
 // Values that are not finite: no result is printed of them.
-#include <cmath>
 #include <limits>
+#include <stdexcept>
 
 #include "cli/fixture.h"
 #include "unfold/data/safetensors.h"
@@ -24,24 +24,18 @@ void spoil(const std::string& path, const std::string& name, float value) {
   writer.write(path);
 }
 
-std::string first_matrix(const std::string& path) {
+/// The matrix of a network's own loop.
+std::string loop_of(const std::string& path) {
   const SafetensorsFile file = SafetensorsFile::from_bytes(read_bytes(path), path);
   for (const Tensor& tensor : file.tensors())
-    if (tensor.name.find("output") != std::string::npos && tensor.shape.size() == 2 && tensor.shape[1] > 1)
-      return tensor.name;
-  return {};
+    if (tensor.name.ends_with("/U")) return tensor.name;
+  throw std::runtime_error("no tensor /U in " + path);
 }
 
 TEST_F(CommandTest, a_model_whose_predictions_are_not_finite_is_a_bad_model_for_every_verb) {
   train({"--model", "rnn:8,activation=relu"});
-  const std::string model = run_ + "/model.safetensors", name = first_matrix(model);
-  spoil(model, name, std::numeric_limits<float>::infinity());
-  expect_failure({"eval", run_, text_}, 4, name);
-  for (const float huge : {1e38F, -1e38F}) {
-    const std::vector<float> all(SafetensorsFile::open(model).values<float>(name).size(), huge);
-    spoil(model, name, huge);
-    spoil(model, "rnn/W", 3e38F);
-  }
+  const std::string model = run_ + "/model.safetensors", name = loop_of(model);
+  spoil(model, name, 1e38F);
   for (const Arguments& arguments :
        {Arguments{"eval", run_, text_}, Arguments{"eval", run_, text_, "--method", "stepper"},
         Arguments{"score", run_, text_}, Arguments{"sample", run_}, Arguments{"complete", run_, "--json"},
@@ -49,9 +43,12 @@ TEST_F(CommandTest, a_model_whose_predictions_are_not_finite_is_a_bad_model_for_
     const Finished finished = unfold_command(arguments);
     EXPECT_EQ(finished.code, 4) << arguments.front() << ": " << finished.out << finished.err;
     EXPECT_THAT(finished.err, HasSubstr("position")) << arguments.front();
-    EXPECT_THAT(finished.err, HasSubstr("of tensor ")) << arguments.front();
+    EXPECT_THAT(finished.err, HasSubstr("the largest weight is 1e+38, element [0, 1] of tensor " + name))
+        << arguments.front();
     EXPECT_EQ(finished.out.find("nan"), std::string::npos);
   }
+  spoil(model, name, std::numeric_limits<float>::infinity());
+  expect_failure({"eval", run_, text_}, 4, name);
 }
 
 TEST_F(CommandTest, a_checkpoint_with_values_that_are_not_finite_is_refused) {
@@ -66,9 +63,6 @@ TEST_F(CommandTest, a_checkpoint_with_values_that_are_not_finite_is_refused) {
 TEST_F(CommandTest, learning_that_diverges_while_it_evaluates_ends_with_5) {
   train();
   expect_failure({"eval", run_, text_, "--dynamic", "--optimizer", "sgd:rate=1e30"}, 5, "diverged");
-  expect_failure(
-      {"compress", text_, "--model", run_, "--online", "--optimizer", "sgd:rate=1e30", "-o", folder_ / "out"}, 5,
-      "diverged");
 }
 
 }  // namespace

@@ -212,6 +212,7 @@ void Corpus::set_mask(const Input& mask) {
     bits.push_back(c == '1');
     any = any || c == '1';
   }
+  mask.require_whole();
   if (static_cast<Index>(bits.size()) != symbols_)
     throw DataError(fmt::format("{} masks {} symbols, but the data hold {}; it needs one 0 or 1 for each of them",
                                 mask.name(), bits.size(), symbols_));
