@@ -139,6 +139,33 @@ TEST(InputFile, a_pipe_is_read_to_its_end) {
   EXPECT_EQ(input.bytes(), large);
 }
 
+TEST(InputFile, a_file_that_was_shortened_is_noticed) {
+  const ScratchFolder folder;
+  const std::string small = folder.write("small", kText), large = folder.write("large", "");
+  ASSERT_EQ(::truncate(large.c_str(), 20'000'000), 0);
+  const Input read = Input::open(small), mapped = Input::open(large);
+  ASSERT_EQ(::truncate(small.c_str(), 3), 0);
+  EXPECT_EQ(read.bytes(), kText);
+  read.require_whole();
+  mapped.require_whole();
+  ASSERT_EQ(::truncate(large.c_str(), 19'999'999), 0);
+  EXPECT_TRUE(contains(message_of<RuntimeFailure>([&] { mapped.require_whole(); }), large + " was shortened"));
+  EXPECT_EQ(std::string(mapped_file_at(mapped.bytes().data() + 12'345)), large);
+}
+
+TEST(InputFile, what_unpacks_to_more_than_is_allowed_is_refused) {
+  const ScratchFolder folder;
+  for (const Packed& packed : kPacked) {
+    const std::string path = folder.write("a" + packed.ending, packed.bytes);
+    set_unpacking_limit(static_cast<Index>(kText.size()));
+    EXPECT_EQ(Input::open(path).bytes(), kText);
+    set_unpacking_limit(static_cast<Index>(kText.size()) - 1);
+    const std::string message = message_of<DataError>([&] { Input::open(path); });
+    EXPECT_TRUE(contains(message, "--max-unpacked")) << message;
+    set_unpacking_limit(0);
+  }
+}
+
 TEST(InputFile, a_dash_is_standard_input) {
   const ScratchFolder folder;
   const int saved = ::dup(STDIN_FILENO), file = ::open(folder.write("a.gz", kText).c_str(), O_RDONLY);
@@ -177,12 +204,59 @@ TEST(AtomicOutput, without_commit_the_old_file_stays) {
   EXPECT_EQ(folder.files(), 1u);
 }
 
-TEST(AtomicOutput, a_temporary_file_of_a_killed_process_is_taken_over) {
+TEST(AtomicOutput, a_temporary_file_of_a_killed_process_is_removed) {
   const ScratchFolder folder;
-  folder.write("a.unfold-tmp", std::string(100, 'x'));
+  folder.write("a.unfold-tmp-0123456789abcdef", std::string(100, 'x'));
   write_file_atomically(folder.path("a"), kText);
   EXPECT_EQ(read_file(folder.path("a")), kText);
   EXPECT_EQ(folder.files(), 1u);
+}
+
+TEST(AtomicOutput, files_of_the_user_are_not_taken_for_temporary_ones) {
+  const ScratchFolder folder;
+  const std::vector<std::string> names = {"a.unfold-tmp", "a.unfold-tmp-", "a.unfold-tmp-0123456789abcdeg",
+                                          "a.unfold-tmp-0123456789abcdef0", "b.unfold-tmp-0123456789abcdef"};
+  for (const std::string& name : names) folder.write(name, name);
+  write_file_atomically(folder.path("a"), kText);
+  for (const std::string& name : names) EXPECT_EQ(read_file(folder.path(name)), name);
+}
+
+TEST(AtomicOutput, nothing_planted_is_written_through) {
+  const ScratchFolder folder;
+  const std::string other = folder.write("other", "precious");
+  ASSERT_EQ(::link(other.c_str(), folder.path("a.unfold-tmp").c_str()), 0);
+  ASSERT_EQ(::link(other.c_str(), folder.path("a.unfold-tmp-0123456789abcdef").c_str()), 0);
+  ASSERT_EQ(::symlink("other", folder.path("a.unfold-tmp-0123456789abcde0").c_str()), 0);
+  ASSERT_EQ(::mkfifo(folder.path("a.unfold-tmp-0123456789abcde1").c_str(), 0600), 0);
+  write_file_atomically(folder.path("a"), kText);
+  { AtomicFile failing(folder.path("a")); }
+  EXPECT_EQ(read_file(other), "precious");
+  EXPECT_EQ(read_file(folder.path("a")), kText);
+}
+
+TEST(AtomicOutput, new_files_have_the_mode_of_the_umask_and_names_may_be_long) {
+  const ScratchFolder folder;
+  const std::string path = folder.path(std::string(255, 'n'));
+  const mode_t old = ::umask(027);
+  write_file_atomically(path, kText);
+  ::umask(old);
+  struct stat status {};
+  ASSERT_EQ(::stat(path.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0640u);
+}
+
+TEST(AtomicOutput, a_link_to_nothing_leads_to_a_new_file) {
+  const ScratchFolder folder;
+  std::filesystem::create_directory(folder.path("sub"));
+  ASSERT_EQ(::symlink("sub/second", folder.path("first").c_str()), 0);
+  ASSERT_EQ(::symlink("third", folder.path("sub/second").c_str()), 0);
+  write_file_atomically(folder.path("first"), kText);
+  EXPECT_TRUE(std::filesystem::is_symlink(folder.path("first")));
+  EXPECT_TRUE(std::filesystem::is_symlink(folder.path("sub/second")));
+  EXPECT_EQ(read_file(folder.path("sub/third")), kText);
+  ASSERT_EQ(::symlink("loop", folder.path("loop").c_str()), 0);
+  EXPECT_TRUE(contains(message_of<RuntimeFailure>([&] { write_file_atomically(folder.path("loop"), kText); }),
+                       "Too many levels of symbolic links"));
 }
 
 TEST(AtomicOutput, two_writers_of_one_file_do_not_mix) {

@@ -62,7 +62,8 @@ Process::Process(const std::vector<std::string>& arguments, const Surroundings& 
   line.insert(line.end(), arguments.begin(), arguments.end());
   std::vector<std::string> variables = environment_of(surroundings);
   const std::vector<char*> argv = pointers(line), environment = pointers(variables);
-  const int in = unnamed_file(surroundings.input);
+  const int in = surroundings.input_path.empty() ? unnamed_file(surroundings.input)
+                                                 : open(surroundings.input_path.c_str(), O_RDWR | O_CLOEXEC);
   out_ = surroundings.output.empty() ? unnamed_file() : open(surroundings.output.c_str(), O_WRONLY | O_CLOEXEC);
   err_ = unnamed_file();
   pid_ = fork();
@@ -95,7 +96,11 @@ Process::~Process() {
 void Process::signal(int number) const { ::kill(pid_, number); }
 
 bool Process::running() {
-  if (!ended_) ended_ = waitpid(pid_, &status_, WNOHANG) == pid_;
+  rusage usage{};
+  if (!ended_ && wait4(pid_, &status_, WNOHANG, &usage) == pid_) {
+    ended_ = true;
+    peak_kilobytes_ = usage.ru_maxrss;
+  }
   return !ended_;
 }
 
@@ -109,6 +114,7 @@ Finished Process::finish(double seconds) {
   result.code = WIFEXITED(status_) ? WEXITSTATUS(status_) : 128 + WTERMSIG(status_);
   result.out = contents_of(out_);
   result.err = contents_of(err_);
+  result.peak_kilobytes = peak_kilobytes_;
   return result;
 }
 

@@ -12,12 +12,14 @@ namespace unfold::test {
 struct Finished {
   int code = -1;  ///< exit code; 128 + number of the signal that ended it
   std::string out, err;
+  long peak_kilobytes = 0;  ///< of memory
 };
 
 struct Surroundings {
   std::map<std::string, std::string> environment = {};  ///< in addition to ours, without any UNFOLD_* of ours
   std::string folder = {};                              ///< to run in; empty: ours
   std::string input = {};                               ///< standard input
+  std::string input_path = {};                          ///< where it comes from instead (a pipe, which has a writer)
   std::string output = {};                              ///< where standard output goes instead (a device)
   long file_size_limit = -1;                            ///< bytes a file may grow to (RLIMIT_FSIZE)
 };
@@ -39,6 +41,7 @@ class Process {
   pid_t pid_ = -1;
   bool ended_ = false;
   int status_ = 0;
+  long peak_kilobytes_ = 0;
   int out_ = -1, err_ = -1;
 };
 

@@ -108,8 +108,8 @@ TEST(Frequencies, fill_the_whole_and_leave_no_symbol_out) {
 
 TEST(Frequencies, refuse_what_is_no_distribution) {
   Frequencies f;
-  EXPECT_THROW(f.set(std::vector<float>{std::nanf(""), 0}), RuntimeFailure);
-  EXPECT_THROW(f.set(std::vector<float>{std::numeric_limits<float>::infinity(), 0}), RuntimeFailure);
+  EXPECT_THROW(f.set(std::vector<float>{std::nanf(""), 0}), ModelError);
+  EXPECT_THROW(f.set(std::vector<float>{std::numeric_limits<float>::infinity(), 0}), ModelError);
   EXPECT_THROW(f.set(std::vector<float>{}), UsageError);
 }
 

@@ -1,9 +1,14 @@
 #include "unfold/data/safetensors.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
+#include <zlib.h>
 
+#include <chrono>
 #include <cstring>
+#include <filesystem>
+#include <functional>
 
 #include "base/scratch.h"
 
@@ -235,6 +240,56 @@ TEST(Safetensors, the_writer_refuses_what_it_could_not_read_back) {
   EXPECT_THROW(writer.set_metadata("checksum", "x"), ModelError);
   writer.set_metadata("bad", "\xFF");
   EXPECT_THROW(writer.bytes(), ModelError);
+}
+
+/// Puts the right checksum into a file that begins as ours do.
+std::string with_checksum(std::string bytes) {
+  bytes.replace(43, 8, "00000000");
+  const auto sum = static_cast<std::uint32_t>(crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
+  return bytes.replace(43, 8, fmt::format("{:08x}", sum));
+}
+
+double seconds_of(const std::function<void()>& action) {
+  const auto start = std::chrono::steady_clock::now();
+  action();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+TEST(Safetensors, a_header_of_ten_million_entries_is_refused_at_once_whether_its_checksum_is_right_or_not) {
+  std::string header = R"({"__metadata__":{"checksum":"crc32:00000000"},"z":[)";
+  while (header.size() < 93'000'000) header += R"({},"abcde",[],)";
+  header += "0]}";
+  const std::string wrong = foreign(header, 0), right = with_checksum(wrong);
+  const ScratchFolder folder;
+  const std::string path = folder.write("header", right);
+  EXPECT_LT(seconds_of([&] {
+              EXPECT_TRUE(contains(message_of<ModelError>([&] { SafetensorsFile::open(path); }), "more than"));
+            }),
+            1);
+  EXPECT_LT(seconds_of([&] { EXPECT_TRUE(contains(message_of<ModelError>([&] { read_bytes(right); }), "more than")); }),
+            1);
+  EXPECT_LT(seconds_of([&] { EXPECT_TRUE(contains(message_of<ModelError>([&] { read_bytes(wrong); }), "checksum")); }),
+            1);
+}
+
+TEST(Safetensors, the_checksum_is_checked_before_anything_is_parsed) {
+  std::string bytes = Golden().writer().bytes();
+  bytes[60] = '{';  // no JSON any more
+  EXPECT_TRUE(contains(message_of<ModelError>([&] { read_bytes(bytes); }), "the checksum is crc32:"));
+  EXPECT_TRUE(contains(message_of<ModelError>([&] { read_bytes(with_checksum(bytes)); }), "not valid JSON"));
+}
+
+TEST(Safetensors, a_large_file_is_read_and_noticed_when_it_is_shortened) {
+  const ScratchFolder folder;
+  const std::string path = folder.path("large");
+  const std::vector<float> values(6'000'000, 1.5F);
+  SafetensorsWriter writer;
+  writer.add("a", {6'000'000}, values);
+  writer.write(path);
+  const SafetensorsFile file = SafetensorsFile::open(path);
+  EXPECT_EQ(file.values<float>("a"), values);
+  std::filesystem::resize_file(path, std::filesystem::file_size(path) - 1);
+  EXPECT_TRUE(contains(message_of<RuntimeFailure>([&] { file.values<float>("a"); }), path + " was shortened"));
 }
 
 TEST(Safetensors, files_are_mapped_and_named_in_messages) {

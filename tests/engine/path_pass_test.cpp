@@ -335,7 +335,7 @@ TEST(PathPass, in_float_leaves_its_range_for_that_of_double) {
 TEST(PathPass, refuses_what_no_piece_can_hold) {
   OneUnit net;
   Vector kappa;
-  EXPECT_THROW(net.run<double>(1e200, {.length = 3}, kappa), RuntimeFailure);
+  EXPECT_THROW(net.run<double>(1e200, {.length = 3}, kappa), DivergedError);
 }
 
 TEST(PathPass, names_the_map_that_has_no_reading) {

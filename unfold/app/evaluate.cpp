@@ -4,6 +4,7 @@
 
 #include "unfold/app/run_folder.h"
 #include "unfold/app/train_settings.h"
+#include "unfold/capabilities/finite.h"
 
 namespace unfold {
 namespace {
@@ -43,10 +44,13 @@ EvaluateOutcome evaluate(const EvaluateRequest& request, Reporter& reporter) {
   const Part part = choose_part(request, corpus);
   Surprisals surprisals(request.symbol ? part : Part());
   const auto count = count_symbols(reporter, part.symbols(), "eval");
+  SurprisalCheck check;
   const Evaluation result = measure(request, *model, corpus, part, [&](Index place, float nats) {
     if (request.symbol) surprisals.set(place, nats);
+    check.see(place, nats);
     count(place, nats);
   });
+  check.require(*model, request.model, request.dynamic.has_value());
   if (result.predicted == 0) throw DataError("the data hold no symbol that this model predicts");
   if (request.symbol)
     for_each_symbol(corpus, part, surprisals, [&](Index position, Symbol symbol, float nats) {

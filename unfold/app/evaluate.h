@@ -35,7 +35,8 @@ struct EvaluateOutcome {
   bool unknown_is_read = false;  ///< ... read as its symbol for such, not left out
 };
 
-/// Throws UsageError (what excludes each other), DataError, ModelError.
+/// Throws UsageError (what excludes each other), DataError, ModelError (also for predictions that are not finite),
+/// DivergedError (the model went on learning).
 EvaluateOutcome evaluate(const EvaluateRequest& request, Reporter& reporter);
 EvaluateOutcome evaluate(const EvaluateRequest& request);
 

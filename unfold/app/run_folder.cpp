@@ -1,11 +1,18 @@
 #include "unfold/app/run_folder.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <filesystem>
+#include <system_error>
 
 #include "unfold/base/error.h"
 #include "unfold/base/file.h"
+#include "unfold/base/signals.h"
 
 namespace unfold {
 namespace {
@@ -18,6 +25,58 @@ bool exists(const std::string& path) {
 }
 
 }  // namespace
+
+/// A lock of the kernel on a file, which goes with the process that holds it. The file goes with the lock.
+class RunFolder::Lock {
+ public:
+  explicit Lock(const std::string& folder) : folder_(folder), path_(folder + "/lock") {
+    while (!try_to_take()) {
+    }
+    announced_ = AnnouncedFile::temporary(path_);
+    const std::string owner = fmt::format("process {}\n", ::getpid());
+    if (::ftruncate(descriptor_, 0) != 0 || ::write(descriptor_, owner.data(), owner.size()) < 0) fail(errno);
+  }
+  Lock(const Lock&) = delete;
+  Lock& operator=(const Lock&) = delete;
+  ~Lock() {
+    ::unlink(path_.c_str());
+    ::close(descriptor_);
+  }
+
+ private:
+  /// False when the file was removed by the one who had the lock until now.
+  bool try_to_take() {
+    descriptor_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+    if (descriptor_ < 0) fail(errno);
+    // Some network file systems have no locks: then there is no protection, as there was none before.
+    if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) refuse();
+    struct stat status {};
+    if (::fstat(descriptor_, &status) == 0 && status.st_nlink > 0) return true;
+    ::close(descriptor_);
+    return false;
+  }
+  [[noreturn]] void refuse() const {
+    char owner[64] = {};
+    const ssize_t size = ::pread(descriptor_, owner, sizeof owner - 1, 0);
+    ::close(descriptor_);
+    const std::string_view line(owner, size > 0 ? static_cast<std::size_t>(size) - 1 : 0);
+    throw RuntimeFailure(fmt::format("{} is in use by {}; wait until it has ended, stop it, or choose another --out",
+                                     folder_, line.starts_with("process ") ? line : "another process"));
+  }
+  [[noreturn]] void fail(int error) const {
+    throw RuntimeFailure(fmt::format("cannot lock the run folder {}: {}; choose another --out", folder_,
+                                     std::generic_category().message(error)));
+  }
+
+  const std::string folder_, path_;
+  int descriptor_ = -1;
+  AnnouncedFile announced_;
+};
+
+void RunFolder::lock() const {
+  std::error_code ignored;
+  if (!lock_ && fs::is_directory(path_, ignored)) lock_ = std::make_shared<const Lock>(path_);
+}
 
 RunFolder::RunFolder(std::string path) : path_(std::move(path)) {
   while (path_.size() > 1 && path_.back() == '/') path_.pop_back();
@@ -37,6 +96,7 @@ void RunFolder::create() const {
   if (error)
     throw RuntimeFailure(
         fmt::format("cannot make the run folder {}: {}; choose another --out", path_, error.message()));
+  lock();
 }
 
 void RunFolder::clear() const {

@@ -1,6 +1,8 @@
 #pragma once
-/// A run folder: model.safetensors (the best), checkpoint.safetensors (the last), config.toml, log.jsonl.
+/// A run folder: model.safetensors (the best), checkpoint.safetensors (the last), config.toml, log.jsonl; and, while a
+/// process works in it, the file `lock`, which tells the number of that process.
 
+#include <memory>
 #include <string>
 
 #include "unfold/base/config.h"
@@ -21,14 +23,20 @@ class RunFolder {
   bool holds_run() const;  ///< any of the four files
   bool has_config() const;
   bool has_checkpoint() const;
-  /// Makes the folder with its parents. Throws RuntimeFailure.
+  /// Keeps other processes that call this out, until this object and its copies are gone; nothing happens when the
+  /// folder is not there yet, or when it is locked by this object. The lock of a killed process does not count. Throws
+  /// RuntimeFailure naming the process that holds the lock.
+  void lock() const;
+  /// Makes the folder with its parents, and locks it. Throws RuntimeFailure.
   void create() const;
   /// Removes the four files. Throws RuntimeFailure.
   void clear() const;
   void write_config(const Config& config) const;
 
  private:
+  class Lock;
   std::string path_;
+  mutable std::shared_ptr<const Lock> lock_;
 };
 
 /// The first difference between two configurations: "batch is 32 there and 64 here"; empty if there is none.

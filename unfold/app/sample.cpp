@@ -2,31 +2,68 @@
 
 #include "unfold/app/figures.h"
 #include "unfold/app/run_folder.h"
+#include "unfold/capabilities/finite.h"
 #include "unfold/numerics/functions.h"
 
 namespace unfold {
 namespace {
 
-Symbol last_of(const std::vector<Symbol>& prime) { return prime.empty() ? kNoSymbol : prime.back(); }
+Symbol last_of(const std::vector<Symbol>& symbols) { return symbols.empty() ? kNoSymbol : symbols.back(); }
+
+/// Decodes symbols block by block and hands the text on, so that a long sample needs no memory and shows at once.
+class BlockStream {
+ public:
+  using Use = std::function<void(const SampledBlock&)>;
+  BlockStream(const Alphabet& alphabet, Symbol previous, Index number, const Use& use)
+      : alphabet_(alphabet), previous_(previous), number_(number), use_(use) {}
+  void add(Symbol symbol) {
+    if (block_.size() == kBlock) flush(false);
+    block_.push_back(symbol);
+  }
+  void end() { flush(true); }
+
+ private:
+  void flush(bool last) {
+    use_({.number = number_,
+          .text = alphabet_.decode(block_, previous_),
+          .symbols = static_cast<Index>(block_.size()),
+          .last = last});
+    previous_ = last_of(block_);
+    block_.clear();
+  }
+
+  static constexpr std::size_t kBlock = 256;
+  const Alphabet& alphabet_;
+  Symbol previous_;
+  const Index number_;
+  const Use& use_;
+  std::vector<Symbol> block_;
+};
 
 }  // namespace
 
-void sample(const SampleRequest& request, const std::function<void(const SampledText&)>& use) {
+void sample(const SampleRequest& request, const std::function<void(const SampledBlock&)>& use) {
   SamplingOptions sampling = request.sampling;
   validate(sampling);
   const std::unique_ptr<SymbolModel> model = load_model(request.model);
   const Alphabet& alphabet = model->alphabet();
   if (!request.prime.empty()) sampling.prime = alphabet.encode(request.prime);
-  const std::unique_ptr<Predictor> fresh = model->predictor();  // of adaptive models, no sample shall know another
+  // Of adaptive models, no sample shall know another.
+  const std::unique_ptr<Predictor> fresh = finite_predictor(*model, request.model);
   for (sampling.number = 0; sampling.number < request.count; ++sampling.number) {
-    const std::vector<Symbol> drawn = sample(*fresh->clone(), alphabet, sampling);
-    use({alphabet.decode(drawn, last_of(sampling.prime)), static_cast<Index>(drawn.size())});
+    BlockStream blocks(alphabet, last_of(sampling.prime), sampling.number, use);
+    sample(*fresh->clone(), alphabet, sampling, [&](Symbol symbol) { blocks.add(symbol); });
+    blocks.end();
   }
 }
 
 std::vector<SampledText> sample(const SampleRequest& request) {
   std::vector<SampledText> result;
-  sample(request, [&](const SampledText& text) { result.push_back(text); });
+  sample(request, [&](const SampledBlock& block) {
+    if (block.number == static_cast<Index>(result.size())) result.emplace_back();
+    result.back().text += block.text;
+    result.back().symbols += block.symbols;
+  });
   return result;
 }
 
@@ -45,7 +82,7 @@ std::vector<CompletedText> complete(const CompleteRequest& request) {
   const Alphabet& alphabet = model->alphabet();
   if (!request.prime.empty()) beam.prime = alphabet.encode(request.prime);
   std::vector<CompletedText> result;
-  for (Completion& completion : complete(*model->predictor(), alphabet, beam)) {
+  for (Completion& completion : complete(*finite_predictor(*model, request.model), alphabet, beam)) {
     CompletedText text{.completion = {}, .text = alphabet.decode(completion.symbols, last_of(beam.prime)), .names = {}};
     for (const Symbol symbol : completion.symbols) text.names.push_back(alphabet.name(symbol));
     text.completion = std::move(completion);

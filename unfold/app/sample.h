@@ -16,12 +16,21 @@ struct SampleRequest {
   std::string prime = {};         ///< read first; not part of the sample
   Index count = 1;
 };
+/// A piece of a sample. However long a sample is, nothing is kept of it but its piece.
+struct SampledBlock {
+  Index number = 0;  ///< of its sample, from 0
+  std::string text;  ///< empty only in a sample without symbols
+  Index symbols = 0;
+  bool last = false;  ///< of its sample
+};
+/// One sample after another, block by block as they are drawn. Throws UsageError (before anything is loaded),
+/// DataError, ModelError (also for predictions that are not finite).
+void sample(const SampleRequest& request, const std::function<void(const SampledBlock&)>& use);
+
 struct SampledText {
   std::string text;
   Index symbols = 0;
 };
-/// One after another, as they are drawn. Throws UsageError (before anything is loaded), DataError, ModelError.
-void sample(const SampleRequest& request, const std::function<void(const SampledText&)>& use);
 std::vector<SampledText> sample(const SampleRequest& request);
 
 struct CompleteRequest {

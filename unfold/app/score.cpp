@@ -7,6 +7,7 @@
 #include "unfold/app/figures.h"
 #include "unfold/app/run_folder.h"
 #include "unfold/app/train_settings.h"
+#include "unfold/capabilities/finite.h"
 #include "unfold/classical/hmm.h"
 #include "unfold/data/labels.h"
 
@@ -84,11 +85,14 @@ ScoredText score(const ScoreRequest& request, Reporter& reporter) {
     throw UsageError("--by line: the alphabet of this model has no line end; use --by symbol");
   ScoredText text(std::move(model), request.data, std::move(corpus));
   const auto count = count_symbols(reporter, text.part_.symbols(), "score");
+  SurprisalCheck check;
   text.evaluation_ = evaluate(*text.model_, text.corpus_, text.part_, request.reading, thread_count(request.threads),
                               [&](Index place, float nats) {
                                 text.surprisals_.set(place, nats);
+                                check.see(place, nats);
                                 count(place, nats);
                               });
+  check.require(*text.model_, request.model, false);
   return text;
 }
 

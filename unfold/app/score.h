@@ -68,7 +68,7 @@ class ScoredText {
   Evaluation evaluation_ = {};
 };
 
-/// Throws UsageError, DataError, ModelError.
+/// Throws UsageError, DataError, ModelError (also for predictions that are not finite).
 ScoredText score(const ScoreRequest& request, Reporter& reporter);
 ScoredText score(const ScoreRequest& request);
 

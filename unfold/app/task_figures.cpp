@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "unfold/app/figures.h"
 #include "unfold/app/run_folder.h"
 #include "unfold/app/train_settings.h"
+#include "unfold/base/file.h"
 
 namespace unfold {
 
@@ -27,6 +29,17 @@ bool holds_task_model(const std::string& model) {
     return ModelFile::open(model_file(model)).kind() == NetworkModel<float>::kKind;
   } catch (const ModelError&) {
     return false;  // whoever loads it says what is wrong
+  }
+}
+
+bool holds_damaged_model(const std::string& model) {
+  try {
+    ModelFile::open(model_file(model));
+    return false;
+  } catch (const ModelError&) {
+    std::error_code ignored;
+    return !std::filesystem::is_regular_file(model, ignored) ||
+           FileBytes(model).bytes().substr(0, 64).find("\"__metadata__\"") != std::string_view::npos;
   }
 }
 

@@ -105,6 +105,7 @@ void Training::settle() {
   if (request_.out.empty())
     throw UsageError(
         "train needs --out RUN, the folder for the model, its checkpoint and its log; see `unfold train --help`");
+  folder_.lock();
   if (request_.resume && request_.overwrite) throw UsageError("--resume and --overwrite exclude each other");
   if (request_.resume) given_.emplace("resume");
   const bool goes_on = request_.resume && folder_.has_config();

@@ -8,6 +8,7 @@
 
 #include "unfold/base/team.h"
 #include "unfold/base/text_distance.h"
+#include "unfold/base/utf8.h"
 #include "unfold/data/alphabet.h"
 #include "unfold/data/split.h"
 #include "unfold/data/task_spec.h"
@@ -76,6 +77,14 @@ std::optional<ConfigValue> value_of(const Setting& setting) {
         }
       },
       setting.target);
+}
+
+/// Names of files need not be valid UTF-8; what is written down about a run must be.
+ConfigValue in_valid_utf8(ConfigValue value) {
+  if (auto* text = std::get_if<std::string>(&value)) *text = replace_invalid_utf8(*text);
+  if (auto* texts = std::get_if<std::vector<std::string>>(&value))
+    for (std::string& text : *texts) text = replace_invalid_utf8(text);
+  return value;
 }
 
 const Setting& find_setting(const std::vector<Setting>& all, std::string_view name, const std::string& where) {
@@ -162,7 +171,7 @@ Config configuration(const TrainSettings& settings, const RunSettings& run, Stor
   Config result;
   for (const Setting& setting : all_settings(s, r)) {
     if (setting.stored < least || !applies(setting.name, settings)) continue;
-    if (auto value = value_of(setting)) result.set(std::string(setting.name), std::move(*value));
+    if (auto value = value_of(setting)) result.set(std::string(setting.name), in_valid_utf8(std::move(*value)));
   }
   return result;
 }
@@ -255,13 +264,13 @@ bool applies(std::string_view setting, const TrainSettings& s) {
   return s.task ? !is_in(kTextOnly, setting) : !is_in(kTaskOnly, setting);
 }
 
-std::size_t parse_bytes(const std::string& text) {
+std::size_t parse_bytes(const std::string& text, std::string_view option) {
   const std::size_t digits = text.find_first_not_of("0123456789");
   const std::string unit = digits == std::string::npos ? "" : text.substr(digits);
   const std::size_t power = std::string("KMGT").find(unit.empty() ? ' ' : unit[0]);
   if (digits == 0 || text.empty() || text.size() > 15 || unit.size() > 1 ||
       (!unit.empty() && power == std::string::npos))
-    throw UsageError(fmt::format("--memory-limit wants a number of bytes such as 500M or 2G, not \"{}\"", text));
+    throw UsageError(fmt::format("{} wants a number of bytes such as 500M or 2G, not \"{}\"", option, text));
   const std::size_t number = std::stoull(text);
   return unit.empty() ? number : number << (10 * (power + 1));
 }

@@ -83,7 +83,7 @@ void make_canonical(TrainSettings& settings, const RunSettings& run, const Given
 bool applies(std::string_view setting, const TrainSettings& settings);
 
 /// "500M", "2G": bytes, with the binary multiples K, M, G, T. Throws UsageError.
-std::size_t parse_bytes(const std::string& text);
+std::size_t parse_bytes(const std::string& text, std::string_view option = "--memory-limit");
 
 /// Threads that 0 stands for.
 int thread_count(Index threads);

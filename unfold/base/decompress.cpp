@@ -30,11 +30,30 @@ constexpr std::string_view kGzipMagic = "\x1f\x8b",
   throw DataError(fmt::format("{}: the compressed data are damaged ({}); fetch or make the file again", name, why));
 }
 
-std::string inflate_all(std::string_view input, const std::string& name) {
+/// What was unpacked so far, up to a limit.
+class Unpacked {
+ public:
+  Unpacked(std::size_t packed, std::size_t most, const std::string& name) : packed_(packed), most_(most), name_(name) {}
+  template <class Byte>
+  void append(const std::vector<Byte>& block, std::size_t size) {
+    if (size > most_ - bytes_.size())
+      throw DataError(
+          fmt::format("{}: its {} bytes unpack to more than {}; if that is meant, allow it with --max-unpacked", name_,
+                      packed_, most_));
+    bytes_.append(reinterpret_cast<const char*>(block.data()), size);
+  }
+  std::string take() { return std::move(bytes_); }
+
+ private:
+  std::string bytes_;
+  std::size_t packed_, most_;
+  const std::string& name_;
+};
+
+std::string inflate_all(std::string_view input, const std::string& name, Unpacked out) {
   z_stream stream{};
   if (inflateInit2(&stream, 16 + MAX_WBITS) != Z_OK) throw RuntimeFailure("zlib cannot start: not enough memory");
   const std::unique_ptr<z_stream, int (*)(z_stream*)> guard(&stream, inflateEnd);
-  std::string out;
   std::vector<Bytef> block(kInflatedBlock);
   std::size_t read = 0;
   for (;;) {
@@ -45,10 +64,10 @@ std::string inflate_all(std::string_view input, const std::string& name) {
     stream.avail_out = static_cast<uInt>(kInflatedBlock);
     const int status = inflate(&stream, Z_NO_FLUSH);
     read += piece - stream.avail_in;
-    out.append(reinterpret_cast<const char*>(block.data()), kInflatedBlock - stream.avail_out);
+    out.append(block, kInflatedBlock - stream.avail_out);
     if (status == Z_STREAM_END) {
       // Another member may follow; zeros may fill up the last block of a tape.
-      if (input.find_first_not_of('\0', read) == std::string_view::npos) return out;
+      if (input.find_first_not_of('\0', read) == std::string_view::npos) return out.take();
       if (!input.substr(read).starts_with(kGzipMagic)) fail_damaged(name, "something else follows them");
       inflateReset(&stream);
     } else if (status == Z_BUF_ERROR || (status == Z_OK && read == input.size() && stream.avail_out > 0)) {
@@ -59,14 +78,13 @@ std::string inflate_all(std::string_view input, const std::string& name) {
   }
 }
 
-std::string unxz_all(std::string_view input, const std::string& name) {
+std::string unxz_all(std::string_view input, const std::string& name, Unpacked out) {
   constexpr std::uint64_t kMemoryLimit = std::uint64_t{1} << 30;
   lzma_stream stream = LZMA_STREAM_INIT;
   if (lzma_stream_decoder(&stream, kMemoryLimit, LZMA_CONCATENATED) != LZMA_OK) {
     throw RuntimeFailure("liblzma cannot start: not enough memory");
   }
   const std::unique_ptr<lzma_stream, void (*)(lzma_stream*)> guard(&stream, lzma_end);
-  std::string out;
   std::vector<std::uint8_t> block(kInflatedBlock);
   stream.next_in = reinterpret_cast<const std::uint8_t*>(input.data());
   stream.avail_in = input.size();
@@ -74,8 +92,8 @@ std::string unxz_all(std::string_view input, const std::string& name) {
     stream.next_out = block.data();
     stream.avail_out = kInflatedBlock;
     const lzma_ret status = lzma_code(&stream, LZMA_FINISH);
-    out.append(reinterpret_cast<const char*>(block.data()), kInflatedBlock - stream.avail_out);
-    if (status == LZMA_STREAM_END) return out;
+    out.append(block, kInflatedBlock - stream.avail_out);
+    if (status == LZMA_STREAM_END) return out.take();
     if (status == LZMA_BUF_ERROR) fail_cut_short(name);
     if (status == LZMA_MEMLIMIT_ERROR) fail_damaged(name, "unpacking would take more than 1 GiB of working memory");
     if (status == LZMA_MEM_ERROR) throw RuntimeFailure(fmt::format("{}: not enough memory to unpack it", name));
@@ -83,19 +101,18 @@ std::string unxz_all(std::string_view input, const std::string& name) {
   }
 }
 
-std::string unzstd_all(std::string_view input, const std::string& name) {
+std::string unzstd_all(std::string_view input, const std::string& name, Unpacked out) {
   const std::unique_ptr<ZSTD_DCtx, std::size_t (*)(ZSTD_DCtx*)> context(ZSTD_createDCtx(), ZSTD_freeDCtx);
   if (!context) throw RuntimeFailure("libzstd cannot start: not enough memory");
-  std::string out;
   std::vector<char> block(kInflatedBlock);
   ZSTD_inBuffer source{input.data(), input.size(), 0};
   for (;;) {
     ZSTD_outBuffer target{block.data(), block.size(), 0};
     const std::size_t status = ZSTD_decompressStream(context.get(), &target, &source);
     if (ZSTD_isError(status)) fail_damaged(name, ZSTD_getErrorName(status));
-    out.append(block.data(), target.pos);
+    out.append(block, target.pos);
     const bool drained = source.pos == source.size && target.pos < target.size;
-    if (status == 0 && source.pos == source.size) return out;
+    if (status == 0 && source.pos == source.size) return out.take();
     if (status != 0 && drained) fail_cut_short(name);
   }
 }
@@ -109,17 +126,19 @@ Compression compression_of(std::string_view filename) {
   return Compression::none;
 }
 
-std::string decompress(Compression compression, std::string_view compressed, const std::string& name) {
+std::string decompress(Compression compression, std::string_view compressed, const std::string& name,
+                       std::size_t most) {
   const auto require = [&](std::string_view magic, std::string_view format) {
     if (compressed.starts_with(magic)) return;
     if (!compressed.empty() && magic.starts_with(compressed)) fail_cut_short(name);
     throw DataError(fmt::format("{}: its name says {}, its contents are something else; rename it", name, format));
   };
+  Unpacked out(compressed.size(), most, name);
   switch (compression) {
     case Compression::none: break;
-    case Compression::gzip: require(kGzipMagic, "gzip"); return inflate_all(compressed, name);
-    case Compression::xz: require(kXzMagic, "xz"); return unxz_all(compressed, name);
-    case Compression::zstd: require(kZstdMagic, "zstd"); return unzstd_all(compressed, name);
+    case Compression::gzip: require(kGzipMagic, "gzip"); return inflate_all(compressed, name, std::move(out));
+    case Compression::xz: require(kXzMagic, "xz"); return unxz_all(compressed, name, std::move(out));
+    case Compression::zstd: require(kZstdMagic, "zstd"); return unzstd_all(compressed, name, std::move(out));
   }
   return std::string(compressed);
 }

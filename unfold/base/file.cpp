@@ -8,10 +8,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <climits>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -22,6 +24,8 @@ namespace unfold {
 namespace {
 
 constexpr std::size_t kFileBlock = std::size_t{1} << 20;
+constexpr std::size_t kMappedFrom = std::size_t{16}
+                                    << 20;  ///< below, a copy costs less than the care that mapping takes
 
 std::string reason(int error) { return std::generic_category().message(error); }
 
@@ -49,12 +53,6 @@ class Descriptor {
   throw DataError(fmt::format("{}: cannot be read: {}", name, reason(error)));
 }
 
-int open_for_reading(const std::string& path) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) fail_reading(path, errno);
-  return descriptor;
-}
-
 /// Throws for directories.
 struct stat status_of(int descriptor, const std::string& name) {
   struct stat status {};
@@ -63,16 +61,16 @@ struct stat status_of(int descriptor, const std::string& name) {
   return status;
 }
 
-std::string read_to_end(int descriptor, const std::string& name) {
+/// `likely_size`: of a file that says how large it is; it may grow or shrink all the same.
+std::string read_to_end(int descriptor, const std::string& name, std::size_t likely_size = 0) {
   std::string out;
-  std::size_t size = 0;
+  std::size_t size = 0, room = likely_size > 0 ? likely_size + 1 : kFileBlock;
   for (;;) {
-    out.resize(std::max(size + kFileBlock, std::min(2 * size, size + 64 * kFileBlock)));
-    const ssize_t got = ::read(descriptor, out.data() + size, out.size() - size);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) fail_reading(name, errno);
+    out.resize(size + room);
+    const std::size_t got = read_some(descriptor, name, out.data() + size, room);
     if (got == 0) break;
-    size += static_cast<std::size_t>(got);
+    size += got;
+    room = got < room ? room - got : std::clamp(size, kFileBlock, 64 * kFileBlock);
   }
   out.resize(size);
   return out;
@@ -80,31 +78,100 @@ std::string read_to_end(int descriptor, const std::string& name) {
 
 }  // namespace
 
+int open_for_reading(const std::string& path) {
+  const WaitingForOthers waiting;  // a pipe is opened when its other end is
+  int descriptor = -1;
+  do descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  while (descriptor < 0 && errno == EINTR);
+  if (descriptor < 0) fail_reading(path, errno);
+  return descriptor;
+}
+
+std::size_t read_some(int descriptor, const std::string& name, char* out, std::size_t size) {
+  const WaitingForOthers waiting;
+  for (;;) {
+    const ssize_t got = ::read(descriptor, out, size);
+    if (got >= 0) return static_cast<std::size_t>(got);
+    if (errno != EINTR) fail_reading(name, errno);
+  }
+}
+
 MappedFile::MappedFile(const std::string& path) {
   const Descriptor file(open_for_reading(path));
   const struct stat status = status_of(file.get(), path);
   if (!S_ISREG(status.st_mode)) throw DataError(fmt::format("{} is not a regular file", path));
-  MappedFile mapped(file.get(), static_cast<std::size_t>(status.st_size));
+  MappedFile mapped(file.get(), static_cast<std::size_t>(status.st_size), path);
   swap(mapped);
 }
 
-MappedFile::MappedFile(int descriptor, std::size_t size) {
+MappedFile::MappedFile(int descriptor, std::size_t size, std::string name) {
   if (size == 0) return;
   void* data = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, descriptor, 0);
-  if (data == MAP_FAILED) throw DataError(fmt::format("a file of {} bytes cannot be mapped: {}", size, reason(errno)));
+  if (data == MAP_FAILED) throw DataError(fmt::format("{}: {} bytes cannot be mapped: {}", name, size, reason(errno)));
   data_ = static_cast<const char*>(data);
   size_ = size;
+  name_ = std::move(name);
+  descriptor_ = ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
+  announced_ = AnnouncedFile::mapped(name_, data_, size_);
 }
 
 MappedFile::~MappedFile() {
   if (data_ != nullptr) ::munmap(const_cast<char*>(data_), size_);
+  if (descriptor_ >= 0) ::close(descriptor_);
 }
+
+void MappedFile::require_whole() const {
+  struct stat status {};
+  if (data_ == nullptr || ::fstat(descriptor_, &status) != 0 || static_cast<std::size_t>(status.st_size) >= size_)
+    return;
+  throw RuntimeFailure(
+      fmt::format("{} was shortened while it was read; leave it alone until the command has ended", name_));
+}
+
+void MappedFile::release(std::string_view stretch) const {
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  const auto begin = static_cast<std::size_t>(stretch.data() - data_) / page * page;
+  if (data_ == nullptr || stretch.empty()) return;
+  const std::size_t end = static_cast<std::size_t>(stretch.data() - data_) + stretch.size();
+  ::madvise(const_cast<char*>(data_ + begin), end - begin, MADV_DONTNEED);
+}
+
+FileBytes::FileBytes(const std::string& path) {
+  const Descriptor file(open_for_reading(path));
+  const struct stat status = status_of(file.get(), path);
+  if (!S_ISREG(status.st_mode)) throw DataError(fmt::format("{} is not a regular file", path));
+  *this = FileBytes(file.get(), path, static_cast<std::size_t>(status.st_size));
+}
+
+FileBytes FileBytes::in_memory(std::string bytes) {
+  FileBytes result;
+  result.memory_ = std::move(bytes);
+  return result;
+}
+
+FileBytes::FileBytes(int descriptor, const std::string& name, std::size_t size) {
+  if (size >= kMappedFrom)
+    mapping_ = MappedFile(descriptor, size, name);
+  else
+    memory_ = read_to_end(descriptor, name, size);
+}
+
+namespace {
+
+std::atomic<Index> unpacking_limit{0};
+
+std::size_t unpacking_limit_for(std::size_t packed) {
+  const Index limit = unpacking_limit;
+  return limit > 0 ? static_cast<std::size_t>(limit) : (std::size_t{256} << 20) + 100 * packed;
+}
+
+}  // namespace
+
+void set_unpacking_limit(Index bytes) { unpacking_limit = bytes; }
 
 struct Input::Content {
   std::string name;
-  MappedFile mapping;
-  std::string memory;
-  std::string_view bytes;
+  FileBytes file;
 };
 
 Input::Input(std::shared_ptr<const Content> content) : content_(std::move(content)) {}
@@ -116,21 +183,17 @@ Input Input::open(const std::string& path, EmptyInput empty) {
   const Descriptor file(standard ? STDIN_FILENO : open_for_reading(path));
   const struct stat status = status_of(file.get(), content->name);
   // Some regular files (under /proc) claim no size; and standard input may stand in the middle of a file.
-  if (S_ISREG(status.st_mode) && status.st_size > 0 && !standard) {
-    content->mapping = MappedFile(file.get(), static_cast<std::size_t>(status.st_size));
-    content->bytes = content->mapping.bytes();
-  } else {
-    content->memory = read_to_end(file.get(), content->name);
-    content->bytes = content->memory;
-  }
+  const bool sized = S_ISREG(status.st_mode) && !standard;
+  content->file = sized ? FileBytes(file.get(), content->name, static_cast<std::size_t>(status.st_size))
+                        : FileBytes::in_memory(read_to_end(file.get(), content->name));
   const Compression compression = standard ? Compression::none : compression_of(path);
-  if (compression != Compression::none && !content->bytes.empty()) {
-    std::string unpacked = decompress(compression, content->bytes, content->name);
-    content->memory = std::move(unpacked);
-    content->mapping = MappedFile();
-    content->bytes = content->memory;
+  if (compression != Compression::none && !content->file.bytes().empty()) {
+    const std::string_view packed = content->file.bytes();
+    std::string unpacked = decompress(compression, packed, content->name, unpacking_limit_for(packed.size()));
+    content->file.mapping().require_whole();
+    content->file = FileBytes::in_memory(std::move(unpacked));
   }
-  if (content->bytes.empty() && empty == EmptyInput::error) {
+  if (content->file.bytes().empty() && empty == EmptyInput::error) {
     throw DataError(fmt::format("{} is empty; there is nothing to read", content->name));
   }
   return Input(std::move(content));
@@ -139,13 +202,13 @@ Input Input::open(const std::string& path, EmptyInput empty) {
 Input Input::from_bytes(std::string name, std::string bytes) {
   auto content = std::make_shared<Content>();
   content->name = std::move(name);
-  content->memory = std::move(bytes);
-  content->bytes = content->memory;
+  content->file = FileBytes::in_memory(std::move(bytes));
   return Input(std::move(content));
 }
 
 const std::string& Input::name() const { return content_->name; }
-std::string_view Input::bytes() const { return content_->bytes; }
+std::string_view Input::bytes() const { return content_->file.bytes(); }
+void Input::require_whole() const { content_->file.mapping().require_whole(); }
 
 std::vector<Input> open_inputs(const std::vector<std::string>& paths) {
   if (std::count(paths.begin(), paths.end(), "-") > 1) {
@@ -159,13 +222,15 @@ std::vector<Input> open_inputs(const std::vector<std::string>& paths) {
 
 std::string read_file(const std::string& path) {
   const Descriptor file(open_for_reading(path));
-  status_of(file.get(), path);
-  return read_to_end(file.get(), path);
+  const struct stat status = status_of(file.get(), path);
+  return read_to_end(file.get(), path, S_ISREG(status.st_mode) ? static_cast<std::size_t>(status.st_size) : 0);
 }
 
 namespace {
 
-constexpr const char* kTemporaryEnding = ".unfold-tmp";
+constexpr std::string_view kTemporaryEnding = ".unfold-tmp-";
+constexpr std::size_t kRandomDigits = 16;
+constexpr std::size_t kMostOfName = 200;  ///< of a long name, so that the temporary one is not too long
 
 std::string_view remedy(int error) {
   switch (error) {
@@ -183,37 +248,81 @@ std::string_view remedy(int error) {
   }
 }
 
-/// Opens and locks the temporary file. One that a killed process left behind is taken over; one that a living process
-/// holds is not. Returns -1 with errno set on failure.
-int open_temporary(const std::string& path) {
-  for (;;) {
-    const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
-    if (descriptor < 0) return -1;
-    if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-      ::close(descriptor);
-      errno = EWOULDBLOCK;
-      return -1;
-    }
-    // The name may have been renamed away between opening and locking; then the lock is on the wrong file.
-    struct stat held {
-    }, named{};
-    const bool same = ::fstat(descriptor, &held) == 0 && ::stat(path.c_str(), &named) == 0 &&
-                      held.st_ino == named.st_ino && held.st_dev == named.st_dev;
-    if (same && ::ftruncate(descriptor, 0) == 0) return descriptor;
-    const int error = errno;
-    ::close(descriptor);
-    if (same) {
-      errno = error;
-      return -1;
-    }
-  }
+/// What the names of all temporary files of a target begin with, without the folder.
+std::string temporary_stem(const std::filesystem::path& target) {
+  return target.filename().string().substr(0, kMostOfName).append(kTemporaryEnding);
 }
 
-std::string resolve_links(const std::string& path) {
+std::string random_digits() {
+  std::uint64_t number = 0;
+  if (::getentropy(&number, sizeof number) != 0) throw RuntimeFailure("the system gives no random numbers");
+  return fmt::format("{:0{}x}", number, kRandomDigits);
+}
+
+bool is_temporary(const std::string& name, const std::string& stem) {
+  return name.size() == stem.size() + kRandomDigits && name.starts_with(stem) &&
+         name.find_first_not_of("0123456789abcdef", stem.size()) == std::string::npos;
+}
+
+enum class Leftover { removed, alive, foreign };
+
+/// Removes a temporary file unless a living process holds it: its lock goes with the process. Another user's stays.
+Leftover remove_leftover(const std::string& path) {
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   struct stat status {};
-  if (::lstat(path.c_str(), &status) != 0 || !S_ISLNK(status.st_mode)) return path;
-  const std::unique_ptr<char, void (*)(void*)> resolved(::realpath(path.c_str(), nullptr), std::free);
-  return resolved ? resolved.get() : path;
+  if (file.get() < 0 || ::fstat(file.get(), &status) != 0) return Leftover::foreign;
+  if (!S_ISREG(status.st_mode) || status.st_uid != ::geteuid()) return Leftover::foreign;
+  if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) return Leftover::alive;
+  ::unlink(path.c_str());
+  return Leftover::removed;
+}
+
+/// False when another living process is writing the same target.
+bool remove_leftovers(const std::filesystem::path& target) {
+  const std::string stem = temporary_stem(target);
+  const std::filesystem::path folder = target.has_parent_path() ? target.parent_path() : ".";
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    if (!is_temporary(entry->path().filename().string(), stem)) continue;
+    if (remove_leftover(entry->path().string()) == Leftover::alive) return false;
+  }
+  return true;
+}
+
+/// A new file, open and locked; -1 with errno set on failure.
+int create_locked(const std::string& path) {
+  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+  if (descriptor < 0) return -1;
+  // Between its creation and its lock, another process may take it for a leftover.
+  struct stat status {};
+  const bool locked = ::flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
+  if (locked && ::fstat(descriptor, &status) == 0 && status.st_nlink > 0) return descriptor;
+  ::close(descriptor);
+  errno = EEXIST;
+  return -1;
+}
+
+/// Where a chain of symbolic links ends, whether something is there or not. ELOOP in `error` when it does not end.
+std::string resolve_links(const std::string& path, int& error) {
+  constexpr int kMostLinks = 40;  // as the kernel
+  std::filesystem::path place = path;
+  for (int links = 0; links < kMostLinks; ++links) {
+    std::error_code not_a_link;
+    const std::filesystem::path next = std::filesystem::read_symlink(place, not_a_link);
+    if (not_a_link) return place.string();
+    place = place.parent_path() / next;  // an absolute path replaces the folder
+  }
+  error = ELOOP;
+  return path;
+}
+
+/// A device or a pipe, whose other end may let one wait.
+int open_directly(const std::string& path) {
+  const WaitingForOthers waiting;
+  int descriptor = -1;
+  do descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  while (descriptor < 0 && errno == EINTR);
+  return descriptor;
 }
 
 }  // namespace
@@ -222,22 +331,34 @@ void AtomicFile::fail(int error) {
   throw RuntimeFailure(fmt::format("cannot write {}: {}; {}", path_, reason(error), remedy(error)));
 }
 
-AtomicFile::AtomicFile(std::string path) : path_(std::move(path)), target_(resolve_links(path_)) {
+AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {
+  int error = 0;
+  target_ = resolve_links(path_, error);
+  if (error != 0) fail(error);
   struct stat status {};
   const bool exists = ::stat(target_.c_str(), &status) == 0;
   if (exists && S_ISDIR(status.st_mode)) fail(EISDIR);
   if (exists && !S_ISREG(status.st_mode)) {
-    descriptor_ = ::open(target_.c_str(), O_WRONLY | O_CLOEXEC);
+    descriptor_ = open_directly(target_);
     if (descriptor_ < 0) fail(errno);
     return;
   }
   // Renaming would replace a write-protected file without a word.
   if (exists && ::access(target_.c_str(), W_OK) != 0) fail(errno);
-  const std::string temporary = target_ + kTemporaryEnding;
-  descriptor_ = open_temporary(temporary);
-  if (descriptor_ < 0) fail(errno);
-  temporary_ = temporary;
+  if (target_.empty() || target_.ends_with('/')) fail(EISDIR);
+  open_temporary();
   if (exists) ::fchmod(descriptor_, status.st_mode & 07777);
+}
+
+void AtomicFile::open_temporary() {
+  if (!remove_leftovers(target_)) fail(EWOULDBLOCK);
+  const std::filesystem::path folder = std::filesystem::path(target_).parent_path();
+  while (descriptor_ < 0) {
+    temporary_ = (folder / (temporary_stem(target_) + random_digits())).string();
+    announced_ = AnnouncedFile::temporary(temporary_);
+    descriptor_ = create_locked(temporary_);
+    if (descriptor_ < 0 && errno != EEXIST) fail(errno);
+  }
 }
 
 AtomicFile::~AtomicFile() {
@@ -257,6 +378,8 @@ void AtomicFile::write(std::string_view bytes) {
 }
 
 void AtomicFile::put(std::string_view bytes) {
+  std::optional<WaitingForOthers> waiting;
+  if (temporary_.empty()) waiting.emplace();
   while (!bytes.empty()) {
     const ssize_t done = ::write(descriptor_, bytes.data(), std::min(bytes.size(), 64 * kFileBlock));
     if (done < 0 && errno != EINTR) fail(errno);
@@ -275,6 +398,7 @@ void AtomicFile::commit() {
   if (::fsync(descriptor_) != 0) fail(errno);
   if (::rename(temporary_.c_str(), target_.c_str()) != 0) fail(errno);
   temporary_.clear();
+  announced_ = AnnouncedFile();
   if (::close(std::exchange(descriptor_, -1)) != 0) fail(errno);
   const std::string folder = std::filesystem::path(target_).parent_path().string();
   const Descriptor directory(::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));

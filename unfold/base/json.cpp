@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
-#include <set>
 #include <vector>
 
 #include "unfold/base/error.h"
@@ -20,24 +19,79 @@ JsonBox& JsonBox::operator=(JsonBox other) noexcept {
 }
 JsonBox::~JsonBox() = default;
 
-nlohmann::json parse_json(std::string_view text, const std::string& where) {
-  using nlohmann::json;
-  constexpr int kMaxDepth = 32;
-  std::vector<std::set<std::string>> keys;  // of the objects being read, outermost first
-  const json::parser_callback_t watch = [&](int depth, json::parse_event_t event, json& parsed) {
-    if (depth > kMaxDepth) throw ModelError(fmt::format("{}: nested deeper than {} levels", where, kMaxDepth));
-    if (event == json::parse_event_t::object_start) keys.emplace_back();
-    if (event == json::parse_event_t::object_end) keys.pop_back();
-    if (event == json::parse_event_t::key && !keys.back().insert(parsed.get<std::string>()).second) {
-      throw ModelError(fmt::format("{}: the key {} occurs twice", where, parsed.dump()));
-    }
+namespace {
+
+using nlohmann::json;
+
+/// Builds a value from the events of the parser, in linear time, and stops at the first thing that is beyond a limit:
+/// nothing is kept of a text that is refused there.
+class JsonBuilder {
+ public:
+  JsonBuilder(const std::string& where, const JsonLimits& limits) : where_(where), limits_(limits) {}
+
+  bool null() { return add(nullptr); }
+  bool boolean(bool value) { return add(value); }
+  bool number_integer(json::number_integer_t value) { return add(value); }
+  bool number_unsigned(json::number_unsigned_t value) { return add(value); }
+  bool number_float(json::number_float_t value, const json::string_t&) { return add(value); }
+  bool string(json::string_t& value) { return add(std::move(value)); }
+  bool binary(json::binary_t&) { return false; }  // JSON has none
+  bool start_object(std::size_t) { return open(json::object()); }
+  bool start_array(std::size_t) { return open(json::array()); }
+  bool end_object() { return close(); }
+  bool end_array() { return close(); }
+  bool key(json::string_t& name) {
+    const auto [place, is_new] = open_.back()->get_ref<json::object_t&>().emplace(std::move(name), nullptr);
+    if (!is_new) fail(fmt::format("the key {} occurs twice", json(place->first).dump()));
+    member_ = &place->second;
     return true;
-  };
-  try {
-    return json::parse(text.begin(), text.end(), watch);
-  } catch (const json::exception& error) {
-    throw ModelError(fmt::format("{}: not valid JSON: {}", where, error.what()));
   }
+  bool parse_error(std::size_t, const std::string&, const json::exception& error) {
+    fail(fmt::format("not valid JSON: {}", error.what()));
+  }
+
+  json take() { return std::move(root_); }
+
+ private:
+  [[noreturn]] void fail(const std::string& what) const { throw ModelError(fmt::format("{}: {}", where_, what)); }
+
+  json* place(json value) {
+    if (++values_ > limits_.values) fail(fmt::format("more than {} values", limits_.values));
+    if (open_.empty()) return &(root_ = std::move(value));
+    if (!open_.back()->is_array()) return &(*member_ = std::move(value));
+    json::array_t& list = open_.back()->get_ref<json::array_t&>();
+    return &list.emplace_back(std::move(value));
+  }
+  bool add(json value) {
+    place(std::move(value));
+    return true;
+  }
+  bool open(json value) {
+    if (++containers_ > limits_.containers) fail(fmt::format("more than {} lists and objects", limits_.containers));
+    if (static_cast<Index>(open_.size()) >= limits_.depth)
+      fail(fmt::format("nested deeper than {} levels", limits_.depth));
+    open_.push_back(place(std::move(value)));
+    return true;
+  }
+  bool close() {
+    open_.pop_back();
+    return true;
+  }
+
+  const std::string& where_;
+  const JsonLimits& limits_;
+  json root_;
+  std::vector<json*> open_;  // the lists and objects being read, outermost first
+  json* member_ = nullptr;   // of the innermost object: the one whose key was read last
+  Index values_ = 0, containers_ = 0;
+};
+
+}  // namespace
+
+nlohmann::json parse_json(std::string_view text, const std::string& where, const JsonLimits& limits) {
+  JsonBuilder builder(where, limits);
+  json::sax_parse(text.begin(), text.end(), &builder);
+  return builder.take();
 }
 
 }  // namespace unfold

@@ -1,15 +1,26 @@
 #pragma once
-/// Strict reading of JSON: one value, valid UTF-8, no key twice, bounded depth; and JSON as a member of a class.
+/// Strict reading of JSON: one value, valid UTF-8, no key twice, bounded depth and size; and JSON as a member of a
+/// class.
 
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 
+#include "unfold/base/types.h"
+
 namespace unfold {
 
-/// Throws ModelError: `where`, what is wrong, at which byte.
-nlohmann::json parse_json(std::string_view text, const std::string& where);
+/// How much a text may hold, so that a small hostile one cannot take much time or memory: a list or object takes some
+/// 50 times its two bytes. The values allow for an alphabet of a million words.
+struct JsonLimits {
+  Index depth = 32;
+  Index containers = 100'000;     ///< lists and objects
+  Index values = Index{1} << 21;  ///< of all kinds
+};
+
+/// In linear time. Throws ModelError: `where`, what is wrong, at which byte.
+nlohmann::json parse_json(std::string_view text, const std::string& where, const JsonLimits& limits = {});
 
 /// A JSON value as a member: a header that has one need not include the library, which takes seconds to compile.
 class JsonBox {

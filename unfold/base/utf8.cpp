@@ -61,6 +61,16 @@ Index find_invalid_utf8(std::string_view text) {
   return -1;
 }
 
+std::string replace_invalid_utf8(std::string_view text) {
+  std::string out;
+  for (Index bad = find_invalid_utf8(text); bad >= 0; bad = find_invalid_utf8(text)) {
+    out += text.substr(0, static_cast<std::size_t>(bad));
+    append_utf8(out, 0xFFFD);
+    text.remove_prefix(static_cast<std::size_t>(bad) + 1);
+  }
+  return out.append(text);
+}
+
 std::u32string decode_utf8(std::string_view text) {
   std::u32string out;
   out.reserve(text.size());

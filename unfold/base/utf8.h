@@ -28,6 +28,9 @@ std::u32string decode_utf8(std::string_view text);
 void append_utf8(std::string& text, char32_t code_point);
 std::string encode_utf8(std::u32string_view code_points);
 
+/// The text with U+FFFD in the place of every byte that is not part of valid UTF-8: names of files may hold anything.
+std::string replace_invalid_utf8(std::string_view text);
+
 /// True for a code point that UTF-8 may carry: at most U+10FFFF and no surrogate.
 constexpr bool is_scalar_value(char32_t c) { return c < 0xD800 || (c >= 0xE000 && c <= 0x10FFFF); }
 

@@ -278,6 +278,10 @@ void write_arpa(const NgramModel& model, const std::function<void(std::string_vi
   ArpaWriter(model, write);
 }
 
-NgramModel read_arpa(const Input& input, SymbolKind kind) { return ArpaReader(input, kind).model(); }
+NgramModel read_arpa(const Input& input, SymbolKind kind) {
+  NgramModel model = ArpaReader(input, kind).model();
+  input.require_whole();
+  return model;
+}
 
 }  // namespace unfold

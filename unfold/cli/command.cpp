@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <new>
+#include <system_error>
 
+#include "unfold/app/train_settings.h"
+#include "unfold/base/file.h"
 #include "unfold/base/team.h"
 #include "unfold/base/text_distance.h"
 #include "unfold/cli/verb.h"
@@ -51,7 +54,7 @@ std::string overview() {
   text +=
       "\n  unfold VERB --help    the options of a verb, with examples\n  unfold --version      the version\n\n"
       "Exit codes: 0 success, 1 run-time failure, 2 usage, 3 bad data, 4 bad model, 5 training diverged,\n"
-      "            6 verification failed, 130 interrupted (a checkpoint was written)\n";
+      "            6 verification failed, 130 interrupted (training: a checkpoint was written)\n";
   return text;
 }
 
@@ -98,7 +101,14 @@ ExitCode dispatch(std::span<const std::string> arguments, Console& console) {
   simd_name();  // refuses an instruction set in UNFOLD_SIMD that is not there
   verb->options().resolve();
   console.set_quiet(verb->quiet());
+  verb->apply_limits();
   return verb->run(console);
+}
+
+/// The system's own words for a thread that it does not give are "Resource temporarily unavailable".
+std::string thread_failure(const std::system_error& error) {
+  if (error.code() != std::errc::resource_unavailable_try_again) return error.what();
+  return "the system gives no more threads (a limit of this user or container: ulimit -u); try fewer with --threads";
 }
 
 }  // namespace
@@ -114,6 +124,18 @@ void Verb::add_threads(Keep keep) {
                 .default_text = "all processors"});
 }
 
+void Verb::add_unpacking_limit() {
+  options_.add({.name = "max-unpacked",
+                .target = &max_unpacked_,
+                .placeholder = "BYTES",
+                .help = "what a compressed file of data may unpack to; 500M or 2G",
+                .default_text = "256M and 100 times its size"});
+}
+
+void Verb::apply_limits() const {
+  set_unpacking_limit(max_unpacked_ ? static_cast<Index>(parse_bytes(*max_unpacked_, "--max-unpacked")) : 0);
+}
+
 int Verb::threads() const { return threads_ > 0 ? static_cast<int>(threads_) : available_threads(); }
 
 int run_command(std::span<const std::string> arguments) {
@@ -122,9 +144,13 @@ int run_command(std::span<const std::string> arguments) {
   try {
     code = dispatch(arguments, console);
     flush_results();
+  } catch (const ClosedOutput&) {
+    return kClosedOutputCode;
   } catch (const Error& error) {
     console.error(error.what());
     code = error.code();
+  } catch (const std::system_error& error) {
+    console.error(thread_failure(error));
   } catch (const std::bad_alloc&) {
     console.error("not enough memory; try a smaller --batch, --window or model");
   } catch (const std::exception& error) {

@@ -14,11 +14,12 @@
 
 #include "unfold/app/machine.h"
 #include "unfold/app/run_folder.h"
+#include "unfold/app/train_settings.h"
 #include "unfold/base/file.h"
 #include "unfold/cli/figures.h"
-#include "unfold/cli/interrupt.h"
 #include "unfold/cli/result_file.h"
 #include "unfold/cli/verb.h"
+#include "unfold/data/split.h"
 #include "unfold/models/learning.h"
 #include "unfold/models/registry.h"
 
@@ -33,7 +34,7 @@ class RawInput {
       descriptor_ = STDIN_FILENO;
       return;
     }
-    descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+    open();
     struct stat status {};
     if (descriptor_ < 0 || ::fstat(descriptor_, &status) != 0) fail(errno);
     if (S_ISDIR(status.st_mode)) fail(EISDIR);
@@ -48,16 +49,15 @@ class RawInput {
   std::string name() const { return path_ == "-" ? "standard input" : path_; }
   Index size() const { return size_; }  ///< -1: not known
   ByteSource source() {
-    return [this](char* out, std::size_t size) -> std::size_t {
-      for (;;) {
-        const ssize_t got = ::read(descriptor_, out, size);
-        if (got >= 0) return static_cast<std::size_t>(got);
-        if (errno != EINTR) fail(errno);
-      }
-    };
+    return [this](char* out, std::size_t size) { return read_some(descriptor_, name(), out, size); };
   }
 
  private:
+  void open() {
+    const WaitingForOthers waiting;  // a pipe is opened when its other end is
+    do descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+    while (descriptor_ < 0 && errno == EINTR);
+  }
   [[noreturn]] void fail(int error) const {
     throw DataError(fmt::format("cannot read {}: {}; check the name", name(), std::generic_category().message(error)));
   }
@@ -93,6 +93,12 @@ std::string bytes_in(const std::string& path) {
   return bytes.size() == seen.size() ? std::string() : bytes;
 }
 
+/// True for the SPEC of a model that is fitted as a whole and cannot learn while it reads from nothing.
+bool is_fitted_only(const std::string& spec) {
+  const std::string name = spec.substr(0, spec.find(':'));
+  return is_fitted_model(spec) && learner_options(name).empty() && name != "mix";
+}
+
 class Compress final : public Verb {
  public:
   Compress();
@@ -101,6 +107,7 @@ class Compress final : public Verb {
  private:
   std::string default_model(Index size) const;
   void choose_model(CompressOptions& options, RawInput& input) const;
+  void fit_model(CompressOptions& options, const RawInput& input) const;
   void read_back(const std::string& path) const;
 
   std::vector<std::string> inputs_;
@@ -127,7 +134,8 @@ Compress::Compress()
   options_.add({.name = "model",
                 .target = &model_,
                 .placeholder = "MODEL",
-                .help = "a run folder, a model file, or the SPEC of a model that learns while it reads",
+                .help = "a run folder, a model file, or the SPEC of a model that learns while it reads, or that is "
+                        "fitted to the file and put into OUT (ngram, hmm)",
                 .default_text = "cm: context mixing"});
   options_.add({.name = "fast", .target = &fast_, .help = "fewer context models: about three times as fast"});
   options_.add({.name = "best", .target = &best_, .help = "everything mixed, a recurrent network included: slow"});
@@ -164,7 +172,8 @@ std::string Compress::default_model(Index size) const {
 
 void Compress::choose_model(CompressOptions& options, RawInput& input) const {
   const std::string text = model_.value_or(default_model(input.size()));
-  if (model_ && std::filesystem::exists(*model_)) {
+  std::error_code too_long_for_a_name;
+  if (model_ && std::filesystem::exists(*model_, too_long_for_a_name)) {
     options.file = read_file(model_file(*model_));
     options.trained = symbol_model_from_bytes(options.file, *model_);
     options.model = *model_;
@@ -172,10 +181,30 @@ void Compress::choose_model(CompressOptions& options, RawInput& input) const {
     options.learns = online_;
     return;
   }
+  if (is_fitted_only(text)) return fit_model(options, input);
   if (embed_) throw UsageError(fmt::format("--embed needs a model file; {} is none", text));
   options.model = canonical_learner(text);
   options.learns = true;
   if (has_network(options.model) && input.size() > 0) options.bytes = bytes_in(inputs_.front());
+}
+
+/// A model that knows the file before it codes it: the reader of the container needs the model, too.
+void Compress::fit_model(CompressOptions& options, const RawInput& input) const {
+  if (input.size() < 1)
+    throw UsageError(fmt::format(
+        "{} is fitted to a whole file before it is coded: name a file that is not empty, no pipe", *model_));
+  std::vector<Input> data = {Input::from_bytes(input.name(), read_file(inputs_.front()))};
+  Alphabet alphabet = build_alphabet(data, {.kind = SymbolKind::bytes});
+  const Corpus corpus = Corpus::load(std::move(data), alphabet);
+  const Part whole = whole_corpus(corpus, "all");
+  const auto model = make_fitted_model(*model_, std::move(alphabet));
+  Team team(threads());
+  model->fit({.corpus = corpus, .training = whole}, {}, team);
+  options.file = model->bytes();
+  options.trained = symbol_model_from_bytes(options.file, *model_);
+  options.model = model->spec_text();
+  options.embed = true;
+  options.learns = online_;
 }
 
 void Compress::read_back(const std::string& path) const {
@@ -196,7 +225,6 @@ ExitCode Compress::run(Console& console) {
                           .independent = block_ > 0,
                           .threads = threads(),
                           .verify = !no_verify_,
-                          .stop = &catch_interrupts(),
                           .progress = count_bytes(console, input.size(), "compress")};
   if (block_ > 0) options.block = block_;
   choose_model(options, input);
@@ -227,9 +255,11 @@ class Decompress final : public Verb {
   ExitCode run(Console& console) override;
 
  private:
+  DecompressLimits limits() const;
+
   std::vector<std::string> inputs_;
   std::string output_ = "-";
-  std::optional<std::string> model_;
+  std::optional<std::string> model_, memory_limit_, max_output_;
 };
 
 Decompress::Decompress()
@@ -246,8 +276,25 @@ Decompress::Decompress()
                 .target = &model_,
                 .placeholder = "MODEL",
                 .help = "the model that it was compressed with, where it lies elsewhere now"});
+  options_.add({.name = "memory-limit",
+                .target = &memory_limit_,
+                .placeholder = "BYTES",
+                .help = "what the models that FILE asks for may take, about; 500M or 2G",
+                .default_text = "1G and 1024 times the size of FILE"});
+  options_.add({.name = "max-output",
+                .target = &max_output_,
+                .placeholder = "BYTES",
+                .help = "what FILE may stand for",
+                .default_text = "1M and 65,536 times the size of FILE"});
   add_threads();
   add_common();
+}
+
+DecompressLimits Decompress::limits() const {
+  DecompressLimits limits;
+  if (memory_limit_) limits.memory = static_cast<Index>(parse_bytes(*memory_limit_));
+  if (max_output_) limits.output = static_cast<Index>(parse_bytes(*max_output_, "--max-output"));
+  return limits;
 }
 
 ExitCode Decompress::run(Console& console) {
@@ -257,6 +304,8 @@ ExitCode Decompress::run(Console& console) {
   ResultFile output(output_);
   const ByteSink sink = [&](std::string_view bytes) { output.write(bytes); };
   DecompressOptions options{.name = input.name(),
+                            .size = input.size(),
+                            .limits = limits(),
                             .find_model =
                                 [&](const std::string& name, std::uint64_t) {
                                   const std::string& path = model_.value_or(name);
@@ -268,7 +317,6 @@ ExitCode Decompress::run(Console& console) {
                                   return read_file(model_file(path));
                                 },
                             .threads = threads(),
-                            .stop = &catch_interrupts(),
                             .progress = count_bytes(console, -1, "decompress")};
   const CompressResult result = decompress(input.source(), sink, options);
   output.commit();

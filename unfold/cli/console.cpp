@@ -10,8 +10,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "unfold/base/error.h"
+#include "unfold/base/signals.h"
 
 namespace unfold {
 namespace {
@@ -20,8 +22,37 @@ using std::chrono::milliseconds;
 constexpr milliseconds kTerminalPause{100}, kPlainPause{10000};
 
 [[noreturn]] void fail_output() {
+  if (errno == EPIPE) throw ClosedOutput();
   throw RuntimeFailure(
       fmt::format("cannot write standard output: {}; make room or send the output elsewhere", std::strerror(errno)));
+}
+
+/// Standard output, written in blocks.
+class Output {
+ public:
+  void write(std::string_view text) {
+    pending_ += text;
+    if (pending_.size() >= kBlock || (terminal_ && text.find('\n') != std::string_view::npos)) flush();
+  }
+  void flush() {
+    const std::string bytes = std::exchange(pending_, {});  // what cannot be written is not tried again
+    const WaitingForOthers waiting;
+    for (std::size_t done = 0; done < bytes.size();) {
+      const ssize_t count = ::write(STDOUT_FILENO, bytes.data() + done, bytes.size() - done);
+      if (count < 0 && errno != EINTR) fail_output();
+      if (count > 0) done += static_cast<std::size_t>(count);
+    }
+  }
+
+ private:
+  static constexpr std::size_t kBlock = std::size_t{1} << 16;
+  std::string pending_;
+  bool terminal_ = isatty(STDOUT_FILENO) == 1;
+};
+
+Output& output() {
+  static Output one;
+  return one;
 }
 
 std::size_t terminal_width() {
@@ -47,12 +78,10 @@ void print_result(std::string_view text) {
     captured->append(text);
     return;
   }
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) fail_output();
+  output().write(text);
 }
 
-void flush_results() {
-  if (std::fflush(stdout) != 0) fail_output();
-}
+void flush_results() { output().flush(); }
 
 Console::Console(bool quiet) : quiet_(quiet), next_(std::chrono::steady_clock::now()) {
   const char* term = std::getenv("TERM");

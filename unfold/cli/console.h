@@ -7,7 +7,13 @@
 
 namespace unfold {
 
-/// Writes to standard output. Throws RuntimeFailure when it cannot be written (a full disk).
+/// Thrown when whoever read our standard output has gone: there is nobody to tell, and nothing left to do.
+struct ClosedOutput {};
+/// The exit code then: that of a program which SIGPIPE ends, as other commands do.
+inline constexpr int kClosedOutputCode = 141;
+
+/// Writes to standard output, now or later. Throws RuntimeFailure when it cannot be written (a full disk),
+/// ClosedOutput.
 void print_result(std::string_view text);
 /// Brings everything printed to its destination; the same error.
 void flush_results();

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "unfold/app/run_folder.h"
 #include "unfold/app/task_figures.h"
 #include "unfold/cli/console_reporter.h"
 #include "unfold/cli/figures.h"
@@ -97,6 +98,7 @@ Eval::Eval()
                 .most = 1e9});
   options_.add({.name = "seed", .target = &seed_, .placeholder = "N", .help = "tasks: of the examples", .least = 0});
   add_threads();
+  add_unpacking_limit();
   add_common();
 }
 
@@ -162,6 +164,7 @@ void Eval::print(const EvaluateOutcome& outcome) const {
 ExitCode Eval::run(Console& console) {
   check_options();
   if (holds_task_model(inputs_.front())) return run_on_task();
+  if (inputs_.size() < 2 && holds_damaged_model(inputs_.front())) load_model(inputs_.front());  // which says what it is
   if (inputs_.size() < 2) throw options_.missing_inputs();
   EvaluateRequest what = request();
   std::optional<ResultFile> file;

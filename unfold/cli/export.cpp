@@ -49,6 +49,7 @@ class Import final : public Verb {
                   .placeholder = "KIND",
                   .help = "what its words are: words, chars or bytes"});
     options_.add({.name = "out", .target = &out_, .placeholder = "FILE", .help = "the model file, needed"});
+    add_unpacking_limit();
     add_common();
   }
 

@@ -15,6 +15,8 @@ class Sample final : public Verb {
   ExitCode run(Console& console) override;
 
  private:
+  ExitCode print_json() const;
+
   std::vector<std::string> model_;
   SampleRequest request_{.model = {}, .sampling = {.length = 500}};
   Index seed_ = 1;
@@ -74,17 +76,20 @@ Sample::Sample()
 ExitCode Sample::run(Console&) {
   request_.model = model_.front();
   request_.sampling.seed = static_cast<std::uint64_t>(seed_);
-  nlohmann::ordered_json samples = nlohmann::ordered_json::array();
-  sample(request_, [&](const SampledText& sample) {
-    if (json_) {
-      samples.push_back({{"text", sample.text}, {"symbols", sample.symbols}});
-      return;
-    }
-    print_result(sample.text);
-    if (request_.count > 1 && !sample.text.ends_with('\n')) print_result("\n");
+  if (json_) return print_json();
+  sample(request_, [&](const SampledBlock& block) {
+    print_result(block.text);
+    if (block.last && request_.count > 1 && !block.text.ends_with('\n')) print_result("\n");
     flush_results();
   });
-  if (json_) print_result(one_line({{"samples", std::move(samples)}}));
+  return ExitCode::success;
+}
+
+ExitCode Sample::print_json() const {
+  nlohmann::ordered_json samples = nlohmann::ordered_json::array();
+  for (const SampledText& sample : sample(request_))
+    samples.push_back({{"text", sample.text}, {"symbols", sample.symbols}});
+  print_result(one_line({{"samples", std::move(samples)}}));
   return ExitCode::success;
 }
 

@@ -74,6 +74,7 @@ Score::Score()
                 .help = "symbols that the model does not know: stop, or leave them out"});
   add_reading_options(options_, reading_);
   add_threads();
+  add_unpacking_limit();
   add_common();
 }
 

@@ -23,6 +23,7 @@ class Train final : public Verb {
              "unfold train --task adding:100 --model rnn:100,activation=relu,init=identity --minutes 5 --out run",
              "unfold train --out run --resume"})) {
     add_train_options(options_, request_);
+    add_unpacking_limit();
     add_threads();
     add_common();
   }

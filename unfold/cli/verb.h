@@ -2,6 +2,7 @@
 /// What the verbs of the command have in common.
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -17,12 +18,16 @@ class Verb {
   virtual ~Verb() = default;
   VerbOptions& options() { return options_; }
   bool quiet() const { return quiet_; }
+  /// Puts into force what the options say about the process as a whole. REQUIRES that they were resolved.
+  void apply_limits() const;
   /// Does the work. REQUIRES that the options were resolved. Errors are thrown.
   virtual ExitCode run(Console& console) = 0;
 
  protected:
   explicit Verb(VerbOptions table) : options_(std::move(table)) {}
   void add_common() { options_.add_common(json_, quiet_); }
+  /// --max-unpacked: for verbs that read data, which may be compressed.
+  void add_unpacking_limit();
   /// --threads, whose 0 stands for every processor available.
   void add_threads(Keep keep = Keep::nowhere);
   int threads() const;
@@ -30,6 +35,7 @@ class Verb {
   VerbOptions options_;
   bool json_ = false, quiet_ = false;
   Index threads_ = 0;
+  std::optional<std::string> max_unpacked_;
 };
 
 std::unique_ptr<Verb> make_train();

@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <future>
 #include <vector>
 
 #include "unfold/base/error.h"
+#include "unfold/capabilities/finite.h"
 #include "unfold/classical/context_mixing.h"
 #include "unfold/coding/byte_symbols.h"
 #include "unfold/coding/symbol_coder.h"
@@ -25,6 +28,13 @@ class Codec {
         alphabet_(trained_ ? trained_->alphabet() : bytes_alphabet(header_.bytes)) {}
 
   const Alphabet& alphabet() const { return alphabet_; }
+  /// Bytes that a predictor takes before the first symbol, about: of a network, weights, gradient and what its
+  /// optimiser remembers.
+  double memory() const {
+    constexpr double kCopies = 8;
+    return trained_ ? kCopies * sizeof(float) * static_cast<double>(trained_->parameter_count())
+                    : learner_memory(header_.model, alphabet_);
+  }
   std::unique_ptr<Predictor> predictor() const {
     const LearningOptions learning{.optimizer = header_.optimizer, .window = header_.window};
     if (!trained_) return make_learner(header_.model, alphabet_, learning);
@@ -78,7 +88,7 @@ class BlockCoder {
     SymbolDecoder decoder(*predictor_, block.code);
     text.symbols.reserve(static_cast<std::size_t>(std::min<Index>(block.symbols, 1 << 20)));
     for (Index i = 0; i < block.symbols; ++i) text.symbols.push_back(decoder.decode());
-    if (!block.side.empty()) text.corrections = decode_side(block.side);
+    if (!block.side.empty()) text.corrections = decode_side(block.side, block.bytes);
     std::string bytes = to_bytes(alphabet_, text);
     if (static_cast<Index>(bytes.size()) != block.bytes || crc32_of(bytes) != block.content_crc)
       throw VerificationError(
@@ -88,7 +98,8 @@ class BlockCoder {
   }
 
  private:
-  std::string decode_side(std::string_view side) {
+  /// Corrections of `contents` bytes: each is of at least one byte and takes two numbers of at most five bytes.
+  std::string decode_side(std::string_view side, Index contents) {
     std::uint64_t size = 0;
     for (int shift = 0; !side.empty(); shift += 7) {
       const auto byte = static_cast<std::uint8_t>(side.front());
@@ -96,7 +107,7 @@ class BlockCoder {
       if (shift < 35) size |= static_cast<std::uint64_t>(byte & 0x7F) << shift;
       if (byte < 0x80) break;
     }
-    if (size > 4 * static_cast<std::uint64_t>(kMostBlock))
+    if (size > 11 * static_cast<std::uint64_t>(contents))
       throw VerificationError("the length of the corrections of a block makes no sense");
     SymbolDecoder decoder(side_predictor(), side);
     std::string bytes;
@@ -221,6 +232,123 @@ void compress_apart(BlockReader& reader, const Codec& codec, ContainerWriter& wr
   }
 }
 
+/// What an archive may cost, counted before it costs it.
+class Budget {
+ public:
+  explicit Budget(const DecompressOptions& options) : options_(options) {}
+
+  /// How many models of this size there may be side by side, up to `most`. Throws when not even one.
+  int models(double bytes, int most) const {
+    constexpr double kLeast = 1024.0 * 1024 * 1024, kShare = 1024;
+    const double limit = options_.limits.memory > 0
+                             ? static_cast<double>(options_.limits.memory)
+                             : kLeast + kShare * static_cast<double>(std::max<Index>(options_.size, 0));
+    if (bytes > limit)
+      throw RuntimeFailure(fmt::format(
+          "{}: its model takes about {} MiB of memory, more than the limit of {} MiB; if you trust where it "
+          "comes from, allow more with --memory-limit {}M",
+          options_.name, mebibytes(bytes), mebibytes(limit), mebibytes(bytes)));
+    return static_cast<int>(std::clamp(limit / std::max(bytes, 1.0), 1.0, static_cast<double>(most)));
+  }
+
+  /// `bytes` in all, of an archive of which `read` bytes were read so far.
+  void output(Index bytes, Index read) const {
+    constexpr Index kLeast = Index{1} << 20, kRatio = Index{1} << 16;
+    const Index limit = options_.limits.output > 0 ? options_.limits.output : kLeast + kRatio * read;
+    if (bytes > limit)
+      throw RuntimeFailure(
+          fmt::format("{}: {} bytes are claimed to stand for {} or more, beyond the limit of {}; if you trust where it "
+                      "comes from, allow more with --max-output",
+                      options_.name, read, bytes, limit));
+  }
+
+ private:
+  static Index mebibytes(double bytes) { return static_cast<Index>(std::ceil(std::min(bytes, 1e18) / (1 << 20))); }
+  const DecompressOptions& options_;
+};
+
+/// The trained model of a container; none where it learns from nothing.
+std::shared_ptr<const SymbolModel> trained_model(const ContainerHeader& header, const DecompressOptions& options) {
+  if (header.source == ModelSource::spec) return nullptr;
+  if (header.source == ModelSource::embedded)
+    return symbol_model_from_bytes(header.model, options.name + " (the model in it)");
+  if (!options.find_model)
+    throw ModelError(
+        fmt::format("{} was compressed with the model {}, which is not given", options.name, header.model));
+  std::string file = options.find_model(header.model, header.identity);
+  if (identity_of(file) != header.identity)
+    throw ModelError(fmt::format("{} was compressed with another model than the one given; it was called {}",
+                                 options.name, header.model));
+  return symbol_model_from_bytes(std::move(file), header.model);
+}
+
+/// Reads, decodes and hands on the blocks of a container.
+class Decompressor {
+ public:
+  Decompressor(const ByteSource& source, const DecompressOptions& options)
+      : options_(options), budget_(options), reader_(source, options.name) {
+    const ContainerHeader& header = reader_.header();
+    try {
+      codec_ = std::make_unique<const Codec>(header, trained_model(header, options));
+      side_by_side_ = budget_.models(codec_->memory(), header.independent ? options.threads : 1);
+      chain_ = std::make_unique<BlockCoder>(*codec_);  // of independent blocks it shows that there can be such a model
+    } catch (const UsageError& error) {
+      throw ModelError(fmt::format("{}: its model cannot be built here: {}", options.name, error.what()));
+    }
+    if (header.independent) chain_.reset();
+  }
+
+  CompressResult run(const ByteSink& sink) {
+    while (!ended_) {
+      poll(options_.stop);
+      const std::vector<ContainerBlock> blocks = next_blocks();
+      for (const std::string& bytes : decode(blocks)) {
+        sink(bytes);
+        written_ += static_cast<Index>(bytes.size());
+      }
+      if (options_.progress) options_.progress(written_);
+    }
+    return {.bytes_in = reader_.bytes(), .bytes_out = written_};
+  }
+
+ private:
+  std::vector<ContainerBlock> next_blocks() {
+    std::vector<ContainerBlock> blocks;
+    Index bytes = written_;
+    for (ContainerBlock block; static_cast<int>(blocks.size()) < side_by_side_;) {
+      ended_ = !reader_.next(block);
+      if (ended_) break;
+      bytes += block.bytes;
+      budget_.output(bytes, reader_.bytes());
+      blocks.push_back(std::move(block));
+    }
+    return blocks;
+  }
+
+  std::vector<std::string> decode(const std::vector<ContainerBlock>& blocks) {
+    std::vector<std::string> bytes(blocks.size());
+    side_by_side(blocks.size(), [&](std::size_t i) {
+      bytes[i] = chain_ ? chain_->decode(blocks[i]) : BlockCoder(*codec_).decode(blocks[i]);
+    });
+    return bytes;
+  }
+
+  const DecompressOptions& options_;
+  Budget budget_;
+  ContainerReader reader_;
+  std::unique_ptr<const Codec> codec_;
+  std::unique_ptr<BlockCoder> chain_;  ///< none: every block starts anew
+  int side_by_side_ = 1;
+  Index written_ = 0;
+  bool ended_ = false;
+};
+
+[[noreturn]] void fail_not_finite(const CompressOptions& options, const NotFiniteError& error) {
+  if (options.trained) fail_not_finite(*options.trained, options.model, error.position(), options.learns);
+  throw DivergedError(
+      fmt::format("{} diverged while it learnt: {}; lower the rate with --optimizer", options.model, error.what()));
+}
+
 }  // namespace
 
 CompressResult compress(const ByteSource& source, const ByteSink& sink, const CompressOptions& options) {
@@ -243,60 +371,21 @@ CompressResult compress(const ByteSource& source, const ByteSink& sink, const Co
   ContainerWriter writer(sink, header);
   BlockReader reader(source, codec.alphabet(), options.block);
   CompressResult result;
-  if (options.independent)
-    compress_apart(reader, codec, writer, options, result);
-  else
-    compress_chain(reader, codec, writer, options, result);
+  try {
+    if (options.independent)
+      compress_apart(reader, codec, writer, options, result);
+    else
+      compress_chain(reader, codec, writer, options, result);
+  } catch (const NotFiniteError& error) {
+    fail_not_finite(options, error);
+  }
   writer.end();
   result.bytes_out = writer.bytes();
   return result;
 }
 
 CompressResult decompress(const ByteSource& source, const ByteSink& sink, const DecompressOptions& options) {
-  ContainerReader reader(source, options.name);
-  const ContainerHeader& header = reader.header();
-  std::shared_ptr<const SymbolModel> trained;
-  if (header.source == ModelSource::embedded) {
-    trained = symbol_model_from_bytes(header.model, options.name + " (the model in it)");
-  } else if (header.source == ModelSource::external) {
-    if (!options.find_model)
-      throw ModelError(
-          fmt::format("{} was compressed with the model {}, which is not given", options.name, header.model));
-    std::string file = options.find_model(header.model, header.identity);
-    if (identity_of(file) != header.identity)
-      throw ModelError(fmt::format("{} was compressed with another model than the one given; it was called {}",
-                                   options.name, header.model));
-    trained = symbol_model_from_bytes(std::move(file), header.model);
-  }
-  std::unique_ptr<const Codec> codec;
-  std::unique_ptr<BlockCoder> chain;
-  try {
-    codec = std::make_unique<const Codec>(header, trained);
-    if (!header.independent) chain = std::make_unique<BlockCoder>(*codec);
-  } catch (const UsageError& error) {
-    throw ModelError(fmt::format("{}: its model cannot be built here: {}", options.name, error.what()));
-  }
-  CompressResult result;
-  for (bool more = true; more;) {
-    poll(options.stop);
-    std::vector<ContainerBlock> blocks;
-    const int together = header.independent ? options.threads : 1;
-    while (static_cast<int>(blocks.size()) < together && more) {
-      more = reader.next(blocks.emplace_back());
-      if (!more) blocks.pop_back();
-    }
-    std::vector<std::string> bytes(blocks.size());
-    side_by_side(blocks.size(), [&](std::size_t i) {
-      bytes[i] = chain ? chain->decode(blocks[i]) : BlockCoder(*codec).decode(blocks[i]);
-    });
-    for (const std::string& b : bytes) {
-      sink(b);
-      result.bytes_out += static_cast<Index>(b.size());
-    }
-    if (options.progress) options.progress(result.bytes_out);
-  }
-  result.bytes_in = reader.bytes();
-  return result;
+  return Decompressor(source, options).run(sink);
 }
 
 }  // namespace unfold

@@ -39,11 +39,20 @@ struct CompressResult {
 };
 
 /// Throws VerificationError when what was coded does not decode to what was read; UsageError for a model that does not
-/// fit; InterruptedError.
+/// fit; ModelError for one whose predictions are not finite, DivergedError when it was learning; InterruptedError.
 CompressResult compress(const ByteSource& source, const ByteSink& sink, const CompressOptions& options);
+
+/// What an archive may cost: a hundred bytes may ask for gigabytes and hours, and only the end of the work would show
+/// whether they mean it. What is claimed is checked before anything is allocated or decoded.
+struct DecompressLimits {
+  Index memory = 0;  ///< bytes, about, of the models; 0: 1 GiB and 1024 times the archive
+  Index output = 0;  ///< bytes; 0: 1 MiB and 65,536 times what was read so far
+};
 
 struct DecompressOptions {
   std::string name = "the compressed data";  ///< for messages
+  Index size = -1;                           ///< of the archive; -1: not known
+  DecompressLimits limits = {};
   /// Finds the file of an external model; called with its name and identity. Throws ModelError when there is none.
   std::function<std::string(const std::string& name, std::uint64_t identity)> find_model = {};
   int threads = 1;
@@ -51,7 +60,7 @@ struct DecompressOptions {
   std::function<void(Index)> progress = {};
 };
 
-/// Throws VerificationError, ModelError.
+/// Throws VerificationError, ModelError, RuntimeFailure for what is beyond the limits.
 CompressResult decompress(const ByteSource& source, const ByteSink& sink, const DecompressOptions& options);
 
 }  // namespace unfold

@@ -233,6 +233,7 @@ bool ContainerReader::next(ContainerBlock& block) {
   constexpr std::uint64_t kMost = 4 * static_cast<std::uint64_t>(kMostBlock);
   if (bytes > static_cast<std::uint64_t>(kMostBlock) || symbols > kMost || code > kMost || side > kMost)
     damaged("the length of a block makes no sense");
+  if (symbols > bytes) damaged("a block claims more symbols than bytes, of which each symbol takes one");
   block.code = take(code);
   block.side = take(side);
   block.content_crc = get_crc(take(kCrcBytes));

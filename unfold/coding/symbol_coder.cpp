@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "unfold/base/error.h"
+#include "unfold/capabilities/finite.h"
 #include "unfold/numerics/functions.h"
 
 namespace unfold {
@@ -15,7 +16,7 @@ constexpr std::uint64_t kTotal = std::uint64_t{1} << kMostCodingBits;
 
 }  // namespace
 
-void Frequencies::set(std::span<const float> log_probabilities) {
+void Frequencies::set(std::span<const float> log_probabilities, Index position) {
   const auto n = static_cast<Index>(log_probabilities.size());
   if (n < 1 || n > (Index{1} << 24)) throw UsageError(fmt::format("coding: an alphabet of {} symbols", n));
   probabilities_.assign(log_probabilities.begin(), log_probabilities.end());
@@ -23,8 +24,7 @@ void Frequencies::set(std::span<const float> log_probabilities) {
   vector_exp(probabilities_.data(), probabilities_.data(), n);
   double sum = 0;
   for (const double p : probabilities_) sum += p;
-  if (!std::isfinite(sum))
-    throw RuntimeFailure("the model's prediction is not finite, so nothing can be coded with it; train it anew");
+  if (!std::isfinite(sum)) throw NotFiniteError(position);
   const double scale = sum > 0 ? static_cast<double>(kTotal - static_cast<std::uint64_t>(n)) / sum : 0;
   std::uint64_t used = 0;
   std::size_t best = 0;
@@ -56,7 +56,7 @@ SymbolEncoder::SymbolEncoder(Predictor& predictor)
 
 void SymbolEncoder::encode(Symbol symbol) {
   if (bitwise_ == nullptr) {
-    frequencies_.set(predictor_.log_probabilities());
+    frequencies_.set(predictor_.log_probabilities(), position_++);
     coder_.encode(frequencies_.first(symbol), frequencies_.size(symbol), kMostCodingBits);
     predictor_.observe(symbol);
     return;
@@ -79,7 +79,7 @@ SymbolDecoder::SymbolDecoder(Predictor& predictor, std::string_view code)
 
 Symbol SymbolDecoder::decode() {
   if (bitwise_ == nullptr) {
-    frequencies_.set(predictor_.log_probabilities());
+    frequencies_.set(predictor_.log_probabilities(), position_++);
     std::uint64_t place = coder_.place(kMostCodingBits);
     const Symbol symbol = frequencies_.find(place);
     coder_.consume(place, frequencies_.size(symbol), kMostCodingBits);

@@ -17,11 +17,12 @@
 namespace unfold {
 
 /// Frequencies in [1, 2^kMostCodingBits] that sum up to 2^kMostCodingBits, from log probabilities: proportional, every
-/// symbol at least 1, what is left over to the most probable symbol. Throws RuntimeFailure for a distribution that
-/// holds a NaN or is infinite; one that is zero everywhere counts as uniform. At most 2^24 symbols.
+/// symbol at least 1, what is left over to the most probable symbol. Throws NotFiniteError for a distribution that
+/// holds a NaN or is infinite, of the symbol at `position`; one that is zero everywhere counts as uniform. At most 2^24
+/// symbols.
 class Frequencies {
  public:
-  void set(std::span<const float> log_probabilities);
+  void set(std::span<const float> log_probabilities, Index position = 0);
   std::uint64_t size(Symbol symbol) const { return sizes_[static_cast<std::size_t>(symbol)]; }
   std::uint64_t first(Symbol symbol) const;  ///< sum of the sizes of the symbols before
   Symbol find(std::uint64_t& place) const;   ///< the symbol at a place, which becomes the first of the symbol
@@ -43,6 +44,7 @@ class SymbolEncoder {
   BitwisePredictor* bitwise_;
   Frequencies frequencies_;
   RangeEncoder coder_;
+  Index position_ = 0;
 };
 
 class SymbolDecoder {
@@ -55,6 +57,7 @@ class SymbolDecoder {
   BitwisePredictor* bitwise_;
   Frequencies frequencies_;
   RangeDecoder coder_;
+  Index position_ = 0;
 };
 
 }  // namespace unfold

@@ -102,6 +102,7 @@ void Corpus::Source::read(Index begin, std::span<Symbol> out) const {
   }
   const char* from = input.bytes().data() + begin;
   for (Symbol& symbol : out) symbol = (*table)[static_cast<std::uint8_t>(*from++)];
+  input.require_whole();
 }
 
 Index Corpus::Source::bytes_before(const Alphabet& alphabet, Index symbol) const {
@@ -141,6 +142,7 @@ Corpus Corpus::load(std::vector<Input> inputs, Alphabet alphabet, const CorpusOp
       throw DataError(fmt::format("{} holds none of the {} {} of the alphabet; check the file", source.input.name(),
                                   corpus.alphabet_.size(), to_string(corpus.alphabet_.kind())));
     }
+    source.input.require_whole();
     corpus.symbols_ += source.length;
     corpus.unknown_ += source.unknown;
     corpus.add_sequences(options.lines);
@@ -210,6 +212,7 @@ void Corpus::set_mask(const Input& mask) {
     bits.push_back(c == '1');
     any = any || c == '1';
   }
+  mask.require_whole();
   if (static_cast<Index>(bits.size()) != symbols_)
     throw DataError(fmt::format("{} masks {} symbols, but the data hold {}; it needs one 0 or 1 for each of them",
                                 mask.name(), bits.size(), symbols_));

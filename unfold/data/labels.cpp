@@ -37,6 +37,7 @@ LabelledText split_labels(const Input& input, const std::optional<std::string>& 
     text += rest == std::string_view::npos ? std::string_view() : line.substr(rest);
     text += line_end;
   });
+  input.require_whole();
   if (text.empty())
     throw DataError(fmt::format("{}: nothing is left{}", input.name(),
                                 only ? fmt::format("; no line has the label \"{}\"", *only) : ""));
@@ -57,6 +58,7 @@ std::vector<std::string> read_labels(const Input& input) {
       throw DataError(fmt::format("{}: line {} holds no label", input.name(), labels.size() + 1));
     labels.emplace_back(line.substr(begin, line.find_last_not_of(kBlanks) + 1 - begin));
   });
+  input.require_whole();
   return labels;
 }
 

@@ -9,7 +9,6 @@
 #include <bit>
 #include <cstring>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "unfold/base/error.h"
 #include "unfold/base/json.h"
@@ -62,6 +61,14 @@ Index product(const std::vector<Index>& shape) {
     elements *= n;
   }
   return elements;
+}
+
+/// For messages: a damaged file may hold anything there.
+std::string printable(std::string_view bytes) {
+  std::string out(bytes);
+  std::replace_if(
+      out.begin(), out.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
+  return out;
 }
 
 std::string shown(const std::vector<Index>& shape) { return fmt::format("[{}]", fmt::join(shape, ", ")); }
@@ -142,37 +149,28 @@ void SafetensorsWriter::write(const std::string& path) const {
   file.commit();
 }
 
-struct SafetensorsFile::Content {
-  MappedFile mapping;
-  std::string memory;
-};
-
 void SafetensorsFile::fail(const std::string& what) const { throw ModelError(fmt::format("{}: {}", name_, what)); }
 
+SafetensorsFile::SafetensorsFile(FileBytes content, std::string name, Checksum checksum)
+    : name_(std::move(name)),
+      content_(std::make_shared<const FileBytes>(std::move(content))),
+      bytes_(content_->bytes()) {
+  const std::string_view json = header();
+  check_sum(checksum);
+  parse(json);
+  content_->mapping().require_whole();
+}
+
 SafetensorsFile SafetensorsFile::open(const std::string& path, Checksum checksum) {
-  auto content = std::make_shared<Content>();
   try {
-    content->mapping = MappedFile(path);
+    return {FileBytes(path), path, checksum};
   } catch (const DataError& error) {
     throw ModelError(error.what());
   }
-  SafetensorsFile file;
-  file.name_ = path;
-  file.bytes_ = content->mapping.bytes();
-  file.content_ = std::move(content);
-  file.parse(checksum);
-  return file;
 }
 
 SafetensorsFile SafetensorsFile::from_bytes(std::string bytes, std::string name, Checksum checksum) {
-  auto content = std::make_shared<Content>();
-  content->memory = std::move(bytes);
-  SafetensorsFile file;
-  file.name_ = std::move(name);
-  file.bytes_ = content->memory;
-  file.content_ = std::move(content);
-  file.parse(checksum);
-  return file;
+  return {FileBytes::in_memory(std::move(bytes)), std::move(name), checksum};
 }
 
 namespace {
@@ -270,18 +268,21 @@ class HeaderReader {
   Index data_at_;
 };
 
-/// The checksum that a file of ours should state; none if it has no place for one.
-std::optional<std::string> expected_checksum(std::string_view bytes) {
-  if (!bytes.substr(kLengthBytes).starts_with(kChecksumStart)) return std::nullopt;
-  std::uint32_t sum = crc(0, bytes.substr(0, kChecksumAt));
-  sum = crc(sum, kNoDigits);
-  sum = crc(sum, bytes.substr(std::min(bytes.size(), kChecksumAt + kChecksumDigits)));
-  return fmt::format("{:08x}", sum);
+/// The checksum of a stretch, whose pages a mapping need not keep.
+std::uint32_t crc_of_stretch(std::uint32_t sum, std::string_view stretch, const FileBytes& file) {
+  constexpr std::size_t kStep = std::size_t{4} << 20;
+  while (!stretch.empty()) {
+    const std::string_view step = stretch.substr(0, kStep);
+    sum = crc(sum, step);
+    file.mapping().release(step);
+    stretch.remove_prefix(step.size());
+  }
+  return sum;
 }
 
 }  // namespace
 
-void SafetensorsFile::parse(Checksum checksum) {
+std::string_view SafetensorsFile::header() const {
   if (bytes_.empty()) fail("empty; this is no model file");
   if (bytes_.size() < kLengthBytes)
     fail(fmt::format("cut short after {} bytes, inside the header length", bytes_.size()));
@@ -292,23 +293,39 @@ void SafetensorsFile::parse(Checksum checksum) {
     fail(fmt::format("cut short: the header ends at byte {}, the file at byte {}", kLengthBytes + length,
                      bytes_.size()));
   }
-  const std::string_view header = bytes_.substr(kLengthBytes, length), data = bytes_.substr(kLengthBytes + length);
+  const std::string_view header = bytes_.substr(kLengthBytes, length);
   if (!header.starts_with('{')) fail("byte 8 does not begin a JSON object; this is no model file");
+  return header;
+}
+
+/// The checksum stands at a fixed place, so that nothing has to be parsed before it was checked.
+void SafetensorsFile::check_sum(Checksum checksum) const {
+  if (!bytes_.substr(kLengthBytes).starts_with(kChecksumStart) || bytes_.size() < kChecksumAt + kChecksumDigits) {
+    if (checksum == Checksum::required) fail("no checksum where one should be; written by another program?");
+    return;
+  }
+  std::uint32_t sum = crc(0, bytes_.substr(0, kChecksumAt));
+  sum = crc(sum, kNoDigits);
+  sum = crc_of_stretch(sum, bytes_.substr(kChecksumAt + kChecksumDigits), *content_);
+  const std::string expected = fmt::format("{:08x}", sum);
+  const std::string_view stated = bytes_.substr(kChecksumAt, kChecksumDigits);
+  if (stated != expected)
+    fail(
+        fmt::format("cut short or damaged: the checksum is crc32:{} instead of crc32:{}", expected, printable(stated)));
+}
+
+void SafetensorsFile::parse(std::string_view header) {
   const nlohmann::json json = parse_json(header, name_ + ": header");
+  const std::size_t data_at = kLengthBytes + header.size();
   try {
-    const HeaderReader reader(json, data, static_cast<Index>(kLengthBytes + length));
+    const HeaderReader reader(json, bytes_.substr(data_at), static_cast<Index>(data_at));
     metadata_ = reader.metadata();
     tensors_ = reader.tensors();
   } catch (const ModelError& error) {
     fail(error.what());
   }
   std::sort(tensors_.begin(), tensors_.end(), [](const Tensor& a, const Tensor& b) { return a.name < b.name; });
-  const auto expected = expected_checksum(bytes_);
-  if (!expected && checksum == Checksum::required) fail("no checksum where one should be; written by another program?");
-  if (expected && metadata_["checksum"] != "crc32:" + *expected) {
-    fail(fmt::format("damaged: the checksum is crc32:{} instead of {}", *expected, metadata_["checksum"]));
-  }
-  if (expected) metadata_.erase("checksum");
+  if (header.starts_with(kChecksumStart)) metadata_.erase("checksum");
 }
 
 const Tensor* SafetensorsFile::find(std::string_view name) const {
@@ -339,6 +356,7 @@ void SafetensorsFile::read_bytes(std::string_view name, Dtype dtype, const std::
                      to_string(dtype), shown(shape)));
   }
   if (size > 0) std::memcpy(out, found.bytes.data(), size);
+  content_->mapping().require_whole();
 }
 
 }  // namespace unfold

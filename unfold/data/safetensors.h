@@ -101,15 +101,16 @@ enum class Checksum {
   optional   ///< for files of other programs: checked where present
 };
 
-/// A file that was checked from end to end before anything of it is handed out: every message is a ModelError naming
-/// the file and, where there is one, the byte. A missing or unreadable file is a ModelError, too.
+/// A file that was checked from end to end before anything of it is handed out, its checksum before anything of it is
+/// read: every message is a ModelError naming the file and, where there is one, the byte. A missing or unreadable file
+/// is a ModelError, too; one that is shortened while it is read a RuntimeFailure.
 class SafetensorsFile {
  public:
   static SafetensorsFile open(const std::string& path, Checksum checksum = Checksum::required);
   static SafetensorsFile from_bytes(std::string bytes, std::string name, Checksum checksum = Checksum::required);
 
   const std::string& name() const { return name_; }
-  const std::vector<Tensor>& tensors() const { return tensors_; }  ///< by name
+  const std::vector<Tensor>& tensors() const { return tensors_; }  ///< by name; copy their bytes with `read`
   const Tensor* find(std::string_view name) const;                 ///< nullptr if there is none
   /// Throws ModelError suggesting the nearest name.
   const Tensor& tensor(std::string_view name) const;
@@ -131,14 +132,16 @@ class SafetensorsFile {
   const std::string& metadata(const std::string& key) const;
 
  private:
-  struct Content;
-  void parse(Checksum checksum);
+  SafetensorsFile(FileBytes content, std::string name, Checksum checksum);
+  std::string_view header() const;
+  void check_sum(Checksum checksum) const;
+  void parse(std::string_view header);
   void read_bytes(std::string_view name, Dtype dtype, const std::vector<Index>& shape, char* out,
                   std::size_t size) const;
   [[noreturn]] void fail(const std::string& what) const;
 
   std::string name_;
-  std::shared_ptr<const Content> content_;
+  std::shared_ptr<const FileBytes> content_;
   std::string_view bytes_;
   std::vector<Tensor> tensors_;
   std::map<std::string, std::string> metadata_;

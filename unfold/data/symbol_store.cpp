@@ -83,7 +83,7 @@ void SymbolStore::finish() {
   buffer_.shrink_to_fit();
   if (descriptor_ < 0) return;
   spill();
-  mapping_ = MappedFile(descriptor_, written_);
+  mapping_ = MappedFile(descriptor_, written_, temporary_folder());
   ::close(std::exchange(descriptor_, -1));
 }
 

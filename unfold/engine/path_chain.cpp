@@ -79,7 +79,7 @@ double PathChain<T>::read_outputs(std::span<const int> read, Index first_row, T 
 
 template <class T>
 void PathChain<T>::refuse() const {
-  throw RuntimeFailure(
+  throw DivergedError(
       "path metric: the sums over paths leave the range of numbers, even in pieces as short as the circuit allows; "
       "its squared weights are too large: start from smaller ones, or use a smaller rate or clip");
 }

@@ -31,7 +31,7 @@ class PathChain {
   /// nothing when a number leaves the range of T.
   std::optional<PathSums> attempt(const Parameters<T>& squares, Index piece, const PathOptions& options,
                                   std::span<const int> read, std::span<double> kappa, const Visit& visit = {});
-  /// The same in pieces as long as possible. Throws RuntimeFailure when no length will do; then what was visited does
+  /// The same in pieces as long as possible. Throws DivergedError when no length will do; then what was visited does
   /// not count.
   PathSums run(const Parameters<T>& squares, const PathOptions& options, std::span<const int> read,
                std::span<double> kappa, const Visit& visit = {});

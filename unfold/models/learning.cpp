@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "unfold/base/error.h"
 #include "unfold/classical/context_mixing.h"
@@ -34,9 +35,24 @@ std::vector<std::uint8_t> looks(const Alphabet& alphabet) {
   return bytes;
 }
 
+/// Bytes of what does not grow with the options.
+constexpr double kSmall = 4 << 20;
+
+/// Of a network that learns: its weights, the gradient, what the optimiser remembers, what it came with.
+double network_memory(const ModelSpec& spec, Index alphabet) {
+  constexpr double kCopies = 8;
+  Circuit circuit;
+  build_model(spec, alphabet, circuit);
+  double parameters = 0;
+  for (const ParameterInfo& p : circuit.parameters())
+    parameters += static_cast<double>(p.rows) * static_cast<double>(p.cols);
+  return kCopies * sizeof(float) * parameters + kSmall;
+}
+
 struct LearnerEntry : Entry {
   std::string main;  ///< the option that a bare number sets
   std::unique_ptr<Predictor> (*make)(const AnyOptions&, const Alphabet&);
+  double (*memory)(const AnyOptions&);  ///< bytes that it begins with, about
 };
 
 std::unique_ptr<Predictor> make_cm(const AnyOptions& options, const Alphabet& alphabet) {
@@ -44,6 +60,15 @@ std::unique_ptr<Predictor> make_cm(const AnyOptions& options, const Alphabet& al
   return std::make_unique<ContextMixing>(
       alphabet.size(), ContextMixingOptions{.level = o.level, .size = static_cast<int>(o.size)}, looks(alphabet));
 }
+
+/// The slots of all contexts, and by what matches are found.
+double cm_memory(const AnyOptions& options) {
+  const auto& o = options.as<CmOptions>();
+  const double contexts = o.level == MixingLevel::full ? 16 : 6;
+  return (32 * contexts + 72) * std::exp2(static_cast<double>(o.size)) + kSmall;
+}
+
+double small_memory(const AnyOptions&) { return kSmall; }
 
 /// A predictor that is made from the size of the alphabet and its options.
 template <class Model, class Options>
@@ -54,9 +79,9 @@ std::unique_ptr<Predictor> make_plain(const AnyOptions& options, const Alphabet&
 /// Those that are no network; what they are, the registry of models says.
 const Registry<LearnerEntry>& learners() {
   static const Registry<LearnerEntry> list(
-      "learner", {{{"cm", "", CmOptions()}, "size", make_cm},
-                  {{"ppm", "", PpmOptions()}, "order", make_plain<PpmPredictor, PpmOptions>},
-                  {{"ctw", "", CtwOptions()}, "depth", make_plain<CtwPredictor, CtwOptions>}});
+      "learner", {{{"cm", "", CmOptions()}, "size", make_cm, cm_memory},
+                  {{"ppm", "", PpmOptions()}, "order", make_plain<PpmPredictor, PpmOptions>, small_memory},
+                  {{"ctw", "", CtwOptions()}, "depth", make_plain<CtwPredictor, CtwOptions>, small_memory}});
   return list;
 }
 
@@ -81,6 +106,13 @@ std::vector<std::string> parts_of(std::string_view spec) {
   }
   if (parts.empty()) throw UsageError("mix: of what? Write for example mix:lstm:128+ppm:5");
   return parts;
+}
+
+/// Of one that is neither a learner nor a mixture of them.
+ModelSpec network_spec(std::string_view spec) {
+  std::vector<std::string> names = learners().names();
+  names.insert(names.begin(), std::string(kMix));
+  return parse_model_spec(spec, names);
 }
 
 /// A network that knows nothing must learn faster than one that was trained.
@@ -118,6 +150,14 @@ std::unique_ptr<Predictor> make_learner(std::string_view spec, const Alphabet& a
   return std::make_unique<OnlinePredictor>(network, online(options, kFromNothing));
 }
 
+double learner_memory(std::string_view spec, const Alphabet& alphabet) {
+  double memory = 0;
+  for (const std::string& part : parts_of(spec)) memory += learner_memory(part, alphabet);
+  if (memory > 0) return memory;
+  if (const LearnerEntry* entry = learners().find(spec_name(spec))) return entry->memory(options_of(*entry, spec));
+  return network_memory(network_spec(spec), alphabet.size());
+}
+
 std::string canonical_learner(std::string_view spec) {
   if (const std::vector<std::string> parts = parts_of(spec); !parts.empty()) {
     std::vector<std::string> canonical;
@@ -127,9 +167,7 @@ std::string canonical_learner(std::string_view spec) {
   }
   if (const LearnerEntry* entry = learners().find(spec_name(spec)))
     return fitted_spec(entry->name, options_of(*entry, spec), entry->options, entry->main);
-  std::vector<std::string> names = learners().names();
-  names.insert(names.begin(), std::string(kMix));
-  return to_string(parse_model_spec(spec, names));
+  return to_string(network_spec(spec));
 }
 
 bool has_network(std::string_view spec) {

@@ -23,6 +23,9 @@ struct LearningOptions {
 std::unique_ptr<Predictor> make_learner(std::string_view spec, const Alphabet& alphabet,
                                         const LearningOptions& options = {});
 
+/// Bytes that such a predictor takes before the first symbol, about, without making it. Throws as `make_learner`.
+double learner_memory(std::string_view spec, const Alphabet& alphabet);
+
 /// The canonical form of a SPEC of such a model.
 std::string canonical_learner(std::string_view spec);
 /// True when it is, or mixes, a recurrent network: whose cost grows with the alphabet. REQUIRES a valid SPEC.

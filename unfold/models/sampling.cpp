@@ -84,17 +84,17 @@ std::vector<double> filter_distribution(std::span<const float> log_probabilities
   return p;
 }
 
-std::vector<Symbol> sample(Predictor& predictor, const Alphabet& alphabet, const SamplingOptions& options) {
+void sample(Predictor& predictor, const Alphabet& alphabet, const SamplingOptions& options,
+            const std::function<void(Symbol)>& use) {
   validate(options);
   Random random(options.seed, stream_of("sample") + static_cast<std::uint64_t>(options.number));
   predictor.reset();
   for (const Symbol symbol : options.prime) predictor.observe(symbol);
   Symbol previous = options.prime.empty() ? kNoSymbol : options.prime.back();
-  std::vector<Symbol> result;
   std::string tail;  // the end of the decoded text, as long as `stop`
-  while (static_cast<Index>(result.size()) < options.length) {
+  for (Index drawn = 0; drawn < options.length; ++drawn) {
     const Symbol symbol = draw(filter_distribution(predictor.log_probabilities(), options), random);
-    result.push_back(symbol);
+    use(symbol);
     predictor.observe(symbol);
     if (!options.stop.empty()) {
       tail += alphabet.decode(std::span<const Symbol>(&symbol, 1), previous);
@@ -103,6 +103,11 @@ std::vector<Symbol> sample(Predictor& predictor, const Alphabet& alphabet, const
     }
     previous = symbol;
   }
+}
+
+std::vector<Symbol> sample(Predictor& predictor, const Alphabet& alphabet, const SamplingOptions& options) {
+  std::vector<Symbol> result;
+  sample(predictor, alphabet, options, [&](Symbol symbol) { result.push_back(symbol); });
   return result;
 }
 

@@ -2,6 +2,7 @@
 /// Drawing sequences from any predictor.
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -32,5 +33,8 @@ std::vector<double> filter_distribution(std::span<const float> log_probabilities
 
 /// Resets the predictor, reads the prime, draws. `alphabet` is needed for `stop` only.
 std::vector<Symbol> sample(Predictor& predictor, const Alphabet& alphabet, const SamplingOptions& options);
+/// The same, each symbol handed over as soon as it was drawn: nothing is kept, however many there are.
+void sample(Predictor& predictor, const Alphabet& alphabet, const SamplingOptions& options,
+            const std::function<void(Symbol)>& use);
 
 }  // namespace unfold

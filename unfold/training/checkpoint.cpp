@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -78,11 +80,20 @@ void add(SafetensorsWriter& writer, const std::string& prefix, const Snapshot<T>
       std::span<const std::uint8_t>(reinterpret_cast<const std::uint8_t*>(flags.data()), flags.size()));
 }
 
+/// A vector of the file, all of whose elements must be finite: a run that went on from others would end in a model that
+/// nobody can load.
+template <class T>
+void read_finite(const SafetensorsFile& file, const std::string& name, std::span<T> out) {
+  file.read<T>(name, {static_cast<Index>(out.size())}, out);
+  const auto bad = std::find_if(out.begin(), out.end(), [](T x) { return !std::isfinite(x); });
+  if (bad != out.end())
+    throw ModelError(fmt::format("{}: element {} of tensor {} is not finite; start the run again with --overwrite",
+                                 file.name(), bad - out.begin(), name));
+}
+
 template <class T>
 void read(const SafetensorsFile& file, const std::string& prefix, const Json& run, Snapshot<T>& s) {
-  const auto vector = [&](const std::string& name, std::span<T> out) {
-    file.read<T>(prefix + name, {static_cast<Index>(out.size())}, out);
-  };
+  const auto vector = [&](const std::string& name, std::span<T> out) { read_finite(file, prefix + name, out); };
   vector("parameters", s.parameters.span());
   for (auto& [name, values] : s.optimizer) vector("optimizer/" + name, values.span());
   file.read<T>(prefix + "carried/values", {s.carried.slots(), s.carried.width()}, s.carried.values());
@@ -156,7 +167,7 @@ bool read_checkpoint(const std::string& path, const Json& configuration, Snapsho
   const auto best = [&](const std::string& name, Snapshot<T>& s) {
     if (!s.run.validated) return;
     Parameters<T> values = *s.best;
-    file.read<T>(name, {values.size()}, values.flat());
+    read_finite(file, name, values.flat());
     s.best = std::make_shared<const Parameters<T>>(std::move(values));
   };
   read(file, "", run["now"], now);

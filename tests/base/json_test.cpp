@@ -1,0 +1,53 @@
+#include "unfold/base/json.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "base/scratch.h"
+
+namespace unfold {
+namespace {
+
+using nlohmann::json;
+using testing_support::contains;
+using testing_support::message_of;
+
+std::string refusal(const std::string& text, const JsonLimits& limits = {}) {
+  return message_of<ModelError>([&] { parse_json(text, "here", limits); });
+}
+
+TEST(Json, is_read_as_the_library_reads_it) {
+  for (const char* text : {"null", "true", "-3", "18446744073709551615", "1.5e300", R"("é\n")", "[]", "{}",
+                           R"({"a":[1,{"b":[[],{}]},"c"],"":{"d":null},"e":-0.5})", "[[1,[2,[3]]],4]"})
+    EXPECT_EQ(parse_json(text, "here"), json::parse(text)) << text;
+}
+
+TEST(Json, what_is_not_strictly_json_is_refused_with_the_place) {
+  for (const char* text : {"", "{", "[1,]", "{\"a\":1,}", "1 2", "nul", "\"\xFF\"", "[1}", "{1:2}", "\"\\ud800\""})
+    EXPECT_TRUE(contains(refusal(text), "here: not valid JSON")) << text;
+  EXPECT_TRUE(contains(refusal(R"({"a":1,"b":{"a":2,"a":3}})"), "the key \"a\" occurs twice"));
+  EXPECT_EQ(refusal(R"({"a":1,"b":{"a":2}})"), "");
+}
+
+TEST(Json, limits_hold) {
+  EXPECT_EQ(refusal(std::string(32, '[') + std::string(32, ']')), "");
+  EXPECT_TRUE(contains(refusal(std::string(33, '[') + std::string(33, ']')), "deeper than 32"));
+  EXPECT_TRUE(contains(refusal(std::string(10'000'000, '[')), "deeper than 32"));
+  EXPECT_EQ(refusal("[1,2,3]", {.values = 4}), "");
+  EXPECT_TRUE(contains(refusal("[1,2,3,4]", {.values = 4}), "more than 4 values"));
+  EXPECT_TRUE(contains(refusal("[[],[],{}]", {.containers = 3}), "more than 3 lists"));
+}
+
+TEST(Json, objects_beside_each_other_take_linear_time) {
+  std::string text = R"({"z":[)";
+  for (int i = 0; i < 90'000; ++i) text += "{},";
+  text += "0]}";
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_EQ(parse_json(text, "here")["z"].size(), 90'001u);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(1));
+}
+
+}  // namespace
+}  // namespace unfold

@@ -1,0 +1,164 @@
+// Files that claim what they should not be believed.
+#include <fmt/format.h>
+#include <zlib.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "cli/fixture.h"
+#include "unfold/coding/container.h"
+
+namespace unfold::test {
+namespace {
+
+constexpr long kMostKilobytes = 64'000;
+
+/// An archive of this header and of one block that claims so much.
+std::string archive(const ContainerHeader& header, Index bytes, Index symbols) {
+  std::string out;
+  ContainerWriter writer([&](std::string_view piece) { out += piece; }, header);
+  writer.write({.bytes = bytes, .symbols = symbols, .content_crc = 0, .code = "x", .side = {}});
+  writer.end();
+  return out;
+}
+
+class HostileFile : public CommandTest {
+ protected:
+  HostileFile() : file_(folder_ / "hostile") {}
+
+  /// The command refuses quickly, with little memory, and says this.
+  void expect_cheap_refusal(const Arguments& arguments, int code, const std::string& message) const {
+    Process process(arguments);
+    const Finished finished = process.finish(20);
+    EXPECT_EQ(finished.code, code) << finished.err;
+    EXPECT_THAT(finished.err, HasSubstr(message));
+    EXPECT_LT(finished.peak_kilobytes, kMostKilobytes);
+  }
+
+  std::string file_;
+};
+
+/// A model file of 93 MB whose header holds more than ten million entries; returns the checksum that it should state.
+/// Written piece by piece: a process that is forked counts the memory of this one as its own.
+unsigned long write_large_header(const std::string& path, const std::string& digits) {
+  std::string piece = "{}";
+  while (piece.size() < 1'000'000) piece += R"(,{},"abcde",[])";
+  const std::string start = R"({"__metadata__":{"checksum":"crc32:)" + digits + R"("},"z":[)", between = ",";
+  constexpr std::uint64_t kPieces = 93;
+  const std::uint64_t length = start.size() + kPieces * piece.size() + (kPieces - 1) + 2;
+  std::ofstream file(path, std::ios::binary);
+  uLong sum = 0;
+  const auto put = [&](const std::string& bytes) {
+    file << bytes;
+    sum = crc32_z(sum, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size());
+  };
+  put(std::string(reinterpret_cast<const char*>(&length), 8) + start);
+  for (std::uint64_t i = 0; i < kPieces; ++i) put(i == 0 ? piece : between + piece);
+  put("]}");
+  return sum;
+}
+
+TEST_F(HostileFile, a_header_of_ten_million_entries_is_refused_with_little_time_and_memory) {
+  const unsigned long sum = write_large_header(file_, "00000000");
+  expect_cheap_refusal({"info", file_}, 4, "checksum");
+  write_large_header(file_, fmt::format("{:08x}", sum));
+  expect_cheap_refusal({"info", file_}, 4, "more than 100000 lists and objects");
+}
+
+TEST_F(HostileFile, an_archive_that_asks_for_a_huge_model_is_refused_before_it_is_made) {
+  std::string twenty = "mix:cm:24";
+  for (int i = 1; i < 20; ++i) twenty += "+cm:24";
+  for (const std::string& model : {std::string("lstm:16384"), std::string("cm:24"), twenty}) {
+    for (const bool independent : {false, true}) {
+      write_bytes(file_, archive({.model = model, .independent = independent}, 10, 10));
+      expect_cheap_refusal({"decompress", file_, "-o", folder_ / "out"}, 1, "--memory-limit");
+    }
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "out"));
+}
+
+TEST_F(HostileFile, an_archive_that_claims_to_stand_for_much_is_refused_before_it_is_decoded) {
+  write_bytes(file_, archive({.model = "ppm:2"}, Index{1} << 26, Index{1} << 26));
+  expect_cheap_refusal({"decompress", file_, "-o", folder_ / "out"}, 1, "--max-output");
+  write_bytes(file_, archive({.model = "ppm:2"}, 10, Index{1} << 26));
+  expect_cheap_refusal({"decompress", file_, "-o", folder_ / "out"}, 6, "more symbols than bytes");
+}
+
+TEST_F(HostileFile, limits_can_be_set_and_let_through_what_is_within_them) {
+  ASSERT_EQ(unfold_command({"compress", text_, "--model", "cm:12", "-o", file_}).code, 0);
+  const Arguments back = {"decompress", file_, "-o", folder_ / "out"};
+  expect_failure(back + Arguments{"--max-output", "3999"}, 1, "--max-output");
+  expect_failure(back + Arguments{"--memory-limit", "1M"}, 1, "--memory-limit");
+  expect_failure(back + Arguments{"--max-output", "much"}, 2, "--max-output wants a number of bytes");
+  EXPECT_EQ(unfold_command(back + Arguments{"--max-output", "5K", "--memory-limit", "100M"}).code, 0);
+  EXPECT_EQ(read_bytes(folder_ / "out"), read_bytes(text_));
+}
+
+TEST_F(HostileFile, what_compresses_extremely_well_still_comes_back_without_options) {
+  write_bytes(text_, std::string(1'500'000, '\0'));
+  ASSERT_EQ(unfold_command({"compress", text_, "--model", "ctw:8", "-o", file_}).code, 0);
+  EXPECT_LT(read_bytes(file_).size(), 400u);
+  EXPECT_EQ(unfold_command({"decompress", file_, "-o", folder_ / "out"}).code, 0);
+  EXPECT_EQ(read_bytes(folder_ / "out"), read_bytes(text_));
+}
+
+TEST_F(HostileFile, data_that_unpack_to_more_than_allowed_are_refused) {
+  const std::string packed = folder_ / "text.gz";
+  const gzFile file = gzopen(packed.c_str(), "wb");
+  const std::string zeros(300'000, 'a');
+  for (int i = 0; i < 1000; ++i) ASSERT_GT(gzwrite(file, zeros.data(), static_cast<unsigned>(zeros.size())), 0);
+  gzclose(file);
+  expect_failure({"train", packed, "--out", folder_ / "new"}, 3, "--max-unpacked");
+  expect_failure({"train", packed, "--out", folder_ / "new", "--max-unpacked", "1M"}, 3, "--max-unpacked");
+}
+
+TEST_F(HostileFile, an_impossible_model_in_an_archive_is_a_bad_model) {
+  for (const bool independent : {false, true})
+    for (const char* model : {"ppm:99", "ctw:200", "lstm:5,layers=0", "nonsense"}) {
+      write_bytes(file_, archive({.model = model, .independent = independent}, 10, 10));
+      expect_failure({"decompress", file_, "-o", folder_ / "out"}, 4, "cannot be built here");
+    }
+}
+
+TEST_F(HostileFile, a_long_spec_is_no_file_name_and_one_that_is_wrong_is_said_so) {
+  std::string spec = "mix:ppm:2";
+  while (spec.size() < 260) spec += "+ppm:2";
+  ASSERT_EQ(unfold_command({"compress", text_, "--model", spec, "-o", file_}).code, 0);
+  expect_failure({"compress", text_, "--model", std::string(300, 'x'), "-o", file_}, 2, "xxx");
+}
+
+TEST_F(HostileFile, fitted_models_are_fitted_to_the_file_and_carried_in_the_archive) {
+  for (const char* model : {"ngram:3", "hmm:3,iterations=3", "frequency"}) {
+    const Finished packed = unfold_command({"compress", text_, "--model", model, "-o", file_, "--json"});
+    ASSERT_EQ(packed.code, 0) << packed.err;
+    ASSERT_EQ(unfold_command({"decompress", file_, "-o", folder_ / "out"}).code, 0);
+    EXPECT_EQ(read_bytes(folder_ / "out"), read_bytes(text_)) << model;
+  }
+  expect_failure({"compress", "-", "--model", "ngram:3", "-o", file_}, 2, "name a file");
+}
+
+TEST_F(HostileFile, a_damaged_task_model_is_a_bad_model_and_not_a_question_of_usage) {
+  ASSERT_EQ(unfold_command({"train", "--task", "adding:10", "--model", "rnn:4", "--steps", "3", "--out", run_}).code,
+            0);
+  std::string bytes = read_bytes(run_ + "/model.safetensors");
+  bytes[bytes.size() - 3] ^= 1;
+  write_bytes(run_ + "/model.safetensors", bytes);
+  write_bytes(file_, bytes);
+  expect_failure({"eval", run_}, 4, "damaged");
+  expect_failure({"eval", file_}, 4, "damaged");
+  train({"--overwrite"});
+  expect_failure({"eval", run_}, 2, "eval needs MODEL DATA");
+}
+
+TEST_F(HostileFile, names_that_are_not_utf8_are_trained_on) {
+  const std::string odd = folder_ / "na\xFFme.txt";
+  write_bytes(odd, read_bytes(text_));
+  text_ = odd;
+  train();
+  EXPECT_THAT(read_bytes(run_ + "/config.toml"), HasSubstr("na\xEF\xBF\xBDme.txt"));
+  ASSERT_EQ(unfold_command({"eval", run_, odd, "--json"}).code, 0);
+  train({"--resume", "--steps", "25"});
+}
+
+}  // namespace
+}  // namespace unfold::test

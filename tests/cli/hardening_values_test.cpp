@@ -1,0 +1,69 @@
+// Values that are not finite: no result is printed of them.
+#include <limits>
+#include <stdexcept>
+
+#include "cli/fixture.h"
+#include "unfold/data/safetensors.h"
+
+namespace unfold::test {
+namespace {
+
+/// The file with one element of one tensor changed, and a right checksum.
+void spoil(const std::string& path, const std::string& name, float value) {
+  const std::string before = read_bytes(path);
+  const SafetensorsFile file = SafetensorsFile::from_bytes(before, path);
+  std::vector<float> spoilt = file.values<float>(name);
+  spoilt[1] = value;
+  SafetensorsWriter writer;
+  for (const Tensor& tensor : file.tensors())
+    if (tensor.name == name)
+      writer.add(name, tensor.shape, spoilt);
+    else
+      writer.add_bytes(tensor);
+  for (const auto& [key, text] : file.metadata()) writer.set_metadata(key, text);
+  writer.write(path);
+}
+
+/// The matrix of a network's own loop.
+std::string loop_of(const std::string& path) {
+  const SafetensorsFile file = SafetensorsFile::from_bytes(read_bytes(path), path);
+  for (const Tensor& tensor : file.tensors())
+    if (tensor.name.ends_with("/U")) return tensor.name;
+  throw std::runtime_error("no tensor /U in " + path);
+}
+
+TEST_F(CommandTest, a_model_whose_predictions_are_not_finite_is_a_bad_model_for_every_verb) {
+  train({"--model", "rnn:8,activation=relu"});
+  const std::string model = run_ + "/model.safetensors", name = loop_of(model);
+  spoil(model, name, 1e38F);
+  for (const Arguments& arguments :
+       {Arguments{"eval", run_, text_}, Arguments{"eval", run_, text_, "--method", "stepper"},
+        Arguments{"score", run_, text_}, Arguments{"sample", run_}, Arguments{"complete", run_, "--json"},
+        Arguments{"compress", text_, "--model", run_, "-o", folder_ / "out"}}) {
+    const Finished finished = unfold_command(arguments);
+    EXPECT_EQ(finished.code, 4) << arguments.front() << ": " << finished.out << finished.err;
+    EXPECT_THAT(finished.err, HasSubstr("position")) << arguments.front();
+    EXPECT_THAT(finished.err, HasSubstr("the largest weight is 1e+38, element [0, 1] of tensor " + name))
+        << arguments.front();
+    EXPECT_EQ(finished.out.find("nan"), std::string::npos);
+  }
+  spoil(model, name, std::numeric_limits<float>::infinity());
+  expect_failure({"eval", run_, text_}, 4, name);
+}
+
+TEST_F(CommandTest, a_checkpoint_with_values_that_are_not_finite_is_refused) {
+  train({"--checkpoint-every", "5"});
+  const std::string checkpoint = run_ + "/checkpoint.safetensors";
+  for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+    spoil(checkpoint, "parameters", bad);
+    expect_failure(training({"--steps", "30", "--resume"}), 4, "element 1 of tensor parameters is not finite");
+  }
+}
+
+TEST_F(CommandTest, learning_that_diverges_while_it_evaluates_ends_with_5) {
+  train();
+  expect_failure({"eval", run_, text_, "--dynamic", "--optimizer", "sgd:rate=1e30"}, 5, "diverged");
+}
+
+}  // namespace
+}  // namespace unfold::test
