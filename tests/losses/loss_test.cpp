@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "unfold/base/error.h"
+#include "unfold/losses/registry.h"
 #include "unfold/numerics/simd.h"
 
 namespace unfold {
@@ -49,6 +50,8 @@ struct Case {
   const char* name;
   std::unique_ptr<Loss<double>> (*make)();
   std::unique_ptr<Loss<float>> (*make_float)();
+  double extreme = 400;  ///< scale of signals at which it stays finite
+  double size = 1;       ///< of its derivatives at signals of 2: errors of differences and rounding are as large
 };
 
 void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
@@ -100,7 +103,7 @@ TEST_P(EveryReadout, has_the_gradient_of_its_nats) {
     const double h = 1e-5;
     above[i] += h, below[i] -= h;
     const std::size_t r = i / 5;
-    EXPECT_NEAR(exact[i], 0.5 * (nats(rows, above)[r] - nats(rows, below)[r]) / (2 * h), 1e-9);
+    EXPECT_NEAR(exact[i], 0.5 * (nats(rows, above)[r] - nats(rows, below)[r]) / (2 * h), 1e-9 * GetParam().size);
   }
 }
 
@@ -113,7 +116,8 @@ TEST_P(EveryReadout, has_the_curvature_of_its_dense_hessian) {
   Vector above = rows.signal, below = rows.signal;
   for (std::size_t i = 0; i < tangent.size(); ++i) above[i] += h * tangent[i], below[i] -= h * tangent[i];
   const Vector up = gradient(rows, above), down = gradient(rows, below);
-  for (std::size_t i = 0; i < result.size(); ++i) EXPECT_NEAR(result[i], 0.25 * (up[i] - down[i]) / (2 * h), 1e-8);
+  for (std::size_t i = 0; i < result.size(); ++i)
+    EXPECT_NEAR(result[i], 0.25 * (up[i] - down[i]) / (2 * h), 1e-8 * GetParam().size);
 }
 
 TEST_P(EveryReadout, has_a_root_of_its_curvature) {
@@ -209,12 +213,12 @@ TEST_P(EveryReadout, agrees_in_float_and_double) {
   std::vector<float> adjoint(54), nats(6);
   by_row(*loss).gradient(single.matrix(single.signal), single.targets(), 1, nats.data(), single.matrix(adjoint));
   const Vector exact = gradient(rows, rows.signal), exact_nats = this->nats(rows, rows.signal);
-  for (std::size_t i = 0; i < 54; ++i) EXPECT_NEAR(adjoint[i], exact[i], 1e-6);
-  for (std::size_t i = 0; i < 6; ++i) EXPECT_NEAR(nats[i], exact_nats[i], 1e-5);
+  for (std::size_t i = 0; i < 54; ++i) EXPECT_NEAR(adjoint[i], exact[i], 1e-6 * GetParam().size);
+  for (std::size_t i = 0; i < 6; ++i) EXPECT_NEAR(nats[i], exact_nats[i], 1e-5 * GetParam().size);
 }
 
 TEST_P(EveryReadout, stays_finite_at_extreme_signals) {
-  const Rows<double> rows(8, 5, 9, 400);
+  const Rows<double> rows(8, 5, 9, GetParam().extreme);
   for (const double n : nats(rows, rows.signal)) EXPECT_TRUE(std::isfinite(n) && n >= 0);
   for (const double g : gradient(rows, rows.signal)) EXPECT_TRUE(std::isfinite(g));
 }
@@ -222,7 +226,8 @@ TEST_P(EveryReadout, stays_finite_at_extreme_signals) {
 INSTANTIATE_TEST_SUITE_P(, EveryReadout,
                          testing::Values(Case{"softmax", softmax_loss<double>, softmax_loss<float>},
                                          Case{"bernoulli", bernoulli_loss<double>, bernoulli_loss<float>},
-                                         Case{"gaussian", gaussian_loss<double>, gaussian_loss<float>}),
+                                         Case{"gaussian", gaussian_loss<double>, gaussian_loss<float>},
+                                         Case{"poisson", poisson_loss<double>, poisson_loss<float>, 100, 100}),
                          [](const auto& tested) { return std::string(tested.param.name); });
 
 /// Mean over all outcomes of the square of sum_x w_x d log p(outcome) / d signal_x: the Fisher metric seen through w.
@@ -287,6 +292,25 @@ TEST(Fisher, of_gaussian_is_the_identity) {
   EXPECT_EQ(through, Vector(2, 169));
 }
 
+TEST(Fisher, of_poisson_is_the_mean_over_all_counts) {
+  const Index n = 3;
+  const Rows<double> rows(2, n, 13, 0.7);
+  Vector diagonal(6), squares(6);
+  by_row(*poisson_loss<double>()).fisher_diagonal(rows.matrix(rows.signal), rows.targets(), rows.matrix(diagonal));
+  for (std::size_t i = 0; i < 6; ++i) {
+    const double rate = std::exp(rows.signal[i]);
+    double p = std::exp(-rate);
+    for (int y = 0; y < 60; p *= rate / ++y) squares[i] += p * (rate - y) * (rate - y);
+    EXPECT_NEAR(diagonal[i], squares[i], 1e-12);
+  }
+  const Vector w = {3, 4, 12};
+  Vector through(2);
+  by_row(*poisson_loss<double>())
+      .fisher_through(rows.matrix(rows.signal), rows.targets(), {w.data(), 1, n, n}, {through.data(), 2, 1, 1});
+  for (std::size_t r = 0; r < 2; ++r)
+    EXPECT_NEAR(through[r], 9 * squares[3 * r] + 16 * squares[3 * r + 1] + 144 * squares[3 * r + 2], 1e-10);
+}
+
 TEST(Fisher, of_a_nearly_certain_softmax_keeps_its_digits) {
   const Vector signal = {0, -60}, w = {1e3, 1e3 + 1};
   const Symbol symbol = 0;
@@ -310,6 +334,81 @@ TEST(Softmax, refuses_a_target_outside_the_alphabet) {
   double nats = 0;
   EXPECT_THROW(by_row(*softmax_loss<double>()).nats({signal.data(), 1, 3, 3}, {&symbol, {}, nullptr}, &nats),
                UsageError);
+}
+
+TEST(Poisson, refuses_counts_below_zero) {
+  const Vector signal = {1}, values = {-1};
+  double nats = 0;
+  EXPECT_THROW(by_row(*poisson_loss<double>())
+                   .nats({signal.data(), 1, 1, 1}, {nullptr, {values.data(), 1, 1, 1}, nullptr}, &nats),
+               UsageError);
+}
+
+TEST(Normalised, has_the_gradient_and_the_fisher_matrix_of_its_nats) {
+  const Index n = 4;
+  const Vector o = {0.2, 1.5, 0.01, 3}, w = {1, -2, 0.5, 3};
+  const auto loss = normalised_loss<double>();
+  const auto row = [](auto& x) { return Matrix{x.data(), Index{1}, Index{4}, Index{4}}; };
+  const Matrix<const double> signal{o.data(), 1, n, n}, weights{w.data(), 1, n, n};
+  Vector fisher(16);  // by the scores of all outcomes
+  double through = 0, total = 4.71;
+  for (Symbol x = 0; x < 4; ++x) {
+    const Targets<double> target{.symbols = &x, .values = {}, .predicted = nullptr};
+    Vector score(4);
+    double nats = 0, along = 0;
+    by_row(*loss).gradient(signal, target, 1, &nats, row(score));
+    const double p = o[static_cast<std::size_t>(x)] / total;
+    EXPECT_NEAR(nats, -std::log(p), 1e-14);
+    for (std::size_t i = 0; i < 4; ++i) {
+      Vector above = o, below = o;
+      const double h = 1e-6 * o[i];
+      above[i] += h, below[i] -= h;
+      double up = 0, down = 0;
+      by_row(*loss).nats({above.data(), 1, n, n}, target, &up);
+      by_row(*loss).nats({below.data(), 1, n, n}, target, &down);
+      EXPECT_NEAR(score[i] * o[i], (up - down) / 2e-6, 1e-9);
+      along += w[i] * score[i];
+      for (std::size_t j = 0; j < 4; ++j) fisher[4 * i + j] += p * score[i] * score[j];
+    }
+    through += p * along * along;
+  }
+  const Symbol any = 1;
+  const Targets<double> target{.symbols = &any, .values = {}, .predicted = nullptr};
+  Vector products(16), diagonal(4);
+  for (std::size_t j = 0; j < 4; ++j) {
+    Vector unit(4), column(4);
+    unit[j] = 1;
+    by_row(*loss).curvature(signal, target, 1, {unit.data(), 1, n, n}, row(column));
+    for (std::size_t i = 0; i < 4; ++i) EXPECT_NEAR(column[i], fisher[4 * i + j], 1e-12 * fisher[4 * i + i]);
+    by_row(*loss).curvature_root(signal, target, 1, {unit.data(), 1, n, n}, row(column));
+    for (std::size_t i = 0; i < 4; ++i)
+      for (std::size_t k = 0; k < 4; ++k) products[4 * i + k] += column[i] * column[k];
+  }
+  for (std::size_t i = 0; i < 16; ++i) EXPECT_NEAR(products[i], fisher[i], 1e-10);
+  by_row(*loss).fisher_diagonal(signal, target, row(diagonal));
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_NEAR(diagonal[i], fisher[5 * i], 1e-12 * fisher[5 * i]);
+  double seen = 0;
+  by_row(*loss).fisher_through(signal, target, weights, {&seen, 1, 1, 1});
+  EXPECT_NEAR(seen, through, 1e-12 * through);
+}
+
+TEST(Normalised, leaves_rows_alone_that_are_not_predicted_and_is_no_number_where_a_signal_is_negative) {
+  const Vector o = {1, 2, 1, -2};
+  const std::vector<Symbol> symbols = {kNoSymbol, 1};
+  Vector nats(2), slope(4);
+  by_row(*normalised_loss<double>())
+      .gradient({o.data(), 2, 2, 2}, {.symbols = symbols.data(), .values = {}, .predicted = nullptr}, 1, nats.data(),
+                {slope.data(), 2, 2, 2});
+  EXPECT_EQ(nats[0], 0);
+  EXPECT_EQ(slope[0], 0);
+  EXPECT_TRUE(std::isnan(nats[1]));
+}
+
+TEST(LossRegistry, makes_every_loss_under_its_name) {
+  for (const LossEntry& entry : losses()) {
+    EXPECT_EQ(entry.make<double>()->name(), entry.name);
+    EXPECT_EQ(entry.make<float>()->name(), entry.name);
+  }
 }
 
 TEST(Bernoulli, refuses_targets_of_another_width) {

@@ -104,6 +104,16 @@ TEST_F(Recipes, an_operation_added_by_its_recipe_builds_and_has_all_its_derivati
   build_and_run("operation.cpp", "unfold::verify");
 }
 
+TEST_F(Recipes, a_cell_added_by_its_recipe_builds_and_has_all_its_derivatives) {
+  ASSERT_NO_FATAL_FAILURE(follow("How to add a cell"));
+  build_and_run("cell.cpp", "unfold::verify unfold::cells");
+}
+
+TEST_F(Recipes, a_loss_added_by_its_recipe_builds_and_has_all_its_derivatives) {
+  ASSERT_NO_FATAL_FAILURE(follow("How to add a loss"));
+  build_and_run("loss.cpp", "unfold::verify");
+}
+
 TEST(RecipeEdits, are_found_in_their_section_and_go_where_they_say) {
   const std::string page =
       "## A\n```cpp\n// x.h, new:\nnot this\n```\n## B\n```\nplain\n```\n```cpp\n// a/b.h, after "

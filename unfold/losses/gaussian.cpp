@@ -80,11 +80,12 @@ std::unique_ptr<Loss<T>> gaussian_loss() {
 template std::unique_ptr<Loss<float>> gaussian_loss<float>();
 template std::unique_ptr<Loss<double>> gaussian_loss<double>();
 
-extern const LossEntry kGaussianLoss;
-const LossEntry kGaussianLoss = {.name = "gaussian",
-                                 .help = "real vectors: squared error, y ~ N(o, I)",
-                                 .of_symbols = false,
-                                 .make_float = gaussian_loss<float>,
-                                 .make_double = gaussian_loss<double>};
+LossEntry gaussian_entry() {
+  return {.name = "gaussian",
+          .help = "real vectors: squared error, y ~ N(o, I)",
+          .of_symbols = false,
+          .make_float = gaussian_loss<float>,
+          .make_double = gaussian_loss<double>};
+}
 
 }  // namespace unfold

@@ -5,12 +5,12 @@
 /// Value and gradient it always has. What else it can do are capabilities: classes that it derives from too, asked for
 /// by type (`loss.as<LossCurvature<T>>()`) and refused by the name of the loss:
 ///
-///   RowLoss        each row counts for itself, so that rows may be divided and cut (softmax, Bernoulli, Gaussian)
-///   LossCurvature  products with the Hessian: Gauss-Newton matrices and their diagonals
-///   LossFisher     the Fisher metric of the distribution: seeds of the squared backward pass
-///   Categorical    the signal holds logits: p(x) = exp(o_x) / sum_y exp(o_y)
+///   RowLoss        each row counts for itself, so that rows may be divided and cut (softmax, Bernoulli, Gaussian,
+///   Poisson) LossCurvature  products with the Hessian: Gauss-Newton matrices and their diagonals LossFisher     the
+///   Fisher metric of the distribution: seeds of the squared backward pass Categorical    the signal holds logits: p(x)
+///   = exp(o_x) / sum_y exp(o_y)
 ///
-/// A new loss is one class, in one file, and one line in registry.cpp.
+/// A new loss is one class, in one file, and one line in registry.def.
 
 #include <memory>
 #include <span>
@@ -170,6 +170,13 @@ std::unique_ptr<Loss<T>> bernoulli_loss();
 /// y ~ N(o, I) without its constant: nats = 0.5 |y - o|^2 (squared error).
 template <class T>
 std::unique_ptr<Loss<T>> gaussian_loss();
+/// Counts y = 0, 1, ... ~ Poisson(exp(o)) without their constant log y!: nats = exp(o) - y o.
+template <class T>
+std::unique_ptr<Loss<T>> poisson_loss();
+/// p(x) = o_x / sum_y o_y, of a signal that is positive, as the linear output of a hidden Markov model is; NaN where it
+/// is not. The loss is not convex in o: its curvature is the Fisher matrix.
+template <class T>
+std::unique_ptr<Loss<T>> normalised_loss();
 
 /// Draws from the distributions. Softmax: by inversion in symbol order.
 template <class T>

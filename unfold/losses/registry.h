@@ -1,5 +1,5 @@
 #pragma once
-/// All losses that a head can be given by name. Each entry stands beside its loss; the list is in registry.cpp:
+/// All losses that a head can be given by name. Each entry stands beside its loss; the list is registry.def:
 /// `losses().get("softmax").make<float>()`.
 
 #include <memory>

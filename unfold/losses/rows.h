@@ -10,8 +10,8 @@
 
 namespace unfold {
 
-/// Memory for one row and thread; contents are lost by the next call. Allocates only when it grows.
-template <class T>
+/// Memory for one row and thread; contents are lost by the next call for the same `user`. Allocates only when it grows.
+template <class T, int user = 0>
 T* row_scratch(Index n) {
   thread_local Buffer<T> memory;
   if (memory.size() < n) memory.resize(n);
@@ -38,6 +38,16 @@ inline void require_same(std::string_view loss, std::string_view what, Index got
 template <class T>
 bool is_predicted(const Targets<T>& targets, Index row) {
   return targets.predicted == nullptr || targets.predicted[row] != 0;
+}
+
+/// Losses of symbols: kNoSymbol for a row that is not to be predicted. Throws UsageError for one outside the alphabet.
+template <class T>
+Symbol target_symbol(std::string_view loss, Matrix<const T> signal, const Targets<T>& targets, Index row) {
+  const Symbol target = targets.symbols[row];
+  if (target != kNoSymbol && (target < 0 || target >= signal.cols))
+    throw UsageError(std::string(loss) + " loss: target symbol " + std::to_string(target) + " in row " +
+                     std::to_string(row) + " of an alphabet of " + std::to_string(signal.cols));
+  return target;
 }
 
 template <class T>

@@ -115,12 +115,8 @@ class SoftmaxLoss final : public RowLoss<T>, public RowCurvature<T>, public Loss
   }
 
  private:
-  static Symbol target_of(Matrix<const T> signal, const Targets<T>& targets, Index row) {
-    const Symbol target = targets.symbols[row];
-    if (target != kNoSymbol && (target < 0 || target >= signal.cols))
-      throw UsageError("softmax loss: target symbol " + std::to_string(target) + " in row " + std::to_string(row) +
-                       " of an alphabet of " + std::to_string(signal.cols));
-    return target;
+  Symbol target_of(Matrix<const T> signal, const Targets<T>& targets, Index row) const {
+    return target_symbol(name(), signal, targets, row);
   }
 
   // exp(log p), so that probabilities and nats come from one normaliser.
@@ -140,11 +136,12 @@ std::unique_ptr<Loss<T>> softmax_loss() {
 template std::unique_ptr<Loss<float>> softmax_loss<float>();
 template std::unique_ptr<Loss<double>> softmax_loss<double>();
 
-extern const LossEntry kSoftmaxLoss;
-const LossEntry kSoftmaxLoss = {.name = "softmax",
-                                .help = "symbols: p(x) = exp(o_x) / sum_y exp(o_y)",
-                                .of_symbols = true,
-                                .make_float = softmax_loss<float>,
-                                .make_double = softmax_loss<double>};
+LossEntry softmax_entry() {
+  return {.name = "softmax",
+          .help = "symbols: p(x) = exp(o_x) / sum_y exp(o_y)",
+          .of_symbols = true,
+          .make_float = softmax_loss<float>,
+          .make_double = softmax_loss<double>};
+}
 
 }  // namespace unfold

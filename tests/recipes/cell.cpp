@@ -1,0 +1,18 @@
+// Built in the copy: the cell that the recipe added, by its name in the registry, with all derivatives checked.
+#include <iostream>
+
+#include "unfold/cells/registry.h"
+#include "unfold/losses/loss.h"
+#include "unfold/verify/derivative_check.h"
+
+int main() {
+  using namespace unfold;
+  const CellEntry& leaky = cells().get("leaky");
+  Circuit c;
+  const Signal y = leaky.add(c, c.symbols("symbols", 4), 3, leaky.options, false);
+  c.output(c.affine("output", 4, {{"V", y}}));
+  const std::vector<Index> lengths = {4, 1, 3};
+  const CheckReport report = check_derivatives(c, *softmax_loss<double>(), Structure::chains(lengths));
+  std::cout << report.text();
+  return report.passed() ? 0 : 1;
+}
