@@ -48,7 +48,7 @@ TEST(SequenceChoice, falls_on_windows_where_memory_is_short_and_says_why) {
 
 TEST(SequenceChoice, counts_the_longest_sequences_that_a_step_reads) {
   const LanguageModel<double> model("glnn:20,edges=3", Alphabet::all_bytes());
-  Part part{.name = "training", .pieces = {{0, {0, 10}}, {1, {0, 5000}}, {2, {0, 3000}}}};
+  Split part{.name = "training", .pieces = {{0, {0, 10}}, {1, {0, 5000}}, {2, {0, 3000}}}};
   const auto needed = [&](Index batch) {
     return whole_sequence_bytes(*model.plan(), model.alphabet().size(), part, batch, sizeof(double));
   };

@@ -155,7 +155,7 @@ TEST(Hmm, one_iteration_over_several_sequences_is_that_of_enumeration) {
 TEST(Hmm, the_likelihood_never_falls) {
   const std::vector<std::string> texts = {"abacabadabacabae", "ddddaaabbb", "abcabcabcabd", "e"};
   const Corpus corpus = corpus_of(texts, Alphabet::chars_of("abcde"));
-  const Part part = whole_corpus(corpus, "all");
+  const Split part = whole_corpus(corpus, "all");
   Team team(1);
   for (const double add : {0.0, 0.3})
     for (Index number = 0; number < 10; ++number) {
@@ -176,7 +176,7 @@ void expect_numbers(const HmmParameters& hmm, const std::string& what) {
 
 TEST(Hmm, fifty_starts_stay_finite_on_impossible_symbols_empty_states_and_one_state) {
   const Corpus corpus = corpus_of({"ababab", "bbbb", "aaab"}, Alphabet::chars_of("abz"));  // z never occurs
-  const Part part = whole_corpus(corpus, "all");
+  const Split part = whole_corpus(corpus, "all");
   Team team(1);
   for (Index number = 0; number < 50; ++number) {
     const Index states = number % 3 == 0 ? 1 : number % 3 == 1 ? 3 : 12;  // of twelve, most empty

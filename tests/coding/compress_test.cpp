@@ -90,7 +90,7 @@ TEST(Compress, trained_models_of_other_alphabets_restore_the_exact_bytes) {
     const Alphabet alphabet = build_alphabet(inputs, {.kind = kind, .with_unknown = kind == SymbolKind::words});
     const std::shared_ptr<FittedModel> model = make_fitted_model("frequency", alphabet);
     const Corpus corpus = Corpus::from_text(training, alphabet);
-    const Part part = whole_corpus(corpus, "all");
+    const Split part = whole_corpus(corpus, "all");
     Team team(1);
     model->fit({.corpus = corpus, .training = part}, {}, team);
     CompressOptions options{.model = "name", .trained = model, .file = model->bytes(), .learns = false};

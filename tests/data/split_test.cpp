@@ -47,7 +47,7 @@ RC_GTEST_PROP(Splits, parts_are_contiguous_and_together_the_corpus, ()) {
   RC_ASSERT(parts[0].symbols() == n * first / 100);
   RC_ASSERT(parts[1].symbols() == n * (first + second) / 100 - n * first / 100);
   Index bytes = 0, sequence = 0, position = 0;
-  for (const Part& part : parts) {
+  for (const Split& part : parts) {
     bytes += part.bytes(corpus);
     for (const Piece& piece : part.pieces) {
       if (position == corpus.length(sequence)) ++sequence, position = 0;

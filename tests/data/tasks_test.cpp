@@ -17,7 +17,7 @@ using testing_support::contains;
 using testing_support::message_of;
 using testing_support::ScratchFolder;
 
-Example example_of(const Task& task, Index number, TaskPart part = TaskPart::training, std::uint64_t seed = 1) {
+Example example_of(const Task& task, Index number, TaskSplit part = TaskSplit::training, std::uint64_t seed = 1) {
   Example example;
   task.example(part, seed, number, example);
   return example;
@@ -147,8 +147,8 @@ TEST(Tasks, an_example_is_a_function_of_part_seed_and_number) {
   const auto task = adding({.length = 12});
   EXPECT_EQ(example_of(*task, 5).values, example_of(*task, 5).values);
   EXPECT_NE(example_of(*task, 5).values, example_of(*task, 6).values);
-  EXPECT_NE(example_of(*task, 5).values, example_of(*task, 5, TaskPart::test).values);
-  EXPECT_NE(example_of(*task, 5).values, example_of(*task, 5, TaskPart::training, 2).values);
+  EXPECT_NE(example_of(*task, 5).values, example_of(*task, 5, TaskSplit::test).values);
+  EXPECT_NE(example_of(*task, 5).values, example_of(*task, 5, TaskSplit::training, 2).values);
 }
 
 TEST(Tasks, options_without_sense_are_refused) {
@@ -183,13 +183,13 @@ TEST(Idx, the_digits_of_mnist_come_pixel_by_pixel) {
   UNFOLD_REAL_DATA(file, "mnist/train-labels-idx1-ubyte.gz");
   const std::string folder = file.substr(0, file.rfind('/'));
   const auto plain = sequential_mnist(folder), permuted = sequential_mnist(folder, {.permuted = true});
-  EXPECT_EQ(plain->examples(TaskPart::training), 55000);
-  EXPECT_EQ(plain->examples(TaskPart::validation), 5000);
-  EXPECT_EQ(plain->examples(TaskPart::test), 10000);
+  EXPECT_EQ(plain->examples(TaskSplit::training), 55000);
+  EXPECT_EQ(plain->examples(TaskSplit::validation), 5000);
+  EXPECT_EQ(plain->examples(TaskSplit::test), 10000);
   std::vector<int> counts(10);
   Example e;
   for (Index n = 0; n < 10000; ++n) {
-    plain->example(TaskPart::test, 1, n, e);
+    plain->example(TaskSplit::test, 1, n, e);
     ++counts[at(e.target_symbols.back())];
   }
   EXPECT_EQ(counts, (std::vector<int>{980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009}));

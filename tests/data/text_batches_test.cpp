@@ -16,7 +16,7 @@ namespace {
 /// numbered corpus the symbols tell everything: in one sequence, x is followed by x + 1.
 class Follower {
  public:
-  Follower(const Corpus& corpus, const Part& part) {
+  Follower(const Corpus& corpus, const Split& part) {
     Symbol next = 0;
     for (Index s = 0; s < corpus.sequences(); ++s) {
       first_[s] = next;
@@ -81,7 +81,7 @@ std::vector<Index> random_lengths() {
 
 RC_GTEST_PROP(TextBatches, an_epoch_reads_every_symbol_exactly_once_with_the_right_past, ()) {
   const Corpus corpus = numbered_corpus(random_lengths());
-  const Part part = whole_corpus(corpus, "training");
+  const Split part = whole_corpus(corpus, "training");
   const BatchOptions options{.window = *rc::gen::inRange<Index>(1, 20),
                              .batch = *rc::gen::inRange<Index>(1, 9),
                              .whole_sequences = *rc::gen::arbitrary<bool>()};
@@ -105,7 +105,7 @@ RC_GTEST_PROP(TextBatches, an_epoch_reads_every_symbol_exactly_once_with_the_rig
 
 RC_GTEST_PROP(TextBatches, a_part_is_read_and_nothing_else, ()) {
   const Corpus corpus = numbered_corpus({30, 50});
-  Part part;
+  Split part;
   part.pieces = {{0, {20, 30}}, {1, {0, 25}}};
   TextBatches batches(corpus, part, {.window = *rc::gen::inRange<Index>(1, 9), .batch = 3}, 1);
   Follower follower(corpus, part);
@@ -117,7 +117,7 @@ RC_GTEST_PROP(TextBatches, a_part_is_read_and_nothing_else, ()) {
 
 RC_GTEST_PROP(TextBatches, seeking_equals_walking, ()) {
   const Corpus corpus = numbered_corpus(random_lengths());
-  const Part part = whole_corpus(corpus, "training");
+  const Split part = whole_corpus(corpus, "training");
   const BatchOptions options{.window = *rc::gen::inRange<Index>(1, 20),
                              .batch = *rc::gen::inRange<Index>(1, 9),
                              .whole_sequences = *rc::gen::arbitrary<bool>()};
@@ -137,7 +137,7 @@ RC_GTEST_PROP(TextBatches, seeking_equals_walking, ()) {
 
 TEST(TextBatches, epochs_are_cut_at_different_places) {
   const Corpus corpus = numbered_corpus({500});
-  const Part part = whole_corpus(corpus, "training");
+  const Split part = whole_corpus(corpus, "training");
   TextBatches batches(corpus, part, {.window = 10, .batch = 5}, 1);
   std::set<Symbol> first;
   for (int epoch = 0; epoch < 8; ++epoch) {
@@ -149,7 +149,7 @@ TEST(TextBatches, epochs_are_cut_at_different_places) {
 
 TEST(TextBatches, several_lanes_of_a_long_sequence_start_anew_at_moments_of_their_own) {
   const Corpus corpus = numbered_corpus({12000});
-  const Part part = whole_corpus(corpus, "training");
+  const Split part = whole_corpus(corpus, "training");
   constexpr Index kStretch = 128;  // windows
   TextBatches batches(corpus, part, {.window = 4, .batch = 4}, 1);
   std::vector<Index> started(4);
@@ -170,7 +170,7 @@ TEST(TextBatches, several_lanes_of_a_long_sequence_start_anew_at_moments_of_thei
 TEST(TextBatches, one_lane_and_shorter_sequences_are_not_interrupted) {
   const auto fresh_starts = [](const std::vector<Index>& lengths, Index lanes) {
     const Corpus corpus = numbered_corpus(lengths);
-    const Part part = whole_corpus(corpus, "training");
+    const Split part = whole_corpus(corpus, "training");
     TextBatches batches(corpus, part, {.window = 4, .batch = lanes}, 1);
     std::size_t count = 0;
     for (Index w = batches.batches_per_epoch(); w > 0; --w, batches.advance())
@@ -183,7 +183,7 @@ TEST(TextBatches, one_lane_and_shorter_sequences_are_not_interrupted) {
 
 TEST(TextBatches, full_windows_keep_the_structure_and_allocate_nothing_new) {
   const Corpus corpus = numbered_corpus({1000});
-  const Part part = whole_corpus(corpus, "training");
+  const Split part = whole_corpus(corpus, "training");
   TextBatches batches(corpus, part, {.window = 10, .batch = 4}, 3);
   const Batch* window = &batches.batch();
   const Symbol* inputs = read_symbols(*window).data();
@@ -197,7 +197,7 @@ TEST(TextBatches, full_windows_keep_the_structure_and_allocate_nothing_new) {
 
 TEST(TextBatches, a_curriculum_reads_growing_prefixes) {
   const Corpus corpus = numbered_corpus({10, 3, 7});
-  const Part part = whole_corpus(corpus, "training");
+  const Split part = whole_corpus(corpus, "training");
   for (const bool whole : {false, true}) {
     TextBatches batches(corpus, part, {.window = 4, .batch = 2, .whole_sequences = whole, .curriculum = 4}, 1);
     for (const Index expected : {4 + 3 + 4, 8 + 3 + 7, 10 + 3 + 7, 10 + 3 + 7}) {
@@ -212,7 +212,7 @@ TEST(TextBatches, a_curriculum_reads_growing_prefixes) {
 
 TEST(TextBatches, whole_sequences_are_chains_of_their_own) {
   const Corpus corpus = numbered_corpus({5, 9, 2, 7, 1});
-  const Part part = whole_corpus(corpus, "training");
+  const Split part = whole_corpus(corpus, "training");
   TextBatches batches(corpus, part, {.window = 3, .batch = 2, .whole_sequences = true}, 4);
   std::multiset<Index> lengths;
   for (; batches.epoch() == 0; batches.advance())
@@ -224,7 +224,7 @@ TEST(TextBatches, only_symbols_after_a_given_one_are_predicted) {
   const std::string text = "ab=1;abc=2;=3";
   const Alphabet alphabet = Alphabet::chars_of(text);
   const Corpus corpus = Corpus::from_text(text, alphabet);
-  const Part part = whole_corpus(corpus, "training");
+  const Split part = whole_corpus(corpus, "training");
   TextBatches batches(corpus, part, {.window = 5, .batch = 1, .predict_after = alphabet.parse("=")}, 1);
   std::multiset<std::string> predicted;
   Index counted = 0;
@@ -239,15 +239,15 @@ TEST(TextBatches, only_symbols_after_a_given_one_are_predicted) {
 
 TEST(TextBatches, refuse_sizes_below_one) {
   const Corpus corpus = numbered_corpus({5});
-  const Part part = whole_corpus(corpus, "training");
+  const Split part = whole_corpus(corpus, "training");
   EXPECT_THROW(TextBatches(corpus, part, {.window = 0}, 1), UsageError);
   EXPECT_THROW(TextBatches(corpus, part, {.batch = 0}, 1), UsageError);
-  EXPECT_THROW(TextBatches(corpus, Part{}, {}, 1), UsageError);
+  EXPECT_THROW(TextBatches(corpus, Split{}, {}, 1), UsageError);
 }
 
 RC_GTEST_PROP(ScoringLanes, score_every_symbol_exactly_once_after_its_warm_up, ()) {
   const Corpus corpus = numbered_corpus(random_lengths());
-  const Part part = whole_corpus(corpus, "validation");
+  const Split part = whole_corpus(corpus, "validation");
   const Index lanes = *rc::gen::inRange<Index>(1, 12), warmup = *rc::gen::inRange<Index>(0, 15);
   auto runs = scoring_streams(corpus, part, lanes, warmup);
   RC_ASSERT(static_cast<Index>(runs.size()) <= lanes);

@@ -100,7 +100,7 @@ Corpus small_corpus() {
 
 TEST(RecurrentPredictor, gives_the_bits_of_the_unfolding) {
   const Corpus corpus = small_corpus();
-  const Part part = whole_corpus(corpus, "test");
+  const Split part = whole_corpus(corpus, "test");
   for (const char* spec : {"lstm:9,layers=2,dropout=0.1", "gru:33,reset=after,embedding=5", "gru:8",
                            "rnn:64,activation=relu", "lstm:40,trained-initial=true"}) {
     const auto model = small_model(spec);
@@ -150,7 +150,7 @@ TEST(Evaluate, segments_score_every_symbol_once_and_come_close) {
   std::string text;
   for (int i = 0; i < 300; ++i) text += "bad cab fed ";
   const Corpus corpus = Corpus::from_text(text, small_alphabet());
-  const Part part = whole_corpus(corpus, "test");
+  const Split part = whole_corpus(corpus, "test");
   const auto model = small_model();
   Team team(2);
   const Evaluation exact = model.evaluate(corpus, part, team);
@@ -166,7 +166,7 @@ TEST(Evaluate, segments_are_exact_where_the_memory_is_shorter_than_the_warm_up) 
   std::string text;
   for (int i = 0; i < 60; ++i) text += "bad cab fed head deaf a" + std::string(1, static_cast<char>('a' + i % 7));
   const Corpus corpus = Corpus::from_text(text, small_alphabet());
-  const Part part = whole_corpus(corpus, "test");
+  const Split part = whole_corpus(corpus, "test");
   auto model = small_model("rnn:4");
   for (const ParameterInfo& p : model.parameters().info()) {
     if (p.rows != 4 || p.cols != 4) continue;

@@ -133,7 +133,7 @@ TEST(Learners, as_models_with_files_predict_as_before_they_were_saved) {
   std::string text;
   for (const Symbol x : source(500, 4)) text += static_cast<char>('a' + x);
   const Corpus corpus = Corpus::from_text(text, alphabet);
-  const Part part = whole_corpus(corpus, "all");
+  const Split part = whole_corpus(corpus, "all");
   Team team(1);
   for (const char* spec : {"cm:10", "ppm:3", "ctw:12", "mix:ppm:2+ctw:6"}) {
     const auto model = make_fitted_model(spec, alphabet);

@@ -33,7 +33,7 @@ TEST_P(AnyFittedModel, survives_saving_and_loading) {
   EXPECT_EQ(loaded->configuration()["seed"], 3);
   const Corpus corpus = Corpus::from_text("the cat said a", model->alphabet());
   Team team(1);
-  const Part part = whole_corpus(corpus, "all");
+  const Split part = whole_corpus(corpus, "all");
   EXPECT_EQ(loaded->evaluate(corpus, part, team).nats, model->evaluate(corpus, part, team).nats);
 }
 
@@ -84,7 +84,7 @@ TEST_P(AnyFittedModel, samples_come_again_with_their_seed) {
 
 TEST_P(AnyFittedModel, fitting_again_and_with_more_threads_gives_the_same_bytes) {
   const Corpus corpus = Corpus::from_text(kText, Alphabet::chars_of(kText));
-  const Part part = whole_corpus(corpus, "training");
+  const Split part = whole_corpus(corpus, "training");
   const auto model = make_fitted_model(GetParam(), corpus.alphabet());
   Team one(1), two(2);
   model->fit({.corpus = corpus, .training = part}, {}, one);

@@ -93,7 +93,7 @@ TEST_F(TrainTest, the_model_file_is_the_same_for_any_threads_and_after_any_inter
 
 TEST_F(TrainTest, a_trained_model_samples_its_sequence) {
   const Corpus corpus = Corpus::from_text(periodic_text(), Alphabet::chars_of("abcd"));
-  const Part part = whole_corpus(corpus, "training");
+  const Split part = whole_corpus(corpus, "training");
   LanguageModel<float> model("gru:16", corpus.alphabet());
   model.initialise(1);
   struct Samples : Observer {
@@ -113,7 +113,7 @@ TEST_F(TrainTest, a_trained_model_samples_its_sequence) {
 
 TEST_F(TrainTest, refuses_another_alphabet) {
   const Corpus corpus = Corpus::from_text("xyz", Alphabet::chars_of("xyz"));
-  const Part part = whole_corpus(corpus, "training");
+  const Split part = whole_corpus(corpus, "training");
   LanguageModel<float> model("rnn:3", Alphabet::chars_of("abc"));
   Team team(1);
   EXPECT_THROW(train(model, {corpus, part, nullptr, nullptr}, small_options(5), team), UsageError);

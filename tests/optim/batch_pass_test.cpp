@@ -20,9 +20,10 @@ struct OnePass {
 
 /// One pass over the second window of a corpus (so that the state is carried), in pieces of the given number of steps.
 template <class T>
-OnePass<T> run(const SmallNetwork<T>& small, const Corpus& corpus, Index window, Index batch, Index piece, int threads) {
+OnePass<T> run(const SmallNetwork<T>& small, const Corpus& corpus, Index window, Index batch, Index piece,
+               int threads) {
   Team team(threads);
-  const Part part = whole_corpus(corpus, "training");
+  const Split part = whole_corpus(corpus, "training");
   TextBatches batches(corpus, part, {.window = window, .batch = batch}, 11);
   BatchPass<T> pass(small.network, team);
   pass.set_parameters(small.parameters);
@@ -77,7 +78,7 @@ TEST(Recomputation, has_the_bits_of_the_plain_pass_for_ragged_windows) {
 TEST(Recomputation, stays_within_its_memory_limit_or_says_what_it_needs) {
   const std::string text = wavy_text(4000);
   const Corpus corpus = Corpus::from_text(text, Alphabet::chars_of(text));
-  const Part part = whole_corpus(corpus, "training");
+  const Split part = whole_corpus(corpus, "training");
   const SmallNetwork<float> small(corpus.alphabet().size(), 32, SmallNetwork<float>::Cell::rnn);
   TextBatches batches(corpus, part, {.window = 1000, .batch = 2}, 1);
   Team team(1);
@@ -102,7 +103,7 @@ TEST(Recomputation, stays_within_its_memory_limit_or_says_what_it_needs) {
 
 TEST(BatchPass, gradient_is_that_of_the_loss) {
   const Corpus corpus = numbered_corpus({9, 4, 6});
-  const Part part = whole_corpus(corpus, "training");
+  const Split part = whole_corpus(corpus, "training");
   SmallNetwork<double> small(corpus.alphabet().size(), 5, SmallNetwork<double>::Cell::lstm, 0, true);
   TextBatches batches(corpus, part, {.window = 6, .batch = 2}, 1);
   Team team(1);
@@ -132,7 +133,7 @@ TEST(BatchPass, gradient_is_that_of_the_loss) {
 
 TEST(BatchPass, names_the_first_value_that_is_not_finite) {
   const Corpus corpus = numbered_corpus({40});
-  const Part part = whole_corpus(corpus, "training");
+  const Split part = whole_corpus(corpus, "training");
   SmallNetwork<float> small(corpus.alphabet().size(), 5, Cell::lstm);
   TextBatches batches(corpus, part, {.window = 20, .batch = 1}, 1);
   Team team(1);
@@ -156,7 +157,7 @@ TEST(BatchPass, names_the_first_value_that_is_not_finite) {
 
 TEST(Evaluator, does_not_depend_on_window_lanes_or_threads) {
   const Corpus corpus = numbered_corpus({9, 14, 3, 30, 1, 22, 7, 12});
-  const Part part = whole_corpus(corpus, "test");
+  const Split part = whole_corpus(corpus, "test");
   const SmallNetwork<float> small(corpus.alphabet().size(), 12, Cell::lstm, 0.5);
   std::vector<float> expected(static_cast<std::size_t>(corpus.symbols()));
   double nats = -1;

@@ -46,7 +46,7 @@ struct Text {
       : corpus(Corpus::from_text(wavy_text(length), Alphabet::chars_of(wavy_text(length)))),
         part(whole_corpus(corpus, "training")) {}
   Corpus corpus;
-  Part part;
+  Split part;
 };
 
 /// The same batch at every step.

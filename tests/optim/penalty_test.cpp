@@ -54,7 +54,7 @@ struct HiddenNetwork {
 struct Ragged {
   Ragged() : corpus(numbered_corpus({5, 3, 4, 1})), part(whole_corpus(corpus, "training")) {}
   Corpus corpus;
-  Part part;
+  Split part;
 };
 
 struct Pass {
@@ -241,7 +241,7 @@ TEST(FlowPenalty, names_the_layer_whose_flow_is_not_through_one_matrix) {
 TEST(Penalties, are_the_mean_over_the_windows_of_a_step) {
   const std::string text = wavy_text(400);
   const Corpus corpus = Corpus::from_text(text, Alphabet::chars_of(text));
-  const Part part = whole_corpus(corpus, "training");
+  const Split part = whole_corpus(corpus, "training");
   HiddenNetwork<double> net(corpus.alphabet().size(), Kind::rnn);
   Team team(1);
   const BatchOptions batches{.window = 7, .batch = 3};
@@ -293,7 +293,7 @@ TEST(Penalties, do_not_depend_on_memory_limit_or_threads_and_resume_to_the_same_
   fs::create_directories(folder);
   const std::string text = wavy_text(1500);
   const Corpus corpus = Corpus::from_text(text, Alphabet::chars_of(text));
-  const Part part = whole_corpus(corpus, "training");
+  const Split part = whole_corpus(corpus, "training");
   std::vector<std::vector<float>> ends;
   for (const std::string how : {"plain", "threads", "limit", "resumed", "without"}) {
     HiddenNetwork<float> net(corpus.alphabet().size(), Kind::rnn_two_layers);

@@ -24,7 +24,7 @@ const bool kUnitChosen = [] {
 struct Bf16Text {
   std::string text = wavy_text(6000);
   Corpus corpus = Corpus::from_text(text, Alphabet::chars_of(text));
-  std::array<Part, 3> parts = split_corpus(corpus, parse_split("80/20"));
+  std::array<Split, 3> parts = split_corpus(corpus, parse_split("80/20"));
 };
 
 /// The gradient of one window at the start, whole or in pieces.

@@ -21,8 +21,8 @@ class FiniteTask final : public Task {
   TaskShape shape() const override { return {.inputs = 2, .outputs = 2}; }
   Index length() const override { return 4; }
   Index judged_steps() const override { return 2; }
-  Index examples(TaskPart part) const override { return part == TaskPart::training ? 7 : 3; }
-  void example(TaskPart, std::uint64_t, Index number, Example& out) const override {
+  Index examples(TaskSplit part) const override { return part == TaskSplit::training ? 7 : 3; }
+  void example(TaskSplit, std::uint64_t, Index number, Example& out) const override {
     out.length = 4;
     out.values.resize(8);
     out.target_values.assign(8, std::nanf(""));
@@ -56,7 +56,7 @@ TEST(TaskBatches, a_window_holds_its_examples_row_by_row) {
   EXPECT_EQ(window.predicted, 6);
   Example e;
   for (Index c = 0; c < 3; ++c) {
-    task.example(TaskPart::training, 5, window.passages[at(c)], e);
+    task.example(TaskSplit::training, 5, window.passages[at(c)], e);
     const Index* rows = window.structure.order().rows.data() + window.structure.item(c, 0);
     for (Index t = 0; t < 4; ++t) {
       const auto in = std::get<ValueRows>(window.field(kTaskInput)).values<double>(rows[t], 1);
@@ -143,7 +143,7 @@ TEST(TaskBatches, the_judge_counts_as_the_rule_says) {
   const FiniteTask task;
   const auto judge = task_judge<float>(task);
   judge->start();
-  const auto stream = task_reader(task, TaskPart::validation, 1, 100, 2);
+  const auto stream = task_reader(task, TaskSplit::validation, 1, 100, 2);
   Batch window;
   Index windows = 0;
   while (stream->next(window)) {
@@ -177,7 +177,7 @@ TEST(TaskBatches, a_curriculum_begins_with_the_shortest_examples_and_doubles_the
     const Batch& window = source->batch();
     lengths.push_back(window.structure.size(0));
     EXPECT_EQ(source->shortened(), w < 4);
-    task->shortened(lengths.back())->example(TaskPart::training, 5, 4 * w + 3, e);
+    task->shortened(lengths.back())->example(TaskSplit::training, 5, 4 * w + 3, e);
     EXPECT_EQ(std::get<SymbolRows>(window.field(kTaskInput)).symbols[at(window.structure.row(3, lengths.back() - 1))],
               e.symbols.back());
     EXPECT_EQ(std::get<SymbolRows>(window.field(kTaskTarget)).symbols[at(window.structure.row(3, lengths.back() - 1))],

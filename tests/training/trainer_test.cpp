@@ -43,7 +43,7 @@ struct Setting {
   TrainingData data() const { return {corpus, parts[0], &parts[1], nullptr}; }
   std::string text;
   Corpus corpus;
-  std::array<Part, 3> parts;
+  std::array<Split, 3> parts;
   SmallNetwork<float> small;
 };
 
@@ -197,7 +197,7 @@ INSTANTIATE_TEST_SUITE_P(Ways, Resume, testing::Values(Stop::How::flag, Stop::Ho
 
 TEST_F(TrainerTest, resume_works_for_whole_sequences_ragged_windows_and_a_curriculum) {
   const Corpus corpus = numbered_corpus({9, 14, 3, 30, 1, 22, 7, 12});
-  const Part part = whole_corpus(corpus, "training");
+  const Split part = whole_corpus(corpus, "training");
   for (const bool whole_sequences : {false, true}) {
     TrainerOptions options = small_options(40);
     options.batches.whole_sequences = whole_sequences;

@@ -17,16 +17,16 @@ void check_request(const EvaluateRequest& r) {
     throw UsageError("--part needs --split: which split is it a part of? For example --split 90/5/5");
 }
 
-Part choose_part(const EvaluateRequest& r, const Corpus& corpus) {
+Split choose_part(const EvaluateRequest& r, const Corpus& corpus) {
   if (!r.split) return whole_corpus(corpus, "all");
   const std::string name = r.part.value_or("valid");
-  Part part = split_corpus(corpus, parse_split(*r.split))[name == "train" ? 0 : name == "valid" ? 1 : 2];
+  Split part = split_corpus(corpus, parse_split(*r.split))[name == "train" ? 0 : name == "valid" ? 1 : 2];
   if (part.empty())
     throw DataError(fmt::format("the split {} leaves nothing for --part {}; give that part a share", *r.split, name));
   return part;
 }
 
-Evaluation measure(const EvaluateRequest& r, const SymbolModel& model, const Corpus& corpus, const Part& part,
+Evaluation measure(const EvaluateRequest& r, const SymbolModel& model, const Corpus& corpus, const Split& part,
                    const std::function<void(Index, float)>& surprisal) {
   if (r.dynamic) return evaluate(*learning_predictor(model, *r.dynamic), corpus, part, predict_after(model), surprisal);
   if (r.by_stepper) return evaluate(*model.predictor(), corpus, part, predict_after(model), surprisal);
@@ -41,8 +41,8 @@ EvaluateOutcome evaluate(const EvaluateRequest& request, Reporter& reporter) {
   if (request.split) parse_split(*request.split);
   const std::unique_ptr<SymbolModel> model = load_model(request.model);
   const Corpus corpus = load_for(*model, request.data, unknown, request.mask);
-  const Part part = choose_part(request, corpus);
-  Surprisals surprisals(request.symbol ? part : Part());
+  const Split part = choose_part(request, corpus);
+  Surprisals surprisals(request.symbol ? part : Split());
   const auto count = count_symbols(reporter, part.symbols(), "eval");
   SurprisalCheck check;
   const Evaluation result = measure(request, *model, corpus, part, [&](Index place, float nats) {

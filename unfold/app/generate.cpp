@@ -30,7 +30,7 @@ GenerateOutcome generate_examples(const GenerateRequest& request) {
   const std::unique_ptr<Task> task = make_task(request.task);
   const Index count = request.count.value_or(kUnits);
   return {.name = std::string(task->name()),
-          .text = task_table(*task, TaskPart::training, request.seed, count),
+          .text = task_table(*task, TaskSplit::training, request.seed, count),
           .unit = "example",
           .units = count,
           .symbols = count * task->length(),

@@ -137,7 +137,7 @@ TrainingSpeed measure_training(const TrainingShape& shape, Team& team, double se
   constexpr Index kWindows = 200;  // per epoch: rare enough that an epoch's ragged ends do not count
   LanguageModel<float> model = random_model(shape);
   const Corpus corpus = random_corpus(model.alphabet(), shape.batch * shape.window * kWindows);
-  const Part part = whole_corpus(corpus, "training");
+  const Split part = whole_corpus(corpus, "training");
   std::atomic<bool> stop = false;
   StepClock clock(seconds, stop);
   TrainerOptions options;

@@ -30,7 +30,7 @@ Symbol predict_after(const SymbolModel& model) {
   return model.alphabet().parse(found->get<std::string>());
 }
 
-Evaluation evaluate(const SymbolModel& model, const Corpus& corpus, const Part& part, const ReadingSettings& reading,
+Evaluation evaluate(const SymbolModel& model, const Corpus& corpus, const Split& part, const ReadingSettings& reading,
                     int threads, const std::function<void(Index, float)>& surprisal) {
   Team team(threads);
   return model.evaluate(corpus, part, team,
@@ -49,10 +49,10 @@ std::function<void(Index, float)> count_symbols(Reporter& reporter, Index total,
   };
 }
 
-Surprisals::Surprisals(const Part& part)
+Surprisals::Surprisals(const Split& part)
     : nats_(static_cast<std::size_t>(part.symbols()), std::numeric_limits<float>::quiet_NaN()) {}
 
-void for_each_symbol(const Corpus& corpus, const Part& part, const Surprisals& surprisals,
+void for_each_symbol(const Corpus& corpus, const Split& part, const Surprisals& surprisals,
                      const std::function<void(Index, Symbol, float)>& use) {
   constexpr Index kBlock = 4096;
   Index place = 0;

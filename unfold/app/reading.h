@@ -32,7 +32,7 @@ struct ReadingSettings {
 };
 
 /// A model's own evaluation, with its surprisals and progress.
-Evaluation evaluate(const SymbolModel& model, const Corpus& corpus, const Part& part, const ReadingSettings& reading,
+Evaluation evaluate(const SymbolModel& model, const Corpus& corpus, const Split& part, const ReadingSettings& reading,
                     int threads, const std::function<void(Index, float)>& surprisal);
 
 /// Tells `reporter` about `total` symbols; the function it returns is called for each of them.
@@ -41,7 +41,7 @@ std::function<void(Index, float)> count_symbols(Reporter& reporter, Index total,
 /// Surprisals in nats of all symbols of a part in their order, NaN for symbols that were not predicted.
 class Surprisals {
  public:
-  explicit Surprisals(const Part& part);
+  explicit Surprisals(const Split& part);
   void set(Index place, float nats) { nats_[static_cast<std::size_t>(place)] = nats; }
   std::span<const float> nats() const { return nats_; }
 
@@ -50,7 +50,7 @@ class Surprisals {
 };
 
 /// Calls use(position within the part, symbol, nats) in order.
-void for_each_symbol(const Corpus& corpus, const Part& part, const Surprisals& surprisals,
+void for_each_symbol(const Corpus& corpus, const Split& part, const Surprisals& surprisals,
                      const std::function<void(Index, Symbol, float)>& use);
 
 }  // namespace unfold

@@ -63,7 +63,7 @@ class ScoredText {
   std::unique_ptr<SymbolModel> model_;
   std::string file_;
   Corpus corpus_;
-  Part part_;
+  Split part_;
   Surprisals surprisals_;
   Evaluation evaluation_ = {};
 };

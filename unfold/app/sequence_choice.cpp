@@ -63,7 +63,7 @@ bool chooses_sequences(const TrainSettings& s, const Given& given) {
          !given.contains("window") && !given.contains("whole-sequences");
 }
 
-std::size_t whole_sequence_bytes(const Plan& plan, Index outputs, const Part& part, Index batch,
+std::size_t whole_sequence_bytes(const Plan& plan, Index outputs, const Split& part, Index batch,
                                  std::size_t element_bytes) {
   std::vector<Index> lengths;
   for (const Piece& piece : part.pieces) lengths.push_back(piece.range.end - piece.range.begin);

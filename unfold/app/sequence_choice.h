@@ -19,7 +19,7 @@ bool chooses_sequences(const TrainSettings& settings, const Given& given);
 
 /// Bytes that training needs, about, to read `batch` whole sequences of a part at once: those of the longest ones. The
 /// optimisers in question lay only what is below the logits over a sequence, `outputs` of them at each position.
-std::size_t whole_sequence_bytes(const Plan& plan, Index outputs, const Part& part, Index batch,
+std::size_t whole_sequence_bytes(const Plan& plan, Index outputs, const Split& part, Index batch,
                                  std::size_t element_bytes);
 
 struct SequenceChoice {

@@ -68,7 +68,7 @@ nlohmann::ordered_json to_json(const TaskFigures& figures) {
   return json;
 }
 
-std::string task_table(const Task& task, TaskPart part, std::uint64_t seed, Index count) {
+std::string task_table(const Task& task, TaskSplit part, std::uint64_t seed, Index count) {
   const TaskShape shape = task.shape();
   std::string table = "example\tstep";
   if (shape.reads_symbols) table += "\tinput";

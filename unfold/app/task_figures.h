@@ -30,7 +30,7 @@ NetworkModel<float> load_task_model(const std::string& model);
 struct TaskEvaluation {
   std::string model;        ///< run folder or model file
   std::string folder = {};  ///< of the task's files, if it needs any
-  TaskPart part = TaskPart::test;
+  TaskSplit part = TaskSplit::test;
   Index count = 1000;  ///< examples, where there is no end of them
   std::uint64_t seed = 1;
   Index threads = 0;  ///< 0: every processor available
@@ -39,6 +39,6 @@ struct TaskEvaluation {
 TaskFigures evaluate_on_task(const TaskEvaluation& request);
 
 /// `count` examples as a table: a row per step, `example step inputs... target`; "-" where nothing is to be predicted.
-std::string task_table(const Task& task, TaskPart part, std::uint64_t seed, Index count);
+std::string task_table(const Task& task, TaskSplit part, std::uint64_t seed, Index count);
 
 }  // namespace unfold

@@ -23,7 +23,7 @@ constexpr Index kTestExamples = 1000;
 struct Material {
   Corpus corpus;
   std::optional<Corpus> valid;
-  Part training, validation;
+  Split training, validation;
   bool has_test = false;
 
   const Corpus& validation_corpus() const { return valid ? *valid : corpus; }
@@ -78,7 +78,7 @@ class Training {
   template <class T>
   TrainOutcome run_recurrent(const Material& material, const TrainingData& data);
   template <class T>
-  void decide_sequences(const LanguageModel<T>& model, const Part& training);
+  void decide_sequences(const LanguageModel<T>& model, const Split& training);
   template <class T>
   Index choose_restart(const TrainingData& data, TrainerOptions options);
 
@@ -192,7 +192,7 @@ TrainOutcome Training::run() {
 
 /// Whole sequences or windows, where nobody said. The decision is kept like one that was given.
 template <class T>
-void Training::decide_sequences(const LanguageModel<T>& model, const Part& training) {
+void Training::decide_sequences(const LanguageModel<T>& model, const Split& training) {
   if (!sequences_are_open_) return;
   std::size_t needed = whole_sequence_bytes(*model.plan(), model.alphabet().size(), training, s_.batch, sizeof(T));
   if (run_.memory_limit) needed = std::min(needed, parse_bytes(*run_.memory_limit));
@@ -298,12 +298,12 @@ TrainOutcome Training::run_on_task() {
   } catch (const InterruptedError&) {
     interrupted_with_checkpoint();
   }
-  const auto measure = [&](TaskPart part, Index count) {
+  const auto measure = [&](TaskSplit part, Index count) {
     return TaskFigures{task_of(model), task_shape_of(model),
                        unfold::evaluate(model, *task, part, options.trainer.seed, count, team)};
   };
-  result.task_valid = measure(TaskPart::validation, options.task.validation);
-  result.task_test = measure(TaskPart::test, kTestExamples);
+  result.task_valid = measure(TaskSplit::validation, options.task.validation);
+  result.task_test = measure(TaskSplit::test, kTestExamples);
   return result;
 }
 

@@ -20,7 +20,7 @@ void SymbolModel::check_alphabet(const Corpus& corpus) const {
     throw UsageError("the text was read with another alphabet than the model's; read it with the model's own");
 }
 
-Evaluation SymbolModel::evaluate(const Corpus& corpus, const Part& part, Team&, const EvaluateOptions& options) const {
+Evaluation SymbolModel::evaluate(const Corpus& corpus, const Split& part, Team&, const EvaluateOptions& options) const {
   check_alphabet(corpus);
   if (options.segments > 0)
     throw UsageError(fmt::format("segments are for recurrent models; {} is always measured exactly", spec_text()));

@@ -43,7 +43,7 @@ class SymbolModel : public Model {
   virtual std::unique_ptr<Predictor> predictor() const = 0;
   /// Nats of a part of a corpus of the model's alphabet (UsageError otherwise). Unless a model knows a faster way: its
   /// predictor, symbol by symbol.
-  virtual Evaluation evaluate(const Corpus& corpus, const Part& part, Team& team,
+  virtual Evaluation evaluate(const Corpus& corpus, const Split& part, Team& team,
                               const EvaluateOptions& options = {}) const;
 
  protected:
@@ -77,7 +77,7 @@ class FittedModel : public SymbolModel {
 };
 
 /// Nats of a part with any predictor, symbol by symbol; the counting of `SymbolModel::evaluate`.
-Evaluation evaluate(Predictor& predictor, const Corpus& corpus, const Part& part, Symbol predict_after = kNoSymbol,
+Evaluation evaluate(Predictor& predictor, const Corpus& corpus, const Split& part, Symbol predict_after = kNoSymbol,
                     const std::function<void(Index, float)>& surprisal = {});
 
 /// Calls use(symbol) for every symbol of a piece, in order, reading block by block.

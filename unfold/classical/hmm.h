@@ -36,7 +36,7 @@ struct HmmParameters {
 
 /// One step of expectation-maximisation over the sequences of a part. Returns the objective of the parameters that came
 /// in: log likelihood, plus add * sum of log b. Threads share the sequences; the result does not depend on them.
-double reestimate(HmmParameters& hmm, const Corpus& corpus, const Part& part, double add, Team& team);
+double reestimate(HmmParameters& hmm, const Corpus& corpus, const Split& part, double add, Team& team);
 
 /// log p(x) of a sequence.
 double log_likelihood(const HmmParameters& hmm, std::span<const Symbol> symbols);

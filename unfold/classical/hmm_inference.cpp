@@ -131,7 +131,7 @@ void set_distribution(const double* values, std::size_t count, std::size_t strid
 
 }  // namespace
 
-double reestimate(HmmParameters& hmm, const Corpus& corpus, const Part& part, double add, Team& team) {
+double reestimate(HmmParameters& hmm, const Corpus& corpus, const Split& part, double add, Team& team) {
   const std::size_t n = at(hmm.states), v = at(hmm.alphabet);
   const auto pieces = static_cast<Index>(part.pieces.size());
   const Tables tables(hmm);

@@ -41,7 +41,7 @@ void describe(Visitor& v, NgramOptions& o) {
 
 /// The n-grams of a part of a corpus. `line_end`: the symbol that ends a sentence; kNoSymbol: none. Throws
 /// InterruptedError; DataError for more than 2^32 - 2 symbols and sentence begins.
-NgramTrie estimate_ngrams(const Corpus& corpus, const Part& part, Index order, Smoothing smoothing, Symbol line_end,
+NgramTrie estimate_ngrams(const Corpus& corpus, const Split& part, Index order, Smoothing smoothing, Symbol line_end,
                           const FitOptions& options, Team& team);
 
 class NgramModel final : public FittedModel {

@@ -13,7 +13,7 @@ using Code = std::uint32_t;
 constexpr Code kEnd = 0;  // a symbol x has the code x + 1, the begin of a sentence alphabet + 1
 
 /// The text as codes: begin, symbols and end of every sentence, then `order` ends.
-std::vector<Code> codes_of(const Corpus& corpus, const Part& part, Index order, Symbol line_end) {
+std::vector<Code> codes_of(const Corpus& corpus, const Split& part, Index order, Symbol line_end) {
   const Code begin = static_cast<Code>(corpus.alphabet().size()) + 1;
   std::vector<Code> codes;
   codes.reserve(static_cast<std::size_t>(part.symbols() + 2 * static_cast<Index>(part.pieces.size()) + order));
@@ -62,7 +62,7 @@ struct Counts {
 
 class Estimation {
  public:
-  Estimation(const Corpus& corpus, const Part& part, Index order, Smoothing smoothing, Symbol line_end,
+  Estimation(const Corpus& corpus, const Split& part, Index order, Smoothing smoothing, Symbol line_end,
              const FitOptions& options, Team& team)
       : options_(options), team_(team), smoothing_(smoothing), trie_(order, corpus.alphabet().size()) {
     counts_.resize(static_cast<std::size_t>(order));
@@ -259,7 +259,7 @@ void Estimation::estimate() {
 
 }  // namespace
 
-NgramTrie estimate_ngrams(const Corpus& corpus, const Part& part, Index order, Smoothing smoothing, Symbol line_end,
+NgramTrie estimate_ngrams(const Corpus& corpus, const Split& part, Index order, Smoothing smoothing, Symbol line_end,
                           const FitOptions& options, Team& team) {
   return Estimation(corpus, part, order, smoothing, line_end, options, team).take();
 }

@@ -196,7 +196,7 @@ void Compress::fit_model(CompressOptions& options, const RawInput& input) const 
   std::vector<Input> data = {Input::from_bytes(input.name(), read_file(inputs_.front()))};
   Alphabet alphabet = build_alphabet(data, {.kind = SymbolKind::bytes});
   const Corpus corpus = Corpus::load(std::move(data), alphabet);
-  const Part whole = whole_corpus(corpus, "all");
+  const Split whole = whole_corpus(corpus, "all");
   const auto model = make_fitted_model(*model_, std::move(alphabet));
   Team team(threads());
   model->fit({.corpus = corpus, .training = whole}, {}, team);

@@ -119,9 +119,9 @@ ExitCode Eval::run_on_task() const {
   const std::string part = part_.value_or("test");
   const TaskFigures figures = evaluate_on_task({.model = inputs_.front(),
                                                 .folder = inputs_.size() > 1 ? inputs_[1] : std::string(),
-                                                .part = part == "train"   ? TaskPart::training
-                                                        : part == "valid" ? TaskPart::validation
-                                                                          : TaskPart::test,
+                                                .part = part == "train"   ? TaskSplit::training
+                                                        : part == "valid" ? TaskSplit::validation
+                                                                          : TaskSplit::test,
                                                 .count = count_,
                                                 .seed = static_cast<std::uint64_t>(seed_),
                                                 .threads = threads_});

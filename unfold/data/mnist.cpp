@@ -52,12 +52,14 @@ class Mnist final : public Task {
   std::string_view name() const override { return "mnist"; }
   TaskShape shape() const override { return {.inputs = 1, .outputs = kClasses, .predicts_symbols = true}; }
   Index length() const override { return train_.pixels(); }
-  Index examples(TaskPart part) const override {
-    return part == TaskPart::test ? test_.count() : part == TaskPart::validation ? kHeldOut : train_.count() - kHeldOut;
+  Index examples(TaskSplit part) const override {
+    return part == TaskSplit::test         ? test_.count()
+           : part == TaskSplit::validation ? kHeldOut
+                                           : train_.count() - kHeldOut;
   }
-  void example(TaskPart part, std::uint64_t, Index number, Example& out) const override {
-    const Digits& digits = part == TaskPart::test ? test_ : train_;
-    const Index image = part == TaskPart::validation ? train_.count() - kHeldOut + number : number;
+  void example(TaskSplit part, std::uint64_t, Index number, Example& out) const override {
+    const Digits& digits = part == TaskSplit::test ? test_ : train_;
+    const Index image = part == TaskSplit::validation ? train_.count() - kHeldOut + number : number;
     const std::uint8_t* pixels = digits.images.bytes().data() + image * length();
     out.length = length();
     out.symbols.clear();

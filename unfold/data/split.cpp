@@ -43,23 +43,23 @@ Index portion(Index n, Index share) { return n / kWhole * share + n % kWhole * s
 
 }  // namespace
 
-Index Part::symbols() const {
+Index Split::symbols() const {
   Index total = 0;
   for (const Piece& piece : pieces) total += piece.range.size();
   return total;
 }
 
-Index Part::bytes(const Corpus& corpus) const {
+Index Split::bytes(const Corpus& corpus) const {
   Index total = 0;
   for (const Piece& piece : pieces) total += corpus.bytes(piece.sequence, piece.range);
   return total;
 }
 
-Split parse_split(std::string_view text) {
+SplitShares parse_split(std::string_view text) {
   const auto fail = [&](std::string_view why) {
     throw UsageError(fmt::format("--split {}: {}; write for example 90/5/5 or 90/10", text, why));
   };
-  Split split;
+  SplitShares split;
   std::size_t count = 0;
   for (std::size_t begin = 0; begin <= text.size();) {
     const std::size_t end = std::min(text.find('/', begin), text.size());
@@ -73,8 +73,8 @@ Split parse_split(std::string_view text) {
   return split;
 }
 
-std::array<Part, 3> split_corpus(const Corpus& corpus, const Split& split) {
-  std::array<Part, 3> parts;
+std::array<Split, 3> split_corpus(const Corpus& corpus, const SplitShares& split) {
+  std::array<Split, 3> parts;
   Index begin = 0, share = 0;              // of the part, among all symbols
   Index sequence = 0, sequence_begin = 0;  // the sequence where the part begins
   for (std::size_t p = 0; p < parts.size(); ++p) {
@@ -100,8 +100,8 @@ std::array<Part, 3> split_corpus(const Corpus& corpus, const Split& split) {
   return parts;
 }
 
-Part whole_corpus(const Corpus& corpus, std::string name) {
-  Part part{std::move(name), {}};
+Split whole_corpus(const Corpus& corpus, std::string name) {
+  Split part{std::move(name), {}};
   for (Index s = 0; s < corpus.sequences(); ++s) part.pieces.push_back({s, {0, corpus.length(s)}});
   return part;
 }

@@ -1,5 +1,5 @@
 #pragma once
-/// Contiguous splits of a corpus into training, validation and test part.
+/// Contiguous splits of a corpus: training, validation and test.
 
 #include <array>
 #include <string>
@@ -19,8 +19,9 @@ struct Piece {
   }
 };
 
-/// What a split hands out: pieces in the order of the corpus, none of them empty. It refers to no corpus: hold both.
-struct Part {
+/// Training, validation or test: pieces in the order of the corpus, none of them empty. It refers to no corpus: hold
+/// both.
+struct Split {
   std::string name;  ///< "training", "validation", "test"
   std::vector<Piece> pieces;
 
@@ -29,21 +30,21 @@ struct Part {
   bool empty() const { return pieces.empty(); }
 };
 
-/// Shares of the training, validation and test part in millionths of a percent; they sum to 100 %.
-struct Split {
+/// The shares of training, validation and test in millionths of a percent; they sum to 100 %.
+struct SplitShares {
   std::array<Index, 3> shares{};
 };
 
 /// "90/5/5" or "90/10": percentages, which may have up to six decimals, must sum to 100, the first of them above 0.
 /// Throws UsageError with an example.
-Split parse_split(std::string_view text);
+SplitShares parse_split(std::string_view text);
 
-/// The three parts. All sequences are seen as one after another; of n symbols training is [0, floor(share * n)),
+/// The three splits. All sequences are seen as one after another; of n symbols training is [0, floor(share * n)),
 /// validation follows and test is the rest, boundaries rounded down. Sequence boundaries inside a part are kept. A
 /// share of 0 gives an empty part; a larger one for which nothing is left is a DataError naming the part.
-std::array<Part, 3> split_corpus(const Corpus& corpus, const Split& split);
+std::array<Split, 3> split_corpus(const Corpus& corpus, const SplitShares& split);
 
-/// The whole corpus as one part.
-Part whole_corpus(const Corpus& corpus, std::string name);
+/// The whole corpus as one split.
+Split whole_corpus(const Corpus& corpus, std::string name);
 
 }  // namespace unfold

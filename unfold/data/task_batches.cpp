@@ -14,7 +14,7 @@ namespace {
 /// Makes batches of examples that are named by their numbers.
 class Filler {
  public:
-  Filler(const Task& task, TaskPart part, std::uint64_t seed) : task_(task), part_(part), seed_(seed) {}
+  Filler(const Task& task, TaskSplit part, std::uint64_t seed) : task_(task), part_(part), seed_(seed) {}
 
   void fill(std::span<const Index> numbers, Batch& out) { fill(task_, numbers, out); }
 
@@ -86,7 +86,7 @@ class Filler {
   }
 
   const Task& task_;
-  TaskPart part_;
+  TaskSplit part_;
   std::uint64_t seed_;
   std::unique_ptr<Task> shortened_;
   Example example_;
@@ -96,8 +96,8 @@ class TaskBatches final : public BatchSource {
  public:
   TaskBatches(const Task& task, Index batch, std::uint64_t seed, Index curriculum)
       : task_(task),
-        filler_(task, TaskPart::training, seed),
-        count_(task.examples(TaskPart::training)),
+        filler_(task, TaskSplit::training, seed),
+        count_(task.examples(TaskSplit::training)),
         curriculum_(curriculum),
         seed_(seed) {
     if (batch < 1) throw UsageError(fmt::format("batch {}: at least 1 is needed", batch));
@@ -162,7 +162,7 @@ class TaskBatches final : public BatchSource {
 
 class TaskReader final : public BatchReader {
  public:
-  TaskReader(const Task& task, TaskPart part, std::uint64_t seed, Index count, Index batch)
+  TaskReader(const Task& task, TaskSplit part, std::uint64_t seed, Index count, Index batch)
       : filler_(task, part, seed), count_(count), batch_(batch) {
     if (count < 1 || batch < 1) throw UsageError("a task is evaluated on at least 1 example, at least 1 at a time");
     if (task.examples(part) > 0) count_ = std::min(count_, task.examples(part));
@@ -189,7 +189,7 @@ std::unique_ptr<BatchSource> task_batches(const Task& task, Index batch, std::ui
   return std::make_unique<TaskBatches>(task, batch, seed, curriculum);
 }
 
-std::unique_ptr<BatchReader> task_reader(const Task& task, TaskPart part, std::uint64_t seed, Index count,
+std::unique_ptr<BatchReader> task_reader(const Task& task, TaskSplit part, std::uint64_t seed, Index count,
                                          Index batch) {
   return std::make_unique<TaskReader>(task, part, seed, count, batch);
 }

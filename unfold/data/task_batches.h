@@ -17,6 +17,7 @@ inline constexpr const char *kTaskInput = "input", *kTaskTarget = "target";
 /// first. The task must outlive it. Throws UsageError.
 std::unique_ptr<BatchSource> task_batches(const Task& task, Index batch, std::uint64_t seed, Index curriculum = 0);
 /// The first `count` examples of a part, or all of them where that is fewer.
-std::unique_ptr<BatchReader> task_reader(const Task& task, TaskPart part, std::uint64_t seed, Index count, Index batch);
+std::unique_ptr<BatchReader> task_reader(const Task& task, TaskSplit part, std::uint64_t seed, Index count,
+                                         Index batch);
 
 }  // namespace unfold

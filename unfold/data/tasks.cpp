@@ -21,7 +21,7 @@ void require_length(const char* task, Index length, Index least) {
 /// Examples from random numbers of their own.
 class Generated : public Task {
  public:
-  void example(TaskPart part, std::uint64_t seed, Index number, Example& out) const final {
+  void example(TaskSplit part, std::uint64_t seed, Index number, Example& out) const final {
     Random random(seed,
                   stream_of(fmt::format("task/{}/{}", name(), to_string(part))) + static_cast<std::uint64_t>(number));
     const TaskShape s = shape();
@@ -173,11 +173,11 @@ class Recall final : public Generated {
 
 }  // namespace
 
-std::string_view to_string(TaskPart part) {
+std::string_view to_string(TaskSplit part) {
   switch (part) {
-    case TaskPart::training: return "training";
-    case TaskPart::validation: return "validation";
-    case TaskPart::test: break;
+    case TaskSplit::training: return "training";
+    case TaskSplit::validation: return "validation";
+    case TaskSplit::test: break;
   }
   return "test";
 }

@@ -6,7 +6,7 @@
 ///
 ///   auto task = adding({.length = 100});
 ///   Example example;
-///   task->example(TaskPart::training, seed, 17, example);       // number 17 of an endless row
+///   task->example(TaskSplit::training, seed, 17, example);       // number 17 of an endless row
 ///
 /// An example is a function of (part, seed, number). The targets of generated tasks follow from the inputs, so a
 /// perfect model has error 0 (and needs 0 bits per prediction).
@@ -21,7 +21,7 @@
 
 namespace unfold {
 
-enum class TaskPart { training, validation, test };
+enum class TaskSplit { training, validation, test };
 
 struct TaskShape {
   Index inputs = 0;   ///< size of the vector read at each step, or of the alphabet
@@ -56,12 +56,12 @@ class Task {
   /// Entropy of what is to be predicted, given all that was read, in bits per prediction.
   virtual double bits_per_prediction() const { return 0; }
   /// Examples of a part; 0: no end.
-  virtual Index examples(TaskPart) const { return 0; }
+  virtual Index examples(TaskSplit) const { return 0; }
   /// REQUIRES number below examples(part), where there is an end.
-  virtual void example(TaskPart part, std::uint64_t seed, Index number, Example& out) const = 0;
+  virtual void example(TaskSplit part, std::uint64_t seed, Index number, Example& out) const = 0;
 };
 
-std::string_view to_string(TaskPart part);
+std::string_view to_string(TaskSplit part);
 
 struct LengthOptions {
   Index length = 100;  ///< steps, T

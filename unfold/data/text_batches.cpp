@@ -68,7 +68,7 @@ std::vector<std::vector<Passage>> spread(std::vector<Passage> passages, Index st
   return result;
 }
 
-std::vector<Passage> segments(const Part& part, Index length, Index warmup) {
+std::vector<Passage> segments(const Split& part, Index length, Index warmup) {
   std::vector<Passage> passages;
   Index place = 0;
   for (const Piece& piece : part.pieces) {
@@ -205,7 +205,7 @@ void StreamReader::fill(Batch& batch, Index chain, const Passage& passage, Range
   }
 }
 
-TextBatches::TextBatches(const Corpus& corpus, const Part& part, const BatchOptions& options, std::uint64_t seed)
+TextBatches::TextBatches(const Corpus& corpus, const Split& part, const BatchOptions& options, std::uint64_t seed)
     : part_(part),
       options_(options),
       seed_(seed),
@@ -291,7 +291,7 @@ void TextBatches::seek(Index epoch, Index batch) {
   read();
 }
 
-void require_predictions(const Corpus& corpus, const Part& part, Symbol predict_after) {
+void require_predictions(const Corpus& corpus, const Split& part, Symbol predict_after) {
   if (!corpus.has_mask() && predict_after == kNoSymbol) return;
   constexpr Index kBlock = 65536;
   std::vector<Symbol> block;
@@ -312,7 +312,8 @@ void require_predictions(const Corpus& corpus, const Part& part, Symbol predict_
       corpus.has_mask() ? "the mask holds no 1 there" : "the symbol to predict after does not occur there"));
 }
 
-std::vector<std::vector<Passage>> scoring_streams(const Corpus& corpus, const Part& part, Index streams, Index warmup) {
+std::vector<std::vector<Passage>> scoring_streams(const Corpus& corpus, const Split& part, Index streams,
+                                                  Index warmup) {
   if (part.empty()) return {};
   const Index length = std::max<Index>(1, (part.symbols() + streams - 1) / streams);
   std::vector<Passage> passages = segments(part, length, warmup);
@@ -320,7 +321,7 @@ std::vector<std::vector<Passage>> scoring_streams(const Corpus& corpus, const Pa
   return spread(std::move(passages), streams);
 }
 
-std::vector<std::vector<Passage>> exact_streams(const Part& part, Index streams) {
+std::vector<std::vector<Passage>> exact_streams(const Split& part, Index streams) {
   if (part.empty()) return {};
   return spread(segments(part, std::numeric_limits<Index>::max() / 2, 0), streams);
 }

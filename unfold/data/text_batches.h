@@ -84,7 +84,7 @@ struct BatchOptions {
 class TextBatches final : public BatchSource {
  public:
   /// Throws UsageError: window or batch below 1.
-  TextBatches(const Corpus& corpus, const Part& part, const BatchOptions& options, std::uint64_t seed);
+  TextBatches(const Corpus& corpus, const Split& part, const BatchOptions& options, std::uint64_t seed);
 
   const Batch& batch() const override { return batch_; }
   void advance() override;
@@ -105,7 +105,7 @@ class TextBatches final : public BatchSource {
   std::vector<Piece> pieces_of_epoch() const;
   Index curriculum_length() const { return options_.curriculum * (epoch_ + 1); }
 
-  const Part& part_;
+  const Split& part_;
   BatchOptions options_;
   std::uint64_t seed_;
   Index epoch_ = 0, position_ = 0, batches_ = 0, streams_ = 0;
@@ -115,15 +115,15 @@ class TextBatches final : public BatchSource {
 };
 
 /// Throws DataError when a mask of the corpus or `predict_after` leaves nothing to predict in a part.
-void require_predictions(const Corpus& corpus, const Part& part, Symbol predict_after);
+void require_predictions(const Corpus& corpus, const Split& part, Symbol predict_after);
 
 /// Streams for scoring a part, every symbol exactly once. Each piece is cut into segments of equal length, about
 /// `streams` in all; each segment is read from a fresh state on the `warmup` symbols before it (as many as its piece
 /// has), which are not scored. Where the alphabet has a line end, the warm-up begins after the first one it holds: read
 /// from the middle of a word, a network may fall into a state that text never leads to and that it does not leave
 /// again. `streams` 1 scores every sequence exactly, as one chain.
-std::vector<std::vector<Passage>> scoring_streams(const Corpus& corpus, const Part& part, Index streams, Index warmup);
+std::vector<std::vector<Passage>> scoring_streams(const Corpus& corpus, const Split& part, Index streams, Index warmup);
 /// Streams for exact scoring: whole pieces, the longest first, spread over at most `streams` streams.
-std::vector<std::vector<Passage>> exact_streams(const Part& part, Index streams);
+std::vector<std::vector<Passage>> exact_streams(const Split& part, Index streams);
 
 }  // namespace unfold

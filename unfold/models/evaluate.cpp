@@ -4,7 +4,7 @@
 namespace unfold {
 
 template <class T>
-Evaluation LanguageModel<T>::evaluate(const Corpus& corpus, const Part& part, Team& team,
+Evaluation LanguageModel<T>::evaluate(const Corpus& corpus, const Split& part, Team& team,
                                       const EvaluateOptions& options) const {
   check_alphabet(corpus);
   if (options.window < 1 || options.streams < 1 || options.segments < 0 || options.warmup < 0)
@@ -17,7 +17,7 @@ Evaluation LanguageModel<T>::evaluate(const Corpus& corpus, const Part& part, Te
   return evaluator.run(parameters(), corpus, std::move(streams), options.window, options.predict_after, surprisal);
 }
 
-Evaluation evaluate(Predictor& predictor, const Corpus& corpus, const Part& part, Symbol predict_after,
+Evaluation evaluate(Predictor& predictor, const Corpus& corpus, const Split& part, Symbol predict_after,
                     const std::function<void(Index, float)>& surprisal) {
   if (corpus.alphabet().size() != predictor.alphabet())
     throw UsageError("evaluation: the text was read with another alphabet than the model's");
@@ -56,7 +56,7 @@ void for_each_symbol(const Corpus& corpus, const Piece& piece, const std::functi
   }
 }
 
-template Evaluation LanguageModel<float>::evaluate(const Corpus&, const Part&, Team&, const EvaluateOptions&) const;
-template Evaluation LanguageModel<double>::evaluate(const Corpus&, const Part&, Team&, const EvaluateOptions&) const;
+template Evaluation LanguageModel<float>::evaluate(const Corpus&, const Split&, Team&, const EvaluateOptions&) const;
+template Evaluation LanguageModel<double>::evaluate(const Corpus&, const Split&, Team&, const EvaluateOptions&) const;
 
 }  // namespace unfold

@@ -55,7 +55,7 @@ class LanguageModel final : public SymbolModel, public NetworkHolder {
 
   std::unique_ptr<Predictor> predictor() const override;
   /// Many sequences or segments side by side; with the bits of the predictor, except that `segments` start anew.
-  Evaluation evaluate(const Corpus& corpus, const Part& part, Team& team,
+  Evaluation evaluate(const Corpus& corpus, const Split& part, Team& team,
                       const EvaluateOptions& options = {}) const override;
 
   using SymbolModel::save;

@@ -67,7 +67,7 @@ TaskShape task_shape_of(const Model& model) {
           .predicts_symbols = target.type == Type::symbols};
 }
 
-TaskScore evaluate(const NetworkModel<float>& model, const Task& task, TaskPart part, std::uint64_t seed, Index count,
+TaskScore evaluate(const NetworkModel<float>& model, const Task& task, TaskSplit part, std::uint64_t seed, Index count,
                    Team& team) {
   constexpr Index kSideBySide = 100;
   const auto judge = task_judge<float>(task);

@@ -6,7 +6,7 @@
 ///   NetworkModel<float> model("irnn:100", task_specification("adding:100", task->shape()), task_layout());
 ///   model.initialise(seed);
 ///   train(model, *task, options, team);
-///   TaskScore score = evaluate(model, *task, TaskPart::test, 1, 1000, team);
+///   TaskScore score = evaluate(model, *task, TaskSplit::test, 1, 1000, team);
 ///
 /// File (capabilities/model.h): one tensor per parameter, by its name; kind "network", with the keys "reads" and
 /// "heads".
@@ -77,7 +77,7 @@ struct TaskScore {
 };
 
 /// Measures the first `count` examples of a part.
-TaskScore evaluate(const NetworkModel<float>& model, const Task& task, TaskPart part, std::uint64_t seed, Index count,
+TaskScore evaluate(const NetworkModel<float>& model, const Task& task, TaskSplit part, std::uint64_t seed, Index count,
                    Team& team);
 
 struct TaskTrainOptions {

@@ -71,7 +71,7 @@ TrainingSources<T> task_sources(const Task& task, std::string_view name, const T
                                 std::uint64_t seed) {
   TrainingSources<T> sources{.training = task_batches(task, options.batch, seed, options.curriculum)};
   sources.validation = [&task, options, seed] {
-    return task_reader(task, TaskPart::validation, seed, options.validation, options.validation_batch);
+    return task_reader(task, TaskSplit::validation, seed, options.validation, options.validation_batch);
   };
   sources.validation();  // refuses options without sense now
   sources.step_symbols = sources.training->streams() * task.length();

@@ -9,7 +9,7 @@ namespace unfold {
 namespace {
 
 /// How many symbols a step reads on average.
-Index symbols_of_step(const Part& training, const BatchOptions& b, Index streams) {
+Index symbols_of_step(const Split& training, const BatchOptions& b, Index streams) {
   if (!b.whole_sequences) return b.window * streams;
   const auto sequences = std::max<Index>(1, static_cast<Index>(training.pieces.size()));
   return training.symbols() * std::min(b.batch, sequences) / sequences;
@@ -26,7 +26,7 @@ TrainingSources<T> text_sources(const TrainingData& data, const TrainerOptions& 
   sources.training = std::move(batches);
   if (data.validation != nullptr && !data.validation->empty()) {
     const Corpus& corpus = data.validation_corpus != nullptr ? *data.validation_corpus : data.corpus;
-    const Part& part = *data.validation;
+    const Split& part = *data.validation;
     require_predictions(corpus, part, b.predict_after);
     sources.validation_symbols =
         part.symbols() + (b.whole_sequences ? 0 : options.validation_streams * options.validation_warmup);

@@ -65,8 +65,8 @@ struct TrainerOptions {
 
 struct TrainingData {
   const Corpus& corpus;
-  const Part& training;
-  const Part* validation = nullptr;           ///< none or empty: no validation
+  const Split& training;
+  const Split* validation = nullptr;          ///< none or empty: no validation
   const Corpus* validation_corpus = nullptr;  ///< where it is not `corpus`
 };
 
