@@ -199,5 +199,20 @@ TEST_F(VerbsTest, generate_and_check_say_what_they_found) {
   EXPECT_TRUE(contains(listener.remarks, "checking gru:3"));
 }
 
+TEST_F(VerbsTest, check_takes_a_hidden_markov_model_as_the_network_that_it_is) {
+  Listener listener;
+  for (const std::uint64_t seed : {1, 2, 3}) {
+    const CheckOutcome checked = check({.model = "hmm:40,restarts=2", .units = 3, .seed = seed}, listener);
+    EXPECT_TRUE(checked.report.passed()) << checked.report.text();
+    EXPECT_EQ(checked.model, "hmm:3");
+    const CheckResult& last = checked.report.results.back();
+    EXPECT_EQ(last.name, "probabilities");
+    EXPECT_FALSE(last.where.empty());
+    for (const CheckResult& result : checked.report.results) EXPECT_TRUE(result.run || result.name == "path");
+  }
+  EXPECT_TRUE(contains(message_of<UsageError>([&] { check({.model = "ngram:3"}, listener); }),
+                       "ngram is fitted, not trained by gradient: it has no derivatives to check"));
+}
+
 }  // namespace
 }  // namespace unfold

@@ -2,10 +2,24 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+
+#include "unfold/classical/fitted_spec.h"
+#include "unfold/classical/hmm.h"
+#include "unfold/models/registry.h"
 #include "unfold/models/spec.h"
+#include "unfold/numerics/functions.h"
 
 namespace unfold {
-CheckOutcome check(const CheckRequest& request, Reporter& reporter) {
+namespace {
+
+Structure small_structure() {
+  const std::vector<Index> lengths = {4, 1, 3};
+  return Structure::chains(lengths);
+}
+
+CheckOutcome check_network(const CheckRequest& request, Reporter& reporter) {
   ModelSpec spec = cut_down(parse_model_spec(request.model), request.units);
   spec.dropout = 0;  // a mask is a constant for every derivative
   CheckOutcome outcome{.model = to_string(spec), .report = {}};
@@ -13,10 +27,107 @@ CheckOutcome check(const CheckRequest& request, Reporter& reporter) {
   build_model(spec, circuit.symbols("symbols", request.symbols), request.symbols, circuit);
   reporter.remark(fmt::format("checking {} with {} symbols: {} parameters, double precision", outcome.model,
                               request.symbols, circuit.parameter_count()));
-  const std::vector<Index> lengths = {4, 1, 3};
-  outcome.report =
-      check_derivatives(circuit, *softmax_loss<double>(), Structure::chains(lengths), {.seed = request.seed});
+  outcome.report = check_derivatives(circuit, *softmax_loss<double>(), small_structure(), {.seed = request.seed});
   return outcome;
+}
+
+/// p(next symbol | symbols read) of the HMM, by its forward algorithm.
+std::vector<double> next_probabilities(const HmmParameters& hmm, std::vector<Symbol> read) {
+  std::vector<double> result;
+  const double before = log_likelihood(hmm, read);
+  read.push_back(0);
+  for (Symbol next = 0; next < hmm.alphabet; ++next) {
+    read.back() = next;
+    result.push_back(log_likelihood(hmm, read) - before);
+  }
+  vector_exp(result.data(), result.data(), hmm.alphabet);
+  return result;
+}
+
+/// The HMM as a network: symbols in, one output, and the parameters that make it so.
+class HmmAsNetwork {
+ public:
+  explicit HmmAsNetwork(const CheckRequest& request)
+      : hmm_(HmmParameters::random(states(request), request.symbols, request.seed, 0)),
+        signals_(add_hmm(hmm_.states, hmm_.alphabet, circuit_)),
+        parameters_(circuit_),
+        passes_(circuit_, small_structure(), request.seed) {
+    set_hmm(hmm_, parameters_);
+    passes_.set_parameters(parameters_.flat());
+    CircuitInputs inputs = passes_.inputs();
+    for (Symbol& x : inputs.symbols.at(signals_.symbols.id)) x = std::max(x, Symbol{0});  // an HMM knows no missing one
+    passes_.set_inputs(std::move(inputs));
+  }
+
+  std::string spec() const { return HmmModel::canonical(fmt::format("hmm:{}", hmm_.states)); }
+  Index parameter_count() const { return circuit_.parameter_count(); }
+
+  CheckReport check(std::uint64_t seed) {
+    CheckReport report = check_derivatives(passes_, *normalised_loss<double>(), {.seed = seed});
+    report.results.push_back(check_probabilities());
+    return report;
+  }
+
+ private:
+  static Index states(const CheckRequest& request) {
+    const std::string spec = HmmModel::canonical(request.model);
+    return std::min(request.units, parse_fitted_spec<HmmOptions>(spec, "states").states);
+  }
+
+  CheckResult check_probabilities() {
+    CheckResult result{.name = "probabilities", .what = "network = forward algorithm of the HMM", .bound = 1e-12};
+    const HmmParameters hmm = hmm_of(parameters_);
+    const std::vector<double> outputs = passes_.outputs();
+    const Structure& structure = passes_.structure();
+    const std::vector<Symbol>& symbols = passes_.inputs().symbols.at(signals_.symbols.id);
+    for (Index s = 0; s < structure.sequences(); ++s) {
+      std::vector<Symbol> read;
+      for (Index t = 0; t < structure.size(s); ++t) {
+        const auto row = static_cast<std::size_t>(structure.row(s, t));
+        read.push_back(symbols[row]);
+        const auto o = std::span(outputs).subspan(row * static_cast<std::size_t>(hmm.alphabet),
+                                                  static_cast<std::size_t>(hmm.alphabet));
+        compare(result, o, next_probabilities(hmm, read), fmt::format("position {} of sequence {}", t, s));
+      }
+    }
+    return result;
+  }
+
+  static void compare(CheckResult& result, std::span<const double> o, const std::vector<double>& expected,
+                      const std::string& where) {
+    double total = 0;
+    for (const double x : o) total += x;
+    for (std::size_t x = 0; x < o.size(); ++x) {
+      const double error = std::fabs(o[x] / total - expected[x]);
+      if (error <= result.worst && !result.where.empty()) continue;
+      result.worst = std::isnan(error) ? INFINITY : error;
+      result.where = fmt::format("symbol {} after {}", x, where);
+    }
+  }
+
+  Circuit circuit_;
+  HmmParameters hmm_;
+  HmmNetwork signals_;
+  Parameters<double> parameters_;
+  Passes passes_;
+};
+
+CheckOutcome check_hmm(const CheckRequest& request, Reporter& reporter) {
+  HmmAsNetwork network(request);
+  reporter.remark(fmt::format("checking {} as a network with {} symbols: {} parameters, double precision",
+                              network.spec(), request.symbols, network.parameter_count()));
+  return {.model = network.spec(), .report = network.check(request.seed)};
+}
+
+}  // namespace
+
+CheckOutcome check(const CheckRequest& request, Reporter& reporter) {
+  const std::string name = parse_spec(request.model).name;
+  if (name == HmmModel::kName) return check_hmm(request, reporter);
+  if (is_fitted_model(request.model))
+    throw UsageError(fmt::format(
+        "{} is fitted, not trained by gradient: it has no derivatives to check; networks have, and hmm as one", name));
+  return check_network(request, reporter);
 }
 
 }  // namespace unfold

@@ -1,5 +1,6 @@
 #pragma once
-/// The derivatives of a model against finite differences, at a small size.
+/// The derivatives of a model against finite differences, at a small size. A hidden Markov model is checked as the
+/// network that it is (classical/hmm.h), and the probabilities of the network with its forward algorithm.
 
 #include <string>
 
@@ -17,7 +18,7 @@ struct CheckOutcome {
   std::string model;  ///< SPEC of what was checked
   CheckReport report;
 };
-/// Throws UsageError. Whether the checks passed, the report says.
+/// Throws UsageError, also for a fitted model. Whether the checks passed, the report says.
 CheckOutcome check(const CheckRequest& request, Reporter& reporter);
 
 }  // namespace unfold

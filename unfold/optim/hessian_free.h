@@ -77,7 +77,7 @@ template <class T>
 std::unique_ptr<Optimizer<T>> hessian_free(Index parameters, const NewtonOptions& options, std::string spec);
 
 /// natural: p += rate d with fixed lambda. The Fisher matrix of the outputs is their Gauss-Newton matrix for the
-/// readouts here (softmax, Bernoulli, Gaussian).
+/// losses here (softmax, Bernoulli, Gaussian, Poisson).
 template <class T>
 std::unique_ptr<Optimizer<T>> natural_gradient(Index parameters, const NaturalOptions& options, std::string spec);
 

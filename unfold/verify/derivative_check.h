@@ -71,6 +71,8 @@ class Passes {
   Index output_count() const { return output_count_; }
 
   void set_parameters(std::span<const double> parameters);
+  /// Others than those drawn, of the same sizes.
+  void set_inputs(CircuitInputs inputs);
   virtual std::vector<double> outputs();  ///< forward pass
   /// The following REQUIRE `outputs` with the same parameters before them.
   virtual std::vector<double> transposed(std::span<const double> seeds, Algebra algebra);  ///< backward pass

@@ -47,6 +47,11 @@ void Passes::draw(std::uint64_t seed) {
   }
 }
 
+void Passes::set_inputs(CircuitInputs inputs) {
+  inputs_ = std::move(inputs);
+  fill_inputs();
+}
+
 void Passes::fill_inputs() {
   for (const auto& [node, values] : inputs_.values) {
     if (!unfolding_.plan().live(node)) continue;
