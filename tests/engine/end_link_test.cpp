@@ -14,7 +14,7 @@
 namespace unfold {
 namespace {
 
-const Index kLengths[] = {5, 12, 1, 7, 12, 3, 2};
+const Index kEndLengths[] = {5, 12, 1, 7, 12, 3, 2};
 
 Signal linked(Circuit& c, Signal source, Delay delay) {
   const Signal link = c.link(source.size(), delay);
@@ -82,7 +82,7 @@ TEST(EndLinks, have_the_same_bits_alone_and_in_a_ragged_batch) {
   for (const Build build : kBuilds) {
     Circuit c;
     build(c, 11);
-    const Structure structure = Structure::chains(kLengths);
+    const Structure structure = Structure::chains(kEndLengths);
     test::Runner<float> batch(c, {}, 2), alone(c);
     const auto all = batch.run(structure);
     for (Index s = 0; s < structure.sequences(); ++s) {
@@ -102,7 +102,7 @@ TEST(EndLinks, have_the_same_bits_alone_and_in_a_ragged_batch) {
 
 TEST(EndLinks, have_bits_that_do_not_depend_on_threads) {
   for (const Build build : kBuilds)
-    for (const Structure& structure : {Structure::chains(kLengths), Structure::chains(4, 9), Structure::chains(1, 5)}) {
+    for (const Structure& structure : {Structure::chains(kEndLengths), Structure::chains(4, 9), Structure::chains(1, 5)}) {
       Circuit c;
       build(c, 40);
       const auto one = test::Runner<float>(c).run(structure);

@@ -12,11 +12,11 @@ namespace unfold {
 namespace {
 
 constexpr Index kVocabulary = 23, kHidden = 5;
-using Cell = SmallNetwork<double>::Cell;
+using WholeCell = SmallNetwork<double>::Cell;
 
 /// A network over kVocabulary symbols with `outputs` of its outputs left.
 struct Net {
-  explicit Net(Index outputs) : whole(kVocabulary, kHidden, Cell::lstm) {
+  explicit Net(Index outputs) : whole(kVocabulary, kHidden, WholeCell::lstm) {
     const Signal x = circuit.symbols("symbols", kVocabulary);
     const Signal logits = circuit.affine("output", outputs, {{"V", lstm(circuit, x, kHidden)}});
     circuit.output(logits);
