@@ -12,6 +12,7 @@
 #include <string>
 
 #include "unfold/cells/cells.h"
+#include "unfold/data/text_batches.h"
 #include "unfold/numerics/random.h"
 #include "unfold/optim/curvature.h"
 

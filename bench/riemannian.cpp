@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "unfold/cells/cells.h"
+#include "unfold/data/text_batches.h"
 #include "unfold/data/text_sources.h"
 #include "unfold/numerics/simd.h"
 #include "unfold/optim/batch_pass.h"

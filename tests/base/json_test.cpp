@@ -14,7 +14,7 @@ using nlohmann::json;
 using testing_support::contains;
 using testing_support::message_of;
 
-std::string refusal(const std::string& text, const JsonLimits& limits = {}) {
+std::string json_refusal(const std::string& text, const JsonLimits& limits = {}) {
   return message_of<ModelError>([&] { parse_json(text, "here", limits); });
 }
 
@@ -26,18 +26,18 @@ TEST(Json, is_read_as_the_library_reads_it) {
 
 TEST(Json, what_is_not_strictly_json_is_refused_with_the_place) {
   for (const char* text : {"", "{", "[1,]", "{\"a\":1,}", "1 2", "nul", "\"\xFF\"", "[1}", "{1:2}", "\"\\ud800\""})
-    EXPECT_TRUE(contains(refusal(text), "here: not valid JSON")) << text;
-  EXPECT_TRUE(contains(refusal(R"({"a":1,"b":{"a":2,"a":3}})"), "the key \"a\" occurs twice"));
-  EXPECT_EQ(refusal(R"({"a":1,"b":{"a":2}})"), "");
+    EXPECT_TRUE(contains(json_refusal(text), "here: not valid JSON")) << text;
+  EXPECT_TRUE(contains(json_refusal(R"({"a":1,"b":{"a":2,"a":3}})"), "the key \"a\" occurs twice"));
+  EXPECT_EQ(json_refusal(R"({"a":1,"b":{"a":2}})"), "");
 }
 
 TEST(Json, limits_hold) {
-  EXPECT_EQ(refusal(std::string(32, '[') + std::string(32, ']')), "");
-  EXPECT_TRUE(contains(refusal(std::string(33, '[') + std::string(33, ']')), "deeper than 32"));
-  EXPECT_TRUE(contains(refusal(std::string(10'000'000, '[')), "deeper than 32"));
-  EXPECT_EQ(refusal("[1,2,3]", {.values = 4}), "");
-  EXPECT_TRUE(contains(refusal("[1,2,3,4]", {.values = 4}), "more than 4 values"));
-  EXPECT_TRUE(contains(refusal("[[],[],{}]", {.containers = 3}), "more than 3 lists"));
+  EXPECT_EQ(json_refusal(std::string(32, '[') + std::string(32, ']')), "");
+  EXPECT_TRUE(contains(json_refusal(std::string(33, '[') + std::string(33, ']')), "deeper than 32"));
+  EXPECT_TRUE(contains(json_refusal(std::string(10'000'000, '[')), "deeper than 32"));
+  EXPECT_EQ(json_refusal("[1,2,3]", {.values = 4}), "");
+  EXPECT_TRUE(contains(json_refusal("[1,2,3,4]", {.values = 4}), "more than 4 values"));
+  EXPECT_TRUE(contains(json_refusal("[[],[],{}]", {.containers = 3}), "more than 3 lists"));
 }
 
 TEST(Json, objects_beside_each_other_take_linear_time) {
