@@ -56,7 +56,7 @@ struct TensorRnnOptions {
 Signal tensor_rnn(Circuit& c, Signal x, Index n, const TensorRnnOptions& options = {});
 
 /// urnn, unitary: n complex units, z_t = x_t W + D3 R2 F^-1 D2 P R1 F D1 h_{t-1}, h_t = modReLU(z_t)
-/// (numerics/vector_map.h). Output h [2 n]: real parts, then imaginary ones. n is a power of two (UsageError).
+/// (circuit/vector_map.h). Output h [2 n]: real parts, then imaginary ones. n is a power of two (UsageError).
 /// Arjovsky, Shah & Bengio 2016. Phases start uniform, as do the vectors of the reflections, whose length has no
 /// meaning; thresholds at 0.
 struct UrnnOptions {

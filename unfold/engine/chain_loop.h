@@ -1,5 +1,5 @@
 #pragma once
-/// Loops that are nothing but one recurrence whose operator has a kernel for it (numerics/operator.h): over a single
+/// Loops that are nothing but one recurrence whose operator has a kernel for it (circuit/operator.h): over a single
 /// chain it runs all steps in one call, with the bits of the generic walk (tests/engine/sparse_test.cpp). Internal to
 /// engine/.
 
