@@ -81,10 +81,11 @@ function(unfold_room name)
   set_property(GLOBAL APPEND PROPERTY UNFOLD_ROOMS ${name})
 endfunction()
 
-# unfold_test(<name> SOURCES ... USES ... [LABELS ...]): one GoogleTest program. Label fast, the default, is for tests
+# unfold_test(<name> SOURCES ... USES ... [LABELS ...] [LOCK <name>]): one GoogleTest program. Tests with one LOCK never
+# run side by side. Label fast, the default, is for tests
 # that also run under the sanitizers; the others say slow.
 function(unfold_test name)
-  cmake_parse_arguments(TEST "" "" "SOURCES;USES;LABELS" ${ARGN})
+  cmake_parse_arguments(TEST "" "" "SOURCES;USES;LABELS;LOCK" ${ARGN})
   add_executable(${name} ${TEST_SOURCES})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   unfold_compile_options(${name})
@@ -93,5 +94,5 @@ function(unfold_test name)
   if(NOT TEST_LABELS)
     set(TEST_LABELS fast)
   endif()
-  gtest_discover_tests(${name} PROPERTIES LABELS "${TEST_LABELS}" DISCOVERY_TIMEOUT 60)
+  gtest_discover_tests(${name} PROPERTIES LABELS "${TEST_LABELS}" RESOURCE_LOCK "${TEST_LOCK}" DISCOVERY_TIMEOUT 60)
 endfunction()
