@@ -102,7 +102,8 @@ TEST(EndLinks, have_the_same_bits_alone_and_in_a_ragged_batch) {
 
 TEST(EndLinks, have_bits_that_do_not_depend_on_threads) {
   for (const Build build : kBuilds)
-    for (const Structure& structure : {Structure::chains(kEndLengths), Structure::chains(4, 9), Structure::chains(1, 5)}) {
+    for (const Structure& structure :
+         {Structure::chains(kEndLengths), Structure::chains(4, 9), Structure::chains(1, 5)}) {
       Circuit c;
       build(c, 40);
       const auto one = test::Runner<float>(c).run(structure);

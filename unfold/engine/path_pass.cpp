@@ -163,7 +163,8 @@ class SecondTerm {
   std::vector<double> products_, scaled_;
 };
 
-/// The second term sums over pairs of uses of a weight, the earlier one first: that order is known where links look back.
+/// The second term sums over pairs of uses of a weight, the earlier one first: that order is known where links look
+/// back.
 void refuse_what_looks_ahead(const Circuit& circuit) {
   for (const Node& node : circuit.nodes())
     if (node.kind == Node::Kind::link && node.delay.along == Delay::Along::next)
