@@ -37,9 +37,7 @@ std::string UniformModel::canonical(std::string_view spec) {
   return kName;
 }
 
-UniformModel::UniformModel(std::string_view spec, Alphabet alphabet) : FittedModel(std::move(alphabet)) {
-  canonical(spec);
-}
+UniformModel::UniformModel(std::string_view spec, const Alphabet& alphabet) : FittedModel(alphabet) { canonical(spec); }
 
 UniformModel::UniformModel(const ModelFile& file) : FittedModel(file) {
   read_fitted_spec<NoOptions>(file, kName, "");
@@ -61,8 +59,8 @@ std::string FrequencyModel::canonical(std::string_view spec) {
 
 std::vector<OptionHelp> FrequencyModel::options() { return help_of(FrequencyOptions()); }
 
-FrequencyModel::FrequencyModel(std::string_view spec, Alphabet alphabet)
-    : FittedModel(std::move(alphabet)),
+FrequencyModel::FrequencyModel(std::string_view spec, const Alphabet& alphabet)
+    : FittedModel(alphabet),
       options_(parse_fitted_spec<FrequencyOptions>(spec, "")),
       counts_(static_cast<std::size_t>(this->alphabet().size())) {}
 

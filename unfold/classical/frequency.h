@@ -12,7 +12,7 @@ class UniformModel final : public FittedModel {
   static constexpr const char *kName = "uniform", *kHelp = "every symbol alike: the floor";
   static std::string canonical(std::string_view spec);
   static std::vector<OptionHelp> options() { return {}; }
-  UniformModel(std::string_view spec, Alphabet alphabet);
+  UniformModel(std::string_view spec, const Alphabet& alphabet);
   explicit UniformModel(const ModelFile& file);
 
   std::string spec_text() const override { return kName; }
@@ -38,7 +38,7 @@ class FrequencyModel final : public FittedModel {
   static constexpr const char *kName = "frequency", *kHelp = "each symbol as often as in the training part";
   static std::string canonical(std::string_view spec);
   static std::vector<OptionHelp> options();
-  FrequencyModel(std::string_view spec, Alphabet alphabet);
+  FrequencyModel(std::string_view spec, const Alphabet& alphabet);
   explicit FrequencyModel(const ModelFile& file);
 
   std::string spec_text() const override;

@@ -116,8 +116,8 @@ std::string HmmModel::canonical(std::string_view spec) {
 
 std::vector<OptionHelp> HmmModel::options() { return help_of(HmmOptions()); }
 
-HmmModel::HmmModel(std::string_view spec, Alphabet alphabet)
-    : FittedModel(std::move(alphabet)),
+HmmModel::HmmModel(std::string_view spec, const Alphabet& alphabet)
+    : FittedModel(alphabet),
       options_(parse_fitted_spec<HmmOptions>(spec, kMain)),
       hmm_(options_.states, this->alphabet().size()) {}
 

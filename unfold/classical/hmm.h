@@ -81,7 +81,7 @@ class HmmModel final : public FittedModel {
   static constexpr const char *kName = "hmm", *kHelp = "hidden Markov model, by Baum-Welch";
   static std::string canonical(std::string_view spec);
   static std::vector<OptionHelp> options();
-  HmmModel(std::string_view spec, Alphabet alphabet);
+  HmmModel(std::string_view spec, const Alphabet& alphabet);
   explicit HmmModel(const ModelFile& file);
 
   std::string spec_text() const override;

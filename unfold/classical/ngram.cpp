@@ -25,13 +25,13 @@ std::string NgramModel::canonical(std::string_view spec) {
 
 std::vector<OptionHelp> NgramModel::options() { return help_of(NgramOptions()); }
 
-NgramModel::NgramModel(std::string_view spec, Alphabet alphabet)
-    : FittedModel(std::move(alphabet)),
+NgramModel::NgramModel(std::string_view spec, const Alphabet& alphabet)
+    : FittedModel(alphabet),
       options_(read_options(spec, this->alphabet())),
       trie_(options_.order, this->alphabet().size()) {}
 
-NgramModel::NgramModel(const NgramOptions& options, Alphabet alphabet, NgramTrie trie)
-    : FittedModel(std::move(alphabet)), options_(options), trie_(std::move(trie)) {
+NgramModel::NgramModel(const NgramOptions& options, const Alphabet& alphabet, NgramTrie trie)
+    : FittedModel(alphabet), options_(options), trie_(std::move(trie)) {
   if (trie_.order() != options_.order || trie_.alphabet() != this->alphabet().size())
     throw UsageError("ngram: the n-grams are of another order or alphabet than the model");
 }

@@ -49,9 +49,9 @@ class NgramModel final : public FittedModel {
   static constexpr const char *kName = "ngram", *kHelp = "n-grams with interpolated modified Kneser-Ney smoothing";
   static std::string canonical(std::string_view spec);
   static std::vector<OptionHelp> options();
-  NgramModel(std::string_view spec, Alphabet alphabet);
+  NgramModel(std::string_view spec, const Alphabet& alphabet);
   /// From n-grams that were estimated elsewhere (arpa.h).
-  NgramModel(const NgramOptions& options, Alphabet alphabet, NgramTrie trie);
+  NgramModel(const NgramOptions& options, const Alphabet& alphabet, NgramTrie trie);
   explicit NgramModel(const ModelFile& file);
 
   std::string spec_text() const override;

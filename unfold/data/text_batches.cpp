@@ -103,11 +103,11 @@ void start_after_line_end(const Corpus& corpus, Passage& passage) {
 }  // namespace
 
 template <class T>
-Network<T> text_network(std::shared_ptr<const Plan> plan, Signal symbols, Signal logits, bool dropout) {
-  return Network<T>::of(std::move(plan), {kPreviousSymbol, symbols}, {kSymbol, logits, softmax_loss<T>()}, dropout);
+Network<T> text_network(const std::shared_ptr<const Plan>& plan, Signal symbols, Signal logits, bool dropout) {
+  return Network<T>::of(plan, {kPreviousSymbol, symbols}, {kSymbol, logits, softmax_loss<T>()}, dropout);
 }
-template Network<float> text_network(std::shared_ptr<const Plan>, Signal, Signal, bool);
-template Network<double> text_network(std::shared_ptr<const Plan>, Signal, Signal, bool);
+template Network<float> text_network(const std::shared_ptr<const Plan>&, Signal, Signal, bool);
+template Network<double> text_network(const std::shared_ptr<const Plan>&, Signal, Signal, bool);
 
 StreamReader::StreamReader(const Corpus& corpus, Index window, Symbol predict_after)
     : corpus_(corpus), window_(window), predict_after_(predict_after) {}

@@ -25,7 +25,7 @@ inline constexpr const char *kSymbol = "symbol", *kPreviousSymbol = "previous sy
 
 /// The network of a language model: `symbols` reads kPreviousSymbol, `logits` predict kSymbol by a softmax.
 template <class T>
-Network<T> text_network(std::shared_ptr<const Plan> plan, Signal symbols, Signal logits, bool dropout = false);
+Network<T> text_network(const std::shared_ptr<const Plan>& plan, Signal symbols, Signal logits, bool dropout = false);
 
 /// Symbols [begin, end) of a sequence, read from a fresh state. Those before `score_from` only warm the state up.
 struct Passage {

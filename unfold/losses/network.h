@@ -52,9 +52,9 @@ struct Network {
                      ": train it with sgd, adam or hf");
   }
   /// One input and one head.
-  static Network of(std::shared_ptr<const Plan> plan, NetworkInput input, Head<T> head, bool dropout = false) {
+  static Network of(const std::shared_ptr<const Plan>& plan, NetworkInput input, Head<T> head, bool dropout = false) {
     Network network;
-    network.plan = std::move(plan);
+    network.plan = plan;
     network.inputs.push_back(std::move(input));
     network.heads.push_back(std::move(head));
     network.dropout = dropout;

@@ -44,6 +44,7 @@ Signal add_inputs(const ModelSpec& spec, const DataSpecification& data, const Ne
   }
   if (!several) return inputs.front().signal;
   std::vector<Term> terms;
+  terms.reserve(inputs.size());
   for (const NetworkInput& input : inputs)
     terms.push_back({.parameter = input.field, .source = input.signal, .init = Init::normal(1)});
   return circuit.affine("fields", spec.embedding > 0 ? spec.embedding : spec.units, terms, Init::zero(), false);

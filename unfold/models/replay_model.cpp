@@ -7,10 +7,8 @@
 
 namespace unfold {
 
-ReplayModel::ReplayModel(std::string_view spec, Alphabet alphabet)
-    : FittedModel(std::move(alphabet)),
-      spec_(canonical_learner(spec)),
-      prototype_(make_learner(spec_, this->alphabet())) {}
+ReplayModel::ReplayModel(std::string_view spec, const Alphabet& alphabet)
+    : FittedModel(alphabet), spec_(canonical_learner(spec)), prototype_(make_learner(spec_, this->alphabet())) {}
 
 ReplayModel::ReplayModel(const ModelFile& file, std::string_view name)
     : FittedModel(file), spec_(file.value<std::string>("model")) {

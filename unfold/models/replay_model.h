@@ -16,7 +16,7 @@ class ReplayModel : public FittedModel {
   nlohmann::json fit(const TrainingData& data, const FitOptions& options, Team& team) override;
 
  protected:
-  ReplayModel(std::string_view spec, Alphabet alphabet);
+  ReplayModel(std::string_view spec, const Alphabet& alphabet);
   ReplayModel(const ModelFile& file, std::string_view name);
   void add_tensors(SafetensorsWriter& writer) const override;
 
@@ -36,7 +36,7 @@ class ReplayKind final : public ReplayModel {
   static constexpr const char *kName = Kind::kName, *kHelp = Kind::kHelp;
   static std::string canonical(std::string_view spec) { return canonical_learner(spec); }
   static std::vector<OptionHelp> options() { return learner_options(kName); }
-  ReplayKind(std::string_view spec, Alphabet alphabet) : ReplayModel(spec, std::move(alphabet)) {}
+  ReplayKind(std::string_view spec, const Alphabet& alphabet) : ReplayModel(spec, alphabet) {}
   explicit ReplayKind(const ModelFile& file) : ReplayModel(file, kName) {}
 
  protected:
