@@ -10,11 +10,15 @@
 namespace unfold {
 namespace {
 
-constexpr double kWidth = 720, kHeight = 420, kLeft = 70, kRight = 190, kTop = 40, kBottom = 50;
+constexpr double kHeight = 420, kLeft = 70, kTop = 40, kBottom = 50;
+constexpr double kAcross = 460;  // of the area that curves are drawn in
+constexpr double kLetter = 7.5;  // width of a letter of the labels, rather too much than too little
 constexpr std::array kColours = {"#1f77b4", "#d62728", "#2ca02c", "#9467bd",
                                  "#ff7f0e", "#17becf", "#8c564b", "#7f7f7f"};
 
 const char* colour(std::size_t i) { return kColours[i % kColours.size()]; }
+/// Where colours are used a second time, lines are dashed.
+const char* dashes(std::size_t i) { return i < kColours.size() ? "" : " stroke-dasharray=\"6 3\""; }
 
 std::string escaped(const std::string& text) {
   std::string result;
@@ -28,11 +32,19 @@ std::string label(double x, double y, const char* anchor, const std::string& tex
                      escaped(text));
 }
 
-std::string start(const std::string& title, double height) {
+/// Room for the longest of some labels.
+template <class Labelled>
+double room_for(const std::vector<Labelled>& all) {
+  std::size_t letters = 0;
+  for (const Labelled& one : all) letters = std::max(letters, one.label.size());
+  return std::ceil(kLetter * static_cast<double>(letters));
+}
+
+std::string start(const std::string& title, double width, double height) {
   return fmt::format(
              "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" "
              "font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"{0}\" height=\"{1}\" fill=\"white\"/>\n",
-             kWidth, height) +
+             width, height) +
          label(kLeft, 22, "start", title, " font-size=\"15\"");
 }
 
@@ -77,7 +89,7 @@ class Scale {
 };
 
 std::string axes(const Axis& x, const Axis& y, const Scale& across, const Scale& up) {
-  const double right = kWidth - kRight, bottom = kHeight - kBottom;
+  const double right = kLeft + kAcross, bottom = kHeight - kBottom;
   std::string svg;
   for (const double t : across.ticks())
     svg += fmt::format("<path d=\"M{0:.1f} {1:.1f}V{2:.1f}\" stroke=\"#ddd\"/>\n", across(t), kTop, bottom) +
@@ -102,7 +114,8 @@ std::string path_of(const std::vector<std::pair<double, double>>& points) {
 }  // namespace
 
 std::string line_plot(const std::string& title, const Axis& x, const Axis& y, const std::vector<Curve>& curves) {
-  Scale across(x, kLeft, kWidth - kRight), up(y, kHeight - kBottom, kTop);
+  constexpr double kRight = kLeft + kAcross, kToLabel = 36;
+  Scale across(x, kLeft, kRight), up(y, kHeight - kBottom, kTop);
   const auto fits = [&](const CurvePoint& p) {
     return across.fits(p.x) && up.fits(p.y.lower) && up.fits(p.y.median) && up.fits(p.y.upper);
   };
@@ -112,7 +125,7 @@ std::string line_plot(const std::string& title, const Axis& x, const Axis& y, co
       across.include(p.x);
       for (const double value : {p.y.lower, p.y.median, p.y.upper}) up.include(value);
     }
-  std::string svg = start(title, kHeight) + axes(x, y, across, up);
+  std::string svg = start(title, kRight + kToLabel + room_for(curves), kHeight) + axes(x, y, across, up);
   for (std::size_t i = 0; i < curves.size(); ++i) {
     std::vector<std::pair<double, double>> line, band, back;
     for (const CurvePoint& p : curves[i].points) {
@@ -124,40 +137,42 @@ std::string line_plot(const std::string& title, const Axis& x, const Axis& y, co
     band.insert(band.end(), back.rbegin(), back.rend());
     if (!line.empty()) {
       svg += fmt::format("<path d=\"{}Z\" fill=\"{}\" fill-opacity=\"0.15\"/>\n", path_of(band), colour(i));
-      svg +=
-          fmt::format("<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.8\"/>\n", path_of(line), colour(i));
+      svg += fmt::format("<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.8\"{}/>\n", path_of(line),
+                         colour(i), dashes(i));
     }
-    const double at = kTop + 10 + 18 * static_cast<double>(i), from = kWidth - kRight + 12;
-    svg += fmt::format("<path d=\"M{:.1f} {:.1f}h18\" stroke=\"{}\" stroke-width=\"3\"/>\n", from, at - 4, colour(i));
-    svg += label(from + 24, at, "start", curves[i].label);
+    const double at = kTop + 10 + 18 * static_cast<double>(i), from = kRight + 12;
+    svg += fmt::format("<path d=\"M{:.1f} {:.1f}h18\" stroke=\"{}\" stroke-width=\"3\"{}/>\n", from, at - 4, colour(i),
+                       dashes(i));
+    svg += label(kRight + kToLabel, at, "start", curves[i].label);
   }
   return svg + "</svg>\n";
 }
 
 std::string bar_plot(const std::string& title, const std::string& unit, const std::vector<Bar>& bars) {
-  constexpr double kStep = 24, kNames = 240;
+  constexpr double kStep = 24, kBars = 400, kValue = 80;
+  const double names = room_for(bars) + 16, end = names + kBars;
   const double bottom = kTop + kStep * static_cast<double>(bars.size());
-  Scale across({}, kNames, kWidth - 80);
+  Scale across({}, names, end);
   across.include(0);
   for (const Bar& bar : bars)
     for (const double value : {bar.value.median, bar.value.upper}) across.include(value);
-  std::string svg = start(title, bottom + 40);
+  std::string svg = start(title, end + kValue, bottom + 40);
   for (std::size_t i = 0; i < bars.size(); ++i) {
     const double y = kTop + kStep * static_cast<double>(i);
     const Quartiles& v = bars[i].value;
-    svg += label(kNames - 8, y + 15, "end", bars[i].label);
+    svg += label(names - 8, y + 15, "end", bars[i].label);
     if (!std::isfinite(v.median)) {
-      svg += label(kNames + 4, y + 15, "start", "-");
+      svg += label(names + 4, y + 15, "start", "-");
       continue;
     }
     svg += fmt::format(
-        "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"15\" fill=\"{}\" fill-opacity=\"0.7\"/>\n", kNames,
-        y + 3, std::max(0.5, across(v.median) - kNames), colour(i));
+        "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"15\" fill=\"{}\" fill-opacity=\"0.7\"/>\n", names,
+        y + 3, std::max(0.5, across(v.median) - names), colour(i));
     svg += fmt::format("<path d=\"M{:.1f} {:.1f}H{:.1f}\" stroke=\"black\"/>\n", across(v.lower), y + 10.5,
                        across(v.upper));
     svg += label(across(std::max(v.median, v.upper)) + 6, y + 15, "start", fmt::format("{:.4g}", v.median));
   }
-  return svg + label((kNames + kWidth - 80) / 2, bottom + 26, "middle", unit) + "</svg>\n";
+  return svg + label((names + end) / 2, bottom + 26, "middle", unit) + "</svg>\n";
 }
 
 }  // namespace unfold
