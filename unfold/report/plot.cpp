@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kHeight = 420, kLeft = 70, kTop = 40, kBottom = 50;
 constexpr double kAcross = 460;  // of the area that curves are drawn in
-constexpr double kLetter = 7.5;  // width of a letter of the labels, rather too much than too little
+constexpr double kLetter = 8.5;  // width of a letter of the labels, rather too much than too little
 constexpr std::array kColours = {"#1f77b4", "#d62728", "#2ca02c", "#9467bd",
                                  "#ff7f0e", "#17becf", "#8c564b", "#7f7f7f"};
 
