@@ -88,8 +88,9 @@ DataSpecification ModelFile::data() const {
   }
 }
 
-void ModelFile::expect(std::string_view kind) const {
+const ModelFile& ModelFile::expect(std::string_view kind) const {
   if (this->kind() != kind) fail(fmt::format("the file holds a model of kind \"{}\", not \"{}\"", this->kind(), kind));
+  return *this;
 }
 
 void ModelFile::expect_tensors(const std::vector<std::string>& names) const {

@@ -37,8 +37,8 @@ class ModelFile {
   std::string kind() const { return value<std::string>("kind"); }
   /// What the data of the model are. Throws ModelError.
   DataSpecification data() const;
-  /// Throws ModelError when the file holds another kind of model.
-  void expect(std::string_view kind) const;
+  /// The file itself; ModelError when it holds another kind of model.
+  const ModelFile& expect(std::string_view kind) const;
   /// Throws ModelError unless the file holds exactly these tensors.
   void expect_tensors(const std::vector<std::string>& names) const;
   bool has(const char* key) const;

@@ -19,6 +19,17 @@ void Network<T>::validate() const {
   }
 }
 
+template <class T>
+void Network<T>::clear_own(std::span<T> gradient) const {
+  for (const Head<T>& head : heads)
+    for (const int own : head.loss->own_parameters()) {
+      const ParameterInfo& p = circuit().parameters()[static_cast<std::size_t>(own)];
+      std::fill_n(gradient.begin() + p.offset, p.size(), T{0});
+    }
+}
+
+template void Network<float>::clear_own(std::span<float>) const;
+template void Network<double>::clear_own(std::span<double>) const;
 template void Network<float>::validate() const;
 template void Network<double>::validate() const;
 

@@ -7,6 +7,7 @@
 /// The language model is the case in which the field read is the field predicted, one position earlier.
 
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -60,6 +61,8 @@ struct Network {
     network.dropout = dropout;
     return network;
   }
+  /// Zeroes the gradient of parameters that belong to losses: the backward pass knows nothing of them.
+  void clear_own(std::span<T> gradient) const;
   /// Throws UsageError: no head, two heads on one signal, a signal that is no output of the circuit.
   void validate() const;
 };

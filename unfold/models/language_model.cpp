@@ -1,14 +1,6 @@
 #include "unfold/models/language_model.h"
 
 namespace unfold {
-namespace {
-
-const ModelFile& of_kind(const ModelFile& file, const char* kind) {
-  file.expect(kind);
-  return file;
-}
-
-}  // namespace
 
 template <class T>
 LanguageModel<T>::LanguageModel(std::string_view spec, const Alphabet& alphabet)
@@ -16,7 +8,7 @@ LanguageModel<T>::LanguageModel(std::string_view spec, const Alphabet& alphabet)
 
 template <class T>
 LanguageModel<T>::LanguageModel(const ModelFile& file)
-    : SymbolModel(of_kind(file, kKind)), body_(file, data(), NetworkLayout::language_model()) {}
+    : SymbolModel(file.expect(kKind)), body_(file, data(), NetworkLayout::language_model()) {}
 
 template <class T>
 void LanguageModel<T>::save(const std::string& path, const Parameters<T>& parameters) const {

@@ -14,11 +14,6 @@ using Type = FieldSpecification::Type;
 
 constexpr std::string_view kTaskSource = "task ";
 
-const ModelFile& of_kind_network(const ModelFile& file) {
-  file.expect("network");
-  return file;
-}
-
 }  // namespace
 
 template <class T>
@@ -27,7 +22,7 @@ NetworkModel<T>::NetworkModel(std::string_view spec, const DataSpecification& da
 
 template <class T>
 NetworkModel<T>::NetworkModel(const ModelFile& file)
-    : Model(of_kind_network(file)), layout_(NetworkLayout::from_file(file)), body_(file, data(), layout_) {}
+    : Model(file.expect(kKind)), layout_(NetworkLayout::from_file(file)), body_(file, data(), layout_) {}
 
 template <class T>
 void NetworkModel<T>::add_to_card(nlohmann::json& card) const {

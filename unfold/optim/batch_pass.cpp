@@ -142,16 +142,6 @@ void BatchPass<T>::read(const Batch& batch, Index piece, double scale, std::span
   if (!gradient.empty() && penalties_) penalties_->seed(unfolding_, batch.structure, first);
 }
 
-/// The backward pass knows nothing of parameters that belong to a loss.
-template <class T>
-void BatchPass<T>::clear_own_gradients(std::span<T> gradient) const {
-  for (const Head<T>& head : network_.heads)
-    for (const int own : head.loss->own_parameters()) {
-      const ParameterInfo& p = parameters_->info()[at(own)];
-      std::fill_n(gradient.begin() + p.offset, p.size(), T{0});
-    }
-}
-
 template <class T>
 std::vector<Matrix<const T>> BatchPass<T>::outputs() const {
   std::vector<Matrix<const T>> result;
@@ -202,7 +192,7 @@ double BatchPass<T>::gradient(const Batch& batch, State<T>& state, double scale,
                               bool accumulate) {
   check(batch);
   cut(batch);
-  if (!accumulate) clear_own_gradients(gradient);
+  if (!accumulate) network_.clear_own(gradient);
   if (cuts_.empty()) {
     run(batch, -1, state);
     read(batch, -1, scale, gradient);

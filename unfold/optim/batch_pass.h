@@ -67,7 +67,6 @@ class BatchPass {
   void run(const Batch& batch, Index piece, State<T>& state);
   void read(const Batch& batch, Index piece, double scale, std::span<T> gradient);
   Observed<T> observed(const Batch& batch, const Head<T>& head, Index first_row) const;
-  void clear_own_gradients(std::span<T> gradient) const;
   void require_rows(std::string_view why) const;
   void check(const Batch& batch) const;
   double total() const;

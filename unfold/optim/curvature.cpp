@@ -95,7 +95,6 @@ void Curvature<T>::start(const Parameters<T>& parameters, std::span<const Curvat
   while (pieces_.size() < parts.size()) pieces_.push_back(std::make_unique<Piece>(network_, team_));
   used_ = parts.size();
   predicted_ = 0;
-  parameters_ = &parameters;
   for (std::size_t i = 0; i < used_; ++i) {
     Piece& piece = *pieces_[i];
     piece.batch = parts[i].batch;
@@ -112,20 +111,10 @@ void Curvature<T>::backward(std::span<T> result, std::size_t piece) {
   pieces_[piece]->pass.unfolding().backward(result, {.accumulate = piece > 0});
 }
 
-/// The backward pass knows nothing of parameters that belong to a loss.
-template <class T>
-void Curvature<T>::clear_own(std::span<T> result) const {
-  for (const Head<T>& head : network_.heads)
-    for (const int own : head.loss->own_parameters()) {
-      const ParameterInfo& p = parameters_->info()[static_cast<std::size_t>(own)];
-      std::fill_n(result.begin() + p.offset, p.size(), T{0});
-    }
-}
-
 template <class T>
 void Curvature<T>::product(std::span<const T> v, double structural, std::span<T> result) {
   const T damping = static_cast<T>(structural / predicted_);
-  clear_own(result);
+  network_.clear_own(result);
   for (std::size_t i = 0; i < used_; ++i) {
     Piece& piece = *pieces_[i];
     Unfolding<T>& u = piece.pass.unfolding();
@@ -149,7 +138,7 @@ void Curvature<T>::product(std::span<const T> v, double structural, std::span<T>
 template <class T>
 void Curvature<T>::sample(std::uint64_t seed, double structural, std::span<T> result) {
   const T damping = static_cast<T>(std::sqrt(structural / predicted_));
-  clear_own(result);
+  network_.clear_own(result);
   for (std::size_t i = 0; i < used_; ++i) {
     Piece& piece = *pieces_[i];
     Unfolding<T>& u = piece.pass.unfolding();

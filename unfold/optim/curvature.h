@@ -61,7 +61,6 @@ class Curvature {
  private:
   struct Piece;
   void backward(std::span<T> result, std::size_t piece);
-  void clear_own(std::span<T> result) const;
 
   Network<T> network_;
   std::vector<Damped> damped_;
@@ -69,7 +68,6 @@ class Curvature {
   std::vector<std::unique_ptr<Piece>> pieces_;
   std::size_t used_ = 0;  // pieces of the present batches
   double predicted_ = 0;
-  const Parameters<T>* parameters_ = nullptr;
 };
 
 }  // namespace unfold
