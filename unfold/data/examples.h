@@ -1,0 +1,52 @@
+#pragma once
+/// Examples as a reader finds them in a file, before anything is made of them: each is a run of positions with named
+/// columns of text or of numbers. Alphabets, standardisation and derived fields come later (data/encoding.h).
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "unfold/base/types.h"
+
+namespace unfold {
+
+/// One column of all examples, entry after entry: one entry a position, or one an example.
+struct ExampleColumn {
+  std::string name;
+  bool once = false;  ///< one entry an example, as a class is
+  Index width = 0;    ///< 0: texts; otherwise so many numbers an entry
+
+  std::vector<std::string> texts = {};  ///< one an entry; of width 0
+  std::vector<double> numbers = {};     ///< `width` an entry, one entry after another
+  std::vector<char> missing = {};       ///< one flag an entry; empty: none is missing
+
+  bool is_text() const { return width == 0; }
+  Index entries() const {
+    return is_text() ? static_cast<Index>(texts.size()) : static_cast<Index>(numbers.size()) / width;
+  }
+  bool present(Index entry) const { return missing.empty() || missing[static_cast<std::size_t>(entry)] == 0; }
+  bool operator==(const ExampleColumn&) const = default;
+};
+
+struct Examples {
+  std::string source;                        ///< the file, for messages
+  std::vector<ExampleColumn> columns = {};   ///< names differ
+  std::vector<Index> ends = {};              ///< one an example: number of positions up to its end
+  std::vector<Index> lines = {};             ///< line of the file, from 1, of each position; empty: it has none
+  std::vector<Index> example_lines = {};     ///< of each example; empty: it has none
+
+  Index count() const { return static_cast<Index>(ends.size()); }
+  Index positions() const { return ends.empty() ? 0 : ends.back(); }
+  Index begin(Index example) const { return example == 0 ? 0 : ends[static_cast<std::size_t>(example - 1)]; }
+  Index end(Index example) const { return ends[static_cast<std::size_t>(example)]; }
+  Index length(Index example) const { return end(example) - begin(example); }
+  /// Null when there is none.
+  const ExampleColumn* find(std::string_view name) const {
+    for (const ExampleColumn& column : columns)
+      if (column.name == name) return &column;
+    return nullptr;
+  }
+  bool operator==(const Examples&) const = default;
+};
+
+}  // namespace unfold
