@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "unfold/app/field_data.h"
 #include "unfold/app/run_folder.h"
 #include "unfold/app/sequence_choice.h"
 #include "unfold/base/team.h"
@@ -11,6 +12,7 @@
 #include "unfold/models/restarts.h"
 #include "unfold/models/train.h"
 #include "unfold/numerics/bf16.h"
+#include "unfold/training/example_sources.h"
 #include "unfold/training/event_log.h"
 
 namespace unfold {
@@ -18,6 +20,8 @@ namespace {
 
 /// Examples that tell how good a trained model of a task is.
 constexpr Index kTestExamples = 1000;
+/// How readily a rare symbol is read as one that was never seen (ExampleBatchOptions).
+constexpr double kUnknownRate = 0.25;
 
 /// What is trained on. Parts refer to the corpora by number only.
 struct Material {
@@ -74,6 +78,10 @@ class Training {
   void check_folder() const;
   void tell_precision() const;
   TrainOutcome run_on_task();
+  void settle_fields();
+  TrainOutcome run_on_fields();
+  template <class T>
+  TrainOutcome run_on_examples(const std::array<ExampleSet, 3>& parts);
   TrainOutcome run_fitted(const Material& material, const TrainingData& data);
   template <class T>
   TrainOutcome run_recurrent(const Material& material, const TrainingData& data);
@@ -97,6 +105,8 @@ class Training {
   Given& given_;
   RunFolder folder_;
   Reporter& reporter_;
+  Examples examples_ = {};  // of data with fields
+  FieldPlan fields_ = {};
   bool sequences_are_open_ = false;  // whether whole sequences are read is still to be decided
 };
 
@@ -111,6 +121,8 @@ void Training::settle() {
   const bool goes_on = request_.resume && folder_.has_config();
   if (goes_on) take_stored(read_config(folder_.config()), given_, s_, run_);
   if (s_.data.empty() && !s_.task) throw UsageError("train needs DATA: text files, each one sequence");
+  if (const std::string found = settle_format(s_, given_); !found.empty()) reporter_.remark(found);
+  if (has_fields(s_)) settle_fields();
   make_canonical(s_, run_, given_);
   sequences_are_open_ = !goes_on && !s_.whole_sequences && chooses_sequences(s_, given_);
 }
@@ -180,6 +192,7 @@ TrainOutcome Training::run() {
     reporter_.remark(fmt::format("{} holds no checkpoint yet: training starts from the beginning", folder_.path()));
   if (*s_.precision == "bf16") tell_precision();
   if (s_.task) return run_on_task();
+  if (has_fields(s_)) return run_on_fields();
   const Material material = load(s_);
   const TrainingData data{.corpus = material.corpus,
                           .training = material.training,
@@ -307,6 +320,61 @@ TrainOutcome Training::run_on_task() {
   return result;
 }
 
+/// Reads data with fields and settles what follows from them.
+void Training::settle_fields() {
+  if (!given_.contains("symbols") && !request_.resume) s_.symbols = kAnyText;
+  examples_ = read_fields(s_.data, reader_options(s_));
+  if (s_.symbols == kAnyText) s_.symbols = to_string(text_kind(examples_));
+  fields_ = plan_fields(examples_, s_);
+  if (!request_.resume) settle_for(fields_, examples_, given_, s_);
+}
+
+TrainOutcome Training::run_on_fields() {
+  const auto data = std::make_shared<const DataSpecification>(specify(examples_, fields_.choice, *s_.format));
+  const ExampleSet all(examples_, data, fields_.choice.predicts);
+  std::array<ExampleSet, 3> parts = split_examples(all, parse_split(s_.split.value_or("100")), fields_.problem, s_.window);
+  if (s_.valid) parts[1] = ExampleSet(read_fields({*s_.valid}, reader_options(s_)), data, fields_.choice.predicts);
+  if (parts[0].count() == 0) throw DataError(fmt::format("{}: nothing is left to train on", all.source()));
+  if (*s_.precision == "double") return run_on_examples<double>(parts);
+  return run_on_examples<float>(parts);
+}
+
+template <class T>
+TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
+  TrainOptions options = train_options();
+  options.trainer.model = fmt::format("{} of {}: {} from {}", s_.model, *s_.format, *s_.predict, *s_.read);
+  options.trainer.stop = reporter_.stop();
+  const ExampleBatchOptions batches{.reads = fields_.layout.reads,
+                                    .predicts = fields_.choice.predicts,
+                                    .batch = s_.batch,
+                                    .window = s_.whole_sequences ? 0 : s_.window,
+                                    .unknown_rate = kUnknownRate};
+  NetworkModel<T> model(s_.model, parts[0].data(), fields_.layout);
+  model.initialise(options.trainer.seed);
+  model.configuration() = card_configuration();
+  begin_folder(options.trainer.resume);
+  reporter_.remark(fmt::format("{} reads {} and predicts {}: {} parameters; {} examples of {} positions to train on, {} "
+                               "of {} to validate on",
+                               s_.model, *s_.read, *s_.predict, model.parameters().size(), parts[0].count(),
+                               parts[0].positions(), parts[1].count(), parts[1].positions()));
+  Team team(threads());
+  TrainOutcome result{.run = folder_.path(),
+                      .model_file = folder_.model(),
+                      .settings = s_,
+                      .parameters = model.parameters().size(),
+                      .has_test = parts[2].count() > 0};
+  try {
+    result.result = unfold::train(model, example_sources<T>(parts[0], parts[1], batches, options.trainer.seed),
+                                  options.trainer, options.model_file, team,
+                                  reporter_.observer(options.trainer.steps));
+  } catch (const InterruptedError&) {
+    interrupted_with_checkpoint();
+  }
+  if (parts[1].count() > 0) result.field_valid = evaluate_fields(model, parts[1], team);
+  if (parts[2].count() > 0) result.field_test = evaluate_fields(model, parts[2], team);
+  return result;
+}
+
 void Training::begin_folder(bool resume) const {
   folder_.create();
   if (!resume) folder_.clear();
@@ -352,8 +420,34 @@ TrainOutcome train(const TrainRequest& request) {
   return train(request, silent);
 }
 
+namespace {
+
+nlohmann::ordered_json fields_to_json(const TrainOutcome& outcome) {
+  const TrainingResult& result = outcome.result;
+  nlohmann::ordered_json json = {{"run", outcome.run},
+                                 {"model", outcome.settings.model},
+                                 {"format", *outcome.settings.format},
+                                 {"read", *outcome.settings.read},
+                                 {"predict", *outcome.settings.predict},
+                                 {"parameters", outcome.parameters},
+                                 {"valid", nullptr},
+                                 {"test", nullptr},
+                                 {"best_step", result.best_step},
+                                 {"steps", result.steps},
+                                 {"epochs", result.epochs},
+                                 {"seconds", result.seconds},
+                                 {"rollbacks", result.rollbacks},
+                                 {"ended_by", result.reason}};
+  if (outcome.field_valid) json["valid"] = to_json(*outcome.field_valid);
+  if (outcome.field_test) json["test"] = to_json(*outcome.field_test);
+  return json;
+}
+
+}  // namespace
+
 nlohmann::ordered_json to_json(const TrainOutcome& outcome) {
   const TrainingResult& result = outcome.result;
+  if (outcome.settings.predict) return fields_to_json(outcome);
   if (outcome.task_valid)
     return {{"run", outcome.run},
             {"model", outcome.settings.model},

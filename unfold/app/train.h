@@ -14,6 +14,7 @@
 #include <optional>
 #include <string>
 
+#include "unfold/app/field_figures.h"
 #include "unfold/app/figures.h"
 #include "unfold/app/reporter.h"
 #include "unfold/app/task_figures.h"
@@ -41,6 +42,8 @@ struct TrainOutcome {
   bool has_test = false;                       ///< the split left a test part
   std::optional<TaskFigures> task_valid = {};  ///< of a task, instead; on examples of its own
   std::optional<TaskFigures> task_test = {};
+  std::optional<FieldFigures> field_valid = {};  ///< of data with fields, instead; of the best model
+  std::optional<FieldFigures> field_test = {};   ///< of the part that the split left
 };
 /// What `unfold train --json` prints.
 nlohmann::ordered_json to_json(const TrainOutcome& outcome);

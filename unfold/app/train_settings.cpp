@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <filesystem>
 
 #include "unfold/base/team.h"
 #include "unfold/base/text_distance.h"
 #include "unfold/base/utf8.h"
 #include "unfold/data/alphabet.h"
+#include "unfold/data/example_reader.h"
 #include "unfold/data/split.h"
 #include "unfold/data/task_spec.h"
 #include "unfold/models/registry.h"
@@ -25,11 +27,18 @@ constexpr std::array<std::string_view, 18> kGradientOnly = {
     "steps",        "minutes",          "validate-every",  "early-stop", "resume",          "sample-every", "log-every",
     "memory-limit", "checkpoint-every", "sampled-softmax", "precision"};
 
-/// Options of text: tasks have no use for them.
+/// Options of files: tasks have no use for them.
+constexpr std::array<std::string_view, 19> kFilesOnly = {
+    "symbols",    "vocabulary",      "lines",        "split",  "valid",           "unknown",   "predict-after",
+    "mask",       "valid-mask",      "sample-every", "window", "sampled-softmax", "precision", "whole-sequences",
+    "format",     "read",            "predict",      "ahead",  "sequences"};
+/// Options of text: data with fields have no use for them.
 constexpr std::array<std::string_view, 14> kTextOnly = {
-    "symbols", "vocabulary", "lines",           "split",        "valid",  "unknown",         "predict-after",
-    "mask",    "valid-mask", "whole-sequences", "sample-every", "window", "sampled-softmax", "precision"};
+    "vocabulary", "lines",        "unknown",         "predict-after",    "mask",         "valid-mask", "label-column",
+    "only-label", "sample-every", "sampled-softmax", "activity-penalty", "flow-penalty", "restarts",   "curriculum"};
+constexpr std::array<std::string_view, 4> kFieldsOnly = {"read", "predict", "ahead", "sequences"};
 constexpr std::array<std::string_view, 2> kTaskOnly = {"validate-on", "goal-error"};
+constexpr std::string_view kTextFormat = "text", kLogFormat = "log";
 
 bool is_in(const auto& list, std::string_view option) { return std::ranges::find(list, option) != list.end(); }
 
@@ -105,7 +114,7 @@ void forget_budget(const Given& given, TrainSettings& s) {
 }
 
 void check_task_options(const TrainSettings& s, const Given& given) {
-  for (const std::string_view name : kTextOnly)
+  for (const std::string_view name : kFilesOnly)
     if (s.task && given.contains(name)) throw UsageError(fmt::format("--{} is for text, not for a --task", name));
   for (const std::string_view name : kTaskOnly)
     if (!s.task && given.contains(name)) throw UsageError(fmt::format("--{} belongs to a --task", name));
@@ -120,12 +129,60 @@ void check_task_options(const TrainSettings& s, const Given& given) {
     throw UsageError(fmt::format("--task {} has no end: give --steps or --minutes", *s.task));
 }
 
+void check_field_options(const TrainSettings& s, const Given& given) {
+  if (s.task) return;
+  for (const std::string_view name : kTextOnly)
+    if (has_fields(s) && given.contains(name))
+      throw UsageError(
+          fmt::format("--{} is for text, not for data with fields; --format text reads the file as text", name));
+  for (const std::string_view name : kFieldsOnly)
+    if (!has_fields(s) && given.contains(name))
+      throw UsageError(fmt::format("--{} is for data with fields; --format says which these are", name));
+  if (has_fields(s) && is_fitted_model(s.model))
+    throw UsageError(fmt::format("data with fields want a model trained by gradient, not {}", s.model));
+}
+
+/// Whether a file can be looked at before it is read.
+bool is_file(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(path, ignored);
+}
+
 }  // namespace
+
+bool has_fields(const TrainSettings& s) { return s.format && s.format != kTextFormat && s.format != kLogFormat; }
+
+std::string settle_format(TrainSettings& s, const Given& given) {
+  if (s.task || s.data.empty()) return {};
+  if (s.format) {
+    if (s.format != kTextFormat && s.format != kLogFormat) s.format = readers().get(*s.format).name;
+    return {};
+  }
+  const bool text = std::ranges::any_of(kTextOnly, [&](std::string_view name) { return given.contains(name); }) ||
+                    given.contains("symbols") || is_fitted_model(s.model) || !is_file(s.data.front());
+  const bool fields = std::ranges::any_of(kFieldsOnly, [&](std::string_view name) { return given.contains(name); });
+  if (text && !fields) return {};
+  const FormatGuess guess = guess_format(Input::open(s.data.front()));
+  if (guess.format == kTextFormat) {
+    if (fields)
+      throw UsageError(fmt::format("{} looks like running text, which has no fields; --format says how to read it",
+                                   s.data.front()));
+    return {};
+  }
+  s.format = guess.format;
+  return fmt::format("{} is read as {} ({}); --format text would read it as running text", s.data.front(), guess.format,
+                     guess.why);
+}
 
 std::vector<Setting> all_settings(TrainSettings& s, RunSettings& r) {
   using enum Stored;
   return {
       {"data", &s.data, fixed},
+      {"format", &s.format, model},
+      {"read", &s.read, model},
+      {"predict", &s.predict, model},
+      {"ahead", &s.ahead, model},
+      {"sequences", &s.sequences, model},
       {"symbols", &s.symbols, model},
       {"vocabulary", &s.vocabulary, model},
       {"label-column", &s.label_column, model},
@@ -240,10 +297,11 @@ void make_canonical(TrainSettings& s, const RunSettings& run, const Given& given
   if (!is_in(std::array<std::string_view, 3>{"float", "double", "bf16"}, *s.precision))
     throw UsageError(fmt::format("--precision is float, double or bf16, not \"{}\"", *s.precision));
   check_task_options(s, given);
+  check_field_options(s, given);
   if (s.task) s.task = canonical_task(*s.task);
   if (s.sampled_softmax > 0 && s.restarts > 1)
     throw UsageError("--sampled-softmax and --restarts exclude each other: restarts are compared by their whole loss");
-  s.symbols = to_string(parse_symbol_kind(s.symbols));
+  if (s.symbols != kAnyText || !has_fields(s)) s.symbols = to_string(parse_symbol_kind(s.symbols));
   parse_unknown_policy(s.unknown);
   if (run.memory_limit) parse_bytes(*run.memory_limit);
   if (s.only_label && !s.label_column) throw UsageError("--only-label needs --label-column");
@@ -261,7 +319,8 @@ void make_canonical(TrainSettings& s, const RunSettings& run, const Given& given
 
 bool applies(std::string_view setting, const TrainSettings& s) {
   if (is_fitted_model(s.model) && is_in(kGradientOnly, setting)) return false;
-  return s.task ? !is_in(kTextOnly, setting) : !is_in(kTaskOnly, setting);
+  if (s.task) return !is_in(kFilesOnly, setting);
+  return !is_in(kTaskOnly, setting) && !(has_fields(s) ? is_in(kTextOnly, setting) : is_in(kFieldsOnly, setting));
 }
 
 std::size_t parse_bytes(const std::string& text, std::string_view option) {

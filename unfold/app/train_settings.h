@@ -21,6 +21,12 @@ struct TrainSettings {
   std::string model = kDefaultModel, optimizer = kDefaultOptimizer;
   std::optional<std::string> valid = {}, split = {}, predict_after = {}, mask = {}, valid_mask = {}, task = {};
   std::optional<std::string> precision = {};
+  /// How data are read: "text", or a format with fields (data/example_reader.h); empty: the files say.
+  std::optional<std::string> format = {};
+  /// Of data with fields: lists of names, as "word,pos" and "chunk", "label@end", "value=mixture:5"; the field whose
+  /// equal values, one after another, make a sequence.
+  std::optional<std::string> read = {}, predict = {}, sequences = {};
+  std::optional<Index> ahead = {};  ///< positions from what is read to what is predicted
   std::string symbols = "chars", unknown = "error";
   Index vocabulary = 0, window = kDefaultWindow, batch = kDefaultBatch, curriculum = 0, seed = 1, sampled_softmax = 0;
   std::optional<std::string> only_label = {};
@@ -33,6 +39,9 @@ struct TrainSettings {
   std::optional<Index> steps = {};
   Index restarts = 1, validate_every = 0, early_stop = 0;
 };
+
+/// In place of a kind of symbols: the reader decides.
+inline constexpr const char* kAnyText = "auto";
 
 /// What changes no bit of the model.
 struct RunSettings {
@@ -78,6 +87,12 @@ Config comparable(const Config& all, bool resume);
 /// are equal texts; fills in what depends on model and optimiser. Throws UsageError, also for a setting that was given
 /// and has no meaning for what is trained.
 void make_canonical(TrainSettings& settings, const RunSettings& run, const Given& given);
+
+/// Whether the data have fields. REQUIRES that the format is settled.
+bool has_fields(const TrainSettings& settings);
+/// Settles the format of the data, where nobody gave one: from the first file, unless other settings speak of text.
+/// Returns a remark about what was found; empty: nothing is worth saying.
+std::string settle_format(TrainSettings& settings, const Given& given);
 
 /// Whether the setting has a meaning for what is trained.
 bool applies(std::string_view setting, const TrainSettings& settings);

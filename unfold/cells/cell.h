@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "unfold/base/registry.h"
+#include "unfold/cells/pool.h"
 #include "unfold/circuit/circuit.h"
 
 namespace unfold {
@@ -28,6 +29,7 @@ struct StackOptions {
   double dropout = 0;   ///< of each layer's output, in training
   Index embedding = 0;  ///< size of a learned vector per symbol; 0: the cell reads the symbol itself
   bool trained_initial = false;
+  Pool pool = Pool::all;         ///< what heads read that predict once a sequence
   bool both_directions = false;  ///< each layer runs from left to right and from right to left
 };
 

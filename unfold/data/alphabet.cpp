@@ -13,7 +13,8 @@
 namespace unfold {
 namespace {
 
-const std::vector<std::string> kKindNames{"bytes", "chars", "words"};
+const std::vector<std::string> kTextKinds{"bytes", "chars", "words"};
+const std::vector<std::string> kKindNames{"bytes", "chars", "words", "entries"};
 const std::vector<std::string> kPolicyNames{"error", "skip"};
 
 /// The place of `name` in `names`.
@@ -110,10 +111,17 @@ void require_word(const std::string& text) {
   if (text.empty() || text == "\n" || next_word(text, position) != text) fail_symbol(text, "is not one word");
 }
 
+void require_entry(const std::string& text) {
+  if (text.empty() || find_invalid_utf8(text) >= 0) fail_symbol(text, "is empty or not valid UTF-8");
+}
+
+/// Whether symbols are looked up by their text, not by the number of a byte or character.
+bool by_text(SymbolKind kind) { return kind == SymbolKind::words || kind == SymbolKind::entries; }
+
 }  // namespace
 
 SymbolKind parse_symbol_kind(std::string_view name) {
-  return static_cast<SymbolKind>(choose(name, kKindNames, "--symbols"));
+  return static_cast<SymbolKind>(choose(name, kTextKinds, "--symbols"));
 }
 
 std::string_view to_string(SymbolKind kind) { return kKindNames[static_cast<std::size_t>(kind)]; }
@@ -127,8 +135,8 @@ Alphabet::Alphabet(SymbolKind kind, std::vector<std::string> texts) : kind_(kind
   for (Symbol s = 0; s < size(); ++s) {
     std::string& text = texts_[static_cast<std::size_t>(s)];
     bool fresh = true;
-    if (kind_ == SymbolKind::words) {
-      require_word(text);
+    if (by_text(kind_)) {
+      kind_ == SymbolKind::words ? require_word(text) : require_entry(text);
       fresh = words_.emplace(text, s).second;
     } else {
       const std::size_t code = code_of(kind_, text);
@@ -137,10 +145,10 @@ Alphabet::Alphabet(SymbolKind kind, std::vector<std::string> texts) : kind_(kind
     }
     if (!fresh) fail_symbol(text, "occurs twice");
   }
+  if (by_text(kind_)) unknown_ = find(kUnknownWord);
+  if (kind_ == SymbolKind::entries) return;
   line_end_ = find("\n");
-  if (kind_ != SymbolKind::words) return;
-  if (line_end_ == kNoSymbol) throw ModelError("alphabet: words without <eos>");
-  unknown_ = find(kUnknownWord);
+  if (kind_ == SymbolKind::words && line_end_ == kNoSymbol) throw ModelError("alphabet: words without <eos>");
 }
 
 Alphabet Alphabet::all_bytes() {
@@ -161,8 +169,8 @@ std::string Alphabet::name(Symbol symbol) const {
 }
 
 Symbol Alphabet::find(std::string_view text) const {
-  if (kind_ == SymbolKind::words) {
-    const auto found = words_.find(text == "\n" ? kLineEndWord : text);
+  if (by_text(kind_)) {
+    const auto found = words_.find(kind_ == SymbolKind::words && text == "\n" ? kLineEndWord : text);
     return found == words_.end() ? kNoSymbol : found->second;
   }
   if (text.empty() || (kind_ == SymbolKind::bytes && text.size() != 1)) return kNoSymbol;
@@ -240,7 +248,7 @@ std::string Alphabet::decode(std::span<const Symbol> symbols, Symbol previous) c
 
 nlohmann::json Alphabet::to_json() const {
   nlohmann::json symbols;
-  if (kind_ == SymbolKind::words) {
+  if (by_text(kind_)) {
     symbols = texts_;
   } else if (kind_ == SymbolKind::chars) {
     symbols = fmt::format("{}", fmt::join(texts_, ""));
@@ -271,7 +279,7 @@ std::vector<std::string> texts_from_json(SymbolKind kind, const nlohmann::json& 
   }
   require(symbols.is_array(), "a list");
   for (const nlohmann::json& symbol : symbols) {
-    if (kind == SymbolKind::words) {
+    if (by_text(kind)) {
       require(symbol.is_string(), "a list of strings");
       texts.push_back(symbol.get<std::string>());
     } else {
@@ -295,7 +303,7 @@ Alphabet Alphabet::from_json(const nlohmann::json& json) {
   const nlohmann::json& kind = json.at("kind");
   const auto found =
       kind.is_string() ? std::find(kKindNames.begin(), kKindNames.end(), kind.get<std::string>()) : kKindNames.end();
-  if (found == kKindNames.end()) throw ModelError("alphabet: key \"kind\" must be \"bytes\", \"chars\" or \"words\"");
+  if (found == kKindNames.end()) throw ModelError("alphabet: key \"kind\" must be \"bytes\", \"chars\", \"words\" or \"entries\"");
   const SymbolKind parsed = static_cast<SymbolKind>(found - kKindNames.begin());
   return Alphabet(parsed, texts_from_json(parsed, json.at("symbols")));
 }

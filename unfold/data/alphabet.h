@@ -21,9 +21,11 @@ namespace unfold {
 ///  - chars: Unicode characters (code points) of UTF-8 text, line ends included.
 ///  - words: runs of anything but blanks (space, tab, carriage return) in UTF-8 text; each line end is the symbol
 ///    `<eos>`. The literal words `<eos>` and `<unk>` in a text are those symbols.
-enum class SymbolKind { bytes, chars, words };
+///  - entries: what stands in a field of an example, whole: any UTF-8 text that is not empty. Not for running text: such
+///    an alphabet finds and names symbols, and does not encode.
+enum class SymbolKind { bytes, chars, words, entries };
 
-/// "bytes", "chars", "words". Throws UsageError suggesting the nearest name.
+/// "bytes", "chars", "words": the kinds of running text. Throws UsageError suggesting the nearest name.
 SymbolKind parse_symbol_kind(std::string_view name);
 std::string_view to_string(SymbolKind kind);
 
@@ -43,7 +45,7 @@ class Alphabet {
  public:
   Alphabet() = default;  ///< bytes, of size 0
   /// The symbols in the order of their numbers: for bytes one byte each, for chars one UTF-8 character each, for words
-  /// valid UTF-8 without blanks and line ends. Throws ModelError when one is malformed or occurs twice, when there are
+  /// valid UTF-8 without blanks and line ends; entries: valid UTF-8. Throws ModelError when one is malformed or occurs twice, when there are
   /// none, or when a words alphabet lacks `<eos>`.
   Alphabet(SymbolKind kind, std::vector<std::string> texts);
   /// All 256 bytes, by value.
@@ -53,7 +55,7 @@ class Alphabet {
 
   SymbolKind kind() const { return kind_; }
   Index size() const { return static_cast<Index>(texts_.size()); }
-  Symbol unknown() const { return unknown_; }    ///< `<unk>` of a words alphabet; kNoSymbol where there is none
+  Symbol unknown() const { return unknown_; }    ///< `<unk>` of words or entries; kNoSymbol where there is none
   Symbol line_end() const { return line_end_; }  ///< `<eos>` or the newline; kNoSymbol where there is none
 
   /// The exact text: the byte, the character in UTF-8, the word; "\n" for `<eos>`.
@@ -74,7 +76,7 @@ class Alphabet {
   std::string decode(std::span<const Symbol> symbols, Symbol previous = kNoSymbol) const;
 
   /// {"kind": "bytes", "symbols": [0, 1, ...]}, {"kind": "chars", "symbols": "\n !abc"} or
-  /// {"kind": "words", "symbols": ["<eos>", "the", ...]}.
+  /// {"kind": "words", "symbols": ["<eos>", "the", ...]}; entries as words.
   nlohmann::json to_json() const;
   /// Throws ModelError naming the key that is missing, unknown or malformed.
   static Alphabet from_json(const nlohmann::json& json);
@@ -101,7 +103,7 @@ class Alphabet {
   SymbolKind kind_ = SymbolKind::bytes;
   std::vector<std::string> texts_;
   CodeMap by_code_;  ///< bytes, chars: symbol by byte or code point
-  std::unordered_map<std::string, Symbol, TextHash, std::equal_to<>> words_;
+  std::unordered_map<std::string, Symbol, TextHash, std::equal_to<>> words_;  ///< and entries
   Symbol unknown_ = kNoSymbol, line_end_ = kNoSymbol;
 };
 

@@ -49,4 +49,7 @@ struct Examples {
   bool operator==(const Examples&) const = default;
 };
 
+/// Puts further examples behind these. Throws DataError when their columns are not the same.
+void append(Examples& examples, Examples more);
+
 }  // namespace unfold

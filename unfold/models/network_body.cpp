@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "unfold/base/error.h"
+#include "unfold/data/example_set.h"
 #include "unfold/data/text_batches.h"
 #include "unfold/losses/registry.h"
 #include "unfold/models/parameter_tensors.h"
@@ -14,14 +15,6 @@ namespace {
 
 using Json = nlohmann::json;
 using Type = FieldSpecification::Type;
-
-constexpr std::string_view kPrevious = "previous ";
-
-/// The field behind a name that may ask for the position before.
-const FieldSpecification& field_read(const DataSpecification& data, std::string_view name) {
-  if (name.starts_with(kPrevious)) name.remove_prefix(kPrevious.size());
-  return data.field(name);
-}
 
 ModelSpec spec_of(const ModelFile& file) {
   try {
@@ -37,7 +30,7 @@ Signal add_inputs(const ModelSpec& spec, const DataSpecification& data, const Ne
   if (layout.reads.empty()) throw UsageError("a network reads at least one field");
   const bool several = layout.reads.size() > 1;
   for (const std::string& name : layout.reads) {
-    const FieldSpecification& field = field_read(data, name);
+    const FieldSpecification& field = data.field(parse_read(name).field);
     const bool symbols = field.type == Type::symbols;
     const std::string signal = several ? name : symbols ? "symbols" : "values";
     inputs.push_back({name, symbols ? circuit.symbols(signal, field.size) : circuit.input(signal, field.size)});
@@ -47,19 +40,41 @@ Signal add_inputs(const ModelSpec& spec, const DataSpecification& data, const Ne
   terms.reserve(inputs.size());
   for (const NetworkInput& input : inputs)
     terms.push_back({.parameter = input.field, .source = input.signal, .init = Init::normal(1)});
-  return circuit.affine("fields", spec.embedding > 0 ? spec.embedding : spec.units, terms, Init::zero(), false);
+  const Index size = spec.embedding > 0 ? spec.embedding : spec.units;
+  return circuit.dropout(circuit.affine("fields", size, terms, Init::zero(), false), spec.dropout);
 }
 
 /// A network of both directions would read what it is to predict.
 void refuse_to_see_ahead(const ModelSpec& spec, const NetworkLayout& layout) {
   for (const std::string& read : layout.reads)
     for (const HeadSpecification& head : layout.heads)
-      if (read == std::string(kPrevious) + head.field)
+      if (parse_read(read).field == head.field)
         throw UsageError(
-            fmt::format("model {} reads sequences in both directions, so it would see the symbol that it is to "
+            fmt::format("model {} reads sequences in both directions, so it would see the {} that it is to "
                         "predict; leave \"bi\" out",
-                        to_string(spec)));
+                        to_string(spec), head.field));
 }
+
+/// What heads read: every position, or the whole sequence.
+class HeadSignals {
+ public:
+  HeadSignals(const ModelSpec& spec, const Layers& layers, Circuit& circuit)
+      : spec_(spec), layers_(layers), circuit_(circuit) {}
+
+  /// An affine map of `size` numbers.
+  Signal add(const std::string& name, Index size, bool once) {
+    if (once && !pooled_.valid()) pooled_ = pooled(spec_, layers_, circuit_);
+    const Signal output = circuit_.affine(name, size, {{"V", once ? pooled_ : layers_.top, output_start(spec_)}});
+    circuit_.output(output);
+    return output;
+  }
+
+ private:
+  const ModelSpec& spec_;
+  const Layers& layers_;
+  Circuit& circuit_;
+  Signal pooled_;
+};
 
 template <class T>
 std::shared_ptr<Loss<T>> loss_for(const HeadSpecification& head, const FieldSpecification& field) {
@@ -104,21 +119,26 @@ NetworkLayout NetworkLayout::language_model() { return {.reads = {kPreviousSymbo
 template <class T>
 Network<T> build_network(const ModelSpec& spec, const DataSpecification& data, const NetworkLayout& layout,
                          Circuit& circuit, const NetworkVariant& variant) {
-  if (layout.heads.size() != 1) throw UsageError("models of several heads are not built yet in this version");
+  if (layout.heads.empty()) throw UsageError("a network predicts at least one field");
   Network<T> network;
   network.dropout = spec.dropout > 0;
   const Signal input = add_inputs(spec, data, layout, circuit, network.inputs);
-  const HeadSpecification& head = layout.heads.front();
-  const FieldSpecification& field = data.field(head.field);
   if (spec.both_directions) refuse_to_see_ahead(spec, layout);
-  const ModelSignals signals =
-      build_model(spec, input, variant.candidates > 0 ? variant.candidates : field.size, circuit);
-  const std::shared_ptr<Loss<T>> loss = loss_for<T>(head, field);
-  loss->declare(circuit, signals.logits);
-  network.heads.push_back({head.field, signals.logits, loss, head.weight});
+  ModelSpec stack = spec;
+  if (layout.reads.size() > 1) stack.embedding = 0;  // the fields are embedded already
+  const Layers layers = build_layers(stack, input, circuit);
+  HeadSignals signals(spec, layers, circuit);
+  for (const HeadSpecification& head : layout.heads) {
+    const FieldSpecification& field = data.field(head.field);
+    const std::string name = layout.heads.size() > 1 ? "output/" + head.field : "output";
+    const Signal signal = signals.add(name, variant.candidates > 0 ? variant.candidates : field.size, field.once);
+    const std::shared_ptr<Loss<T>> loss = loss_for<T>(head, field);
+    loss->declare(circuit, signal);
+    network.heads.push_back({head.field, signal, loss, head.weight});
+  }
   if (variant.watch_hidden) {
-    for (const Signal hidden : signals.hidden) circuit.output(hidden);
-    network.hidden = signals.hidden;
+    for (const Signal hidden : layers.hidden) circuit.output(hidden);
+    network.hidden = layers.hidden;
   }
   network.plan = std::make_shared<const Plan>(circuit);
   network.validate();

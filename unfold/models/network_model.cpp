@@ -79,31 +79,41 @@ TaskScore evaluate(const NetworkModel<float>& model, const Task& task, TaskSplit
   return score;
 }
 
-TrainingResult train(NetworkModel<float>& model, const Task& task, const TaskTrainOptions& options, Team& team,
-                     Observer* observer) {
-  TrainerOptions trainer_options = options.trainer;
-  trainer_options.model = fmt::format("{} on {}", model.spec_text(), task_of(model));
-  Trainer<float> trainer(model.network(), model.parameters(),
-                         task_sources<float>(task, task_of(model), options.task, trainer_options.seed), trainer_options,
-                         team);
+template <class T>
+TrainingResult train(NetworkModel<T>& model, TrainingSources<T> sources, const TrainerOptions& options,
+                     const std::string& model_file, Team& team, Observer* observer) {
+  const Index batch = sources.training->streams();
+  Trainer<T> trainer(model.network(), model.parameters(), std::move(sources), options, team);
   trainer.set_observer(observer);
-  if (!options.model_file.empty())
-    trainer.on_best([&](const Parameters<float>& best) { model.save(options.model_file, best); });
+  if (!model_file.empty())
+    trainer.on_best([&](const Parameters<T>& best) { model.save(model_file, best); });
   TrainingResult result = trainer.run();
   const auto best = trainer.best().flat();
   if (best.data() != model.parameters().flat().data())
     std::copy(best.begin(), best.end(), model.parameters().flat().begin());
-  model.history().push_back({{"optimizer", canonical_optimizer(trainer_options.optimizer)},
-                             {"batch", options.task.batch},
-                             {"seed", trainer_options.seed},
+  model.history().push_back({{"optimizer", canonical_optimizer(options.optimizer)},
+                             {"batch", batch},
+                             {"seed", options.seed},
                              {"steps", result.steps},
                              {"best_step", result.best_step},
                              {"validation_nats_per_symbol", result.best_nats_per_symbol},
                              {"stopped_by", result.reason}});
-  if (!options.model_file.empty()) model.save(options.model_file);
+  if (!model_file.empty()) model.save(model_file);
   return result;
 }
 
+TrainingResult train(NetworkModel<float>& model, const Task& task, const TaskTrainOptions& options, Team& team,
+                     Observer* observer) {
+  TrainerOptions trainer = options.trainer;
+  trainer.model = fmt::format("{} on {}", model.spec_text(), task_of(model));
+  return train(model, task_sources<float>(task, task_of(model), options.task, trainer.seed), trainer,
+               options.model_file, team, observer);
+}
+
+template TrainingResult train(NetworkModel<float>&, TrainingSources<float>, const TrainerOptions&, const std::string&,
+                              Team&, Observer*);
+template TrainingResult train(NetworkModel<double>&, TrainingSources<double>, const TrainerOptions&, const std::string&,
+                              Team&, Observer*);
 template class NetworkModel<float>;
 template class NetworkModel<double>;
 

@@ -58,6 +58,12 @@ class NetworkModel final : public Model, public NetworkHolder {
   NetworkBody<T> body_;
 };
 
+/// Trains a network model on whatever a source gives; afterwards it holds the best parameters, and its history one more
+/// entry. `model_file`: the best model so far is written there whenever it changes; empty: nowhere. Throws as Trainer.
+template <class T>
+TrainingResult train(NetworkModel<T>& model, TrainingSources<T> sources, const TrainerOptions& options,
+                     const std::string& model_file, Team& team, Observer* observer = nullptr);
+
 // Models of tasks (data/tasks.h): they read symbols or vectors and predict a value or a class at the end, or one at
 // every step.
 

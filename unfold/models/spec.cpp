@@ -18,6 +18,8 @@ OptionTable table_of(ModelSpec& spec) {
   table("dropout", spec.dropout, "share of each layer's output that is dropped in training", from_to_below(0, 1));
   table("embedding", spec.embedding, "size of a learned vector per symbol; 0: none", range(0, kMostUnits));
   table("trained-initial", spec.trained_initial, "learn the state before the first symbol");
+  table("pool", spec.pool, "what is read of a sequence to predict one thing for all of it",
+        {{Pool::last, "last"}, {Pool::mean, "mean"}, {Pool::max, "max"}, {Pool::all, "all"}});
   return table;
 }
 
@@ -126,17 +128,25 @@ ModelSpec cut_down(ModelSpec spec, Index units) {
 }
 
 Layers build_layers(const ModelSpec& spec, Signal input, Circuit& circuit) {
-  Layers result{.top = input, .hidden = {}};
+  Layers result{.top = input, .hidden = {}, .last = {}};
   if (spec.embedding > 0)
     result.top = circuit.affine("embedding", spec.embedding, {{"W", input, Init::normal(1)}}, Init::zero(), false);
   for (Index layer = 1; layer <= spec.layers; ++layer) {
     const auto scope = circuit.scope(fmt::format("layer{}", layer));
     std::vector<Signal> given = add_layer(spec, result.top, circuit);
     result.hidden.insert(result.hidden.end(), given.begin(), given.end());
+    result.last = given;
     for (Signal& signal : given) signal = circuit.dropout(signal, spec.dropout);
     result.top = given.size() == 1 ? given.front() : circuit.join(std::move(given));
   }
   return result;
+}
+
+Signal pooled(const ModelSpec& spec, const Layers& layers, Circuit& circuit) {
+  const auto scope = circuit.scope("pool");
+  std::vector<Signal> parts = pool(circuit, layers.last, spec.pool);
+  for (Signal& part : parts) part = circuit.dropout(part, spec.dropout);
+  return parts.size() == 1 ? parts.front() : circuit.join(std::move(parts));
 }
 
 Init output_start(const ModelSpec& spec) { return spec.cell->output_start(spec.options); }

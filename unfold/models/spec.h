@@ -45,9 +45,12 @@ ModelSpec cut_down(ModelSpec spec, Index units);
 struct Layers {
   Signal top;                  ///< what heads read, after dropout; of both directions: joined (Circuit::join)
   std::vector<Signal> hidden;  ///< what each layer gives, before dropout; of both directions: two signals for each
+  std::vector<Signal> last;    ///< those of the last layer
 };
 /// Adds embedding and layers to a circuit that holds their input, symbols or vectors.
 Layers build_layers(const ModelSpec& spec, Signal input, Circuit& circuit);
+/// What heads read that predict once a sequence, at its last position (cells/pool.h), after dropout.
+Signal pooled(const ModelSpec& spec, const Layers& layers, Circuit& circuit);
 /// How the weights of a head that reads `top` start.
 Init output_start(const ModelSpec& spec);
 

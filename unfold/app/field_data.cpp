@@ -1,0 +1,252 @@
+#include "unfold/app/field_data.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <ranges>
+#include <set>
+
+#include "unfold/base/error.h"
+#include "unfold/base/text_distance.h"
+
+namespace unfold {
+namespace {
+
+using Names = std::vector<std::string>;
+
+Names split_names(std::string_view list) {
+  Names names;
+  while (true) {
+    const std::size_t comma = list.find(',');
+    if (const std::string name(list.substr(0, comma)); !name.empty()) names.push_back(name);
+    if (comma == std::string_view::npos) return names;
+    list.remove_prefix(comma + 1);
+  }
+}
+
+std::string joined(const Names& names) { return fmt::format("{}", fmt::join(names, ",")); }
+
+/// "chunk", "label@end", "value=mixture:5".
+struct Predicted {
+  std::string field, loss;
+  bool at_end = false;
+};
+Predicted parse_predicted(const std::string& text) {
+  Predicted result;
+  const std::size_t equals = text.find('=');
+  result.field = text.substr(0, equals);
+  if (equals != std::string::npos) result.loss = text.substr(equals + 1);
+  constexpr std::string_view kAtEnd = "@end";
+  if (result.field.ends_with(kAtEnd)) {
+    result.at_end = true;
+    result.field.resize(result.field.size() - kAtEnd.size());
+  }
+  return result;
+}
+
+const ExampleColumn& column_of(const Examples& examples, std::string_view name) {
+  if (const ExampleColumn* column = examples.find(name)) return *column;
+  Names names;
+  for (const ExampleColumn& column : examples.columns) names.push_back(column.name);
+  throw DataError(fmt::format("{} has no field \"{}\"{}; it has {}", examples.source, name, did_you_mean(name, names),
+                              joined(names)));
+}
+
+/// The field that everybody would predict; empty: there is no knowing.
+std::string obvious_target(const Examples& examples) {
+  for (const char* name : {"label", "notes", "value", "class", "upos", "tags", "tag"})
+    if (examples.find(name) != nullptr) return name;
+  Names once, numbers;
+  for (const ExampleColumn& column : examples.columns) {
+    if (column.once) once.push_back(column.name);
+    if (!column.once && !column.is_text()) numbers.push_back(column.name);
+  }
+  if (once.size() == 1) return once.front();
+  if (once.empty() && numbers.size() == 1 && examples.columns.size() <= 2) return numbers.front();
+  const bool all_text = std::ranges::all_of(examples.columns, &ExampleColumn::is_text);
+  return all_text && examples.columns.size() > 1 ? examples.columns.back().name : std::string();
+}
+
+/// Words of an open vocabulary say more by their parts: so many distinct ones are words.
+constexpr std::size_t kOpenVocabulary = 500;
+bool is_open(const ExampleColumn& column) {
+  std::set<std::string_view> distinct;
+  for (const std::string& text : column.texts) {
+    distinct.insert(text);
+    if (distinct.size() > kOpenVocabulary) return true;
+  }
+  return false;
+}
+
+void add_with_parts(const ExampleColumn& column, Names& reads) {
+  reads.push_back(column.name);
+  if (!column.is_text() || !is_open(column)) return;
+  for (const char* part : {"lower", "shape", "prefix2", "prefix3", "suffix2", "suffix3"})
+    reads.push_back(fmt::format("{}.{}", column.name, part));
+}
+
+bool predicts(const std::vector<Predicted>& heads, const std::string& name) {
+  return std::ranges::find(heads, name, &Predicted::field) != heads.end();
+}
+
+/// Everything else at every position; numbers that are predicted are read too, because what they were says most.
+Names default_reads(const Examples& examples, const std::vector<Predicted>& heads) {
+  Names reads;
+  bool forecasts = false;
+  for (const Predicted& head : heads) {
+    const ExampleColumn& column = column_of(examples, head.field);
+    forecasts = forecasts || (!column.is_text() && !column.once && !head.at_end);
+  }
+  for (const ExampleColumn& column : examples.columns) {
+    if (column.once) continue;
+    if (forecasts && !column.is_text()) reads.push_back(column.name);
+    if (!forecasts && !predicts(heads, column.name)) add_with_parts(column, reads);
+  }
+  return reads;
+}
+
+/// A loss that reads numbers as they are: bits and counts.
+bool wants_raw_numbers(const std::string& loss) { return loss.starts_with("bernoulli") || loss.starts_with("poisson"); }
+
+bool all_bits(const ExampleColumn& column) {
+  return std::ranges::all_of(column.numbers, [](double x) { return x == 0 || x == 1; });
+}
+
+/// What is predicted of numbers, where nobody said: bits, or a normal distribution of a variance that is learned.
+std::string default_loss(const ExampleColumn& column) {
+  if (column.is_text()) return {};
+  return all_bits(column) ? "bernoulli" : "normal";
+}
+
+Problem problem_of(const FieldPlan& plan, Index ahead) {
+  if (ahead > 0) return Problem::forecasting;
+  for (const HeadSpecification& head : plan.layout.heads)
+    if (!plan.choice.once.contains(head.field)) return Problem::tagging;
+  return Problem::classifying;
+}
+
+}  // namespace
+
+ReaderOptions reader_options(const TrainSettings& s) {
+  ReaderOptions options{.format = s.format.value_or("")};
+  if (s.symbols != kAnyText) {
+    options.text = parse_symbol_kind(s.symbols);
+    options.text_given = true;
+  }
+  options.sequence_column = s.sequences.value_or("");
+  return options;
+}
+
+Examples read_fields(const std::vector<std::string>& files, const ReaderOptions& options) {
+  Examples all;
+  for (const Input& input : open_inputs(files)) {
+    Examples more = read_examples(input, options);
+    if (all.columns.empty())
+      all = std::move(more);
+    else
+      append(all, more);
+  }
+  return all;
+}
+
+SymbolKind text_kind(const Examples& examples) {
+  const ExampleColumn* text = examples.find("text");
+  const bool chars = text != nullptr && text->is_text() &&
+                     std::ranges::all_of(text->texts, [](const std::string& t) { return count_code_points(t) == 1; });
+  return chars ? SymbolKind::chars : SymbolKind::words;
+}
+
+FieldPlan plan_fields(const Examples& examples, TrainSettings& s) {
+  if (!s.predict) {
+    s.predict = obvious_target(examples);
+    if (s.predict->empty())
+      throw UsageError(fmt::format("--predict FIELD is needed: {} has the fields {}", examples.source,
+                                   fmt::join(examples.columns | std::views::transform(&ExampleColumn::name), ", ")));
+  }
+  std::vector<Predicted> heads;
+  for (const std::string& text : split_names(*s.predict)) heads.push_back(parse_predicted(text));
+  Names reads = s.read ? split_names(*s.read) : default_reads(examples, heads);
+  std::erase_if(reads, [&](const std::string& name) { return name == s.sequences.value_or(""); });
+  if (reads.empty())
+    throw UsageError(fmt::format("nothing is left to be read of {}; name fields with --read", examples.source));
+  if (!s.ahead)
+    s.ahead = std::ranges::any_of(reads, [&](const std::string& name) { return predicts(heads, name); }) ? 1 : 0;
+  s.read = joined(reads);
+
+  FieldPlan plan;
+  for (const Predicted& head : heads) {
+    const ExampleColumn& column = column_of(examples, head.field);
+    const std::string loss = head.loss.empty() ? default_loss(column) : head.loss;
+    plan.layout.heads.push_back({.field = head.field, .loss = loss});
+    plan.choice.predicts.push_back(head.field);
+    if (head.at_end || column.once) plan.choice.once.insert(head.field);
+    if (wants_raw_numbers(loss)) plan.choice.as_they_are.insert(head.field);
+    if (*s.ahead == 0 && std::ranges::find(reads, head.field) != reads.end())
+      throw UsageError(fmt::format("{} is read and predicted at the same position; --ahead 1 predicts it one position "
+                                   "ahead",
+                                   head.field));
+  }
+  for (const std::string& name : reads) {
+    plan.layout.reads.push_back(FieldRead{name, *s.ahead}.name());
+    plan.choice.reads.push_back(name);
+  }
+  plan.problem = problem_of(plan, *s.ahead);
+  return plan;
+}
+
+void settle_for(const FieldPlan& plan, const Examples& examples, const Given& given, TrainSettings& s) {
+  const auto settle = [&](std::string_view name, auto& setting, auto value) {
+    if (!given.contains(name)) setting = value;
+  };
+  const bool budget = s.epochs || s.steps || s.minutes;
+  (void)examples;
+  switch (plan.problem) {
+    case Problem::tagging:
+      settle("model", s.model, "bilstm:128,dropout=0.5,embedding=128");
+      settle("optimizer", s.optimizer, "adam:rate=0.003,clip=1,schedule=cosine,warmup=100");
+      if (!budget) s.epochs = 12;
+      break;
+    case Problem::classifying:
+      settle("model", s.model, "bilstm:64,dropout=0.5,embedding=128");
+      settle("optimizer", s.optimizer, "adam:rate=0.003,clip=1,schedule=cosine,warmup=100");
+      if (!budget) s.epochs = 15;
+      break;
+    case Problem::forecasting:
+      settle("model", s.model, "lstm:64");
+      settle("optimizer", s.optimizer, "adam:rate=0.003,clip=1,schedule=cosine,warmup=100");
+      if (!budget) s.epochs = 200;
+      break;
+  }
+  settle("batch", s.batch, Index{16});
+  const bool cut = plan.problem == Problem::forecasting && !parse_model_spec(s.model).both_directions;
+  if (!given.contains("whole-sequences") && !given.contains("window")) s.whole_sequences = !cut;
+}
+
+std::array<ExampleSet, 3> split_examples(const ExampleSet& all, const SplitShares& shares, Problem problem,
+                                         Index warmup) {
+  constexpr Index kWhole = 100'000'000;
+  const auto bound = [&](Index n, int part) {
+    Index share = 0;
+    for (int p = 0; p < part; ++p) share += shares.shares[at(p)];
+    return static_cast<Index>(static_cast<__int128>(n) * share / kWhole);
+  };
+  if (all.count() == 1) {
+    const Index n = all.length(0);
+    return {all.part(0, bound(n, 0), bound(n, 1), warmup), all.part(0, bound(n, 1), bound(n, 2), warmup),
+            all.part(0, bound(n, 2), n, warmup)};
+  }
+  std::array<std::vector<Index>, 3> parts;
+  for (Index e = 0; e < all.count(); ++e) {
+    std::size_t part = 0;
+    if (problem == Problem::classifying) {  // spread: each part has its share of any stretch
+      while (part < 2 && bound(e + 1, static_cast<int>(part) + 1) == bound(e, static_cast<int>(part) + 1)) ++part;
+    } else {
+      while (part < 2 && e >= bound(all.count(), static_cast<int>(part) + 1)) ++part;
+    }
+    parts[part].push_back(e);
+  }
+  return {all.subset(parts[0]), all.subset(parts[1]), all.subset(parts[2])};
+}
+
+}  // namespace unfold

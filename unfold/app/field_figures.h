@@ -1,0 +1,52 @@
+#pragma once
+/// Models of data with fields: how well they predict, head by head.
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "unfold/data/example_set.h"
+#include "unfold/models/network_model.h"
+#include "unfold/training/measures.h"
+
+namespace unfold {
+
+struct HeadFigures {
+  std::string field, loss;
+  bool once = false;    ///< predicted once an example
+  Index predicted = 0;  ///< entries that were there to be predicted
+  double nats = 0;      ///< of all of them, in units of the data: standardisation is taken back
+  Measures measures = {};
+  std::vector<std::string> labels = {};               ///< of symbols
+  std::vector<std::vector<Index>> confusion = {};     ///< [wanted][best], in the order of `labels`
+
+  double nats_each() const { return predicted > 0 ? nats / static_cast<double>(predicted) : 0; }
+};
+struct FieldFigures {
+  Index examples = 0, positions = 0;
+  std::vector<HeadFigures> heads;
+};
+/// {"examples", "positions", "heads": {FIELD: {"predicted", "nats_per_position" or "nats_per_example", measures}}}.
+nlohmann::ordered_json to_json(const FieldFigures& figures);
+
+/// Throws DataError when a field that is predicted is not there, ModelError for predictions that are not finite.
+template <class T>
+FieldFigures evaluate_fields(const NetworkModel<T>& model, const ExampleSet& examples, Team& team);
+
+/// One prediction: what a head says at a position, in units of the data.
+template <class T>
+struct PredictedRow {
+  std::size_t head;
+  Index example, position;    ///< within the example
+  std::span<const T> signal;  ///< what the loss reads
+};
+/// Runs the model over all examples; `use` is called for every position of every example and every head, those of heads
+/// that predict once an example at the last position only, in no particular order of examples.
+template <class T>
+void for_each_prediction(const NetworkModel<T>& model, const ExampleSet& examples, Team& team,
+                         const std::function<void(const PredictedRow<T>&)>& use);
+
+/// How a network model's batches are made of examples.
+ExampleBatchOptions batch_options(const NetworkLayout& layout);
+
+}  // namespace unfold

@@ -1,0 +1,32 @@
+#pragma once
+/// Internal: models of data with fields as the functions of this room meet them: a file, its data, its settings.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "unfold/app/field_data.h"
+#include "unfold/app/run_folder.h"
+#include "unfold/models/network_model.h"
+#include "unfold/models/registry.h"
+
+namespace unfold {
+
+/// What the card says about how data were read.
+TrainSettings stored_settings(const Model& model);
+/// Data as the model was trained on. Throws DataError.
+Examples read_for(const Model& model, const std::vector<std::string>& files);
+std::vector<std::string> predicted_fields(const NetworkLayout& layout);
+[[noreturn]] void refuse_without_fields(const Model& model, const std::string& name);
+
+/// Calls use(model) with the network model in a run folder or file, whatever its precision. Throws ModelError,
+/// UsageError for a model without fields.
+template <class Use>
+auto with_network_model(const std::string& name, const Use& use) {
+  const std::unique_ptr<Model> model = load_model_file(model_file(name));
+  if (const auto* single = model->as<NetworkModel<float>>()) return use(*single);
+  if (const auto* exact = model->as<NetworkModel<double>>()) return use(*exact);
+  refuse_without_fields(*model, name);
+}
+
+}  // namespace unfold

@@ -1,0 +1,269 @@
+#include "unfold/app/predict.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "unfold/app/field_model.h"
+#include "unfold/app/forecast.h"
+#include "unfold/losses/distribution.h"
+#include "unfold/numerics/functions.h"
+
+namespace unfold {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Type = FieldSpecification::Type;
+
+/// The band around a mean.
+constexpr double kLow = 0.1, kHigh = 0.9;
+
+/// A column that is added: texts, or numbers.
+struct Added {
+  std::string name;
+  bool once = false;
+  std::vector<std::string> texts = {};
+  std::vector<double> numbers = {};
+
+  Json json(Index entry) const { return texts.empty() ? Json(numbers[at(entry)]) : Json(texts[at(entry)]); }
+  std::string text(Index entry) const {
+    return texts.empty() ? fmt::format("{:.6g}", numbers[at(entry)]) : texts[at(entry)];
+  }
+};
+
+/// The columns of one head, filled row by row.
+template <class T>
+class HeadColumns {
+ public:
+  HeadColumns(const Head<T>& head, const FieldSpecification& field, Index entries, bool probabilities)
+      : head_(head), field_(field), classes_(field.type == Type::symbols && probabilities) {
+    const auto add = [&](const std::string& what, bool texts) {
+      Added& column = columns_.emplace_back(Added{.name = field.name + "." + what, .once = field.once});
+      if (texts)
+        column.texts.resize(at(entries));
+      else
+        column.numbers.resize(at(entries));
+    };
+    if (field.type == Type::symbols) {
+      head.loss->template need<Categorical<T>>("predict");
+      add("best", true);
+      add("probability", false);
+      for (Symbol x = 0; classes_ && x < field.size; ++x) add(std::string(field.alphabet->text(x)), false);
+      return;
+    }
+    head.loss->template need<ValueDistribution<T>>("predict");
+    for (Index i = 0; i < field.size; ++i) {
+      const std::string number = field.size > 1 ? std::to_string(i + 1) : "";
+      for (const char* what : {"mean", "q10", "q90"}) add(what + number, false);
+    }
+  }
+
+  void set(Index entry, std::span<const T> signal) {
+    if (field_.type == Type::symbols)
+      set_symbol(entry, signal);
+    else
+      set_values(entry, signal);
+  }
+  std::vector<Added>& columns() { return columns_; }
+
+ private:
+  void set_symbol(Index entry, std::span<const T> logits) {
+    const auto best = std::max_element(logits.begin(), logits.end());
+    probabilities_.assign(logits.begin(), logits.end());
+    double sum = 0;
+    for (double& x : probabilities_) x -= static_cast<double>(*best);
+    vector_exp(probabilities_.data(), probabilities_.data(), static_cast<Index>(probabilities_.size()));
+    for (const double x : probabilities_) sum += x;
+    columns_[0].texts[at(entry)] = field_.alphabet->text(static_cast<Symbol>(best - logits.begin()));
+    columns_[1].numbers[at(entry)] = 1 / sum;
+    for (std::size_t x = 0; classes_ && x < probabilities_.size(); ++x)
+      columns_[2 + x].numbers[at(entry)] = probabilities_[x] / sum;
+  }
+
+  void set_values(Index entry, std::span<const T> signal) {
+    const auto& distribution = head_.loss->template need<ValueDistribution<T>>("predict");
+    values_.resize(at(field_.size));
+    const auto put = [&](std::size_t which) {
+      for (Index i = 0; i < field_.size; ++i)
+        columns_[at(3 * i) + which].numbers[at(entry)] = restored(field_, i, static_cast<double>(values_[at(i)]));
+    };
+    distribution.mean(signal, values_);
+    put(0);
+    distribution.quantile(signal, kLow, values_);
+    put(1);
+    distribution.quantile(signal, kHigh, values_);
+    put(2);
+  }
+
+  const Head<T>& head_;
+  const FieldSpecification& field_;
+  bool classes_;
+  std::vector<Added> columns_;
+  std::vector<double> probabilities_;
+  std::vector<T> values_;
+};
+
+/// A cell of TSV: tabs and line ends are escaped.
+std::string cell(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '\t')
+      out += "\\t";
+    else if (c == '\n')
+      out += "\\n";
+    else if (c != '\r')
+      out += c;
+  }
+  return out;
+}
+
+std::string entry_text(const ExampleColumn& column, Index entry) {
+  if (!column.present(entry)) return "";
+  if (column.is_text()) return cell(column.texts[at(entry)]);
+  const double* numbers = column.numbers.data() + entry * column.width;
+  return fmt::format("{}", fmt::join(std::span(numbers, at(column.width)), ","));
+}
+
+Json entry_json(const ExampleColumn& column, Index entry) {
+  if (!column.present(entry)) return nullptr;
+  if (column.is_text()) return column.texts[at(entry)];
+  const double* numbers = column.numbers.data() + entry * column.width;
+  if (column.width == 1) return *numbers;
+  return std::vector<double>(numbers, numbers + column.width);
+}
+
+/// Writes data with columns added.
+class TableWriter {
+ public:
+  TableWriter(const Examples& examples, const std::vector<Added>& added, bool characters,
+              const std::function<void(std::string_view)>& write)
+      : examples_(examples), added_(added), characters_(characters), write_(write) {
+    by_example_ = std::ranges::all_of(added, &Added::once);
+  }
+
+  void tsv() const {
+    std::vector<std::string> names;
+    for (const ExampleColumn& column : examples_.columns)
+      if (is_shown(column)) names.push_back(cell(column.name));
+    for (const Added& column : added_) names.push_back(cell(column.name));
+    write_(fmt::format("{}\n", fmt::join(names, "\t")));
+    for (Index e = 0; e < examples_.count(); ++e) {
+      if (by_example_) {
+        write_row(e, -1);
+        continue;
+      }
+      if (e > 0) write_("\n");
+      for (Index p = examples_.begin(e); p < examples_.end(e); ++p) write_row(e, p);
+    }
+  }
+
+  void jsonl() const {
+    for (Index e = 0; e < examples_.count(); ++e) {
+      Json object;
+      for (const ExampleColumn& column : examples_.columns) {
+        if (column.once) {
+          object[column.name] = entry_json(column, e);
+          continue;
+        }
+        Json& list = object[column.name] = Json::array();
+        for (Index p = examples_.begin(e); p < examples_.end(e); ++p) list.push_back(entry_json(column, p));
+      }
+      for (const Added& column : added_) {
+        if (column.once) {
+          object[column.name] = column.json(e);
+          continue;
+        }
+        Json& list = object[column.name] = Json::array();
+        for (Index p = examples_.begin(e); p < examples_.end(e); ++p) list.push_back(column.json(p));
+      }
+      write_(object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+    }
+  }
+
+ private:
+  /// A sequence of numbers has no place in the one cell of an example.
+  bool is_shown(const ExampleColumn& column) const { return !by_example_ || column.once || column.is_text(); }
+
+  void write_row(Index example, Index position) const {
+    std::vector<std::string> cells;
+    for (const ExampleColumn& column : examples_.columns) {
+      if (!is_shown(column)) continue;
+      if (column.once)
+        cells.push_back(entry_text(column, example));
+      else
+        cells.push_back(position < 0 ? whole_text(column, example) : entry_text(column, position));
+    }
+    for (const Added& column : added_) cells.push_back(cell(column.text(column.once ? example : position)));
+    write_(fmt::format("{}\n", fmt::join(cells, "\t")));
+  }
+
+  std::string whole_text(const ExampleColumn& column, Index example) const {
+    std::vector<std::string> texts;
+    for (Index p = examples_.begin(example); p < examples_.end(example); ++p) texts.push_back(entry_text(column, p));
+    return fmt::format("{}", fmt::join(texts, characters_ ? "" : " "));
+  }
+
+  const Examples& examples_;
+  const std::vector<Added>& added_;
+  bool characters_, by_example_ = false;
+  const std::function<void(std::string_view)>& write_;
+};
+
+template <class T>
+std::vector<Added> predicted_columns(const NetworkModel<T>& model, const ExampleSet& set, const PredictRequest& request) {
+  std::vector<HeadColumns<T>> heads;
+  for (const Head<T>& head : model.network().heads) {
+    const FieldSpecification& field = model.data().field(head.field);
+    heads.emplace_back(head, field, field.once ? set.count() : set.positions(), request.probabilities);
+  }
+  Team team(thread_count(request.threads));
+  for_each_prediction<T>(model, set, team, [&](const PredictedRow<T>& row) {
+    const bool once = model.data().field(model.network().heads[row.head].field).once;
+    heads[row.head].set(once ? row.example : set.begin(row.example) + row.position, row.signal);
+  });
+  std::vector<Added> all;
+  for (HeadColumns<T>& head : heads) std::ranges::move(head.columns(), std::back_inserter(all));
+  return all;
+}
+
+}  // namespace
+
+void predict(const PredictRequest& request, const std::function<void(std::string_view)>& write, Reporter& reporter) {
+  with_network_model(request.model, [&]<class T>(const NetworkModel<T>& model) {
+    const Examples examples = read_for(model, request.data);
+    if (request.ahead > 0) return forecast<T>(model, examples, request, write);
+    const auto data = std::make_shared<const DataSpecification>(model.data());
+    const ExampleSet set(examples, data, {});  // labels never seen do not matter here
+    reporter.remark(fmt::format("{} examples, {} positions", set.count(), set.positions()));
+    const std::vector<Added> added = predicted_columns(model, set, request);
+    const TableWriter writer(examples, added, stored_settings(model).symbols == "chars", write);
+    request.format == TableFormat::jsonl ? writer.jsonl() : writer.tsv();
+  });
+}
+
+bool holds_field_model(const std::string& model) {
+  try {
+    const ModelFile file = ModelFile::open(model_file(model));
+    return file.kind() == NetworkModel<float>::kKind && readers().find(file.data().source) != nullptr;
+  } catch (const ModelError&) {
+    return false;  // whoever loads it says what is wrong
+  }
+}
+
+FieldFigures evaluate_on_fields(const FieldEvaluation& request) {
+  return with_network_model(request.model, [&]<class T>(const NetworkModel<T>& model) {
+    const std::vector<std::string> predicts = predicted_fields(model.layout());
+    const ExampleSet all(read_for(model, request.data), std::make_shared<const DataSpecification>(model.data()),
+                         predicts);
+    Team team(thread_count(request.threads));
+    if (!request.split) return evaluate_fields(model, all, team);
+    const auto parts = split_examples(all, parse_split(*request.split), problem_of(model.data(), model.layout()),
+                                      stored_settings(model).window);
+    const std::string part = request.part.value_or("valid");
+    return evaluate_fields(model, parts[part == "train" ? 0 : part == "valid" ? 1 : 2], team);
+  });
+}
+
+}  // namespace unfold

@@ -1,0 +1,253 @@
+#include "unfold/data/example_batches.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "unfold/base/error.h"
+#include "unfold/numerics/random.h"
+
+namespace unfold {
+namespace {
+
+using Type = FieldSpecification::Type;
+
+/// A field of the batches and the column that it comes from.
+struct Use {
+  std::string name;  ///< in the batch
+  const FieldSpecification* field;
+  const FieldColumn* column;  ///< null: missing at every row
+  Index back;
+  bool predicted;
+};
+
+/// A group of examples read side by side, and which of their windows.
+struct Cut {
+  Index first, window;
+};
+
+std::vector<Index> symbol_counts(const FieldColumn& column, Index size) {
+  std::vector<Index> counts(at(size));
+  for (const Symbol x : column.symbols)
+    if (x != kNoSymbol) ++counts[at(x)];
+  return counts;
+}
+
+/// Makes batches of examples that are named by their numbers.
+class ExampleFiller {
+ public:
+  ExampleFiller(const ExampleSet& examples, const ExampleBatchOptions& options) : examples_(examples), options_(options) {
+    if (options.batch < 1) throw UsageError(fmt::format("batch {}: at least 1 is needed", options.batch));
+    if (options.window < 0) throw UsageError(fmt::format("window {}: 0 or more positions", options.window));
+    for (const std::string& name : options.reads) {
+      const FieldRead read = parse_read(name);
+      add(name, read.field, read.back, false);
+    }
+    for (const std::string& name : options.predicts)
+      if (std::ranges::find(uses_, name, &Use::name) == uses_.end()) add(name, name, 0, true);
+  }
+
+  Index window_count(std::span<const Index> group) const {
+    Index longest = 0;
+    for (const Index e : group) longest = std::max(longest, examples_.length(e));
+    return options_.window == 0 ? 1 : (longest + options_.window - 1) / options_.window;
+  }
+
+  /// Window `window` of the examples; some of them may be over by then. `random`: for unknown symbols, or null.
+  void fill(std::span<const Index> group, Index window, Random* random, Batch& out) {
+    const Index first = window * options_.window;
+    chains_.clear();
+    lengths_.clear();
+    for (std::size_t c = 0; c < group.size(); ++c) {
+      const Index left = examples_.length(group[c]) - first;
+      if (left <= 0) continue;
+      chains_.push_back(static_cast<Index>(c));
+      lengths_.push_back(options_.window == 0 ? left : std::min(left, options_.window));
+    }
+    out.structure = Structure::chains(lengths_);
+    carry(group, window, out);
+    out.symbols = out.structure.positions();
+    predicted_.assign(at(out.structure.positions()), 0);
+    for (const Use& use : uses_) put(use, group, first, random, out);
+    out.predicted = std::accumulate(predicted_.begin(), predicted_.end(), Index{0});
+  }
+
+ private:
+  void add(const std::string& name, const std::string& field, Index back, bool predicted) {
+    const bool there = predicted ? examples_.has(field) : true;
+    uses_.push_back({.name = name,
+                     .field = &examples_.data().field(field),
+                     .column = there ? &examples_.column(field) : nullptr,
+                     .back = back,
+                     .predicted = predicted});
+    const Use& use = uses_.back();
+    const bool counted = !predicted && options_.unknown_rate > 0 && use.field->type == Type::symbols;
+    counts_.push_back(counted ? symbol_counts(*use.column, use.field->size) : std::vector<Index>());
+  }
+
+  void carry(std::span<const Index> group, Index window, Batch& out) const {
+    out.passages.clear();
+    out.places.clear();
+    for (const Index c : chains_) {
+      out.passages.push_back(group[at(c)]);
+      out.places.push_back(examples_.begin(group[at(c)]) + window * options_.window);
+    }
+    out.start_afresh();
+    out.whole = window_count(group) == 1;
+    if (out.whole) return;
+    out.carry.slots = chains_;
+    out.carry.slots_needed = static_cast<Index>(group.size());
+    if (window > 0)
+      out.carry.fresh.clear();
+    else
+      out.carry.fresh = chains_;
+  }
+
+  void put(const Use& use, std::span<const Index> group, Index first, Random* random, Batch& out) {
+    const bool symbols = use.field->type == Type::symbols;
+    if (symbols)
+      out.symbol_field(use.name).clear(out.symbols);
+    else
+      out.value_field(use.name).clear(out.symbols, use.field->size);
+    if (use.column == nullptr) return;
+    for (std::size_t i = 0; i < chains_.size(); ++i) {
+      const Index example = group[at(chains_[i])];
+      const Index* rows = out.structure.order().rows.data() + out.structure.item(static_cast<Index>(i), 0);
+      for (Index t = 0; t < lengths_[i]; ++t) {
+        const Index entry = entry_at(use, example, first + t);
+        if (entry < 0) continue;
+        const bool present = symbols ? put_symbol(use, entry, rows[t], random, out) : put_values(use, entry, rows[t], out);
+        if (use.predicted && present) predicted_[at(rows[t])] = 1;
+      }
+    }
+  }
+
+  /// The entry of a column that stands at a position of an example; -1: none does.
+  Index entry_at(const Use& use, Index example, Index position) const {
+    if (use.predicted && position < examples_.warmup(example)) return -1;
+    if (use.field->once) return use.predicted && position + 1 < examples_.length(example) ? -1 : example;
+    return position < use.back ? -1 : examples_.begin(example) + position - use.back;
+  }
+
+  bool put_symbol(const Use& use, Index entry, Index row, Random* random, Batch& out) {
+    Symbol symbol = use.column->symbols[at(entry)];
+    const std::vector<Index>& counts = counts_[at(&use - uses_.data())];
+    if (random != nullptr && symbol != kNoSymbol && !counts.empty() && use.field->alphabet->unknown() != kNoSymbol) {
+      const double rate = options_.unknown_rate;
+      if (random->uniform() * (rate + static_cast<double>(counts[at(symbol)])) < rate)
+        symbol = use.field->alphabet->unknown();
+    }
+    out.symbol_field(use.name).symbols[at(row)] = symbol;
+    return symbol != kNoSymbol;
+  }
+
+  bool put_values(const Use& use, Index entry, Index row, Batch& out) {
+    if (use.column->present[at(entry)] == 0) return false;
+    ValueRows& field = out.value_field(use.name);
+    const float* from = use.column->values.data() + entry * use.field->size;
+    for (Index i = 0; i < use.field->size; ++i) field.set(row, i, from[i]);
+    return true;
+  }
+
+  const ExampleSet& examples_;
+  ExampleBatchOptions options_;
+  std::vector<Use> uses_;
+  std::vector<std::vector<Index>> counts_;  // of each use; empty: nothing is made unknown
+  std::vector<Index> chains_, lengths_;     // of the batch: numbers within the group, and positions
+  std::vector<char> predicted_;
+};
+
+class ExampleBatches final : public BatchSource {
+ public:
+  ExampleBatches(const ExampleSet& examples, const ExampleBatchOptions& options, std::uint64_t seed)
+      : examples_(examples), filler_(examples, options), batch_(std::min(options.batch, examples.count())), seed_(seed) {
+    if (examples.count() == 0) throw DataError(fmt::format("{}: no examples to train on", examples.source()));
+    seek(0, 0);
+  }
+
+  const Batch& batch() const override { return current_; }
+  void advance() override {
+    if (position_ + 1 == static_cast<Index>(cuts_.size()))
+      seek(epoch_ + 1, 0);
+    else
+      go_to(position_ + 1);
+  }
+  void seek(Index epoch, Index position) override {
+    if (epoch < 0) throw UsageError(fmt::format("there is no epoch {}", epoch));
+    epoch_ = epoch;
+    order_.resize(at(examples_.count()));
+    std::iota(order_.begin(), order_.end(), Index{0});
+    Random random(seed_, stream_of("examples/order") + static_cast<std::uint64_t>(epoch));
+    for (std::size_t i = order_.size(); i > 1; --i) std::swap(order_[i - 1], order_[random.below(i)]);
+    cuts_.clear();
+    for (Index first = 0; first < examples_.count(); first += batch_)
+      for (Index w = 0; w < filler_.window_count(group(first)); ++w) cuts_.push_back({first, w});
+    if (position < 0 || position >= static_cast<Index>(cuts_.size()))
+      throw UsageError(fmt::format("the examples have no batch {} in epoch {}", position, epoch));
+    go_to(position);
+  }
+  Index epoch() const override { return epoch_; }
+  Index position() const override { return position_; }
+  double epochs_done() const override {
+    return static_cast<double>(epoch_) + static_cast<double>(position_) / static_cast<double>(cuts_.size());
+  }
+  Index streams() const override { return batch_; }
+  bool shortened() const override { return false; }
+
+ private:
+  std::span<const Index> group(Index first) const {
+    return std::span(order_).subspan(at(first), at(std::min(batch_, examples_.count() - first)));
+  }
+  void go_to(Index position) {
+    position_ = position;
+    const Cut& cut = cuts_[at(position)];
+    const auto batch = (static_cast<std::uint64_t>(epoch_) << 32U) + static_cast<std::uint64_t>(position);
+    Random random(seed_, stream_of("examples/unknown") + batch);
+    filler_.fill(group(cut.first), cut.window, &random, current_);
+  }
+
+  const ExampleSet& examples_;
+  ExampleFiller filler_;
+  Index batch_, epoch_ = 0, position_ = 0;
+  std::uint64_t seed_;
+  std::vector<Index> order_;
+  std::vector<Cut> cuts_;
+  Batch current_;
+};
+
+class ExampleReader final : public BatchReader {
+ public:
+  ExampleReader(const ExampleSet& examples, const ExampleBatchOptions& options)
+      : filler_(examples, options), batch_(options.batch), order_(at(examples.count())) {
+    std::iota(order_.begin(), order_.end(), Index{0});
+  }
+  bool next(Batch& out) override {
+    if (first_ >= static_cast<Index>(order_.size())) return false;
+    const auto group = std::span<const Index>(order_).subspan(
+        at(first_), at(std::min(batch_, static_cast<Index>(order_.size()) - first_)));
+    filler_.fill(group, window_, nullptr, out);
+    if (++window_ < filler_.window_count(group)) return true;
+    window_ = 0;
+    first_ += batch_;
+    return true;
+  }
+
+ private:
+  ExampleFiller filler_;
+  Index batch_, first_ = 0, window_ = 0;
+  std::vector<Index> order_;
+};
+
+}  // namespace
+
+std::unique_ptr<BatchSource> example_batches(const ExampleSet& examples, const ExampleBatchOptions& options,
+                                             std::uint64_t seed) {
+  return std::make_unique<ExampleBatches>(examples, options, seed);
+}
+
+std::unique_ptr<BatchReader> example_reader(const ExampleSet& examples, const ExampleBatchOptions& options) {
+  return std::make_unique<ExampleReader>(examples, options);
+}
+
+}  // namespace unfold

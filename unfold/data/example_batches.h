@@ -1,0 +1,31 @@
+#pragma once
+/// Batches made of examples with fields (example_set.h): every chain is an example, whole or, where they are long and
+/// the network may be cut, window after window with carried state.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "unfold/data/batch.h"
+#include "unfold/data/example_set.h"
+
+namespace unfold {
+
+struct ExampleBatchOptions {
+  std::vector<std::string> reads = {};     ///< names of fields, "previous F" among them: fields of the batches
+  std::vector<std::string> predicts = {};  ///< those that the set lacks are missing at every row
+  Index batch = 16;                        ///< examples side by side
+  Index window = 0;                        ///< positions of an example in one step; 0: whole examples
+  /// In training a symbol that is read becomes `<unk>` with the probability rate / (rate + how often it occurs), so that
+  /// the network learns what to do about words it never saw (Kiperwasser & Goldberg 2016). 0: never.
+  double unknown_rate = 0;
+};
+
+/// Epoch by epoch, each in a random order that is a function of (seed, epoch). The set must outlive it. Throws
+/// UsageError.
+std::unique_ptr<BatchSource> example_batches(const ExampleSet& examples, const ExampleBatchOptions& options,
+                                             std::uint64_t seed);
+/// All examples in their order, once.
+std::unique_ptr<BatchReader> example_reader(const ExampleSet& examples, const ExampleBatchOptions& options);
+
+}  // namespace unfold
