@@ -34,6 +34,7 @@ struct Examples {
   std::vector<Index> ends = {};              ///< one an example: number of positions up to its end
   std::vector<Index> lines = {};             ///< line of the file, from 1, of each position; empty: it has none
   std::vector<Index> example_lines = {};     ///< of each example; empty: it has none
+  std::vector<std::string> remarks = {};     ///< what a reader did that people should hear of, a sentence each
 
   Index count() const { return static_cast<Index>(ends.size()); }
   Index positions() const { return ends.empty() ? 0 : ends.back(); }

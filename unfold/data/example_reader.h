@@ -1,0 +1,58 @@
+#pragma once
+/// Readers of data with fields: what a file of one of many formats holds, as Examples.
+///
+///   const Input input = Input::open("train.txt");
+///   const FormatGuess guess = guess_format(input);     // columns, "3 columns between blanks, examples apart by ..."
+///   const Examples examples = read_examples(input, {.format = guess.format});
+///
+/// A reader is one file (read_*.cpp) and one line in readers.def. Reading takes time and memory in proportion to the
+/// input. What is not as its format wants, an empty example, a number that is none: DataError naming file, line,
+/// remedy.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "unfold/base/file.h"
+#include "unfold/base/registry.h"
+#include "unfold/data/alphabet.h"
+#include "unfold/data/examples.h"
+
+namespace unfold {
+
+struct ReaderOptions {
+  std::string format = {};              ///< of readers(); empty: guessed
+  SymbolKind text = SymbolKind::words;  ///< how running text becomes positions: words between blanks, characters, bytes
+  bool text_given = false;  ///< false: characters when texts have fewer than 1.5 words in the mean, else words
+  std::string sequence_column =
+      {};  ///< of a table: neighbouring rows that agree there are one example; empty: all rows are
+};
+
+/// The beginning of an input, which guesses go by.
+struct DataSample {
+  std::string_view name = {};                ///< without .gz, .xz, .zst
+  std::string_view bytes = {};               ///< at most 64 KiB
+  bool whole = false;                        ///< these are all
+  std::vector<std::string_view> lines = {};  ///< the complete ones, without their ends; empty where bytes are no text
+};
+
+struct ReaderEntry {
+  const char *name, *help;
+  /// What in the sample shows the format, as in "3 columns between blanks"; empty: nothing.
+  std::string (*guess)(const DataSample& sample);
+  Examples (*read)(const Input& input, const ReaderOptions& options);
+};
+
+/// The explicit list, readers.def, in the order of guesses.
+const Registry<ReaderEntry>& readers();
+
+struct FormatGuess {
+  std::string format;  ///< "text" when nothing else fits
+  std::string why;
+};
+FormatGuess guess_format(const Input& input);
+
+/// Throws DataError, and UsageError for a format that there is none of.
+Examples read_examples(const Input& input, const ReaderOptions& options);
+
+}  // namespace unfold
