@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "unfold/losses/components.h"
+#include "unfold/losses/distribution.h"
 #include "unfold/losses/registry.h"
 #include "unfold/numerics/functions.h"
 #include "unfold/numerics/vector.h"
@@ -10,9 +11,33 @@ namespace unfold {
 namespace {
 
 template <class T>
-class BernoulliLoss final : public NaturalLoss<T> {
+class BernoulliLoss final : public NaturalLoss<T>, public ValueDistribution<T> {
  public:
   std::string_view name() const override { return "bernoulli"; }
+
+  void mean(std::span<const T> signal, std::span<T> mean) const override {
+    require_size(*this, signal, mean);
+    vector_sigmoid(signal.data(), mean.data(), static_cast<Index>(mean.size()));
+  }
+  void quantile(std::span<const T> signal, double level, std::span<T> values) const override {
+    require_size(*this, signal, values);
+    require_level(level);
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = level <= probability(-signal[i]) ? T{0} : T{1};
+  }
+  /// (p - y)^2.
+  double crps(std::span<const T> signal, std::span<const T> observed) const override {
+    require_size(*this, signal, observed);
+    double sum = 0;
+    for (std::size_t i = 0; i < observed.size(); ++i) {
+      const double rest = probability(signal[i]) - observed[i];
+      sum += rest * rest;
+    }
+    return sum;
+  }
+  void sample(std::span<const T> signal, Random& random, std::span<T> values) const override {
+    require_size(*this, signal, values);
+    sample_bits<T>(signal, random, values.data());
+  }
 
  protected:
   /// sum_i softplus(o_i) - y_i o_i, written so that nothing cancels and y may be anything in [0, 1]:
@@ -34,6 +59,12 @@ class BernoulliLoss final : public NaturalLoss<T> {
   void row_fisher(const T* o, Index n, T* out) const override {
     vector_sigmoid(o, out, n);
     for (Index i = 0; i < n; ++i) out[i] *= 1 - out[i];
+  }
+
+ private:
+  static double probability(double o) {
+    vector_sigmoid(&o, &o, 1);
+    return o;
   }
 };
 

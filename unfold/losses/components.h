@@ -13,14 +13,14 @@ template <class T>
 class ComponentLoss : public RowLoss<T>, public LossFisher<T> {
  public:
   void row_losses(Matrix<const T> signal, const Targets<T>& targets, T* nats) const final {
-    require_values(this->name(), signal, targets);
+    require_values(*this, signal, targets);
     for (Index r = 0; r < signal.rows; ++r)
       nats[r] = is_predicted(targets, r) ? row_nats(signal.row(r), targets.values.row(r), signal.cols) : T{0};
   }
 
   void row_gradients(Matrix<const T> signal, const Targets<T>& targets, T scale, T* nats,
                      Matrix<T> adjoint) const final {
-    require_values(this->name(), signal, targets);
+    require_values(*this, signal, targets);
     const Index n = signal.cols;
     for (Index r = 0; r < signal.rows; ++r) {
       T* out = adjoint.row(r);
@@ -55,7 +55,7 @@ class ComponentLoss : public RowLoss<T>, public LossFisher<T> {
   }
 
  protected:
-  /// Nats of a row of n components o where y was observed.
+  /// Nats of a row of n components o where y was observed; n is the size of the signal.
   virtual T row_nats(const T* o, const T* y, Index n) const = 0;
   /// out = d nats / d o. It may be o.
   virtual void row_slopes(const T* o, const T* y, Index n, T* out) const = 0;
@@ -70,7 +70,8 @@ class ComponentLoss : public RowLoss<T>, public LossFisher<T> {
   }
 };
 
-/// The same where o is the natural parameter of an exponential family: the Hessian is then the Fisher matrix.
+/// The same with its Fisher matrix for a curvature. Where o is the natural parameter of an exponential family this is
+/// the Hessian.
 template <class T>
 class NaturalLoss : public ComponentLoss<T>, public RowCurvature<T> {
  public:

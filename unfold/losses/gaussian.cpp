@@ -1,5 +1,8 @@
+#include <algorithm>
 #include <memory>
 
+#include "unfold/losses/distribution.h"
+#include "unfold/losses/laws.h"
 #include "unfold/losses/registry.h"
 #include "unfold/losses/rows.h"
 #include "unfold/numerics/vector.h"
@@ -8,12 +11,15 @@ namespace unfold {
 namespace {
 
 template <class T>
-class GaussianLoss final : public RowLoss<T>, public RowCurvature<T>, public LossFisher<T> {
+class GaussianLoss final : public RowLoss<T>,
+                           public RowCurvature<T>,
+                           public LossFisher<T>,
+                           public ValueDistribution<T> {
  public:
   std::string_view name() const override { return "gaussian"; }
 
   void row_losses(Matrix<const T> signal, const Targets<T>& targets, T* nats) const override {
-    require_values(name(), signal, targets);
+    require_values(*this, signal, targets);
     T* difference = row_scratch<T>(signal.cols);
     for (Index r = 0; r < signal.rows; ++r)
       nats[r] =
@@ -22,7 +28,7 @@ class GaussianLoss final : public RowLoss<T>, public RowCurvature<T>, public Los
 
   void row_gradients(Matrix<const T> signal, const Targets<T>& targets, T scale, T* nats,
                      Matrix<T> adjoint) const override {
-    require_values(name(), signal, targets);
+    require_values(*this, signal, targets);
     const Index n = signal.cols;
     for (Index r = 0; r < signal.rows; ++r) {
       T* out = adjoint.row(r);
@@ -61,6 +67,30 @@ class GaussianLoss final : public RowLoss<T>, public RowCurvature<T>, public Los
       const T norm = static_cast<T>(sum_of_squares(span_of(w.row(i), w.cols)));
       for (Index r = 0; r < signal.rows; ++r) seed(r, i) = is_predicted(targets, r) ? norm : T{0};
     }
+  }
+
+  void mean(std::span<const T> signal, std::span<T> mean) const override {
+    require_size(*this, signal, mean);
+    std::ranges::copy(signal, mean.begin());
+  }
+  void quantile(std::span<const T> signal, double level, std::span<T> values) const override {
+    require_size(*this, signal, values);
+    require_level(level);
+    const double z = normal_quantile(level);
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<T>(signal[i] + z);
+  }
+  double crps(std::span<const T> signal, std::span<const T> observed) const override {
+    require_size(*this, signal, observed);
+    double sum = 0;
+    for (std::size_t i = 0; i < observed.size(); ++i) {
+      const WeightedNormal law{.weight = 1, .mean = signal[i], .deviation = 1};
+      sum += mixture_crps({&law, 1}, observed[i]);
+    }
+    return sum;
+  }
+  void sample(std::span<const T> signal, Random& random, std::span<T> values) const override {
+    require_size(*this, signal, values);
+    sample_gaussian<T>(signal, random, values.data());
   }
 
  private:

@@ -5,10 +5,11 @@
 /// Value and gradient it always has. What else it can do are capabilities: classes that it derives from too, asked for
 /// by type (`loss.as<LossCurvature<T>>()`) and refused by the name of the loss:
 ///
-///   RowLoss        each row counts for itself, so that rows may be divided and cut (softmax, Bernoulli, Gaussian,
-///   Poisson) LossCurvature  products with the Hessian: Gauss-Newton matrices and their diagonals LossFisher     the
-///   Fisher metric of the distribution: seeds of the squared backward pass Categorical    the signal holds logits: p(x)
-///   = exp(o_x) / sum_y exp(o_y)
+///   - RowLoss: each row counts for itself, so that rows may be divided and cut
+///   - LossCurvature: products with the Hessian: Gauss-Newton matrices and their diagonals
+///   - LossFisher: the Fisher metric of the distribution: seeds of the squared backward pass
+///   - Categorical: the signal holds logits: p(x) = exp(o_x) / sum_y exp(o_y)
+///   - ValueDistribution (distribution.h): mean, quantiles, score and samples of numbers
 ///
 /// A new loss is one class, in one file, and one line in registry.def.
 
@@ -27,7 +28,7 @@
 namespace unfold {
 
 /// What was observed at each row. Losses of symbols read `symbols` (kNoSymbol: this row is not to be predicted); those
-/// of vectors `values` [rows x size] and, when given, `predicted` (0: this row is not to be predicted).
+/// of vectors `values` [rows x target_size(size)] and, when given, `predicted` (0: this row is not to be predicted).
 template <class T>
 struct Targets {
   const Symbol* symbols = nullptr;
@@ -66,6 +67,8 @@ class Loss {
   /// Called once, when the network is built: declares parameters of its own in the circuit of its signal
   /// (Circuit::parameter). UsageError for a signal that it cannot read.
   virtual void declare(Circuit& /*circuit*/, Signal /*signal*/) {}
+  /// The numbers that a signal of so many predicts, or the symbols. UsageError for a size that the loss cannot have.
+  virtual Index target_size(Index signal_size) const { return signal_size; }
   /// The parameters that it declared, by their index in the circuit.
   virtual std::span<const int> own_parameters() const { return {}; }
 
@@ -106,7 +109,8 @@ class RowLoss : public virtual Loss<T> {
 };
 
 /// Products with the Hessian H of the loss in its signal, and in its own parameters if it has any. H must not be
-/// indefinite; where the loss is no convex function of the signal this is the Fisher matrix of its distribution.
+/// indefinite; where the loss is no convex function of the signal this is the Fisher matrix of its distribution, or
+/// what the loss says.
 template <class T>
 class LossCurvature : public virtual Loss<T> {
  public:
@@ -170,6 +174,15 @@ std::unique_ptr<Loss<T>> bernoulli_loss();
 /// y ~ N(o, I) without its constant: nats = 0.5 |y - o|^2 (squared error).
 template <class T>
 std::unique_ptr<Loss<T>> gaussian_loss();
+/// Numbers with a deviation each, y_i ~ N(m_i, d_i^2), with their constant. Signal (m, s) of 2 n numbers for n, where
+/// log d = 10 tanh(s / 10) (deviation.h says why).
+template <class T>
+std::unique_ptr<Loss<T>> normal_loss();
+/// Vectors y of n numbers from a mixture of `components` Gaussians with diagonal covariances, with its constant:
+/// p(y) = sum_k softmax(a)_k prod_i N(y_i; m_ki, d_ki^2). Signal (a, m, s): `components` times 1 + 2 n numbers, m and s
+/// component by component, log d = 10 tanh(s / 10). UsageError for fewer than one component.
+template <class T>
+std::unique_ptr<Loss<T>> mixture_loss(Index components);
 /// Counts y = 0, 1, ... ~ Poisson(exp(o)) without their constant log y!: nats = exp(o) - y o.
 template <class T>
 std::unique_ptr<Loss<T>> poisson_loss();

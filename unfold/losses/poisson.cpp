@@ -1,6 +1,9 @@
+#include <algorithm>
 #include <memory>
 
 #include "unfold/losses/components.h"
+#include "unfold/losses/distribution.h"
+#include "unfold/losses/laws.h"
 #include "unfold/losses/registry.h"
 #include "unfold/numerics/functions.h"
 
@@ -8,9 +11,32 @@ namespace unfold {
 namespace {
 
 template <class T>
-class PoissonLoss final : public NaturalLoss<T> {
+class PoissonLoss final : public NaturalLoss<T>, public ValueDistribution<T> {
  public:
   std::string_view name() const override { return "poisson"; }
+
+  void mean(std::span<const T> signal, std::span<T> mean) const override {
+    require_size(*this, signal, mean);
+    vector_exp(signal.data(), mean.data(), static_cast<Index>(mean.size()));
+  }
+  void quantile(std::span<const T> signal, double level, std::span<T> values) const override {
+    require_size(*this, signal, values);
+    require_level(level);
+    for (std::size_t i = 0; i < values.size(); ++i)
+      values[i] = static_cast<T>(poisson_quantile(rate(signal[i]), level));
+  }
+  double crps(std::span<const T> signal, std::span<const T> observed) const override {
+    require_size(*this, signal, observed);
+    double sum = 0;
+    for (std::size_t i = 0; i < observed.size(); ++i) sum += poisson_crps(rate(signal[i]), observed[i]);
+    return sum;
+  }
+  /// By inversion.
+  void sample(std::span<const T> signal, Random& random, std::span<T> values) const override {
+    require_size(*this, signal, values);
+    for (std::size_t i = 0; i < values.size(); ++i)
+      values[i] = static_cast<T>(poisson_quantile(rate(signal[i]), std::max(random.uniform(), 0x1p-54)));
+  }
 
  protected:
   T row_nats(const T* o, const T* y, Index n) const override {
@@ -29,6 +55,12 @@ class PoissonLoss final : public NaturalLoss<T> {
   }
 
   void row_fisher(const T* o, Index n, T* out) const override { vector_exp(o, out, n); }
+
+ private:
+  static double rate(double o) {
+    vector_exp(&o, &o, 1);
+    return o;
+  }
 };
 
 }  // namespace

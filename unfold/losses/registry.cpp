@@ -23,4 +23,12 @@ const Registry<LossEntry>& losses() {
   return list;
 }
 
+ChosenLoss choose_loss(std::string_view text) {
+  const Spec spec = parse_spec(text);
+  const LossEntry& entry = losses().get(spec.name);
+  ChosenLoss chosen{.entry = entry, .options = entry.options};
+  parse_options(spec, chosen.options, entry.main_option);
+  return chosen;
+}
+
 }  // namespace unfold

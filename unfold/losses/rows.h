@@ -31,7 +31,7 @@ void set_row(T* row, Index n, T value) {
 inline void require_same(std::string_view loss, std::string_view what, Index got, Index expected) {
   if (got != expected)
     throw UsageError(std::string(loss) + " loss: " + std::string(what) + " " + std::to_string(got) +
-                     ", but the signal has " + std::to_string(expected));
+                     ", but the signal asks for " + std::to_string(expected));
 }
 
 /// Losses of real vectors: targets are `values`, rows may be left out by `predicted`.
@@ -51,10 +51,22 @@ Symbol target_symbol(std::string_view loss, Matrix<const T> signal, const Target
 }
 
 template <class T>
-void require_values(std::string_view loss, Matrix<const T> signal, const Targets<T>& targets) {
-  if (targets.values.data == nullptr) throw UsageError(std::string(loss) + " loss: no target values were given");
-  require_same(loss, "target rows", targets.values.rows, signal.rows);
-  require_same(loss, "target columns", targets.values.cols, signal.cols);
+void require_values(const Loss<T>& loss, Matrix<const T> signal, const Targets<T>& targets) {
+  if (targets.values.data == nullptr) throw UsageError(std::string(loss.name()) + " loss: no target values were given");
+  require_same(loss.name(), "target rows", targets.values.rows, signal.rows);
+  require_same(loss.name(), "target columns", targets.values.cols, loss.target_size(signal.cols));
+}
+
+/// Of distributions of numbers: as many values as the signal predicts.
+template <class T, class U>
+void require_size(const Loss<T>& loss, std::span<const T> signal, std::span<U> values) {
+  require_same(loss.name(), "values", static_cast<Index>(values.size()),
+               loss.target_size(static_cast<Index>(signal.size())));
+}
+
+inline void require_level(double level) {
+  if (!(level > 0 && level < 1))
+    throw UsageError("a quantile is asked for at " + std::to_string(level) + ", which must be above 0 and below 1");
 }
 
 }  // namespace unfold

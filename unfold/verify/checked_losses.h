@@ -29,12 +29,12 @@ class CheckedLosses {
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       const Node& node = passes.circuit().nodes()[at(outputs[i])];
       Random random(seed, "check/targets/" + node.name);
-      Part part{.loss = losses[i], .size = node.size};
+      Part part{.loss = losses[i], .size = node.size, .target_size = losses[i]->target_size(node.size)};
       for (Index r = 0; r < rows; ++r) {
         const bool predicted = random.below(6) != 0 || rows == 1;
         part.predicted.push_back(predicted);
         part.symbols.push_back(predicted ? static_cast<Symbol>(random.below(at(node.size))) : kNoSymbol);
-        for (Index c = 0; c < node.size; ++c) part.values.push_back(static_cast<double>(random.below(2)));
+        for (Index c = 0; c < part.target_size; ++c) part.values.push_back(static_cast<double>(random.below(2)));
       }
       parts_.push_back(std::move(part));
     }
@@ -90,7 +90,7 @@ class CheckedLosses {
  private:
   struct Part {
     const Loss<double>* loss;
-    Index size;
+    Index size, target_size;  ///< of the signal and of what it predicts
     std::vector<Symbol> symbols = {};
     Vector values = {};
     std::vector<char> predicted = {};
@@ -100,7 +100,8 @@ class CheckedLosses {
     return {data, static_cast<Index>(part.symbols.size()), part.size, part.size};
   }
   static Targets<double> targets(const Part& part) {
-    return {part.symbols.data(), matrix(part.values.data(), part), part.predicted.data()};
+    const auto rows = static_cast<Index>(part.symbols.size());
+    return {part.symbols.data(), {part.values.data(), rows, part.target_size, part.target_size}, part.predicted.data()};
   }
   Observed<double> observed(const Part& part, Matrix<const double> signal, std::span<const double> parameters) const {
     return {.structure = structure_, .signal = signal, .targets = targets(part), .parameters = parameters};
@@ -112,7 +113,7 @@ class CheckedLosses {
     for (const Part& part : parts_) {
       const Matrix<const double> signal = matrix(outputs.data() + offset, part);
       fill(part, signal, {result.outputs.data() + offset, signal.rows, signal.cols, signal.cols}, offset, result.own);
-      offset += part.values.size();
+      offset += at(signal.rows * signal.cols);
     }
     return result;
   }

@@ -1,0 +1,40 @@
+#pragma once
+/// Internal: standard deviations from signals, log d = 10 tanh(s / 10).
+///
+/// Near 0 this is exp(s), whose log is the parameter in which the Fisher matrix of a Gaussian is constant: steps of s
+/// change d by a factor, however large d is (softplus has this on the lower side alone). Far out it is bounded,
+/// smoothly and to both sides alike: 4.5e-5 < d < 2.2e4. Where data can be predicted without error, as constants can,
+/// the likelihood has no maximum, and exp(s) alone would sink until squares of (y - m) / d overflow. Values are
+/// standardised (data), so that deviations of interest lie well within. All results are finite in float for |s| up to
+/// the largest number and |y - m| up to 10^14; beyond, nats become infinite.
+
+#include "unfold/base/views.h"
+#include "unfold/numerics/functions.h"
+
+namespace unfold {
+
+/// log_d = log deviations, inverse = 1 / d, slope = d log d / d s, of n signals s. Four different places.
+template <class T>
+void deviations(const T* s, Index n, T* log_d, T* inverse, T* slope) {
+  constexpr T kMost = 10;
+  for (Index i = 0; i < n; ++i) log_d[i] = s[i] / kMost;
+  vector_tanh(log_d, log_d, n);
+  for (Index i = 0; i < n; ++i) {
+    slope[i] = (1 - log_d[i]) * (1 + log_d[i]);
+    log_d[i] *= kMost;
+    inverse[i] = -log_d[i];
+  }
+  vector_exp(inverse, inverse, n);
+}
+
+/// d of one signal, for distributions.
+inline double deviation(double s) {
+  double log_d = 0, inverse = 0, slope = 0;
+  deviations(&s, 1, &log_d, &inverse, &slope);
+  return 1 / inverse;
+}
+
+/// log(2 pi) / 2.
+inline constexpr double kHalfLogTwoPi = 0.91893853320467274178;
+
+}  // namespace unfold
