@@ -9,6 +9,7 @@
 
 #include "unfold/base/error.h"
 #include "unfold/base/text_distance.h"
+#include "unfold/base/utf8.h"
 
 namespace unfold {
 namespace {
@@ -119,13 +120,6 @@ std::string default_loss(const ExampleColumn& column) {
   return all_bits(column) ? "bernoulli" : "normal";
 }
 
-Problem problem_of(const FieldPlan& plan, Index ahead) {
-  if (ahead > 0) return Problem::forecasting;
-  for (const HeadSpecification& head : plan.layout.heads)
-    if (!plan.choice.once.contains(head.field)) return Problem::tagging;
-  return Problem::classifying;
-}
-
 }  // namespace
 
 ReaderOptions reader_options(const TrainSettings& s) {
@@ -152,8 +146,11 @@ Examples read_fields(const std::vector<std::string>& files, const ReaderOptions&
 
 SymbolKind text_kind(const Examples& examples) {
   const ExampleColumn* text = examples.find("text");
-  const bool chars = text != nullptr && text->is_text() &&
-                     std::ranges::all_of(text->texts, [](const std::string& t) { return count_code_points(t) == 1; });
+  const auto is_character = [](const std::string& entry) {
+    Index end = 0;
+    return !entry.empty() && next_code_point(entry, end) != kNoCodePoint && end == static_cast<Index>(entry.size());
+  };
+  const bool chars = text != nullptr && text->is_text() && std::ranges::all_of(text->texts, is_character);
   return chars ? SymbolKind::chars : SymbolKind::words;
 }
 
@@ -191,8 +188,22 @@ FieldPlan plan_fields(const Examples& examples, TrainSettings& s) {
     plan.layout.reads.push_back(FieldRead{name, *s.ahead}.name());
     plan.choice.reads.push_back(name);
   }
-  plan.problem = problem_of(plan, *s.ahead);
+  plan.problem = problem_of(plan.layout, plan.choice.once);
   return plan;
+}
+
+Problem problem_of(const NetworkLayout& layout, const std::set<std::string, std::less<>>& once) {
+  for (const std::string& read : layout.reads)
+    if (parse_read(read).back > 0) return Problem::forecasting;
+  const bool at_ends = std::ranges::all_of(layout.heads, [&](const auto& head) { return once.contains(head.field); });
+  return at_ends ? Problem::classifying : Problem::tagging;
+}
+
+Problem problem_of(const NetworkLayout& layout, const DataSpecification& data) {
+  std::set<std::string, std::less<>> once;
+  for (const FieldSpecification& field : data.fields)
+    if (field.once) once.insert(field.name);
+  return problem_of(layout, once);
 }
 
 void settle_for(const FieldPlan& plan, const Examples& examples, const Given& given, TrainSettings& s) {

@@ -1,13 +1,14 @@
 #pragma once
 /// Models of data with fields: how well they predict, head by head.
 
+#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
-#include "unfold/data/example_set.h"
+#include "unfold/data/example_batches.h"
 #include "unfold/models/network_model.h"
-#include "unfold/training/measures.h"
+#include "unfold/training/events.h"
 
 namespace unfold {
 

@@ -36,17 +36,9 @@ double quantile_of(std::vector<double>& sorted, double level) {
 
 template <class T>
 std::vector<T> log_probabilities(std::span<const T> logits) {
-  const T all = log_sum_exp(logits.data(), static_cast<Index>(logits.size()));
-  std::vector<T> result(logits.begin(), logits.end());
-  for (T& x : result) x -= all;
+  std::vector<T> result(logits.size());
+  log_softmax(logits.data(), result.data(), static_cast<Index>(logits.size()));
   return result;
-}
-
-template <class T>
-double probability(std::span<const T> logits, T logit) {
-  double x = static_cast<double>(logit) - static_cast<double>(log_sum_exp(logits.data(), static_cast<Index>(logits.size())));
-  vector_exp(&x, &x, 1);
-  return x;
 }
 
 template <class T>
@@ -150,9 +142,12 @@ class Forecaster {
     const FieldSpecification& field = field_of(head);
     const std::span<const T> o = signal(head);
     if (field.type == Type::symbols) {
-      const auto best = std::max_element(o.begin(), o.end());
-      out.push_back({name_of(field, "best", 0), std::string(field.alphabet->text(static_cast<Symbol>(best - o.begin())))});
-      out.push_back({name_of(field, "probability", 0), "", probability(o, *best)});
+      const std::vector<T> logs = log_probabilities(o);
+      const auto best = std::ranges::max_element(logs);
+      auto most = static_cast<double>(*best);
+      vector_exp(&most, &most, 1);
+      out.push_back({name_of(field, "best", 0), std::string(field.alphabet->text(static_cast<Symbol>(best - logs.begin())))});
+      out.push_back({name_of(field, "probability", 0), "", most});
       return;
     }
     const auto& distribution = head.loss->template need<ValueDistribution<T>>("forecast");
@@ -177,7 +172,7 @@ class Forecaster {
     const std::span<const T> o = signal(head);
     if (field.type == Type::symbols) {
       head.loss->template need<Categorical<T>>("forecast");
-      path.symbols.push_back(sample_symbol<T>(log_probabilities(o), random));
+      path.symbols.push_back(sample_symbol<T>(std::span<const T>(log_probabilities(o)), random));
       return;
     }
     values_.resize(at(field.size));

@@ -259,7 +259,7 @@ FieldFigures evaluate_on_fields(const FieldEvaluation& request) {
                          predicts);
     Team team(thread_count(request.threads));
     if (!request.split) return evaluate_fields(model, all, team);
-    const auto parts = split_examples(all, parse_split(*request.split), problem_of(model.data(), model.layout()),
+    const auto parts = split_examples(all, parse_split(*request.split), problem_of(model.layout(), model.data()),
                                       stored_settings(model).window);
     const std::string part = request.part.value_or("valid");
     return evaluate_fields(model, parts[part == "train" ? 0 : part == "valid" ? 1 : 2], team);

@@ -21,9 +21,13 @@ struct VerbEntry {
 
 const std::vector<VerbEntry>& verb_list() {
   static const std::vector<VerbEntry> verbs = {
-      {"train", "trains a model on sequences of symbols", make_train},
+      {"train", "trains a model on text or on data with fields", make_train},
       {"eval", "measures a model on data: bits per symbol and per byte, perplexity", make_eval},
       {"score", "prints how surprising every symbol or line is", make_score},
+      {"predict", "writes data with what a model predicts in columns beside it", make_predict},
+      {"tag", "predict, for something at every position", make_tag},
+      {"classify", "predict, for one thing a sequence", make_classify},
+      {"forecast", "predicts what comes after the end of each sequence", make_forecast},
       {"sample", "generates text from a model", make_sample},
       {"complete", "finds the most probable continuations of a text", make_complete},
       {"compress", "compresses a file without loss, with any model of symbols", make_compress},
@@ -37,8 +41,6 @@ const std::vector<VerbEntry>& verb_list() {
       {"bench", "measures the speed of this machine beside its floor", make_bench},
       {"report", "", nullptr},
       {"compare", "", nullptr},
-      {"tag", "", nullptr},
-      {"classify", "", nullptr},
       {"density", "", nullptr},
   };
   return verbs;

@@ -1,4 +1,5 @@
 #include "unfold/app/evaluate.h"
+#include "unfold/app/predict.h"
 
 #include <fmt/format.h>
 
@@ -24,6 +25,7 @@ class Eval final : public Verb {
  private:
   void check_options() const;
   ExitCode run_on_task() const;
+  ExitCode run_on_fields() const;
   EvaluateRequest request() const;
   void print(const EvaluateOutcome& outcome) const;
 
@@ -129,6 +131,20 @@ ExitCode Eval::run_on_task() const {
   return ExitCode::success;
 }
 
+/// A model of data with fields.
+ExitCode Eval::run_on_fields() const {
+  for (const char* name : {"unknown", "mask", "per-symbol", "segments", "warmup", "method", "dynamic", "count", "seed"})
+    if (options_.given(name)) throw UsageError(fmt::format("--{} is not for models of data with fields", name));
+  if (inputs_.size() < 2) throw options_.missing_inputs();
+  const FieldFigures figures = evaluate_on_fields({.model = inputs_.front(),
+                                                   .data = {inputs_.begin() + 1, inputs_.end()},
+                                                   .split = split_,
+                                                   .part = part_,
+                                                   .threads = threads_});
+  print_result(json_ ? one_line(to_json(figures)) : to_text(figures));
+  return ExitCode::success;
+}
+
 EvaluateRequest Eval::request() const {
   EvaluateRequest request{.model = inputs_.front(),
                           .data = {inputs_.begin() + 1, inputs_.end()},
@@ -163,6 +179,7 @@ void Eval::print(const EvaluateOutcome& outcome) const {
 
 ExitCode Eval::run(Console& console) {
   check_options();
+  if (holds_field_model(inputs_.front())) return run_on_fields();
   if (holds_task_model(inputs_.front())) return run_on_task();
   if (inputs_.size() < 2 && holds_damaged_model(inputs_.front())) load_model(inputs_.front());  // which says what it is
   if (inputs_.size() < 2) throw options_.missing_inputs();

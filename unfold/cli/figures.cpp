@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace unfold {
@@ -22,6 +23,20 @@ std::string to_text(const TaskFigures& figures) {
   if (figures.shape.predicts_symbols)
     text += fmt::format("bits per class   {:.4f} ({} predicted)\n", bits(score.evaluation.nats_per_symbol()),
                         score.evaluation.predicted);
+  return text;
+}
+
+std::string to_text(const FieldFigures& figures) {
+  std::string text = fmt::format("{:<16} {} ({} positions)\n", "examples", figures.examples, figures.positions);
+  for (const HeadFigures& head : figures.heads) {
+    text += fmt::format("{}: {} predicted\n", head.field, head.predicted);
+    for (const auto& [name, value] : head.measures) {
+      std::string words = name;
+      std::ranges::replace(words, '_', ' ');
+      text += fmt::format("  {:<22} {:.5g}\n", words, value);
+    }
+    text += fmt::format("  {:<22} {:.5f}\n", head.once ? "nats per example" : "nats per position", head.nats_each());
+  }
   return text;
 }
 

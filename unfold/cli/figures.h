@@ -4,6 +4,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "unfold/app/field_figures.h"
 #include "unfold/app/figures.h"
 #include "unfold/app/task_figures.h"
 
@@ -12,6 +13,7 @@ namespace unfold {
 /// One figure a line.
 std::string to_text(const Figures& figures);
 std::string to_text(const TaskFigures& figures);
+std::string to_text(const FieldFigures& figures);
 
 /// One line of JSON and its line end; text that is not valid UTF-8 is shown with replacement characters.
 std::string one_line(const nlohmann::ordered_json& json);

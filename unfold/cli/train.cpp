@@ -17,9 +17,10 @@ class Train final : public Verb {
  public:
   Train()
       : Verb(VerbOptions(
-            "train", "trains a model on symbols and keeps the best by validation",
+            "train", "trains a model on text or on data with fields and keeps the best by validation",
             {"unfold train book.txt --symbols chars --split 90/5/5 --minutes 3 --out run",
              "unfold train a.txt b.txt.gz --valid c.txt --model gru:256,layers=2 --epochs 5 --out run",
+             "unfold train chunks.txt --format columns --read 1,2 --predict 3 --out chunker",
              "unfold train --task adding:100 --model rnn:100,activation=relu,init=identity --minutes 5 --out run",
              "unfold train --out run --resume"})) {
     add_train_options(options_, request_);
@@ -39,6 +40,8 @@ std::string figures_text(const TrainOutcome& outcome) {
   const TrainingResult& result = outcome.result;
   const std::string best = fmt::format("Best validation, at step {} of {}:\n", result.best_step, result.steps);
   if (outcome.task_valid) return best + to_text(*outcome.task_valid) + "Test:\n" + to_text(*outcome.task_test);
+  if (outcome.field_valid)
+    return best + to_text(*outcome.field_valid) + (outcome.field_test ? "Test:\n" + to_text(*outcome.field_test) : "");
   if (outcome.valid) return (result.steps == 0 ? "Validation:\n" : best) + to_text(*outcome.valid);
   if (result.steps == 0) return {};
   return fmt::format("Last loss: {:.4f} nats per symbol (nothing to validate on)\n", result.last_loss);
@@ -57,6 +60,9 @@ std::string run_text(const TrainOutcome& outcome) {
 
 /// What to do next with a model of text.
 std::string next_text(const TrainOutcome& outcome) {
+  if (outcome.task_valid) return {};
+  if (outcome.settings.predict)
+    return fmt::format("\nNext:  unfold predict {0} OTHER\n       unfold eval {0} OTHER\n", outcome.run);
   const std::string sample = fmt::format("\nNext:  unfold sample {} --length 500\n", outcome.run);
   if (!outcome.has_test) return sample + fmt::format("       unfold eval {} OTHER.txt\n", outcome.run);
   return sample + fmt::format("       unfold eval {} {} --split {} --part test\n", outcome.run,
@@ -74,7 +80,7 @@ ExitCode Train::run(Console& console) {
   if (json_)
     print_result(one_line(to_json(outcome)));
   else
-    print_result(figures_text(outcome) + run_text(outcome) + (outcome.task_valid ? "" : next_text(outcome)));
+    print_result(figures_text(outcome) + run_text(outcome) + next_text(outcome));
   return ExitCode::success;
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "unfold/data/example_reader.h"
 #include "unfold/data/task_spec.h"
 
 namespace unfold {
@@ -12,14 +13,44 @@ void add_data_options(VerbOptions& options, TrainRequest& request) {
   options.add_inputs({.name = "data",
                       .target = &s.data,
                       .placeholder = "DATA...",
-                      .help = "text files (also .gz, .xz, .zst; - is standard input), each one sequence",
+                      .help = "files (also .gz, .xz, .zst; - is standard input): text, each one sequence, or data with "
+                              "fields",
                       .least = 0,  // a resumed run knows them
                       .most = std::string::npos});
   options.add({.name = "out", .target = &request.out, .placeholder = "RUN", .help = "the run folder, needed"});
+  std::string formats = "text, log";
+  for (const ReaderEntry& reader : readers()) formats += fmt::format(", {}", reader.name);
+  options.add({.name = "format",
+               .target = &s.format,
+               .placeholder = "FORMAT",
+               .help = "how DATA is read: " + formats,
+               .default_text = "by the name and the first lines"});
+  options.add({.name = "read",
+               .target = &s.read,
+               .placeholder = "FIELD,...",
+               .help = "fields that go in; FIELD.lower, .shape, .prefix3, .suffix3 are made from a text",
+               .default_text = "the others; numbers that are predicted too"});
+  options.add({.name = "predict",
+               .target = &s.predict,
+               .placeholder = "FIELD,...",
+               .help = "fields that come out; FIELD@end: once, at the end; FIELD=LOSS: normal, mixture:5, gaussian, "
+                       "bernoulli, poisson, softmax",
+               .default_text = "label, notes, value, or what else is obvious"});
+  options.add({.name = "ahead",
+               .target = &s.ahead,
+               .placeholder = "K",
+               .help = "positions from what is read to what is predicted",
+               .least = 0,
+               .most = 1e6,
+               .default_text = "1 where a field that is predicted is read, else 0"});
+  options.add({.name = "sequences",
+               .target = &s.sequences,
+               .placeholder = "FIELD",
+               .help = "tables: neighbouring rows that agree there are one sequence"});
   options.add({.name = "symbols",
                .target = &s.symbols,
                .placeholder = "KIND",
-               .help = "what is a symbol: bytes, chars or words"});
+               .help = "what is a symbol of text: bytes, chars or words"});
   options.add({.name = "vocabulary",
                .target = &s.vocabulary,
                .placeholder = "N",

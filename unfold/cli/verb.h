@@ -41,6 +41,10 @@ class Verb {
 std::unique_ptr<Verb> make_train();
 std::unique_ptr<Verb> make_eval();
 std::unique_ptr<Verb> make_score();
+std::unique_ptr<Verb> make_predict();
+std::unique_ptr<Verb> make_tag();
+std::unique_ptr<Verb> make_classify();
+std::unique_ptr<Verb> make_forecast();
 std::unique_ptr<Verb> make_sample();
 std::unique_ptr<Verb> make_compress();
 std::unique_ptr<Verb> make_decompress();

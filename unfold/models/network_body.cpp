@@ -76,15 +76,14 @@ class HeadSignals {
   Signal pooled_;
 };
 
-template <class T>
-std::shared_ptr<Loss<T>> loss_for(const HeadSpecification& head, const FieldSpecification& field) {
+ChosenLoss loss_for(const HeadSpecification& head, const FieldSpecification& field) {
   const bool symbols = field.type == Type::symbols;
-  const LossEntry& entry = losses().get(!head.loss.empty() ? head.loss : symbols ? "softmax" : "gaussian");
-  if (entry.of_symbols != symbols)
-    throw UsageError(fmt::format("the loss {} is of {}, but the field {} holds {}", entry.name,
-                                 entry.of_symbols ? "symbols" : "numbers", field.name,
+  ChosenLoss loss = choose_loss(!head.loss.empty() ? head.loss : symbols ? "softmax" : "gaussian");
+  if (loss.entry.of_symbols != symbols)
+    throw UsageError(fmt::format("the loss {} is of {}, but the field {} holds {}", loss.entry.name,
+                                 loss.entry.of_symbols ? "symbols" : "numbers", field.name,
                                  symbols ? "symbols" : "numbers"));
-  return entry.make<T>();
+  return loss;
 }
 
 }  // namespace
@@ -131,8 +130,10 @@ Network<T> build_network(const ModelSpec& spec, const DataSpecification& data, c
   for (const HeadSpecification& head : layout.heads) {
     const FieldSpecification& field = data.field(head.field);
     const std::string name = layout.heads.size() > 1 ? "output/" + head.field : "output";
-    const Signal signal = signals.add(name, variant.candidates > 0 ? variant.candidates : field.size, field.once);
-    const std::shared_ptr<Loss<T>> loss = loss_for<T>(head, field);
+    const ChosenLoss chosen = loss_for(head, field);
+    const Index size = chosen.signal_size(variant.candidates > 0 ? variant.candidates : field.size);
+    const Signal signal = signals.add(name, size, field.once);
+    const std::shared_ptr<Loss<T>> loss = chosen.make<T>();
     loss->declare(circuit, signal);
     network.heads.push_back({head.field, signal, loss, head.weight});
   }

@@ -1,0 +1,94 @@
+#include "unfold/app/predict.h"
+
+#include <fmt/format.h>
+
+#include "unfold/cli/console_reporter.h"
+#include "unfold/cli/result_file.h"
+#include "unfold/cli/verb.h"
+
+namespace unfold {
+namespace {
+
+/// predict, and its spellings tag, classify and forecast.
+class Predict final : public Verb {
+ public:
+  explicit Predict(const char* name);
+  ExitCode run(Console& console) override;
+
+ private:
+  std::vector<std::string> inputs_;
+  std::string format_ = "tsv", out_ = "-";
+  PredictRequest request_;
+  Index seed_ = 1;
+};
+
+std::vector<std::string> examples_of(std::string_view name) {
+  if (name == "tag") return {"unfold tag chunker sentences.txt > tagged.tsv"};
+  if (name == "classify") return {"unfold classify questions new.txt --probabilities"};
+  if (name == "forecast") return {"unfold forecast laser laser.csv --ahead 100 --samples 200"};
+  return {"unfold predict chunker test.txt > predicted.tsv", "unfold predict questions new.txt --format jsonl"};
+}
+
+const char* summary_of(std::string_view name) {
+  if (name == "forecast") return "predicts what comes after the end of each sequence";
+  return "writes data with what a model predicts in columns beside it";
+}
+
+Predict::Predict(const char* name) : Verb(VerbOptions(name, summary_of(name), examples_of(name))) {
+  const bool forecasts = std::string_view(name) == "forecast";
+  options_.add_inputs({.name = "inputs",
+                       .target = &inputs_,
+                       .placeholder = "MODEL DATA...",
+                       .help = "a run folder or model file, then files in the format that it was trained on",
+                       .least = 2,
+                       .most = std::string::npos});
+  options_.add({.name = "format",
+                .target = &format_,
+                .placeholder = "FORMAT",
+                .help = "of the result: tsv or jsonl",
+                .choices = {"tsv", "jsonl"}});
+  options_.add({.name = "out", .target = &out_, .placeholder = "FILE", .help = "instead of standard output"});
+  options_.add({.name = "probabilities",
+                .target = &request_.probabilities,
+                .help = "of classes and tags: a column for each of them"});
+  if (forecasts) request_.ahead = 1;
+  options_.add({.name = "ahead",
+                .target = &request_.ahead,
+                .placeholder = "K",
+                .help = "so many positions beyond the end of each sequence; 0: the positions that are there",
+                .least = forecasts ? 1.0 : 0.0,
+                .most = 1e6});
+  options_.add({.name = "samples",
+                .target = &request_.samples,
+                .placeholder = "N",
+                .help = "with --ahead: paths that the further positions are sampled by",
+                .least = 1,
+                .most = 1e6});
+  options_.add({.name = "seed", .target = &seed_, .placeholder = "N", .help = "of the samples", .least = 0});
+  add_threads();
+  add_unpacking_limit();
+  add_common();
+}
+
+ExitCode Predict::run(Console& console) {
+  if (json_) throw UsageError("--format jsonl prints JSON, an object an example");
+  request_.model = inputs_.front();
+  request_.data = {inputs_.begin() + 1, inputs_.end()};
+  request_.format = format_ == "jsonl" ? TableFormat::jsonl : TableFormat::tsv;
+  request_.seed = static_cast<std::uint64_t>(seed_);
+  request_.threads = threads_;
+  ConsoleReporter reporter(console);
+  ResultFile file(out_);
+  predict(request_, [&](std::string_view text) { file.write(text); }, reporter);
+  file.commit();
+  return ExitCode::success;
+}
+
+}  // namespace
+
+std::unique_ptr<Verb> make_predict() { return std::make_unique<Predict>("predict"); }
+std::unique_ptr<Verb> make_tag() { return std::make_unique<Predict>("tag"); }
+std::unique_ptr<Verb> make_classify() { return std::make_unique<Predict>("classify"); }
+std::unique_ptr<Verb> make_forecast() { return std::make_unique<Predict>("forecast"); }
+
+}  // namespace unfold
