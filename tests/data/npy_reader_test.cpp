@@ -164,6 +164,8 @@ TEST(NpyReader, arrays_that_do_not_agree_are_refused) {
   EXPECT_TRUE(
       contains(pair("(3,)", 3, "(2,)", 2), "array \"y\" of shape [2]: another array has 1 examples of 3 positions"));
   EXPECT_TRUE(contains(pair("(1, 3, 1)", 3, "(1, 2, 1)", 2), "all must agree"));
+  const std::string array = npy("|i1", "(1,)", "a");
+  EXPECT_TRUE(contains(refusal("npy", npz({{"x.npy", array}, {"x.npy", array}})), "two columns are named x"));
   EXPECT_TRUE(contains(pair("(1, 3, 1)", 3, "(2,)", 2), "another array has 1 examples"));
 }
 
