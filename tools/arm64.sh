@@ -6,7 +6,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 readonly root=$PWD/build/arm64-root lists=$PWD/build/arm64-lists
 readonly libraries=(libhwy-dev libhwy1 libgtest-dev libgmock-dev librapidcheck-dev libfmt-dev libtomlplusplus-dev zlib1g-dev
-                    zlib1g liblzma-dev liblzma5 libzstd-dev libzstd1)
+                    zlib1g liblzma-dev liblzma5 libzstd-dev libzstd1 libutf8proc-dev)
 
 as_root() {
   if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
@@ -24,7 +24,7 @@ fetch_libraries() {
 }
 
 # Their names carry a version, which differs between releases.
-versioned_libraries() { dpkg-query -W -f '${db:Status-Abbrev} ${Package}\n' 'libfmt[0-9]*' 'libtomlplusplus[0-9]*' | sed -n 's/^ii *//p'; }
+versioned_libraries() { dpkg-query -W -f '${db:Status-Abbrev} ${Package}\n' 'libfmt[0-9]*' 'libtomlplusplus[0-9]*' 'libutf8proc[0-9]*' | sed -n 's/^ii *//p'; }
 
 train() {  # train COMMAND... FOLDER
   local folder=${*: -1}

@@ -23,6 +23,11 @@ TEST(ExampleReader, small_files_of_every_format_are_told_apart) {
   EXPECT_EQ(format_of("a.csv", "kind,title\na,b\n"), "table");
   EXPECT_EQ(format_of("a.csv.gz", "kind,title\na,b\n"), "table");
   EXPECT_EQ(format_of("a.txt", "1;a\n2;b\n"), "table");
+  EXPECT_EQ(format_of("a.txt", "60,64 - 62\n"), "rolls");
+  EXPECT_EQ(format_of("a.txt", "{\"x\": [1]}\n"), "jsonl");
+  EXPECT_EQ(format_of("a.jsonl", "{\"x\": [\"" + std::string(1 << 17, 'a') + "\"]}\n"), "jsonl");
+  EXPECT_EQ(format_of("a", "\x93NUMPY"), "npy");
+  EXPECT_EQ(format_of("a.npz", "PK\x03\x04"), "npy");
 }
 
 TEST(ExampleReader, prose_verse_and_bytes_are_text) {
@@ -30,6 +35,7 @@ TEST(ExampleReader, prose_verse_and_bytes_are_text) {
   EXPECT_EQ(format_of("a.txt", "First, it is.\nSecond, it was.\n"), "text");
   EXPECT_EQ(format_of("a", std::string("1\n2\n\0", 5)), "text");
   EXPECT_EQ(format_of("a.txt", "no line end"), "text");
+  EXPECT_EQ(format_of("a.c", "{\n  int x;\n}\n"), "text");
   EXPECT_EQ(format_of("a.log", "INFO:root:started\nWARNING:root:odd\n"), "text");
 }
 

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <set>
 
 #include "unfold/base/decompress.h"
 #include "unfold/base/error.h"
@@ -43,6 +43,11 @@ DataSample sample_of(const Input& input) {
 
 /// What holds of all examples, whoever read them.
 void require_examples(const Examples& examples) {
+  std::set<std::string_view> names;
+  for (const ExampleColumn& column : examples.columns) {
+    if (names.insert(column.name).second) continue;
+    throw DataError(fmt::format("{}: two columns are named {}; rename one", examples.source, column.name));
+  }
   if (examples.count() == 0) throw DataError(fmt::format("{}: there is no example in it", examples.source));
   for (Index e = 0; e < examples.count(); ++e) {
     if (examples.length(e) > 0) continue;

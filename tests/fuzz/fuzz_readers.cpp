@@ -1,0 +1,62 @@
+#include <cmath>
+#include <set>
+
+#include "check.h"
+#include "unfold/base/error.h"
+#include "unfold/data/derived.h"
+#include "unfold/data/example_reader.h"
+
+using namespace unfold;
+
+namespace {
+
+void check_column(const Examples& examples, const ExampleColumn& column) {
+  check(column.entries() == (column.once ? examples.count() : examples.positions()));
+  check(column.missing.empty() || static_cast<Index>(column.missing.size()) == column.entries());
+  check(column.is_text() ? column.numbers.empty() : column.texts.empty());
+  for (const double number : column.numbers) check(std::isfinite(number));
+}
+
+void check_derived(const ExampleColumn& column) {
+  for (const char* name : {"x.lower", "x.shape", "x.prefix2", "x.suffix3", "x.char2", "x.char-2"}) {
+    check(derive_column(*parse_derived(name), name, column).entries() == column.entries());
+  }
+}
+
+void check_examples(const Examples& examples) {
+  check(examples.count() > 0);
+  for (Index e = 0; e < examples.count(); ++e) check(examples.length(e) > 0);
+  check(examples.lines.empty() || static_cast<Index>(examples.lines.size()) == examples.positions());
+  check(examples.example_lines.empty() || static_cast<Index>(examples.example_lines.size()) == examples.count());
+  std::set<std::string_view> names;
+  for (const ExampleColumn& column : examples.columns) {
+    check(names.insert(column.name).second);
+    check_column(examples, column);
+    if (column.is_text()) check_derived(column);
+  }
+}
+
+ReaderOptions options_of(unsigned char choice) {
+  const auto all = readers().names();
+  const std::size_t format = choice % (all.size() + 1);  // the last: guessed
+  ReaderOptions options{.format = format < all.size() ? all[format] : ""};
+  options.text = static_cast<SymbolKind>(choice / 32 % 3);
+  options.text_given = choice >= 128;
+  if (choice / 16 % 2 == 1) options.sequence_column = "1";
+  return options;
+}
+
+}  // namespace
+
+/// The first byte chooses the reader and its options. Either a DataError or examples that keep every promise; the guess
+/// refuses nothing.
+extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
+  if (size == 0) return 0;
+  const Input input = Input::from_bytes("input", std::string(as_text(data + 1, size - 1)));
+  check(!guess_format(input).why.empty());
+  try {
+    check_examples(read_examples(input, options_of(data[0])));
+  } catch (const DataError&) {
+  }
+  return 0;
+}

@@ -1,0 +1,154 @@
+#include "unfold/data/derived.h"
+
+#include <fmt/format.h>
+#include <utf8proc.h>
+
+#include <algorithm>
+#include <charconv>
+#include <vector>
+
+#include "unfold/base/error.h"
+#include "unfold/base/utf8.h"
+
+namespace unfold {
+namespace {
+
+constexpr Index kMostCharacters = 99;  ///< of a prefix or suffix, and how far into a text a character is looked for
+
+/// The characters of a text; a byte that is part of none counts as one.
+std::vector<std::string_view> characters_of(std::string_view text) {
+  std::vector<std::string_view> characters;
+  characters.reserve(text.size());
+  for (Index begin = 0, end = 0; end < static_cast<Index>(text.size()); begin = end) {
+    if (next_code_point(text, end) == kNoCodePoint) ++end;
+    characters.push_back(text.substr(at(begin), at(end - begin)));
+  }
+  return characters;
+}
+
+/// kNoCodePoint for a byte that is part of no character.
+char32_t code_of(std::string_view character) {
+  Index position = 0;
+  return next_code_point(character, position);
+}
+
+std::string lower_case(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (const std::string_view character : characters_of(text)) {
+    const char32_t code = code_of(character);
+    if (code == kNoCodePoint)
+      out += character;
+    else
+      append_utf8(out, static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(code))));
+  }
+  return out;
+}
+
+/// 'X', 'x', 'd', or 0 for any other character.
+char shape_of(char32_t code) {
+  if (code == kNoCodePoint) return 0;
+  switch (utf8proc_category(static_cast<utf8proc_int32_t>(code))) {
+    case UTF8PROC_CATEGORY_LU:
+    case UTF8PROC_CATEGORY_LT: return 'X';
+    case UTF8PROC_CATEGORY_LL: return 'x';
+    case UTF8PROC_CATEGORY_ND: return 'd';
+    default: return 0;
+  }
+}
+
+std::string word_shape(std::string_view text) {
+  std::string out;
+  char last = 0;
+  for (const std::string_view character : characters_of(text)) {
+    const char shape = shape_of(code_of(character));
+    if (shape == 0)
+      out += character;
+    else if (shape != last)
+      out += shape;
+    last = shape;
+  }
+  return out;
+}
+
+std::string nth_character(std::string_view text, Index which) {
+  const std::vector<std::string_view> characters = characters_of(text);
+  const auto size = static_cast<Index>(characters.size());
+  const Index place = which > 0 ? which - 1 : size + which;
+  return place >= 0 && place < size ? std::string(characters[at(place)]) : std::string();
+}
+
+std::string text_end(std::string_view text, Index count, bool front) {
+  const std::vector<std::string_view> characters = characters_of(text);
+  const std::size_t kept = std::min(at(count), characters.size());
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < kept; ++i) bytes += characters[front ? i : characters.size() - 1 - i].size();
+  return std::string(front ? text.substr(0, bytes) : text.substr(text.size() - bytes));
+}
+
+struct DerivedName {
+  std::string_view name;
+  DerivedField::Kind kind;
+  bool counted, from_end;  ///< a number follows; it may be negative
+};
+constexpr DerivedName kDerivedNames[] = {{"lower", DerivedField::Kind::lower, false, false},
+                                         {"shape", DerivedField::Kind::shape, false, false},
+                                         {"prefix", DerivedField::Kind::prefix, true, false},
+                                         {"suffix", DerivedField::Kind::suffix, true, false},
+                                         {"char", DerivedField::Kind::character, true, true}};
+
+/// Of digits without leading zeros; 0 otherwise.
+Index count_of(std::string_view digits, bool negative_too) {
+  const bool negative = negative_too && digits.starts_with('-');
+  if (negative) digits.remove_prefix(1);
+  Index count = 0;
+  const auto [stopped, error] = std::from_chars(digits.data(), digits.data() + digits.size(), count);
+  const bool valid = error == std::errc() && stopped == digits.data() + digits.size() && digits[0] != '0';
+  if (!valid || count < 1 || count > kMostCharacters) return 0;
+  return negative ? -count : count;
+}
+
+}  // namespace
+
+std::optional<DerivedField> parse_derived(std::string_view name) {
+  const std::size_t dot = name.rfind('.');
+  if (dot == std::string_view::npos || dot == 0) return std::nullopt;
+  const std::string_view what = name.substr(dot + 1);
+  for (const DerivedName& known : kDerivedNames) {
+    if (!what.starts_with(known.name)) continue;
+    const std::string_view rest = what.substr(known.name.size());
+    const Index count = known.counted ? count_of(rest, known.from_end) : 0;
+    if (known.counted ? count == 0 : !rest.empty()) return std::nullopt;
+    return DerivedField{.field = std::string(name.substr(0, dot)), .kind = known.kind, .count = count};
+  }
+  return std::nullopt;
+}
+
+std::string derive(const DerivedField& derived, std::string_view text) {
+  switch (derived.kind) {
+    case DerivedField::Kind::lower: return lower_case(text);
+    case DerivedField::Kind::prefix: return text_end(text, derived.count, true);
+    case DerivedField::Kind::suffix: return text_end(text, derived.count, false);
+    case DerivedField::Kind::shape: return word_shape(text);
+    case DerivedField::Kind::character: return nth_character(text, derived.count);
+  }
+  return {};
+}
+
+ExampleColumn derive_column(const DerivedField& derived, std::string name, const ExampleColumn& column) {
+  if (!column.is_text()) {
+    throw UsageError(fmt::format("{} is made from texts, and {} holds numbers; read another field", name, column.name));
+  }
+  ExampleColumn result{.name = std::move(name), .once = column.once};
+  result.texts.reserve(column.texts.size());
+  for (std::size_t i = 0; i < column.texts.size(); ++i) {
+    const bool present = column.present(static_cast<Index>(i));
+    result.texts.push_back(present ? derive(derived, column.texts[i]) : std::string());
+    const bool missing = result.texts.back().empty();
+    if (missing && result.missing.empty()) result.missing.resize(i, 0);
+    if (missing || !result.missing.empty()) result.missing.push_back(missing ? 1 : 0);
+  }
+  return result;
+}
+
+}  // namespace unfold
