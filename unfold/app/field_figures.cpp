@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "unfold/base/error.h"
+#include "unfold/losses/distribution.h"
 
 namespace unfold {
 namespace {
@@ -23,12 +24,14 @@ bool sees_ahead(const Plan& plan) { return !plan.recomputable(); }
 template <class T>
 class HeadCount {
  public:
-  HeadCount(const Head<T>& head, const FieldSpecification& field) : head_(head), field_(field) {
+  HeadCount(const Head<T>& head, const FieldSpecification& field)
+      : head_(head),
+        field_(field),
+        distribution_(head.loss->template as<ValueDistribution<T>>()),
+        labels_(field.alphabet ? std::make_unique<LabelMeasures>(*field.alphabet) : nullptr) {
     figures_.field = head.field;
     figures_.loss = head.loss->name();
     figures_.once = field.once;
-    if (field.type == Type::symbols)
-      for (Symbol x = 0; x < field.size; ++x) figures_.labels.emplace_back(field.alphabet->text(x));
   }
 
   void see(const Batch& batch, Matrix<const T> output, std::span<const T> parameters, Team& team) {
@@ -40,47 +43,79 @@ class HeadCount {
                                          .parameters = parameters},
                                         team, nats_.data());
     for (Index c = 0; c < batch.structure.sequences(); ++c) {
-      const Index* rows = batch.structure.order().rows.data() + batch.structure.item(c, 0);
-      for (Index t = 0; t < batch.structure.size(c); ++t)
-        if (is_present(target, rows[t])) count(target, output, rows[t]);
+      const std::span rows(batch.structure.order().rows.data() + batch.structure.item(c, 0),
+                           at(batch.structure.size(c)));
+      for (const Index row : rows)
+        if (is_present(target, row)) count(row);
+      if (labels_)
+        see_labels(std::get<SymbolRows>(target), output, rows);
+      else if (distribution_ != nullptr)
+        for (const Index row : rows)
+          if (is_present(target, row)) see_values(std::get<ValueRows>(target), output, row);
     }
   }
 
   HeadFigures figures() {
-    const auto n = static_cast<double>(std::max<Index>(1, figures_.predicted));
-    if (field_.type == Type::symbols) {
-      figures_.measures = {{"accuracy", static_cast<double>(right_) / n}};
-    } else {
-      figures_.measures = {{"mean_squared_error", squares_ / n}};
-      for (const double deviation : field_.deviation) figures_.nats += n * std::log(deviation);
-    }
+    figures_.measures = labels_ ? labels_->measures() : values_.measures();
+    for (const double deviation : field_.deviation) figures_.nats += static_cast<double>(figures_.predicted) * std::log(deviation);
+    if (labels_)
+      for (const LabelMeasures::Mistake& m : labels_->mistakes())
+        figures_.mistakes.push_back({std::string(field_.alphabet->text(m.wanted)), std::string(field_.alphabet->text(m.best)), m.count});
     return figures_;
   }
 
  private:
-  void count(const Field& target, Matrix<const T> output, Index row) {
+  void count(Index row) {
     ++figures_.predicted;
     figures_.nats += static_cast<double>(nats_[at(row)]);
     if (!std::isfinite(nats_[at(row)]))
       throw ModelError(fmt::format("the prediction of {} is not finite", head_.field));
-    const T* o = output.row(row);
-    if (const auto* symbols = std::get_if<SymbolRows>(&target)) {
-      right_ += std::max_element(o, o + output.cols) - o == symbols->symbols[at(row)];
-      return;
+  }
+
+  void see_labels(const SymbolRows& target, Matrix<const T> output, std::span<const Index> rows) {
+    wanted_.clear();
+    best_.clear();
+    for (const Index row : rows) {
+      const T* o = output.row(row);
+      wanted_.push_back(target.symbols[at(row)]);
+      best_.push_back(static_cast<Symbol>(std::max_element(o, o + output.cols) - o));
     }
-    const Matrix<const T> wanted = std::get<ValueRows>(target).values<T>(row, 1);
-    for (Index i = 0; i < field_.size; ++i) {
-      const double scale = field_.deviation.empty() ? 1 : field_.deviation[at(i)];
-      squares_ += scale * scale * std::pow(static_cast<double>(o[i]) - static_cast<double>(wanted(0, i)), 2);
-    }
+    labels_->see(wanted_, best_);
+  }
+
+  /// In units of the data. The score is one number for the whole row, so only a row of one number has it in its unit.
+  void see_values(const ValueRows& target, Matrix<const T> output, Index row) {
+    const auto size = at(field_.size);
+    const std::span<const T> signal(output.row(row), at(output.cols));
+    const std::span<const T> wanted(target.values<T>(row, 1).row(0), size);
+    scaled_.resize(size);
+    distribution_->mean(signal, std::span<T>(scaled_));
+    in_units(scaled_, mean_);
+    distribution_->quantile(signal, 0.1, std::span<T>(scaled_));
+    in_units(scaled_, low_);
+    distribution_->quantile(signal, 0.9, std::span<T>(scaled_));
+    in_units(scaled_, high_);
+    in_units(wanted, observed_);
+    std::optional<double> crps;
+    if (size == 1 || field_.deviation.empty())
+      crps = distribution_->crps(signal, wanted) * (field_.deviation.empty() ? 1 : field_.deviation.front());
+    values_.see(observed_, {.mean = mean_, .crps = crps, .low = low_, .high = high_});
+  }
+
+  void in_units(std::span<const T> z, std::vector<double>& x) const {
+    x.resize(z.size());
+    for (std::size_t i = 0; i < z.size(); ++i) x[i] = restored(field_, static_cast<Index>(i), static_cast<double>(z[i]));
   }
 
   const Head<T>& head_;
   const FieldSpecification& field_;
+  const ValueDistribution<T>* distribution_;
+  std::unique_ptr<LabelMeasures> labels_;
+  ValueMeasures values_;
   HeadFigures figures_;
-  Index right_ = 0;
-  double squares_ = 0;
-  std::vector<T> nats_;
+  std::vector<T> nats_, scaled_;
+  std::vector<Symbol> wanted_, best_;
+  std::vector<double> mean_, low_, high_, observed_;
 };
 
 template <class T>

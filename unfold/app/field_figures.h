@@ -8,7 +8,7 @@
 
 #include "unfold/data/example_batches.h"
 #include "unfold/models/network_model.h"
-#include "unfold/training/events.h"
+#include "unfold/training/measures.h"
 
 namespace unfold {
 
@@ -18,8 +18,11 @@ struct HeadFigures {
   Index predicted = 0;  ///< entries that were there to be predicted
   double nats = 0;      ///< of all of them, in units of the data: standardisation is taken back
   Measures measures = {};
-  std::vector<std::string> labels = {};               ///< of symbols
-  std::vector<std::vector<Index>> confusion = {};     ///< [wanted][best], in the order of `labels`
+  struct Mistake {
+    std::string wanted, best;
+    Index count;
+  };
+  std::vector<Mistake> mistakes = {};  ///< of symbols, most frequent first
 
   double nats_each() const { return predicted > 0 ? nats / static_cast<double>(predicted) : 0; }
 };

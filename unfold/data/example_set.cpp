@@ -19,27 +19,33 @@ using Type = FieldSpecification::Type;
 
 constexpr std::string_view kPrevious = "previous";
 
-/// A column by its name, or the one that a derived field is made of.
+/// A column by its name, or the one that a derived field is made of, step by step.
 struct Origin {
   const ExampleColumn* column = nullptr;
-  std::optional<DerivedField> derived = std::nullopt;
+  std::vector<DerivedField> steps = {};  // the last is taken first
 
   std::string text(Index entry) const {
-    const std::string& whole = column->texts[at(entry)];
-    return derived ? derive(*derived, whole) : whole;
+    std::string result = column->texts[at(entry)];
+    for (auto step = steps.rbegin(); step != steps.rend(); ++step) result = derive(*step, result);
+    return result;
   }
 };
 
-Origin find_origin(const Examples& examples, std::string_view name) {
-  if (const ExampleColumn* column = examples.find(name)) return {column, std::nullopt};
-  std::optional<DerivedField> derived = parse_derived(name);
-  if (!derived) return {};
-  const ExampleColumn* column = examples.find(derived->from);
-  if (column == nullptr || !column->is_text()) return {};
-  return {column, std::move(derived)};
+Origin find_origin(const Examples& examples, std::string name) {
+  Origin origin;
+  while (true) {
+    origin.column = examples.find(name);
+    if (origin.column != nullptr) break;
+    std::optional<DerivedField> derived = parse_derived(name);
+    if (!derived) return {};
+    name = derived->field;
+    origin.steps.push_back(std::move(*derived));
+  }
+  if (!origin.steps.empty() && !origin.column->is_text()) return {};
+  return origin;
 }
 
-Origin need_origin(const Examples& examples, std::string_view name) {
+Origin need_origin(const Examples& examples, const std::string& name) {
   Origin origin = find_origin(examples, name);
   if (origin.column != nullptr) return origin;
   std::vector<std::string> names;

@@ -25,14 +25,13 @@ class BernoulliLoss final : public NaturalLoss<T>, public ValueDistribution<T> {
     for (std::size_t i = 0; i < values.size(); ++i) values[i] = level <= probability(-signal[i]) ? T{0} : T{1};
   }
   /// (p - y)^2.
-  double crps(std::span<const T> signal, std::span<const T> observed) const override {
+  void component_crps(std::span<const T> signal, std::span<const T> observed, std::span<double> scores) const override {
     require_size(*this, signal, observed);
-    double sum = 0;
+    require_size(*this, signal, scores);
     for (std::size_t i = 0; i < observed.size(); ++i) {
       const double rest = probability(signal[i]) - observed[i];
-      sum += rest * rest;
+      scores[i] = rest * rest;
     }
-    return sum;
   }
   void sample(std::span<const T> signal, Random& random, std::span<T> values) const override {
     require_size(*this, signal, values);

@@ -1,7 +1,9 @@
 #pragma once
 /// A capability of losses (loss.h): what a row of the signal says about the numbers that it predicts.
 
+#include <numeric>
 #include <span>
+#include <vector>
 
 #include "unfold/losses/loss.h"
 
@@ -19,9 +21,17 @@ class ValueDistribution : public virtual Loss<T> {
   /// The smallest numbers, component by component, that are not exceeded with probability `level` at least. UsageError
   /// unless 0 < level < 1.
   virtual void quantile(std::span<const T> signal, double level, std::span<T> values) const = 0;
-  /// Continuous ranked probability score: integral over x of (P(Y <= x) - [observed <= x])^2, summed over components;
-  /// in the unit of the values, the absolute error where the distribution is one point (Gneiting & Raftery 2007).
-  virtual double crps(std::span<const T> signal, std::span<const T> observed) const = 0;
+  /// Continuous ranked probability score of each component: integral over x of (P(Y <= x) - [observed <= x])^2. In the
+  /// unit of the values, and the absolute error where the distribution is one point (Gneiting & Raftery 2007). Where
+  /// values were divided by a deviation, their score in the unit of the data is that deviation times this one.
+  virtual void component_crps(std::span<const T> signal, std::span<const T> observed,
+                              std::span<double> scores) const = 0;
+  /// Summed over components.
+  double crps(std::span<const T> signal, std::span<const T> observed) const {
+    std::vector<double> scores(observed.size());
+    component_crps(signal, observed, scores);
+    return std::accumulate(scores.begin(), scores.end(), 0.0);
+  }
   virtual void sample(std::span<const T> signal, Random& random, std::span<T> values) const = 0;
 };
 

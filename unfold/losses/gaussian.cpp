@@ -79,14 +79,13 @@ class GaussianLoss final : public RowLoss<T>,
     const double z = normal_quantile(level);
     for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<T>(signal[i] + z);
   }
-  double crps(std::span<const T> signal, std::span<const T> observed) const override {
+  void component_crps(std::span<const T> signal, std::span<const T> observed, std::span<double> scores) const override {
     require_size(*this, signal, observed);
-    double sum = 0;
+    require_size(*this, signal, scores);
     for (std::size_t i = 0; i < observed.size(); ++i) {
       const WeightedNormal law{.weight = 1, .mean = signal[i], .deviation = 1};
-      sum += mixture_crps({&law, 1}, observed[i]);
+      scores[i] = mixture_crps({&law, 1}, observed[i]);
     }
-    return sum;
   }
   void sample(std::span<const T> signal, Random& random, std::span<T> values) const override {
     require_size(*this, signal, values);

@@ -147,11 +147,10 @@ class MixtureLoss final : public RowLoss<T>, public RowCurvature<T>, public Loss
     for (std::size_t i = 0; i < values.size(); ++i)
       values[i] = static_cast<T>(mixture_quantile(component(signal, i), level));
   }
-  double crps(std::span<const T> signal, std::span<const T> observed) const override {
+  void component_crps(std::span<const T> signal, std::span<const T> observed, std::span<double> scores) const override {
     require_size(*this, signal, observed);
-    double sum = 0;
-    for (std::size_t i = 0; i < observed.size(); ++i) sum += mixture_crps(component(signal, i), observed[i]);
-    return sum;
+    require_size(*this, signal, scores);
+    for (std::size_t i = 0; i < observed.size(); ++i) scores[i] = mixture_crps(component(signal, i), observed[i]);
   }
   /// All numbers of a row from one component: they depend on each other.
   void sample(std::span<const T> signal, Random& random, std::span<T> values) const override {

@@ -37,14 +37,13 @@ class NormalLoss final : public NaturalLoss<T>, public ValueDistribution<T> {
       values[i] = static_cast<T>(law.mean + law.deviation * z);
     }
   }
-  double crps(std::span<const T> signal, std::span<const T> observed) const override {
+  void component_crps(std::span<const T> signal, std::span<const T> observed, std::span<double> scores) const override {
     require_size(*this, signal, observed);
-    double sum = 0;
+    require_size(*this, signal, scores);
     for (std::size_t i = 0; i < observed.size(); ++i) {
       const WeightedNormal law = component(signal, i);
-      sum += mixture_crps({&law, 1}, observed[i]);
+      scores[i] = mixture_crps({&law, 1}, observed[i]);
     }
-    return sum;
   }
   void sample(std::span<const T> signal, Random& random, std::span<T> values) const override {
     require_size(*this, signal, values);

@@ -25,11 +25,10 @@ class PoissonLoss final : public NaturalLoss<T>, public ValueDistribution<T> {
     for (std::size_t i = 0; i < values.size(); ++i)
       values[i] = static_cast<T>(poisson_quantile(rate(signal[i]), level));
   }
-  double crps(std::span<const T> signal, std::span<const T> observed) const override {
+  void component_crps(std::span<const T> signal, std::span<const T> observed, std::span<double> scores) const override {
     require_size(*this, signal, observed);
-    double sum = 0;
-    for (std::size_t i = 0; i < observed.size(); ++i) sum += poisson_crps(rate(signal[i]), observed[i]);
-    return sum;
+    require_size(*this, signal, scores);
+    for (std::size_t i = 0; i < observed.size(); ++i) scores[i] = poisson_crps(rate(signal[i]), observed[i]);
   }
   /// By inversion.
   void sample(std::span<const T> signal, Random& random, std::span<T> values) const override {
