@@ -24,11 +24,18 @@ bool sees_ahead(const Plan& plan) { return !plan.recomputable(); }
 template <class T>
 class HeadCount {
  public:
-  HeadCount(const Head<T>& head, const FieldSpecification& field)
+  HeadCount(const Head<T>& head, const FieldSpecification& field, const ExampleSet& examples)
       : head_(head),
         field_(field),
-        distribution_(head.loss->template as<ValueDistribution<T>>()),
-        labels_(field.alphabet ? std::make_unique<LabelMeasures>(*field.alphabet) : nullptr) {
+        examples_(examples),
+        column_(examples.column(head.field)),
+        distribution_(head.loss->template as<ValueDistribution<T>>()) {
+    if (field.alphabet) {
+      for (Symbol x = 0; x < field.size; ++x) names_.emplace_back(field.alphabet->text(x));
+      for (const auto& [entry, text] : column_.unseen)
+        if (unseen_.try_emplace(text, static_cast<Symbol>(names_.size())).second) names_.push_back(text);
+      labels_ = std::make_unique<LabelMeasures>(names_);
+    }
     figures_.field = head.field;
     figures_.loss = head.loss->name();
     figures_.once = field.once;
@@ -48,7 +55,7 @@ class HeadCount {
       for (const Index row : rows)
         if (is_present(target, row)) count(row);
       if (labels_)
-        see_labels(std::get<SymbolRows>(target), output, rows);
+        see_labels(batch, c, output, rows);
       else if (distribution_ != nullptr)
         for (const Index row : rows)
           if (is_present(target, row)) see_values(std::get<ValueRows>(target), output, row);
@@ -60,7 +67,7 @@ class HeadCount {
     for (const double deviation : field_.deviation) figures_.nats += static_cast<double>(figures_.predicted) * std::log(deviation);
     if (labels_)
       for (const LabelMeasures::Mistake& m : labels_->mistakes())
-        figures_.mistakes.push_back({std::string(field_.alphabet->text(m.wanted)), std::string(field_.alphabet->text(m.best)), m.count});
+        figures_.mistakes.push_back({names_[at(m.wanted)], names_[at(m.best)], m.count});
     return figures_;
   }
 
@@ -72,18 +79,26 @@ class HeadCount {
       throw ModelError(fmt::format("the prediction of {} is not finite", head_.field));
   }
 
-  void see_labels(const SymbolRows& target, Matrix<const T> output, std::span<const Index> rows) {
+  /// Labels that were never seen in training are there to be missed.
+  void see_labels(const Batch& batch, Index chain, Matrix<const T> output, std::span<const Index> rows) {
+    const SymbolRows& target = std::get<SymbolRows>(batch.field(head_.field));
+    const Index example = batch.passages[at(chain)], place = batch.places[at(chain)];
+    const Index end = examples_.begin(example) + examples_.length(example);
     wanted_.clear();
     best_.clear();
-    for (const Index row : rows) {
-      const T* o = output.row(row);
-      wanted_.push_back(target.symbols[at(row)]);
+    for (std::size_t t = 0; t < rows.size(); ++t) {
+      const T* o = output.row(rows[t]);
+      wanted_.push_back(target.symbols[at(rows[t])]);
       best_.push_back(static_cast<Symbol>(std::max_element(o, o + output.cols) - o));
+      const Index position = place + static_cast<Index>(t);
+      if (field_.once && position + 1 < end) continue;
+      const auto unseen = column_.unseen.find(field_.once ? example : position);
+      if (unseen != column_.unseen.end()) wanted_.back() = unseen_.at(unseen->second);
     }
     labels_->see(wanted_, best_);
   }
 
-  /// In units of the data. The score is one number for the whole row, so only a row of one number has it in its unit.
+  /// In units of the data.
   void see_values(const ValueRows& target, Matrix<const T> output, Index row) {
     const auto size = at(field_.size);
     const std::span<const T> signal(output.row(row), at(output.cols));
@@ -96,9 +111,10 @@ class HeadCount {
     distribution_->quantile(signal, 0.9, std::span<T>(scaled_));
     in_units(scaled_, high_);
     in_units(wanted, observed_);
-    std::optional<double> crps;
-    if (size == 1 || field_.deviation.empty())
-      crps = distribution_->crps(signal, wanted) * (field_.deviation.empty() ? 1 : field_.deviation.front());
+    scores_.resize(size);
+    distribution_->component_crps(signal, wanted, scores_);
+    double crps = 0;
+    for (std::size_t i = 0; i < size; ++i) crps += scores_[i] * (field_.deviation.empty() ? 1 : field_.deviation[i]);
     values_.see(observed_, {.mean = mean_, .crps = crps, .low = low_, .high = high_});
   }
 
@@ -109,13 +125,17 @@ class HeadCount {
 
   const Head<T>& head_;
   const FieldSpecification& field_;
+  const ExampleSet& examples_;
+  const FieldColumn& column_;
   const ValueDistribution<T>* distribution_;
+  std::vector<std::string> names_;        // of labels, unseen ones behind the others
+  std::map<std::string, Symbol> unseen_;  // by name
   std::unique_ptr<LabelMeasures> labels_;
   ValueMeasures values_;
   HeadFigures figures_;
   std::vector<T> nats_, scaled_;
   std::vector<Symbol> wanted_, best_;
-  std::vector<double> mean_, low_, high_, observed_;
+  std::vector<double> mean_, low_, high_, observed_, scores_;
 };
 
 template <class T>
@@ -138,8 +158,7 @@ template <class T>
 FieldFigures evaluate_fields(const NetworkModel<T>& model, const ExampleSet& examples, Team& team) {
   std::vector<HeadCount<T>> counts;
   for (const Head<T>& head : model.network().heads) {
-    examples.column(head.field);  // throws when it is not there
-    counts.emplace_back(head, model.data().field(head.field));
+    counts.emplace_back(head, model.data().field(head.field), examples);
   }
   Evaluator<T> evaluator(model.network(), team);
   evaluator.run(model.parameters(), *example_reader(examples, reading_options(model)), {},

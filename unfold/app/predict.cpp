@@ -256,7 +256,7 @@ FieldFigures evaluate_on_fields(const FieldEvaluation& request) {
   return with_network_model(request.model, [&]<class T>(const NetworkModel<T>& model) {
     const std::vector<std::string> predicts = predicted_fields(model.layout());
     const ExampleSet all(read_for(model, request.data), std::make_shared<const DataSpecification>(model.data()),
-                         predicts);
+                         predicts, parse_unknown_policy(request.unknown));
     Team team(thread_count(request.threads));
     if (!request.split) return evaluate_fields(model, all, team);
     const auto parts = split_examples(all, parse_split(*request.split), problem_of(model.layout(), model.data()),

@@ -42,6 +42,7 @@ struct FieldEvaluation {
   std::string model;
   std::vector<std::string> data;
   std::optional<std::string> split = {}, part = {};  ///< as in training; "train", "valid" or "test"
+  std::string unknown = "error";  ///< labels never seen in training: "error", or "skip", which counts them as wrong
   Index threads = 0;
 };
 FieldFigures evaluate_on_fields(const FieldEvaluation& request);

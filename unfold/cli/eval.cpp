@@ -61,7 +61,8 @@ Eval::Eval()
   options_.add({.name = "unknown",
                 .target = &unknown_,
                 .placeholder = "error|skip",
-                .help = "symbols that the model does not know: stop, or leave them out and count them"});
+                .help = "symbols that the model does not know: stop, or leave them out and count them; labels: count "
+                        "them as wrong"});
   options_.add({.name = "mask",
                 .target = &mask_,
                 .placeholder = "FILE",
@@ -133,13 +134,14 @@ ExitCode Eval::run_on_task() const {
 
 /// A model of data with fields.
 ExitCode Eval::run_on_fields() const {
-  for (const char* name : {"unknown", "mask", "per-symbol", "segments", "warmup", "method", "dynamic", "count", "seed"})
+  for (const char* name : {"mask", "per-symbol", "segments", "warmup", "method", "dynamic", "count", "seed"})
     if (options_.given(name)) throw UsageError(fmt::format("--{} is not for models of data with fields", name));
   if (inputs_.size() < 2) throw options_.missing_inputs();
   const FieldFigures figures = evaluate_on_fields({.model = inputs_.front(),
                                                    .data = {inputs_.begin() + 1, inputs_.end()},
                                                    .split = split_,
                                                    .part = part_,
+                                                   .unknown = unknown_,
                                                    .threads = threads_});
   print_result(json_ ? one_line(to_json(figures)) : to_text(figures));
   return ExitCode::success;

@@ -61,8 +61,12 @@ std::string place_of(const Examples& examples, const ExampleColumn& column, Inde
   return fmt::format("{}, line {}", examples.source, lines[at(entry)]);
 }
 
-/// All distinct texts: by falling frequency, equal ones by their bytes.
-std::vector<std::string> distinct_texts(const Origin& origin) {
+/// Of an alphabet larger than this, symbols that occur once are not kept: what is read once can hardly be learned.
+constexpr std::size_t kClosedAlphabet = 500;
+
+/// All distinct texts: by falling frequency, equal ones by their bytes; with `often`, of many only those that occur more
+/// than once.
+std::vector<std::string> distinct_texts(const Origin& origin, bool often) {
   std::unordered_map<std::string, Index> counts;
   for (Index e = 0; e < origin.column->entries(); ++e)
     if (origin.column->present(e))
@@ -71,6 +75,8 @@ std::vector<std::string> distinct_texts(const Origin& origin) {
   std::ranges::sort(ordered, [](const auto& a, const auto& b) {
     return a.second != b.second ? a.second > b.second : a.first < b.first;
   });
+  if (often && ordered.size() > kClosedAlphabet)
+    std::erase_if(ordered, [](const auto& counted) { return counted.second < 2; });
   std::vector<std::string> texts;
   texts.reserve(ordered.size());
   for (auto& [text, count] : ordered) texts.push_back(std::move(text));
@@ -78,7 +84,7 @@ std::vector<std::string> distinct_texts(const Origin& origin) {
 }
 
 FieldSpecification specify_symbols(const Origin& origin, const std::string& name, bool predicted) {
-  std::vector<std::string> texts = distinct_texts(origin);
+  std::vector<std::string> texts = distinct_texts(origin, !predicted);
   if (texts.empty()) throw DataError(fmt::format("field {} holds nothing: every entry is missing", name));
   if (predicted) {
     std::ranges::sort(texts);
@@ -126,7 +132,7 @@ FieldSpecification specify_values(const ExampleColumn& column, const std::string
 }
 
 FieldColumn encode_symbols(const Examples& examples, const Origin& origin, const FieldSpecification& field,
-                           bool predicted) {
+                           bool predicted, UnknownPolicy unknown) {
   FieldColumn result;
   const ExampleColumn& column = *origin.column;
   result.symbols.assign(at(column.entries()), kNoSymbol);
@@ -135,9 +141,13 @@ FieldColumn encode_symbols(const Examples& examples, const Origin& origin, const
     const std::string text = origin.text(e);
     if (text.empty()) continue;
     Symbol symbol = field.alphabet->find(text);
+    if (symbol == kNoSymbol && predicted && unknown == UnknownPolicy::skip) {
+      result.unseen[e] = text;
+      continue;
+    }
     if (symbol == kNoSymbol && predicted)
-      throw DataError(fmt::format("{}: field {} is \"{}\", which was never seen in training; take the line out, or "
-                                  "train on data that have it",
+      throw DataError(fmt::format("{}: field {} is \"{}\", which was never seen in training; take the line out, train on "
+                                  "data that have it, or, in eval, count it as wrong with --unknown skip",
                                   place_of(examples, column, e), field.name, text));
     if (symbol == kNoSymbol) symbol = field.alphabet->unknown();
     result.symbols[at(e)] = symbol;
@@ -170,6 +180,8 @@ FieldColumn encode_values(const Examples& examples, const ExampleColumn& column,
 FieldColumn at_ends(const FieldColumn& all, const std::vector<Index>& ends, Index size) {
   FieldColumn result;
   for (const Index end : ends) {
+    if (const auto unseen = all.unseen.find(end - 1); unseen != all.unseen.end())
+      result.unseen[static_cast<Index>(result.symbols.size())] = unseen->second;
     if (!all.symbols.empty()) {
       result.symbols.push_back(all.symbols[at(end - 1)]);
       continue;
@@ -183,6 +195,8 @@ FieldColumn at_ends(const FieldColumn& all, const std::vector<Index>& ends, Inde
 
 /// Entries [begin, end) of a column go behind those of another.
 void append(const FieldColumn& from, Index begin, Index end, Index size, FieldColumn& to) {
+  for (auto unseen = from.unseen.lower_bound(begin); unseen != from.unseen.end() && unseen->first < end; ++unseen)
+    to.unseen[static_cast<Index>(to.symbols.size()) + unseen->first - begin] = unseen->second;
   if (!from.symbols.empty()) to.symbols.insert(to.symbols.end(), from.symbols.begin() + begin, from.symbols.begin() + end);
   if (from.present.empty()) return;
   to.present.insert(to.present.end(), from.present.begin() + begin, from.present.begin() + end);
@@ -224,7 +238,7 @@ DataSpecification specify(const Examples& examples, const FieldChoice& choice, s
 }
 
 ExampleSet::ExampleSet(const Examples& examples, std::shared_ptr<const DataSpecification> data,
-                       std::span<const std::string> predicts)
+                       std::span<const std::string> predicts, UnknownPolicy unknown)
     : source_(examples.source), data_(std::move(data)), ends_(examples.ends) {
   for (const FieldSpecification& field : data_->fields) {
     const Origin origin = find_origin(examples, field.name);
@@ -232,7 +246,7 @@ ExampleSet::ExampleSet(const Examples& examples, std::shared_ptr<const DataSpeci
     const bool predicted = std::ranges::find(predicts, field.name) != predicts.end();
     if (field.type == Type::symbols && !origin.column->is_text())
       throw DataError(fmt::format("{}: field {} holds numbers; the model knows it as text", source_, field.name));
-    FieldColumn column = field.type == Type::symbols ? encode_symbols(examples, origin, field, predicted)
+    FieldColumn column = field.type == Type::symbols ? encode_symbols(examples, origin, field, predicted, unknown)
                                                      : encode_values(examples, *origin.column, field);
     if (field.once && !origin.column->once) column = at_ends(column, ends_, field.size);
     columns_.emplace(field.name, std::move(column));

@@ -43,17 +43,20 @@ DataSpecification specify(const Examples& examples, const FieldChoice& choice, s
 
 /// One field of all examples, by their positions in order, or by examples where they have it once.
 struct FieldColumn {
-  std::vector<Symbol> symbols = {};  ///< kNoSymbol: missing
+  std::vector<Symbol> symbols = {};  ///< kNoSymbol: missing, or predicted and never seen in training
+  std::map<Index, std::string> unseen = {};  ///< what these are, by entry
   std::vector<float> values = {};    ///< standardised, `size` an entry
   std::vector<char> present = {};    ///< of values: one flag an entry
 };
 
 class ExampleSet {
  public:
-  /// Fields of the specification that the examples lack have no column. Throws DataError naming file, line and field: a
-  /// text where numbers should be, numbers of another size, a symbol that is predicted and was never seen in training.
+  /// Fields of the specification that the examples lack have no column. `predicts`: fields whose symbols must all be
+  /// known; with `UnknownPolicy::skip` others are kept apart (FieldColumn::unseen). Throws DataError naming file, line and
+  /// field: a text where numbers should be, numbers of another size, a symbol that must be known and was never seen in
+  /// training.
   ExampleSet(const Examples& examples, std::shared_ptr<const DataSpecification> data,
-             std::span<const std::string> predicts);
+             std::span<const std::string> predicts, UnknownPolicy unknown = UnknownPolicy::error);
 
   const DataSpecification& data() const { return *data_; }
   Index count() const { return static_cast<Index>(ends_.size()); }

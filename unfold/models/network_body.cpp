@@ -24,6 +24,9 @@ ModelSpec spec_of(const ModelFile& file) {
   }
 }
 
+/// Deviation of the embeddings of several fields at the start: small, so that what is learned soon outweighs it.
+constexpr double kFieldScale = 0.1;
+
 /// One input, or several embedded together.
 Signal add_inputs(const ModelSpec& spec, const DataSpecification& data, const NetworkLayout& layout, Circuit& circuit,
                   std::vector<NetworkInput>& inputs) {
@@ -39,7 +42,7 @@ Signal add_inputs(const ModelSpec& spec, const DataSpecification& data, const Ne
   std::vector<Term> terms;
   terms.reserve(inputs.size());
   for (const NetworkInput& input : inputs)
-    terms.push_back({.parameter = input.field, .source = input.signal, .init = Init::normal(1)});
+    terms.push_back({.parameter = input.field, .source = input.signal, .init = Init::normal(kFieldScale)});
   const Index size = spec.embedding > 0 ? spec.embedding : spec.units;
   return circuit.dropout(circuit.affine("fields", size, terms, Init::zero(), false), spec.dropout);
 }
