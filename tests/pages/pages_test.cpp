@@ -6,6 +6,7 @@
 #include <regex>
 
 #include "unfold/base/file.h"
+#include "unfold/losses/registry.h"
 #include "unfold/models/registry.h"
 
 namespace unfold {
@@ -44,6 +45,16 @@ TEST(Pages, models_md_names_every_model_and_every_option_of_each) {
     for (const OptionHelp& option : model.options)
       EXPECT_TRUE(names(page, option.name))
           << "docs/models.md does not name the option " << option.name << " of " << model.name;
+  }
+}
+
+TEST(Pages, losses_md_names_every_loss_and_every_option_of_each) {
+  const std::string page = read_file(kSource / "docs/losses.md");
+  for (const EntryHelp& loss : losses().help()) {
+    EXPECT_TRUE(names(page, loss.name)) << "docs/losses.md has no word about the loss " << loss.name;
+    for (const OptionHelp& option : loss.options)
+      EXPECT_TRUE(names(page, option.name))
+          << "docs/losses.md does not name the option " << option.name << " of " << loss.name;
   }
 }
 

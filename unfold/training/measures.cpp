@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <compare>
 #include <iterator>
 #include <limits>
+#include <tuple>
 
 #include "unfold/base/error.h"
 
@@ -53,8 +53,9 @@ double ChunkCounts::f1() const { return share(2 * right, found + wanted); }
 struct LabelMeasures::Chunk {
   std::size_t first, last;
   std::string type;
-  std::strong_ordering operator<=>(const Chunk&) const = default;
-  bool operator==(const Chunk&) const = default;
+  bool operator<(const Chunk& other) const {
+    return std::tie(first, last, type) < std::tie(other.first, other.last, other.type);
+  }
 };
 
 LabelMeasures::LabelMeasures(const Alphabet& alphabet) : LabelMeasures(texts_of(alphabet)) {}
@@ -107,7 +108,7 @@ void LabelMeasures::see_chunks(std::span<const Symbol> wanted, std::span<const S
     const std::vector<Chunk> right = chunks_of(wanted.subspan(begin, end - begin));
     const std::vector<Chunk> found = chunks_of(best.subspan(begin, end - begin));
     std::vector<Chunk> both;
-    std::ranges::set_intersection(right, found, std::back_inserter(both));
+    std::set_intersection(right.begin(), right.end(), found.begin(), found.end(), std::back_inserter(both));
     for (const Chunk& chunk : right) ++chunks_[chunk.type].wanted;
     for (const Chunk& chunk : found) ++chunks_[chunk.type].found;
     for (const Chunk& chunk : both) ++chunks_[chunk.type].right;
