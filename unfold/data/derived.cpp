@@ -1,13 +1,11 @@
 #include "unfold/data/derived.h"
 
-#include <fmt/format.h>
 #include <utf8proc.h>
 
 #include <algorithm>
 #include <charconv>
 #include <vector>
 
-#include "unfold/base/error.h"
 #include "unfold/base/utf8.h"
 
 namespace unfold {
@@ -95,7 +93,8 @@ constexpr DerivedName kDerivedNames[] = {{"lower", DerivedField::Kind::lower, fa
                                          {"shape", DerivedField::Kind::shape, false, false},
                                          {"prefix", DerivedField::Kind::prefix, true, false},
                                          {"suffix", DerivedField::Kind::suffix, true, false},
-                                         {"char", DerivedField::Kind::character, true, true}};
+                                         {"char", DerivedField::Kind::character, true, true},
+                                         {"run", DerivedField::Kind::run, true, false}};
 
 /// Of digits without leading zeros; 0 otherwise.
 Index count_of(std::string_view digits, bool negative_too) {
@@ -131,24 +130,9 @@ std::string derive(const DerivedField& derived, std::string_view text) {
     case DerivedField::Kind::suffix: return text_end(text, derived.count, false);
     case DerivedField::Kind::shape: return word_shape(text);
     case DerivedField::Kind::character: return nth_character(text, derived.count);
+    case DerivedField::Kind::run: return std::string(text);
   }
   return {};
-}
-
-ExampleColumn derive_column(const DerivedField& derived, std::string name, const ExampleColumn& column) {
-  if (!column.is_text()) {
-    throw UsageError(fmt::format("{} is made from texts, and {} holds numbers; read another field", name, column.name));
-  }
-  ExampleColumn result{.name = std::move(name), .once = column.once};
-  result.texts.reserve(column.texts.size());
-  for (std::size_t i = 0; i < column.texts.size(); ++i) {
-    const bool present = column.present(static_cast<Index>(i));
-    result.texts.push_back(present ? derive(derived, column.texts[i]) : std::string());
-    const bool missing = result.texts.back().empty();
-    if (missing && result.missing.empty()) result.missing.resize(i, 0);
-    if (missing || !result.missing.empty()) result.missing.push_back(missing ? 1 : 0);
-  }
-  return result;
 }
 
 }  // namespace unfold

@@ -20,33 +20,49 @@ using Type = FieldSpecification::Type;
 constexpr std::string_view kPrevious = "previous";
 
 /// A column by its name, or the one that a derived field is made of, step by step.
-struct Origin {
-  const ExampleColumn* column = nullptr;
-  std::vector<DerivedField> steps = {};  // the last is taken first
+class Origin {
+ public:
+  Origin() = default;
+  Origin(const Examples& examples, std::string name) {
+    while ((column = examples.find(name)) == nullptr) {
+      std::optional<DerivedField> derived = parse_derived(name);
+      if (!derived) return;
+      name = derived->field;
+      runs_ = runs_ || derived->kind == DerivedField::Kind::run;
+      steps_.push_back(std::move(*derived));
+    }
+    if (!steps_.empty() && !column->is_text()) column = nullptr;
+    if (!runs_ || column == nullptr) return;
+    starts_.assign(at(column->entries()), static_cast<char>(column->once));
+    for (Index e = 0; e < examples.count() && !column->once; ++e)
+      if (examples.length(e) > 0) starts_[at(examples.begin(e))] = 1;
+  }
 
-  std::string text(Index entry) const {
-    std::string result = column->texts[at(entry)];
-    for (auto step = steps.rbegin(); step != steps.rend(); ++step) result = derive(*step, result);
+  std::string text(Index entry) const { return text(entry, 0); }
+
+  const ExampleColumn* column = nullptr;  ///< null: there is none
+
+ private:
+  /// After the steps from the given one on; the last is taken first.
+  std::string text(Index entry, std::size_t step) const {
+    if (step == steps_.size()) return column->texts[at(entry)];
+    const DerivedField& derived = steps_[step];
+    std::string result = derive(derived, text(entry, step + 1));
+    if (derived.kind != DerivedField::Kind::run) return result;
+    for (Index back = 1; back < derived.count; ++back) {
+      if (starts_[at(entry)] != 0) return "<s> " + result;
+      result = text(--entry, step + 1) + ' ' + result;
+    }
     return result;
   }
+
+  std::vector<DerivedField> steps_;
+  std::vector<char> starts_;  // whether an entry is the first of its example; of runs only
+  bool runs_ = false;
 };
 
-Origin find_origin(const Examples& examples, std::string name) {
-  Origin origin;
-  while (true) {
-    origin.column = examples.find(name);
-    if (origin.column != nullptr) break;
-    std::optional<DerivedField> derived = parse_derived(name);
-    if (!derived) return {};
-    name = derived->field;
-    origin.steps.push_back(std::move(*derived));
-  }
-  if (!origin.steps.empty() && !origin.column->is_text()) return {};
-  return origin;
-}
-
 Origin need_origin(const Examples& examples, const std::string& name) {
-  Origin origin = find_origin(examples, name);
+  Origin origin(examples, name);
   if (origin.column != nullptr) return origin;
   std::vector<std::string> names;
   for (const ExampleColumn& column : examples.columns) names.push_back(column.name);
@@ -241,7 +257,7 @@ ExampleSet::ExampleSet(const Examples& examples, std::shared_ptr<const DataSpeci
                        std::span<const std::string> predicts, UnknownPolicy unknown)
     : source_(examples.source), data_(std::move(data)), ends_(examples.ends) {
   for (const FieldSpecification& field : data_->fields) {
-    const Origin origin = find_origin(examples, field.name);
+    const Origin origin(examples, field.name);
     if (origin.column == nullptr) continue;
     const bool predicted = std::ranges::find(predicts, field.name) != predicts.end();
     if (field.type == Type::symbols && !origin.column->is_text())
