@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <ostream>
 
 #include "data/reading.h"
 
@@ -42,6 +44,35 @@ TEST(ExampleReader, prose_verse_and_bytes_are_text) {
 TEST(ExampleReader, text_has_no_fields_and_an_unknown_format_is_a_mistake_of_usage) {
   EXPECT_TRUE(contains(refusal("", "It was a dark night.\n"), "data: it looks like running text"));
   EXPECT_THROW(read_as("column", "a b\n"), UsageError);
+}
+
+/// The blocks of a page that begin with the name of a format: that name and what stands in them.
+std::vector<std::pair<std::string, std::string>> formatted_blocks(const std::string& page) {
+  std::vector<std::pair<std::string, std::string>> blocks;
+  const std::string fence = "```";
+  for (std::size_t open = page.find(fence); open != std::string::npos;) {
+    const std::size_t begin = page.find('\n', open) + 1, close = page.find(fence, begin);
+    const std::string name = page.substr(open + fence.size(), begin - 1 - open - fence.size());
+    if (!name.empty()) blocks.emplace_back(name, page.substr(begin, close - begin));
+    open = page.find(fence, close + fence.size());
+  }
+  return blocks;
+}
+
+TEST(ExampleReader, the_examples_of_the_page_are_recognised_and_read) {
+  const auto blocks = formatted_blocks(read_file(UNFOLD_SOURCE_DIR "/docs/data.md"));
+  EXPECT_GE(blocks.size(), 10u);
+  for (const auto& [format, text] : blocks) {
+    EXPECT_EQ(format_of("data", text), format) << text;
+    EXPECT_GT(read_as(format, text).positions(), 0) << text;
+  }
+}
+
+TEST(ExampleReader, the_page_names_every_format) {
+  const std::string page = read_file(UNFOLD_SOURCE_DIR "/docs/data.md");
+  for (const ReaderEntry& reader : readers()) {
+    EXPECT_TRUE(contains(page, "\n## " + std::string(reader.name) + "\n")) << reader.name;
+  }
 }
 
 struct RealFiles {
