@@ -63,6 +63,8 @@ TEST(ColumnsReader, measurements_are_numbers_and_whole_numbers_stay_texts) {
   EXPECT_EQ(column_of(examples, "1").width, 1);
   EXPECT_EQ(column_of(examples, "1").numbers, (Numbers{1.5, -20}));
   EXPECT_EQ(entries_of(examples, "2"), (Texts{"0", "1"}));
+  EXPECT_EQ(column_of(read_as("columns", "0 1.5\n1 2\n", {.numbers = {"1"}}), "1").numbers, (Numbers{0, 1}));
+  EXPECT_EQ(entries_of(read_as("columns", "0 1.5\n1 2\n", {.texts = {"2"}}), "2"), (Texts{"1.5", "2"}));
   EXPECT_TRUE(contains(refusal("columns", "1.5 a\ninf b\n"), "data: line 2: \"inf\" in column 1 is not finite"));
 }
 

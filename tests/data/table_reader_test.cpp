@@ -60,6 +60,21 @@ TEST(TableReader, a_column_of_texts_keeps_words_that_would_be_missing_numbers) {
   EXPECT_EQ(column_of(examples, "y").missing, (Flags{0, 0, 1, 0}));
 }
 
+TEST(TableReader, a_column_without_a_value_is_missing_everywhere) {
+  const Examples examples = read_as("table", "x,y\n1,NA\n2,?\n3,\n");
+  EXPECT_EQ(column_of(examples, "y").missing, (Flags{1, 1, 1}));
+}
+
+TEST(TableReader, columns_are_texts_or_numbers_where_that_is_said) {
+  const std::string file = "x,y,z\n1,0,NA\n2,1,\n";
+  const Examples examples = read_as("table", file, {.texts = {"y"}, .numbers = {"z"}});
+  EXPECT_EQ(entries_of(examples, "y"), (Texts{"0", "1"}));
+  EXPECT_EQ(column_of(examples, "z").width, 1);
+  EXPECT_EQ(column_of(examples, "z").missing, (Flags{1, 1}));
+  EXPECT_TRUE(contains(refusal("table", "x,y\n1,2\nb,3\n", {.numbers = {"x"}}),
+                       "data: line 3: \"b\" in column x is no number"));
+}
+
 TEST(TableReader, a_column_separates_sequences) {
   const Examples examples = read_as("table", "id,x\n7,1\n7,2\n8,3\n7,4\n", {.sequence_column = "id"});
   EXPECT_EQ(examples.ends, (Indices{2, 3, 4}));

@@ -129,7 +129,7 @@ class JsonlReader {
     }
     // Tables of single values have one position a row; where others have lists, this one lacks its list.
     if (length_ < 0 && first_without_list_ == 0) first_without_list_ = line_;
-    examples_.ends.push_back(examples_.positions() + std::max<Index>(length_, length_ < 0 ? 1 : 0));
+    examples_.ends.push_back(examples_.positions() + (length_ < 0 ? 1 : length_));
     examples_.lines.resize(at(examples_.positions()), line_);
     examples_.example_lines.push_back(line_);
   }
