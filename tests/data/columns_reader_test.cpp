@@ -12,8 +12,8 @@ using namespace testing_support;
 TEST(ColumnsReader, a_line_is_a_position_and_an_empty_line_ends_an_example) {
   const Examples examples = read_as("columns", "\nA DT\ncat  NN \r\n\n \t\nIt PRP\n");
   EXPECT_EQ(names_of(examples), (Texts{"1", "2"}));
-  EXPECT_EQ(texts_of(examples, "1"), (Texts{"A", "cat", "It"}));
-  EXPECT_EQ(texts_of(examples, "2"), (Texts{"DT", "NN", "PRP"}));
+  EXPECT_EQ(entries_of(examples, "1"), (Texts{"A", "cat", "It"}));
+  EXPECT_EQ(entries_of(examples, "2"), (Texts{"DT", "NN", "PRP"}));
   EXPECT_EQ(examples.ends, (Indices{2, 3}));
   EXPECT_EQ(examples.lines, (Indices{2, 3, 6}));
   EXPECT_EQ(examples.example_lines, (Indices{2, 6}));
@@ -22,7 +22,7 @@ TEST(ColumnsReader, a_line_is_a_position_and_an_empty_line_ends_an_example) {
 TEST(ColumnsReader, a_header_names_columns) {
   const Examples examples = read_as("columns", "# columns: word pos\n# #\n");
   EXPECT_EQ(names_of(examples), (Texts{"word", "pos"}));
-  EXPECT_EQ(texts_of(examples, "pos"), Texts{"#"});
+  EXPECT_EQ(entries_of(examples, "pos"), Texts{"#"});
   EXPECT_TRUE(
       contains(refusal("columns", "# columns: word\na b\n"), "data: line 2: 2 columns where the header names 1"));
   EXPECT_TRUE(contains(refusal("columns", "# columns: a a\nb b\n"), "two columns are named a"));
@@ -30,7 +30,7 @@ TEST(ColumnsReader, a_header_names_columns) {
 
 TEST(ColumnsReader, between_tabs_entries_may_have_blanks_or_be_missing) {
   const Examples examples = read_as("columns", "New York\t\tB\nis\tx\tO\n");
-  EXPECT_EQ(texts_of(examples, "1"), (Texts{"New York", "is"}));
+  EXPECT_EQ(entries_of(examples, "1"), (Texts{"New York", "is"}));
   EXPECT_EQ(column_of(examples, "2").missing, (Flags{1, 0}));
   EXPECT_TRUE(column_of(examples, "3").missing.empty());
 }
@@ -51,10 +51,10 @@ TEST(ColumnsReader, ten_columns_of_CoNLL_U_have_its_names_and_words_only) {
                                     "1\t#\t#\tSYM\t_\t_\t0\troot\t_\t_\n");
   EXPECT_EQ(names_of(examples),
             (Texts{"id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc"}));
-  EXPECT_EQ(texts_of(examples, "form"), (Texts{"do", "_", "#"}));
+  EXPECT_EQ(entries_of(examples, "form"), (Texts{"do", "_", "#"}));
   EXPECT_TRUE(column_of(examples, "form").missing.empty());
   EXPECT_EQ(column_of(examples, "xpos").missing, (Flags{0, 0, 1}));
-  EXPECT_EQ(texts_of(examples, "head"), (Texts{"0", "1", "0"}));
+  EXPECT_EQ(entries_of(examples, "head"), (Texts{"0", "1", "0"}));
   EXPECT_EQ(examples.ends, (Indices{2, 3}));
 }
 
@@ -62,7 +62,9 @@ TEST(ColumnsReader, measurements_are_numbers_and_whole_numbers_stay_texts) {
   const Examples examples = read_as("columns", "1.5 0 a\n-2e1 1 b\n");
   EXPECT_EQ(column_of(examples, "1").width, 1);
   EXPECT_EQ(column_of(examples, "1").numbers, (Numbers{1.5, -20}));
-  EXPECT_EQ(texts_of(examples, "2"), (Texts{"0", "1"}));
+  EXPECT_EQ(entries_of(examples, "2"), (Texts{"0", "1"}));
+  EXPECT_EQ(column_of(read_as("columns", "0 1.5\n1 2\n", {.numbers = {"1"}}), "1").numbers, (Numbers{0, 1}));
+  EXPECT_EQ(entries_of(read_as("columns", "0 1.5\n1 2\n", {.texts = {"2"}}), "2"), (Texts{"1.5", "2"}));
   EXPECT_TRUE(contains(refusal("columns", "1.5 a\ninf b\n"), "data: line 2: \"inf\" in column 1 is not finite"));
 }
 

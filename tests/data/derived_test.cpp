@@ -65,14 +65,13 @@ TEST(Derived, a_character_counts_from_either_end_and_may_be_missing) {
   EXPECT_EQ(derived("char-4", "Zoë"), "");
 }
 
-TEST(Derived, a_column_keeps_what_is_missing_and_adds_what_is_not_there) {
-  const ExampleColumn words{.name = "word", .texts = {"abc", "d", ""}, .missing = {0, 0, 1}};
-  const ExampleColumn third = derive_column(*parse_derived("word.char3"), "word.char3", words);
-  EXPECT_EQ(third.name, "word.char3");
-  EXPECT_EQ(third.texts, (std::vector<std::string>{"c", "", ""}));
-  EXPECT_EQ(third.missing, (std::vector<char>{0, 1, 1}));
-  const ExampleColumn numbers{.name = "word", .width = 1, .numbers = {1}};
-  EXPECT_THROW(derive_column(*parse_derived("word.lower"), "word.lower", numbers), UsageError);
+TEST(Derived, a_run_names_how_many_texts_it_has) {
+  const auto run = parse_derived("word.lower.run2");
+  ASSERT_TRUE(run.has_value());
+  EXPECT_EQ(run->field, "word.lower");
+  EXPECT_EQ(run->kind, DerivedField::Kind::run);
+  EXPECT_EQ(run->count, 2);
+  EXPECT_FALSE(parse_derived("word.run").has_value());
 }
 
 RC_GTEST_PROP(Derived, parts_of_valid_text_are_valid_and_fit_together, ()) {

@@ -16,21 +16,22 @@ TEST(JsonlReader, lists_are_fields_at_positions_and_single_values_fields_of_the_
       read_as("jsonl",
               "{\"word\": [\"a\", \"b\"], \"x\": [1, 2.5], \"v\": [[1, 2], [3, 4]], \"label\": \"l\"}\n\n"
               "{\"word\": [\"c\"], \"x\": [-3], \"v\": [[5, 6]], \"label\": \"m\"}\n");
-  EXPECT_EQ(texts_of(examples, "word"), (Texts{"a", "b", "c"}));
+  EXPECT_EQ(entries_of(examples, "word"), (Texts{"a", "b", "c"}));
   EXPECT_EQ(column_of(examples, "x").numbers, (Numbers{1, 2.5, -3}));
   EXPECT_EQ(column_of(examples, "v").width, 2);
   EXPECT_EQ(column_of(examples, "v").numbers, (Numbers{1, 2, 3, 4, 5, 6}));
   EXPECT_TRUE(column_of(examples, "label").once);
-  EXPECT_EQ(texts_of(examples, "label"), (Texts{"l", "m"}));
+  EXPECT_EQ(entries_of(examples, "label"), (Texts{"l", "m"}));
   EXPECT_EQ(examples.ends, (Indices{2, 3}));
+  EXPECT_EQ(examples.lines, (Indices{1, 1, 3}));
   EXPECT_EQ(examples.example_lines, (Indices{1, 3}));
 }
 
 TEST(JsonlReader, the_key_text_is_running_text) {
   const std::string lines = "{\"text\": \"It is so.\", \"y\": true}\n{\"text\": \"Yes, sir\", \"y\": false}\n";
   const Examples words = read_as("jsonl", lines);
-  EXPECT_EQ(texts_of(words, "text"), (Texts{"It", "is", "so.", "Yes,", "sir"}));
-  EXPECT_EQ(texts_of(words, "y"), (Texts{"true", "false"}));
+  EXPECT_EQ(entries_of(words, "text"), (Texts{"It", "is", "so.", "Yes,", "sir"}));
+  EXPECT_EQ(entries_of(words, "y"), (Texts{"true", "false"}));
   EXPECT_EQ(read_as("jsonl", lines, {.text = SymbolKind::chars, .text_given = true}).ends, (Indices{9, 17}));
   EXPECT_EQ(read_as("jsonl", "{\"text\": \"Zoé\"}\n").positions(), 3);
 }
@@ -95,7 +96,7 @@ RC_GTEST_PROP(JsonlReader, what_is_written_is_read_back, ()) {
   }
   const Examples examples = read_as("jsonl", file);
   RC_ASSERT(column_of(examples, "x").numbers == numbers);
-  RC_ASSERT(texts_of(examples, "t") == texts);
+  RC_ASSERT(entries_of(examples, "t") == texts);
   RC_ASSERT(examples.count() == static_cast<Index>(rows.size()));
 }
 

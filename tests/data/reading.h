@@ -36,7 +36,7 @@ inline const ExampleColumn& column_of(const Examples& examples, const std::strin
   if (column == nullptr) ADD_FAILURE() << "no column " << name;
   return column == nullptr ? kNone : *column;
 }
-inline std::vector<std::string> texts_of(const Examples& examples, const std::string& name) {
+inline std::vector<std::string> entries_of(const Examples& examples, const std::string& name) {
   return column_of(examples, name).texts;
 }
 

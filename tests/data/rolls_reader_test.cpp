@@ -23,6 +23,7 @@ TEST(RollsReader, a_line_is_a_piece_and_a_step_the_notes_that_sound) {
   const ExampleColumn& notes = column_of(examples, "notes");
   EXPECT_EQ(notes.width, 88);
   EXPECT_EQ(examples.ends, (Indices{3, 4}));
+  EXPECT_EQ(examples.lines, (Indices{1, 1, 1, 2}));
   EXPECT_EQ(sounding(notes, 0), (std::vector<int>{60, 64, 67}));
   EXPECT_EQ(sounding(notes, 1), std::vector<int>{});
   EXPECT_EQ(sounding(notes, 2), std::vector<int>{21});

@@ -17,7 +17,7 @@ TEST(TableReader, the_header_names_columns_of_numbers_and_texts) {
   EXPECT_EQ(names_of(examples), (Texts{"time", "load", "kind"}));
   EXPECT_EQ(column_of(examples, "time").numbers, (Numbers{1, 2}));
   EXPECT_EQ(column_of(examples, "load").missing, (Flags{0, 1}));
-  EXPECT_EQ(texts_of(examples, "kind"), (Texts{"a", "b, c"}));
+  EXPECT_EQ(entries_of(examples, "kind"), (Texts{"a", "b, c"}));
   EXPECT_EQ(examples.ends, Indices{2});
   EXPECT_EQ(examples.lines, (Indices{2, 3}));
 }
@@ -32,7 +32,7 @@ TEST(TableReader, without_a_header_columns_are_numbered) {
 
 TEST(TableReader, quotes_hold_separators_line_ends_and_quotes) {
   const Examples examples = read_as("table", "n,text\n1,\"two\nlines, \"\"quoted\"\"\"\n2, \"\" \n3,x \"y\" z\n");
-  EXPECT_EQ(texts_of(examples, "text"), (Texts{"two\nlines, \"quoted\"", "", "x \"y\" z"}));
+  EXPECT_EQ(entries_of(examples, "text"), (Texts{"two\nlines, \"quoted\"", "", "x \"y\" z"}));
   EXPECT_EQ(examples.lines, (Indices{2, 4, 5}));
   EXPECT_TRUE(contains(refusal("table", "a,b\n1,\"x\n2,y\n"), "data: line 2: a quote that nothing closes"));
   EXPECT_TRUE(contains(refusal("table", "a,b\n1,\"x\"y\n"), "data: line 2: something stands behind a closing quote"));
@@ -56,15 +56,30 @@ TEST(TableReader, missing_numbers_have_many_spellings_and_infinite_ones_are_refu
 
 TEST(TableReader, a_column_of_texts_keeps_words_that_would_be_missing_numbers) {
   const Examples examples = read_as("table", "x,y\n1,NA\n2,?\n3,\n4,b\n");
-  EXPECT_EQ(texts_of(examples, "y"), (Texts{"NA", "?", "", "b"}));
+  EXPECT_EQ(entries_of(examples, "y"), (Texts{"NA", "?", "", "b"}));
   EXPECT_EQ(column_of(examples, "y").missing, (Flags{0, 0, 1, 0}));
+}
+
+TEST(TableReader, a_column_without_a_value_is_missing_everywhere) {
+  const Examples examples = read_as("table", "x,y\n1,NA\n2,?\n3,\n");
+  EXPECT_EQ(column_of(examples, "y").missing, (Flags{1, 1, 1}));
+}
+
+TEST(TableReader, columns_are_texts_or_numbers_where_that_is_said) {
+  const std::string file = "x,y,z\n1,0,NA\n2,1,\n";
+  const Examples examples = read_as("table", file, {.texts = {"y"}, .numbers = {"z"}});
+  EXPECT_EQ(entries_of(examples, "y"), (Texts{"0", "1"}));
+  EXPECT_EQ(column_of(examples, "z").width, 1);
+  EXPECT_EQ(column_of(examples, "z").missing, (Flags{1, 1}));
+  EXPECT_TRUE(contains(refusal("table", "x,y\n1,2\nb,3\n", {.numbers = {"x"}}),
+                       "data: line 3: \"b\" in column x is no number"));
 }
 
 TEST(TableReader, a_column_separates_sequences) {
   const Examples examples = read_as("table", "id,x\n7,1\n7,2\n8,3\n7,4\n", {.sequence_column = "id"});
   EXPECT_EQ(examples.ends, (Indices{2, 3, 4}));
   EXPECT_EQ(examples.example_lines, (Indices{2, 4, 5}));
-  EXPECT_EQ(texts_of(examples, "id"), (Texts{"7", "8", "7"}));
+  EXPECT_EQ(entries_of(examples, "id"), (Texts{"7", "8", "7"}));
   EXPECT_TRUE(column_of(examples, "id").once);
   EXPECT_EQ(column_of(examples, "x").numbers, (Numbers{1, 2, 3, 4}));
   EXPECT_TRUE(contains(refusal("table", "id,x\n7,1\n", {.sequence_column = "key"}), "there is no column key"));
@@ -116,8 +131,8 @@ RC_GTEST_PROP(TableReader, what_is_written_in_quotes_is_read_back, ()) {
   RC_PRE(!std::all_of(xs.begin(), xs.end(), is_empty) && !std::all_of(ys.begin(), ys.end(), is_empty));
   const Examples examples = read_as("table", file);
   RC_ASSERT(examples.positions() == static_cast<Index>(xs.size()));
-  RC_ASSERT(texts_of(examples, "x") == xs);
-  RC_ASSERT(texts_of(examples, "y") == ys);
+  RC_ASSERT(entries_of(examples, "x") == xs);
+  RC_ASSERT(entries_of(examples, "y") == ys);
 }
 
 RC_GTEST_PROP(TableReader, numbers_are_read_to_the_last_digit, (const std::vector<double>& values)) {

@@ -2,9 +2,7 @@
 
 #include <utf8proc.h>
 
-#include <algorithm>
 #include <charconv>
-#include <vector>
 
 #include "unfold/base/utf8.h"
 
@@ -13,33 +11,42 @@ namespace {
 
 constexpr Index kMostCharacters = 99;  ///< of a prefix or suffix, and how far into a text a character is looked for
 
-/// The characters of a text; a byte that is part of none counts as one.
-std::vector<std::string_view> characters_of(std::string_view text) {
-  std::vector<std::string_view> characters;
-  characters.reserve(text.size());
+/// use(character, code point) for each; a byte that is part of no character counts as one, with kNoCodePoint.
+template <class Use>
+void for_each_character(std::string_view text, Use&& use) {
   for (Index begin = 0, end = 0; end < static_cast<Index>(text.size()); begin = end) {
-    if (next_code_point(text, end) == kNoCodePoint) ++end;
-    characters.push_back(text.substr(at(begin), at(end - begin)));
+    const char32_t code = next_code_point(text, end);
+    if (code == kNoCodePoint) ++end;
+    use(text.substr(at(begin), at(end - begin)), code);
   }
-  return characters;
 }
 
-/// kNoCodePoint for a byte that is part of no character.
-char32_t code_of(std::string_view character) {
-  Index position = 0;
-  return next_code_point(character, position);
+Index count_characters(std::string_view text) {
+  Index count = 0;
+  for_each_character(text, [&](std::string_view, char32_t) { ++count; });
+  return count;
+}
+
+/// The characters from `begin` up to `end`, as far as there are any.
+std::string characters_of(std::string_view text, Index begin, Index end) {
+  std::string out;
+  Index place = 0;
+  for_each_character(text, [&](std::string_view character, char32_t) {
+    if (place >= begin && place < end) out += character;
+    ++place;
+  });
+  return out;
 }
 
 std::string lower_case(std::string_view text) {
   std::string out;
   out.reserve(text.size());
-  for (const std::string_view character : characters_of(text)) {
-    const char32_t code = code_of(character);
+  for_each_character(text, [&](std::string_view character, char32_t code) {
     if (code == kNoCodePoint)
       out += character;
     else
       append_utf8(out, static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(code))));
-  }
+  });
   return out;
 }
 
@@ -58,30 +65,27 @@ char shape_of(char32_t code) {
 std::string word_shape(std::string_view text) {
   std::string out;
   char last = 0;
-  for (const std::string_view character : characters_of(text)) {
-    const char shape = shape_of(code_of(character));
+  for_each_character(text, [&](std::string_view character, char32_t code) {
+    const char shape = shape_of(code);
     if (shape == 0)
       out += character;
     else if (shape != last)
       out += shape;
     last = shape;
-  }
+  });
   return out;
 }
 
-std::string nth_character(std::string_view text, Index which) {
-  const std::vector<std::string_view> characters = characters_of(text);
-  const auto size = static_cast<Index>(characters.size());
-  const Index place = which > 0 ? which - 1 : size + which;
-  return place >= 0 && place < size ? std::string(characters[at(place)]) : std::string();
+/// The last `count` characters.
+std::string end_of(std::string_view text, Index count) {
+  const Index size = count_characters(text);
+  return characters_of(text, size - count, size);
 }
 
-std::string text_end(std::string_view text, Index count, bool front) {
-  const std::vector<std::string_view> characters = characters_of(text);
-  const std::size_t kept = std::min(at(count), characters.size());
-  std::size_t bytes = 0;
-  for (std::size_t i = 0; i < kept; ++i) bytes += characters[front ? i : characters.size() - 1 - i].size();
-  return std::string(front ? text.substr(0, bytes) : text.substr(text.size() - bytes));
+/// From 1, or from the end: -1.
+std::string nth_character(std::string_view text, Index which) {
+  const Index place = which > 0 ? which - 1 : count_characters(text) + which;
+  return characters_of(text, place, place + 1);
 }
 
 struct DerivedName {
@@ -126,8 +130,8 @@ std::optional<DerivedField> parse_derived(std::string_view name) {
 std::string derive(const DerivedField& derived, std::string_view text) {
   switch (derived.kind) {
     case DerivedField::Kind::lower: return lower_case(text);
-    case DerivedField::Kind::prefix: return text_end(text, derived.count, true);
-    case DerivedField::Kind::suffix: return text_end(text, derived.count, false);
+    case DerivedField::Kind::prefix: return characters_of(text, 0, derived.count);
+    case DerivedField::Kind::suffix: return end_of(text, derived.count);
     case DerivedField::Kind::shape: return word_shape(text);
     case DerivedField::Kind::character: return nth_character(text, derived.count);
     case DerivedField::Kind::run: return std::string(text);

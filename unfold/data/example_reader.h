@@ -26,6 +26,9 @@ struct ReaderOptions {
   bool text_given = false;  ///< false: characters when texts have fewer than 1.5 words in the mean, else words
   std::string sequence_column =
       {};  ///< of a table: neighbouring rows that agree there are one example; empty: all rows are
+  /// Columns of `columns` and `table` that hold texts, or numbers, whatever their entries look like. Others: as they
+  /// look.
+  std::vector<std::string> texts = {}, numbers = {};
 };
 
 /// The beginning of an input, which guesses go by.

@@ -36,7 +36,8 @@ bool is_columns_data(std::string_view line) {
 
 class ColumnsReader {
  public:
-  explicit ColumnsReader(const ReaderText& text) : examples_(text.no_examples()), source_(text.source()) {
+  ColumnsReader(const ReaderText& text, const ReaderOptions& options)
+      : options_(options), examples_(text.no_examples()), source_(text.source()) {
     for (ReaderLines lines(text.text()); lines.next();) {
       if (!is_columns_data(lines.line()) || lines.line().starts_with('#')) continue;
       conllu_ = is_conllu_word(lines.line());
@@ -128,7 +129,10 @@ class ColumnsReader {
   }
 
   ExampleColumn column(std::size_t c) const {
-    if (is_measured(entries_[c])) return number_column(source_, names_[c], entries_[c], examples_.lines);
+    const WantedEntries wanted = wanted_entries(options_, names_[c]);
+    const bool numbers =
+        wanted == WantedEntries::as_they_look ? is_measured(entries_[c]) : wanted == WantedEntries::numbers;
+    if (numbers) return number_column(source_, names_[c], entries_[c], examples_.lines);
     ExampleColumn result{.name = names_[c]};
     result.texts.reserve(entries_[c].size());
     for (const std::string_view entry : entries_[c]) {
@@ -139,6 +143,7 @@ class ColumnsReader {
     return result;
   }
 
+  const ReaderOptions& options_;
   Examples examples_;
   std::string source_;
   bool conllu_ = false, tabs_ = false;
@@ -148,9 +153,9 @@ class ColumnsReader {
   std::vector<std::vector<std::string_view>> entries_;  // by column
 };
 
-Examples read_columns(const Input& input, const ReaderOptions&) {
+Examples read_columns(const Input& input, const ReaderOptions& options) {
   const ReaderText text(input);
-  return ColumnsReader(text).take();
+  return ColumnsReader(text, options).take();
 }
 
 bool looks_like_conllu(const DataSample& sample) {

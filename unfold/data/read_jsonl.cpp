@@ -14,16 +14,16 @@
 namespace unfold {
 namespace {
 
-using nlohmann::json;
+using JsonValue = nlohmann::json;
 
 constexpr const char* kTextKey = "text";
 
 /// The object in a line. Throws DataError.
-json object_in(const std::string& source, std::string_view line, Index number) {
+JsonValue object_in(const std::string& source, std::string_view line, Index number) {
   JsonLimits limits{.depth = 8};
   limits.values = std::max<Index>(limits.values, static_cast<Index>(line.size()));
   limits.containers = std::max<Index>(limits.containers, static_cast<Index>(line.size()) / 4);
-  json object;
+  JsonValue object;
   try {
     object = parse_json(line, fmt::format("{}: line {}", source, number), limits);
   } catch (const ModelError& error) {
@@ -47,9 +47,9 @@ std::string describe(const JsonType& type) {
   return type.once ? "one " + entry : fmt::format("a list whose entries are each a {}", entry);
 }
 
-bool is_json_text(const json& value) { return value.is_string() || value.is_boolean(); }
+bool is_json_text(const JsonValue& value) { return value.is_string() || value.is_boolean(); }
 
-std::string json_text(const json& value) {
+std::string json_text(const JsonValue& value) {
   if (value.is_string()) return value.get<std::string>();
   return value.get<bool>() ? "true" : "false";
 }
@@ -79,13 +79,13 @@ class JsonField {
     column_.texts.push_back(std::move(text));
     mark_entry(column_, false);
   }
-  void add(const json& value) {
+  void add(const JsonValue& value) {
     if (value.is_null()) return add_missing();
     if (column_.is_text()) return add_text(json_text(value));
     if (value.is_number()) {
       column_.numbers.push_back(value.get<double>());
     } else {
-      for (const json& number : value) column_.numbers.push_back(number.get<double>());
+      for (const JsonValue& number : value) column_.numbers.push_back(number.get<double>());
     }
     mark_entry(column_, false);
   }
@@ -119,7 +119,7 @@ class JsonlReader {
  private:
   [[noreturn]] void refuse(const std::string& what) const { refuse_data(examples_.source, line_, what); }
 
-  void read_object(const json& object) {
+  void read_object(const JsonValue& object) {
     length_ = -1;
     for (const auto& [key, value] : object.items()) {
       if (key == kTextKey && value.is_string())
@@ -129,7 +129,8 @@ class JsonlReader {
     }
     // Tables of single values have one position a row; where others have lists, this one lacks its list.
     if (length_ < 0 && first_without_list_ == 0) first_without_list_ = line_;
-    examples_.ends.push_back(examples_.positions() + std::max<Index>(length_, length_ < 0 ? 1 : 0));
+    examples_.ends.push_back(examples_.positions() + (length_ < 0 ? 1 : length_));
+    examples_.lines.resize(at(examples_.positions()), line_);
     examples_.example_lines.push_back(line_);
   }
 
@@ -142,13 +143,13 @@ class JsonlReader {
     for (std::string& symbol : symbols) field.add_text(std::move(symbol));
   }
 
-  void read_value(const std::string& key, const json& value) {
+  void read_value(const std::string& key, const JsonValue& value) {
     if (value.is_array()) {
       set_length(key, static_cast<Index>(value.size()));
-      if (std::all_of(value.begin(), value.end(), [](const json& entry) { return entry.is_null(); })) return;
+      if (std::all_of(value.begin(), value.end(), [](const JsonValue& entry) { return entry.is_null(); })) return;
       JsonField& field = field_of(key, {.once = false, .width = width_of_list(key, value)});
       field.pad(examples_.positions());
-      for (const json& entry : value) field.add(entry);
+      for (const JsonValue& entry : value) field.add(entry);
     } else if (!value.is_null()) {
       const Index width = width_of(key, value);
       JsonField& field = field_of(key, {.once = true, .width = width});
@@ -168,11 +169,11 @@ class JsonlReader {
     length_key_ = key;
   }
 
-  Index width_of(const std::string& key, const json& value) const {
+  Index width_of(const std::string& key, const JsonValue& value) const {
     if (is_json_text(value)) return 0;
     if (value.is_number()) return 1;
     if (value.is_array() && !value.empty() &&
-        std::all_of(value.begin(), value.end(), [](const json& entry) { return entry.is_number(); })) {
+        std::all_of(value.begin(), value.end(), [](const JsonValue& entry) { return entry.is_number(); })) {
       return static_cast<Index>(value.size());
     }
     refuse(
@@ -181,10 +182,10 @@ class JsonlReader {
                     key));
   }
 
-  Index width_of_list(const std::string& key, const json& list) const {
-    const json* first = nullptr;
+  Index width_of_list(const std::string& key, const JsonValue& list) const {
+    const JsonValue* first = nullptr;
     Index width = 0;
-    for (const json& entry : list) {
+    for (const JsonValue& entry : list) {
       if (entry.is_null()) continue;
       const Index entry_width = width_of(key, entry);
       if (first == nullptr) width = entry_width;
@@ -226,7 +227,7 @@ std::vector<std::string> running_texts(const ReaderText& text, const ReaderOptio
   if (options.text_given || text.text().find("\"text\"") == std::string_view::npos) return texts;
   for (ReaderLines lines(text.text()); lines.next();) {
     if (without_blanks(lines.line()).empty()) continue;
-    json object = object_in(text.source(), lines.line(), lines.number());
+    JsonValue object = object_in(text.source(), lines.line(), lines.number());
     const auto found = object.find(kTextKey);
     if (found != object.end() && found->is_string()) texts.push_back(std::move(found->get_ref<std::string&>()));
   }
@@ -242,11 +243,11 @@ Examples read_jsonl(const Input& input, const ReaderOptions& options) {
 
 std::string guess_jsonl(const DataSample& sample) {
   constexpr Index kLinesToSee = 20;
-  const std::string why = "a JSON object in each line";
+  std::string why = "a JSON object in each line";
   Index seen = 0;
   for (const std::string_view line : sample.lines) {
     if (without_blanks(line).empty()) continue;
-    if (!without_blanks(line).starts_with('{') || !json::accept(line)) return {};
+    if (!without_blanks(line).starts_with('{') || !JsonValue::accept(line)) return {};
     if (++seen == kLinesToSee) break;
   }
   if (seen > 0) return why;

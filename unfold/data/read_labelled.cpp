@@ -118,9 +118,10 @@ Examples read_labelled(const Input& input, const ReaderOptions& options) {
   Examples examples = text.no_examples();
   const TextPositions positions(lines.texts, options);
   ExampleColumn column{.name = "text"};
-  for (const std::string_view line : lines.texts) {
-    positions.append(line, column.texts);
+  for (std::size_t i = 0; i < lines.texts.size(); ++i) {
+    positions.append(lines.texts[i], column.texts);
     examples.ends.push_back(column.entries());
+    examples.lines.resize(column.texts.size(), lines.numbers[i]);
   }
   examples.columns.push_back(std::move(column));
   add_labels(examples, lines);

@@ -54,6 +54,7 @@ Examples read_rolls(const Input& input, const ReaderOptions&) {
                               kLowestNote, kHighestNote));
     }
     examples.ends.push_back(notes.entries());
+    examples.lines.resize(at(notes.entries()), lines.number());
     examples.example_lines.push_back(lines.number());
   }
   examples.columns.push_back(std::move(notes));

@@ -222,7 +222,8 @@ char table_separator(std::string_view text) {
 class TableExamples {
  public:
   TableExamples(const ReaderText& text, const ReaderOptions& options)
-      : examples_(text.no_examples()),
+      : options_(options),
+        examples_(text.no_examples()),
         reading_(text.source(), text.text(), table_separator(text.text())),
         header_(reading_.has_header()) {
     if (rows() == 0) return;
@@ -275,12 +276,19 @@ class TableExamples {
 
   ExampleColumn column(std::size_t c) const {
     const std::vector<std::string_view> all = entries(c);
-    if (reading_.has_numbers(c, first())) return number_column(examples_.source, names_[c], all, examples_.lines);
+    const WantedEntries wanted = wanted_entries(options_, names_[c]);
+    const bool numbers =
+        wanted == WantedEntries::as_they_look ? reading_.has_numbers(c, first()) : wanted == WantedEntries::numbers;
+    if (numbers) return number_column(examples_.source, names_[c], all, examples_.lines);
+    // Where nothing is known, as in data to be predicted, NA is no word.
+    const bool unknown = std::all_of(all.begin(), all.end(), [](std::string_view entry) {
+      return number_of(entry).kind == NumberText::Kind::missing;
+    });
     ExampleColumn result{.name = names_[c]};
     result.texts.reserve(all.size());
     for (const std::string_view entry : all) {
       result.texts.emplace_back(entry);
-      mark_entry(result, entry.empty());
+      mark_entry(result, unknown || entry.empty());
     }
     return result;
   }
@@ -305,6 +313,7 @@ class TableExamples {
     examples_.ends.push_back(end);
   }
 
+  const ReaderOptions& options_;
   Examples examples_;
   TableReading reading_;
   bool header_;

@@ -127,6 +127,14 @@ void mark_entry(ExampleColumn& column, bool missing) {
   if (missing || !column.missing.empty()) column.missing.push_back(missing ? 1 : 0);
 }
 
+WantedEntries wanted_entries(const ReaderOptions& options, const std::string& column) {
+  const auto named = [&](const std::vector<std::string>& names) {
+    return std::find(names.begin(), names.end(), column) != names.end();
+  };
+  if (named(options.texts)) return WantedEntries::texts;
+  return named(options.numbers) ? WantedEntries::numbers : WantedEntries::as_they_look;
+}
+
 ExampleColumn number_column(const std::string& source, std::string name, const std::vector<std::string_view>& texts,
                             const std::vector<Index>& lines) {
   ExampleColumn column{.name = std::move(name), .width = 1};
@@ -136,6 +144,11 @@ ExampleColumn number_column(const std::string& source, std::string name, const s
     if (number.kind == NumberText::Kind::infinite) {
       refuse_data(source, i < lines.size() ? lines[i] : 0,
                   fmt::format("\"{}\" in column {} is not finite; leave such an entry empty, it is missing then",
+                              texts[i], column.name));
+    }
+    if (number.kind == NumberText::Kind::none) {
+      refuse_data(source, i < lines.size() ? lines[i] : 0,
+                  fmt::format("\"{}\" in column {} is no number; read the column as texts or leave such an entry empty",
                               texts[i], column.name));
     }
     column.numbers.push_back(number.value);

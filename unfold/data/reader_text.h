@@ -63,8 +63,12 @@ struct NumberText {
 /// Missing: nothing, NA, NaN, ?. Infinite: inf, infinity and what is larger than numbers can be.
 NumberText number_of(std::string_view text);
 
-/// A column of `texts` as numbers, one an entry. Throws DataError naming the line of an infinite one: lines[i], if
-/// there are any. All must be numbers, missing or infinite.
+/// What the options ask of a column.
+enum class WantedEntries { as_they_look, texts, numbers };
+WantedEntries wanted_entries(const ReaderOptions& options, const std::string& column);
+
+/// A column of `texts` as numbers, one an entry. Throws DataError naming the line, lines[i], of what is no number or
+/// infinite.
 ExampleColumn number_column(const std::string& source, std::string name, const std::vector<std::string_view>& texts,
                             const std::vector<Index>& lines);
 /// Marks the last entry of a column as missing, or not; flags are made when the first one is missing.
