@@ -178,8 +178,16 @@ TEST_F(LogTest, own_rules_are_kept_in_the_model) {
 TEST_F(LogTest, networks_learn_from_rare_words_what_unknown_ones_are_like) {
   const auto model = trained(small_log() + "once alone\n", {{"model", "gru:4"}, {"steps", "3"}});
   EXPECT_EQ(model->alphabet().find("alone"), kNoSymbol);
+  EXPECT_EQ(log_card(*model)->unknown_words, 2) << "once, alone";
   LogScorer scorer(*model);
-  EXPECT_TRUE(std::isfinite(scorer.score("never heard").surprise));
+  const ScoredLogLine scored = scorer.score("unheard");
+  const auto predictor = model->predictor();
+  double nats = std::log(2.0);  // <unk> stands for two words
+  for (const Symbol symbol : {model->alphabet().unknown(), model->alphabet().line_end()}) {
+    nats -= predictor->log_probability(symbol);
+    predictor->observe(symbol);
+  }
+  EXPECT_NEAR(scored.nats, nats, 1e-6);
 }
 
 TEST_F(LogTest, other_verbs_read_a_log_as_training_did) {

@@ -40,7 +40,8 @@ nlohmann::json to_json(const LogCard& card) {
   return {{"rules", card.rules.text()},
           {"label-column", card.label_column},
           {"lines", card.lines},
-          {"shapes", card.shapes}};
+          {"shapes", card.shapes},
+          {"unknown-words", card.unknown_words}};
 }
 
 std::optional<LogCard> log_card(const SymbolModel& model) {
@@ -56,7 +57,8 @@ std::optional<LogCard> log_card(const SymbolModel& model) {
     return LogCard{.rules = LogRules::parse(json["rules"].get<std::string>(), "rules in the card of the model"),
                    .label_column = json["label-column"].get<bool>(),
                    .lines = whole_number(json, "lines"),
-                   .shapes = whole_number(json, "shapes")};
+                   .shapes = whole_number(json, "shapes"),
+                   .unknown_words = whole_number(json, "unknown-words")};
   } catch (const UsageError& error) {
     throw ModelError(error.what());
   }
@@ -84,8 +86,9 @@ std::vector<Input> LogTraining::read_data(std::vector<Input> inputs, TrainSettin
     input.require_whole();
     card_.lines += shapes.lines;
     card_.shapes += shapes.different;
-    std::string text = is_fitted_model(s.model) ? std::move(shapes.text) : with_rare_words_unknown(shapes.text);
-    result.push_back(Input::from_bytes(input.name(), std::move(text)));
+    if (!is_fitted_model(s.model))
+      card_.unknown_words = std::max(card_.unknown_words, make_rare_words_unknown(shapes.text));
+    result.push_back(Input::from_bytes(input.name(), std::move(shapes.text)));
   }
   return result;
 }

@@ -19,6 +19,8 @@ struct LogCard {
   LogRules rules;
   bool label_column = false;
   Index lines = 0, shapes = 0;  ///< in training: lines, and different shapes among them
+  /// Different words that training read as `<unk>`, or 1: the probability of `<unk>` is shared by so many words.
+  Index unknown_words = 1;
 };
 nlohmann::json to_json(const LogCard& card);
 /// Nothing for a model of other data. Throws ModelError for a card that is damaged.

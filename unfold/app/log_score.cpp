@@ -62,7 +62,8 @@ LogScorer::Shape LogScorer::measured() const {
   Shape shape;
   predictor_->reset();
   for (const Symbol symbol : model_.alphabet().encode(parts_.shape + "\n")) {
-    const double nats = -static_cast<double>(predictor_->log_probability(symbol));
+    double nats = -static_cast<double>(predictor_->log_probability(symbol));
+    if (symbol == model_.alphabet().unknown()) nats += natural_log(card_.unknown_words);
     if (!std::isfinite(nats))
       throw ModelError(fmt::format("{} predicts no probability for token {} of \"{}\"", model_.spec_text(),
                                    shape.symbols + 1, parts_.shape));

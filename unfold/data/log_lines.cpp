@@ -206,17 +206,21 @@ LogShapes shapes_of(std::string_view text, const LogScanner& scanner) {
   return shapes;
 }
 
-std::string with_rare_words_unknown(std::string_view shapes) {
+Index make_rare_words_unknown(std::string& shapes) {
   std::unordered_map<std::string_view, Index> seen;
   for_each_word(shapes, [&](std::string_view word) { ++seen[word]; });
   std::string text;
+  Index rare = 0;
   bool first = true;
   for_each_word(shapes, [&](std::string_view word) {
-    if (word != "\n" && !first) text += ' ';
-    text += seen[word] > 1 || word == "\n" ? word : std::string_view("<unk>");
-    first = word == "\n";
+    const bool ends = word == "\n", is_rare = !ends && seen[word] == 1;
+    if (!ends && !first) text += ' ';
+    text += is_rare ? std::string_view("<unk>") : word;
+    rare += is_rare;
+    first = ends;
   });
-  return text;
+  shapes = std::move(text);
+  return rare;
 }
 
 }  // namespace unfold

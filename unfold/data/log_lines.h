@@ -65,8 +65,8 @@ struct LogShapes {
 };
 LogShapes shapes_of(std::string_view text, const LogScanner& scanner);
 
-/// Words that stand only once in a text of shapes become `<unk>`: models trained by gradient learn from them what a
-/// word that they do not know is like.
-std::string with_rare_words_unknown(std::string_view shapes);
+/// Replaces the words that stand only once in a text of shapes by `<unk>`: models trained by gradient learn from them
+/// what a word that they do not know is like. Returns how many words that were.
+Index make_rare_words_unknown(std::string& shapes);
 
 }  // namespace unfold
