@@ -77,6 +77,12 @@ TEST_F(LogTest, labels_in_the_first_column_are_found_and_only_normal_lines_teach
   EXPECT_EQ(unlabelled.score("12 all is well").label, std::nullopt) << "new logs need not be labelled";
 }
 
+TEST_F(LogTest, a_label_to_train_on_says_that_there_is_a_column_of_labels) {
+  const auto model = trained("good 1 a\nbad 2 b\ngood 3 a\n", {{"only-label", "good"}});
+  EXPECT_EQ(log_card(*model)->lines, 2);
+  EXPECT_EQ(model->alphabet().find("b"), kNoSymbol);
+}
+
 TEST_F(LogTest, an_unknown_word_costs_the_escape_of_the_model_shared_by_all_words) {
   const auto model = trained(small_log());
   LogScorer scorer(*model);

@@ -157,6 +157,7 @@ void set_log_defaults(TrainSettings& s, const Given& given) {
     throw UsageError("--format log reads words; leave --symbols out");
   s.symbols = "words";
   s.lines = true;
+  s.label_column = s.label_column || s.only_label.has_value();
   if (given.contains("resume")) return;  // all else is stored
   if (!given.contains("model")) s.model = kDefaultLogModel;
   // What is fitted as a whole has no use for a part to validate on.
@@ -321,7 +322,7 @@ void make_canonical(TrainSettings& s, const RunSettings& run, const Given& given
   if (s.symbols != kAnyText || !has_fields(s)) s.symbols = to_string(parse_symbol_kind(s.symbols));
   parse_unknown_policy(s.unknown);
   if (run.memory_limit) parse_bytes(*run.memory_limit);
-  if (s.only_label && !s.label_column && s.format != kLogFormat) throw UsageError("--only-label needs --label-column");
+  if (s.only_label && !s.label_column) throw UsageError("--only-label needs --label-column");
   if (s.valid && s.split)
     throw UsageError("--valid and --split exclude each other: validation comes from a file or from a part of DATA");
   if (s.valid_mask && !s.valid) throw UsageError("--valid-mask belongs to --valid; --mask covers all of DATA");
