@@ -75,8 +75,11 @@ std::vector<std::string> ScoredText::labels(const std::optional<std::string>& fi
 }
 
 ScoredText score(const ScoreRequest& request, Reporter& reporter) {
+  return score(load_model(request.model), request, reporter);
+}
+
+ScoredText score(std::unique_ptr<SymbolModel> model, const ScoreRequest& request, Reporter& reporter) {
   const UnknownPolicy unknown = parse_unknown_policy(request.unknown);
-  std::unique_ptr<SymbolModel> model = load_model(request.model);
   if (request.by == ScoreUnit::state && dynamic_cast<const HmmModel*>(model.get()) == nullptr)
     throw UsageError(
         fmt::format("--by state: only an hmm has states, and {} is {}", request.model, model->spec_text()));

@@ -59,7 +59,7 @@ class ScoredText {
   std::vector<std::string> labels(const std::optional<std::string>& file, const std::vector<ScoredLine>& lines) const;
 
  private:
-  friend ScoredText score(const ScoreRequest& request, Reporter& reporter);
+  friend ScoredText score(std::unique_ptr<SymbolModel> model, const ScoreRequest& request, Reporter& reporter);
   std::unique_ptr<SymbolModel> model_;
   std::string file_;
   Corpus corpus_;
@@ -71,6 +71,8 @@ class ScoredText {
 /// Throws UsageError, DataError, ModelError (also for predictions that are not finite).
 ScoredText score(const ScoreRequest& request, Reporter& reporter);
 ScoredText score(const ScoreRequest& request);
+/// The same with the model that `request.model` names already loaded.
+ScoredText score(std::unique_ptr<SymbolModel> model, const ScoreRequest& request, Reporter& reporter);
 
 /// How well the scores of lines tell those with another label than `normal` from the others. One label per line.
 struct LineJudgement {

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "unfold/app/field_data.h"
+#include "unfold/app/log_data.h"
 #include "unfold/app/run_folder.h"
 #include "unfold/app/sequence_choice.h"
 #include "unfold/base/team.h"
@@ -12,8 +13,8 @@
 #include "unfold/models/restarts.h"
 #include "unfold/models/train.h"
 #include "unfold/numerics/bf16.h"
-#include "unfold/training/example_sources.h"
 #include "unfold/training/event_log.h"
+#include "unfold/training/example_sources.h"
 
 namespace unfold {
 namespace {
@@ -33,12 +34,15 @@ struct Material {
   const Corpus& validation_corpus() const { return valid ? *valid : corpus; }
 };
 
-Material load(const TrainSettings& s) {
-  std::vector<Input> inputs = unlabelled(open_inputs(s.data), s.label_column, s.only_label);
+/// `log`: how logs are read; nullptr for other data.
+Material load(TrainSettings& s, LogTraining* log, Reporter& reporter) {
+  std::vector<Input> inputs = log != nullptr ? log->read_data(open_inputs(s.data), s, reporter)
+                                             : unlabelled(open_inputs(s.data), s.label_column, s.only_label);
   Alphabet alphabet = build_alphabet(
-      inputs, {.kind = parse_symbol_kind(s.symbols),
-               .vocabulary = s.vocabulary,
-               .with_unknown = s.valid.has_value() && parse_symbol_kind(s.symbols) == SymbolKind::words});
+      inputs,
+      {.kind = parse_symbol_kind(s.symbols),
+       .vocabulary = s.vocabulary,
+       .with_unknown = log != nullptr || (s.valid.has_value() && parse_symbol_kind(s.symbols) == SymbolKind::words)});
   const UnknownPolicy unknown = parse_unknown_policy(s.unknown);
   Material material{.corpus = Corpus::load(std::move(inputs), alphabet, {.unknown = unknown, .lines = s.lines}),
                     .valid = std::nullopt,
@@ -46,8 +50,9 @@ Material load(const TrainSettings& s) {
                     .validation = {}};
   if (s.mask) material.corpus.set_mask(Input::open(*s.mask));
   if (s.valid) {
-    material.valid = Corpus::load(unlabelled(open_inputs({*s.valid}), s.label_column, s.only_label), alphabet,
-                                  {.unknown = unknown, .lines = s.lines});
+    material.valid = Corpus::load(log != nullptr ? log->read_more(open_inputs({*s.valid}), s)
+                                                 : unlabelled(open_inputs({*s.valid}), s.label_column, s.only_label),
+                                  alphabet, {.unknown = unknown, .lines = s.lines});
     if (s.valid_mask) material.valid->set_mask(Input::open(*s.valid_mask));
     material.training = whole_corpus(material.corpus, "training");
     material.validation = whole_corpus(*material.valid, "validation");
@@ -91,7 +96,7 @@ class Training {
   Index choose_restart(const TrainingData& data, TrainerOptions options);
 
   Config kept(Stored least) const { return configuration(s_, run_, least); }
-  nlohmann::json card_configuration() const { return to_json(kept(Stored::model)); }
+  nlohmann::json card_configuration() const;
   int threads() const { return thread_count(run_.threads); }
   TrainOptions train_options() const;
   void begin_folder(bool resume) const;
@@ -107,6 +112,7 @@ class Training {
   Reporter& reporter_;
   Examples examples_ = {};  // of data with fields
   FieldPlan fields_ = {};
+  std::optional<LogTraining> log_;   // how logs are read
   bool sequences_are_open_ = false;  // whether whole sequences are read is still to be decided
 };
 
@@ -158,6 +164,12 @@ void Training::tell_precision() const {
     reporter_.remark(fmt::format("products of training by {}, everything else in float", bf16_unit_name()));
 }
 
+nlohmann::json Training::card_configuration() const {
+  nlohmann::json json = to_json(kept(Stored::model));
+  if (log_) json["log"] = to_json(log_->card());
+  return json;
+}
+
 TrainOptions Training::train_options() const {
   TrainOptions options;
   TrainerOptions& t = options.trainer;
@@ -193,7 +205,8 @@ TrainOutcome Training::run() {
   if (*s_.precision == "bf16") tell_precision();
   if (s_.task) return run_on_task();
   if (has_fields(s_)) return run_on_fields();
-  const Material material = load(s_);
+  if (s_.format == kLogFormat) log_.emplace(s_);
+  const Material material = load(s_, log_ ? &*log_ : nullptr, reporter_);
   const TrainingData data{.corpus = material.corpus,
                           .training = material.training,
                           .validation = &material.validation,
@@ -332,7 +345,8 @@ void Training::settle_fields() {
 TrainOutcome Training::run_on_fields() {
   const auto data = std::make_shared<const DataSpecification>(specify(examples_, fields_.choice, *s_.format));
   const ExampleSet all(examples_, data, fields_.choice.predicts);
-  std::array<ExampleSet, 3> parts = split_examples(all, parse_split(s_.split.value_or("100")), fields_.problem, s_.window);
+  std::array<ExampleSet, 3> parts =
+      split_examples(all, parse_split(s_.split.value_or("100")), fields_.problem, s_.window);
   if (s_.valid) parts[1] = ExampleSet(read_fields({*s_.valid}, reader_options(s_)), data, fields_.choice.predicts);
   if (parts[0].count() == 0) throw DataError(fmt::format("{}: nothing is left to train on", all.source()));
   if (*s_.precision == "double") return run_on_examples<double>(parts);
@@ -353,10 +367,11 @@ TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
   model.initialise(options.trainer.seed);
   model.configuration() = card_configuration();
   begin_folder(options.trainer.resume);
-  reporter_.remark(fmt::format("{} reads {} and predicts {}: {} parameters; {} examples of {} positions to train on, {} "
-                               "of {} to validate on",
-                               s_.model, *s_.read, *s_.predict, model.parameters().size(), parts[0].count(),
-                               parts[0].positions(), parts[1].count(), parts[1].positions()));
+  reporter_.remark(
+      fmt::format("{} reads {} and predicts {}: {} parameters; {} examples of {} positions to train on, {} "
+                  "of {} to validate on",
+                  s_.model, *s_.read, *s_.predict, model.parameters().size(), parts[0].count(), parts[0].positions(),
+                  parts[1].count(), parts[1].positions()));
   Team team(threads());
   TrainOutcome result{.run = folder_.path(),
                       .model_file = folder_.model(),
@@ -365,8 +380,7 @@ TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
                       .has_test = parts[2].count() > 0};
   try {
     result.result = unfold::train(model, example_sources<T>(parts[0], parts[1], batches, options.trainer.seed),
-                                  options.trainer, options.model_file, team,
-                                  reporter_.observer(options.trainer.steps));
+                                  options.trainer, options.model_file, team, reporter_.observer(options.trainer.steps));
   } catch (const InterruptedError&) {
     interrupted_with_checkpoint();
   }

@@ -28,17 +28,18 @@ constexpr std::array<std::string_view, 18> kGradientOnly = {
     "memory-limit", "checkpoint-every", "sampled-softmax", "precision"};
 
 /// Options of files: tasks have no use for them.
-constexpr std::array<std::string_view, 19> kFilesOnly = {
-    "symbols",    "vocabulary",      "lines",        "split",  "valid",           "unknown",   "predict-after",
-    "mask",       "valid-mask",      "sample-every", "window", "sampled-softmax", "precision", "whole-sequences",
-    "format",     "read",            "predict",      "ahead",  "sequences"};
+constexpr std::array<std::string_view, 20> kFilesOnly = {
+    "symbols", "vocabulary", "lines",        "split",  "valid",           "unknown",   "predict-after",
+    "mask",    "valid-mask", "sample-every", "window", "sampled-softmax", "precision", "whole-sequences",
+    "format",  "read",       "predict",      "ahead",  "sequences",       "log-rules"};
 /// Options of text: data with fields have no use for them.
-constexpr std::array<std::string_view, 14> kTextOnly = {
-    "vocabulary", "lines",        "unknown",         "predict-after",    "mask",         "valid-mask", "label-column",
-    "only-label", "sample-every", "sampled-softmax", "activity-penalty", "flow-penalty", "restarts",   "curriculum"};
+constexpr std::array<std::string_view, 15> kTextOnly = {
+    "vocabulary",       "lines",        "unknown",    "predict-after", "mask",
+    "valid-mask",       "label-column", "only-label", "sample-every",  "sampled-softmax",
+    "activity-penalty", "flow-penalty", "restarts",   "curriculum",    "log-rules"};
 constexpr std::array<std::string_view, 4> kFieldsOnly = {"read", "predict", "ahead", "sequences"};
 constexpr std::array<std::string_view, 2> kTaskOnly = {"validate-on", "goal-error"};
-constexpr std::string_view kTextFormat = "text", kLogFormat = "log";
+constexpr std::string_view kTextFormat = "text";
 
 bool is_in(const auto& list, std::string_view option) { return std::ranges::find(list, option) != list.end(); }
 
@@ -148,6 +149,21 @@ bool is_file(const std::string& path) {
   return std::filesystem::is_regular_file(path, ignored);
 }
 
+/// What a log is read as, and the model for it where none is named: each line a sequence of words.
+void set_log_defaults(TrainSettings& s, const Given& given) {
+  if (s.log_rules && s.format != kLogFormat) throw UsageError("--log-rules belongs to --format log");
+  if (s.format != kLogFormat) return;
+  if (given.contains("symbols") && s.symbols != "words")
+    throw UsageError("--format log reads words; leave --symbols out");
+  s.symbols = "words";
+  s.lines = true;
+  s.label_column = s.label_column || s.only_label.has_value();
+  if (given.contains("resume")) return;  // all else is stored
+  if (!given.contains("model")) s.model = kDefaultLogModel;
+  // What is fitted as a whole has no use for a part to validate on.
+  if (!s.valid && !s.split && is_fitted_model(s.model)) s.split = "100/0/0";
+}
+
 }  // namespace
 
 bool has_fields(const TrainSettings& s) { return s.format && s.format != kTextFormat && s.format != kLogFormat; }
@@ -165,8 +181,8 @@ std::string settle_format(TrainSettings& s, const Given& given) {
   const FormatGuess guess = guess_format(Input::open(s.data.front()));
   if (guess.format == kTextFormat) {
     if (fields)
-      throw UsageError(fmt::format("{} looks like running text, which has no fields; --format says how to read it",
-                                   s.data.front()));
+      throw UsageError(
+          fmt::format("{} looks like running text, which has no fields; --format says how to read it", s.data.front()));
     return {};
   }
   s.format = guess.format;
@@ -183,6 +199,7 @@ std::vector<Setting> all_settings(TrainSettings& s, RunSettings& r) {
       {"predict", &s.predict, model},
       {"ahead", &s.ahead, model},
       {"sequences", &s.sequences, model},
+      {"log-rules", &s.log_rules, fixed},
       {"symbols", &s.symbols, model},
       {"vocabulary", &s.vocabulary, model},
       {"label-column", &s.label_column, model},
@@ -282,6 +299,7 @@ Config comparable(const Config& all, bool resume) {
 }
 
 void make_canonical(TrainSettings& s, const RunSettings& run, const Given& given) {
+  set_log_defaults(s, given);
   s.model = canonical_model(s.model);
   if (!is_fitted_model(s.model)) {
     ModelSpec spec = parse_model_spec(s.model);

@@ -26,7 +26,8 @@ struct TrainSettings {
   /// Of data with fields: lists of names, as "word,pos" and "chunk", "label@end", "value=mixture:5"; the field whose
   /// equal values, one after another, make a sequence.
   std::optional<std::string> read = {}, predict = {}, sequences = {};
-  std::optional<Index> ahead = {};  ///< positions from what is read to what is predicted
+  std::optional<Index> ahead = {};            ///< positions from what is read to what is predicted
+  std::optional<std::string> log_rules = {};  ///< of a log: a file of its own rules
   std::string symbols = "chars", unknown = "error";
   Index vocabulary = 0, window = kDefaultWindow, batch = kDefaultBatch, curriculum = 0, seed = 1, sampled_softmax = 0;
   std::optional<std::string> only_label = {};
@@ -93,6 +94,10 @@ bool has_fields(const TrainSettings& settings);
 /// Settles the format of the data, where nobody gave one: from the first file, unless other settings speak of text.
 /// Returns a remark about what was found; empty: nothing is worth saying.
 std::string settle_format(TrainSettings& settings, const Given& given);
+
+inline constexpr const char* kLogFormat = "log";  ///< of `TrainSettings::format`
+/// The model for logs when nobody says which (docs/logs.md).
+inline constexpr const char* kDefaultLogModel = "ngram:3,smoothing=witten-bell";
 
 /// Whether the setting has a meaning for what is trained.
 bool applies(std::string_view setting, const TrainSettings& settings);

@@ -6,10 +6,12 @@
 #include <nlohmann/json.hpp>
 
 #include "unfold/app/figures.h"
+#include "unfold/app/run_folder.h"
 #include "unfold/base/file.h"
 #include "unfold/cli/console_reporter.h"
 #include "unfold/cli/figures.h"
 #include "unfold/cli/reading_options.h"
+#include "unfold/cli/score_log.h"
 #include "unfold/cli/verb.h"
 
 namespace unfold {
@@ -30,14 +32,21 @@ class Score final : public Verb {
 
   std::vector<std::string> inputs_;
   std::string by_ = "symbol", unknown_ = "error", normal_ = "-";
+  void check_log_options() const;
+  ScoreLogOptions log_options() const;
+
   std::optional<std::string> mask_, labels_, roc_;
+  std::string context_;
+  Index top_ = 0;
+  bool text_ = false, masked_ = false, fixed_ = false;
   ReadingSettings reading_;
   bool summary_ = false;
 };
 
 Score::Score()
     : Verb(VerbOptions("score", "prints how surprising every symbol or line is, in bits (TSV)",
-                       {"unfold score run today.log --by line | sort -t $'\\t' -k 4 -rg | head",
+                       {"unfold score run today.log --top 10 --text",
+                        "unfold score run today.log --by line | sort -t $'\\t' -k 4 -rg | head",
                         "unfold score run today.log --by symbol > surprisals.tsv"})) {
   options_.add_inputs({.name = "inputs",
                        .target = &inputs_,
@@ -64,6 +73,19 @@ Score::Score()
                 .placeholder = "FILE",
                 .help = "with labels: write the ROC curve of bits per symbol (TSV)"});
   options_.add({.name = "summary", .target = &summary_, .help = "with labels: print the figures only, not every line"});
+  options_.add({.name = "top",
+                .target = &top_,
+                .placeholder = "N",
+                .help = "logs: only the N most surprising lines, the first of them first; 0: every line",
+                .least = 0,
+                .most = 1e7});
+  options_.add({.name = "text", .target = &text_, .help = "logs: each line beside its score"});
+  options_.add({.name = "masked", .target = &masked_, .help = "logs: the values that placeholders stand for"});
+  options_.add({.name = "context",
+                .target = &context_,
+                .placeholder = "NAME",
+                .help = "logs: the line before with the same host, pid or other masked value is context"});
+  options_.add({.name = "fixed", .target = &fixed_, .help = "logs: lines scored before do not count"});
   options_.add({.name = "mask",
                 .target = &mask_,
                 .placeholder = "FILE",
@@ -171,12 +193,41 @@ void Score::by_line(Console& console, const ScoredText& text) const {
     for (const auto& [key, value] : result["roc"].items()) print_result(fmt::format("{}\t{}\n", key, value.dump()));
 }
 
+/// Options that only models of logs have.
+void Score::check_log_options() const {
+  for (const char* name : {"top", "text", "masked", "context", "fixed"})
+    if (options_.given(name))
+      throw UsageError(fmt::format("--{} is for lines of a log: a model trained with --format log, by line", name));
+}
+
+ScoreLogOptions Score::log_options() const {
+  if (mask_ || options_.given("unknown") || !reading_.exact())
+    throw UsageError("--mask, --unknown, --segments and --warmup have no meaning for lines of a log");
+  return {.data = inputs_[1],
+          .normal = normal_,
+          .labels = labels_,
+          .roc = roc_,
+          .scorer = {.adapt = !fixed_, .context = context_},
+          .top = top_,
+          .text = text_,
+          .masked = masked_,
+          .summary = summary_,
+          .json = json_};
+}
+
 ExitCode Score::run(Console& console) {
   check_reading_options(options_, reading_);
+  std::unique_ptr<SymbolModel> model = load_model(inputs_[0]);
+  if (log_card(*model) && (by_ == "line" || !options_.given("by"))) {
+    score_log(console, *model, log_options());
+    return ExitCode::success;
+  }
+  check_log_options();
   if (by_ != "line" && (labels_ || roc_ || summary_))
     throw UsageError("--labels, --roc and --summary judge lines: add --by line");
   ConsoleReporter reporter(console);
-  const ScoredText text = score({.model = inputs_[0],
+  const ScoredText text = score(std::move(model),
+                                {.model = inputs_[0],
                                  .data = inputs_[1],
                                  .by = by_ == "line"    ? ScoreUnit::line
                                        : by_ == "state" ? ScoreUnit::state

@@ -63,6 +63,8 @@ std::string next_text(const TrainOutcome& outcome) {
   if (outcome.task_valid) return {};
   if (outcome.settings.predict)
     return fmt::format("\nNext:  unfold predict {0} OTHER\n       unfold eval {0} OTHER\n", outcome.run);
+  if (outcome.settings.format == kLogFormat)
+    return fmt::format("\nNext:  unfold score {} OTHER.log --top 10 --text\n", outcome.run);
   const std::string sample = fmt::format("\nNext:  unfold sample {} --length 500\n", outcome.run);
   if (!outcome.has_test) return sample + fmt::format("       unfold eval {} OTHER.txt\n", outcome.run);
   return sample + fmt::format("       unfold eval {} {} --split {} --part test\n", outcome.run,

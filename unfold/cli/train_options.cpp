@@ -47,6 +47,10 @@ void add_data_options(VerbOptions& options, TrainRequest& request) {
                .target = &s.sequences,
                .placeholder = "FIELD",
                .help = "tables: neighbouring rows that agree there are one sequence"});
+  options.add({.name = "log-rules",
+               .target = &s.log_rules,
+               .placeholder = "FILE",
+               .help = "with --format log: rules of your own, tried before the built-in ones (docs/logs.md)"});
   options.add({.name = "symbols",
                .target = &s.symbols,
                .placeholder = "KIND",

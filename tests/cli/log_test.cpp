@@ -1,0 +1,86 @@
+// Logs through the command: rows as lines come, the strangest ones, labels.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "cli/fixture.h"
+
+namespace unfold::test {
+namespace {
+
+class LogCommandTest : public CommandTest {
+ protected:
+  LogCommandTest() : log_(folder_ / "x.log") {
+    std::string log;
+    for (int i = 0; i < 60; ++i) log += "- " + std::to_string(i) + " all is well\r\n";
+    write_bytes(log_, log + "KERN 7 all is lost\r\n");
+    EXPECT_EQ(unfold_command({"train", log_, "--format", "log", "--out", run_, "--quiet"}).code, 0);
+  }
+  std::string log_;
+};
+
+TEST_F(LogCommandTest, every_line_has_a_row) {
+  const Finished scored = unfold_command({"score", run_, log_, "--text", "--masked"});
+  EXPECT_EQ(scored.code, 0) << scored.err;
+  EXPECT_THAT(scored.out, StartsWith("line\tsymbols\tbits\tbits_per_symbol\tsurprise\ttoken\ttoken_bits\tlabel\t"
+                                     "masked\ttext\n1\t5\t"));
+  EXPECT_THAT(scored.out, HasSubstr("\t-\tnum=12\t12 all is well\n"));
+  EXPECT_EQ(std::ranges::count(scored.out, '\n'), 62);
+  EXPECT_EQ(std::ranges::count(scored.out, '\r'), 0);
+}
+
+TEST_F(LogCommandTest, the_strangest_lines_come_first) {
+  const Finished top = unfold_command({"score", run_, log_, "--top", "1", "--json", "--text"});
+  EXPECT_THAT(top.out, StartsWith("{\"line\":61,"));
+  EXPECT_THAT(top.out, HasSubstr("\"token\":\"lost\""));
+  EXPECT_THAT(top.out, HasSubstr("\"auc_surprise\":1.0"));
+  const Finished summary = unfold_command({"score", run_, log_, "--summary"});
+  EXPECT_THAT(summary.out, StartsWith("auc_surprise\t1.0\n"));
+}
+
+TEST_F(LogCommandTest, standard_input_may_carry_labels) {
+  const Finished scored = unfold_command({"score", run_, "-"}, {.input = "- 1 all is well\nKERN 2 all is lost\n"});
+  EXPECT_EQ(scored.code, 0) << scored.err;
+  EXPECT_THAT(scored.out, HasSubstr("\tKERN\n"));
+  EXPECT_EQ(unfold_command({"score", run_, "-"}, {.input = "1 all is well\n"}).code, 0);
+  expect_failure({"score", run_, "-"}, 3, "standard input is empty");
+}
+
+TEST_F(LogCommandTest, a_row_is_there_before_the_next_line_is_written) {
+  const std::string in = folder_ / "in", out = folder_ / "out";
+  ASSERT_EQ(::mkfifo(in.c_str(), 0600), 0);
+  ASSERT_EQ(::mkfifo(out.c_str(), 0600), 0);
+  const int reader = ::open(out.c_str(), O_RDONLY | O_NONBLOCK);  // waits for no writer
+  ASSERT_EQ(::fcntl(reader, F_SETFL, 0), 0);
+  Process command({"score", run_, in, "--quiet"}, {.output = out});
+  const int writer = ::open(in.c_str(), O_WRONLY);
+  std::string seen;
+  const auto read_rows = [&](std::ptrdiff_t rows) {
+    char buffer[4096];
+    while (std::ranges::count(seen, '\n') < rows) {
+      const ssize_t got = ::read(reader, buffer, sizeof buffer);
+      if (got == 0) break;  // the command has ended
+      ASSERT_GT(got, 0);
+      seen.append(buffer, static_cast<std::size_t>(got));
+    }
+  };
+  for (int i = 1; i <= 3; ++i) {
+    ASSERT_GT(::write(writer, "- 5 all is well\n", 16), 0);
+    read_rows(i + 1);  // and the heading
+    EXPECT_EQ(std::ranges::count(seen, '\n'), i + 1);
+  }
+  ::close(writer);
+  EXPECT_EQ(command.finish().code, 0);
+  ::close(reader);
+}
+
+TEST_F(LogCommandTest, options_of_logs_are_refused_elsewhere) {
+  ASSERT_EQ(unfold_command({"train", text_, "--out", run_, "--overwrite", "--model", "ngram:2", "--quiet"}).code, 0);
+  expect_failure({"score", run_, text_, "--top", "3"}, 2, "--format log");
+  expect_failure({"train", log_, "--out", run_, "--overwrite", "--format", "lgo"}, 2, "lgo");
+}
+
+}  // namespace
+}  // namespace unfold::test

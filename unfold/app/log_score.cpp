@@ -1,0 +1,202 @@
+#include "unfold/app/log_score.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "unfold/app/figures.h"
+#include "unfold/numerics/functions.h"
+
+namespace unfold {
+namespace {
+
+/// Shapes that are kept; a log of which more differ is masked too little for their counts to say much.
+constexpr std::size_t kMostShapes = std::size_t{1} << 20;
+constexpr std::size_t kReadBlock = std::size_t{1} << 16;
+
+double natural_log(double x) {
+  double y = 0;
+  vector_log(&x, &y, 1);
+  return y;
+}
+double natural_log(Index x) { return natural_log(static_cast<double>(x)); }
+
+LogCard required_card(const SymbolModel& model) {
+  std::optional<LogCard> card = log_card(model);
+  if (!card) throw UsageError("this model was not trained with --format log");
+  return *std::move(card);
+}
+
+void require_rule(const LogCard& card, const std::string& name) {
+  const auto is_named = [&](const LogRule& rule) { return rule.name == name; };
+  if (!name.empty() && std::ranges::none_of(card.rules.rules(), is_named))
+    throw UsageError(fmt::format("--context {}: no rule of this model is named so; host and pid are usual", name));
+}
+
+bool is_packed(const std::string& path) {
+  return path.ends_with(".gz") || path.ends_with(".xz") || path.ends_with(".zst");
+}
+
+}  // namespace
+
+double ScoredLogLine::bits() const { return unfold::bits(nats); }
+double ScoredLogLine::bits_per_symbol() const { return unfold::bits(nats) / static_cast<double>(symbols); }
+double ScoredLogLine::surprise_bits() const { return unfold::bits(surprise); }
+double ScoredLogLine::token_bits() const { return unfold::bits(token_nats); }
+
+LogScorer::LogScorer(const SymbolModel& model, LogScoreOptions options)
+    : model_(model),
+      options_(std::move(options)),
+      card_(required_card(model)),
+      scanner_(card_.rules),
+      predictor_(model.predictor()) {
+  require_rule(card_, options_.context);
+  predictor_->set_learning(false);
+}
+
+/// The surprise of every token of the shape in `parts_`, summed and at its largest.
+LogScorer::Shape LogScorer::measured() const {
+  Shape shape;
+  predictor_->reset();
+  for (const Symbol symbol : model_.alphabet().encode(parts_.shape + "\n")) {
+    double nats = -static_cast<double>(predictor_->log_probability(symbol));
+    if (symbol == model_.alphabet().unknown()) nats += natural_log(card_.unknown_words);
+    if (!std::isfinite(nats))
+      throw ModelError(fmt::format("{} predicts no probability for token {} of \"{}\"", model_.spec_text(),
+                                   shape.symbols + 1, parts_.shape));
+    shape.nats += nats;
+    if (shape.symbols++ == 0 || nats > shape.token_nats) {
+      shape.token_nats = nats;
+      shape.number = shape.symbols - 1;  // the token's place, for now
+    }
+    predictor_->observe(symbol);
+  }
+  std::string_view rest = parts_.shape;
+  for (Index i = 0; i < shape.number; ++i) rest.remove_prefix(std::min(rest.find(' '), rest.size() - 1) + 1);
+  shape.token = shape.number + 1 == shape.symbols ? kLineEndWord : rest.substr(0, rest.find(' '));
+  return shape;
+}
+
+LogScorer::Shape& LogScorer::shape_of_parts() {
+  const auto found = shapes_.find(parts_.shape);
+  if (found != shapes_.end()) return found->second;
+  if (shapes_.size() >= kMostShapes) forget_rare();
+  Shape shape = measured();
+  shape.number = shapes_made_++;
+  return shapes_.emplace(parts_.shape, std::move(shape)).first->second;
+}
+
+/// Shapes seen once make room; all go when that is not enough.
+void LogScorer::forget_rare() {
+  std::erase_if(shapes_, [](const auto& entry) { return entry.second.seen <= 1; });
+  if (shapes_.size() >= kMostShapes / 2) shapes_.clear();
+  pairs_.clear();
+  followed_.clear();
+  previous_.clear();
+}
+
+double LogScorer::surprise(const Shape& shape) {
+  const Index different = card_.shapes + shapes_seen_;
+  std::array<double, 3> parts{natural_log(card_.lines) - shape.nats,
+                              natural_log(different) - shape.nats / static_cast<double>(shape.symbols), 0};
+  const bool seen = options_.adapt && shape.seen > 0;
+  if (seen) parts[2] = natural_log(shape.seen);
+  const double all = natural_log(card_.lines + different + (options_.adapt ? lines_ : 0));
+  return -mixed_with_context(log_sum_exp(parts.data(), seen ? 3 : 2) - all, shape);
+}
+
+double LogScorer::mixed_with_context(double log_probability, const Shape& shape) {
+  if (options_.context.empty()) return log_probability;
+  const auto value =
+      std::ranges::find_if(parts_.masked, [&](const MaskedValue& v) { return v.name == options_.context; });
+  if (value == parts_.masked.end()) return log_probability;
+  const auto [last, first_time] = previous_.try_emplace(std::string(value->text), shape.number);
+  if (first_time) return log_probability;
+  const Index before = std::exchange(last->second, shape.number);
+  Context& context = followed_[before];
+  Index& together = pairs_[fmt::format("{} {}", before, shape.number)];
+  if (context.lines > 0) {
+    const std::array<double, 2> parts{natural_log(context.different) + log_probability,
+                                      together > 0 ? natural_log(together) : 0};
+    log_probability = log_sum_exp(parts.data(), together > 0 ? 2 : 1) - natural_log(context.lines + context.different);
+  }
+  ++context.lines;
+  context.different += together++ == 0;
+  return log_probability;
+}
+
+ScoredLogLine LogScorer::score(std::string_view line) {
+  if (card_.label_column && !labelled_) labelled_ = begins_with_label(line);
+  ScoredLogLine scored;
+  text_ = line;
+  if (labelled_.value_or(false)) {
+    const std::size_t length = std::min(line.find_first_of(" \t\r"), line.size());
+    if (length == 0)
+      throw DataError(fmt::format("line {} does not begin with a label, as the first line does", lines_ + 1));
+    scored.label = std::string(line.substr(0, length));
+    text_.remove_prefix(std::min(line.find_first_not_of(" \t", length), line.size()));
+  }
+  scanner_.scan(text_, parts_);
+  Shape& shape = shape_of_parts();
+  scored.symbols = shape.symbols;
+  scored.nats = shape.nats;
+  scored.token = shape.token;
+  scored.token_nats = shape.token_nats;
+  scored.surprise = surprise(shape);
+  if (options_.adapt && shape.seen++ == 0) ++shapes_seen_;
+  scored.number = ++lines_;
+  return scored;
+}
+
+LineSource::LineSource(const std::string& path) : name_(path == "-" ? "standard input" : path) {
+  if (path != "-" && is_packed(path)) {
+    whole_ = Input::open(path);
+    rest_ = whole_->bytes();
+    ended_ = true;
+  } else {
+    descriptor_ = path == "-" ? STDIN_FILENO : open_for_reading(path);
+  }
+}
+
+LineSource::~LineSource() {
+  if (descriptor_ > STDIN_FILENO) ::close(descriptor_);
+}
+
+/// Reads more behind what is left; false when there is no more.
+bool LineSource::fill() {
+  if (ended_) return false;
+  buffer_.erase(0, buffer_.size() - rest_.size());
+  const std::size_t kept = buffer_.size();
+  buffer_.resize(kept + kReadBlock);
+  const std::size_t got = read_some(descriptor_, name_, buffer_.data() + kept, kReadBlock);
+  buffer_.resize(kept + got);
+  rest_ = buffer_;
+  ended_ = got == 0;
+  return !ended_;
+}
+
+bool LineSource::ready() const { return rest_.find('\n') != std::string_view::npos || (ended_ && !rest_.empty()); }
+
+bool LineSource::next(std::string_view& line) {
+  std::size_t end = rest_.find('\n');
+  while (end == std::string_view::npos) {
+    const std::size_t searched = rest_.size();
+    if (!fill()) break;
+    end = rest_.find('\n', searched);
+  }
+  if (rest_.empty()) {
+    if (!any_) throw DataError(fmt::format("{} is empty; there is nothing to read", name_));
+    if (whole_) whole_->require_whole();
+    return false;
+  }
+  any_ = true;
+  end = std::min(end, rest_.size());
+  line = rest_.substr(0, end);
+  rest_.remove_prefix(std::min(end + 1, rest_.size()));
+  return true;
+}
+
+}  // namespace unfold

@@ -1,0 +1,121 @@
+#pragma once
+/// How strange the lines of a log are, one after another, with constant work and memory for each.
+///
+///   LogScorer scorer(*model);
+///   while (source.next(line)) use(scorer.score(line));
+///
+/// With x the shape of a line (data/log_lines.h) of n tokens, its end counted, P(x) its probability under the model, N
+/// lines and D different shapes in training, and, among the m lines scored so far, c(x) of this shape and d shapes that
+/// stood there,
+///
+///   surprise(x) = - log2 [ (c(x) + N P(x) + (D + d) P(x)^(1/n)) / (m + N + D + d) ].
+///
+/// This is the n-gram's own Witten-Bell rule one storey higher, on lines: what was seen counts, the model standing for
+/// the lines of training, and what was not has a share of the number of different shapes so far, of which it gets as
+/// much as one of its tokens is probable on (geometric) average. So a line that keeps coming loses its surprise, and a
+/// long line is no stranger for being long.
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "unfold/app/log_data.h"
+
+namespace unfold {
+
+struct LogScoreOptions {
+  /// Whether lines scored before count: c, m, d above. Otherwise equal lines have equal scores.
+  bool adapt = true;
+  /// The name of a placeholder, such as host or pid: the line before with the same value there is context. With c(y, x)
+  /// the lines x that followed y so, the probability above is mixed with their share by the same rule. Empty: none.
+  std::string context = {};
+};
+
+struct ScoredLogLine {
+  Index number = 0;   ///< from 1
+  Index symbols = 0;  ///< tokens and the line end
+  double nats = 0;    ///< of all of them, -ln P(x)
+  double surprise = 0;
+  std::string token = {};  ///< that surprised most: as the model reads it, `<eos>` for the line end
+  double token_nats = 0;
+  std::optional<std::string> label = {};
+  double bits() const;
+  double bits_per_symbol() const;
+  double surprise_bits() const;
+  double token_bits() const;
+};
+
+class LogScorer {
+ public:
+  /// The model must outlive the scorer. Throws UsageError for a model of other data and for a context that no rule is
+  /// named after; ModelError.
+  explicit LogScorer(const SymbolModel& model, LogScoreOptions options = {});
+
+  /// Scores a line without its line end; REQUIRES that it lives until the next call when `parts` are used. Throws
+  /// DataError for a line without label where the first had one, ModelError for a model that predicts no numbers.
+  ScoredLogLine score(std::string_view line);
+  /// Of the last line: its text without the label, its shape and what was masked.
+  std::string_view text() const { return text_; }
+  const LogLine& parts() const { return parts_; }
+
+ private:
+  struct Shape {
+    Index number = 0, symbols = 0, seen = 0;
+    double nats = 0, token_nats = 0;
+    std::string token = {};
+  };
+  struct Context {
+    Index lines = 0, different = 0;
+  };
+  Shape& shape_of_parts();
+  Shape measured() const;
+  double surprise(const Shape& shape);
+  double mixed_with_context(double log_probability, const Shape& shape);
+  void forget_rare();
+
+  const SymbolModel& model_;
+  LogScoreOptions options_;
+  LogCard card_;
+  LogScanner scanner_;
+  std::unique_ptr<Predictor> predictor_;
+  std::unordered_map<std::string, Shape> shapes_;
+  std::unordered_map<std::string, Index> previous_;  // number of the last shape, by the value of the context
+  std::unordered_map<Index, Context> followed_;      // by the number of a shape
+  std::unordered_map<std::string, Index> pairs_;     // "number number": lines of the second after the first
+  std::string_view text_;
+  LogLine parts_;
+  Index lines_ = 0, shapes_made_ = 0, shapes_seen_ = 0;
+  std::optional<bool> labelled_;
+};
+
+/// The lines of a file, of "-" or of a pipe, as they come.
+class LineSource {
+ public:
+  /// Compressed files are unpacked at once. Throws DataError.
+  explicit LineSource(const std::string& path);
+  ~LineSource();
+  LineSource(const LineSource&) = delete;
+  LineSource& operator=(const LineSource&) = delete;
+
+  /// The next line without its line end; false at the end. `line` lives until the next call. Throws DataError: nothing
+  /// there at all, a read that fails.
+  bool next(std::string_view& line);
+  /// Whether the next line is here already, so that `next` waits for nobody.
+  bool ready() const;
+  const std::string& name() const { return name_; }
+
+ private:
+  bool fill();
+
+  std::string name_;
+  std::optional<Input> whole_;
+  std::string_view rest_;  // of `whole_` or of `buffer_`
+  std::string buffer_;
+  int descriptor_ = -1;
+  bool ended_ = false, any_ = false;
+};
+
+}  // namespace unfold
