@@ -80,29 +80,33 @@ bool is_open(const ExampleColumn& column) {
   return false;
 }
 
-void add_with_parts(const ExampleColumn& column, Names& reads) {
+void add_with_parts(const ExampleColumn& column, const std::vector<const char*>& parts, Names& reads) {
   reads.push_back(column.name);
   if (!column.is_text() || !is_open(column)) return;
-  for (const char* part : {"lower", "shape", "prefix2", "prefix3", "suffix2", "suffix3"})
-    reads.push_back(fmt::format("{}.{}", column.name, part));
+  for (const char* part : parts) reads.push_back(fmt::format("{}.{}", column.name, part));
 }
 
 bool predicts(const std::vector<Predicted>& heads, const std::string& name) {
   return std::ranges::find(heads, name, &Predicted::field) != heads.end();
 }
 
+/// What a tagger should know of a word that it never saw, and what a classifier should know of its neighbours.
+const std::vector<const char*> kPartsOfWords = {"lower", "shape", "prefix2", "prefix3", "suffix2", "suffix3"};
+const std::vector<const char*> kRunsOfWords = {"lower", "run2", "run3"};
+
 /// Everything else at every position; numbers that are predicted are read too, because what they were says most.
 Names default_reads(const Examples& examples, const std::vector<Predicted>& heads) {
   Names reads;
-  bool forecasts = false;
+  bool forecasts = false, tags = false;
   for (const Predicted& head : heads) {
     const ExampleColumn& column = column_of(examples, head.field);
+    tags = tags || (!column.once && !head.at_end);
     forecasts = forecasts || (!column.is_text() && !column.once && !head.at_end);
   }
   for (const ExampleColumn& column : examples.columns) {
     if (column.once) continue;
     if (forecasts && !column.is_text()) reads.push_back(column.name);
-    if (!forecasts && !predicts(heads, column.name)) add_with_parts(column, reads);
+    if (!forecasts && !predicts(heads, column.name)) add_with_parts(column, tags ? kPartsOfWords : kRunsOfWords, reads);
   }
   return reads;
 }
@@ -206,12 +210,21 @@ Problem problem_of(const NetworkLayout& layout, const DataSpecification& data) {
   return problem_of(layout, once);
 }
 
-void settle_for(const FieldPlan& plan, const Examples& examples, const Given& given, TrainSettings& s) {
+namespace {
+
+/// Whether the network reads runs of words: text of an open vocabulary.
+bool reads_runs(const FieldPlan& plan) {
+  return std::ranges::any_of(plan.layout.reads,
+                             [](const std::string& read) { return read.find(".run") != std::string::npos; });
+}
+
+}  // namespace
+
+void settle_for(const FieldPlan& plan, const Given& given, TrainSettings& s) {
   const auto settle = [&](std::string_view name, auto& setting, auto value) {
     if (!given.contains(name)) setting = value;
   };
   const bool budget = s.epochs || s.steps || s.minutes;
-  (void)examples;
   switch (plan.problem) {
     case Problem::tagging:
       settle("model", s.model, "bilstm:128,dropout=0.5,embedding=128");
@@ -219,7 +232,14 @@ void settle_for(const FieldPlan& plan, const Examples& examples, const Given& gi
       if (!budget) s.epochs = 12;
       break;
     case Problem::classifying:
-      settle("model", s.model, "bilstm:64,dropout=0.5,embedding=128");
+      if (reads_runs(plan)) {  // of words the order matters little, and what is seen twice much
+        settle("model", s.model, "bag:256,dropout=0.3,pool=mean");
+        settle("optimizer", s.optimizer, "adam:rate=0.001,clip=1,schedule=cosine,warmup=100");
+        settle("word-dropout", s.word_dropout, 0.3);
+        if (!budget) s.epochs = 15;
+        break;
+      }
+      settle("model", s.model, "bilstm:64,dropout=0.5,embedding=64");
       settle("optimizer", s.optimizer, "adam:rate=0.003,clip=1,schedule=cosine,warmup=100");
       if (!budget) s.epochs = 15;
       break;

@@ -339,7 +339,7 @@ void Training::settle_fields() {
   examples_ = read_fields(s_.data, reader_options(s_));
   if (s_.symbols == kAnyText) s_.symbols = to_string(text_kind(examples_));
   fields_ = plan_fields(examples_, s_);
-  if (!request_.resume) settle_for(fields_, examples_, given_, s_);
+  if (!request_.resume) settle_for(fields_, given_, s_);
 }
 
 TrainOutcome Training::run_on_fields() {
@@ -362,7 +362,8 @@ TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
                                     .predicts = fields_.choice.predicts,
                                     .batch = s_.batch,
                                     .window = s_.whole_sequences ? 0 : s_.window,
-                                    .unknown_rate = kUnknownRate};
+                                    .unknown_rate = kUnknownRate,
+                                    .word_dropout = s_.word_dropout};
   NetworkModel<T> model(s_.model, parts[0].data(), fields_.layout);
   model.initialise(options.trainer.seed);
   model.configuration() = card_configuration();
@@ -385,7 +386,12 @@ TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
     interrupted_with_checkpoint();
   }
   if (parts[1].count() > 0) result.field_valid = evaluate_fields(model, parts[1], team);
-  if (parts[2].count() > 0) result.field_test = evaluate_fields(model, parts[2], team);
+  if (s_.test) {
+    const ExampleSet test(read_fields({*s_.test}, reader_options(s_)), parts[0].shared_data(), fields_.choice.predicts,
+                          UnknownPolicy::skip);
+    result.field_test = evaluate_fields(model, test, team);
+  }
+  if (parts[2].count() > 0 && !s_.test) result.field_test = evaluate_fields(model, parts[2], team);
   return result;
 }
 

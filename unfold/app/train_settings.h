@@ -26,6 +26,7 @@ struct TrainSettings {
   /// Of data with fields: lists of names, as "word,pos" and "chunk", "label@end", "value=mixture:5"; the field whose
   /// equal values, one after another, make a sequence.
   std::optional<std::string> read = {}, predict = {}, sequences = {};
+  std::optional<std::string> test = {};  ///< of data with fields: a file that the best model is measured on at the end
   std::optional<Index> ahead = {};            ///< positions from what is read to what is predicted
   std::optional<std::string> log_rules = {};  ///< of a log: a file of its own rules
   std::string symbols = "chars", unknown = "error";
@@ -37,6 +38,7 @@ struct TrainSettings {
   std::optional<double> epochs = {}, minutes = {}, goal_error = {};
   Index validate_on = 1000;
   double activity_penalty = 0, flow_penalty = 0;
+  double word_dropout = 0;  ///< data with fields: share of positions that training leaves unread
   std::optional<Index> steps = {};
   Index restarts = 1, validate_every = 0, early_stop = 0;
 };

@@ -51,6 +51,16 @@ void add_data_options(VerbOptions& options, TrainRequest& request) {
                .target = &s.log_rules,
                .placeholder = "FILE",
                .help = "with --format log: rules of your own, tried before the built-in ones (docs/logs.md)"});
+  options.add({.name = "test",
+               .target = &s.test,
+               .placeholder = "FILE",
+               .help = "data with fields: measure the best model on this file at the end"});
+  options.add({.name = "word-dropout",
+               .target = &s.word_dropout,
+               .placeholder = "SHARE",
+               .help = "data with fields: share of positions that training leaves unread",
+               .least = 0,
+               .most = 0.99});
   options.add({.name = "symbols",
                .target = &s.symbols,
                .placeholder = "KIND",

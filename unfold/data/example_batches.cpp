@@ -69,6 +69,9 @@ class ExampleFiller {
     carry(group, window, out);
     out.symbols = out.structure.positions();
     predicted_.assign(at(out.structure.positions()), 0);
+    unread_.assign(at(out.structure.positions()), 0);
+    if (random != nullptr && options_.word_dropout > 0)
+      for (char& unread : unread_) unread = static_cast<char>(random->uniform() < options_.word_dropout);
     for (const Use& use : uses_) put(use, group, first, random, out);
     out.predicted = std::accumulate(predicted_.begin(), predicted_.end(), Index{0});
   }
@@ -116,7 +119,7 @@ class ExampleFiller {
       const Index* rows = out.structure.order().rows.data() + out.structure.item(static_cast<Index>(i), 0);
       for (Index t = 0; t < lengths_[i]; ++t) {
         const Index entry = entry_at(use, example, first + t);
-        if (entry < 0) continue;
+        if (entry < 0 || (!use.predicted && unread_[at(rows[t])] != 0)) continue;
         const bool present = symbols ? put_symbol(use, entry, rows[t], random, out) : put_values(use, entry, rows[t], out);
         if (use.predicted && present) predicted_[at(rows[t])] = 1;
       }
@@ -155,7 +158,7 @@ class ExampleFiller {
   std::vector<Use> uses_;
   std::vector<std::vector<Index>> counts_;  // of each use; empty: nothing is made unknown
   std::vector<Index> chains_, lengths_;     // of the batch: numbers within the group, and positions
-  std::vector<char> predicted_;
+  std::vector<char> predicted_, unread_;
 };
 
 class ExampleBatches final : public BatchSource {

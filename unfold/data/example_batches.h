@@ -19,6 +19,8 @@ struct ExampleBatchOptions {
   /// In training a symbol that is read becomes `<unk>` with the probability rate / (rate + how often it occurs), so that
   /// the network learns what to do about words it never saw (Kiperwasser & Goldberg 2016). 0: never.
   double unknown_rate = 0;
+  /// In training each position is left unread with this probability (word dropout; Iyyer et al. 2015).
+  double word_dropout = 0;
 };
 
 /// Epoch by epoch, each in a random order that is a function of (seed, epoch). The set must outlive it. Throws

@@ -59,6 +59,7 @@ class ExampleSet {
              std::span<const std::string> predicts, UnknownPolicy unknown = UnknownPolicy::error);
 
   const DataSpecification& data() const { return *data_; }
+  const std::shared_ptr<const DataSpecification>& shared_data() const { return data_; }
   Index count() const { return static_cast<Index>(ends_.size()); }
   Index positions() const { return ends_.empty() ? 0 : ends_.back(); }
   Index begin(Index example) const { return example == 0 ? 0 : ends_[static_cast<std::size_t>(example - 1)]; }

@@ -1,0 +1,19 @@
+#include "unfold/cells/cell.h"
+#include "unfold/cells/cells.h"
+
+namespace unfold {
+
+Signal bag(Circuit& c, Signal x, Index n, const BagOptions&) {
+  if (!c.holds_symbols(x) && x.size() == n) return x;
+  return c.affine("z", n, {{"W", x}}, Init::zero(), false);
+}
+
+template <class Visitor>
+void describe(Visitor&, BagOptions&) {}
+
+CellEntry bag_cell() {
+  return CellOf<BagOptions>{
+      .name = "bag", .help = "no memory: with pool=mean, the mean of what was read (deep averaging)", .add = bag};
+}
+
+}  // namespace unfold
