@@ -72,9 +72,9 @@ std::string data_folder() {
   return folder != nullptr ? folder : "../shared/data";
 }
 
-std::string filled_in(std::string text, const std::string& units, const std::string& rate) {
-  const std::pair<std::string, std::string> values[] = {
-      {"{data}", data_folder()}, {"{units}", units}, {"{rate}", rate}};
+using Names = std::vector<std::pair<std::string, std::string>>;
+
+std::string filled_in(std::string text, const Names& values) {
   for (const auto& [name, value] : values)
     for (std::size_t place = text.find(name); place != std::string::npos; place = text.find(name, place + value.size()))
       text.replace(place, name.size(), value);
@@ -117,8 +117,12 @@ class Reproducing {
  private:
   std::vector<Section> plan();
   std::vector<Cell> plan(const Reproduction& table);
+  void make_files(const std::vector<Cell>& cells) const;
   std::vector<std::string> arguments_of(const Variant& row, const Variant& column, const ReproductionScale& scale,
                                         Index seed) const;
+  std::string made_stem(const Variant& column) const {
+    return fmt::format("{}/data/{}", r_.out, slug(column.label));
+  }
   bool finished(Run& run) const;
   void carry_out(Run& run) const;
   void carry_out(std::vector<Section>& sections) const;
@@ -173,6 +177,7 @@ std::vector<Section> Reproducing::plan() {
                                    table.title, data_folder(), table.data));
       missing = true;
     } else {
+      make_files(cells);
       sections.push_back({&table, std::move(cells)});
     }
   }
@@ -188,13 +193,29 @@ std::vector<Section> Reproducing::plan() {
   return sections;
 }
 
+/// Those that columns make of the real data.
+void Reproducing::make_files(const std::vector<Cell>& cells) const {
+  const Variant* last = nullptr;
+  for (const Cell& cell : cells) {
+    if (cell.column == last || cell.column->prepare == nullptr) continue;
+    last = cell.column;
+    std::filesystem::create_directories(r_.out + "/data");
+    cell.column->prepare(data_folder(), made_stem(*cell.column));
+  }
+}
+
 std::vector<std::string> Reproducing::arguments_of(const Variant& row, const Variant& column,
                                                    const ReproductionScale& scale, Index seed) const {
   std::vector<std::string> arguments;
   if (const auto text = texts_.find(&column); text != texts_.end()) arguments = text->second.arguments;
+  const Names names = {{"{data}", data_folder()},
+                       {"{units}", scale.units},
+                       {"{rate}", column.rate},
+                       {"{seed}", std::to_string(seed)},
+                       {"{made}", made_stem(column)}};
   const std::string none;
   for (const std::string* part : {&column.arguments, &row.arguments, row.fitted ? &none : &scale.budget})
-    for (const std::string& word : words_of(filled_in(*part, scale.units, column.rate))) arguments.push_back(word);
+    for (const std::string& word : words_of(filled_in(*part, names))) arguments.push_back(word);
   if (row.fitted) return arguments;
   const auto limit = std::find(arguments.begin(), arguments.end(), "--minutes");
   if (r_.minutes && limit != arguments.end()) arguments.erase(limit, limit + 2);
@@ -210,8 +231,8 @@ std::vector<Cell> Reproducing::plan(const Reproduction& table) {
     for (const Variant& row : table.rows) {
       if (r_.only && fmt::format("{} / {}", row.label, column.label).find(*r_.only) == std::string::npos) continue;
       if (column.text && !texts_.contains(&column))
-        texts_[&column] = prepare(*column.text, fmt::format("{}/data/{}", r_.out, slug(column.label)));
-      Cell cell{&row, &column, {}, 0, table.success};
+        texts_[&column] = prepare(*column.text, made_stem(column));
+      Cell cell{&row, &column, {}, 0, column.success != 0 ? column.success : table.success};
       if (column.text) cell.floor = texts_[&column].floor, cell.success = texts_[&column].success;
       for (Index seed = 1; seed <= (row.fitted ? 1 : r_.seeds.value_or(scale.seeds)); ++seed)
         cell.runs.push_back({arguments_of(row, column, scale, seed),
@@ -257,9 +278,9 @@ void Reproducing::carry_out(Run& run) const {
 std::vector<double> Reproducing::values(const Reproduction& table, const Cell& cell) const {
   std::vector<double> result;
   for (const Run& run : cell.runs) {
-    const auto valid = run.result.find("valid");
-    const bool there = valid != run.result.end() && valid->is_object() && valid->contains(table.measure);
-    result.push_back(there ? valid->at(table.measure).get<double>() - cell.floor
+    const Json::json_pointer place((table.measure.starts_with('/') ? "" : "/valid/") + table.measure);
+    const bool there = run.result.contains(place) && run.result.at(place).is_number();
+    result.push_back(there ? run.result.at(place).get<double>() - cell.floor
                            : std::numeric_limits<double>::infinity());
   }
   return result;
@@ -281,7 +302,18 @@ std::string Reproducing::own_command() const {
 }
 
 std::string Reproducing::solved_text(const Reproduction& table) const {
-  if (texts_.empty()) return fmt::format("A problem is solved at {} at most.", shown(table, table.success));
+  const bool each_its_own = std::ranges::any_of(r_.scale == "small" ? table.small.columns : table.full.columns,
+                                                [](const Variant& column) { return column.success != 0; });
+  if (each_its_own) {
+    std::string aims;
+    for (const Variant& column : (r_.scale == "small" ? table.small : table.full).columns)
+      aims += fmt::format("{} {} {}", aims.empty() ? "" : ",", column.label,
+                          shown(table, column.success != 0 ? column.success : table.success));
+    return fmt::format("Solved {}:{}.", table.more_is_better ? "from" : "up to", aims);
+  }
+  if (texts_.empty())
+    return fmt::format("A problem is solved at {} {}.", shown(table, table.success),
+                       table.more_is_better ? "at least" : "at most");
   std::string result = "Counted from what the source of the text itself scores; solved at most so much above it:";
   for (const auto& [column, text] : texts_)
     result += fmt::format(" {} {:.5g} (the source {:.5g}),", column->label, text.success, text.floor);
@@ -293,13 +325,16 @@ TextTable Reproducing::summary(const Reproduction& table, const std::vector<Cell
   TextTable result{{"problem", "method", "ours: median", "quartiles", "theirs", "solved", "verdict"}, {}};
   for (const Cell& cell : cells) {
     const std::vector<double> found = values(table, cell);
-    const auto solved = std::count_if(found.begin(), found.end(), [&](double x) { return x <= cell.success; });
+    const auto succeeds = [&](double x) {
+      return table.more_is_better ? std::isfinite(x) && x >= cell.success : x <= cell.success;
+    };
+    const auto solved = std::count_if(found.begin(), found.end(), succeeds);
     const Quartiles q = quartiles(found);
     const auto theirs = table.theirs.find({cell.row->label, cell.column->label});
     result.rows.push_back(
         {cell.column->label, cell.row->label, shown(table, q.median),
          shown(table, q.lower) + " - " + shown(table, q.upper), theirs == table.theirs.end() ? "-" : theirs->second,
-         fmt::format("{} of {}", solved, found.size()), q.median <= cell.success ? "solved" : "not solved"});
+         fmt::format("{} of {}", solved, found.size()), succeeds(q.median) ? "solved" : "not solved"});
   }
   return result;
 }

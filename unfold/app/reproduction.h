@@ -22,14 +22,18 @@ struct SourceText {
 };
 
 /// A row or a column: how it is named, and what it adds to the command. There {data} stands for the folder of the real
-/// data sets (UNFOLD_DATA, by default ../shared/data), {units} for the size that the scale says and {rate} for the
-/// column's.
+/// data sets (UNFOLD_DATA, by default ../shared/data), {units} for the size that the scale says, {rate} for the column's,
+/// {seed} for the number of the run and {made} for where the files of the column are (Variant::prepare).
 struct Variant {
   std::string label;
   std::string arguments;                ///< of `unfold train`, separated by blanks
   std::optional<SourceText> text = {};  ///< of a column
   bool fitted = false;                  ///< a row's model is fitted as a whole: it takes no budget, and one seed
   std::string rate = {};                ///< of a column: {rate} of its rows
+  /// Of a column: writes the files that its runs read, whose names begin with `stem` ({made} in arguments), from the
+  /// real data sets in `data`. The page tells what it did in its own words.
+  void (*prepare)(const std::string& data, const std::string& stem) = nullptr;
+  double success = 0;  ///< of a column, where it is not the table's; 0: it is
 };
 
 /// One size of a table.
@@ -43,11 +47,12 @@ struct ReproductionScale {
 /// Those of one name are run together and make one page, one section each.
 struct Reproduction {
   std::string name, title, source;
-  std::string measure;       ///< key in the results of `train --json` under "valid"
+  std::string measure;       ///< key in the results of `train --json` under "valid", or a JSON pointer into all of them
   std::string measure_text;  ///< "wrong sequences"
   bool percent = false;      ///< shown times 100
-  /// A run has succeeded when its measure is at most this.
+  /// A run has succeeded when its measure is at most this, or, where more is better, at least.
   double success = 0;
+  bool more_is_better = false;
   std::string curve;        ///< key of validation events for the plots of learning
   double curve_factor = 1;  ///< from its unit to that of the measure
   std::vector<Variant> rows;
@@ -58,6 +63,8 @@ struct Reproduction {
 };
 
 const std::vector<Reproduction>& reproductions();
+/// Those of data with fields (field_tables.cpp): tagging, classification, forecasting, music.
+std::vector<Reproduction> field_reproductions();
 /// |kappa2| / |kappa1| of a recurrent matrix over lengths and sizes: the table in figure 2 of Neyshabur et al. 2016.
 std::string path_ratio_table();
 

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <iterator>
+
 #include "unfold/app/figures.h"
 #include "unfold/app/reproduction.h"
 
@@ -172,10 +175,8 @@ Reproduction path_characters() {
           .appendix = path_ratio_table};
 }
 
-}  // namespace
-
-const std::vector<Reproduction>& reproductions() {
-  static const std::vector<Reproduction> list = {
+std::vector<Reproduction> sequence_reproductions() {
+  return {
       {.name = "long-range",
        .title = "Long-range problems",
        .source = "Hochreiter and Schmidhuber 1997; Martens and Sutskever 2011",
@@ -213,6 +214,16 @@ const std::vector<Reproduction>& reproductions() {
       path_mnist(),
       path_characters(),
   };
+}
+
+}  // namespace
+
+const std::vector<Reproduction>& reproductions() {
+  static const std::vector<Reproduction> list = [] {
+    std::vector<Reproduction> all = sequence_reproductions();
+    std::ranges::move(field_reproductions(), std::back_inserter(all));
+    return all;
+  }();
   return list;
 }
 
