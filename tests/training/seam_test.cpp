@@ -123,7 +123,7 @@ TEST(Seam, a_tagger_of_two_directions) {
   const auto network =
       Network<double>::of(std::make_shared<const Plan>(c), {"word", net.words}, {"tag", tags, softmax_loss<double>()});
   expect_right_derivatives(network);
-  expect_learnt(network, {"adam:rate=0.05", "hf:windows=1", "ruop", "rbpm"});
+  expect_learnt(network, {"adam:rate=0.05", "hf:windows=1", "natural:windows=1", "ruop", "rbpm"});
 }
 
 TEST(Seam, a_classifier_with_one_output_at_the_end) {
@@ -136,7 +136,7 @@ TEST(Seam, a_classifier_with_one_output_at_the_end) {
   const auto network = Network<double>::of(std::make_shared<const Plan>(c), {"word", net.words},
                                            {"class", logits, softmax_loss<double>()});
   expect_right_derivatives(network);
-  expect_learnt(network, {"adam:rate=0.05", "hf:windows=1"});
+  expect_learnt(network, {"adam:rate=0.05", "hf:windows=1", "natural:windows=1", "ruop", "rbpm"});
 }
 
 TEST(Seam, a_network_of_two_heads) {
@@ -151,8 +151,7 @@ TEST(Seam, a_network_of_two_heads) {
   network.heads.push_back({"mood", mood, gaussian_loss<double>(), 0.5});
   network.validate();
   expect_right_derivatives(network);
-  expect_learnt(network, {"adam:rate=0.05", "hf:windows=1"});
-  EXPECT_THAT(refusal(network, "ruop"), HasSubstr("networks of one head; this one has 2"));
+  expect_learnt(network, {"adam:rate=0.05", "hf:windows=1", "natural:windows=1", "ruop", "rbpm"});
   network.heads[1].signal = tags;
   EXPECT_THROW(network.validate(), UsageError);
 }
@@ -254,7 +253,7 @@ TEST(Seam, a_loss_that_sees_whole_sequences_and_owns_parameters) {
       expect_learnt(network, {"hf:windows=1"});
     else
       EXPECT_THAT(refusal(network, "hf"), HasSubstr("needs a loss with a curvature, which mean has not"));
-    EXPECT_THAT(refusal(network, "ruop"), HasSubstr("needs a loss with logits of symbols, which mean has not"));
+    EXPECT_THAT(refusal(network, "ruop"), HasSubstr("needs a loss with rows that count each for itself, which mean has not"));
   }
 }
 

@@ -5,48 +5,71 @@
 namespace unfold {
 namespace {
 
+constexpr const char* kWho = "riemannian training";
+
+/// Whether the value of a node has a row of its own at every position, to which an adjoint can be given.
+bool takes_seed(const Node& node) {
+  return node.kind == Node::Kind::map || node.kind == Node::Kind::affine || node.kind == Node::Kind::mask ||
+         (node.kind == Node::Kind::link && node.delay.to_end());
+}
+
 const Node& output_node(Signal output) {
   const Node& node = output.circuit->nodes()[static_cast<std::size_t>(output.id)];
   const auto refuse = [&](const std::string& why) {
-    throw UsageError("riemannian training: the output " + node.name + " " + why +
+    throw UsageError(std::string(kWho) + ": the output " + node.name + " " + why +
                      "; it needs an affine map of activities, as every cell of this program has");
   };
   if (node.kind != Node::Kind::affine) refuse("is no affine map");
   for (const auto& term : node.terms) {
     const Node& source = output.circuit->nodes()[static_cast<std::size_t>(term.source)];
-    const bool seedable = source.kind == Node::Kind::map || source.kind == Node::Kind::affine;
-    if (!seedable || !term.dense()) refuse("reads " + source.name + " in a way that takes no seed");
+    if (!takes_seed(source) || !term.dense()) refuse("reads " + source.name + " in a way that takes no seed");
   }
   return node;
 }
 
-std::vector<Signal> sources(Signal output) {
-  std::vector<Signal> result;
-  for (const auto& term : output_node(output).terms) result.push_back({output.circuit, term.source});
+template <class T>
+CoreHead<T> core_head(const Head<T>& head) {
+  CoreHead<T> result{.head = head, .output = output_node(head.signal), .activities = {}};
+  for (const auto& term : result.output.terms) {
+    result.activities.push_back({head.signal.circuit, term.source});
+    result.units += result.activities.back().size();
+  }
+  head.loss->template need<RowLoss<T>>(kWho);
+  head.loss->template need<LossFisher<T>>(kWho);
   return result;
 }
 
-std::shared_ptr<const Plan> core_plan(Signal output) {
+template <class T>
+std::vector<CoreHead<T>> core_heads(const Network<T>& network) {
+  std::vector<CoreHead<T>> heads;
+  heads.reserve(network.heads.size());
+  for (const Head<T>& head : network.heads) heads.push_back(core_head(head));
+  return heads;
+}
+
+template <class T>
+std::shared_ptr<const Plan> core_plan(const std::vector<CoreHead<T>>& heads) {
   std::vector<int> outputs;
-  for (const Signal& s : sources(output))
-    if (std::find(outputs.begin(), outputs.end(), s.id) == outputs.end()) outputs.push_back(s.id);
-  return std::make_shared<const Plan>(*output.circuit, std::move(outputs));
+  for (const CoreHead<T>& head : heads)
+    for (const Signal& s : head.activities)
+      if (std::find(outputs.begin(), outputs.end(), s.id) == outputs.end()) outputs.push_back(s.id);
+  return std::make_shared<const Plan>(*heads.front().head.signal.circuit, std::move(outputs));
 }
 
 }  // namespace
 
 template <class T>
 CorePass<T>::CorePass(const Network<T>& network, Team& team)
-    : network_(network),
-      team_(team),
-      output_(output_node(network.only_head("riemannian training").signal)),
-      activities_(sources(head().signal)),
-      plan_(core_plan(head().signal)),
-      unfolding_(plan_, team) {
-  head().loss->template need<Categorical<T>>("riemannian training");
-  for (const Signal& s : activities_) units_ += s.size();
+    : network_(network), team_(team), heads_(core_heads(network)), plan_(core_plan(heads_)), unfolding_(plan_, team) {
   if (plan_->state_width() != network.plan->state_width())
-    throw UsageError("riemannian training: the output of the network has a memory of its own");
+    throw UsageError(std::string(kWho) + ": the output of the network has a memory of its own");
+}
+
+template <class T>
+Index CorePass<T>::units() const {
+  Index most = 0;
+  for (const CoreHead<T>& head : heads_) most = std::max(most, head.units);
+  return most;
 }
 
 template <class T>

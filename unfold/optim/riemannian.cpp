@@ -41,8 +41,10 @@ class RiemannianControl final : public Control<T> {
       const ParameterInfo& p = network.plan->parameters()[at(parameter)];
       std::fill_n(is_output_.begin() + p.offset, p.size(), char{1});
     };
-    for (const auto& term : core_->output().terms) mark(term.parameter);
-    if (core_->output().bias >= 0) mark(core_->output().bias);
+    for (const CoreHead<T>& head : core_->heads()) {
+      for (const auto& term : head.output.terms) mark(term.parameter);
+      if (head.output.bias >= 0) mark(head.output.bias);
+    }
   }
 
   StepReport step(Objective<T>& objective, Direction<T>&, double rate) override {
@@ -83,7 +85,7 @@ class RiemannianControl final : public Control<T> {
       visitor("previous/transition", previous_[kTransition].span());
     }
     if (options_.keep > 0) {
-      visitor("average/writing", output_->average());
+      output_->visit_averages(visitor);
       if (metric_) metric_->visit_averages(visitor);
     }
   }

@@ -10,6 +10,11 @@ namespace {
 constexpr Index kTile = 512;         // positions whose inputs stay in the second-level cache
 constexpr Index kSortedTile = 2048;  // the same where they are sorted by symbol: runs should be long
 
+/// The symbols that the weights of a term belong to, or -1.
+int symbols_of(const Plan& plan, const Node::AffineTerm& term) {
+  return plan.nodes()[at(term.source)].kind == Node::Kind::symbols ? term.source : term.gate;
+}
+
 }  // namespace
 
 template <class T>
@@ -17,7 +22,7 @@ UnitMetric<T>::UnitMetric(const CorePass<T>& core, bool full, double damping, bo
     : full_(full), damping_(damping) {
   const Plan& plan = core.plan();
   for (int i = 0; i < static_cast<int>(plan.nodes().size()); ++i)
-    if (plan.live(i) && plan.nodes()[at(i)].kind == Node::Kind::affine) add_map(plan, i);
+    if (plan.live(i) && plan.nodes()[at(i)].kind == Node::Kind::affine) add_maps(plan, i);
   adjoints_.resize(maps_.size());
   inputs_.resize(at(core.team().size()));
   Index widest = 0, columns = 0;
@@ -32,22 +37,36 @@ UnitMetric<T>::UnitMetric(const CorePass<T>& core, bool full, double damping, bo
   for (Inputs& inputs : inputs_) inputs.values.resize(kTile * columns), inputs.row.resize(kSortedTile * widest);
 }
 
+/// Throws UsageError where the parameters of a term are no weights of units.
 template <class T>
-void UnitMetric<T>::add_map(const Plan& plan, int i) {
+void UnitMetric<T>::add_maps(const Plan& plan, int i) {
   const Node& node = plan.nodes()[at(i)];
-  Map map{.node = i, .size = node.size, .columns = 1};  // column 0 is the constant 1
-  const auto offset = [&](int parameter) { return plan.parameters()[at(parameter)].offset; };
-  const auto reads_symbols = [&](int s) { return plan.nodes()[at(s)].kind == Node::Kind::symbols; };
-  for (std::size_t k = 0; k < node.terms.size(); ++k) {
-    const auto& term = node.terms[k];
+  std::vector<int> kinds;
+  for (const auto& term : node.terms) {
     if (!term.dense() && as_sparse(term.op.get()) == nullptr)
       throw UsageError("riemannian training: the parameters " + plan.parameters()[at(term.parameter)].name + " of a " +
                        std::string(term.op->name()) + " map are no weights of units; use sgd or adam");
-    const int symbols = reads_symbols(term.source) ? term.source : term.gate;
-    if (symbols >= 0 && map.symbols >= 0 && symbols != map.symbols)
-      throw UsageError("riemannian training: " + node.name + " reads two kinds of symbols");
-    if (symbols >= 0) map.symbols = symbols;
-    if (reads_symbols(term.source)) continue;
+    const int symbols = symbols_of(plan, term);
+    if (symbols >= 0 && std::find(kinds.begin(), kinds.end(), symbols) == kinds.end()) kinds.push_back(symbols);
+  }
+  if (kinds.empty()) kinds.push_back(-1);
+  for (const int symbols : kinds) add_map(plan, i, symbols, symbols == kinds.front());
+}
+
+/// The terms of one kind of symbols; `with_shared`: and what belongs to no symbol.
+template <class T>
+void UnitMetric<T>::add_map(const Plan& plan, int i, int symbols, bool with_shared) {
+  const Node& node = plan.nodes()[at(i)];
+  Map map{.node = i, .size = node.size, .columns = 1, .symbols = symbols};  // column 0 is the constant 1
+  const auto offset = [&](int parameter) { return plan.parameters()[at(parameter)].offset; };
+  const auto reads_symbols = [&](int s) { return plan.nodes()[at(s)].kind == Node::Kind::symbols; };
+  const auto belongs = [&](const Node::AffineTerm& term) {
+    const int kind = symbols_of(plan, term);
+    return kind < 0 ? with_shared : kind == symbols;
+  };
+  for (std::size_t k = 0; k < node.terms.size(); ++k) {
+    const auto& term = node.terms[k];
+    if (!belongs(term) || reads_symbols(term.source)) continue;
     const Index size = plan.nodes()[at(term.source)].size;
     map.sources.push_back({k, map.columns, size});
     map.columns += size;
@@ -59,11 +78,11 @@ void UnitMetric<T>::add_map(const Plan& plan, int i) {
     std::vector<std::int32_t> gated, shared;
     std::vector<std::pair<Index, Index>> gated_places;
     std::vector<Index> shared_places;
-    const bool has_bias = node.bias >= 0;
+    const bool has_bias = with_shared && node.bias >= 0;
     if (has_bias) shared.push_back(0), shared_places.push_back(offset(node.bias) + c);
     bool lookup = false;
     for (const auto& term : node.terms)
-      if (reads_symbols(term.source)) {
+      if (belongs(term) && reads_symbols(term.source)) {
         gated.push_back(0), gated_places.emplace_back(offset(term.parameter) + c, node.size);
         lookup = true;
       }
@@ -107,7 +126,7 @@ void UnitMetric<T>::add_map(const Plan& plan, int i) {
 template <class T>
 void UnitMetric<T>::keep_adjoints(const CorePass<T>& core) {
   for (std::size_t m = 0; m < maps_.size(); ++m) {
-    const Matrix<const T> b = core.unfolding().affine_adjoint({core.head().signal.circuit, maps_[m].node});
+    const Matrix<const T> b = core.unfolding().affine_adjoint(core.signal(maps_[m].node));
     if (adjoints_[m].size() != b.rows * b.cols) adjoints_[m].resize(b.rows * b.cols);
     core.team().run([&](Member& me) {
       const Range mine = me.share(b.rows, 64);
@@ -174,8 +193,7 @@ void UnitMetric<T>::accumulate_rows(const CorePass<T>& core, std::size_t m, Rang
       Unit& unit = units_[at(u)];
       const T* b = adjoints_[m].data() + begin * map.size + unit.component;
       const T* phi = nullptr;
-      if (!outer)
-        phi = core.unfolding().affine_adjoint({core.head().signal.circuit, map.node}).row(begin) + unit.component;
+      if (!outer) phi = core.unfolding().affine_adjoint(core.signal(map.node)).row(begin) + unit.component;
       const Symbol* symbols = map.symbols < 0 ? nullptr : core.unfolding().symbols_read(map.symbols).data() + begin;
       unit.moments.template add<T>({inputs.values.data(), range.size(), map.columns, map.columns}, symbols, b, phi,
                                    map.size);
@@ -208,7 +226,7 @@ void UnitMetric<T>::accumulate_sorted(const CorePass<T>& core, std::size_t m, Ra
     if (outer) {
       tile.square(first_b, first_phi, components.size());
     } else {
-      const Matrix<const T> phi = core.unfolding().affine_adjoint({core.head().signal.circuit, map.node});
+      const Matrix<const T> phi = core.unfolding().affine_adjoint(core.signal(map.node));
       tile.put({phi.row(begin), rows, phi.cols, phi.stride}, components, first_phi);
     }
     for (Index u = units.begin; u < units.end; ++u) {

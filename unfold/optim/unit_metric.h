@@ -5,7 +5,8 @@
 ///
 /// A unit is a component of an affine map of the core; its parameters are those of all terms of that component. Weights
 /// that belong to a symbol (lookups and gated terms) meet only those of the same symbol, so M falls into one block per
-/// symbol, bordered by the shared weights if there are any.
+/// symbol, bordered by the shared weights if there are any. A unit that reads several kinds of symbols has a matrix for
+/// each kind: weights of two kinds do not meet, and the shared ones meet those of the first.
 
 #include <vector>
 
@@ -19,7 +20,7 @@ namespace unfold {
 template <class T>
 class UnitMetric {
  public:
-  /// Throws UsageError: one unit reads two kinds of symbols.
+  /// Throws UsageError: parameters that are no weights of units.
   UnitMetric(const CorePass<T>& core, bool full, double damping, bool averages);
 
   /// Keeps the adjoints of the core's last backward pass: B. They are overwritten by the next one.
@@ -32,7 +33,7 @@ class UnitMetric {
   void visit_averages(StateVisitor<T>& visitor);  ///< the state of the running averages
 
  private:
-  /// The affine maps whose components are units, with the columns of their inputs.
+  /// The affine maps whose components are units, with the columns of their inputs; one for each kind of symbols.
   struct Map {
     int node;
     Index size, columns;
@@ -61,7 +62,8 @@ class UnitMetric {
     std::vector<SortedTile<T>> sorted;  ///< per map: its inputs, then B and Phi of the member's units
   };
 
-  void add_map(const Plan& plan, int node);
+  void add_maps(const Plan& plan, int node);
+  void add_map(const Plan& plan, int node, int symbols, bool with_shared);
   Matrix<T> source_rows(const CorePass<T>& core, const Map& map, const typename Map::Source& source, Range rows,
                         Inputs& inputs) const;
   void load_inputs(const CorePass<T>& core, const Map& map, Range rows, Inputs& inputs) const;

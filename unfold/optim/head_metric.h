@@ -1,0 +1,92 @@
+#pragma once
+/// The output weights of one head: likelihood, gradient, quasi-diagonal Hessian and the seeds of the backward passes,
+/// in one sweep over the positions to be predicted (equations 17-21 and 24 of the source; docs/riemannian.md).
+///
+/// What the loss must have: rows that count each for itself and a Fisher metric. For a softmax there is a faster way to
+/// the same numbers.
+
+#include <vector>
+
+#include "unfold/optim/core_pass.h"
+
+namespace unfold {
+
+struct MetricWanted {
+  bool metric = false;     ///< gradient and Hessian
+  bool adjoints = false;   ///< seeds of the backward pass at the activities
+  bool variances = false;  ///< seeds of the modulus: Fisher metric at the activities; REQUIRES adjoints
+};
+
+template <class T>
+class HeadMetric {
+ public:
+  /// `damping`: added to the diagonal of the Hessian of each output, times how often it is observed: the share of a
+  /// symbol among the targets, 1 for a number; times the head's weight. `averages`: `direction` will be asked to keep a
+  /// running average.
+  HeadMetric(const CoreHead<T>& head, int members, double damping, bool averages);
+
+  const std::string& field() const { return head_.field; }
+
+  /// Sum of nats over the targets of the batch, times the head's weight; adds the seeds of the backward pass to the
+  /// adjoints of the core's activities.
+  double pass(CorePass<T>& core, const Parameters<T>& parameters, const Batch& batch, const MetricWanted& wanted);
+
+  /// Sets the direction H^-1 G at the head's weights, with H averaged over batches for `keep` > 0.
+  void direction(const Parameters<T>& parameters, double keep, std::span<double> direction);
+  /// Sets the gradient of the last pass with metric at the head's weights.
+  void gradient(const Parameters<T>& parameters, std::span<double> gradient) const;
+  /// Adds the variances of the last pass that wanted them to the adjoints of the core's activities.
+  void add_variances(CorePass<T>& core) const;
+
+  std::span<T> average() { return average_; }  ///< state of the running average, for checkpoints
+
+ private:
+  /// One member's memory for one tile.
+  struct Scratch {
+    Buffer<T> activities, squares, signal, hessians, seeds, variances, nats, sums;
+    std::vector<Symbol> symbols;
+    Buffer<T> values;
+  };
+  /// A tile of rows, gathered.
+  struct Tile {
+    Range range;                 ///< of rows_
+    Matrix<T> signal;            ///< [rows x outputs]; later its gradient
+    Matrix<T> hessians;          ///< [rows x outputs]
+    Matrix<T> seeds, variances;  ///< [rows x units]
+    Targets<T> targets;
+  };
+
+  void load(const Parameters<T>& parameters, const MetricWanted& wanted);
+  void find_rows(const Field& field, const MetricWanted& wanted);
+  void make_room(Scratch& s) const;
+  Targets<T> gather_targets(const Field& field, Range range, Scratch& s) const;
+  void tile(CorePass<T>& core, const Field& field, const MetricWanted& wanted, Range range, Scratch& s, double* sums,
+            double& nats);
+  void judge(const Tile& tile, const MetricWanted& wanted, T* nats) const;
+  void judge_softmax(const Tile& tile, const MetricWanted& wanted, T* nats) const;
+  void softmax_variances(const Tile& tile) const;
+  void accumulate(const Tile& tile, Matrix<const T> activities, Scratch& s, double* sums) const;
+  void add_seeds(CorePass<T>& core, const Tile& tile) const;
+  Index block() const { return units_ * outputs_; }
+
+  Head<T> head_;
+  const RowLoss<T>& rows_of_loss_;
+  const LossFisher<T>& fisher_;
+  bool softmax_;
+  std::vector<Signal> activities_;
+  std::vector<int> term_parameters_;
+  int bias_;
+  Index units_, outputs_;
+  PackedMatrix<T> packed_, packed_transposed_;
+  Buffer<T> weights_, weights_by_output_, bias_values_;  // [units x outputs], its transpose, [outputs]
+  std::vector<Index> rows_;                              // to be predicted
+  Buffer<T> variances_;                                  // [positions x units]
+  /// G, H_0i, H_ii [units x outputs] each, then G_0, H_00 [outputs] each.
+  std::vector<double> sums_;
+  std::vector<T> average_;  // as sums_, and its weight
+  double damping_;
+  std::vector<double> frequencies_;
+  std::vector<Scratch> scratch_;
+};
+
+}  // namespace unfold
