@@ -37,7 +37,7 @@ Examples ragged(const Indices& lengths) {
 
 const Indices kLengths = {5, 1, 8, 3, 3, 11, 2};
 
-ExampleSet set_of(const Examples& examples, std::vector<std::string> predicts = {"tag", "class"}) {
+ExampleSet set_from(const Examples& examples, std::vector<std::string> predicts = {"tag", "class"}) {
   FieldChoice choice{.reads = {"word", "wind"}, .predicts = predicts};
   if (std::ranges::find(predicts, "class") == predicts.end()) choice.reads.emplace_back("class");
   const auto data = std::make_shared<const DataSpecification>(specify(examples, choice, "columns"));
@@ -47,7 +47,7 @@ ExampleSet set_of(const Examples& examples, std::vector<std::string> predicts = 
 const ExampleBatchOptions kAll{
     .reads = {"word", "wind", "previous(2) word", "previous tag"}, .predicts = {"tag", "class"}, .batch = 3};
 
-std::vector<Batch> all_of(BatchReader& reader) {
+std::vector<Batch> read_all(BatchReader& reader) {
   std::vector<Batch> batches;
   for (Batch batch; reader.next(batch);) batches.push_back(batch);
   return batches;
@@ -92,8 +92,8 @@ void expect_rows(const ExampleSet& set, const Batch& batch) {
 // -------------------------------------------------------------------------------------------------------------- reader
 
 TEST(ExampleReader, reads_all_examples_in_their_order_row_by_row) {
-  const ExampleSet set = set_of(ragged(kLengths));
-  const auto batches = all_of(*example_reader(set, kAll));
+  const ExampleSet set = set_from(ragged(kLengths));
+  const auto batches = read_all(*example_reader(set, kAll));
   ASSERT_EQ(batches.size(), 3U);
   Index next = 0;
   for (const Batch& batch : batches) {
@@ -106,14 +106,14 @@ TEST(ExampleReader, reads_all_examples_in_their_order_row_by_row) {
 }
 
 TEST(ExampleReader, reads_windows_that_together_are_the_examples) {
-  const ExampleSet set = set_of(ragged(kLengths));
+  const ExampleSet set = set_from(ragged(kLengths));
   for (const Index window : {1, 2, 4, 11, 100}) {
     ExampleBatchOptions options = kAll;
     options.window = window;
     std::vector<Index> seen(at(set.count()), 0);
     Index predicted = 0, whole_predicted = 0;
     std::map<Index, Index> example_in_slot;
-    for (const Batch& batch : all_of(*example_reader(set, options))) {
+    for (const Batch& batch : read_all(*example_reader(set, options))) {
       expect_rows(set, batch);
       predicted += batch.predicted;
       for (Index c = 0; c < batch.structure.sequences(); ++c) {
@@ -132,16 +132,16 @@ TEST(ExampleReader, reads_windows_that_together_are_the_examples) {
       }
     }
     for (Index e = 0; e < set.count(); ++e) EXPECT_EQ(seen[at(e)], set.length(e)) << "window " << window;
-    for (const Batch& batch : all_of(*example_reader(set, kAll))) whole_predicted += batch.predicted;
+    for (const Batch& batch : read_all(*example_reader(set, kAll))) whole_predicted += batch.predicted;
     EXPECT_EQ(predicted, whole_predicted);
   }
 }
 
 TEST(ExampleReader, gives_what_an_example_has_once_at_every_position_where_it_is_read) {
-  const ExampleSet set = set_of(ragged(kLengths), {"tag"});
+  const ExampleSet set = set_from(ragged(kLengths), {"tag"});
   for (const Index window : {0, 2})
     for (const Batch& batch :
-         all_of(*example_reader(set, {.reads = {"class"}, .predicts = {"tag"}, .batch = 2, .window = window})))
+         read_all(*example_reader(set, {.reads = {"class"}, .predicts = {"tag"}, .batch = 2, .window = window})))
       for (Index c = 0; c < batch.structure.sequences(); ++c)
         for (Index t = 0; t < batch.structure.size(c); ++t)
           EXPECT_EQ(std::get<SymbolRows>(batch.field("class")).symbols[at(batch.structure.row(c, t))],
@@ -149,13 +149,13 @@ TEST(ExampleReader, gives_what_an_example_has_once_at_every_position_where_it_is
 }
 
 TEST(ExampleReader, reads_positions_before_a_part_without_predicting_them) {
-  const ExampleSet set = set_of(ragged(kLengths)), part = set.part(5, 4, 9, 3);
+  const ExampleSet set = set_from(ragged(kLengths)), part = set.part(5, 4, 9, 3);
   ASSERT_EQ(part.warmup(0), 3);
   for (const Index window : {0, 2}) {
     ExampleBatchOptions options = kAll;
     options.window = window;
     Index rows = 0;
-    for (const Batch& batch : all_of(*example_reader(part, options))) {
+    for (const Batch& batch : read_all(*example_reader(part, options))) {
       expect_rows(part, batch);
       rows += batch.symbols;
     }
@@ -165,10 +165,10 @@ TEST(ExampleReader, reads_positions_before_a_part_without_predicting_them) {
 
 TEST(ExampleReader, predicts_nothing_where_the_data_lack_the_field) {
   Examples examples = ragged(kLengths);
-  const auto data = set_of(examples).data();
+  const auto data = set_from(examples).data();
   std::erase_if(examples.columns, [](const ExampleColumn& c) { return c.name == "tag" || c.name == "class"; });
   const ExampleSet set(examples, std::make_shared<const DataSpecification>(data), {});
-  for (const Batch& batch : all_of(*example_reader(set, {.reads = {"word"}, .predicts = {"tag", "class"}}))) {
+  for (const Batch& batch : read_all(*example_reader(set, {.reads = {"word"}, .predicts = {"tag", "class"}}))) {
     EXPECT_EQ(batch.predicted, 0);
     for (const char* name : {"tag", "class"})
       for (Index r = 0; r < batch.symbols; ++r) EXPECT_FALSE(is_present(batch.field(name), r));
@@ -178,13 +178,13 @@ TEST(ExampleReader, predicts_nothing_where_the_data_lack_the_field) {
 }
 
 TEST(ExampleReader, of_no_examples_ends_at_once) {
-  const ExampleSet none = set_of(ragged(kLengths)).subset({});
+  const ExampleSet none = set_from(ragged(kLengths)).subset({});
   Batch batch;
   EXPECT_FALSE(example_reader(none, kAll)->next(batch));
 }
 
 TEST(ExampleBatches, refuse_options_without_sense) {
-  const ExampleSet set = set_of(ragged(kLengths));
+  const ExampleSet set = set_from(ragged(kLengths));
   const auto refused = [&](const std::function<void(ExampleBatchOptions&)>& change) {
     ExampleBatchOptions options = kAll;
     change(options);
@@ -214,7 +214,7 @@ std::pair<Indices, std::vector<Batch>> epoch_of(BatchSource& source, Index epoch
 }
 
 TEST(ExampleBatches, read_every_example_once_an_epoch_row_by_row) {
-  const ExampleSet set = set_of(ragged(kLengths));
+  const ExampleSet set = set_from(ragged(kLengths));
   for (const Index window : {0, 3}) {
     ExampleBatchOptions options = kAll;
     options.window = window;
@@ -234,7 +234,7 @@ TEST(ExampleBatches, read_every_example_once_an_epoch_row_by_row) {
 }
 
 TEST(ExampleBatches, have_an_order_that_is_a_function_of_seed_and_epoch) {
-  const ExampleSet set = set_of(ragged(Indices(40, 2)));
+  const ExampleSet set = set_from(ragged(Indices(40, 2)));
   const auto one = example_batches(set, kAll, 7), again = example_batches(set, kAll, 7),
              other = example_batches(set, kAll, 8);
   const Indices first = epoch_of(*one, 0).first, second = epoch_of(*one, 1).first;
@@ -245,7 +245,7 @@ TEST(ExampleBatches, have_an_order_that_is_a_function_of_seed_and_epoch) {
 }
 
 TEST(ExampleBatches, can_be_sought_as_if_advanced_to) {
-  const ExampleSet set = set_of(ragged(kLengths));
+  const ExampleSet set = set_from(ragged(kLengths));
   for (const Index window : {0, 3}) {
     ExampleBatchOptions options = kAll;
     options.window = window;
@@ -265,7 +265,7 @@ TEST(ExampleBatches, can_be_sought_as_if_advanced_to) {
 }
 
 TEST(ExampleBatches, of_more_than_there_are_hold_all) {
-  const ExampleSet set = set_of(ragged(kLengths));
+  const ExampleSet set = set_from(ragged(kLengths));
   ExampleBatchOptions options = kAll;
   options.batch = 100;
   const auto source = example_batches(set, options, 7);
@@ -281,7 +281,7 @@ TEST(ExampleBatches, make_seldom_words_unknown_as_often_as_asked_and_nothing_els
   for (std::size_t i = 0; i < examples.columns[0].texts.size(); ++i)
     examples.columns[0].texts[i] = i % 100 == 0 ? "seldom" : "often";
   examples.columns[0].missing.clear();
-  const ExampleSet set = set_of(examples);
+  const ExampleSet set = set_from(examples);
   const Alphabet& alphabet = *set.data().field("word").alphabet;
   ExampleBatchOptions options = kAll;
   options.unknown_rate = 10;  // of 30 seldom ones 1/4 becomes unknown, of 2970 often ones 1/298
@@ -305,7 +305,7 @@ TEST(ExampleBatches, make_seldom_words_unknown_as_often_as_asked_and_nothing_els
   }
   EXPECT_NEAR(unknown["seldom"] / count["seldom"], 10.0 / 40, 0.05);  // 1200 draws: deviation 0.0125
   EXPECT_NEAR(unknown["often"] / count["often"], 10.0 / 2980, 0.001);
-  for (const Batch& batch : all_of(*example_reader(set, options))) expect_rows(set, batch);  // never in evaluation
+  for (const Batch& batch : read_all(*example_reader(set, options))) expect_rows(set, batch);  // never in evaluation
 }
 
 }  // namespace
