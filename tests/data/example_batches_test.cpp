@@ -192,6 +192,8 @@ TEST(ExampleBatches, refuse_options_without_sense) {
   };
   EXPECT_THAT(refused([](auto& o) { o.batch = 0; }), HasSubstr("batch 0"));
   EXPECT_THAT(refused([](auto& o) { o.window = -1; }), HasSubstr("window -1"));
+  for (const double rate : {-0.1, 1.0})
+    EXPECT_THAT(refused([=](auto& o) { o.word_dropout = rate; }), HasSubstr("word dropout"));
   EXPECT_THAT(refused([](auto& o) { o.reads = {"words"}; }), HasSubstr("words"));
   EXPECT_THAT(refused([](auto& o) { o.reads = {"tag"}; }), HasSubstr("tag is read and predicted at the same position"));
   const ExampleSet none = set.subset({});
@@ -250,6 +252,7 @@ TEST(ExampleBatches, can_be_sought_as_if_advanced_to) {
     ExampleBatchOptions options = kAll;
     options.window = window;
     options.unknown_rate = 2;
+    options.word_dropout = 0.2;
     const auto walked = example_batches(set, options, 7), sought = example_batches(set, options, 7);
     for (int step = 0; step < 20; ++step, walked->advance()) {
       sought->seek(walked->epoch(), walked->position());
@@ -305,6 +308,34 @@ TEST(ExampleBatches, make_seldom_words_unknown_as_often_as_asked_and_nothing_els
   }
   EXPECT_NEAR(unknown["seldom"] / count["seldom"], 10.0 / 40, 0.05);  // 1200 draws: deviation 0.0125
   EXPECT_NEAR(unknown["often"] / count["often"], 10.0 / 2980, 0.001);
+  for (const Batch& batch : read_all(*example_reader(set, options))) expect_rows(set, batch);  // never in evaluation
+}
+
+TEST(ExampleBatches, leave_positions_unread_as_often_as_asked_and_predict_there_all_the_same) {
+  const ExampleSet set = set_from(ragged(Indices(300, 10)));
+  ExampleBatchOptions options = kAll;
+  const auto plain = example_batches(set, options, 7);
+  options.word_dropout = 0.3;
+  const auto dropped = example_batches(set, options, 7);
+  double unread = 0, rows = 0;
+  for (; plain->epoch() == 0; plain->advance(), dropped->advance()) {
+    const Batch &all = plain->batch(), &some = dropped->batch();
+    ASSERT_EQ(all.passages, some.passages);
+    EXPECT_EQ(all.predicted, some.predicted);
+    EXPECT_EQ(all.field("tag"), some.field("tag"));
+    EXPECT_EQ(all.field("class"), some.field("class"));
+    for (Index r = 0; r < all.symbols; ++r) {
+      if (!is_present(all.field("word"), r) || !is_present(all.field("wind"), r)) continue;
+      ++rows;
+      unread += !is_present(some.field("word"), r);
+      EXPECT_EQ(is_present(some.field("word"), r), is_present(some.field("wind"), r));  // a position as a whole
+      if (is_present(some.field("word"), r)) {
+        EXPECT_EQ(std::get<SymbolRows>(all.field("word")).symbols[at(r)],
+                  std::get<SymbolRows>(some.field("word")).symbols[at(r)]);
+      }
+    }
+  }
+  EXPECT_NEAR(unread / rows, 0.3, 0.05);  // some 2000 draws: deviation 0.01
   for (const Batch& batch : read_all(*example_reader(set, options))) expect_rows(set, batch);  // never in evaluation
 }
 
