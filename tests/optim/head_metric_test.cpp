@@ -36,7 +36,7 @@ struct SlowLoss {
   bool of_symbols() const { return name == "softmax" || name == "normalised"; }
 };
 
-Dense diagonal(const Numbers& d) {
+Dense on_diagonal(const Numbers& d) {
   Dense m(d.size(), Numbers(d.size(), 0));
   for (std::size_t i = 0; i < d.size(); ++i) m[i][i] = d[i];
   return m;
@@ -52,7 +52,7 @@ Numbers probabilities(const Numbers& o) {
 
 /// diag(p) - p p'.
 Dense covariance(const Numbers& p) {
-  Dense m = diagonal(p);
+  Dense m = on_diagonal(p);
   for (std::size_t i = 0; i < p.size(); ++i)
     for (std::size_t j = 0; j < p.size(); ++j) m[i][j] -= p[i] * p[j];
   return m;
@@ -81,7 +81,7 @@ SlowLoss normalised_by_definition() {
   return {"normalised", normalised_loss<double>(), kClasses,
           [=](const Numbers& o, const Numbers& y) { return -std::log(o[static_cast<std::size_t>(y[0])] / total(o)); },
           [=](const Numbers& o) {
-            Dense m = diagonal(Numbers(o.size(), 0));
+            Dense m = on_diagonal(Numbers(o.size(), 0));
             for (std::size_t x = 0; x < o.size(); ++x) {
               Numbers score(o.size(), -1 / total(o));
               score[x] += 1 / o[x];
@@ -98,7 +98,7 @@ SlowLoss gaussian_by_definition() {
             for (std::size_t i = 0; i < o.size(); ++i) sum += 0.5 * (o[i] - y[i]) * (o[i] - y[i]);
             return sum;
           },
-          [](const Numbers& o) { return diagonal(Numbers(o.size(), 1)); }};
+          [](const Numbers& o) { return on_diagonal(Numbers(o.size(), 1)); }};
 }
 SlowLoss bernoulli_by_definition() {
   return {"bernoulli", bernoulli_loss<double>(), kWide,
@@ -110,7 +110,7 @@ SlowLoss bernoulli_by_definition() {
           [](const Numbers& o) {
             Numbers d;
             for (const double x : o) d.push_back(1 / (1 + std::exp(x)) / (1 + std::exp(-x)));
-            return diagonal(d);
+            return on_diagonal(d);
           }};
 }
 SlowLoss poisson_by_definition() {
@@ -123,7 +123,7 @@ SlowLoss poisson_by_definition() {
           [](const Numbers& o) {
             Numbers d;
             for (const double x : o) d.push_back(std::exp(x));
-            return diagonal(d);
+            return on_diagonal(d);
           }};
 }
 SlowLoss normal_by_definition() {
@@ -140,7 +140,7 @@ SlowLoss normal_by_definition() {
               d[i] = std::exp(-2 * log_deviation(s));
               d[o.size() / 2 + i] = 2 * slope_of_deviation(s) * slope_of_deviation(s);
             }
-            return diagonal(d);
+            return on_diagonal(d);
           }};
 }
 /// Two components; the Fisher matrix is that of the pair of component and number.
@@ -159,7 +159,7 @@ SlowLoss mixture_by_definition() {
           },
           [](const Numbers& o) {
             const Numbers p = probabilities({o[0], o[1]});
-            Dense m = diagonal(Numbers(o.size(), 0));
+            Dense m = on_diagonal(Numbers(o.size(), 0));
             for (std::size_t c = 0; c < k; ++c) {
               for (std::size_t j = 0; j < k; ++j) m[c][j] = covariance(p)[c][j];
               for (std::size_t i = c * n; i < (c + 1) * n; ++i) {
@@ -190,10 +190,11 @@ struct Inputs {
 };
 
 /// A network with random parameters and one batch of ragged examples, in which some of all fields is missing.
-struct Task final : Objective<double> {
+struct HeadTask final : Objective<double> {
   using Build = std::function<std::vector<Wiring>(Circuit&, const Inputs&)>;
 
-  explicit Task(const Build& build, const std::vector<Index>& lengths = {5, 8, 1, 3}, int threads = 1) : crew(threads) {
+  explicit HeadTask(const Build& build, const std::vector<Index>& lengths = {5, 8, 1, 3}, int threads = 1)
+      : crew(threads) {
     const Inputs inputs{c.symbols("word", 4), c.symbols("tag", 3), c.input("wind", 2)};
     wiring = build(c, inputs);
     net.inputs = {{"word", inputs.word}, {"tag", inputs.tag}, {"wind", inputs.wind}};
@@ -282,24 +283,24 @@ std::vector<Signal> both_directions(Circuit& c, Signal x, Index n) {
   const auto reversed = c.reversed();
   return {ahead, rnn(c, x, n, {})};
 }
-Task::Build tagger(const SlowLoss& loss, double weight = 1) {
+HeadTask::Build tagger(const SlowLoss& loss, double weight = 1) {
   return [=](Circuit& c, const Inputs& in) {
     return std::vector<Wiring>{{.loss = loss, .reads = both_directions(c, in.word, 2), .weight = weight}};
   };
 }
-Task::Build classifier(const SlowLoss& loss, Pool how, bool both) {
+HeadTask::Build classifier(const SlowLoss& loss, Pool how, bool both) {
   return [=](Circuit& c, const Inputs& in) {
     std::vector<Signal> layer = both_directions(c, in.word, 2);
     if (!both) layer.pop_back();
     return std::vector<Wiring>{{.loss = loss, .reads = pool(c, layer, how), .once = true}};
   };
 }
-Task::Build forecaster(const SlowLoss& loss) {
+HeadTask::Build forecaster(const SlowLoss& loss) {
   return [=](Circuit& c, const Inputs& in) {
     return std::vector<Wiring>{{.loss = loss, .reads = {lstm(c, in.wind, 2, {.trained_initial = true})}}};
   };
 }
-Task::Build reader_of_fields(const SlowLoss& loss) {
+HeadTask::Build reader_of_fields(const SlowLoss& loss) {
   return [=](Circuit& c, const Inputs& in) {
     const Signal fields =
         c.affine("fields", 3, {{"word", in.word}, {"tag", in.tag}, {"wind", in.wind}}, Init::zero(), false);
@@ -316,7 +317,7 @@ std::vector<Wiring> two_heads(Circuit& c, const Inputs& in) {
 // --------------------------------------------------------------------------------------------------------- brute force
 
 /// x with A x = b, by Gauss-Jordan elimination.
-Numbers eliminate(Dense a, Numbers b) {
+Numbers solved(Dense a, Numbers b) {
   const std::size_t n = b.size();
   for (std::size_t k = 0; k < n; ++k) {
     std::size_t pivot = k;
@@ -338,7 +339,7 @@ Numbers eliminate(Dense a, Numbers b) {
 /// central differences.
 class ByDefinition {
  public:
-  ByDefinition(Task& task, bool outer, double damping)
+  ByDefinition(HeadTask& task, bool outer, double damping)
       : task_(task), graph_(graph_of(task)), outer_(outer), damping_(damping) {
     direction.assign(at(graph_.parameters()), 0);
     Numbers linear(at(graph_.nodes()), 0), modulus = linear;
@@ -356,7 +357,7 @@ class ByDefinition {
   Numbers gradient, direction;
 
  private:
-  static ScalarGraph graph_of(Task& task) {
+  static ScalarGraph graph_of(HeadTask& task) {
     CircuitInputs inputs;
     for (const NetworkInput& input : task.net.inputs) {
       const Field& field = task.window.field(input.field);
@@ -480,7 +481,7 @@ class ByDefinition {
     for (Index r = 0; r < rows; ++r)
       for (const auto& [q, u] : inputs_[graph_.node(signal, r, component)])
         if (belongs(q) && place.emplace(q, parameter.size()).second) parameter.push_back(q);
-    Dense m = diagonal(Numbers(parameter.size(), damping_));
+    Dense m = on_diagonal(Numbers(parameter.size(), damping_));
     Numbers g(parameter.size(), 0);
     for (Index r = 0; r < rows; ++r) {
       const Index node = graph_.node(signal, r, component);
@@ -491,7 +492,7 @@ class ByDefinition {
           if (belongs(k)) m[place[q]][place[k]] += weight_of(node) * u * v;
       }
     }
-    const Numbers d = eliminate(m, g);
+    const Numbers d = solved(m, g);
     for (std::size_t k = 0; k < d.size(); ++k) direction[at(parameter[k])] = d[k];
   }
   double weight_of(Index node) const { return outer_ ? adjoints_[at(node)] * adjoints_[at(node)] : moduli_[at(node)]; }
@@ -509,7 +510,7 @@ class ByDefinition {
     }
   }
 
-  Task& task_;
+  HeadTask& task_;
   const ScalarGraph graph_;
   bool outer_;
   double damping_;
@@ -522,7 +523,7 @@ struct Passed {
   Numbers direction, gradient;
   double nats = 0;
 };
-Passed pass_over(Task& task, bool outer, bool full, double damping) {
+Passed pass_over(HeadTask& task, bool outer, bool full, double damping) {
   const auto count = at(task.c.parameter_count());
   CorePass<double> core(task.net, task.crew);
   OutputMetric<double> writing(core, 1, false);
@@ -554,16 +555,16 @@ Passed pass_over(Task& task, bool outer, bool full, double damping) {
   return result;
 }
 
-void expect_close(const Task& task, const Numbers& found, const Numbers& expected, const std::string& what) {
+void expect_close(const HeadTask& task, const Numbers& found, const Numbers& expected, const std::string& what) {
   for (const ParameterInfo& p : task.c.parameters())
     for (Index i = p.offset; i < p.offset + p.size(); ++i)
       ASSERT_NEAR(found[at(i)], expected[at(i)], 1e-7 * std::max(1.0, std::fabs(expected[at(i)])))
           << what << ", " << p.name << " " << i - p.offset;
 }
 
-void expect_by_definition(const Task::Build& build, const std::string& what) {
+void expect_by_definition(const HeadTask::Build& build, const std::string& what) {
   for (const bool outer : {true, false}) {
-    Task task(build);
+    HeadTask task(build);
     const ByDefinition expected(task, outer, 0.3);
     const Passed found = pass_over(task, outer, true, 0.3);
     EXPECT_NEAR(found.nats, expected.nats, 1e-9 * std::fabs(expected.nats)) << what;
@@ -607,7 +608,7 @@ struct StandStill final : Direction<double> {
   void visit_state(StateVisitor<double>&) override {}
 };
 
-Numbers losses_of(Task& task, const RiemannianOptions& options, int steps) {
+Numbers losses_of(HeadTask& task, const RiemannianOptions& options, int steps) {
   const auto control = riemannian_control<double>(task.c.parameter_count(), options);
   control->attach(task);
   StandStill none;
@@ -617,7 +618,7 @@ Numbers losses_of(Task& task, const RiemannianOptions& options, int steps) {
 }
 
 TEST(HeadMetric, never_raises_the_loss_and_lowers_it_for_every_loss_and_reduction) {
-  std::vector<std::pair<std::string, Task::Build>> tasks = {{"two heads", two_heads}};
+  std::vector<std::pair<std::string, HeadTask::Build>> tasks = {{"two heads", two_heads}};
   for (const SlowLoss& loss : every_loss()) {
     tasks.emplace_back(loss.name + " tagger", tagger(loss));
     tasks.emplace_back(loss.name + " of fields", reader_of_fields(loss));
@@ -626,7 +627,7 @@ TEST(HeadMetric, never_raises_the_loss_and_lowers_it_for_every_loss_and_reductio
   for (const auto& [name, build] : tasks)
     for (const auto metric : {RiemannianMetric::ruop, RiemannianMetric::rbpm, RiemannianMetric::none})
       for (const auto reduction : {Reduction::full, Reduction::quasi_diagonal}) {
-        Task task(build, {20, 9, 1, 14});
+        HeadTask task(build, {20, 9, 1, 14});
         const Numbers found = losses_of(task, {.metric = metric, .reduction = reduction}, 12);
         for (std::size_t i = 1; i < found.size(); ++i) EXPECT_LE(found[i], found[i - 1]) << name;
         EXPECT_LT(found.back(), found.front() - 0.002) << name;
@@ -634,8 +635,8 @@ TEST(HeadMetric, never_raises_the_loss_and_lowers_it_for_every_loss_and_reductio
 }
 
 TEST(HeadMetric, gives_the_same_bits_on_any_number_of_threads) {
-  for (const Task::Build& build : {Task::Build(two_heads), reader_of_fields(mixture_by_definition())}) {
-    Task one(build, {700, 40, 9}), three(build, {700, 40, 9}, 3);
+  for (const HeadTask::Build& build : {HeadTask::Build(two_heads), reader_of_fields(mixture_by_definition())}) {
+    HeadTask one(build, {700, 40, 9}), three(build, {700, 40, 9}, 3);
     const RiemannianOptions options{.metric = RiemannianMetric::rbpm, .control = StepControl::fixed, .keep = 0.5};
     EXPECT_EQ(losses_of(one, options, 3), losses_of(three, options, 3));
     EXPECT_TRUE(std::equal(one.values.flat().begin(), one.values.flat().end(), three.values.flat().begin()));
@@ -644,7 +645,7 @@ TEST(HeadMetric, gives_the_same_bits_on_any_number_of_threads) {
 
 TEST(HeadMetric, stands_still_where_a_head_has_nothing_to_predict) {
   for (const SlowLoss& loss : every_loss()) {
-    Task task(tagger(loss));
+    HeadTask task(tagger(loss));
     if (loss.of_symbols())
       task.window.symbol_field("target0").clear(task.window.structure.positions());
     else

@@ -253,7 +253,8 @@ TEST(Seam, a_loss_that_sees_whole_sequences_and_owns_parameters) {
       expect_learnt(network, {"hf:windows=1"});
     else
       EXPECT_THAT(refusal(network, "hf"), HasSubstr("needs a loss with a curvature, which mean has not"));
-    EXPECT_THAT(refusal(network, "ruop"), HasSubstr("needs a loss with rows that count each for itself, which mean has not"));
+    EXPECT_THAT(refusal(network, "ruop"),
+                HasSubstr("needs a loss with rows that count each for itself, which mean has not"));
   }
 }
 

@@ -37,15 +37,21 @@ std::vector<Index> symbol_counts(const FieldColumn& column, Index size) {
 /// Makes batches of examples that are named by their numbers.
 class ExampleFiller {
  public:
-  ExampleFiller(const ExampleSet& examples, const ExampleBatchOptions& options) : examples_(examples), options_(options) {
+  ExampleFiller(const ExampleSet& examples, const ExampleBatchOptions& options)
+      : examples_(examples), options_(options) {
     if (options.batch < 1) throw UsageError(fmt::format("batch {}: at least 1 is needed", options.batch));
     if (options.window < 0) throw UsageError(fmt::format("window {}: 0 or more positions", options.window));
+    if (!(options.word_dropout >= 0 && options.word_dropout < 1))
+      throw UsageError(fmt::format("word dropout {}: a probability below 1", options.word_dropout));
     for (const std::string& name : options.reads) {
       const FieldRead read = parse_read(name);
       add(name, read.field, read.back, false);
     }
-    for (const std::string& name : options.predicts)
+    for (const std::string& name : options.predicts) {
+      if (std::ranges::find(options.reads, name) != options.reads.end())
+        throw UsageError(fmt::format("field {} is read and predicted at the same position", name));
       if (std::ranges::find(uses_, name, &Use::name) == uses_.end()) add(name, name, 0, true);
+    }
   }
 
   Index window_count(std::span<const Index> group) const {
@@ -120,7 +126,8 @@ class ExampleFiller {
       for (Index t = 0; t < lengths_[i]; ++t) {
         const Index entry = entry_at(use, example, first + t);
         if (entry < 0 || (!use.predicted && unread_[at(rows[t])] != 0)) continue;
-        const bool present = symbols ? put_symbol(use, entry, rows[t], random, out) : put_values(use, entry, rows[t], out);
+        const bool present =
+            symbols ? put_symbol(use, entry, rows[t], random, out) : put_values(use, entry, rows[t], out);
         if (use.predicted && present) predicted_[at(rows[t])] = 1;
       }
     }
@@ -164,7 +171,10 @@ class ExampleFiller {
 class ExampleBatches final : public BatchSource {
  public:
   ExampleBatches(const ExampleSet& examples, const ExampleBatchOptions& options, std::uint64_t seed)
-      : examples_(examples), filler_(examples, options), batch_(std::min(options.batch, examples.count())), seed_(seed) {
+      : examples_(examples),
+        filler_(examples, options),
+        batch_(std::min(options.batch, examples.count())),
+        seed_(seed) {
     if (examples.count() == 0) throw DataError(fmt::format("{}: no examples to train on", examples.source()));
     seek(0, 0);
   }

@@ -16,8 +16,8 @@ struct ExampleBatchOptions {
   std::vector<std::string> predicts = {};  ///< those that the set lacks are missing at every row
   Index batch = 16;                        ///< examples side by side
   Index window = 0;                        ///< positions of an example in one step; 0: whole examples
-  /// In training a symbol that is read becomes `<unk>` with the probability rate / (rate + how often it occurs), so that
-  /// the network learns what to do about words it never saw (Kiperwasser & Goldberg 2016). 0: never.
+  /// In training a symbol that is read becomes `<unk>` with the probability rate / (rate + how often it occurs), so
+  /// that the network learns what to do about words it never saw (Kiperwasser & Goldberg 2016). 0: never.
   double unknown_rate = 0;
   /// In training each position is left unread with this probability (word dropout; Iyyer et al. 2015).
   double word_dropout = 0;

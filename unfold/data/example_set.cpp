@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <numeric>
 #include <unordered_map>
 
 #include "unfold/base/error.h"
@@ -77,14 +78,31 @@ std::string place_of(const Examples& examples, const ExampleColumn& column, Inde
   return fmt::format("{}, line {}", examples.source, lines[at(entry)]);
 }
 
+/// The entries of a column that a field is made of: all, or the last of each example for a field that it has once.
+std::vector<Index> entries_of(const Examples& examples, const ExampleColumn& column, bool once) {
+  std::vector<Index> entries;
+  if (once && !column.once) {
+    entries.reserve(examples.ends.size());
+    for (Index e = 0; e < examples.count(); ++e) {
+      if (examples.length(e) == 0)
+        throw DataError(fmt::format("{}: example {} has no position, so no {}", examples.source, e + 1, column.name));
+      entries.push_back(examples.end(e) - 1);
+    }
+    return entries;
+  }
+  entries.resize(at(column.entries()));
+  std::iota(entries.begin(), entries.end(), Index{0});
+  return entries;
+}
+
 /// Of an alphabet larger than this, symbols that occur once are not kept: what is read once can hardly be learned.
 constexpr std::size_t kClosedAlphabet = 500;
 
-/// All distinct texts: by falling frequency, equal ones by their bytes; with `often`, of many only those that occur more
-/// than once.
-std::vector<std::string> distinct_texts(const Origin& origin, bool often) {
+/// All distinct texts: by falling frequency, equal ones by their bytes; with `often`, of many only those that occur
+/// more than once.
+std::vector<std::string> distinct_texts(const Origin& origin, std::span<const Index> entries, bool often) {
   std::unordered_map<std::string, Index> counts;
-  for (Index e = 0; e < origin.column->entries(); ++e)
+  for (const Index e : entries)
     if (origin.column->present(e))
       if (std::string text = origin.text(e); !text.empty()) ++counts[std::move(text)];
   std::vector<std::pair<std::string, Index>> ordered(counts.begin(), counts.end());
@@ -99,8 +117,9 @@ std::vector<std::string> distinct_texts(const Origin& origin, bool often) {
   return texts;
 }
 
-FieldSpecification specify_symbols(const Origin& origin, const std::string& name, bool predicted) {
-  std::vector<std::string> texts = distinct_texts(origin, !predicted);
+FieldSpecification specify_symbols(const Origin& origin, std::span<const Index> entries, const std::string& name,
+                                   bool predicted) {
+  std::vector<std::string> texts = distinct_texts(origin, entries, !predicted);
   if (texts.empty()) throw DataError(fmt::format("field {} holds nothing: every entry is missing", name));
   if (predicted) {
     std::ranges::sort(texts);
@@ -113,65 +132,81 @@ FieldSpecification specify_symbols(const Origin& origin, const std::string& name
   return {.name = name, .type = Type::symbols, .size = size, .alphabet = std::move(alphabet)};
 }
 
-/// Mean and deviation of each component; empty where all numbers are 0 or 1.
-void standardise(const ExampleColumn& column, FieldSpecification& field) {
-  const auto width = at(column.width);
-  std::vector<double> sum(width), squares(width);
-  bool bits = true;
-  Index count = 0;
-  const auto each = [&](const auto& use) {
-    for (Index e = 0; e < column.entries(); ++e)
-      if (column.present(e))
-        for (std::size_t i = 0; i < width; ++i) use(i, column.numbers[at(e) * width + i]);
-  };
-  each([&](std::size_t i, double x) {
-    sum[i] += x;
-    bits = bits && (x == 0 || x == 1);
-    count += i == 0;
-  });
-  if (bits || count == 0) return;
-  for (double& x : sum) x /= static_cast<double>(count);
-  each([&](std::size_t i, double x) { squares[i] += (x - sum[i]) * (x - sum[i]); });
-  for (double& x : squares) {
-    x = std::sqrt(x / static_cast<double>(count));
-    if (!(x > 0)) x = 1;
-  }
-  field.mean = std::move(sum);
-  field.deviation = std::move(squares);
+/// The numbers of one component that are there.
+std::vector<double> numbers_of(const ExampleColumn& column, std::span<const Index> entries, Index component) {
+  std::vector<double> numbers;
+  numbers.reserve(entries.size());
+  for (const Index e : entries)
+    if (column.present(e)) numbers.push_back(column.numbers[at(e * column.width + component)]);
+  return numbers;
 }
 
-FieldSpecification specify_values(const ExampleColumn& column, const std::string& name, bool as_they_are) {
+/// Mean and deviation; of numbers that are all the same, that number and 1. Two passes: nothing cancels.
+std::pair<double, double> mean_and_deviation(const std::vector<double>& numbers) {
+  if (std::ranges::adjacent_find(numbers, std::ranges::not_equal_to()) == numbers.end()) return {numbers.front(), 1};
+  const auto count = static_cast<double>(numbers.size());
+  double sum = 0, squares = 0;
+  for (const double x : numbers) sum += x;
+  const double mean = sum / count;
+  for (const double x : numbers) squares += (x - mean) * (x - mean);
+  return {mean, std::sqrt(squares / count)};
+}
+
+/// Leaves mean and deviation empty where all numbers are 0 or 1.
+void standardise(const ExampleColumn& column, std::span<const Index> entries, FieldSpecification& field) {
+  bool bits = true;
+  for (Index i = 0; i < column.width; ++i) {
+    const std::vector<double> numbers = numbers_of(column, entries, i);
+    bits = bits && std::ranges::all_of(numbers, [](double x) { return x == 0 || x == 1; });
+    const auto [mean, deviation] = mean_and_deviation(numbers);
+    if (!std::isfinite(mean) || !std::isfinite(deviation) || deviation == 0)
+      throw DataError(
+          fmt::format("field {}: its numbers are too large or too small to be standardised; scale them", field.name));
+    field.mean.push_back(mean);
+    field.deviation.push_back(deviation);
+  }
+  if (!bits) return;
+  field.mean.clear();
+  field.deviation.clear();
+}
+
+FieldSpecification specify_values(const ExampleColumn& column, std::span<const Index> entries, const std::string& name,
+                                  bool as_they_are) {
   FieldSpecification field{.name = name, .type = Type::values, .size = column.width};
-  if (column.entries() == 0) throw DataError(fmt::format("field {} holds nothing", name));
-  if (!as_they_are) standardise(column, field);
+  if (std::ranges::none_of(entries, [&](Index e) { return column.present(e); }))
+    throw DataError(fmt::format("field {} holds nothing: every entry is missing", name));
+  if (!as_they_are) standardise(column, entries, field);
   return field;
 }
 
-FieldColumn encode_symbols(const Examples& examples, const Origin& origin, const FieldSpecification& field,
-                           bool predicted, UnknownPolicy unknown) {
+FieldColumn encode_symbols(const Examples& examples, const Origin& origin, std::span<const Index> entries,
+                           const FieldSpecification& field, bool predicted, UnknownPolicy unknown) {
   FieldColumn result;
   const ExampleColumn& column = *origin.column;
-  result.symbols.assign(at(column.entries()), kNoSymbol);
-  for (Index e = 0; e < column.entries(); ++e) {
+  result.symbols.assign(entries.size(), kNoSymbol);
+  for (std::size_t k = 0; k < entries.size(); ++k) {
+    const Index e = entries[k];
     if (!column.present(e)) continue;
     const std::string text = origin.text(e);
     if (text.empty()) continue;
     Symbol symbol = field.alphabet->find(text);
     if (symbol == kNoSymbol && predicted && unknown == UnknownPolicy::skip) {
-      result.unseen[e] = text;
+      result.unseen[static_cast<Index>(k)] = text;
       continue;
     }
     if (symbol == kNoSymbol && predicted)
-      throw DataError(fmt::format("{}: field {} is \"{}\", which was never seen in training; take the line out, train on "
-                                  "data that have it, or, in eval, count it as wrong with --unknown skip",
-                                  place_of(examples, column, e), field.name, text));
+      throw DataError(
+          fmt::format("{}: field {} is \"{}\", which was never seen in training; take the line out, train on "
+                      "data that have it, or, in eval, count it as wrong with --unknown skip",
+                      place_of(examples, column, e), field.name, text));
     if (symbol == kNoSymbol) symbol = field.alphabet->unknown();
-    result.symbols[at(e)] = symbol;
+    result.symbols[k] = symbol;
   }
   return result;
 }
 
-FieldColumn encode_values(const Examples& examples, const ExampleColumn& column, const FieldSpecification& field) {
+FieldColumn encode_values(const Examples& examples, const ExampleColumn& column, std::span<const Index> entries,
+                          const FieldSpecification& field) {
   if (column.is_text())
     throw DataError(fmt::format("{}: field {} holds text; the model knows it as numbers", examples.source, field.name));
   if (column.width != field.size)
@@ -179,32 +214,19 @@ FieldColumn encode_values(const Examples& examples, const ExampleColumn& column,
                                 field.name, column.width, field.size));
   FieldColumn result;
   const auto width = at(column.width);
-  result.values.resize(column.numbers.size());
-  result.present.resize(at(column.entries()));
-  for (Index e = 0; e < column.entries(); ++e) {
-    result.present[at(e)] = static_cast<char>(column.present(e));
+  result.values.assign(entries.size() * width, 0.0F);
+  result.present.assign(entries.size(), 0);
+  for (std::size_t k = 0; k < entries.size(); ++k) {
+    if (!column.present(entries[k])) continue;
+    result.present[k] = 1;
     for (std::size_t i = 0; i < width; ++i) {
-      const double x = column.numbers[at(e) * width + i];
-      const double z = field.mean.empty() ? x : (x - field.mean[i]) / field.deviation[i];
-      result.values[at(e) * width + i] = column.present(e) ? static_cast<float>(z) : 0.0F;
+      const double x = column.numbers[at(entries[k]) * width + i];
+      const auto z = static_cast<float>(field.mean.empty() ? x : (x - field.mean[i]) / field.deviation[i]);
+      if (!std::isfinite(z))
+        throw DataError(fmt::format("{}: field {} is {}, which is too large", place_of(examples, column, entries[k]),
+                                    field.name, x));
+      result.values[k * width + i] = z;
     }
-  }
-  return result;
-}
-
-/// Of a field at every position: what it is at the end of each example.
-FieldColumn at_ends(const FieldColumn& all, const std::vector<Index>& ends, Index size) {
-  FieldColumn result;
-  for (const Index end : ends) {
-    if (const auto unseen = all.unseen.find(end - 1); unseen != all.unseen.end())
-      result.unseen[static_cast<Index>(result.symbols.size())] = unseen->second;
-    if (!all.symbols.empty()) {
-      result.symbols.push_back(all.symbols[at(end - 1)]);
-      continue;
-    }
-    result.present.push_back(all.present[at(end - 1)]);
-    const auto first = all.values.begin() + (end - 1) * size;
-    result.values.insert(result.values.end(), first, first + size);
   }
   return result;
 }
@@ -213,7 +235,8 @@ FieldColumn at_ends(const FieldColumn& all, const std::vector<Index>& ends, Inde
 void append(const FieldColumn& from, Index begin, Index end, Index size, FieldColumn& to) {
   for (auto unseen = from.unseen.lower_bound(begin); unseen != from.unseen.end() && unseen->first < end; ++unseen)
     to.unseen[static_cast<Index>(to.symbols.size()) + unseen->first - begin] = unseen->second;
-  if (!from.symbols.empty()) to.symbols.insert(to.symbols.end(), from.symbols.begin() + begin, from.symbols.begin() + end);
+  if (!from.symbols.empty())
+    to.symbols.insert(to.symbols.end(), from.symbols.begin() + begin, from.symbols.begin() + end);
   if (from.present.empty()) return;
   to.present.insert(to.present.end(), from.present.begin() + begin, from.present.begin() + end);
   to.values.insert(to.values.end(), from.values.begin() + begin * size, from.values.begin() + end * size);
@@ -243,10 +266,14 @@ DataSpecification specify(const Examples& examples, const FieldChoice& choice, s
   const auto add = [&](const std::string& name, bool predicted) {
     if (std::ranges::find(data.fields, name, &FieldSpecification::name) != data.fields.end()) return;
     const Origin origin = need_origin(examples, name);
+    const bool once = origin.column->once || (predicted && choice.once.contains(name));
+    if (once && predicted && std::ranges::find(choice.reads, name) != choice.reads.end())
+      throw UsageError(fmt::format("field {} is predicted once an example, so it cannot be read too", name));
+    const std::vector<Index> entries = entries_of(examples, *origin.column, once);
     data.fields.push_back(origin.column->is_text()
-                              ? specify_symbols(origin, name, predicted)
-                              : specify_values(*origin.column, name, choice.as_they_are.contains(name)));
-    data.fields.back().once = origin.column->once || (predicted && choice.once.contains(name));
+                              ? specify_symbols(origin, entries, name, predicted)
+                              : specify_values(*origin.column, entries, name, choice.as_they_are.contains(name)));
+    data.fields.back().once = once;
   };
   for (const std::string& name : choice.predicts) add(name, true);
   for (const std::string& name : choice.reads) add(name, false);
@@ -262,10 +289,13 @@ ExampleSet::ExampleSet(const Examples& examples, std::shared_ptr<const DataSpeci
     const bool predicted = std::ranges::find(predicts, field.name) != predicts.end();
     if (field.type == Type::symbols && !origin.column->is_text())
       throw DataError(fmt::format("{}: field {} holds numbers; the model knows it as text", source_, field.name));
-    FieldColumn column = field.type == Type::symbols ? encode_symbols(examples, origin, field, predicted, unknown)
-                                                     : encode_values(examples, *origin.column, field);
-    if (field.once && !origin.column->once) column = at_ends(column, ends_, field.size);
-    columns_.emplace(field.name, std::move(column));
+    if (origin.column->once && !field.once)
+      throw DataError(
+          fmt::format("{}: an example has field {} once; the model knows it at every position", source_, field.name));
+    const std::vector<Index> entries = entries_of(examples, *origin.column, field.once);
+    columns_.emplace(field.name, field.type == Type::symbols
+                                     ? encode_symbols(examples, origin, entries, field, predicted, unknown)
+                                     : encode_values(examples, *origin.column, entries, field));
   }
 }
 

@@ -32,29 +32,30 @@ struct FieldRead {
 FieldRead parse_read(std::string_view name);
 
 struct FieldChoice {
-  std::vector<std::string> reads, predicts;                ///< by name; those read may be derived (data/derived.h)
-  std::set<std::string, std::less<>> once = {};            ///< predicted once an example: at its end
-  std::set<std::string, std::less<>> as_they_are = {};     ///< numbers that are not to be standardised
+  std::vector<std::string> reads = {}, predicts = {};   ///< by name; those read may be derived (data/derived.h)
+  std::set<std::string, std::less<>> once = {};         ///< predicted once an example: at its end
+  std::set<std::string, std::less<>> as_they_are = {};  ///< numbers that are not to be standardised
 };
 
-/// What the fields of some examples are. Throws DataError: a field that is not there (with the nearest name), or holds
-/// nothing.
+/// What the fields of some examples are. Throws DataError: a field that is not there (with the nearest name), holds
+/// nothing, or numbers too large to be standardised. UsageError: a field that is predicted once an example and read
+/// too.
 DataSpecification specify(const Examples& examples, const FieldChoice& choice, std::string source);
 
 /// One field of all examples, by their positions in order, or by examples where they have it once.
 struct FieldColumn {
-  std::vector<Symbol> symbols = {};  ///< kNoSymbol: missing, or predicted and never seen in training
+  std::vector<Symbol> symbols = {};          ///< kNoSymbol: missing, or predicted and never seen in training
   std::map<Index, std::string> unseen = {};  ///< what these are, by entry
-  std::vector<float> values = {};    ///< standardised, `size` an entry
-  std::vector<char> present = {};    ///< of values: one flag an entry
+  std::vector<float> values = {};            ///< standardised, `size` an entry
+  std::vector<char> present = {};            ///< of values: one flag an entry
 };
 
 class ExampleSet {
  public:
   /// Fields of the specification that the examples lack have no column. `predicts`: fields whose symbols must all be
-  /// known; with `UnknownPolicy::skip` others are kept apart (FieldColumn::unseen). Throws DataError naming file, line and
-  /// field: a text where numbers should be, numbers of another size, a symbol that must be known and was never seen in
-  /// training.
+  /// known; with `UnknownPolicy::skip` others are kept apart (FieldColumn::unseen). Throws DataError naming file, line
+  /// and field: a text where numbers should be, numbers of another size or too large for floats, a field that stands
+  /// once an example and not at every position, a symbol that must be known and was never seen in training.
   ExampleSet(const Examples& examples, std::shared_ptr<const DataSpecification> data,
              std::span<const std::string> predicts, UnknownPolicy unknown = UnknownPolicy::error);
 
