@@ -10,6 +10,7 @@
 #include "unfold/base/error.h"
 #include "unfold/base/text_distance.h"
 #include "unfold/base/utf8.h"
+#include "unfold/optim/optimizer.h"
 
 namespace unfold {
 namespace {
@@ -184,9 +185,10 @@ FieldPlan plan_fields(const Examples& examples, TrainSettings& s) {
     if (head.at_end || column.once) plan.choice.once.insert(head.field);
     if (wants_raw_numbers(loss)) plan.choice.as_they_are.insert(head.field);
     if (*s.ahead == 0 && std::ranges::find(reads, head.field) != reads.end())
-      throw UsageError(fmt::format("{} is read and predicted at the same position; --ahead 1 predicts it one position "
-                                   "ahead",
-                                   head.field));
+      throw UsageError(
+          fmt::format("{} is read and predicted at the same position; --ahead 1 predicts it one position "
+                      "ahead",
+                      head.field));
   }
   for (const std::string& name : reads) {
     plan.layout.reads.push_back(FieldRead{name, *s.ahead}.name());
@@ -212,11 +214,16 @@ Problem problem_of(const NetworkLayout& layout, const DataSpecification& data) {
 
 namespace {
 
+/// Optimisers that compare losses want the same examples each time: all of them, up to so many.
+constexpr Index kWholeSet = 2048;
+
 /// Whether the network reads runs of words: text of an open vocabulary.
 bool reads_runs(const FieldPlan& plan) {
   return std::ranges::any_of(plan.layout.reads,
                              [](const std::string& read) { return read.find(".run") != std::string::npos; });
 }
+
+bool is_of_bits(const HeadSpecification& head) { return head.loss == "bernoulli"; }
 
 }  // namespace
 
@@ -233,51 +240,69 @@ void settle_for(const FieldPlan& plan, const Given& given, TrainSettings& s) {
       break;
     case Problem::classifying:
       if (reads_runs(plan)) {  // of words the order matters little, and what is seen twice much
-        settle("model", s.model, "bag:256,dropout=0.3,pool=mean");
-        settle("optimizer", s.optimizer, "adam:rate=0.001,clip=1,schedule=cosine,warmup=100");
+        settle("model", s.model, "bag:256,dropout=0.5,pool=mean");
+        settle("optimizer", s.optimizer, "adam:rate=0.002,clip=1,schedule=cosine,warmup=100");
         settle("word-dropout", s.word_dropout, 0.3);
+        settle("batch", s.batch, Index{32});
         if (!budget) s.epochs = 15;
         break;
       }
-      settle("model", s.model, "bilstm:64,dropout=0.5,embedding=64");
+      settle("model", s.model, "bilstm:128,dropout=0.3,embedding=128");
       settle("optimizer", s.optimizer, "adam:rate=0.003,clip=1,schedule=cosine,warmup=100");
       if (!budget) s.epochs = 15;
       break;
     case Problem::forecasting:
-      settle("model", s.model, "lstm:64");
+      if (std::ranges::all_of(plan.layout.heads, is_of_bits)) {
+        settle("model", s.model, "lstm:256,dropout=0.5,embedding=128");
+        if (!budget) s.epochs = 30;
+      } else {
+        settle("model", s.model, "lstm:128,embedding=32");
+        if (!budget) s.epochs = 200;
+      }
       settle("optimizer", s.optimizer, "adam:rate=0.003,clip=1,schedule=cosine,warmup=100");
-      if (!budget) s.epochs = 200;
       break;
   }
-  settle("batch", s.batch, Index{16});
+  if (plan.problem != Problem::classifying || !reads_runs(plan) || compares_losses(canonical_optimizer(s.optimizer)))
+    settle("batch", s.batch, compares_losses(canonical_optimizer(s.optimizer)) ? kWholeSet : Index{16});
   const bool cut = plan.problem == Problem::forecasting && !parse_model_spec(s.model).both_directions;
   if (!given.contains("whole-sequences") && !given.contains("window")) s.whole_sequences = !cut;
+  if (parse_model_spec(s.model).both_directions && !s.whole_sequences)
+    throw UsageError(fmt::format("{} reads whole sequences, from both ends: leave out --window", s.model));
 }
 
-std::array<ExampleSet, 3> split_examples(const ExampleSet& all, const SplitShares& shares, Problem problem,
-                                         Index warmup) {
+namespace {
+
+/// The first of n that do not belong to the first `parts` parts.
+Index share_of(const SplitShares& shares, Index n, std::size_t parts) {
   constexpr Index kWhole = 100'000'000;
-  const auto bound = [&](Index n, int part) {
-    Index share = 0;
-    for (int p = 0; p < part; ++p) share += shares.shares[at(p)];
-    return static_cast<Index>(static_cast<__int128>(n) * share / kWhole);
-  };
-  if (all.count() == 1) {
-    const Index n = all.length(0);
-    return {all.part(0, bound(n, 0), bound(n, 1), warmup), all.part(0, bound(n, 1), bound(n, 2), warmup),
-            all.part(0, bound(n, 2), n, warmup)};
-  }
-  std::array<std::vector<Index>, 3> parts;
-  for (Index e = 0; e < all.count(); ++e) {
+  Index share = 0;
+  for (std::size_t p = 0; p < parts; ++p) share += shares.shares[p];
+  return static_cast<Index>(static_cast<__int128>(n) * share / kWhole);
+}
+
+}  // namespace
+
+ExampleSplit::ExampleSplit(const Examples& examples, const SplitShares& shares, Problem problem)
+    : single_(examples.count() == 1) {
+  for (std::size_t p = 0; p < 4 && single_; ++p) bounds_[p] = share_of(shares, examples.length(0), p);
+  for (Index e = 0; e < examples.count() && !single_; ++e) {
     std::size_t part = 0;
-    if (problem == Problem::classifying) {  // spread: each part has its share of any stretch
-      while (part < 2 && bound(e + 1, static_cast<int>(part) + 1) == bound(e, static_cast<int>(part) + 1)) ++part;
-    } else {
-      while (part < 2 && e >= bound(all.count(), static_cast<int>(part) + 1)) ++part;
-    }
-    parts[part].push_back(e);
+    if (problem == Problem::classifying)
+      while (part < 2 && share_of(shares, e + 1, part + 1) == share_of(shares, e, part + 1)) ++part;
+    else
+      while (part < 2 && e >= share_of(shares, examples.count(), part + 1)) ++part;
+    examples_[part].push_back(e);
   }
-  return {all.subset(parts[0]), all.subset(parts[1]), all.subset(parts[2])};
+}
+
+Examples ExampleSplit::training(const Examples& all) const {
+  return single_ ? part(all, 0, bounds_[0], bounds_[1]) : subset(all, examples_[0]);
+}
+
+std::array<ExampleSet, 3> ExampleSplit::parts(const ExampleSet& all, Index warmup) const {
+  if (!single_) return {all.subset(examples_[0]), all.subset(examples_[1]), all.subset(examples_[2])};
+  const auto cut = [&](std::size_t p) { return all.part(0, bounds_[p], bounds_[p + 1], warmup); };
+  return {cut(0), cut(1), cut(2)};
 }
 
 }  // namespace unfold

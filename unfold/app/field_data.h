@@ -41,10 +41,23 @@ void settle_for(const FieldPlan& plan, const Given& given, TrainSettings& settin
 /// How running text became positions: characters where each is one, else words.
 SymbolKind text_kind(const Examples& examples);
 
-/// Training, validation and test. Examples: one after another in the order of the file, or, where one thing is predicted
-/// for each, each part spread over all of it, because such files are often sorted. A single example is cut by
-/// positions; a part that starts inside of it reads up to `warmup` positions before its first without predicting them.
-std::array<ExampleSet, 3> split_examples(const ExampleSet& all, const SplitShares& shares, Problem problem,
-                                         Index warmup);
+/// How examples are split into training, validation and test: one after another in the order of the file, or, where
+/// one thing is predicted for each, each part spread over all of it, because such files are often sorted. A single
+/// example is cut by positions.
+class ExampleSplit {
+ public:
+  ExampleSplit(const Examples& examples, const SplitShares& shares, Problem problem);
+
+  /// What alphabets and constants are made of.
+  Examples training(const Examples& all) const;
+  /// All three. A part that starts inside an example reads up to `warmup` positions before its first without predicting
+  /// them.
+  std::array<ExampleSet, 3> parts(const ExampleSet& all, Index warmup) const;
+
+ private:
+  std::array<std::vector<Index>, 3> examples_;
+  std::array<Index, 4> bounds_{};  // of positions, where there is one example
+  bool single_;
+};
 
 }  // namespace unfold

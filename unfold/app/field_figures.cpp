@@ -64,7 +64,8 @@ class HeadCount {
 
   HeadFigures figures() {
     figures_.measures = labels_ ? labels_->measures() : values_.measures();
-    for (const double deviation : field_.deviation) figures_.nats += static_cast<double>(figures_.predicted) * std::log(deviation);
+    for (const double deviation : field_.deviation)
+      figures_.nats += static_cast<double>(figures_.predicted) * std::log(deviation);
     if (labels_)
       for (const LabelMeasures::Mistake& m : labels_->mistakes())
         figures_.mistakes.push_back({names_[at(m.wanted)], names_[at(m.best)], m.count});
@@ -120,7 +121,8 @@ class HeadCount {
 
   void in_units(std::span<const T> z, std::vector<double>& x) const {
     x.resize(z.size());
-    for (std::size_t i = 0; i < z.size(); ++i) x[i] = restored(field_, static_cast<Index>(i), static_cast<double>(z[i]));
+    for (std::size_t i = 0; i < z.size(); ++i)
+      x[i] = restored(field_, static_cast<Index>(i), static_cast<double>(z[i]));
   }
 
   const Head<T>& head_;

@@ -173,7 +173,8 @@ std::string simple_forecasts() {
   for (std::size_t p = 2; p <= 30; ++p)
     if (autoregression(y, split, p) < autoregression(y, split, best)) best = p;
   return fmt::format(
-      "Sunspots by simple methods, fitted to the first 80 %, on the rest: persistence {:.4f}, the best of AR(1..30), chosen "
+      "Sunspots by simple methods, fitted to the first 80 %, on the rest: persistence {:.4f}, the best of AR(1..30), "
+      "chosen "
       "on the test values themselves, AR({}) {:.4f}.\n",
       autoregression(y, split, 0), best, autoregression(y, split, best));
 }
@@ -282,10 +283,11 @@ Reproduction forecasting() {
 Reproduction music() {
   const auto column = [](const std::string& label, const std::string& stem, const std::string& ending, double success) {
     const std::string file = "{data}/music/" + stem;
-    return Variant{.label = label,
-                   .arguments = fmt::format("{0}.train.txt{1} --valid {0}.valid.txt{1} --test {0}.test.txt{1} --predict notes",
-                                            file, ending),
-                   .success = success};
+    return Variant{
+        .label = label,
+        .arguments = fmt::format("{0}.train.txt{1} --valid {0}.valid.txt{1} --test {0}.test.txt{1} --predict notes",
+                                 file, ending),
+        .success = success};
   };
   const std::vector<Variant> columns = {column("JSB chorales", "JSB_Chorales", "", 8.4),
                                         column("Nottingham", "Nottingham", ".gz", 3.2)};
@@ -298,7 +300,8 @@ Reproduction music() {
           .rows = {kDefault},
           .small = {.columns = {columns.front()}, .seeds = 1, .budget = "--epochs 10"},
           .full = {.columns = columns, .seeds = 3, .budget = ""},
-          .theirs = {{{"the default", "JSB chorales"}, "RNN 8.71, LSTM 8.45"}, {{"the default", "Nottingham"}, "RNN 4.46, LSTM 3.29"}},
+          .theirs = {{{"the default", "JSB chorales"}, "RNN 8.71, LSTM 8.45"},
+                     {{"the default", "Nottingham"}, "RNN 4.46, LSTM 3.29"}},
           .data = "music"};
 }
 

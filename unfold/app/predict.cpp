@@ -212,7 +212,8 @@ class TableWriter {
 };
 
 template <class T>
-std::vector<Added> predicted_columns(const NetworkModel<T>& model, const ExampleSet& set, const PredictRequest& request) {
+std::vector<Added> predicted_columns(const NetworkModel<T>& model, const ExampleSet& set,
+                                     const PredictRequest& request) {
   std::vector<HeadColumns<T>> heads;
   for (const Head<T>& head : model.network().heads) {
     const FieldSpecification& field = model.data().field(head.field);
@@ -255,12 +256,13 @@ bool holds_field_model(const std::string& model) {
 FieldFigures evaluate_on_fields(const FieldEvaluation& request) {
   return with_network_model(request.model, [&]<class T>(const NetworkModel<T>& model) {
     const std::vector<std::string> predicts = predicted_fields(model.layout());
-    const ExampleSet all(read_for(model, request.data), std::make_shared<const DataSpecification>(model.data()),
-                         predicts, parse_unknown_policy(request.unknown));
+    const Examples examples = read_for(model, request.data);
+    const ExampleSet all(examples, std::make_shared<const DataSpecification>(model.data()), predicts,
+                         parse_unknown_policy(request.unknown));
     Team team(thread_count(request.threads));
     if (!request.split) return evaluate_fields(model, all, team);
-    const auto parts = split_examples(all, parse_split(*request.split), problem_of(model.layout(), model.data()),
-                                      stored_settings(model).window);
+    const ExampleSplit split(examples, parse_split(*request.split), problem_of(model.layout(), model.data()));
+    const auto parts = split.parts(all, stored_settings(model).window);
     const std::string part = request.part.value_or("valid");
     return evaluate_fields(model, parts[part == "train" ? 0 : part == "valid" ? 1 : 2], team);
   });

@@ -17,16 +17,16 @@ namespace unfold {
 enum class TableFormat { tsv, jsonl };
 
 struct PredictRequest {
-  std::string model;               ///< run folder or model file
-  std::vector<std::string> data;   ///< files, in the format that the model was trained on
+  std::string model;              ///< run folder or model file
+  std::vector<std::string> data;  ///< files, in the format that the model was trained on
   TableFormat format = TableFormat::tsv;
-  bool probabilities = false;      ///< of symbols: a column for each class
+  bool probabilities = false;  ///< of symbols: a column for each class
   /// Of models that predict what comes next: so many positions beyond the end of each sequence, instead of the
   /// positions that are there.
   Index ahead = 0;
-  Index samples = 200;             ///< paths that positions beyond the next are sampled by
+  Index samples = 200;  ///< paths that positions beyond the next are sampled by
   std::uint64_t seed = 1;
-  Index threads = 0;               ///< 0: every processor available
+  Index threads = 0;  ///< 0: every processor available
 };
 
 /// Gives the table piece by piece. TSV: a header, then a row a position, or, where every head predicts once an example,

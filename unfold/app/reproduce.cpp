@@ -120,9 +120,7 @@ class Reproducing {
   void make_files(const std::vector<Cell>& cells) const;
   std::vector<std::string> arguments_of(const Variant& row, const Variant& column, const ReproductionScale& scale,
                                         Index seed) const;
-  std::string made_stem(const Variant& column) const {
-    return fmt::format("{}/data/{}", r_.out, slug(column.label));
-  }
+  std::string made_stem(const Variant& column) const { return fmt::format("{}/data/{}", r_.out, slug(column.label)); }
   bool finished(Run& run) const;
   void carry_out(Run& run) const;
   void carry_out(std::vector<Section>& sections) const;
@@ -230,8 +228,7 @@ std::vector<Cell> Reproducing::plan(const Reproduction& table) {
   for (const Variant& column : scale.columns) {
     for (const Variant& row : table.rows) {
       if (r_.only && fmt::format("{} / {}", row.label, column.label).find(*r_.only) == std::string::npos) continue;
-      if (column.text && !texts_.contains(&column))
-        texts_[&column] = prepare(*column.text, made_stem(column));
+      if (column.text && !texts_.contains(&column)) texts_[&column] = prepare(*column.text, made_stem(column));
       Cell cell{&row, &column, {}, 0, column.success != 0 ? column.success : table.success};
       if (column.text) cell.floor = texts_[&column].floor, cell.success = texts_[&column].success;
       for (Index seed = 1; seed <= (row.fitted ? 1 : r_.seeds.value_or(scale.seeds)); ++seed)
@@ -280,8 +277,7 @@ std::vector<double> Reproducing::values(const Reproduction& table, const Cell& c
   for (const Run& run : cell.runs) {
     const Json::json_pointer place((table.measure.starts_with('/') ? "" : "/valid/") + table.measure);
     const bool there = run.result.contains(place) && run.result.at(place).is_number();
-    result.push_back(there ? run.result.at(place).get<double>() - cell.floor
-                           : std::numeric_limits<double>::infinity());
+    result.push_back(there ? run.result.at(place).get<double>() - cell.floor : std::numeric_limits<double>::infinity());
   }
   return result;
 }

@@ -22,8 +22,8 @@ struct SourceText {
 };
 
 /// A row or a column: how it is named, and what it adds to the command. There {data} stands for the folder of the real
-/// data sets (UNFOLD_DATA, by default ../shared/data), {units} for the size that the scale says, {rate} for the column's,
-/// {seed} for the number of the run and {made} for where the files of the column are (Variant::prepare).
+/// data sets (UNFOLD_DATA, by default ../shared/data), {units} for the size that the scale says, {rate} for the
+/// column's, {seed} for the number of the run and {made} for where the files of the column are (Variant::prepare).
 struct Variant {
   std::string label;
   std::string arguments;                ///< of `unfold train`, separated by blanks

@@ -343,10 +343,12 @@ void Training::settle_fields() {
 }
 
 TrainOutcome Training::run_on_fields() {
-  const auto data = std::make_shared<const DataSpecification>(specify(examples_, fields_.choice, *s_.format));
-  const ExampleSet all(examples_, data, fields_.choice.predicts);
-  std::array<ExampleSet, 3> parts =
-      split_examples(all, parse_split(s_.split.value_or("100")), fields_.problem, s_.window);
+  const ExampleSplit split(examples_, s_.valid ? SplitShares{{100'000'000, 0, 0}} : parse_split(*s_.split),
+                           fields_.problem);
+  const auto data =
+      std::make_shared<const DataSpecification>(specify(split.training(examples_), fields_.choice, *s_.format));
+  const ExampleSet all(examples_, data, fields_.choice.predicts, UnknownPolicy::skip);
+  std::array<ExampleSet, 3> parts = split.parts(all, s_.window);
   if (s_.valid) parts[1] = ExampleSet(read_fields({*s_.valid}, reader_options(s_)), data, fields_.choice.predicts);
   if (parts[0].count() == 0) throw DataError(fmt::format("{}: nothing is left to train on", all.source()));
   if (*s_.precision == "double") return run_on_examples<double>(parts);

@@ -27,7 +27,7 @@ struct TrainSettings {
   /// equal values, one after another, make a sequence.
   std::optional<std::string> read = {}, predict = {}, sequences = {};
   std::optional<std::string> test = {};  ///< of data with fields: a file that the best model is measured on at the end
-  std::optional<Index> ahead = {};            ///< positions from what is read to what is predicted
+  std::optional<Index> ahead = {};       ///< positions from what is read to what is predicted
   std::optional<std::string> log_rules = {};  ///< of a log: a file of its own rules
   std::string symbols = "chars", unknown = "error";
   Index vocabulary = 0, window = kDefaultWindow, batch = kDefaultBatch, curriculum = 0, seed = 1, sampled_softmax = 0;

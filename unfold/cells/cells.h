@@ -20,8 +20,8 @@ struct RnnOptions {
 };
 Signal rnn(Circuit& c, Signal x, Index n, const RnnOptions& options = {});
 
-/// bag, no memory: h_t = x_t W, or x_t itself where it is a vector [n]. With the mean over positions (pool.h) a sequence
-/// is a bag of what was read: words, and runs of them. Iyyer et al. 2015; Joulin et al. 2016.
+/// bag, no memory: h_t = x_t W, or x_t itself where it is a vector [n]. With the mean over positions (pool.h) a
+/// sequence is a bag of what was read: words, and runs of them. Iyyer et al. 2015; Joulin et al. 2016.
 struct BagOptions {};
 Signal bag(Circuit& c, Signal x, Index n, const BagOptions& options = {});
 

@@ -93,12 +93,10 @@ struct DerivedName {
   DerivedField::Kind kind;
   bool counted, from_end;  ///< a number follows; it may be negative
 };
-constexpr DerivedName kDerivedNames[] = {{"lower", DerivedField::Kind::lower, false, false},
-                                         {"shape", DerivedField::Kind::shape, false, false},
-                                         {"prefix", DerivedField::Kind::prefix, true, false},
-                                         {"suffix", DerivedField::Kind::suffix, true, false},
-                                         {"char", DerivedField::Kind::character, true, true},
-                                         {"run", DerivedField::Kind::run, true, false}};
+constexpr DerivedName kDerivedNames[] = {
+    {"lower", DerivedField::Kind::lower, false, false},  {"shape", DerivedField::Kind::shape, false, false},
+    {"prefix", DerivedField::Kind::prefix, true, false}, {"suffix", DerivedField::Kind::suffix, true, false},
+    {"char", DerivedField::Kind::character, true, true}, {"run", DerivedField::Kind::run, true, false}};
 
 /// Of digits without leading zeros; 0 otherwise.
 Index count_of(std::string_view digits, bool negative_too) {

@@ -24,7 +24,49 @@ void extend_column(ExampleColumn& column, ExampleColumn& more) {
   extend(column.numbers, more.numbers);
 }
 
+/// Entries [begin, end) of a column go behind those of another.
+void extend_column(ExampleColumn& column, const ExampleColumn& from, Index begin, Index end) {
+  const auto copy = [&](auto& list, const auto& more, Index width) {
+    if (!more.empty()) list.insert(list.end(), more.begin() + begin * width, more.begin() + end * width);
+  };
+  copy(column.texts, from.texts, 1);
+  copy(column.numbers, from.numbers, from.width);
+  copy(column.missing, from.missing, 1);
+}
+
+Examples without_entries(const Examples& all) {
+  Examples result{.source = all.source};
+  for (const ExampleColumn& column : all.columns)
+    result.columns.push_back({.name = column.name, .once = column.once, .width = column.width});
+  return result;
+}
+
+void add(const Examples& all, Index example, Index from, Index to, Examples& result) {
+  for (std::size_t i = 0; i < all.columns.size(); ++i) {
+    const ExampleColumn& column = all.columns[i];
+    if (column.once)
+      extend_column(result.columns[i], column, example, example + 1);
+    else
+      extend_column(result.columns[i], column, from, to);
+  }
+  if (!all.lines.empty()) result.lines.insert(result.lines.end(), all.lines.begin() + from, all.lines.begin() + to);
+  if (!all.example_lines.empty()) result.example_lines.push_back(all.example_lines[static_cast<std::size_t>(example)]);
+  result.ends.push_back(result.positions() + to - from);
+}
+
 }  // namespace
+
+Examples subset(const Examples& all, std::span<const Index> examples) {
+  Examples result = without_entries(all);
+  for (const Index example : examples) add(all, example, all.begin(example), all.end(example), result);
+  return result;
+}
+
+Examples part(const Examples& all, Index example, Index from, Index to) {
+  Examples result = without_entries(all);
+  add(all, example, all.begin(example) + from, all.begin(example) + to, result);
+  return result;
+}
 
 void append(Examples& examples, Examples more) {
   if (examples.columns.size() != more.columns.size())

@@ -2,6 +2,7 @@
 /// Examples as a reader finds them in a file, before anything is made of them: each is a run of positions with named
 /// columns of text or of numbers. Alphabets, standardisation and derived fields come later (data/encoding.h).
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,12 +30,12 @@ struct ExampleColumn {
 };
 
 struct Examples {
-  std::string source;                        ///< the file, for messages
-  std::vector<ExampleColumn> columns = {};   ///< names differ
-  std::vector<Index> ends = {};              ///< one an example: number of positions up to its end
-  std::vector<Index> lines = {};             ///< line of the file, from 1, of each position; empty: it has none
-  std::vector<Index> example_lines = {};     ///< of each example; empty: it has none
-  std::vector<std::string> remarks = {};     ///< what a reader did that people should hear of, a sentence each
+  std::string source;                       ///< the file, for messages
+  std::vector<ExampleColumn> columns = {};  ///< names differ
+  std::vector<Index> ends = {};             ///< one an example: number of positions up to its end
+  std::vector<Index> lines = {};            ///< line of the file, from 1, of each position; empty: it has none
+  std::vector<Index> example_lines = {};    ///< of each example; empty: it has none
+  std::vector<std::string> remarks = {};    ///< what a reader did that people should hear of, a sentence each
 
   Index count() const { return static_cast<Index>(ends.size()); }
   Index positions() const { return ends.empty() ? 0 : ends.back(); }
@@ -50,6 +51,10 @@ struct Examples {
   bool operator==(const Examples&) const = default;
 };
 
+/// Some of the examples, in the given order.
+Examples subset(const Examples& all, std::span<const Index> examples);
+/// Positions [from, to) of one example.
+Examples part(const Examples& all, Index example, Index from, Index to);
 /// Puts further examples behind these. Throws DataError when their columns are not the same.
 void append(Examples& examples, Examples more);
 

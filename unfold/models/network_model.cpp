@@ -85,8 +85,7 @@ TrainingResult train(NetworkModel<T>& model, TrainingSources<T> sources, const T
   const Index batch = sources.training->streams();
   Trainer<T> trainer(model.network(), model.parameters(), std::move(sources), options, team);
   trainer.set_observer(observer);
-  if (!model_file.empty())
-    trainer.on_best([&](const Parameters<T>& best) { model.save(model_file, best); });
+  if (!model_file.empty()) trainer.on_best([&](const Parameters<T>& best) { model.save(model_file, best); });
   TrainingResult result = trainer.run();
   const auto best = trainer.best().flat();
   if (best.data() != model.parameters().flat().data())

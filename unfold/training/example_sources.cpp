@@ -18,12 +18,9 @@ TrainingSources<T> example_sources(const ExampleSet& training, const ExampleSet&
   const Index examples = std::min(options.batch, training.count());
   const Index length = training.positions() / training.count();
   sources.step_symbols = examples * (options.window > 0 ? std::min(options.window, length) : length);
-  sources.configuration = nlohmann::json{{"reads", options.reads},
-                                         {"predicts", options.predicts},
-                                         {"batch", options.batch},
-                                         {"window", options.window},
-                                         {"examples", training.count()},
-                                         {"positions", training.positions()}};
+  sources.configuration =
+      nlohmann::json{{"reads", options.reads},   {"predicts", options.predicts}, {"batch", options.batch},
+                     {"window", options.window}, {"examples", training.count()}, {"positions", training.positions()}};
   return sources;
 }
 
