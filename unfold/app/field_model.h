@@ -14,6 +14,8 @@ namespace unfold {
 
 /// What the card says about how data were read.
 TrainSettings stored_settings(const Model& model);
+/// How data for the model are read: columns hold what it knows them to hold, whatever they look like.
+ReaderOptions reader_options_for(const Model& model);
 /// Data as the model was trained on. Throws DataError.
 Examples read_for(const Model& model, const std::vector<std::string>& files);
 std::vector<std::string> predicted_fields(const NetworkLayout& layout);

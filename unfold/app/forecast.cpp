@@ -135,7 +135,8 @@ class Forecaster {
   }
 
   static std::string name_of(const FieldSpecification& field, const char* what, Index i) {
-    return fmt::format("{}.{}{}", field.name, what, field.size > 1 && field.type == Type::values ? std::to_string(i + 1) : "");
+    const bool vector = field.size > 1 && field.type == Type::values;
+    return fmt::format("{}.{}{}", field.name, what, vector ? fmt::format(".{}", i + 1) : "");
   }
 
   void exact(const Head<T>& head, std::vector<Forecast>& out) const {
@@ -146,7 +147,8 @@ class Forecaster {
       const auto best = std::ranges::max_element(logs);
       auto most = static_cast<double>(*best);
       vector_exp(&most, &most, 1);
-      out.push_back({name_of(field, "best", 0), std::string(field.alphabet->text(static_cast<Symbol>(best - logs.begin())))});
+      out.push_back(
+          {name_of(field, "best", 0), std::string(field.alphabet->text(static_cast<Symbol>(best - logs.begin())))});
       out.push_back({name_of(field, "probability", 0), "", most});
       return;
     }
@@ -203,7 +205,8 @@ class Forecaster {
       std::vector<Index> counts(at(field.size));
       for (const auto& path : paths) ++counts[at(path.at(field.name).symbols[at(k)])];
       const auto best = std::max_element(counts.begin(), counts.end());
-      out.push_back({name_of(field, "best", 0), std::string(field.alphabet->text(static_cast<Symbol>(best - counts.begin())))});
+      out.push_back(
+          {name_of(field, "best", 0), std::string(field.alphabet->text(static_cast<Symbol>(best - counts.begin())))});
       out.push_back({name_of(field, "probability", 0), "", static_cast<double>(*best) / count});
       return;
     }
@@ -237,6 +240,11 @@ class Forecaster {
 template <class T>
 void forecast(const NetworkModel<T>& model, const Examples& examples, const PredictRequest& request,
               const std::function<void(std::string_view)>& write) {
+  if (parse_model_spec(model.spec_text()).both_directions)
+    throw UsageError(
+        fmt::format("{} reads sequences in both directions, from an end that has not come yet; predict without --ahead "
+                    "predicts the positions that are there",
+                    model.spec_text()));
   const ExampleSet set(examples, std::make_shared<const DataSpecification>(model.data()), {});
   Team team(1);
   Forecaster<T> forecaster(model, set, request, team);

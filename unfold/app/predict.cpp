@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "unfold/app/field_model.h"
+#include "unfold/app/field_entries.h"
 #include "unfold/app/forecast.h"
 #include "unfold/losses/distribution.h"
 #include "unfold/numerics/functions.h"
@@ -55,7 +56,7 @@ class HeadColumns {
     }
     head.loss->template need<ValueDistribution<T>>("predict");
     for (Index i = 0; i < field.size; ++i) {
-      const std::string number = field.size > 1 ? std::to_string(i + 1) : "";
+      const std::string number = field.size > 1 ? fmt::format(".{}", i + 1) : "";
       for (const char* what : {"mean", "q10", "q90"}) add(what + number, false);
     }
   }
@@ -105,35 +106,6 @@ class HeadColumns {
   std::vector<T> values_;
 };
 
-/// A cell of TSV: tabs and line ends are escaped.
-std::string cell(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '\t')
-      out += "\\t";
-    else if (c == '\n')
-      out += "\\n";
-    else if (c != '\r')
-      out += c;
-  }
-  return out;
-}
-
-std::string entry_text(const ExampleColumn& column, Index entry) {
-  if (!column.present(entry)) return "";
-  if (column.is_text()) return cell(column.texts[at(entry)]);
-  const double* numbers = column.numbers.data() + entry * column.width;
-  return fmt::format("{}", fmt::join(std::span(numbers, at(column.width)), ","));
-}
-
-Json entry_json(const ExampleColumn& column, Index entry) {
-  if (!column.present(entry)) return nullptr;
-  if (column.is_text()) return column.texts[at(entry)];
-  const double* numbers = column.numbers.data() + entry * column.width;
-  if (column.width == 1) return *numbers;
-  return std::vector<double>(numbers, numbers + column.width);
-}
-
 /// Writes data with columns added.
 class TableWriter {
  public:
@@ -146,8 +118,8 @@ class TableWriter {
   void tsv() const {
     std::vector<std::string> names;
     for (const ExampleColumn& column : examples_.columns)
-      if (is_shown(column)) names.push_back(cell(column.name));
-    for (const Added& column : added_) names.push_back(cell(column.name));
+      if (is_shown(column)) names.push_back(table_cell(column.name));
+    for (const Added& column : added_) names.push_back(table_cell(column.name));
     write_(fmt::format("{}\n", fmt::join(names, "\t")));
     for (Index e = 0; e < examples_.count(); ++e) {
       if (by_example_) {
@@ -195,7 +167,7 @@ class TableWriter {
       else
         cells.push_back(position < 0 ? whole_text(column, example) : entry_text(column, position));
     }
-    for (const Added& column : added_) cells.push_back(cell(column.text(column.once ? example : position)));
+    for (const Added& column : added_) cells.push_back(table_cell(column.text(column.once ? example : position)));
     write_(fmt::format("{}\n", fmt::join(cells, "\t")));
   }
 
@@ -212,7 +184,8 @@ class TableWriter {
 };
 
 template <class T>
-std::vector<Added> predicted_columns(const NetworkModel<T>& model, const ExampleSet& set, const PredictRequest& request) {
+std::vector<Added> predicted_columns(const NetworkModel<T>& model, const ExampleSet& set,
+                                     const PredictRequest& request) {
   std::vector<HeadColumns<T>> heads;
   for (const Head<T>& head : model.network().heads) {
     const FieldSpecification& field = model.data().field(head.field);
@@ -253,6 +226,8 @@ bool holds_field_model(const std::string& model) {
 }
 
 FieldFigures evaluate_on_fields(const FieldEvaluation& request) {
+  if (request.part && !request.split)
+    throw UsageError("--part needs --split: which split is it a part of? For example --split 90/5/5");
   return with_network_model(request.model, [&]<class T>(const NetworkModel<T>& model) {
     const std::vector<std::string> predicts = predicted_fields(model.layout());
     const ExampleSet all(read_for(model, request.data), std::make_shared<const DataSpecification>(model.data()),
@@ -262,7 +237,11 @@ FieldFigures evaluate_on_fields(const FieldEvaluation& request) {
     const auto parts = split_examples(all, parse_split(*request.split), problem_of(model.layout(), model.data()),
                                       stored_settings(model).window);
     const std::string part = request.part.value_or("valid");
-    return evaluate_fields(model, parts[part == "train" ? 0 : part == "valid" ? 1 : 2], team);
+    const ExampleSet& chosen = parts[part == "train" ? 0 : part == "valid" ? 1 : 2];
+    if (chosen.count() == 0)
+      throw DataError(
+          fmt::format("the split {} leaves nothing for --part {}; give that part a share", *request.split, part));
+    return evaluate_fields(model, chosen, team);
   });
 }
 

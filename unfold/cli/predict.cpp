@@ -79,7 +79,8 @@ ExitCode Predict::run(Console& console) {
   request_.threads = threads_;
   ConsoleReporter reporter(console);
   ResultFile file(out_);
-  predict(request_, [&](std::string_view text) { file.write(text); }, reporter);
+  predict(
+      request_, [&](std::string_view text) { file.write(text); }, reporter);
   file.commit();
   return ExitCode::success;
 }
