@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "unfold/base/error.h"
@@ -36,6 +37,12 @@ ReaderOptions reader_options_for(const Model& model) {
 
 Examples read_for(const Model& model, const std::vector<std::string>& files) {
   return read_fields(files, reader_options_for(model));
+}
+
+bool reads_row_by_row(const Model& model, const NetworkLayout& layout, const std::string& spec) {
+  const auto is_once = [&](const HeadSpecification& head) { return model.data().field(head.field).once; };
+  return model.data().source == "table" && !parse_model_spec(spec).both_directions &&
+         std::ranges::none_of(layout.heads, is_once);
 }
 
 std::vector<std::string> predicted_fields(const NetworkLayout& layout) {

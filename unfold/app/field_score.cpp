@@ -6,9 +6,11 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "unfold/app/field_entries.h"
 #include "unfold/app/field_figures.h"
 #include "unfold/app/field_model.h"
-#include "unfold/app/field_entries.h"
+#include "unfold/app/field_stepper.h"
+#include "unfold/app/field_stream.h"
 #include "unfold/app/figures.h"
 
 namespace unfold {
@@ -45,6 +47,14 @@ class FieldScoreTable {
         for (Index p = examples.begin(e); p < examples.end(e); ++p) add_entry(examples, heads, e, p);
       }
     }
+  }
+
+  /// A row of a table that goes on, or begins a sequence.
+  void add_row(const Examples& row, const std::vector<HeadScores>& heads, bool begins) {
+    begin(heads);
+    example_ += begins ? 1 : 0;
+    position_ = begins ? 0 : position_ + 1;
+    add_entry(row, heads, 0, 0);
   }
 
   void finish() {
@@ -88,7 +98,7 @@ class FieldScoreTable {
   }
 
   void add_entry(const Examples& examples, const std::vector<HeadScores>& heads, Index e, Index p) {
-    const Index position = p - examples.begin(e) + 1;
+    const Index position = position_ + p - examples.begin(e) + 1;
     FieldScoreRow row{.text = std::to_string(example_), .json = {{"example", example_}}};
     if (!once_) {
       row.text += fmt::format("\t{}", position);
@@ -125,9 +135,65 @@ class FieldScoreTable {
   const FieldScoreRequest& request_;
   const std::function<void(std::string_view)>& write_;
   bool once_ = false;
-  Index example_ = 0;
+  Index example_ = 0, position_ = 0;  // position_: rows of the sequence before this piece
   std::vector<FieldScoreRow> rows_;
 };
+
+/// What the stepper's heads say of the last position of a window.
+template <class T>
+std::vector<HeadScores> stepped_scores(const NetworkModel<T>& model, const ExampleSet& window, FieldStepper<T>& stepper,
+                                       Team& team) {
+  static const Structure one = Structure::chains(1, 1);
+  const Index last = window.positions() - 1;
+  std::vector<HeadScores> scores;
+  stepper.step_at_end_of(window);
+  for (const Head<T>& head : model.network().heads) {
+    const FieldSpecification& field = model.data().field(head.field);
+    const FieldColumn& column = window.column(head.field);
+    scores.push_back({.field = head.field, .nats = {std::nan("")}});
+    Targets<T> targets;
+    std::vector<T> values;
+    const char predicted = 1;
+    if (field.type == FieldSpecification::Type::symbols) {
+      if (column.symbols[at(last)] == kNoSymbol) continue;
+      targets.symbols = &column.symbols[at(last)];
+    } else {
+      if (column.present[at(last)] == 0) continue;
+      const float* from = column.values.data() + last * field.size;
+      values.assign(from, from + field.size);
+      targets.values = {values.data(), 1, field.size, field.size};
+      targets.predicted = &predicted;
+    }
+    T nats = 0;
+    head.loss->negative_log_likelihood(
+        {.structure = one, .signal = stepper.signal(head), .targets = targets, .parameters = model.parameters().flat()},
+        team, &nats);
+    if (!std::isfinite(nats)) throw ModelError(fmt::format("the prediction of {} is not finite", head.field));
+    scores.back().nats[0] = static_cast<double>(nats) + log_scale(field);
+  }
+  return scores;
+}
+
+template <class T>
+void score_stream(const NetworkModel<T>& model, const FieldScoreRequest& request, FieldScoreTable& table) {
+  const bool by_row = goes_row_by_row(model) && !request.by_example;
+  FieldStream stream(request.data, reader_options_for(model), model.data(),
+                     by_row ? StreamPiece::row : StreamPiece::example, reach_back(model));
+  const auto data = std::make_shared<const DataSpecification>(model.data());
+  const std::vector<std::string> predicts = predicted_fields(model.layout());
+  Team team(by_row ? 1 : thread_count(request.threads));
+  std::optional<FieldStepper<T>> stepper;
+  if (by_row) stepper.emplace(model, team);
+  for (Examples piece; stream.next(piece);) {
+    const ExampleSet set(by_row ? stream.window() : piece, data, predicts, parse_unknown_policy(request.unknown));
+    if (!by_row) {
+      table.add(piece, score_heads(model, set, team));
+      continue;
+    }
+    if (stream.begins()) stepper->reset();
+    table.add_row(piece, stepped_scores(model, set, *stepper, team), stream.begins());
+  }
+}
 
 }  // namespace
 
@@ -135,11 +201,12 @@ void score_fields(const FieldScoreRequest& request, const std::function<void(std
   if (request.follow && request.top > 0)
     throw UsageError("--top waits for the end of the data, which --follow never sees; leave one of them out");
   with_network_model(request.model, [&]<class T>(const NetworkModel<T>& model) {
+    FieldScoreTable table(request, write);
+    if (request.follow) return score_stream(model, request, table);
     const Examples examples = read_for(model, {request.data});
     const ExampleSet set(examples, std::make_shared<const DataSpecification>(model.data()),
                          predicted_fields(model.layout()), parse_unknown_policy(request.unknown));
     Team team(thread_count(request.threads));
-    FieldScoreTable table(request, write);
     table.add(examples, score_heads(model, set, team));
     table.finish();
   });

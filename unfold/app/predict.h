@@ -27,6 +27,9 @@ struct PredictRequest {
   Index samples = 200;  ///< paths that positions beyond the next are sampled by
   std::uint64_t seed = 1;
   Index threads = 0;  ///< 0: every processor available
+  /// One stream without end: each example is answered as soon as it is complete; a row of a table at once where the
+  /// network reads in one direction.
+  bool follow = false;
 };
 
 /// Gives the table piece by piece. TSV: a header, then a row a position, or, where every head predicts once an example,
