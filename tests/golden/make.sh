@@ -74,7 +74,7 @@ field_model() {
     >"$work/out"
   cp "$work/run/model.safetensors" "$name.safetensors"
   record "$name" eval "$name.safetensors" "$data" --json
-  record "$name" predict "$name.safetensors" "$data" --quiet --format jsonl
+  record "$name" predict "$name.safetensors" "$data" --quiet
   record "$name" score "$name.safetensors" "$data"
 }
 
