@@ -64,6 +64,20 @@ task_model() {
   record "$name" eval "$name.safetensors" --count 30 --seed 3 --json
 }
 
+# field_model NAME DATA OPTIONS...: data with fields.
+field_model() {
+  local name=$1 data=$2
+  shift 2
+  wanted "$name" || return 0
+  rm -rf "$name.golden" "$work/run"
+  "$unfold" train "$data" --out "$work/run" --quiet --steps 20 --batch 4 --optimizer adam:rate=0.02,clip=1 "$@" \
+    >"$work/out"
+  cp "$work/run/model.safetensors" "$name.safetensors"
+  record "$name" eval "$name.safetensors" "$data" --json
+  record "$name" predict "$name.safetensors" "$data" --quiet
+  record "$name" score "$name.safetensors" "$data"
+}
+
 # stopped_run NAME STEPS CHECK OPTIONS...: a run that ended in the middle of an epoch; the command of its golden file
 # resumes it to STEPS. CHECK measures the model.
 stopped_run() {
@@ -132,6 +146,13 @@ task_model task-multiplication multiplication:8 --model lstm:4,layers=2
 task_model task-temporal-order temporal-order:10 --model gru:4
 task_model task-copy copy:5,pattern=3 --model rnn:5,activation=relu,init=identity --optimizer path+adam
 
+field_model fields-tagger chunks.txt --model bigru:3 --read 1,1.suffix2 --predict '3,2@end'
+field_model fields-classifier labelled.txt --model bilstm:3,dropout=0.1 --format labelled
+field_model fields-forecast wave.csv --model gru:3 --predict load=mixture:2
+if wanted fields-forecast; then
+  record fields-forecast forecast fields-forecast.safetensors wave.csv --ahead 1
+fi
+
 stopped_run run-lstm 60 'eval run-lstm unseen.txt --unknown skip --json' text.txt --model lstm:4,dropout=0.2 \
   --optimizer adam:rate=0.02,clip=1 --batch 3 --window 10 --steps 25 --split 90/10
 stopped_run run-ruop 20 'eval run-ruop unseen.txt --unknown skip --json' text.txt --model glnn:4,edges=2 \
@@ -142,3 +163,5 @@ stopped_run run-path 50 'eval run-path unseen.txt --unknown skip --json' text.tx
   --optimizer path+adam --batch 2 --window 12 --steps 17
 stopped_run run-task 40 'eval run-task --count 30 --seed 3 --json' --task adding:8 --model lstm:3 --batch 4 \
   --optimizer adam:rate=0.01 --steps 13 --validate-on 20
+stopped_run run-fields 30 'eval run-fields chunks.txt --json' chunks.txt --model bigru:3,dropout=0.2 --batch 4 \
+  --optimizer adam:rate=0.01 --steps 11

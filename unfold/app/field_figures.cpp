@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "unfold/base/error.h"
 #include "unfold/losses/distribution.h"
+#include "unfold/numerics/functions.h"
 
 namespace unfold {
 namespace {
@@ -19,6 +21,22 @@ constexpr Index kReadingWindow = 1024;
 constexpr Index kSideBySide = 64;
 
 bool sees_ahead(const Plan& plan) { return !plan.recomputable(); }
+
+/// Nats of each row of a batch. Throws ModelError where one that is predicted is not finite.
+template <class T>
+void measure(const Head<T>& head, const Batch& batch, Matrix<const T> output, std::span<const T> parameters, Team& team,
+             std::vector<T>& nats) {
+  const Field& target = batch.field(head.field);
+  nats.resize(at(output.rows));
+  head.loss->negative_log_likelihood({.structure = batch.structure,
+                                      .signal = output,
+                                      .targets = targets_of<T>(target, 0, output.rows),
+                                      .parameters = parameters},
+                                     team, nats.data());
+  for (Index row = 0; row < output.rows; ++row)
+    if (is_present(target, row) && !std::isfinite(nats[at(row)]))
+      throw ModelError(fmt::format("the prediction of {} is not finite", head.field));
+}
 
 /// What one head says about all examples.
 template <class T>
@@ -43,12 +61,7 @@ class HeadCount {
 
   void see(const Batch& batch, Matrix<const T> output, std::span<const T> parameters, Team& team) {
     const Field& target = batch.field(head_.field);
-    nats_.resize(at(output.rows));
-    head_.loss->negative_log_likelihood({.structure = batch.structure,
-                                         .signal = output,
-                                         .targets = targets_of<T>(target, 0, output.rows),
-                                         .parameters = parameters},
-                                        team, nats_.data());
+    measure(head_, batch, output, parameters, team, nats_);
     for (Index c = 0; c < batch.structure.sequences(); ++c) {
       const std::span rows(batch.structure.order().rows.data() + batch.structure.item(c, 0),
                            at(batch.structure.size(c)));
@@ -64,8 +77,7 @@ class HeadCount {
 
   HeadFigures figures() {
     figures_.measures = labels_ ? labels_->measures() : values_.measures();
-    for (const double deviation : field_.deviation)
-      figures_.nats += static_cast<double>(figures_.predicted) * std::log(deviation);
+    figures_.nats += static_cast<double>(figures_.predicted) * log_scale(field_);
     if (labels_)
       for (const LabelMeasures::Mistake& m : labels_->mistakes())
         figures_.mistakes.push_back({names_[at(m.wanted)], names_[at(m.best)], m.count});
@@ -76,8 +88,6 @@ class HeadCount {
   void count(Index row) {
     ++figures_.predicted;
     figures_.nats += static_cast<double>(nats_[at(row)]);
-    if (!std::isfinite(nats_[at(row)]))
-      throw ModelError(fmt::format("the prediction of {} is not finite", head_.field));
   }
 
   /// Labels that were never seen in training are there to be missed.
@@ -173,6 +183,43 @@ FieldFigures evaluate_fields(const NetworkModel<T>& model, const ExampleSet& exa
   return result;
 }
 
+double log_scale(const FieldSpecification& field) {
+  std::vector<double> logs(field.deviation.size());
+  vector_log(field.deviation.data(), logs.data(), static_cast<Index>(logs.size()));
+  return std::accumulate(logs.begin(), logs.end(), 0.0);
+}
+
+template <class T>
+std::vector<HeadScores> score_heads(const NetworkModel<T>& model, const ExampleSet& examples, Team& team) {
+  std::vector<HeadScores> scores;
+  for (const Head<T>& head : model.network().heads) {
+    const bool once = model.data().field(head.field).once;
+    (void)examples.column(head.field);  // throws where it is not there
+    scores.push_back({.field = head.field, .once = once});
+    scores.back().nats.assign(at(once ? examples.count() : examples.positions()), std::nan(""));
+  }
+  std::vector<T> nats;
+  const auto see = [&](const Batch& batch, std::span<const Matrix<const T>> outputs) {
+    for (std::size_t h = 0; h < scores.size(); ++h) {
+      const Head<T>& head = model.network().heads[h];
+      const Field& target = batch.field(head.field);
+      const double scale = log_scale(model.data().field(head.field));
+      measure(head, batch, outputs[h], model.parameters().flat(), team, nats);
+      for (Index c = 0; c < batch.structure.sequences(); ++c) {
+        const Index* rows = batch.structure.order().rows.data() + batch.structure.item(c, 0);
+        for (Index t = 0; t < batch.structure.size(c); ++t) {
+          if (!is_present(target, rows[t])) continue;
+          const Index entry = scores[h].once ? batch.passages[at(c)] : batch.places[at(c)] + t;
+          scores[h].nats[at(entry)] = static_cast<double>(nats[at(rows[t])]) + scale;
+        }
+      }
+    }
+  };
+  Evaluator<T> evaluator(model.network(), team);
+  evaluator.run(model.parameters(), *example_reader(examples, reading_options(model)), {}, see);
+  return scores;
+}
+
 template <class T>
 void for_each_prediction(const NetworkModel<T>& model, const ExampleSet& examples, Team& team,
                          const std::function<void(const PredictedRow<T>&)>& use) {
@@ -209,6 +256,8 @@ nlohmann::ordered_json to_json(const FieldFigures& figures) {
 
 template FieldFigures evaluate_fields(const NetworkModel<float>&, const ExampleSet&, Team&);
 template FieldFigures evaluate_fields(const NetworkModel<double>&, const ExampleSet&, Team&);
+template std::vector<HeadScores> score_heads(const NetworkModel<float>&, const ExampleSet&, Team&);
+template std::vector<HeadScores> score_heads(const NetworkModel<double>&, const ExampleSet&, Team&);
 template void for_each_prediction(const NetworkModel<float>&, const ExampleSet&, Team&,
                                   const std::function<void(const PredictedRow<float>&)>&);
 template void for_each_prediction(const NetworkModel<double>&, const ExampleSet&, Team&,

@@ -50,6 +50,20 @@ template <class T>
 void for_each_prediction(const NetworkModel<T>& model, const ExampleSet& examples, Team& team,
                          const std::function<void(const PredictedRow<T>&)>& use);
 
+/// How surprising what was observed is, of one head: nats of each position, or of each example where it predicts once,
+/// in units of the data; NaN where nothing is there to be predicted.
+struct HeadScores {
+  std::string field;
+  bool once = false;
+  std::vector<double> nats = {};
+};
+/// Throws as evaluate_fields.
+template <class T>
+std::vector<HeadScores> score_heads(const NetworkModel<T>& model, const ExampleSet& examples, Team& team);
+
+/// Sum of ln(deviation): what taking the standardisation back adds to the nats of an entry.
+double log_scale(const FieldSpecification& field);
+
 /// How a network model's batches are made of examples.
 ExampleBatchOptions batch_options(const NetworkLayout& layout);
 

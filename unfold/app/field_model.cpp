@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "unfold/base/error.h"
@@ -18,8 +19,30 @@ TrainSettings stored_settings(const Model& model) {
   return settings;
 }
 
+ReaderOptions reader_options_for(const Model& model) {
+  ReaderOptions options = reader_options(stored_settings(model));
+  for (const FieldSpecification& field : model.data().fields) {
+    if (field.type == FieldSpecification::Type::values) {
+      options.numbers.push_back(field.name);
+      continue;
+    }
+    options.texts.push_back(field.name);
+    // What a derived field is made of is text too.
+    for (std::size_t dot = field.name.rfind('.'); dot != std::string::npos && dot > 0;
+         dot = field.name.rfind('.', dot - 1))
+      options.texts.push_back(field.name.substr(0, dot));
+  }
+  return options;
+}
+
 Examples read_for(const Model& model, const std::vector<std::string>& files) {
-  return read_fields(files, reader_options(stored_settings(model)));
+  return read_fields(files, reader_options_for(model));
+}
+
+bool reads_row_by_row(const Model& model, const NetworkLayout& layout, const std::string& spec) {
+  const auto is_once = [&](const HeadSpecification& head) { return model.data().field(head.field).once; };
+  return model.data().source == "table" && !parse_model_spec(spec).both_directions &&
+         std::ranges::none_of(layout.heads, is_once);
 }
 
 std::vector<std::string> predicted_fields(const NetworkLayout& layout) {

@@ -14,8 +14,16 @@ namespace unfold {
 
 /// What the card says about how data were read.
 TrainSettings stored_settings(const Model& model);
+/// How data for the model are read: columns hold what it knows them to hold, whatever they look like.
+ReaderOptions reader_options_for(const Model& model);
 /// Data as the model was trained on. Throws DataError.
 Examples read_for(const Model& model, const std::vector<std::string>& files);
+/// Whether rows of a stream can be answered one by one: a table, read in one direction, predicted at every position.
+bool reads_row_by_row(const Model& model, const NetworkLayout& layout, const std::string& spec);
+template <class T>
+bool goes_row_by_row(const NetworkModel<T>& model) {
+  return reads_row_by_row(model, model.layout(), model.spec_text());
+}
 std::vector<std::string> predicted_fields(const NetworkLayout& layout);
 [[noreturn]] void refuse_without_fields(const Model& model, const std::string& name);
 

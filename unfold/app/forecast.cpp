@@ -135,8 +135,8 @@ class Forecaster {
   }
 
   static std::string name_of(const FieldSpecification& field, const char* what, Index i) {
-    return fmt::format("{}.{}{}", field.name, what,
-                       field.size > 1 && field.type == Type::values ? std::to_string(i + 1) : "");
+    const bool vector = field.size > 1 && field.type == Type::values;
+    return fmt::format("{}.{}{}", field.name, what, vector ? fmt::format(".{}", i + 1) : "");
   }
 
   void exact(const Head<T>& head, std::vector<Forecast>& out) const {
@@ -240,6 +240,11 @@ class Forecaster {
 template <class T>
 void forecast(const NetworkModel<T>& model, const Examples& examples, const PredictRequest& request,
               const std::function<void(std::string_view)>& write) {
+  if (parse_model_spec(model.spec_text()).both_directions)
+    throw UsageError(
+        fmt::format("{} reads sequences in both directions, from an end that has not come yet; predict without --ahead "
+                    "predicts the positions that are there",
+                    model.spec_text()));
   const ExampleSet set(examples, std::make_shared<const DataSpecification>(model.data()), {});
   Team team(1);
   Forecaster<T> forecaster(model, set, request, team);

@@ -7,7 +7,9 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "unfold/app/field_model.h"
 #include "unfold/app/figures.h"
+#include "unfold/app/predict.h"
 #include "unfold/app/run_folder.h"
 #include "unfold/app/task_figures.h"
 #include "unfold/base/file.h"
@@ -43,7 +45,49 @@ ModelInfo describe_task_model(const std::string& model) {
   return info;
 }
 
-nlohmann::ordered_json entry_json(const std::string& line) {
+std::optional<LogSummary> log_of(const std::string& model) {
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(model, ignored)) return {};
+  return read_log(RunFolder(model).log());
+}
+
+template <class T>
+ModelInfo describe_fields(const NetworkModel<T>& model) {
+  ModelInfo info{.file = {},
+                 .model = model.spec_text(),
+                 .format = model.data().source,
+                 .inputs = model.layout().reads,
+                 .parameter_count = model.parameters().size(),
+                 .card = model.card()};
+  for (const FieldSpecification& field : model.data().fields) {
+    const bool symbols = field.type == FieldSpecification::Type::symbols;
+    info.fields.push_back({.name = field.name,
+                           .type = symbols ? "symbols" : "numbers",
+                           .size = field.size,
+                           .once = field.once,
+                           .mean = field.mean,
+                           .deviation = field.deviation});
+    for (const Head<T>& head : model.network().heads)
+      if (head.field == field.name) info.fields.back().loss = head.loss->name();
+  }
+  for (const ParameterInfo& p : model.parameters().info()) info.tensors.push_back({p.name, p.rows, p.cols});
+  return info;
+}
+
+nlohmann::ordered_json fields_to_json(const std::vector<FieldInfo>& fields) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const FieldInfo& field : fields) {
+    nlohmann::ordered_json& out = list.emplace_back();
+    out = {{"name", field.name}, {"type", field.type}, {"size", field.size}, {"once", field.once}};
+    if (!field.loss.empty()) out["loss"] = field.loss;
+    if (field.mean.empty()) continue;
+    out["mean"] = field.mean;
+    out["deviation"] = field.deviation;
+  }
+  return list;
+}
+
+nlohmann::ordered_json logged_json(const std::string& line) {
   return line.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json::parse(line);
 }
 
@@ -51,6 +95,12 @@ nlohmann::ordered_json entry_json(const std::string& line) {
 
 ModelInfo describe_model(const std::string& model) {
   if (holds_task_model(model)) return describe_task_model(model);
+  if (holds_field_model(model)) {
+    ModelInfo info = with_network_model(model, [](const auto& loaded) { return describe_fields(loaded); });
+    info.file = model_file(model);
+    info.log = log_of(model);
+    return info;
+  }
   const std::unique_ptr<SymbolModel> loaded = load_model(model);
   ModelInfo info{.file = model_file(model),
                  .model = loaded->spec_text(),
@@ -59,8 +109,7 @@ ModelInfo describe_model(const std::string& model) {
                  .tensors = loaded->tensors(),
                  .parameter_count = loaded->parameter_count(),
                  .card = loaded->card()};
-  std::error_code ignored;
-  if (std::filesystem::is_directory(model, ignored)) info.log = read_log(RunFolder(model).log());
+  info.log = log_of(model);
   return info;
 }
 
@@ -73,7 +122,11 @@ nlohmann::ordered_json to_json(const ModelInfo& info) {
   for (const TensorShape& p : info.tensors)
     parameters.push_back({{"name", p.name}, {"rows", p.rows}, {"cols", p.cols}});
   nlohmann::ordered_json json = {{"file", info.file}, {"model", info.model}};
-  if (info.symbol_kind.empty()) {
+  if (!info.format.empty()) {
+    json["format"] = info.format;
+    json["read"] = info.inputs;
+    json["fields"] = fields_to_json(info.fields);
+  } else if (info.symbol_kind.empty()) {
     json["task"] = info.task;
   } else {
     json["symbols"] = info.symbols;
@@ -84,8 +137,8 @@ nlohmann::ordered_json to_json(const ModelInfo& info) {
   json["card"] = *info.card;
   if (info.log)
     json["log"] = {{"entries", info.log->entries},
-                   {"best_validation", entry_json(info.log->best_validation)},
-                   {"last", entry_json(info.log->last)}};
+                   {"best_validation", logged_json(info.log->best_validation)},
+                   {"last", logged_json(info.log->last)}};
   return json;
 }
 

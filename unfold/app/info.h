@@ -17,15 +17,27 @@ struct LogSummary {
   std::string best_validation = {}, last = {};
 };
 
+/// What a model of data with fields reads or predicts.
+struct FieldInfo {
+  std::string name, type;                         ///< "symbols" or "numbers"
+  Index size = 0;                                 ///< symbols in the alphabet, or numbers in a vector
+  bool once = false;                              ///< once an example
+  std::string loss = {};                          ///< of a field that is predicted
+  std::vector<double> mean = {}, deviation = {};  ///< that numbers are standardised by; empty: they are not
+};
+
 struct ModelInfo {
-  std::string file, model;            ///< model: SPEC
-  Index symbols = 0;                  ///< in the alphabet; of a model of text
-  std::string symbol_kind = {};       ///< "chars"; empty: a model of a task
-  std::string task = {}, reads = {};  ///< of a model of a task: its SPEC, and what it reads and predicts
+  std::string file, model;               ///< model: SPEC
+  Index symbols = 0;                     ///< in the alphabet; of a model of text
+  std::string symbol_kind = {};          ///< "chars"; empty: a model of a task or of data with fields
+  std::string task = {}, reads = {};     ///< of a model of a task: its SPEC, and what it reads and predicts
+  std::string format = {};               ///< of a model of data with fields, which have no symbol_kind and no task
+  std::vector<std::string> inputs = {};  ///< of one with fields: what it reads, "previous load" one position earlier
+  std::vector<FieldInfo> fields = {};
   std::vector<TensorShape> tensors = {};
   Index parameter_count = 0;
   JsonBox card = {};
-  std::optional<LogSummary> log = {};  ///< of a run folder of text
+  std::optional<LogSummary> log = {};  ///< of a run folder of text or of data with fields
 };
 /// `model`: a run folder or model file. Throws ModelError.
 ModelInfo describe_model(const std::string& model);

@@ -6,7 +6,10 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "unfold/app/field_entries.h"
 #include "unfold/app/field_model.h"
+#include "unfold/app/field_stepper.h"
+#include "unfold/app/field_stream.h"
 #include "unfold/app/forecast.h"
 #include "unfold/losses/distribution.h"
 #include "unfold/numerics/functions.h"
@@ -55,7 +58,7 @@ class HeadColumns {
     }
     head.loss->template need<ValueDistribution<T>>("predict");
     for (Index i = 0; i < field.size; ++i) {
-      const std::string number = field.size > 1 ? std::to_string(i + 1) : "";
+      const std::string number = field.size > 1 ? fmt::format(".{}", i + 1) : "";
       for (const char* what : {"mean", "q10", "q90"}) add(what + number, false);
     }
   }
@@ -105,35 +108,6 @@ class HeadColumns {
   std::vector<T> values_;
 };
 
-/// A cell of TSV: tabs and line ends are escaped.
-std::string cell(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '\t')
-      out += "\\t";
-    else if (c == '\n')
-      out += "\\n";
-    else if (c != '\r')
-      out += c;
-  }
-  return out;
-}
-
-std::string entry_text(const ExampleColumn& column, Index entry) {
-  if (!column.present(entry)) return "";
-  if (column.is_text()) return cell(column.texts[at(entry)]);
-  const double* numbers = column.numbers.data() + entry * column.width;
-  return fmt::format("{}", fmt::join(std::span(numbers, at(column.width)), ","));
-}
-
-Json entry_json(const ExampleColumn& column, Index entry) {
-  if (!column.present(entry)) return nullptr;
-  if (column.is_text()) return column.texts[at(entry)];
-  const double* numbers = column.numbers.data() + entry * column.width;
-  if (column.width == 1) return *numbers;
-  return std::vector<double>(numbers, numbers + column.width);
-}
-
 /// Writes data with columns added.
 class TableWriter {
  public:
@@ -144,11 +118,19 @@ class TableWriter {
   }
 
   void tsv() const {
+    heading();
+    rows();
+  }
+
+  void heading() const {
     std::vector<std::string> names;
     for (const ExampleColumn& column : examples_.columns)
-      if (is_shown(column)) names.push_back(cell(column.name));
-    for (const Added& column : added_) names.push_back(cell(column.name));
+      if (is_shown(column)) names.push_back(table_cell(column.name));
+    for (const Added& column : added_) names.push_back(table_cell(column.name));
     write_(fmt::format("{}\n", fmt::join(names, "\t")));
+  }
+
+  void rows() const {
     for (Index e = 0; e < examples_.count(); ++e) {
       if (by_example_) {
         write_row(e, -1);
@@ -157,6 +139,17 @@ class TableWriter {
       if (e > 0) write_("\n");
       for (Index p = examples_.begin(e); p < examples_.end(e); ++p) write_row(e, p);
     }
+  }
+
+  /// Whether examples are runs of rows, which empty lines keep apart.
+  bool has_runs() const { return !by_example_; }
+
+  /// The only position of the only example as an object.
+  void json_row() const {
+    Json object;
+    for (const ExampleColumn& column : examples_.columns) object[column.name] = entry_json(column, 0);
+    for (const Added& column : added_) object[column.name] = column.json(0);
+    write_(object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
   }
 
   void jsonl() const {
@@ -195,7 +188,7 @@ class TableWriter {
       else
         cells.push_back(position < 0 ? whole_text(column, example) : entry_text(column, position));
     }
-    for (const Added& column : added_) cells.push_back(cell(column.text(column.once ? example : position)));
+    for (const Added& column : added_) cells.push_back(table_cell(column.text(column.once ? example : position)));
     write_(fmt::format("{}\n", fmt::join(cells, "\t")));
   }
 
@@ -212,33 +205,92 @@ class TableWriter {
 };
 
 template <class T>
-std::vector<Added> predicted_columns(const NetworkModel<T>& model, const ExampleSet& set,
-                                     const PredictRequest& request) {
+std::vector<HeadColumns<T>> empty_columns(const NetworkModel<T>& model, Index examples, Index positions,
+                                          const PredictRequest& request) {
   std::vector<HeadColumns<T>> heads;
   for (const Head<T>& head : model.network().heads) {
     const FieldSpecification& field = model.data().field(head.field);
-    heads.emplace_back(head, field, field.once ? set.count() : set.positions(), request.probabilities);
+    heads.emplace_back(head, field, field.once ? examples : positions, request.probabilities);
   }
-  Team team(thread_count(request.threads));
+  return heads;
+}
+
+template <class T>
+std::vector<Added> joined_columns(std::vector<HeadColumns<T>>& heads) {
+  std::vector<Added> all;
+  for (HeadColumns<T>& head : heads) std::ranges::move(head.columns(), std::back_inserter(all));
+  return all;
+}
+
+template <class T>
+std::vector<Added> predicted_columns(const NetworkModel<T>& model, const ExampleSet& set, const PredictRequest& request,
+                                     Team& team) {
+  std::vector<HeadColumns<T>> heads = empty_columns(model, set.count(), set.positions(), request);
   for_each_prediction<T>(model, set, team, [&](const PredictedRow<T>& row) {
     const bool once = model.data().field(model.network().heads[row.head].field).once;
     heads[row.head].set(once ? row.example : set.begin(row.example) + row.position, row.signal);
   });
-  std::vector<Added> all;
-  for (HeadColumns<T>& head : heads) std::ranges::move(head.columns(), std::back_inserter(all));
-  return all;
+  return joined_columns(heads);
+}
+
+/// Of one row, from which the stepper goes on.
+template <class T>
+std::vector<Added> stepped_columns(const NetworkModel<T>& model, const ExampleSet& window, FieldStepper<T>& stepper,
+                                   const PredictRequest& request) {
+  std::vector<HeadColumns<T>> heads = empty_columns(model, 1, 1, request);
+  stepper.step_at_end_of(window);
+  for (std::size_t h = 0; h < heads.size(); ++h) {
+    const Matrix<const T> signal = stepper.signal(model.network().heads[h]);
+    heads[h].set(0, {signal.row(0), at(signal.cols)});
+  }
+  return joined_columns(heads);
+}
+
+/// Answers a stream piece by piece.
+template <class T>
+void follow_stream(const NetworkModel<T>& model, const PredictRequest& request,
+                   const std::function<void(std::string_view)>& write) {
+  if (request.ahead > 0) throw UsageError("--ahead begins at the end of the data, which --follow never sees");
+  if (request.data.size() != 1) throw UsageError("--follow reads one stream; name one file, or - for standard input");
+  const bool by_row = goes_row_by_row(model);
+  FieldStream stream(request.data.front(), reader_options_for(model), model.data(),
+                     by_row ? StreamPiece::row : StreamPiece::example, reach_back(model));
+  const auto data = std::make_shared<const DataSpecification>(model.data());
+  const bool characters = stored_settings(model).symbols == "chars", json = request.format == TableFormat::jsonl;
+  Team team(by_row ? 1 : thread_count(request.threads));
+  std::optional<FieldStepper<T>> stepper;
+  if (by_row) stepper.emplace(model, team);
+  bool first = true;
+  for (Examples piece; stream.next(piece);) {
+    if (by_row && stream.begins()) stepper->reset();
+    const ExampleSet set(by_row ? stream.window() : piece, data, {});
+    const std::vector<Added> added =
+        by_row ? stepped_columns(model, set, *stepper, request) : predicted_columns(model, set, request, team);
+    const TableWriter writer(piece, added, characters, write);
+    if (json) {
+      by_row ? writer.json_row() : writer.jsonl();
+      continue;
+    }
+    if (std::exchange(first, false))
+      writer.heading();
+    else if (writer.has_runs() && (!by_row || stream.begins()))
+      write("\n");
+    writer.rows();
+  }
 }
 
 }  // namespace
 
 void predict(const PredictRequest& request, const std::function<void(std::string_view)>& write, Reporter& reporter) {
   with_network_model(request.model, [&]<class T>(const NetworkModel<T>& model) {
+    if (request.follow) return follow_stream<T>(model, request, write);
     const Examples examples = read_for(model, request.data);
     if (request.ahead > 0) return forecast<T>(model, examples, request, write);
     const auto data = std::make_shared<const DataSpecification>(model.data());
     const ExampleSet set(examples, data, {});  // labels never seen do not matter here
     reporter.remark(fmt::format("{} examples, {} positions", set.count(), set.positions()));
-    const std::vector<Added> added = predicted_columns(model, set, request);
+    Team team(thread_count(request.threads));
+    const std::vector<Added> added = predicted_columns(model, set, request, team);
     const TableWriter writer(examples, added, stored_settings(model).symbols == "chars", write);
     request.format == TableFormat::jsonl ? writer.jsonl() : writer.tsv();
   });
@@ -254,6 +306,8 @@ bool holds_field_model(const std::string& model) {
 }
 
 FieldFigures evaluate_on_fields(const FieldEvaluation& request) {
+  if (request.part && !request.split)
+    throw UsageError("--part needs --split: which split is it a part of? For example --split 90/5/5");
   return with_network_model(request.model, [&]<class T>(const NetworkModel<T>& model) {
     const std::vector<std::string> predicts = predicted_fields(model.layout());
     const Examples examples = read_for(model, request.data);
@@ -264,7 +318,11 @@ FieldFigures evaluate_on_fields(const FieldEvaluation& request) {
     const ExampleSplit split(examples, parse_split(*request.split), problem_of(model.layout(), model.data()));
     const auto parts = split.parts(all, stored_settings(model).window);
     const std::string part = request.part.value_or("valid");
-    return evaluate_fields(model, parts[part == "train" ? 0 : part == "valid" ? 1 : 2], team);
+    const ExampleSet& chosen = parts[part == "train" ? 0 : part == "valid" ? 1 : 2];
+    if (chosen.count() == 0)
+      throw DataError(
+          fmt::format("the split {} leaves nothing for --part {}; give that part a share", *request.split, part));
+    return evaluate_fields(model, chosen, team);
   });
 }
 

@@ -27,12 +27,15 @@ struct PredictRequest {
   Index samples = 200;  ///< paths that positions beyond the next are sampled by
   std::uint64_t seed = 1;
   Index threads = 0;  ///< 0: every processor available
+  /// One stream without end: each example is answered as soon as it is complete; a row of a table at once where the
+  /// network reads in one direction.
+  bool follow = false;
 };
 
 /// Gives the table piece by piece. TSV: a header, then a row a position, or, where every head predicts once an example,
 /// a row an example; texts with their tabs and line ends escaped. JSON lines: an object an example. Columns added: of
-/// symbols FIELD.best and FIELD.probability; of numbers FIELD.mean, FIELD.q10 and FIELD.q90, numbered for vectors.
-/// Throws UsageError, DataError, ModelError.
+/// symbols FIELD.best and FIELD.probability; of numbers FIELD.mean, FIELD.q10 and FIELD.q90, of vectors FIELD.mean.1
+/// and so on. Throws UsageError, DataError, ModelError.
 void predict(const PredictRequest& request, const std::function<void(std::string_view)>& write, Reporter& reporter);
 
 /// Whether a run folder or model file holds a model of data with fields; false, too, when it cannot be read.

@@ -26,7 +26,8 @@ std::string what_it_reads(const TaskShape& shape) {
 
 bool holds_task_model(const std::string& model) {
   try {
-    return ModelFile::open(model_file(model)).kind() == NetworkModel<float>::kKind;
+    const ModelFile file = ModelFile::open(model_file(model));
+    return file.kind() == NetworkModel<float>::kKind && file.data().source.starts_with("task ");
   } catch (const ModelError&) {
     return false;  // whoever loads it says what is wrong
   }

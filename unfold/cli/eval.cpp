@@ -143,7 +143,7 @@ ExitCode Eval::run_on_fields() const {
                                                    .part = part_,
                                                    .unknown = unknown_,
                                                    .threads = threads_});
-  print_result(json_ ? one_line(to_json(figures)) : to_text(figures));
+  print_result(json_ ? one_line(to_json(figures)) : to_text(figures) + mistakes_text(figures));
   return ExitCode::success;
 }
 

@@ -40,6 +40,21 @@ std::string to_text(const FieldFigures& figures) {
   return text;
 }
 
+std::string mistakes_text(const FieldFigures& figures) {
+  constexpr std::size_t kShown = 10;
+  std::string text;
+  for (const HeadFigures& head : figures.heads) {
+    if (head.mistakes.empty()) continue;
+    text += fmt::format("{}: most frequent mistakes\n  {:>8}  {:<20} {}\n", head.field, "times", "wanted", "predicted");
+    for (std::size_t i = 0; i < std::min(kShown, head.mistakes.size()); ++i) {
+      const HeadFigures::Mistake& m = head.mistakes[i];
+      text += fmt::format("  {:>8}  {:<20} {}\n", m.count, m.wanted, m.best);
+    }
+    if (head.mistakes.size() > kShown) text += fmt::format("  and {} other kinds\n", head.mistakes.size() - kShown);
+  }
+  return text;
+}
+
 std::string one_line(const nlohmann::ordered_json& json) {
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }

@@ -15,6 +15,9 @@ std::string to_text(const Figures& figures);
 std::string to_text(const TaskFigures& figures);
 std::string to_text(const FieldFigures& figures);
 
+/// The ten most frequent confusions of each head that predicts symbols: how often, what was wanted, what was said.
+std::string mistakes_text(const FieldFigures& figures);
+
 /// One line of JSON and its line end; text that is not valid UTF-8 is shown with replacement characters.
 std::string one_line(const nlohmann::ordered_json& json);
 

@@ -1,6 +1,7 @@
 #include "unfold/app/info.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <nlohmann/json.hpp>
 
@@ -45,6 +46,25 @@ std::string parameters_text(const ModelInfo& info) {
   return text;
 }
 
+/// "load  1 number, predicted with normal, standardised by mean 0.1 and deviation 0.7".
+std::string field_text(const FieldInfo& field) {
+  const std::string what = field.type == "numbers" && field.size == 1 ? "number" : field.type;
+  std::string text =
+      fmt::format("  {:<24} {} {}{}", field.name, field.size, what, field.once ? " once an example" : "");
+  if (!field.loss.empty()) text += fmt::format(", predicted with {}", field.loss);
+  if (field.mean.size() == 1)
+    text += fmt::format(", standardised by mean {:.6g} and deviation {:.6g}", field.mean[0], field.deviation[0]);
+  else if (!field.mean.empty())
+    text += ", standardised number by number";
+  return text + "\n";
+}
+
+std::string fields_text(const ModelInfo& info) {
+  std::string text = fmt::format("data        {}; reads {}\nfields\n", info.format, fmt::join(info.inputs, ", "));
+  for (const FieldInfo& field : info.fields) text += field_text(field);
+  return text;
+}
+
 std::string log_text(const LogSummary& log) {
   if (log.entries == 0) return {};
   std::string text = fmt::format("log         {} entries\n", log.entries);
@@ -55,12 +75,13 @@ std::string log_text(const LogSummary& log) {
 std::string text_of(const ModelInfo& info) {
   const nlohmann::json& history = info.card->at("history");
   std::string text = fmt::format("file        {}\nmodel       {}\n", info.file, info.model);
-  if (info.symbol_kind.empty()) {
+  if (info.symbol_kind.empty() && info.format.empty()) {
     text += fmt::format("task        {} ({})\n", info.task, info.reads) + parameters_text(info);
     for (const auto& entry : history) text += fmt::format("history     {}\n", entry.dump());
     return text;
   }
-  text += fmt::format("symbols     {} {}\n", info.symbols, info.symbol_kind) + parameters_text(info);
+  text += info.format.empty() ? fmt::format("symbols     {} {}\n", info.symbols, info.symbol_kind) : fields_text(info);
+  text += parameters_text(info);
   const nlohmann::json& configuration = info.card->at("configuration");
   if (!configuration.empty()) text += "trained with\n";
   for (const auto& [key, value] : configuration.items())

@@ -65,6 +65,10 @@ Predict::Predict(const char* name) : Verb(VerbOptions(name, summary_of(name), ex
                 .least = 1,
                 .most = 1e6});
   options_.add({.name = "seed", .target = &seed_, .placeholder = "N", .help = "of the samples", .least = 0});
+  options_.add(
+      {.name = "follow",
+       .target = &request_.follow,
+       .help = "answer each example as soon as it is there, in a stream without end; a row of a table at once"});
   add_threads();
   add_unpacking_limit();
   add_common();
@@ -78,9 +82,13 @@ ExitCode Predict::run(Console& console) {
   request_.seed = static_cast<std::uint64_t>(seed_);
   request_.threads = threads_;
   ConsoleReporter reporter(console);
+  if (request_.follow && out_ != "-") throw UsageError("--follow writes to standard output; leave --out out");
   ResultFile file(out_);
-  predict(
-      request_, [&](std::string_view text) { file.write(text); }, reporter);
+  const auto write = [&](std::string_view text) {
+    file.write(text);
+    if (request_.follow) flush_results();
+  };
+  predict(request_, write, reporter);
   file.commit();
   return ExitCode::success;
 }

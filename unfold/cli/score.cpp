@@ -5,7 +5,9 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "unfold/app/field_score.h"
 #include "unfold/app/figures.h"
+#include "unfold/app/predict.h"
 #include "unfold/app/run_folder.h"
 #include "unfold/base/file.h"
 #include "unfold/cli/console_reporter.h"
@@ -32,13 +34,14 @@ class Score final : public Verb {
 
   std::vector<std::string> inputs_;
   std::string by_ = "symbol", unknown_ = "error", normal_ = "-";
+  void run_on_fields() const;
   void check_log_options() const;
   ScoreLogOptions log_options() const;
 
   std::optional<std::string> mask_, labels_, roc_;
   std::string context_;
   Index top_ = 0;
-  bool text_ = false, masked_ = false, fixed_ = false;
+  bool text_ = false, masked_ = false, fixed_ = false, follow_ = false;
   ReadingSettings reading_;
   bool summary_ = false;
 };
@@ -58,7 +61,7 @@ Score::Score()
                 .target = &by_,
                 .placeholder = "UNIT",
                 .help = "symbol (position, symbol, bits), line (line, symbols, bits, bits per symbol), or, of an hmm, "
-                        "state (the most probable path)",
+                        "state (the most probable path); of data with fields: position or example",
                 .choices = {"symbol", "line", "state"}});
   options_.add({.name = "labels",
                 .target = &labels_,
@@ -76,9 +79,12 @@ Score::Score()
   options_.add({.name = "top",
                 .target = &top_,
                 .placeholder = "N",
-                .help = "logs: only the N most surprising lines, the first of them first; 0: every line",
+                .help = "logs and data with fields: only the N most surprising rows, the first of them first; 0: all",
                 .least = 0,
                 .most = 1e7});
+  options_.add({.name = "follow",
+                .target = &follow_,
+                .help = "data with fields: each example is scored as soon as it is there, in a stream without end"});
   options_.add({.name = "text", .target = &text_, .help = "logs: each line beside its score"});
   options_.add({.name = "masked", .target = &masked_, .help = "logs: the values that placeholders stand for"});
   options_.add({.name = "context",
@@ -195,6 +201,8 @@ void Score::by_line(Console& console, const ScoredText& text) const {
 
 /// Options that only models of logs have.
 void Score::check_log_options() const {
+  if (follow_)
+    throw UsageError("--follow is for models of data with fields; score of a log answers line by line as it is");
   for (const char* name : {"top", "text", "masked", "context", "fixed"})
     if (options_.given(name))
       throw UsageError(fmt::format("--{} is for lines of a log: a model trained with --format log, by line", name));
@@ -215,8 +223,32 @@ ScoreLogOptions Score::log_options() const {
           .json = json_};
 }
 
+/// A model of data with fields.
+void Score::run_on_fields() const {
+  for (const char* name :
+       {"labels", "normal", "roc", "summary", "text", "masked", "context", "fixed", "mask", "segments", "warmup"})
+    if (options_.given(name)) throw UsageError(fmt::format("--{} is not for models of data with fields", name));
+  if (by_ == "state") throw UsageError("--by state is for an hmm; data with fields have --by symbol and --by line");
+  score_fields({.model = inputs_[0],
+                .data = inputs_[1],
+                .by_example = by_ == "line",
+                .json = json_,
+                .follow = follow_,
+                .unknown = unknown_,
+                .top = top_,
+                .threads = threads_},
+               [&](std::string_view text) {
+                 print_result(text);
+                 if (follow_) flush_results();
+               });
+}
+
 ExitCode Score::run(Console& console) {
   check_reading_options(options_, reading_);
+  if (holds_field_model(inputs_[0])) {
+    run_on_fields();
+    return ExitCode::success;
+  }
   std::unique_ptr<SymbolModel> model = load_model(inputs_[0]);
   if (log_card(*model) && (by_ == "line" || !options_.given("by"))) {
     score_log(console, *model, log_options());

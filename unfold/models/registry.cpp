@@ -63,8 +63,9 @@ std::unique_ptr<Model> read_model(const ModelFile& file) {
 std::unique_ptr<SymbolModel> symbol_model(std::unique_ptr<Model> model, const std::string& name) {
   auto* symbols = model->as<SymbolModel>();
   if (symbols == nullptr)
-    throw ModelError(
-        fmt::format("{}: {}, which reads {}, is no model of symbols", name, model->spec_text(), model->data().source));
+    throw ModelError(fmt::format("{}: {}, which reads {}, is no model of symbols; use it with {}", name,
+                                 model->spec_text(), model->data().source,
+                                 task_of(*model).empty() ? "predict, score, eval or info" : "eval or info"));
   (void)model.release();
   return std::unique_ptr<SymbolModel>(symbols);
 }

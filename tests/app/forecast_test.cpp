@@ -1,0 +1,149 @@
+/// Forecasts beyond the end of sequences against slow references: what predict says of data that go on, and the normal
+/// distribution that a linear Gaussian model has.
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/scratch.h"
+#include "unfold/app/predict.h"
+#include "unfold/losses/deviation.h"
+#include "unfold/losses/distribution.h"
+#include "unfold/models/network_model.h"
+
+namespace unfold {
+namespace {
+
+using testing_support::ScratchFolder;
+using Json = nlohmann::ordered_json;
+
+constexpr double kMean = 2, kDeviation = 3;
+/// Of the normal distribution at 0.9.
+constexpr double kQuantile = 1.2815515655446004;
+
+class ForecastTest : public ::testing::Test {
+ protected:
+  /// A model of one number, `back` positions earlier, that was not trained.
+  template <class T>
+  NetworkModel<T> model_of(const std::string& spec, Index back) const {
+    const DataSpecification data{.source = "table",
+                                 .fields = {{.name = "value",
+                                             .type = FieldSpecification::Type::values,
+                                             .size = 1,
+                                             .mean = {kMean},
+                                             .deviation = {kDeviation}}}};
+    NetworkModel<T> model(
+        spec, data, {.reads = {FieldRead{"value", back}.name()}, .heads = {{.field = "value", .loss = "normal"}}});
+    model.initialise(7);
+    return model;
+  }
+  template <class T>
+  std::string saved(const NetworkModel<T>& model) const {
+    model.save(folder_.path("model"));
+    return folder_.path("model");
+  }
+
+  std::string table(const std::vector<double>& values) const {
+    std::string text = "value\n";
+    for (const double x : values) text += fmt::format("{}\n", x);
+    return folder_.write("data.csv", text);
+  }
+
+  std::string run(PredictRequest request) const {
+    std::string text;
+    Reporter silent;
+    predict(
+        request, [&](std::string_view piece) { text += piece; }, silent);
+    return text;
+  }
+  /// The only object that a request gives.
+  Json object(PredictRequest request) const {
+    request.format = TableFormat::jsonl;
+    return Json::parse(run(std::move(request)));
+  }
+
+  ScratchFolder folder_;
+  const std::vector<double> values_ = {1.5, 2.25, -0.5, 4, 3.125, 0.75, 2.5};
+};
+
+TEST_F(ForecastTest, positions_whose_inputs_are_known_are_what_predict_says_of_data_that_go_on) {
+  const std::string model = saved(model_of<float>("gru:4,layers=2", 3));
+  const Json ahead = object({.model = model, .data = {table(values_)}, .ahead = 3});
+  std::vector<double> longer = values_;
+  longer.insert(longer.end(), 3, 0.0);  // what stands there is not read
+  const Json there = object({.model = model, .data = {table(longer)}});
+  for (const char* name : {"value.mean", "value.q10", "value.q90"}) {
+    ASSERT_EQ(ahead[name].size(), 3U);
+    for (std::size_t k = 0; k < 3; ++k) EXPECT_EQ(ahead[name][k], there[name][values_.size() + k]) << name << k;
+  }
+}
+
+TEST_F(ForecastTest, a_sampled_path_goes_on_from_its_own_samples) {
+  const NetworkModel<double> model = model_of<double>("lstm:3", 1);
+  const std::string file = saved(model);
+  const auto& normal = model.network().heads[0].loss->need<ValueDistribution<double>>("test");
+  constexpr std::uint64_t kSeed = 5;
+  constexpr Index kAhead = 4;
+  // One path, position after position: predict says mean and band there, of which one is drawn and put behind the data.
+  Random random(kSeed, stream_of("forecast/0/0"));
+  std::vector<double> path = values_;
+  for (Index k = 0; k < kAhead; ++k) {
+    std::vector<double> longer = path;
+    longer.push_back(0);
+    const Json there = object({.model = file, .data = {table(longer)}});
+    const auto last = path.size();
+    const double mean = there["value.mean"][last], high = there["value.q90"][last];
+    const std::vector<double> standard = {0, 0};
+    std::vector<double> drawn(1);
+    normal.sample(standard, random, std::span<double>(drawn));
+    path.push_back(mean + (high - mean) / kQuantile * drawn[0]);
+  }
+  const Json ahead = object({.model = file, .data = {table(values_)}, .ahead = kAhead, .samples = 1, .seed = kSeed});
+  for (std::size_t k = 1; k < at(kAhead); ++k) {  // the next position is not sampled
+    EXPECT_NEAR(ahead["value.mean"][k], path[values_.size() + k], 1e-5) << k;
+    EXPECT_EQ(ahead["value.mean"][k], ahead["value.q90"][k]);
+  }
+}
+
+TEST_F(ForecastTest, means_and_bands_of_a_linear_gaussian_model_are_those_of_theory) {
+  NetworkModel<float> model = model_of<float>("bag:1", 1);  // z' = slope z + deviation noise
+  constexpr double kSlope = 0.8, kSignal = -0.5;
+  model.parameters().at("output/V").row(0)[0] = static_cast<float>(kSlope);
+  model.parameters().at("output/V").row(0)[1] = 0;
+  model.parameters().at("output/bias").row(0)[0] = 0;
+  model.parameters().at("output/bias").row(0)[1] = static_cast<float>(kSignal);
+  const std::string file = saved(model);
+  constexpr Index kAhead = 8, kSamples = 4000;
+  const Json ahead = object({.model = file, .data = {table(values_)}, .ahead = kAhead, .samples = kSamples, .seed = 3});
+  double mean = (values_.back() - kMean) / kDeviation, variance = 0;
+  for (std::size_t k = 0; k < at(kAhead); ++k) {
+    mean *= kSlope;
+    variance = kSlope * kSlope * variance + deviation(kSignal) * deviation(kSignal);
+    const double spread = kDeviation * std::sqrt(variance), centre = kMean + kDeviation * mean;
+    // Five standard errors: of a mean d / sqrt(N), of a quantile sqrt(p (1 - p) / N) / density there.
+    const double density = std::exp(-kQuantile * kQuantile / 2) / std::sqrt(2 * std::acos(-1.0)) / spread;
+    const double of_mean = 5 * spread / std::sqrt(kSamples), of_quantile = 5 * std::sqrt(0.09 / kSamples) / density;
+    EXPECT_NEAR(ahead["value.mean"][k], centre, of_mean) << k;
+    EXPECT_NEAR(ahead["value.q10"][k], centre - kQuantile * spread, of_quantile) << k;
+    EXPECT_NEAR(ahead["value.q90"][k], centre + kQuantile * spread, of_quantile) << k;
+  }
+}
+
+TEST_F(ForecastTest, samples_are_a_function_of_seed_and_example) {
+  const std::string model = saved(model_of<float>("gru:4", 1));
+  const PredictRequest request{
+      .model = model, .data = {table(values_)}, .ahead = 5, .samples = 20, .seed = 1, .threads = 1};
+  PredictRequest two = request, other = request, many = request;
+  two.threads = 2;
+  other.seed = 2;
+  EXPECT_EQ(run(request), run(request));
+  EXPECT_EQ(run(request), run(two));
+  EXPECT_NE(run(request), run(other));
+  many.data.push_back(folder_.write("more.csv", "value\n3\n1\n2\n"));
+  EXPECT_TRUE(run(many).starts_with(run(request)));  // what follows in the data changes nothing
+}
+
+}  // namespace
+}  // namespace unfold

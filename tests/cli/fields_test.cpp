@@ -1,0 +1,285 @@
+// Data with fields through the command: every format is trained on, measured and predicted.
+#include "cli/fields.h"
+
+#include <filesystem>
+
+namespace unfold::test {
+namespace {
+
+/// A format with what is said of it.
+struct FieldFormat {
+  const char* name;
+  std::string bytes;
+  Arguments options;
+  std::string head;               ///< of the predicted table
+  std::string field;              ///< one that is predicted
+  std::vector<std::string> keys;  ///< of `eval --json`, under heads.FIELD
+  std::ptrdiff_t rows;            ///< of the predicted table, its heading and empty lines counted
+};
+
+/// NumPy's file of float64 numbers, [T].
+std::string npy_of(int rows) {
+  std::string head = "{'descr': '<f8', 'fortran_order': False, 'shape': (" + std::to_string(rows) + ",), }";
+  head.resize(117, ' ');
+  std::string bytes = std::string("\x93NUMPY\x01\x00", 8) + std::string("\x76\x00", 2) + head + "\n";
+  for (int i = 0; i < rows; ++i) {
+    const double x = std::sin(i / 3.0);
+    bytes.append(reinterpret_cast<const char*>(&x), sizeof x);
+  }
+  return bytes;
+}
+
+const std::vector<std::string> kLabelKeys = {"predicted", "accuracy", "error_rate", "macro_f1"};
+const std::vector<std::string> kNumberKeys = {"predicted", "mean_squared_error", "nrmse", "crps", "nats_per_position"};
+
+std::vector<FieldFormat> formats() {
+  std::vector<std::string> chunks = kLabelKeys, classes = kLabelKeys;
+  chunks.insert(chunks.end(), {"chunk_f1", "nats_per_position"});
+  classes.emplace_back("nats_per_example");
+  return {
+      {"columns", chunk_columns(40), {"--model", "bigru:4"}, "1\t2\t3\t3.best\t3.probability", "3", chunks, 180},
+      {"labelled",
+       labelled_lines(40),
+       {"--model", "bigru:4"},
+       "text\tlabel\tlabel.best\tlabel.probability",
+       "label",
+       classes,
+       41},
+      {"table", wave(200), {"--model", "gru:4"}, "value\tvalue.mean\tvalue.q10\tvalue.q90", "value", kNumberKeys, 201},
+      {"jsonl",
+       json_lines(40),
+       {"--model", "gru:4", "--predict", "tag", "--read", "word"},
+       "mood\ttag\tword\ttag.best\ttag.probability",
+       "tag",
+       kLabelKeys,
+       100},
+      {"npy",
+       npy_of(90),
+       {"--model", "gru:4", "--predict", "values", "--read", "values"},
+       "values\tvalues.mean\tvalues.q10\tvalues.q90",
+       "values",
+       kNumberKeys,
+       91},
+      {"rolls",
+       roll_lines(20),
+       {"--model", "gru:4"},
+       "notes\tnotes.mean.1\tnotes.q10.1\tnotes.q90.1\tnotes.mean.2",
+       "notes",
+       kNumberKeys,
+       90},
+  };
+}
+
+class FieldFormatTest : public FieldsTest, public ::testing::WithParamInterface<FieldFormat> {};
+
+TEST_P(FieldFormatTest, is_trained_on_measured_and_predicted) {
+  const FieldFormat& format = GetParam();
+  const std::string file = data("data", format.bytes);
+  const nlohmann::json trained = train_on(file, format.options + Arguments{"--format", format.name});
+  EXPECT_EQ(trained["format"], format.name);
+  EXPECT_EQ(trained["steps"], 5);
+  for (const std::string& key : format.keys) EXPECT_TRUE(trained["valid"]["heads"][format.field].contains(key)) << key;
+
+  const nlohmann::json measured = only_object(output_of({"eval", run_, file, "--json"}));
+  for (const std::string& key : format.keys)
+    EXPECT_TRUE(measured["heads"][format.field].contains(key)) << key << measured.dump();
+  const nlohmann::json part = only_object(output_of({"eval", run_, file, "--split", "90/10", "--json"}));
+  EXPECT_EQ(part["heads"], trained["valid"]["heads"]);  // as training found it
+
+  const std::string table = output_of({"predict", run_, file, "--quiet"});
+  EXPECT_THAT(first_line(table), StartsWith(format.head));
+  EXPECT_EQ(count_lines(table), format.rows);
+  const std::string json = output_of({"predict", run_, file, "--quiet", "--format", "jsonl"});
+  EXPECT_EQ(count_lines(json), measured["examples"]);
+  for (const nlohmann::json& object : objects_in(json)) EXPECT_TRUE(object.is_object());
+
+  EXPECT_EQ(output_of({"eval", run_ + "/model.safetensors", file, "--json", "--threads", "2"}),
+            output_of({"eval", run_, file, "--json", "--threads", "1"}));
+  const nlohmann::json scored = only_object(output_of({"score", run_, file, "--json"}));
+  double bits = 0;
+  int predicted = 0;
+  for (const nlohmann::json& row : scored["scores"]) {
+    const nlohmann::json& found = row[format.field + ".bits"];
+    if (found.is_null()) continue;
+    bits += found.get<double>();
+    ++predicted;
+  }
+  const nlohmann::json& head = measured["heads"][format.field];
+  EXPECT_EQ(head["predicted"], predicted);
+  const double nats = head.contains("nats_per_example") ? head["nats_per_example"].get<double>()
+                                                        : head["nats_per_position"].get<double>();
+  EXPECT_NEAR(bits * std::log(2.0) / static_cast<double>(predicted), nats, 1e-6 * (1 + std::abs(nats)));
+
+  const nlohmann::json told = only_object(output_of({"info", run_, "--json"}));
+  EXPECT_EQ(told["format"], format.name);
+  EXPECT_FALSE(told.contains("task"));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, FieldFormatTest, ::testing::ValuesIn(formats()),
+                         [](const auto& format) { return std::string(format.param.name); });
+
+TEST_F(FieldsTest, several_heads_predict_side_by_side_and_one_of_them_at_the_end) {
+  const std::string file = data("chunks", chunk_columns(40));
+  const nlohmann::json trained = train_on(file, {"--model", "bigru:4", "--read", "1", "--predict", "3@end,2"});
+  EXPECT_TRUE(trained["valid"]["heads"]["3"].contains("nats_per_example"));
+  EXPECT_TRUE(trained["valid"]["heads"]["2"].contains("nats_per_position"));
+  const std::vector<nlohmann::json> predicted =
+      objects_in(output_of({"tag", run_, file, "--format", "jsonl", "--quiet"}));
+  ASSERT_EQ(predicted.size(), 40U);
+  EXPECT_TRUE(predicted[0]["3.best"].is_string());
+  EXPECT_EQ(predicted[1]["2.best"].size(), 3U);
+  const nlohmann::json scored = only_object(output_of({"score", run_, file, "--json"}));
+  EXPECT_TRUE(scored["scores"][0]["3.bits"].is_null());  // the first of two positions
+  EXPECT_TRUE(scored["scores"][1]["3.bits"].is_number());
+  const std::string by_line = output_of({"score", run_, file, "--by", "line"});
+  EXPECT_EQ(first_line(by_line), "example\tpositions\tbits\tbits_per_position");
+  EXPECT_EQ(count_lines(by_line), 41);
+}
+
+TEST_F(FieldsTest, the_most_surprising_rows_come_first) {
+  const std::string file = data("lines", labelled_lines(40)), odd = data("odd", "pos\tgood good\nneg\tgood good\n");
+  train_on(file, {"--model", "bigru:4", "--steps", "100"});
+  const std::string top = output_of({"score", run_, odd, "--top", "1"});
+  EXPECT_THAT(top, StartsWith("example\tlabel\tlabel.bits\n2\tneg\t"));
+  EXPECT_EQ(count_lines(top), 2);
+  expect_failure({"score", run_, odd, "--by", "state"}, 2, "hmm");
+  expect_failure({"score", run_, odd, "--roc", folder_ / "roc"}, 2, "--roc is not for models of data with fields");
+}
+
+TEST_F(FieldsTest, numbers_are_predicted_by_a_mixture_some_positions_ahead) {
+  const std::string file = data("wave.csv", wave(200, true));
+  const nlohmann::json trained =
+      train_on(file, {"--model", "gru:4", "--read", "hour,load", "--predict", "load=mixture:2", "--ahead", "3"});
+  EXPECT_EQ(trained["valid"]["heads"]["load"]["loss"], "mixture");
+  const nlohmann::json told = only_object(output_of({"info", run_, "--json"}));
+  EXPECT_EQ(told["read"], nlohmann::json({"previous(3) hour", "previous(3) load"}));
+  EXPECT_EQ(told["fields"][0]["loss"], "mixture");
+  EXPECT_GT(told["fields"][0]["deviation"][0].get<double>(), 0.1);
+  const std::string shown = output_of({"info", run_});
+  EXPECT_THAT(shown, HasSubstr("data        table; reads previous(3) hour, previous(3) load\n"));
+  EXPECT_THAT(shown, HasSubstr("1 number, predicted with mixture, standardised by mean"));
+  EXPECT_THAT(output_of({"forecast", run_, file, "--ahead", "3"}),
+              StartsWith("example\tahead\tload.mean\tload.q10\tload.q90\n1\t1\t"));
+  expect_failure({"forecast", run_, file, "--ahead", "4"}, 2, "which the model does not predict");
+}
+
+TEST_F(FieldsTest, a_file_to_validate_on_and_parts_that_are_named) {
+  const std::string file = data("lines", labelled_lines(40)), other = data("other", labelled_lines(7));
+  const nlohmann::json trained = train_on(file, {"--model", "bigru:4", "--valid", other});
+  EXPECT_EQ(trained["valid"]["examples"], 7);
+  EXPECT_EQ(only_object(output_of({"eval", run_, other, "--json"})), trained["valid"]);
+  const nlohmann::json split = train_on(file, {"--model", "bigru:4", "--split", "50/25/25", "--overwrite"});
+  EXPECT_EQ(split["valid"]["examples"], 10);
+  EXPECT_EQ(split["test"]["examples"], 10);
+  EXPECT_EQ(only_object(output_of({"eval", run_, file, "--split", "50/25/25", "--part", "test", "--json"})),
+            split["test"]);
+  expect_failure({"eval", run_, file, "--part", "test"}, 2, "--part needs --split");
+  expect_failure({"eval", run_, file, "--split", "90/10", "--part", "test"}, 3, "leaves nothing for --part test");
+}
+
+TEST_F(FieldsTest, a_run_that_goes_on_ends_with_the_bytes_of_one_that_was_never_interrupted) {
+  const std::string file = data("chunks", chunk_columns(40)), whole = folder_ / "whole";
+  const Arguments more = {"--model", "bigru:4,dropout=0.2", "--quiet"};
+  ASSERT_EQ(unfold_command(few_steps(file, whole, more + Arguments{"--steps", "20"})).code, 0);
+  ASSERT_EQ(unfold_command(few_steps(file, run_, more + Arguments{"--steps", "7"})).code, 0);
+  ASSERT_EQ(unfold_command({"train", "--out", run_, "--resume", "--steps", "20", "--quiet"}).code, 0);
+  EXPECT_TRUE(read_bytes(run_ + "/model.safetensors") == read_bytes(whole + "/model.safetensors"));
+  EXPECT_EQ(log_events(run_ + "/log.jsonl").back(), log_events(whole + "/log.jsonl").back());
+}
+
+TEST_F(FieldsTest, verbs_for_text_refuse_such_a_model_and_say_what_to_use) {
+  train_on(data("chunks", chunk_columns(40)), {"--model", "bigru:4"});
+  for (const Arguments& arguments :
+       {Arguments{"sample", run_}, Arguments{"complete", run_},
+        Arguments{"compress", text_, "-o", folder_ / "x", "--model", run_}, Arguments{"export", run_, "--to", "arpa"}})
+    expect_failure(arguments, 4,
+                   "which reads columns, is no model of symbols; use it with predict, score, eval or info");
+  expect_failure({"forecast", run_, folder_ / "chunks"}, 2, "both directions");
+}
+
+TEST_F(FieldsTest, people_see_the_most_frequent_mistakes) {
+  const std::string file = data("chunks", chunk_columns(40));
+  train_on(file, {"--model", "bigru:4"});
+  const std::string shown = output_of({"eval", run_, file});
+  EXPECT_THAT(shown, HasSubstr("3: most frequent mistakes\n     times  wanted               predicted\n"));
+  EXPECT_THAT(only_object(output_of({"eval", run_, file, "--json"}))["heads"]["3"].dump(), Not(HasSubstr("mistakes")));
+}
+
+/// What is wrong with a file, and what is said of it.
+struct BadFile {
+  const char* name;
+  std::string bytes, verb, message;
+};
+
+class BadFields : public FieldsTest {
+ protected:
+  /// Trains on good data of a format, then meets the bad ones with `eval` and `predict`; a result that stood there
+  /// before stays.
+  void expect_refused(const std::string& good, const Arguments& options, const std::vector<BadFile>& bad) const {
+    train_on(data("good", good), options);
+    const std::string before = read_bytes(run_ + "/model.safetensors"), out = data("out", "before");
+    for (const BadFile& file : bad) {
+      SCOPED_TRACE(file.name);
+      const std::string path = data(file.name, file.bytes);
+      Arguments command = {file.verb, run_, path};
+      if (file.verb == "predict") command = command + Arguments{"--out", out};
+      expect_failure(command, 3, file.message);
+      EXPECT_EQ(read_bytes(out), "before");
+    }
+    EXPECT_TRUE(read_bytes(run_ + "/model.safetensors") == before);
+  }
+};
+
+TEST_F(BadFields, columns_are_refused_with_file_and_line) {
+  expect_refused(chunk_columns(40), {"--model", "gru:4", "--format", "columns"},
+                 {{"ragged", "the DT O\ncat NN\n", "eval", "ragged: line 2: 2 columns where line 1 has 3"},
+                  {"ragged", "the DT O\ncat NN\n", "predict", "ragged: line 2"},
+                  {"unseen", "the DT O\ncat NN B-XX\n", "eval",
+                   "unseen, line 2: field 3 is \"B-XX\", which was never seen in training"},
+                  {"unseen", "the DT O\ncat NN B-XX\n", "score", "unseen, line 2: field 3 is \"B-XX\""},
+                  {"empty", "", "predict", "empty is empty"},
+                  {"blank", "\n\n", "eval", "there is no example in it"},
+                  {"zero", std::string("the\0DT O\n", 9), "eval", "line 1: a byte 0"},
+                  {"narrow", "the\ncat\n", "predict", "has no field \"2\""}});
+  const std::string unseen = folder_ / "unseen";
+  EXPECT_EQ(unfold_command({"predict", run_, unseen}).code, 0);  // labels do not matter there
+  const nlohmann::json measured = only_object(output_of({"eval", run_, unseen, "--unknown", "skip", "--json"}));
+  EXPECT_LE(measured["heads"]["3"]["accuracy"].get<double>(), 0.5);  // of two, one was never seen
+  EXPECT_EQ(measured["heads"]["3"]["predicted"], 1);
+  EXPECT_THAT(output_of({"eval", run_, unseen, "--unknown", "skip"}), HasSubstr("B-XX"));
+}
+
+TEST_F(BadFields, tables_are_refused_with_file_and_line) {
+  expect_refused(wave(100, true), {"--model", "gru:4", "--predict", "load", "--format", "table"},
+                 {{"inf.csv", "hour,load\n1,inf\n", "predict", "inf.csv: line 2: \"inf\" in column load is not finite"},
+                  {"word.csv", "hour,load\n1,2\n2,much\n", "eval", "word.csv: line 3"},
+                  {"ragged.csv", "hour,load\n1,2\n1,2,3\n", "eval", "ragged.csv: line 3: 3 cells"},
+                  {"other.csv", "hour,weight\n1,2\n2,2\n", "predict", "has no field \"load\""}});
+  // A number that is none is missing: nothing is predicted there.
+  const std::string missing = data("missing.csv", "hour,load\n0,0.5\n1,NaN\n2,0.1\n");
+  EXPECT_EQ(only_object(output_of({"eval", run_, missing, "--json"}))["heads"]["load"]["predicted"], 2);
+}
+
+TEST_F(BadFields, labelled_lines_and_json_are_refused_with_file_and_line) {
+  expect_refused(labelled_lines(40), {"--model", "gru:4", "--format", "labelled"},
+                 {{"no-text", "pos\tgood\nneg\t\n", "eval", "no-text: line 2: not a label and a text"},
+                  {"json", json_lines(2), "predict", "json: line 1: not a label and a text"},
+                  {"unseen", "pos\tgood\nodd\tgood\n", "eval", "unseen, line 2: field label is \"odd\""}});
+  std::filesystem::remove_all(run_);
+  expect_refused(json_lines(40), {"--model", "gru:4", "--read", "word", "--predict", "tag", "--format", "jsonl"},
+                 {{"empty-list", "{\"word\": [], \"tag\": []}\n", "eval", "empty-list: line 1"},
+                  {"lengths", "{\"word\": [\"a\", \"b\"], \"tag\": [\"P\"]}\n", "predict", "lengths: line 1"},
+                  {"text", "it rains\n", "predict", "text: line 1"}});
+}
+
+TEST_F(BadFields, training_names_the_field_that_is_not_there_and_the_nearest_one) {
+  const std::string file = data("data.jsonl", json_lines(40));
+  expect_failure({"train", file, "--out", run_, "--predict", "tagg"}, 3,
+                 "has no field \"tagg\"; did you mean \"tag\"?");
+  expect_failure({"train", file, "--out", run_, "--predict", "tag", "--read", "wrod"}, 3, "did you mean \"word\"?");
+  expect_failure({"train", file, "--out", run_, "--predict", "tag=mixture:2"}, 2, "the loss mixture is of numbers");
+  EXPECT_EQ(read_bytes(run_ + "/model.safetensors"), "");
+}
+
+}  // namespace
+}  // namespace unfold::test

@@ -1,0 +1,131 @@
+// Streams without end: --follow of predict and score answers what plain files get, and answers at once.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/fields.h"
+
+namespace unfold::test {
+namespace {
+
+class FollowTest : public FieldsTest {
+ protected:
+  /// Whatever a verb says of a file it says of a stream of the same lines.
+  void expect_equal_answers(const std::string& file, const Arguments& more = {}) const {
+    for (const char* verb : {"predict", "score"}) {
+      const Arguments options = std::string(verb) == "score" ? Arguments() : more;
+      const std::string whole = output_of(Arguments{verb, run_, file, "--quiet"} + options);
+      EXPECT_EQ(output_of(Arguments{verb, run_, file, "--follow", "--quiet"} + options), whole) << verb;
+      EXPECT_EQ(output_of(Arguments{verb, run_, "-", "--follow", "--quiet"} + options, {.input = read_bytes(file)}),
+                whole)
+          << verb;
+    }
+  }
+};
+
+TEST_F(FollowTest, blocks_of_columns_are_answered_as_in_a_file) {
+  const std::string file = data("chunks", "# columns: word pos chunk\n" + chunk_columns(30));
+  train_on(file, {"--model", "bigru:4", "--format", "columns", "--read", "word,pos,word.run2", "--predict", "chunk"});
+  expect_equal_answers(file, {"--probabilities"});
+  expect_equal_answers(file, {"--format", "jsonl"});
+}
+
+TEST_F(FollowTest, lines_are_answered_as_in_a_file) {
+  for (const auto& [format, bytes, options] :
+       {std::tuple{"labelled", labelled_lines(30), Arguments()},
+        std::tuple{"jsonl", json_lines(30), Arguments{"--read", "word", "--predict", "tag,mood"}},
+        std::tuple{"rolls", roll_lines(10), Arguments()}}) {
+    SCOPED_TRACE(format);
+    const std::string file = data(format, bytes);
+    train_on(file, Arguments{"--model", "gru:4", "--format", format, "--overwrite"} + options);
+    expect_equal_answers(file);
+    expect_equal_answers(file, {"--format", "jsonl"});
+  }
+}
+
+TEST_F(FollowTest, rows_of_a_table_are_answered_one_by_one_with_the_same_digits) {
+  const std::string file = data("wave.csv", wave(60, true));
+  train_on(file, {"--model", "gru:4,layers=2", "--format", "table", "--predict", "load", "--ahead", "3"});
+  expect_equal_answers(file);
+  const std::vector<nlohmann::json> rows =
+      objects_in(output_of({"predict", run_, file, "--follow", "--format", "jsonl", "--quiet"}));
+  ASSERT_EQ(rows.size(), 60U);
+  EXPECT_TRUE(rows[7]["load.mean"].is_number());
+  EXPECT_EQ(rows[7]["hour"], 7);
+}
+
+TEST_F(FollowTest, numbers_without_a_header_and_rows_of_several_sequences) {
+  std::string numbers = wave(60);
+  numbers.erase(0, numbers.find('\n') + 1);
+  const std::string file = data("numbers", numbers);
+  train_on(file, {"--model", "gru:4", "--format", "table"});
+  expect_equal_answers(file);
+  std::string stations = "station,load,kind\n";
+  for (int i = 0; i < 60; ++i)
+    stations +=
+        (i / 12 % 2 == 0 ? "north," : "south,") + std::to_string(i * i % 7) + (i % 3 == 0 ? ",high\n" : ",low\n");
+  const std::string several = data("stations.csv", stations);
+  for (const char* model : {"gru:4", "bigru:4"}) {  // rows at once, or sequences when they are complete
+    train_on(several, {"--model", model, "--format", "table", "--sequences", "station", "--read", "load", "--predict",
+                       "kind", "--overwrite"});
+    expect_equal_answers(several);
+  }
+}
+
+TEST_F(FollowTest, what_has_no_end_and_what_needs_one_are_refused) {
+  const std::string both = data("both.csv", wave(200, true)), file = data("wave", wave(200));
+  train_on(both, {"--model", "bigru:4", "--format", "table", "--read", "hour", "--predict", "load"});
+  expect_failure({"predict", run_, both, "--follow"}, 2, "a table without --sequences is one example");
+  train_on(file, {"--model", "gru:4", "--format", "table", "--overwrite"});
+  expect_failure({"forecast", run_, file, "--follow"}, 2, "--ahead begins at the end");
+  expect_failure({"predict", run_, file, "--follow", "--out", folder_ / "x"}, 2, "writes to standard output");
+  expect_failure({"score", run_, file, "--follow", "--top", "3"}, 2, "--top waits for the end");
+  expect_failure({"score", run_, file, "--follow", "--by", "line"}, 2, "a table without --sequences is one example");
+  expect_failure({"predict", run_, "-", "--follow"}, 3, "standard input is empty");
+}
+
+TEST_F(FollowTest, a_bad_line_is_named_by_its_number_in_the_stream) {
+  const std::string file = data("lines", labelled_lines(30));
+  train_on(file, {"--model", "gru:4", "--format", "labelled"});
+  const Finished bad = unfold_command({"predict", run_, "-", "--follow"}, {.input = labelled_lines(5) + "no label\n"});
+  EXPECT_EQ(bad.code, 3);
+  EXPECT_THAT(bad.err, HasSubstr("standard input: line 6: not a label and a text"));
+  EXPECT_EQ(count_lines(bad.out), 6);  // what came before is not lost
+  const Finished odd = unfold_command({"score", run_, "-", "--follow"}, {.input = labelled_lines(2) + "odd\tx\n"});
+  EXPECT_EQ(odd.code, 3);
+  EXPECT_THAT(odd.err, HasSubstr("standard input, line 3: field label is \"odd\""));
+  const std::string table = data("wave.csv", wave(100, true));
+  train_on(table, {"--model", "gru:4", "--format", "table", "--predict", "load", "--overwrite"});
+  const Finished ragged = unfold_command({"predict", run_, "-", "--follow"}, {.input = wave(4, true) + "1,2,3\n"});
+  EXPECT_EQ(ragged.code, 3);
+  EXPECT_THAT(ragged.err, HasSubstr("line 6: 3 cells"));
+}
+
+TEST_F(FollowTest, an_answer_is_there_before_the_next_line_is_written) {
+  const std::string table = data("wave.csv", wave(100, true)), in = folder_ / "in", out = folder_ / "out";
+  train_on(table, {"--model", "gru:4", "--format", "table", "--predict", "load"});
+  ASSERT_EQ(::mkfifo(in.c_str(), 0600), 0);
+  ASSERT_EQ(::mkfifo(out.c_str(), 0600), 0);
+  const int reader = ::open(out.c_str(), O_RDONLY | O_NONBLOCK);  // waits for no writer
+  ASSERT_EQ(::fcntl(reader, F_SETFL, 0), 0);
+  Process command({"predict", run_, in, "--follow", "--quiet"}, {.output = out});
+  const int writer = ::open(in.c_str(), O_WRONLY);
+  ASSERT_GT(::write(writer, "hour,load\n", 10), 0);
+  std::string seen;
+  for (int i = 1; i <= 3; ++i) {
+    ASSERT_GT(::write(writer, "1,0.25\n", 7), 0);
+    std::string buffer(4096, '\0');
+    while (count_lines(seen) < i + 1) {  // the heading too
+      const ssize_t got = ::read(reader, buffer.data(), buffer.size());
+      if (got <= 0) break;  // the command has ended
+      seen.append(buffer, 0, static_cast<std::size_t>(got));
+    }
+    EXPECT_EQ(count_lines(seen), i + 1);
+  }
+  ::close(writer);
+  EXPECT_EQ(command.finish().code, 0);
+  ::close(reader);
+}
+
+}  // namespace
+}  // namespace unfold::test

@@ -1,0 +1,230 @@
+#include "unfold/app/field_stream.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "unfold/base/error.h"
+
+namespace unfold {
+namespace {
+
+constexpr std::string_view kNamesOfColumns = "# columns:", kNamesOfLabelled = "label\ttext";
+
+bool is_empty_line(std::string_view line) { return line.find_first_not_of(" \t\r") == std::string_view::npos; }
+
+/// "NAME: line 2: what" with the line of the stream, `offset` lines further on.
+std::string shifted(const std::string& message, const std::string& name, Index offset) {
+  const std::string before = name + ": line ";
+  if (!message.starts_with(before)) return message;
+  Index line = 0;
+  const char* begin = message.data() + before.size();
+  const auto [end, error] = std::from_chars(begin, message.data() + message.size(), line);
+  if (error != std::errc()) return message;
+  return fmt::format("{}{}{}", before, line + offset, end);
+}
+
+/// Removes the positions before the last `keep` of the only example.
+void keep_last(Examples& examples, Index keep) {
+  const Index drop = examples.positions() - keep;
+  if (drop <= 0) return;
+  for (ExampleColumn& column : examples.columns) {
+    if (column.once) continue;
+    if (column.is_text())
+      column.texts.erase(column.texts.begin(), column.texts.begin() + drop);
+    else
+      column.numbers.erase(column.numbers.begin(), column.numbers.begin() + drop * column.width);
+    if (!column.missing.empty()) column.missing.erase(column.missing.begin(), column.missing.begin() + drop);
+  }
+  if (!examples.lines.empty()) examples.lines.erase(examples.lines.begin(), examples.lines.begin() + drop);
+  examples.ends = {keep};
+}
+
+}  // namespace
+
+FieldStream::FieldStream(const std::string& path, ReaderOptions options, const DataSpecification& data,
+                         StreamPiece piece, Index reach)
+    : source_(path), options_(std::move(options)), data_(data), piece_(piece), reach_(reach) {
+  options_.text_given = true;  // as in training, whatever a single text looks like
+  const std::string& format = options_.format;
+  if (format == "npy") throw UsageError("--follow reads lines, and npy has none; leave it out");
+  if (format == "table" && piece == StreamPiece::example && options_.sequence_column.empty())
+    throw UsageError(
+        "--follow: this model must see the end of an example, and a table without --sequences is one example that ends "
+        "with the stream; train in one direction, or with --sequences");
+}
+
+bool FieldStream::next_line(std::string& line) {
+  std::string_view found;
+  if (!source_.next(found)) return false;
+  line = found;
+  if (++line_ == 1 && line.starts_with("\xEF\xBB\xBF")) line.erase(0, 3);
+  return true;
+}
+
+/// Lines up to an empty one.
+bool FieldStream::next_block(std::string& block) {
+  block.clear();
+  for (std::string line; next_line(line);) {
+    if (is_empty_line(line)) {
+      if (!block.empty()) return true;
+      continue;
+    }
+    if (line_ == 1 && line.starts_with(kNamesOfColumns)) {
+      header_ = line + "\n";
+      continue;
+    }
+    if (block.empty()) first_ = line_;
+    block += line + "\n";
+  }
+  return !block.empty();
+}
+
+/// A row of a table, which may hold line ends between quotes.
+bool FieldStream::next_row(std::string& row) {
+  row.clear();
+  if (kept_) {
+    row = *std::exchange(kept_, std::nullopt);
+    first_ = kept_line_;
+    return true;
+  }
+  bool open = false;
+  for (std::string line; next_line(line);) {
+    if (!open && is_empty_line(line)) continue;
+    if (row.empty()) first_ = line_;
+    row += line + "\n";
+    open = open != (std::ranges::count(line, '"') % 2 == 1);
+    if (open) continue;
+    if (headed_) return true;
+    learn_header(row);
+    if (header_.empty()) return true;
+    row.clear();
+  }
+  return !row.empty();
+}
+
+/// The first row of a table names its columns when a field of the model is there by its name.
+void FieldStream::learn_header(const std::string& line) {
+  headed_ = true;
+  const Examples twice = read_examples(Input::from_bytes(source_.name(), line + line), {.format = "table"});
+  for (const ExampleColumn& column : twice.columns)
+    for (const FieldSpecification& field : data_.fields)
+      if (column.is_text() && !column.texts.empty() &&
+          (column.texts[0] == field.name || field.name.starts_with(column.texts[0] + ".")))
+        header_ = line;
+}
+
+Examples FieldStream::read(const std::string& text, Index line) const {
+  const Index before = header_.empty() ? 0 : std::ranges::count(header_, '\n');
+  try {
+    Examples examples = read_examples(Input::from_bytes(source_.name(), header_ + text), options_);
+    for (Index& number : examples.lines) number += line - 1 - before;
+    for (Index& number : examples.example_lines) number += line - 1 - before;
+    return examples;
+  } catch (const DataError& error) {
+    throw DataError(shifted(error.what(), source_.name(), line - 1 - before));
+  }
+}
+
+/// Without a header a row is read twice, since the first of two equal rows is none.
+Examples FieldStream::read_row(const std::string& row, Index line) const {
+  if (!header_.empty()) return read(row, line);
+  Examples examples = read(row + row, line);
+  keep_last(examples, 1);
+  for (Index& number : examples.lines) number = line;
+  return examples;
+}
+
+std::string FieldStream::sequence_of(const Examples& examples) const {
+  const ExampleColumn* column = options_.sequence_column.empty() ? nullptr : examples.find(options_.sequence_column);
+  return column == nullptr || column->texts.empty() ? std::string() : column->texts[0];
+}
+
+/// Rows of one sequence: the row that follows them tells that they are all.
+bool FieldStream::next_rows(std::string& rows) {
+  rows.clear();
+  std::string row;
+  Index first = 0;
+  while (next_row(row)) {
+    const std::string sequence = sequence_of(read_row(row, first_));
+    if (rows.empty()) {
+      sequence_ = sequence;
+      first = first_;
+    } else if (sequence != sequence_) {
+      kept_ = row;
+      kept_line_ = first_;
+      break;
+    }
+    rows += row;
+  }
+  first_ = first;
+  return !rows.empty();
+}
+
+/// Columns as in the first piece, in their order.
+void FieldStream::complete(Examples& examples) {
+  if (!std::exchange(started_, true)) {
+    columns_ = examples.columns;
+    for (ExampleColumn& column : columns_) column.texts.clear(), column.numbers.clear(), column.missing.clear();
+    return;
+  }
+  std::vector<ExampleColumn> columns;
+  columns.reserve(columns_.size());
+  for (const ExampleColumn& wanted : columns_) {
+    const auto found = std::ranges::find(examples.columns, wanted.name, &ExampleColumn::name);
+    if (found != examples.columns.end()) {
+      columns.push_back(std::move(*found));
+      continue;
+    }
+    const Index entries = wanted.once ? examples.count() : examples.positions();
+    ExampleColumn& missing = columns.emplace_back(wanted);
+    if (missing.is_text())
+      missing.texts.resize(at(entries));
+    else
+      missing.numbers.resize(at(entries * missing.width));
+    missing.missing.assign(at(entries), 1);
+  }
+  examples.columns = std::move(columns);
+}
+
+void FieldStream::remember(const Examples& row) {
+  if (begins_) {
+    window_ = row;
+    return;
+  }
+  append(window_, row);
+  window_.ends = {window_.positions()};
+  window_.example_lines = row.example_lines;
+  for (ExampleColumn& column : window_.columns)
+    if (column.once) column = *row.find(column.name);
+  keep_last(window_, reach_ + 1);
+}
+
+bool FieldStream::next(Examples& examples) {
+  std::string text;
+  const bool table = options_.format == "table";
+  if (options_.format == "columns") {
+    if (!next_block(text)) return false;
+    examples = read(text, first_);
+  } else if (table && piece_ == StreamPiece::row) {
+    if (!next_row(text)) return false;
+    examples = read_row(text, first_);
+    const std::string sequence = sequence_of(examples);
+    begins_ = !started_ || sequence != sequence_;
+    sequence_ = sequence;
+  } else if (table) {
+    if (!next_rows(text)) return false;
+    examples = read(text, first_);
+  } else {
+    do {
+      if (!next_line(text)) return false;
+    } while (is_empty_line(text) || (line_ == 1 && text == kNamesOfLabelled));
+    examples = read(text + "\n", line_);
+  }
+  complete(examples);
+  if (piece_ == StreamPiece::row) remember(examples);
+  return true;
+}
+
+}  // namespace unfold
