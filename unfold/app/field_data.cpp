@@ -8,7 +8,6 @@
 #include <set>
 
 #include "unfold/base/error.h"
-#include "unfold/base/text_distance.h"
 #include "unfold/base/utf8.h"
 #include "unfold/optim/optimizer.h"
 
@@ -45,14 +44,6 @@ Predicted parse_predicted(const std::string& text) {
     result.field.resize(result.field.size() - kAtEnd.size());
   }
   return result;
-}
-
-const ExampleColumn& column_of(const Examples& examples, std::string_view name) {
-  if (const ExampleColumn* column = examples.find(name)) return *column;
-  Names names;
-  for (const ExampleColumn& column : examples.columns) names.push_back(column.name);
-  throw DataError(fmt::format("{} has no field \"{}\"{}; it has {}", examples.source, name, did_you_mean(name, names),
-                              joined(names)));
 }
 
 /// The field that everybody would predict; empty: there is no knowing.
@@ -100,7 +91,7 @@ Names default_reads(const Examples& examples, const std::vector<Predicted>& head
   Names reads;
   bool forecasts = false, tags = false;
   for (const Predicted& head : heads) {
-    const ExampleColumn& column = column_of(examples, head.field);
+    const ExampleColumn& column = examples.column(head.field);
     tags = tags || (!column.once && !head.at_end);
     forecasts = forecasts || (!column.is_text() && !column.once && !head.at_end);
   }
@@ -178,7 +169,7 @@ FieldPlan plan_fields(const Examples& examples, TrainSettings& s) {
 
   FieldPlan plan;
   for (const Predicted& head : heads) {
-    const ExampleColumn& column = column_of(examples, head.field);
+    const ExampleColumn& column = examples.column(head.field);
     const std::string loss = head.loss.empty() ? default_loss(column) : head.loss;
     plan.layout.heads.push_back({.field = head.field, .loss = loss});
     plan.choice.predicts.push_back(head.field);

@@ -8,8 +8,14 @@
 
 namespace unfold {
 
+namespace {
+
+std::string plural(std::string_view kind) { return fmt::format("{}{}", kind, kind.ends_with('s') ? "es" : "s"); }
+
+}  // namespace
+
 void refuse_unknown(std::string_view kind, std::string_view name, const std::vector<std::string>& names) {
-  throw UsageError(fmt::format("there is no {0} \"{1}\"{2} ({0}s: {3})", kind, name, did_you_mean(name, names),
+  throw UsageError(fmt::format("there is no {} \"{}\"{} ({}: {})", kind, name, did_you_mean(name, names), plural(kind),
                                fmt::join(names, ", ")));
 }
 

@@ -303,7 +303,8 @@ Alphabet Alphabet::from_json(const nlohmann::json& json) {
   const nlohmann::json& kind = json.at("kind");
   const auto found =
       kind.is_string() ? std::find(kKindNames.begin(), kKindNames.end(), kind.get<std::string>()) : kKindNames.end();
-  if (found == kKindNames.end()) throw ModelError("alphabet: key \"kind\" must be \"bytes\", \"chars\", \"words\" or \"entries\"");
+  if (found == kKindNames.end())
+    throw ModelError("alphabet: key \"kind\" must be \"bytes\", \"chars\", \"words\" or \"entries\"");
   const SymbolKind parsed = static_cast<SymbolKind>(found - kKindNames.begin());
   return Alphabet(parsed, texts_from_json(parsed, json.at("symbols")));
 }

@@ -21,7 +21,8 @@ namespace unfold {
 ///  - chars: Unicode characters (code points) of UTF-8 text, line ends included.
 ///  - words: runs of anything but blanks (space, tab, carriage return) in UTF-8 text; each line end is the symbol
 ///    `<eos>`. The literal words `<eos>` and `<unk>` in a text are those symbols.
-///  - entries: what stands in a field of an example, whole: any UTF-8 text that is not empty. Not for running text: such
+///  - entries: what stands in a field of an example, whole: any UTF-8 text that is not empty. Not for running text:
+///  such
 ///    an alphabet finds and names symbols, and does not encode.
 enum class SymbolKind { bytes, chars, words, entries };
 
@@ -45,8 +46,8 @@ class Alphabet {
  public:
   Alphabet() = default;  ///< bytes, of size 0
   /// The symbols in the order of their numbers: for bytes one byte each, for chars one UTF-8 character each, for words
-  /// valid UTF-8 without blanks and line ends; entries: valid UTF-8. Throws ModelError when one is malformed or occurs twice, when there are
-  /// none, or when a words alphabet lacks `<eos>`.
+  /// valid UTF-8 without blanks and line ends; entries: valid UTF-8. Throws ModelError when one is malformed or occurs
+  /// twice, when there are none, or when a words alphabet lacks `<eos>`.
   Alphabet(SymbolKind kind, std::vector<std::string> texts);
   /// All 256 bytes, by value.
   static Alphabet all_bytes();

@@ -1,7 +1,6 @@
 #include "unfold/data/example_set.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
@@ -10,7 +9,6 @@
 #include <unordered_map>
 
 #include "unfold/base/error.h"
-#include "unfold/base/text_distance.h"
 #include "unfold/data/derived.h"
 
 namespace unfold {
@@ -64,11 +62,8 @@ class Origin {
 
 Origin need_origin(const Examples& examples, const std::string& name) {
   Origin origin(examples, name);
-  if (origin.column != nullptr) return origin;
-  std::vector<std::string> names;
-  for (const ExampleColumn& column : examples.columns) names.push_back(column.name);
-  throw DataError(fmt::format("{} has no field \"{}\"{}; it has {}", examples.source, name, did_you_mean(name, names),
-                              fmt::join(names, ", ")));
+  if (origin.column == nullptr) examples.column(name);  // throws
+  return origin;
 }
 
 /// "FILE, line 12", as far as it is known.

@@ -1,10 +1,12 @@
 #include "unfold/data/examples.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <iterator>
 
 #include "unfold/base/error.h"
+#include "unfold/base/text_distance.h"
 
 namespace unfold {
 namespace {
@@ -55,6 +57,15 @@ void add(const Examples& all, Index example, Index from, Index to, Examples& res
 }
 
 }  // namespace
+
+const ExampleColumn& Examples::column(std::string_view name) const {
+  if (const ExampleColumn* found = find(name)) return *found;
+  std::vector<std::string> names;
+  names.reserve(columns.size());
+  for (const ExampleColumn& known : columns) names.push_back(known.name);
+  throw DataError(fmt::format("{} has no field \"{}\"{} (fields: {})", source, name, did_you_mean(name, names),
+                              fmt::join(names, ", ")));
+}
 
 Examples subset(const Examples& all, std::span<const Index> examples) {
   Examples result = without_entries(all);

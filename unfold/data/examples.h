@@ -48,6 +48,8 @@ struct Examples {
       if (column.name == name) return &column;
     return nullptr;
   }
+  /// Throws DataError with the nearest name and all that there are.
+  const ExampleColumn& column(std::string_view name) const;
   bool operator==(const Examples&) const = default;
 };
 
