@@ -4,7 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <ranges>
+#include <cmath>
 #include <set>
 
 #include "unfold/base/error.h"
@@ -153,9 +153,11 @@ SymbolKind text_kind(const Examples& examples) {
 FieldPlan plan_fields(const Examples& examples, TrainSettings& s) {
   if (!s.predict) {
     s.predict = obvious_target(examples);
-    if (s.predict->empty())
-      throw UsageError(fmt::format("--predict FIELD is needed: {} has the fields {}", examples.source,
-                                   fmt::join(examples.columns | std::views::transform(&ExampleColumn::name), ", ")));
+    if (s.predict->empty()) {
+      Names names;
+      for (const ExampleColumn& column : examples.columns) names.push_back(column.name);
+      throw UsageError(fmt::format("--predict FIELD is needed: {} has the fields {}", examples.source, joined(names)));
+    }
   }
   std::vector<Predicted> heads;
   for (const std::string& text : split_names(*s.predict)) heads.push_back(parse_predicted(text));
@@ -214,20 +216,26 @@ bool reads_runs(const FieldPlan& plan) {
                              [](const std::string& read) { return read.find(".run") != std::string::npos; });
 }
 
+/// Of small sets more epochs, of large ones fewer: about so many examples are read before the network overfits.
+double epochs_for(const Examples& examples) {
+  constexpr double kExamples = 40'000, kFewest = 5, kMost = 15;
+  return std::clamp(std::round(kExamples / static_cast<double>(std::max<Index>(1, examples.count()))), kFewest, kMost);
+}
+
 bool is_of_bits(const HeadSpecification& head) { return head.loss == "bernoulli"; }
 
 }  // namespace
 
-void settle_for(const FieldPlan& plan, const Given& given, TrainSettings& s) {
+void settle_for(const FieldPlan& plan, const Examples& examples, const Given& given, TrainSettings& s) {
   const auto settle = [&](std::string_view name, auto& setting, auto value) {
     if (!given.contains(name)) setting = value;
   };
   const bool budget = s.epochs || s.steps || s.minutes;
   switch (plan.problem) {
     case Problem::tagging:
-      settle("model", s.model, "bilstm:128,dropout=0.5,embedding=128");
-      settle("optimizer", s.optimizer, "adam:rate=0.003,clip=1,schedule=cosine,warmup=100");
-      if (!budget) s.epochs = 12;
+      settle("model", s.model, "bilstm:256,dropout=0.6,embedding=128");
+      settle("optimizer", s.optimizer, "adam:rate=0.002,clip=1,schedule=cosine,warmup=100");
+      if (!budget) s.epochs = 8;
       break;
     case Problem::classifying:
       if (reads_runs(plan)) {  // of words the order matters little, and what is seen twice much
@@ -240,7 +248,7 @@ void settle_for(const FieldPlan& plan, const Given& given, TrainSettings& s) {
       }
       settle("model", s.model, "bilstm:128,dropout=0.3,embedding=128");
       settle("optimizer", s.optimizer, "adam:rate=0.003,clip=1,schedule=cosine,warmup=100");
-      if (!budget) s.epochs = 15;
+      if (!budget) s.epochs = epochs_for(examples);
       break;
     case Problem::forecasting:
       if (std::ranges::all_of(plan.layout.heads, is_of_bits)) {

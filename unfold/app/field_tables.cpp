@@ -203,7 +203,8 @@ Reproduction parts_of_speech() {
   const std::string files =
       "{data}/ud/en_atis-ud-train.conllu.gz --valid {data}/ud/en_atis-ud-dev.conllu.gz --test "
       "{data}/ud/en_atis-ud-test.conllu.gz";
-  const Variant column{"ATIS", files + " --predict upos --read form,form.lower,form.prefix3,form.suffix2,form.suffix3"};
+  const Variant column{
+      "ATIS", files + " --unknown skip --predict upos --read form,form.lower,form.prefix3,form.suffix2,form.suffix3"};
   return {.name = "tagging",
           .title = "Parts of speech",
           .source = "Universal Dependencies, English ATIS",

@@ -339,7 +339,7 @@ void Training::settle_fields() {
   examples_ = read_fields(s_.data, reader_options(s_));
   if (s_.symbols == kAnyText) s_.symbols = to_string(text_kind(examples_));
   fields_ = plan_fields(examples_, s_);
-  if (!request_.resume) settle_for(fields_, given_, s_);
+  if (!request_.resume) settle_for(fields_, examples_, given_, s_);
 }
 
 TrainOutcome Training::run_on_fields() {
@@ -349,7 +349,9 @@ TrainOutcome Training::run_on_fields() {
       std::make_shared<const DataSpecification>(specify(split.training(examples_), fields_.choice, *s_.format));
   const ExampleSet all(examples_, data, fields_.choice.predicts, UnknownPolicy::skip);
   std::array<ExampleSet, 3> parts = split.parts(all, s_.window);
-  if (s_.valid) parts[1] = ExampleSet(read_fields({*s_.valid}, reader_options(s_)), data, fields_.choice.predicts);
+  if (s_.valid)
+    parts[1] = ExampleSet(read_fields({*s_.valid}, reader_options(s_)), data, fields_.choice.predicts,
+                          parse_unknown_policy(s_.unknown));
   if (parts[0].count() == 0) throw DataError(fmt::format("{}: nothing is left to train on", all.source()));
   if (*s_.precision == "double") return run_on_examples<double>(parts);
   return run_on_examples<float>(parts);

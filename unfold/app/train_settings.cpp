@@ -34,10 +34,9 @@ constexpr std::array<std::string_view, 22> kFilesOnly = {
     "format",   "read",       "predict",      "ahead",  "sequences",       "test",      "word-dropout",
     "log-rules"};
 /// Options of text: data with fields have no use for them.
-constexpr std::array<std::string_view, 15> kTextOnly = {
-    "vocabulary",       "lines",        "unknown",    "predict-after", "mask",
-    "valid-mask",       "label-column", "only-label", "sample-every",  "sampled-softmax",
-    "activity-penalty", "flow-penalty", "restarts",   "curriculum",    "log-rules"};
+constexpr std::array<std::string_view, 14> kTextOnly = {
+    "vocabulary",   "lines",           "predict-after",    "mask",         "valid-mask", "label-column", "only-label",
+    "sample-every", "sampled-softmax", "activity-penalty", "flow-penalty", "restarts",   "curriculum",   "log-rules"};
 constexpr std::array<std::string_view, 6> kFieldsOnly = {"read",      "predict", "ahead",
                                                          "sequences", "test",    "word-dropout"};
 constexpr std::array<std::string_view, 2> kTaskOnly = {"validate-on", "goal-error"};

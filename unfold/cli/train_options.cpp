@@ -90,7 +90,7 @@ void add_data_options(VerbOptions& options, TrainRequest& request) {
   options.add({.name = "unknown",
                .target = &s.unknown,
                .placeholder = "error|skip",
-               .help = "symbols of --valid that DATA lacks: stop, or leave them out"});
+               .help = "symbols, or labels, of --valid that DATA lacks: stop, or leave them out"});
   std::string known;
   for (const TaskHelp& task : tasks()) known += (known.empty() ? "" : ", ") + task.name;
   options.add({.name = "task",
