@@ -1,0 +1,136 @@
+/// What is read and predicted where nobody says, and how examples are split.
+
+#include "unfold/app/field_data.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "unfold/base/error.h"
+
+namespace unfold {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+/// `count` sentences of two words with a tag each and a label of each.
+Examples sentences(Index count) {
+  ExampleColumn word{.name = "word"}, tag{.name = "tag"}, label{.name = "label", .once = true};
+  Examples examples{.source = "made"};
+  for (Index e = 0; e < count; ++e) {
+    word.texts.insert(word.texts.end(), {"w" + std::to_string(e), "end"});
+    tag.texts.insert(tag.texts.end(), {"B-x", "O"});
+    label.texts.emplace_back(e < count / 2 ? "first" : "second");
+    examples.ends.push_back(2 * (e + 1));
+  }
+  examples.columns = {word, tag, label};
+  return examples;
+}
+
+Examples series(Index length) {
+  Examples examples{.source = "made"};
+  ExampleColumn value{.name = "value", .width = 1};
+  for (Index t = 0; t < length; ++t) value.numbers.push_back(static_cast<double>(t));
+  examples.columns = {value};
+  examples.ends = {length};
+  return examples;
+}
+
+TrainSettings predicting(const std::string& fields) {
+  TrainSettings settings;
+  settings.predict = fields;
+  return settings;
+}
+
+TEST(FieldPlan, a_label_of_whole_examples_is_predicted_where_there_is_one) {
+  TrainSettings settings;
+  const FieldPlan plan = plan_fields(sentences(4), settings);
+  EXPECT_EQ(settings.predict, "label");
+  EXPECT_EQ(plan.problem, Problem::classifying);
+  EXPECT_THAT(plan.layout.reads, ElementsAre("word", "tag"));
+}
+
+TEST(FieldPlan, a_field_at_every_position_makes_a_tagger_that_reads_the_others) {
+  TrainSettings settings = predicting("tag");
+  const FieldPlan plan = plan_fields(sentences(4), settings);
+  EXPECT_EQ(plan.problem, Problem::tagging);
+  EXPECT_EQ(settings.ahead, 0);
+  EXPECT_THAT(plan.layout.reads, ElementsAre("word"));
+}
+
+TEST(FieldPlan, words_of_an_open_vocabulary_are_read_by_their_parts_too) {
+  TrainSettings settings = predicting("tag");
+  EXPECT_THAT(
+      plan_fields(sentences(600), settings).layout.reads,
+      ElementsAre("word", "word.lower", "word.shape", "word.prefix2", "word.prefix3", "word.suffix2", "word.suffix3"));
+}
+
+TEST(FieldPlan, numbers_are_predicted_from_what_they_were) {
+  TrainSettings settings;
+  const FieldPlan plan = plan_fields(series(20), settings);
+  EXPECT_EQ(plan.problem, Problem::forecasting);
+  EXPECT_EQ(settings.ahead, 1);
+  EXPECT_THAT(plan.layout.reads, ElementsAre("previous value"));
+  EXPECT_EQ(plan.layout.heads.front().loss, "normal");
+}
+
+TEST(FieldPlan, a_field_that_is_not_there_is_refused_with_the_nearest) {
+  TrainSettings settings = predicting("tga");
+  EXPECT_THAT([&] { plan_fields(sentences(4), settings); },
+              testing::ThrowsMessage<DataError>(HasSubstr("did you mean \"tag\"?")));
+}
+
+/// The numbers of examples of each part, by a field that tells them apart.
+std::array<std::vector<Index>, 3> parts_of(Problem problem, Index count, const SplitShares& shares) {
+  const Examples examples = sentences(count);
+  const ExampleSplit split(examples, shares, problem);
+  const auto data = std::make_shared<const DataSpecification>(
+      specify(examples, {.reads = {"word"}, .predicts = {"label"}}, "columns"));
+  const std::array<ExampleSet, 3> sets = split.parts(ExampleSet(examples, data, std::vector<std::string>{"label"}), 0);
+  std::array<std::vector<Index>, 3> result;
+  for (std::size_t p = 0; p < 3; ++p)
+    for (Index e = 0; e < sets[p].count(); ++e) {
+      const Symbol word = sets[p].column("word").symbols[at(sets[p].begin(e))];
+      result[p].push_back(std::stoll(std::string(data->field("word").alphabet->text(word)).substr(1)));
+    }
+  return result;
+}
+
+constexpr SplitShares kShares{{80'000'000, 10'000'000, 10'000'000}};
+
+TEST(ExampleSplit, examples_with_tags_follow_one_another) {
+  const auto parts = parts_of(Problem::tagging, 20, kShares);
+  EXPECT_EQ(parts[0].size(), 16U);
+  EXPECT_THAT(parts[1], ElementsAre(16, 17));
+  EXPECT_THAT(parts[2], ElementsAre(18, 19));
+}
+
+TEST(ExampleSplit, parts_of_examples_with_classes_are_spread_over_a_file_that_may_be_sorted) {
+  const auto parts = parts_of(Problem::classifying, 100, kShares);
+  std::vector<Index> all;
+  for (const auto& part : parts) all.insert(all.end(), part.begin(), part.end());
+  std::ranges::sort(all);
+  ASSERT_EQ(all.size(), 100U);
+  for (Index e = 0; e < 100; ++e) EXPECT_EQ(all[at(e)], e);
+  EXPECT_NEAR(static_cast<double>(parts[0].size()), 80, 1);
+  EXPECT_NEAR(static_cast<double>(parts[1].size()), 10, 1);
+  const auto of_first_class = std::ranges::count_if(parts[1], [](Index e) { return e < 50; });
+  EXPECT_NEAR(static_cast<double>(of_first_class), 5, 1);
+}
+
+TEST(ExampleSplit, one_series_is_cut_by_positions_and_reads_what_came_before) {
+  const Examples examples = series(100);
+  const ExampleSplit split(examples, kShares, Problem::forecasting);
+  EXPECT_EQ(split.training(examples).positions(), 80);
+  const auto data = std::make_shared<const DataSpecification>(
+      specify(split.training(examples), {.reads = {"value"}, .predicts = {"value"}}, "table"));
+  EXPECT_DOUBLE_EQ(data->field("value").mean.front(), 39.5);  // of 0 ... 79 alone
+  const auto parts = split.parts(ExampleSet(examples, data, std::vector<std::string>{"value"}), 7);
+  EXPECT_EQ(parts[0].positions(), 80);
+  EXPECT_EQ(parts[1].positions(), 17);
+  EXPECT_EQ(parts[1].warmup(0), 7);
+  EXPECT_EQ(parts[2].positions(), 17);
+}
+
+}  // namespace
+}  // namespace unfold
