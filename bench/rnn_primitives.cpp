@@ -22,8 +22,8 @@
 #include <vector>
 
 #include "bench/in_a_process.h"
-#include "unfold/app/machine.h"
-#include "unfold/app/measurements.h"
+#include "unfold/studies/machine.h"
+#include "unfold/studies/measurements.h"
 #include "unfold/losses/loss.h"
 #include "unfold/numerics/random.h"
 #include "unfold/numerics/simd.h"

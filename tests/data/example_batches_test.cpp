@@ -7,7 +7,7 @@
 
 #include <set>
 
-#include "data/reading.h"
+#include "support/reading.h"
 
 namespace unfold {
 namespace {

@@ -8,7 +8,7 @@
 
 #include <cmath>
 
-#include "data/reading.h"
+#include "support/reading.h"
 
 namespace unfold {
 namespace {

@@ -1,7 +1,7 @@
 #include "check.h"
 #include "unfold/base/error.h"
 #include "unfold/base/utf8.h"
-#include "unfold/data/log_lines.h"
+#include "unfold/readers/log_lines.h"
 
 using namespace unfold;
 

@@ -4,7 +4,7 @@
 #include "check.h"
 #include "unfold/base/error.h"
 #include "unfold/data/derived.h"
-#include "unfold/data/example_reader.h"
+#include "unfold/readers/example_reader.h"
 
 using namespace unfold;
 

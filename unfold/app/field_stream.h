@@ -6,7 +6,7 @@
 #include <string>
 
 #include "unfold/app/log_score.h"
-#include "unfold/data/example_reader.h"
+#include "unfold/readers/example_reader.h"
 #include "unfold/data/specification.h"
 
 namespace unfold {

@@ -10,7 +10,7 @@
 #include "unfold/app/reporter.h"
 #include "unfold/app/train_settings.h"
 #include "unfold/capabilities/symbol_model.h"
-#include "unfold/data/log_lines.h"
+#include "unfold/readers/log_lines.h"
 
 namespace unfold {
 

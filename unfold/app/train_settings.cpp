@@ -11,7 +11,7 @@
 #include "unfold/base/text_distance.h"
 #include "unfold/base/utf8.h"
 #include "unfold/data/alphabet.h"
-#include "unfold/data/example_reader.h"
+#include "unfold/readers/example_reader.h"
 #include "unfold/data/split.h"
 #include "unfold/data/task_spec.h"
 #include "unfold/models/registry.h"

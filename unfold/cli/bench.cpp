@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <functional>
 
-#include "unfold/app/machine.h"
-#include "unfold/app/measurements.h"
-#include "unfold/app/profile.h"
 #include "unfold/cli/figures.h"
 #include "unfold/cli/verb.h"
 #include "unfold/models/spec.h"
 #include "unfold/numerics/simd.h"
+#include "unfold/studies/machine.h"
+#include "unfold/studies/measurements.h"
+#include "unfold/studies/profile.h"
 
 namespace unfold {
 namespace {

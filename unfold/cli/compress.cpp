@@ -12,7 +12,6 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "unfold/app/machine.h"
 #include "unfold/app/run_folder.h"
 #include "unfold/app/train_settings.h"
 #include "unfold/base/file.h"
@@ -22,6 +21,7 @@
 #include "unfold/data/split.h"
 #include "unfold/models/learning.h"
 #include "unfold/models/registry.h"
+#include "unfold/studies/machine.h"
 
 namespace unfold {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "unfold/app/machine.h"
 #include "unfold/cli/interrupt.h"
+#include "unfold/studies/machine.h"
 
 namespace unfold {
 

@@ -1,14 +1,14 @@
-#include "unfold/app/reproduce.h"
+#include "unfold/studies/reproduce.h"
 
 #include <fmt/format.h>
 
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "unfold/app/reproduction.h"
 #include "unfold/cli/console_reporter.h"
 #include "unfold/cli/figures.h"
 #include "unfold/cli/verb.h"
+#include "unfold/studies/reproduction.h"
 
 namespace unfold {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "unfold/data/example_reader.h"
 #include "unfold/data/task_spec.h"
+#include "unfold/readers/example_reader.h"
 
 namespace unfold {
 namespace {

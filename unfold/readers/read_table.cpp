@@ -1,0 +1,369 @@
+/// Tables: comma-, semicolon- or tab-separated values (RFC 4180), and one number a line.
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <deque>
+
+#include "unfold/base/error.h"
+#include "unfold/readers/reader_text.h"
+
+namespace unfold {
+namespace {
+
+constexpr char kNoSeparator = '\0';  ///< of a table with one column
+constexpr std::array<char, 3> kSeparators = {'\t', ';', ','};
+
+const char* separator_name(char separator) {
+  switch (separator) {
+    case '\t': return "tabs";
+    case ';': return "semicolons";
+    case ',': return "commas";
+    default: return "nothing";
+  }
+}
+
+/// One row after another: cells between separators, blanks around them left out; a cell in quotes may hold separators,
+/// line ends and doubled quotes.
+class TableRows {
+ public:
+  TableRows(std::string source, std::string_view text, char separator)
+      : source_(std::move(source)), text_(text), separator_(separator) {}
+
+  /// False at the end. Cells stay valid as long as this does.
+  bool next(std::vector<std::string_view>& cells) {
+    cells.clear();
+    if (position_ >= text_.size()) return false;
+    row_line_ = line_;
+    for (;;) {
+      cells.push_back(cell());
+      if (position_ < text_.size() && is_separator(text_[position_])) {
+        ++position_;
+        continue;
+      }
+      if (position_ < text_.size()) ++position_;  // the line end
+      ++line_;
+      return true;
+    }
+  }
+  Index line() const { return row_line_; }  ///< where the row begins
+
+ private:
+  bool is_separator(char c) const { return separator_ != kNoSeparator && c == separator_; }
+  bool ends_cell(char c) const { return c == '\n' || is_separator(c); }
+
+  std::string_view cell() {
+    std::size_t begin = position_;
+    while (begin < text_.size() && text_[begin] == ' ') ++begin;
+    if (begin < text_.size() && text_[begin] == '"') return quoted(begin + 1);
+    while (position_ < text_.size() && !ends_cell(text_[position_])) ++position_;
+    return without_blanks(text_.substr(begin, position_ - std::min(begin, position_)));
+  }
+
+  std::string_view quoted(std::size_t begin) {
+    const Index opened = line_;
+    std::string* unescaped = nullptr;  // made when the first quote is doubled
+    for (std::size_t from = begin;;) {
+      const std::size_t quote = text_.find('"', from);
+      if (quote == std::string_view::npos) {
+        refuse_data(source_, opened, "a quote that nothing closes; close it or double the quotes inside a cell");
+      }
+      const std::string_view piece = text_.substr(from, quote - from);
+      line_ += std::count(piece.begin(), piece.end(), '\n');
+      const bool doubled = quote + 1 < text_.size() && text_[quote + 1] == '"';
+      if (doubled && unescaped == nullptr) unescaped = &unescaped_.emplace_back();
+      if (unescaped != nullptr) unescaped->append(text_.substr(from, quote - from + (doubled ? 1 : 0)));
+      from = quote + 2;
+      if (doubled) continue;
+      finish_quoted(quote + 1);
+      return unescaped != nullptr ? std::string_view(*unescaped) : text_.substr(begin, quote - begin);
+    }
+  }
+
+  void finish_quoted(std::size_t behind) {
+    position_ = behind;
+    while (position_ < text_.size() && !ends_cell(text_[position_])) {
+      if (text_[position_] != ' ' && text_[position_] != '\r') {
+        refuse_data(source_, line_, "something stands behind a closing quote; double the quotes inside a cell");
+      }
+      ++position_;
+    }
+  }
+
+  std::string source_;
+  std::string_view text_;
+  char separator_;
+  std::size_t position_ = 0;
+  Index line_ = 1, row_line_ = 1;
+  std::deque<std::string> unescaped_;
+};
+
+/// An empty line, which is no row of several cells.
+bool is_empty_row(const std::vector<std::string_view>& cells) { return cells.size() == 1 && cells[0].empty(); }
+
+bool is_numeric(const NumberText& number) { return number.kind != NumberText::Kind::none; }
+
+/// Column after column, the first row included, which may be the header.
+struct TableCells {
+  std::vector<std::vector<std::string_view>> columns = {};
+  std::vector<Index> lines = {};
+  Index rows() const { return static_cast<Index>(lines.size()); }
+};
+
+class TableReading {
+ public:
+  /// Throws DataError where a row has more or fewer cells than the first.
+  TableReading(const std::string& source, std::string_view text, char separator)
+      : source_(source), separator_(separator), rows_(source, text, separator) {
+    std::vector<std::string_view> cells;
+    while (rows_.next(cells)) add_row(cells);
+    drop_empty_end();
+  }
+  TableReading(const TableReading&) = delete;
+  TableReading& operator=(const TableReading&) = delete;
+
+  const TableCells& cells() const { return cells_; }
+
+  /// Numbers, or numbers under a name.
+  bool has_numbers(std::size_t column, std::size_t from) const {
+    bool any = false;
+    for (std::size_t i = from; i < cells_.columns[column].size(); ++i) {
+      const NumberText number = number_of(cells_.columns[column][i]);
+      if (!is_numeric(number)) return false;
+      any |= number.kind != NumberText::Kind::missing;
+    }
+    return any;
+  }
+  Index number_columns(std::size_t from) const {
+    Index count = 0;
+    for (std::size_t c = 0; c < cells_.columns.size(); ++c) count += has_numbers(c, from) ? 1 : 0;
+    return count;
+  }
+
+  /// The first row names the columns when its cells are no numbers, and there are numbers below or nothing below is
+  /// what stands at the top.
+  bool has_header() const {
+    if (cells_.rows() < 2) return false;
+    for (const auto& column : cells_.columns) {
+      if (is_numeric(number_of(column[0]))) return false;
+    }
+    if (number_columns(1) > 0) return true;
+    if (cells_.columns.size() == 1) return false;
+    return std::all_of(cells_.columns.begin(), cells_.columns.end(), [](const auto& column) {
+      return std::find(column.begin() + 1, column.end(), column[0]) == column.end();
+    });
+  }
+
+ private:
+  void add_row(const std::vector<std::string_view>& cells) {
+    if (is_empty_row(cells) && (cells_.columns.empty() || cells_.columns.size() > 1)) return;
+    if (cells_.columns.empty()) cells_.columns.resize(cells.size());
+    if (cells.size() != cells_.columns.size()) {
+      refuse_data(source_, rows_.line(),
+                  fmt::format("{} cells between {} where line {} has {}; put a cell that holds the separator in quotes",
+                              cells.size(), separator_name(separator_), cells_.lines[0], cells_.columns.size()));
+    }
+    cells_.lines.push_back(rows_.line());
+    for (std::size_t c = 0; c < cells.size(); ++c) cells_.columns[c].push_back(cells[c]);
+  }
+
+  /// Empty lines at the end of a table with one column are no entries.
+  void drop_empty_end() {
+    while (cells_.columns.size() == 1 && !cells_.lines.empty() && cells_.columns[0].back().empty()) {
+      cells_.columns[0].pop_back();
+      cells_.lines.pop_back();
+    }
+  }
+
+  std::string source_;
+  char separator_;
+  TableRows rows_;
+  TableCells cells_;
+};
+
+/// Whether a separator gives all first rows the same number of cells, more than one.
+bool separates(std::string_view text, char separator) {
+  constexpr Index kRowsToSee = 100;
+  std::vector<std::string_view> cells;
+  std::size_t wanted = 0;
+  try {
+    TableRows rows("", text, separator);
+    for (Index seen = 0; seen < kRowsToSee && rows.next(cells);) {
+      if (is_empty_row(cells)) continue;
+      if (wanted == 0) wanted = cells.size();
+      if (cells.size() != wanted || wanted < 2) return false;
+      ++seen;
+    }
+  } catch (const DataError&) {  // of a quote: with another separator it may be none
+    return false;
+  }
+  return wanted > 1;
+}
+
+char consistent_separator(std::string_view text) {
+  for (const char separator : kSeparators) {
+    if (separates(text, separator)) return separator;
+  }
+  return kNoSeparator;
+}
+
+/// If rows differ, what the first line has most of: the message then names the first row that differs.
+char table_separator(std::string_view text) {
+  if (const char separator = consistent_separator(text); separator != kNoSeparator) return separator;
+  const std::string_view line = text.substr(0, text.find('\n'));
+  const auto count = [&](char separator) { return std::count(line.begin(), line.end(), separator); };
+  const char most =
+      *std::max_element(kSeparators.begin(), kSeparators.end(), [&](char a, char b) { return count(a) < count(b); });
+  return count(most) > 0 ? most : kNoSeparator;
+}
+
+class TableExamples {
+ public:
+  TableExamples(const ReaderText& text, const ReaderOptions& options)
+      : options_(options),
+        examples_(text.no_examples()),
+        reading_(text.source(), text.text(), table_separator(text.text())),
+        header_(reading_.has_header()) {
+    if (rows() == 0) return;
+    name_columns(text.source());
+    const auto& lines = reading_.cells().lines;
+    examples_.lines.assign(lines.begin() + (header_ ? 1 : 0), lines.end());
+    const std::size_t sequence = find_sequence(options.sequence_column);
+    for (std::size_t c = 0; c < names_.size(); ++c) {
+      if (c != sequence) examples_.columns.push_back(column(c));
+    }
+    if (sequence < names_.size())
+      separate_by(sequence);
+    else
+      end_example(rows());
+  }
+
+  Examples take() { return std::move(examples_); }
+
+ private:
+  std::size_t first() const { return header_ ? 1 : 0; }
+  Index rows() const { return reading_.cells().rows() - (header_ ? 1 : 0); }
+  std::vector<std::string_view> entries(std::size_t c) const {
+    const auto& all = reading_.cells().columns[c];
+    return {all.begin() + (header_ ? 1 : 0), all.end()};
+  }
+
+  void name_columns(const std::string& source) {
+    const auto& columns = reading_.cells().columns;
+    const bool one_number = columns.size() == 1 && reading_.has_numbers(0, 0);
+    for (std::size_t c = 0; c < columns.size(); ++c) {
+      const bool named = header_ && !columns[c][0].empty();
+      names_.push_back(named ? std::string(columns[c][0]) : one_number ? "value" : std::to_string(c + 1));
+      if (std::find(names_.begin(), names_.end() - 1, names_.back()) != names_.end() - 1) {
+        refuse_data(source, reading_.cells().lines[0],
+                    fmt::format("two columns are named {}; rename one", names_.back()));
+      }
+    }
+  }
+
+  std::size_t find_sequence(const std::string& name) const {
+    if (name.empty()) return names_.size();
+    const auto found = std::find(names_.begin(), names_.end(), name);
+    if (found == names_.end()) {
+      refuse_data(examples_.source, reading_.cells().lines[0],
+                  fmt::format("there is no column {} that could separate sequences; there are {}", name,
+                              fmt::join(names_, ", ")));
+    }
+    return static_cast<std::size_t>(found - names_.begin());
+  }
+
+  ExampleColumn column(std::size_t c) const {
+    const std::vector<std::string_view> all = entries(c);
+    const WantedEntries wanted = wanted_entries(options_, names_[c]);
+    const bool numbers =
+        wanted == WantedEntries::as_they_look ? reading_.has_numbers(c, first()) : wanted == WantedEntries::numbers;
+    if (numbers) return number_column(examples_.source, names_[c], all, examples_.lines);
+    // Where nothing is known, as in data to be predicted, NA is no word.
+    const bool unknown = std::all_of(all.begin(), all.end(), [](std::string_view entry) {
+      return number_of(entry).kind == NumberText::Kind::missing;
+    });
+    ExampleColumn result{.name = names_[c]};
+    result.texts.reserve(all.size());
+    for (const std::string_view entry : all) {
+      result.texts.emplace_back(entry);
+      mark_entry(result, unknown || entry.empty());
+    }
+    return result;
+  }
+
+  void separate_by(std::size_t c) {
+    const std::vector<std::string_view> names = entries(c);
+    ExampleColumn once{.name = names_[c], .once = true};
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      if (names[i].empty()) {
+        refuse_data(examples_.source, examples_.lines[i],
+                    fmt::format("column {} is empty, which should say to what sequence the row belongs", names_[c]));
+      }
+      if (i + 1 < names.size() && names[i + 1] == names[i]) continue;
+      once.texts.emplace_back(names[i]);
+      end_example(static_cast<Index>(i) + 1);
+    }
+    examples_.columns.insert(examples_.columns.begin(), std::move(once));
+  }
+
+  void end_example(Index end) {
+    examples_.example_lines.push_back(examples_.lines[at(examples_.positions())]);
+    examples_.ends.push_back(end);
+  }
+
+  const ReaderOptions& options_;
+  Examples examples_;
+  TableReading reading_;
+  bool header_;
+  std::vector<std::string> names_;
+};
+
+Examples read_table(const Input& input, const ReaderOptions& options) {
+  const ReaderText text(input);
+  return TableExamples(text, options).take();
+}
+
+/// The lines of a sample again, as one text.
+std::string_view complete_lines(const DataSample& sample) {
+  if (sample.lines.empty()) return {};
+  const std::string_view last = sample.lines.back();
+  return {sample.lines[0].data(), static_cast<std::size_t>(last.data() + last.size() - sample.lines[0].data())};
+}
+
+std::string describe_table(const TableReading& table, char separator) {
+  const bool header = table.has_header();
+  if (separator == kNoSeparator) return header ? "a name and one number a line" : "one number a line";
+  return fmt::format("{} cells between {} in each row, {} header", table.cells().columns.size(),
+                     separator_name(separator), header ? "with a" : "without");
+}
+
+std::string guess_table(const DataSample& sample) {
+  const std::string_view text = complete_lines(sample);
+  const char separator = consistent_separator(text);
+  const bool named = ends_in(sample.name, {".csv", ".tsv"});
+  if (separator == '\t' && !named && text.find("\n\n") != std::string_view::npos) return {};
+  try {
+    const TableReading table(std::string(sample.name), text, separator);
+    const std::size_t from = table.has_header() ? 1 : 0;
+    const Index rows = table.cells().rows() - static_cast<Index>(from);
+    // Prose may have a comma in each of its lines, but no column of numbers.
+    const bool numbers = rows > 1 && table.number_columns(from) > 0;
+    if (numbers || (named && rows > 0)) return describe_table(table, separator);
+  } catch (const DataError&) {  // rows differ, or the sample ends inside of quotes
+    if (named) return "its name";
+  }
+  return {};
+}
+
+}  // namespace
+
+ReaderEntry table_reader() {
+  return {.name = "table",
+          .help = "comma-, semicolon- or tab-separated values with or without a header; one number a line",
+          .guess = guess_table,
+          .read = read_table};
+}
+
+}  // namespace unfold

@@ -1,0 +1,319 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "unfold/base/file.h"
+#include "unfold/base/utf8.h"
+#include "unfold/studies/reproduction.h"
+
+namespace unfold {
+namespace {
+
+constexpr Index kFolds = 10;
+
+std::vector<std::string> lines_of(const std::string& path) {
+  const Input input = Input::open(path);
+  std::istringstream stream{std::string(input.bytes())};
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(stream, line);) {
+    while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.pop_back();
+    if (!line.empty()) lines.push_back(line);
+  }
+  return lines;
+}
+
+/// Bytes of ISO-8859-1 as UTF-8, where they are not UTF-8 already.
+std::string as_utf8(const std::string& text) {
+  if (find_invalid_utf8(text) < 0) return text;
+  std::string out;
+  for (const char c : text) append_utf8(out, static_cast<unsigned char>(c));
+  return out;
+}
+
+/// Labelled lines in ten folds, each with the same share of every class: line i of a class is tested in fold i mod 10.
+/// Writes STEM-F.train and STEM-F.test for F = 1 ... 10.
+void write_folds(const std::vector<std::pair<std::string, std::string>>& classes, const std::string& stem) {
+  for (Index fold = 0; fold < kFolds; ++fold) {
+    std::string training, test;
+    for (const auto& [label, path] : classes) {
+      const std::vector<std::string> lines = lines_of(path);
+      for (std::size_t i = 0; i < lines.size(); ++i) {
+        std::string text = as_utf8(lines[i]);
+        std::ranges::replace(text, '\t', ' ');
+        (static_cast<Index>(i) % kFolds == fold ? test : training) += fmt::format("{}\t{}\n", label, text);
+      }
+    }
+    write_file_atomically(fmt::format("{}-{}.train", stem, fold + 1), training);
+    write_file_atomically(fmt::format("{}-{}.test", stem, fold + 1), test);
+  }
+}
+
+void make_names(const std::string& data, const std::string& stem) {
+  write_folds({{"female", data + "/sequences/names/female.txt"}, {"male", data + "/sequences/names/male.txt"}}, stem);
+}
+
+void make_polarity(const std::string& data, const std::string& stem) {
+  const std::string path = data + "/sequences/polarity/rt-polarity.";
+  write_folds({{"positive", path + "pos"}, {"negative", path + "neg"}}, stem);
+}
+
+/// Blocks of lines of twelve numbers, apart by empty lines, as JSON lines; `sizes`: examples of each speaker.
+std::string vowels(const std::string& path, const std::vector<Index>& sizes) {
+  const Input input = Input::open(path);
+  std::istringstream stream{std::string(input.bytes())};
+  std::string out;
+  nlohmann::ordered_json frames = nlohmann::ordered_json::array();
+  std::size_t speaker = 0;
+  Index left = sizes.front();
+  const auto finish = [&] {
+    if (frames.empty() || speaker == sizes.size()) return;
+    out += nlohmann::ordered_json{{"frames", frames}, {"label", std::to_string(speaker + 1)}}.dump() + "\n";
+    frames.clear();
+    if (--left == 0 && ++speaker < sizes.size()) left = sizes[speaker];
+  };
+  for (std::string line; std::getline(stream, line);) {
+    std::istringstream numbers(line);
+    std::vector<double> frame;
+    for (double x = 0; numbers >> x;) frame.push_back(x);
+    if (frame.empty())
+      finish();
+    else
+      frames.push_back(frame);
+  }
+  finish();
+  return out;
+}
+
+void make_vowels(const std::string& data, const std::string& stem) {
+  const std::string folder = data + "/timeseries/japanese_vowels/";
+  write_file_atomically(stem + ".train.jsonl", vowels(folder + "ae.train", std::vector<Index>(9, 30)));
+  write_file_atomically(stem + ".test.jsonl", vowels(folder + "ae.test", {31, 35, 88, 44, 29, 24, 40, 50, 29}));
+}
+
+/// The first 5,000 values: 2,000 to train and choose by, 3,000 to test.
+void make_laser(const std::string& data, const std::string& stem) {
+  const std::vector<std::string> lines = lines_of(data + "/timeseries/santafe_laser.txt");
+  std::string out = "value\n";
+  for (std::size_t i = 0; i < std::min<std::size_t>(5000, lines.size()); ++i) out += lines[i] + "\n";
+  write_file_atomically(stem + ".csv", out);
+}
+
+std::vector<double> sunspots(const std::string& data) {
+  std::vector<double> values;
+  const std::vector<std::string> lines = lines_of(data + "/timeseries/monthly-sunspots.csv");
+  for (std::size_t i = 1; i < lines.size(); ++i) values.push_back(std::stod(lines[i].substr(lines[i].find(',') + 1)));
+  return values;
+}
+
+void make_sunspots(const std::string& data, const std::string& stem) {
+  std::string out = "value\n";
+  for (const double x : sunspots(data)) out += fmt::format("{}\n", x);
+  write_file_atomically(stem + ".csv", out);
+}
+
+/// Solves a x = b by elimination with pivots; a [n x n] is destroyed.
+std::vector<double> solve(std::vector<std::vector<double>> a, std::vector<double> b) {
+  const std::size_t n = b.size();
+  for (std::size_t k = 0; k < n; ++k) {
+    std::size_t pivot = k;
+    for (std::size_t r = k + 1; r < n; ++r)
+      if (std::abs(a[r][k]) > std::abs(a[pivot][k])) pivot = r;
+    std::swap(a[k], a[pivot]);
+    std::swap(b[k], b[pivot]);
+    for (std::size_t r = k + 1; r < n; ++r) {
+      const double factor = a[r][k] / a[k][k];
+      for (std::size_t c = k; c < n; ++c) a[r][c] -= factor * a[k][c];
+      b[r] -= factor * b[k];
+    }
+  }
+  for (std::size_t k = n; k-- > 0;) {
+    for (std::size_t c = k + 1; c < n; ++c) b[k] -= a[k][c] * b[c];
+    b[k] /= a[k][k];
+  }
+  return b;
+}
+
+/// Normalised squared error, one step ahead, of an autoregression of order p fitted by least squares to the values
+/// before `split`, on those from there on; order 0: what was is what will be.
+double autoregression(const std::vector<double>& y, std::size_t split, std::size_t p) {
+  std::vector<double> w(p + 1);
+  if (p == 0) {
+    w = {0, 1};
+  } else {
+    std::vector<std::vector<double>> a(p + 1, std::vector<double>(p + 1));
+    std::vector<double> b(p + 1);
+    for (std::size_t t = p; t < split; ++t)
+      for (std::size_t i = 0; i <= p; ++i) {
+        const double xi = i == 0 ? 1 : y[t - i];
+        b[i] += xi * y[t];
+        for (std::size_t j = 0; j <= p; ++j) a[i][j] += xi * (j == 0 ? 1 : y[t - j]);
+      }
+    w = solve(std::move(a), std::move(b));
+  }
+  double mean = 0, error = 0, variance = 0;
+  for (std::size_t t = split; t < y.size(); ++t) mean += y[t] / static_cast<double>(y.size() - split);
+  for (std::size_t t = split; t < y.size(); ++t) {
+    double said = w[0];
+    for (std::size_t i = 1; i < w.size(); ++i) said += w[i] * y[t - i];
+    error += (y[t] - said) * (y[t] - said);
+    variance += (y[t] - mean) * (y[t] - mean);
+  }
+  return error / variance;
+}
+
+/// What simple methods do on the same split.
+std::string simple_forecasts() {
+  const char* given = std::getenv("UNFOLD_DATA");
+  const std::vector<double> y = sunspots(given != nullptr ? given : "../shared/data");
+  const auto split = static_cast<std::size_t>(0.8 * static_cast<double>(y.size()));
+  std::size_t best = 1;
+  for (std::size_t p = 2; p <= 30; ++p)
+    if (autoregression(y, split, p) < autoregression(y, split, best)) best = p;
+  return fmt::format(
+      "Sunspots by simple methods, fitted to the first 80 %, on the rest: persistence {:.4f}, the best of AR(1..30), "
+      "chosen "
+      "on the test values themselves, AR({}) {:.4f}.\n",
+      autoregression(y, split, 0), best, autoregression(y, split, best));
+}
+
+const Variant kDefault{"the default", ""};
+
+Reproduction chunking() {
+  const Variant column{"CoNLL-2000", "{data}/conll2000/train.txt.gz --test {data}/conll2000/test.txt --predict 3"};
+  return {.name = "tagging",
+          .title = "Chunks of words",
+          .source = "Tjong Kim Sang and Buchholz 2000; the last 10 % of the training file to choose by",
+          .measure = "/test/heads/3/chunk_f1",
+          .measure_text = "F1 of chunks on test, %",
+          .percent = true,
+          .success = 0.93,
+          .more_is_better = true,
+          .curve = "nats_per_symbol",
+          .rows = {kDefault, {"one direction", "--model lstm:256,dropout=0.5,embedding=128"}},
+          .small = {.columns = {column}, .seeds = 1, .budget = "--epochs 2"},
+          .full = {.columns = {column}, .seeds = 3, .budget = ""},
+          .theirs = {{{"the default", "CoNLL-2000"}, "CRFsuite 93.56"}},
+          .data = "conll2000"};
+}
+
+Reproduction parts_of_speech() {
+  const std::string files =
+      "{data}/ud/en_atis-ud-train.conllu.gz --valid {data}/ud/en_atis-ud-dev.conllu.gz --test "
+      "{data}/ud/en_atis-ud-test.conllu.gz";
+  const Variant column{
+      "ATIS", files + " --unknown skip --predict upos --read form,form.lower,form.prefix3,form.suffix2,form.suffix3"};
+  return {.name = "tagging",
+          .title = "Parts of speech",
+          .source = "Universal Dependencies, English ATIS",
+          .measure = "/test/heads/upos/accuracy",
+          .measure_text = "right on test, %",
+          .percent = true,
+          .success = 0.985,
+          .more_is_better = true,
+          .curve = "nats_per_symbol",
+          .rows = {kDefault},
+          .small = {.columns = {column}, .seeds = 1, .budget = "--epochs 2"},
+          .full = {.columns = {column}, .seeds = 5, .budget = ""},
+          .data = "ud"};
+}
+
+Reproduction classification(const Variant& column, const std::string& source, int seeds, const std::string& small,
+                            const std::string& theirs) {
+  return {.name = "classification",
+          .title = column.label,
+          .source = source,
+          .measure = "/test/heads/label/accuracy",
+          .measure_text = "right on test, %",
+          .percent = true,
+          .success = column.success,
+          .more_is_better = true,
+          .curve = "nats_per_symbol",
+          .rows = {kDefault},
+          .small = {.columns = {column}, .seeds = 1, .budget = small},
+          .full = {.columns = {column}, .seeds = seeds, .budget = ""},
+          .theirs = {{{"the default", column.label}, theirs}},
+          .data = "sequences"};
+}
+
+std::vector<Reproduction> classifications() {
+  const std::string folds = "{made}-{seed}.train --test {made}-{seed}.test";
+  std::vector<Reproduction> tables = {
+      classification({.label = "questions",
+                      .arguments = "{data}/sequences/qc/train.txt --test {data}/sequences/qc/test.txt --predict label",
+                      .success = 0.91},
+                     "Li and Roth 2002, six coarse classes, 500 to test", 5, "--epochs 5", "linear SVM 90.6"),
+      classification({.label = "first names", .arguments = folds, .prepare = make_names, .success = 0.85},
+                     "Kantrowitz; ten stratified folds, one a seed", 10, "--epochs 3", "logistic regression 84.0"),
+      classification({.label = "movie reviews", .arguments = folds, .prepare = make_polarity, .success = 0.785},
+                     "Pang and Lee 2005; ten stratified folds, one a seed", 10, "--epochs 2", "linear SVM 77.8"),
+      classification({.label = "Japanese vowels",
+                      .arguments = "{made}.train.jsonl --test {made}.test.jsonl",
+                      .prepare = make_vowels,
+                      .success = 363.0 / 370},
+                     "Kudo et al. 1999: nine speakers, 370 to test", 5, "--epochs 10", "-")};
+  tables.back().data = "timeseries";
+  return tables;
+}
+
+Reproduction forecasting() {
+  const auto column = [](const char* label, const char* split, void (*prepare)(const std::string&, const std::string&),
+                         double success) {
+    return Variant{.label = label,
+                   .arguments = fmt::format("{{made}}.csv --predict value --split {}", split),
+                   .prepare = prepare,
+                   .success = success};
+  };
+  const std::vector<Variant> columns = {column("Santa Fe laser", "36/4/60", make_laser, 0.008),
+                                        column("sunspots", "72/8/20", make_sunspots, 0.12)};
+  return {.name = "forecasting",
+          .title = "One step ahead",
+          .source = "Weigend and Gershenfeld 1993 (laser); SILSO (monthly sunspots)",
+          .measure = "/test/heads/value/nmse",
+          .measure_text = "squared error over variance, on test",
+          .curve = "nats_per_symbol",
+          .rows = {kDefault},
+          .small = {.columns = columns, .seeds = 1, .budget = "--epochs 20"},
+          .full = {.columns = columns, .seeds = 5, .budget = ""},
+          .data = "timeseries",
+          .appendix = simple_forecasts};
+}
+
+Reproduction music() {
+  const auto column = [](const std::string& label, const std::string& stem, const std::string& ending, double success) {
+    const std::string file = "{data}/music/" + stem;
+    return Variant{
+        .label = label,
+        .arguments = fmt::format("{0}.train.txt{1} --valid {0}.valid.txt{1} --test {0}.test.txt{1} --predict notes",
+                                 file, ending),
+        .success = success};
+  };
+  const std::vector<Variant> columns = {column("JSB chorales", "JSB_Chorales", "", 8.4),
+                                        column("Nottingham", "Nottingham", ".gz", 3.2)};
+  return {.name = "music",
+          .title = "Chords of polyphonic music",
+          .source = "Boulanger-Lewandowski et al. 2012; bits that are independent given the past",
+          .measure = "/test/heads/notes/nats_per_position",
+          .measure_text = "nats a step on test",
+          .curve = "nats_per_symbol",
+          .rows = {kDefault},
+          .small = {.columns = {columns.front()}, .seeds = 1, .budget = "--epochs 10"},
+          .full = {.columns = columns, .seeds = 3, .budget = ""},
+          .theirs = {{{"the default", "JSB chorales"}, "RNN 8.71, LSTM 8.45"},
+                     {{"the default", "Nottingham"}, "RNN 4.46, LSTM 3.29"}},
+          .data = "music"};
+}
+
+}  // namespace
+
+std::vector<Reproduction> field_reproductions() {
+  std::vector<Reproduction> list = {chunking(), parts_of_speech()};
+  std::ranges::move(classifications(), std::back_inserter(list));
+  list.push_back(forecasting());
+  list.push_back(music());
+  return list;
+}
+
+}  // namespace unfold

@@ -1,0 +1,145 @@
+#include "unfold/studies/machine.h"
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <vector>
+
+#include "unfold/base/views.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "unfold/studies/machine.cpp"
+// clang-format off
+#include "unfold/numerics/targets-inl.h"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+// clang-format on
+
+HWY_BEFORE_NAMESPACE();
+namespace unfold {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// Twelve independent chains of multiply-adds in registers: enough to hide the latency on every processor we know.
+float multiply_add_chains(Index rounds) {
+  const hn::ScalableTag<float> d;
+  const auto factor = hn::Set(d, 0.999f), term = hn::Set(d, 0.001f);
+  // Chains that differ: of equal ones the compiler would keep a single one.
+  auto a = hn::Set(d, 1.0f), b = hn::Set(d, 2.0f), c = hn::Set(d, 3.0f), e = hn::Set(d, 4.0f), f = hn::Set(d, 5.0f);
+  auto g = hn::Set(d, 6.0f), h = hn::Set(d, 7.0f), i = hn::Set(d, 8.0f), j = hn::Set(d, 9.0f), k = hn::Set(d, 10.0f);
+  auto l = hn::Set(d, 11.0f), m = hn::Set(d, 12.0f);
+  for (Index round = 0; round < rounds; ++round) {
+    a = hn::MulAdd(a, factor, term), b = hn::MulAdd(b, factor, term), c = hn::MulAdd(c, factor, term);
+    e = hn::MulAdd(e, factor, term), f = hn::MulAdd(f, factor, term), g = hn::MulAdd(g, factor, term);
+    h = hn::MulAdd(h, factor, term), i = hn::MulAdd(i, factor, term), j = hn::MulAdd(j, factor, term);
+    k = hn::MulAdd(k, factor, term), l = hn::MulAdd(l, factor, term), m = hn::MulAdd(m, factor, term);
+  }
+  a = hn::Add(hn::Add(hn::Add(a, b), hn::Add(c, e)), hn::Add(hn::Add(f, g), hn::Add(h, i)));
+  return hn::GetLane(hn::Add(a, hn::Add(hn::Add(j, k), hn::Add(l, m))));
+}
+
+Index multiply_add_chain_flops() { return 12 * 2 * static_cast<Index>(hn::Lanes(hn::ScalableTag<float>())); }
+
+/// `count` is a multiple of 64 and `x` is aligned to 64 bytes.
+float read_floats(const float* x, Index count) {
+  const hn::ScalableTag<float> d;
+  const auto step = static_cast<Index>(hn::Lanes(d));
+  auto a = hn::Zero(d), b = a, c = a, e = a;
+  for (Index at = 0; at < count; at += 4 * step) {
+    a = hn::Add(a, hn::Load(d, x + at)), b = hn::Add(b, hn::Load(d, x + at + step));
+    c = hn::Add(c, hn::Load(d, x + at + 2 * step)), e = hn::Add(e, hn::Load(d, x + at + 3 * step));
+  }
+  return hn::GetLane(hn::Add(hn::Add(a, b), hn::Add(c, e)));
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace unfold
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace unfold {
+namespace {
+
+HWY_EXPORT(multiply_add_chains);
+HWY_EXPORT(multiply_add_chain_flops);
+HWY_EXPORT(read_floats);
+
+constexpr double kSeconds = 0.03;
+constexpr int kRepeats = 5;
+
+/// The best rate of several runs of all threads together; `work` returns what one of its calls achieves on one thread.
+double best_rate(Team& team, const std::function<double(int)>& work) {
+  double best = 0;
+  for (int repeat = 0; repeat < kRepeats; ++repeat) {
+    std::vector<double> done(static_cast<std::size_t>(team.size()));
+    const double start = seconds_now();
+    team.run([&](Member& me) {
+      double mine = 0;  // on this thread's stack: neighbours in `done` share a cache line
+      while (seconds_now() - start < kSeconds) mine += work(me.id());
+      done[static_cast<std::size_t>(me.id())] = mine;
+    });
+    const double seconds = seconds_now() - start;
+    double total = 0;
+    for (const double part : done) total += part;
+    best = std::max(best, total / seconds);
+  }
+  return best;
+}
+
+}  // namespace
+
+double seconds_now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+double seconds_to_read(Index floats) {
+  constexpr Index kGrain = 64, kLeast = Index{1} << 22;  // floats between two looks at the clock
+  const Index size = (floats + kGrain - 1) / kGrain * kGrain, times = std::max<Index>(1, kLeast / size);
+  Buffer<float> buffer(size);
+  std::fill(buffer.begin(), buffer.end(), 1.0f);
+  volatile float sink = 0;
+  double best = 0;
+  for (int repeat = 0; repeat < 8 * kRepeats; ++repeat) {
+    const double start = seconds_now();
+    for (Index i = 0; i < times; ++i) sink = HWY_DYNAMIC_DISPATCH(read_floats)(buffer.data(), size);
+    const double took = (seconds_now() - start) / static_cast<double>(times);
+    if (repeat == 0 || took < best) best = took;
+  }
+  static_cast<void>(sink);
+  return best;
+}
+
+Floor measure_floor(Team& team) {
+  Floor floor;
+  volatile float sink = 0;  // what nobody reads would not be computed
+  floor.flops = best_rate(team, [&](int) {
+    constexpr Index kRounds = 20000;
+    const float value = HWY_DYNAMIC_DISPATCH(multiply_add_chains)(kRounds);
+    if (value < 0) sink = value;
+    return static_cast<double>(kRounds * HWY_DYNAMIC_DISPATCH(multiply_add_chain_flops)());
+  });
+  const auto read = [&](const Buffer<float>& buffer, Index begin, Index count) {
+    const float value = HWY_DYNAMIC_DISPATCH(read_floats)(buffer.data() + begin, count);
+    if (value < 0) sink = value;
+    return static_cast<double>(count) * sizeof(float);
+  };
+  constexpr Index kNear = Index{256} * 1024 / sizeof(float), kFar = Index{256} * 1024 * 1024 / sizeof(float);
+  std::vector<Buffer<float>> near(static_cast<std::size_t>(team.size()));
+  for (Buffer<float>& buffer : near) buffer.resize(kNear);
+  floor.bytes_from_l2 =
+      best_rate(team, [&](int id) { return read(near[static_cast<std::size_t>(id)], 0, kNear); }) / team.size();
+  Buffer<float> far(kFar);
+  std::fill(far.begin(), far.end(), 1.0f);  // pages that were never written share one page of zeros
+  std::vector<Index> next(static_cast<std::size_t>(team.size()) * 16);
+  const Index share = kFar / team.size() / 64 * 64, piece = std::min<Index>(share, Index{1} << 18);
+  floor.bytes_from_memory = best_rate(team, [&](int id) {
+    Index& at = next[static_cast<std::size_t>(id) * 16];
+    const double bytes = read(far, id * share + at, piece);
+    at = at + 2 * piece <= share ? at + piece : 0;
+    return bytes;
+  });
+  return floor;
+}
+
+}  // namespace unfold
+#endif

@@ -1,0 +1,214 @@
+#include "unfold/studies/measurements.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <functional>
+#include <limits>
+
+#include "unfold/base/utf8.h"
+#include "unfold/engine/memory.h"
+#include "unfold/numerics/product.h"
+#include "unfold/numerics/random.h"
+#include "unfold/optim/direction.h"
+#include "unfold/report/statistics.h"
+#include "unfold/studies/machine.h"
+#include "unfold/training/trainer.h"
+
+namespace unfold {
+namespace {
+
+constexpr int kSamples = 5;
+
+/// Seconds of one call: the median over samples that together last about `seconds`.
+double seconds_per_call(const std::function<void()>& call, double seconds) {
+  call();
+  std::vector<double> samples;
+  for (int sample = 0; sample < kSamples; ++sample) {
+    Index calls = 0;
+    const double start = seconds_now();
+    double now = start;
+    for (; calls == 0 || now - start < seconds / kSamples; now = seconds_now()) {
+      call();
+      ++calls;
+    }
+    samples.push_back((now - start) / static_cast<double>(calls));
+  }
+  return quantile(std::move(samples), 0.5);
+}
+
+void fill_random(Random& random, std::span<float> values) {
+  for (float& value : values) value = static_cast<float>(random.uniform(-1, 1));
+}
+
+/// Characters from U+4E00 on, so that there is room for every size of alphabet.
+Alphabet numbered_alphabet(Index symbols) {
+  std::vector<std::string> texts(static_cast<std::size_t>(symbols));
+  for (std::size_t i = 0; i < texts.size(); ++i) append_utf8(texts[i], static_cast<char32_t>(0x4E00 + i));
+  return Alphabet(SymbolKind::chars, std::move(texts));
+}
+
+Corpus random_corpus(const Alphabet& alphabet, Index length) {
+  Random random(1, "bench");
+  std::string text;
+  for (Index i = 0; i < length; ++i)
+    text += alphabet.text(static_cast<Symbol>(random.below(static_cast<std::uint64_t>(alphabet.size()))));
+  return Corpus::from_text(std::move(text), alphabet);
+}
+
+/// Weights that products read for a symbol; a symbol's row is looked up, not multiplied.
+double dense_weights(const Circuit& circuit) {
+  double weights = 0;
+  for (const Node& node : circuit.nodes()) {
+    for (const Node::AffineTerm& term : node.terms) {
+      if (circuit.nodes()[static_cast<std::size_t>(term.source)].kind == Node::Kind::symbols) continue;
+      weights += static_cast<double>(circuit.parameters()[static_cast<std::size_t>(term.parameter)].size());
+    }
+  }
+  return weights;
+}
+
+/// Two operations for each weight read forward, four backward.
+double flops_per_symbol(const Circuit& circuit) { return 6 * dense_weights(circuit); }
+
+/// Notes the time of every step and ends the training when the time is up.
+class StepClock final : public Observer {
+ public:
+  StepClock(double seconds, std::atomic<bool>& stop) : seconds_(seconds), stop_(stop) {}
+
+  void progress(const ProgressEvent& event) override {
+    times_.push_back(seconds_now());
+    if (event.step > kWarmup && times_.back() - times_[static_cast<std::size_t>(kWarmup - 1)] >= seconds_) stop_ = true;
+  }
+
+  /// Median over samples of neighbouring steps.
+  double seconds_per_step() const {
+    const auto warmup = static_cast<std::size_t>(kWarmup);
+    const std::size_t steps = times_.size() - warmup, samples = std::min<std::size_t>(kSamples, steps);
+    std::vector<double> values;
+    for (std::size_t i = 0; i < samples; ++i) {
+      const std::size_t begin = warmup - 1 + i * steps / samples, end = warmup - 1 + (i + 1) * steps / samples;
+      values.push_back((times_[end] - times_[begin]) / static_cast<double>(end - begin));
+    }
+    return quantile(std::move(values), 0.5);
+  }
+
+ private:
+  static constexpr Index kWarmup = 12;  // four ways to divide a loop, three times each (engine/trial.h)
+  double seconds_;
+  std::atomic<bool>& stop_;
+  std::vector<double> times_;
+};
+
+}  // namespace
+
+double measure_product(const ProductShape& shape, Team& team, double seconds) {
+  Random random(1, "product");
+  Buffer<float> a(shape.m * shape.k), w(shape.k * shape.n), c(shape.m * shape.n);
+  fill_random(random, a.span());
+  fill_random(random, w.span());
+  PackedMatrix<float> packed;
+  packed.pack(Matrix<const float>{w.data(), shape.k, shape.n, shape.n});
+  const Matrix<const float> x{a.data(), shape.m, shape.k, shape.k};
+  const Matrix<float> y{c.data(), shape.m, shape.n, shape.n};
+  // Several products in one run of the team, with the barrier that a recurrent loop needs between them.
+  const Index repeats = std::max<Index>(1, 4'000'000 / (shape.m * shape.k * shape.n));
+  const auto call = [&] {
+    team.run([&](Member& me) {
+      const Range mine = me.share(packed.panels());
+      for (Index i = 0; i < repeats; ++i) {
+        multiply(x, packed, y, mine, Start::zero);
+        me.sync();
+      }
+    });
+  };
+  const double flops = 2.0 * static_cast<double>(shape.m * shape.k * shape.n * repeats);
+  return flops / seconds_per_call(call, seconds);
+}
+
+LanguageModel<float> random_model(const TrainingShape& shape) {
+  LanguageModel<float> model(shape.model, numbered_alphabet(shape.symbols));
+  model.initialise(1);
+  return model;
+}
+
+TrainingSpeed measure_training(const TrainingShape& shape, Team& team, double seconds) {
+  constexpr Index kWindows = 200;  // per epoch: rare enough that an epoch's ragged ends do not count
+  LanguageModel<float> model = random_model(shape);
+  const Corpus corpus = random_corpus(model.alphabet(), shape.batch * shape.window * kWindows);
+  const Split part = whole_corpus(corpus, "training");
+  std::atomic<bool> stop = false;
+  StepClock clock(seconds, stop);
+  TrainerOptions options;
+  options.optimizer = "adam";
+  options.batches = {.window = shape.window, .batch = shape.batch};
+  options.steps = std::numeric_limits<Index>::max();
+  options.stop = &stop;
+  const Network<float> network = model.network();
+  Trainer<float> trainer(network, model.parameters(), {.corpus = corpus, .training = part}, options, team);
+  trainer.set_observer(&clock);
+  try {
+    trainer.run();
+  } catch (const InterruptedError&) {  // by the clock, as planned
+  }
+  TrainingSpeed speed;
+  speed.parameters = model.parameters().size();
+  speed.seconds_per_step = clock.seconds_per_step();
+  speed.symbols_per_second = static_cast<double>(shape.batch * shape.window) / speed.seconds_per_step;
+  speed.flops_per_symbol = flops_per_symbol(model.circuit());
+  return speed;
+}
+
+StepperSpeed measure_stepper(const std::string& spec, Index symbols, Team& team, double seconds) {
+  LanguageModel<float> model(spec, numbered_alphabet(symbols));
+  model.initialise(1);
+  Stepper<float> stepper(model.plan(), model.parameters(), team);
+  Symbol next = 0;
+  const auto call = [&] {
+    for (int i = 0; i < 16; ++i) {
+      stepper.symbols(model.symbols())[0] = next;
+      stepper.step();
+      next = static_cast<Symbol>((next + 1) % symbols);
+    }
+  };
+  const double weights = dense_weights(model.circuit());
+  return {.seconds_per_step = seconds_per_call(call, seconds) / 16,
+          .weight_bytes = weights * sizeof(float),
+          .floor_seconds = seconds_to_read(static_cast<Index>(weights))};
+}
+
+namespace {
+
+/// Bytes of the process that are in memory now, without pages of files: the program itself.
+std::size_t resident_bytes() {
+  std::ifstream statm("/proc/self/statm");
+  std::size_t all = 0, resident = 0, of_files = 0;
+  statm >> all >> resident >> of_files;
+  return (resident - of_files) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+}
+
+}  // namespace
+
+MemoryUse measure_memory(const TrainingShape& shape, Team& team) {
+  constexpr std::size_t kOfParameters = 4;  // themselves, gradient, two moments
+  const std::size_t before = resident_bytes();
+  LanguageModel<float> model = random_model(shape);
+  const Network<float> network = model.network();
+  Unfolding<float> unfolding(network.plan, team);
+  unfolding.lay(Structure::chains(shape.batch, shape.window));
+  Buffer<float> gradient(model.parameters().size());
+  const auto adam = adam_direction<float>(model.parameters().size(), {}, 0, false);
+  unfolding.set_parameters(model.parameters());
+  std::ranges::fill(unfolding.symbols(model.symbols()), Symbol{0});
+  unfolding.forward(nullptr);
+  unfolding.clear_adjoints();
+  unfolding.backward(gradient.span());
+  adam->move(team, model.parameters().flat(), gradient.span(), 1, 1e-4);
+  const std::size_t resident = resident_bytes(), flat = model.parameters().flat().size_bytes();
+  return {.planned = planned_bytes(*network.plan, shape.batch, shape.window, sizeof(float)) + kOfParameters * flat,
+          .allocated = unfolding.memory_bytes() + kOfParameters * flat,
+          .resident = resident > before ? resident - before : 0};
+}
+
+}  // namespace unfold

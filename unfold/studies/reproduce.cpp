@@ -1,0 +1,450 @@
+#include "unfold/studies/reproduce.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "unfold/app/run_folder.h"
+#include "unfold/app/train.h"
+#include "unfold/base/file.h"
+#include "unfold/base/text_distance.h"
+#include "unfold/data/text_source_spec.h"
+#include "unfold/numerics/simd.h"
+#include "unfold/report/log_curve.h"
+#include "unfold/report/plot.h"
+#include "unfold/studies/reproduction.h"
+
+namespace unfold {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::vector<std::string> words_of(const std::string& text) {
+  std::istringstream stream(text);
+  std::vector<std::string> words;
+  for (std::string word; stream >> word;) words.push_back(word);
+  return words;
+}
+
+/// A name for a file.
+std::string slug(const std::string& text) {
+  std::string result;
+  for (const char c : text) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+    const bool capital = c >= 'A' && c <= 'Z';
+    if (plain || capital)
+      result += capital ? static_cast<char>(c - 'A' + 'a') : c;
+    else if (!result.empty() && result.back() != '-')
+      result += '-';
+  }
+  return result;
+}
+
+/// One training of a cell.
+struct Run {
+  std::vector<std::string> arguments;  ///< of `unfold train`, without the folder
+  std::string folder;
+  Json result = {};  ///< what train --json said, or {"failed": why}; with "command"
+};
+
+struct Cell {
+  const Variant *row, *column;
+  std::vector<Run> runs;
+  double floor = 0;    ///< taken from the measure of every run
+  double success = 0;  ///< at most this afterwards
+};
+
+/// One table of the page.
+struct Section {
+  const Reproduction* table;
+  std::vector<Cell> cells;
+};
+
+std::string data_folder() {
+  const char* folder = std::getenv("UNFOLD_DATA");
+  return folder != nullptr ? folder : "../shared/data";
+}
+
+using Names = std::vector<std::pair<std::string, std::string>>;
+
+std::string filled_in(std::string text, const Names& values) {
+  for (const auto& [name, value] : values)
+    for (std::size_t place = text.find(name); place != std::string::npos; place = text.find(name, place + value.size()))
+      text.replace(place, name.size(), value);
+  return text;
+}
+
+/// The texts of a column, written for its runs.
+struct PreparedText {
+  std::vector<std::string> arguments, commands;
+  double floor = 0, success = 0;
+};
+PreparedText prepare(const SourceText& text, const std::string& stem) {
+  const std::unique_ptr<TextSource> source = make_text_source(text.source);
+  PreparedText result;
+  const auto write = [&](const std::string& path, std::uint64_t seed, Index units, Index symbols) {
+    const GeneratedText made = generate(*source, {.seed = seed, .units = units, .symbols = symbols});
+    write_file_atomically(path, made.text);
+    result.commands.push_back(fmt::format("unfold generate {} {} {} --seed {} -o {}", text.source,
+                                          units > 0 ? "--count" : "--size", units > 0 ? units : symbols, seed, path));
+    const double own = made.source_bits / static_cast<double>(made.text.size());
+    return source->predicted_after() == '\0' ? own : entropy_of_predicted(*source);
+  };
+  std::filesystem::create_directories(std::filesystem::path(stem).parent_path());
+  const std::string training = stem + "-training.txt", valid = stem + "-validation.txt";
+  write(training, 1, text.units, text.symbols);
+  result.floor = write(valid, 2, text.valid_units, text.valid_symbols);
+  result.success = text.solved > 0 ? text.solved : 0.05 * result.floor;
+  result.arguments = {training, "--valid", valid};
+  if (const char after = source->predicted_after())
+    result.arguments.insert(result.arguments.end(), {"--predict-after", {after}});
+  return result;
+}
+
+/// One call of reproduce.
+class Reproducing {
+ public:
+  Reproducing(const ReproduceRequest& request, Reporter& reporter) : r_(request), reporter_(reporter) {}
+  ReproduceOutcome run();
+
+ private:
+  std::vector<Section> plan();
+  std::vector<Cell> plan(const Reproduction& table);
+  void make_files(const std::vector<Cell>& cells) const;
+  std::vector<std::string> arguments_of(const Variant& row, const Variant& column, const ReproductionScale& scale,
+                                        Index seed) const;
+  std::string made_stem(const Variant& column) const { return fmt::format("{}/data/{}", r_.out, slug(column.label)); }
+  bool finished(Run& run) const;
+  void carry_out(Run& run) const;
+  void carry_out(std::vector<Section>& sections) const;
+  void keep_finished(std::vector<Section>& sections) const;
+  std::vector<double> values(const Reproduction& table, const Cell& cell) const;
+  std::string shown(const Reproduction& table, double value) const;
+  std::string own_command() const;
+  std::string solved_text(const Reproduction& table) const;
+  TextTable summary(const Reproduction& table, const std::vector<Cell>& cells) const;
+  Json results_json(const std::vector<Section>& sections) const;
+  std::string plots(const Section& section) const;
+  void write_files(const std::vector<Section>& sections) const;
+
+  const ReproduceRequest& r_;
+  Reporter& reporter_;
+  std::map<const Variant*, PreparedText> texts_;  // by column
+};
+
+/// What `unfold train` would be told by these words.
+TrainRequest train_request(const std::vector<std::string>& words) {
+  TrainRequest request;
+  const std::vector<Setting> settings = all_settings(request.settings, request.run);
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (!words[i].starts_with("--")) {
+      request.settings.data.push_back(words[i]);
+      request.given.emplace("data");
+      continue;
+    }
+    const std::string name = words[i].substr(2);
+    const auto setting = std::ranges::find(settings, name, &Setting::name);
+    const bool flag = setting != settings.end() && std::holds_alternative<bool*>(setting->target);
+    const bool has_value = !flag && i + 1 < words.size();
+    assign_text(name, has_value ? words[++i] : "true", request.settings, request.run);
+    request.given.insert(name);
+  }
+  return request;
+}
+
+/// The tables of the name, without those whose data are not there.
+std::vector<Section> Reproducing::plan() {
+  std::vector<std::string> names;
+  std::vector<Section> sections;
+  bool known = false, missing = false;
+  for (const Reproduction& table : reproductions()) {
+    names.push_back(table.name);
+    if (table.name != r_.table) continue;
+    known = true;
+    std::vector<Cell> cells = plan(table);
+    if (cells.empty()) continue;
+    if (!table.data.empty() && !std::filesystem::exists(data_folder() + "/" + table.data)) {
+      reporter_.remark(fmt::format("{}: skipped, {}/{} is not there (UNFOLD_DATA names the folder of the data)",
+                                   table.title, data_folder(), table.data));
+      missing = true;
+    } else {
+      make_files(cells);
+      sections.push_back({&table, std::move(cells)});
+    }
+  }
+  if (!known)
+    throw UsageError(fmt::format("there is no table \"{}\"{} (tables: {})", r_.table, did_you_mean(r_.table, names),
+                                 fmt::join(names, ", ")));
+  if (sections.empty() && missing)
+    throw UsageError(
+        fmt::format("{}: its data are not in {}; UNFOLD_DATA names their folder", r_.table, data_folder()));
+  if (sections.empty())
+    throw UsageError(
+        fmt::format("--only {}: no row and column of {} at this scale is so called", r_.only.value_or(""), r_.table));
+  return sections;
+}
+
+/// Those that columns make of the real data.
+void Reproducing::make_files(const std::vector<Cell>& cells) const {
+  const Variant* last = nullptr;
+  for (const Cell& cell : cells) {
+    if (cell.column == last || cell.column->prepare == nullptr) continue;
+    last = cell.column;
+    std::filesystem::create_directories(r_.out + "/data");
+    cell.column->prepare(data_folder(), made_stem(*cell.column));
+  }
+}
+
+std::vector<std::string> Reproducing::arguments_of(const Variant& row, const Variant& column,
+                                                   const ReproductionScale& scale, Index seed) const {
+  std::vector<std::string> arguments;
+  if (const auto text = texts_.find(&column); text != texts_.end()) arguments = text->second.arguments;
+  const Names names = {{"{data}", data_folder()},
+                       {"{units}", scale.units},
+                       {"{rate}", column.rate},
+                       {"{seed}", std::to_string(seed)},
+                       {"{made}", made_stem(column)}};
+  const std::string none;
+  for (const std::string* part : {&column.arguments, &row.arguments, row.fitted ? &none : &scale.budget})
+    for (const std::string& word : words_of(filled_in(*part, names))) arguments.push_back(word);
+  if (row.fitted) return arguments;
+  const auto limit = std::find(arguments.begin(), arguments.end(), "--minutes");
+  if (r_.minutes && limit != arguments.end()) arguments.erase(limit, limit + 2);
+  if (r_.minutes) arguments.insert(arguments.end(), {"--minutes", fmt::format("{}", *r_.minutes)});
+  arguments.insert(arguments.end(), {"--seed", std::to_string(seed)});
+  return arguments;
+}
+
+std::vector<Cell> Reproducing::plan(const Reproduction& table) {
+  const ReproductionScale& scale = r_.scale == "small" ? table.small : table.full;
+  std::vector<Cell> cells;
+  for (const Variant& column : scale.columns) {
+    for (const Variant& row : table.rows) {
+      if (r_.only && fmt::format("{} / {}", row.label, column.label).find(*r_.only) == std::string::npos) continue;
+      if (column.text && !texts_.contains(&column)) texts_[&column] = prepare(*column.text, made_stem(column));
+      Cell cell{&row, &column, {}, 0, column.success != 0 ? column.success : table.success};
+      if (column.text) cell.floor = texts_[&column].floor, cell.success = texts_[&column].success;
+      for (Index seed = 1; seed <= (row.fitted ? 1 : r_.seeds.value_or(scale.seeds)); ++seed)
+        cell.runs.push_back({arguments_of(row, column, scale, seed),
+                             fmt::format("{}/runs/{}-{}-{}", r_.out, slug(column.label), slug(row.label), seed)});
+      cells.push_back(std::move(cell));
+    }
+  }
+  return cells;
+}
+
+std::string command_of(const Run& run) { return fmt::format("unfold train {}", fmt::join(run.arguments, " ")); }
+
+/// Whether the result is there already; reads it.
+bool Reproducing::finished(Run& run) const {
+  std::ifstream file(run.folder + "/result.json");
+  if (!file) return false;
+  const Json old = Json::parse(file, nullptr, false);
+  if (!old.is_object() || old.value("command", "") != command_of(run)) return false;
+  run.result = old;
+  return true;
+}
+
+/// Trains, unless the result is there already; goes on where a run was interrupted.
+void Reproducing::carry_out(Run& run) const {
+  if (finished(run)) return;
+  TrainRequest request = train_request(run.arguments);
+  request.out = run.folder;
+  request.run.threads = thread_count(r_.threads);
+  request.given.emplace("threads");
+  (RunFolder(run.folder).has_checkpoint() ? request.resume : request.overwrite) = true;
+  try {
+    run.result = Json::parse(to_json(train(request, reporter_)).dump());  // as --json would print it
+  } catch (const DivergedError& error) {
+    run.result = {{"failed", error.what()}};
+  } catch (const InterruptedError&) {
+    throw InterruptedError(fmt::format("interrupted in {}; run the same again to go on", run.folder));
+  }
+  run.result["command"] = command_of(run);
+  write_file_atomically(run.folder + "/result.json", run.result.dump(2) + "\n");
+}
+
+/// The measure of every run; infinite for those that failed.
+std::vector<double> Reproducing::values(const Reproduction& table, const Cell& cell) const {
+  std::vector<double> result;
+  for (const Run& run : cell.runs) {
+    const Json::json_pointer place((table.measure.starts_with('/') ? "" : "/valid/") + table.measure);
+    const bool there = run.result.contains(place) && run.result.at(place).is_number();
+    result.push_back(there ? run.result.at(place).get<double>() - cell.floor : std::numeric_limits<double>::infinity());
+  }
+  return result;
+}
+
+std::string Reproducing::shown(const Reproduction& table, double value) const {
+  if (!std::isfinite(value)) return "diverged";
+  return table.percent ? fmt::format("{:.2f}", 100 * value) : fmt::format("{:.4g}", value);
+}
+
+/// The command that makes the page.
+std::string Reproducing::own_command() const {
+  std::string command = fmt::format("unfold reproduce {} --scale {}", r_.table, r_.scale);
+  if (r_.only) command += fmt::format(" --only '{}'", *r_.only);
+  if (r_.minutes) command += fmt::format(" --minutes {}", *r_.minutes);
+  if (r_.seeds) command += fmt::format(" --seeds {}", *r_.seeds);
+  if (r_.finished) command += " --finished";
+  return command;
+}
+
+std::string Reproducing::solved_text(const Reproduction& table) const {
+  const bool each_its_own = std::ranges::any_of(r_.scale == "small" ? table.small.columns : table.full.columns,
+                                                [](const Variant& column) { return column.success != 0; });
+  if (each_its_own) {
+    std::string aims;
+    for (const Variant& column : (r_.scale == "small" ? table.small : table.full).columns)
+      aims += fmt::format("{} {} {}", aims.empty() ? "" : ",", column.label,
+                          shown(table, column.success != 0 ? column.success : table.success));
+    return fmt::format("Solved {}:{}.", table.more_is_better ? "from" : "up to", aims);
+  }
+  if (texts_.empty())
+    return fmt::format("A problem is solved at {} {}.", shown(table, table.success),
+                       table.more_is_better ? "at least" : "at most");
+  std::string result = "Counted from what the source of the text itself scores; solved at most so much above it:";
+  for (const auto& [column, text] : texts_)
+    result += fmt::format(" {} {:.5g} (the source {:.5g}),", column->label, text.success, text.floor);
+  result.back() = '.';
+  return result;
+}
+
+TextTable Reproducing::summary(const Reproduction& table, const std::vector<Cell>& cells) const {
+  TextTable result{{"problem", "method", "ours: median", "quartiles", "theirs", "solved", "verdict"}, {}};
+  for (const Cell& cell : cells) {
+    const std::vector<double> found = values(table, cell);
+    const auto succeeds = [&](double x) {
+      return table.more_is_better ? std::isfinite(x) && x >= cell.success : x <= cell.success;
+    };
+    const auto solved = std::count_if(found.begin(), found.end(), succeeds);
+    const Quartiles q = quartiles(found);
+    const auto theirs = table.theirs.find({cell.row->label, cell.column->label});
+    result.rows.push_back(
+        {cell.column->label, cell.row->label, shown(table, q.median),
+         shown(table, q.lower) + " - " + shown(table, q.upper), theirs == table.theirs.end() ? "-" : theirs->second,
+         fmt::format("{} of {}", solved, found.size()), succeeds(q.median) ? "solved" : "not solved"});
+  }
+  return result;
+}
+
+Json Reproducing::results_json(const std::vector<Section>& sections) const {
+  Json list = Json::array();
+  for (const Section& section : sections)
+    for (const Cell& cell : section.cells) {
+      Json runs = Json::array();
+      for (const Run& run : cell.runs) runs.push_back(run.result);
+      list.push_back({{"problem", cell.column->label},
+                      {"method", cell.row->label},
+                      {"measure", section.table->measure},
+                      {"runs", std::move(runs)}});
+    }
+  return {{"table", r_.table}, {"scale", r_.scale}, {"cells", std::move(list)}};
+}
+
+/// Writes the plots of a section and returns the Markdown that shows them.
+std::string Reproducing::plots(const Section& section) const {
+  const Reproduction& table = *section.table;
+  const std::vector<Cell>& cells = section.cells;
+  const double factor = table.percent ? 100 : 1;
+  std::string page;
+  std::vector<const Variant*> columns;
+  for (const Cell& cell : cells)
+    if (columns.empty() || columns.back() != cell.column) columns.push_back(cell.column);
+  for (const Variant* column : columns) {
+    std::vector<Curve> curves;
+    std::vector<Bar> bars;
+    for (const Cell& cell : cells) {
+      if (cell.column != column) continue;
+      std::vector<std::vector<std::pair<double, double>>> runs;
+      for (const Run& run : cell.runs) {
+        runs.push_back(read_log_curve(RunFolder(run.folder).log(), "validation", "seconds", table.curve));
+        for (auto& point : runs.back()) point.second = factor * (table.curve_factor * point.second - cell.floor);
+      }
+      curves.push_back({cell.row->label, join_curves(runs)});
+      Quartiles q = quartiles(values(table, cell));
+      const auto shown_value = [&](double value) { return std::max(0.0, factor * value); };  // a lucky text
+      bars.push_back({cell.row->label, {shown_value(q.lower), shown_value(q.median), shown_value(q.upper)}});
+    }
+    const std::string name = slug(column->label);
+    write_file_atomically(fmt::format("{}/{}-curves.svg", r_.out, name),
+                          line_plot(column->label, {"seconds"}, {table.measure_text}, curves));
+    write_file_atomically(fmt::format("{}/{}.svg", r_.out, name), bar_plot(column->label, table.measure_text, bars));
+    page += fmt::format("\n### {0}\n\n![{0}]({1}.svg) ![{0}: learning]({1}-curves.svg)\n", column->label, name);
+  }
+  return page;
+}
+
+void Reproducing::write_files(const std::vector<Section>& sections) const {
+  double seconds = 0;
+  std::string body, commands;
+  for (const auto& [column, text] : texts_) commands += fmt::format("{}\n", fmt::join(text.commands, "\n"));
+  for (const Section& section : sections) {
+    const Reproduction& table = *section.table;
+    const std::vector<Cell>& cells = section.cells;
+    body += fmt::format("\n## {}\n\n{}. Scale {}: {}; median and quartiles of {} runs a cell. {}\n\n", table.title,
+                        table.source, r_.scale, table.measure_text, cells.front().runs.size(), solved_text(table));
+    body += to_markdown(summary(table, cells)) + plots(section);
+    if (table.appendix != nullptr) body += "\n" + table.appendix();
+    for (const Cell& cell : cells) {
+      for (const Run& run : cell.runs) seconds += run.result.value("seconds", 0.0);
+      commands += cell.runs.front().result.value("command", "");
+      if (cell.runs.size() > 1) commands += fmt::format("  # and so for seeds 2 to {}", cell.runs.size());
+      commands += "\n";
+    }
+  }
+  const std::string& name = r_.table;
+  const std::string page = fmt::format(
+      "# Reproduced: {}\n\nMade by `{}`: {:.0f} s of training, threads: {}, {}.\n{}\n## Commands\n\n```\n{}```\n", name,
+      own_command(), seconds, thread_count(r_.threads), simd_name(), body, commands);
+  write_file_atomically(r_.out + "/" + name + ".md", page);
+  write_file_atomically(r_.out + "/" + name + ".json", results_json(sections).dump(2) + "\n");
+}
+
+void Reproducing::keep_finished(std::vector<Section>& sections) const {
+  for (Section& section : sections) {
+    for (Cell& cell : section.cells) std::erase_if(cell.runs, [&](Run& run) { return !finished(run); });
+    std::erase_if(section.cells, [](const Cell& cell) { return cell.runs.empty(); });
+  }
+  std::erase_if(sections, [](const Section& section) { return section.cells.empty(); });
+  if (sections.empty()) throw UsageError(fmt::format("--finished: no run of {} is finished in {}", r_.table, r_.out));
+}
+
+void Reproducing::carry_out(std::vector<Section>& sections) const {
+  std::size_t done = 0, all = 0;
+  for (const Section& section : sections)
+    for (const Cell& cell : section.cells) all += cell.runs.size();
+  for (Section& section : sections)
+    for (Cell& cell : section.cells)
+      for (Run& run : cell.runs) {
+        reporter_.remark(fmt::format("{}/{}  {}: {}", ++done, all, cell.column->label, cell.row->label));
+        carry_out(run);
+      }
+}
+
+ReproduceOutcome Reproducing::run() {
+  if (r_.out.empty()) throw UsageError("reproduce needs --out DIR, the folder for runs and results");
+  std::vector<Section> sections = plan();
+  if (r_.finished) keep_finished(sections);
+  carry_out(sections);
+  write_files(sections);
+  ReproduceOutcome outcome{.page = fmt::format("{}/{}.md", r_.out, r_.table),
+                           .results_file = fmt::format("{}/{}.json", r_.out, r_.table)};
+  for (const Section& section : sections) outcome.tables.push_back(summary(*section.table, section.cells));
+  return outcome;
+}
+
+}  // namespace
+
+ReproduceOutcome reproduce(const ReproduceRequest& request, Reporter& reporter) {
+  return Reproducing(request, reporter).run();
+}
+
+}  // namespace unfold
