@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "unfold/app/train_settings.h"
-#include "unfold/readers/example_reader.h"
 #include "unfold/data/example_set.h"
 #include "unfold/data/split.h"
 #include "unfold/models/network_body.h"
+#include "unfold/readers/example_reader.h"
 
 namespace unfold {
 

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "unfold/app/log_score.h"
-#include "unfold/readers/example_reader.h"
 #include "unfold/data/specification.h"
+#include "unfold/readers/example_reader.h"
 
 namespace unfold {
 

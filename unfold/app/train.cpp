@@ -141,7 +141,8 @@ void Training::check_folder() const {
     Config here = kept(Stored::fixed);
     const ConfigEntry* decided = there.find("whole-sequences");
     if (sequences_are_open_ && decided != nullptr) here.set(decided->key, decided->value);
-    difference = first_difference(comparable(there, request_.resume), comparable(here, request_.resume));
+    difference = first_difference(comparable(there, request_.resume),
+                                  comparable(without_defaults_unknown_to(there, here), request_.resume));
   }
   if (!difference.empty())
     throw UsageError(fmt::format(

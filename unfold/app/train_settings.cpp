@@ -11,11 +11,11 @@
 #include "unfold/base/text_distance.h"
 #include "unfold/base/utf8.h"
 #include "unfold/data/alphabet.h"
-#include "unfold/readers/example_reader.h"
 #include "unfold/data/split.h"
 #include "unfold/data/task_spec.h"
 #include "unfold/models/registry.h"
 #include "unfold/optim/optimizer.h"
+#include "unfold/readers/example_reader.h"
 
 namespace unfold {
 namespace {
@@ -297,6 +297,19 @@ Config comparable(const Config& all, bool resume) {
     const bool may_differ = resume && is_in(kBudget, entry.key);
     if (setting != settings.end() && setting->stored >= Stored::fixed && !may_differ)
       result.set(entry.key, entry.value);
+  }
+  return result;
+}
+
+Config without_defaults_unknown_to(const Config& stored, const Config& here) {
+  TrainSettings defaults;
+  RunSettings run;
+  Config result;
+  for (const ConfigEntry& entry : here.entries()) {
+    bool is_default = false;
+    for (const Setting& setting : all_settings(defaults, run))
+      if (setting.name == entry.key) is_default = value_of(setting) == entry.value;
+    if (!is_default || stored.find(entry.key) != nullptr) result.set(entry.key, entry.value);
   }
   return result;
 }

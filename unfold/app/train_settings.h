@@ -86,6 +86,9 @@ void assign_text(std::string_view name, const std::string& value, TrainSettings&
 /// What of a configuration must not differ between a run and its continuation.
 Config comparable(const Config& all, bool resume);
 
+/// A configuration without settings that have their defaults and that an earlier one, of an earlier version, lacks.
+Config without_defaults_unknown_to(const Config& stored, const Config& here);
+
 /// Checks the settings before any data is read and puts SPECs into their canonical form, so that equal configurations
 /// are equal texts; fills in what depends on model and optimiser. Throws UsageError, also for a setting that was given
 /// and has no meaning for what is trained.
