@@ -22,12 +22,12 @@
 #include <vector>
 
 #include "bench/in_a_process.h"
-#include "unfold/studies/machine.h"
-#include "unfold/studies/measurements.h"
 #include "unfold/losses/loss.h"
 #include "unfold/numerics/random.h"
 #include "unfold/numerics/simd.h"
 #include "unfold/numerics/vector.h"
+#include "unfold/studies/machine.h"
+#include "unfold/studies/measurements.h"
 
 namespace unfold {
 namespace {
