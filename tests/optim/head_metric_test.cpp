@@ -8,6 +8,8 @@
 #include <functional>
 #include <map>
 
+#include "optim/metric_pass.h"
+#include "optim/slow_losses.h"
 #include "optim/small_network.h"
 #include "unfold/cells/pool.h"
 #include "unfold/optim/output_metric.h"
@@ -17,164 +19,6 @@
 
 namespace unfold {
 namespace {
-
-using Numbers = std::vector<double>;
-using Dense = std::vector<Numbers>;
-
-// ------------------------------------------------------------------------------------- losses, slow and by definition
-
-constexpr Index kClasses = 3, kWide = 2;  // symbols to predict; numbers to predict
-
-/// `y`: the numbers observed, or the one symbol.
-struct SlowLoss {
-  std::string name;
-  std::shared_ptr<const Loss<double>> fast;
-  Index signal;  ///< size
-  std::function<double(const Numbers& o, const Numbers& y)> nats;
-  std::function<Dense(const Numbers& o)> fisher;
-
-  bool of_symbols() const { return name == "softmax" || name == "normalised"; }
-};
-
-Dense on_diagonal(const Numbers& d) {
-  Dense m(d.size(), Numbers(d.size(), 0));
-  for (std::size_t i = 0; i < d.size(); ++i) m[i][i] = d[i];
-  return m;
-}
-
-Numbers probabilities(const Numbers& o) {
-  Numbers p;
-  double total = 0;
-  for (const double x : o) p.push_back(std::exp(x)), total += p.back();
-  for (double& x : p) x /= total;
-  return p;
-}
-
-/// diag(p) - p p'.
-Dense covariance(const Numbers& p) {
-  Dense m = on_diagonal(p);
-  for (std::size_t i = 0; i < p.size(); ++i)
-    for (std::size_t j = 0; j < p.size(); ++j) m[i][j] -= p[i] * p[j];
-  return m;
-}
-
-double log_deviation(double s) { return 10 * std::tanh(s / 10); }
-double slope_of_deviation(double s) { return 1 - std::tanh(s / 10) * std::tanh(s / 10); }
-double normal_nats(double y, double m, double s) {
-  const double log_d = log_deviation(s), z = (y - m) / std::exp(log_d);
-  return 0.5 * std::log(8 * std::atan(1.0)) + log_d + 0.5 * z * z;
-}
-
-SlowLoss softmax_by_definition() {
-  return {
-      "softmax", softmax_loss<double>(), kClasses,
-      [](const Numbers& o, const Numbers& y) { return -std::log(probabilities(o)[static_cast<std::size_t>(y[0])]); },
-      [](const Numbers& o) { return covariance(probabilities(o)); }};
-}
-/// The Fisher matrix as the mean over outcomes of the score's square.
-SlowLoss normalised_by_definition() {
-  const auto total = [](const Numbers& o) {
-    double sum = 0;
-    for (const double x : o) sum += x;
-    return sum;
-  };
-  return {"normalised", normalised_loss<double>(), kClasses,
-          [=](const Numbers& o, const Numbers& y) { return -std::log(o[static_cast<std::size_t>(y[0])] / total(o)); },
-          [=](const Numbers& o) {
-            Dense m = on_diagonal(Numbers(o.size(), 0));
-            for (std::size_t x = 0; x < o.size(); ++x) {
-              Numbers score(o.size(), -1 / total(o));
-              score[x] += 1 / o[x];
-              for (std::size_t i = 0; i < o.size(); ++i)
-                for (std::size_t j = 0; j < o.size(); ++j) m[i][j] += o[x] / total(o) * score[i] * score[j];
-            }
-            return m;
-          }};
-}
-SlowLoss gaussian_by_definition() {
-  return {"gaussian", gaussian_loss<double>(), kWide,
-          [](const Numbers& o, const Numbers& y) {
-            double sum = 0;
-            for (std::size_t i = 0; i < o.size(); ++i) sum += 0.5 * (o[i] - y[i]) * (o[i] - y[i]);
-            return sum;
-          },
-          [](const Numbers& o) { return on_diagonal(Numbers(o.size(), 1)); }};
-}
-SlowLoss bernoulli_by_definition() {
-  return {"bernoulli", bernoulli_loss<double>(), kWide,
-          [](const Numbers& o, const Numbers& y) {
-            double sum = 0;
-            for (std::size_t i = 0; i < o.size(); ++i) sum += std::log(1 + std::exp(o[i])) - y[i] * o[i];
-            return sum;
-          },
-          [](const Numbers& o) {
-            Numbers d;
-            for (const double x : o) d.push_back(1 / (1 + std::exp(x)) / (1 + std::exp(-x)));
-            return on_diagonal(d);
-          }};
-}
-SlowLoss poisson_by_definition() {
-  return {"poisson", poisson_loss<double>(), kWide,
-          [](const Numbers& o, const Numbers& y) {
-            double sum = 0;
-            for (std::size_t i = 0; i < o.size(); ++i) sum += std::exp(o[i]) - y[i] * o[i];
-            return sum;
-          },
-          [](const Numbers& o) {
-            Numbers d;
-            for (const double x : o) d.push_back(std::exp(x));
-            return on_diagonal(d);
-          }};
-}
-SlowLoss normal_by_definition() {
-  return {"normal", normal_loss<double>(), 2 * kWide,
-          [](const Numbers& o, const Numbers& y) {
-            double sum = 0;
-            for (std::size_t i = 0; i < y.size(); ++i) sum += normal_nats(y[i], o[i], o[y.size() + i]);
-            return sum;
-          },
-          [](const Numbers& o) {
-            Numbers d(o.size());
-            for (std::size_t i = 0; i < o.size() / 2; ++i) {
-              const double s = o[o.size() / 2 + i];
-              d[i] = std::exp(-2 * log_deviation(s));
-              d[o.size() / 2 + i] = 2 * slope_of_deviation(s) * slope_of_deviation(s);
-            }
-            return on_diagonal(d);
-          }};
-}
-/// Two components; the Fisher matrix is that of the pair of component and number.
-SlowLoss mixture_by_definition() {
-  constexpr std::size_t k = 2, n = kWide;
-  return {"mixture", mixture_loss<double>(k), k * (1 + 2 * n),
-          [](const Numbers& o, const Numbers& y) {
-            const Numbers p = probabilities({o[0], o[1]});
-            double sum = 0;
-            for (std::size_t c = 0; c < k; ++c) {
-              double nats = 0;
-              for (std::size_t i = 0; i < n; ++i) nats += normal_nats(y[i], o[k + c * n + i], o[k + k * n + c * n + i]);
-              sum += p[c] * std::exp(-nats);
-            }
-            return -std::log(sum);
-          },
-          [](const Numbers& o) {
-            const Numbers p = probabilities({o[0], o[1]});
-            Dense m = on_diagonal(Numbers(o.size(), 0));
-            for (std::size_t c = 0; c < k; ++c) {
-              for (std::size_t j = 0; j < k; ++j) m[c][j] = covariance(p)[c][j];
-              for (std::size_t i = c * n; i < (c + 1) * n; ++i) {
-                const double s = o[k + k * n + i];
-                m[k + i][k + i] = p[c] * std::exp(-2 * log_deviation(s));
-                m[k + k * n + i][k + k * n + i] = 2 * p[c] * slope_of_deviation(s) * slope_of_deviation(s);
-              }
-            }
-            return m;
-          }};
-}
-std::vector<SlowLoss> every_loss() {
-  return {softmax_by_definition(), normalised_by_definition(), gaussian_by_definition(), bernoulli_by_definition(),
-          poisson_by_definition(), normal_by_definition(),     mixture_by_definition()};
-}
 
 // ------------------------------------------------------------------------------------------------------------ networks
 
@@ -519,40 +363,8 @@ class ByDefinition {
 };
 
 /// The same from the passes under test.
-struct Passed {
-  Numbers direction, gradient;
-  double nats = 0;
-};
-Passed pass_over(HeadTask& task, bool outer, bool full, double damping) {
-  const auto count = at(task.c.parameter_count());
-  CorePass<double> core(task.net, task.crew);
-  OutputMetric<double> writing(core, 1, false);
-  UnitMetric<double> metric(core, full, damping, false);
-  State<double> state = task.before;
-  core.forward(task.window, task.values, state, std::nullopt);
-  Passed result{Numbers(count, 0), Numbers(count, 0)};
-  result.nats = writing.pass(core, task.values, task.window, {.metric = true, .adjoints = true, .variances = true});
-  writing.direction(task.values, 0, result.direction);
-  writing.gradient(task.values, result.gradient);
-  Numbers gradient(count), squares(count);
-  core.unfolding().backward(gradient);
-  core.unfolding().squares_at_starts(squares);
-  metric.keep_adjoints(core);
-  if (!outer) {
-    writing.seed_variances(core);
-    core.unfolding().backward(squares, {.algebra = Algebra::squared, .weights = false});
-  }
-  metric.accumulate(core, outer);
-  metric.direction(0, result.direction, result.gradient);
-  for (const Node& node : task.c.nodes()) {
-    if (node.kind != Node::Kind::link || node.initial < 0) continue;
-    const ParameterInfo& p = task.c.parameters()[at(node.initial)];
-    for (Index i = p.offset; i < p.offset + p.size(); ++i) {
-      result.gradient[at(i)] = gradient[at(i)];
-      result.direction[at(i)] = gradient[at(i)] / (squares[at(i)] + damping);
-    }
-  }
-  return result;
+MetricPass pass_over(HeadTask& task, bool outer, bool full, double damping) {
+  return metric_pass(task.net, task.crew, task.window, task.values, task.before, outer, full, damping);
 }
 
 void expect_close(const HeadTask& task, const Numbers& found, const Numbers& expected, const std::string& what) {
@@ -566,7 +378,7 @@ void expect_by_definition(const HeadTask::Build& build, const std::string& what)
   for (const bool outer : {true, false}) {
     HeadTask task(build);
     const ByDefinition expected(task, outer, 0.3);
-    const Passed found = pass_over(task, outer, true, 0.3);
+    const MetricPass found = pass_over(task, outer, true, 0.3);
     EXPECT_NEAR(found.nats, expected.nats, 1e-9 * std::fabs(expected.nats)) << what;
     expect_close(task, found.gradient, expected.gradient, what + " gradient");
     expect_close(task, found.direction, expected.direction, what + (outer ? " ruop" : " rbpm"));
@@ -650,7 +462,7 @@ TEST(HeadMetric, stands_still_where_a_head_has_nothing_to_predict) {
       task.window.symbol_field("target0").clear(task.window.structure.positions());
     else
       task.window.value_field("target0").clear(task.window.structure.positions(), kWide);
-    const Passed found = pass_over(task, false, true, 0.3);
+    const MetricPass found = pass_over(task, false, true, 0.3);
     EXPECT_EQ(found.nats, 0) << loss.name;
     for (const double d : found.direction) EXPECT_EQ(d, 0) << loss.name;
   }

@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 
+#include "optim/metric_pass.h"
 #include "optim/small_network.h"
 #include "unfold/optim/output_metric.h"
 #include "unfold/optim/unit_metric.h"
@@ -179,41 +180,9 @@ struct BruteForce {
   }
 };
 
-/// The direction at the transition weights, from the passes under test.
-struct Found {
-  Vector direction, gradient, writing;
-  double nats;
-};
-Found find(Problem& problem, bool outer, bool full, double damping) {
-  const auto count = at(problem.circuit.parameter_count());
-  CorePass<double> core(problem.net, problem.crew);
-  OutputMetric<double> writing(core, 1, false);
-  UnitMetric<double> metric(core, full, damping, false);
-  State<double> state = problem.before;
-  core.forward(problem.window, problem.values, state, std::nullopt);
-  Found found{Vector(count, 0), Vector(count, 0), Vector(count, 0), 0};
-  found.nats =
-      writing.pass(core, problem.values, problem.window, {.metric = true, .adjoints = true, .variances = true});
-  writing.direction(problem.values, 0, found.writing);
-  Vector gradient(count), squares(count);
-  core.unfolding().backward(gradient);
-  core.unfolding().squares_at_starts(squares);
-  metric.keep_adjoints(core);
-  if (!outer) {
-    writing.seed_variances(core);
-    core.unfolding().backward(squares, {.algebra = Algebra::squared, .weights = false});
-  }
-  metric.accumulate(core, outer);
-  metric.direction(0, found.direction, found.gradient);
-  for (const Node& node : problem.circuit.nodes()) {
-    if (node.kind != Node::Kind::link || node.initial < 0) continue;
-    const ParameterInfo& p = problem.circuit.parameters()[at(node.initial)];
-    for (Index i = p.offset; i < p.offset + p.size(); ++i) {
-      found.gradient[at(i)] = gradient[at(i)];
-      found.direction[at(i)] = gradient[at(i)] / (squares[at(i)] + damping);
-    }
-  }
-  return found;
+/// The direction from the passes under test.
+MetricPass find(Problem& problem, bool outer, bool full, double damping) {
+  return metric_pass(problem.net, problem.crew, problem.window, problem.values, problem.before, outer, full, damping);
 }
 
 bool is_writing(const Problem& problem, std::size_t parameter) {
@@ -238,7 +207,7 @@ TEST(UnitMetric, equals_the_dense_matrices_of_all_units) {
     for (const bool outer : {true, false}) {
       Problem problem(add, {9, 14, 1, 6});
       const BruteForce expected(problem, outer, 0.3);
-      const Found found = find(problem, outer, true, 0.3);
+      const MetricPass found = find(problem, outer, true, 0.3);
       EXPECT_NEAR(found.nats, expected.nats, 1e-10) << name;
       expect_near(problem, found.gradient, expected.gradient, name + " gradient");
       expect_near(problem, found.direction, expected.direction, name + (outer ? " ruop" : " rbpm"));
@@ -249,7 +218,7 @@ TEST(UnitMetric, of_one_chain_equals_the_dense_matrices) {
   for (const char* name : {"glnn", "gnn", "sparse-rnn"}) {
     Problem problem(kNetworks.at(name), {40}, 2);
     const BruteForce expected(problem, false, 0.3);
-    const Found found = find(problem, false, true, 0.3);
+    const MetricPass found = find(problem, false, true, 0.3);
     expect_near(problem, found.gradient, expected.gradient, name);
     expect_near(problem, found.direction, expected.direction, name);
   }
@@ -266,7 +235,7 @@ TEST(UnitMetric, does_not_move_what_has_an_infinite_modulus) {
       std::fill_n(problem.values.flat().begin() + p.offset, p.size(), 0.0);  // and nothing saturates
   for (const bool outer : {true, false})
     for (const bool full : {true, false}) {
-      const Found found = find(problem, outer, full, 1);
+      const MetricPass found = find(problem, outer, full, 1);
       for (std::size_t i = 0; i < found.direction.size(); ++i)
         EXPECT_TRUE(std::isfinite(found.direction[i])) << outer << full << " parameter " << i;
     }
@@ -277,14 +246,14 @@ TEST(UnitMetric, reduced_to_its_quasi_diagonal_is_exact_for_one_input) {
   for (const auto& add : {sparse(glnn, Map::tanh, 3, 1), sparse(sparse_rnn, Map::tanh, 3, 1)})
     for (const bool outer : {true, false}) {
       Problem problem(add, {30, 5});
-      const Found full = find(problem, outer, true, 1e-9), reduced = find(problem, outer, false, 1e-9);
+      const MetricPass full = find(problem, outer, true, 1e-9), reduced = find(problem, outer, false, 1e-9);
       expect_near(problem, reduced.direction, full.direction, "quasi-diagonal");
     }
 }
 
 TEST(OutputMetric, is_the_quasi_diagonal_newton_step) {
   Problem problem(kNetworks.at("rnn"), {9, 14});
-  const Found found = find(problem, true, true, 1);
+  const MetricPass found = find(problem, true, true, 1);
   CircuitInputs inputs;
   inputs.symbols[problem.x.id] = read_symbols(problem.window);
   const ScalarGraph graph(problem.circuit, problem.window.structure, problem.values.flat(), inputs);
