@@ -166,8 +166,7 @@ double autoregression(const std::vector<double>& y, std::size_t split, std::size
 
 /// What simple methods do on the same split.
 std::string simple_forecasts() {
-  const char* given = std::getenv("UNFOLD_DATA");
-  const std::vector<double> y = sunspots(given != nullptr ? given : "../shared/data");
+  const std::vector<double> y = sunspots(data_folder());
   const auto split = static_cast<std::size_t>(0.8 * static_cast<double>(y.size()));
   std::size_t best = 1;
   for (std::size_t p = 2; p <= 30; ++p)
@@ -192,6 +191,7 @@ Reproduction chunking() {
           .success = 0.93,
           .more_is_better = true,
           .curve = "nats_per_symbol",
+          .curve_text = "validation, nats",
           .rows = {kDefault, {"one direction", "--model lstm:256,dropout=0.5,embedding=128"}},
           .small = {.columns = {column}, .seeds = 1, .budget = "--epochs 2"},
           .full = {.columns = {column}, .seeds = 3, .budget = ""},
@@ -214,6 +214,7 @@ Reproduction parts_of_speech() {
           .success = 0.985,
           .more_is_better = true,
           .curve = "nats_per_symbol",
+          .curve_text = "validation, nats",
           .rows = {kDefault},
           .small = {.columns = {column}, .seeds = 1, .budget = "--epochs 2"},
           .full = {.columns = {column}, .seeds = 5, .budget = ""},
@@ -231,6 +232,7 @@ Reproduction classification(const Variant& column, const std::string& source, in
           .success = column.success,
           .more_is_better = true,
           .curve = "nats_per_symbol",
+          .curve_text = "validation, nats",
           .rows = {kDefault},
           .small = {.columns = {column}, .seeds = 1, .budget = small},
           .full = {.columns = {column}, .seeds = seeds, .budget = ""},
@@ -274,6 +276,7 @@ Reproduction forecasting() {
           .measure = "/test/heads/value/nmse",
           .measure_text = "squared error over variance, on test",
           .curve = "nats_per_symbol",
+          .curve_text = "validation, nats",
           .rows = {kDefault},
           .small = {.columns = columns, .seeds = 1, .budget = "--epochs 20"},
           .full = {.columns = columns, .seeds = 5, .budget = ""},
@@ -298,6 +301,7 @@ Reproduction music() {
           .measure = "/test/heads/notes/nats_per_position",
           .measure_text = "nats a step on test",
           .curve = "nats_per_symbol",
+          .curve_text = "validation, nats",
           .rows = {kDefault},
           .small = {.columns = {columns.front()}, .seeds = 1, .budget = "--epochs 10"},
           .full = {.columns = columns, .seeds = 3, .budget = ""},

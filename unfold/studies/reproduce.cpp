@@ -22,6 +22,12 @@
 #include "unfold/studies/reproduction.h"
 
 namespace unfold {
+
+std::string data_folder() {
+  const char* folder = std::getenv("UNFOLD_DATA");
+  return folder != nullptr ? folder : "../shared/data";
+}
+
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -66,11 +72,6 @@ struct Section {
   const Reproduction* table;
   std::vector<Cell> cells;
 };
-
-std::string data_folder() {
-  const char* folder = std::getenv("UNFOLD_DATA");
-  return folder != nullptr ? folder : "../shared/data";
-}
 
 using Names = std::vector<std::pair<std::string, std::string>>;
 
@@ -353,7 +354,8 @@ Json Reproducing::results_json(const std::vector<Section>& sections) const {
 std::string Reproducing::plots(const Section& section) const {
   const Reproduction& table = *section.table;
   const std::vector<Cell>& cells = section.cells;
-  const double factor = table.percent ? 100 : 1;
+  const double factor = table.percent ? 100 : 1, curve_factor = table.curve_text.empty() ? factor : 1;
+  const std::string& curve_text = table.curve_text.empty() ? table.measure_text : table.curve_text;
   std::string page;
   std::vector<const Variant*> columns;
   for (const Cell& cell : cells)
@@ -366,7 +368,7 @@ std::string Reproducing::plots(const Section& section) const {
       std::vector<std::vector<std::pair<double, double>>> runs;
       for (const Run& run : cell.runs) {
         runs.push_back(read_log_curve(RunFolder(run.folder).log(), "validation", "seconds", table.curve));
-        for (auto& point : runs.back()) point.second = factor * (table.curve_factor * point.second - cell.floor);
+        for (auto& point : runs.back()) point.second = curve_factor * (table.curve_factor * point.second - cell.floor);
       }
       curves.push_back({cell.row->label, join_curves(runs)});
       Quartiles q = quartiles(values(table, cell));
@@ -375,7 +377,7 @@ std::string Reproducing::plots(const Section& section) const {
     }
     const std::string name = slug(column->label);
     write_file_atomically(fmt::format("{}/{}-curves.svg", r_.out, name),
-                          line_plot(column->label, {"seconds"}, {table.measure_text}, curves));
+                          line_plot(column->label, {"seconds"}, {curve_text}, curves));
     write_file_atomically(fmt::format("{}/{}.svg", r_.out, name), bar_plot(column->label, table.measure_text, bars));
     page += fmt::format("\n### {0}\n\n![{0}]({1}.svg) ![{0}: learning]({1}-curves.svg)\n", column->label, name);
   }

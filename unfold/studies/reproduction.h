@@ -53,14 +53,18 @@ struct Reproduction {
   /// A run has succeeded when its measure is at most this, or, where more is better, at least.
   double success = 0;
   bool more_is_better = false;
-  std::string curve;        ///< key of validation events for the plots of learning
-  double curve_factor = 1;  ///< from its unit to that of the measure
+  std::string curve;            ///< key of validation events for the plots of learning
+  std::string curve_text = {};  ///< what that is, where it is not the measure; empty: it is
+  double curve_factor = 1;      ///< from its unit to that of the measure
   std::vector<Variant> rows;
   ReproductionScale small, full;
   std::map<std::pair<std::string, std::string>, std::string> theirs = {};  ///< by (row, column): as published
   std::string data = {};                                                   ///< what it needs of {data}; "": nothing
   std::string (*appendix)() = nullptr;  ///< more of the page, computed without training (Markdown)
 };
+
+/// Of the real data sets: UNFOLD_DATA, by default ../shared/data.
+std::string data_folder();
 
 const std::vector<Reproduction>& reproductions();
 /// Those of data with fields (field_tables.cpp): tagging, classification, forecasting, music.
