@@ -40,6 +40,22 @@ TEST(NetworkBody, that_embeds_several_fields_together_has_right_derivatives) {
   expect_right("gru:2", {.reads = {"previous wind"}, .heads = {{.field = "wind", .loss = "mixture:2"}}});
 }
 
+TEST(NetworkBody, whose_output_reads_the_last_inputs_too_has_right_derivatives) {
+  expect_right("gru:2,direct=3", {.reads = {"previous wind"}, .heads = {{.field = "wind", .loss = "normal"}}});
+  expect_right("lstm:2,direct=1", {.reads = {"previous tag", "wind"}, .heads = {{.field = "tag"}, {.field = "class"}}});
+}
+
+TEST(NetworkBody, whose_output_reads_the_last_inputs_has_a_matrix_for_each_of_them) {
+  Circuit circuit;
+  const auto network =
+      build_network<double>(parse_model_spec("rnn:1,direct=2"), fields(),
+                            {.reads = {"previous wind"}, .heads = {{.field = "wind", .loss = "gaussian"}}}, circuit);
+  std::vector<std::string> names;
+  for (const ParameterInfo& parameter : circuit.parameters())
+    if (parameter.name.starts_with("output/")) names.push_back(parameter.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"output/D1", "output/D2", "output/V", "output/bias"}));
+}
+
 TEST(NetworkBody, of_several_heads_at_once_has_right_derivatives) {
   for (const char* spec : {"birnn:2", "lstm:2,pool=last", "bilstm:2,pool=mean", "gru:2,pool=max", "birnn:2,pool=max"})
     expect_right(spec, {.reads = {"word", "wind"},
@@ -84,6 +100,8 @@ TEST(NetworkBody, refuses_what_cannot_be_built_and_says_why) {
               HasSubstr("the loss normal is of numbers, but the field tag holds symbols"));
   EXPECT_THAT(refusal_of("birnn:2", {.reads = {"previous tag"}, .heads = {{.field = "tag"}}}),
               HasSubstr("reads sequences in both directions"));
+  EXPECT_THAT(refusal_of("rnn:2,direct=2", {.reads = {"previous tag"}, .heads = {{.field = "tag"}}}),
+              HasSubstr("of symbols only one; write direct=1"));
 }
 
 }  // namespace

@@ -107,16 +107,26 @@ struct Stepped {
 };
 
 const AdamStep kAdam = {1e-3, 0.9, 0.999, 1e-8, 0.19, 0.0019, 0.01, 0.5};
+const AdamStep kLazyAdam = {1e-3, 0.9, 0.999, 1e-8, 0.19, 0.0019, 0.01, 0.5, true};
 const MomentumStep kMomentum = {0.1, 0.9, false, 1e-3, 0.5};
 const MomentumStep kNesterov = {0.1, 0.9, true, 1e-3, 0.5};
 const RmsPropStep kRmsProp = {0.01, 0.95, 1e-6, 1e-3, 0.5};
 
+/// Every third element is zero, and whole vectors of them.
+template <class T>
+std::vector<T> gradient_with_zeros(std::size_t n) {
+  auto g = numbers<T>(n, "g");
+  for (std::size_t i = 0; i < n; ++i)
+    if (i % 3 == 0 || (i >= 32 && i < 96)) g[i] = 0;
+  return g;
+}
+
 /// Every element-wise operation applied to parts of a vector of n elements cut at `cut`.
 template <class T>
 std::vector<Stepped<T>> all_steps(std::size_t n, std::size_t cut) {
-  const auto g = numbers<T>(n, "g");
+  const auto g = gradient_with_zeros<T>(n);
   std::vector<Stepped<T>> results;
-  for (int operation = 0; operation < 7; ++operation) {
+  for (int operation = 0; operation < 8; ++operation) {
     Stepped<T> s{numbers<T>(n, "p"), numbers<T>(n, "m"), numbers<T>(n, "v")};
     for (T& v : s.second) v = v * v;
     for (int part = 0; part < 2; ++part) {
@@ -132,6 +142,7 @@ std::vector<Stepped<T>> all_steps(std::size_t n, std::size_t cut) {
         case 4: axpy<T>(T{0.3}, gradient, p); break;
         case 5: scale<T>(T{0.3}, p); break;
         case 6: interpolate<T>(T{0.3}, gradient, p); break;
+        case 7: adam_step<T>(p, gradient, m, v, kLazyAdam); break;
       }
     }
     results.push_back(std::move(s));
@@ -142,14 +153,14 @@ std::vector<Stepped<T>> all_steps(std::size_t n, std::size_t cut) {
 /// The formulas of vector.h in double.
 template <class T>
 std::vector<Stepped<double>> plain_steps(std::size_t n) {
-  const auto g = numbers<T>(n, "g"), p0 = numbers<T>(n, "p"), m0 = numbers<T>(n, "m"), root = numbers<T>(n, "v");
+  const auto g = gradient_with_zeros<T>(n), p0 = numbers<T>(n, "p"), m0 = numbers<T>(n, "m"), root = numbers<T>(n, "v");
   std::vector<Stepped<double>> results;
-  for (int operation = 0; operation < 7; ++operation) {
+  for (int operation = 0; operation < 8; ++operation) {
     Stepped<double> s;
     for (std::size_t i = 0; i < n; ++i) {
       double p = p0[i], m = m0[i], v = static_cast<double>(root[i]) * root[i];
       const double raw = g[i];
-      if (operation == 0) {
+      if (operation == 0 || (operation == 7 && raw != 0)) {
         const double d = kAdam.gradient_scale * raw;
         m = kAdam.beta1 * m + (1 - kAdam.beta1) * d;
         v = kAdam.beta2 * v + (1 - kAdam.beta2) * d * d;
@@ -168,7 +179,7 @@ std::vector<Stepped<double>> plain_steps(std::size_t n) {
         p += 0.3 * raw;
       } else if (operation == 5) {
         p *= 0.3;
-      } else {
+      } else if (operation == 6) {
         p = 0.3 * p + 0.7 * raw;
       }
       s.p.push_back(p), s.first.push_back(m), s.second.push_back(v);

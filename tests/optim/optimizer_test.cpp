@@ -28,7 +28,7 @@ class GivenGradients final : public Objective<T> {
   Team& team() override { return team_; }
   double gradient(std::span<T> gradient) override {
     Random random(9, static_cast<std::uint64_t>(step++));
-    for (T& g : gradient) g = static_cast<T>(random.uniform(-1, 1));
+    for (T& g : gradient) g = random.uniform(0, 1) < 0.3 ? T{0} : static_cast<T>(random.uniform(-1, 1));
     return loss();
   }
   double loss() override { return 1; }
@@ -106,6 +106,14 @@ TEST(Optimizer, adam_puts_weight_decay_into_the_gradient_and_adamw_does_not) {
                  [](double& p, double g, int t, double& m, double& v) { adam(p, g, t, m, v, 0.2); });
 }
 
+TEST(Optimizer, lazy_adam_leaves_alone_what_has_no_gradient) {
+  expect_follows("adam:rate=0.01,beta2=0.99,epsilon=1e-7,clip=0,lazy=true", 0,
+                 [](double& p, double g, int t, double& m, double& v) {
+                   if (g != 0) adam(p, g, t, m, v, 0);
+                 });
+  EXPECT_THROW(make_optimizer<float>("adam:lazy=true,decay=0.1", 8), UsageError);
+}
+
 TEST(Optimizer, clipping_scales_the_gradient_to_the_given_norm) {
   expect_follows("sgd:rate=0.1,momentum=0,clip=2.5", 2.5,
                  [](double& p, double g, int, double&, double&) { p -= 0.1 * g; });
@@ -114,7 +122,7 @@ TEST(Optimizer, clipping_scales_the_gradient_to_the_given_norm) {
 }
 
 TEST(Optimizer, gives_the_same_bits_for_every_team) {
-  for (const char* spec : {"sgd:nesterov=true", "rmsprop", "adam:decay=0.1", "adamw"}) {
+  for (const char* spec : {"sgd:nesterov=true", "rmsprop", "adam:decay=0.1", "adamw", "adam:lazy=true"}) {
     std::vector<std::vector<float>> results;
     for (const int threads : {1, 2, 3}) {
       Team team(threads);

@@ -30,6 +30,7 @@ struct StackOptions {
   Index embedding = 0;  ///< size of a learned vector per symbol; 0: the cell reads the symbol itself
   bool trained_initial = false;
   Pool pool = Pool::all;         ///< what heads read that predict once a sequence
+  Index direct = 0;              ///< inputs, the last so many, that heads at every position read as they are
   bool both_directions = false;  ///< each layer runs from left to right and from right to left
 };
 

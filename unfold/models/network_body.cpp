@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <deque>
 #include <nlohmann/json.hpp>
 
 #include "unfold/base/error.h"
@@ -58,16 +59,39 @@ void refuse_to_see_ahead(const ModelSpec& spec, const NetworkLayout& layout) {
                         to_string(spec), head.field));
 }
 
+/// The last `spec.direct` inputs as terms of an output: "D1" the present one, "D2" the one before, ...; of several
+/// fields "FIELD/D1", ...
+std::vector<Term> direct_terms(const ModelSpec& spec, const std::vector<NetworkInput>& inputs, Circuit& circuit,
+                               std::deque<std::string>& names) {
+  std::vector<Term> terms;
+  for (const NetworkInput& input : inputs) {
+    const bool symbols = circuit.nodes()[static_cast<std::size_t>(input.signal.id)].kind == Node::Kind::symbols;
+    if (symbols && spec.direct > 1)
+      throw UsageError(
+          fmt::format("model {}: the output reads {} numbers back, but of symbols only one; write direct=1",
+                      to_string(spec), spec.direct));
+    for (Index back = 1; back <= spec.direct; ++back) {
+      Signal source = input.signal;
+      if (back > 1) circuit.feed(source = circuit.link(input.signal.size(), Delay::previous(back - 1)), input.signal);
+      names.push_back(fmt::format("{}D{}", inputs.size() > 1 ? input.field + "/" : "", back));
+      terms.push_back({.parameter = names.back(), .source = source, .init = Init::zero()});
+    }
+  }
+  return terms;
+}
+
 /// What heads read: every position, or the whole sequence.
 class HeadSignals {
  public:
-  HeadSignals(const ModelSpec& spec, const Layers& layers, Circuit& circuit)
-      : spec_(spec), layers_(layers), circuit_(circuit) {}
+  HeadSignals(const ModelSpec& spec, const Layers& layers, const std::vector<NetworkInput>& inputs, Circuit& circuit)
+      : spec_(spec), layers_(layers), circuit_(circuit), direct_(direct_terms(spec, inputs, circuit, names_)) {}
 
   /// An affine map of `size` numbers.
   Signal add(const std::string& name, Index size, bool once) {
     if (once && !pooled_.valid()) pooled_ = pooled(spec_, layers_, circuit_);
-    const Signal output = circuit_.affine(name, size, {{"V", once ? pooled_ : layers_.top, output_start(spec_)}});
+    std::vector<Term> terms = {{"V", once ? pooled_ : layers_.top, output_start(spec_)}};
+    if (!once) terms.insert(terms.end(), direct_.begin(), direct_.end());
+    const Signal output = circuit_.affine(name, size, terms);
     circuit_.output(output);
     return output;
   }
@@ -76,6 +100,8 @@ class HeadSignals {
   const ModelSpec& spec_;
   const Layers& layers_;
   Circuit& circuit_;
+  std::deque<std::string> names_;  // of the direct terms, which refer to them
+  std::vector<Term> direct_;
   Signal pooled_;
 };
 
@@ -129,7 +155,7 @@ Network<T> build_network(const ModelSpec& spec, const DataSpecification& data, c
   ModelSpec stack = spec;
   if (layout.reads.size() > 1) stack.embedding = 0;  // the fields are embedded already
   const Layers layers = build_layers(stack, input, circuit);
-  HeadSignals signals(spec, layers, circuit);
+  HeadSignals signals(spec, layers, network.inputs, circuit);
   for (const HeadSpecification& head : layout.heads) {
     const FieldSpecification& field = data.field(head.field);
     const std::string name = layout.heads.size() > 1 ? "output/" + head.field : "output";

@@ -7,7 +7,7 @@
 namespace unfold {
 namespace {
 
-constexpr double kMostLayers = 64;
+constexpr double kMostLayers = 64, kMostDirect = 1024;
 constexpr std::string_view kBothDirections = "bi";
 
 /// The options of the cell, then those of every model.
@@ -20,6 +20,8 @@ OptionTable table_of(ModelSpec& spec) {
   table("trained-initial", spec.trained_initial, "learn the state before the first symbol");
   table("pool", spec.pool, "what is read of a sequence to predict one thing for all of it",
         {{Pool::last, "last"}, {Pool::mean, "mean"}, {Pool::max, "max"}, {Pool::all, "all"}});
+  table("direct", spec.direct, "inputs, the last so many, that the output reads as they are, past the layers",
+        range(0, kMostDirect));
   return table;
 }
 

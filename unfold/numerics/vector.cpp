@@ -44,6 +44,7 @@ struct VectorOperations {
   void (*scale)(T, T*, Index);
   void (*interpolate)(T, T, const T*, T*, Index);
   void (*adam)(T*, const T*, T*, T*, Index, const AdamFactors<T>&);
+  void (*lazy_adam)(T*, const T*, T*, T*, Index, const AdamFactors<T>&);
   void (*momentum)(T*, const T*, T*, Index, const MomentumFactors<T>&);
   void (*rmsprop)(T*, const T*, T*, Index, const RmsPropFactors<T>&);
 };
@@ -205,6 +206,39 @@ void adam_array(T* p, const T* g, T* m, T* v, Index n, const AdamFactors<T>& f) 
   for_each_vector<T>(n, AdamBody<T>{p, g, m, v, f});
 }
 
+/// As AdamBody where g is not zero; vectors of zeros alone cost one read.
+template <class T>
+struct LazyAdamBody {
+  T* p;
+  const T* g;
+  T *m, *v;
+  const AdamFactors<T>& f;
+  /// Stores through the other body's eyes, but keeps what was where the gradient is zero.
+  template <class Mask, class Place>
+  struct Kept {
+    Mask still;
+    Place place;
+    template <class D, class P>
+    HWY_INLINE auto load(D d, P* from) const {
+      return place.load(d, from);
+    }
+    template <class V, class D, class P>
+    HWY_INLINE void store(V x, D d, P* to) const {
+      place.store(hn::IfThenElse(still, place.load(d, to), x), d, to);
+    }
+  };
+  template <class D, class Place>
+  HWY_INLINE void at(D d, Index i, Place place) const {
+    const auto still = hn::Eq(place.load(d, g + i), hn::Zero(d));
+    if (hn::AllTrue(d, still)) return;
+    AdamBody<T>{p, g, m, v, f}.at(d, i, Kept<decltype(still), Place>{still, place});
+  }
+};
+template <class T>
+void lazy_adam_array(T* p, const T* g, T* m, T* v, Index n, const AdamFactors<T>& f) {
+  for_each_vector<T>(n, LazyAdamBody<T>{p, g, m, v, f});
+}
+
 /// gradient_scale * g + decay * p.
 template <class D, class Place, class T, class Factors>
 HWY_INLINE hn::Vec<D> decayed_gradient(D d, Place place, const T* g, hn::Vec<D> p, const Factors& f) {
@@ -257,8 +291,8 @@ void rmsprop_array(T* p, const T* g, T* v, Index n, const RmsPropFactors<T>& f) 
 
 template <class T>
 constexpr VectorOperations<T> kVectorOperations = {
-    sum_chunk<T>,   dot_chunk<T>,         largest_magnitude_of<T>, all_below<T>,      axpy_array<T>,
-    scale_array<T>, interpolate_array<T>, adam_array<T>,           momentum_array<T>, rmsprop_array<T>};
+    sum_chunk<T>,         dot_chunk<T>,  largest_magnitude_of<T>, all_below<T>,      axpy_array<T>,   scale_array<T>,
+    interpolate_array<T>, adam_array<T>, lazy_adam_array<T>,      momentum_array<T>, rmsprop_array<T>};
 UNFOLD_TARGET_TABLE(VectorOperations, kVectorOperations);
 
 }  // namespace HWY_NAMESPACE
@@ -344,7 +378,8 @@ void adam_step(std::span<T> p, std::span<const T> g, std::span<T> m, std::span<T
                                   .boost = as(1 / step.correction1),
                                   .decay = as(step.decay),
                                   .rate = as(step.rate)};
-  operations<T>().adam(p.data(), g.data(), m.data(), v.data(), size_of(p), factors);
+  const auto update = step.lazy ? operations<T>().lazy_adam : operations<T>().adam;
+  update(p.data(), g.data(), m.data(), v.data(), size_of(p), factors);
 }
 
 template <class T>

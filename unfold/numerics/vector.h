@@ -35,6 +35,7 @@ struct AdamStep {
   double rate, beta1, beta2, epsilon, correction1, correction2;  ///< corrections: 1 - beta^t
   double decay;                                                  ///< decoupled weight decay: p -= rate * decay * p
   double gradient_scale;
+  bool lazy = false;  ///< where g is exactly zero, p, m and v stay as they are
 };
 /// m = beta1 m + (1-beta1) g; v = beta2 v + (1-beta2) g^2;
 /// p -= rate * ((m / correction1) / (sqrt(v / correction2) + epsilon) + decay * p)

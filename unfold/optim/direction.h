@@ -62,14 +62,18 @@ void describe(Visitor& v, RmsPropOptions& o) {
 
 /// Adam: moments m and v with bias correction; p -= rate * m' / (sqrt(v') + epsilon). Kingma & Ba 2015.
 /// `decoupled` (adamw): weight decay acts on the parameters, not through the gradient. Loshchilov & Hutter 2019.
+/// `lazy`: parameters whose gradient is exactly zero wait, moments and all. An embedding of many symbols then costs what
+/// a batch reads of it, and a symbol seen once moves once, not again with what its moments keep for the next steps.
 struct AdamOptions {
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
+  bool lazy = false;
 };
 template <class Visitor>
 void describe(Visitor& v, AdamOptions& o) {
   v("beta1", o.beta1, "share of the mean gradient that is kept", from_to_below(0, 1));
   v("beta2", o.beta2, "share of the mean square that is kept", from_to_below(0, 1));
   v("epsilon", o.epsilon, "added to the root of the mean square", above(0));
+  v("lazy", o.lazy, "parameters whose gradient is zero wait, as rows of embeddings that a batch does not read");
 }
 
 /// Path: the gradient divided by the path metric kappa (engine/path_pass.h) of log gamma^2, then given to plain

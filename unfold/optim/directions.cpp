@@ -1,3 +1,4 @@
+#include "unfold/base/error.h"
 #include "unfold/numerics/vector.h"
 #include "unfold/optim/direction.h"
 
@@ -60,7 +61,10 @@ class Adam final : public Direction<T> {
  public:
   Adam(Index parameters, const AdamOptions& options, double decay, bool decoupled)
       : options_(options), decay_(decay), decoupled_(decoupled), mean_(parameters), square_(parameters) {
-    if (!decoupled && decay > 0) gradient_.resize(parameters);
+    if (decoupled || decay == 0) return;
+    if (options.lazy)
+      throw UsageError("adam: with a weight decay no gradient is zero, and lazy has no meaning; use adamw for both");
+    gradient_.resize(parameters);
   }
 
   void move(Team& team, std::span<T> p, std::span<const T> g, double scale, double rate) override {
@@ -73,7 +77,8 @@ class Adam final : public Direction<T> {
                         .correction1 = 1 - power1_,
                         .correction2 = 1 - power2_,
                         .decay = decoupled_ ? decay_ : 0,
-                        .gradient_scale = gradient_.empty() ? scale : 1};
+                        .gradient_scale = gradient_.empty() ? scale : 1,
+                        .lazy = options_.lazy};
     over_spans<T>(team, p.size(), [&](std::size_t at, std::size_t n) {
       auto part = g.subspan(at, n);
       if (!gradient_.empty()) part = with_decay(p.subspan(at, n), part, scale, gradient_.span().subspan(at, n));
