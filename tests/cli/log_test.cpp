@@ -78,7 +78,7 @@ TEST_F(LogCommandTest, a_row_is_there_before_the_next_line_is_written) {
 
 TEST_F(LogCommandTest, options_of_logs_are_refused_elsewhere) {
   ASSERT_EQ(unfold_command({"train", text_, "--out", run_, "--overwrite", "--model", "ngram:2", "--quiet"}).code, 0);
-  expect_failure({"score", run_, text_, "--top", "3"}, 2, "--format log");
+  expect_failure({"score", run_, text_, "--by", "line", "--masked"}, 2, "--format log");
   expect_failure({"train", log_, "--out", run_, "--overwrite", "--format", "lgo"}, 2, "lgo");
 }
 

@@ -22,6 +22,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "unfold/app/line_source.h"
 #include "unfold/app/log_data.h"
 
 namespace unfold {
@@ -89,33 +90,6 @@ class LogScorer {
   LogLine parts_;
   Index lines_ = 0, shapes_made_ = 0, shapes_seen_ = 0;
   std::optional<bool> labelled_;
-};
-
-/// The lines of a file, of "-" or of a pipe, as they come.
-class LineSource {
- public:
-  /// Compressed files are unpacked at once. Throws DataError.
-  explicit LineSource(const std::string& path);
-  ~LineSource();
-  LineSource(const LineSource&) = delete;
-  LineSource& operator=(const LineSource&) = delete;
-
-  /// The next line without its line end; false at the end. `line` lives until the next call. Throws DataError: nothing
-  /// there at all, a read that fails.
-  bool next(std::string_view& line);
-  /// Whether the next line is here already, so that `next` waits for nobody.
-  bool ready() const;
-  const std::string& name() const { return name_; }
-
- private:
-  bool fill();
-
-  std::string name_;
-  std::optional<Input> whole_;
-  std::string_view rest_;  // of `whole_` or of `buffer_`
-  std::string buffer_;
-  int descriptor_ = -1;
-  bool ended_ = false, any_ = false;
 };
 
 }  // namespace unfold

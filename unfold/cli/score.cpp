@@ -14,6 +14,7 @@
 #include "unfold/cli/figures.h"
 #include "unfold/cli/reading_options.h"
 #include "unfold/cli/score_log.h"
+#include "unfold/cli/score_text.h"
 #include "unfold/cli/verb.h"
 
 namespace unfold {
@@ -36,9 +37,12 @@ class Score final : public Verb {
   std::string by_ = "symbol", unknown_ = "error", normal_ = "-";
   void run_on_fields() const;
   void check_log_options() const;
+  void check_text_options() const;
+  ScoreRowOptions row_options() const;
   ScoreLogOptions log_options() const;
+  void run_on_whole_text(Console& console, std::unique_ptr<SymbolModel> model) const;
 
-  std::optional<std::string> mask_, labels_, roc_;
+  std::optional<std::string> mask_, labels_, roc_, plot_;
   std::string context_;
   Index top_ = 0;
   bool text_ = false, masked_ = false, fixed_ = false, follow_ = false;
@@ -48,8 +52,8 @@ class Score final : public Verb {
 
 Score::Score()
     : Verb(VerbOptions("score", "prints how surprising every symbol or line is, in bits (TSV)",
-                       {"unfold score run today.log --top 10 --text",
-                        "unfold score run today.log --by line | sort -t $'\\t' -k 4 -rg | head",
+                       {"unfold score run today.log --by line --top 10 --text",
+                        "tail -f today.log | unfold score run - --by line --unknown surprise",
                         "unfold score run today.log --by symbol > surprisals.tsv"})) {
   options_.add_inputs({.name = "inputs",
                        .target = &inputs_,
@@ -75,17 +79,21 @@ Score::Score()
                 .target = &roc_,
                 .placeholder = "FILE",
                 .help = "with labels: write the ROC curve of bits per symbol (TSV)"});
+  options_.add({.name = "plot",
+                .target = &plot_,
+                .placeholder = "FILE.svg",
+                .help = "by line: draw the scores and, with labels, the ROC curve"});
   options_.add({.name = "summary", .target = &summary_, .help = "with labels: print the figures only, not every line"});
   options_.add({.name = "top",
                 .target = &top_,
                 .placeholder = "N",
-                .help = "logs and data with fields: only the N most surprising rows, the first of them first; 0: all",
+                .help = "by line: only the N most surprising rows, the first of them first; 0: all",
                 .least = 0,
                 .most = 1e7});
   options_.add({.name = "follow",
                 .target = &follow_,
                 .help = "data with fields: each example is scored as soon as it is there, in a stream without end"});
-  options_.add({.name = "text", .target = &text_, .help = "logs: each line beside its score"});
+  options_.add({.name = "text", .target = &text_, .help = "by line: each line beside its score"});
   options_.add({.name = "masked", .target = &masked_, .help = "logs: the values that placeholders stand for"});
   options_.add({.name = "context",
                 .target = &context_,
@@ -98,8 +106,10 @@ Score::Score()
                 .help = "a 0 or 1 for every symbol of DATA: which are to be predicted"});
   options_.add({.name = "unknown",
                 .target = &unknown_,
-                .placeholder = "error|skip",
-                .help = "symbols that the model does not know: stop, or leave them out"});
+                .placeholder = "error|skip|surprise",
+                .help =
+                    "symbols that the model does not know: stop, leave them out or, by line, let each cost 20.1 bits "
+                    "(one of all characters of Unicode)"});
   add_reading_options(options_, reading_);
   add_threads();
   add_unpacking_limit();
@@ -201,32 +211,44 @@ void Score::by_line(Console& console, const ScoredText& text) const {
 
 /// Options that only models of logs have.
 void Score::check_log_options() const {
-  if (follow_)
-    throw UsageError("--follow is for models of data with fields; score of a log answers line by line as it is");
-  for (const char* name : {"top", "text", "masked", "context", "fixed"})
+  if (follow_) throw UsageError("--follow is for models of data with fields; --by line answers line by line as it is");
+  for (const char* name : {"masked", "context", "fixed"})
     if (options_.given(name))
       throw UsageError(fmt::format("--{} is for lines of a log: a model trained with --format log, by line", name));
+}
+
+/// Options of lines that are read one after another.
+void Score::check_text_options() const {
+  for (const char* name : {"labels", "roc", "summary", "top", "text", "plot"})
+    if (by_ != "line" && options_.given(name)) throw UsageError(fmt::format("--{} is for lines: add --by line", name));
+  if (by_ != "line" && unknown_ == "surprise") throw UsageError("--unknown surprise is for lines: add --by line");
+  for (const char* name : {"top", "text", "plot"})
+    if (options_.given(name) && (mask_ || !reading_.exact()))
+      throw UsageError(fmt::format("--{} is for lines as they come: leave --mask and --segments out", name));
+}
+
+ScoreRowOptions Score::row_options() const {
+  return {.data = inputs_[1],
+          .normal = normal_,
+          .labels = labels_,
+          .roc = roc_,
+          .plot = plot_,
+          .top = top_,
+          .text = text_,
+          .summary = summary_,
+          .json = json_};
 }
 
 ScoreLogOptions Score::log_options() const {
   if (mask_ || options_.given("unknown") || !reading_.exact())
     throw UsageError("--mask, --unknown, --segments and --warmup have no meaning for lines of a log");
-  return {.data = inputs_[1],
-          .normal = normal_,
-          .labels = labels_,
-          .roc = roc_,
-          .scorer = {.adapt = !fixed_, .context = context_},
-          .top = top_,
-          .text = text_,
-          .masked = masked_,
-          .summary = summary_,
-          .json = json_};
+  return {.rows = row_options(), .scorer = {.adapt = !fixed_, .context = context_}, .masked = masked_};
 }
 
 /// A model of data with fields.
 void Score::run_on_fields() const {
-  for (const char* name :
-       {"labels", "normal", "roc", "summary", "text", "masked", "context", "fixed", "mask", "segments", "warmup"})
+  for (const char* name : {"labels", "normal", "roc", "plot", "summary", "text", "masked", "context", "fixed", "mask",
+                           "segments", "warmup"})
     if (options_.given(name)) throw UsageError(fmt::format("--{} is not for models of data with fields", name));
   if (by_ == "state") throw UsageError("--by state is for an hmm; data with fields have --by symbol and --by line");
   score_fields({.model = inputs_[0],
@@ -255,8 +277,18 @@ ExitCode Score::run(Console& console) {
     return ExitCode::success;
   }
   check_log_options();
-  if (by_ != "line" && (labels_ || roc_ || summary_))
-    throw UsageError("--labels, --roc and --summary judge lines: add --by line");
+  check_text_options();
+  const UnknownScore unknown = parse_unknown_score(unknown_);
+  if (by_ == "line" && !mask_ && reading_.exact())
+    score_text(console, *model,
+               {.rows = row_options(), .model = inputs_[0], .unknown = unknown, .threads = thread_count(threads_)});
+  else
+    run_on_whole_text(console, std::move(model));
+  return ExitCode::success;
+}
+
+/// What is scored at once: symbols, states, segments side by side, and whatever a mask chooses.
+void Score::run_on_whole_text(Console& console, std::unique_ptr<SymbolModel> model) const {
   ConsoleReporter reporter(console);
   const ScoredText text = score(std::move(model),
                                 {.model = inputs_[0],
@@ -277,7 +309,6 @@ ExitCode Score::run(Console& console) {
     by_line(console, text);
   if (!reading_.exact()) console.remark("read as " + describe_reading(reading_, text.evaluation()));
   if (text.unknown() > 0) console.remark(fmt::format("{} unknown symbols", text.unknown()));
-  return ExitCode::success;
 }
 
 }  // namespace

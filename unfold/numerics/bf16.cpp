@@ -36,29 +36,6 @@ struct Bf16Tile {
   Index c_stride;
 };
 
-namespace bf16_emulated {
-struct Sums {
-  float lane[16];
-};
-struct Pairs {
-  std::uint32_t lane[16];
-};
-inline Sums load_sums(const float* from) {
-  Sums s;
-  std::copy_n(from, 16, s.lane);
-  return s;
-}
-inline void store_sums(const Sums& s, float* to) { std::copy_n(s.lane, 16, to); }
-inline Pairs load_pairs(const std::uint32_t* from) {
-  Pairs p;
-  std::copy_n(from, 16, p.lane);
-  return p;
-}
-inline Pairs repeat_pair(std::uint32_t pair) {
-  Pairs p;
-  std::fill_n(p.lane, 16, pair);
-  return p;
-}
 /// The product is exact, so a sum after it rounds as a fused multiply-add does.
 inline float add_product(float sum, std::uint32_t a, std::uint32_t b) {
   const float result = sum + std::bit_cast<float>(a) * std::bit_cast<float>(b);
@@ -66,13 +43,22 @@ inline float add_product(float sum, std::uint32_t a, std::uint32_t b) {
              ? std::bit_cast<float>(std::bit_cast<std::uint32_t>(result) & 0x80000000)
              : result;
 }
-inline Sums dot(Sums s, const Pairs& a, const Pairs& b) {
-  for (int i = 0; i < 16; ++i) s.lane[i] = add_product(s.lane[i], a.lane[i] & 0xffff0000, b.lane[i] & 0xffff0000);
-  for (int i = 0; i < 16; ++i) s.lane[i] = add_product(s.lane[i], a.lane[i] << 16, b.lane[i] << 16);
-  return s;
+
+/// What the instructions compute, for machines without them. One loop for all shapes of tiles: it is there to check
+/// results, and a copy of it for each shape took longer to compile than all other products together.
+void run_emulated_tile(const Bf16Tile& t, Index rows, Index panels) {
+  for (Index m = 0; m < rows; ++m) {
+    for (Index q = 0; q < panels; ++q) {
+      float* const sums = t.c + m * t.c_stride + q * kPanel;
+      const std::uint32_t* a = t.a + m * t.a_row;
+      const std::uint32_t* b = t.b + q * t.b_stride;
+      for (Index p = 0; p < t.pairs; ++p, a += t.a_pair, b += kPanel) {
+        for (Index i = 0; i < kPanel; ++i) sums[i] = add_product(sums[i], *a & 0xffff0000, b[i] & 0xffff0000);
+        for (Index i = 0; i < kPanel; ++i) sums[i] = add_product(sums[i], *a << 16, b[i] << 16);
+      }
+    }
+  }
 }
-#include "unfold/numerics/bf16_tile-inl.h"
-}  // namespace bf16_emulated
 
 #if HWY_ARCH_X86_64
 HWY_PUSH_ATTRIBUTES("avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")
@@ -86,19 +72,59 @@ inline Pairs repeat_pair(std::uint32_t pair) { return _mm512_set1_epi32(static_c
 inline Sums dot(Sums s, Pairs a, Pairs b) {
   return _mm512_dpbf16_ps(s, reinterpret_cast<__m512bh>(a), reinterpret_cast<__m512bh>(b));
 }
-#include "unfold/numerics/bf16_tile-inl.h"  // NOLINT(readability-duplicate-include): no guard
+/// C [rows x vectors * 16] += A B. Floor: one dot for every 32 multiply-adds; 24 sums stay in registers while the pairs
+/// of a panel stream from the first-level cache. What it reaches is not known: no machine at hand had the instruction.
+template <int kRows, int kVectors>
+void run_tile(const Bf16Tile& t) {
+  Sums sums[kRows][kVectors];
+#pragma GCC unroll 16
+  for (int m = 0; m < kRows; ++m) {
+#pragma GCC unroll 8
+    for (int v = 0; v < kVectors; ++v) sums[m][v] = load_sums(t.c + m * t.c_stride + v * 16);
+  }
+  const std::uint32_t* a = t.a;
+  const std::uint32_t* b = t.b;
+  for (Index p = 0; p < t.pairs; ++p, a += t.a_pair, b += 32) {
+    Pairs right[kVectors];
+#pragma GCC unroll 8
+    for (int v = 0; v < kVectors; ++v) right[v] = load_pairs(b + v / 2 * t.b_stride + v % 2 * 16);
+#pragma GCC unroll 16
+    for (int m = 0; m < kRows; ++m) {
+      const Pairs left = repeat_pair(a[m * t.a_row]);
+#pragma GCC unroll 8
+      for (int v = 0; v < kVectors; ++v) sums[m][v] = dot(sums[m][v], left, right[v]);
+    }
+  }
+#pragma GCC unroll 16
+  for (int m = 0; m < kRows; ++m) {
+#pragma GCC unroll 8
+    for (int v = 0; v < kVectors; ++v) store_sums(sums[m][v], t.c + m * t.c_stride + v * 16);
+  }
+}
+
+/// Tiles by rows - 1; all of one height have the width bf16_panels(height).
+template <int... kRows>
+constexpr auto make_tiles(std::integer_sequence<int, kRows...>) {
+  return std::array<void (*)(const Bf16Tile&), sizeof...(kRows)>{&run_tile<kRows + 1, 2 * bf16_panels(kRows + 1)>...};
+}
+constexpr auto kTiles = make_tiles(std::make_integer_sequence<int, kBf16Rows>());
+/// The same, one panel wide: for what is left over.
+template <int... kRows>
+constexpr auto make_narrow_tiles(std::integer_sequence<int, kRows...>) {
+  return std::array<void (*)(const Bf16Tile&), sizeof...(kRows)>{&run_tile<kRows + 1, 2>...};
+}
+constexpr auto kNarrowTiles = make_narrow_tiles(std::make_integer_sequence<int, kBf16Rows>());
 }  // namespace bf16_avx512
 HWY_POP_ATTRIBUTES
 #endif
 
-using TileFunction = void (*)(const Bf16Tile&);
-
-/// The tile of so many rows, as wide as bf16_panels or one panel wide.
-TileFunction tile_of(Index rows, bool narrow) {
+/// The tile of so many rows and panels, where there is one: bf16_panels(rows) or 1.
+void run_bf16_tile(const Bf16Tile& tile, Index rows, Index panels) {
 #if HWY_ARCH_X86_64
-  if (bf16_unit() == Bf16Unit::avx512) return (narrow ? bf16_avx512::kNarrowTiles : bf16_avx512::kTiles)[at(rows - 1)];
+  if (bf16_unit() == Bf16Unit::avx512)
+    return (panels == 1 ? bf16_avx512::kNarrowTiles : bf16_avx512::kTiles)[at(rows - 1)](tile);
 #endif
-  return (narrow ? bf16_emulated::kNarrowTiles : bf16_emulated::kTiles)[at(rows - 1)];
+  run_emulated_tile(tile, rows, panels);
 }
 
 /// Memory of the calling thread, contents undefined. Slot 0 and 1 are independent.
@@ -116,17 +142,16 @@ void add_strip(Bf16Tile tile, Matrix<float> c, Index column, int panels, const s
   tile.b = b;
   for (Index t = 0; t < tiles; ++t) {
     const Index begin = c.rows * t / tiles, rows = c.rows * (t + 1) / tiles - begin;
-    const TileFunction run = tile_of(rows, panels == 1);
     tile.a = a + begin * tile.a_row;
     if (columns == wanted) {
       tile.c = c.row(begin) + column, tile.c_stride = c.stride;
-      run(tile);
+      run_bf16_tile(tile, rows, panels);
       continue;
     }
     float part[kBf16Rows * 4 * kPanel] = {};  // some columns do not exist
     for (Index m = 0; m < rows; ++m) std::copy_n(c.row(begin + m) + column, columns, part + m * wanted);
     tile.c = part, tile.c_stride = wanted;
-    run(tile);
+    run_bf16_tile(tile, rows, panels);
     for (Index m = 0; m < rows; ++m) std::copy_n(part + m * wanted, columns, c.row(begin + m) + column);
   }
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 
 namespace unfold {
@@ -146,6 +147,31 @@ std::string line_plot(const std::string& title, const Axis& x, const Axis& y, co
     svg += label(kRight + kToLabel, at, "start", curves[i].label);
   }
   return svg + "</svg>\n";
+}
+
+namespace {
+
+/// The number in `name="..."` of the first element.
+double size_in(const std::string& svg, const char* name) {
+  const std::string key = fmt::format(" {}=\"", name);
+  const std::size_t at = svg.find(key);
+  return at == std::string::npos ? 0 : std::strtod(svg.c_str() + at + key.size(), nullptr);
+}
+
+}  // namespace
+
+std::string stacked_plots(const std::vector<std::string>& plots) {
+  std::string inner;
+  double width = 0, height = 0;
+  for (const std::string& plot : plots) {
+    inner += fmt::format("<g transform=\"translate(0 {:.1f})\">\n{}</g>\n", height, plot);
+    width = std::max(width, size_in(plot, "width"));
+    height += size_in(plot, "height");
+  }
+  return fmt::format(
+             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\">\n", width,
+             height) +
+         inner + "</svg>\n";
 }
 
 std::string bar_plot(const std::string& title, const std::string& unit, const std::vector<Bar>& bars) {

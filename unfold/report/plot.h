@@ -24,6 +24,9 @@ struct Axis {
 /// Lines of medians with bands between the quartiles. Points that are not finite are left out.
 std::string line_plot(const std::string& title, const Axis& x, const Axis& y, const std::vector<Curve>& curves);
 
+/// Plots, each as the functions here make them, one below the other in one picture.
+std::string stacked_plots(const std::vector<std::string>& plots);
+
 struct Bar {
   std::string label;
   Quartiles value;

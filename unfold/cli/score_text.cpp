@@ -1,0 +1,135 @@
+#include "unfold/cli/score_text.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "unfold/app/figures.h"
+#include "unfold/app/line_source.h"
+#include "unfold/base/error.h"
+#include "unfold/cli/figures.h"
+
+namespace unfold {
+namespace {
+
+/// Lines that are scored at once when they are here already: enough for models that read them side by side.
+constexpr std::size_t kLinesAtOnce = 1024;
+constexpr std::size_t kBytesAtOnce = std::size_t{1} << 18;
+
+class TextRows {
+ public:
+  TextRows(Console& console, const SymbolModel& model, const ScoreTextOptions& options)
+      : console_(console),
+        options_(options),
+        rows_(console, options.rows, "bits_per_symbol"),
+        scorer_(model, options.model, options.unknown, options.threads),
+        source_(options.rows.data) {
+    if (rows_.has_label_file() && scorer_.has_labels())
+      throw UsageError("--labels: this model's data carry their labels in the first column; leave the option out");
+  }
+  void run();
+
+ private:
+  std::string heading(bool labelled) const;
+  void score(std::span<const TextLine> lines);
+  void see(const ScoredTextLine& line);
+  std::string row(const ScoredTextLine& line, double bits, double mean, const std::string* label) const;
+  std::string json_row(const ScoredTextLine& line, double bits, double mean, const std::string* label) const;
+  void print_object(const std::string& rows, const std::string& roc) const;
+
+  Console& console_;
+  const ScoreTextOptions& options_;
+  ScoreRows rows_;
+  TextScorer scorer_;
+  LineSource source_;
+};
+
+void TextRows::run() {
+  const bool labelled = rows_.has_label_file() || scorer_.has_labels();
+  rows_.begin(labelled, heading(labelled));
+  std::optional<CapturedResults> captured;
+  if (options_.rows.json) captured.emplace();
+  std::vector<TextLine> lines;
+  std::size_t bytes = 0;
+  for (std::string_view line; source_.next(line);) {
+    lines.push_back({std::string(line), source_.line_ended()});
+    bytes += line.size();
+    if (source_.ready() && lines.size() < kLinesAtOnce && bytes < kBytesAtOnce) continue;
+    score(lines);
+    lines.clear();
+    bytes = 0;
+    if (!source_.ready()) flush_results();
+  }
+  const std::string roc = rows_.finish(source_.name());
+  if (captured) {
+    const std::string rows = captured->text();
+    captured.reset();
+    print_object(rows, roc);
+  }
+  if (scorer_.unknown() > 0) console_.remark(fmt::format("{} unknown symbols", scorer_.unknown()));
+}
+
+void TextRows::score(std::span<const TextLine> lines) {
+  try {
+    scorer_.score(lines, source_.name(), [this](const ScoredTextLine& scored) { see(scored); });
+  } catch (const Error&) {
+    flush_results();  // what came before the line at fault is not lost
+    throw;
+  }
+}
+
+std::string TextRows::heading(bool labelled) const {
+  return fmt::format("line\tsymbols\tbits\tbits_per_symbol{}{}\n", labelled ? "\tlabel" : "",
+                     options_.rows.text ? "\ttext" : "");
+}
+
+void TextRows::see(const ScoredTextLine& line) {
+  const double total = bits(line.nats), mean = line.symbols > 0 ? total / static_cast<double>(line.symbols) : 0;
+  rows_.see({line.number, mean, total, mean,
+             line.label ? std::optional<std::string>(std::string(*line.label)) : std::nullopt},
+            [&](const std::string* label) {
+              return options_.rows.json ? json_row(line, total, mean, label) : row(line, total, mean, label);
+            });
+}
+
+/// The text stands last, so that tabs in it do no harm.
+std::string TextRows::row(const ScoredTextLine& line, double bits, double mean, const std::string* label) const {
+  std::string text = fmt::format("{}\t{}\t{:.6f}\t{:.6f}", line.number, line.symbols, bits, mean);
+  if (label != nullptr) text += '\t' + *label;
+  if (options_.rows.text) text.append(1, '\t').append(line.text);
+  if (text.back() == '\r') text.pop_back();
+  return text + '\n';
+}
+
+std::string TextRows::json_row(const ScoredTextLine& line, double bits, double mean, const std::string* label) const {
+  nlohmann::ordered_json json = {
+      {"line", line.number}, {"symbols", line.symbols}, {"bits", bits}, {"bits_per_symbol", mean}};
+  if (label != nullptr) json["label"] = *label;
+  if (options_.rows.text) json["text"] = std::string(line.text);
+  return one_line(json);
+}
+
+/// `rows`: one object a line.
+void TextRows::print_object(const std::string& rows, const std::string& roc) const {
+  std::string text = "{\"by\":\"line\"";
+  if (!options_.rows.summary) {
+    std::string list = rows;
+    if (!list.empty()) list.pop_back();
+    for (char& c : list)
+      if (c == '\n') c = ',';  // within an object there is none
+    text += ",\"scores\":[" + list + "]";
+  }
+  if (!roc.empty()) text += ",\"roc\":" + roc;
+  print_result(text + "}\n");
+}
+
+}  // namespace
+
+void score_text(Console& console, const SymbolModel& model, const ScoreTextOptions& options) {
+  TextRows(console, model, options).run();
+}
+
+}  // namespace unfold
