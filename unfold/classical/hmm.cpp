@@ -154,12 +154,13 @@ nlohmann::json HmmModel::fit(const TrainingData& data, const FitOptions& options
     Attempt& start = starts[at(number)];
     start.hmm = HmmParameters::random(options_.states, alphabet().size(), options.seed, number);
     double before = -std::numeric_limits<double>::infinity();
+    HmmMemory memory;
     while (start.iterations < options_.iterations) {
       if (options.stop != nullptr && *options.stop) throw InterruptedError("interrupted");
       if (tells)
         options.tick("Baum-Welch", static_cast<double>(number * options_.iterations + start.iterations) /
                                        static_cast<double>(options_.restarts * options_.iterations));
-      start.objective = reestimate(start.hmm, data.corpus, data.training, options_.add, helpers);
+      start.objective = reestimate(start.hmm, data.corpus, data.training, options_.add, helpers, &memory);
       ++start.iterations;
       if (start.iterations > 1 && !(start.objective - before >= least_gain)) break;
       before = start.objective;

@@ -34,9 +34,18 @@ struct HmmParameters {
   static HmmParameters random(Index states, Index alphabet, std::uint64_t seed, Index number);
 };
 
+/// What steps of expectation-maximisation would otherwise do anew each time: find out how many symbols the chain
+/// remembers, and take memory, for each member of the team. Changes no result beyond rounding.
+struct HmmMemory {
+  Index warm_up = 256;
+  std::vector<Buffer<double>> histories = {};
+};
+
 /// One step of expectation-maximisation over the sequences of a part. Returns the objective of the parameters that came
-/// in: log likelihood, plus add * sum of log b. Threads share the sequences; the result does not depend on them.
-double reestimate(HmmParameters& hmm, const Corpus& corpus, const Split& part, double add, Team& team);
+/// in: log likelihood, plus add * sum of log b. Threads share the work (hmm_lanes.h); the result does not depend on
+/// them. `memory` may go from one step to the next.
+double reestimate(HmmParameters& hmm, const Corpus& corpus, const Split& part, double add, Team& team,
+                  HmmMemory* memory = nullptr);
 
 /// log p(x) of a sequence.
 double log_likelihood(const HmmParameters& hmm, std::span<const Symbol> symbols);

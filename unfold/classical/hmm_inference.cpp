@@ -4,51 +4,12 @@
 
 #include "unfold/base/error.h"
 #include "unfold/classical/hmm.h"
+#include "unfold/classical/hmm_lanes.h"
 #include "unfold/numerics/functions.h"
+#include "unfold/numerics/state_rows.h"
 
 namespace unfold {
 namespace {
-
-constexpr double kLeastProbability = 1e-290;  // below it the division by c_t would not be exact
-constexpr Index kBlock = 1024;                // positions whose forward values are held at once
-constexpr Index kGroups = 16;                 // of sequences: their sums are added in order, whatever the threads
-
-/// The parameters in the order in which the passes walk through them.
-struct Tables {
-  explicit Tables(const HmmParameters& hmm)
-      : n(at(hmm.states)), initial(hmm.initial), a(hmm.transitions), a_t(n * n), b_t(hmm.emissions.size()) {
-    for (std::size_t i = 0; i < n; ++i)
-      for (std::size_t j = 0; j < n; ++j) a_t[j * n + i] = a[i * n + j];
-    const std::size_t v = at(hmm.alphabet);
-    for (std::size_t j = 0; j < n; ++j)
-      for (std::size_t x = 0; x < v; ++x) b_t[x * n + j] = hmm.emissions[j * v + x];
-  }
-  const double* emission(Symbol x) const { return b_t.data() + static_cast<std::size_t>(x) * n; }
-
-  std::size_t n;
-  const std::vector<double>&initial, &a;
-  std::vector<double> a_t, b_t;  // a transposed; b transposed, [V x N]
-};
-
-/// out = x m, both of `n`; the sum over i in ascending order.
-void times(const double* x, const std::vector<double>& m, std::size_t n, double* out) {
-  std::fill_n(out, n, 0.0);
-  for (std::size_t i = 0; i < n; ++i)
-    for (std::size_t j = 0; j < n; ++j) out[j] += x[i] * m[i * n + j];
-}
-
-/// From f, the states before a symbol, to g, those after having seen it. Returns c, or 0 when no state can emit it.
-double see(const Tables& t, const double* f, Symbol x, double* g) {
-  const double* const b = t.emission(x);
-  double c = 0;
-  for (std::size_t j = 0; j < t.n; ++j) c += g[j] = f[j] * b[j];
-  if (!(c >= kLeastProbability)) {
-    std::copy_n(f, t.n, g);
-    return 0;
-  }
-  for (std::size_t j = 0; j < t.n; ++j) g[j] /= c;
-  return c;
-}
 
 /// sum of log c.
 double sum_of_logs(std::vector<double> c) {
@@ -58,68 +19,16 @@ double sum_of_logs(std::vector<double> c) {
   return sum;
 }
 
-/// Forward and backward over one sequence in blocks; calls use(t, g_t, beta_t, c_t, w) for every position from the last
-/// to the first, where gamma_t = g_t * beta_t, and w (of position t + 1; nullptr at the last) makes
-/// p(s_t = i, s_{t+1} = j | x) = g_t(i) a(i,j) w(j). Returns log p(x).
-template <class Use>
-double forward_backward(const Tables& tables, std::span<const Symbol> symbols, Use&& use) {
-  const std::size_t n = tables.n, length = symbols.size(), block = at(kBlock);
-  const std::size_t blocks = (length + block - 1) / block;
-  std::vector<double> starts(blocks * n), g(n), f(tables.initial), c;
-  double log_likelihood = 0;
-  for (std::size_t k = 0; k < blocks; ++k) {
-    std::copy(f.begin(), f.end(), starts.begin() + static_cast<std::ptrdiff_t>(k * n));
-    c.clear();
-    for (std::size_t t = k * block; t < std::min(length, (k + 1) * block); ++t) {
-      c.push_back(see(tables, f.data(), symbols[t], g.data()));
-      times(g.data(), tables.a, n, f.data());
-    }
-    log_likelihood += sum_of_logs(c);
-  }
-  std::vector<double> seen(block * n), beta(n, 1.0), w(n);
-  for (std::size_t k = blocks; k-- > 0;) {
-    const std::size_t begin = k * block, end = std::min(length, begin + block);
-    std::copy_n(starts.begin() + static_cast<std::ptrdiff_t>(k * n), n, f.begin());
-    c.resize(end - begin);
-    for (std::size_t t = begin; t < end; ++t) {
-      c[t - begin] = see(tables, f.data(), symbols[t], seen.data() + (t - begin) * n);
-      times(seen.data() + (t - begin) * n, tables.a, n, f.data());
-    }
-    for (std::size_t t = end; t-- > begin;) {
-      const double* const here = seen.data() + (t - begin) * n;
-      use(t, here, beta.data(), c[t - begin], t + 1 < length ? w.data() : nullptr);
-      const double* const b = tables.emission(symbols[t]);
-      for (std::size_t j = 0; j < n; ++j) w[j] = c[t - begin] > 0 ? b[j] * beta[j] / c[t - begin] : beta[j];
-      times(w.data(), tables.a_t, n, beta.data());
-    }
-  }
-  return log_likelihood;
+void add_to(Buffer<double>& sum, const Buffer<double>& more) {
+  for (Index i = 0; i < sum.size(); ++i) sum[i] += more[i];
 }
 
-/// Expected numbers of a group of sequences.
-struct Expectations {
-  std::vector<double> initial, steps, symbols;  // steps without the factor a(i,j); symbols: [V x N]
-  double log_likelihood = 0;
-
-  void add(const Tables& tables, std::span<const Symbol> text) {
-    const std::size_t n = tables.n;
-    log_likelihood += forward_backward(
-        tables, text, [&](std::size_t t, const double* g, const double* beta, double c, const double* w) {
-          double* const emitted = symbols.data() + static_cast<std::size_t>(text[t]) * n;
-          for (std::size_t j = 0; j < n && c > 0; ++j) emitted[j] += g[j] * beta[j];
-          for (std::size_t j = 0; j < n && t == 0; ++j) initial[j] += g[j] * beta[j];
-          for (std::size_t i = 0; i < n && w != nullptr; ++i)
-            for (std::size_t j = 0; j < n; ++j) steps[i * n + j] += g[i] * w[j];
-        });
-  }
-
-  void add(const Expectations& other) {
-    for (std::size_t i = 0; i < initial.size(); ++i) initial[i] += other.initial[i];
-    for (std::size_t i = 0; i < steps.size(); ++i) steps[i] += other.steps[i];
-    for (std::size_t i = 0; i < symbols.size(); ++i) symbols[i] += other.symbols[i];
-    log_likelihood += other.log_likelihood;
-  }
-};
+/// A single text.
+TextReader reader_of(std::span<const Symbol> symbols) {
+  return [symbols](Index, Range range) {
+    return std::vector<Symbol>(symbols.begin() + range.begin, symbols.begin() + range.end);
+  };
+}
 
 /// Scales `count` values, `stride` apart, to a sum of 1 into `out`; leaves `out` as it is when they are all 0.
 void set_distribution(const double* values, std::size_t count, std::size_t stride, double* out) {
@@ -131,73 +40,76 @@ void set_distribution(const double* values, std::size_t count, std::size_t strid
 
 }  // namespace
 
-double reestimate(HmmParameters& hmm, const Corpus& corpus, const Split& part, double add, Team& team) {
+double reestimate(HmmParameters& hmm, const Corpus& corpus, const Split& part, double add, Team& team,
+                  HmmMemory* memory) {
   const std::size_t n = at(hmm.states), v = at(hmm.alphabet);
-  const auto pieces = static_cast<Index>(part.pieces.size());
-  const Tables tables(hmm);
-  const Index groups = std::min(kGroups, std::max<Index>(pieces, 1));
-  std::vector<Expectations> sums(at(groups));
-  team.run([&](Member& me) {
-    for (Index k = me.id(); k < groups; k += me.size()) {
-      Expectations& mine = sums[at(k)];
-      mine.initial.assign(n, 0);
-      mine.steps.assign(n * n, 0);
-      mine.symbols.assign(v * n, 0);
-      for (Index p = pieces * k / groups; p < pieces * (k + 1) / groups; ++p) {
-        const Piece& piece = part.pieces[at(p)];
-        mine.add(tables, corpus.read(piece.sequence, piece.range));
-      }
-    }
-  });
-  Expectations& total = sums[0];
-  for (std::size_t k = 1; k < sums.size(); ++k) total.add(sums[k]);
+  std::vector<Index> lengths;
+  lengths.reserve(part.pieces.size());
+  for (const Piece& piece : part.pieces) lengths.push_back(piece.range.size());
+  const TextReader read = [&](Index text, Range range) {
+    const Piece& piece = part.pieces[at(text)];
+    return corpus.read(piece.sequence, {piece.range.begin + range.begin, piece.range.begin + range.end});
+  };
+  const HmmTables tables(hmm);
+  HmmMemory own;
+  std::vector<HmmSums> sums = walk_lanes(tables, lengths, read, {}, team, memory != nullptr ? *memory : own);
+  HmmSums& total = sums[0];
+  for (std::size_t k = 1; k < sums.size(); ++k) {
+    add_to(total.initial, sums[k].initial);
+    add_to(total.steps, sums[k].steps);
+    add_to(total.symbols, sums[k].symbols);
+    total.log_likelihood += sums[k].log_likelihood;
+  }
 
   double objective = total.log_likelihood;
   if (add > 0) objective += add * sum_of_logs(hmm.emissions);
-  for (std::size_t i = 0; i < n * n; ++i) total.steps[i] *= hmm.transitions[i];
+  const std::size_t width = at(tables.width);
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t j = 0; j < n; ++j) total.steps[static_cast<Index>(i * width + j)] *= hmm.transitions[i * n + j];
   for (double& x : total.symbols) x += add;
   set_distribution(total.initial.data(), n, 1, hmm.initial.data());
   for (std::size_t i = 0; i < n; ++i) {
-    set_distribution(total.steps.data() + i * n, n, 1, hmm.transitions.data() + i * n);
-    set_distribution(total.symbols.data() + i, v, n, hmm.emissions.data() + i * v);
+    set_distribution(total.steps.data() + i * width, n, 1, hmm.transitions.data() + i * n);
+    set_distribution(total.symbols.data() + i, v, width, hmm.emissions.data() + i * v);
   }
   return objective;
 }
 
 double log_likelihood(const HmmParameters& hmm, std::span<const Symbol> symbols) {
-  const Tables tables(hmm);
-  std::vector<double> f(hmm.initial), g(tables.n), c;
-  for (const Symbol x : symbols) {
-    c.push_back(see(tables, f.data(), x, g.data()));
-    times(g.data(), tables.a, tables.n, f.data());
-  }
-  return sum_of_logs(std::move(c));
+  if (symbols.empty()) return 0;
+  Team team(1);
+  HmmMemory memory;
+  double sum = 0;
+  for (const HmmSums& group : walk_lanes(HmmTables(hmm), {static_cast<Index>(symbols.size())}, reader_of(symbols),
+                                         {.backward = false}, team, memory))
+    sum += group.log_likelihood;
+  return sum;
 }
 
 std::vector<double> state_posteriors(const HmmParameters& hmm, std::span<const Symbol> symbols) {
-  const Tables tables(hmm);
-  std::vector<double> result(symbols.size() * tables.n);
-  forward_backward(tables, symbols, [&](std::size_t t, const double* g, const double* beta, double, const double*) {
-    for (std::size_t j = 0; j < tables.n; ++j) result[t * tables.n + j] = g[j] * beta[j];
-  });
+  const std::size_t n = at(hmm.states);
+  std::vector<double> result(symbols.size() * n);
+  if (symbols.empty()) return result;
+  const auto keep = [&](Index, Index position, const double* g, const double* beta) {
+    for (std::size_t j = 0; j < n; ++j) result[at(position) * n + j] = g[j] * beta[j];
+  };
+  Team team(1);
+  HmmMemory memory;
+  walk_lanes(HmmTables(hmm), {static_cast<Index>(symbols.size())}, reader_of(symbols), {.posterior = keep}, team,
+             memory);
   return result;
 }
 
 std::vector<Index> most_probable_states(const HmmParameters& hmm, std::span<const Symbol> symbols) {
   const std::size_t n = at(hmm.states), v = at(hmm.alphabet), length = symbols.size();
   if (length == 0) return {};
-  std::vector<double> best(hmm.initial), a(hmm.transitions), b(hmm.emissions), next(n);
+  std::vector<double> best(hmm.initial), a(hmm.transitions), b(hmm.emissions), next(n), origin(n);
   for (std::vector<double>* x : {&best, &a, &b}) vector_log(x->data(), x->data(), static_cast<Index>(x->size()));
   std::vector<std::uint16_t> from(length * n);
   for (std::size_t t = 0; t < length; ++t) {
     if (t > 0) {
-      for (std::size_t j = 0; j < n; ++j) {
-        std::size_t origin = 0;
-        for (std::size_t i = 1; i < n; ++i)
-          if (best[i] + a[i * n + j] > best[origin] + a[origin * n + j]) origin = i;
-        from[t * n + j] = static_cast<std::uint16_t>(origin);
-        next[j] = best[origin] + a[origin * n + j];
-      }
+      best_origins(best.data(), {a.data(), hmm.states, hmm.states, hmm.states}, next.data(), origin.data());
+      for (std::size_t j = 0; j < n; ++j) from[t * n + j] = static_cast<std::uint16_t>(origin[j]);
       best.swap(next);
     }
     bool possible = false;

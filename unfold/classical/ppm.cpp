@@ -25,7 +25,7 @@ struct Context {
   std::uint32_t total = 0;
 };
 
-struct Entry {
+struct SymbolEntry {
   Symbol symbol = 0;
   std::uint32_t count = 0;
   std::int32_t context = kNone;  // this context followed by this symbol
@@ -73,7 +73,7 @@ struct PpmPredictor::Body {
   Rest rest_of(const Context& c) const {
     Rest rest;
     for (std::int32_t e = c.entries; e != kNone; e = entries[static_cast<std::size_t>(e)].next) {
-      const Entry& entry = entries[static_cast<std::size_t>(e)];
+      const SymbolEntry& entry = entries[static_cast<std::size_t>(e)];
       if (excluded[static_cast<std::size_t>(entry.symbol)] != 0) continue;
       rest.total += entry.count;
       ++rest.distinct;
@@ -150,7 +150,7 @@ struct PpmPredictor::Body {
         each = here * (1 - share) / (rest.total - rest.largest);
       }
       for (std::int32_t e = c.entries; e != kNone; e = entries[static_cast<std::size_t>(e)].next) {
-        const Entry& entry = entries[static_cast<std::size_t>(e)];
+        const SymbolEntry& entry = entries[static_cast<std::size_t>(e)];
         const auto x = static_cast<std::size_t>(entry.symbol);
         if (excluded[x] != 0) continue;
         probabilities[x] = entry.symbol == rest.favourite ? favoured : each * entry.count;
@@ -189,7 +189,7 @@ struct PpmPredictor::Body {
     if (entries[static_cast<std::size_t>(entry)].count <= kMostCount) return;
     c.total = 0;
     for (std::int32_t e = c.entries; e != kNone; e = entries[static_cast<std::size_t>(e)].next) {
-      Entry& each = entries[static_cast<std::size_t>(e)];
+      SymbolEntry& each = entries[static_cast<std::size_t>(e)];
       each.count = (each.count + 1) / 2;
       c.total += each.count;
     }
@@ -297,7 +297,7 @@ struct PpmPredictor::Body {
   Index order, alphabet;
   bool learning = true, current = false;
   std::vector<Context> contexts;
-  std::vector<Entry> entries;
+  std::vector<SymbolEntry> entries;
   std::int32_t longest = 0, inherit_from = kNone;
   Index longest_order = 0;
   std::array<Symbol, 2> last{};  // the last symbol and the one before

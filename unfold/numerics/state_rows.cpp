@@ -1,0 +1,157 @@
+#include "unfold/numerics/state_rows.h"
+
+#include <algorithm>
+#include <cassert>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "unfold/numerics/state_rows.cpp"
+#include "unfold/numerics/targets-inl.h"
+// The targets before Highway's own headers.
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+// Everything below is compiled once for each target.
+#include "unfold/numerics/loops-inl.h"
+
+#ifndef UNFOLD_NUMERICS_STATE_ROWS_ONCE
+#define UNFOLD_NUMERICS_STATE_ROWS_ONCE
+namespace unfold {
+
+/// What a target provides.
+struct StateRowOperations {
+  decltype(see_symbols)* forward;
+  decltype(look_back)* backward;
+  decltype(best_origins)* best;
+};
+
+}  // namespace unfold
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace unfold {
+namespace HWY_NAMESPACE {
+
+struct ProductSumBody {
+  const double *f, *b;
+  double* g;
+  template <class D, class V = hn::Vec<D>>
+  HWY_INLINE V add(D d, V sum, Index i) const {
+    const V product = hn::Mul(hn::LoadU(d, f + i), hn::LoadU(d, b + i));
+    hn::StoreU(product, d, g + i);
+    return hn::Add(sum, product);
+  }
+  template <class D, class V = hn::Vec<D>>
+  HWY_INLINE V add_end(D d, V sum, Index i, size_t count) const {
+    const V product = hn::Mul(load_first(d, f + i, count), load_first(d, b + i, count));
+    store_first(product, d, g + i, count);
+    return hn::Add(sum, product);
+  }
+};
+struct ScaleRowBody {
+  double* g;
+  double factor;
+  template <class D, class Place>
+  HWY_INLINE void at(D d, Index i, Place place) const {
+    place.store(hn::Mul(place.load(d, g + i), hn::Set(d, factor)), d, g + i);
+  }
+};
+void see_rows(Matrix<const double> f, Matrix<const double> b, const Symbol* symbols, double least, Matrix<double> g,
+              double* c) {
+  const Index n = b.cols;
+  for (Index m = 0; m < f.rows; ++m) {
+    double* const to = g.row(m);
+    c[m] = 1;
+    if (symbols[m] == kNoSymbol) {
+      std::fill_n(to, n, 0.0);
+      continue;
+    }
+    const double sum = sum_in_lanes<double>(n, ProductSumBody{f.row(m), b.row(symbols[m]), to});
+    c[m] = sum >= least ? sum : 0;
+    if (c[m] > 0)
+      for_each_vector<double>(n, ScaleRowBody{to, 1 / sum});
+    else
+      std::copy_n(f.row(m), n, to);
+  }
+}
+
+struct LookBackBody {
+  const double *beta, *g, *b;
+  double factor;
+  double *counts, *w;
+  template <class D, class Place>
+  HWY_INLINE void at(D d, Index i, Place place) const {
+    const auto later = place.load(d, beta + i);
+    const auto expected = hn::Mul(place.load(d, g + i), later);
+    place.store(hn::Add(place.load(d, counts + i), expected), d, counts + i);
+    place.store(hn::Mul(hn::Mul(place.load(d, b + i), later), hn::Set(d, factor)), d, w + i);
+  }
+};
+void look_back_rows(Matrix<const double> beta, Matrix<const double> g, Matrix<const double> b, const Symbol* symbols,
+                    const double* c, Matrix<double> counts, Matrix<double> w) {
+  const Index n = b.cols;
+  for (Index m = 0; m < g.rows; ++m) {
+    const Symbol x = symbols[m];
+    if (x == kNoSymbol)
+      std::fill_n(w.row(m), n, 0.0);
+    else if (c[m] > 0)
+      for_each_vector<double>(n, LookBackBody{beta.row(m), g.row(m), b.row(x), 1 / c[m], counts.row(x), w.row(m)});
+    else
+      std::copy_n(beta.row(m), n, w.row(m));
+  }
+}
+
+/// A vector of targets at a time, all origins for it in ascending order: the first of equals stays.
+struct BestOriginsBody {
+  const double* best;
+  Matrix<const double> a;
+  double *next, *from;
+  template <class D, class Place>
+  HWY_INLINE void at(D d, Index j, Place place) const {
+    auto most = hn::Add(hn::Set(d, best[0]), place.load(d, a.row(0) + j));
+    auto origin = hn::Zero(d);
+    for (Index i = 1; i < a.rows; ++i) {
+      const auto way = hn::Add(hn::Set(d, best[i]), place.load(d, a.row(i) + j));
+      const auto better = hn::Gt(way, most);
+      most = hn::IfThenElse(better, way, most);
+      origin = hn::IfThenElse(better, hn::Set(d, static_cast<double>(i)), origin);
+    }
+    place.store(most, d, next + j);
+    place.store(origin, d, from + j);
+  }
+};
+void best_origins_row(const double* best, Matrix<const double> a, double* next, double* from) {
+  for_each_vector<double>(a.cols, BestOriginsBody{best, a, next, from});
+}
+
+constexpr StateRowOperations kStateRowOperations = {see_rows, look_back_rows, best_origins_row};
+const StateRowOperations* StateRowTable() { return &kStateRowOperations; }
+
+}  // namespace HWY_NAMESPACE
+}  // namespace unfold
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace unfold {
+namespace {
+
+HWY_EXPORT(StateRowTable);
+const StateRowOperations& state_rows() { return *HWY_DYNAMIC_DISPATCH(StateRowTable)(); }
+
+}  // namespace
+
+void see_symbols(Matrix<const double> f, Matrix<const double> b, const Symbol* symbols, double least, Matrix<double> g,
+                 double* c) {
+  state_rows().forward(f, b, symbols, least, g, c);
+}
+
+void look_back(Matrix<const double> beta, Matrix<const double> g, Matrix<const double> b, const Symbol* symbols,
+               const double* c, Matrix<double> counts, Matrix<double> w) {
+  state_rows().backward(beta, g, b, symbols, c, counts, w);
+}
+
+void best_origins(const double* best, Matrix<const double> a, double* next, double* from) {
+  assert(a.rows > 0);
+  state_rows().best(best, a, next, from);
+}
+
+}  // namespace unfold
+#endif  // HWY_ONCE
