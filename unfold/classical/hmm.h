@@ -37,7 +37,7 @@ struct HmmParameters {
 /// What steps of expectation-maximisation would otherwise do anew each time: find out how many symbols the chain
 /// remembers, and take memory, for each member of the team. Changes no result beyond rounding.
 struct HmmMemory {
-  Index warm_up = 256;
+  Index warm_up = 128;
   std::vector<Buffer<double>> histories = {};
 };
 

@@ -327,16 +327,14 @@ LaneDeal::LaneDeal(const std::vector<Index>& lengths, bool may_cut) {
     const Index length = lengths[at(text)];
     Stretch rest{.text = text, .range = {0, length}};
     while (!rest.range.empty()) {
-      while (before + rest.range.begin >= total * (lane + 1) / count) ++lane;
-      const Index border = total * (lane + 1) / count - before;
+      const auto border = [&] { return total * (lane + 1) / count - before; };
+      while (border() - rest.range.begin < (length < kLeastStretch || !may_cut ? 1 : kLeastStretch)) ++lane;
       std::vector<Stretch>& mine = lanes[at(lane)];
-      if (!may_cut || border - rest.range.begin < kLeastStretch || length - border < kLeastStretch) {
-        mine.push_back(rest);
-        break;
-      }
       mine.push_back(rest);
-      mine.back().range.end = rest.range.begin = border;
+      if (!may_cut || length - border() < kLeastStretch) break;
+      mine.back().range.end = rest.range.begin = border();
       mine.back().cut_after = rest.cut_before = cuts++;
+      ++lane;
     }
     before += length;
   }
