@@ -1,4 +1,4 @@
-#include "unfold/circuit/vector_map.h"
+#include "unfold/circuit/cell_maps.h"
 
 #include <gtest/gtest.h>
 
@@ -126,6 +126,41 @@ TEST(ModulusRelu, scales_the_modulus_and_keeps_the_angle) {
   for (const double value : y) EXPECT_EQ(value, 0);
 }
 
+TEST(LayerNorm, gives_rows_of_mean_zero_and_variance_one_times_its_gains) {
+  const auto map = layer_norm(4);
+  const double gains[] = {1, 2, 3, -1}, x[] = {1, 4, -2, 9};
+  double y[4] = {}, scratch[8];
+  map->apply(OperatorRows<double>{.w = {gains, 1, 4, 4}, .x = {x, 1, 4, 4}, .scratch = scratch}, {y, 1, 4, 4});
+  double variance = 0;
+  for (const double v : x) variance += (v - 3) * (v - 3) / 4;
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_NEAR(y[i], gains[i] * (x[i] - 3) / std::sqrt(variance + 1e-5), 1e-15);
+}
+
+TEST(ComplexDecay, multiplies_by_complex_numbers_within_the_unit_circle) {
+  const auto map = complex_decay(2);
+  const double w[] = {-3, 0.5, 0.4, 2.5}, x[] = {1, -2, 0.5, 3};
+  double y[4] = {}, scratch[6];
+  map->apply(OperatorRows<double>{.w = {w, 1, 4, 4}, .x = {x, 1, 4, 4}, .scratch = scratch}, {y, 1, 4, 4});
+  for (std::size_t k = 0; k < 2; ++k) {
+    const Complex want = std::exp(Complex(-std::exp(w[k]), w[2 + k])) * Complex(x[k], x[2 + k]);
+    EXPECT_NEAR(y[k], want.real(), 1e-15);
+    EXPECT_NEAR(y[2 + k], want.imag(), 1e-15);
+  }
+}
+
+TEST(ComplexDecay, starts_with_moduli_and_gains_that_keep_the_variance) {
+  const std::vector<double> decays = spread_decays(50, 0.99, 0.6, 1), gains = keeping_gains(decays);
+  ASSERT_EQ(gains.size(), 50u);
+  for (std::size_t k = 0; k < 50; ++k) {
+    const double modulus = std::exp(-std::exp(decays[k]));
+    EXPECT_GT(modulus, 0.6);
+    EXPECT_LT(modulus, 0.99);
+    EXPECT_NEAR(std::exp(gains[k]), std::sqrt(1 - modulus * modulus), 1e-14);
+    EXPECT_GE(decays[50 + k], 0);
+    EXPECT_LT(decays[50 + k], 1);
+  }
+}
+
 class EveryVectorMap : public testing::TestWithParam<std::shared_ptr<const VectorMap>> {};
 
 TEST_P(EveryVectorMap, has_the_derivatives_of_differences) {
@@ -186,7 +221,9 @@ TEST_P(EveryVectorMap, has_the_same_bits_row_by_row_and_a_gradient_may_be_taken_
   EXPECT_EQ(gradient.values, sum.values);
 }
 
-INSTANTIATE_TEST_SUITE_P(, EveryVectorMap, testing::Values(unitary_map(8, 1), unitary_map(2, 1), modulus_relu(5)));
+INSTANTIATE_TEST_SUITE_P(, EveryVectorMap,
+                         testing::Values(unitary_map(8, 1), unitary_map(2, 1), modulus_relu(5), layer_norm(7),
+                                         complex_decay(4), complex_gain(3)));
 
 }  // namespace
 }  // namespace unfold

@@ -28,7 +28,8 @@ Signal bag(Circuit& c, Signal x, Index n, const BagOptions& options = {});
 /// lstm: Hochreiter & Schmidhuber 1997 with the forget gate of Gers et al. 2000.
 struct LstmOptions {
   double forget_bias = 1;
-  double chrono = 0;  ///< > 1: gate biases from time scales up to this many steps (Tallec & Ollivier 2018)
+  double chrono = 0;        ///< > 1: gate biases from time scales up to this many steps (Tallec & Ollivier 2018)
+  bool layer_norm = false;  ///< of both products, and of the cell where it goes out. Ba et al. 2016
   bool trained_initial = false;
 };
 Signal lstm(Circuit& c, Signal x, Index n, const LstmOptions& options = {});
@@ -37,6 +38,7 @@ Signal lstm(Circuit& c, Signal x, Index n, const LstmOptions& options = {});
 /// product.
 struct GruOptions {
   bool reset_after = false;
+  bool layer_norm = false;  ///< of each product; the reset gate then acts after it. Ba et al. 2016
   bool trained_initial = false;
 };
 Signal gru(Circuit& c, Signal x, Index n, const GruOptions& options = {});
@@ -70,6 +72,68 @@ struct UrnnOptions {
   bool trained_initial = false;
 };
 Signal urnn(Circuit& c, Signal x, Index n, const UrnnOptions& options = {});
+
+/// Cells whose gates read the input alone, so that no product remains in the loop: h_t = a_t * h_{t-1} + b_t.
+///   mingru   a = 1 - z, b = z * g                                    Feng et al. 2024
+///   minlstm  a = f / (f + i), b = i / (f + i) * g                    the same
+///   sru      a = f, b = (1 - f) * u, output r * c + (1 - r) * s      Lei et al. 2018
+struct MinimalOptions {
+  double gate_bias = 0;  ///< of the gate that lets new values in
+  double chrono = 0;     ///< > 1: from time scales up to this many steps instead
+  bool trained_initial = false;
+};
+Signal min_gru(Circuit& c, Signal x, Index n, const MinimalOptions& options = {});
+Signal min_lstm(Circuit& c, Signal x, Index n, const MinimalOptions& options = {});
+Signal sru(Circuit& c, Signal x, Index n, const MinimalOptions& options = {});
+
+/// qrnn: gates and candidate are convolutions over the last `width` inputs. Bradbury et al. 2017.
+struct QrnnOptions {
+  Index width = 2;
+  double forget_bias = 1;
+  bool trained_initial = false;
+};
+Signal qrnn(Circuit& c, Signal x, Index n, const QrnnOptions& options = {});
+
+/// indrnn: h_t = s(x_t W + w * h_{t-1} + b) with a vector w. Li et al. 2018.
+struct IndRnnOptions {
+  Map activation = Map::relu;
+  double scale = 1;  ///< w starts in +- this
+  bool trained_initial = false;
+};
+Signal ind_rnn(Circuit& c, Signal x, Index n, const IndRnnOptions& options = {});
+
+/// lru: n complex numbers z_t = lambda * z_{t-1} + gamma * x_t B, y_t = Re(z_t C) + x_t D + b (circuit/vector_map.h).
+/// Orvieto et al. 2023.
+struct LruOptions {
+  bool gated = true;  ///< a gated linear unit at every position; else y itself
+  double slowest = 0.999, fastest = 0.5, turn = 6.28;
+  bool trained_initial = false;
+};
+Signal lru(Circuit& c, Signal x, Index n, const LruOptions& options = {});
+
+/// slstm: exponential gates, kept in range by the running maximum of their logarithms. Beck et al. 2024.
+struct SlstmOptions {
+  bool exponential_forget = false;
+  double forget_bias = 1;
+  bool trained_initial = false;  ///< of h; cell, normaliser and maximum begin as the source says
+};
+Signal slstm(Circuit& c, Signal x, Index n, const SlstmOptions& options = {});
+
+/// rhn: `depth` highway layers in each step. Zilly et al. 2017.
+struct HighwayOptions {
+  Index depth = 3;
+  double transform_bias = -2;
+  bool trained_initial = false;
+};
+Signal recurrent_highway(Circuit& c, Signal x, Index n, const HighwayOptions& options = {});
+
+/// mogrifier: an LSTM before which input and state gate each other. Melis et al. 2020.
+struct MogrifierOptions {
+  Index rounds = 5;
+  double forget_bias = 1;
+  bool trained_initial = false;
+};
+Signal mogrifier(Circuit& c, Signal x, Index n, const MogrifierOptions& options = {});
 
 /// Gated and sparse networks on random graphs (Ollivier, "Riemannian metrics for neural networks II: recurrent networks
 /// and learning symbolic data sequences", 2015). Pre-activations V, activities a = s(V), one weight per edge:

@@ -1,5 +1,7 @@
 #include "unfold/cells/cell.h"
 #include "unfold/cells/cells.h"
+#include "unfold/cells/norm.h"
+#include "unfold/circuit/cell_maps.h"
 
 namespace unfold {
 namespace {
@@ -11,6 +13,29 @@ Signal gru_reset_before(Circuit& c, Signal x, Signal h, Index n) {
   auto zr = c.affine("zr", 2 * n, {{"W", x, Init::glorot(2)}, {"U", h, Init::orthogonal(2)}});
   auto [z, r] = c.split<2>(zr);
   auto g = tanh(c.affine("g", n, {{"W", x, Init::glorot()}, {"U", sigmoid(r) * h, Init::orthogonal()}}));
+  return h + sigmoid(z) * (g - h);
+}
+
+/// LN(x) with gains, and with a bias added where there is to be one.
+Signal normalised(Circuit& c, const char* name, Signal x, bool biased = false) {
+  return c.affine(name, x.size(),
+                  {{.parameter = "gain", .source = x, .init = Init::constant(1), .op = layer_norm(x.size())}},
+                  Init::zero(), biased);
+}
+
+/// reset after, with LN(x_t W) for x_t W and LN(h_{t-1} U) for h_{t-1} U; z and r are normalised together, the
+/// candidate for itself. The biases are added after it.                                                     Ba et al.
+/// 2016
+Signal gru_normalised(Circuit& c, Signal x, Signal h, Index n) {
+  const auto part = [&](const char* name, Signal source, const char* parameter, const Init& init, Index blocks) {
+    return c.affine(name, blocks * n, {{parameter, source, init}}, Init::zero(), false);
+  };
+  auto w = normalised(c, "norm-w", part("w", x, "W", Init::glorot(2), 2), true);
+  auto u = normalised(c, "norm-u", part("u", h, "U", Init::orthogonal(2), 2));
+  auto wg = normalised(c, "norm-wg", part("wg", x, "W", Init::glorot(), 1), true);
+  auto ug = normalised(c, "norm-ug", part("ug", h, "U", Init::orthogonal(), 1));
+  auto [z, r] = c.split<2>(w + u);
+  auto g = tanh(wg + sigmoid(r) * ug);
   return h + sigmoid(z) * (g - h);
 }
 
@@ -28,7 +53,9 @@ Signal gru_reset_after(Circuit& c, Signal x, Signal h, Index n) {
 
 Signal gru(Circuit& c, Signal x, Index n, const GruOptions& options) {
   auto h = c.link(n, {}, options.trained_initial);
-  auto next = options.reset_after ? gru_reset_after(c, x, h, n) : gru_reset_before(c, x, h, n);
+  auto next = options.layer_norm    ? gru_normalised(c, x, h, n)
+              : options.reset_after ? gru_reset_after(c, x, h, n)
+                                    : gru_reset_before(c, x, h, n);
   c.feed(h, next);
   return next;
 }
@@ -37,6 +64,7 @@ template <class Visitor>
 void describe(Visitor& v, GruOptions& o) {
   v("reset", o.reset_after, "the reset gate acts before or after the recurrent product",
     {{false, "before"}, {true, "after"}});
+  describe_norm(v, o.layer_norm);
 }
 
 CellEntry gru_cell() { return CellOf<GruOptions>{.name = "gru", .help = "gated recurrent unit", .add = gru}; }

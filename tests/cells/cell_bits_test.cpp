@@ -1,0 +1,105 @@
+/// Law 2 for every listed cell: the same bits alone, in a ragged batch, on any number of threads, in windows with
+/// carried state, and one position at a time.
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "support/runner.h"
+#include "unfold/cells/registry.h"
+#include "unfold/engine/stepper.h"
+
+namespace unfold {
+namespace {
+
+constexpr Index kSymbols = 7;
+const Index kLengths[] = {5, 12, 1, 7, 2};
+
+/// Two layers of a cell with its defaults, or one where the cell reads symbols alone.
+void build(Circuit& c, const CellEntry& cell) {
+  const Signal x = c.symbols("x", kSymbols);
+  StackOptions stack;
+  stack.units = 8, stack.layers = 2;
+  Signal top;
+  {
+    const auto scope = c.scope("layer1");
+    top = cell.add(c, x, stack.units, cell.options, true);
+  }
+  if (cell.fault(stack, cell.options).empty()) {
+    const auto scope = c.scope("layer2");
+    top = cell.add(c, top, stack.units, cell.options, false);
+  }
+  c.output(c.affine("o", kSymbols, {{"V", top}}));
+}
+
+bool same_bits(std::span<const float> x, std::span<const float> y) {
+  return x.size() == y.size() && std::memcmp(x.data(), y.data(), x.size_bytes()) == 0;
+}
+
+class BitsOf : public testing::TestWithParam<std::size_t> {
+ protected:
+  const CellEntry& cell() const { return *(cells().begin() + static_cast<std::ptrdiff_t>(GetParam())); }
+  void SetUp() override { build(circuit_, cell()); }
+  Circuit circuit_;
+};
+
+TEST_P(BitsOf, a_cell_do_not_depend_on_threads) {
+  const auto one = test::Runner<float>(circuit_).run(Structure::chains(kLengths));
+  test::Runner<float> runner(circuit_, {}, 3);
+  for (int pass = 0; pass < 6; ++pass) {
+    const auto many = runner.run(Structure::chains(kLengths));
+    EXPECT_TRUE(same_bits(many.outputs, one.outputs)) << cell().name;
+    EXPECT_TRUE(same_bits(many.tangents, one.tangents)) << cell().name;
+    EXPECT_TRUE(same_bits(many.gradient, one.gradient)) << cell().name;
+  }
+}
+
+TEST_P(BitsOf, a_cell_are_the_same_alone_and_in_a_batch) {
+  const Structure structure = Structure::chains(kLengths);
+  const auto all = test::Runner<float>(circuit_).run(structure);
+  test::Runner<float> alone(circuit_);
+  for (Index s = 0; s < structure.sequences(); ++s) {
+    const auto one = alone.run(Structure::chains(1, structure.size(s)), {.sequences = {s}});
+    const auto part = [&](const std::vector<float>& x) {
+      return std::span(x).subspan(at(structure.item(s, 0) * kSymbols), at(structure.size(s) * kSymbols));
+    };
+    EXPECT_TRUE(same_bits(one.outputs, part(all.outputs))) << cell().name;
+    EXPECT_TRUE(same_bits(one.tangents, part(all.tangents))) << cell().name;
+  }
+}
+
+TEST_P(BitsOf, a_cell_step_by_step_are_those_of_the_unfolding) {
+  test::Runner<float> runner(circuit_);
+  const auto expected = runner.run(Structure::chains(1, 9)).outputs;
+  Team team(1);
+  Stepper<float> stepper(std::make_shared<const Plan>(circuit_), runner.parameters(), team);
+  const Signal x{&circuit_, 0};
+  for (Index t = 0; t < 9; ++t) {
+    stepper.symbols(x)[0] = runner.unfolding().symbols(x)[at(t)];
+    stepper.step();
+    const Matrix<const float> row = stepper.value({&circuit_, circuit_.outputs()[0]});
+    EXPECT_TRUE(same_bits({row.data, at(kSymbols)}, std::span(expected).subspan(at(t * kSymbols), at(kSymbols))))
+        << cell().name << " at " << t;
+  }
+}
+
+TEST_P(BitsOf, a_cell_in_windows_are_those_of_one_long_window) {
+  const auto whole = test::Runner<float>(circuit_).run(Structure::chains(2, 10)).outputs;
+  test::Runner<float> runner(circuit_);
+  State<float> state(runner.unfolding().plan(), 2);
+  for (const auto& [begin, length] : {std::pair<Index, Index>{0, 3}, {3, 1}, {4, 6}}) {
+    runner.lay(Structure::chains(2, length), {.begin = begin});
+    runner.unfolding().forward(&state);
+    const auto part = runner.outputs();
+    for (Index s = 0; s < 2; ++s)
+      EXPECT_TRUE(same_bits(std::span(part).subspan(at(s * length * kSymbols), at(length * kSymbols)),
+                            std::span(whole).subspan(at((s * 10 + begin) * kSymbols), at(length * kSymbols))))
+          << cell().name << " from " << begin;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(, BitsOf,
+                         testing::Range(std::size_t{0}, static_cast<std::size_t>(cells().end() - cells().begin())));
+
+}  // namespace
+}  // namespace unfold

@@ -1,0 +1,25 @@
+#pragma once
+/// Maps of whole vectors that cells are made of (vector_map.h): layer normalisation, and the decay of complex numbers.
+
+#include <memory>
+#include <vector>
+
+#include "unfold/circuit/vector_map.h"
+
+namespace unfold {
+
+/// Layer normalisation (Ba, Kiros & Hinton 2016): y_i = g_i (x_i - mean) / sqrt(variance + 1e-5), mean and variance
+/// over the n components. Parameters [1 x n]: g.
+std::shared_ptr<const VectorMap> layer_norm(Index n);
+
+/// The recurrence of linear recurrent units (Orvieto et al. 2023): n complex numbers, n real and then n imaginary
+/// parts, each times l = exp(-exp(nu) + i phase). Parameters [1 x 2n]: nu, then phases.
+std::shared_ptr<const VectorMap> complex_decay(Index n);
+/// n complex numbers, each times exp(g). Parameters [1 x n]: g.
+std::shared_ptr<const VectorMap> complex_gain(Index n);
+/// Starts of these: |l|^2 evenly spread between fastest^2 and slowest^2, phases over [0, turn); and the gains
+/// sqrt(1 - |l|^2), with which white noise keeps its variance.
+std::vector<double> spread_decays(Index n, double slowest, double fastest, double turn);
+std::vector<double> keeping_gains(const std::vector<double>& decays);
+
+}  // namespace unfold
