@@ -63,22 +63,18 @@ class Runner {
   void lay(const Structure& structure, const Window& window = {}) {
     unfolding_.lay(structure);
     window_ = window;
+    for_each_node([&](int i, const Node& node) { fill(i, node, window_); });
+  }
+
+  /// Position `t` of some sequences, over a source whose rows are those of all.
+  void lay_kept(const Structure& step, const std::vector<Index>& sequences, Index t) {
+    if (t == 0)
+      lay(step);
+    else
+      unfolding_.lay(step, sequences);
+    const Window later{sequences, t};
     for_each_node([&](int i, const Node& node) {
-      if (node.kind == Node::Kind::input) {
-        Matrix<T> rows = unfolding_.input(signal(i));
-        for_each_position([&](Index s, Index p, Index row, Index) {
-          Random random = numbers("input", node.name, window_.name(s), window_.begin + p);
-          for (Index c = 0; c < node.size; ++c) rows(row, c) = static_cast<T>(random.normal());
-        });
-      }
-      if (node.kind == Node::Kind::symbols) {
-        const std::span<Symbol> symbols = unfolding_.symbols(signal(i));
-        for_each_position([&](Index s, Index p, Index row, Index) {
-          Random random = numbers("symbol", node.name, window_.name(s), window_.begin + p);
-          const auto drawn = static_cast<Symbol>(random.below(static_cast<std::uint64_t>(node.size) + 1));
-          symbols[static_cast<std::size_t>(row)] = drawn == node.size ? kNoSymbol : drawn;
-        });
-      }
+      if (node.part == 0) fill(i, node, later);
     });
   }
 
@@ -128,13 +124,35 @@ class Runner {
 
   /// use(sequence, position, row, item)
   template <class Use>
-  void for_each_position(Use&& use) const {
-    const Structure& structure = unfolding_.structure();
+  void for_each_position(Use&& use, int part = 0) const {
+    const Structure& structure = unfolding_.structure().part(part);
     for (Index s = 0; s < structure.sequences(); ++s)
       for (Index p = 0; p < structure.size(s); ++p) use(s, p, structure.row(s, p), structure.item(s, p));
   }
 
  private:
+  void fill(int i, const Node& node, const Window& window) {
+    const auto draw = [&](const char* what, Index s, Index p) {
+      return numbers(what, node.name, window.name(s), window.begin + p);
+    };
+    if (node.kind == Node::Kind::input) {
+      const Matrix<T> rows = unfolding_.input(signal(i));
+      const auto put = [&](Index s, Index p, Index row, Index) {
+        Random random = draw("input", s, p);
+        for (Index c = 0; c < node.size; ++c) rows(row, c) = static_cast<T>(random.normal());
+      };
+      for_each_position(put, node.part);
+    }
+    if (node.kind == Node::Kind::symbols) {
+      const std::span<Symbol> symbols = unfolding_.symbols(signal(i));
+      const auto put = [&](Index s, Index p, Index row, Index) {
+        Random random = draw("symbol", s, p);
+        const auto drawn = static_cast<Symbol>(random.below(static_cast<std::uint64_t>(node.size) + 1));
+        symbols[static_cast<std::size_t>(row)] = drawn == node.size ? kNoSymbol : drawn;
+      };
+      for_each_position(put, node.part);
+    }
+  }
   Signal signal(int node) const { return {const_cast<Circuit*>(&circuit_), node}; }
   bool has_adjoint(int output) const { return unfolding_.plan().needs_adjoint(unfolding_.plan().outside(output)); }
 

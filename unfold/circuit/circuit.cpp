@@ -13,13 +13,15 @@ Index Signal::size() const {
 }
 
 std::string describe(const Delay& delay) {
-  static constexpr const char* kNames[] = {"previous", "next", "left", "up", "right", "down", "child", "first", "last"};
+  static constexpr const char* kNames[] = {"previous", "next", "left", "up", "right", "down", "child", "first", "last",
+                                           "source_first", "source_last", "source_start"};
   const std::string name = kNames[static_cast<int>(delay.along)];
-  return delay.to_end() ? name : name + "(" + std::to_string(delay.steps) + ")";
+  return delay.to_end() || delay.crosses() ? name : name + "(" + std::to_string(delay.steps) + ")";
 }
 
 Delay opposite(const Delay& delay) {
   using Along = Delay::Along;
+  if (delay.crosses()) return delay;
   for (const auto& [one, other] : {std::pair{Along::previous, Along::next},
                                    {Along::left, Along::right},
                                    {Along::up, Along::down},
@@ -75,24 +77,57 @@ Index Circuit::parameter_count() const {
   return count;
 }
 
+Circuit::InPart Circuit::in_part(int part) {
+  if (part < 0) throw UsageError("circuit: there is no part " + std::to_string(part));
+  return InPart(*this, part);
+}
+
+/// That a node reads what is of its own part.
+void Circuit::check_part(const Node& node, Signal read) const {
+  const Node& source = nodes_[static_cast<std::size_t>(read.id)];
+  if (source.part != node.part)
+    throw UsageError("circuit: " + node.name + " is of part " + std::to_string(node.part) + " and reads " +
+                     source.name + " of part " + std::to_string(source.part) +
+                     "; values cross by links along source_first, source_last or source_start and by attention");
+}
+
 Signal Circuit::input(std::string_view name, Index size) {
-  return add({.kind = Node::Kind::input, .name = path(name), .size = size});
+  return add({.kind = Node::Kind::input, .name = path(name), .size = size, .part = part_});
 }
 
 Signal Circuit::symbols(std::string_view name, Index alphabet) {
-  return add({.kind = Node::Kind::symbols, .name = path(name), .size = alphabet});
+  return add({.kind = Node::Kind::symbols, .name = path(name), .size = alphabet, .part = part_});
 }
 
 Signal Circuit::link(Index size, Delay delay, bool trained_initial) {
   if (delay.along == Delay::Along::child ? delay.steps < 0 : delay.steps < 1)
     throw UsageError("circuit: a link along " + describe(delay) + " looks nowhere");
-  if (delay.to_end() && (trained_initial || delay.steps != 1))
+  if ((delay.to_end() || delay.crosses()) && (trained_initial || delay.steps != 1))
     throw UsageError("circuit: a link along " + describe(delay) +
                      " never looks beyond the boundary: it takes no trained start and no number of steps");
   Node node{.kind = Node::Kind::link, .name = path("link" + std::to_string(nodes_.size())), .size = size};
+  node.part = part_;
   node.delay = reversed_ ? opposite(delay) : delay;
   if (trained_initial) node.initial = add_parameter(node.name + "/start", 1, size, Init::zero());
-  return add(std::move(node));
+  const bool begins = start_.valid() && part_ == 0 && !trained_initial && node.delay == Delay::previous();
+  const Signal added = add(std::move(node));
+  return begins ? begin_link(added) : added;
+}
+
+/// The link plus a map of start_, which is zero but at the first position.
+Signal Circuit::begin_link(Signal link) {
+  const Node& node = nodes_[static_cast<std::size_t>(link.id)];
+  const Index size = node.size;
+  const std::string name = node.name.substr(prefix_.size()) + "/start";
+  const Signal start = tanh(affine(name, size, {{.parameter = "Q", .source = start_}}));
+  const Signal first = add({.kind = Node::Kind::link,
+                            .name = path(name + "/first"),
+                            .size = size,
+                            .delay = Delay::source_start()});
+  feed(first, start);
+  const Signal begun = link + first;
+  begun_.emplace_back(begun.id, link.id);
+  return begun;
 }
 
 Signal Circuit::link_like(const Node& node, const std::vector<ParameterInfo>& parameters) {
@@ -104,6 +139,8 @@ Signal Circuit::link_like(const Node& node, const std::vector<ParameterInfo>& pa
 }
 
 void Circuit::feed(Signal link, Signal source) {
+  for (const auto& [begun, original] : begun_)
+    if (link.circuit == this && link.id == begun) link.id = original;
   const Node& l = own(link, "feed");
   const Node& s = own(source, "feed");
   if (l.kind != Node::Kind::link) throw UsageError("circuit: feed: " + l.name + " is not a link");
@@ -112,6 +149,11 @@ void Circuit::feed(Signal link, Signal source) {
   if (l.size != s.size)
     throw UsageError("circuit: feed: " + l.name + " has size " + std::to_string(l.size) + ", its source " + s.name +
                      " has " + std::to_string(s.size));
+  if (!l.delay.crosses()) check_part(l, source);
+  if (l.delay.crosses() && s.part <= l.part)
+    throw UsageError("circuit: feed: " + l.name + " looks along " + describe(l.delay) + " from part " +
+                     std::to_string(l.part) + ", but " + s.name + " is of part " + std::to_string(s.part) +
+                     ", which is not deeper");
   // Links that share a source share its memory beyond the boundary; a link of a link, or a second link with a
   // trained start, gets a source of its own.
   // So does a trained start on what may depend on no parameter: its adjoint needs a place.
@@ -130,6 +172,8 @@ Node::AffineTerm Circuit::add_term(const Node& affine, const Term& term) {
   const Node& source = own(term.source, affine.name);
   if (term.gate.valid())
     throw UsageError("circuit: the matrix " + name + " has a gate; only operators read one, such as sparse ones");
+  if (term.keys.valid() || term.values.valid())
+    throw UsageError("circuit: the matrix " + name + " has a memory; only operators read one, such as attention");
   return {.parameter = add_parameter(name, source.size, affine.size, term.init), .source = term.source.id};
 }
 
@@ -156,6 +200,23 @@ Node::AffineTerm Circuit::add_operator(const Node& affine, const Term& term) {
     result.gate = term.gate.id;
     alphabet = gate.size;
   }
+  if (op.has_memory() != term.keys.valid() || op.has_memory() != term.values.valid())
+    throw UsageError(who + (op.has_memory() ? " has no keys or no values, which its operator reads"
+                                            : " has keys or values, which its operator does not read"));
+  if (op.has_memory()) {
+    const Node &keys = own(term.keys, affine.name), &values = own(term.values, affine.name);
+    if (keys.size != op.key_size() || values.size != op.value_size())
+      throw UsageError(who + " reads keys of " + std::to_string(op.key_size()) + " and values of " +
+                       std::to_string(op.value_size()) + " components, but " + keys.name + " has " +
+                       std::to_string(keys.size) + " and " + values.name + " " + std::to_string(values.size));
+    if (keys.kind == Node::Kind::symbols || values.kind == Node::Kind::symbols)
+      throw UsageError(who + " looks at symbols; it needs numbers");
+    if (keys.part != values.part || keys.part <= source.part)
+      throw UsageError(who + " looks at " + keys.name + " and " + values.name +
+                       ", which must be of one part deeper than that of " + source.name);
+    result.keys = term.keys.id;
+    result.values = term.values.id;
+  }
   const ParameterShape shape = op.parameter_shape(alphabet);
   result.parameter = add_parameter(name, shape.rows, shape.cols, term.init);
   return result;
@@ -179,6 +240,11 @@ Signal Circuit::affine(std::string_view name, Index size, const std::vector<Term
       node.terms.push_back(add_term(node, one));
     }
   }
+  node.part = nodes_[static_cast<std::size_t>(node.terms.front().source)].part;
+  for (const Node::AffineTerm& term : node.terms) {
+    check_part(node, {this, term.source});
+    if (term.gate >= 0) check_part(node, {this, term.gate});
+  }
   if (with_bias) node.bias = add_parameter(node.name + "/bias", 1, size, bias);
   return add(std::move(node));
 }
@@ -191,6 +257,7 @@ Signal Circuit::map(Map map, Signal x, double k) {
     throw UsageError("circuit: map " + std::string(info.name) + " reads symbols " + a.name + "; only affine terms can");
   Node node{
       .kind = Node::Kind::map, .name = path(std::string(info.name) + std::to_string(nodes_.size())), .size = a.size};
+  node.part = a.part;
   node.map = map;
   node.operands = {x.id, -1};
   node.constant = k;
@@ -209,6 +276,8 @@ Signal Circuit::map(Map map, Signal x, Signal y) {
                      ", " + b.name + " has " + std::to_string(b.size));
   Node node{
       .kind = Node::Kind::map, .name = path(std::string(info.name) + std::to_string(nodes_.size())), .size = a.size};
+  node.part = a.part;
+  check_part(node, y);
   node.map = map;
   node.operands = {x.id, y.id};
   return add(std::move(node));
@@ -221,6 +290,7 @@ Signal Circuit::slice(Signal x, Index offset, Index size) {
     throw UsageError("circuit: slice [" + std::to_string(offset) + ", " + std::to_string(offset + size) + ") of " +
                      a.name + ", which has size " + std::to_string(a.size));
   Node node{.kind = Node::Kind::slice, .name = a.name + "[" + std::to_string(offset) + "]", .size = size};
+  node.part = a.part;
   node.operands = {x.id, -1};
   node.offset = offset;
   return add(std::move(node));
@@ -231,6 +301,7 @@ Signal Circuit::dropout(Signal x, double rate) {
   if (rate == 0) return x;
   const Node& a = own(x, "dropout");
   Node node{.kind = Node::Kind::mask, .name = path("mask" + std::to_string(nodes_.size())), .size = a.size};
+  node.part = a.part;
   node.constant = rate;
   return map(Map::mul, x, add(std::move(node)));
 }
@@ -307,6 +378,9 @@ std::vector<Signal> path_reading(const Circuit& circuit, Circuit& result, int pr
   const auto last_name = [](const std::string& full) { return std::string_view(full).substr(full.rfind('/') + 1); };
   for (std::size_t i = 0; i < circuit.nodes().size(); ++i) {
     const Node& node = circuit.nodes()[i];
+    if (node.part > 0)
+      throw UsageError("path pass: " + node.name +
+                       " runs over a chain of its own; paths are counted in circuits over one chain: use sgd or adam");
     const auto operand = [&](int k) {
       return node.operands[k] < 0 ? Signal{} : of[static_cast<std::size_t>(node.operands[k])];
     };

@@ -18,12 +18,18 @@
 ///   slice    some columns of a signal (a view, no copy)
 ///   mask     dropout: 0 or 1/(1-rate), constant for differentiation
 ///
+/// A circuit may have parts, which run over chains of their own: part 0 over the structure, part 1 over its source,
+/// part 2 over the source of that (engine/structure.h). An encoder is such a part, and its decoder part 0. Inputs and
+/// links say what part they are of (in_part); whatever else is of the part of what it reads. Values cross from a part to
+/// one of a lower number, by links (Delay::source_last) and by operators with a memory (circuit/attention.h).
+///
 /// Errors: shapes are checked here, when the circuit is built: UsageError naming the node and both sizes.
 
 #include <array>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "unfold/base/error.h"
@@ -57,7 +63,10 @@ struct Delay {
     down,   ///< `steps` away in a grid
     child,  ///< the `steps`-th child in a tree (counted from 0)
     first,  ///< the first position of the own chain, whatever the position
-    last    ///< the last position of the own chain, whatever the position
+    last,   ///< the last position of the own chain, whatever the position
+    source_first,
+    source_last,  ///< the first, the last position of the chain of a deeper part that the position looks at
+    source_start  ///< as source_last, at the first position of the own chain alone; elsewhere it is zero
   };
   Along along = Along::previous;
   Index steps = 1;
@@ -71,13 +80,21 @@ struct Delay {
   static Delay child(Index i) { return {Along::child, i}; }
   static Delay first() { return {Along::first, 1}; }
   static Delay last() { return {Along::last, 1}; }
+  static Delay source_first() { return {Along::source_first, 1}; }
+  static Delay source_last() { return {Along::source_last, 1}; }
+  static Delay source_start() { return {Along::source_start, 1}; }
   /// Whether every position of a chain reads the same one: such a link is never part of a loop (UsageError of the
   /// plan).
   bool to_end() const { return along == Along::first || along == Along::last; }
+  /// Whether it looks at a chain of a deeper part.
+  bool crosses() const {
+    return along == Along::source_first || along == Along::source_last || along == Along::source_start;
+  }
   bool operator==(const Delay&) const = default;
 };
 std::string describe(const Delay& delay);
-/// The same number of steps the other way. Throws UsageError for a child, which has no other way.
+/// The same number of steps the other way; what crosses stays as it is. Throws UsageError for a child, which has no
+/// other way.
 Delay opposite(const Delay& delay);
 
 /// A parameter: a named matrix [rows x cols] inside the one contiguous vector of all parameters.
@@ -91,13 +108,15 @@ struct ParameterInfo {
 
 /// One term of an affine map. `parameter` names its weights in the affine map ("W" of "z" is "z/W"); `init` their
 /// start. Without an operator it is x W, or the rows of W that symbols look up. With `op` it is that operator of its
-/// source; one that reads a gate gets it from `gate` (symbols).
+/// source; one that reads a gate gets it from `gate` (symbols), one with a memory from `keys` and `values`, signals of a
+/// deeper part.
 struct Term {
   std::string_view parameter;
   Signal source;
   Init init = Init::uniform();
   std::shared_ptr<const Operator> op = nullptr;
   Signal gate = {};
+  Signal keys = {}, values = {};
 };
 
 struct Node {
@@ -116,11 +135,13 @@ struct Node {
     int source;     ///< node
     std::shared_ptr<const Operator> op = nullptr;
     int gate = -1;                                ///< node, or -1
+    int keys = -1, values = -1;                   ///< nodes of the memory, or -1
     bool dense() const { return op == nullptr; }  ///< a matrix, or the rows that symbols look up
   };
   Kind kind = Kind::input;
   std::string name;  ///< path name, for messages and the printed plan
   Index size = 0;    ///< of symbols: the alphabet
+  int part = 0;      ///< of the circuit
 
   std::vector<AffineTerm> terms = {};      // affine
   int bias = -1;                           // affine: parameter [1 x size], or -1
@@ -149,6 +170,14 @@ class Circuit {
   class Reversal;
   [[nodiscard]] Reversal reversed();
   void feed(Signal link, Signal source);
+  /// While what this returns lives, inputs, symbols and links added are of a part of the circuit.
+  class InPart;
+  [[nodiscard]] InPart in_part(int part);
+  /// While what this returns lives, links along `previous` of part 0 begin with tanh(signal Q), a trained map Q for each,
+  /// in place of zero (a trained start stays what it is). `signal` is of a deeper part; what it is at the last position
+  /// of the chain seen counts. A cell added then starts from what an encoder found.
+  class Beginning;
+  [[nodiscard]] Beginning starting_from(Signal signal);
   /// A link with the delay, and the name of the trained start, of a node of another circuit.
   Signal link_like(const Node& node, const std::vector<ParameterInfo>& parameters);
 
@@ -205,12 +234,17 @@ class Circuit {
   Node::AffineTerm add_operator(const Node& affine, const Term& term);
   std::string path(std::string_view name) const;
   const Node& own(Signal s, std::string_view who) const;
+  void check_part(const Node& node, Signal read) const;
+  Signal begin_link(Signal link);
 
   std::vector<Signal> parts(Signal x) const;
 
   std::vector<Node> nodes_;
   std::vector<std::vector<Signal>> joins_;  // a signal with the id -1 - i stands for joins_[i]
   bool reversed_ = false;
+  int part_ = 0;
+  Signal start_ = {};                         // of links, if they begin with a map of it
+  std::vector<std::pair<int, int>> begun_;    // what such a link reads as, and the link
   std::vector<int> outputs_;
   std::vector<ParameterInfo> parameters_;
   std::string prefix_;
@@ -226,6 +260,29 @@ class Circuit::Reversal {
   Circuit& circuit_;
 };
 inline Circuit::Reversal Circuit::reversed() { return Reversal(*this); }
+
+class Circuit::InPart {
+ public:
+  InPart(Circuit& c, int part) : circuit_(c), before_(c.part_) { c.part_ = part; }
+  ~InPart() { circuit_.part_ = before_; }
+  InPart(const InPart&) = delete;
+
+ private:
+  Circuit& circuit_;
+  int before_;
+};
+
+class Circuit::Beginning {
+ public:
+  Beginning(Circuit& c, Signal signal) : circuit_(c), before_(c.start_) { c.start_ = signal; }
+  ~Beginning() { circuit_.start_ = before_; }
+  Beginning(const Beginning&) = delete;
+
+ private:
+  Circuit& circuit_;
+  Signal before_;
+};
+inline Circuit::Beginning Circuit::starting_from(Signal signal) { return Beginning(*this, signal); }
 
 Signal operator+(Signal x, Signal y);
 Signal operator-(Signal x, Signal y);

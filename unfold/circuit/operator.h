@@ -7,13 +7,18 @@
 ///   gradient     g  += d(sum dy f)/dw, or the same with squared entries
 ///   tangent      dy += (df/dx) dx + (df/dw) dw
 ///
+/// An operator may have a memory: rows of another chain that a row of x looks at (attention.h). Its rules see them in
+/// OperatorRows::memory, and `transposed` adds their adjoints.
+///
 /// A term without an operator is a matrix, or the rows that symbols look up (circuit.h). Known operators: sparse, gated
 /// and leaky ones (sparse_operator.h), maps of whole vectors (vector_map.h). What an operator cannot do, it says:
 /// whoever asks for it refuses the operator by its name.
 ///
-/// Law 2: rows never meet, except in a gradient, where the sum over rows runs from the last to the first.
+/// Law 2: rows never meet, except in a gradient and in the adjoints of a memory, where the sum over rows runs from the
+/// last to the first.
 
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -22,13 +27,30 @@
 
 namespace unfold {
 
+/// What an operator with a memory looks at. Rows of x look at chains; the rows of a chain are given in their order.
+template <class T>
+struct MemoryRows {
+  Matrix<const T> keys = {}, values = {};
+  Matrix<T> key_adjoints = {}, value_adjoints = {};        ///< `transposed` adds to them; data null: not wanted
+  Matrix<const T> key_tangents = {}, value_tangents = {};  ///< data null: they do not move
+  const Index* chain = nullptr;                            ///< that a row of x looks at
+  const Index* chain_begin = nullptr;                      ///< where a chain begins in `rows`, and the next one
+  const Index* rows = nullptr;                             ///< of keys and values
+
+  std::span<const Index> seen_by(Index row) const {
+    const Index c = chain[row];
+    return {rows + chain_begin[c], rows + chain_begin[c + 1]};
+  }
+};
+
 /// What every rule reads.
 template <class T>
 struct OperatorRows {
   Matrix<const T> w = {};         ///< the parameter
   Matrix<const T> x = {};         ///< [rows x inputs]
   const Symbol* gates = nullptr;  ///< one for each row, if the operator reads a gate
-  T* scratch = nullptr;           ///< scratch() numbers
+  T* scratch = nullptr;           ///< scratch() numbers, and scratch_per_seen() for each row of the longest chain seen
+  MemoryRows<T> memory = {};      ///< if the operator has one
 };
 
 template <class T>
@@ -93,6 +115,11 @@ class Operator : public OperatorRules<float>, public OperatorRules<double> {
   /// Of the parameter. `alphabet`: of the gate, 0 if the operator reads none.
   virtual ParameterShape parameter_shape(Index alphabet) const = 0;
   virtual Index scratch() const { return 0; }  ///< numbers that a rule may overwrite
+  virtual Index scratch_per_seen() const { return 0; }
+  /// Components of the keys and values of its memory; 0: it has none.
+  virtual Index key_size() const { return 0; }
+  virtual Index value_size() const { return 0; }
+  bool has_memory() const { return key_size() > 0; }
   virtual double operations() const = 0;       ///< additions and multiplications for a row
 
   /// Whether rules read a symbol for each row beside x.

@@ -17,7 +17,7 @@ void BackwardPass<T>::run(Member& me, T* gradient) {
     const auto run = [&](std::size_t index, const Work& work) { run_item(g, index, work); };
     const auto begin_step = [&](Index step, Division how) { start_tails(me, g, step, how); };
     if (parts_.chains.run(g, layout_.structure())) {
-      start_tails(me, g, layout_.steps() - 1, Division::rows);
+      start_tails(me, g, layout_.steps(segment(g).part) - 1, Division::rows);
       ChainPass<T>(parts_, g).backward(me, squared_);
     } else if (segment(g).loop) {
       schedule_.walk_timed(me, g, Pass::backward, run, begin_step);
@@ -41,8 +41,8 @@ void BackwardPass<T>::prepare(Member& me) {
     const AdjointBuffer& buffer = plan_.adjoint_buffer(root);
     if (!buffer.exists) continue;
     const bool seeded = std::find(outputs.begin(), outputs.end(), root) != outputs.end();
-    const Index n = node(root).size, history = plan_.history(root) * layout_.places();
-    const Index zeroed = buffer.zeroed ? (history + layout_.rows()) * n : seeded ? history * n : 0;
+    const Index n = node(root).size, history = plan_.history(root) * layout_.places(node(root).part);
+    const Index zeroed = buffer.zeroed ? (history + layout_.rows(node(root).part)) * n : seeded ? history * n : 0;
     const Range mine = me.share(zeroed, 64);
     T* data = layout_.buffer(What::adjoint, root).data();
     std::fill(data + mine.begin, data + mine.end, T{0});
@@ -56,17 +56,19 @@ void BackwardPass<T>::prepare(Member& me) {
 template <class T>
 void BackwardPass<T>::start_tails(Member& me, std::size_t g, Index step, Division how) {
   const Corner corner = segment(g).corner;
+  const int part = segment(g).part;
   bool any = false;
   for (int root : schedule_.tail_roots(g)) {
-    const Index first = layout_.step_rows(step + plan_.adjoint_buffer(root).tail, corner);
-    const Index last = layout_.step_rows(step, corner);
+    const Index first = layout_.step_rows(step + plan_.adjoint_buffer(root).tail, corner, part);
+    const Index last = layout_.step_rows(step, corner, part);
     if (first >= last) continue;
     any = true;
     Range places{first, last}, columns{0, node(root).size};
     if (by_columns(how))
       columns = me.share(columns.size(), how == Division::units ? Work::kUnitGrain : 16);
     else if (how == Division::rows && me.size() > 1)
-      places = {std::max(first, schedule_.my_places(me).begin), std::min(last, schedule_.my_places(me).end)};
+      places = {std::max(first, schedule_.my_places(me, part).begin),
+                std::min(last, schedule_.my_places(me, part).end)};
     start_tail(root, step, corner, places, columns);
   }
   if (any && how == Division::columns) me.sync();
@@ -75,12 +77,13 @@ void BackwardPass<T>::start_tails(Member& me, std::size_t g, Index step, Divisio
 template <class T>
 void BackwardPass<T>::start_tail(int root, Index step, Corner corner, Range places, Range columns) {
   const Index n = node(root).size;
+  const int part = node(root).part;
   const auto carried = std::find_if(plan_.carried().begin(), plan_.carried().end(),
                                     [&](const Plan::Carried& c) { return c.source == root; });
   for (Index p = places.begin; p < places.end; ++p) {
-    T* row = layout_.address(What::adjoint, root, step, layout_.first_row(step, corner) + p);
-    const Index back = layout_.length(p) - step;
-    if (end_ != nullptr) {
+    T* row = layout_.address(What::adjoint, root, step, layout_.first_row(step, corner, part) + p);
+    const Index back = layout_.length(p, part) - step;
+    if (end_ != nullptr && part == 0) {
       const T* from = end_->row(layout_.slot(p)) + carried->offset + (back - 1) * n;
       std::copy(from + columns.begin, from + columns.end, row + columns.begin);
     } else {
@@ -112,10 +115,11 @@ void BackwardPass<T>::affine(const Item& item, const Work& work) {
   const Matrix<const T> dz = matrix(What::adjoint, item.node, work);
   for (auto part = item.parts.rbegin(); part != item.parts.rend(); ++part) {
     const auto& t = term_of(item, *part);
-    if (!plan_.needs_adjoint(t.source)) continue;
-    const Matrix<T> dx = matrix(What::adjoint, t.source, work);
+    const bool moves = plan_.needs_adjoint(t.source);
+    if (!moves && (t.keys < 0 || !(plan_.needs_adjoint(t.keys) || plan_.needs_adjoint(t.values)))) continue;
+    const Matrix<T> dx = moves ? matrix(What::adjoint, t.source, work) : Matrix<T>{};
     if (!t.dense()) {
-      t.op->transposed(operator_rows(t, work), dz, dx, part->adjoint_sets, squared_);
+      t.op->transposed(with_adjoints(t, operator_rows(t, work)), dz, dx, part->adjoint_sets, squared_);
       continue;
     }
     const auto& w = parts_.weights(squared_ ? Form::squared : Form::transposed, t.parameter);

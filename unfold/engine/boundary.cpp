@@ -18,7 +18,7 @@ void Boundary<T>::lay() {
 
 template <class T>
 Index Boundary<T>::begun_before(int link, Index row) const {
-  if (node(link).delay.along != Delay::Along::first) return -1;
+  if (node(link).delay.along != Delay::Along::first || node(link).part > 0) return -1;
   const Structure& structure = layout_.structure();
   const Index place = structure.place(structure.sequence_of_item(layout_.order().items[at(row)]));
   return fresh(place) ? -1 : place;
@@ -31,26 +31,30 @@ void Boundary<T>::load(Member& me, const State<T>* state, const Parameters<T>& p
     const bool starts = state == nullptr || state->fresh(layout_.slot(p));
     fresh_[at(p)] = starts ? 1 : 0;
     const T* carried = starts ? nullptr : state->row(layout_.slot(p));
-    load_history(p, carried, parameters);
+    for (const Plan::Carried& c : plan_.carried())
+      if (part(c) == 0) load_history(c, p, carried, parameters);
     for (const Plan::Kept& k : plan_.kept())
       if (carried != nullptr) std::copy_n(carried + k.offset, node(k.link).size, kept(k.link, p));
+  }
+  for (const Plan::Carried& c : plan_.carried()) {
+    if (part(c) == 0) continue;
+    const Range own = me.share(layout_.places(part(c)));
+    for (Index p = own.begin; p < own.end; ++p) load_history(c, p, nullptr, parameters);
   }
 }
 
 /// `state` null: the initial values.
 template <class T>
-void Boundary<T>::load_history(Index place, const T* state, const Parameters<T>& parameters) {
-  for (const Plan::Carried& c : plan_.carried()) {
-    const Index n = node(c.source).size;
-    for (Index back = 1; back <= c.steps; ++back) {
-      T* row = layout_.history_row(What::value, c.source, back, place);
-      if (state != nullptr)
-        std::copy_n(state + c.offset + (back - 1) * n, n, row);
-      else if (c.initial >= 0)
-        std::copy_n(parameters[c.initial].data, n, row);
-      else
-        std::fill_n(row, n, T{0});
-    }
+void Boundary<T>::load_history(const Plan::Carried& c, Index place, const T* state, const Parameters<T>& parameters) {
+  const Index n = node(c.source).size;
+  for (Index back = 1; back <= c.steps; ++back) {
+    T* row = layout_.history_row(What::value, c.source, back, place);
+    if (state != nullptr)
+      std::copy_n(state + c.offset + (back - 1) * n, n, row);
+    else if (c.initial >= 0)
+      std::copy_n(parameters[c.initial].data, n, row);
+    else
+      std::fill_n(row, n, T{0});
   }
 }
 
@@ -60,6 +64,7 @@ void Boundary<T>::store(State<T>& state) {
     const Index length = layout_.length(p);
     T* to = state.row(layout_.slot(p));
     for (const Plan::Carried& c : plan_.carried()) {
+      if (part(c) > 0) continue;
       const Index n = node(c.source).size;
       for (Index back = 1; back <= c.steps; ++back) {
         const Index step = length - back;
@@ -80,12 +85,14 @@ void Boundary<T>::load_adjoints(const State<T>* end) {
     if (!plan_.needs_adjoint(c.source)) continue;
     const int root = plan_.adjoint_place(c.source).root;
     const Index tail = plan_.adjoint_buffer(root).tail, n = node(c.source).size;
-    for (Index p = 0; p < layout_.places(); ++p) {
-      const T* from = end != nullptr ? end->row(layout_.slot(p)) + c.offset : nullptr;
+    const int of = part(c);
+    for (Index p = 0; p < layout_.places(of); ++p) {
+      const T* from = end != nullptr && of == 0 ? end->row(layout_.slot(p)) + c.offset : nullptr;
       for (Index back = 1; back <= c.steps; ++back) {
-        const Index step = layout_.length(p) - back;
+        const Index step = layout_.length(p, of) - back;
         if (tail > 0 && step >= 0) continue;  // the tail starts with these
-        T* row = step >= 0 ? layout_.address(What::adjoint, c.source, step, layout_.first_row(step) + p)
+        const Index first = step >= 0 ? layout_.first_row(step, Corner::top_left, of) : 0;
+        T* row = step >= 0 ? layout_.address(What::adjoint, c.source, step, first + p)
                            : layout_.history_row(What::adjoint, c.source, -step, p);
         if (tail > 0) std::fill_n(row, n, T{0});
         if (from != nullptr)
@@ -122,6 +129,7 @@ void Boundary<T>::store_adjoints(State<T>& start) {
     };
     T* to = start.row(layout_.slot(p));
     for (const Plan::Carried& c : plan_.carried()) {
+      if (part(c) > 0) continue;
       const Index n = node(c.source).size;
       const bool moves = !fresh(p) && plan_.needs_adjoint(c.source);
       for (Index back = 1; back <= c.steps; ++back)
@@ -144,10 +152,10 @@ void Boundary<T>::load_tangents(const Parameters<T>& parameters, const T* direct
     if (node(c.source).kind == Node::Kind::map && !moves(from[0]) && !moves(from[1]))
       layout_.buffer(What::tangent, c.source).fill_zero();  // only its trained start depends on parameters: no item
                                                             // writes it
-    for (Index p = 0; p < layout_.places(); ++p)
+    for (Index p = 0; p < layout_.places(part(c)); ++p)
       for (Index back = 1; back <= c.steps; ++back) {
         T* row = layout_.history_row(What::tangent, c.source, back, p);
-        if (c.initial >= 0 && fresh(p))
+        if (c.initial >= 0 && fresh(p, part(c)))
           std::copy_n(parameters.view(direction, c.initial).data, n, row);
         else
           std::fill_n(row, n, T{0});
@@ -167,12 +175,12 @@ void Boundary<T>::initial_gradients(const Parameters<T>& parameters, T* gradient
       for (Index j = 0; j < link.size; ++j) g[j] += squared ? row[j] * row[j] : row[j];
     };
     if (link.delay.along != Delay::Along::previous) {
-      for (Index r = layout_.rows(); r-- > 0;)
+      for (Index r = layout_.rows(link.part); r-- > 0;)
         if (layout_.predecessors(i)[at(r)] < 0) add(layout_.address(What::adjoint, i, 0, r));
     } else if (plan_.needs_adjoint(link.source)) {
       for (Index back = 1; back <= link.delay.steps; ++back)
-        for (Index p = layout_.places(); p-- > 0;)
-          if (fresh(p)) add(layout_.history_row(What::adjoint, link.source, back, p));
+        for (Index p = layout_.places(link.part); p-- > 0;)
+          if (fresh(p, link.part)) add(layout_.history_row(What::adjoint, link.source, back, p));
     }
   }
 }

@@ -1,7 +1,7 @@
 #pragma once
 /// What lies beyond the first position of every sequence: the rows of history that links along `previous` see, what
-/// links along `first` have kept of an earlier window, their adjoints, and the state that carries all of it. Internal
-/// to engine/.
+/// links along `first` have kept of an earlier window, their adjoints, and the state that carries all of it. Chains of
+/// deeper parts are whole: they begin afresh and leave nothing behind. Internal to engine/.
 
 #include "unfold/circuit/parameters.h"
 #include "unfold/engine/layout.h"
@@ -17,7 +17,7 @@ class Boundary {
   void lay();  ///< over the structure that the layout has
 
   /// Whether the last forward pass started the sequence at a place from the initial values.
-  bool fresh(Index place) const { return fresh_[static_cast<std::size_t>(place)] != 0; }
+  bool fresh(Index place, int part = 0) const { return part > 0 || fresh_[static_cast<std::size_t>(place)] != 0; }
   /// The place of the sequence of a row, if a link along `first` finds its position in an earlier window; else -1.
   Index begun_before(int link, Index row) const;
   T* kept(int link, Index place) { return row_of(kept_, link, place); }
@@ -43,7 +43,8 @@ class Boundary {
   T* row_of(std::vector<Buffer<T>>& of_links, int link, Index place) {
     return of_links[static_cast<std::size_t>(link)].data() + place * node(link).size;
   }
-  void load_history(Index place, const T* state, const Parameters<T>& parameters);
+  int part(const Plan::Carried& c) const { return node(c.source).part; }
+  void load_history(const Plan::Carried& c, Index place, const T* state, const Parameters<T>& parameters);
   void load_kept_adjoints(const State<T>* end);
 
   const Plan& plan_;

@@ -17,6 +17,7 @@ void ForwardPass<T>::run(Member& me, const State<T>* state) {
   }
   schedule_.sync(me);
   for (std::size_t g = 0; g < plan_.segments().size(); ++g) {
+    if (source_stays_ && segment(g).part > 0) continue;
     const auto run = [&](std::size_t index, const Work& work) { run_item(g, index, work); };
     if (parts_.chains.run(g, layout_.structure()))
       ChainPass<T>(parts_, g).forward(me);

@@ -19,7 +19,8 @@ void GradientPass<T>::run(Member& me, T* gradient) {
     for (const auto& term : affine.terms)
       if (!term.dense()) of_operator(me, i, term, of(term.parameter));
     // A block of rows is read by all terms and the bias while it is in the second-level cache.
-    const Index rows = layout_.rows(), block = layout_.rectangular() && !squared_ ? kRows : std::max<Index>(rows, 1);
+    const Index rows = layout_.rows(affine.part);
+    const Index block = layout_.rectangular(affine.part) && !squared_ ? kRows : std::max<Index>(rows, 1);
     bool accumulate = options_.accumulate;
     for (Index end = rows; end > 0; end -= block, accumulate = true) {
       const Range part{std::max<Index>(end - block, 0), end};
@@ -61,7 +62,7 @@ void GradientPass<T>::of_operator(Member& me, int i, const Node::AffineTerm& ter
   if (mine.empty()) return;
   if (!options_.accumulate)
     for (Index r = 0; r < g.rows; ++r) std::fill(g.row(r) + mine.begin, g.row(r) + mine.end, T{0});
-  for (auto [step, rows] : layout_.runs(plan_.value_place(term.source).shift))
+  for (auto [step, rows] : layout_.runs(plan_.value_place(term.source).shift, node(i).part))
     term.op->gradient(operator_rows(me, term, step, rows), layout_.matrix(What::adjoint, i, step, rows), g, mine,
                       squared_);
 }
@@ -87,9 +88,9 @@ void GradientPass<T>::of_product(Member& me, int i, int source, Matrix<T> g, Ran
                         inputs, start, squared_ ? Precision::exact : parts_.weights.precision());
     start = Start::accumulate;
   };
-  if (layout_.rectangular() && !squared_)
+  if (layout_.rectangular(node(i).part) && !squared_)
     return add(layout_.matrix(What::value, source, 0, rows), layout_.matrix(What::adjoint, i, 0, rows));
-  for (auto [step, run] : layout_.runs(plan_.value_place(source).shift)) {
+  for (auto [step, run] : layout_.runs(plan_.value_place(source).shift, node(i).part)) {
     Matrix<const T> x = layout_.matrix(What::value, source, step, run);
     if (squared_) x = square(me, x);
     add(x, layout_.matrix(What::adjoint, i, step, run));
@@ -101,7 +102,7 @@ void GradientPass<T>::of_product(Member& me, int i, int source, Matrix<T> g, Ran
 template <class T>
 Matrix<const T> GradientPass<T>::square(Member& me, Matrix<const T> x) {
   Buffer<T>& squares = parts_.weights.squares();
-  if (me.id() == 0 && squares.size() < layout_.rows() * x.cols) squares.resize(layout_.rows() * x.cols);
+  if (me.id() == 0 && squares.size() < x.rows * x.cols) squares.resize(x.rows * x.cols);
   me.sync();
   const Range mine = me.share(x.rows);
   for (Index r = mine.begin; r < mine.end; ++r)

@@ -1,5 +1,7 @@
 #include "unfold/engine/layout.h"
 
+#include <algorithm>
+
 namespace unfold {
 
 template <class T>
@@ -9,16 +11,13 @@ Layout<T>::Layout(const Plan& plan)
       predecessors_(plan.nodes().size()),
       reorder_from_(plan.nodes().size()) {
   for (Group& group : groups_) group.buffers.resize(plan.nodes().size());
+  for (std::size_t i = 0; i < plan.nodes().size(); ++i)
+    if (plan.live(static_cast<int>(i))) parts_ = std::max(parts_, plan.nodes()[i].part + 1);
 }
 
 template <class T>
 bool Layout<T>::is_laid_over(const Structure& structure) const {
-  if (!structure_ || structure_->kind() != structure.kind() || structure_->sequences() != structure.sequences())
-    return false;
-  if (structure.kind() != Structure::Kind::chains) return false;
-  for (Index s = 0; s < structure.sequences(); ++s)
-    if (structure_->size(s) != structure.size(s)) return false;
-  return true;
+  return structure_ != nullptr && structure_->same_chains(structure);
 }
 
 template <class T>
@@ -31,11 +30,8 @@ bool Layout<T>::lay(const Structure& structure, std::span<const Index> slots) {
     slots_[at(p)] = slots.empty() ? s : slots[at(s)];
   }
   if (unchanged) return false;
-  rows_ = structure_->positions();
-  places_ = structure_->sequences();
-  steps_ = order().steps();
-  rectangular_ = structure_->kind() == Structure::Kind::chains && length(0) == length(places_ - 1);
-  for (Group& group : groups_) group.rows = -1;
+  lay_levels();
+  for (Group& group : groups_) group.roomy = false;
   make_room(What::value);
   for (int i = 0; i < static_cast<int>(plan_.nodes().size()); ++i)
     if (plan_.live(i)) lay_node(i);
@@ -43,26 +39,57 @@ bool Layout<T>::lay(const Structure& structure, std::span<const Index> slots) {
 }
 
 template <class T>
+void Layout<T>::lay_levels() {
+  levels_.clear();
+  longest_source_ = 0;
+  for (int p = 0; p < parts_; ++p) {
+    const Structure& s = structure_->part(p);
+    Level& level = levels_.emplace_back(Level{&s, s.positions(), s.sequences(), s.order().steps(), s.rectangular(),
+                                              {}, {}, {}});
+    for (int deeper = p + 1; deeper < parts_; ++deeper) level.seen.push_back(s.chains_seen(deeper - p));
+    if (p == 0) continue;
+    level.chain_begin = {0};
+    for (Index chain = 0; chain < s.sequences(); ++chain) {
+      longest_source_ = std::max(longest_source_, s.size(chain));
+      for (Index t = 0; t < s.size(chain); ++t) level.chain_rows.push_back(s.row(chain, t));
+      level.chain_begin.push_back(static_cast<Index>(level.chain_rows.size()));
+    }
+  }
+}
+
+template <class T>
+MemoryRows<T> Layout<T>::memory_of(int part, const Node::AffineTerm& term, Index row) const {
+  const int deeper = node(term.keys).part;
+  const Level& of = level(deeper);
+  return {.chain = level(part).seen[at(deeper - part - 1)].data() + row,
+          .chain_begin = of.chain_begin.data(),
+          .rows = of.chain_rows.data()};
+}
+
+template <class T>
 void Layout<T>::lay_node(int i) {
   const Node& it = node(i);
-  if (it.kind == Node::Kind::symbols || it.kind == Node::Kind::reorder) symbols_[at(i)].assign(at(rows_), kNoSymbol);
+  const Index rows = this->rows(it.part);
+  if (it.kind == Node::Kind::symbols || it.kind == Node::Kind::reorder) symbols_[at(i)].assign(at(rows), kNoSymbol);
   if (it.kind == Node::Kind::reorder) {
     const auto &to = order(plan_.corner(i)), &from = order(plan_.corner(it.operands[0]));
-    reorder_from_[at(i)].resize(at(rows_));
-    for (Index r = 0; r < rows_; ++r) reorder_from_[at(i)][at(r)] = from.rows[at(to.items[at(r)])];
+    reorder_from_[at(i)].resize(at(rows));
+    for (Index r = 0; r < rows; ++r) reorder_from_[at(i)][at(r)] = from.rows[at(to.items[at(r)])];
   }
   if (it.kind != Node::Kind::link) return;
   const bool shifted = it.delay.along == Delay::Along::previous;
-  if (shifted && structure_->kind() == Structure::Kind::chains) return;
-  std::vector<Index> found = structure_->predecessors(it.delay, plan_.corner(i));  // says what does not fit
+  const Structure& own = structure(it.part);
+  if (shifted && own.kind() == Structure::Kind::chains) return;
+  std::vector<Index> found = it.delay.crosses() ? own.rows_seen(it.delay, part(it.source) - it.part)
+                                                : own.predecessors(it.delay, plan_.corner(i));  // says what does not fit
   if (!shifted) predecessors_[at(i)] = std::move(found);
 }
 
 template <class T>
 void Layout<T>::make_room(What what) {
-  if (group(what).rows == rows_) return;
+  if (group(what).roomy) return;
   allocate(what);
-  group(what).rows = rows_;
+  group(what).roomy = true;
 }
 
 /// Buffers of the roots: history rows first, then one row per position (adjoint rings: 1 + history steps).
@@ -75,28 +102,30 @@ void Layout<T>::allocate(What what) {
     if (what == What::value && (node(root).kind == Node::Kind::symbols)) continue;
     if (what != What::value && !plan_.needs_adjoint(root)) continue;
     const bool ring = what == What::adjoint && plan_.adjoint_buffer(root).ring;
-    const Index count = ring ? (1 + plan_.history(root)) * places_ : plan_.history(root) * places_ + rows_;
+    const Index history = plan_.history(root), places = this->places(part(root));
+    const Index count = ring ? (1 + history) * places : history * places + rows(part(root));
     if (into[i].size() < count * node(root).size) into[i].resize(count * node(root).size);
   }
 }
 
 template <class T>
-Index Layout<T>::step_rows(Index step, Corner corner) const {
-  return step < order(corner).steps() ? order(corner).step(step).size() : 0;
+Index Layout<T>::step_rows(Index step, Corner corner, int part) const {
+  return step < order(corner, part).steps() ? order(corner, part).step(step).size() : 0;
 }
 
 template <class T>
-std::vector<std::pair<Index, Range>> Layout<T>::runs(Index shift) const {
-  if (shift == 0 || rectangular_) return {{0, {0, rows_}}};
+std::vector<std::pair<Index, Range>> Layout<T>::runs(Index shift, int part) const {
+  if (shift == 0 || rectangular(part)) return {{0, {0, rows(part)}}};
   std::vector<std::pair<Index, Range>> result;
   const auto source_rows = [&](Index step) {
-    return step >= shift ? step_rows(step - shift, Corner::top_left) : places_;
+    return step >= shift ? step_rows(step - shift, Corner::top_left, part) : places(part);
   };
-  Index last = steps_;
-  for (Index step = steps_ - 1; step >= 0; --step) {
+  const auto begin = [&](Index step) { return first_row(step, Corner::top_left, part); };
+  Index last = steps(part);
+  for (Index step = last - 1; step >= 0; --step) {
     // Joining `step - 1` to the run needs its source rows to end where those of `step` begin.
-    if (step > 0 && source_rows(step - 1) == step_rows(step - 1, Corner::top_left)) continue;
-    result.push_back({step, {first_row(step), first_row(last)}});
+    if (step > 0 && source_rows(step - 1) == step_rows(step - 1, Corner::top_left, part)) continue;
+    result.push_back({step, {begin(step), begin(last)}});
     last = step;
   }
   return result;
@@ -107,18 +136,20 @@ T* Layout<T>::address(What what, int i, Index step, Index row) {
   const Place here = place_of(plan_, what, i);
   if (here.scratch()) return nullptr;
   const Index width = node(here.root).size, history = plan_.history(here.root);
+  const Index places = this->places(part(i));
+  const auto begin = [&](Index s) { return first_row(s, Corner::top_left, part(i)); };
   T* base = buffer(what, here.root).data() + here.column;
   if (what == What::adjoint && plan_.adjoint_buffer(here.root).ring) {
-    const Index within = row - first_row(step), count = 1 + history;
+    const Index within = row - begin(step), count = 1 + history;
     const Index slot = (step - here.shift + count) % count;  // shifts reach no further than the history
-    return base + (slot * places_ + within) * width;
+    return base + (slot * places + within) * width;
   }
   if (here.shift > 0) {
-    const Index within = row - first_row(step);
-    const Index source = step >= here.shift ? first_row(step - here.shift) : (step - here.shift) * places_;
+    const Index within = row - begin(step);
+    const Index source = step >= here.shift ? begin(step - here.shift) : (step - here.shift) * places;
     row = source + within;
   }
-  return base + (history * places_ + row) * width;
+  return base + (history * places + row) * width;
 }
 
 template <class T>
@@ -134,7 +165,7 @@ T* Layout<T>::history_row(What what, int i, Index steps_back, Index place) {
   const Index count = 1 + history;
   const bool ring = what == What::adjoint && plan_.adjoint_buffer(here.root).ring;
   const Index block = ring ? ((-steps_back) % count + count) % count : history - steps_back;
-  return base + (block * places_ + place) * width;
+  return base + (block * places(part(i)) + place) * width;
 }
 
 template <class T>

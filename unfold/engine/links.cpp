@@ -16,13 +16,21 @@ void LinkPass<T>::gather(What what, int link, const Work& work, const T* initial
   T* to = layout_.address(what, link, 0, 0);
   for (Index r = work.rows.begin; r < work.rows.end; ++r) {
     const Index before = layout_.predecessors(link)[at(r)], place = parts_.boundary.begun_before(link, r);
-    const T* source = before < 0 ? initial : known ? from + before * from_stride : nullptr;
+    const T* source = before < 0 || !begins(link, r) ? initial : known ? from + before * from_stride : nullptr;
     if (place >= 0) source = what == What::value ? parts_.boundary.kept(link, place) : nullptr;
     if (source != nullptr)
       std::copy(source + columns.begin, source + columns.end, to + r * to_stride + columns.begin);
     else
       std::fill(to + r * to_stride + columns.begin, to + r * to_stride + columns.end, T{0});
   }
+}
+
+/// False for a link that reads at the start of a sequence alone, where the sequence began in an earlier window.
+template <class T>
+bool LinkPass<T>::begins(int link, Index row) const {
+  if (node(link).delay.along != Delay::Along::source_start || node(link).part > 0) return true;
+  const Structure& structure = layout_.structure();
+  return parts_.boundary.fresh(structure.place(structure.sequence_of_item(layout_.order().items[at(row)])));
 }
 
 template <class T>
@@ -32,12 +40,12 @@ void LinkPass<T>::scatter(int link, bool in_loop, const Work& work) {
   Range part = work.rows;
   if (!in_loop && !work.by_columns) {  // rows of others may be written: one member does all
     if (work.member->id() != 0 || part.begin != 0) return;
-    part = {0, layout_.rows()};
+    part = {0, layout_.rows(n.part)};
   }
   const Range columns = work.columns(n.size, 16);
   for (Index r = part.end; r-- > part.begin;) {
     const Index before = layout_.predecessors(link)[at(r)];
-    if (before < 0) continue;
+    if (before < 0 || !begins(link, r)) continue;
     const Index place = parts_.boundary.begun_before(link, r);
     const T* from = layout_.address(What::adjoint, link, 0, r);
     T* to = place < 0 ? layout_.address(What::adjoint, n.source, 0, before) : parts_.boundary.kept_adjoint(link, place);

@@ -17,36 +17,48 @@ class Masks {
   /// Positions are counted from `first_position`.
   void draw(std::uint64_t seed, Index first_position) { drawn_ = true, seed_ = seed, origin_ = first_position; }
   void switch_off() { drawn_ = false; }
-  void lay(Index rows) { keys_.resize(static_cast<std::size_t>(rows)); }
+  template <class T>
+  void lay(const Layout<T>& layout) {
+    keys_.resize(static_cast<std::size_t>(layout.parts()));
+    for (int p = 0; p < layout.parts(); ++p)
+      keys_[static_cast<std::size_t>(p)].resize(static_cast<std::size_t>(layout.rows(p)));
+  }
 
   /// Numbers the rows of a layout. By all members.
   template <class T>
   void number(Member& me, const Layout<T>& layout) {
-    if (!drawn_) return;
-    const Structure& structure = layout.structure();
-    const Range mine = me.share(layout.rows());
-    for (Index r = mine.begin; r < mine.end; ++r) {
-      const Index item = layout.order().items[static_cast<std::size_t>(r)], s = structure.sequence_of_item(item);
-      const Index position = origin_ + item - structure.item(s, 0), slot = layout.slot(structure.place(s));
-      keys_[static_cast<std::size_t>(r)] =
-          (static_cast<std::uint64_t>(slot) << 32) | static_cast<std::uint64_t>(position);
-    }
+    for (int p = 0; p < layout.parts() && drawn_; ++p) number(me, layout, p);
   }
 
   /// The mask of a node for rows from `row` on; ones when switched off.
   template <class T>
   void fill(const Node& node, Index row, Matrix<T> mask) const {
     if (drawn_)
-      dropout_mask<T>(seed_, stream_of(node.name), keys_.data() + row, node.constant, mask);
+      dropout_mask<T>(seed_, stream_of(node.name), keys_[static_cast<std::size_t>(node.part)].data() + row,
+                      node.constant, mask);
     else
       std::fill_n(mask.data, mask.rows * mask.cols, T{1});
   }
 
  private:
+  /// Chains of deeper parts are told apart by their numbers.
+  template <class T>
+  void number(Member& me, const Layout<T>& layout, int part) {
+    const Structure& structure = layout.structure(part);
+    const Range mine = me.share(layout.rows(part));
+    for (Index r = mine.begin; r < mine.end; ++r) {
+      const Index item = structure.order().items[static_cast<std::size_t>(r)], s = structure.sequence_of_item(item);
+      const Index position = item - structure.item(s, 0) + (part == 0 ? origin_ : 0);
+      const Index stream = part == 0 ? layout.slot(structure.place(s)) : s;
+      keys_[static_cast<std::size_t>(part)][static_cast<std::size_t>(r)] =
+          (static_cast<std::uint64_t>(stream) << 32) | static_cast<std::uint64_t>(position);
+    }
+  }
+
   bool drawn_ = false;
   std::uint64_t seed_ = 0;
   Index origin_ = 0;
-  std::vector<std::uint64_t> keys_;  // per row
+  std::vector<std::vector<std::uint64_t>> keys_;  // per part and row
 };
 
 }  // namespace unfold

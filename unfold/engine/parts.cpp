@@ -13,11 +13,12 @@ Precision checked(Precision precision, std::size_t number_bytes) {
   return available(precision);
 }
 
-Index most_scratch(const Plan& plan) {
+/// `seen`: the most positions that a row looks at.
+Index most_scratch(const Plan& plan, Index seen) {
   Index most = 0;
   for (const Node& n : plan.nodes())
     for (const auto& term : n.terms)
-      if (!term.dense()) most = std::max(most, term.op->scratch());
+      if (!term.dense()) most = std::max(most, term.op->scratch() + seen * term.op->scratch_per_seen());
   return most;
 }
 
@@ -34,7 +35,7 @@ Parts<T>::Parts(std::shared_ptr<const Plan> plan_, Team& team_, Precision precis
       schedule(*plan, programs, team.size(), static_cast<Index>(sizeof(T))),
       weights(*plan, checked(precision, sizeof(T))),
       chains(*plan) {
-  const Index scratch = most_scratch(*plan);
+  const Index scratch = most_scratch(*plan, 0);
   for (int member = 0; member < team.size(); ++member) operator_scratch.emplace_back(scratch);
 }
 
@@ -43,7 +44,10 @@ void Parts<T>::lay(const Structure& structure, std::span<const Index> slots) {
   if (!layout.lay(structure, slots)) return;
   boundary.lay();
   schedule.lay(layout);
-  masks.lay(layout.rows());
+  masks.lay(layout);
+  const Index scratch = layout.longest_source() > 0 ? most_scratch(*plan, layout.longest_source()) : 0;
+  for (Buffer<T>& mine : operator_scratch)
+    if (mine.size() < scratch) mine.resize(scratch);
 }
 
 template <class T>

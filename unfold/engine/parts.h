@@ -50,13 +50,29 @@ class PassOver {
 
   /// What the rules of a term's operator read at some rows of a step.
   OperatorRows<T> operator_rows(const Member& me, const Node::AffineTerm& term, Index step, Range rows) {
-    return {.w = parameters()[term.parameter],
-            .x = layout_.matrix(What::value, term.source, step, rows),
-            .gates = term.gate >= 0 ? layout_.lookup(term.gate) + rows.begin : nullptr,
-            .scratch = parts_.operator_scratch[static_cast<std::size_t>(me.id())].data()};
+    OperatorRows<T> result{.w = parameters()[term.parameter],
+                           .x = layout_.matrix(What::value, term.source, step, rows),
+                           .gates = term.gate >= 0 ? layout_.lookup(term.gate) + rows.begin : nullptr,
+                           .scratch = parts_.operator_scratch[static_cast<std::size_t>(me.id())].data()};
+    if (term.keys < 0) return result;
+    result.memory = layout_.memory_of(node(term.source).part, term, rows.begin);
+    result.memory.keys = layout_.matrix(What::value, term.keys);
+    result.memory.values = layout_.matrix(What::value, term.values);
+    return result;
   }
   OperatorRows<T> operator_rows(const Node::AffineTerm& term, const Work& work) {
     return operator_rows(*work.member, term, work.step, work.rows);
+  }
+  /// The adjoints, the tangents of what a term looks at.
+  OperatorRows<T> with_adjoints(const Node::AffineTerm& term, OperatorRows<T> rows) {
+    const auto of = [&](int i) { return plan_.needs_adjoint(i) ? layout_.matrix(What::adjoint, i) : Matrix<T>{}; };
+    if (term.keys >= 0) rows.memory.key_adjoints = of(term.keys), rows.memory.value_adjoints = of(term.values);
+    return rows;
+  }
+  OperatorRows<T> with_tangents(const Node::AffineTerm& term, OperatorRows<T> rows) {
+    const auto of = [&](int i) { return plan_.needs_adjoint(i) ? layout_.matrix(What::tangent, i) : Matrix<T>{}; };
+    if (term.keys >= 0) rows.memory.key_tangents = of(term.keys), rows.memory.value_tangents = of(term.values);
+    return rows;
   }
   /// Whether one member does the whole item, where members divide columns: operators are not divided.
   bool is_whole(const Item& item, const Work& work) const;

@@ -10,7 +10,8 @@ namespace unfold {
 #define UNFOLD_PASS_OVER                                                                        \
   using PassOver<T>::parts_, PassOver<T>::plan_, PassOver<T>::layout_, PassOver<T>::schedule_;  \
   using PassOver<T>::node, PassOver<T>::term_of, PassOver<T>::segment, PassOver<T>::parameters; \
-  using PassOver<T>::matrix, PassOver<T>::run_program, PassOver<T>::operator_rows, PassOver<T>::is_whole;
+  using PassOver<T>::matrix, PassOver<T>::run_program, PassOver<T>::operator_rows, PassOver<T>::is_whole; \
+  using PassOver<T>::with_adjoints, PassOver<T>::with_tangents;
 
 /// What moves rows: links that are gathered, and signals put into the order of another corner (links.cpp).
 template <class T>
@@ -26,6 +27,7 @@ class LinkPass : protected PassOver<T> {
 
  private:
   UNFOLD_PASS_OVER
+  bool begins(int link, Index row) const;
 };
 
 /// A loop that one kernel runs (chain_loop.cpp).
@@ -47,7 +49,7 @@ class ChainPass : private PassOver<T> {
 template <class T>
 class ForwardPass : private PassOver<T> {
  public:
-  using PassOver<T>::PassOver;
+  ForwardPass(Parts<T>& parts, bool source_stays) : PassOver<T>(parts), source_stays_(source_stays) {}
   void run(Member& me, const State<T>* state);
 
  private:
@@ -56,6 +58,8 @@ class ForwardPass : private PassOver<T> {
   void affine(const Item& item, const Work& work);
   void look_up(const Node::AffineTerm& term, const Symbol* read, Matrix<T> y, const Panels& panels, const Work& work,
                Start start, const T* bias);
+
+  bool source_stays_;
 };
 
 /// Adjoints of all signals in the reverse order of the plan, then the weight gradients. With Algebra::squared the same

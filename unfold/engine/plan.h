@@ -50,6 +50,7 @@ struct Item {
 struct Segment {
   bool loop = false;
   int stage = 0;
+  int part = 0;                      ///< of the circuit: all its nodes are of it
   Corner corner = Corner::top_left;  ///< row order of the segment
   bool descending = false;           ///< steps run from the last to the first (links along `next`)
   bool rows_independent = true;      ///< no item reads other rows, except through `previous` links of a loop
@@ -104,7 +105,7 @@ class Plan {
     int source;    ///< node fed to `previous` links
     Index steps;   ///< how many past values
     int initial;   ///< parameter beyond the boundary, or -1
-    Index offset;  ///< in a state slot; `steps` rows of the source's size, most recent first
+    Index offset;  ///< in a state slot; `steps` rows of the source's size, most recent first; of deeper parts: none
   };
   const std::vector<Carried>& carried() const { return carried_; }
   /// Links along `first`: what they read stays in the state once a sequence has begun, for its later windows.

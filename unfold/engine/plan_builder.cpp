@@ -37,7 +37,8 @@ std::vector<int> PlanBuilder::inputs_of(int i) const {
     if (operand >= 0) result.push_back(operand);
   for (const auto& term : n.terms) {
     result.push_back(term.source);
-    if (term.gate >= 0) result.push_back(term.gate);
+    for (const int other : {term.gate, term.keys, term.values})
+      if (other >= 0) result.push_back(other);
   }
   if (n.source >= 0) result.push_back(n.source);
   return result;
@@ -138,7 +139,7 @@ void PlanBuilder::add_exits() {
         for (int input : inputs_of(c)) read_outside |= input == s;
     }
     if (!carried || !read_outside) continue;
-    Node copy{.kind = Node::Kind::map, .name = node(s).name + "/exit", .size = node(s).size};
+    Node copy{.kind = Node::Kind::map, .name = node(s).name + "/exit", .size = node(s).size, .part = node(s).part};
     copy.map = Map::copy;
     copy.operands = {s, -1};
     const int e = add_node(std::move(copy), component_[at(s)], plan_.corner_[at(s)]);
@@ -148,7 +149,8 @@ void PlanBuilder::add_exits() {
       for (int& operand : node(c).operands)
         if (operand == s) operand = e;
       for (auto& term : node(c).terms)
-        if (term.source == s) term.source = e;
+        for (int* read : {&term.source, &term.keys, &term.values})
+          if (*read == s) *read = e;
       if (node(c).source == s) node(c).source = e;
     }
     std::replace(plan_.outputs_.begin(), plan_.outputs_.end(), s, e);
@@ -266,9 +268,12 @@ Item PlanBuilder::affine_item(int i, bool hoisted_part, bool inner_part) const {
 }
 
 void PlanBuilder::make_segments() {
-  int last = 0;
+  int last = 0, deepest = 0;
   for (int i = 0; i < count(); ++i)
-    if (plan_.live_[at(i)]) last = std::max(last, stage_[at(component_[at(i)])]);
+    if (plan_.live_[at(i)]) {
+      last = std::max(last, stage_[at(component_[at(i)])]);
+      deepest = std::max(deepest, node(i).part);
+    }
   for (int stage = 0; stage <= last; ++stage) {
     std::vector<int> components;
     for (int i = 0; i < count(); ++i)
@@ -278,7 +283,7 @@ void PlanBuilder::make_segments() {
     const auto units_of = [&](auto&& belongs) {
       std::vector<Item> units;
       for (int i = 0; i < count(); ++i) {
-        if (!plan_.live_[at(i)] || !belongs(component_[at(i)])) continue;
+        if (!plan_.live_[at(i)] || !belongs(component_[at(i)], node(i).part)) continue;
         const Node& n = node(i);
         const bool in_loop = loop_[at(component_[at(i)])];
         if (n.kind == Node::Kind::affine) {
@@ -297,24 +302,27 @@ void PlanBuilder::make_segments() {
       return units;
     };
     if (stage % 2 == 0) {
-      Segment segment{.stage = stage};
-      auto units = units_of([&](int c) { return stage_[at(c)] == stage; });
-      for (int i = 0; i < count(); ++i)  // what loops of the next stage have hoisted
-        if (plan_.live_[at(i)] && node(i).kind == Node::Kind::affine && loop_[at(component_[at(i)])] &&
-            stage_[at(component_[at(i)])] == stage + 1 && hoistable(i))
-          units.push_back(affine_item(i, true, false));
-      order_items(segment, std::move(units));
-      if (!segment.items.empty()) plan_.segments_.push_back(std::move(segment));
+      for (int part = deepest; part >= 0; --part) {  // a part reads deeper ones
+        Segment segment{.stage = stage, .part = part};
+        auto units = units_of([&](int c, int p) { return stage_[at(c)] == stage && p == part; });
+        for (int i = 0; i < count(); ++i)  // what loops of the next stage have hoisted
+          if (plan_.live_[at(i)] && node(i).kind == Node::Kind::affine && loop_[at(component_[at(i)])] &&
+              stage_[at(component_[at(i)])] == stage + 1 && node(i).part == part && hoistable(i))
+            units.push_back(affine_item(i, true, false));
+        order_items(segment, std::move(units));
+        if (!segment.items.empty()) plan_.segments_.push_back(std::move(segment));
+      }
       continue;
     }
     for (int c : components) {
       Segment segment{.loop = true, .stage = stage};
       for (int i = 0; i < count(); ++i)
         if (plan_.live_[at(i)] && component_[at(i)] == c) {
+          segment.part = node(i).part;
           segment.corner = plan_.corner_[at(i)];
           segment.descending |= node(i).kind == Node::Kind::link && node(i).delay.along == Delay::Along::next;
         }
-      order_items(segment, units_of([&](int other) { return other == c; }));
+      order_items(segment, units_of([&](int other, int) { return other == c; }));
       plan_.segments_.push_back(std::move(segment));
     }
   }
@@ -326,8 +334,8 @@ std::vector<int> PlanBuilder::unit_sources(const Segment& segment, const Item& u
   if (unit.kind == Item::Kind::affine) {
     for (const auto& part : unit.parts) {
       const auto& term = plan_.nodes_[at(unit.node)].terms[at(part.term)];
-      open.push_back(term.source);
-      if (term.gate >= 0) open.push_back(term.gate);
+      for (const int read : {term.source, term.gate, term.keys, term.values})
+        if (read >= 0) open.push_back(read);
     }
   } else if (unit.kind == Item::Kind::gather) {
     if (!segment.loop) open.push_back(plan_.nodes_[at(unit.node)].source);
@@ -407,7 +415,11 @@ void PlanBuilder::order_items(Segment& segment, std::vector<Item> units) {
     if (segment.loop) continue;
     std::vector<int> open;
     if (item.kind == Item::Kind::affine)
-      for (const auto& part : item.parts) open.push_back(node(item.node).terms[at(part.term)].source);
+      for (const auto& part : item.parts) {
+        const auto& term = node(item.node).terms[at(part.term)];
+        open.push_back(term.source);
+        if (term.keys >= 0) segment.rows_independent = false;  // rows of one chain write the adjoints of one memory
+      }
     for (int i : item.nodes)
       for (int operand : node(i).operands)
         if (operand >= 0) open.push_back(operand);

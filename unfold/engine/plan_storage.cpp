@@ -11,7 +11,9 @@ void PlanBuilder::find_uses() {
     const Node& n = node(i);
     for (int k = 0; k < 2; ++k)
       if (n.operands[at(k)] >= 0) uses_[at(n.operands[at(k)])].push_back({i, k});
-    for (std::size_t k = 0; k < n.terms.size(); ++k) uses_[at(n.terms[k].source)].push_back({i, static_cast<int>(k)});
+    for (std::size_t k = 0; k < n.terms.size(); ++k)
+      for (const int read : {n.terms[k].source, n.terms[k].keys, n.terms[k].values})
+        if (read >= 0) uses_[at(read)].push_back({i, static_cast<int>(k)});
     if (n.source >= 0) uses_[at(n.source)].push_back({i, -1});
   }
   item_of_.assign(plan_.nodes_.size(), -1);
@@ -201,6 +203,9 @@ void PlanBuilder::choose_adjoint_modes() {
           ++gathers;
         }
       }
+      for (const auto& term : node(i).terms)  // what is looked at is written to at every step of those that look
+        for (const int memory : {term.keys, term.values})
+          gathers += memory >= 0 && plan_.adjoint_[at(memory)].root == r;
       if (!same_loop(i, r))
         for (int input : inputs_of(i)) outside_reader |= plan_.adjoint_[at(input)].root == r;
     }
@@ -293,10 +298,12 @@ bool PlanBuilder::simulate_writers() {
 
 void PlanBuilder::find_carried() {
   for (int i = 0; i < count(); ++i) {
-    if (!plan_.live_[at(i)] || node(i).kind != Node::Kind::link) continue;
+    if (!plan_.live_[at(i)]) continue;
+    if (node(i).part > 0) plan_.recomputable_ = false;
+    if (node(i).kind != Node::Kind::link) continue;
     if (!is_shift(node(i))) {
       plan_.recomputable_ = false;
-      if (node(i).delay.along == Delay::Along::first) plan_.kept_.push_back({i, 0});
+      if (node(i).delay.along == Delay::Along::first && node(i).part == 0) plan_.kept_.push_back({i, 0});
       continue;
     }
     if (!same_loop(i, node(i).source)) plan_.recomputable_ = false;
@@ -309,6 +316,7 @@ void PlanBuilder::find_carried() {
     }
   }
   for (Plan::Carried& c : plan_.carried_) {
+    if (node(c.source).part > 0) continue;
     c.offset = plan_.state_width_;
     plan_.state_width_ += c.steps * node(c.source).size;
   }

@@ -27,13 +27,9 @@ void Schedule::find_tails() {
     }
 }
 
-void Schedule::lay(const Structure& structure, bool rectangular) {
-  structure_ = &structure;
-  rows_ = structure.positions();
-  places_ = structure.sequences();
-  rectangular_ = rectangular;
+void Schedule::choose_ways() {
   for (auto* of_places : {&forward_, &backward_}) {
-    Choices& segments = (*of_places)[places_];
+    Choices& segments = (*of_places)[laid_[0].places];
     if (!segments.empty()) continue;
     segments.resize(plan_.segments().size());
     for (std::size_t g = 0; g < segments.size(); ++g) {
@@ -41,18 +37,21 @@ void Schedule::lay(const Structure& structure, bool rectangular) {
       segments[g].trial = Trial(segments[g].candidates.size());
     }
   }
-  bound_places();
 }
 
 /// Sequences are divided so that every member has about the same number of positions.
-void Schedule::bound_places() {
+void Schedule::lay(Laid& part, const Structure& structure) const {
+  part.structure = &structure;
+  part.rows = structure.positions();
+  part.places = structure.sequences();
+  part.rectangular = structure.rectangular();
   const Index members = members_;
-  place_bounds_.assign(at(members + 1), places_);
-  place_bounds_[0] = 0;
+  part.place_bounds.assign(at(members + 1), part.places);
+  part.place_bounds[0] = 0;
   Index done = 0, member = 1;
-  for (Index p = 0; p < places_ && member < members; ++p) {
-    done += structure_->size(structure_->sequence_at(p));
-    while (member < members && done * members >= rows_ * member) place_bounds_[at(member++)] = p + 1;
+  for (Index p = 0; p < part.places && member < members; ++p) {
+    done += structure.size(structure.sequence_at(p));
+    while (member < members && done * members >= part.rows * member) part.place_bounds[at(member++)] = p + 1;
   }
 }
 
@@ -70,14 +69,14 @@ Division Schedule::division(const Segment& segment) const {
   constexpr Index kCacheBytes = 1 << 20, kTileRows = 4;
   if (members_ == 1) return Division::rows;
   if (!segment.loop) {
-    if (rows_ < members_ * kTileRows) return Division::columns;
+    if (laid(segment).rows < members_ * kTileRows) return Division::columns;
     // What reads and writes rows of others does so within columns: members that owned rows would meet in those rows.
     return segment.rows_independent ? Division::rows : Division::columns;
   }
   if (!segment.rows_independent) return Division::columns;
   if (has_operators(segment)) return Division::rows;
   const bool fits = plan_.loop_weights() * number_bytes_ <= kCacheBytes;
-  return places_ >= members_ * kTileRows && fits ? Division::rows : Division::columns;
+  return laid(segment).places >= members_ * kTileRows && fits ? Division::rows : Division::columns;
 }
 
 /// The width of all maps of a loop, if what maps and products of the loop exchange lies in blocks of this width: then a
@@ -120,7 +119,7 @@ std::vector<Division> Schedule::candidates(std::size_t segment) const {
   const Segment& s = plan_.segments()[segment];
   if (members_ == 1 || !s.loop || has_operators(s)) return {division(s)};
   std::vector<Division> ways = {Division::columns, Division::alone};
-  if (s.rows_independent && places_ >= members_) ways.push_back(Division::rows);
+  if (s.rows_independent && laid(s).places >= members_) ways.push_back(Division::rows);
   if (units_[segment] > 0) ways.push_back(Division::units);
   return ways;
 }
@@ -130,13 +129,13 @@ void Schedule::choose(Pass pass) {
 }
 
 /// What a segment took for each row. Windows of one length more or less are equally good for comparing.
-void Schedule::note(Choice& choice, double seconds) const {
-  choice.trial.note(seconds / static_cast<double>(std::max<Index>(rows_, 1)));
+void Schedule::note(Choice& choice, double seconds, Index rows) {
+  choice.trial.note(seconds / static_cast<double>(std::max<Index>(rows, 1)));
 }
 
 bool Schedule::settled() const {
   const auto known = [&](const std::map<Index, Choices>& of_places) {
-    return std::ranges::none_of(of_places.at(places_), [](const Choice& choice) { return choice.trial.learning(); });
+    return std::ranges::none_of(of_places.at(laid_[0].places), [](const Choice& choice) { return choice.trial.learning(); });
   };
   return known(forward_) && known(backward_);
 }
@@ -147,7 +146,7 @@ Range Schedule::my_rows(const Segment& segment, Division how, Member& me, Range 
     const Range mine = me.share(step.size(), 8);
     return {step.begin + mine.begin, step.begin + mine.end};
   }
-  const Range mine = my_places(me);
+  const Range mine = my_places(me, segment.part);
   return {step.begin + std::min(mine.begin, step.size()), step.begin + std::min(mine.end, step.size())};
 }
 

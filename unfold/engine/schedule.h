@@ -20,7 +20,9 @@ class Schedule {
   /// Over the structure that a layout has.
   template <class T>
   void lay(const Layout<T>& layout) {
-    lay(layout.structure(), layout.rectangular());
+    laid_.resize(static_cast<std::size_t>(layout.parts()));
+    for (int p = 0; p < layout.parts(); ++p) lay(laid_[static_cast<std::size_t>(p)], layout.structure(p));
+    choose_ways();
   }
   void set_account(Account* account) { account_ = account; }
   Account* account() const { return account_; }
@@ -45,8 +47,9 @@ class Schedule {
   bool settled() const;                             ///< whether every loop has tried them
 
   /// Rows of a step that a member owns where members divide rows.
-  Range my_places(const Member& me) const {
-    return {place_bounds_[static_cast<std::size_t>(me.id())], place_bounds_[static_cast<std::size_t>(me.id()) + 1]};
+  Range my_places(const Member& me, int part) const {
+    const auto& bounds = laid_[static_cast<std::size_t>(part)].place_bounds;
+    return {bounds[static_cast<std::size_t>(me.id())], bounds[static_cast<std::size_t>(me.id()) + 1]};
   }
   /// Adjoint buffers of a loop that start with a tail (AdjointBuffer::tail).
   const std::vector<int>& tail_roots(std::size_t segment) const { return tail_roots_[segment]; }
@@ -60,9 +63,17 @@ class Schedule {
   using Choices = std::vector<Choice>;  // per segment
 
   const Node& node(int i) const { return plan_.nodes()[static_cast<std::size_t>(i)]; }
-  const Structure::Order& order(const Segment& segment) const { return structure_->order(segment.corner); }
-  void lay(const Structure& structure, bool rectangular);
-  void bound_places();
+  /// A part of the structure.
+  struct Laid {
+    const Structure* structure = nullptr;
+    Index rows = 0, places = 0;
+    bool rectangular = false;
+    std::vector<Index> place_bounds;  // sequences of each member when rows are divided
+  };
+  const Laid& laid(const Segment& segment) const { return laid_[static_cast<std::size_t>(segment.part)]; }
+  const Structure::Order& order(const Segment& segment) const { return laid(segment).structure->order(segment.corner); }
+  void lay(Laid& part, const Structure& structure) const;
+  void choose_ways();
   void find_tails();
   bool has_operators(const Segment& segment) const;
   Index unit_of(std::size_t segment) const;
@@ -70,21 +81,18 @@ class Schedule {
   bool in_units(const Program& program, Index unit) const;
   std::vector<Division> candidates(std::size_t segment) const;
   Range my_rows(const Segment& segment, Division how, Member& me, Range step) const;
-  Choices& choices(Pass pass) { return (pass == Pass::forward ? forward_ : backward_).at(places_); }
-  void note(Choice& choice, double seconds) const;
+  Choices& choices(Pass pass) { return (pass == Pass::forward ? forward_ : backward_).at(laid_[0].places); }
+  static void note(Choice& choice, double seconds, Index rows);
 
   const Plan& plan_;
   const Programs& programs_;
   int members_;
   Index number_bytes_;
   Account* account_ = nullptr;
-  const Structure* structure_ = nullptr;
-  Index rows_ = 0, places_ = 0;
-  bool rectangular_ = false;
+  std::vector<Laid> laid_;                       // per part
   std::vector<std::vector<int>> tail_roots_;     // per segment
   std::vector<Index> units_;                     // per segment: its unit, or 0
   std::map<Index, Choices> forward_, backward_;  // by places
-  std::vector<Index> place_bounds_;              // sequences of each member when rows are divided
 };
 
 template <class Do>
@@ -92,11 +100,12 @@ void Schedule::walk_batched(Member& me, const Segment& segment, bool reverse, Do
   const Division how = division(segment);
   const auto n = segment.items.size();
   // Shifted views are contiguous over all rows only in rectangular batches; otherwise go step by step.
-  const bool stepwise = !segment.rows_independent && structure_->kind() == Structure::Kind::chains && !rectangular_;
+  const bool stepwise = !segment.rows_independent &&
+                        laid(segment).structure->kind() == Structure::Kind::chains && !laid(segment).rectangular;
   for (std::size_t k = 0; k < n; ++k) {
     const std::size_t index = reverse ? n - 1 - k : k;
-    const Range mine = my_rows(segment, how, me, {0, rows_});
-    const Index last = stepwise ? structure_->order().steps() : 1;
+    const Range mine = my_rows(segment, how, me, {0, laid(segment).rows});
+    const Index last = stepwise ? order(segment).steps() : 1;
     for (Index s = 0; s < last; ++s) {
       const Index step = reverse ? last - 1 - s : s;
       Range part = mine;
@@ -141,7 +150,8 @@ void Schedule::walk_timed(Member& me, std::size_t segment, Pass pass, Do&& run_i
   const auto start = timed ? Clock::now() : Clock::time_point();
   walk_loop(me, plan_.segments()[segment], choice.now(), pass == Pass::backward, std::forward<Do>(run_item),
             std::forward<Begin>(begin_step));
-  if (timed && me.id() == 0) note(choice, std::chrono::duration<double>(Clock::now() - start).count());
+  if (timed && me.id() == 0) note(choice, std::chrono::duration<double>(Clock::now() - start).count(),
+                                 laid(plan_.segments()[segment]).rows);
 }
 
 }  // namespace unfold

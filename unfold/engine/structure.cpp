@@ -126,6 +126,8 @@ Index Structure::predecessor(const Delay& delay, Index sequence, Index position)
   const bool on_grid = delay.along == Along::left || delay.along == Along::up || delay.along == Along::right ||
                        delay.along == Along::down;
   const bool on_chain = delay.along == Along::previous || delay.along == Along::next || delay.to_end();
+  if (delay.crosses())
+    throw UsageError("structure: " + describe(delay) + " looks at the source; ask rows_seen");
   const bool fits = kind_ == Kind::chains ? on_chain : kind_ == Kind::grids ? on_grid : delay.along == Along::child;
   if (!fits) {
     static constexpr const char* kKinds[] = {"chains", "grids", "trees"};
@@ -163,6 +165,83 @@ std::vector<Index> Structure::predecessors(const Delay& delay, Corner corner) co
     result[at(row)] = before < 0 ? -1 : rows.rows[at(item(s, before))];
   }
   return result;
+}
+
+Structure Structure::looking_at(Structure source, std::vector<Index> chains) const {
+  if (kind_ != Kind::chains || source.kind_ != Kind::chains)
+    throw UsageError("structure: only chains look at chains of a source");
+  const auto given = static_cast<Index>(chains.size());
+  if (given != sequences() && given != positions_)
+    throw UsageError("structure: " + std::to_string(given) + " numbers of chains to look at for " +
+                     std::to_string(sequences()) + " sequences and " + std::to_string(positions_) + " positions");
+  for (const Index c : chains)
+    if (c < 0 || c >= source.sequences())
+      throw UsageError("structure: there is no chain " + std::to_string(c) + " among the " +
+                       std::to_string(source.sequences()) + " of the source");
+  Structure result = *this;
+  result.chain_of_.resize(at(positions_));
+  const bool by_sequence = given == sequences();
+  for (Index i = 0; i < positions_; ++i) result.chain_of_[at(i)] = chains[at(by_sequence ? sequence_of_item(i) : i)];
+  result.source_ = std::make_shared<const Structure>(std::move(source));
+  return result;
+}
+
+Structure Structure::looking_at(Structure source) const {
+  std::vector<Index> chains(at(sequences()));
+  std::iota(chains.begin(), chains.end(), Index{0});
+  return looking_at(std::move(source), std::move(chains));
+}
+
+const Structure& Structure::part(int depth) const {
+  if (depth == 0) return *this;
+  if (source_ == nullptr)
+    throw UsageError("structure: the circuit has a part over a source, but the chains look at none");
+  return source_->part(depth - 1);
+}
+
+std::vector<Index> Structure::chains_seen(int depth) const {
+  std::vector<Index> seen(at(positions_));
+  for (Index row = 0; row < positions_; ++row) {
+    const Structure* here = this;
+    Index item = order().items[at(row)], chain = sequence_of_item(item);
+    for (int d = 0; d < depth; ++d) {
+      part(depth);  // says when there is none
+      chain = here->chain_of_[at(item)];
+      here = here->source_.get();
+      item = here->item(chain, 0);  // the way on from a chain is that of its first position
+    }
+    seen[at(row)] = chain;
+  }
+  return seen;
+}
+
+std::vector<Index> Structure::rows_seen(const Delay& delay, int depth) const {
+  const Structure& from = part(depth);
+  std::vector<Index> rows = chains_seen(depth);
+  for (Index row = 0; row < positions_; ++row) {
+    const Index chain = rows[at(row)], item = order().items[at(row)];
+    const bool first = item == this->item(sequence_of_item(item), 0);
+    const Index position = delay.along == Delay::Along::source_first ? 0 : from.size(chain) - 1;
+    rows[at(row)] = delay.along == Delay::Along::source_start && !first ? -1 : from.row(chain, position);
+  }
+  return rows;
+}
+
+bool Structure::shares_sources() const {
+  if (source_ == nullptr) return false;
+  std::vector<Index> by(at(source_->sequences()), -1);
+  for (Index i = 0; i < positions_; ++i) {
+    Index& sequence = by[at(chain_of_[at(i)])];
+    if (sequence >= 0 && sequence != sequence_of_item(i)) return true;
+    sequence = sequence_of_item(i);
+  }
+  return source_->shares_sources();
+}
+
+bool Structure::same_chains(const Structure& other) const {
+  if (kind_ != Kind::chains || other.kind_ != Kind::chains || sizes_ != other.sizes_) return false;
+  if ((source_ == nullptr) != (other.source_ == nullptr) || chain_of_ != other.chain_of_) return false;
+  return source_ == nullptr || source_ == other.source_ || source_->same_chains(*other.source_);
 }
 
 }  // namespace unfold

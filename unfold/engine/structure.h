@@ -2,11 +2,16 @@
 /// Structures: positions and their predecessors. A ragged batch of chains, grids or trees is the only kind of batch;
 /// there is no padding.
 ///
+/// Sources. Chains may look at the chains of another structure, their source: each position at one of them. So an
+/// example of two chains is a chain that looks at another one, and words look at the chains of their characters. A
+/// source may have a source: part 0 of a circuit runs over the structure, part 1 over its source, and so on.
+///
 /// Rows. A signal over a structure is a matrix with one row per position. Rows are ordered by steps: the rows of step s
 /// can all be computed together once the earlier steps are. In a batch of chains, sequences are sorted by falling
 /// length (ties in the given order), step t holds the t-th positions, and the sequences still running are a prefix of
 /// those of the step before. Grids have one order for each corner that a recurrence may start from.
 
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -31,6 +36,28 @@ class Structure {
   static Structure chains(Index count, Index length);
   static Structure grids(std::span<const std::pair<Index, Index>> shapes);  ///< (height, width)
   static Structure trees(std::span<const Tree> trees);
+  /// These chains, looking at those of `source`: all positions of a sequence at one chain, or each position, numbered as
+  /// an item, at one of its own. Throws UsageError: no chains, a number of chains that fits neither, a chain that is not
+  /// there.
+  Structure looking_at(Structure source, std::vector<Index> chains) const;
+  /// Sequence e looks at chain e.
+  Structure looking_at(Structure source) const;
+
+  /// Null: none. It is shared by copies.
+  const Structure* source() const { return source_.get(); }
+  /// So many sources deep; 0: itself. Throws UsageError when there is none.
+  const Structure& part(int depth) const;
+  int parts() const { return source_ == nullptr ? 1 : 1 + source_->parts(); }
+  /// For each row, the chain of part `depth` that it looks at.
+  std::vector<Index> chains_seen(int depth) const;
+  /// For each row, the row of part `depth` that a link which crosses looks at, or -1.
+  std::vector<Index> rows_seen(const Delay& delay, int depth) const;
+  /// Whether two sequences look at one chain of their source, here or in any part.
+  bool shares_sources() const;
+  /// Chains of one length.
+  bool rectangular() const { return kind_ == Kind::chains && size(sequence_at(0)) == size(sequence_at(sequences() - 1)); }
+  /// Chains of the same lengths in the same order, which look at equal chains alike. False for grids and trees.
+  bool same_chains(const Structure& other) const;
 
   Kind kind() const { return kind_; }
   Index positions() const { return positions_; }
@@ -80,6 +107,8 @@ class Structure {
   std::vector<std::pair<Index, Index>> shapes_;
   std::vector<Tree> trees_;
   std::vector<Order> orders_;
+  std::shared_ptr<const Structure> source_;
+  std::vector<Index> chain_of_;  // per item, of the source
 };
 
 }  // namespace unfold

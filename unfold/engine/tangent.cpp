@@ -71,7 +71,7 @@ void TangentPass<T>::affine(const Item& item, const Work& work) {
       add_rows<T>(moved(t.parameter), read + work.rows.begin, y, columns, start, bias);
     } else if (!t.dense()) {
       start_rows(y, start, bias);
-      t.op->tangent(operator_rows(t, work), moved(t.parameter), tangent_of(t.source, work), y);
+      t.op->tangent(with_tangents(t, operator_rows(t, work)), moved(t.parameter), tangent_of(t.source, work), y);
     } else {
       multiply<T>(matrix(What::value, t.source, work), parts_.weights(Form::direction, t.parameter), y, panels, start,
                   bias);

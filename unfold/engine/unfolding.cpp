@@ -19,6 +19,20 @@ void State<T>::copy_slot(const State& from, Index from_slot, Index to_slot) {
   fresh_[at(to_slot)] = from.fresh_[at(from_slot)];
 }
 
+namespace {
+
+/// Members of a team own sequences: two that look at one chain would write to one memory.
+void refuse_shared_memory(const Plan& plan, const Structure& structure) {
+  if (!structure.shares_sources()) return;
+  for (const Node& n : plan.nodes())
+    for (const auto& term : n.terms)
+      if (term.keys >= 0)
+        throw UsageError("backward pass: sequences share a source that " + n.name +
+                         " looks at with attention; give each sequence a source of its own");
+}
+
+}  // namespace
+
 template <class T>
 struct Unfolding<T>::Body : Parts<T> {
   using Parts<T>::Parts;
@@ -115,7 +129,7 @@ void Unfolding<T>::clear_adjoints() {
 }
 
 template <class T>
-void Unfolding<T>::forward(State<T>* state) {
+void Unfolding<T>::forward(State<T>* state, bool source_stays) {
   Body& b = *body_;
   if (!b.layout.laid()) throw UsageError("unfolding: lay it over a structure first");
   if (b.parameters == nullptr) throw UsageError("unfolding: set its parameters first");
@@ -124,7 +138,7 @@ void Unfolding<T>::forward(State<T>* state) {
       if (slot < 0 || slot >= state->slots())
         throw UsageError("unfolding: state slot " + std::to_string(slot) + " of " + std::to_string(state->slots()));
   b.schedule.choose(Pass::forward);
-  b.team.run([&](Member& me) { ForwardPass<T>(b).run(me, state); });
+  b.team.run([&](Member& me) { ForwardPass<T>(b, source_stays).run(me, state); });
   if (state != nullptr) b.boundary.store(*state);
 }
 
@@ -141,6 +155,7 @@ void Unfolding<T>::backward(std::span<T> gradient, const BackwardOptions& option
         if (!term.dense() && !term.op->has_squared())
           throw UsageError("modulus pass: " + n.name + " has parameters of a " + std::string(term.op->name()) +
                            " map, which are no weights of units");
+  refuse_shared_memory(*b.plan, b.layout.structure());
   b.layout.make_room(What::adjoint);
   b.schedule.choose(Pass::backward);
   b.team.run([&](Member& me) { BackwardPass<T>(b, options, end).run(me, gradient.data()); });
@@ -158,6 +173,18 @@ Matrix<const T> Unfolding<T>::affine_adjoint(Signal affine) const {
 template <class T>
 const T* Unfolding<T>::source_row(int node, Index step, Index row) const {
   return body_->layout.address(What::value, node, step, row);
+}
+
+template <class T>
+OperatorRows<T> Unfolding<T>::rows_read(const Node& affine, const Node::AffineTerm& term, Index step, Index row) const {
+  Body& b = *body_;
+  OperatorRows<T> result{.w = (*b.parameters)[term.parameter],
+                         .x = b.layout.matrix(What::value, term.source, step, {row, row + 1})};
+  if (term.keys < 0) return result;
+  result.memory = b.layout.memory_of(affine.part, term, row);
+  result.memory.keys = b.layout.matrix(What::value, term.keys);
+  result.memory.values = b.layout.matrix(What::value, term.values);
+  return result;
 }
 
 template <class T>
@@ -205,15 +232,20 @@ template <class T>
 std::string Unfolding<T>::first_non_finite() const {
   Body& b = *body_;
   const auto position = [&](int i, Index row) {
-    const Structure& structure = b.layout.structure();
-    const Index item = b.layout.order(b.plan->corner(i)).items[at(row)], s = structure.sequence_of_item(item);
-    return b.node(i).name + " at position " + std::to_string(item - structure.item(s, 0)) + " of sequence " +
-           std::to_string(s);
+    const int part = b.node(i).part;
+    const Structure& structure = b.layout.structure(part);
+    const Index item = b.layout.order(b.plan->corner(i), part).items[at(row)], s = structure.sequence_of_item(item);
+    return b.node(i).name + " at position " + std::to_string(item - structure.item(s, 0)) + " of " +
+           (part > 0 ? "source " : "") + "sequence " + std::to_string(s);
   };
-  // Plan order within a step, steps in order: the first row that blew up, and in it the first signal.
+  // Plan order within a step, steps in order: the first row that blew up, and in it the first signal. What a deeper part
+  // gives comes before all of what reads it.
   std::string first;
-  Index earliest = b.layout.rows();
-  for (const Segment& segment : b.plan->segments())
+  int deepest = b.layout.parts();
+  Index earliest = 0;
+  for (const Segment& segment : b.plan->segments()) {
+    if (!first.empty() && segment.part < deepest) continue;
+    if (segment.part != std::exchange(deepest, segment.part)) earliest = b.layout.rows(segment.part);
     for (const Item& item : segment.items) {
       std::vector<int> computed = item.nodes;
       if (item.node >= 0) computed.push_back(item.node);
@@ -230,6 +262,7 @@ std::string Unfolding<T>::first_non_finite() const {
         }
       }
     }
+  }
   return first;
 }
 

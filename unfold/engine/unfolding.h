@@ -95,8 +95,10 @@ class Unfolding {
   Matrix<T> input(Signal signal);            ///< to be filled by the caller, [positions x size]
   std::span<Symbol> symbols(Signal signal);  ///< to be filled by the caller; kNoSymbol adds nothing
 
-  /// Forward pass. With a state: sequences start from their slots and leave their last values there.
-  void forward(State<T>* state = nullptr);
+  /// Forward pass. With a state: sequences start from their slots and leave their last values there. `source_stays`:
+  /// deeper parts keep the values of the pass before (REQUIRES: over the same source, with the same parameters): a
+  /// decoder is stepped this way over what its encoder found once.
+  void forward(State<T>* state = nullptr, bool source_stays = false);
   Matrix<const T> value(Signal signal) const;  ///< of an output (or an input)
 
   /// The seed of the backward pass: REQUIRES every output's adjoint to be filled by the caller before `backward`.
@@ -104,13 +106,16 @@ class Unfolding {
   void clear_adjoints();  ///< zeroes the seeds of all outputs
   /// Backward pass: gradient [parameters] = sum over positions of (d outputs / d parameters)^T adjoint.
   /// `end`: adjoints of the state left behind by `forward` (from a later window); `start`: receives those of the state
-  /// that `forward` started from (zero for fresh slots, whose share goes to the trained initial values).
+  /// that `forward` started from (zero for fresh slots, whose share goes to the trained initial values). Throws
+  /// UsageError: squared rules of an operator that has none; attention where sequences share a source.
   void backward(std::span<T> gradient, const BackwardOptions& options = {}, const State<T>* end = nullptr,
                 State<T>* start = nullptr);
   /// After `backward`: the adjoint (or modulus) at every affine pre-activation, for the metrics of training/.
   Matrix<const T> affine_adjoint(Signal affine) const;
   /// The row of a term's source, of the plan's nodes, at a row of a step (its predecessor's row for a link).
   const T* source_row(int node, Index step, Index row) const;
+  /// What a term with an operator reads at a row of an affine map, without a scratch. REQUIRES: its source is kept.
+  OperatorRows<T> rows_read(const Node& affine, const Node::AffineTerm& term, Index step, Index row) const;
   std::span<const Symbol> symbols_read(int node) const;  ///< by term sources and gates that are symbols
   /// After `backward`: sets the block of every trained start to the sum over its sequences of the squared adjoint.
   void squares_at_starts(std::span<T> result) const;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "unfold/circuit/attention.h"
 #include "unfold/numerics/random.h"
 #include "unfold/verify/checked_losses.h"
 
@@ -391,6 +392,8 @@ class Checker {
 
     const Vector u = random_normals(static_cast<Index>(outputs_.size()));
     compare_elements(adjoint, passes_.transposed(u, Algebra::linear), reference(graph, u, false), 1, by_parameter);
+    if (const std::string name = without_squares(); !name.empty())
+      return skip(modulus, "the parameters of " + name + " are no weights of units");
     Vector positive(u.size());
     for (double& x : positive) x = random_.uniform(0.1, 1);
     std::vector<Vector> seeds = {positive};
@@ -403,8 +406,16 @@ class Checker {
   bool has_vector_maps() const {
     for (const Node& node : passes_.circuit().nodes())
       for (const auto& term : node.terms)
-        if (!term.dense() && as_sparse(term.op.get()) == nullptr) return true;
+        if (!term.dense() && as_sparse(term.op.get()) == nullptr && !as_attention(term.op.get())) return true;
     return false;
+  }
+
+  /// The first operator without squared rules; empty: every one has them.
+  std::string without_squares() const {
+    for (const Node& node : passes_.circuit().nodes())
+      for (const auto& term : node.terms)
+        if (!term.dense() && !term.op->has_squared()) return std::string(term.op->name());
+    return {};
   }
 
   std::vector<Index> output_nodes(const ScalarGraph& graph) const {
@@ -435,6 +446,8 @@ class Checker {
         return skip(result, node.name + " is not positively homogeneous");
     }
     if (has_vector_maps()) return skip(result, "vector maps have no paths");
+    for (const Node& node : passes_.circuit().nodes())
+      if (node.part > 0) return skip(result, node.name + " runs over a chain of its own");
     for (Index length = 1; length <= 4; ++length)
       for (const bool every_step : {true, false})
         if (!compare_paths(result, length, every_step)) return;

@@ -36,11 +36,12 @@ void Passes::draw(std::uint64_t seed) {
   for (std::size_t i = 0; i < circuit_.nodes().size(); ++i) {
     const Node& node = circuit_.nodes()[i];
     Random random(seed, "check/" + node.name);
+    const Index positions = structure_.part(node.part).positions();
     if (node.kind == Node::Kind::input)
-      for (Index k = 0; k < structure_.positions() * node.size; ++k)
+      for (Index k = 0; k < positions * node.size; ++k)
         inputs_.values[static_cast<int>(i)].push_back(random.normal());
     if (node.kind == Node::Kind::symbols)  // now and then there is none
-      for (Index k = 0; k < structure_.positions(); ++k)
+      for (Index k = 0; k < positions; ++k)
         inputs_.symbols[static_cast<int>(i)].push_back(
             random.below(8) == 0 ? kNoSymbol
                                  : static_cast<Symbol>(random.below(static_cast<std::uint64_t>(node.size))));
@@ -56,7 +57,8 @@ void Passes::fill_inputs() {
   for (const auto& [node, values] : inputs_.values) {
     if (!unfolding_.plan().live(node)) continue;
     const Index size = circuit_.nodes()[at(node)].size;
-    copy({values.data(), structure_.positions(), size, size}, unfolding_.input(signal_of(circuit_, node)));
+    const Index positions = structure_.part(circuit_.nodes()[at(node)].part).positions();
+    copy({values.data(), positions, size, size}, unfolding_.input(signal_of(circuit_, node)));
   }
   for (const auto& [node, symbols] : inputs_.symbols)
     if (unfolding_.plan().live(node))

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "unfold/base/error.h"
+#include "unfold/circuit/attention.h"
 
 namespace unfold {
 namespace {
@@ -52,17 +53,22 @@ Local evaluate_path(const Node& node, double a, double b) {
 struct ScalarGraph::Builder {
   ScalarGraph& graph;
   const Circuit& circuit;
+  const Structure& structure;
   const CircuitInputs& inputs;
   const Reading reading;
   std::vector<std::vector<Index>> predecessors;  // of link signals
 
   static constexpr int kUnknown = -1, kOpen = -2;
 
-  Builder(ScalarGraph& g, const Circuit& c, const Structure& structure, const CircuitInputs& in, Reading r)
-      : graph(g), circuit(c), inputs(in), reading(r), predecessors(c.nodes().size()) {
-    for (std::size_t s = 0; s < c.nodes().size(); ++s)
-      if (c.nodes()[s].kind == Node::Kind::link)
-        predecessors[s] = structure.predecessors(c.nodes()[s].delay, Corner::top_left);
+  Builder(ScalarGraph& g, const Circuit& c, const Structure& over, const CircuitInputs& in, Reading r)
+      : graph(g), circuit(c), structure(over), inputs(in), reading(r), predecessors(c.nodes().size()) {
+    for (std::size_t s = 0; s < c.nodes().size(); ++s) {
+      const Node& node = c.nodes()[s];
+      if (node.kind != Node::Kind::link) continue;
+      const Structure& own = structure.part(node.part);
+      predecessors[s] = node.delay.crosses() ? own.rows_seen(node.delay, c.nodes()[at(node.source)].part - node.part)
+                                             : own.predecessors(node.delay, Corner::top_left);
+    }
   }
 
   int add(double value) {
@@ -81,12 +87,12 @@ struct ScalarGraph::Builder {
 
   /// Node of component 0 of a signal at a row, after adding whatever it depends on.
   int build(int signal, Index row) {
-    int& first = graph.first_[at(signal * graph.positions_ + row)];
+    int& first = graph.first_[at(signal)][at(row)];
     if (first == kOpen) throw UsageError("scalar graph: " + circuit.nodes()[at(signal)].name + " depends on itself");
     if (first != kUnknown) return first;
     first = kOpen;
     const int built = add_signal(signal, circuit.nodes()[at(signal)], row);
-    graph.first_[at(signal * graph.positions_ + row)] = built;
+    graph.first_[at(signal)][at(row)] = built;
     return built;
   }
 
@@ -138,7 +144,11 @@ struct ScalarGraph::Builder {
 
   int add_affine(const Node& node, Index row) {
     std::vector<int> sources;
-    for (const auto& term : node.terms) sources.push_back(reads_symbol(term.source) ? -1 : build(term.source, row));
+    std::vector<std::vector<Looked>> looks;  // of each term
+    for (const auto& term : node.terms) {
+      sources.push_back(reads_symbol(term.source) ? -1 : build(term.source, row));
+      looks.push_back(term.keys < 0 ? std::vector<Looked>() : add_weights(node.part, term, sources.back(), row));
+    }
     const int first = static_cast<int>(graph.values_.size());
     for (Index j = 0; j < node.size; ++j) {
       const int to = add(0);
@@ -148,10 +158,77 @@ struct ScalarGraph::Builder {
         edge(bias, to, 1);
         total += value(bias);
       }
-      for (std::size_t k = 0; k < node.terms.size(); ++k) total += add_term(node.terms[k], sources[k], row, j, to);
+      for (std::size_t k = 0; k < node.terms.size(); ++k) {
+        if (node.terms[k].keys < 0) total += add_term(node.terms[k], sources[k], row, j, to);
+        for (const Looked& at_key : looks[k]) {
+          const int found = at_key.values + static_cast<int>(j);
+          edge(at_key.weight, to, value(found));
+          edge(found, to, value(at_key.weight));
+          total += value(at_key.weight) * value(found);
+        }
+      }
       graph.values_[at(to)] = total;
     }
     return first;
+  }
+
+  /// A position that attention looks at.
+  struct Looked {
+    int weight, values;
+  };
+
+  /// The nodes of the weights of attention at a row, one component after another.
+  std::vector<Looked> add_weights(int part, const Node::AffineTerm& term, int query, Index row) {
+    const std::optional<AttentionScore> score = as_attention(term.op.get());
+    if (!score || reading == Reading::paths)
+      throw UsageError("scalar graph: the memory of a " + std::string(term.op->name()) + " is not spelt out");
+    const int depth = circuit.nodes()[at(term.keys)].part - part;
+    const Structure& own = structure.part(part);
+    const Structure& source = own.part(depth);
+    const Index chain = own.chains_seen(depth)[at(row)];
+    std::vector<int> keys, scores;
+    std::vector<Looked> looked;
+    for (Index t = 0; t < source.size(chain); ++t) {
+      keys.push_back(build(term.keys, source.row(chain, t)));
+      looked.push_back({-1, build(term.values, source.row(chain, t))});
+    }
+    double all = 0;
+    for (const int key : keys) {
+      double total = 0;
+      std::vector<int> mixed;
+      for (int i = 0; i < static_cast<int>(term.op->key_size()); ++i)
+        mixed.push_back(add_mixed(*score, query + i, key + i));
+      const int e = add(0);
+      for (std::size_t i = 0; i < mixed.size(); ++i) {
+        const int v = parameter_node(term.parameter, 0, static_cast<Index>(i));
+        edge(v, e, value(mixed[i]));
+        edge(mixed[i], e, value(v));
+        total += value(v) * value(mixed[i]);
+      }
+      graph.values_[at(e)] = total;
+      scores.push_back(e);
+      all += std::exp(total);
+    }
+    for (std::size_t k = 0; k < scores.size(); ++k) {
+      const double weight = std::exp(value(scores[k])) / all;
+      looked[k].weight = add(weight);
+      for (std::size_t j = 0; j < scores.size(); ++j)
+        edge(scores[j], looked[k].weight, weight * ((j == k ? 1 : 0) - std::exp(value(scores[j])) / all));
+    }
+    return looked;
+  }
+
+  int add_mixed(AttentionScore score, int q, int a) {
+    const bool additive = score == AttentionScore::additive;
+    const Local first = evaluate(additive ? Map::add : Map::mul, value(q), value(a), 0);
+    const int both = add(first.value);
+    edge(q, both, first.d0);
+    edge(a, both, first.d1);
+    if (!additive) return both;
+    const Local bent = evaluate(Map::tanh, first.value, 0, 0);
+    const int result = add(bent.value);
+    edge(both, result, bent.d0);
+    return result;
   }
 
   bool reads_symbol(int source) const {
@@ -243,23 +320,26 @@ struct ScalarGraph::Builder {
 
 ScalarGraph::ScalarGraph(const Circuit& circuit, const Structure& structure, std::span<const double> parameters,
                          const CircuitInputs& inputs, Reading reading)
-    : positions_(structure.positions()), parameters_(circuit.parameter_count()) {
+    : parameters_(circuit.parameter_count()) {
   circuit.validate();
   if (static_cast<Index>(parameters.size()) != parameters_)
     throw UsageError("scalar graph: " + std::to_string(parameters.size()) + " parameters for a circuit of " +
                      std::to_string(parameters_));
   for (const double p : parameters) values_.push_back(reading == Reading::paths ? p * p : p);
-  for (const Node& node : circuit.nodes()) sizes_.push_back(static_cast<int>(node.size));
-  first_.assign(circuit.nodes().size() * at(positions_), Builder::kUnknown);
+  for (const Node& node : circuit.nodes()) {
+    sizes_.push_back(static_cast<int>(node.size));
+    first_.emplace_back(at(structure.part(node.part).positions()), Builder::kUnknown);
+  }
   Builder builder(*this, circuit, structure, inputs, reading);
   for (int signal = 0; signal < static_cast<int>(sizes_.size()); ++signal)
-    for (Index row = 0; row < positions_; ++row) builder.build(signal, row);
+    for (Index row = 0; row < static_cast<Index>(first_[at(signal)].size()); ++row) builder.build(signal, row);
 }
 
 Index ScalarGraph::node(int signal, Index row, Index component) const {
-  if (component < 0 || component >= sizes_[at(signal)] || row < 0 || row >= positions_)
+  if (component < 0 || component >= sizes_[at(signal)] || row < 0 ||
+      row >= static_cast<Index>(first_[at(signal)].size()))
     throw UsageError("scalar graph: no component " + std::to_string(component) + " at row " + std::to_string(row));
-  return first_[at(signal * positions_ + row)] + component;
+  return first_[at(signal)][at(row)] + component;
 }
 
 std::vector<double> ScalarGraph::backward(std::span<const double> seeds, bool squared) const {
@@ -367,8 +447,10 @@ ScalarGraph::PathSums ScalarGraph::sum_paths(std::span<const Index> ends) const 
 }
 
 double ScalarGraph::count_edges(const Circuit& circuit, const Structure& structure) {
-  double edges = 0;
+  double all = 0;
   for (const Node& node : circuit.nodes()) {
+    double edges = 0;
+    const Structure& own = structure.part(node.part);
     if (node.kind == Node::Kind::affine)
       for (const auto& term : node.terms) {
         const Node& source = circuit.nodes()[at(term.source)];
@@ -377,11 +459,18 @@ double ScalarGraph::count_edges(const Circuit& circuit, const Structure& structu
           edges += 2.0 * static_cast<double>(op->edges().count() * rows + node.size);
           continue;
         }
+        if (term.keys >= 0) {
+          const Structure& seen = structure.part(circuit.nodes()[at(term.keys)].part);
+          const auto most = static_cast<double>(seen.order().steps());
+          edges += most * (5.0 * static_cast<double>(source.size) + 2.0 * static_cast<double>(node.size) + most);
+          continue;
+        }
         edges += static_cast<double>(node.size) * (source.kind == Node::Kind::symbols ? 1 : 2 * source.size);
       }
     edges += 2.0 * static_cast<double>(node.size);
+    all += edges * static_cast<double>(own.positions());
   }
-  return edges * static_cast<double>(structure.positions());
+  return all;
 }
 
 }  // namespace unfold

@@ -19,7 +19,7 @@ namespace unfold {
 
 /// What the input and symbol signals of a circuit hold, by node number; rows in the structure's main order.
 struct CircuitInputs {
-  std::map<int, std::vector<double>> values;   ///< [positions x size]
+  std::map<int, std::vector<double>> values;   ///< [positions of its part x size]
   std::map<int, std::vector<Symbol>> symbols;  ///< [positions]
 };
 
@@ -74,9 +74,9 @@ class ScalarGraph {
   struct Builder;
   struct Walker;
 
-  Index positions_ = 0, parameters_ = 0;
-  std::vector<int> sizes_;  ///< of signals
-  std::vector<int> first_;  ///< [signal x row]: node of component 0, or -1
+  Index parameters_ = 0;
+  std::vector<int> sizes_;               ///< of signals
+  std::vector<std::vector<int>> first_;  ///< [signal][row of its part]: node of component 0, or -1
   std::vector<double> values_;
   std::vector<Edge> edges_;
 };
