@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "unfold/cells/cells.h"
+#include "unfold/losses/registry.h"
 #include "unfold/optim/optimizer.h"
 #include "unfold/training/batch_objective.h"
 #include "unfold/verify/derivative_check.h"
@@ -154,6 +155,20 @@ TEST(Seam, a_network_of_two_heads) {
   expect_learnt(network, {"adam:rate=0.05", "hf:windows=1", "natural:windows=1", "ruop", "rbpm"});
   network.heads[1].signal = tags;
   EXPECT_THROW(network.validate(), UsageError);
+}
+
+TEST(Seam, a_tagger_of_whole_sequences) {
+  Circuit c;
+  const BothDirections net(c);
+  const Signal tags = c.affine("tags", kTags, {{"V", net.ahead}, {"W", net.back}});
+  c.output(tags);
+  const std::shared_ptr<Loss<double>> loss = choose_loss("crf").make<double>();
+  loss->declare(c, tags);
+  const auto network = Network<double>::of(std::make_shared<const Plan>(c), {"word", net.words}, {"tag", tags, loss});
+  expect_right_derivatives(network);
+  expect_learnt(network, {"sgd:rate=0.5", "adam:rate=0.05", "hf:windows=1", "natural:windows=1"});
+  EXPECT_THAT(refusal(network, "ruop"),
+              HasSubstr("needs a loss with rows that count each for itself, which crf has not"));
 }
 
 /// 1/2 |mean over a sequence of o_t + b - y|^2 with the trained offset b: it sees whole sequences and owns parameters.

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <set>
 
@@ -224,9 +225,38 @@ double epochs_for(const Examples& examples) {
 
 bool is_of_bits(const HeadSpecification& head) { return head.loss == "bernoulli"; }
 
+/// A field goes with so many labels that neighbours cost little beside the network.
+constexpr std::size_t kFewLabels = 100;
+bool has_few_labels(const ExampleColumn& column) {
+  std::set<std::string_view> distinct;
+  for (const std::string& text : column.texts)
+    if (distinct.insert(text).second && distinct.size() > kFewLabels) return false;
+  return column.is_text();
+}
+
+/// Optimisers whose metric wants rows that count each for themselves.
+bool wants_rows(const std::string& optimizer) {
+  return std::ranges::any_of(std::array{"ruop", "rbpm", "ascent"},
+                             [&](const char* name) { return optimizer.starts_with(name); });
+}
+
+/// Labels of a network that sees whole sequences anyway are judged together, where nobody said how.
+void settle_label_loss(FieldPlan& plan, const Examples& examples, TrainSettings& s) {
+  if (!parse_model_spec(s.model).both_directions || wants_rows(s.optimizer)) return;
+  Names all = split_names(*s.predict);
+  for (std::size_t h = 0; h < plan.layout.heads.size(); ++h) {
+    HeadSpecification& head = plan.layout.heads[h];
+    if (!head.loss.empty() || plan.choice.once.contains(head.field)) continue;
+    if (!has_few_labels(examples.column(head.field))) continue;
+    head.loss = "crf";
+    all[h] += "=crf";
+  }
+  s.predict = joined(all);
+}
+
 }  // namespace
 
-void settle_for(const FieldPlan& plan, const Examples& examples, const Given& given, TrainSettings& s) {
+void settle_for(FieldPlan& plan, const Examples& examples, const Given& given, TrainSettings& s) {
   const auto settle = [&](std::string_view name, auto& setting, auto value) {
     if (!given.contains(name)) setting = value;
   };
@@ -236,6 +266,7 @@ void settle_for(const FieldPlan& plan, const Examples& examples, const Given& gi
       settle("model", s.model, "bilstm:256,dropout=0.6,embedding=128");
       settle("optimizer", s.optimizer, "adam:rate=0.002,clip=1,schedule=cosine,warmup=100");
       if (!budget) s.epochs = 8;
+      settle_label_loss(plan, examples, s);
       break;
     case Problem::classifying:
       if (reads_runs(plan)) {  // of words the order matters little, and what is seen twice much

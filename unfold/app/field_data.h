@@ -36,8 +36,9 @@ ReaderOptions reader_options(const TrainSettings& settings);
 FieldPlan plan_fields(const Examples& examples, TrainSettings& settings);
 Problem problem_of(const NetworkLayout& layout, const std::set<std::string, std::less<>>& once);
 Problem problem_of(const NetworkLayout& layout, const DataSpecification& data);
-/// Model, optimiser and budget for the problem, where nobody gave them.
-void settle_for(const FieldPlan& plan, const Examples& examples, const Given& given, TrainSettings& settings);
+/// Model, optimiser and budget for the problem, where nobody gave them; and, of labels of a network that reads whole
+/// sequences, their loss (crf), which then stands in the plan and in `predict`.
+void settle_for(FieldPlan& plan, const Examples& examples, const Given& given, TrainSettings& settings);
 /// How running text became positions: characters where each is one, else words.
 SymbolKind text_kind(const Examples& examples);
 

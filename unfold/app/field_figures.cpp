@@ -9,6 +9,7 @@
 
 #include "unfold/base/error.h"
 #include "unfold/losses/distribution.h"
+#include "unfold/losses/label_sequences.h"
 #include "unfold/numerics/functions.h"
 
 namespace unfold {
@@ -38,6 +39,20 @@ void measure(const Head<T>& head, const Batch& batch, Matrix<const T> output, st
       throw ModelError(fmt::format("the prediction of {} is not finite", head.field));
 }
 
+/// The best label of each row of a batch; none for heads of numbers.
+template <class T>
+void find_best(const Head<T>& head, const Batch& batch, Matrix<const T> output, std::span<const T> parameters,
+               Team& team, std::vector<Symbol>& best) {
+  best.assign(at(output.rows), kNoSymbol);
+  if (const auto* labels = head.loss->template as<LabelSequences<T>>())
+    return labels->best({batch.structure, output, parameters}, team, best.data());
+  if (!std::holds_alternative<SymbolRows>(batch.field(head.field))) return;
+  for (Index row = 0; row < output.rows; ++row) {
+    const T* o = output.row(row);
+    best[at(row)] = static_cast<Symbol>(std::max_element(o, o + output.cols) - o);
+  }
+}
+
 /// What one head says about all examples.
 template <class T>
 class HeadCount {
@@ -62,13 +77,14 @@ class HeadCount {
   void see(const Batch& batch, Matrix<const T> output, std::span<const T> parameters, Team& team) {
     const Field& target = batch.field(head_.field);
     measure(head_, batch, output, parameters, team, nats_);
+    if (labels_) find_best(head_, batch, output, parameters, team, found_);
     for (Index c = 0; c < batch.structure.sequences(); ++c) {
       const std::span rows(batch.structure.order().rows.data() + batch.structure.item(c, 0),
                            at(batch.structure.size(c)));
       for (const Index row : rows)
         if (is_present(target, row)) count(row);
       if (labels_)
-        see_labels(batch, c, output, rows);
+        see_labels(batch, c, rows);
       else if (distribution_ != nullptr)
         for (const Index row : rows)
           if (is_present(target, row)) see_values(std::get<ValueRows>(target), output, row);
@@ -91,16 +107,15 @@ class HeadCount {
   }
 
   /// Labels that were never seen in training are there to be missed.
-  void see_labels(const Batch& batch, Index chain, Matrix<const T> output, std::span<const Index> rows) {
+  void see_labels(const Batch& batch, Index chain, std::span<const Index> rows) {
     const SymbolRows& target = std::get<SymbolRows>(batch.field(head_.field));
     const Index example = batch.passages[at(chain)], place = batch.places[at(chain)];
     const Index end = examples_.begin(example) + examples_.length(example);
     wanted_.clear();
     best_.clear();
     for (std::size_t t = 0; t < rows.size(); ++t) {
-      const T* o = output.row(rows[t]);
       wanted_.push_back(target.symbols[at(rows[t])]);
-      best_.push_back(static_cast<Symbol>(std::max_element(o, o + output.cols) - o));
+      best_.push_back(found_[at(rows[t])]);
       const Index position = place + static_cast<Index>(t);
       if (field_.once && position + 1 < end) continue;
       const auto unseen = column_.unseen.find(field_.once ? example : position);
@@ -146,17 +161,47 @@ class HeadCount {
   ValueMeasures values_;
   HeadFigures figures_;
   std::vector<T> nats_, scaled_;
-  std::vector<Symbol> wanted_, best_;
+  std::vector<Symbol> found_, wanted_, best_;  // found_: by rows of the batch
   std::vector<double> mean_, low_, high_, observed_, scores_;
 };
+
+template <class T>
+bool sees_whole_sequences(const Network<T>& network) {
+  return std::ranges::any_of(network.heads,
+                             [](const Head<T>& head) { return head.loss->template as<RowLoss<T>>() == nullptr; });
+}
 
 template <class T>
 ExampleBatchOptions reading_options(const NetworkModel<T>& model) {
   ExampleBatchOptions options = batch_options(model.layout());
   options.batch = kSideBySide;
-  options.window = sees_ahead(*model.plan()) ? 0 : kReadingWindow;
+  options.window = sees_ahead(*model.plan()) || sees_whole_sequences(model.network()) ? 0 : kReadingWindow;
   return options;
 }
+
+/// What a head says of a batch, row by row: its signal, or of whole sequences the logarithms of posteriors and the
+/// best labels.
+template <class T>
+struct HeadAnswer {
+  Matrix<const T> signal = {};
+  std::vector<Symbol> best = {};
+  Buffer<T> posteriors = {};
+
+  void take(const Head<T>& head, const Batch& batch, Matrix<const T> output, std::span<const T> parameters,
+            Team& team) {
+    signal = output;
+    const auto* labels = head.loss->template as<LabelSequences<T>>();
+    if (labels == nullptr) return;
+    const Index size = output.rows * output.cols;
+    if (posteriors.size() < size) posteriors.resize(size);
+    const Matrix<T> log_p{posteriors.data(), output.rows, output.cols, output.cols};
+    const LabelQuestion<T> question{batch.structure, output, parameters};
+    labels->log_posteriors(question, team, log_p);
+    best.resize(at(output.rows));
+    labels->best(question, team, best.data());
+    signal = log_p;
+  }
+};
 
 }  // namespace
 
@@ -224,7 +269,10 @@ template <class T>
 void for_each_prediction(const NetworkModel<T>& model, const ExampleSet& examples, Team& team,
                          const std::function<void(const PredictedRow<T>&)>& use) {
   Evaluator<T> evaluator(model.network(), team);
+  std::vector<HeadAnswer<T>> answers(model.network().heads.size());
   const auto see = [&](const Batch& batch, std::span<const Matrix<const T>> outputs) {
+    for (std::size_t h = 0; h < outputs.size(); ++h)
+      answers[h].take(model.network().heads[h], batch, outputs[h], model.parameters().flat(), team);
     for (Index c = 0; c < batch.structure.sequences(); ++c) {
       const Index example = batch.passages[at(c)], first = batch.places[at(c)] - examples.begin(example);
       const Index* rows = batch.structure.order().rows.data() + batch.structure.item(c, 0);
@@ -235,7 +283,8 @@ void for_each_prediction(const NetworkModel<T>& model, const ExampleSet& example
           use({.head = h,
                .example = example,
                .position = first + t,
-               .signal = {outputs[h].row(rows[t]), at(outputs[h].cols)}});
+               .signal = {answers[h].signal.row(rows[t]), at(outputs[h].cols)},
+               .best = answers[h].best.empty() ? kNoSymbol : answers[h].best[at(rows[t])]});
         }
     }
   };

@@ -42,7 +42,8 @@ template <class T>
 struct PredictedRow {
   std::size_t head;
   Index example, position;    ///< within the example
-  std::span<const T> signal;  ///< what the loss reads
+  std::span<const T> signal;  ///< what the loss reads; of losses of whole sequences: log of posteriors, as logits
+  Symbol best = kNoSymbol;    ///< of losses of whole sequences: the label within the most probable ones
 };
 /// Runs the model over all examples; `use` is called for every position of every example and every head, those of heads
 /// that predict once an example at the last position only, in no particular order of examples.

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "unfold/base/error.h"
+#include "unfold/losses/registry.h"
 
 namespace unfold {
 
@@ -40,9 +41,12 @@ Examples read_for(const Model& model, const std::vector<std::string>& files) {
 }
 
 bool reads_row_by_row(const Model& model, const NetworkLayout& layout, const std::string& spec) {
-  const auto is_once = [&](const HeadSpecification& head) { return model.data().field(head.field).once; };
+  const auto waits = [&](const HeadSpecification& head) {
+    const bool whole = !head.loss.empty() && choose_loss(head.loss).make<float>()->as<RowLoss<float>>() == nullptr;
+    return whole || model.data().field(head.field).once;
+  };
   return model.data().source == "table" && !parse_model_spec(spec).both_directions &&
-         std::ranges::none_of(layout.heads, is_once);
+         std::ranges::none_of(layout.heads, waits);
 }
 
 std::vector<std::string> predicted_fields(const NetworkLayout& layout) {

@@ -12,6 +12,7 @@
 #include "unfold/app/field_stream.h"
 #include "unfold/app/forecast.h"
 #include "unfold/losses/distribution.h"
+#include "unfold/losses/label_sequences.h"
 #include "unfold/numerics/functions.h"
 
 namespace unfold {
@@ -50,7 +51,7 @@ class HeadColumns {
         column.numbers.resize(at(entries));
     };
     if (field.type == Type::symbols) {
-      head.loss->template need<Categorical<T>>("predict");
+      if (head.loss->template as<LabelSequences<T>>() == nullptr) head.loss->template need<Categorical<T>>("predict");
       add("best", true);
       add("probability", false);
       for (Symbol x = 0; classes_ && x < field.size; ++x) add(std::string(field.alphabet->text(x)), false);
@@ -63,24 +64,26 @@ class HeadColumns {
     }
   }
 
-  void set(Index entry, std::span<const T> signal) {
+  /// `best`: the label to answer with, where it is not the most probable one by itself.
+  void set(Index entry, std::span<const T> signal, Symbol best = kNoSymbol) {
     if (field_.type == Type::symbols)
-      set_symbol(entry, signal);
+      set_symbol(entry, signal, best);
     else
       set_values(entry, signal);
   }
   std::vector<Added>& columns() { return columns_; }
 
  private:
-  void set_symbol(Index entry, std::span<const T> logits) {
-    const auto best = std::max_element(logits.begin(), logits.end());
+  void set_symbol(Index entry, std::span<const T> logits, Symbol chosen) {
+    const auto largest = std::max_element(logits.begin(), logits.end());
+    const std::size_t best = chosen == kNoSymbol ? at(largest - logits.begin()) : at(chosen);
     probabilities_.assign(logits.begin(), logits.end());
     double sum = 0;
-    for (double& x : probabilities_) x -= static_cast<double>(*best);
+    for (double& x : probabilities_) x -= static_cast<double>(*largest);
     vector_exp(probabilities_.data(), probabilities_.data(), static_cast<Index>(probabilities_.size()));
     for (const double x : probabilities_) sum += x;
-    columns_[0].texts[at(entry)] = field_.alphabet->text(static_cast<Symbol>(best - logits.begin()));
-    columns_[1].numbers[at(entry)] = 1 / sum;
+    columns_[0].texts[at(entry)] = field_.alphabet->text(static_cast<Symbol>(best));
+    columns_[1].numbers[at(entry)] = probabilities_[best] / sum;
     for (std::size_t x = 0; classes_ && x < probabilities_.size(); ++x)
       columns_[2 + x].numbers[at(entry)] = probabilities_[x] / sum;
   }
@@ -228,7 +231,7 @@ std::vector<Added> predicted_columns(const NetworkModel<T>& model, const Example
   std::vector<HeadColumns<T>> heads = empty_columns(model, set.count(), set.positions(), request);
   for_each_prediction<T>(model, set, team, [&](const PredictedRow<T>& row) {
     const bool once = model.data().field(model.network().heads[row.head].field).once;
-    heads[row.head].set(once ? row.example : set.begin(row.example) + row.position, row.signal);
+    heads[row.head].set(once ? row.example : set.begin(row.example) + row.position, row.signal, row.best);
   });
   return joined_columns(heads);
 }

@@ -8,6 +8,7 @@
 #include "unfold/base/error.h"
 #include "unfold/data/example_set.h"
 #include "unfold/data/text_batches.h"
+#include "unfold/losses/label_sequences.h"
 #include "unfold/losses/registry.h"
 #include "unfold/models/parameter_tensors.h"
 
@@ -115,6 +116,19 @@ ChosenLoss loss_for(const HeadSpecification& head, const FieldSpecification& fie
   return loss;
 }
 
+/// Losses of whole sequences learn what their labels are called. UsageError: there is one label a sequence.
+template <class T>
+void tell_labels(Loss<T>& loss, const FieldSpecification& field) {
+  if (field.once && loss.template as<LabelSequences<T>>() != nullptr)
+    throw UsageError(fmt::format("the loss {} is of labels at every position, but {} is predicted once a sequence",
+                                 loss.name(), field.name));
+  auto* named = dynamic_cast<NamedLabels<T>*>(&loss);
+  if (named == nullptr || !field.alphabet) return;
+  std::vector<std::string> names;
+  for (Symbol x = 0; x < field.size; ++x) names.emplace_back(field.alphabet->text(x));
+  named->name_labels(names);
+}
+
 }  // namespace
 
 Json NetworkLayout::heads_to_json() const {
@@ -163,6 +177,7 @@ Network<T> build_network(const ModelSpec& spec, const DataSpecification& data, c
     const Index size = chosen.signal_size(variant.candidates > 0 ? variant.candidates : field.size);
     const Signal signal = signals.add(name, size, field.once);
     const std::shared_ptr<Loss<T>> loss = chosen.make<T>();
+    tell_labels(*loss, field);
     loss->declare(circuit, signal);
     network.heads.push_back({head.field, signal, loss, head.weight});
   }

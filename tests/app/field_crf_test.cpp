@@ -1,0 +1,113 @@
+/// Tags that are judged together: training, evaluation, tables and scores of a model whose loss sees whole sequences.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/scratch.h"
+#include "unfold/app/field_model.h"
+#include "unfold/app/field_score.h"
+#include "unfold/app/predict.h"
+#include "unfold/app/train.h"
+#include "unfold/losses/label_sequences.h"
+
+namespace unfold {
+namespace {
+
+using testing::HasSubstr;
+using testing_support::ScratchFolder;
+
+/// Sentences whose chunks follow from their words, but for one word that goes on or begins.
+std::string sentences(int count) {
+  std::string text;
+  for (int s = 0; s < count; ++s) {
+    text += s % 2 == 0 ? "the B-NP\nbig I-NP\n" : "runs B-VP\nbig O\n";
+    for (int k = 0; k < s % 3; ++k) text += s % 2 == 0 ? "big I-NP\n" : "big O\n";
+    text += "stops O\n\n";
+  }
+  return text;
+}
+
+class FieldCrfTest : public ::testing::Test {
+ protected:
+  TrainOutcome trained(const std::string& predict, const std::string& model = "birnn:6") {
+    TrainRequest request{.out = folder_.path("run")};
+    request.settings.data = {data_};
+    request.settings.predict = predict;
+    request.settings.model = model;
+    request.settings.epochs = 20;
+    request.overwrite = true;
+    request.run.threads = 1;
+    request.given = {"predict", "model", "epochs"};
+    return train(request);
+  }
+  static std::string predicted(const PredictRequest& request) {
+    std::string text;
+    Reporter silent;
+    predict(
+        request, [&](std::string_view piece) { text += piece; }, silent);
+    return text;
+  }
+
+  ScratchFolder folder_;
+  std::string data_ = folder_.write("data.conll", sentences(40));
+};
+
+TEST_F(FieldCrfTest, tags_of_a_network_of_both_directions_are_judged_together_where_nobody_says_how) {
+  EXPECT_EQ(trained("2").settings.predict, "2=crf");
+  EXPECT_EQ(trained("2=softmax").settings.predict, "2=softmax");
+  EXPECT_EQ(trained("2", "rnn:6").settings.predict, "2");
+}
+
+TEST_F(FieldCrfTest, the_table_has_the_best_sequences_and_posteriors) {
+  trained("2=crf");
+  const auto rows = nlohmann::json::parse("[" + [&] {
+    std::string lines =
+        predicted({.model = folder_.path("run"), .data = {data_}, .format = TableFormat::jsonl, .probabilities = true});
+    lines.pop_back();
+    for (std::size_t at = 0; (at = lines.find('\n', at)) != std::string::npos; at += 2) lines.replace(at, 1, ",\n");
+    return lines;
+  }() + "]");
+  ASSERT_EQ(rows.size(), 40U);
+  with_network_model(folder_.path("run"), [&]<class T>(const NetworkModel<T>& model) {
+    const Head<T>& head = model.network().heads.front();
+    EXPECT_NE(head.loss->template as<LabelSequences<T>>(), nullptr);
+  });
+  for (const auto& example : rows)
+    for (std::size_t t = 0; t < example["2"].size(); ++t) {
+      double sum = 0;
+      for (const char* label : {"B-NP", "I-NP", "B-VP", "O"})
+        sum += example[std::string("2.") + label][t].get<double>();
+      EXPECT_NEAR(sum, 1, 1e-6);
+      const std::string label = example["2.best"][t];
+      EXPECT_DOUBLE_EQ(example["2.probability"][t], example["2." + label][t]);
+      EXPECT_EQ(label, example["2"][t]);
+    }
+}
+
+TEST_F(FieldCrfTest, scores_of_positions_add_up_to_the_evaluation) {
+  trained("2=crf:labels=iob2");
+  const FieldFigures figures = evaluate_on_fields({.model = folder_.path("run"), .data = {data_}});
+  EXPECT_EQ(figures.heads.front().loss, "crf");
+  std::string table;
+  score_fields({.model = folder_.path("run"), .data = data_, .json = true},
+               [&](std::string_view piece) { table += piece; });
+  double bits = 0;
+  for (const auto& row : nlohmann::json::parse(table)["scores"]) bits += row["2.bits"].get<double>();
+  EXPECT_NEAR(bits * std::log(2.0), figures.heads.front().nats, 1e-9 * std::max(1.0, bits));
+  const Measures& measures = figures.heads.front().measures;
+  const auto f1 = std::ranges::find(measures, "chunk_f1", [](const auto& measure) { return measure.first; });
+  ASSERT_NE(f1, measures.end());
+  EXPECT_EQ(f1->second, 1);
+}
+
+TEST_F(FieldCrfTest, one_label_a_sequence_and_rows_of_a_window_are_refused) {
+  EXPECT_THAT([&] { trained("2@end=crf"); }, testing::ThrowsMessage<UsageError>(HasSubstr("once a sequence")));
+  EXPECT_THAT([&] { trained("2=crf:labels=iob3"); }, testing::ThrowsMessage<UsageError>(HasSubstr("iob2")));
+}
+
+}  // namespace
+}  // namespace unfold

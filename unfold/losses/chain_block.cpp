@@ -1,0 +1,173 @@
+#include "unfold/losses/chain_block.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "unfold/numerics/functions.h"
+
+namespace unfold {
+namespace {
+
+constexpr Index kLanes = 8;
+
+struct Extent {
+  double least = std::numeric_limits<double>::infinity(), most = -std::numeric_limits<double>::infinity();
+};
+
+/// Of what is possible.
+Extent extent_of(const std::vector<double>& scores) {
+  Extent extent;
+  for (const double s : scores) {
+    if (s == -std::numeric_limits<double>::infinity()) continue;
+    extent.least = std::min(extent.least, s);
+    extent.most = std::max(extent.most, s);
+  }
+  return extent;
+}
+
+/// exp(score - largest); false where finite ones lie too far apart, or there is none.
+bool scaled(const std::vector<double>& scores, std::vector<double>& out) {
+  const Extent extent = extent_of(scores);
+  out.resize(scores.size());
+  for (std::size_t i = 0; i < scores.size(); ++i) out[i] = scores[i] - extent.most;
+  vector_exp(out.data(), out.data(), static_cast<Index>(out.size()));
+  return extent.most - extent.least <= ScaledNeighbours::kSpread;  // false for NaN and for none
+}
+
+/// In four sums side by side, which the processor adds at once.
+double row_sum(const double* x, Index n) {
+  std::array<double, 4> sums{};
+  Index i = 0;
+  for (; i + 4 <= n; i += 4)
+    for (Index k = 0; k < 4; ++k) sums[at(k)] += x[i + k];
+  for (; i < n; ++i) sums[at(i % 4)] += x[i];
+  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+}
+
+template <class T>
+bool row_extent(const T* x, Index n, T& most) {
+  std::array<T, 4> high{x[0], x[0], x[0], x[0]}, low = high;
+  for (Index i = 0; i < n; ++i) {
+    T &h = high[at(i % 4)], &l = low[at(i % 4)];
+    h = x[i] > h ? x[i] : h;
+    l = x[i] < l ? x[i] : l;
+  }
+  most = std::max(std::max(high[0], high[1]), std::max(high[2], high[3]));
+  const T least = std::min(std::min(low[0], low[1]), std::min(low[2], low[3]));
+  if (!(most - least <= static_cast<T>(ScaledNeighbours::kSpread))) return false;
+  for (Index i = 0; i < n; ++i)
+    if (std::isnan(x[i])) return false;
+  return true;
+}
+
+}  // namespace
+
+ScaledNeighbours::ScaledNeighbours(const ChainScores& scores) : labels_(scores.labels) {
+  const bool pairs = scaled(scores.transitions, weights_), first = scaled(scores.start, start_);
+  suits_ = scaled(scores.stop, stop_) && pairs && first;
+  const Matrix<const double> e{weights_.data(), labels_, labels_, labels_};
+  forward_.pack(e);
+  backward_.pack_transposed(e);
+}
+
+void ChainBlock::lay(const Structure& structure, Index first, Index count, Index labels) {
+  const Structure::Order& order = structure.order();
+  count_ = count;
+  labels_ = labels;
+  stride_ = (labels + kLanes - 1) / kLanes * kLanes;
+  lengths_.resize(at(count));
+  for (Index k = 0; k < count; ++k) lengths_[at(k)] = structure.size(structure.sequence_at(first + k));
+  offsets_.assign(1, 0);
+  begins_.clear();
+  for (Index t = 0; t < lengths_.front(); ++t) {
+    begins_.push_back(order.step(t).begin + first);
+    offsets_.push_back(offsets_.back() + std::min(count, order.step(t).size() - first));
+  }
+  make_room();
+}
+
+void ChainBlock::make_room() {
+  const Index needed = rows() * stride_;
+  if (alpha_.size() < needed)
+    for (Buffer<double>* each : {&alpha_, &beta_, &weight_}) each->resize(needed);
+  scale_.resize(at(rows()));
+  suits_.assign(at(count_), 1);
+}
+
+template <class T>
+void ChainBlock::load(Matrix<const T> signal) {
+  for (Index t = 0; t < steps(); ++t)
+    for (Index k = 0; k < running(t); ++k) {
+      const T* x = signal.row(outer(k, t));
+      double* out = weight_.data() + inner(k, t) * stride_;
+      T most;
+      const bool fits = row_extent(x, labels_, most);
+      if (!fits) suits_[at(k)] = 0;
+      for (Index j = 0; j < labels_; ++j)
+        out[j] = fits ? static_cast<double>(x[j]) - static_cast<double>(most) : 0;  // anything finite
+      for (Index j = labels_; j < stride_; ++j) out[j] = 0;
+    }
+  vector_exp(weight_.data(), weight_.data(), rows() * stride_);
+}
+
+void ChainBlock::run(const ScaledNeighbours& neighbours) {
+  go_forward(neighbours);
+  go_backward(neighbours);
+}
+
+/// alpha_t = (alpha_{t-1} E) e_t, divided by its sum.
+void ChainBlock::go_forward(const ScaledNeighbours& neighbours) {
+  const PackedMatrix<double>& e = neighbours.forward();
+  for (Index t = 0; t < steps(); ++t) {
+    const Index now = running(t);
+    if (t > 0) multiply<double>(step(alpha_, t - 1, now), e, step(alpha_, t, now), {0, e.panels()}, Start::zero);
+    for (Index k = 0; k < now; ++k) {
+      double* a = alpha_.data() + inner(k, t) * stride_;
+      const double *w = weight_.data() + inner(k, t) * stride_, *before = t > 0 ? a : neighbours.start().data();
+      for (Index j = 0; j < labels_; ++j) a[j] = before[j] * w[j];
+      const double sum = row_sum(a, labels_), inverse = 1 / sum;
+      for (Index j = 0; j < labels_; ++j) a[j] *= inverse;
+      scale_[at(inner(k, t))] = inverse;
+    }
+  }
+}
+
+/// beta_{t-1} = (beta_t e_t) E', divided as alpha_t was, so that alpha beta sums to 1 at every position.
+void ChainBlock::go_backward(const ScaledNeighbours& neighbours) {
+  const PackedMatrix<double>& e = neighbours.backward();
+  const std::vector<double>& stop = neighbours.stop();
+  for (Index t = steps() - 1; t >= 0; --t) {
+    const Index now = running(t), later = t + 1 < steps() ? running(t + 1) : 0;
+    if (later > 0)
+      multiply<double>(step(weight_, t + 1, later), e, step(beta_, t, later), {0, e.panels()}, Start::zero);
+    for (Index k = 0; k < now; ++k) {
+      const Index row = inner(k, t);
+      const double* a = alpha_.data() + row * stride_;
+      double *b = beta_.data() + row * stride_, *w = weight_.data() + row * stride_;
+      if (k >= later) {
+        for (Index j = 0; j < labels_; ++j) b[j] = a[j] * stop[at(j)];
+        const double inverse = 1 / row_sum(b, labels_);
+        for (Index j = 0; j < labels_; ++j) b[j] = inverse * stop[at(j)];
+      }
+      const double inverse = scale_[at(row)];
+      for (Index j = 0; j < labels_; ++j) w[j] *= b[j] * inverse;
+    }
+  }
+}
+
+void ChainBlock::add_pairs(const std::vector<char>& counted, double* sum) {
+  for (Index k = 0; k < count_; ++k)
+    for (Index t = 1; t < length(k) && counted[at(k)] == 0; ++t)
+      std::fill_n(weight_.data() + inner(k, t) * stride_, labels_, 0.0);
+  const Matrix<double> total{sum, labels_, labels_, labels_};
+  for (Index t = steps() - 1; t > 0; --t)
+    accumulate_outer<double>(step(alpha_, t - 1, running(t)), step(weight_, t, running(t)), total, {0, labels_},
+                             Start::accumulate);
+}
+
+template void ChainBlock::load(Matrix<const float>);
+template void ChainBlock::load(Matrix<const double>);
+
+}  // namespace unfold

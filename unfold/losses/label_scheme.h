@@ -1,0 +1,21 @@
+#pragma once
+/// Internal: which labels may follow each other, by what they are called: B-NP begins a chunk of the type NP, I-NP goes
+/// on, E-NP ends it, S-NP is one of a single position, O is none.
+
+#include <string>
+#include <vector>
+
+#include "unfold/losses/chain.h"
+
+namespace unfold {
+
+enum class LabelScheme {
+  any,   ///< no rule
+  iob2,  ///< I-X follows B-X or I-X
+  iobes  ///< I-X and E-X follow B-X or I-X, and nothing else does; a sequence does not end within a chunk
+};
+
+/// Sets to -inf what the scheme forbids. Throws UsageError for a name that no scheme knows.
+void forbid(LabelScheme scheme, const std::vector<std::string>& names, ChainScores& scores);
+
+}  // namespace unfold
