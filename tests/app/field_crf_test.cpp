@@ -38,10 +38,12 @@ class FieldCrfTest : public ::testing::Test {
     request.settings.data = {data_};
     request.settings.predict = predict;
     request.settings.model = model;
+    request.settings.optimizer = "adam:rate=0.03";
+    request.settings.batch = 4;
     request.settings.epochs = 20;
     request.overwrite = true;
     request.run.threads = 1;
-    request.given = {"predict", "model", "epochs"};
+    request.given = {"predict", "model", "optimizer", "batch", "epochs"};
     return train(request);
   }
   static std::string predicted(const PredictRequest& request) {
@@ -96,7 +98,8 @@ TEST_F(FieldCrfTest, scores_of_positions_add_up_to_the_evaluation) {
   score_fields({.model = folder_.path("run"), .data = data_, .json = true},
                [&](std::string_view piece) { table += piece; });
   double bits = 0;
-  for (const auto& row : nlohmann::json::parse(table)["scores"]) bits += row["2.bits"].get<double>();
+  const auto scores = nlohmann::json::parse(table);
+  for (const auto& row : scores["scores"]) bits += row["2.bits"].get<double>();
   EXPECT_NEAR(bits * std::log(2.0), figures.heads.front().nats, 1e-9 * std::max(1.0, bits));
   const Measures& measures = figures.heads.front().measures;
   const auto f1 = std::ranges::find(measures, "chunk_f1", [](const auto& measure) { return measure.first; });
