@@ -12,12 +12,12 @@
 namespace unfold {
 namespace {
 
-constexpr Index kSymbols = 7;
-const Index kLengths[] = {5, 12, 1, 7, 2};
+constexpr Index kBitSymbols = 7;
+const Index kBitLengths[] = {5, 12, 1, 7, 2};
 
 /// Two layers of a cell with its defaults, or one where the cell reads symbols alone.
 void build(Circuit& c, const CellEntry& cell) {
-  const Signal x = c.symbols("x", kSymbols);
+  const Signal x = c.symbols("x", kBitSymbols);
   StackOptions stack;
   stack.units = 8, stack.layers = 2;
   Signal top;
@@ -29,7 +29,7 @@ void build(Circuit& c, const CellEntry& cell) {
     const auto scope = c.scope("layer2");
     top = cell.add(c, top, stack.units, cell.options, false);
   }
-  c.output(c.affine("o", kSymbols, {{"V", top}}));
+  c.output(c.affine("o", kBitSymbols, {{"V", top}}));
 }
 
 bool same_bits(std::span<const float> x, std::span<const float> y) {
@@ -44,10 +44,10 @@ class BitsOf : public testing::TestWithParam<std::size_t> {
 };
 
 TEST_P(BitsOf, a_cell_do_not_depend_on_threads) {
-  const auto one = test::Runner<float>(circuit_).run(Structure::chains(kLengths));
+  const auto one = test::Runner<float>(circuit_).run(Structure::chains(kBitLengths));
   test::Runner<float> runner(circuit_, {}, 3);
   for (int pass = 0; pass < 6; ++pass) {
-    const auto many = runner.run(Structure::chains(kLengths));
+    const auto many = runner.run(Structure::chains(kBitLengths));
     EXPECT_TRUE(same_bits(many.outputs, one.outputs)) << cell().name;
     EXPECT_TRUE(same_bits(many.tangents, one.tangents)) << cell().name;
     EXPECT_TRUE(same_bits(many.gradient, one.gradient)) << cell().name;
@@ -55,13 +55,13 @@ TEST_P(BitsOf, a_cell_do_not_depend_on_threads) {
 }
 
 TEST_P(BitsOf, a_cell_are_the_same_alone_and_in_a_batch) {
-  const Structure structure = Structure::chains(kLengths);
+  const Structure structure = Structure::chains(kBitLengths);
   const auto all = test::Runner<float>(circuit_).run(structure);
   test::Runner<float> alone(circuit_);
   for (Index s = 0; s < structure.sequences(); ++s) {
     const auto one = alone.run(Structure::chains(1, structure.size(s)), {.sequences = {s}});
     const auto part = [&](const std::vector<float>& x) {
-      return std::span(x).subspan(at(structure.item(s, 0) * kSymbols), at(structure.size(s) * kSymbols));
+      return std::span(x).subspan(at(structure.item(s, 0) * kBitSymbols), at(structure.size(s) * kBitSymbols));
     };
     EXPECT_TRUE(same_bits(one.outputs, part(all.outputs))) << cell().name;
     EXPECT_TRUE(same_bits(one.tangents, part(all.tangents))) << cell().name;
@@ -78,7 +78,8 @@ TEST_P(BitsOf, a_cell_step_by_step_are_those_of_the_unfolding) {
     stepper.symbols(x)[0] = runner.unfolding().symbols(x)[at(t)];
     stepper.step();
     const Matrix<const float> row = stepper.value({&circuit_, circuit_.outputs()[0]});
-    EXPECT_TRUE(same_bits({row.data, at(kSymbols)}, std::span(expected).subspan(at(t * kSymbols), at(kSymbols))))
+    EXPECT_TRUE(
+        same_bits({row.data, at(kBitSymbols)}, std::span(expected).subspan(at(t * kBitSymbols), at(kBitSymbols))))
         << cell().name << " at " << t;
   }
 }
@@ -92,8 +93,8 @@ TEST_P(BitsOf, a_cell_in_windows_are_those_of_one_long_window) {
     runner.unfolding().forward(&state);
     const auto part = runner.outputs();
     for (Index s = 0; s < 2; ++s)
-      EXPECT_TRUE(same_bits(std::span(part).subspan(at(s * length * kSymbols), at(length * kSymbols)),
-                            std::span(whole).subspan(at((s * 10 + begin) * kSymbols), at(length * kSymbols))))
+      EXPECT_TRUE(same_bits(std::span(part).subspan(at(s * length * kBitSymbols), at(length * kBitSymbols)),
+                            std::span(whole).subspan(at((s * 10 + begin) * kBitSymbols), at(length * kBitSymbols))))
           << cell().name << " from " << begin;
   }
 }

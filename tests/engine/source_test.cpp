@@ -54,8 +54,9 @@ void build_summary(Circuit& c, Index n) {
   Signal summary;
   {
     const auto inside = c.in_part(1);
-    summary = tanh(c.affine("summary", n, {{"R", crossing(c, encoded.right, Delay::source_last())},
-                                           {"L", crossing(c, encoded.left, Delay::source_first())}}));
+    summary = tanh(c.affine("summary", n,
+                            {{"R", crossing(c, encoded.right, Delay::source_last())},
+                             {"L", crossing(c, encoded.left, Delay::source_first())}}));
   }
   const auto starting = c.starting_from(summary);
   const Signal x = c.join({c.input("x", 3), crossing(c, summary, Delay::source_last())});
@@ -94,8 +95,8 @@ void build_batched(Circuit& c, Index n) {
 /// Each word has a chain of characters.
 void build_words(Circuit& c, Index n) {
   const Encoded characters = encode(c, n, 1);
-  const Signal x = c.join({crossing(c, characters.right, Delay::source_last()),
-                           crossing(c, characters.left, Delay::source_first())});
+  const Signal x = c.join(
+      {crossing(c, characters.right, Delay::source_last()), crossing(c, characters.left, Delay::source_first())});
   c.output(c.affine("o", 7, {{"V", simple_net(c, x, n, Delay::previous(), "words")}, {"X", x}}));
 }
 
@@ -112,11 +113,10 @@ Structure pairs_for(const Circuit& c, std::span<const Index> targets, std::span<
   const bool between = std::ranges::any_of(c.nodes(), [](const Node& node) { return node.part == 2; });
   if (!between) return pairs(targets, sources);
   const auto count = static_cast<Index>(targets.size());
-  return Structure::chains(targets).looking_at(
-      Structure::chains(count, 1).looking_at(Structure::chains(sources)));
+  return Structure::chains(targets).looking_at(Structure::chains(count, 1).looking_at(Structure::chains(sources)));
 }
 
-bool same_bits(std::span<const float> x, std::span<const float> y) {
+bool same_rows(std::span<const float> x, std::span<const float> y) {
   return x.size() == y.size() && std::memcmp(x.data(), y.data(), x.size() * sizeof(float)) == 0;
 }
 
@@ -177,7 +177,7 @@ TEST(Sources, give_the_same_bits_alone_and_in_a_ragged_batch) {
                                  {.sequences = {s}});
       const auto begin = static_cast<std::size_t>(7 * structure.item(s, 0));
       for (auto part : {&test::Results<float>::outputs, &test::Results<float>::tangents})
-        EXPECT_TRUE(same_bits(one.*part, std::span(all.*part).subspan(begin, (one.*part).size()))) << "sequence " << s;
+        EXPECT_TRUE(same_rows(one.*part, std::span(all.*part).subspan(begin, (one.*part).size()))) << "sequence " << s;
     }
   }
 }
@@ -191,12 +191,15 @@ TEST(Sources, give_bits_that_depend_neither_on_threads_nor_on_optimisations_of_t
     const auto expect_same = [&](const test::Results<float>& other, const std::string& what) {
       for (auto part : {&test::Results<float>::outputs, &test::Results<float>::tangents,
                         &test::Results<float>::gradient, &test::Results<float>::squared})
-        EXPECT_TRUE(same_bits(other.*part, one.*part)) << what;
+        EXPECT_TRUE(same_rows(other.*part, one.*part)) << what;
     };
     for (const int threads : {2, 3})
       expect_same(test::Runner<float>(c, {}, threads).run(structure), std::to_string(threads) + " threads");
-    expect_same(test::Runner<float>(c, {.hoist = true, .fuse = false, .in_place = false, .scratch = false,
-                                        .ring = false, .chain = false}).run(structure), "naive plan");
+    expect_same(
+        test::Runner<float>(
+            c, {.hoist = true, .fuse = false, .in_place = false, .scratch = false, .ring = false, .chain = false})
+            .run(structure),
+        "naive plan");
   }
 }
 
@@ -220,7 +223,7 @@ TEST(Sources, can_stay_while_the_chains_are_stepped) {
       const auto found = stepped.outputs();
       for (std::size_t k = 0; k < running.size(); ++k) {
         const auto at = static_cast<std::size_t>(7 * whole.item(running[k], t));
-        EXPECT_TRUE(same_bits(std::span(found).subspan(7 * k, 7), std::span(expected).subspan(at, 7)))
+        EXPECT_TRUE(same_rows(std::span(found).subspan(7 * k, 7), std::span(expected).subspan(at, 7)))
             << "sequence " << running[k] << " step " << t;
       }
     }
@@ -236,13 +239,13 @@ TEST(Sources, may_be_shared_forward_but_not_backward_through_attention) {
   runner.lay(shared, {.sequences = {0, 0}});
   runner.unfolding().forward();
   const auto outputs = runner.outputs();
-  EXPECT_TRUE(same_bits(std::span(outputs).first(14), std::span(outputs).subspan(14)));
+  EXPECT_TRUE(same_rows(std::span(outputs).first(14), std::span(outputs).subspan(14)));
   runner.unfolding().clear_adjoints();
   std::vector<float> gradient(static_cast<std::size_t>(c.parameter_count()));
   EXPECT_THROW(runner.unfolding().backward(gradient), UsageError);
 }
 
-std::string message_of(const std::function<void()>& act) {
+std::string refusal_of(const std::function<void()>& act) {
   try {
     act();
   } catch (const UsageError& error) {
@@ -260,12 +263,12 @@ TEST(Sources, refuse_by_name_what_they_cannot_do) {
   runner.unfolding().forward();
   runner.unfolding().clear_adjoints();
   std::vector<double> gradient(static_cast<std::size_t>(c.parameter_count()));
-  const auto squared = message_of([&] { runner.unfolding().backward(gradient, {.algebra = Algebra::squared}); });
+  const auto squared = refusal_of([&] { runner.unfolding().backward(gradient, {.algebra = Algebra::squared}); });
   EXPECT_NE(squared.find("additive attention"), std::string::npos) << squared;
   Team team(1);
-  EXPECT_NE(message_of([&] { PathPass<double> pass(c, team); }).find("chain of its own"), std::string::npos);
+  EXPECT_NE(refusal_of([&] { PathPass<double> pass(c, team); }).find("chain of its own"), std::string::npos);
   const Parameters<double> parameters(c);
-  const auto step = message_of([&] { Stepper<double>(std::make_shared<const Plan>(c), parameters, team); });
+  const auto step = refusal_of([&] { Stepper<double>(std::make_shared<const Plan>(c), parameters, team); });
   EXPECT_NE(step.find("looks along"), std::string::npos) << step;
   Circuit wrong;
   Signal deep;
@@ -274,11 +277,11 @@ TEST(Sources, refuse_by_name_what_they_cannot_do) {
     deep = wrong.input("deep", 3);
   }
   const Signal near = wrong.input("near", 3);
-  EXPECT_NE(message_of([&] { wrong.affine("a", 2, {{"W", near}, {"D", deep}}); }).find("part 1"), std::string::npos);
-  EXPECT_NE(message_of([&] { near + deep; }).find("part 1"), std::string::npos);
+  EXPECT_NE(refusal_of([&] { wrong.affine("a", 2, {{"W", near}, {"D", deep}}); }).find("part 1"), std::string::npos);
+  EXPECT_NE(refusal_of([&] { near + deep; }).find("part 1"), std::string::npos);
   const Signal link = wrong.link(3, Delay::source_last());
-  EXPECT_NE(message_of([&] { wrong.feed(link, near); }).find("not deeper"), std::string::npos);
-  EXPECT_NE(message_of([&] { attend(wrong, "up", near, near, near, AttentionScore::additive); }).find("deeper"),
+  EXPECT_NE(refusal_of([&] { wrong.feed(link, near); }).find("not deeper"), std::string::npos);
+  EXPECT_NE(refusal_of([&] { attend(wrong, "up", near, near, near, AttentionScore::additive); }).find("deeper"),
             std::string::npos);
 }
 

@@ -53,7 +53,7 @@ TEST(NetworkBody, whose_output_reads_the_last_inputs_has_a_matrix_for_each_of_th
   std::vector<std::string> names;
   for (const ParameterInfo& parameter : circuit.parameters())
     if (parameter.name.starts_with("output/")) names.push_back(parameter.name);
-  EXPECT_EQ(names, (std::vector<std::string>{"output/D1", "output/D2", "output/V", "output/bias"}));
+  EXPECT_EQ(names, (std::vector<std::string>{"output/V", "output/D1", "output/D2", "output/bias"}));
 }
 
 TEST(NetworkBody, of_several_heads_at_once_has_right_derivatives) {

@@ -21,10 +21,10 @@ using Vector = std::vector<double>;
 constexpr Index kAlphabet = 3;
 
 /// A network over kAlphabet symbols with random parameters, and one batch of ragged fresh sequences.
-struct Problem final : Objective<double> {
+struct WindowProblem final : Objective<double> {
   using Add = std::function<Signal(Circuit&, Signal)>;
 
-  Problem(const Add& add, const std::vector<Index>& lengths, int threads = 1) : crew(threads) {
+  WindowProblem(const Add& add, const std::vector<Index>& lengths, int threads = 1) : crew(threads) {
     x = circuit.symbols("symbols", kAlphabet);
     activity = add(circuit, x);
     logits = circuit.affine("output", kAlphabet, {{"V", activity}});
@@ -70,11 +70,11 @@ struct Problem final : Objective<double> {
   Team crew;
 };
 
-Problem::Add sparse(Signal (*add)(Circuit&, Signal, Index, const SparseOptions&), Map activation, Index n = 3,
-                    Index edges = 2) {
+WindowProblem::Add sparse(Signal (*add)(Circuit&, Signal, Index, const SparseOptions&), Map activation, Index n = 3,
+                          Index edges = 2) {
   return [=](Circuit& c, Signal x) { return add(c, x, n, {.edges = edges, .graph = 4, .activation = activation}); };
 }
-const std::map<std::string, Problem::Add> kNetworks = {
+const std::map<std::string, WindowProblem::Add> kNetworks = {
     {"rnn", [](Circuit& c, Signal x) { return rnn(c, x, 3, {.trained_initial = true}); }},
     {"lstm", [](Circuit& c, Signal x) { return lstm(c, x, 2, {.trained_initial = true}); }},
     {"gru", [](Circuit& c, Signal x) { return gru(c, x, 2, {.reset_after = true}); }},
@@ -109,7 +109,7 @@ struct BruteForce {
   Vector direction, gradient;
   double nats = 0;
 
-  BruteForce(Problem& problem, bool outer, double damping) {
+  BruteForce(WindowProblem& problem, bool outer, double damping) {
     const Circuit& c = problem.circuit;
     CircuitInputs inputs;
     inputs.symbols[problem.x.id] = read_symbols(problem.window);
@@ -155,7 +155,7 @@ struct BruteForce {
     }
   }
 
-  void solve_unit(const ScalarGraph& graph, Problem& problem, int signal, Index component, const Vector& b,
+  void solve_unit(const ScalarGraph& graph, WindowProblem& problem, int signal, Index component, const Vector& b,
                   const Vector& phi, std::map<Index, std::vector<std::pair<Index, double>>>& inputs_of, bool outer,
                   double damping) {
     std::map<Index, std::size_t> place;
@@ -181,11 +181,11 @@ struct BruteForce {
 };
 
 /// The direction from the passes under test.
-MetricPass find(Problem& problem, bool outer, bool full, double damping) {
+MetricPass find(WindowProblem& problem, bool outer, bool full, double damping) {
   return metric_pass(problem.net, problem.crew, problem.window, problem.values, problem.before, outer, full, damping);
 }
 
-bool is_writing(const Problem& problem, std::size_t parameter) {
+bool is_writing(const WindowProblem& problem, std::size_t parameter) {
   for (const ParameterInfo& p : problem.circuit.parameters())
     if (p.name.starts_with("output/") && static_cast<Index>(parameter) >= p.offset &&
         static_cast<Index>(parameter) < p.offset + p.size())
@@ -193,7 +193,7 @@ bool is_writing(const Problem& problem, std::size_t parameter) {
   return false;
 }
 
-void expect_near(const Problem& problem, const Vector& found, const Vector& expected, const std::string& what) {
+void expect_near(const WindowProblem& problem, const Vector& found, const Vector& expected, const std::string& what) {
   double scale = 1e-300;
   for (const double v : expected) scale = std::max(scale, std::fabs(v));
   for (std::size_t i = 0; i < expected.size(); ++i)
@@ -205,7 +205,7 @@ void expect_near(const Problem& problem, const Vector& found, const Vector& expe
 TEST(UnitMetric, equals_the_dense_matrices_of_all_units) {
   for (const auto& [name, add] : kNetworks)
     for (const bool outer : {true, false}) {
-      Problem problem(add, {9, 14, 1, 6});
+      WindowProblem problem(add, {9, 14, 1, 6});
       const BruteForce expected(problem, outer, 0.3);
       const MetricPass found = find(problem, outer, true, 0.3);
       EXPECT_NEAR(found.nats, expected.nats, 1e-10) << name;
@@ -216,7 +216,7 @@ TEST(UnitMetric, equals_the_dense_matrices_of_all_units) {
 
 TEST(UnitMetric, of_one_chain_equals_the_dense_matrices) {
   for (const char* name : {"glnn", "gnn", "sparse-rnn"}) {
-    Problem problem(kNetworks.at(name), {40}, 2);
+    WindowProblem problem(kNetworks.at(name), {40}, 2);
     const BruteForce expected(problem, false, 0.3);
     const MetricPass found = find(problem, false, true, 0.3);
     expect_near(problem, found.gradient, expected.gradient, name);
@@ -225,7 +225,7 @@ TEST(UnitMetric, of_one_chain_equals_the_dense_matrices) {
 }
 
 TEST(UnitMetric, does_not_move_what_has_an_infinite_modulus) {
-  Problem problem(kNetworks.at("glnn"), {300});
+  WindowProblem problem(kNetworks.at("glnn"), {300});
   for (const char* name : {"V/rho", "V/tau"}) {
     const Matrix<double> w = problem.values.at(name);
     std::fill_n(w.data, w.rows * w.cols, name == std::string("V/tau") ? 3 : 0);  // grows by 1 + 3 from step to step
@@ -245,14 +245,14 @@ TEST(UnitMetric, does_not_move_what_has_an_infinite_modulus) {
 TEST(UnitMetric, reduced_to_its_quasi_diagonal_is_exact_for_one_input) {
   for (const auto& add : {sparse(glnn, Map::tanh, 3, 1), sparse(sparse_rnn, Map::tanh, 3, 1)})
     for (const bool outer : {true, false}) {
-      Problem problem(add, {30, 5});
+      WindowProblem problem(add, {30, 5});
       const MetricPass full = find(problem, outer, true, 1e-9), reduced = find(problem, outer, false, 1e-9);
       expect_near(problem, reduced.direction, full.direction, "quasi-diagonal");
     }
 }
 
 TEST(OutputMetric, is_the_quasi_diagonal_newton_step) {
-  Problem problem(kNetworks.at("rnn"), {9, 14});
+  WindowProblem problem(kNetworks.at("rnn"), {9, 14});
   const MetricPass found = find(problem, true, true, 1);
   CircuitInputs inputs;
   inputs.symbols[problem.x.id] = read_symbols(problem.window);
@@ -301,7 +301,8 @@ struct NoMove final : Direction<double> {
 };
 
 /// The losses of a few steps with negligible damping.
-Vector losses(Problem& problem, RiemannianMetric metric, Reduction reduction, int steps = 6, double damping = 1e-13) {
+Vector losses(WindowProblem& problem, RiemannianMetric metric, Reduction reduction, int steps = 6,
+              double damping = 1e-13) {
   const auto control = riemannian_control<double>(
       problem.circuit.parameter_count(),
       {.metric = metric, .reduction = reduction, .damping = damping, .writing_damping = damping});
@@ -315,12 +316,12 @@ Vector losses(Problem& problem, RiemannianMetric metric, Reduction reduction, in
 /// Two spellings of one network: built, and the parameters of the first written into those of the second.
 struct Spelling {
   std::string name;
-  Problem::Add first, second;
-  std::function<void(Problem& from, Problem& to)> translate;
+  WindowProblem::Add first, second;
+  std::function<void(WindowProblem& from, WindowProblem& to)> translate;
 };
 
-Matrix<double> block(Problem& p, const char* name) { return p.values.at(name); }
-void copy_all(Problem& from, Problem& to) {
+Matrix<double> block(WindowProblem& p, const char* name) { return p.values.at(name); }
+void copy_all(WindowProblem& from, WindowProblem& to) {
   std::copy(from.values.flat().begin(), from.values.flat().end(), to.values.flat().begin());
 }
 template <class F>
@@ -331,7 +332,7 @@ void each(Matrix<double> m, F&& f) {
 
 /// sigmoid(2 v) = (1 + tanh v) / 2: pre-activations doubled, weights from activities four times as large, offsets
 /// moved.
-void tanh_to_sigmoid(Problem& from, Problem& to) {
+void tanh_to_sigmoid(WindowProblem& from, WindowProblem& to) {
   copy_all(from, to);
   each(block(to, "link1/start"), [](double& v, Index, Index) { v *= 2; });
   const auto edges = random_edges(3, 2, 4);
@@ -350,7 +351,7 @@ void tanh_to_sigmoid(Problem& from, Problem& to) {
 }
 
 /// Unit 1 counted the other way round: tanh is odd.
-void flip_unit(Problem& from, Problem& to) {
+void flip_unit(WindowProblem& from, WindowProblem& to) {
   copy_all(from, to);
   const auto edges = random_edges(3, 2, 4);
   each(block(to, "link1/start"), [](double& v, Index, Index i) { v *= i == 1 ? -1 : 1; });
@@ -361,7 +362,7 @@ void flip_unit(Problem& from, Problem& to) {
 }
 
 /// Unit 1 three times as large: relu is homogeneous.
-void rescale_unit(Problem& from, Problem& to) {
+void rescale_unit(WindowProblem& from, WindowProblem& to) {
   copy_all(from, to);
   const auto edges = random_edges(3, 2, 4);
   each(block(to, "link1/start"), [](double& v, Index, Index i) { v *= i == 1 ? 3 : 1; });
@@ -373,7 +374,7 @@ void rescale_unit(Problem& from, Problem& to) {
 }
 
 /// The symbols in another order.
-void permute_alphabet(Problem& from, Problem& to) {
+void permute_alphabet(WindowProblem& from, WindowProblem& to) {
   const auto moved = [](Index x) { return (x + 1) % kAlphabet; };
   copy_all(from, to);
   for (const char* name : {"V/rho", "V/tau"}) {
@@ -398,7 +399,7 @@ const std::vector<Spelling> kSpellings = {
 };
 
 /// Far from saturation, where the matrices are well conditioned: small weights, and loops that forget.
-void calm(Problem& problem) {
+void calm(WindowProblem& problem) {
   for (double& v : problem.values.flat()) v *= 0.4;
   const auto edges = random_edges(3, 2, 4);
   each(block(problem, "V/tau"), [&](double& v, Index, Index e) {
@@ -418,7 +419,7 @@ TEST(Invariance, holds_for_the_trajectory_under_another_spelling_of_the_network)
   for (const Spelling& spelling : kSpellings)
     for (const auto metric : {RiemannianMetric::ruop, RiemannianMetric::rbpm})
       for (const auto reduction : {Reduction::full, Reduction::quasi_diagonal}) {
-        Problem first(spelling.first, lengths), second(spelling.second, lengths);
+        WindowProblem first(spelling.first, lengths), second(spelling.second, lengths);
         calm(first);
         spelling.translate(first, second);
         const Vector a = losses(first, metric, reduction), b = losses(second, metric, reduction);
@@ -430,7 +431,7 @@ TEST(Invariance, holds_for_the_trajectory_under_another_spelling_of_the_network)
 
 TEST(Invariance, does_not_hold_for_the_plain_gradient) {
   for (const Spelling& spelling : {kSpellings[0], kSpellings[2]}) {
-    Problem first(spelling.first, {60, 45}), second(spelling.second, {60, 45});
+    WindowProblem first(spelling.first, {60, 45}), second(spelling.second, {60, 45});
     calm(first);
     spelling.translate(first, second);
     const Vector a = losses(first, RiemannianMetric::none, Reduction::full);
@@ -445,7 +446,7 @@ TEST(Invariance, does_not_hold_for_the_plain_gradient) {
 TEST(Backtracking, never_raises_the_loss_and_lowers_it) {
   for (const auto& [name, add] : kNetworks)
     for (const auto metric : {RiemannianMetric::ruop, RiemannianMetric::rbpm, RiemannianMetric::none}) {
-      Problem problem(add, {60, 45});
+      WindowProblem problem(add, {60, 45});
       const Vector found = losses(problem, metric, Reduction::full, 25, 1);
       for (std::size_t i = 1; i < found.size(); ++i) EXPECT_LE(found[i], found[i - 1]) << name;
       EXPECT_LT(found.back(), found.front() - 0.05) << name;
@@ -457,14 +458,14 @@ TEST(Riemannian, gives_the_same_bits_on_any_number_of_threads) {
     for (const auto metric : {RiemannianMetric::ruop, RiemannianMetric::rbpm}) {
       const std::vector<Index> lengths =
           name == std::string("glnn") ? std::vector<Index>{1300} : std::vector<Index>{30, 9};
-      Problem one(kNetworks.at(name), lengths), three(kNetworks.at(name), lengths, 3);
+      WindowProblem one(kNetworks.at(name), lengths), three(kNetworks.at(name), lengths, 3);
       EXPECT_EQ(losses(one, metric, Reduction::full, 4, 1), losses(three, metric, Reduction::full, 4, 1)) << name;
       EXPECT_TRUE(std::equal(one.values.flat().begin(), one.values.flat().end(), three.values.flat().begin()));
     }
 }
 
 TEST(Riemannian, survives_saturated_units_and_symbols_that_are_never_seen) {
-  Problem problem(kNetworks.at("glnn"), {50});
+  WindowProblem problem(kNetworks.at("glnn"), {50});
   for (double& v : problem.values.flat()) v *= 40;
   for (auto* symbols : {&read_symbols(problem.window), &predicted_symbols(problem.window)})
     for (Symbol& x : *symbols)
@@ -479,7 +480,7 @@ TEST(Riemannian, survives_saturated_units_and_symbols_that_are_never_seen) {
 
 TEST(Riemannian, averages_directions_and_matrices_when_asked) {
   for (const char* name : {"glnn", "rnn"}) {
-    Problem problem(kNetworks.at(name), {60, 45});
+    WindowProblem problem(kNetworks.at(name), {60, 45});
     const auto control = riemannian_control<double>(problem.circuit.parameter_count(),
                                                     {.control = StepControl::fixed, .keep = 0.5, .average = true});
     control->attach(problem);

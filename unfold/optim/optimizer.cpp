@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+
 #include "unfold/base/error.h"
 #include "unfold/optim/hessian_free.h"
 #include "unfold/optim/riemannian.h"
@@ -192,9 +195,17 @@ void describe(Visitor& v, Settings<Kind>& s) {
   describe(v, s.schedule);
 }
 
+/// Options that came later than the runs of version 0.1: written only where they are on, so that those runs resume.
+constexpr std::array<std::string_view, 1> kLaterOptions = {"lazy"};
+
+bool is_left_out(const OptionHelp& option) {
+  return option.value == "false" && std::ranges::find(kLaterOptions, option.name) != kLaterOptions.end();
+}
+
 std::string write_out(std::string_view name, const AnyOptions& settings) {
   Spec spec{.name = std::string(name), .size = {}, .values = {}};
-  for (const OptionHelp& option : help_of(settings)) spec.values.emplace_back(option.name, option.value);
+  for (const OptionHelp& option : help_of(settings))
+    if (!is_left_out(option)) spec.values.emplace_back(option.name, option.value);
   return to_string(spec);
 }
 
