@@ -277,7 +277,7 @@ Reproduction forecasting() {
           .measure_text = "squared error over variance, on test",
           .curve = "nats_per_symbol",
           .curve_text = "validation, nats",
-          .rows = {kDefault},
+          .rows = {kDefault, {"for noisy series", "--model gru:32,direct=24,dropout=0.5 --epochs 60"}},
           .small = {.columns = columns, .seeds = 1, .budget = "--epochs 20"},
           .full = {.columns = columns, .seeds = 5, .budget = ""},
           .data = "timeseries",
