@@ -34,6 +34,17 @@ TEST_F(CommandTest, the_unfolding_and_the_stepper_print_the_same_digits) {
   }
 }
 
+TEST_F(CommandTest, networks_in_double_have_the_same_digits_in_the_unfolding_and_the_stepper) {
+  using Pair = std::pair<std::string, Arguments>;
+  for (const auto& [model, how] : {Pair{"glnn:16", {"--optimizer", "ruop"}}, Pair{"lstm:33,layers=2", {}}}) {
+    train(Arguments{"--model", model, "--precision", "double", "--overwrite"} + how);
+    const Arguments eval = {"eval", run_, text_, "--json"};
+    const Finished unfolding = unfold_command(eval + Arguments{"--method", "unfolding"});
+    ASSERT_EQ(unfolding.code, 0) << unfolding.err;
+    EXPECT_EQ(unfolding.out, unfold_command(eval + Arguments{"--method", "stepper"}).out) << model;
+  }
+}
+
 TEST_F(CommandTest, training_figures_are_reproduced_by_eval) {
   const Finished trained = unfold_command(training({"--json", "--split", "80/10/10"}));
   ASSERT_EQ(trained.code, 0) << trained.err;

@@ -89,6 +89,10 @@ class FinitePredictor final : public Predictor {
     }
     return logs;
   }
+  double surprisal(Symbol symbol) override {
+    log_probabilities();
+    return predictor_->surprisal(symbol);
+  }
   void observe(Symbol symbol) override {
     predictor_->observe(symbol);
     ++position_;

@@ -18,6 +18,9 @@ class Predictor {
   virtual std::span<const float> log_probabilities() = 0;
   /// That of one symbol, with the same bits: cheaper where the model need not look at all symbols for it.
   virtual float log_probability(Symbol symbol) { return log_probabilities()[static_cast<std::size_t>(symbol)]; }
+  /// Minus that, with the digits that the model computes with: evaluations sum these, so that they say the same of a
+  /// network in double whichever way it is read. As a float it is -log_probability(symbol).
+  virtual double surprisal(Symbol symbol) { return -static_cast<double>(log_probability(symbol)); }
   virtual void observe(Symbol symbol) = 0;
   /// Predictors that learn what they observe (ppm, ctw, mixtures, online networks) can be told to stop: `observe` then
   /// moves the context only. Without effect on models that do not learn.

@@ -30,10 +30,10 @@ Evaluation evaluate(Predictor& predictor, const Corpus& corpus, const Split& par
     for_each_symbol(corpus, piece, [&](Symbol symbol) {
       const bool follows = predict_after == kNoSymbol || previous == predict_after;
       if (follows && corpus.is_predicted(piece.sequence, position)) {
-        const float surprise = -predictor.log_probability(symbol);
-        nats += static_cast<double>(surprise);
+        const double surprise = predictor.surprisal(symbol);
+        nats += surprise;
         ++result.predicted;
-        if (surprisal) surprisal(result.symbols, surprise);
+        if (surprisal) surprisal(result.symbols, static_cast<float>(surprise));
       }
       ++result.symbols;
       ++position;

@@ -80,6 +80,7 @@ class RecurrentPredictor final : public Predictor {
   explicit RecurrentPredictor(const LanguageModel<T>& model);
   Index alphabet() const override;
   std::span<const float> log_probabilities() override;
+  double surprisal(Symbol symbol) override;
   void observe(Symbol symbol) override;
   void reset() override;
   std::unique_ptr<Predictor> clone() const override;
@@ -92,8 +93,9 @@ class RecurrentPredictor final : public Predictor {
   std::shared_ptr<Engine> engine_;
   State<T> state_;              // after all symbols but the pending one
   Symbol pending_ = kNoSymbol;  // observed, but not yet read by the circuit
-  bool current_ = false;        // log_probabilities_ are those after the pending symbol
+  bool current_ = false;        // the log-probabilities are those after the pending symbol
   std::vector<float> log_probabilities_;
+  std::vector<T> exact_;  // the same before they were rounded; empty where they need no rounding
 };
 
 }  // namespace unfold

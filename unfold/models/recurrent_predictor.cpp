@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <type_traits>
+
 #include "unfold/base/error.h"
 #include "unfold/models/language_model.h"
 #include "unfold/numerics/functions.h"
@@ -24,7 +26,8 @@ template <class T>
 RecurrentPredictor<T>::RecurrentPredictor(const LanguageModel<T>& model)
     : engine_(std::make_shared<Engine>(model)),
       state_(*model.plan(), 1),
-      log_probabilities_(static_cast<std::size_t>(engine_->alphabet)) {}
+      log_probabilities_(static_cast<std::size_t>(engine_->alphabet)),
+      exact_(std::is_same_v<T, float> ? 0 : log_probabilities_.size()) {}
 
 template <class T>
 Index RecurrentPredictor<T>::alphabet() const {
@@ -49,8 +52,11 @@ void RecurrentPredictor<T>::advance() {
   // As in the softmax readout, so that surprisals have the bits of an evaluation through the unfolding.
   const T* logits = stepper.value(engine_->logits).row(0);
   const T normaliser = log_sum_exp(logits, engine_->alphabet);
-  for (std::size_t x = 0; x < log_probabilities_.size(); ++x)
-    log_probabilities_[x] = static_cast<float>(logits[x] - normaliser);
+  for (std::size_t x = 0; x < log_probabilities_.size(); ++x) {
+    const T exact = logits[x] - normaliser;
+    if (!exact_.empty()) exact_[x] = exact;
+    log_probabilities_[x] = static_cast<float>(exact);
+  }
   current_ = true;
 }
 
@@ -58,6 +64,13 @@ template <class T>
 std::span<const float> RecurrentPredictor<T>::log_probabilities() {
   if (!current_) advance();
   return log_probabilities_;
+}
+
+template <class T>
+double RecurrentPredictor<T>::surprisal(Symbol symbol) {
+  const std::span<const float> rounded = log_probabilities();
+  const auto x = static_cast<std::size_t>(symbol);
+  return -static_cast<double>(exact_.empty() ? rounded[x] : exact_[x]);
 }
 
 template <class T>
