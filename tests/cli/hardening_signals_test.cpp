@@ -83,6 +83,31 @@ TEST_F(HardeningTest, a_signal_in_the_midst_of_coding_a_block_ends_it_at_once) {
   expect_quick_end(process, SIGTERM);
 }
 
+TEST_F(HardeningTest, a_signal_in_the_midst_of_a_long_step_ends_it_soon_and_it_is_made_anew) {
+  write_bytes(text_, small_text(100'000));
+  const Arguments long_steps = {"--optimizer", "hf:windows=64,iterations=200,tolerance=0",
+                                "--model",     "rnn:48",
+                                "--batch",     "16",
+                                "--window",    "32",
+                                "--steps",     "2"};
+  train(long_steps);
+  const std::string whole = read_bytes(run_ + "/model.safetensors");
+  for (const int signal : {SIGTERM, SIGINT}) {
+    Process process(training(long_steps + Arguments{"--overwrite"}));
+    ASSERT_TRUE(wait_for([&] { return fs::exists(run_ + "/config.toml"); }));
+    expect_quick_end(process, signal);
+    ASSERT_TRUE(fs::exists(run_ + "/checkpoint.safetensors"));
+    train(long_steps + Arguments{"--resume"});
+    EXPECT_EQ(read_bytes(run_ + "/model.safetensors"), whole);
+  }
+}
+
+TEST_F(HardeningTest, a_system_that_gives_no_threads_is_explained) {
+  for (const Arguments& arguments : {training({"--threads", "3"}), Arguments{"compress", text_, "-o", folder_ / "out",
+                                                                             "--threads", "3", "--block", "1000"}})
+    expect_failure(arguments, 1, "try fewer with --threads", {.no_threads = true});
+}
+
 TEST_F(HardeningTest, what_a_killed_process_left_behind_goes_with_the_next_run) {
   const std::string fifo = pipe("pipe"), out = folder_ / "out";
   for (int i = 0; i < 2; ++i) {

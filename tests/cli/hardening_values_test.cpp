@@ -60,6 +60,16 @@ TEST_F(CommandTest, a_checkpoint_with_values_that_are_not_finite_is_refused) {
   }
 }
 
+TEST_F(CommandTest, a_resumed_run_whose_weights_are_beyond_all_rescue_has_diverged) {
+  const Arguments path = {"--model", "rnn:8,activation=relu", "--optimizer", "path+adam", "--checkpoint-every", "5"};
+  train(path);
+  const std::string checkpoint = run_ + "/checkpoint.safetensors";
+  for (const float huge : {1e30F, 1e38F}) {
+    spoil(checkpoint, "parameters", huge);
+    expect_failure(training(path + Arguments{"--steps", "30", "--resume"}), 5, "diverged");
+  }
+}
+
 TEST_F(CommandTest, learning_that_diverges_while_it_evaluates_ends_with_5) {
   train();
   expect_failure({"eval", run_, text_, "--dynamic", "--optimizer", "sgd:rate=1e30"}, 5, "diverged");

@@ -75,6 +75,11 @@ Process::Process(const std::vector<std::string>& arguments, const Surroundings& 
       const rlimit both{limit, limit};
       setrlimit(RLIMIT_FSIZE, &both);
     }
+    if (surroundings.no_threads) {
+      const rlimit memory{rlim_t{1} << 30, rlim_t{1} << 30}, stack{rlim_t{2} << 30, rlim_t{2} << 30};
+      setrlimit(RLIMIT_AS, &memory);
+      setrlimit(RLIMIT_STACK, &stack);
+    }
     dup2(in, STDIN_FILENO);
     dup2(out_, STDOUT_FILENO);
     dup2(err_, STDERR_FILENO);

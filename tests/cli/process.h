@@ -22,6 +22,7 @@ struct Surroundings {
   std::string input_path = {};                          ///< where it comes from instead (a pipe, which has a writer)
   std::string output = {};                              ///< where standard output goes instead (a device)
   long file_size_limit = -1;                            ///< bytes a file may grow to (RLIMIT_FSIZE)
+  bool no_threads = false;  ///< the system gives none: their stacks are larger than all the memory that there is
 };
 
 /// A running command. Its outputs go to unnamed files, so nothing blocks.

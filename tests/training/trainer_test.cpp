@@ -2,12 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <thread>
 
 #include "optim/small_network.h"
 #include "unfold/base/error.h"
@@ -115,6 +118,50 @@ void interrupt_at(Setting& setting, TrainerOptions options, Index step, Stop::Ho
     EXPECT_THROW(trainer.run(), InterruptedError);
   else
     EXPECT_THROW(trainer.run(), Stop::Crash);
+}
+
+/// Sets its flag from another thread, some time after a step.
+struct StopLater : Observer {
+  StopLater(Index at_, std::chrono::microseconds delay_) : at(at_), delay(delay_) {}
+  void progress(const ProgressEvent& e) override {
+    if (e.step == at)
+      sleeper = std::async(std::launch::async, [this] {
+        std::this_thread::sleep_for(delay);
+        flag = true;
+      });
+  }
+  Index at;
+  std::chrono::microseconds delay;
+  std::atomic<bool> flag{false};
+  std::future<void> sleeper;
+};
+
+TEST_F(TrainerTest, steps_that_take_long_are_broken_off_and_made_anew_with_the_same_bytes) {
+  for (const char* spec : {"hf:windows=4,iterations=12", "natural:windows=4,iterations=12"}) {
+    TrainerOptions options = small_options(8);
+    options.optimizer = spec;
+    Setting whole(0, 4000);
+    const Ending expected = finish(whole, options);
+    options.checkpoint = file(std::string(spec).substr(0, 2));
+    options.checkpoint_steps = 1;
+    for (const int microseconds : {0, 1000, 3000, 7000, 15000, 30000}) {
+      StopLater stop(3, std::chrono::microseconds(microseconds));
+      options.stop = &stop.flag;
+      options.resume = false;
+      Team team(1);
+      Setting cut(0, 4000);
+      Trainer<float> trainer(cut.small.network, cut.small.parameters, cut.data(), options, team);
+      trainer.set_observer(&stop);
+      try {
+        trainer.run();
+      } catch (const InterruptedError&) {  // or it was over before
+      }
+      options.stop = nullptr;
+      options.resume = true;
+      Setting resumed(0, 4000);
+      EXPECT_EQ(finish(resumed, options).last, expected.last) << spec << " after " << microseconds;
+    }
+  }
 }
 
 TEST_F(TrainerTest, learns_and_counts) {

@@ -125,6 +125,7 @@ double BatchObjective<T>::gradient(std::span<T> result) {
     pass_.set_parameters(parameters_);
   double nats = 0, penalty = 0;
   for (Index k = 0; k < options_.batches; ++k) {
+    poll();
     set_dropout(k);
     enter_batch(batch(k), *network_.plan, carried_);
     copy_state(carried_, before_[at(k)]);
@@ -147,6 +148,7 @@ double BatchObjective<T>::loss() {
   pass_.set_parameters(parameters_);
   double nats = 0, penalty = 0;
   for (Index k = 0; k < options_.batches; ++k) {
+    poll();
     set_dropout(k);
     copy_state(before_[at(k)], scratch_);
     nats += pass_.forward(batch(k), scratch_);
@@ -204,11 +206,13 @@ void BatchObjective<T>::start_curvature(double share, Distance damping) {
 
 template <class T>
 void BatchObjective<T>::curvature_product(std::span<const T> v, double structural, std::span<T> result) {
+  poll();
   curvature_->product(v, structural, result);
 }
 
 template <class T>
 void BatchObjective<T>::curvature_sample(std::uint64_t seed, double structural, std::span<T> result) {
+  poll();
   curvature_->sample(seed, structural, result);
 }
 

@@ -6,6 +6,7 @@
 ///   optimizer.step(objective, ...);      // gradient, loss, curvature: as often as it likes
 ///   objective.leave();                   // the state carries over to the next step
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -23,9 +24,13 @@ struct BatchObjectiveOptions {
   Index batches = 1;           ///< of one step
   std::uint64_t seed = 1;      ///< of dropout
   std::size_t memory_limit = 0;
-  PenaltyOptions penalties = {};           ///< the mean over the batches
-  Precision precision = Precision::exact;  ///< of loss and gradient; curvature wants exact ones (UsageError)
+  PenaltyOptions penalties = {};            ///< the mean over the batches
+  Precision precision = Precision::exact;   ///< of loss and gradient; curvature wants exact ones (UsageError)
+  const std::atomic<bool>* stop = nullptr;  ///< polled between passes; where it is set they throw StepBrokenOff
 };
+
+/// A step was told to stop in its midst: parameters and optimiser are somewhere between two steps.
+struct StepBrokenOff {};
 
 template <class T>
 class BatchObjective final : public Objective<T> {
@@ -79,6 +84,9 @@ class BatchObjective final : public Objective<T> {
   void set_dropout(Index k);
   void require_full_softmax() const;
   void require_exact_products() const;
+  void poll() const {
+    if (options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed)) throw StepBrokenOff();
+  }
 
   const Network<T>& network_;
   Parameters<T>& parameters_;

@@ -169,11 +169,16 @@ void Recovery<T>::finish() {
 
 template <class T>
 void Recovery<T>::interrupt() {
+  Snapshot<T> present;
+  if (!run_.options.checkpoint.empty()) capture(present);
+  interrupt(present);
+}
+
+template <class T>
+void Recovery<T>::interrupt(const Snapshot<T>& present) {
   const RunState& state = run_.state;
   if (run_.options.checkpoint.empty())
     throw InterruptedError(fmt::format("interrupted at step {}; no checkpoint was asked for", state.step));
-  Snapshot<T> present;
-  capture(present);
   write(present, last_good_.run.step < state.step ? &last_good_ : nullptr);
   throw InterruptedError(fmt::format("interrupted at step {}; the checkpoint {} was written: resume to go on",
                                      state.step, run_.options.checkpoint));

@@ -20,6 +20,11 @@ class Recovery {
   /// Goes on from the checkpoint. Throws as read_checkpoint.
   void resume();
 
+  /// Before a step that takes long: keeps the present state, so that the step can be broken off.
+  void keep_start_of_step() {
+    if (!run_.options.checkpoint.empty()) capture(start_of_step_);
+  }
+
   /// Told the loss, and the gradient if there is one, before the parameters of a step move: keeps a snapshot of where
   /// the step began, when one is due. False: the loss is not to be believed.
   bool entered(double loss, std::span<const T> gradient);
@@ -35,16 +40,19 @@ class Recovery {
   void finish();
   /// Writes the present state and throws InterruptedError.
   [[noreturn]] void interrupt();
+  /// The same with the state at the start of the step that was broken off. REQUIRES keep_start_of_step.
+  [[noreturn]] void interrupt_step() { interrupt(start_of_step_); }
 
  private:
   void capture(Snapshot<T>& s);
   void restore(const Snapshot<T>& s);
   bool is_due() const;
   void write(const Snapshot<T>& s, const Snapshot<T>* rollback);
+  [[noreturn]] void interrupt(const Snapshot<T>& present);
 
   Run<T>& run_;
   JsonBox configuration_;
-  Snapshot<T> last_good_;
+  Snapshot<T> last_good_, start_of_step_;
   double loss_limit_;
   Index snapshot_interval_, written_step_ = -1;
   double checkpoint_mark_ = 0;

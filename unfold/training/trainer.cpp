@@ -41,7 +41,8 @@ struct Trainer<T>::Body {
                    .seed = options.seed,
                    .memory_limit = options.memory_limit,
                    .penalties = options.penalties,
-                   .precision = options.precision},
+                   .precision = options.precision,
+                   .stop = optimizer->gradients() > 1 ? options.stop : nullptr},
                   team, [this](double loss, std::span<const T> gradient) { return recovery.entered(loss, gradient); }),
         now({network, values, options, team, *sources.training, *optimizer, objective}),
         validation(sources, now),
@@ -97,10 +98,11 @@ struct Trainer<T>::Body {
   /// The batches of one step; false after a rollback.
   bool step() {
     RunState& state = now.state;
+    if (optimizer->gradients() > 1 && options.stop != nullptr) recovery.keep_start_of_step();
     objective.gather(state.step);
     StepReport report;
     if (objective.predicted() > 0) {
-      report = optimizer->step(objective, progress(), state.plateau_factor * state.divergence_factor);
+      report = move();
       if (!report.finite) {
         recovery.roll_back(recovery.explain(report));
         return false;
@@ -119,6 +121,14 @@ struct Trainer<T>::Body {
     state.batch = now.batches.position();
     tell_progress(report);
     return true;
+  }
+
+  StepReport move() {
+    try {
+      return optimizer->step(objective, progress(), now.state.plateau_factor * now.state.divergence_factor);
+    } catch (const StepBrokenOff&) {
+      recovery.interrupt_step();
+    }
   }
 
   void tell_progress(const StepReport& report) {

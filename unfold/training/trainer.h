@@ -60,7 +60,7 @@ struct TrainerOptions {
 
   Index snapshot_every = 32;                ///< gradients between the states that a diverged run goes back to
   int attempts = 8;                         ///< at recovering from one divergence
-  const std::atomic<bool>* stop = nullptr;  ///< polled every step: checkpoint, then InterruptedError
+  const std::atomic<bool>* stop = nullptr;  ///< polled every step, and within long ones: checkpoint, InterruptedError
 };
 
 struct TrainingData {
