@@ -1,14 +1,17 @@
-# The libraries that Unfold is built from. Keep in step with tools/setup.sh and cmake/unfold-config.cmake.in.
+# The libraries that Unfold is built from, each at least as old as in Debian 12 and Ubuntu 22.04, which are known to work.
+# Keep in step with tools/setup.sh and cmake/unfold-config.cmake.in. cmake/bill_of_materials.cmake lists what was found.
 
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
-pkg_check_modules(hwy REQUIRED IMPORTED_TARGET libhwy)  # Debian's CMake package of Highway names files it does not ship
-find_package(fmt REQUIRED)
-find_package(nlohmann_json REQUIRED)
-find_package(CLI11 REQUIRED)
-find_package(tomlplusplus REQUIRED)
-find_package(ZLIB REQUIRED)
-find_package(LibLZMA REQUIRED)
-pkg_check_modules(zstd REQUIRED IMPORTED_TARGET libzstd)
-pkg_check_modules(utf8proc REQUIRED IMPORTED_TARGET libutf8proc)
-pkg_check_modules(pcre2 REQUIRED IMPORTED_TARGET libpcre2-8)
+# Debian's CMake package of Highway names files it does not ship.
+pkg_check_modules(hwy REQUIRED IMPORTED_TARGET libhwy>=0.15.0)
+find_package(fmt 8.1 REQUIRED)
+find_package(nlohmann_json 3.10 REQUIRED)
+find_package(CLI11 2.1 REQUIRED)
+find_package(tomlplusplus 2.5 REQUIRED)
+find_package(ZLIB 1.2.11 REQUIRED)
+find_package(LibLZMA 5.2.5 REQUIRED)
+pkg_check_modules(zstd REQUIRED IMPORTED_TARGET libzstd>=1.4.8)
+pkg_check_modules(utf8proc REQUIRED IMPORTED_TARGET libutf8proc>=2.5.0)
+pkg_check_modules(pcre2 REQUIRED IMPORTED_TARGET libpcre2-8>=10.39)
+pkg_check_modules(sodium REQUIRED IMPORTED_TARGET libsodium>=1.0.18)

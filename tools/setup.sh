@@ -10,7 +10,7 @@ readonly needed_cmake=3.25
 packages_of() {
   case $1 in
     build) echo g++ cmake ninja-build pkg-config ccache libhwy-dev libfmt-dev nlohmann-json3-dev libcli11-dev \
-                libtomlplusplus-dev zlib1g-dev liblzma-dev libzstd-dev libutf8proc-dev libpcre2-dev ;;
+                libtomlplusplus-dev zlib1g-dev liblzma-dev libzstd-dev libutf8proc-dev libpcre2-dev libsodium-dev ;;
     test) echo libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev libeigen3-dev ;;
     lint) echo clang clang-format clang-tidy ;;
     fuzz) echo clang "$(clang_runtime)" ;;

@@ -89,11 +89,58 @@ TEST(Container, another_version_is_refused_by_name) {
   // A whole container whose version alone differs: its header's crc is right.
   std::string bytes;
   ContainerWriter writer(into(bytes), {.model = "cm:12"});
-  bytes[4] = 2;
+  bytes[4] = 3;
   const std::size_t end = bytes.size() - 4;
   const std::uint32_t crc = crc32_of(std::string_view(bytes).substr(0, end));
   for (std::size_t i = 0; i < 4; ++i) bytes[end + i] = static_cast<char>(crc >> (8 * i));
   EXPECT_THROW(ContainerReader(from(bytes), "test"), ModelError);
+}
+
+class KeyedContainer : public ::testing::Test {
+ protected:
+  std::string container(const Key& key, const std::string& code = "code") const {
+    std::string bytes;
+    ContainerWriter writer(into(bytes), {.model = "cm:12"}, &key);
+    for (const char* side : {"a", "b"})
+      writer.write({.bytes = 10, .symbols = 10, .content_crc = 1, .code = code, .side = side});
+    writer.end();
+    return bytes;
+  }
+  /// Reads all; the code of the last block.
+  static std::string read(const std::string& bytes, const Key* key) {
+    ContainerReader reader(from(bytes), "test", key);
+    ContainerBlock block;
+    while (reader.next(block)) {
+    }
+    return block.code;
+  }
+  const Key key_ = Key::of_bytes("0123456789abcdef"), other_ = Key::of_bytes("0123456789abcdeg");
+};
+
+TEST_F(KeyedContainer, is_read_with_its_key_and_with_no_other) {
+  const std::string bytes = container(key_);
+  EXPECT_EQ(read(bytes, &key_), "code");
+  EXPECT_THROW(read(bytes, &other_), VerificationError);
+  EXPECT_THROW(read(bytes, nullptr), VerificationError);
+  EXPECT_THROW(read(small_container(), &key_), VerificationError);
+}
+
+TEST_F(KeyedContainer, any_change_is_found) {
+  const std::string whole = container(key_);
+  for (std::size_t size = 0; size < whole.size(); ++size)
+    EXPECT_THROW(read(whole.substr(0, size), &key_), VerificationError) << size;
+  for (std::size_t i = 0; i < whole.size(); ++i) {
+    std::string damaged = whole;
+    damaged[i] = static_cast<char>(damaged[i] ^ 0x10);
+    EXPECT_THROW(read(damaged, &key_), VerificationError) << i;
+  }
+}
+
+TEST_F(KeyedContainer, records_of_two_containers_of_one_key_cannot_be_mixed) {
+  const std::string a = container(key_), b = container(key_, "edoc");
+  ASSERT_EQ(a.size(), b.size());
+  const std::size_t half = a.rfind("code") - 5;  // where the second block begins
+  EXPECT_THROW(read(a.substr(0, half) + b.substr(half), &key_), VerificationError);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <functional>
 
 #include "base/scratch.h"
+#include "unfold/base/key.h"
 
 namespace unfold {
 namespace {
@@ -238,6 +239,7 @@ TEST(Safetensors, the_writer_refuses_what_it_could_not_read_back) {
   EXPECT_THROW(writer.add("", {2}, two), ModelError);
   EXPECT_THROW(writer.add("__metadata__", {2}, two), ModelError);
   EXPECT_THROW(writer.set_metadata("checksum", "x"), ModelError);
+  EXPECT_THROW(writer.set_metadata("mac", "x"), ModelError);
   writer.set_metadata("bad", "\xFF");
   EXPECT_THROW(writer.bytes(), ModelError);
 }
@@ -277,6 +279,52 @@ TEST(Safetensors, the_checksum_is_checked_before_anything_is_parsed) {
   bytes[60] = '{';  // no JSON any more
   EXPECT_TRUE(contains(message_of<ModelError>([&] { read_bytes(bytes); }), "the checksum is crc32:"));
   EXPECT_TRUE(contains(message_of<ModelError>([&] { read_bytes(with_checksum(bytes)); }), "not valid JSON"));
+}
+
+/// A process-wide key for the scope of a test.
+struct WithKey {
+  explicit WithKey(std::string_view secret) { set_authentication_key(Key::of_bytes(secret)); }
+  ~WithKey() { set_authentication_key(std::nullopt); }
+  WithKey(const WithKey&) = delete;
+  WithKey& operator=(const WithKey&) = delete;
+};
+
+TEST(Safetensors, a_file_made_with_a_key_is_read_with_that_key_only) {
+  const std::vector<float> values = {1, 2, 3};
+  SafetensorsWriter writer;
+  writer.add("x", {3}, values);
+  writer.set_metadata("card", "{}");
+  const std::string plain = writer.bytes();
+  std::string keyed;
+  const auto read = [](const std::string& bytes) { return SafetensorsFile::from_bytes(bytes, "test"); };
+  {
+    const WithKey key("0123456789abcdef");
+    keyed = writer.bytes();
+    EXPECT_EQ(writer.bytes(), keyed);
+    EXPECT_EQ(read(keyed).values<float>("x"), values);
+    EXPECT_EQ(read(keyed).metadata(), (std::map<std::string, std::string>{{"card", "{}"}}));
+    EXPECT_TRUE(contains(message_of<ModelError>([&] { read(plain); }), "without a key"));
+  }
+  EXPECT_TRUE(contains(message_of<ModelError>([&] { read(keyed); }), "--key"));
+  const WithKey other("0123456789abcdeg");
+  EXPECT_TRUE(contains(message_of<ModelError>([&] { read(keyed); }), "another key"));
+}
+
+TEST(Safetensors, with_a_key_a_right_checksum_does_not_hide_a_change) {
+  const WithKey key("0123456789abcdef");
+  SafetensorsWriter writer;
+  writer.add("x", {2}, std::vector<float>{1, 2});
+  const std::string whole = writer.bytes();
+  const std::size_t checksum_at = whole.find("crc32:") + 6;
+  for (std::size_t i = 0; i < whole.size(); ++i) {
+    if (i >= checksum_at && i < checksum_at + 8) continue;
+    std::string changed = whole;
+    changed[i] = static_cast<char>(changed[i] ^ 1);
+    changed.replace(checksum_at, 8, "00000000");
+    const auto bytes = reinterpret_cast<const Bytef*>(changed.data());
+    changed.replace(checksum_at, 8, fmt::format("{:08x}", crc32_z(0, bytes, changed.size())));
+    EXPECT_THROW(SafetensorsFile::from_bytes(changed, "test"), ModelError) << i;
+  }
 }
 
 TEST(Safetensors, a_large_file_is_read_and_noticed_when_it_is_shortened) {

@@ -6,6 +6,7 @@
 
 #include "unfold/app/train_settings.h"
 #include "unfold/base/file.h"
+#include "unfold/base/key.h"
 #include "unfold/base/team.h"
 #include "unfold/base/text_distance.h"
 #include "unfold/cli/verb.h"
@@ -134,7 +135,16 @@ void Verb::add_unpacking_limit() {
                 .default_text = "256M and 100 times its size"});
 }
 
+void Verb::add_key() {
+  options_.add({.name = "key",
+                .target = &key_,
+                .placeholder = "FILE",
+                .help = "a secret: what is written is authenticated with it, and only models, checkpoints and archives "
+                        "are read that were"});
+}
+
 void Verb::apply_limits() const {
+  set_authentication_key(key_ ? std::optional<Key>(Key::of_file(*key_)) : std::nullopt);
   set_unpacking_limit(max_unpacked_ ? static_cast<Index>(parse_bytes(*max_unpacked_, "--max-unpacked")) : 0);
 }
 

@@ -49,6 +49,7 @@ Complete::Complete()
                 .target = &request_.beam.stop,
                 .placeholder = "TEXT",
                 .help = "a continuation is finished when it ends with this"});
+  add_key();
   add_common();
 }
 

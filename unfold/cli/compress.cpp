@@ -159,6 +159,7 @@ Compress::Compress()
                 .most = static_cast<double>(kMostBlock)});
   options_.add({.name = "no-verify", .target = &no_verify_, .help = "do not decode again what was compressed"});
   add_threads();
+  add_key();
   add_common();
 }
 
@@ -209,7 +210,7 @@ void Compress::fit_model(CompressOptions& options, const RawInput& input) const 
 
 void Compress::read_back(const std::string& path) const {
   RawInput written(path);
-  ContainerReader reader(written.source(), path);
+  ContainerReader reader(written.source(), path, authentication_key());
   ContainerBlock block;
   while (reader.next(block)) {
   }
@@ -225,6 +226,7 @@ ExitCode Compress::run(Console& console) {
                           .independent = block_ > 0,
                           .threads = threads(),
                           .verify = !no_verify_,
+                          .key = authentication_key(),
                           .progress = count_bytes(console, input.size(), "compress")};
   if (block_ > 0) options.block = block_;
   choose_model(options, input);
@@ -287,6 +289,7 @@ Decompress::Decompress()
                 .help = "what FILE may stand for",
                 .default_text = "1M and 65,536 times the size of FILE"});
   add_threads();
+  add_key();
   add_common();
 }
 
@@ -317,6 +320,7 @@ ExitCode Decompress::run(Console& console) {
                                   return read_file(model_file(path));
                                 },
                             .threads = threads(),
+                            .key = authentication_key(),
                             .progress = count_bytes(console, -1, "decompress")};
   const CompressResult result = decompress(input.source(), sink, options);
   output.commit();

@@ -102,6 +102,7 @@ Eval::Eval()
   options_.add({.name = "seed", .target = &seed_, .placeholder = "N", .help = "tasks: of the examples", .least = 0});
   add_threads();
   add_unpacking_limit();
+  add_key();
   add_common();
 }
 

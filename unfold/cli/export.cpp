@@ -20,6 +20,7 @@ class Export final : public Verb {
                   .help = "arpa: n-grams as SRILM and KenLM read them",
                   .choices = {"arpa"}});
     options_.add({.name = "out", .target = &out_, .placeholder = "FILE", .help = "where to; - is standard output"});
+    add_key();
     add_common();
   }
 
@@ -50,6 +51,7 @@ class Import final : public Verb {
                   .help = "what its words are: words, chars or bytes"});
     options_.add({.name = "out", .target = &out_, .placeholder = "FILE", .help = "the model file, needed"});
     add_unpacking_limit();
+    add_key();
     add_common();
   }
 

@@ -29,6 +29,7 @@ class Info final : public Verb {
                   .target = &plot_,
                   .placeholder = "FILE.svg",
                   .help = "draw the validation curves of the runs instead; equal models become one line with a band"});
+    add_key();
     add_common();
   }
   ExitCode run(Console& console) override;

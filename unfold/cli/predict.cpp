@@ -71,6 +71,7 @@ Predict::Predict(const char* name) : Verb(VerbOptions(name, summary_of(name), ex
        .help = "answer each example as soon as it is there, in a stream without end; a row of a table at once"});
   add_threads();
   add_unpacking_limit();
+  add_key();
   add_common();
 }
 

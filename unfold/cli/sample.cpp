@@ -70,6 +70,7 @@ Sample::Sample()
                 .placeholder = "N",
                 .help = "samples; several are separated by line ends",
                 .least = 1});
+  add_key();
   add_common();
 }
 

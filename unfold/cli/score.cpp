@@ -113,6 +113,7 @@ Score::Score()
   add_reading_options(options_, reading_);
   add_threads();
   add_unpacking_limit();
+  add_key();
   add_common();
 }
 

@@ -26,6 +26,7 @@ class Train final : public Verb {
     add_train_options(options_, request_);
     add_unpacking_limit();
     add_threads();
+    add_key();
     add_common();
   }
 

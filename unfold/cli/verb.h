@@ -28,6 +28,8 @@ class Verb {
   void add_common() { options_.add_common(json_, quiet_); }
   /// --max-unpacked: for verbs that read data, which may be compressed.
   void add_unpacking_limit();
+  /// --key: for verbs that read or write models or archives.
+  void add_key();
   /// --threads, whose 0 stands for every processor available.
   void add_threads(Keep keep = Keep::nowhere);
   int threads() const;
@@ -35,7 +37,7 @@ class Verb {
   VerbOptions options_;
   bool json_ = false, quiet_ = false;
   Index threads_ = 0;
-  std::optional<std::string> max_unpacked_;
+  std::optional<std::string> max_unpacked_, key_;
 };
 
 std::unique_ptr<Verb> make_train();

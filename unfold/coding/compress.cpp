@@ -286,7 +286,7 @@ std::shared_ptr<const SymbolModel> trained_model(const ContainerHeader& header, 
 class Decompressor {
  public:
   Decompressor(const ByteSource& source, const DecompressOptions& options)
-      : options_(options), budget_(options), reader_(source, options.name) {
+      : options_(options), budget_(options), reader_(source, options.name, options.key) {
     const ContainerHeader& header = reader_.header();
     try {
       codec_ = std::make_unique<const Codec>(header, trained_model(header, options));
@@ -368,7 +368,7 @@ CompressResult compress(const ByteSource& source, const ByteSink& sink, const Co
     header.model = canonical_learner(options.model);
   }
   const Codec codec(header, options.trained);
-  ContainerWriter writer(sink, header);
+  ContainerWriter writer(sink, header, options.key);
   BlockReader reader(source, codec.alphabet(), options.block);
   CompressResult result;
   try {

@@ -30,6 +30,7 @@ struct CompressOptions {
   bool independent = false;    ///< every block starts anew, so that threads can share the work
   int threads = 1;             ///< no influence on the result
   bool verify = true;          ///< decode what was written and compare
+  const Key* key = nullptr;    ///< authenticate what is written
   const std::atomic<bool>* stop = nullptr;
   std::function<void(Index)> progress = {};  ///< bytes done
 };
@@ -56,6 +57,7 @@ struct DecompressOptions {
   /// Finds the file of an external model; called with its name and identity. Throws ModelError when there is none.
   std::function<std::string(const std::string& name, std::uint64_t identity)> find_model = {};
   int threads = 1;
+  const Key* key = nullptr;  ///< read only what was written with it
   const std::atomic<bool>* stop = nullptr;
   std::function<void(Index)> progress = {};
 };

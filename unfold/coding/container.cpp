@@ -12,7 +12,7 @@ namespace unfold {
 namespace {
 
 constexpr std::string_view kMagic = "\x8FUNF";
-constexpr char kVersion = 1, kBlockTag = 1, kEndTag = 2;
+constexpr char kVersion = 1, kKeyedVersion = 2, kBlockTag = 1, kEndTag = 2;
 constexpr std::size_t kCrcBytes = 4;
 constexpr std::uint64_t kMostHeader = std::uint64_t{1} << 32;
 
@@ -35,6 +35,8 @@ std::uint32_t get_crc(std::string_view bytes) {
   for (std::size_t i = kCrcBytes; i-- > 0;) crc = crc << 8 | static_cast<std::uint8_t>(bytes[i]);
   return crc;
 }
+
+std::optional<Key> copy_of(const Key* key) { return key != nullptr ? std::optional<Key>(*key) : std::nullopt; }
 
 std::string payload_of(const ContainerHeader& h) {
   std::string out;
@@ -136,16 +138,31 @@ std::uint64_t identity_of(std::string_view bytes) {
   return h;
 }
 
-ContainerWriter::ContainerWriter(ByteSink sink, const ContainerHeader& header) : sink_(std::move(sink)) {
+std::size_t RecordSeal::size() const { return key_ ? kTagBytes : kCrcBytes; }
+
+std::string RecordSeal::next(std::string_view record) {
+  if (key_) {
+    Authenticator authenticator(*key_, "unfold archive");
+    authenticator.add(tag_);
+    authenticator.add(record);
+    return tag_ = authenticator.finish();
+  }
+  crc_ = crc32_of(record, crc_);
+  std::string bytes;
+  put_crc(bytes, crc_);
+  return bytes;
+}
+
+ContainerWriter::ContainerWriter(ByteSink sink, const ContainerHeader& header, const Key* key)
+    : sink_(std::move(sink)), seal_(copy_of(key)) {
   std::string bytes(kMagic);
-  bytes += kVersion;
+  bytes += key != nullptr ? kKeyedVersion : kVersion;
   put_text(bytes, payload_of(header));
   record(std::move(bytes));
 }
 
 void ContainerWriter::record(std::string bytes) {
-  chain_ = crc32_of(bytes, chain_);
-  put_crc(bytes, chain_);
+  bytes += seal_.next(bytes);
   written_ += static_cast<Index>(bytes.size());
   sink_(bytes);
 }
@@ -197,23 +214,38 @@ std::uint64_t ContainerReader::number() {
   damaged("a length makes no sense");
 }
 
-void ContainerReader::check_crc() {
-  const std::uint32_t wanted = chain_ = crc32_of(record_, chain_);
-  if (get_crc(take(kCrcBytes)) != wanted) damaged("a checksum does not match");
+void ContainerReader::check_seal() {
+  const std::string wanted = seal_.next(record_);
+  if (!same_tag(take(seal_.size()), wanted)) {
+    if (seal_.size() == kCrcBytes) damaged("a checksum does not match");
+    damaged("this was not written with the given key, or changed since");
+  }
   record_.clear();
 }
 
-ContainerReader::ContainerReader(ByteSource source, std::string name)
-    : source_(std::move(source)), name_(std::move(name)) {
+/// Which kind of container it is stands in the open, so that a wrong key can be told from a missing one.
+void ContainerReader::choose_seal(char version, const Key* key) {
+  if (version == kKeyedVersion && key == nullptr)
+    throw VerificationError(fmt::format("{} was made with a key; name the file that holds it with --key", name_));
+  if (version != kKeyedVersion && key != nullptr)
+    throw VerificationError(fmt::format(
+        "{} was made without a key, so nothing shows who made it; leave out --key to read it all the same", name_));
+  seal_ = RecordSeal(copy_of(key));
+}
+
+ContainerReader::ContainerReader(ByteSource source, std::string name, const Key* key)
+    : source_(std::move(source)), name_(std::move(name)), seal_(std::nullopt) {
   if (take(kMagic.size()) != kMagic) damaged("it does not begin as data compressed by unfold do");
   const char version = take(1)[0];
+  choose_seal(version, key);
   const std::uint64_t size = number();
   if (size > kMostHeader) damaged("the length of the header makes no sense");
   const std::string payload = take(size);
-  check_crc();
-  if (version != kVersion)
-    throw ModelError(fmt::format("{}: version {} of the container; this program reads version {}", name_,
-                                 static_cast<int>(version), static_cast<int>(kVersion)));
+  check_seal();
+  if (version != kVersion && version != kKeyedVersion)
+    throw ModelError(fmt::format("{}: version {} of the container; this program reads versions {} and {}", name_,
+                                 static_cast<int>(version), static_cast<int>(kVersion),
+                                 static_cast<int>(kKeyedVersion)));
   header_ = parse_payload(payload, name_);
 }
 
@@ -221,7 +253,7 @@ bool ContainerReader::next(ContainerBlock& block) {
   const char tag = take(1)[0];
   if (tag == kEndTag) {
     const std::uint64_t contents = number(), blocks = number();
-    check_crc();
+    check_seal();
     if (contents != static_cast<std::uint64_t>(contents_) || blocks != static_cast<std::uint64_t>(blocks_))
       damaged("blocks are missing");
     char extra = 0;
@@ -237,7 +269,7 @@ bool ContainerReader::next(ContainerBlock& block) {
   block.code = take(code);
   block.side = take(side);
   block.content_crc = get_crc(take(kCrcBytes));
-  check_crc();
+  check_seal();
   block.bytes = static_cast<Index>(bytes);
   block.symbols = static_cast<Index>(symbols);
   contents_ += block.bytes;

@@ -8,13 +8,20 @@
 ///   block    01, bytes, symbols, code length, side length, code, side, crc of the contents, crc
 ///   end      02, bytes in all, blocks, crc
 ///
-/// Errors: VerificationError for anything damaged, ModelError for a version that this program does not know.
+/// With a key the version is 02 and every record ends, instead of in a CRC-32, in a tag of 32 bytes (base/key.h) of the
+/// tag before and the record: nothing is handed out that was not written by somebody who knows the key.
+///
+/// Errors: VerificationError for anything damaged and for a key that is wrong, missing or too much; ModelError for a
+/// version that this program does not know.
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
+#include "unfold/base/key.h"
 #include "unfold/base/types.h"
 
 namespace unfold {
@@ -58,9 +65,22 @@ struct ContainerBlock {
 
 inline constexpr Index kMostBlock = Index{1} << 28;
 
+/// What records end in; it goes on from the record before. Internal to reader and writer.
+class RecordSeal {
+ public:
+  explicit RecordSeal(std::optional<Key> key) : key_(std::move(key)) {}
+  std::size_t size() const;
+  std::string next(std::string_view record);
+
+ private:
+  std::optional<Key> key_;
+  std::string tag_;  ///< of the record before
+  std::uint32_t crc_ = 0;
+};
+
 class ContainerWriter {
  public:
-  ContainerWriter(ByteSink sink, const ContainerHeader& header);
+  ContainerWriter(ByteSink sink, const ContainerHeader& header, const Key* key = nullptr);
   void write(const ContainerBlock& block);
   void end();
   Index bytes() const { return written_; }  ///< so far
@@ -68,14 +88,14 @@ class ContainerWriter {
  private:
   void record(std::string bytes);
   ByteSink sink_;
-  std::uint32_t chain_ = 0;
+  RecordSeal seal_;
   Index written_ = 0, contents_ = 0, blocks_ = 0;
 };
 
 class ContainerReader {
  public:
   /// Reads the header. `name` is for messages.
-  ContainerReader(ByteSource source, std::string name);
+  ContainerReader(ByteSource source, std::string name, const Key* key = nullptr);
   const ContainerHeader& header() const { return header_; }
   /// False after the end, which must be the end of the source too.
   bool next(ContainerBlock& block);
@@ -85,12 +105,13 @@ class ContainerReader {
  private:
   std::string take(std::size_t size);
   std::uint64_t number();
-  void check_crc();
+  void choose_seal(char version, const Key* key);
+  void check_seal();
 
   ByteSource source_;
-  std::string name_, record_;  // the present record, for its crc
+  std::string name_, record_;  // the present record, for its seal
   ContainerHeader header_;
-  std::uint32_t chain_ = 0;
+  RecordSeal seal_;
   Index read_ = 0, contents_ = 0, blocks_ = 0;
 };
 

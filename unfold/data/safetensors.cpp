@@ -12,6 +12,7 @@
 
 #include "unfold/base/error.h"
 #include "unfold/base/json.h"
+#include "unfold/base/key.h"
 #include "unfold/base/text_distance.h"
 
 namespace unfold {
@@ -29,6 +30,10 @@ constexpr std::string_view kChecksumStart = R"({"__metadata__":{"checksum":"crc3
 constexpr std::size_t kChecksumAt = kLengthBytes + kChecksumStart.size(), kChecksumDigits = 8;
 constexpr std::string_view kNoDigits = "00000000";
 
+/// What follows in files that are made with a key: these bytes, then the digits of a tag.
+constexpr std::string_view kMacStart = R"(","mac":"blake2b:)";
+constexpr std::size_t kMacAt = kChecksumAt + kChecksumDigits + kMacStart.size(), kMacDigits = 2 * kTagBytes;
+
 struct DtypeInfo {
   std::string_view name;
   Index width;
@@ -40,6 +45,28 @@ std::uint32_t crc(std::uint32_t start, std::string_view bytes) {
   if (bytes.empty()) return start;  // zlib takes a null pointer for "begin anew"
   return static_cast<std::uint32_t>(crc32_z(start, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
 }
+
+std::string hexadecimal(std::string_view bytes) {
+  std::string out;
+  for (const char byte : bytes) out += fmt::format("{:02x}", static_cast<std::uint8_t>(byte));
+  return out;
+}
+
+/// The tag of a file in pieces, of which the first holds both places of digits.
+class FileTag {
+ public:
+  FileTag(const Key& key, std::string_view begin) : tag_(key, "unfold model") {
+    std::string blank(begin);
+    blank.replace(kChecksumAt, kChecksumDigits, kChecksumDigits, '0');
+    blank.replace(kMacAt, kMacDigits, kMacDigits, '0');
+    tag_.add(blank);
+  }
+  void add(std::string_view bytes) { tag_.add(bytes); }
+  std::string digits() { return hexadecimal(tag_.finish()); }
+
+ private:
+  Authenticator tag_;
+};
 
 std::string json_string(const std::string& text) {
   try {
@@ -96,7 +123,8 @@ void SafetensorsWriter::add_bytes(Tensor tensor) {
 }
 
 void SafetensorsWriter::set_metadata(const std::string& key, std::string value) {
-  if (key == "checksum") throw ModelError("safetensors: the metadata key \"checksum\" is taken");
+  if (key == "checksum" || key == "mac")
+    throw ModelError(fmt::format("safetensors: the metadata key \"{}\" is taken", key));
   metadata_[key] = std::move(value);
 }
 
@@ -111,6 +139,8 @@ std::vector<const Tensor*> SafetensorsWriter::data_order() const {
 std::string SafetensorsWriter::header(const std::vector<const Tensor*>& order) const {
   std::string json(kChecksumStart);
   json += kNoDigits;
+  const Key* secret = authentication_key();
+  if (secret != nullptr) json += fmt::format("{}{:0>{}}", kMacStart, "", kMacDigits);
   json += '"';
   for (const auto& [key, value] : metadata_) json += fmt::format(",{}:{}", json_string(key), json_string(value));
   json += '}';
@@ -127,6 +157,11 @@ std::string SafetensorsWriter::header(const std::vector<const Tensor*>& order) c
   const std::uint64_t length = json.size();
   std::string out(reinterpret_cast<const char*>(&length), kLengthBytes);
   out += json;
+  if (secret != nullptr) {
+    FileTag tag(*secret, out);
+    for (const Tensor* tensor : order) tag.add(tensor->bytes);
+    out.replace(kMacAt, kMacDigits, tag.digits());
+  }
   std::uint32_t sum = crc(0, out);
   for (const Tensor* tensor : order) sum = crc(sum, tensor->bytes);
   out.replace(kChecksumAt, kChecksumDigits, fmt::format("{:08x}", sum));
@@ -157,6 +192,7 @@ SafetensorsFile::SafetensorsFile(FileBytes content, std::string name, Checksum c
       bytes_(content_->bytes()) {
   const std::string_view json = header();
   check_sum(checksum);
+  check_tag(json);
   parse(json);
   content_->mapping().require_whole();
 }
@@ -268,16 +304,23 @@ class HeaderReader {
   Index data_at_;
 };
 
-/// The checksum of a stretch, whose pages a mapping need not keep.
-std::uint32_t crc_of_stretch(std::uint32_t sum, std::string_view stretch, const FileBytes& file) {
+/// Goes through a stretch, whose pages a mapping need not keep.
+template <class Use>
+void for_each_step(std::string_view stretch, const FileBytes& file, const Use& use) {
   constexpr std::size_t kStep = std::size_t{4} << 20;
   while (!stretch.empty()) {
     const std::string_view step = stretch.substr(0, kStep);
-    sum = crc(sum, step);
+    use(step);
     file.mapping().release(step);
     stretch.remove_prefix(step.size());
   }
-  return sum;
+}
+
+/// Whether a file says that it was made with a key.
+bool has_tag(std::string_view header) {
+  constexpr std::size_t kAt = kChecksumStart.size() + kChecksumDigits;
+  return header.starts_with(kChecksumStart) && header.size() >= kAt + kMacStart.size() + kMacDigits &&
+         header.substr(kAt).starts_with(kMacStart);
 }
 
 }  // namespace
@@ -306,12 +349,25 @@ void SafetensorsFile::check_sum(Checksum checksum) const {
   }
   std::uint32_t sum = crc(0, bytes_.substr(0, kChecksumAt));
   sum = crc(sum, kNoDigits);
-  sum = crc_of_stretch(sum, bytes_.substr(kChecksumAt + kChecksumDigits), *content_);
+  for_each_step(bytes_.substr(kChecksumAt + kChecksumDigits), *content_,
+                [&](std::string_view step) { sum = crc(sum, step); });
   const std::string expected = fmt::format("{:08x}", sum);
   const std::string_view stated = bytes_.substr(kChecksumAt, kChecksumDigits);
   if (stated != expected)
     fail(
         fmt::format("cut short or damaged: the checksum is crc32:{} instead of crc32:{}", expected, printable(stated)));
+}
+
+/// Of who made the file. Comes after the checksum, so that an accident is called one.
+void SafetensorsFile::check_tag(std::string_view header) const {
+  const Key* key = authentication_key();
+  const bool tagged = has_tag(header);
+  if (key == nullptr && tagged) fail("made with a key; name the file that holds it with --key");
+  if (key == nullptr) return;
+  if (!tagged) fail("made without a key, so nothing shows who made it; leave out --key to read it all the same");
+  FileTag tag(*key, bytes_.substr(0, kMacAt + kMacDigits));
+  for_each_step(bytes_.substr(kMacAt + kMacDigits), *content_, [&](std::string_view step) { tag.add(step); });
+  if (!same_tag(tag.digits(), bytes_.substr(kMacAt, kMacDigits))) fail("made with another key than the one given");
 }
 
 void SafetensorsFile::parse(std::string_view header) {
@@ -326,6 +382,7 @@ void SafetensorsFile::parse(std::string_view header) {
   }
   std::sort(tensors_.begin(), tensors_.end(), [](const Tensor& a, const Tensor& b) { return a.name < b.name; });
   if (header.starts_with(kChecksumStart)) metadata_.erase("checksum");
+  if (has_tag(header)) metadata_.erase("mac");
 }
 
 const Tensor* SafetensorsFile::find(std::string_view name) const {

@@ -4,8 +4,10 @@
 ///
 /// Our files carry in `__metadata__` a first entry "checksum": "crc32:HHHHHHHH", the CRC-32 of the whole file taken
 /// with eight zeros in the place of its own digits, so that any changed byte is noticed. Writing is deterministic:
-/// equal contents give equal bytes. The data begins at a multiple of 64; wide element types come first, names in order
-/// within a width, so every tensor is aligned to its elements although the format allows no gaps.
+/// equal contents give equal bytes. With a key (`authentication_key`) a second entry follows, "mac": "blake2b:" and the
+/// 64 digits of a tag (base/key.h) of the file with zeros in the place of both: then only files with that tag are read,
+/// and without a key none that has one. The data begins at a multiple of 64; wide element types come first, names in
+/// order within a width, so every tensor is aligned to its elements although the format allows no gaps.
 
 #include <cstdint>
 #include <map>
@@ -135,6 +137,7 @@ class SafetensorsFile {
   SafetensorsFile(FileBytes content, std::string name, Checksum checksum);
   std::string_view header() const;
   void check_sum(Checksum checksum) const;
+  void check_tag(std::string_view header) const;
   void parse(std::string_view header);
   void read_bytes(std::string_view name, Dtype dtype, const std::vector<Index>& shape, char* out,
                   std::size_t size) const;
