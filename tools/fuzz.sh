@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs every fuzz target of build/asan-ubsan for SECONDS each, one on each processor at a time. New inputs are kept in
-# build/fuzz/corpus, the inputs of tests/fuzz/corpus are read only. Fails with the first finding, whose input it names.
+# build/fuzz/corpus, the inputs of tests/fuzz/corpus are read only; tests/fuzz/dictionaries has words of the formats. Fails with the first finding, whose input it names.
 #
 #   tools/fuzz.sh [SECONDS]
 set -euo pipefail
@@ -8,12 +8,13 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 seconds=${1:-60}
 
 fuzz_one() {  # fuzz_one PROGRAM SECONDS
-  local name corpus=() log
+  local name corpus=() words=() log
   name=$(basename "$1")
   log=build/fuzz/log/$name.txt
   mkdir -p "build/fuzz/corpus/$name" build/fuzz/findings build/fuzz/log
   if [ -d "tests/fuzz/corpus/$name" ]; then corpus=("tests/fuzz/corpus/$name"); fi
-  if "$1" -max_total_time="$2" -timeout=20 -rss_limit_mb=4096 -print_final_stats=1 \
+  if [ -f "tests/fuzz/dictionaries/$name.dict" ]; then words=(-dict="tests/fuzz/dictionaries/$name.dict"); fi
+  if "$1" -max_total_time="$2" -timeout=20 -rss_limit_mb=4096 -print_final_stats=1 "${words[@]}" \
       -artifact_prefix="build/fuzz/findings/$name-" "build/fuzz/corpus/$name" "${corpus[@]}" >"$log" 2>&1; then
     echo "fuzz: $name: no finding, $(sed -n 's/^stat::number_of_executed_units: *//p' "$log") runs"
   else

@@ -1,0 +1,93 @@
+"""Runs the command under limits and says what became of it."""
+
+import os
+import resource
+import signal
+import subprocess
+import tempfile
+import time
+from dataclasses import dataclass, field
+
+# Exit codes that the manual names (docs/cli.md); 141: the reader of a pipe went away.
+DOCUMENTED = {0, 1, 2, 3, 4, 5, 6, 130, 141}
+HANG_SECONDS = 20  # of processor time, or several times as long on the clock, for the machine may be busy
+HANG_CLOCK_SECONDS = 120
+
+
+@dataclass
+class Outcome:
+    arguments: list
+    code: int  # of the process; below 0: minus the signal that ended it
+    out: bytes
+    err: str
+    seconds: float
+    peak_kilobytes: int
+    hung: bool = False
+
+    def line(self):
+        return " ".join(str(a) for a in self.arguments)
+
+
+@dataclass
+class Unfold:
+    """The command, with what every run of it shares."""
+
+    path: str
+    environment: dict = field(default_factory=dict)
+
+    def start(self, arguments, *, stdin=None, stdout=None, cwd=None, env=None, limits=None, before=()):
+        """A running process. `limits`: {resource.RLIMIT_X: (soft, hard)}; `before`: a command in front of it."""
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("UNFOLD_")}
+        environment.update({"UNFOLD_THREADS": "1"}, **self.environment, **(env or {}))
+
+        def restrict():
+            os.setpgid(0, 0)
+            for name, value in (limits or {}).items():
+                resource.setrlimit(name, value)
+
+        err = tempfile.TemporaryFile()
+        out = stdout if stdout is not None else tempfile.TemporaryFile()
+        process = subprocess.Popen([*before, self.path, *map(str, arguments)], stdin=stdin or subprocess.DEVNULL,
+                                   stdout=out, stderr=err, cwd=cwd, env=environment, preexec_fn=restrict)
+        process.err_file, process.out_file = err, None if stdout is not None else out
+        process.started, process.arguments = time.monotonic(), list(arguments)
+        return process
+
+    def run(self, arguments, *, clock=HANG_CLOCK_SECONDS, processor=HANG_SECONDS, **how):
+        return finish(self.start(arguments, **how), clock, processor)
+
+
+def processor_seconds(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as stat:
+            parts = stat.read().rsplit(")", 1)[1].split()
+        return (int(parts[11]) + int(parts[12])) / os.sysconf("SC_CLK_TCK")
+    except (OSError, IndexError):
+        return 0.0
+
+
+def finish(process, clock=HANG_CLOCK_SECONDS, processor=HANG_SECONDS):
+    """Waits for the end; whatever takes too long is killed and called hung."""
+    hung, pause = False, 0.002
+    while True:
+        pid, status, usage = os.wait4(process.pid, os.WNOHANG)
+        if pid != 0:
+            break
+        if not hung and (time.monotonic() - process.started > clock or processor_seconds(process.pid) > processor):
+            hung = True
+            os.kill(process.pid, signal.SIGKILL)
+        time.sleep(pause)
+        pause = min(0.05, pause * 1.3)
+    process.returncode = os.waitstatus_to_exitcode(status)
+
+    def contents(file):
+        if file is None:
+            return b""
+        file.seek(0)
+        data = file.read()
+        file.close()
+        return data
+
+    return Outcome(process.arguments, process.returncode, contents(process.out_file),
+                   contents(process.err_file).decode("utf-8", "replace"), time.monotonic() - process.started,
+                   usage.ru_maxrss, hung)
