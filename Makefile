@@ -3,6 +3,7 @@
 
 PREFIX ?= /usr/local
 SECONDS_EACH ?= 60
+HOURS ?= 24
 PRESETS := release dev asan-ubsan tsan lint arm64 fuzz
 UNFOLD := build/release/bin/unfold
 SOURCES := find unfold tests bench examples -name '*.h' -o -name '*.cpp'
@@ -11,7 +12,7 @@ SOURCES := find unfold tests bench examples -name '*.h' -o -name '*.cpp'
 export PATH := $(CURDIR)/build/tools/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test bench peers format format-check lint sanitize asan-ubsan tsan fuzz arm64 install clean
+.PHONY: help build demo test bench peers format format-check lint sanitize asan-ubsan tsan fuzz attack soak arm64 install clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -63,6 +64,13 @@ fuzz: ## Run every fuzz target for SECONDS_EACH=60 seconds
 	cmake --preset asan-ubsan
 	cmake --build --preset fuzz
 	tools/fuzz.sh $(SECONDS_EACH)
+
+attack: build ## Attack the command: thousands of damaged files, kills, full disks, races (an hour or more)
+	tools/setup.sh attack
+	tools/attack.sh
+
+soak: build ## Work the command for HOURS=24; can be stopped and called again
+	tools/soak.sh --hours $(HOURS)
 
 arm64: build ## Cross-build for 64-bit Arm and check under qemu that NEON gives the same bits
 	tools/arm64.sh

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what Unfold is built from, on Debian 12, Ubuntu 22.04 and later. Does nothing, quickly, when all is there.
 #
-#   tools/setup.sh [build|test|lint|fuzz]...      without arguments: build and test
+#   tools/setup.sh [build|test|lint|fuzz|attack]...      without arguments: build and test
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -14,7 +14,8 @@ packages_of() {
     test) echo libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev libeigen3-dev ;;
     lint) echo clang clang-format clang-tidy ;;
     fuzz) echo clang "$(clang_runtime)" ;;
-    *) echo "setup: unknown group '$1'; there are build, test, lint and fuzz" >&2; exit 2 ;;
+    attack) echo python3 faketime ;;
+    *) echo "setup: unknown group '$1'; there are build, test, lint, fuzz and attack" >&2; exit 2 ;;
   esac
 }
 

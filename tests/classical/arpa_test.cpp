@@ -77,12 +77,22 @@ TEST(Arpa, reads_a_file_by_hand) {
   EXPECT_NEAR(predictor->log_probability(a), -0.5 * ln10, 1e-6);
 }
 
+TEST(Arpa, words_that_are_no_symbols_of_the_kind_are_bad_data) {
+  std::string without_end = kByHand;
+  for (std::size_t at = 0; (at = without_end.find("</s>")) != std::string::npos;) without_end.replace(at, 4, "end!");
+  const auto read = [](const std::string& text, SymbolKind kind) {
+    read_arpa(Input::from_bytes("m.arpa", text), kind);
+  };
+  EXPECT_THROW(read(without_end, SymbolKind::words), DataError);
+  for (const SymbolKind kind : {SymbolKind::bytes, SymbolKind::chars}) EXPECT_THROW(read(without_end, kind), DataError);
+}
+
 TEST(Arpa, damage_is_refused_with_its_line) {
   const std::string whole = kByHand;
   const auto error = [](const std::string& text) -> std::string {
     try {
       read_arpa(Input::from_bytes("m.arpa", text), SymbolKind::words);
-    } catch (const Error& e) {
+    } catch (const DataError& e) {
       return e.what();
     }
     return {};

@@ -1,4 +1,4 @@
-#include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "check.h"
 #include "unfold/base/decompress.h"

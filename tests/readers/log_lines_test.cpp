@@ -88,6 +88,7 @@ TEST(LogLines, faulty_rules_are_named_with_their_line) {
   EXPECT_TRUE(contains(message("n a)|(?:b"), "not a regular expression")) << "brackets close their own";
   EXPECT_TRUE(contains(message("n \\Qa"), "line 1")) << "a quotation must end";
   EXPECT_TRUE(contains(message("n (?<x>a)"), "(?:...)"));
+  EXPECT_TRUE(contains(message("n a\nm b\xFF"), "rules.txt: line 2 is not valid UTF-8"));
   EXPECT_TRUE(contains(message("only\n"), "no rules"));
 }
 

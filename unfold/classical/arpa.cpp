@@ -116,13 +116,22 @@ class ArpaReader {
     NgramOptions options{.order = order()};
     const bool words = kind_ == SymbolKind::words;
     if (words != has_sentence_end_) options.sentences = has_sentence_end_ ? Sentences::yes : Sentences::no;
-    NgramModel result(options, Alphabet(kind_, std::move(texts_)), std::move(trie_));
+    NgramModel result(options, alphabet(), std::move(trie_));
     result.history().push_back({{"imported", "arpa"}});
     return result;
   }
 
  private:
   Index order() const { return static_cast<Index>(sizes_.size()); }
+
+  Alphabet alphabet() {
+    try {
+      return {kind_, std::move(texts_)};
+    } catch (const Error& error) {
+      throw DataError(fmt::format("{}: its 1-grams are not symbols of this kind ({}); choose another with --symbols",
+                                  name_, error.what()));
+    }
+  }
 
   [[noreturn]] void fail(const std::string& what) const {
     throw DataError(fmt::format("{}: line {}: {}", name_, number_, what));
@@ -208,7 +217,7 @@ class ArpaReader {
         continue;
       }
       has_sentence_end_ = has_sentence_end_ || fields_[1] == kSentenceEnd;
-      texts_.push_back(text_of(fields_[1], kind_));
+      texts_.push_back(text_of_word());
       probabilities.push_back(probability_);
       backoffs.push_back(backoff_);
     }
@@ -218,6 +227,14 @@ class ArpaReader {
     backoffs.push_back(begin_backoff);
     trie_.level(1).log_probabilities = std::move(probabilities);
     if (order() > 1) trie_.level(1).log_backoffs = std::move(backoffs);
+  }
+
+  std::string text_of_word() const {
+    try {
+      return text_of(fields_[1], kind_);
+    } catch (const Error& error) {
+      fail(error.what());
+    }
   }
 
   std::uint32_t symbol(std::string_view word) const {

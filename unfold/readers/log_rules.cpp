@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "unfold/base/error.h"
+#include "unfold/base/utf8.h"
 #include "unfold/readers/log_lines.h"
 
 namespace unfold {
@@ -44,6 +45,8 @@ bool add_rules(std::string_view text, const std::string& source, std::vector<Log
           "{} is no rule: it holds a name (lower-case letters, digits, -), blanks and a regular expression, as in "
           "`order  ORD-\\d+`",
           place));
+    if (find_invalid_utf8(line) >= 0)
+      throw UsageError(fmt::format("{} is not valid UTF-8; save the file as that", place));
     rules.push_back({std::string(line.substr(0, name)), std::string(line.substr(pattern)), place});
   }
   return only;
