@@ -4,7 +4,7 @@
 # anything crashed, hung, ended with a code that the manual does not name, or gave a wrong result without a word. Findings,
 # with the file and the command line that show them, are in build/attack/findings.
 #
-#   tools/attack.sh [--short] [--seed 1] [--stage NAME] [--unfold build/release/bin/unfold]
+#   tools/attack.sh [--short] [--share 1] [--seed 1] [--stage NAME] [--unfold build/release/bin/unfold]
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 exec python3 tools/attack/campaign.py "$@"

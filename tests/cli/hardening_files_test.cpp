@@ -7,6 +7,7 @@
 
 #include "cli/fixture.h"
 #include "unfold/coding/container.h"
+#include "unfold/data/safetensors.h"
 
 namespace unfold::test {
 namespace {
@@ -148,6 +149,19 @@ TEST_F(HostileFile, a_damaged_task_model_is_a_bad_model_and_not_a_question_of_us
   expect_failure({"eval", file_}, 4, "damaged");
   train({"--overwrite"});
   expect_failure({"eval", run_}, 2, "eval needs MODEL DATA");
+}
+
+TEST_F(HostileFile, a_task_model_whose_card_makes_no_sense_is_a_bad_model_and_not_a_question_of_usage) {
+  ASSERT_EQ(unfold_command({"train", "--task", "adding:10", "--model", "rnn:4", "--steps", "3", "--out", run_}).code,
+            0);
+  const SafetensorsFile model = SafetensorsFile::open(run_ + "/model.safetensors");
+  nlohmann::json card = nlohmann::json::parse(model.metadata("card"));
+  card["data"] = 7;
+  SafetensorsWriter writer;
+  for (const Tensor& tensor : model.tensors()) writer.add_bytes(tensor);
+  writer.set_metadata("card", card.dump());
+  writer.write(file_);
+  expect_failure({"eval", file_}, 4, "\"data\" in the card");
 }
 
 TEST_F(HostileFile, names_that_are_not_utf8_are_trained_on) {

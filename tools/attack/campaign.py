@@ -18,8 +18,8 @@ from command import DOCUMENTED, Unfold
 class Campaign:
     """What the stages share: the command, a folder, random numbers, and the book of what happened."""
 
-    def __init__(self, unfold, folder, seed, short):
-        self.unfold, self.folder, self.seed, self.short = unfold, folder, seed, short
+    def __init__(self, unfold, folder, seed, short, share):
+        self.unfold, self.folder, self.seed, self.short, self.share = unfold, folder, seed, short, share
         self.book, self.findings, self.stage = {}, [], None
         self.findings_folder = os.path.join(folder, "findings")
         os.makedirs(self.findings_folder)
@@ -33,7 +33,7 @@ class Campaign:
         os.makedirs(self.work)
 
     def count(self, short, long):
-        return short if self.short else long
+        return short if self.short else max(short, int(long * self.share))
 
     def at(self, name):
         return os.path.join(self.work, name)
@@ -111,6 +111,7 @@ def main():
     options.add_argument("--folder", default="build/attack", help="emptied first")
     options.add_argument("--seed", type=int, default=1)
     options.add_argument("--short", action="store_true", help="the same stages with few runs: about a minute")
+    options.add_argument("--share", type=float, default=1.0, help="of the runs of the long form")
     options.add_argument("--stage", action="append", choices=sorted(stages.ALL), help="only these")
     chosen = options.parse_args()
     if not os.access(chosen.unfold, os.X_OK):
@@ -118,7 +119,8 @@ def main():
     shutil.rmtree(chosen.folder, ignore_errors=True)
     os.makedirs(chosen.folder)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    campaign = Campaign(Unfold(os.path.abspath(chosen.unfold)), os.path.abspath(chosen.folder), chosen.seed, chosen.short)
+    campaign = Campaign(Unfold(os.path.abspath(chosen.unfold)), os.path.abspath(chosen.folder), chosen.seed, chosen.short,
+                        chosen.share)
     for name, stage in stages.ALL.items():
         if chosen.stage and name not in chosen.stage:
             continue

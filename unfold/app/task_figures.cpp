@@ -35,7 +35,7 @@ bool holds_task_model(const std::string& model) {
 
 bool holds_damaged_model(const std::string& model) {
   try {
-    ModelFile::open(model_file(model));
+    load_model_file(model_file(model));
     return false;
   } catch (const ModelError&) {
     std::error_code ignored;

@@ -62,12 +62,10 @@ struct stat status_of(int descriptor, const std::string& name) {
 }
 
 /// `likely_size`: of a file that says how large it is; it may grow or shrink all the same.
-std::string read_to_end(int descriptor, const std::string& name, std::size_t likely_size = 0,
-                        std::size_t most = std::string::npos) {
+std::string read_to_end(int descriptor, const std::string& name, std::size_t likely_size = 0) {
   std::string out;
   std::size_t size = 0, room = likely_size > 0 ? likely_size + 1 : kFileBlock;
-  while (size < most) {
-    room = std::min(room, most - size);
+  for (;;) {
     out.resize(size + room);
     const std::size_t got = read_some(descriptor, name, out.data() + size, room);
     if (got == 0) break;
@@ -222,10 +220,10 @@ std::vector<Input> open_inputs(const std::vector<std::string>& paths) {
   return inputs;
 }
 
-std::string read_file(const std::string& path, std::size_t most) {
+std::string read_file(const std::string& path) {
   const Descriptor file(open_for_reading(path));
   const struct stat status = status_of(file.get(), path);
-  return read_to_end(file.get(), path, S_ISREG(status.st_mode) ? static_cast<std::size_t>(status.st_size) : 0, most);
+  return read_to_end(file.get(), path, S_ISREG(status.st_mode) ? static_cast<std::size_t>(status.st_size) : 0);
 }
 
 namespace {

@@ -102,8 +102,8 @@ class Input {
 /// Opens all of them in order. Throws DataError; UsageError when "-" is named twice.
 std::vector<Input> open_inputs(const std::vector<std::string>& paths);
 
-/// The raw bytes of a file, the first `most` at most (nothing is decompressed, empty is allowed). Throws DataError.
-std::string read_file(const std::string& path, std::size_t most = static_cast<std::size_t>(-1));
+/// The raw bytes of a file (nothing is decompressed, empty is allowed). Throws DataError.
+std::string read_file(const std::string& path);
 
 /// How many bytes a compressed input may unpack to, for all that are opened from now on; 0, as at the start: 256 MiB
 /// and 100 times its size.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <sodium.h>
+#include <unistd.h>
 
 #include <utility>
 
@@ -28,10 +29,30 @@ std::optional<Key>& present_key() {
   return key;
 }
 
+/// The beginning of a file, which may have no end: a byte more than a key may have.
+std::string read_beginning(const std::string& path) {
+  const int descriptor = open_for_reading(path);
+  std::string bytes(kLongestKey + 1, '\0');
+  std::size_t size = 0;
+  try {
+    while (size < bytes.size()) {
+      const std::size_t got = read_some(descriptor, path, bytes.data() + size, bytes.size() - size);
+      if (got == 0) break;
+      size += got;
+    }
+  } catch (...) {
+    ::close(descriptor);
+    throw;
+  }
+  ::close(descriptor);
+  bytes.resize(size);
+  return bytes;
+}
+
 }  // namespace
 
 Key Key::of_file(const std::string& path) {
-  std::string secret = read_file(path, kLongestKey + 1);
+  std::string secret = read_beginning(path);
   const Key key = of_bytes(secret, path);
   sodium_memzero(secret.data(), secret.size());
   return key;
