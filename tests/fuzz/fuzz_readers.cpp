@@ -11,7 +11,10 @@ using namespace unfold;
 namespace {
 
 void check_column(const Examples& examples, const ExampleColumn& column) {
-  check(column.entries() == (column.once ? examples.count() : examples.positions()));
+  if (column.source)
+    check(static_cast<Index>(column.ends.size()) == examples.count() && column.ends.back() == column.entries());
+  else
+    check(column.entries() == (column.once ? examples.count() : examples.positions()));
   check(column.missing.empty() || static_cast<Index>(column.missing.size()) == column.entries());
   check(column.is_text() ? column.numbers.empty() : column.texts.empty());
   for (const double number : column.numbers) check(std::isfinite(number));

@@ -6,10 +6,14 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <set>
+#include <tuple>
 
+#include "unfold/app/field_entries.h"
 #include "unfold/base/error.h"
 #include "unfold/base/utf8.h"
+#include "unfold/numerics/random.h"
 #include "unfold/optim/optimizer.h"
 
 namespace unfold {
@@ -47,8 +51,11 @@ Predicted parse_predicted(const std::string& text) {
   return result;
 }
 
+bool has_source(const Examples& examples) { return std::ranges::any_of(examples.columns, &ExampleColumn::source); }
+
 /// The field that everybody would predict; empty: there is no knowing.
 std::string obvious_target(const Examples& examples) {
+  if (has_source(examples)) return "target";
   for (const char* name : {"label", "notes", "value", "class", "upos", "tags", "tag"})
     if (examples.find(name) != nullptr) return name;
   Names once, numbers;
@@ -97,11 +104,23 @@ Names default_reads(const Examples& examples, const std::vector<Predicted>& head
     forecasts = forecasts || (!column.is_text() && !column.once && !head.at_end);
   }
   for (const ExampleColumn& column : examples.columns) {
-    if (column.once) continue;
+    if (column.once || (has_source(examples) && !column.source)) continue;
     if (forecasts && !column.is_text()) reads.push_back(column.name);
-    if (!forecasts && !predicts(heads, column.name)) add_with_parts(column, tags ? kPartsOfWords : kRunsOfWords, reads);
+    if (column.source)
+      reads.push_back(column.name);
+    else if (!forecasts && !predicts(heads, column.name))
+      add_with_parts(column, tags ? kPartsOfWords : kRunsOfWords, reads);
   }
   return reads;
+}
+
+/// A decoder reads what it has given.
+void add_decoder(const std::string& target, FieldPlan& plan) {
+  plan.problem = Problem::transducing;
+  const std::string previous = FieldRead{target, 1}.name();
+  if (std::ranges::find(plan.layout.reads, previous) != plan.layout.reads.end()) return;
+  plan.layout.reads.push_back(previous);
+  plan.choice.reads.push_back(target);
 }
 
 /// A loss that reads numbers as they are: bits and counts.
@@ -122,7 +141,7 @@ std::string default_loss(const ExampleColumn& column) {
 ReaderOptions reader_options(const TrainSettings& s) {
   ReaderOptions options{.format = s.format.value_or("")};
   if (s.symbols != kAnyText) {
-    options.text = parse_symbol_kind(s.symbols);
+    std::tie(options.text, options.target_text) = parse_symbol_kinds(s.symbols);
     options.text_given = true;
   }
   options.sequence_column = s.sequences.value_or("");
@@ -141,14 +160,20 @@ Examples read_fields(const std::vector<std::string>& files, const ReaderOptions&
   return all;
 }
 
-SymbolKind text_kind(const Examples& examples) {
-  const ExampleColumn* text = examples.find("text");
+std::string found_symbols(const Examples& examples) {
   const auto is_character = [](const std::string& entry) {
     Index end = 0;
     return !entry.empty() && next_code_point(entry, end) != kNoCodePoint && end == static_cast<Index>(entry.size());
   };
-  const bool chars = text != nullptr && text->is_text() && std::ranges::all_of(text->texts, is_character);
-  return chars ? SymbolKind::chars : SymbolKind::words;
+  const auto kind_of = [&](const char* name) {
+    const ExampleColumn* column = examples.find(name);
+    const auto is_one = [&](const std::string& entry) { return entry == kTargetEnd || is_character(entry); };
+    const bool chars = column != nullptr && column->is_text() && std::ranges::all_of(column->texts, is_one);
+    return to_string(chars ? SymbolKind::chars : SymbolKind::words);
+  };
+  if (std::ranges::any_of(examples.columns, &ExampleColumn::source))
+    return fmt::format("{},{}", kind_of("source"), kind_of("target"));
+  return std::string(kind_of("text"));
 }
 
 FieldPlan plan_fields(const Examples& examples, TrainSettings& s) {
@@ -189,6 +214,7 @@ FieldPlan plan_fields(const Examples& examples, TrainSettings& s) {
     plan.choice.reads.push_back(name);
   }
   plan.problem = problem_of(plan.layout, plan.choice.once);
+  if (has_source(examples)) add_decoder(heads.front().field, plan);
   return plan;
 }
 
@@ -200,6 +226,7 @@ Problem problem_of(const NetworkLayout& layout, const std::set<std::string, std:
 }
 
 Problem problem_of(const NetworkLayout& layout, const DataSpecification& data) {
+  if (std::ranges::any_of(data.fields, &FieldSpecification::source)) return Problem::transducing;
   std::set<std::string, std::less<>> once;
   for (const FieldSpecification& field : data.fields)
     if (field.once) once.insert(field.name);
@@ -291,8 +318,15 @@ void settle_for(FieldPlan& plan, const Examples& examples, const Given& given, T
       }
       settle("optimizer", s.optimizer, "adam:rate=0.003,clip=1,schedule=cosine,warmup=100");
       break;
+    case Problem::transducing:
+      settle("model", s.model, "bilstm:256,dropout=0.2,embedding=64,attention=additive,condition=start");
+      settle("optimizer", s.optimizer, "adam:rate=0.002,clip=1,schedule=cosine,warmup=100");
+      settle("batch", s.batch, Index{64});
+      if (!budget) s.epochs = 20;
+      break;
   }
-  if (plan.problem != Problem::classifying || !reads_runs(plan) || compares_losses(canonical_optimizer(s.optimizer)))
+  const bool settled = plan.problem == Problem::transducing || (plan.problem == Problem::classifying && reads_runs(plan));
+  if (!settled || compares_losses(canonical_optimizer(s.optimizer)))
     settle("batch", s.batch, compares_losses(canonical_optimizer(s.optimizer)) ? kWholeSet : Index{16});
   const bool cut = plan.problem == Problem::forecasting && !parse_model_spec(s.model).both_directions;
   if (!given.contains("whole-sequences") && !given.contains("window")) s.whole_sequences = !cut;
@@ -302,18 +336,25 @@ void settle_for(FieldPlan& plan, const Examples& examples, const Given& given, T
 
 namespace {
 
+constexpr Index kWholeShare = 100'000'000;
+
 /// The first of n that do not belong to the first `parts` parts.
 Index share_of(const SplitShares& shares, Index n, std::size_t parts) {
-  constexpr Index kWhole = 100'000'000;
   Index share = 0;
   for (std::size_t p = 0; p < parts; ++p) share += shares.shares[p];
-  return static_cast<Index>(static_cast<__int128>(n) * share / kWhole);
+  return static_cast<Index>(static_cast<__int128>(n) * share / kWholeShare);
 }
 
 }  // namespace
 
 ExampleSplit::ExampleSplit(const Examples& examples, const SplitShares& shares, Problem problem)
     : single_(examples.count() == 1) {
+  if (problem == Problem::transducing) {
+    if (single_ && shares.shares[0] < kWholeShare)
+      throw DataError(fmt::format("{}: one source cannot be split; give --valid FILE", examples.source));
+    single_ = false;
+    return split_by_source(examples, shares);
+  }
   for (std::size_t p = 0; p < 4 && single_; ++p) bounds_[p] = share_of(shares, examples.length(0), p);
   for (Index e = 0; e < examples.count() && !single_; ++e) {
     std::size_t part = 0;
@@ -323,6 +364,33 @@ ExampleSplit::ExampleSplit(const Examples& examples, const SplitShares& shares, 
       while (part < 2 && e >= share_of(shares, examples.count(), part + 1)) ++part;
     examples_[part].push_back(e);
   }
+}
+
+void ExampleSplit::split_by_source(const Examples& examples, const SplitShares& shares) {
+  std::map<std::vector<std::string>, std::vector<Index>> by_source;
+  std::vector<const std::vector<Index>*> sources;  // in the order of the file
+  for (Index e = 0; e < examples.count(); ++e) {
+    std::vector<std::string> key;
+    for (const ExampleColumn& column : examples.columns) {
+      if (!column.source) continue;
+      const Range own = column.chain(e);
+      for (Index i = own.begin; i < own.end; ++i) key.push_back(entry_text(column, i));
+      key.emplace_back();
+    }
+    std::vector<Index>& same = by_source[std::move(key)];
+    if (same.empty()) sources.push_back(&same);
+    same.push_back(e);
+  }
+  Random random(kSplitSeed, "examples/split");
+  for (std::size_t i = sources.size(); i > 1; --i) std::swap(sources[i - 1], sources[random.below(i)]);
+  for (std::size_t s = 0; s < sources.size(); ++s) {
+    std::size_t part = 0;
+    while (part < 2 &&
+           static_cast<Index>(s) >= share_of(shares, static_cast<Index>(sources.size()), part + 1))
+      ++part;
+    examples_[part].insert(examples_[part].end(), sources[s]->begin(), sources[s]->end());
+  }
+  for (std::vector<Index>& part : examples_) std::ranges::sort(part);
 }
 
 Examples ExampleSplit::training(const Examples& all) const {

@@ -18,7 +18,8 @@ namespace unfold {
 enum class Problem {
   tagging,      ///< something at every position, from all of the sequence
   classifying,  ///< something once a sequence
-  forecasting   ///< what comes next
+  forecasting,  ///< what comes next
+  transducing   ///< a target of its own length, from a source
 };
 
 /// Which fields are read and predicted, and how.
@@ -39,14 +40,18 @@ Problem problem_of(const NetworkLayout& layout, const DataSpecification& data);
 /// Model, optimiser and budget for the problem, where nobody gave them; and, of labels of a network that reads whole
 /// sequences, their loss (crf), which then stands in the plan and in `predict`.
 void settle_for(FieldPlan& plan, const Examples& examples, const Given& given, TrainSettings& settings);
-/// How running text became positions: characters where each is one, else words.
-SymbolKind text_kind(const Examples& examples);
+/// How running text became positions, as `--symbols` says it: characters where each is one, else words; of sources and
+/// targets both: "chars,words".
+std::string found_symbols(const Examples& examples);
 
 /// How examples are split into training, validation and test: one after another in the order of the file, or, where
-/// one thing is predicted for each, each part spread over all of it, because such files are often sorted. A single
-/// example is cut by positions.
+/// one thing is predicted for each, each part spread over all of it, because such files are often sorted. Sources are
+/// drawn at random, with the seed kSplitSeed, and all examples of one source are of one part. A single example is cut by
+/// positions.
+inline constexpr std::uint64_t kSplitSeed = 1;
 class ExampleSplit {
  public:
+  /// Throws DataError: one example alone, which has a source.
   ExampleSplit(const Examples& examples, const SplitShares& shares, Problem problem);
 
   /// What alphabets and constants are made of.
@@ -56,6 +61,8 @@ class ExampleSplit {
   std::array<ExampleSet, 3> parts(const ExampleSet& all, Index warmup) const;
 
  private:
+  void split_by_source(const Examples& examples, const SplitShares& shares);
+
   std::array<std::vector<Index>, 3> examples_;
   std::array<Index, 4> bounds_{};  // of positions, where there is one example
   bool single_;

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "unfold/app/pair_figures.h"
 #include "unfold/base/error.h"
 #include "unfold/losses/distribution.h"
 #include "unfold/losses/label_sequences.h"
@@ -212,7 +213,7 @@ ExampleBatchOptions batch_options(const NetworkLayout& layout) {
 }
 
 template <class T>
-FieldFigures evaluate_fields(const NetworkModel<T>& model, const ExampleSet& examples, Team& team) {
+FieldFigures evaluate_fields(const NetworkModel<T>& model, const ExampleSet& examples, Team& team, Index beam) {
   std::vector<HeadCount<T>> counts;
   for (const Head<T>& head : model.network().heads) {
     counts.emplace_back(head, model.data().field(head.field), examples);
@@ -225,6 +226,11 @@ FieldFigures evaluate_fields(const NetworkModel<T>& model, const ExampleSet& exa
                 });
   FieldFigures result{.examples = examples.count(), .positions = examples.positions(), .heads = {}};
   for (HeadCount<T>& count : counts) result.heads.push_back(count.figures());
+  if (reads_source(model.network())) {
+    const Measures found = transduction_measures<T>(model, examples, beam, team);
+    Measures& all = result.heads.front().measures;
+    all.insert(all.end(), found.begin(), found.end());
+  }
   return result;
 }
 
@@ -303,8 +309,8 @@ nlohmann::ordered_json to_json(const FieldFigures& figures) {
   return json;
 }
 
-template FieldFigures evaluate_fields(const NetworkModel<float>&, const ExampleSet&, Team&);
-template FieldFigures evaluate_fields(const NetworkModel<double>&, const ExampleSet&, Team&);
+template FieldFigures evaluate_fields(const NetworkModel<float>&, const ExampleSet&, Team&, Index);
+template FieldFigures evaluate_fields(const NetworkModel<double>&, const ExampleSet&, Team&, Index);
 template std::vector<HeadScores> score_heads(const NetworkModel<float>&, const ExampleSet&, Team&);
 template std::vector<HeadScores> score_heads(const NetworkModel<double>&, const ExampleSet&, Team&);
 template void for_each_prediction(const NetworkModel<float>&, const ExampleSet&, Team&,

@@ -33,9 +33,10 @@ struct FieldFigures {
 /// {"examples", "positions", "heads": {FIELD: {"predicted", "nats_per_position" or "nats_per_example", measures}}}.
 nlohmann::ordered_json to_json(const FieldFigures& figures);
 
-/// Throws DataError when a field that is predicted is not there, ModelError for predictions that are not finite.
+/// Throws DataError when a field that is predicted is not there, ModelError for predictions that are not finite. Where
+/// the model reads a source, targets are found too, with a beam as wide as said (pair_figures.h).
 template <class T>
-FieldFigures evaluate_fields(const NetworkModel<T>& model, const ExampleSet& examples, Team& team);
+FieldFigures evaluate_fields(const NetworkModel<T>& model, const ExampleSet& examples, Team& team, Index beam = 1);
 
 /// One prediction: what a head says at a position, in units of the data.
 template <class T>

@@ -11,6 +11,7 @@
 #include "unfold/app/field_stepper.h"
 #include "unfold/app/field_stream.h"
 #include "unfold/app/forecast.h"
+#include "unfold/app/pair_figures.h"
 #include "unfold/losses/distribution.h"
 #include "unfold/losses/label_sequences.h"
 #include "unfold/numerics/functions.h"
@@ -30,8 +31,12 @@ struct Added {
   bool once = false;
   std::vector<std::string> texts = {};
   std::vector<double> numbers = {};
+  std::vector<Json> values = {};  ///< of JSON lines alone
 
-  Json json(Index entry) const { return texts.empty() ? Json(numbers[at(entry)]) : Json(texts[at(entry)]); }
+  Json json(Index entry) const {
+    if (!values.empty()) return values[at(entry)];
+    return texts.empty() ? Json(numbers[at(entry)]) : Json(texts[at(entry)]);
+  }
   std::string text(Index entry) const {
     return texts.empty() ? fmt::format("{:.6g}", numbers[at(entry)]) : texts[at(entry)];
   }
@@ -114,10 +119,16 @@ class HeadColumns {
 /// Writes data with columns added.
 class TableWriter {
  public:
-  TableWriter(const Examples& examples, const std::vector<Added>& added, bool characters,
+  /// `symbols`: as the model's text became positions.
+  TableWriter(const Examples& examples, const std::vector<Added>& added, std::string_view symbols,
               const std::function<void(std::string_view)>& write)
-      : examples_(examples), added_(added), characters_(characters), write_(write) {
+      : examples_(examples),
+        added_(added),
+        characters_(symbols.starts_with("chars")),
+        target_characters_(symbols.ends_with("chars")),
+        write_(write) {
     by_example_ = std::ranges::all_of(added, &Added::once);
+    of_pairs_ = std::ranges::any_of(examples.columns, &ExampleColumn::source);
   }
 
   void tsv() const {
@@ -164,7 +175,9 @@ class TableWriter {
           continue;
         }
         Json& list = object[column.name] = Json::array();
-        for (Index p = examples_.begin(e); p < examples_.end(e); ++p) list.push_back(entry_json(column, p));
+        const Range own = entries(column, e);
+        for (Index p = own.begin; p < own.end; ++p)
+          if (!is_end(column, p)) list.push_back(entry_json(column, p));
       }
       for (const Added& column : added_) {
         if (column.once) {
@@ -195,15 +208,26 @@ class TableWriter {
     write_(fmt::format("{}\n", fmt::join(cells, "\t")));
   }
 
+  Range entries(const ExampleColumn& column, Index example) const {
+    return column.source ? column.chain(example) : Range{examples_.begin(example), examples_.end(example)};
+  }
+  /// The end of a target is no part of the text.
+  bool is_end(const ExampleColumn& column, Index entry) const {
+    return of_pairs_ && column.is_text() && column.texts[at(entry)] == kTargetEnd;
+  }
+
   std::string whole_text(const ExampleColumn& column, Index example) const {
     std::vector<std::string> texts;
-    for (Index p = examples_.begin(example); p < examples_.end(example); ++p) texts.push_back(entry_text(column, p));
-    return fmt::format("{}", fmt::join(texts, characters_ ? "" : " "));
+    const Range own = entries(column, example);
+    for (Index p = own.begin; p < own.end; ++p)
+      if (!is_end(column, p)) texts.push_back(entry_text(column, p));
+    const bool together = of_pairs_ && !column.source ? target_characters_ : characters_;
+    return fmt::format("{}", fmt::join(texts, together ? "" : " "));
   }
 
   const Examples& examples_;
   const std::vector<Added>& added_;
-  bool characters_, by_example_ = false;
+  bool characters_, target_characters_, by_example_ = false, of_pairs_ = false;
   const std::function<void(std::string_view)>& write_;
 };
 
@@ -236,6 +260,46 @@ std::vector<Added> predicted_columns(const NetworkModel<T>& model, const Example
   return joined_columns(heads);
 }
 
+/// Of a model that reads a source.
+template <class T>
+std::vector<Added> found_targets(const NetworkModel<T>& model, const ExampleSet& set, const PredictRequest& request,
+                                 Team& team) {
+  if (request.probabilities)
+    throw UsageError("--probabilities is for labels; of targets, --best N gives the N best with their probabilities");
+  if (request.attention && request.format != TableFormat::jsonl)
+    throw UsageError("--attention writes rows of weights, which need --format jsonl");
+  const FieldSpecification& field = model.data().field(model.network().heads.front().field);
+  const Index count = request.sampled ? request.samples : request.best;
+  std::vector<Added> columns;
+  const auto add = [&](const std::string& what, Index number) -> Added& {
+    const bool numbered = number > 1 || request.sampled;
+    const std::string name = fmt::format("{}.{}{}", field.name, what, numbered ? fmt::format(".{}", number) : "");
+    return columns.emplace_back(Added{.name = name, .once = true});
+  };
+  constexpr std::size_t kEach = 3;
+  for (Index n = 1; n <= count; ++n) {
+    add(request.sampled ? "sample" : "best", n).texts.resize(at(set.count()));
+    add("probability", n).numbers.resize(at(set.count()));
+    add("attention", n).values.resize(at(set.count()));
+  }
+  const TransduceOptions options{.beam = std::max(request.beam, request.best),
+                                 .best = request.best,
+                                 .weights = request.attention};
+  const auto set_target = [&](Index example, const std::vector<Transduced>& found) {
+    for (std::size_t n = 0; n < found.size(); ++n) {
+      columns[kEach * n].texts[at(example)] = target_text(field, found[n].symbols);
+      double probability = found[n].log_probability;
+      vector_exp(&probability, &probability, 1);
+      columns[kEach * n + 1].numbers[at(example)] = probability;
+      columns[kEach * n + 2].values[at(example)] = found[n].weights;
+    }
+  };
+  for_each_transduction<T>(model, set, options, request.sampled ? request.samples : 0, request.seed, team, set_target);
+  if (!request.attention)
+    std::erase_if(columns, [](const Added& column) { return !column.values.empty(); });
+  return columns;
+}
+
 /// Of one row, from which the stepper goes on.
 template <class T>
 std::vector<Added> stepped_columns(const NetworkModel<T>& model, const ExampleSet& window, FieldStepper<T>& stepper,
@@ -253,13 +317,15 @@ std::vector<Added> stepped_columns(const NetworkModel<T>& model, const ExampleSe
 template <class T>
 void follow_stream(const NetworkModel<T>& model, const PredictRequest& request,
                    const std::function<void(std::string_view)>& write) {
+  if (reads_source(model.network())) throw UsageError("--follow is not for models of sources and targets yet");
   if (request.ahead > 0) throw UsageError("--ahead begins at the end of the data, which --follow never sees");
   if (request.data.size() != 1) throw UsageError("--follow reads one stream; name one file, or - for standard input");
   const bool by_row = goes_row_by_row(model);
   FieldStream stream(request.data.front(), reader_options_for(model), model.data(),
                      by_row ? StreamPiece::row : StreamPiece::example, reach_back(model));
   const auto data = std::make_shared<const DataSpecification>(model.data());
-  const bool characters = stored_settings(model).symbols == "chars", json = request.format == TableFormat::jsonl;
+  const bool json = request.format == TableFormat::jsonl;
+  const std::string symbols = stored_settings(model).symbols;
   Team team(by_row ? 1 : thread_count(request.threads));
   std::optional<FieldStepper<T>> stepper;
   if (by_row) stepper.emplace(model, team);
@@ -269,7 +335,7 @@ void follow_stream(const NetworkModel<T>& model, const PredictRequest& request,
     const ExampleSet set(by_row ? stream.window() : piece, data, {});
     const std::vector<Added> added =
         by_row ? stepped_columns(model, set, *stepper, request) : predicted_columns(model, set, request, team);
-    const TableWriter writer(piece, added, characters, write);
+    const TableWriter writer(piece, added, symbols, write);
     if (json) {
       by_row ? writer.json_row() : writer.jsonl();
       continue;
@@ -287,14 +353,17 @@ void follow_stream(const NetworkModel<T>& model, const PredictRequest& request,
 void predict(const PredictRequest& request, const std::function<void(std::string_view)>& write, Reporter& reporter) {
   with_network_model(request.model, [&]<class T>(const NetworkModel<T>& model) {
     if (request.follow) return follow_stream<T>(model, request, write);
+    if (!reads_source(model.network()) && (request.beam > 1 || request.best > 1 || request.sampled || request.attention))
+      throw UsageError("--beam, --best, --sample and --attention are for models that read a source (--format pairs)");
     const Examples examples = read_for(model, request.data);
     if (request.ahead > 0) return forecast<T>(model, examples, request, write);
     const auto data = std::make_shared<const DataSpecification>(model.data());
     const ExampleSet set(examples, data, {});  // labels never seen do not matter here
     reporter.remark(fmt::format("{} examples, {} positions", set.count(), set.positions()));
     Team team(thread_count(request.threads));
-    const std::vector<Added> added = predicted_columns(model, set, request, team);
-    const TableWriter writer(examples, added, stored_settings(model).symbols == "chars", write);
+    const std::vector<Added> added = reads_source(model.network()) ? found_targets(model, set, request, team)
+                                                                   : predicted_columns(model, set, request, team);
+    const TableWriter writer(examples, added, stored_settings(model).symbols, write);
     request.format == TableFormat::jsonl ? writer.jsonl() : writer.tsv();
   });
 }
@@ -317,7 +386,7 @@ FieldFigures evaluate_on_fields(const FieldEvaluation& request) {
     const ExampleSet all(examples, std::make_shared<const DataSpecification>(model.data()), predicts,
                          parse_unknown_policy(request.unknown));
     Team team(thread_count(request.threads));
-    if (!request.split) return evaluate_fields(model, all, team);
+    if (!request.split) return evaluate_fields(model, all, team, request.beam);
     const ExampleSplit split(examples, parse_split(*request.split), problem_of(model.layout(), model.data()));
     const auto parts = split.parts(all, stored_settings(model).window);
     const std::string part = request.part.value_or("valid");
@@ -325,7 +394,7 @@ FieldFigures evaluate_on_fields(const FieldEvaluation& request) {
     if (chosen.count() == 0)
       throw DataError(
           fmt::format("the split {} leaves nothing for --part {}; give that part a share", *request.split, part));
-    return evaluate_fields(model, chosen, team);
+    return evaluate_fields(model, chosen, team, request.beam);
   });
 }
 

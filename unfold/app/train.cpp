@@ -338,7 +338,7 @@ TrainOutcome Training::run_on_task() {
 void Training::settle_fields() {
   if (!given_.contains("symbols") && !request_.resume) s_.symbols = kAnyText;
   examples_ = read_fields(s_.data, reader_options(s_));
-  if (s_.symbols == kAnyText) s_.symbols = to_string(text_kind(examples_));
+  if (s_.symbols == kAnyText) s_.symbols = found_symbols(examples_);
   fields_ = plan_fields(examples_, s_);
   if (!request_.resume) settle_for(fields_, examples_, given_, s_);
 }

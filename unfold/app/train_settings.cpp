@@ -335,7 +335,10 @@ void make_canonical(TrainSettings& s, const RunSettings& run, const Given& given
   if (s.task) s.task = canonical_task(*s.task);
   if (s.sampled_softmax > 0 && s.restarts > 1)
     throw UsageError("--sampled-softmax and --restarts exclude each other: restarts are compared by their whole loss");
-  if (s.symbols != kAnyText || !has_fields(s)) s.symbols = to_string(parse_symbol_kind(s.symbols));
+  if (s.symbols != kAnyText && s.format == "pairs")
+    parse_symbol_kinds(s.symbols);
+  else if (s.symbols != kAnyText || !has_fields(s))
+    s.symbols = to_string(parse_symbol_kind(s.symbols));
   parse_unknown_policy(s.unknown);
   if (run.memory_limit) parse_bytes(*run.memory_limit);
   if (s.only_label && !s.label_column) throw UsageError("--only-label needs --label-column");
@@ -369,5 +372,11 @@ std::size_t parse_bytes(const std::string& text, std::string_view option) {
 }
 
 int thread_count(Index threads) { return threads > 0 ? static_cast<int>(threads) : available_threads(); }
+
+std::pair<SymbolKind, SymbolKind> parse_symbol_kinds(std::string_view text) {
+  const std::size_t comma = text.find(',');
+  const SymbolKind first = parse_symbol_kind(text.substr(0, comma));
+  return {first, comma == std::string_view::npos ? first : parse_symbol_kind(text.substr(comma + 1))};
+}
 
 }  // namespace unfold

@@ -45,6 +45,8 @@ struct TrainSettings {
 
 /// In place of a kind of symbols: the reader decides.
 inline constexpr const char* kAnyText = "auto";
+/// "words": of everything; "chars,words": of sources and of their targets. Throws UsageError.
+std::pair<SymbolKind, SymbolKind> parse_symbol_kinds(std::string_view text);
 
 /// What changes no bit of the model.
 struct RunSettings {

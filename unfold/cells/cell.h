@@ -22,6 +22,11 @@ namespace unfold {
 
 inline constexpr double kMostUnits = 65536;
 
+/// How the decoder of a model of two chains finds what it needs at the positions of its source (circuit/attention.h).
+enum class Attend { none, additive, multiplicative };
+/// How a decoder knows the summary of its source: from its first state, from a vector read at every step, or both.
+enum class Condition { start, steps, both };
+
 /// How a model uses a cell: the options that all cells share.
 struct StackOptions {
   Index units = 0;      ///< of each layer
@@ -31,7 +36,10 @@ struct StackOptions {
   bool trained_initial = false;
   Pool pool = Pool::all;         ///< what heads read that predict once a sequence
   Index direct = 0;              ///< inputs, the last so many, that heads at every position read as they are
-  bool both_directions = false;  ///< each layer runs from left to right and from right to left
+  /// Each layer runs from left to right and from right to left; of two chains: over the source.
+  bool both_directions = false;
+  Attend attention = Attend::none;  ///< of models of two chains, as what follows
+  Condition condition = Condition::both;
 };
 
 /// Another name for a cell with some options given: "irnn" is "rnn" with "activation=relu,init=identity".

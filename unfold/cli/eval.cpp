@@ -33,7 +33,7 @@ class Eval final : public Verb {
   std::optional<std::string> split_, part_, per_symbol_, mask_;
   std::string unknown_ = "error", method_ = "unfolding";
   ReadingSettings reading_;
-  Index window_ = 0, count_ = 1000, seed_ = 1;
+  Index window_ = 0, count_ = 1000, seed_ = 1, beam_ = 1;
   bool dynamic_ = false;
   std::string optimizer_;
 };
@@ -77,6 +77,12 @@ Eval::Eval()
                 .placeholder = "METHOD",
                 .help = "unfolding, or stepper: one symbol at a time, with the same digits",
                 .choices = {"unfolding", "stepper"}});
+  options_.add({.name = "beam",
+                .target = &beam_,
+                .placeholder = "N",
+                .help = "models that read a source: targets kept at each step of the search",
+                .least = 1,
+                .most = 1e4});
   options_.add(
       {.name = "dynamic",
        .target = &dynamic_,
@@ -142,6 +148,7 @@ ExitCode Eval::run_on_fields() const {
                                                    .data = {inputs_.begin() + 1, inputs_.end()},
                                                    .split = split_,
                                                    .part = part_,
+                                                   .beam = beam_,
                                                    .unknown = unknown_,
                                                    .threads = threads_});
   print_result(json_ ? one_line(to_json(figures)) : to_text(figures) + mistakes_text(figures));

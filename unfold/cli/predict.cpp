@@ -61,9 +61,27 @@ Predict::Predict(const char* name) : Verb(VerbOptions(name, summary_of(name), ex
   options_.add({.name = "samples",
                 .target = &request_.samples,
                 .placeholder = "N",
-                .help = "with --ahead: paths that the further positions are sampled by",
+                .help = "with --ahead: paths that the further positions are sampled by; with --sample: targets",
                 .least = 1,
                 .most = 1e6});
+  options_.add({.name = "beam",
+                .target = &request_.beam,
+                .placeholder = "N",
+                .help = "of a source: targets kept at each step of the search",
+                .least = 1,
+                .most = 1e4});
+  options_.add({.name = "best",
+                .target = &request_.best,
+                .placeholder = "N",
+                .help = "of a source: so many targets, the best first",
+                .least = 1,
+                .most = 1e4});
+  options_.add({.name = "sample",
+                .target = &request_.sampled,
+                .help = "of a source: --samples N targets drawn by their probability instead of the best"});
+  options_.add({.name = "attention",
+                .target = &request_.attention,
+                .help = "of a source: the weight of each of its positions at each step (--format jsonl)"});
   options_.add({.name = "seed", .target = &seed_, .placeholder = "N", .help = "of the samples", .least = 0});
   options_.add(
       {.name = "follow",

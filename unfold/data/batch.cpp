@@ -75,19 +75,41 @@ void copy_state(const State<T>& from, State<T>& to) {
   std::copy(from.fresh_flags().begin(), from.fresh_flags().end(), to.fresh_flags().begin());
 }
 
+namespace {
+
 template <class T>
-void give_inputs(const Batch& batch, Index first_row, Index rows, const Network<T>& network, Unfolding<T>& unfolding) {
-  const Range range{first_row, first_row + rows};
+void give(const Batch& batch, const NetworkInput& input, Range rows, Unfolding<T>& unfolding) {
+  const Field& field = batch.field(input.field);
+  if (rows_of(field) < rows.end)
+    refuse(input.field, "has " + std::to_string(rows_of(field)) + " rows, but the network reads " +
+                            std::to_string(rows.end));
+  if (unfolding.plan().nodes()[at(input.signal.id)].kind == Node::Kind::symbols)
+    give_symbols<T>(field, input.field, rows, unfolding.symbols(input.signal));
+  else
+    give_values<T>(field, input.field, rows, unfolding.input(input.signal));
+}
+
+}  // namespace
+
+template <class T>
+void give_sources(const Batch& batch, const Network<T>& network, Unfolding<T>& unfolding) {
   for (const NetworkInput& input : network.inputs) {
-    if (!unfolding.plan().live(input.signal.id)) continue;
-    const Field& field = batch.field(input.field);
-    if (unfolding.plan().nodes()[at(input.signal.id)].kind == Node::Kind::symbols)
-      give_symbols<T>(field, input.field, range, unfolding.symbols(input.signal));
-    else
-      give_values<T>(field, input.field, range, unfolding.input(input.signal));
+    const int part = unfolding.plan().nodes()[at(input.signal.id)].part;
+    if (part > 0 && unfolding.plan().live(input.signal.id))
+      give(batch, input, {0, unfolding.structure().part(part).positions()}, unfolding);
   }
 }
 
+template <class T>
+void give_inputs(const Batch& batch, Index first_row, Index rows, const Network<T>& network, Unfolding<T>& unfolding) {
+  for (const NetworkInput& input : network.inputs)
+    if (unfolding.plan().nodes()[at(input.signal.id)].part == 0 && unfolding.plan().live(input.signal.id))
+      give(batch, input, {first_row, first_row + rows}, unfolding);
+  give_sources(batch, network, unfolding);
+}
+
+template void give_sources(const Batch&, const Network<float>&, Unfolding<float>&);
+template void give_sources(const Batch&, const Network<double>&, Unfolding<double>&);
 template void enter_batch(const Batch&, const Plan&, State<float>&);
 template void enter_batch(const Batch&, const Plan&, State<double>&);
 template void copy_state(const State<float>&, State<float>&);

@@ -25,6 +25,10 @@ struct Carry {
   Index slots_needed = 0;
 };
 
+/// Examples of two chains: the positions of one look at a single position, which looks at those of its source. Fields
+/// of the source have rows over that part of the structure.
+inline constexpr int kSummaryPart = 1, kSourcePart = 2;
+
 struct Batch {
   Structure structure = Structure::chains(1, 1);
   std::map<std::string, Field, std::less<>> fields;
@@ -80,11 +84,15 @@ void leave_batch(const Batch& batch, State<T>& state);
 template <class T>
 void copy_state(const State<T>& from, State<T>& to);
 
-/// Hands rows [first_row, first_row + rows) of the fields that a network reads to an unfolding that was laid over them.
+/// Hands rows [first_row, first_row + rows) of the fields, of sources all, that a network reads to an unfolding that was laid over them.
 /// Inputs that the unfolding's plan has no use for are left out. UsageError: a field that is missing, of the wrong kind
 /// or size.
 template <class T>
 void give_inputs(const Batch& batch, Index first_row, Index rows, const Network<T>& network, Unfolding<T>& unfolding);
+
+/// Only the fields of deeper parts: those of sources.
+template <class T>
+void give_sources(const Batch& batch, const Network<T>& network, Unfolding<T>& unfolding);
 
 /// A finite row of batches.
 class BatchReader {

@@ -40,6 +40,8 @@ class ExampleFiller {
   ExampleFiller(const ExampleSet& examples, const ExampleBatchOptions& options)
       : examples_(examples), options_(options) {
     if (options.batch < 1) throw UsageError(fmt::format("batch {}: at least 1 is needed", options.batch));
+    if (options.window > 0 && examples.has_sources())
+      throw UsageError("examples of two chains are read whole: leave out --window");
     if (options.window < 0) throw UsageError(fmt::format("window {}: 0 or more positions", options.window));
     if (!(options.word_dropout >= 0 && options.word_dropout < 1))
       throw UsageError(fmt::format("word dropout {}: a probability below 1", options.word_dropout));
@@ -72,6 +74,7 @@ class ExampleFiller {
       lengths_.push_back(options_.window == 0 ? left : std::min(left, options_.window));
     }
     out.structure = Structure::chains(lengths_);
+    if (examples_.has_sources()) out.structure = out.structure.looking_at(sources(group));
     carry(group, window, out);
     out.symbols = out.structure.positions();
     predicted_.assign(at(out.structure.positions()), 0);
@@ -83,6 +86,13 @@ class ExampleFiller {
   }
 
  private:
+  /// One position for each example, which looks at its source.
+  Structure sources(std::span<const Index> group) {
+    sources_.clear();
+    for (const Index c : chains_) sources_.push_back(examples_.source_length(group[at(c)]));
+    return Structure::chains(static_cast<Index>(chains_.size()), 1).looking_at(Structure::chains(sources_));
+  }
+
   void add(const std::string& name, const std::string& field, Index back, bool predicted) {
     const bool there = predicted ? examples_.has(field) : true;
     uses_.push_back({.name = name,
@@ -115,11 +125,13 @@ class ExampleFiller {
 
   void put(const Use& use, std::span<const Index> group, Index first, Random* random, Batch& out) {
     const bool symbols = use.field->type == Type::symbols;
+    const Index positions = use.field->source ? out.structure.part(kSourcePart).positions() : out.symbols;
     if (symbols)
-      out.symbol_field(use.name).clear(out.symbols);
+      out.symbol_field(use.name).clear(positions);
     else
-      out.value_field(use.name).clear(out.symbols, use.field->size);
+      out.value_field(use.name).clear(positions, use.field->size);
     if (use.column == nullptr) return;
+    if (use.field->source) return put_source(use, group, random, out);
     for (std::size_t i = 0; i < chains_.size(); ++i) {
       const Index example = group[at(chains_[i])];
       const Index* rows = out.structure.order().rows.data() + out.structure.item(static_cast<Index>(i), 0);
@@ -129,6 +141,17 @@ class ExampleFiller {
         const bool present =
             symbols ? put_symbol(use, entry, rows[t], random, out) : put_values(use, entry, rows[t], out);
         if (use.predicted && present) predicted_[at(rows[t])] = 1;
+      }
+    }
+  }
+
+  void put_source(const Use& use, std::span<const Index> group, Random* random, Batch& out) {
+    const Structure& source = out.structure.part(kSourcePart);
+    for (std::size_t i = 0; i < chains_.size(); ++i) {
+      const Range chain = use.column->chain(group[at(chains_[i])]);
+      for (Index t = use.back; t < chain.size(); ++t) {
+        const Index row = source.row(static_cast<Index>(i), t), entry = chain.begin + t - use.back;
+        use.field->type == Type::symbols ? put_symbol(use, entry, row, random, out) : put_values(use, entry, row, out);
       }
     }
   }
@@ -165,6 +188,7 @@ class ExampleFiller {
   std::vector<Use> uses_;
   std::vector<std::vector<Index>> counts_;  // of each use; empty: nothing is made unknown
   std::vector<Index> chains_, lengths_;     // of the batch: numbers within the group, and positions
+  std::vector<Index> sources_;              // of the batch: positions of the sources
   std::vector<char> predicted_, unread_;
 };
 

@@ -33,8 +33,10 @@ class Origin {
     if (!steps_.empty() && !column->is_text()) column = nullptr;
     if (!runs_ || column == nullptr) return;
     starts_.assign(at(column->entries()), static_cast<char>(column->once));
-    for (Index e = 0; e < examples.count() && !column->once; ++e)
-      if (examples.length(e) > 0) starts_[at(examples.begin(e))] = 1;
+    for (Index e = 0; e < examples.count() && !column->once; ++e) {
+      const Range own = column->source ? column->chain(e) : Range{examples.begin(e), examples.end(e)};
+      if (!own.empty()) starts_[at(own.begin)] = 1;
+    }
   }
 
   std::string text(Index entry) const { return text(entry, 0); }
@@ -68,6 +70,11 @@ Origin need_origin(const Examples& examples, const std::string& name) {
 
 /// "FILE, line 12", as far as it is known.
 std::string place_of(const Examples& examples, const ExampleColumn& column, Index entry) {
+  if (column.source) {
+    const auto example = std::ranges::upper_bound(column.ends, entry) - column.ends.begin();
+    return examples.example_lines.empty() ? fmt::format("{}, example {}", examples.source, example + 1)
+                                          : fmt::format("{}, line {}", examples.source, examples.example_lines[at(example)]);
+  }
   const std::vector<Index>& lines = column.once ? examples.example_lines : examples.lines;
   if (lines.empty()) return fmt::format("{}, {} {}", examples.source, column.once ? "example" : "position", entry + 1);
   return fmt::format("{}, line {}", examples.source, lines[at(entry)]);
@@ -269,6 +276,9 @@ DataSpecification specify(const Examples& examples, const FieldChoice& choice, s
                               ? specify_symbols(origin, entries, name, predicted)
                               : specify_values(*origin.column, entries, name, choice.as_they_are.contains(name)));
     data.fields.back().once = once;
+    data.fields.back().source = origin.column->source;
+    if (origin.column->source && predicted)
+      throw UsageError(fmt::format("field {} is a source that is read; it cannot be predicted", name));
   };
   for (const std::string& name : choice.predicts) add(name, true);
   for (const std::string& name : choice.reads) add(name, false);
@@ -287,11 +297,25 @@ ExampleSet::ExampleSet(const Examples& examples, std::shared_ptr<const DataSpeci
     if (origin.column->once && !field.once)
       throw DataError(
           fmt::format("{}: an example has field {} once; the model knows it at every position", source_, field.name));
+    if (origin.column->source != field.source)
+      throw DataError(fmt::format("{}: field {} {}; the model knows it otherwise", source_, field.name,
+                                  origin.column->source ? "lies along a chain of its own" : "lies at the positions"));
     const std::vector<Index> entries = entries_of(examples, *origin.column, field.once);
     columns_.emplace(field.name, field.type == Type::symbols
                                      ? encode_symbols(examples, origin, entries, field, predicted, unknown)
                                      : encode_values(examples, *origin.column, entries, field));
+    columns_.at(field.name).ends = origin.column->ends;
   }
+}
+
+bool ExampleSet::has_sources() const {
+  return std::ranges::any_of(columns_, [](const auto& named) { return !named.second.ends.empty(); });
+}
+
+Index ExampleSet::source_length(Index example) const {
+  for (const auto& [name, column] : columns_)
+    if (!column.ends.empty()) return column.chain(example).size();
+  throw DataError(fmt::format("{} has no source", source_));
 }
 
 Index ExampleSet::longest() const {
@@ -318,7 +342,10 @@ ExampleSet ExampleSet::subset(std::span<const Index> examples) const {
     const FieldSpecification& field = data_->field(name);
     FieldColumn chosen;
     for (const Index e : examples) {
-      if (field.once)
+      if (field.source) {
+        append(column, column.chain(e).begin, column.chain(e).end, field.size, chosen);
+        chosen.ends.push_back((chosen.ends.empty() ? 0 : chosen.ends.back()) + column.chain(e).size());
+      } else if (field.once)
         append(column, e, e + 1, field.size, chosen);
       else
         append(column, begin(e), begin(e) + length(e), field.size, chosen);
@@ -340,6 +367,7 @@ ExampleSet ExampleSet::part(Index example, Index from, Index to, Index warmup) c
   }
   for (const auto& [name, column] : columns_) {
     const FieldSpecification& field = data_->field(name);
+    if (field.source) throw UsageError(fmt::format("an example with the source {} cannot be cut by positions", name));
     FieldColumn cut;
     if (!empty && field.once) append(column, example, example + 1, field.size, cut);
     if (!empty && !field.once) append(column, begin(example) + start, begin(example) + to, field.size, cut);

@@ -48,6 +48,10 @@ struct FieldColumn {
   std::map<Index, std::string> unseen = {};  ///< what these are, by entry
   std::vector<float> values = {};            ///< standardised, `size` an entry
   std::vector<char> present = {};            ///< of values: one flag an entry
+  std::vector<Index> ends = {};              ///< of a source: one an example, entries up to its end
+  Range chain(Index example) const {
+    return {example == 0 ? 0 : ends[static_cast<std::size_t>(example - 1)], ends[static_cast<std::size_t>(example)]};
+  }
 };
 
 class ExampleSet {
@@ -66,6 +70,9 @@ class ExampleSet {
   Index begin(Index example) const { return example == 0 ? 0 : ends_[static_cast<std::size_t>(example - 1)]; }
   Index length(Index example) const { return ends_[static_cast<std::size_t>(example)] - begin(example); }
   Index longest() const;
+  /// Whether positions look at sources; all sources of an example have one length.
+  bool has_sources() const;
+  Index source_length(Index example) const;
   bool has(std::string_view field) const { return columns_.contains(field); }
   /// Throws DataError when the examples lack it.
   const FieldColumn& column(std::string_view field) const;

@@ -22,6 +22,8 @@ void extend_column(ExampleColumn& column, ExampleColumn& more) {
     more.missing.resize(static_cast<std::size_t>(more.entries()), 0);
   }
   extend(column.missing, more.missing);
+  const Index before = column.entries();
+  for (const Index end : more.ends) column.ends.push_back(before + end);
   extend(column.texts, more.texts);
   extend(column.numbers, more.numbers);
 }
@@ -39,17 +41,23 @@ void extend_column(ExampleColumn& column, const ExampleColumn& from, Index begin
 Examples without_entries(const Examples& all) {
   Examples result{.source = all.source};
   for (const ExampleColumn& column : all.columns)
-    result.columns.push_back({.name = column.name, .once = column.once, .width = column.width});
+    result.columns.push_back(
+        {.name = column.name, .once = column.once, .width = column.width, .source = column.source});
   return result;
 }
 
 void add(const Examples& all, Index example, Index from, Index to, Examples& result) {
   for (std::size_t i = 0; i < all.columns.size(); ++i) {
     const ExampleColumn& column = all.columns[i];
-    if (column.once)
+    if (column.once) {
       extend_column(result.columns[i], column, example, example + 1);
-    else
+    } else if (column.source) {
+      const Range chain = column.chain(example);
+      extend_column(result.columns[i], column, chain.begin, chain.end);
+      result.columns[i].ends.push_back(result.columns[i].entries());
+    } else {
       extend_column(result.columns[i], column, from, to);
+    }
   }
   if (!all.lines.empty()) result.lines.insert(result.lines.end(), all.lines.begin() + from, all.lines.begin() + to);
   if (!all.example_lines.empty()) result.example_lines.push_back(all.example_lines[static_cast<std::size_t>(example)]);
@@ -85,7 +93,8 @@ void append(Examples& examples, Examples more) {
                                 more.columns.size()));
   for (std::size_t i = 0; i < more.columns.size(); ++i) {
     ExampleColumn &column = examples.columns[i], &added = more.columns[i];
-    if (column.name != added.name || column.width != added.width || column.once != added.once)
+    if (column.name != added.name || column.width != added.width || column.once != added.once ||
+        column.source != added.source)
       throw DataError(fmt::format("field {} of {} is not of the kind of field {} of {}", added.name, more.source,
                                   column.name, examples.source));
     extend_column(column, added);

@@ -16,14 +16,21 @@ struct ExampleColumn {
   std::string name;
   bool once = false;  ///< one entry an example, as a class is
   Index width = 0;    ///< 0: texts; otherwise so many numbers an entry
+  /// Entries lie along a chain of its own, which the positions of the example look at: the source of what is predicted.
+  bool source = false;
 
   std::vector<std::string> texts = {};  ///< one an entry; of width 0
   std::vector<double> numbers = {};     ///< `width` an entry, one entry after another
   std::vector<char> missing = {};       ///< one flag an entry; empty: none is missing
+  std::vector<Index> ends = {};         ///< of a source: one an example, number of entries up to its end
 
   bool is_text() const { return width == 0; }
   Index entries() const {
     return is_text() ? static_cast<Index>(texts.size()) : static_cast<Index>(numbers.size()) / width;
+  }
+  /// Of a source: the entries of an example.
+  Range chain(Index example) const {
+    return {example == 0 ? 0 : ends[static_cast<std::size_t>(example - 1)], ends[static_cast<std::size_t>(example)]};
   }
   bool present(Index entry) const { return missing.empty() || missing[static_cast<std::size_t>(entry)] == 0; }
   bool operator==(const ExampleColumn&) const = default;

@@ -4,12 +4,14 @@
 
 #include <deque>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "unfold/base/error.h"
 #include "unfold/data/example_set.h"
 #include "unfold/data/text_batches.h"
 #include "unfold/losses/label_sequences.h"
 #include "unfold/losses/registry.h"
+#include "unfold/models/encoder_decoder.h"
 #include "unfold/models/parameter_tensors.h"
 
 namespace unfold {
@@ -29,21 +31,22 @@ ModelSpec spec_of(const ModelFile& file) {
 /// Deviation of the embeddings of several fields at the start: small, so that what is learned soon outweighs it.
 constexpr double kFieldScale = 0.1;
 
-/// One input, or several embedded together.
-Signal add_inputs(const ModelSpec& spec, const DataSpecification& data, const NetworkLayout& layout, Circuit& circuit,
-                  std::vector<NetworkInput>& inputs) {
-  if (layout.reads.empty()) throw UsageError("a network reads at least one field");
-  const bool several = layout.reads.size() > 1;
-  for (const std::string& name : layout.reads) {
+/// One input, or several embedded together. Adds to `inputs`.
+Signal add_inputs(const ModelSpec& spec, const DataSpecification& data, const std::vector<std::string>& reads,
+                  Circuit& circuit, std::vector<NetworkInput>& inputs) {
+  if (reads.empty()) throw UsageError("a network reads at least one field");
+  const bool several = reads.size() > 1;
+  const std::size_t before = inputs.size();
+  for (const std::string& name : reads) {
     const FieldSpecification& field = data.field(parse_read(name).field);
     const bool symbols = field.type == Type::symbols;
     const std::string signal = several ? name : symbols ? "symbols" : "values";
     inputs.push_back({name, symbols ? circuit.symbols(signal, field.size) : circuit.input(signal, field.size)});
   }
-  if (!several) return inputs.front().signal;
+  if (!several) return inputs.back().signal;
   std::vector<Term> terms;
-  terms.reserve(inputs.size());
-  for (const NetworkInput& input : inputs)
+  terms.reserve(reads.size());
+  for (const NetworkInput& input : std::span(inputs).subspan(before))
     terms.push_back({.parameter = input.field, .source = input.signal, .init = Init::normal(kFieldScale)});
   const Index size = spec.embedding > 0 ? spec.embedding : spec.units;
   return circuit.dropout(circuit.affine("fields", size, terms, Init::zero(), false), spec.dropout);
@@ -79,6 +82,39 @@ std::vector<Term> direct_terms(const ModelSpec& spec, const std::vector<NetworkI
     }
   }
   return terms;
+}
+
+/// Everything up to what heads read. Where some field is a source, the network is an encoder and a decoder.
+Layers add_layers(const ModelSpec& spec, const DataSpecification& data, const NetworkLayout& layout, Circuit& circuit,
+                  std::vector<NetworkInput>& inputs) {
+  std::vector<std::string> sources, own;
+  for (const std::string& read : layout.reads)
+    (data.field(parse_read(read).field).source ? sources : own).push_back(read);
+  ModelSpec stack = spec;
+  if (sources.empty()) {
+    const Signal input = add_inputs(spec, data, own, circuit, inputs);
+    if (spec.both_directions) refuse_to_see_ahead(spec, layout);
+    if (spec.attention != Attend::none)
+      throw UsageError(fmt::format("model {}: attention needs a source to look at (--format pairs); leave it out",
+                                   to_string(spec)));
+    if (own.size() > 1) stack.embedding = 0;  // the fields are embedded already
+    return build_layers(stack, input, circuit);
+  }
+  if (spec.direct > 0)
+    throw UsageError(fmt::format("model {}: of a source and its target, outputs read no inputs past the layers; leave "
+                                 "direct out",
+                                 to_string(spec)));
+  if (own.empty())
+    throw UsageError("a decoder reads what it has given before: read \"previous\" of what is predicted, too");
+  Signal source;
+  {
+    const auto scope = circuit.scope("source");
+    const auto part = circuit.in_part(kSourcePart);
+    source = add_inputs(spec, data, sources, circuit, inputs);
+  }
+  if (sources.size() > 1) stack.embedding = 0;
+  const Signal target = add_inputs(spec, data, own, circuit, inputs);
+  return build_encoder_decoder(stack, source, target, circuit);
 }
 
 /// What heads read: every position, or the whole sequence.
@@ -164,16 +200,16 @@ Network<T> build_network(const ModelSpec& spec, const DataSpecification& data, c
   if (layout.heads.empty()) throw UsageError("a network predicts at least one field");
   Network<T> network;
   network.dropout = spec.dropout > 0;
-  const Signal input = add_inputs(spec, data, layout, circuit, network.inputs);
-  if (spec.both_directions) refuse_to_see_ahead(spec, layout);
-  ModelSpec stack = spec;
-  if (layout.reads.size() > 1) stack.embedding = 0;  // the fields are embedded already
-  const Layers layers = build_layers(stack, input, circuit);
+  const Layers layers = add_layers(spec, data, layout, circuit, network.inputs);
   HeadSignals signals(spec, layers, network.inputs, circuit);
   for (const HeadSpecification& head : layout.heads) {
     const FieldSpecification& field = data.field(head.field);
     const std::string name = layout.heads.size() > 1 ? "output/" + head.field : "output";
     const ChosenLoss chosen = loss_for(head, field);
+    if (field.once && layers.last.empty())
+      throw UsageError(fmt::format("{} stands once an example; of a source and its target, what is predicted stands at "
+                                   "the positions of the target",
+                                   head.field));
     const Index size = chosen.signal_size(variant.candidates > 0 ? variant.candidates : field.size);
     const Signal signal = signals.add(name, size, field.once);
     const std::shared_ptr<Loss<T>> loss = chosen.make<T>();

@@ -6,7 +6,8 @@
 ///   NetworkBody<float> body(parse_model_spec("lstm:64"), data, {.reads = {"word"}, .heads = {{"tag"}}});
 ///
 /// A field named "previous F" is the field F one position earlier: a language model reads "previous symbol" and
-/// predicts "symbol". Several fields that are read are embedded together, b + sum of one term a field.
+/// predicts "symbol". Where a field that is read is a source, the network is an encoder and a decoder
+/// (encoder_decoder.h). Several fields that are read are embedded together, b + sum of one term a field.
 
 #include <memory>
 #include <nlohmann/json_fwd.hpp>

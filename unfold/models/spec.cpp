@@ -22,6 +22,10 @@ OptionTable table_of(ModelSpec& spec) {
         {{Pool::last, "last"}, {Pool::mean, "mean"}, {Pool::max, "max"}, {Pool::all, "all"}});
   table("direct", spec.direct, "inputs, the last so many, that the output reads as they are, past the layers",
         range(0, kMostDirect));
+  table("attention", spec.attention, "of a source and its target: how positions of the source are found at each step",
+        {{Attend::none, "none"}, {Attend::additive, "additive"}, {Attend::multiplicative, "multiplicative"}});
+  table("condition", spec.condition, "of a source and its target: what the summary of the source gives",
+        {{Condition::start, "start"}, {Condition::steps, "steps"}, {Condition::both, "both"}});
   return table;
 }
 

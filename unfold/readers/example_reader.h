@@ -9,6 +9,7 @@
 /// input. What is not as its format wants, an empty example, a number that is none: DataError naming file, line,
 /// remedy.
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,9 +21,13 @@
 
 namespace unfold {
 
+/// The symbol behind the last one of every target of `pairs`.
+inline constexpr std::string_view kTargetEnd = "</s>";
+
 struct ReaderOptions {
   std::string format = {};              ///< of readers(); empty: guessed
   SymbolKind text = SymbolKind::words;  ///< how running text becomes positions: words between blanks, characters, bytes
+  std::optional<SymbolKind> target_text = {};  ///< of `pairs`: the same of targets; empty: as `text`
   bool text_given = false;  ///< false: characters when texts have fewer than 1.5 words in the mean, else words
   std::string sequence_column =
       {};  ///< of a table: neighbouring rows that agree there are one example; empty: all rows are

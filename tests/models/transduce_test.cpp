@@ -1,0 +1,232 @@
+/// Networks of sources and targets: their derivatives, the probabilities of the targets that they find.
+
+#include "unfold/models/transduce.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <set>
+
+#include "unfold/data/example_batches.h"
+#include "unfold/models/network_body.h"
+#include "unfold/verify/derivative_check.h"
+
+namespace unfold {
+namespace {
+
+constexpr const char* kEnd = "</s>";
+
+/// Sources over four letters, targets over a and b.
+Examples letters(std::vector<std::pair<std::string, std::string>> pairs) {
+  Examples examples{.source = "pairs"};
+  ExampleColumn source{.name = "source", .source = true}, target{.name = "target"};
+  for (const auto& [from, to] : pairs) {
+    for (const char c : from) source.texts.emplace_back(1, c);
+    source.ends.push_back(source.entries());
+    for (const char c : to) target.texts.emplace_back(1, c);
+    target.texts.emplace_back(kEnd);
+    examples.ends.push_back(target.entries());
+  }
+  examples.columns = {source, target};
+  return examples;
+}
+
+struct Model {
+  explicit Model(const std::string& spec)
+      : examples(letters({{"xy", "ab"}, {"wxyzw", "b"}, {"z", ""}, {"yyx", "aab"}})),
+        data(std::make_shared<const DataSpecification>(
+            specify(examples, {.reads = {"source", "target"}, .predicts = {"target"}}, "pairs"))),
+        set(examples, data, {}),
+        body(parse_model_spec(spec), *data, {.reads = {"source", "previous target"}, .heads = {{"target"}}}) {
+    body.parameters().initialise(3);
+    Random noise(1, "noise");
+    for (double& p : body.parameters().flat()) p += 0.3 * noise.normal();
+  }
+  Batch batch(const ExampleSet& of) const {
+    Batch result;
+    example_reader(of, {.reads = {"source", "previous target"}, .predicts = {"target"}, .batch = 9})->next(result);
+    return result;
+  }
+  Transducer<double> transducer() { return {body.network(), body.parameters(), *data, kEnd, team}; }
+
+  Examples examples;
+  std::shared_ptr<const DataSpecification> data;
+  ExampleSet set;
+  NetworkBody<double> body;
+  Team team{1};
+};
+
+const char* const kSpecs[] = {"rnn:3", "bilstm:2,condition=start", "gru:2,attention=additive,condition=start",
+                              "bigru:2,layers=2,embedding=3,attention=multiplicative", "lstm:2,condition=steps"};
+
+TEST(EncoderDecoder, has_correct_derivatives) {
+  for (const char* spec : kSpecs) {
+    Model model(spec);
+    const CheckReport report = check_derivatives(model.body.network(), model.batch(model.set).structure);
+    EXPECT_TRUE(report.passed()) << spec << "\n" << report.text();
+  }
+}
+
+TEST(EncoderDecoder, takes_every_cell_that_reads_vectors) {
+  std::set<std::string> refused;
+  for (const CellEntry& cell : cells()) {
+    ModelSpec spec = parse_model_spec(cell.name + ":4");
+    spec.attention = Attend::additive;
+    spec = cut_down(spec, 2);
+    try {
+      Model model(to_string(spec));
+      const CheckReport report = check_derivatives(model.body.network(), model.batch(model.set).structure);
+      EXPECT_TRUE(report.passed()) << cell.name << "\n" << report.text();
+    } catch (const UsageError& error) {
+      refused.insert(cell.name);
+    }
+  }
+  EXPECT_FALSE(refused.contains("rnn") || refused.contains("lstm") || refused.contains("gru"));
+  EXPECT_LT(refused.size(), cells().size() / 2 + 1);
+}
+
+TEST(EncoderDecoder, refuses_attention_where_there_is_no_source) {
+  Model model("rnn:2");
+  EXPECT_THROW(NetworkBody<double>(parse_model_spec("rnn:2,attention=additive"), *model.data,
+                                   {.reads = {"previous target"}, .heads = {{"target"}}}),
+               UsageError);
+  EXPECT_THROW(NetworkBody<double>(parse_model_spec("rnn:2"), *model.data, {.reads = {"source"}, .heads = {{"target"}}}),
+               UsageError);
+}
+
+/// With a beam as wide as there are sequences, everything up to a length is found: what has ended, and what has not.
+TEST(Transducer, gives_all_sequences_up_to_a_length_a_probability_of_one_together) {
+  for (const char* spec : kSpecs) {
+    Model model(spec);
+    constexpr Index kLongest = 4, kAll = 81;  // 3^4
+    const auto found = model.transducer().best(model.batch(model.set), {.beam = kAll, .best = kAll, .longest = kLongest});
+    for (const std::vector<Transduced>& targets : found) {
+      double total = 0;
+      std::set<std::pair<std::vector<Symbol>, bool>> distinct;
+      for (const Transduced& target : targets) {
+        total += std::exp(target.log_probability);
+        distinct.emplace(target.symbols, target.ended);
+      }
+      EXPECT_NEAR(total, 1, 1e-12) << spec;
+      EXPECT_EQ(targets.size(), 1 + 2 + 4 + 8 + 16) << spec;  // ended with 0 to 3 symbols, or 4 without an end
+      EXPECT_EQ(distinct.size(), targets.size());
+    }
+  }
+}
+
+/// The sum of ln p of a target in the unfolding that reads all of it at once.
+double forced_log_probability(Model& model, const std::string& source, const std::vector<Symbol>& symbols) {
+  std::string target;
+  for (const Symbol x : symbols) target += model.data->field("target").alphabet->text(x);
+  const ExampleSet set(letters({{source, target}}), model.data, {});
+  const Batch batch = model.batch(set);
+  Unfolding<double> unfolding(model.body.plan(), model.team);
+  unfolding.set_parameters(model.body.parameters());
+  unfolding.lay(batch.structure);
+  give_inputs(batch, 0, batch.structure.positions(), model.body.network(), unfolding);
+  unfolding.forward();
+  const Matrix<const double> logits = unfolding.value(model.body.network().heads.front().signal);
+  double sum = 0;
+  for (Index t = 0; t < logits.rows; ++t) {
+    double total = 0;
+    for (Index x = 0; x < logits.cols; ++x) total += std::exp(logits(t, x));
+    sum += logits(t, set.column("target").symbols[static_cast<std::size_t>(t)]) - std::log(total);
+  }
+  return sum;
+}
+
+TEST(Transducer, finds_targets_with_the_probability_that_the_whole_network_gives_them) {
+  for (const char* spec : kSpecs) {
+    Model model(spec);
+    const auto found = model.transducer().best(model.batch(model.set), {.beam = 5, .best = 5});
+    ASSERT_EQ(found.size(), 4U);
+    for (const Transduced& target : found[1])
+      if (target.ended)
+        EXPECT_NEAR(target.log_probability, forced_log_probability(model, "wxyzw", target.symbols), 1e-10) << spec;
+  }
+}
+
+bool same_targets(const std::vector<Transduced>& a, const std::vector<Transduced>& b) {
+  return std::ranges::equal(a, b, [](const Transduced& x, const Transduced& y) {
+    return x.symbols == y.symbols && x.ended == y.ended && x.log_probability == y.log_probability &&
+           x.weights == y.weights;
+  });
+}
+
+TEST(Transducer, finds_the_same_to_the_bit_alone_and_beside_others) {
+  for (const char* spec : kSpecs) {
+    Model model(spec);
+    const bool weights = model.transducer().attends();
+    const TransduceOptions options{.beam = 3, .best = 3, .weights = weights};
+    const auto all = model.transducer().best(model.batch(model.set), options);
+    const auto drawn = model.transducer().samples(model.batch(model.set), 4, 7, {});
+    for (Index e = 0; e < model.set.count(); ++e) {
+      const Index one[] = {e};
+      Batch batch = model.batch(model.set.subset(one));
+      batch.passages = {e};
+      const auto alone = model.transducer().best(batch, options);
+      EXPECT_TRUE(same_targets(alone[0], all[static_cast<std::size_t>(e)])) << spec << " " << e;
+      EXPECT_EQ(model.transducer().samples(batch, 4, 7, {})[0].size(), 4U);
+      EXPECT_TRUE(same_targets(model.transducer().samples(batch, 4, 7, {})[0], drawn[static_cast<std::size_t>(e)]));
+    }
+  }
+}
+
+TEST(Transducer, finds_by_score_the_best_of_all_when_the_beam_holds_them) {
+  Model model("gru:3,attention=additive");
+  const auto found = model.transducer().best(model.batch(model.set), {.beam = 81, .best = 81, .longest = 4});
+  for (const auto& targets : found)
+    for (std::size_t k = 1; k < targets.size(); ++k) EXPECT_GE(targets[k - 1].score(), targets[k].score());
+}
+
+TEST(Transducer, shows_weights_that_are_a_distribution_over_the_source) {
+  Model model("bilstm:3,attention=additive");
+  const auto found = model.transducer().best(model.batch(model.set), {.weights = true});
+  const std::size_t sources[] = {2, 5, 1, 3};
+  for (std::size_t c = 0; c < found.size(); ++c) {
+    const Transduced& target = found[c].front();
+    EXPECT_EQ(target.weights.size(), target.symbols.size() + (target.ended ? 1 : 0));
+    for (const std::vector<double>& row : target.weights) {
+      ASSERT_EQ(row.size(), sources[c]);
+      double sum = 0;
+      for (const double w : row) sum += w;
+      EXPECT_NEAR(sum, 1, 1e-12);
+    }
+  }
+  EXPECT_THROW(Model("rnn:2").transducer().best(model.batch(model.set), {.weights = true}), UsageError);
+}
+
+TEST(Transducer, draws_samples_as_often_as_they_are_probable) {
+  Model model("rnn:3");
+  constexpr Index kDraws = 4000;
+  const auto drawn = model.transducer().samples(model.batch(model.set), kDraws, 1, {.longest = 3});
+  const auto all = model.transducer().best(model.batch(model.set), {.beam = 27, .best = 27, .longest = 3});
+  for (std::size_t c = 0; c < drawn.size(); ++c)
+    for (const Transduced& target : all[c]) {
+      const auto seen = std::ranges::count_if(
+          drawn[c], [&](const Transduced& d) { return d.symbols == target.symbols && d.ended == target.ended; });
+      const double p = std::exp(target.log_probability), error = std::sqrt(p * (1 - p) / kDraws);
+      EXPECT_NEAR(static_cast<double>(seen) / kDraws, p, 5 * error + 1e-9);
+    }
+}
+
+Index slow_distance(std::span<const Symbol> from, std::span<const Symbol> to) {
+  if (from.empty() || to.empty()) return static_cast<Index>(from.size() + to.size());
+  const Index same = from[0] == to[0] ? 0 : 1;
+  return std::min({slow_distance(from.subspan(1), to.subspan(1)) + same, slow_distance(from.subspan(1), to) + 1,
+                   slow_distance(from, to.subspan(1)) + 1});
+}
+
+TEST(EditDistance, is_the_smallest_number_of_edits) {
+  Random random(5, "edits");
+  for (int trial = 0; trial < 200; ++trial) {
+    std::vector<Symbol> a(random.below(6)), b(random.below(6));
+    for (Symbol& x : a) x = static_cast<Symbol>(random.below(3));
+    for (Symbol& x : b) x = static_cast<Symbol>(random.below(3));
+    EXPECT_EQ(edit_distance(a, b), slow_distance(a, b));
+  }
+}
+
+}  // namespace
+}  // namespace unfold

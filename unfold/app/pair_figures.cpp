@@ -1,0 +1,120 @@
+#include "unfold/app/pair_figures.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+
+#include "unfold/app/field_figures.h"
+#include "unfold/base/error.h"
+#include "unfold/base/utf8.h"
+#include "unfold/data/example_batches.h"
+#include "unfold/readers/example_reader.h"
+
+namespace unfold {
+namespace {
+
+/// Sources whose targets are found side by side; no influence on the result.
+constexpr Index kSourcesAtOnce = 128;
+
+/// The symbols of an example's sources, one after another.
+std::vector<Symbol> source_of(const ExampleSet& examples, Index example) {
+  std::vector<Symbol> symbols;
+  for (const FieldSpecification& field : examples.data().fields) {
+    if (!field.source || field.type != FieldSpecification::Type::symbols) continue;
+    const FieldColumn& column = examples.column(field.name);
+    const Range own = column.chain(example);
+    symbols.insert(symbols.end(), column.symbols.begin() + own.begin, column.symbols.begin() + own.end);
+    symbols.push_back(kNoSymbol);  // between fields
+  }
+  return symbols;
+}
+
+/// The target of an example without its end.
+std::vector<Symbol> target_of(const ExampleSet& examples, const std::string& field, Symbol end, Index example) {
+  const std::vector<Symbol>& all = examples.column(field).symbols;
+  std::vector<Symbol> target(all.begin() + examples.begin(example),
+                             all.begin() + examples.begin(example) + examples.length(example));
+  std::erase(target, end);
+  return target;
+}
+
+bool is_character(std::string_view text) {
+  Index end = 0;
+  return !text.empty() && next_code_point(text, end) != kNoCodePoint && end == static_cast<Index>(text.size());
+}
+
+}  // namespace
+
+template <class T>
+void for_each_transduction(const NetworkModel<T>& model, const ExampleSet& examples, const TransduceOptions& options,
+                           Index samples, std::uint64_t seed, Team& team,
+                           const std::function<void(Index, std::vector<Transduced>&)>& use) {
+  Transducer<T> transducer(model.network(), model.parameters(), model.data(), kTargetEnd, team);
+  ExampleBatchOptions reading = batch_options(model.layout());
+  reading.batch = kSourcesAtOnce;
+  // Of the target nothing is read: it may be missing.
+  std::erase_if(reading.reads, [&](const std::string& read) { return parse_read(read).back > 0; });
+  const auto reader = example_reader(examples, reading);
+  for (Batch batch; reader->next(batch);) {
+    auto found = samples > 0 ? transducer.samples(batch, samples, seed, options) : transducer.best(batch, options);
+    for (std::size_t c = 0; c < found.size(); ++c) use(batch.passages[c], found[c]);
+  }
+}
+
+template <class T>
+Measures transduction_measures(const NetworkModel<T>& model, const ExampleSet& examples, Index beam, Team& team) {
+  const std::string& field = model.network().heads.front().field;
+  const Symbol end = model.data().field(field).alphabet->find(kTargetEnd);
+  std::map<std::vector<Symbol>, std::vector<Index>> by_source;
+  std::vector<Index> firsts;
+  for (Index e = 0; e < examples.count(); ++e) {
+    std::vector<Index>& same = by_source[source_of(examples, e)];
+    if (same.empty()) firsts.push_back(e);
+    same.push_back(e);
+  }
+  const ExampleSet sources = examples.subset(firsts);
+  Index wrong = 0, edits = 0, wanted = 0;
+  for_each_transduction<T>(
+      model, sources, {.beam = beam}, 0, 0, team, [&](Index source, const std::vector<Transduced>& found) {
+        Index closest = -1, length = 0;
+        for (const Index e : by_source.at(source_of(sources, source))) {
+          const std::vector<Symbol> target = target_of(examples, field, end, e);
+          // A symbol that was never seen in training cannot be found: it is kNoSymbol, which nothing equals.
+          const Index distance = edit_distance(found.front().symbols, target);
+          if (closest >= 0 && distance >= closest) continue;
+          closest = distance;
+          length = static_cast<Index>(target.size());
+        }
+        wrong += closest > 0 || !found.front().ended ? 1 : 0;
+        edits += closest;
+        wanted += length;
+      });
+  const auto share = [](Index part, Index all) { return static_cast<double>(part) / static_cast<double>(all); };
+  Measures measures = {{"sources", static_cast<double>(sources.count())}};
+  if (sources.count() > 0) measures.emplace_back("sequence_error", share(wrong, sources.count()));
+  if (wanted > 0) measures.emplace_back("edit_error", share(edits, wanted));
+  return measures;
+}
+
+std::string target_text(const FieldSpecification& field, std::span<const Symbol> symbols) {
+  bool characters = true;
+  for (Symbol x = 0; x < field.size; ++x) {
+    const std::string_view text = field.alphabet->text(x);
+    characters = characters && (text == kTargetEnd || is_character(text));
+  }
+  std::vector<std::string_view> texts;
+  texts.reserve(symbols.size());
+  for (const Symbol x : symbols) texts.push_back(field.alphabet->text(x));
+  return fmt::format("{}", fmt::join(texts, characters ? "" : " "));
+}
+
+template void for_each_transduction(const NetworkModel<float>&, const ExampleSet&, const TransduceOptions&, Index,
+                                    std::uint64_t, Team&, const std::function<void(Index, std::vector<Transduced>&)>&);
+template void for_each_transduction(const NetworkModel<double>&, const ExampleSet&, const TransduceOptions&, Index,
+                                    std::uint64_t, Team&, const std::function<void(Index, std::vector<Transduced>&)>&);
+template Measures transduction_measures(const NetworkModel<float>&, const ExampleSet&, Index, Team&);
+template Measures transduction_measures(const NetworkModel<double>&, const ExampleSet&, Index, Team&);
+
+}  // namespace unfold

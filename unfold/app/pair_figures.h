@@ -1,0 +1,31 @@
+#pragma once
+/// Models of sources and targets: the targets they find, and how wrong these are.
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "unfold/data/example_set.h"
+#include "unfold/models/network_model.h"
+#include "unfold/models/transduce.h"
+#include "unfold/training/events.h"
+
+namespace unfold {
+
+/// Calls use(example, its targets, the best first) for every example, in no particular order. `samples` > 0: so many
+/// samples instead of the best ones.
+template <class T>
+void for_each_transduction(const NetworkModel<T>& model, const ExampleSet& examples, const TransduceOptions& options,
+                           Index samples, std::uint64_t seed, Team& team,
+                           const std::function<void(Index, std::vector<Transduced>&)>& use);
+
+/// "sequence_error", the share of sources whose target is not found exactly, and "edit_error": insertions, deletions and
+/// substitutions for a symbol of the targets that were wanted. Where a source has several targets, that counts which
+/// the found one is closest to; each source counts once. "sources": how many there are.
+template <class T>
+Measures transduction_measures(const NetworkModel<T>& model, const ExampleSet& examples, Index beam, Team& team);
+
+/// The symbols of a target as text: characters together, words between blanks.
+std::string target_text(const FieldSpecification& field, std::span<const Symbol> symbols);
+
+}  // namespace unfold

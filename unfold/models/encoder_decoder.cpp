@@ -1,0 +1,92 @@
+#include "unfold/models/encoder_decoder.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "unfold/circuit/attention.h"
+#include "unfold/data/batch.h"
+
+namespace unfold {
+namespace {
+
+Signal crossing(Circuit& circuit, Signal source, Delay delay) {
+  const Signal link = circuit.link(source.size(), delay);
+  circuit.feed(link, source);
+  return link;
+}
+
+/// What the encoder gives at every position, after dropout: one signal, or those of both directions.
+std::vector<Signal> encode(const ModelSpec& spec, Signal source, Circuit& circuit) {
+  const auto scope = circuit.scope("encoder");
+  const auto part = circuit.in_part(kSourcePart);
+  Layers layers = build_layers(spec, source, circuit);
+  for (Signal& signal : layers.last) signal = circuit.dropout(signal, spec.dropout);
+  return layers.last;
+}
+
+/// The last state of one direction, the first of the other.
+Signal summarise(const ModelSpec& spec, const std::vector<Signal>& encoded, Circuit& circuit) {
+  const auto part = circuit.in_part(kSummaryPart);
+  std::vector<Signal> ends = {crossing(circuit, encoded[0], Delay::source_last())};
+  if (encoded.size() > 1) ends.push_back(crossing(circuit, encoded[1], Delay::source_first()));
+  return tanh(circuit.affine("summary", spec.units, {{"R", circuit.join(std::move(ends))}}));
+}
+
+/// What is found with the state before each step.
+class Memory {
+ public:
+  Memory(const ModelSpec& spec, const std::vector<Signal>& encoded, Circuit& circuit)
+      : spec_(spec), circuit_(circuit), looks_(std::max<Index>(1, spec.units / 2)) {
+    const Signal all = circuit.join(encoded);
+    keys_ = circuit.affine("keys", looks_, {{"B", all}}, Init::zero(), false);
+    values_ = circuit.affine("values", spec.units, {{"V", all}}, Init::zero(), false);
+  }
+
+  Signal find(Signal before) const {
+    const Signal query = circuit_.affine("query", looks_, {{"A", before}});
+    const auto score =
+        spec_.attention == Attend::additive ? AttentionScore::additive : AttentionScore::multiplicative;
+    return attend(circuit_, "context", query, keys_, values_, score);
+  }
+
+ private:
+  const ModelSpec& spec_;
+  Circuit& circuit_;
+  Index looks_;
+  Signal keys_, values_;
+};
+
+}  // namespace
+
+Layers build_encoder_decoder(const ModelSpec& spec, Signal source, Signal target, Circuit& circuit) {
+  const std::vector<Signal> encoded = encode(spec, source, circuit);
+  const Signal summary = summarise(spec, encoded, circuit);
+  const auto scope = circuit.scope("decoder");
+  std::optional<Memory> memory;
+  if (spec.attention != Attend::none) memory.emplace(spec, encoded, circuit);
+  const Signal none;
+  const auto start = circuit.starting_from(spec.condition == Condition::steps ? none : summary);
+  const Index embedding = spec.embedding > 0 ? spec.embedding : spec.units;
+  std::vector<Signal> read = {
+      circuit.dropout(circuit.affine("embedding", embedding, {{"E", target, Init::normal(1)}}, Init::zero(), false),
+                      spec.dropout)};
+  if (spec.condition != Condition::start) read.push_back(crossing(circuit, summary, Delay::source_last()));
+  Signal before, context;
+  if (memory) {
+    before = circuit.link(spec.units);
+    context = memory->find(before);
+    read.push_back(context);
+  }
+  ModelSpec own = spec;
+  own.both_directions = false;
+  own.embedding = 0;
+  Layers layers = build_layers(own, read.size() == 1 ? read.front() : circuit.join(read), circuit);
+  if (memory) {
+    circuit.feed(before, layers.last.front());
+    layers.top = circuit.join({layers.top, circuit.dropout(context, spec.dropout)});
+  }
+  layers.last.clear();
+  return layers;
+}
+
+}  // namespace unfold

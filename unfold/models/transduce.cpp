@@ -1,0 +1,281 @@
+#include "unfold/models/transduce.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+
+#include "unfold/base/error.h"
+#include "unfold/circuit/attention.h"
+#include "unfold/data/example_set.h"
+#include "unfold/numerics/functions.h"
+#include "unfold/numerics/random.h"
+
+namespace unfold {
+namespace {
+
+/// A target that still grows.
+struct Growing {
+  Index chain = 0;  ///< of the source
+  Index slot = 0;   ///< of the state
+  Transduced so_far = {};
+};
+
+/// A symbol more for a growing target.
+struct Extension {
+  std::size_t of;
+  Symbol symbol;
+  double log_probability;
+};
+
+/// The node whose term attends, and the term; -1: none.
+struct Attending {
+  int node = -1;
+  std::size_t term = 0;
+};
+Attending attending_node(const Plan& plan) {
+  for (std::size_t i = 0; i < plan.nodes().size(); ++i)
+    for (std::size_t k = 0; k < plan.nodes()[i].terms.size(); ++k)
+      if (plan.live(static_cast<int>(i)) && as_attention(plan.nodes()[i].terms[k].op.get()))
+        return {static_cast<int>(i), k};
+  return {};
+}
+
+}  // namespace
+
+template <class T>
+struct Transducer<T>::Body {
+  Body(const Network<T>& network_, const Parameters<T>& parameters, const DataSpecification& data,
+       std::string_view end_text, Team& team)
+      : network(network_), unfolding(network_.plan, team), attending(attending_node(*network_.plan)) {
+    if (!reads_source(network)) throw UsageError("the model reads no source, so it has no targets to find");
+    const Head<T>& head = network.only_head("finding targets");
+    head.loss->template need<Categorical<T>>("finding targets");
+    const FieldSpecification& field = data.field(head.field);
+    end = field.alphabet == nullptr ? kNoSymbol : field.alphabet->find(end_text);
+    if (end == kNoSymbol)
+      throw UsageError(fmt::format("field {} has no symbol {}, so targets would have no end", head.field, end_text));
+    for (const NetworkInput& input : network.inputs) {
+      if (network.plan->nodes()[at(input.signal.id)].part > 0) continue;
+      const FieldRead read = parse_read(input.field);
+      if (read.field != head.field || read.back != 1)
+        throw UsageError(fmt::format("the decoder reads {}, which is not known while targets are found", input.field));
+      previous = input.signal;
+    }
+    unfolding.set_parameters(parameters);
+  }
+
+  /// The encoder runs at the first step.
+  void begin(const Batch& batch, Index slots) {
+    if (batch.structure.source() == nullptr) throw UsageError("the batch has no sources");
+    given = &batch;
+    encoded = false;
+    now = State<T>(unfolding.plan(), slots);
+    next = State<T>(unfolding.plan(), slots);
+  }
+
+  Index limit(Index chain, const TransduceOptions& options) const {
+    if (options.longest > 0) return options.longest;
+    const Structure& sources = given->structure.part(kSourcePart);
+    return 3 * sources.size(source_of(chain)) + 10;
+  }
+  /// The number of a chain's source.
+  Index source_of(Index chain) const {
+    return given->structure.chains_seen(kSourcePart)[at(given->structure.row(chain, 0))];
+  }
+
+  /// log p of the next symbol of each growing target: [targets x alphabet].
+  std::vector<std::vector<T>> step(std::vector<Growing>& targets, bool weights) {
+    std::vector<Index> chains, slots;
+    for (const Growing& target : targets) {
+      chains.push_back(target.chain);
+      slots.push_back(target.slot);
+    }
+    const auto count = static_cast<Index>(targets.size());
+    unfolding.lay(Structure::chains(count, 1).looking_at(*given->structure.source(), chains), slots);
+    if (!encoded) give_sources(*given, network, unfolding);
+    const Structure& laid = unfolding.structure();
+    for (std::size_t k = 0; k < targets.size(); ++k)
+      if (previous.valid() && unfolding.plan().live(previous.id))
+        unfolding.symbols(previous)[at(laid.row(static_cast<Index>(k), 0))] =
+            targets[k].so_far.symbols.empty() ? kNoSymbol : targets[k].so_far.symbols.back();
+    unfolding.forward(&now, encoded);
+    encoded = true;
+    const Matrix<const T> logits = unfolding.value(network.heads.front().signal);
+    std::vector<std::vector<T>> result(targets.size());
+    for (std::size_t k = 0; k < targets.size(); ++k) {
+      const Index row = laid.row(static_cast<Index>(k), 0);
+      result[k].resize(at(logits.cols));
+      log_softmax(logits.row(row), result[k].data(), logits.cols);
+      if (weights) targets[k].so_far.weights.push_back(weights_of(row));
+    }
+    return result;
+  }
+
+  std::vector<double> weights_of(Index row) {
+    const Node& node = unfolding.plan().nodes()[at(attending.node)];
+    const Node::AffineTerm& term = node.terms[attending.term];
+    OperatorRows<T> rows = unfolding.rows_read(node, term, 0, row);
+    const auto seen = static_cast<Index>(rows.memory.seen_by(0).size());
+    scratch.resize(at(term.op->scratch() + seen * term.op->scratch_per_seen()));
+    rows.scratch = scratch.data();
+    std::vector<T> weights(at(seen));
+    attention_weights<T>(*as_attention(term.op.get()), rows, weights);
+    return {weights.begin(), weights.end()};
+  }
+
+  const Network<T>& network;
+  Unfolding<T> unfolding;
+  Attending attending;
+  Signal previous;
+  Symbol end = kNoSymbol;
+  const Batch* given = nullptr;
+  bool encoded = false;
+  State<T> now, next;
+  std::vector<T> scratch;
+};
+
+namespace {
+
+/// Adds a symbol; true when the target is complete.
+bool extend(Transduced& target, Symbol symbol, double log_probability, Symbol end, Index limit) {
+  target.log_probability += log_probability;
+  target.ended = symbol == end;
+  if (!target.ended) target.symbols.push_back(symbol);
+  return target.ended || static_cast<Index>(target.symbols.size()) >= limit;
+}
+
+/// The `count` most probable extensions of the targets of one source. Equal ones: the earlier target, the smaller symbol.
+template <class T>
+std::vector<Extension> most_probable(const std::vector<Growing>& targets, Range own,
+                                     const std::vector<std::vector<T>>& log_p, Index count) {
+  std::vector<Extension> all;
+  for (Index k = own.begin; k < own.end; ++k)
+    for (std::size_t x = 0; x < log_p[at(k)].size(); ++x)
+      all.push_back({at(k), static_cast<Symbol>(x),
+                     targets[at(k)].so_far.log_probability + static_cast<double>(log_p[at(k)][x])});
+  const auto before = [](const Extension& a, const Extension& b) {
+    if (a.log_probability != b.log_probability) return a.log_probability > b.log_probability;
+    return a.of != b.of ? a.of < b.of : a.symbol < b.symbol;
+  };
+  const auto kept = std::min<std::size_t>(all.size(), at(count));
+  std::partial_sort(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(kept), all.end(), before);
+  all.resize(kept);
+  return all;
+}
+
+void sort_by_score(std::vector<Transduced>& targets) {
+  std::ranges::stable_sort(targets, std::ranges::greater(), &Transduced::score);
+}
+
+}  // namespace
+
+template <class T>
+Transducer<T>::Transducer(const Network<T>& network, const Parameters<T>& parameters, const DataSpecification& data,
+                          std::string_view end, Team& team)
+    : body_(std::make_unique<Body>(network, parameters, data, end, team)) {}
+template <class T>
+Transducer<T>::~Transducer() = default;
+
+template <class T>
+bool Transducer<T>::attends() const {
+  return body_->attending.node >= 0;
+}
+
+template <class T>
+std::vector<std::vector<Transduced>> Transducer<T>::best(const Batch& batch, const TransduceOptions& options) {
+  if (options.beam < 1 || options.best < 1 || options.best > options.beam)
+    throw UsageError(fmt::format("a beam of {} for the {} best: it keeps at least 1, and no fewer than are wanted",
+                                 options.beam, options.best));
+  if (options.weights && !attends()) throw UsageError("the model has no attention, so no weights to show");
+  Body& b = *body_;
+  const Index chains = batch.structure.sequences();
+  b.begin(batch, chains * options.beam);
+  std::vector<std::vector<Transduced>> complete(at(chains));
+  std::vector<Growing> growing;
+  for (Index c = 0; c < chains; ++c) growing.push_back({.chain = c, .slot = c * options.beam});
+  while (!growing.empty()) {
+    const std::vector<std::vector<T>> log_p = b.step(growing, options.weights);
+    std::vector<Growing> kept;
+    for (Index first = 0, last = 0; first < static_cast<Index>(growing.size()); first = last) {
+      const Index chain = growing[at(first)].chain;
+      while (last < static_cast<Index>(growing.size()) && growing[at(last)].chain == chain) ++last;
+      std::vector<Transduced>& done = complete[at(chain)];
+      Index slot = chain * options.beam;
+      std::vector<Growing> own;
+      for (const Extension& e : most_probable(growing, {first, last}, log_p, options.beam)) {
+        Transduced target = growing[e.of].so_far;
+        target.log_probability = 0;  // set to the exact sum
+        const bool is_complete = extend(target, e.symbol, e.log_probability, b.end, b.limit(chain, options));
+        if (is_complete) {
+          done.push_back(std::move(target));
+          continue;
+        }
+        b.next.copy_slot(b.now, growing[e.of].slot, slot);
+        own.push_back({.chain = chain, .slot = slot++, .so_far = std::move(target)});
+      }
+      // Enough are complete: what still grows is less probable than the beam was wide.
+      if (static_cast<Index>(done.size()) >= options.beam) continue;
+      std::ranges::move(own, std::back_inserter(kept));
+    }
+    std::swap(b.now, b.next);
+    growing = std::move(kept);
+  }
+  for (std::vector<Transduced>& targets : complete) {
+    sort_by_score(targets);
+    targets.resize(std::min(targets.size(), at(options.best)));
+  }
+  return complete;
+}
+
+template <class T>
+std::vector<std::vector<Transduced>> Transducer<T>::samples(const Batch& batch, Index count, std::uint64_t seed,
+                                                            const TransduceOptions& options) {
+  if (count < 1) throw UsageError(fmt::format("{} samples; at least 1", count));
+  if (options.weights && !attends()) throw UsageError("the model has no attention, so no weights to show");
+  Body& b = *body_;
+  const Index chains = batch.structure.sequences();
+  b.begin(batch, chains * count);
+  std::vector<std::vector<Transduced>> complete(at(chains));
+  std::vector<Growing> growing;
+  std::vector<Random> random;
+  for (Index c = 0; c < chains; ++c)
+    for (Index s = 0; s < count; ++s) {
+      growing.push_back({.chain = c, .slot = c * count + s});
+      const Index passage = batch.passages.empty() ? c : batch.passages[at(c)];
+      random.emplace_back(seed, stream_of(fmt::format("transduce/{}/{}", passage, s)));
+    }
+  while (!growing.empty()) {
+    const std::vector<std::vector<T>> log_p = b.step(growing, options.weights);
+    std::vector<Growing> kept;
+    for (std::size_t k = 0; k < growing.size(); ++k) {
+      Growing& target = growing[k];
+      const Symbol symbol = sample_symbol<T>(log_p[k], random[at(target.slot)]);
+      const auto log_probability = static_cast<double>(log_p[k][at(symbol)]);
+      if (extend(target.so_far, symbol, log_probability, b.end, b.limit(target.chain, options)))
+        complete[at(target.chain)].push_back(std::move(target.so_far));
+      else
+        kept.push_back(std::move(target));
+    }
+    growing = std::move(kept);
+  }
+  return complete;
+}
+
+Index edit_distance(std::span<const Symbol> from, std::span<const Symbol> to) {
+  std::vector<Index> above(to.size() + 1), here(to.size() + 1);
+  std::iota(above.begin(), above.end(), Index{0});
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    here[0] = static_cast<Index>(i) + 1;
+    for (std::size_t j = 0; j < to.size(); ++j)
+      here[j + 1] = std::min({above[j + 1] + 1, here[j] + 1, above[j] + (from[i] == to[j] ? 0 : 1)});
+    std::swap(above, here);
+  }
+  return above.back();
+}
+
+template class Transducer<float>;
+template class Transducer<double>;
+
+}  // namespace unfold

@@ -1,0 +1,74 @@
+#pragma once
+/// Targets that a network of two chains (encoder_decoder.h) finds for sources: by beam search, or sampled.
+///
+///   Transducer<float> transducer(network, parameters, data, "</s>", team);
+///   std::vector<std::vector<Transduced>> found = transducer.best(batch, {.beam = 5, .best = 3});    // one list a chain
+///
+/// The encoder runs once; the decoder is stepped over all targets at once, each with a slot of the state. A target ends
+/// with the end symbol, or without it at the limit. What is found for a source does not depend on the others, nor on
+/// threads.
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "unfold/data/batch.h"
+#include "unfold/data/specification.h"
+#include "unfold/losses/network.h"
+
+namespace unfold {
+
+struct TransduceOptions {
+  Index beam = 1;  ///< targets kept at each step; 1: the most probable symbol at each step
+  Index best = 1;  ///< so many of each source, at most `beam`
+  Index longest = 0;     ///< symbols of a target, its end included; 0: three for each of the source, and ten
+  bool weights = false;  ///< of attention too
+};
+
+struct Transduced {
+  std::vector<Symbol> symbols = {};  ///< without the end symbol
+  bool ended = false;                ///< false: the limit came first
+  double log_probability = 0;        ///< of all symbols, the end included
+  /// Of each step, one weight for each position of the source; empty unless asked for.
+  std::vector<std::vector<double>> weights = {};
+
+  /// What a beam search goes by: nats of a symbol in the mean, so that long targets are not at a loss.
+  double score() const {
+    return log_probability / static_cast<double>(symbols.size() + (ended ? 1 : 0) + (symbols.empty() && !ended ? 1 : 0));
+  }
+};
+
+template <class T>
+class Transducer {
+ public:
+  /// `end`: of the alphabet of what is predicted. Throws UsageError: a network that reads no source, has several heads,
+  /// a head that is not of symbols, reads other fields at the target than the one that it predicts; an end that the
+  /// alphabet lacks; `weights` of a network without attention are asked for later.
+  Transducer(const Network<T>& network, const Parameters<T>& parameters, const DataSpecification& data,
+             std::string_view end, Team& team);
+  ~Transducer();
+
+  bool attends() const;
+  /// For the source of each chain of a batch, the best first. Reads the fields of sources alone.
+  std::vector<std::vector<Transduced>> best(const Batch& batch, const TransduceOptions& options);
+  /// `count` samples of each, drawn for (seed, number of its passage).
+  std::vector<std::vector<Transduced>> samples(const Batch& batch, Index count, std::uint64_t seed,
+                                               const TransduceOptions& options);
+
+ private:
+  struct Body;
+  std::unique_ptr<Body> body_;
+};
+
+/// Whether a network reads a source.
+template <class T>
+bool reads_source(const Network<T>& network) {
+  for (const NetworkInput& input : network.inputs)
+    if (network.plan->nodes()[static_cast<std::size_t>(input.signal.id)].part > 0) return true;
+  return false;
+}
+
+/// Insertions, deletions and substitutions that make one of the other, at least (Levenshtein).
+Index edit_distance(std::span<const Symbol> from, std::span<const Symbol> to);
+
+}  // namespace unfold
