@@ -30,17 +30,23 @@ TEST(PairsReader, an_empty_target_is_an_end_alone) {
   EXPECT_EQ(entries_of(read_as("pairs", "CAT\t\n"), "target"), (Texts{"</s>"}));
 }
 
+TEST(PairsReader, stops_are_a_field_of_their_own) {
+  const Examples examples = read_as("pairs", "CAT\tK AE\nA\tAH\n", {.stops = true});
+  EXPECT_EQ(entries_of(examples, "target"), (Texts{"K", "AE", "", "AH", ""}));
+  EXPECT_EQ(column_of(examples, "target").missing, (Flags{0, 0, 1, 0, 1}));
+  EXPECT_EQ(entries_of(examples, "target.stop"), (Texts{"go", "go", "stop", "go", "stop"}));
+}
+
 TEST(PairsReader, kinds_of_symbols_can_be_said) {
-  const Examples examples = read_as("pairs", "ab c\tx y\n", {.text = SymbolKind::words,
-                                                            .target_text = SymbolKind::chars,
-                                                            .text_given = true});
+  const Examples examples = read_as("pairs", "ab c\tx y\n",
+                                    {.text = SymbolKind::words, .target_text = SymbolKind::chars, .text_given = true});
   EXPECT_EQ(entries_of(examples, "source"), (Texts{"ab", "c"}));
   EXPECT_EQ(entries_of(examples, "target"), (Texts{"x", " ", "y", "</s>"}));
 }
 
 TEST(PairsReader, what_does_not_fit_is_refused_with_its_line) {
   const std::pair<std::string, std::string> cases[] = {
-      {"a\tb\nc\n", "line 2"},      {"a\nc\td\n", "line 2"}, {"a\tb\tc\n", "line 1"}, {"\tb\n", "line 1"},
+      {"a\tb\nc\n", "line 2"},      {"a\nc\td\n", "line 2"},   {"a\tb\tc\n", "line 1"}, {"\tb\n", "line 1"},
       {"a\tb\n\nc\td\n", "line 2"}, {"a\t</s> b\n", "line 1"}, {"\n", "no example"}};
   for (const auto& [text, where] : cases) try {
       read_as("pairs", text);

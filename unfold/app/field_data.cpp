@@ -115,8 +115,12 @@ Names default_reads(const Examples& examples, const std::vector<Predicted>& head
 }
 
 /// A decoder reads what it has given.
-void add_decoder(const std::string& target, FieldPlan& plan) {
+void add_decoder(FieldPlan& plan) {
   plan.problem = Problem::transducing;
+  const auto is_target = [](const HeadSpecification& head) { return !head.field.ends_with(kStopField); };
+  const auto found = std::ranges::find_if(plan.layout.heads, is_target);
+  if (found == plan.layout.heads.end()) throw UsageError("--predict names stops, but nothing that stops; add target");
+  const std::string target = found->field;
   const std::string previous = FieldRead{target, 1}.name();
   if (std::ranges::find(plan.layout.reads, previous) != plan.layout.reads.end()) return;
   plan.layout.reads.push_back(previous);
@@ -145,6 +149,8 @@ ReaderOptions reader_options(const TrainSettings& s) {
     options.text_given = true;
   }
   options.sequence_column = s.sequences.value_or("");
+  for (const std::string& name : split_names(s.predict.value_or("")))
+    options.stops = options.stops || name.ends_with(kStopField);
   return options;
 }
 
@@ -214,7 +220,7 @@ FieldPlan plan_fields(const Examples& examples, TrainSettings& s) {
     plan.choice.reads.push_back(name);
   }
   plan.problem = problem_of(plan.layout, plan.choice.once);
-  if (has_source(examples)) add_decoder(heads.front().field, plan);
+  if (has_source(examples)) add_decoder(plan);
   return plan;
 }
 
@@ -325,7 +331,8 @@ void settle_for(FieldPlan& plan, const Examples& examples, const Given& given, T
       if (!budget) s.epochs = 20;
       break;
   }
-  const bool settled = plan.problem == Problem::transducing || (plan.problem == Problem::classifying && reads_runs(plan));
+  const bool settled =
+      plan.problem == Problem::transducing || (plan.problem == Problem::classifying && reads_runs(plan));
   if (!settled || compares_losses(canonical_optimizer(s.optimizer)))
     settle("batch", s.batch, compares_losses(canonical_optimizer(s.optimizer)) ? kWholeSet : Index{16});
   const bool cut = plan.problem == Problem::forecasting && !parse_model_spec(s.model).both_directions;
@@ -353,7 +360,8 @@ ExampleSplit::ExampleSplit(const Examples& examples, const SplitShares& shares, 
     if (single_ && shares.shares[0] < kWholeShare)
       throw DataError(fmt::format("{}: one source cannot be split; give --valid FILE", examples.source));
     single_ = false;
-    return split_by_source(examples, shares);
+    split_by_source(examples, shares);
+    return;
   }
   for (std::size_t p = 0; p < 4 && single_; ++p) bounds_[p] = share_of(shares, examples.length(0), p);
   for (Index e = 0; e < examples.count() && !single_; ++e) {
@@ -385,9 +393,7 @@ void ExampleSplit::split_by_source(const Examples& examples, const SplitShares& 
   for (std::size_t i = sources.size(); i > 1; --i) std::swap(sources[i - 1], sources[random.below(i)]);
   for (std::size_t s = 0; s < sources.size(); ++s) {
     std::size_t part = 0;
-    while (part < 2 &&
-           static_cast<Index>(s) >= share_of(shares, static_cast<Index>(sources.size()), part + 1))
-      ++part;
+    while (part < 2 && static_cast<Index>(s) >= share_of(shares, static_cast<Index>(sources.size()), part + 1)) ++part;
     examples_[part].insert(examples_[part].end(), sources[s]->begin(), sources[s]->end());
   }
   for (std::vector<Index>& part : examples_) std::ranges::sort(part);

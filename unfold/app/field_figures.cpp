@@ -228,7 +228,8 @@ FieldFigures evaluate_fields(const NetworkModel<T>& model, const ExampleSet& exa
   for (HeadCount<T>& count : counts) result.heads.push_back(count.figures());
   if (reads_source(model.network())) {
     const Measures found = transduction_measures<T>(model, examples, beam, team);
-    Measures& all = result.heads.front().measures;
+    const auto of_target = std::ranges::find(result.heads, target_field(model), &HeadFigures::field);
+    Measures& all = of_target->measures;
     all.insert(all.end(), found.begin(), found.end());
   }
   return result;

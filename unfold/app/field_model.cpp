@@ -23,6 +23,7 @@ TrainSettings stored_settings(const Model& model) {
 ReaderOptions reader_options_for(const Model& model) {
   ReaderOptions options = reader_options(stored_settings(model));
   for (const FieldSpecification& field : model.data().fields) {
+    options.stops = options.stops || field.name.ends_with(kStopField);
     if (field.type == FieldSpecification::Type::values) {
       options.numbers.push_back(field.name);
       continue;

@@ -10,7 +10,6 @@
 #include "unfold/base/error.h"
 #include "unfold/base/utf8.h"
 #include "unfold/data/example_batches.h"
-#include "unfold/readers/example_reader.h"
 
 namespace unfold {
 namespace {
@@ -31,13 +30,10 @@ std::vector<Symbol> source_of(const ExampleSet& examples, Index example) {
   return symbols;
 }
 
-/// The target of an example without its end.
-std::vector<Symbol> target_of(const ExampleSet& examples, const std::string& field, Symbol end, Index example) {
-  const std::vector<Symbol>& all = examples.column(field).symbols;
-  std::vector<Symbol> target(all.begin() + examples.begin(example),
-                             all.begin() + examples.begin(example) + examples.length(example));
-  std::erase(target, end);
-  return target;
+/// The target of an example without its end, the last position.
+std::vector<Symbol> target_of(const ExampleSet& examples, const std::string& field, Index example) {
+  const auto begin = examples.column(field).symbols.begin() + examples.begin(example);
+  return {begin, begin + examples.length(example) - 1};
 }
 
 bool is_character(std::string_view text) {
@@ -51,7 +47,7 @@ template <class T>
 void for_each_transduction(const NetworkModel<T>& model, const ExampleSet& examples, const TransduceOptions& options,
                            Index samples, std::uint64_t seed, Team& team,
                            const std::function<void(Index, std::vector<Transduced>&)>& use) {
-  Transducer<T> transducer(model.network(), model.parameters(), model.data(), kTargetEnd, team);
+  Transducer<T> transducer(model.network(), model.parameters(), model.data(), kPairEnds, team);
   ExampleBatchOptions reading = batch_options(model.layout());
   reading.batch = kSourcesAtOnce;
   // Of the target nothing is read: it may be missing.
@@ -65,8 +61,7 @@ void for_each_transduction(const NetworkModel<T>& model, const ExampleSet& examp
 
 template <class T>
 Measures transduction_measures(const NetworkModel<T>& model, const ExampleSet& examples, Index beam, Team& team) {
-  const std::string& field = model.network().heads.front().field;
-  const Symbol end = model.data().field(field).alphabet->find(kTargetEnd);
+  const std::string& field = target_field(model);
   std::map<std::vector<Symbol>, std::vector<Index>> by_source;
   std::vector<Index> firsts;
   for (Index e = 0; e < examples.count(); ++e) {
@@ -76,21 +71,22 @@ Measures transduction_measures(const NetworkModel<T>& model, const ExampleSet& e
   }
   const ExampleSet sources = examples.subset(firsts);
   Index wrong = 0, edits = 0, wanted = 0;
-  for_each_transduction<T>(
-      model, sources, {.beam = beam}, 0, 0, team, [&](Index source, const std::vector<Transduced>& found) {
-        Index closest = -1, length = 0;
-        for (const Index e : by_source.at(source_of(sources, source))) {
-          const std::vector<Symbol> target = target_of(examples, field, end, e);
-          // A symbol that was never seen in training cannot be found: it is kNoSymbol, which nothing equals.
-          const Index distance = edit_distance(found.front().symbols, target);
-          if (closest >= 0 && distance >= closest) continue;
-          closest = distance;
-          length = static_cast<Index>(target.size());
-        }
-        wrong += closest > 0 || !found.front().ended ? 1 : 0;
-        edits += closest;
-        wanted += length;
-      });
+  for_each_transduction<T>(model, sources, {.beam = beam}, 0, 0, team,
+                           [&](Index source, const std::vector<Transduced>& found) {
+                             Index closest = -1, length = 0;
+                             for (const Index e : by_source.at(source_of(sources, source))) {
+                               const std::vector<Symbol> target = target_of(examples, field, e);
+                               // A symbol that was never seen in training cannot be found: it is kNoSymbol, which
+                               // nothing equals.
+                               const Index distance = edit_distance(found.front().symbols, target);
+                               if (closest >= 0 && distance >= closest) continue;
+                               closest = distance;
+                               length = static_cast<Index>(target.size());
+                             }
+                             wrong += closest > 0 || !found.front().ended ? 1 : 0;
+                             edits += closest;
+                             wanted += length;
+                           });
   const auto share = [](Index part, Index all) { return static_cast<double>(part) / static_cast<double>(all); };
   Measures measures = {{"sources", static_cast<double>(sources.count())}};
   if (sources.count() > 0) measures.emplace_back("sequence_error", share(wrong, sources.count()));

@@ -8,9 +8,19 @@
 #include "unfold/data/example_set.h"
 #include "unfold/models/network_model.h"
 #include "unfold/models/transduce.h"
+#include "unfold/readers/example_reader.h"
 #include "unfold/training/events.h"
 
 namespace unfold {
+
+/// How targets of `pairs` end.
+inline constexpr TargetEnds kPairEnds = {.symbol = kTargetEnd, .stop_field = kStopField, .stop_at = kStop};
+/// The field of targets.
+template <class T>
+const std::string& target_field(const NetworkModel<T>& model) {
+  const auto& heads = model.network().heads;
+  return heads.front().field.ends_with(kStopField) ? heads.back().field : heads.front().field;
+}
 
 /// Calls use(example, its targets, the best first) for every example, in no particular order. `samples` > 0: so many
 /// samples instead of the best ones.
@@ -19,9 +29,9 @@ void for_each_transduction(const NetworkModel<T>& model, const ExampleSet& examp
                            Index samples, std::uint64_t seed, Team& team,
                            const std::function<void(Index, std::vector<Transduced>&)>& use);
 
-/// "sequence_error", the share of sources whose target is not found exactly, and "edit_error": insertions, deletions and
-/// substitutions for a symbol of the targets that were wanted. Where a source has several targets, that counts which
-/// the found one is closest to; each source counts once. "sources": how many there are.
+/// "sequence_error", the share of sources whose target is not found exactly, and "edit_error": insertions, deletions
+/// and substitutions for a symbol of the targets that were wanted. Where a source has several targets, that counts
+/// which the found one is closest to; each source counts once. "sources": how many there are.
 template <class T>
 Measures transduction_measures(const NetworkModel<T>& model, const ExampleSet& examples, Index beam, Team& team);
 

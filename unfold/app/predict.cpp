@@ -268,7 +268,7 @@ std::vector<Added> found_targets(const NetworkModel<T>& model, const ExampleSet&
     throw UsageError("--probabilities is for labels; of targets, --best N gives the N best with their probabilities");
   if (request.attention && request.format != TableFormat::jsonl)
     throw UsageError("--attention writes rows of weights, which need --format jsonl");
-  const FieldSpecification& field = model.data().field(model.network().heads.front().field);
+  const FieldSpecification& field = model.data().field(target_field(model));
   const Index count = request.sampled ? request.samples : request.best;
   std::vector<Added> columns;
   const auto add = [&](const std::string& what, Index number) -> Added& {
@@ -282,9 +282,8 @@ std::vector<Added> found_targets(const NetworkModel<T>& model, const ExampleSet&
     add("probability", n).numbers.resize(at(set.count()));
     add("attention", n).values.resize(at(set.count()));
   }
-  const TransduceOptions options{.beam = std::max(request.beam, request.best),
-                                 .best = request.best,
-                                 .weights = request.attention};
+  const TransduceOptions options{
+      .beam = std::max(request.beam, request.best), .best = request.best, .weights = request.attention};
   const auto set_target = [&](Index example, const std::vector<Transduced>& found) {
     for (std::size_t n = 0; n < found.size(); ++n) {
       columns[kEach * n].texts[at(example)] = target_text(field, found[n].symbols);
@@ -295,8 +294,7 @@ std::vector<Added> found_targets(const NetworkModel<T>& model, const ExampleSet&
     }
   };
   for_each_transduction<T>(model, set, options, request.sampled ? request.samples : 0, request.seed, team, set_target);
-  if (!request.attention)
-    std::erase_if(columns, [](const Added& column) { return !column.values.empty(); });
+  if (!request.attention) std::erase_if(columns, [](const Added& column) { return !column.values.empty(); });
   return columns;
 }
 
@@ -353,7 +351,8 @@ void follow_stream(const NetworkModel<T>& model, const PredictRequest& request,
 void predict(const PredictRequest& request, const std::function<void(std::string_view)>& write, Reporter& reporter) {
   with_network_model(request.model, [&]<class T>(const NetworkModel<T>& model) {
     if (request.follow) return follow_stream<T>(model, request, write);
-    if (!reads_source(model.network()) && (request.beam > 1 || request.best > 1 || request.sampled || request.attention))
+    if (!reads_source(model.network()) &&
+        (request.beam > 1 || request.best > 1 || request.sampled || request.attention))
       throw UsageError("--beam, --best, --sample and --attention are for models that read a source (--format pairs)");
     const Examples examples = read_for(model, request.data);
     if (request.ahead > 0) return forecast<T>(model, examples, request, write);

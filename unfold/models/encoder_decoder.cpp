@@ -82,6 +82,10 @@ Layers build_encoder_decoder(const ModelSpec& spec, Signal source, Signal target
   own.embedding = 0;
   Layers layers = build_layers(own, read.size() == 1 ? read.front() : circuit.join(read), circuit);
   if (memory) {
+    if (layers.last.front().size() != spec.units)
+      throw UsageError("model " + to_string(spec) +
+                       ": attention asks with what the cell gives, which has more numbers than there are units; use "
+                       "another cell, or attention=none");
     circuit.feed(before, layers.last.front());
     layers.top = circuit.join({layers.top, circuit.dropout(context, spec.dropout)});
   }

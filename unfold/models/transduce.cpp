@@ -47,15 +47,18 @@ Attending attending_node(const Plan& plan) {
 template <class T>
 struct Transducer<T>::Body {
   Body(const Network<T>& network_, const Parameters<T>& parameters, const DataSpecification& data,
-       std::string_view end_text, Team& team)
+       const TargetEnds& ends, Team& team)
       : network(network_), unfolding(network_.plan, team), attending(attending_node(*network_.plan)) {
     if (!reads_source(network)) throw UsageError("the model reads no source, so it has no targets to find");
-    const Head<T>& head = network.only_head("finding targets");
-    head.loss->template need<Categorical<T>>("finding targets");
+    const Head<T>& head = find_heads(ends);
     const FieldSpecification& field = data.field(head.field);
-    end = field.alphabet == nullptr ? kNoSymbol : field.alphabet->find(end_text);
-    if (end == kNoSymbol)
-      throw UsageError(fmt::format("field {} has no symbol {}, so targets would have no end", head.field, end_text));
+    symbols = field.size;
+    if (stops == nullptr) {
+      end = symbol_of(field, ends.symbol);
+    } else {
+      stop = symbol_of(data.field(stops->field), ends.stop_at);
+      end = static_cast<Symbol>(symbols);  // beyond the alphabet
+    }
     for (const NetworkInput& input : network.inputs) {
       if (network.plan->nodes()[at(input.signal.id)].part > 0) continue;
       const FieldRead read = parse_read(input.field);
@@ -64,6 +67,28 @@ struct Transducer<T>::Body {
       previous = input.signal;
     }
     unfolding.set_parameters(parameters);
+  }
+
+  /// The head of targets; sets that of stops, if there is one.
+  const Head<T>& find_heads(const TargetEnds& ends) {
+    const Head<T>* found = nullptr;
+    for (const Head<T>& head : network.heads) {
+      head.loss->template need<Categorical<T>>("finding targets");
+      const bool of_stops = !ends.stop_field.empty() && head.field.ends_with(ends.stop_field);
+      const Head<T>*& place = of_stops ? stops : found;
+      if (place != nullptr) network.only_head("finding targets");  // throws
+      place = &head;
+    }
+    if (found == nullptr) throw UsageError("the model predicts where targets stop, but no targets");
+    target_head = found;
+    return *found;
+  }
+
+  static Symbol symbol_of(const FieldSpecification& field, std::string_view text) {
+    const Symbol symbol = field.alphabet == nullptr ? kNoSymbol : field.alphabet->find(text);
+    if (symbol == kNoSymbol)
+      throw UsageError(fmt::format("field {} has no symbol {}, so targets would have no end", field.name, text));
+    return symbol;
   }
 
   /// The encoder runs at the first step.
@@ -85,7 +110,7 @@ struct Transducer<T>::Body {
     return given->structure.chains_seen(kSourcePart)[at(given->structure.row(chain, 0))];
   }
 
-  /// log p of the next symbol of each growing target: [targets x alphabet].
+  /// log p of the next symbol of each growing target, the end among them: [targets x symbols].
   std::vector<std::vector<T>> step(std::vector<Growing>& targets, bool weights) {
     std::vector<Index> chains, slots;
     for (const Growing& target : targets) {
@@ -102,15 +127,26 @@ struct Transducer<T>::Body {
             targets[k].so_far.symbols.empty() ? kNoSymbol : targets[k].so_far.symbols.back();
     unfolding.forward(&now, encoded);
     encoded = true;
-    const Matrix<const T> logits = unfolding.value(network.heads.front().signal);
     std::vector<std::vector<T>> result(targets.size());
     for (std::size_t k = 0; k < targets.size(); ++k) {
       const Index row = laid.row(static_cast<Index>(k), 0);
-      result[k].resize(at(logits.cols));
-      log_softmax(logits.row(row), result[k].data(), logits.cols);
+      result[k] = log_softmax_of(*target_head, row);
+      if (stops != nullptr) {
+        const std::vector<T> log_stop = log_softmax_of(*stops, row);
+        const T go = log_stop[stop == 0 ? 1 : 0];
+        for (T& log_p : result[k]) log_p += go;
+        result[k].push_back(log_stop[at(stop)]);
+      }
       if (weights) targets[k].so_far.weights.push_back(weights_of(row));
     }
     return result;
+  }
+
+  std::vector<T> log_softmax_of(const Head<T>& head, Index row) const {
+    const Matrix<const T> logits = unfolding.value(head.signal);
+    std::vector<T> log_p(at(logits.cols));
+    log_softmax(logits.row(row), log_p.data(), logits.cols);
+    return log_p;
   }
 
   std::vector<double> weights_of(Index row) {
@@ -129,7 +165,9 @@ struct Transducer<T>::Body {
   Unfolding<T> unfolding;
   Attending attending;
   Signal previous;
-  Symbol end = kNoSymbol;
+  const Head<T>*target_head = nullptr, *stops = nullptr;
+  Index symbols = 0;
+  Symbol end = kNoSymbol, stop = kNoSymbol;
   const Batch* given = nullptr;
   bool encoded = false;
   State<T> now, next;
@@ -146,7 +184,8 @@ bool extend(Transduced& target, Symbol symbol, double log_probability, Symbol en
   return target.ended || static_cast<Index>(target.symbols.size()) >= limit;
 }
 
-/// The `count` most probable extensions of the targets of one source. Equal ones: the earlier target, the smaller symbol.
+/// The `count` most probable extensions of the targets of one source. Equal ones: the earlier target, the smaller
+/// symbol.
 template <class T>
 std::vector<Extension> most_probable(const std::vector<Growing>& targets, Range own,
                                      const std::vector<std::vector<T>>& log_p, Index count) {
@@ -173,8 +212,8 @@ void sort_by_score(std::vector<Transduced>& targets) {
 
 template <class T>
 Transducer<T>::Transducer(const Network<T>& network, const Parameters<T>& parameters, const DataSpecification& data,
-                          std::string_view end, Team& team)
-    : body_(std::make_unique<Body>(network, parameters, data, end, team)) {}
+                          const TargetEnds& ends, Team& team)
+    : body_(std::make_unique<Body>(network, parameters, data, ends, team)) {}
 template <class T>
 Transducer<T>::~Transducer() = default;
 

@@ -1,12 +1,14 @@
 #pragma once
 /// Targets that a network of two chains (encoder_decoder.h) finds for sources: by beam search, or sampled.
 ///
-///   Transducer<float> transducer(network, parameters, data, "</s>", team);
-///   std::vector<std::vector<Transduced>> found = transducer.best(batch, {.beam = 5, .best = 3});    // one list a chain
+///   Transducer<float> transducer(network, parameters, data, {.symbol = "</s>"}, team);
+///   std::vector<std::vector<Transduced>> found = transducer.best(batch, {.beam = 5, .best = 3});    // one list a
+///   chain
 ///
 /// The encoder runs once; the decoder is stepped over all targets at once, each with a slot of the state. A target ends
-/// with the end symbol, or without it at the limit. What is found for a source does not depend on the others, nor on
-/// threads.
+/// with the end symbol, or with a stop unit, a head of its own: p(end) = p(stop), p(y) = (1 - p(stop)) p(y | no stop),
+/// the stop decided before each symbol; or without either at the limit. What is found for a source does not depend on
+/// the others, nor on threads.
 
 #include <memory>
 #include <string_view>
@@ -19,8 +21,8 @@
 namespace unfold {
 
 struct TransduceOptions {
-  Index beam = 1;  ///< targets kept at each step; 1: the most probable symbol at each step
-  Index best = 1;  ///< so many of each source, at most `beam`
+  Index beam = 1;        ///< targets kept at each step; 1: the most probable symbol at each step
+  Index best = 1;        ///< so many of each source, at most `beam`
   Index longest = 0;     ///< symbols of a target, its end included; 0: three for each of the source, and ten
   bool weights = false;  ///< of attention too
 };
@@ -34,18 +36,24 @@ struct Transduced {
 
   /// What a beam search goes by: nats of a symbol in the mean, so that long targets are not at a loss.
   double score() const {
-    return log_probability / static_cast<double>(symbols.size() + (ended ? 1 : 0) + (symbols.empty() && !ended ? 1 : 0));
+    return log_probability /
+           static_cast<double>(symbols.size() + (ended ? 1 : 0) + (symbols.empty() && !ended ? 1 : 0));
   }
+};
+
+/// How targets end.
+struct TargetEnds {
+  std::string_view symbol = {};                    ///< of the alphabet of what is predicted
+  std::string_view stop_field = {}, stop_at = {};  ///< a head of a field of that ending, and its symbol; wins if there
 };
 
 template <class T>
 class Transducer {
  public:
-  /// `end`: of the alphabet of what is predicted. Throws UsageError: a network that reads no source, has several heads,
-  /// a head that is not of symbols, reads other fields at the target than the one that it predicts; an end that the
-  /// alphabet lacks; `weights` of a network without attention are asked for later.
+  /// Throws UsageError: a network that reads no source, has other heads than a target of symbols and its stops, reads
+  /// other fields at the target than the one that it predicts; an end that the alphabet lacks.
   Transducer(const Network<T>& network, const Parameters<T>& parameters, const DataSpecification& data,
-             std::string_view end, Team& team);
+             const TargetEnds& ends, Team& team);
   ~Transducer();
 
   bool attends() const;

@@ -23,11 +23,16 @@ namespace unfold {
 
 /// The symbol behind the last one of every target of `pairs`.
 inline constexpr std::string_view kTargetEnd = "</s>";
+/// What a field of stops holds, and what follows the name of the field that it is of.
+inline constexpr std::string_view kStopField = ".stop", kStop = "stop", kGo = "go";
 
 struct ReaderOptions {
   std::string format = {};              ///< of readers(); empty: guessed
   SymbolKind text = SymbolKind::words;  ///< how running text becomes positions: words between blanks, characters, bytes
   std::optional<SymbolKind> target_text = {};  ///< of `pairs`: the same of targets; empty: as `text`
+  /// Of `pairs`: targets end by a field of their own, "target.stop", which is kStop behind the last symbol and kGo
+  /// before; the target is missing there. Otherwise by the symbol kTargetEnd.
+  bool stops = false;
   bool text_given = false;  ///< false: characters when texts have fewer than 1.5 words in the mean, else words
   std::string sequence_column =
       {};  ///< of a table: neighbouring rows that agree there are one example; empty: all rows are

@@ -1,6 +1,6 @@
 /// Pairs: a line an example, a source and the target that it becomes: "source<TAB>target". Each of both becomes symbols
 /// of its own kind and number: the field "source" lies along a chain of its own, which the positions of "target" look
-/// at. Behind each target stands kTargetEnd, so that its length is predicted too. Where no line has a tab, all are
+/// at. Behind each target stands its end, so that its length is predicted too. Where no line has a tab, all are
 /// sources, whose targets are to be found.
 
 #include <fmt/format.h>
@@ -50,6 +50,7 @@ Examples read_pairs(const Input& input, const ReaderOptions& options) {
   Examples examples = text.no_examples();
   examples.example_lines = lines.numbers;
   ExampleColumn source{.name = "source", .source = true}, target{.name = "target"};
+  ExampleColumn stop{.name = fmt::format("target{}", kStopField)};
   const TextPositions of_sources(lines.sources, options);
   for (const std::string_view line : lines.sources) {
     of_sources.append(line, source.texts);
@@ -66,12 +67,19 @@ Examples read_pairs(const Input& input, const ReaderOptions& options) {
       if (target.texts[k] == kTargetEnd)
         refuse_data(text.source(), lines.numbers[i],
                     fmt::format("the symbol {} stands for the end of a target; name it otherwise", kTargetEnd));
-    target.texts.emplace_back(kTargetEnd);
+    target.texts.emplace_back(options.stops ? "" : kTargetEnd);
+    if (options.stops) {
+      stop.texts.resize(target.texts.size() - 1, std::string(kGo));
+      stop.texts.emplace_back(kStop);
+      target.missing.resize(target.texts.size() - 1, 0);
+      target.missing.push_back(1);
+    }
     examples.ends.push_back(target.entries());
     examples.lines.resize(target.texts.size(), lines.numbers[i]);
   }
   if (!lines.targets.empty()) {
     examples.columns.push_back(std::move(target));
+    if (options.stops) examples.columns.push_back(std::move(stop));
     return examples;
   }
   for (std::size_t i = 0; i < lines.sources.size(); ++i) examples.ends.push_back(static_cast<Index>(i) + 1);
@@ -86,10 +94,11 @@ std::string guess_pairs(const DataSample& sample) {
 }  // namespace
 
 ReaderEntry pairs_reader() {
-  return {.name = "pairs",
-          .help = "an example a line: SOURCE<TAB>TARGET, of different lengths (letters to sounds, one language to another)",
-          .guess = guess_pairs,
-          .read = read_pairs};
+  return {
+      .name = "pairs",
+      .help = "an example a line: SOURCE<TAB>TARGET, of different lengths (letters to sounds, one language to another)",
+      .guess = guess_pairs,
+      .read = read_pairs};
 }
 
 }  // namespace unfold

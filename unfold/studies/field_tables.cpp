@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 
 #include "unfold/base/file.h"
@@ -99,6 +100,23 @@ void make_laser(const std::string& data, const std::string& stem) {
   std::string out = "value\n";
   for (std::size_t i = 0; i < std::min<std::size_t>(5000, lines.size()); ++i) out += lines[i] + "\n";
   write_file_atomically(stem + ".csv", out);
+}
+
+/// "WORD number PHONES" as pairs of word and phones without stress; what is then said twice is left out.
+void make_sounds(const std::string& data, const std::string& stem) {
+  std::set<std::string> seen;
+  std::string out;
+  for (const std::string& line : lines_of(data + "/sequences/cmudict/cmudict.gz")) {
+    std::istringstream words(line);
+    std::string word, number, pair;
+    words >> word >> number;
+    for (std::string phone; words >> phone;) {
+      while (!phone.empty() && phone.back() >= '0' && phone.back() <= '2') phone.pop_back();
+      pair += (pair.empty() ? word + "\t" : " ") + phone;
+    }
+    if (!pair.empty() && seen.insert(pair).second) out += pair + "\n";
+  }
+  write_file_atomically(stem + ".pairs", out);
 }
 
 std::vector<double> sunspots(const std::string& data) {
@@ -310,6 +328,35 @@ Reproduction music() {
           .data = "music"};
 }
 
+Reproduction letter_to_sound() {
+  const auto column = [](const char* label, const char* attention, double success) {
+    return Variant{.label = label,
+                   .arguments = fmt::format("{{made}}.pairs --split 90/5/5 --model "
+                                            "bilstm:256,dropout=0.2,embedding=64,{}",
+                                            attention),
+                   .prepare = make_sounds,
+                   .success = success};
+  };
+  const std::vector<Variant> columns = {column("without attention", "condition=both", 0.30),
+                                        column("with attention", "attention=additive,condition=start", 0.25)};
+  return {.name = "letter-to-sound",
+          .title = "Sounds from letters",
+          .source =
+              "CMU Pronouncing Dictionary 0.7a without stress; 90/5/5 by word, drawn with seed 1; the closest of "
+              "several pronunciations counts; greedy",
+          .measure = "/test/heads/target/sequence_error",
+          .measure_text = "words wrong on test, %",
+          .percent = true,
+          .curve = "nats_per_symbol",
+          .curve_text = "validation, nats a phone",
+          .rows = {kDefault},
+          .small = {.columns = {columns.back()}, .seeds = 1, .budget = "--minutes 3"},
+          .full = {.columns = columns, .seeds = 1, .budget = "--minutes 120"},
+          .theirs = {{{"the default", "without attention"}, "28.6 (Yao and Zweig 2015)"},
+                     {{"the default", "with attention"}, "21.7 (Toshniwal and Livescu 2016)"}},
+          .data = "sequences"};
+}
+
 }  // namespace
 
 std::vector<Reproduction> field_reproductions() {
@@ -317,6 +364,7 @@ std::vector<Reproduction> field_reproductions() {
   std::ranges::move(classifications(), std::back_inserter(list));
   list.push_back(forecasting());
   list.push_back(music());
+  list.push_back(letter_to_sound());
   return list;
 }
 

@@ -67,7 +67,8 @@ struct Reproduction {
 std::string data_folder();
 
 const std::vector<Reproduction>& reproductions();
-/// Those of data with fields (field_tables.cpp): tagging, classification, forecasting, music.
+/// Those of data with fields (field_tables.cpp): tagging, classification, forecasting, music,
+/// letter-to-sound.
 std::vector<Reproduction> field_reproductions();
 /// |kappa2| / |kappa1| of a recurrent matrix over lengths and sizes: the table in figure 2 of Neyshabur et al. 2016.
 std::string path_ratio_table();
