@@ -275,6 +275,7 @@ bool wants_rows(const std::string& optimizer) {
 
 /// Labels of a network that sees whole sequences anyway are judged together, where nobody said how.
 void settle_label_loss(FieldPlan& plan, const Examples& examples, TrainSettings& s) {
+  if (plan.problem == Problem::transducing) return;
   if (!parse_model_spec(s.model).both_directions || wants_rows(s.optimizer)) return;
   Names all = split_names(*s.predict);
   for (std::size_t h = 0; h < plan.layout.heads.size(); ++h) {

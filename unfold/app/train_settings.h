@@ -7,10 +7,12 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
 #include "unfold/base/config.h"
+#include "unfold/data/alphabet.h"
 #include "unfold/models/defaults.h"
 
 namespace unfold {
