@@ -33,9 +33,9 @@ Signal summarise(const ModelSpec& spec, const std::vector<Signal>& encoded, Circ
 }
 
 /// What is found with the state before each step.
-class Memory {
+class SourceMemory {
  public:
-  Memory(const ModelSpec& spec, const std::vector<Signal>& encoded, Circuit& circuit)
+  SourceMemory(const ModelSpec& spec, const std::vector<Signal>& encoded, Circuit& circuit)
       : spec_(spec), circuit_(circuit), looks_(std::max<Index>(1, spec.units / 2)) {
     const Signal all = circuit.join(encoded);
     keys_ = circuit.affine("keys", looks_, {{"B", all}}, Init::zero(), false);
@@ -62,7 +62,7 @@ Layers build_encoder_decoder(const ModelSpec& spec, Signal source, Signal target
   const std::vector<Signal> encoded = encode(spec, source, circuit);
   const Signal summary = summarise(spec, encoded, circuit);
   const auto scope = circuit.scope("decoder");
-  std::optional<Memory> memory;
+  std::optional<SourceMemory> memory;
   if (spec.attention != Attend::none) memory.emplace(spec, encoded, circuit);
   const Signal none;
   const auto start = circuit.starting_from(spec.condition == Condition::steps ? none : summary);

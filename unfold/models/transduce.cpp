@@ -177,7 +177,7 @@ struct Transducer<T>::Body {
 namespace {
 
 /// Adds a symbol; true when the target is complete.
-bool extend(Transduced& target, Symbol symbol, double log_probability, Symbol end, Index limit) {
+bool extend_target(Transduced& target, Symbol symbol, double log_probability, Symbol end, Index limit) {
   target.log_probability += log_probability;
   target.ended = symbol == end;
   if (!target.ended) target.symbols.push_back(symbol);
@@ -246,7 +246,7 @@ std::vector<std::vector<Transduced>> Transducer<T>::best(const Batch& batch, con
       for (const Extension& e : most_probable(growing, {first, last}, log_p, options.beam)) {
         Transduced target = growing[e.of].so_far;
         target.log_probability = 0;  // set to the exact sum
-        const bool is_complete = extend(target, e.symbol, e.log_probability, b.end, b.limit(chain, options));
+        const bool is_complete = extend_target(target, e.symbol, e.log_probability, b.end, b.limit(chain, options));
         if (is_complete) {
           done.push_back(std::move(target));
           continue;
@@ -292,7 +292,7 @@ std::vector<std::vector<Transduced>> Transducer<T>::samples(const Batch& batch, 
       Growing& target = growing[k];
       const Symbol symbol = sample_symbol<T>(log_p[k], random[at(target.slot)]);
       const auto log_probability = static_cast<double>(log_p[k][at(symbol)]);
-      if (extend(target.so_far, symbol, log_probability, b.end, b.limit(target.chain, options)))
+      if (extend_target(target.so_far, symbol, log_probability, b.end, b.limit(target.chain, options)))
         complete[at(target.chain)].push_back(std::move(target.so_far));
       else
         kept.push_back(std::move(target));
