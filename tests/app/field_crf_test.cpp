@@ -21,7 +21,7 @@ using testing::HasSubstr;
 using testing_support::ScratchFolder;
 
 /// Sentences whose chunks follow from their words, but for one word that goes on or begins.
-std::string lines_of_sentences(int count) {
+std::string chunked_sentences(int count) {
   std::string text;
   for (int s = 0; s < count; ++s) {
     text += s % 2 == 0 ? "the B-NP\nbig I-NP\n" : "runs B-VP\nbig O\n";
@@ -55,7 +55,7 @@ class FieldCrfTest : public ::testing::Test {
   }
 
   ScratchFolder folder_;
-  std::string data_ = folder_.write("data.conll", lines_of_sentences(40));
+  std::string data_ = folder_.write("data.conll", chunked_sentences(40));
 };
 
 TEST_F(FieldCrfTest, tags_of_a_network_of_both_directions_are_judged_together_where_nobody_says_how) {

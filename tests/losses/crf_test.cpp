@@ -22,7 +22,7 @@ constexpr double kNever = -std::numeric_limits<double>::infinity();
 
 /// A loss over a batch of chains, with a signal, labels of which some are missing, and own parameters.
 template <class T>
-struct Field {
+struct ChainField {
   Circuit circuit;
   std::unique_ptr<Loss<T>> loss;
   Structure structure;
@@ -30,8 +30,8 @@ struct Field {
   std::vector<T> signal, parameters;
   Labels targets;
 
-  Field(const std::vector<Index>& lengths, Index n, double scale, std::uint64_t seed, double missing = 0,
-        const std::string& spec = "crf", const std::vector<std::string>& names = {})
+  ChainField(const std::vector<Index>& lengths, Index n, double scale, std::uint64_t seed, double missing = 0,
+             const std::string& spec = "crf", const std::vector<std::string>& names = {})
       : loss(choose_loss(spec).template make<T>()), structure(Structure::chains(lengths)), labels(n) {
     const Signal o = circuit.affine("o", n, {{"W", circuit.input("x", 2)}});
     circuit.output(o);
@@ -97,7 +97,7 @@ struct Judged {
 };
 
 template <class T>
-Judged<T> judge(const Field<T>& f, double scale = 1, int threads = 1) {
+Judged<T> judge(const ChainField<T>& f, double scale = 1, int threads = 1) {
   Team team(threads);
   Judged<T> found{std::vector<T>(at(f.rows())), std::vector<T>(f.signal.size()), std::vector<T>(f.parameters.size())};
   f.loss->gradient(f.observed(), static_cast<T>(scale), team, found.nats.data(), f.matrix(found.adjoint), found.own);
@@ -108,7 +108,7 @@ Judged<T> judge(const Field<T>& f, double scale = 1, int threads = 1) {
 }
 
 /// Counts of all that has a score, as one vector: labels by row, then the own parameters by their place.
-Numbers features(const Field<double>& f, Index s, const Labels& y) {
+Numbers features(const ChainField<double>& f, Index s, const Labels& y) {
   Numbers x(f.signal.size() + f.parameters.size());
   const auto own = [&](int which, Index i) { x[f.signal.size() + at(f.own(which) + i)] += 1; };
   own(1, y.front());
@@ -120,7 +120,7 @@ Numbers features(const Field<double>& f, Index s, const Labels& y) {
   return x;
 }
 
-Numbers mean_features(const Field<double>& f, Index s, const std::function<bool(const Labels&)>& keep) {
+Numbers mean_features(const ChainField<double>& f, Index s, const std::function<bool(const Labels&)>& keep) {
   Numbers mean(f.signal.size() + f.parameters.size());
   f.each(s, keep, [&](const Labels& y, double p) {
     const Numbers x = features(f, s, y);
@@ -130,17 +130,18 @@ Numbers mean_features(const Field<double>& f, Index s, const std::function<bool(
 }
 
 /// Scores of ordinary size go one way, large ones another, and so do labels that are missing.
-struct Kind {
+struct ChainKind {
   double scale, missing;
 };
-class EveryKind : public testing::TestWithParam<Kind> {
+class EveryChain : public testing::TestWithParam<ChainKind> {
  protected:
-  Field<double> field_{{4, 1, 3, 5, 2}, 3, GetParam().scale, 7, GetParam().missing};
+  ChainField<double> field_{{4, 1, 3, 5, 2}, 3, GetParam().scale, 7, GetParam().missing};
 };
-INSTANTIATE_TEST_SUITE_P(Crf, EveryKind,
-                         testing::Values(Kind{1, 0}, Kind{1, 0.4}, Kind{60, 0}, Kind{60, 0.4}, Kind{1, 1}));
+INSTANTIATE_TEST_SUITE_P(Crf, EveryChain,
+                         testing::Values(ChainKind{1, 0}, ChainKind{1, 0.4}, ChainKind{60, 0}, ChainKind{60, 0.4},
+                                         ChainKind{1, 1}));
 
-TEST_P(EveryKind, nats_of_a_row_are_those_of_its_label_given_the_ones_before) {
+TEST_P(EveryChain, nats_of_a_row_are_those_of_its_label_given_the_ones_before) {
   const Judged<double> found = judge(field_);
   for (Index s = 0; s < field_.structure.sequences(); ++s) {
     double before = 0;
@@ -155,7 +156,7 @@ TEST_P(EveryKind, nats_of_a_row_are_those_of_its_label_given_the_ones_before) {
   }
 }
 
-TEST_P(EveryKind, gradient_is_expected_minus_observed_counts) {
+TEST_P(EveryChain, gradient_is_expected_minus_observed_counts) {
   const Judged<double> found = judge(field_, 0.5);
   Numbers expected(field_.signal.size() + field_.parameters.size());
   for (Index s = 0; s < field_.structure.sequences(); ++s) {
@@ -169,7 +170,7 @@ TEST_P(EveryKind, gradient_is_expected_minus_observed_counts) {
     EXPECT_NEAR(found.own[i], expected[found.adjoint.size() + i], 1e-11);
 }
 
-TEST_P(EveryKind, curvature_is_the_covariance_of_the_counts) {
+TEST_P(EveryChain, curvature_is_the_covariance_of_the_counts) {
   Team team(2);
   Random random(5, "direction");
   Numbers tangent(field_.signal.size()), direction(field_.parameters.size());
@@ -198,7 +199,7 @@ TEST_P(EveryKind, curvature_is_the_covariance_of_the_counts) {
 }
 
 TEST(Crf, draws_for_the_curvature_have_its_covariance) {
-  const Field<double> f({2, 1}, 2, 0.7, 3);
+  const ChainField<double> f({2, 1}, 2, 0.7, 3);
   Team team(1);
   const auto& curvature = f.loss->need<LossCurvature<double>>("test");
   const std::size_t size = f.signal.size() + f.parameters.size();
@@ -222,7 +223,7 @@ TEST(Crf, draws_for_the_curvature_have_its_covariance) {
   }
 }
 
-TEST_P(EveryKind, answers_are_those_of_enumeration_also_where_labels_are_excluded) {
+TEST_P(EveryChain, answers_are_those_of_enumeration_also_where_labels_are_excluded) {
   Team team(2);
   std::vector<char> allowed(field_.signal.size(), 1);
   Random random(9, "allowed");
@@ -265,7 +266,7 @@ TEST_P(EveryKind, answers_are_those_of_enumeration_also_where_labels_are_exclude
 }
 
 TEST(Crf, draws_of_labels_are_as_frequent_as_they_are_probable) {
-  const Field<double> f({3}, 3, 0.8, 4);
+  const ChainField<double> f({3}, 3, 0.8, 4);
   constexpr Index kDraws = 20000;
   std::map<Labels, Index> seen;
   for (const LabelledChain& draw : f.sequences().samples(f.question(), 0, kDraws, 1)) ++seen[draw.labels];
@@ -288,7 +289,7 @@ bool keeps_to_iob2(const Labels& y) {  // B-x I-x B-y I-y O
 TEST(Crf, what_a_scheme_forbids_has_no_probability) {
   const std::vector<std::string> names = {"B-x", "I-x", "B-y", "I-y", "O"};
   for (const double scale : {1.0, 70.0}) {
-    Field<double> f({4, 1}, 5, scale, 6, 0, "crf:labels=iob2", names);
+    ChainField<double> f({4, 1}, 5, scale, 6, 0, "crf:labels=iob2", names);
     const Labels wanted = {0, 1, 4, 2};
     for (Index t = 0; t < 4; ++t) f.targets[at(f.structure.row(0, t))] = wanted[at(t)];
     f.targets[at(f.structure.row(1, 0))] = 4;
@@ -305,11 +306,11 @@ TEST(Crf, what_a_scheme_forbids_has_no_probability) {
 
 TEST(Crf, labels_that_break_their_scheme_are_refused) {
   const std::vector<std::string> names = {"B-x", "I-x", "O"};
-  Field<double> f({2}, 3, 1, 6, 0, "crf:labels=iob2", names);
+  ChainField<double> f({2}, 3, 1, 6, 0, "crf:labels=iob2", names);
   f.targets = {2, 1};
   EXPECT_THAT([&] { judge(f); }, testing::ThrowsMessage<DataError>(HasSubstr("\"O I-x\" do not keep to the scheme")));
   const auto with_names = [](const std::string& spec, const std::vector<std::string>& labels) {
-    return [=] { Field<double>({2}, static_cast<Index>(labels.size()), 1, 6, 0, spec, labels); };
+    return [=] { ChainField<double>({2}, static_cast<Index>(labels.size()), 1, 6, 0, spec, labels); };
   };
   EXPECT_THAT(with_names("crf:labels=iob2", {"NOUN", "VERB"}),
               testing::ThrowsMessage<UsageError>(HasSubstr("\"NOUN\"")));
@@ -318,13 +319,13 @@ TEST(Crf, labels_that_break_their_scheme_are_refused) {
 
 TEST(Crf, chunks_of_iobes_begin_and_end) {
   const std::vector<std::string> names = {"B-x", "I-x", "E-x", "S-x", "O"};
-  const Field<double> f({3}, 5, 1, 8, 0, "crf:labels=iobes", names);
+  const ChainField<double> f({3}, 5, 1, 8, 0, "crf:labels=iobes", names);
   // OOO SOO OSO OOS SSO SOS OSS SSS BEO OBE BES SBE BIE
   EXPECT_EQ(f.sequences().n_best(f.question(), 0, 1000).size(), 13U);
 }
 
 template <class T>
-void expect_sound(const Field<T>& f) {
+void expect_sound(const ChainField<T>& f) {
   const Judged<T> found = judge(f, 1, 2);
   for (const T x : found.nats) ASSERT_TRUE(std::isfinite(x) && x >= 0);
   for (Index r = 0; r < f.rows(); ++r) {
@@ -336,15 +337,15 @@ void expect_sound(const Field<T>& f) {
 }
 
 TEST(Crf, long_chains_and_large_scores_do_not_overflow) {
-  expect_sound(Field<float>({100'000, 3}, 4, 1, 1));
-  expect_sound(Field<double>({100'000, 3}, 4, 1, 1));
-  expect_sound(Field<double>({100'000, 7}, 3, 1000, 2));
-  expect_sound(Field<double>({100'000, 7}, 3, 1000, 2, 0.5));
+  expect_sound(ChainField<float>({100'000, 3}, 4, 1, 1));
+  expect_sound(ChainField<double>({100'000, 3}, 4, 1, 1));
+  expect_sound(ChainField<double>({100'000, 7}, 3, 1000, 2));
+  expect_sound(ChainField<double>({100'000, 7}, 3, 1000, 2, 0.5));
 }
 
 /// Both ways of a chain, where the scaled one is just allowed, agree to the last digits.
 TEST(Crf, both_ways_agree_where_they_meet) {
-  Field<double> f({30, 12, 30}, 6, 8, 5);
+  ChainField<double> f({30, 12, 30}, 6, 8, 5);
   const Judged<double> scaled = judge(f);
   f.signal[at(f.structure.row(1, 3) * 6)] += 70;  // sends one chain the other way
   const Judged<double> one = judge(f);
@@ -360,11 +361,11 @@ template <class T>
 void expect_same_bits() {
   for (const double missing : {0.0, 0.3}) {
     const std::vector<Index> lengths = {7, 3, 9, 1, 4, 4, 12, 2, 5, 6, 7, 8, 9, 10, 11, 12, 3, 2, 1, 30};
-    const Field<T> together(lengths, 5, 1, 2, missing);
+    const ChainField<T> together(lengths, 5, 1, 2, missing);
     EXPECT_EQ(judge(together, 1, 1), judge(together, 1, 3));
     const Judged<T> found = judge(together);
     for (Index s = 0; s < together.structure.sequences(); ++s) {
-      Field<T> alone({together.structure.size(s)}, 5, 1, 2);
+      ChainField<T> alone({together.structure.size(s)}, 5, 1, 2);
       alone.parameters = together.parameters;
       for (Index t = 0; t < alone.rows(); ++t) {
         const Index row = together.structure.row(s, t);
@@ -387,7 +388,7 @@ TEST(Crf, a_chain_has_the_same_bits_alone_or_in_a_batch_on_any_number_of_threads
 }
 
 TEST(Crf, grids_and_wrong_labels_are_refused) {
-  Field<double> f({2}, 3, 1, 1);
+  ChainField<double> f({2}, 3, 1, 1);
   f.targets[0] = 3;
   EXPECT_THAT([&] { judge(f); }, testing::ThrowsMessage<UsageError>(HasSubstr("of an alphabet of 3")));
   f.targets[0] = 0;

@@ -195,7 +195,7 @@ TEST(OptimizerSpec, canonical_text_is_complete_and_stable) {
 
 TEST(OptimizerSpec, help_lists_every_optimizer_with_its_defaults) {
   const auto all = optimizers();
-  ASSERT_EQ(all.size(), 12u);
+  ASSERT_EQ(all.size(), 13u);
   for (const OptimizerHelp& entry : all) {
     EXPECT_FALSE(entry.help.empty());
     EXPECT_GT(std::stod(entry.options.at(0).value), 0) << entry.name;

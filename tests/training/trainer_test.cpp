@@ -195,6 +195,25 @@ TEST_F(TrainerTest, riemannian_runs_resume_to_the_same_bytes) {
     }
 }
 
+/// So are the steps that L-BFGS remembers, and where the last one ended.
+TEST_F(TrainerTest, runs_of_lbfgs_resume_to_the_same_bytes) {
+  for (const char* spec : {"lbfgs:l2=0.1", "lbfgs:l1=0.1"})
+    for (const auto how : {Stop::How::flag, Stop::How::crash}) {
+      TrainerOptions options = small_options(12);
+      options.optimizer = spec;
+      options.batches.whole_sequences = true;
+      Setting whole(0, 400), parts(0, 400);
+      const Ending expected = finish(whole, options);
+      options.checkpoint = file(std::string(spec) + (how == Stop::How::flag ? "flag" : "crash"));
+      options.checkpoint_steps = 1;
+      options.snapshot_every = 1;
+      interrupt_at(parts, options, 7, how);
+      options.resume = true;
+      Setting resumed(0, 400);
+      EXPECT_EQ(finish(resumed, options).last, expected.last) << spec;
+    }
+}
+
 TEST_F(TrainerTest, gives_the_same_bits_for_one_and_two_threads) {
   Setting one(0.2), two(0.2);
   const Ending a = finish(one, small_options(40), 1), b = finish(two, small_options(40), 2);

@@ -244,6 +244,9 @@ namespace {
 /// Optimisers that compare losses want the same examples each time: all of them, up to so many.
 constexpr Index kWholeSet = 2048;
 
+/// Steps after which an optimiser that knows when it has converged is stopped.
+constexpr double kUntilConverged = 1000;
+
 /// Whether the network reads runs of words: text of an open vocabulary.
 bool reads_runs(const FieldPlan& plan) {
   return std::ranges::any_of(plan.layout.reads,
@@ -294,6 +297,8 @@ void settle_for(FieldPlan& plan, const Examples& examples, const Given& given, T
   const auto settle = [&](std::string_view name, auto& setting, auto value) {
     if (!given.contains(name)) setting = value;
   };
+  const bool everything = wants_everything(canonical_optimizer(s.optimizer));
+  if (everything && !s.epochs && !s.steps && !s.minutes) s.epochs = kUntilConverged;
   const bool budget = s.epochs || s.steps || s.minutes;
   switch (plan.problem) {
     case Problem::tagging:
@@ -334,7 +339,9 @@ void settle_for(FieldPlan& plan, const Examples& examples, const Given& given, T
   }
   const bool settled =
       plan.problem == Problem::transducing || (plan.problem == Problem::classifying && reads_runs(plan));
-  if (!settled || compares_losses(canonical_optimizer(s.optimizer)))
+  if (everything)
+    settle("batch", s.batch, std::max<Index>(1, examples.count()));
+  else if (!settled || compares_losses(canonical_optimizer(s.optimizer)))
     settle("batch", s.batch, compares_losses(canonical_optimizer(s.optimizer)) ? kWholeSet : Index{16});
   const bool cut = plan.problem == Problem::forecasting && !parse_model_spec(s.model).both_directions;
   if (!given.contains("whole-sequences") && !given.contains("window")) s.whole_sequences = !cut;

@@ -367,8 +367,9 @@ TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
                                     .predicts = fields_.choice.predicts,
                                     .batch = s_.batch,
                                     .window = s_.whole_sequences ? 0 : s_.window,
-                                    .unknown_rate = kUnknownRate,
-                                    .word_dropout = s_.word_dropout};
+                                    .unknown_rate = wants_everything(s_.optimizer) ? 0 : kUnknownRate,
+                                    .word_dropout = s_.word_dropout,
+                                    .in_order = wants_everything(s_.optimizer)};
   NetworkModel<T> model(s_.model, parts[0].data(), fields_.layout);
   model.initialise(options.trainer.seed);
   model.configuration() = card_configuration();

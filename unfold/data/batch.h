@@ -112,6 +112,7 @@ class BatchSource {
   virtual Index position() const = 0;      ///< batch within the epoch
   virtual double epochs_done() const = 0;  ///< stays 0 where there are no epochs
   virtual Index streams() const = 0;       ///< state slots carried from batch to batch
+  virtual bool unchanging() const { return false; }  ///< there is one batch, the same in every epoch
   virtual bool shortened() const = 0;      ///< a curriculum still cuts sequences short
 };
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "unfold/base/error.h"
 #include "unfold/numerics/random.h"
@@ -198,7 +199,9 @@ class ExampleBatches final : public BatchSource {
       : examples_(examples),
         filler_(examples, options),
         batch_(std::min(options.batch, examples.count())),
-        seed_(seed) {
+        seed_(seed),
+        in_order_(options.in_order),
+        by_chance_(options.unknown_rate > 0 || options.word_dropout > 0) {
     if (examples.count() == 0) throw DataError(fmt::format("{}: no examples to train on", examples.source()));
     seek(0, 0);
   }
@@ -216,7 +219,7 @@ class ExampleBatches final : public BatchSource {
     order_.resize(at(examples_.count()));
     std::iota(order_.begin(), order_.end(), Index{0});
     Random random(seed_, stream_of("examples/order") + static_cast<std::uint64_t>(epoch));
-    for (std::size_t i = order_.size(); i > 1; --i) std::swap(order_[i - 1], order_[random.below(i)]);
+    for (std::size_t i = order_.size(); i > 1 && !in_order_; --i) std::swap(order_[i - 1], order_[random.below(i)]);
     cuts_.clear();
     for (Index first = 0; first < examples_.count(); first += batch_)
       for (Index w = 0; w < filler_.window_count(group(first)); ++w) cuts_.push_back({first, w});
@@ -231,6 +234,7 @@ class ExampleBatches final : public BatchSource {
   }
   Index streams() const override { return batch_; }
   bool shortened() const override { return false; }
+  bool unchanging() const override { return in_order_ && !by_chance_ && cuts_.size() == 1; }
 
  private:
   std::span<const Index> group(Index first) const {
@@ -238,6 +242,7 @@ class ExampleBatches final : public BatchSource {
   }
   void go_to(Index position) {
     position_ = position;
+    if (std::exchange(filled_, true) && unchanging()) return;
     const Cut& cut = cuts_[at(position)];
     const auto batch = (static_cast<std::uint64_t>(epoch_) << 32U) + static_cast<std::uint64_t>(position);
     Random random(seed_, stream_of("examples/unknown") + batch);
@@ -248,6 +253,7 @@ class ExampleBatches final : public BatchSource {
   ExampleFiller filler_;
   Index batch_, epoch_ = 0, position_ = 0;
   std::uint64_t seed_;
+  bool in_order_, by_chance_, filled_ = false;
   std::vector<Index> order_;
   std::vector<Cut> cuts_;
   Batch current_;

@@ -21,6 +21,9 @@ struct ExampleBatchOptions {
   double unknown_rate = 0;
   /// In training each position is left unread with this probability (word dropout; Iyyer et al. 2015).
   double word_dropout = 0;
+  /// In training all epochs have the examples in the order of the set. Where they fit one batch and nothing is left to
+  /// chance, the source is unchanging.
+  bool in_order = false;
 };
 
 /// Epoch by epoch, each in a random order that is a function of (seed, epoch). The set must outlive it. Throws

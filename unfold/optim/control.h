@@ -23,6 +23,7 @@ struct StepReport {
   double loss = 0;           ///< nats per predicted symbol, before the step
   double gradient_norm = 0;  ///< before clipping
   double rate = 0;           ///< the one used
+  bool converged = false;    ///< nothing is left to be done; an optimiser that knows such an end says so
   bool finite = true;        ///< false: loss or gradient is not finite, and nothing was moved
   std::optional<CurvatureReport> curvature = {};
 };

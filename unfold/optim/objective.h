@@ -58,6 +58,10 @@ class Objective {
   virtual double gradient(std::span<T> gradient) = 0;
   /// The loss alone, of the same batch at the present parameters.
   virtual double loss() = 0;
+  /// Predicted symbols of the batch.
+  virtual double predicted() const { return 1; }
+  /// Whether every step sees the same batch, and the loss is the same at the same parameters.
+  virtual bool repeats() const { return false; }
   /// Predicted symbols of a sequence of the batch (of a chain of it), on average.
   virtual double symbols_per_sequence() const { return 1; }
 

@@ -7,6 +7,7 @@
 
 #include "unfold/base/error.h"
 #include "unfold/optim/hessian_free.h"
+#include "unfold/optim/lbfgs.h"
 #include "unfold/optim/riemannian.h"
 
 namespace unfold {
@@ -119,6 +120,18 @@ struct HessianFreeKind {
   }
 };
 
+struct LbfgsKind {
+  using Options = LbfgsOptions;
+  static constexpr const char* kName = "lbfgs";
+  static constexpr const char* kHelp = "L-BFGS on all data at once until it converges; l1: OWL-QN";
+  static constexpr bool kWhole = true;
+  static constexpr bool kEverything = true;
+  template <class T>
+  static auto make(Index parameters, const Options& o, std::string spec) {
+    return lbfgs<T>(parameters, o, std::move(spec));
+  }
+};
+
 struct NaturalKind {
   using Options = NaturalOptions;
   static constexpr const char* kName = "natural";
@@ -217,6 +230,7 @@ struct OptimizerEntry : Entry {
   MakeOptimizer<float> in_float;
   MakeOptimizer<double> in_double;
   bool (*compares_losses)(const AnyOptions& settings);
+  bool everything;
 
   template <class T>
   MakeOptimizer<T> make() const {
@@ -247,12 +261,17 @@ std::unique_ptr<Optimizer<T>> make_kind(Index parameters, const AnyOptions& sett
 }
 
 template <class Kind>
+constexpr bool kind_wants_everything() {
+  return requires { Kind::kEverything; };
+}
+
+template <class Kind>
 bool kind_compares_losses(const AnyOptions& settings) {
   const auto& s = settings.as<Settings<Kind>>();
   if constexpr (requires { s.own.control; })
     return s.own.control == StepControl::backtracking;
   else
-    return false;
+    return kind_wants_everything<Kind>();
 }
 
 template <class Kind>
@@ -260,15 +279,16 @@ OptimizerEntry entry() {
   return {{Kind::kName, Kind::kHelp, Settings<Kind>()},
           make_kind<float, Kind>,
           make_kind<double, Kind>,
-          kind_compares_losses<Kind>};
+          kind_compares_losses<Kind>,
+          kind_wants_everything<Kind>()};
 }
 
 const Registry<OptimizerEntry>& registry() {
   static const Registry<OptimizerEntry> list(
       "optimiser", {entry<SgdKind>(), entry<RmsPropKind>(), entry<AdamKind>(), entry<AdamWKind>(), entry<PathKind>(),
                     entry<PathMomentumKind>(), entry<PathAdamKind>(), entry<HessianFreeKind>(), entry<NaturalKind>(),
-                    entry<RiemannianKind<RiemannianMetric::ruop>>(), entry<RiemannianKind<RiemannianMetric::rbpm>>(),
-                    entry<RiemannianKind<RiemannianMetric::none>>()});
+                    entry<LbfgsKind>(), entry<RiemannianKind<RiemannianMetric::ruop>>(),
+                    entry<RiemannianKind<RiemannianMetric::rbpm>>(), entry<RiemannianKind<RiemannianMetric::none>>()});
   return list;
 }
 
@@ -329,6 +349,8 @@ bool compares_losses(std::string_view spec) {
   const ParsedOptimizer parsed = parse_optimizer(spec);
   return parsed.entry.compares_losses(parsed.settings);
 }
+
+bool wants_everything(std::string_view spec) { return parse_optimizer(spec).entry.everything; }
 
 std::vector<OptimizerHelp> optimizers() { return registry().help(); }
 

@@ -65,6 +65,9 @@ std::string canonical_optimizer(std::string_view spec);
 /// last digits of a float. Throws as make_optimizer.
 bool compares_losses(std::string_view spec);
 
+/// Whether every step should see the same data, all of them. Throws as make_optimizer.
+bool wants_everything(std::string_view spec);
+
 using OptimizerHelp = EntryHelp;
 /// All optimisers there are, for help texts.
 std::vector<OptimizerHelp> optimizers();

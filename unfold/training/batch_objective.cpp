@@ -127,7 +127,10 @@ double BatchObjective<T>::gradient(std::span<T> result) {
   for (Index k = 0; k < options_.batches; ++k) {
     poll();
     set_dropout(k);
-    enter_batch(batch(k), *network_.plan, carried_);
+    if (k == 0 && !computed_.empty())  // again, after other parameters
+      copy_state(before_.front(), carried_);
+    else
+      enter_batch(batch(k), *network_.plan, carried_);
     copy_state(carried_, before_[at(k)]);
     if (sampled_) {
       nats += sampled_->gradient(batch(k), carried_, step_ * options_.batches + k, 1 / predicted_, result, k > 0);

@@ -46,7 +46,8 @@ class BatchObjective final : public Objective<T> {
 
   /// Takes the batches of this step from the source, which is left at the last of them.
   void gather(Index step);
-  double predicted() const { return predicted_; }  ///< symbols, in all batches of the step
+  double predicted() const override { return predicted_; }  ///< symbols, in all batches of the step
+  bool repeats() const override { return source_.unchanging() && options_.batches == 1 && !network_.dropout; }
   Index symbols() const;
   /// Runs forward through the batches, for the state alone.
   void skip();

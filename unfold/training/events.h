@@ -64,7 +64,7 @@ struct CheckpointEvent {
 struct DoneEvent {
   Index step = 0;
   double epochs = 0;
-  std::string reason = {};  ///< "steps", "epochs", "minutes", "patience", "goal"
+  std::string reason = {};  ///< "steps", "epochs", "minutes", "patience", "goal", "converged"
   double best_nats_per_symbol = 0;
   Index best_step = 0;
   bool validated = false;

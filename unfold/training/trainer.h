@@ -104,7 +104,7 @@ struct TrainingResult {
   Index best_step = 0;
   Index validation_symbols = 0;  ///< predicted in a validation
   int rollbacks = 0;
-  std::string reason = {};  ///< "steps", "epochs", "minutes", "patience", "goal"
+  std::string reason = {};  ///< "steps", "epochs", "minutes", "patience", "goal", "converged"
 };
 
 template <class T>

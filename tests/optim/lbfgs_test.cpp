@@ -1,0 +1,239 @@
+#include "unfold/optim/lbfgs.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <map>
+
+#include "unfold/base/error.h"
+
+namespace unfold {
+namespace {
+
+using Point = std::vector<double>;
+
+/// A function of the first parameters, the same at every step; the others do not count.
+class Landscape final : public Objective<double> {
+ public:
+  /// Sets the gradient, returns the value.
+  using Function = std::function<double(std::span<const double> p, std::span<double> g)>;
+
+  Landscape(Team& team, Function function, const Point& start) : team_(team), function_(std::move(function)) {
+    const Signal x = circuit_.symbols("x", static_cast<Index>(start.size()));
+    circuit_.output(circuit_.affine("z", 1, {{"W", x}}, Init::zero(), false));
+    parameters_ = Parameters<double>(circuit_);
+    std::ranges::copy(start, parameters_.flat().begin());
+  }
+  Parameters<double>& parameters() override { return parameters_; }
+  Team& team() override { return team_; }
+  double gradient(std::span<double> g) override {
+    ++gradients;
+    return function_(parameters_.flat(), g);
+  }
+  double loss() override {
+    Point g(parameters_.flat().size());
+    return function_(parameters_.flat(), g);
+  }
+  double predicted() const override { return symbols; }
+  bool repeats() const override { return same; }
+
+  int gradients = 0;
+  double symbols = 1;
+  bool same = true;
+
+ private:
+  Circuit circuit_;
+  Parameters<double> parameters_;
+  Team& team_;
+  Function function_;
+};
+
+/// 1/2 sum a_i (p_i - goal_i)^2, a_i = 1, 4, 9, ...
+double bowl(std::span<const double> p, std::span<double> g) {
+  double sum = 0;
+  for (std::size_t i = 0; i < p.size(); ++i) {
+    const double a = static_cast<double>((i + 1) * (i + 1)), away = p[i] - std::sin(static_cast<double>(i + 1));
+    g[i] = a * away;
+    sum += 0.5 * a * away * away;
+  }
+  return sum;
+}
+
+/// A narrow bent valley (Rosenbrock 1960), least at (1, 1).
+double valley(std::span<const double> p, std::span<double> g) {
+  const double bend = p[1] - p[0] * p[0], left = 1 - p[0];
+  g[0] = -400 * p[0] * bend - 2 * left;
+  g[1] = 200 * bend;
+  return 100 * bend * bend + left * left;
+}
+
+/// Steps until it has converged; the number of steps.
+int converge(Landscape& landscape, const std::string& spec, int most = 500) {
+  const auto optimizer = make_optimizer<double>(spec, landscape.parameters().size());
+  double before = std::numeric_limits<double>::infinity();
+  for (int step = 0; step < most; ++step) {
+    const StepReport report = optimizer->step(landscape, {.step = step}, 1);
+    if (spec.find("l1") == std::string::npos && spec.find("l2") == std::string::npos) {
+      EXPECT_LE(report.loss, before + 1e-12);
+    }
+    before = report.loss;
+    EXPECT_TRUE(report.finite);
+    if (report.converged) return step;
+  }
+  return most;
+}
+
+TEST(Lbfgs, finds_the_bottom_of_a_bowl) {
+  Team team(2);
+  Landscape landscape(team, bowl, Point(8, 0.0));
+  EXPECT_LT(converge(landscape, "lbfgs:tolerance=1e-9,change=0"), 40);
+  for (std::size_t i = 0; i < 8; ++i)
+    EXPECT_NEAR(landscape.parameters().flat()[i], std::sin(static_cast<double>(i + 1)), 1e-8);
+}
+
+TEST(Lbfgs, follows_a_bent_valley_to_its_end) {
+  Team team(1);
+  Landscape landscape(team, valley, {-1.2, 1});
+  EXPECT_LT(converge(landscape, "lbfgs:tolerance=1e-9,change=0"), 60);
+  EXPECT_NEAR(landscape.parameters().flat()[0], 1, 1e-7);
+  EXPECT_NEAR(landscape.parameters().flat()[1], 1, 1e-7);
+  EXPECT_LT(landscape.gradients, 90);  // most steps try one length
+}
+
+TEST(Lbfgs, l2_weighs_against_the_nats_of_all_data) {
+  Team team(1);
+  Landscape landscape(team, bowl, Point(5, 0.0));
+  landscape.symbols = 4;
+  converge(landscape, "lbfgs:l2=6,tolerance=1e-10,change=0");
+  for (std::size_t i = 0; i < 5; ++i) {
+    const double a = static_cast<double>((i + 1) * (i + 1));
+    EXPECT_NEAR(landscape.parameters().flat()[i], a * std::sin(static_cast<double>(i + 1)) / (a + 6.0 / 4), 1e-8);
+  }
+}
+
+TEST(Lbfgs, l1_leaves_parameters_exactly_at_zero) {
+  Team team(2);
+  Landscape landscape(team, bowl, Point(6, 0.3));
+  landscape.symbols = 2;
+  converge(landscape, "lbfgs:l1=3,tolerance=1e-10,change=0");
+  for (std::size_t i = 0; i < 6; ++i) {
+    const double a = static_cast<double>((i + 1) * (i + 1)), goal = std::sin(static_cast<double>(i + 1));
+    const double left = std::max(0.0, std::fabs(goal) - 1.5 / a), x = landscape.parameters().flat()[i];
+    EXPECT_NEAR(x, std::copysign(left, goal), 1e-7);
+    if (left == 0) {
+      EXPECT_EQ(x, 0);
+    }
+  }
+}
+
+TEST(Lbfgs, accepts_only_lengths_that_meet_the_conditions_of_wolfe) {
+  Team team(1);
+  Landscape landscape(team, valley, {-1.2, 1});
+  const auto optimizer = make_optimizer<double>("lbfgs:change=0", 2);
+  for (int step = 0; step < 25; ++step) {
+    const Point from(landscape.parameters().flat().begin(), landscape.parameters().flat().end());
+    Point before(2), after(2);
+    const double start = valley(from, before);
+    optimizer->step(landscape, {.step = step}, 1);
+    const std::span<const double> to = landscape.parameters().flat();
+    const double end = valley(to, after);
+    double slope = 0, slope_there = 0;
+    for (std::size_t i = 0; i < 2; ++i) {
+      slope += before[i] * (to[i] - from[i]);
+      slope_there += after[i] * (to[i] - from[i]);
+    }
+    EXPECT_LT(slope, 0);
+    EXPECT_LE(end, start + 1e-4 * slope + 1e-12);
+    EXPECT_LE(std::fabs(slope_there), -0.9 * slope + 1e-12);
+  }
+}
+
+TEST(Lbfgs, judges_each_point_once_where_the_data_stay_the_same) {
+  Team team(1);
+  Landscape same(team, bowl, Point(4, 0.0)), changing(team, bowl, Point(4, 0.0));
+  changing.same = false;
+  const auto one = make_optimizer<double>("lbfgs:change=0", 4), other = make_optimizer<double>("lbfgs:change=0", 4);
+  for (int step = 0; step < 5; ++step) {
+    one->step(same, {.step = step}, 1);
+    other->step(changing, {.step = step}, 1);
+  }
+  EXPECT_EQ(changing.gradients, same.gradients + 4);
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(same.parameters().flat()[i], changing.parameters().flat()[i]);
+}
+
+TEST(Lbfgs, says_that_it_has_converged_and_moves_no_more) {
+  Team team(1);
+  Landscape landscape(team, bowl, Point(4, 0.0));
+  const auto optimizer = make_optimizer<double>("lbfgs", 4);
+  StepReport report;
+  for (int step = 0; step < 200 && !report.converged; ++step) report = optimizer->step(landscape, {.step = step}, 1);
+  ASSERT_TRUE(report.converged);
+  const Point there(landscape.parameters().flat().begin(), landscape.parameters().flat().end());
+  EXPECT_TRUE(optimizer->step(landscape, {}, 1).converged);
+  EXPECT_EQ(there, Point(landscape.parameters().flat().begin(), landscape.parameters().flat().end()));
+}
+
+TEST(Lbfgs, a_slope_that_leads_nowhere_ends_the_run_where_it_was) {
+  Team team(1);
+  const auto lies = [](std::span<const double> p, std::span<double> g) {  // uphill on every side of the start
+    g[0] = 1;
+    return p[0] == 0.5 ? 1.0 : 2.0;
+  };
+  Landscape landscape(team, lies, {0.5});
+  const auto optimizer = make_optimizer<double>("lbfgs", 1);
+  EXPECT_TRUE(optimizer->step(landscape, {}, 1).converged);
+  EXPECT_EQ(landscape.parameters().flat()[0], 0.5);
+}
+
+TEST(Lbfgs, no_number_is_a_step_too_far) {
+  Team team(1);
+  const auto cliff = [](std::span<const double> p, std::span<double> g) {  // -log p, which has no value below 0
+    g[0] = -1 / p[0] + 1;
+    return p[0] > 0 ? -std::log(p[0]) + p[0] : std::nan("");
+  };
+  Landscape landscape(team, cliff, {30});
+  EXPECT_LT(converge(landscape, "lbfgs:tolerance=1e-9,change=0"), 60);
+  EXPECT_NEAR(landscape.parameters().flat()[0], 1, 1e-7);
+}
+
+/// Copies of all state.
+class Keeper final : public StateVisitor<double> {
+ public:
+  void operator()(std::string_view name, std::span<double> values) override { visit(name, values); }
+  void operator()(std::string_view name, double& value) override { visit(name, {&value, 1}); }
+  bool restoring = false;
+
+ private:
+  void visit(std::string_view name, std::span<double> values) {
+    Point& kept = kept_[std::string(name)];
+    if (restoring)
+      std::ranges::copy(kept, values.begin());
+    else
+      kept.assign(values.begin(), values.end());
+  }
+  std::map<std::string, Point> kept_;
+};
+
+TEST(Lbfgs, goes_on_from_its_state_with_the_same_bits_on_every_team) {
+  for (const char* spec : {"lbfgs:history=3,change=0,l2=0.1", "lbfgs:history=3,change=0,l1=0.1"}) {
+    Team one(1), three(3);
+    Landscape whole(one, valley, {-1.2, 1}), cut(three, valley, {-1.2, 1});
+    const auto through = make_optimizer<double>(spec, 2);
+    for (int step = 0; step < 14; ++step) through->step(whole, {.step = step}, 1);
+    Keeper keeper;
+    {
+      const auto first = make_optimizer<double>(spec, 2);
+      for (int step = 0; step < 8; ++step) first->step(cut, {.step = step}, 1);
+      first->visit_state(keeper);
+    }
+    const auto second = make_optimizer<double>(spec, 2);
+    keeper.restoring = true;
+    second->visit_state(keeper);
+    for (int step = 8; step < 14; ++step) second->step(cut, {.step = step}, 1);
+    for (std::size_t i = 0; i < 2; ++i) EXPECT_EQ(whole.parameters().flat()[i], cut.parameters().flat()[i]) << spec;
+  }
+}
+
+}  // namespace
+}  // namespace unfold

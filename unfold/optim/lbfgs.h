@@ -1,0 +1,45 @@
+#pragma once
+/// L-BFGS and OWL-QN: for losses that are the same at every step: all data, no dropout.
+///
+///   auto optimizer = make_optimizer<double>("lbfgs:l2=2", parameters.size());
+///
+/// What is minimised is the loss with priors on the parameters p, in units of the nats of all N predicted symbols:
+///
+///   F(p) = loss(p) + (l2 / 2 |p|^2 + l1 |p|_1) / N
+///
+/// Direction: two loops over the last `history` steps and changes of the gradient (Nocedal 1980; Liu & Nocedal 1989).
+/// Length: the first that meets the strong conditions of Wolfe, f <= f_0 + 1e-4 t f'_0 and |f'| <= 0.9 |f'_0|, by
+/// bracketing and quadratic interpolation. With l1 > 0 (Andrew & Gao 2007): the direction keeps to the orthant of the
+/// pseudo-gradient, lengths are halved, and what crosses 0 stops there, so that many parameters are exactly 0.
+///
+/// A run has converged when the gradient of N F is at most `tolerance` max(1, |p|), when F fell by less than the share
+/// `change` in ten steps, or when no length along the gradient itself lowers F.
+
+#include "unfold/optim/optimizer.h"
+
+namespace unfold {
+
+struct LbfgsOptions {
+  Index history = 6;
+  double l2 = 0, l1 = 0;
+  double tolerance = 1e-5, change = 1e-5;
+  Index trials = 20;
+  Index windows = 1;
+};
+template <class Visitor>
+void describe(Visitor& v, LbfgsOptions& o) {
+  v("history", o.history, "steps that the direction is made of", range(1, 100));
+  v("l2", o.l2, "weight of half the squared parameters, beside the nats of all data", at_least(0));
+  v("l1", o.l1, "weight of the magnitudes of the parameters, beside the nats of all data", at_least(0));
+  v("tolerance", o.tolerance, "length of the gradient, against that of the parameters, at which a run has converged",
+    at_least(0));
+  v("change", o.change, "share that the loss falls by in ten steps, below which a run has converged; 0: never",
+    at_least(0));
+  v("trials", o.trials, "lengths tried in a step, at most", range(1, 1000));
+  v("windows", o.windows, "windows, or batches, of a step", at_least(1));
+}
+
+template <class T>
+std::unique_ptr<Optimizer<T>> lbfgs(Index parameters, const LbfgsOptions& options, std::string spec);
+
+}  // namespace unfold
