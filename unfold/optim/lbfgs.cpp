@@ -39,11 +39,8 @@ class Lbfgs final : public Optimizer<T> {
     StepReport report;
     const double scale = 1 / objective.predicted();
     l2_ = options_.l2 * scale, l1_ = options_.l1 * scale;
-    if (known_ == 0 || !objective.repeats()) {
-      at_start_ = evaluate(objective, gradient_);
-      report.finite = std::isfinite(at_start_.value);
-    }
-    known_ = 0;  // while trial points are judged: who goes back to one must begin anew
+    at_start_ = evaluate(objective, gradient_);
+    report.finite = std::isfinite(at_start_.value);
     report.loss = at_start_.loss;
     if (!report.finite) return report;
     std::ranges::copy(objective.parameters().flat(), start_.begin());
@@ -57,21 +54,16 @@ class Lbfgs final : public Optimizer<T> {
       report.converged = report.rate == 0 && remembered_ == 0;
       if (report.rate == 0) remembered_ = 0;  // next along the gradient itself
     }
-    known_ = report.rate > 0 || report.converged ? 1 : 0;
     return report;
   }
 
   void visit_state(StateVisitor<T>& visitor) override {
-    visitor("gradient", gradient_.span());
     for (std::size_t k = 0; k < steps_.size(); ++k) {
       visitor(fmt::format("step{}", k), steps_[k].span());
       visitor(fmt::format("change{}", k), changes_[k].span());
     }
     for (std::size_t k = 0; k < weights_.size(); ++k) visitor(fmt::format("weight{}", k), weights_[k]);
     for (std::size_t k = 0; k < kRecent; ++k) visitor(fmt::format("recent{}", k), recent_[k]);
-    visitor("value", at_start_.value);
-    visitor("loss", at_start_.loss);
-    visitor("known", known_);
     visitor("remembered", remembered_);
     visitor("next", next_);
     visitor("taken", taken_);
@@ -159,8 +151,6 @@ class Lbfgs final : public Optimizer<T> {
       return 0;
     }
     remember(objective);
-    at_start_ = reached;
-    std::swap(gradient_, next_gradient_);
     return length;
   }
 
@@ -243,7 +233,7 @@ class Lbfgs final : public Optimizer<T> {
       t = next_length(low, high);
     }
     if (low.t > 0 && last != low.t) reached = try_length(objective, low.t);
-    return low.t;
+    return reached.value < at_start_.value ? low.t : 0;  // too short a step goes nowhere
   }
 
   /// Twice as far where nothing bounds it; else where a parabola through both ends is least, well within.
@@ -282,8 +272,8 @@ class Lbfgs final : public Optimizer<T> {
   std::vector<Buffer<T>> steps_, changes_;
   std::vector<double> weights_;  // 1 / <step, change>
   std::array<double, kRecent> recent_{};
-  Point at_start_;  // where the last step ended
-  double known_ = 0, remembered_ = 0, next_ = 0, taken_ = 0;
+  Point at_start_;  // of the present step
+  double remembered_ = 0, next_ = 0, taken_ = 0;
 };
 
 }  // namespace

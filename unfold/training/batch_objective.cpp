@@ -141,8 +141,9 @@ double BatchObjective<T>::gradient(std::span<T> result) {
     if (k + 1 < options_.batches) leave_batch(batch(k), carried_);
   }
   const double loss = nats / predicted_ + penalty;
+  const bool again = !computed_.empty();  // at a trial point, which no run goes back to
   computed_ = result;
-  return entered_(loss, result) ? loss : std::numeric_limits<double>::infinity();
+  return again || entered_(loss, result) ? loss : std::numeric_limits<double>::infinity();
 }
 
 template <class T>
