@@ -13,6 +13,7 @@
 #include "unfold/models/restarts.h"
 #include "unfold/models/train.h"
 #include "unfold/numerics/bf16.h"
+#include "unfold/optim/optimizer.h"
 #include "unfold/training/event_log.h"
 #include "unfold/training/example_sources.h"
 
