@@ -1,4 +1,4 @@
-# The front door: works on a machine with only git and make (Debian 12, Ubuntu 22.04 or later); tools/setup.sh installs
+# The front door: works on a machine with only git and make (Debian 12, Ubuntu 22.04 and later); tools/setup.sh installs
 # the rest. The build itself is CMake; CMakePresets.json has the configurations.
 
 PREFIX ?= /usr/local

@@ -16,6 +16,9 @@ foreach(room ${rooms})
   install(DIRECTORY unfold/${room} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/unfold
           FILES_MATCHING PATTERN "*.h" PATTERN "*-inl.h" EXCLUDE)
 endforeach()
+install(FILES unfold/unfold.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/unfold)
+install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md")
+install(DIRECTORY examples DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.cpp")
 if(TARGET unfold_command)
   # Not at the top of the build tree: there, unfold/ is the folder of the rooms.
   set_target_properties(unfold_command PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)

@@ -75,7 +75,7 @@ TEST_F(LabelTest, completions_come_with_their_probabilities) {
   double bits = 0;
   for (const auto& symbol : found["completions"][0]["symbols"]) bits += symbol["bits"].get<double>();
   EXPECT_NEAR(bits, found["completions"][0]["bits"].get<double>(), 1e-6);
-  EXPECT_THAT(unfold_command({"complete", run_, "--length", "3"}).out, StartsWith("bits\tsymbols\ttext\n"));
+  EXPECT_THAT(unfold_command({"complete", run_, "--length", "3"}).out, StartsWith("bits\tsymbols\tscore\ttext\n"));
   expect_failure({"complete", run_, "--beam", "0"}, 2, "beam");
 }
 

@@ -142,14 +142,19 @@ nlohmann::ordered_json to_json(const ModelInfo& info) {
   return json;
 }
 
-void plot_runs(const std::vector<std::string>& folders, const std::string& svg_file) {
+void plot_runs(const std::vector<std::string>& folders, const std::string& svg_file, const std::string& over) {
+  const bool validated = std::ranges::none_of(folders, [&](const std::string& path) {
+    return read_log_curve(RunFolder(path).log(), "validation", over, "nats_per_symbol").empty();
+  });
+  const char* event = validated ? "validation" : "progress";
   std::vector<std::string> models;  // in the order given
   std::vector<std::vector<std::vector<std::pair<double, double>>>> runs;
   for (const std::string& path : folders) {
     const RunFolder folder(path);
-    auto points = read_log_curve(folder.log(), "validation", "seconds", "nats_per_symbol");
+    auto points = read_log_curve(folder.log(), event, over, "nats_per_symbol");
     if (points.empty())
-      throw ModelError(fmt::format("{}: no validation to draw; --plot wants folders of runs that validated", path));
+      throw ModelError(
+          fmt::format("{}: neither a validation nor a step to draw in its log; --plot wants folders of runs", path));
     for (auto& point : points) point.second = bits(point.second);
     const Config config = folder.has_config() ? read_config(folder.config()) : Config();
     const ConfigEntry* entry = config.find("model");
@@ -163,7 +168,8 @@ void plot_runs(const std::vector<std::string>& folders, const std::string& svg_f
   }
   std::vector<Curve> curves;
   for (std::size_t i = 0; i < models.size(); ++i) curves.push_back({models[i], join_curves(runs[i])});
-  write_file_atomically(svg_file, line_plot("Validation", {"seconds"}, {"bits per symbol"}, curves));
+  write_file_atomically(svg_file,
+                        line_plot(validated ? "Validation" : "Training", {over}, {"bits per symbol"}, curves));
 }
 
 }  // namespace unfold

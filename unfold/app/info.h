@@ -47,8 +47,10 @@ std::string print_plan(const std::string& model);
 /// What `unfold info --json` prints.
 nlohmann::ordered_json to_json(const ModelInfo& info);
 
-/// Draws bits per symbol over the seconds of training: medians and quartiles of the runs that trained the same model.
-/// Throws ModelError for a folder without validations, RuntimeFailure.
-void plot_runs(const std::vector<std::string>& folders, const std::string& svg_file);
+/// Draws bits per symbol over the `over`, "seconds" or "step", of training: medians and quartiles of the runs that
+/// trained the same model, of their validations or, where one of them has none, of the training loss of all. Throws
+/// ModelError for a folder without either, RuntimeFailure.
+void plot_runs(const std::vector<std::string>& folders, const std::string& svg_file,
+               const std::string& over = "seconds");
 
 }  // namespace unfold

@@ -1,7 +1,10 @@
 #include "unfold/app/sample.h"
 
+#include <fmt/format.h>
+
 #include "unfold/app/figures.h"
 #include "unfold/app/run_folder.h"
+#include "unfold/base/utf8.h"
 #include "unfold/capabilities/finite.h"
 #include "unfold/numerics/functions.h"
 
@@ -9,6 +12,21 @@ namespace unfold {
 namespace {
 
 Symbol last_of(const std::vector<Symbol>& symbols) { return symbols.empty() ? kNoSymbol : symbols.back(); }
+
+/// There is no --unknown here: what is not in the alphabet cannot be continued.
+std::vector<Symbol> encode_prime(const Alphabet& alphabet, const std::string& text) {
+  std::vector<Symbol> known = alphabet.encode(text, UnknownPolicy::skip);
+  for (Index position = 0; position < static_cast<Index>(text.size());) {
+    const Alphabet::Token token = alphabet.next_token(text, position);
+    if (token.symbol == kNoSymbol && !token.text.empty())
+      throw DataError(
+          fmt::format("--prime: \"{}\" at offset {} is not in the alphabet of {} {}; leave it out, or take a "
+                      "model that was trained on a text with it",
+                      replace_invalid_utf8(token.text), token.text.data() - text.data(), alphabet.size(),
+                      to_string(alphabet.kind())));
+  }
+  return known;
+}
 
 /// Decodes symbols block by block and hands the text on, so that a long sample needs no memory and shows at once.
 class BlockStream {
@@ -47,7 +65,7 @@ void sample(const SampleRequest& request, const std::function<void(const Sampled
   validate(sampling);
   const std::unique_ptr<SymbolModel> model = load_model(request.model);
   const Alphabet& alphabet = model->alphabet();
-  if (!request.prime.empty()) sampling.prime = alphabet.encode(request.prime);
+  if (!request.prime.empty()) sampling.prime = encode_prime(alphabet, request.prime);
   // Of adaptive models, no sample shall know another.
   const std::unique_ptr<Predictor> fresh = finite_predictor(*model, request.model);
   for (sampling.number = 0; sampling.number < request.count; ++sampling.number) {
@@ -80,7 +98,7 @@ std::vector<CompletedText> complete(const CompleteRequest& request) {
   validate(beam);
   const std::unique_ptr<SymbolModel> model = load_model(request.model);
   const Alphabet& alphabet = model->alphabet();
-  if (!request.prime.empty()) beam.prime = alphabet.encode(request.prime);
+  if (!request.prime.empty()) beam.prime = encode_prime(alphabet, request.prime);
   std::vector<CompletedText> result;
   for (Completion& completion : complete(*finite_predictor(*model, request.model), alphabet, beam)) {
     CompletedText text{.completion = {}, .text = alphabet.decode(completion.symbols, last_of(beam.prime)), .names = {}};

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <nlohmann/json.hpp>
 
 #include "unfold/app/field_data.h"
@@ -77,6 +78,8 @@ class Training {
         folder_(request_.out),
         reporter_(reporter) {}
 
+  double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
+
   TrainOutcome run();
 
  private:
@@ -105,6 +108,7 @@ class Training {
   [[noreturn]] void interrupted_with_checkpoint() const;
   TrainOutcome outcome(const SymbolModel& model, const Material& material, const TrainingResult& result) const;
 
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   TrainRequest request_;
   TrainSettings& s_;
   RunSettings& run_;
@@ -239,6 +243,7 @@ TrainOutcome Training::run_recurrent(const Material& material, const TrainingDat
   TrainOptions options = train_options();
   options.trainer.batches.predict_after = after;
   begin(model, material, options.trainer.resume);
+  options.trainer.spent_seconds = seconds();
   if (s_.restarts > 1 && !options.trainer.resume) {
     const Index best = choose_restart<T>(data, options.trainer);
     model = make_candidate<T>(parse_model_spec(s_.model), data, after, seed, best);
@@ -319,6 +324,9 @@ TrainOutcome Training::run_on_task() {
   reporter_.remark(fmt::format("{} on {}: {} parameters; {}, {} steps each", s_.model, *s_.task,
                                model.parameters().size(), what_it_reads(task->shape()), task->length()));
   options.trainer.stop = reporter_.stop();
+  options.trainer.spent_seconds = seconds();
+  options.trainer.validations_after =
+      1 + static_cast<double>(kTestExamples) / static_cast<double>(std::max<Index>(1, s_.validate_on));
   TrainOutcome result{
       .run = folder_.path(), .model_file = folder_.model(), .settings = s_, .parameters = model.parameters().size()};
   try {
@@ -381,6 +389,10 @@ TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
                   s_.model, *s_.read, *s_.predict, model.parameters().size(), parts[0].count(), parts[0].positions(),
                   parts[1].count(), parts[1].positions()));
   Team team(threads());
+  options.trainer.spent_seconds = seconds();
+  if (parts[1].count() > 0)
+    options.trainer.validations_after =
+        1 + static_cast<double>(parts[2].positions()) / static_cast<double>(parts[1].positions());
   TrainOutcome result{.run = folder_.path(),
                       .model_file = folder_.model(),
                       .settings = s_,
@@ -431,10 +443,15 @@ TrainOutcome Training::outcome(const SymbolModel& model, const Material& materia
                        .parameters = model.parameter_count(),
                        .result = result,
                        .has_test = material.has_test};
-  if (result.validated)
-    outcome.valid = Figures{.nats_per_symbol = result.best_nats_per_symbol,
-                            .symbols = result.validation_symbols,
-                            .bytes = material.validation.bytes(material.validation_corpus())};
+  if (!result.validated) return outcome;
+  outcome.valid = Figures{.nats_per_symbol = result.best_nats_per_symbol, .symbols = result.validation_symbols};
+  if (result.validation_share == 1)
+    outcome.valid->bytes = material.validation.bytes(material.validation_corpus());
+  else
+    reporter_.remark(
+        fmt::format("validation read about {:.1f} % of its part, or it would have used up the budget; "
+                    "`unfold eval` measures all of it",
+                    100 * result.validation_share));
   return outcome;
 }
 

@@ -4,6 +4,7 @@
 
 #include "unfold/app/sample.h"
 #include "unfold/cli/figures.h"
+#include "unfold/cli/prime.h"
 #include "unfold/cli/verb.h"
 
 namespace unfold {
@@ -17,6 +18,7 @@ class Complete final : public Verb {
  private:
   std::vector<std::string> model_;
   CompleteRequest request_;
+  std::optional<std::string> prime_file_;
 };
 
 Complete::Complete()
@@ -26,6 +28,10 @@ Complete::Complete()
   options_.add_inputs(
       {.name = "model", .target = &model_, .placeholder = "MODEL", .help = "a run folder or model file"});
   options_.add({.name = "prime", .target = &request_.prime, .placeholder = "TEXT", .help = "what is continued"});
+  options_.add({.name = "prime-file",
+                .target = &prime_file_,
+                .placeholder = "FILE",
+                .help = "the same from a file; - is standard input"});
   options_.add({.name = "length",
                 .target = &request_.beam.length,
                 .placeholder = "N",
@@ -43,7 +49,7 @@ Complete::Complete()
   options_.add({.name = "normalisation",
                 .target = &request_.beam.normalisation,
                 .placeholder = "A",
-                .help = "rank by log p / length^A: 0 by probability, 1 by probability per symbol",
+                .help = "rank by the score log p / length^A: 0 by probability, 1 by probability per symbol",
                 .least = 0});
   options_.add({.name = "stop",
                 .target = &request_.beam.stop,
@@ -68,14 +74,15 @@ std::string line_of(const CompletedText& text) {
   std::string shown;
   for (const char c : text.text)
     shown += c == '\n' ? "\\n" : c == '\t' ? "\\t" : c == '\\' ? "\\\\" : std::string(1, c);
-  return fmt::format("{:.6f}\t{}\t{}\n", text.bits(), text.names.size(), shown);
+  return fmt::format("{:.6f}\t{}\t{:.6f}\t{}\n", text.bits(), text.names.size(), text.completion.score, shown);
 }
 
 ExitCode Complete::run(Console&) {
   request_.model = model_.front();
+  take_prime(prime_file_, request_.prime);
   const std::vector<CompletedText> found = complete(request_);
   nlohmann::ordered_json completions = nlohmann::ordered_json::array();
-  if (!json_) print_result("bits\tsymbols\ttext\n");
+  if (!json_) print_result("bits\tsymbols\tscore\ttext\n");
   for (const CompletedText& text : found) {
     if (json_)
       completions.push_back(to_json(text));

@@ -99,6 +99,21 @@ bool is_fitted_only(const std::string& spec) {
   return is_fitted_model(spec) && learner_options(name).empty() && name != "mix";
 }
 
+/// The size of blocks, which may carry a unit.
+Index block_size(const std::optional<std::string>& text) {
+  if (!text || *text == "0") return 0;
+  const std::size_t bytes = parse_bytes(*text, "--block");
+  if (bytes > static_cast<std::size_t>(kMostBlock))
+    throw UsageError(fmt::format("--block {}: at most {} bytes", *text, kMostBlock));
+  return static_cast<Index>(bytes);
+}
+
+/// Bytes on a screen help nobody.
+void refuse_terminal(const std::string& output) {
+  if (output == "-" && ::isatty(STDOUT_FILENO) == 1)
+    throw UsageError("compressed data are not for a terminal: name a file with -o, or send them into a pipe");
+}
+
 class Compress final : public Verb {
  public:
   Compress();
@@ -115,6 +130,7 @@ class Compress final : public Verb {
   std::optional<std::string> model_, optimizer_;
   std::optional<Index> window_;
   bool fast_ = false, best_ = false, online_ = false, embed_ = false, no_verify_ = false;
+  std::optional<std::string> block_text_;
   Index block_ = 0;
 };
 
@@ -151,12 +167,11 @@ Compress::Compress()
                 .least = 1,
                 .most = 4096});
   options_.add({.name = "embed", .target = &embed_, .help = "put the model file into the compressed file"});
-  options_.add({.name = "block",
-                .target = &block_,
-                .placeholder = "BYTES",
-                .help = "blocks that start anew, so that several threads can work; 0: one chain, which is smaller",
-                .least = 0,
-                .most = static_cast<double>(kMostBlock)});
+  options_.add(
+      {.name = "block",
+       .target = &block_text_,
+       .placeholder = "BYTES",
+       .help = "blocks that start anew, so that several threads can work: 1M; 0: one chain, which is smaller"});
   options_.add({.name = "no-verify", .target = &no_verify_, .help = "do not decode again what was compressed"});
   add_threads();
   add_key();
@@ -220,6 +235,8 @@ ExitCode Compress::run(Console& console) {
   if (fast_ + best_ + (model_ ? 1 : 0) > 1) throw UsageError("--fast, --best and --model exclude each other");
   if (json_ && output_ == "-")
     throw UsageError("--json and the compressed data both want standard output; name a file with -o");
+  refuse_terminal(output_);
+  block_ = block_size(block_text_);
   RawInput input(inputs_.front());
   CompressOptions options{.optimizer = optimizer_.value_or(""),
                           .window = window_.value_or(0),
@@ -237,6 +254,11 @@ ExitCode Compress::run(Console& console) {
   output.commit();
   if (output_ != "-" && !no_verify_) read_back(output_);
   const double seconds = seconds_now() - start;
+  if (options.embed && static_cast<Index>(options.file.size()) * 2 > result.bytes_out)
+    console.remark(fmt::format(
+        "{} of the {} bytes are the model {} itself, which a small file does not pay for; a model "
+        "that learns while it reads, such as cm (the default), stores none",
+        std::min<Index>(static_cast<Index>(options.file.size()), result.bytes_out), result.bytes_out, options.model));
   const double bits_per_byte =
       result.bytes_in > 0 ? 8 * static_cast<double>(result.bytes_out) / static_cast<double>(result.bytes_in) : 0;
   if (json_)

@@ -40,7 +40,7 @@ class Eval final : public Verb {
 
 Eval::Eval()
     : Verb(VerbOptions("eval", "measures a model on data: bits per symbol and per byte, perplexity",
-                       {"unfold eval run other.txt", "unfold eval run book.txt --split 90/5/5 --part test --json"})) {
+                       {"unfold eval run other.txt", "unfold eval run book.txt --part test --json"})) {
   options_.add_inputs(
       {.name = "inputs",
        .target = &inputs_,
@@ -51,7 +51,8 @@ Eval::Eval()
   options_.add({.name = "split",
                 .target = &split_,
                 .placeholder = "A/B[/C]",
-                .help = "cut the data as in training, and measure a --part of it"});
+                .help = "cut the data, and measure a --part of it",
+                .default_text = "with --part: as in training"});
   options_.add({.name = "part",
                 .target = &part_,
                 .placeholder = "PART",

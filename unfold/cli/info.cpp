@@ -25,10 +25,17 @@ class Info final : public Verb {
     options_.add({.name = "plan",
                   .target = &plan_,
                   .help = "print the plan of a network instead: what runs batched, what step by step"});
-    options_.add({.name = "plot",
-                  .target = &plot_,
-                  .placeholder = "FILE.svg",
-                  .help = "draw the validation curves of the runs instead; equal models become one line with a band"});
+    options_.add(
+        {.name = "plot",
+         .target = &plot_,
+         .placeholder = "FILE.svg",
+         .help = "draw the validation curves of the runs instead (the training loss where one did not validate); equal "
+                 "models become one line with a band"});
+    options_.add({.name = "over",
+                  .target = &over_,
+                  .placeholder = "seconds|steps",
+                  .help = "what --plot draws from left to right",
+                  .choices = {"seconds", "steps"}});
     add_key();
     add_common();
   }
@@ -37,6 +44,7 @@ class Info final : public Verb {
  private:
   std::vector<std::string> model_;
   std::optional<std::string> plot_;
+  std::string over_ = "seconds";
   bool plan_ = false;
 };
 
@@ -95,7 +103,7 @@ std::string text_of(const ModelInfo& info) {
 
 ExitCode Info::run(Console&) {
   if (plot_) {
-    plot_runs(model_, *plot_);
+    plot_runs(model_, *plot_, over_ == "steps" ? "step" : "seconds");
     if (json_) print_result(one_line({{"plot", *plot_}, {"runs", model_.size()}}));
     return ExitCode::success;
   }

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "unfold/cli/figures.h"
+#include "unfold/cli/prime.h"
 #include "unfold/cli/verb.h"
 
 namespace unfold {
@@ -19,6 +20,7 @@ class Sample final : public Verb {
 
   std::vector<std::string> model_;
   SampleRequest request_{.model = {}, .sampling = {.length = 500}};
+  std::optional<std::string> prime_file_;
   Index seed_ = 1;
 };
 
@@ -38,6 +40,10 @@ Sample::Sample()
                 .target = &request_.prime,
                 .placeholder = "TEXT",
                 .help = "read this first; it is not printed"});
+  options_.add({.name = "prime-file",
+                .target = &prime_file_,
+                .placeholder = "FILE",
+                .help = "the same from a file; - is standard input"});
   options_.add({.name = "temperature",
                 .target = &request_.sampling.temperature,
                 .placeholder = "X",
@@ -76,6 +82,7 @@ Sample::Sample()
 
 ExitCode Sample::run(Console&) {
   request_.model = model_.front();
+  take_prime(prime_file_, request_.prime);
   request_.sampling.seed = static_cast<std::uint64_t>(seed_);
   if (json_) return print_json();
   sample(request_, [&](const SampledBlock& block) {

@@ -83,7 +83,7 @@ ExitCode Train::run(Console& console) {
   if (json_)
     print_result(one_line(to_json(outcome)));
   else
-    print_result(figures_text(outcome) + run_text(outcome) + next_text(outcome));
+    print_result(figures_text(outcome) + run_text(outcome) + (console.quiet() ? "" : next_text(outcome)));
   return ExitCode::success;
 }
 

@@ -76,7 +76,8 @@ void add_data_options(VerbOptions& options, TrainRequest& request) {
   options.add({.name = "only-label",
                .target = &s.only_label,
                .placeholder = "LABEL",
-               .help = "with --label-column: read only lines with this label"});
+               .help = "with --label-column: read only lines with this label; of a model that is to find anomalies the "
+                       "label of normal lines, or it learns the anomalies too"});
   options.add({.name = "lines", .target = &s.lines, .help = "each line is a sequence of its own"});
   options.add({.name = "split",
                .target = &s.split,

@@ -23,8 +23,10 @@ void TrainProgress::progress(const ProgressEvent& event) {
 }
 
 void TrainProgress::validation(const ValidationEvent& event) {
-  console_.remark(fmt::format("step {}  epoch {:.2f}  validation {:.4f} nats  {:.4f} bits{}", event.step, event.epochs,
-                              event.nats_per_symbol, bits(event.nats_per_symbol), event.best ? "  (best so far)" : ""));
+  console_.remark(fmt::format("step {}  epoch {:.2f}  validation {:.4f} nats  {:.4f} bits{}{}", event.step,
+                              event.epochs, event.nats_per_symbol, bits(event.nats_per_symbol),
+                              event.share < 1 ? fmt::format(", on {:.1f} % of its part", 100 * event.share) : "",
+                              event.best ? "  (best so far)" : ""));
 }
 
 void TrainProgress::sample(const SampleEvent& event) {

@@ -20,10 +20,23 @@ namespace {
 using Json = nlohmann::json;
 using Type = FieldSpecification::Type;
 
+/// The name of a cell without "bi", which makes layers of both directions.
+std::string cell_name(const std::string& spec) {
+  const std::string name(spec_name(spec));
+  return name.starts_with("bi") && cells().find(name) == nullptr ? name.substr(2) : name;
+}
+
 ModelSpec spec_of(const ModelFile& file) {
+  const auto text = file.value<std::string>("model");
   try {
-    return parse_model_spec(file.value<std::string>("model"));
+    return parse_model_spec(text);
   } catch (const UsageError& error) {
+    if (const std::string name = cell_name(text); cells().find(name) == nullptr)
+      file.fail(
+          fmt::format("its model is {}, and \"{}\" is no cell of Unfold: the program that trained it registers it, "
+                      "register_cell(\"{}\", ...) of <unfold/cells/register.h>, and so must the program that loads "
+                      "it; or a later version of Unfold has it",
+                      text, name, name));
     file.fail(fmt::format("the model in the card cannot be built: {}", error.what()));
   }
 }

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+#include <system_error>
+
 #include "unfold/base/error.h"
 #include "unfold/classical/frequency.h"
 #include "unfold/classical/hmm.h"
@@ -88,7 +91,9 @@ std::unique_ptr<FittedModel> make_fitted_model(std::string_view spec, Alphabet a
 std::unique_ptr<Model> load_model_file(const std::string& path) { return read_model(ModelFile::open(path)); }
 
 std::unique_ptr<SymbolModel> load_symbol_model(const std::string& path) {
-  return symbol_model(load_model_file(path), path);
+  std::error_code ignored;
+  const bool folder = std::filesystem::is_directory(path, ignored);
+  return symbol_model(load_model_file(folder ? path + "/model.safetensors" : path), path);
 }
 
 std::unique_ptr<SymbolModel> symbol_model_from_bytes(std::string bytes, std::string name) {

@@ -41,6 +41,7 @@ TrainerOptions candidate_options(const TrainerOptions& all, Index count, int thr
   c.steps = all.steps > 0 ? std::max<Index>(1, all.steps / (2 * count)) : 0;
   c.epochs = all.epochs / (2 * static_cast<double>(count));
   c.minutes = all.minutes / 2 * static_cast<double>(std::min<Index>(threads, count)) / static_cast<double>(count);
+  c.spent_seconds = 0;  // what is left is halved
   c.checkpoint = checkpoint;
   c.checkpoint_seconds = 0;
   c.checkpoint_steps = 0;

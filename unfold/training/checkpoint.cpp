@@ -102,6 +102,7 @@ void read(const SafetensorsFile& file, const std::string& prefix, const Json& ru
                           std::span<std::uint8_t>(reinterpret_cast<std::uint8_t*>(flags.data()), flags.size()));
   const auto number = [&](const std::string& name, auto& value) {
     const auto found = run.find(name);
+    if (found == run.end() && name == "validation_rows") return;  // earlier versions always read all
     if (found == run.end()) throw ModelError(fmt::format("{}: the counter \"{}\" is missing", file.name(), name));
     try {
       found->get_to(value);

@@ -34,6 +34,7 @@ struct RunState {
   Index best_step = 0, validated_step = -1, validation_symbols = 0;
   Index bad_validations = 0, plateau_bad = 0;
   double validation_seconds = 0;  // of the last one
+  Index validation_rows = 0;      // that a validation reads; 0: not decided
 
   double plateau_factor = 1, divergence_factor = 1;
   bool solved = false;  // the goal was reached
@@ -59,6 +60,7 @@ void visit_run_state(Visitor&& v, State& s) {
   v("bad_validations", s.bad_validations);
   v("plateau_bad", s.plateau_bad);
   v("validation_seconds", s.validation_seconds);
+  v("validation_rows", s.validation_rows);
   v("plateau_factor", s.plateau_factor);
   v("divergence_factor", s.divergence_factor);
   v("solved", s.solved);

@@ -39,6 +39,7 @@ struct ValidationEvent {
   double epochs = 0;
   double nats_per_symbol = 0;
   Index symbols = 0;  ///< predicted
+  double share = 1;   ///< of the validation part that was read, about
   bool best = false;  ///< the best so far
   double seconds = 0;
   Measures measures = {};

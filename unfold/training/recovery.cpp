@@ -99,6 +99,7 @@ void Recovery<T>::roll_back(const std::string& cause) {
   restore(last_good_);
   RunState& state = run_.state;
   state.seconds = failed.seconds;
+  state.validation_rows = failed.validation_rows;
   state.divergence_factor = factor;
   state.attempts = attempt;
   state.failed_step = failed.step;

@@ -45,11 +45,15 @@ struct Trainer<T>::Body {
                    .stop = optimizer->gradients() > 1 ? options.stop : nullptr},
                   team, [this](double loss, std::span<const T> gradient) { return recovery.entered(loss, gradient); }),
         now({network, values, options, team, *sources.training, *optimizer, objective}),
-        validation(sources, now),
+        minutes(sources, now),
+        validation(sources, now, minutes),
         recovery(now, *sources.configuration) {
     optimizer->attach(objective);
     recovery.start();
-    if (options.resume) recovery.resume();
+    if (options.resume) {
+      recovery.resume();
+      validation.choose_interval();
+    }
     if (options.log.empty()) return;
     now.listeners.log = std::make_unique<EventLog>(options.log);
     now.listeners.log->cut_back(static_cast<std::uint64_t>(now.state.log_length), now.state.step);
@@ -58,17 +62,35 @@ struct Trainer<T>::Body {
   TrainingResult run() {
     now.clock.start(now.state.seconds);
     log_mark = {now.state.seconds, now.state.symbols};
-    std::string reason;
-    while ((reason = finished()).empty()) {
-      if (options.stop != nullptr && options.stop->load(std::memory_order_relaxed)) recovery.interrupt();
-      if (!step()) continue;
-      if (validation.is_due() && !validate()) continue;
-      if (options.sample_every > 0 && now.state.step % options.sample_every == 0) draw_sample();
-      recovery.write_if_due();
+    for (;;) {
+      const std::string reason = finished();
+      if (reason.empty()) {
+        step_and_look();
+        continue;
+      }
+      if (!validation.is_pending()) return finish(reason);
+      // It may cost less than was set aside for it: then there is time for more. With a rollback there is, too.
+      if (validate() && !finished().empty()) return finish(reason);
     }
-    if (validation.is_pending() && !validate()) return run();
-    return finish(reason);
   }
+
+  /// A step, and what is due after it.
+  void step_and_look() {
+    if (options.stop != nullptr && options.stop->load(std::memory_order_relaxed)) recovery.interrupt();
+    const double start = now.clock.now();
+    if (!step()) return;
+    minutes.step_took(now.clock.now() - start);
+    validation.settle();
+    if (validation.is_due() && there_is_time_to_validate() && !validate()) return;
+    if (options.sample_every > 0 && now.state.step % options.sample_every == 0) draw_sample();
+    recovery.write_if_due();
+  }
+
+  /// Not so near to the end that the last validation would follow at once.
+  bool there_is_time_to_validate() const { return options.minutes <= 0 || minutes.has_time_for_validation(); }
+
+  /// At least one step is done.
+  bool minutes_are_up() const { return options.minutes > 0 && now.state.step > 0 && minutes.is_used_up(); }
 
   /// Why the run is over; empty while it is not.
   std::string finished() {
@@ -79,7 +101,7 @@ struct Trainer<T>::Body {
     if (options.patience > 0 && state.bad_validations >= options.patience) return "patience";
     if (options.steps > 0 && state.step >= options.steps) return "steps";
     if (options.epochs > 0 && now.batches.epochs_done() >= options.epochs) return "epochs";
-    if (options.minutes > 0 && state.seconds + state.validation_seconds >= 60 * options.minutes) return "minutes";
+    if (minutes_are_up()) return "minutes";
     return {};
   }
 
@@ -90,7 +112,7 @@ struct Trainer<T>::Body {
       fraction = std::max(fraction, static_cast<double>(state.step) / static_cast<double>(options.steps));
     if (options.epochs > 0) fraction = std::max(fraction, now.batches.epochs_done() / options.epochs);
     if (options.minutes > 0) {
-      const double training = std::max(1e-9, 60 * options.minutes - state.validation_seconds);
+      const double training = std::max(1e-9, minutes.total() - minutes.reserve());
       fraction = std::max(fraction, state.seconds / training);
     }
     return {state.step, std::min(1.0, fraction)};
@@ -192,6 +214,7 @@ struct Trainer<T>::Body {
             .best_nats_per_symbol = state.best_nats,
             .best_step = state.best_step,
             .validation_symbols = state.validation_symbols,
+            .validation_share = validation.share(),
             .rollbacks = static_cast<int>(state.rollbacks),
             .reason = reason};
   }
@@ -204,6 +227,7 @@ struct Trainer<T>::Body {
   std::unique_ptr<Optimizer<T>> optimizer;
   BatchObjective<T> objective;
   Run<T> now;
+  MinutesBudget<T> minutes;
   Validation<T> validation;
   Recovery<T> recovery;
   std::function<std::string(const Parameters<T>&, Index)> sampler = {};

@@ -36,10 +36,13 @@ struct TrainerOptions {
   PenaltyOptions penalties = {};  ///< added to the loss of every step; need Network::hidden
   std::uint64_t seed = 1;         ///< of data order and dropout
 
-  // The budget; the first one reached ends the run. At least one is > 0 (UsageError). Minutes include a reserve for
-  // the last validation.
+  // The budget; the first one reached ends the run. At least one is > 0 (UsageError). Minutes are kept within 5 % or
+  // one step, the last validation and saving included; a validation that would take more than a tenth of them reads a
+  // part (TrainingResult::validation_share).
   Index steps = 0;
   double epochs = 0, minutes = 0;
+  double spent_seconds = 0;      ///< of the minutes, before the run: reading the data
+  double validations_after = 0;  ///< of the minutes, after the run: worth so many validations
 
   Index validate_every = 0;       ///< steps; 0: so that validation costs about a twentieth of the time
   Index validation_streams = 64;  ///< the validation part is cut into about so many segments ...
@@ -103,6 +106,7 @@ struct TrainingResult {
   double best_nats_per_symbol = 0;  ///< of the best validation
   Index best_step = 0;
   Index validation_symbols = 0;  ///< predicted in a validation
+  double validation_share = 1;   ///< of the validation part that was read, about
   int rollbacks = 0;
   std::string reason = {};  ///< "steps", "epochs", "minutes", "patience", "goal", "converged"
 };

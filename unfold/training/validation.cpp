@@ -13,23 +13,66 @@ Index automatic_validation_interval(Index validation_symbols, Index symbols_per_
   return std::max({Index{1}, 50 / gradients_per_step, 20 * validation_symbols / (3 * work)});
 }
 
+namespace {
+
+/// Ends after about so many rows. Streams are read side by side, so that what is read comes from all parts of the text.
+class FirstRows final : public BatchReader {
+ public:
+  FirstRows(std::unique_ptr<BatchReader> all, Index rows) : all_(std::move(all)), rows_(rows) {}
+  bool next(Batch& batch) override {
+    if (read_ >= rows_ || !all_->next(batch)) return false;
+    read_ += batch.structure.positions();
+    return true;
+  }
+
+ private:
+  std::unique_ptr<BatchReader> all_;
+  Index rows_, read_ = 0;
+};
+
+}  // namespace
+
 template <class T>
-Validation<T>::Validation(TrainingSources<T>& sources, Run<T>& run) : sources_(sources), run_(run) {
+Validation<T>::Validation(TrainingSources<T>& sources, Run<T>& run, MinutesBudget<T>& budget)
+    : sources_(sources), run_(run), budget_(budget) {
   if (!exists()) return;
   evaluator_ = std::make_unique<Evaluator<T>>(run.network, run.team);
-  interval_ =
-      run.options.validate_every > 0
-          ? run.options.validate_every
-          : automatic_validation_interval(sources.validation_symbols, sources.step_symbols, run.optimizer.gradients());
+  choose_interval();
+}
+
+template <class T>
+void Validation<T>::choose_interval() {
+  if (!exists()) return;
+  const Index rows = run_.state.validation_rows > 0 ? run_.state.validation_rows : sources_.validation_symbols;
+  interval_ = run_.options.validate_every > 0
+                  ? run_.options.validate_every
+                  : automatic_validation_interval(rows, sources_.step_symbols, run_.optimizer.gradients());
+}
+
+template <class T>
+void Validation<T>::settle() {
+  RunState& state = run_.state;
+  if (!exists() || !budget_.exists() || !budget_.knows_steps() || state.validation_rows > 0) return;
+  state.validation_rows = budget_.validation_rows();
+  choose_interval();
+}
+
+template <class T>
+double Validation<T>::share() const {
+  const Index rows = run_.state.validation_rows;
+  if (rows <= 0 || rows >= sources_.validation_symbols) return 1;
+  return static_cast<double>(rows) / static_cast<double>(sources_.validation_symbols);
 }
 
 template <class T>
 Evaluation Validation<T>::measure() {
   Judge<T>* judge = sources_.judge.get();
-  if (judge == nullptr) return evaluator_->run(run_.values, *sources_.validation());
+  std::unique_ptr<BatchReader> reader = sources_.validation();
+  if (share() < 1) reader = std::make_unique<FirstRows>(std::move(reader), run_.state.validation_rows);
+  if (judge == nullptr) return evaluator_->run(run_.values, *reader);
   judge->start();
   return evaluator_->run(
-      run_.values, *sources_.validation(), {},
+      run_.values, *reader, {},
       [judge](const Batch& batch, std::span<const Matrix<const T>> outputs) { judge->see(batch, outputs); });
 }
 
@@ -79,10 +122,14 @@ std::string Validation<T>::run(const OnBest& on_best) {
                                       .epochs = run_.batches.epochs_done(),
                                       .nats_per_symbol = nats,
                                       .symbols = found.predicted,
+                                      .share = share(),
                                       .best = best,
                                       .seconds = run_.clock.now(),
                                       .measures = sources_.judge ? sources_.judge->measures() : Measures{}});
-  if (best && on_best) on_best(run_.values);
+  if (!best || !on_best) return {};
+  const auto saving = RunClock::Clock::now();
+  on_best(run_.values);
+  budget_.saving_took(RunClock::since(saving));
   return {};
 }
 

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "unfold/training/budget.h"
 #include "unfold/training/evaluate.h"
 #include "unfold/training/run.h"
 
@@ -16,12 +17,18 @@ class Validation {
   using OnBest = std::function<void(const Parameters<T>&)>;
 
   /// `sources` and `run` are referred to.
-  Validation(TrainingSources<T>& sources, Run<T>& run);
+  Validation(TrainingSources<T>& sources, Run<T>& run, MinutesBudget<T>& budget);
 
   bool exists() const { return sources_.validation != nullptr; }
   bool is_due() const { return exists() && run_.state.step % interval_ == 0; }
   /// Whether the present parameters have not been measured yet.
   bool is_pending() const { return exists() && run_.state.validated_step != run_.state.step; }
+  /// Again after a run was resumed.
+  void choose_interval();
+  /// With a budget in minutes: decides, once the cost of steps is known, how much is read.
+  void settle();
+  /// About how much of the validation part is read.
+  double share() const;
   /// Measures the present parameters. Returns what is wrong with them when the run has diverged, else nothing.
   std::string run(const OnBest& on_best);
 
@@ -32,6 +39,7 @@ class Validation {
 
   TrainingSources<T>& sources_;
   Run<T>& run_;
+  MinutesBudget<T>& budget_;
   std::unique_ptr<Evaluator<T>> evaluator_;
   Index interval_ = 1;
 };

@@ -1,0 +1,19 @@
+#pragma once
+/// What sample and complete read first: --prime TEXT or --prime-file FILE.
+
+#include <optional>
+#include <string>
+
+#include "unfold/base/error.h"
+#include "unfold/base/file.h"
+
+namespace unfold {
+
+/// Throws UsageError where both are given, DataError for a file that is not there.
+inline void take_prime(const std::optional<std::string>& file, std::string& prime) {
+  if (!file) return;
+  if (!prime.empty()) throw UsageError("--prime and --prime-file exclude each other");
+  prime = std::string(Input::open(*file).bytes());
+}
+
+}  // namespace unfold
