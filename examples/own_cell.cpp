@@ -41,8 +41,7 @@ int main() {
 
   // Sequences of several lengths side by side. The checks compare every pass with finite differences, with the other
   // passes and with a graph of scalars; what has no meaning for a circuit is listed as not run, with the reason.
-  const std::vector<Index> lengths = {4, 1, 3};
-  const CheckReport report = check_derivatives(c, *softmax_loss<double>(), Structure::chains(lengths));
+  const CheckReport report = check_derivatives(c, *softmax_loss<double>(), Structure::chains({4, 1, 3}));
   std::cout << report.text();
   return report.passed() ? 0 : static_cast<int>(ExitCode::verification);
 }

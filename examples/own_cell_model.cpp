@@ -17,7 +17,7 @@ using namespace unfold;
 Signal gated(Circuit& c, Signal x, Index n) {
   const Signal h = c.link(n);
   const Signal f = sigmoid(c.affine("f", n, {{"W", x}, {"U", h}})), g = tanh(c.affine("g", n, {{"W", x}}));
-  const Signal next = g + f * (h - g);
+  const Signal next = f * h + (1 - f) * g;
   c.feed(h, next);
   return next;
 }
@@ -26,8 +26,7 @@ void train_and_save(const std::string& text, const std::string& file) {
   const Corpus corpus = Corpus::load({text}, build_alphabet({text}, {.kind = SymbolKind::chars}));
   const auto parts = split_corpus(corpus, parse_split("90/10"));
   LanguageModel<float> model("gated:32,layers=2", corpus.alphabet());
-  const std::vector<Index> lengths = {4, 1, 3};
-  if (!check_derivatives(model.circuit(), *softmax_loss<double>(), Structure::chains(lengths)).passed())
+  if (!check_derivatives(model.circuit(), *softmax_loss<double>(), Structure::chains({4, 1, 3})).passed())
     throw ModelError("the derivatives of the cell are wrong");
   model.initialise(1);
   Team team(available_threads());

@@ -342,6 +342,7 @@ Signal operator-(Signal x, Signal y) { return x.circuit->map(Map::sub, x, y); }
 Signal operator*(Signal x, Signal y) { return x.circuit->map(Map::mul, x, y); }
 Signal operator*(double k, Signal x) { return x.circuit->map(Map::scale, x, k); }
 Signal operator+(Signal x, double k) { return x.circuit->map(Map::shift, x, k); }
+Signal operator-(double k, Signal x) { return -1 * x + k; }
 Signal sigmoid(Signal x) { return x.circuit->map(Map::sigmoid, x); }
 Signal tanh(Signal x) { return x.circuit->map(Map::tanh, x); }
 Signal relu(Signal x) { return x.circuit->map(Map::relu, x); }

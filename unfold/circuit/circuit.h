@@ -289,6 +289,7 @@ Signal operator-(Signal x, Signal y);
 Signal operator*(Signal x, Signal y);
 Signal operator*(double k, Signal x);
 Signal operator+(Signal x, double k);
+Signal operator-(double k, Signal x);  ///< 1 - f, of gates
 Signal sigmoid(Signal x);
 Signal tanh(Signal x);
 Signal relu(Signal x);

@@ -11,6 +11,7 @@
 /// length (ties in the given order), step t holds the t-th positions, and the sequences still running are a prefix of
 /// those of the step before. Grids have one order for each corner that a recurrence may start from.
 
+#include <initializer_list>
 #include <memory>
 #include <span>
 #include <vector>
@@ -33,6 +34,9 @@ class Structure {
   enum class Kind { chains, grids, trees };
 
   static Structure chains(std::span<const Index> lengths);  ///< lengths >= 1
+  static Structure chains(std::initializer_list<Index> lengths) {
+    return chains(std::span<const Index>(lengths.begin(), lengths.size()));
+  }
   static Structure chains(Index count, Index length);
   static Structure grids(std::span<const std::pair<Index, Index>> shapes);  ///< (height, width)
   static Structure trees(std::span<const Tree> trees);
