@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <functional>
 
 #include "support/runner.h"
+#include "unfold/cells/cells.h"
 #include "unfold/cells/registry.h"
 #include "unfold/engine/stepper.h"
 
@@ -15,19 +17,54 @@ namespace {
 constexpr Index kBitSymbols = 7;
 const Index kBitLengths[] = {5, 12, 1, 7, 2};
 
-/// Two layers of a cell with its defaults, or one where the cell reads symbols alone.
-void build(Circuit& c, const CellEntry& cell) {
-  const Signal x = c.symbols("x", kBitSymbols);
+struct Tested {
+  std::string name;
+  std::function<Signal(Circuit&, Signal x, Index n, bool trained_initial)> add;
+  bool stacks = true;  ///< reads vectors, too
+};
+
+void PrintTo(const Tested& cell, std::ostream* out) { *out << cell.name; }
+
+template <class Options>
+Tested tested_with(const char* name, Signal (*add)(Circuit&, Signal, Index, const Options&), const Options& options) {
+  return {name, [=](Circuit& c, Signal x, Index n, bool trained) {
+            Options mine = options;
+            mine.trained_initial = trained;
+            return add(c, x, n, mine);
+          }};
+}
+
+/// Every listed cell with its defaults, and those whose options change what runs.
+std::vector<Tested> tested() {
+  std::vector<Tested> list = {
+      tested_with<RnnOptions>("rnn with delays", rnn, {.delays = {1, 2, 4}}),
+      tested_with<RnnOptions>("leaky rnn", rnn, {.leak = TimeConstants::fixed}),
+      tested_with<RnnOptions>("leaky rnn, learned", rnn, {.leak = TimeConstants::learned}),
+      tested_with<LstmOptions>("normalised lstm with delays", lstm, {.delays = {1, 3}, .layer_norm = true}),
+      tested_with<GruOptions>("normalised gru", gru, {.layer_norm = true}),
+      tested_with<QrnnOptions>("qrnn, width 3", qrnn, {.width = 3}),
+  };
   StackOptions stack;
   stack.units = 8, stack.layers = 2;
+  for (const CellEntry& cell : cells())
+    list.push_back(
+        {cell.name,
+         [&cell](Circuit& c, Signal x, Index n, bool trained) { return cell.add(c, x, n, cell.options, trained); },
+         cell.fault(stack, cell.options).empty()});
+  return list;
+}
+
+/// Two layers, or one where the cell reads symbols alone.
+void build(Circuit& c, const Tested& cell) {
+  const Signal x = c.symbols("x", kBitSymbols);
   Signal top;
   {
     const auto scope = c.scope("layer1");
-    top = cell.add(c, x, stack.units, cell.options, true);
+    top = cell.add(c, x, 8, true);
   }
-  if (cell.fault(stack, cell.options).empty()) {
+  if (cell.stacks) {
     const auto scope = c.scope("layer2");
-    top = cell.add(c, top, stack.units, cell.options, false);
+    top = cell.add(c, top, 8, false);
   }
   c.output(c.affine("o", kBitSymbols, {{"V", top}}));
 }
@@ -36,9 +73,9 @@ bool same_bits(std::span<const float> x, std::span<const float> y) {
   return x.size() == y.size() && std::memcmp(x.data(), y.data(), x.size_bytes()) == 0;
 }
 
-class BitsOf : public testing::TestWithParam<std::size_t> {
+class BitsOf : public testing::TestWithParam<Tested> {
  protected:
-  const CellEntry& cell() const { return *(cells().begin() + static_cast<std::ptrdiff_t>(GetParam())); }
+  const Tested& cell() const { return GetParam(); }
   void SetUp() override { build(circuit_, cell()); }
   Circuit circuit_;
 };
@@ -78,8 +115,7 @@ TEST_P(BitsOf, a_cell_step_by_step_are_those_of_the_unfolding) {
     stepper.symbols(x)[0] = runner.unfolding().symbols(x)[at(t)];
     stepper.step();
     const Matrix<const float> row = stepper.value({&circuit_, circuit_.outputs()[0]});
-    EXPECT_TRUE(
-        same_bits({row.data, at(kBitSymbols)}, std::span(expected).subspan(at(t * kBitSymbols), at(kBitSymbols))))
+    EXPECT_TRUE(same_bits({row.data, at(kBitSymbols)}, std::span(expected).subspan(at(t * kBitSymbols), at(kBitSymbols))))
         << cell().name << " at " << t;
   }
 }
@@ -99,8 +135,7 @@ TEST_P(BitsOf, a_cell_in_windows_are_those_of_one_long_window) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(, BitsOf,
-                         testing::Range(std::size_t{0}, static_cast<std::size_t>(cells().end() - cells().begin())));
+INSTANTIATE_TEST_SUITE_P(, BitsOf, testing::ValuesIn(tested()));
 
 }  // namespace
 }  // namespace unfold

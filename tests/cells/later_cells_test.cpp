@@ -243,6 +243,29 @@ TEST_F(LaterCells, mogrifier_gates_input_and_state_before_an_lstm) {
   }
 }
 
+TEST_F(LaterCells, units_of_a_leaky_rnn_with_delays_live_as_long_as_their_time_constants) {
+  for (const auto leak : {TimeConstants::fixed, TimeConstants::learned}) {
+    Circuit circuit;
+    circuit.output(rnn(circuit, circuit.input("x", kInputs), kUnits, {.delays = {1, 3}, .leak = leak, .longest = 20}));
+    test::Runner<double> runner(circuit);
+    const auto got = runner.run(Structure::chains(1, kSteps)).outputs;
+    const Row outputs(got.begin(), got.end());
+    parameters_ = runner.parameters();
+    std::vector<Row> h(3, Row(kN, 0.0));
+    for (Index t = 0; t < kSteps; ++t) {
+      const Row z = times(input(t), "z/W") + times(h.back(), "z/U") + times(h[h.size() - 3], "z/U3") + row("z/bias");
+      Row next = h.back();
+      for (std::size_t j = 0; j < kN; ++j) {
+        const double theta = leak == TimeConstants::fixed ? std::pow(20.0, (static_cast<double>(j) + 0.5) / kUnits)
+                                                          : 1 + std::log1p(std::exp(row("leak/rho")[j]));
+        next[j] += (std::tanh(z[j]) - next[j]) / theta;
+      }
+      h.push_back(next);
+      expect_near(outputs, t, next);
+    }
+  }
+}
+
 TEST_F(LaterCells, a_normalised_lstm_normalises_products_and_cell) {
   const Row outputs = run([](Circuit& c, Signal x) { return lstm(c, x, kUnits, {.layer_norm = true}); });
   Row h(kN, 0.0), cell(kN, 0.0);

@@ -136,6 +136,20 @@ TEST(LayerNorm, gives_rows_of_mean_zero_and_variance_one_times_its_gains) {
   for (std::size_t i = 0; i < 4; ++i) EXPECT_NEAR(y[i], gains[i] * (x[i] - 3) / std::sqrt(variance + 1e-5), 1e-15);
 }
 
+TEST(Leak, has_rates_of_time_constants_spread_in_their_logarithm) {
+  const std::vector<double> times = spread_times(4, 16);
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_NEAR(times[i], std::pow(16.0, (static_cast<double>(i) + 0.5) / 4), 1e-12);
+  const auto learned = learned_leak(4), fixed = fixed_leak({0.5, 0.25, 1, 0.125});
+  const std::vector<double> starts = leak_starts(times);
+  const double x[] = {1, -2, 3, 4};
+  double y[4] = {}, z[4] = {}, scratch[8];
+  learned->apply(OperatorRows<double>{.w = {starts.data(), 1, 4, 4}, .x = {x, 1, 4, 4}, .scratch = scratch},
+                 {y, 1, 4, 4});
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_NEAR(y[i], x[i] / times[i], 1e-12);
+  fixed->apply(OperatorRows<double>{.w = {nullptr, 0, 4, 4}, .x = {x, 1, 4, 4}, .scratch = scratch}, {z, 1, 4, 4});
+  EXPECT_EQ(std::vector<double>(z, z + 4), (std::vector<double>{0.5, -0.5, 3, 0.5}));
+}
+
 TEST(ComplexDecay, multiplies_by_complex_numbers_within_the_unit_circle) {
   const auto map = complex_decay(2);
   const double w[] = {-3, 0.5, 0.4, 2.5}, x[] = {1, -2, 0.5, 3};

@@ -11,11 +11,22 @@
 
 namespace unfold {
 
-/// rnn: h_t = s(x_t W + h_{t-1} U + b). Elman 1990.
+/// Of leaky units: how many steps the state of a unit lives.
+enum class TimeConstants {
+  none,    ///< units do not leak: the state is replaced at every step
+  fixed,   ///< spread evenly in their logarithm over 1 .. longest
+  learned  ///< the same at the start, then trained
+};
+
+/// rnn: h_t = s(x_t W + sum over delays k of h_{t-k} U_k + b), Elman 1990; several delays: El Hihi & Bengio 1996.
+/// Leaky: h_t = h_{t-1} + (s(the same) - h_{t-1}) / theta, theta [n]. Jaeger et al. 2007.
 struct RnnOptions {
   Map activation = Map::tanh;           ///< tanh, sigmoid, relu or softplus
   Init recurrent = Init::orthogonal();  ///< uniform, identity (IRNN), orthogonal, sparse, normalised (np-RNN)
   Init input = Init::uniform();
+  std::vector<Index> delays = {1};
+  TimeConstants leak = TimeConstants::none;
+  double longest = 100;  ///< time constant of leaky units, in steps
   bool trained_initial = false;
 };
 Signal rnn(Circuit& c, Signal x, Index n, const RnnOptions& options = {});
@@ -28,8 +39,9 @@ Signal bag(Circuit& c, Signal x, Index n, const BagOptions& options = {});
 /// lstm: Hochreiter & Schmidhuber 1997 with the forget gate of Gers et al. 2000.
 struct LstmOptions {
   double forget_bias = 1;
-  double chrono = 0;        ///< > 1: gate biases from time scales up to this many steps (Tallec & Ollivier 2018)
-  bool layer_norm = false;  ///< of both products, and of the cell where it goes out. Ba et al. 2016
+  double chrono = 0;  ///< > 1: gate biases from time scales up to this many steps (Tallec & Ollivier 2018)
+  std::vector<Index> delays = {1};  ///< all gates read h_{t-k} of each
+  bool layer_norm = false;          ///< of both products, and of the cell where it goes out. Ba et al. 2016
   bool trained_initial = false;
 };
 Signal lstm(Circuit& c, Signal x, Index n, const LstmOptions& options = {});

@@ -1,15 +1,25 @@
 #include "unfold/cells/cell.h"
 #include "unfold/cells/cells.h"
+#include "unfold/cells/delays.h"
 #include "unfold/cells/norm.h"
 #include "unfold/circuit/cell_maps.h"
 
 namespace unfold {
 namespace {
 
+/// x_t W + sum over delays k of h_{t-k} U_k + b
+Signal plain_sum(Circuit& c, Signal x, const DelayedState& h, Index n, const Init& bias) {
+  std::vector<Term> terms = {{"W", x, Init::glorot(4)}};
+  h.add_terms(terms, Init::orthogonal(4));
+  return c.affine("z", 4 * n, terms, bias);
+}
+
 /// LN(x_t W) + LN(h_{t-1} U) + b, each with gains of its own.
-Signal normalised_sum(Circuit& c, Signal x, Signal h, Index n, const Init& bias) {
+Signal normalised_sum(Circuit& c, Signal x, const DelayedState& h, Index n, const Init& bias) {
+  std::vector<Term> terms;
+  h.add_terms(terms, Init::orthogonal(4));
   auto w = c.affine("w", 4 * n, {{"W", x, Init::glorot(4)}}, Init::zero(), false);
-  auto u = c.affine("u", 4 * n, {{"U", h, Init::orthogonal(4)}}, Init::zero(), false);
+  auto u = c.affine("u", 4 * n, terms, Init::zero(), false);
   const auto norm = layer_norm(4 * n);
   return c.affine("z", 4 * n,
                   {{.parameter = "gain-w", .source = w, .init = Init::constant(1), .op = norm},
@@ -31,34 +41,58 @@ Signal normalised_cell(Circuit& c, Signal cell) {
 /// 2000
 /// With norm=layer: sums and cell are normalised, LN(x_t W) + LN(h_{t-1} U) + b and h_t = o * tanh(LN(c_t)). Ba et al.
 /// 2016
+/// With delays, h_{t-1} U becomes a sum over them.
 Signal lstm(Circuit& c, Signal x, Index n, const LstmOptions& options) {
-  auto h = c.link(n, {}, options.trained_initial), cell = c.link(n, {}, options.trained_initial);
+  const DelayedState h(c, n, options.delays, options.trained_initial);
+  auto cell = c.link(n, {}, options.trained_initial);
   const Init bias = options.chrono > 1 ? Init::chrono({-1, 1, 0, 0}, options.chrono)
                                        : Init::block_values({0, options.forget_bias, 0, 0});
-  auto z = options.layer_norm ? normalised_sum(c, x, h, n, bias)
-                              : c.affine("z", 4 * n, {{"W", x, Init::glorot(4)}, {"U", h, Init::orthogonal(4)}}, bias);
+  auto z = options.layer_norm ? normalised_sum(c, x, h, n, bias) : plain_sum(c, x, h, n, bias);
   auto [i, f, o, g] = c.split<4>(z);
   auto next = sigmoid(f) * cell + sigmoid(i) * tanh(g);
   auto y = sigmoid(o) * tanh(options.layer_norm ? normalised_cell(c, next) : next);
   c.feed(cell, next);
-  c.feed(h, y);
+  h.feed(y);
   return y;
 }
 
+namespace {
+
+/// The options as a SPEC says them.
+struct LstmWords {
+  double forget_bias = 1, chrono = 0;
+  bool layer_norm = false;
+  std::string delays = "1";
+  bool trained_initial = false;
+};
+
 template <class Visitor>
-void describe(Visitor& v, LstmOptions& o) {
+void describe(Visitor& v, LstmWords& o) {
   v("forget-bias", o.forget_bias, "start of the forget gate's bias", range(-100, 100));
   v("chrono", o.chrono, "start the gates from time scales up to so many steps; 0: off", at_least(0));
   describe_norm(v, o.layer_norm);
+  describe_delays(v, o.delays);
 }
 
+std::string lstm_fault(const StackOptions&, const LstmWords& o) {
+  if (o.chrono > 0 && !(o.chrono > 2)) return "chrono must be 0 or above 2 steps";
+  return delays_fault(o.delays);
+}
+
+Signal lstm_in_words(Circuit& c, Signal x, Index n, const LstmWords& o) {
+  return lstm(c, x, n,
+              {.forget_bias = o.forget_bias,
+               .chrono = o.chrono,
+               .delays = parse_delays(o.delays),
+               .layer_norm = o.layer_norm,
+               .trained_initial = o.trained_initial});
+}
+
+}  // namespace
+
 CellEntry lstm_cell() {
-  return CellOf<LstmOptions>{.name = "lstm",
-                             .help = "long short-term memory with forget gate",
-                             .add = lstm,
-                             .fault = [](const StackOptions&, const LstmOptions& o) -> std::string {
-                               return o.chrono > 0 && !(o.chrono > 2) ? "chrono must be 0 or above 2 steps" : "";
-                             }};
+  return CellOf<LstmWords>{
+      .name = "lstm", .help = "long short-term memory with forget gate", .add = lstm_in_words, .fault = lstm_fault};
 }
 
 }  // namespace unfold

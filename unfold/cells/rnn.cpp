@@ -1,13 +1,38 @@
 #include "unfold/cells/cell.h"
 #include "unfold/cells/cells.h"
+#include "unfold/cells/delays.h"
+#include "unfold/circuit/cell_maps.h"
 
 namespace unfold {
+namespace {
+
+/// h_{t-1} + (next - h_{t-1}) / theta
+Signal leaky(Circuit& c, Signal h, Signal next, const RnnOptions& options) {
+  const Index n = next.size();
+  const std::vector<double> times = spread_times(n, options.longest);
+  Term leak{.parameter = "rho", .source = next - h};
+  if (options.leak == TimeConstants::learned) {
+    leak.init = Init::block_values(leak_starts(times));
+    leak.op = learned_leak(n);
+  } else {
+    std::vector<double> rates(times);
+    for (double& rate : rates) rate = 1 / rate;
+    leak.op = fixed_leak(std::move(rates));
+  }
+  return h + c.affine("leak", n, {leak}, Init::zero(), false);
+}
+
+}  // namespace
 
 /// h_t = s(x_t W + h_{t-1} U + b)                                                            Elman 1990
+/// With delays, one product for each; leaky: h_t = h_{t-1} + (that - h_{t-1}) / theta.
 Signal rnn(Circuit& c, Signal x, Index n, const RnnOptions& options) {
-  auto h = c.link(n, {}, options.trained_initial);
-  auto next = c.map(options.activation, c.affine("z", n, {{"W", x, options.input}, {"U", h, options.recurrent}}));
-  c.feed(h, next);
+  const DelayedState h(c, n, options.delays, options.trained_initial);
+  std::vector<Term> terms = {{"W", x, options.input}};
+  h.add_terms(terms, options.recurrent);
+  auto next = c.map(options.activation, c.affine("z", n, terms));
+  if (options.leak != TimeConstants::none) next = leaky(c, h.links().front(), next, options);
+  h.feed(next);
   return next;
 }
 
@@ -20,6 +45,9 @@ struct RnnWords {
   Map activation = Map::tanh;
   RecurrentStart init = RecurrentStart::orthogonal;
   double scale = 0, input_scale = 0;
+  std::string delays = "1";
+  TimeConstants leak = TimeConstants::none;
+  double longest = 100;
   bool trained_initial = false;
 };
 
@@ -34,6 +62,17 @@ void describe(Visitor& v, RnnWords& o) {
      {RecurrentStart::normalised, "normalised"}});
   v("scale", o.scale, "factor of the recurrent start; uniform: +-scale; 0: 1, uniform 1/sqrt(inputs)", at_least(0));
   v("input-scale", o.input_scale, "inputs and outputs start in +-this; 0: 1/sqrt(inputs)", at_least(0));
+  describe_delays(v, o.delays);
+  v("leak", o.leak, "time constants of leaky units, spread over 1 .. longest steps",
+    {{TimeConstants::none, "none"}, {TimeConstants::fixed, "fixed"}, {TimeConstants::learned, "learned"}});
+  v("longest", o.longest, "time constant of leaky units, in steps", above(1));
+}
+
+std::string rnn_fault(const StackOptions&, const RnnWords& o) {
+  if (const std::string fault = delays_fault(o.delays); !fault.empty()) return fault;
+  return o.leak != TimeConstants::none && parse_delays(o.delays).front() != 1
+             ? "leaky units read the state one step back: delays begin with 1"
+             : "";
 }
 
 Init recurrent_start(RecurrentStart init, double scale) {
@@ -53,6 +92,9 @@ Signal rnn_in_words(Circuit& c, Signal x, Index n, const RnnWords& o) {
              {.activation = o.activation,
               .recurrent = recurrent_start(o.init, o.scale),
               .input = Init::uniform(o.input_scale),
+              .delays = parse_delays(o.delays),
+              .leak = o.leak,
+              .longest = o.longest,
               .trained_initial = o.trained_initial});
 }
 
@@ -64,6 +106,7 @@ CellEntry rnn_cell() {
       .name = "rnn",
       .help = "simple recurrent network (Elman 1990)",
       .add = rnn_in_words,
+      .fault = rnn_fault,
       .output_start = [](const RnnWords& o) { return Init::uniform(o.input_scale); },
       .spellings = {{"irnn", "activation=relu,init=identity"}, {"np-rnn", "activation=relu,init=normalised"}}};
 }

@@ -22,4 +22,13 @@ std::shared_ptr<const VectorMap> complex_gain(Index n);
 std::vector<double> spread_decays(Index n, double slowest, double fastest, double turn);
 std::vector<double> keeping_gains(const std::vector<double>& decays);
 
+/// Each of n components times a rate: of leaky units, 1 / theta with a time constant of theta steps. Fixed rates have
+/// no parameter (one of no rows); learned ones are 1 / (1 + softplus(rho)), parameters [1 x n]: rho.
+std::shared_ptr<const Operator> fixed_leak(std::vector<double> rates);
+std::shared_ptr<const Operator> learned_leak(Index n);
+/// Time constants whose logarithms are evenly spread over [0, log longest]; and the rho of learned leaks that start
+/// there.
+std::vector<double> spread_times(Index n, double longest);
+std::vector<double> leak_starts(const std::vector<double>& times);
+
 }  // namespace unfold
