@@ -40,7 +40,7 @@ std::vector<Tested> tested() {
       tested_with<RnnOptions>("rnn with delays", rnn, {.delays = {1, 2, 4}}),
       tested_with<RnnOptions>("leaky rnn", rnn, {.leak = TimeConstants::fixed}),
       tested_with<RnnOptions>("leaky rnn, learned", rnn, {.leak = TimeConstants::learned}),
-      tested_with<LstmOptions>("normalised lstm with delays", lstm, {.delays = {1, 3}, .layer_norm = true}),
+      tested_with<LstmOptions>("normalised lstm with delays", lstm, {.delays = "1+3", .layer_norm = true}),
       tested_with<GruOptions>("normalised gru", gru, {.layer_norm = true}),
       tested_with<QrnnOptions>("qrnn, width 3", qrnn, {.width = 3}),
   };

@@ -77,7 +77,7 @@ const std::vector<Cell> kCells = {
     with<RnnOptions>("rnn_far", rnn, {.delays = {2}}),
     with<RnnOptions>("rnn_leaky", rnn, {.leak = TimeConstants::fixed, .longest = 8}),
     with<RnnOptions>("rnn_leaky_learned", rnn, {.delays = {1, 3}, .leak = TimeConstants::learned, .longest = 8}),
-    with<LstmOptions>("lstm_delays", lstm, {.delays = {1, 3}}),
+    with<LstmOptions>("lstm_delays", lstm, {.delays = "1+3"}),
     with<LstmOptions>("lstm_normalised", lstm, {.layer_norm = true}),
     with<GruOptions>("gru_normalised", gru, {.layer_norm = true}),
     with<MinimalOptions>("mingru", min_gru),

@@ -32,10 +32,9 @@ TEST_F(CommandTest, a_verb_that_does_not_exist_is_refused_with_the_nearest_one) 
   expect_failure({"--json", "eval"}, 2, "the verb comes first");
 }
 
-TEST_F(CommandTest, verbs_and_models_of_later_versions_say_that_they_are_not_built_yet) {
+TEST_F(CommandTest, verbs_of_later_versions_say_that_they_are_not_built_yet) {
   for (const char* verb : {"report", "compare", "density"})
     expect_failure({verb, text_}, 2, "not built yet in this version");
-  for (const char* model : {"esn:500"}) expect_failure(training({"--model", model}), 2, "not built yet");
 }
 
 TEST_F(CommandTest, an_option_that_does_not_exist_is_refused_with_the_nearest_one) {

@@ -11,6 +11,7 @@
 #include "unfold/app/sequence_choice.h"
 #include "unfold/base/team.h"
 #include "unfold/data/labels.h"
+#include "unfold/models/readout.h"
 #include "unfold/models/restarts.h"
 #include "unfold/models/train.h"
 #include "unfold/numerics/bf16.h"
@@ -98,6 +99,9 @@ class Training {
   void decide_sequences(const LanguageModel<T>& model, const Split& training);
   template <class T>
   Index choose_restart(const TrainingData& data, TrainerOptions options);
+
+  template <class T>
+  TrainingResult fit(NetworkModel<T>& model, BatchReader& reader, const ReadoutOptions& options, Team& team);
 
   Config kept(Stored least) const { return configuration(s_, run_, least); }
   nlohmann::json card_configuration() const;
@@ -239,6 +243,9 @@ TrainOutcome Training::run_recurrent(const Material& material, const TrainingDat
   const Symbol after = s_.predict_after ? material.corpus.alphabet().parse(*s_.predict_after) : kNoSymbol;
   const auto seed = static_cast<std::uint64_t>(s_.seed);
   LanguageModel<T> model = make_candidate<T>(parse_model_spec(s_.model), data, after, seed, 0);
+  if (readout_of(model.spec()))
+    throw UsageError("a ridge readout predicts numbers, not symbols: write esn:" + std::to_string(model.spec().units) +
+                     ",readout=trained, and everything is trained by gradient");
   decide_sequences(model, material.training);
   TrainOptions options = train_options();
   options.trainer.batches.predict_after = after;
@@ -307,6 +314,24 @@ TrainOutcome Training::run_fitted(const Material& material, const TrainingData& 
   }
 }
 
+/// Fits the readout of a reservoir in one pass and writes the model.
+template <class T>
+TrainingResult Training::fit(NetworkModel<T>& model, BatchReader& reader, const ReadoutOptions& options, Team& team) {
+  using Clock = std::chrono::steady_clock;
+  if (request_.resume) throw UsageError("a readout is fitted in one pass: there is nothing to resume; use --overwrite");
+  const Clock::time_point start = Clock::now();
+  const ReadoutFit found = fit_readout(model.network(), model.parameters(), reader, team, options);
+  reporter_.remark(
+      fmt::format("readout fitted to {} of {} positions, lambda {:.0e}", found.fitted, found.positions, found.lambda));
+  model.history().push_back({{"readout", "ridge"}, {"positions", found.positions}, {"lambda", found.lambda}});
+  model.save(folder_.model());
+  return {.steps = 1,
+          .epochs = 1,
+          .symbols = found.positions,
+          .seconds = std::chrono::duration<double>(Clock::now() - start).count(),
+          .reason = "fitted"};
+}
+
 TrainOutcome Training::run_on_task() {
   const TrainOptions text = train_options();
   TaskTrainOptions options{.trainer = text.trainer,
@@ -330,7 +355,13 @@ TrainOutcome Training::run_on_task() {
   TrainOutcome result{
       .run = folder_.path(), .model_file = folder_.model(), .settings = s_, .parameters = model.parameters().size()};
   try {
-    result.result = unfold::train(model, *task, options, team, reporter_.observer(options.trainer.steps));
+    if (const auto readout = readout_of(model.spec())) {
+      const Index examples = std::max<Index>(options.trainer.steps, 1) * s_.batch;
+      const auto reader = task_reader(*task, TaskSplit::training, options.trainer.seed, examples, s_.batch);
+      result.result = fit(model, *reader, *readout, team);
+    } else {
+      result.result = unfold::train(model, *task, options, team, reporter_.observer(options.trainer.steps));
+    }
   } catch (const InterruptedError&) {
     interrupted_with_checkpoint();
   }
@@ -399,8 +430,15 @@ TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
                       .parameters = model.parameters().size(),
                       .has_test = parts[2].count() > 0};
   try {
-    result.result = unfold::train(model, example_sources<T>(parts[0], parts[1], batches, options.trainer.seed),
-                                  options.trainer, options.model_file, team, reporter_.observer(options.trainer.steps));
+    if (const auto readout = readout_of(model.spec())) {
+      ExampleBatchOptions once = batches;
+      once.unknown_rate = once.word_dropout = 0;
+      result.result = fit(model, *example_reader(parts[0], once), *readout, team);
+    } else {
+      result.result =
+          unfold::train(model, example_sources<T>(parts[0], parts[1], batches, options.trainer.seed), options.trainer,
+                        options.model_file, team, reporter_.observer(options.trainer.steps));
+    }
   } catch (const InterruptedError&) {
     interrupted_with_checkpoint();
   }

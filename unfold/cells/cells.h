@@ -39,9 +39,9 @@ Signal bag(Circuit& c, Signal x, Index n, const BagOptions& options = {});
 /// lstm: Hochreiter & Schmidhuber 1997 with the forget gate of Gers et al. 2000.
 struct LstmOptions {
   double forget_bias = 1;
-  double chrono = 0;  ///< > 1: gate biases from time scales up to this many steps (Tallec & Ollivier 2018)
-  std::vector<Index> delays = {1};  ///< all gates read h_{t-k} of each
-  bool layer_norm = false;          ///< of both products, and of the cell where it goes out. Ba et al. 2016
+  double chrono = 0;         ///< > 1: gate biases from time scales up to this many steps (Tallec & Ollivier 2018)
+  std::string delays = "1";  ///< as "1+2+4": all gates read h_{t-k} of each
+  bool layer_norm = false;   ///< of both products, and of the cell where it goes out. Ba et al. 2016
   bool trained_initial = false;
 };
 Signal lstm(Circuit& c, Signal x, Index n, const LstmOptions& options = {});
@@ -146,6 +146,26 @@ struct MogrifierOptions {
   bool trained_initial = false;
 };
 Signal mogrifier(Circuit& c, Signal x, Index n, const MogrifierOptions& options = {});
+
+/// esn, echo state network: h_t = (1 - a) h_{t-1} + a tanh(x_t W + h_{t-1} U + b), U sparse and random with a given
+/// spectral radius. Of a model of it, only the readout is fitted, by ridge regression in one pass (training/ridge.h).
+/// Jaeger 2001. Without cells between, `layers` are reservoirs that drive each other; the readout reads the last.
+struct EsnOptions {
+  double radius = 0.9;
+  double leak = 1;  ///< a
+  Index degree = 10;
+  double input_scale = 0.5, bias_scale = 0.1;
+  bool linear = false;      ///< units without tanh
+  bool orthogonal = false;  ///< U orthogonal times the radius instead
+  Index reservoir = 0;      ///< seed of U
+  // How the readout of a model is made (not read by the cell):
+  bool trained = false;  ///< by the optimiser, like everything else
+  double ridge = 0;      ///< lambda; 0: chosen
+  Index blocks = 0;      ///< to choose it by; 0: by generalised cross-validation
+  Index washout = 100;
+  bool trained_initial = false;
+};
+Signal esn(Circuit& c, Signal x, Index n, const EsnOptions& options = {});
 
 /// Gated and sparse networks on random graphs (Ollivier, "Riemannian metrics for neural networks II: recurrent networks
 /// and learning symbolic data sequences", 2015). Pre-activations V, activities a = s(V), one weight per edge:

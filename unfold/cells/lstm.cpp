@@ -43,7 +43,7 @@ Signal normalised_cell(Circuit& c, Signal cell) {
 /// 2016
 /// With delays, h_{t-1} U becomes a sum over them.
 Signal lstm(Circuit& c, Signal x, Index n, const LstmOptions& options) {
-  const DelayedState h(c, n, options.delays, options.trained_initial);
+  const DelayedState h(c, n, parse_delays(options.delays), options.trained_initial);
   auto cell = c.link(n, {}, options.trained_initial);
   const Init bias = options.chrono > 1 ? Init::chrono({-1, 1, 0, 0}, options.chrono)
                                        : Init::block_values({0, options.forget_bias, 0, 0});
@@ -56,43 +56,30 @@ Signal lstm(Circuit& c, Signal x, Index n, const LstmOptions& options) {
   return y;
 }
 
-namespace {
-
-/// The options as a SPEC says them.
-struct LstmWords {
-  double forget_bias = 1, chrono = 0;
-  bool layer_norm = false;
-  std::string delays = "1";
-  bool trained_initial = false;
-};
-
 template <class Visitor>
-void describe(Visitor& v, LstmWords& o) {
+void describe(Visitor& v, LstmOptions& o) {
   v("forget-bias", o.forget_bias, "start of the forget gate's bias", range(-100, 100));
   v("chrono", o.chrono, "start the gates from time scales up to so many steps; 0: off", at_least(0));
   describe_norm(v, o.layer_norm);
   describe_delays(v, o.delays);
 }
 
-std::string lstm_fault(const StackOptions&, const LstmWords& o) {
+namespace {
+
+std::string lstm_fault(const StackOptions&, const LstmOptions& o) {
   if (o.chrono > 0 && !(o.chrono > 2)) return "chrono must be 0 or above 2 steps";
   return delays_fault(o.delays);
-}
-
-Signal lstm_in_words(Circuit& c, Signal x, Index n, const LstmWords& o) {
-  return lstm(c, x, n,
-              {.forget_bias = o.forget_bias,
-               .chrono = o.chrono,
-               .delays = parse_delays(o.delays),
-               .layer_norm = o.layer_norm,
-               .trained_initial = o.trained_initial});
 }
 
 }  // namespace
 
 CellEntry lstm_cell() {
-  return CellOf<LstmWords>{
-      .name = "lstm", .help = "long short-term memory with forget gate", .add = lstm_in_words, .fault = lstm_fault};
+  CellOf<LstmOptions> cell;  // piece by piece: GCC 12 warns of the text in a temporary one
+  cell.name = "lstm";
+  cell.help = "long short-term memory with forget gate";
+  cell.add = lstm;
+  cell.fault = lstm_fault;
+  return cell;
 }
 
 }  // namespace unfold

@@ -29,7 +29,7 @@ struct Lists {
   std::deque<Registry<CellEntry>> all;
 };
 
-Registry<CellEntry> list_of(std::vector<CellEntry> entries) { return {"model", std::move(entries), {"esn"}}; }
+Registry<CellEntry> list_of(std::vector<CellEntry> entries) { return {"model", std::move(entries)}; }
 
 Lists& lists() {
   static Lists known;

@@ -102,13 +102,14 @@ Signal rnn_in_words(Circuit& c, Signal x, Index n, const RnnWords& o) {
 
 /// irnn: Le et al. 2015; np-rnn: Talathi & Vartak 2015.
 CellEntry rnn_cell() {
-  return CellOf<RnnWords>{
-      .name = "rnn",
-      .help = "simple recurrent network (Elman 1990)",
-      .add = rnn_in_words,
-      .fault = rnn_fault,
-      .output_start = [](const RnnWords& o) { return Init::uniform(o.input_scale); },
-      .spellings = {{"irnn", "activation=relu,init=identity"}, {"np-rnn", "activation=relu,init=normalised"}}};
+  CellOf<RnnWords> cell;  // piece by piece: GCC 12 warns of the text in a temporary one
+  cell.name = "rnn";
+  cell.help = "simple recurrent network (Elman 1990)";
+  cell.add = rnn_in_words;
+  cell.fault = rnn_fault;
+  cell.output_start = [](const RnnWords& o) { return Init::uniform(o.input_scale); };
+  cell.spellings = {{"irnn", "activation=relu,init=identity"}, {"np-rnn", "activation=relu,init=normalised"}};
+  return cell;
 }
 
 }  // namespace unfold

@@ -1,6 +1,7 @@
 #include "unfold/data/task_spec.h"
 
 #include "unfold/base/error.h"
+#include "unfold/data/series_tasks.h"
 
 namespace unfold {
 
@@ -28,6 +29,23 @@ void describe(Visitor& v, CopyOptions& o) {
   v("length", o.length, "steps between pattern and answer", range(1, 1e7));
   v("pattern", o.pattern, "symbols to be repeated", range(1, 1e6));
   v("symbols", o.symbols, "kinds of symbols", range(2, 1e6));
+}
+template <class Visitor>
+void describe(Visitor& v, NarmaOptions& o) {
+  v("length", o.length, "steps", range(2, 1e7));
+  v("skip", o.skip, "first steps, where nothing is predicted", range(0, 1e7));
+}
+template <class Visitor>
+void describe(Visitor& v, MackeyGlassOptions& o) {
+  v("length", o.length, "steps", range(2, 1e7));
+  v("skip", o.skip, "first steps, where nothing is predicted", range(0, 1e7));
+  v("tau", o.tau, "delay of the system, a multiple of 1/10", range(0.2, 1000));
+}
+template <class Visitor>
+void describe(Visitor& v, DelayLineOptions& o) {
+  v("length", o.length, "steps", range(2, 1e7));
+  v("skip", o.skip, "first steps, where nothing is predicted", range(0, 1e7));
+  v("delays", o.delays, "how far back the inputs to be repeated lie, at most", range(1, 1e5));
 }
 template <class Visitor>
 void describe(Visitor& v, MnistOptions& o) {
@@ -69,6 +87,9 @@ const Registry<TaskEntry>& registry() {
        generated<random_permutation>("permutation", "the first symbol once again after random ones"),
        generated<memorization>("memorization", "5 or 20 bits repeated after blanks"),
        generated<copying>("copy", "a pattern of symbols repeated after blanks"),
+       generated<narma>("narma", "a nonlinear moving average of order 10 driven by noise"),
+       generated<mackey_glass>("mackey-glass", "a chaotic series, one step ahead"),
+       generated<delay_line>("delay-line", "noise repeated after 1 to so many steps"),
        {{"mnist", "digits read pixel by pixel; needs the folder of the IDX files", MnistOptions()}, make_mnist, true}});
   return list;
 }

@@ -218,10 +218,13 @@ std::vector<Reproduction> sequence_reproductions() {
 
 }  // namespace
 
+Reproduction reservoirs();  // reservoirs.cpp
+
 const std::vector<Reproduction>& reproductions() {
   static const std::vector<Reproduction> list = [] {
     std::vector<Reproduction> all = sequence_reproductions();
     std::ranges::move(field_reproductions(), std::back_inserter(all));
+    all.push_back(reservoirs());
     return all;
   }();
   return list;
