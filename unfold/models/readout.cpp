@@ -42,7 +42,8 @@ class HeadFit {
     Index inputs = 0;
     for (const auto& term : node().terms) {
       const Node& source = circuit_.nodes()[at(term.source)];
-      if (!term.dense() || source.kind == Node::Kind::symbols) refuse("reads more than matrices");
+      const bool states = source.kind == Node::Kind::affine || source.kind == Node::Kind::map;
+      if (!term.dense() || !states) refuse("reads more than states by matrices");
       inputs += source.size;
     }
     sums_.emplace(inputs, outputs(), options.blocks);
