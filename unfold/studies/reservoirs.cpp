@@ -222,13 +222,13 @@ Reproduction reservoirs() {
       {.label = "NARMA 10",
        .arguments = "{made}.csv --read u --predict value --split 60/10/30 --precision double "
                     "--model esn:200,radius=0.9,input-scale={rate},bias-scale=0.4,reservoir={seed}",
-       .rate = "0.1",
+       .rate = "0.015",
        .prepare = make_narma_series,
        .success = 0.043},
       {.label = "Santa Fe laser",
        .arguments = "{made}.csv --predict value --split 36/4/60 --precision double "
-                    "--model esn:200,radius=0.9,input-scale={rate},bias-scale=0.4,reservoir={seed}",
-       .rate = "0.3",
+                    "--model esn:200,radius=0.6,input-scale={rate},bias-scale=0.8,reservoir={seed}",
+       .rate = "0.5",
        .prepare = make_laser_series,
        .success = 0.008}};
   return {.name = "reservoirs",
