@@ -46,8 +46,8 @@ std::string found_symbols(const Examples& examples);
 
 /// How examples are split into training, validation and test: one after another in the order of the file, or, where
 /// one thing is predicted for each, each part spread over all of it, because such files are often sorted. Sources are
-/// drawn at random, with the seed kSplitSeed, and all examples of one source are of one part. A single example is cut by
-/// positions.
+/// drawn at random, with the seed kSplitSeed, and all examples of one source are of one part. A single example is cut
+/// by positions.
 inline constexpr std::uint64_t kSplitSeed = 1;
 class ExampleSplit {
  public:

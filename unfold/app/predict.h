@@ -51,7 +51,7 @@ struct FieldEvaluation {
   std::string model;
   std::vector<std::string> data;
   std::optional<std::string> split = {}, part = {};  ///< as in training; "train", "valid" or "test"
-  Index beam = 1;                 ///< of models that read a source
+  Index beam = 1;                                    ///< of models that read a source
   std::string unknown = "error";  ///< labels never seen in training: "error", or "skip", which counts them as wrong
   Index threads = 0;
 };

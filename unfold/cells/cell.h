@@ -34,8 +34,8 @@ struct StackOptions {
   double dropout = 0;   ///< of each layer's output, in training
   Index embedding = 0;  ///< size of a learned vector per symbol; 0: the cell reads the symbol itself
   bool trained_initial = false;
-  Pool pool = Pool::all;         ///< what heads read that predict once a sequence
-  Index direct = 0;              ///< inputs, the last so many, that heads at every position read as they are
+  Pool pool = Pool::all;  ///< what heads read that predict once a sequence
+  Index direct = 0;       ///< inputs, the last so many, that heads at every position read as they are
   /// Each layer runs from left to right and from right to left; of two chains: over the source.
   bool both_directions = false;
   Attend attention = Attend::none;  ///< of models of two chains, as what follows

@@ -81,8 +81,8 @@ template <class T>
 void give(const Batch& batch, const NetworkInput& input, Range rows, Unfolding<T>& unfolding) {
   const Field& field = batch.field(input.field);
   if (rows_of(field) < rows.end)
-    refuse(input.field, "has " + std::to_string(rows_of(field)) + " rows, but the network reads " +
-                            std::to_string(rows.end));
+    refuse(input.field,
+           "has " + std::to_string(rows_of(field)) + " rows, but the network reads " + std::to_string(rows.end));
   if (unfolding.plan().nodes()[at(input.signal.id)].kind == Node::Kind::symbols)
     give_symbols<T>(field, input.field, rows, unfolding.symbols(input.signal));
   else

@@ -84,9 +84,9 @@ void leave_batch(const Batch& batch, State<T>& state);
 template <class T>
 void copy_state(const State<T>& from, State<T>& to);
 
-/// Hands rows [first_row, first_row + rows) of the fields, of sources all, that a network reads to an unfolding that was laid over them.
-/// Inputs that the unfolding's plan has no use for are left out. UsageError: a field that is missing, of the wrong kind
-/// or size.
+/// Hands rows [first_row, first_row + rows) of the fields, of sources all, that a network reads to an unfolding that
+/// was laid over them. Inputs that the unfolding's plan has no use for are left out. UsageError: a field that is
+/// missing, of the wrong kind or size.
 template <class T>
 void give_inputs(const Batch& batch, Index first_row, Index rows, const Network<T>& network, Unfolding<T>& unfolding);
 

@@ -72,8 +72,9 @@ Origin need_origin(const Examples& examples, const std::string& name) {
 std::string place_of(const Examples& examples, const ExampleColumn& column, Index entry) {
   if (column.source) {
     const auto example = std::ranges::upper_bound(column.ends, entry) - column.ends.begin();
-    return examples.example_lines.empty() ? fmt::format("{}, example {}", examples.source, example + 1)
-                                          : fmt::format("{}, line {}", examples.source, examples.example_lines[at(example)]);
+    return examples.example_lines.empty()
+               ? fmt::format("{}, example {}", examples.source, example + 1)
+               : fmt::format("{}, line {}", examples.source, examples.example_lines[at(example)]);
   }
   const std::vector<Index>& lines = column.once ? examples.example_lines : examples.lines;
   if (lines.empty()) return fmt::format("{}, {} {}", examples.source, column.once ? "example" : "position", entry + 1);

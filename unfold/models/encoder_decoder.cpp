@@ -44,8 +44,7 @@ class SourceMemory {
 
   Signal find(Signal before) const {
     const Signal query = circuit_.affine("query", looks_, {{"A", before}});
-    const auto score =
-        spec_.attention == Attend::additive ? AttentionScore::additive : AttentionScore::multiplicative;
+    const auto score = spec_.attention == Attend::additive ? AttentionScore::additive : AttentionScore::multiplicative;
     return attend(circuit_, "context", query, keys_, values_, score);
   }
 
@@ -67,9 +66,8 @@ Layers build_encoder_decoder(const ModelSpec& spec, Signal source, Signal target
   const Signal none;
   const auto start = circuit.starting_from(spec.condition == Condition::steps ? none : summary);
   const Index embedding = spec.embedding > 0 ? spec.embedding : spec.units;
-  std::vector<Signal> read = {
-      circuit.dropout(circuit.affine("embedding", embedding, {{"E", target, Init::normal(1)}}, Init::zero(), false),
-                      spec.dropout)};
+  std::vector<Signal> read = {circuit.dropout(
+      circuit.affine("embedding", embedding, {{"E", target, Init::normal(1)}}, Init::zero(), false), spec.dropout)};
   if (spec.condition != Condition::start) read.push_back(crossing(circuit, summary, Delay::source_last()));
   Signal before, context;
   if (memory) {

@@ -1,7 +1,7 @@
 #pragma once
 /// Encoder and decoder: a network over two chains of different lengths (Cho et al. 2014; Sutskever et al. 2014;
-/// Bahdanau et al. 2015). The model's cell runs over the source, in both directions where the SPEC says so, and the same
-/// kind of cell over the target:
+/// Bahdanau et al. 2015). The model's cell runs over the source, in both directions where the SPEC says so, and the
+/// same kind of cell over the target:
 ///
 ///   source h_k -> ends of the source -> r = tanh(b + sum ends R)          once an example (part kSummaryPart)
 ///   s_0 = tanh(r Q)                                                      condition=start|both, every state its own Q
@@ -9,8 +9,8 @@
 ///   c_t = sum_k a_tk V(h_k), a_t = softmax of attention(s_{t-1}, h)       attention=additive|multiplicative
 ///   s_t = cell(x_t, s_{t-1}),  heads read [s_t ; c_t]
 ///
-/// E has `embedding` numbers, or as many as units; values V(h_k) are a map to as many numbers as units, queries and keys
-/// have half as many.
+/// E has `embedding` numbers, or as many as units; values V(h_k) are a map to as many numbers as units, queries and
+/// keys have half as many.
 
 #include "unfold/models/spec.h"
 

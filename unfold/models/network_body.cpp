@@ -108,15 +108,16 @@ Layers add_layers(const ModelSpec& spec, const DataSpecification& data, const Ne
     const Signal input = add_inputs(spec, data, own, circuit, inputs);
     if (spec.both_directions) refuse_to_see_ahead(spec, layout);
     if (spec.attention != Attend::none)
-      throw UsageError(fmt::format("model {}: attention needs a source to look at (--format pairs); leave it out",
-                                   to_string(spec)));
+      throw UsageError(
+          fmt::format("model {}: attention needs a source to look at (--format pairs); leave it out", to_string(spec)));
     if (own.size() > 1) stack.embedding = 0;  // the fields are embedded already
     return build_layers(stack, input, circuit);
   }
   if (spec.direct > 0)
-    throw UsageError(fmt::format("model {}: of a source and its target, outputs read no inputs past the layers; leave "
-                                 "direct out",
-                                 to_string(spec)));
+    throw UsageError(
+        fmt::format("model {}: of a source and its target, outputs read no inputs past the layers; leave "
+                    "direct out",
+                    to_string(spec)));
   if (own.empty())
     throw UsageError("a decoder reads what it has given before: read \"previous\" of what is predicted, too");
   Signal source;
@@ -220,9 +221,10 @@ Network<T> build_network(const ModelSpec& spec, const DataSpecification& data, c
     const std::string name = layout.heads.size() > 1 ? "output/" + head.field : "output";
     const ChosenLoss chosen = loss_for(head, field);
     if (field.once && layers.last.empty())
-      throw UsageError(fmt::format("{} stands once an example; of a source and its target, what is predicted stands at "
-                                   "the positions of the target",
-                                   head.field));
+      throw UsageError(
+          fmt::format("{} stands once an example; of a source and its target, what is predicted stands at "
+                      "the positions of the target",
+                      head.field));
     const Index size = chosen.signal_size(variant.candidates > 0 ? variant.candidates : field.size);
     const Signal signal = signals.add(name, size, field.once);
     const std::shared_ptr<Loss<T>> loss = chosen.make<T>();
