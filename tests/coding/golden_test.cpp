@@ -15,11 +15,9 @@ struct Golden {
   const char *file, *model;
   bool independent;
 };
-constexpr Golden kGolden[] = {{"cm.unf", "cm:10", false},
-                              {"fast.unf", "cm:10,level=fast", true},
-                              {"ppm.unf", "ppm:3", false},
-                              {"ctw.unf", "ctw:24", false},
-                              {"mix.unf", "mix:ppm:2+lstm:9+gru:5", false}};
+constexpr Golden kGolden[] = {{"cm.unf", "cm:10", false},   {"fast.unf", "cm:10,level=fast", true},
+                              {"ppm.unf", "ppm:3", false},  {"packed_ppm.unf", "ppm:4,memory=1", false},
+                              {"ctw.unf", "ctw:24", false}, {"mix.unf", "mix:ppm:2+lstm:9+gru:5", false}};
 
 std::string text() {
   std::string text;

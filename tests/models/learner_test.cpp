@@ -47,7 +47,7 @@ double nats(Predictor& predictor, const std::vector<Symbol>& symbols) {
 }
 
 const std::vector<std::string> kLearners = {
-    "cm:10",           "cm:10,level=fast",           "ppm:3", "ppm:0", "ctw:12", "ctw:0",
+    "cm:10",           "cm:10,level=fast",           "ppm:3", "ppm:0", "ppm:3,memory=1", "ctw:12", "ctw:0",
     "mix:ppm:2+ctw:6", "mix:cm:10,level=fast+gru:6", "lstm:7"};
 
 TEST(Learners, give_distributions_and_the_same_for_one_symbol_alone) {

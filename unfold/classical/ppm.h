@@ -17,12 +17,16 @@
 namespace unfold {
 
 struct PpmOptions {
-  Index order = 6;  ///< symbols of the longest context, 0 .. 32
+  Index order = 6;   ///< symbols of the longest context, 0 .. 32
+  Index memory = 0;  ///< MiB; 0: this model, which grows; else that of packed_ppm.h
 };
 
 template <class Visitor>
 void describe(Visitor& v, PpmOptions& o) {
   v("order", o.order, "symbols of the longest context", range(0, 32));
+  v("memory", o.memory,
+    "MiB, 1 or more: the fast model for bytes, which starts anew when they are used; 0: the slow one, which grows",
+    range(0, 16384));
 }
 
 class PpmPredictor final : public Predictor {

@@ -93,6 +93,15 @@ std::string bytes_in(const std::string& path) {
   return bytes.size() == seen.size() ? std::string() : bytes;
 }
 
+/// `ppm` without a word about memory becomes the fast one. Containers and model files of earlier versions mean the
+/// other by it, so it is named here.
+std::string with_fast_ppm(const std::string& spec) {
+  constexpr const char* kMemory = "memory=64";
+  if (spec == "ppm") return fmt::format("ppm:{}", kMemory);
+  const bool silent = spec.starts_with("ppm:") && spec.find("memory=") == std::string::npos;
+  return silent ? fmt::format("{},{}", spec, kMemory) : spec;
+}
+
 /// True for the SPEC of a model that is fitted as a whole and cannot learn while it reads from nothing.
 bool is_fitted_only(const std::string& spec) {
   const std::string name = spec.substr(0, spec.find(':'));
@@ -199,7 +208,7 @@ void Compress::choose_model(CompressOptions& options, RawInput& input) const {
   }
   if (is_fitted_only(text)) return fit_model(options, input);
   if (embed_) throw UsageError(fmt::format("--embed needs a model file; {} is none", text));
-  options.model = canonical_learner(text);
+  options.model = canonical_learner(with_fast_ppm(text));
   options.learns = true;
   if (has_network(options.model) && input.size() > 0) options.bytes = bytes_in(inputs_.front());
 }

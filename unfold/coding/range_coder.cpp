@@ -24,8 +24,17 @@ void RangeEncoder::add(std::uint64_t begin) {
 
 void RangeEncoder::encode(std::uint64_t first, std::uint64_t size, int bits) {
   const std::uint64_t begin = part(range_, first, bits), end = part(range_, first + size, bits);
+  narrow(begin, end - begin);
+}
+
+void RangeEncoder::encode_share(std::uint32_t first, std::uint32_t size, std::uint32_t total) {
+  const std::uint64_t unit = range_ / total;
+  narrow(unit * first, unit * size);
+}
+
+void RangeEncoder::narrow(std::uint64_t begin, std::uint64_t size) {
   add(begin);
-  range_ = end - begin;
+  range_ = size;
   while (range_ < kLeastRange) {
     code_ += static_cast<char>(low_ >> 56);
     low_ <<= 8;
@@ -74,8 +83,22 @@ std::uint64_t RangeDecoder::place(int bits) const {
 
 void RangeDecoder::consume(std::uint64_t first, std::uint64_t size, int bits) {
   const std::uint64_t begin = part(range_, first, bits), end = part(range_, first + size, bits);
+  narrow(begin, end - begin);
+}
+
+std::uint32_t RangeDecoder::place_of(std::uint32_t total) const {
+  const std::uint64_t found = value_ / (range_ / total);
+  return found < total ? static_cast<std::uint32_t>(found) : total - 1;  // beyond only in damaged codes
+}
+
+void RangeDecoder::consume_share(std::uint32_t first, std::uint32_t size, std::uint32_t total) {
+  const std::uint64_t unit = range_ / total;
+  narrow(unit * first, unit * size);
+}
+
+void RangeDecoder::narrow(std::uint64_t begin, std::uint64_t size) {
   value_ -= begin;
-  range_ = end - begin;
+  range_ = size;
   while (range_ < kLeastRange) {
     value_ = value_ << 8 | next();
     range_ <<= 8;

@@ -19,10 +19,13 @@ class RangeEncoder {
   void encode(std::uint64_t first, std::uint64_t size, int bits);
   /// One bit with P(1) = one / 2^bits, 0 < one < 2^bits.
   void encode_bit(int bit, std::uint64_t one, int bits);
+  /// One of several with integer weights, which sum to `total`. REQUIRES: 0 < size, first + size <= total < 2^24.
+  void encode_share(std::uint32_t first, std::uint32_t size, std::uint32_t total);
   /// Ends the code and hands it over; the encoder is as new.
   std::string finish();
 
  private:
+  void narrow(std::uint64_t begin, std::uint64_t size);
   void add(std::uint64_t begin);
   std::uint64_t low_ = 0, range_ = ~std::uint64_t{0};
   std::string code_;
@@ -37,8 +40,11 @@ class RangeDecoder {
   std::uint64_t place(int bits) const;
   void consume(std::uint64_t first, std::uint64_t size, int bits);
   int decode_bit(std::uint64_t one, int bits);
+  std::uint32_t place_of(std::uint32_t total) const;  ///< in [0, total)
+  void consume_share(std::uint32_t first, std::uint32_t size, std::uint32_t total);
 
  private:
+  void narrow(std::uint64_t begin, std::uint64_t size);
   std::uint8_t next();
   std::string_view code_;
   std::size_t position_ = 0;

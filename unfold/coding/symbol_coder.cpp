@@ -13,6 +13,36 @@ namespace unfold {
 namespace {
 
 constexpr std::uint64_t kTotal = std::uint64_t{1} << kMostCodingBits;
+constexpr int kDecisionBits = 16;
+
+class DecisionEncoder final : public DecisionCoder {
+ public:
+  explicit DecisionEncoder(RangeEncoder& coder) : coder_(coder) {}
+  bool decide(bool answer, std::uint32_t yes_p) override {
+    coder_.encode_bit(answer ? 1 : 0, yes_p, kDecisionBits);
+    return answer;
+  }
+  std::uint32_t place(std::uint32_t place, std::uint32_t) override { return place; }
+  void take(std::uint32_t first, std::uint32_t size, std::uint32_t total) override {
+    coder_.encode_share(first, size, total);
+  }
+
+ private:
+  RangeEncoder& coder_;
+};
+
+class DecisionDecoder final : public DecisionCoder {
+ public:
+  explicit DecisionDecoder(RangeDecoder& coder) : coder_(coder) {}
+  bool decide(bool, std::uint32_t yes_p) override { return coder_.decode_bit(yes_p, kDecisionBits) != 0; }
+  std::uint32_t place(std::uint32_t, std::uint32_t total) override { return coder_.place_of(total); }
+  void take(std::uint32_t first, std::uint32_t size, std::uint32_t total) override {
+    coder_.consume_share(first, size, total);
+  }
+
+ private:
+  RangeDecoder& coder_;
+};
 
 }  // namespace
 
@@ -52,9 +82,16 @@ Symbol Frequencies::find(std::uint64_t& place) const {
 }
 
 SymbolEncoder::SymbolEncoder(Predictor& predictor)
-    : predictor_(predictor), bitwise_(dynamic_cast<BitwisePredictor*>(&predictor)) {}
+    : predictor_(predictor),
+      bitwise_(dynamic_cast<BitwisePredictor*>(&predictor)),
+      deciding_(dynamic_cast<DecisionPredictor*>(&predictor)) {}
 
 void SymbolEncoder::encode(Symbol symbol) {
+  if (deciding_ != nullptr) {
+    DecisionEncoder coder(coder_);
+    deciding_->code(symbol, coder);
+    return;
+  }
   if (bitwise_ == nullptr) {
     frequencies_.set(predictor_.log_probabilities(), position_++);
     coder_.encode(frequencies_.first(symbol), frequencies_.size(symbol), kMostCodingBits);
@@ -75,9 +112,16 @@ void SymbolEncoder::encode(Symbol symbol) {
 }
 
 SymbolDecoder::SymbolDecoder(Predictor& predictor, std::string_view code)
-    : predictor_(predictor), bitwise_(dynamic_cast<BitwisePredictor*>(&predictor)), coder_(code) {}
+    : predictor_(predictor),
+      bitwise_(dynamic_cast<BitwisePredictor*>(&predictor)),
+      deciding_(dynamic_cast<DecisionPredictor*>(&predictor)),
+      coder_(code) {}
 
 Symbol SymbolDecoder::decode() {
+  if (deciding_ != nullptr) {
+    DecisionDecoder coder(coder_);
+    return deciding_->code(0, coder);
+  }
   if (bitwise_ == nullptr) {
     frequencies_.set(predictor_.log_probabilities(), position_++);
     std::uint64_t place = coder_.place(kMostCodingBits);

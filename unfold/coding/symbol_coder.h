@@ -1,7 +1,8 @@
 #pragma once
-/// Symbols as codes: the distribution of a predictor becomes integer frequencies, or, for predictors that work bit by
-/// bit, the probability of each bit. Encoder and decoder ask the predictor for the same things in the same order, and
-/// tell it the same symbols, so they agree as long as the predictor is deterministic (law 2).
+/// Symbols as codes: the distribution of a predictor becomes integer frequencies; predictors that work bit by bit give
+/// the probability of each bit, those that decide step by step that of each decision. Encoder and decoder ask the
+/// predictor for the same things in the same order, and tell it the same symbols, so they agree as long as the
+/// predictor is deterministic (law 2).
 ///
 ///   SymbolEncoder encoder(predictor);
 ///   for (Symbol s : symbols) encoder.encode(s);
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "unfold/classical/bitwise_predictor.h"
+#include "unfold/classical/decision_coder.h"
 #include "unfold/coding/range_coder.h"
 
 namespace unfold {
@@ -42,6 +44,7 @@ class SymbolEncoder {
  private:
   Predictor& predictor_;
   BitwisePredictor* bitwise_;
+  DecisionPredictor* deciding_;
   Frequencies frequencies_;
   RangeEncoder coder_;
   Index position_ = 0;
@@ -55,6 +58,7 @@ class SymbolDecoder {
  private:
   Predictor& predictor_;
   BitwisePredictor* bitwise_;
+  DecisionPredictor* deciding_;
   Frequencies frequencies_;
   RangeDecoder coder_;
   Index position_ = 0;

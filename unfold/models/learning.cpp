@@ -11,6 +11,7 @@
 #include "unfold/classical/ctw.h"
 #include "unfold/classical/fitted_spec.h"
 #include "unfold/classical/mixture.h"
+#include "unfold/classical/packed_ppm.h"
 #include "unfold/classical/ppm.h"
 #include "unfold/models/online_predictor.h"
 
@@ -76,11 +77,21 @@ std::unique_ptr<Predictor> make_plain(const AnyOptions& options, const Alphabet&
   return std::make_unique<Model>(alphabet.size(), options.as<Options>());
 }
 
+std::unique_ptr<Predictor> make_ppm(const AnyOptions& options, const Alphabet& alphabet) {
+  const auto& o = options.as<PpmOptions>();
+  if (o.memory == 0) return std::make_unique<PpmPredictor>(alphabet.size(), o);
+  return std::make_unique<PackedPpm>(alphabet.size(), o.order, o.memory << 20);
+}
+
+double ppm_memory(const AnyOptions& options) {
+  return static_cast<double>(options.as<PpmOptions>().memory << 20) + kSmall;
+}
+
 /// Those that are no network; what they are, the registry of models says.
 const Registry<LearnerEntry>& learners() {
   static const Registry<LearnerEntry> list(
       "learner", {{{"cm", "", CmOptions()}, "size", make_cm, cm_memory},
-                  {{"ppm", "", PpmOptions()}, "order", make_plain<PpmPredictor, PpmOptions>, small_memory},
+                  {{"ppm", "", PpmOptions()}, "order", make_ppm, ppm_memory},
                   {{"ctw", "", CtwOptions()}, "depth", make_plain<CtwPredictor, CtwOptions>, small_memory}});
   return list;
 }
