@@ -247,11 +247,14 @@ constexpr Index kWholeSet = 2048;
 /// Steps after which an optimiser that knows when it has converged is stopped.
 constexpr double kUntilConverged = 1000;
 
-/// Whether the network reads runs of words: text of an open vocabulary.
-bool reads_runs(const FieldPlan& plan) {
+/// Whether the network reads so derived fields (data/derived.h).
+bool reads_derived(const FieldPlan& plan, std::string_view how) {
+  const std::string ending = fmt::format(".{}", how);
   return std::ranges::any_of(plan.layout.reads,
-                             [](const std::string& read) { return read.find(".run") != std::string::npos; });
+                             [&](const std::string& read) { return read.find(ending) != std::string::npos; });
 }
+/// Runs of words: text of an open vocabulary.
+bool reads_runs(const FieldPlan& plan) { return reads_derived(plan, "run"); }
 
 /// Of small sets more epochs, of large ones fewer: about so many examples are read before the network overfits.
 double epochs_for(const Examples& examples) {
@@ -304,7 +307,8 @@ void settle_for(FieldPlan& plan, const Examples& examples, const Given& given, T
     case Problem::tagging:
       settle("model", s.model, "bilstm:256,dropout=0.6,embedding=128");
       settle("optimizer", s.optimizer, "adam:rate=0.002,clip=1,schedule=cosine,warmup=100");
-      if (!budget) s.epochs = 8;
+      if (reads_derived(plan, "suffix")) settle("word-dropout", s.word_dropout, 0.1);
+      if (!budget) s.epochs = 16;
       settle_label_loss(plan, examples, s);
       break;
     case Problem::classifying:
