@@ -115,7 +115,8 @@ TEST_P(BitsOf, a_cell_step_by_step_are_those_of_the_unfolding) {
     stepper.symbols(x)[0] = runner.unfolding().symbols(x)[at(t)];
     stepper.step();
     const Matrix<const float> row = stepper.value({&circuit_, circuit_.outputs()[0]});
-    EXPECT_TRUE(same_bits({row.data, at(kBitSymbols)}, std::span(expected).subspan(at(t * kBitSymbols), at(kBitSymbols))))
+    EXPECT_TRUE(
+        same_bits({row.data, at(kBitSymbols)}, std::span(expected).subspan(at(t * kBitSymbols), at(kBitSymbols))))
         << cell().name << " at " << t;
   }
 }

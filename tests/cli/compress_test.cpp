@@ -98,7 +98,7 @@ TEST_F(CommandTest, compression_names_what_it_cannot_do) {
   expect_failure({"compress", text_, "--model", "pmp:5"}, 2, "ppm");
   expect_failure({"compress", text_, "--fast", "--best"}, 2, "exclude");
   expect_failure({"compress", text_, "--json"}, 2, "standard output");
-  expect_failure({"decompress", text_}, 6, "does not begin");
+  expect_failure({"decompress", text_}, 6, "not a file made by unfold compress");
 }
 
 }  // namespace

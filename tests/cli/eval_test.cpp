@@ -169,7 +169,7 @@ TEST_F(CommandTest, info_draws_the_curves_of_runs) {
   EXPECT_EQ(unfold_command(Arguments{"info", run_, run_}).code, 2);
   const Finished nothing = unfold_command({"info", folder_ / "no-such-run", "--plot", file});
   EXPECT_EQ(nothing.code, 4);
-  EXPECT_THAT(nothing.err, HasSubstr("no validation to draw"));
+  EXPECT_THAT(nothing.err, HasSubstr("neither a validation nor a step to draw"));
 }
 
 TEST_F(CommandTest, info_prints_the_plan_of_a_network_and_says_that_other_models_have_none) {

@@ -13,8 +13,8 @@ namespace {
 using Vector = std::vector<double>;
 
 /// y = x V + b + noise, with columns of x that are nearly the same.
-struct Data {
-  Data(Index rows_, double noise, std::uint64_t seed = 1) : rows(rows_), x(at(rows * kInputs)), y(at(rows * 2)) {
+struct RidgeData {
+  RidgeData(Index rows_, double noise, std::uint64_t seed = 1) : rows(rows_), x(at(rows * kInputs)), y(at(rows * 2)) {
     Random random(seed, "ridge");
     for (Index r = 0; r < rows; ++r) {
       double* row = x.data() + r * kInputs;
@@ -35,8 +35,8 @@ struct Data {
 };
 
 /// (X'X + l I)^-1 X'Y of centred data by elimination: [4 x 2].
-Vector slow_ridge(const Data& d, double lambda, const std::vector<char>& used) {
-  constexpr Index n = Data::kInputs;
+Vector slow_ridge(const RidgeData& d, double lambda, const std::vector<char>& used) {
+  constexpr Index n = RidgeData::kInputs;
   Vector mean(at(n + 2), 0.0);
   double count = 0;
   for (Index r = 0; r < d.rows; ++r) {
@@ -76,8 +76,8 @@ Vector slow_ridge(const Data& d, double lambda, const std::vector<char>& used) {
 }
 
 TEST(Ridge, is_the_solution_of_the_normal_equations) {
-  const Data d(700, 0.3);
-  RidgeSums sums(Data::kInputs, 2, 0);
+  const RidgeData d(700, 0.3);
+  RidgeSums sums(RidgeData::kInputs, 2, 0);
   sums.add(d.inputs().rows_from(0, 300), d.outputs().rows_from(0, 300));
   sums.add(d.inputs().rows_from(300, 400), d.outputs().rows_from(300, 400));
   EXPECT_EQ(sums.rows(), 700);
@@ -90,23 +90,23 @@ TEST(Ridge, is_the_solution_of_the_normal_equations) {
 }
 
 TEST(Ridge, finds_what_is_there_without_noise) {
-  const Data d(300, 0);
-  RidgeSums sums(Data::kInputs, 2, 0);
+  const RidgeData d(300, 0);
+  RidgeSums sums(RidgeData::kInputs, 2, 0);
   sums.add(d.inputs(), d.outputs());
   const RidgeFit fit = sums.solve({});
-  for (Index i = 0; i < Data::kInputs; ++i)
-    for (Index k = 0; k < 2; ++k) EXPECT_NEAR(fit.weights[at(i * 2 + k)], Data::v(i, k), 1e-5);
+  for (Index i = 0; i < RidgeData::kInputs; ++i)
+    for (Index k = 0; k < 2; ++k) EXPECT_NEAR(fit.weights[at(i * 2 + k)], RidgeData::v(i, k), 1e-5);
   EXPECT_LT(fit.lambda, 1e-9);
 }
 
 /// The score of each lambda once more: residuals row by row, and the trace of the hat matrix by perturbing each row.
 TEST(Ridge, chooses_lambda_by_generalised_cross_validation) {
-  const Data d(60, 2);
-  RidgeSums sums(Data::kInputs, 2, 0);
+  const RidgeData d(60, 2);
+  RidgeSums sums(RidgeData::kInputs, 2, 0);
   sums.add(d.inputs(), d.outputs());
   const RidgeFit fit = sums.solve({});
   const std::vector<char> all(60, 1);
-  const auto residuals = [&](const Data& data, const Vector& v) {
+  const auto residuals = [&](const RidgeData& data, const Vector& v) {
     Vector e;
     for (Index r = 0; r < 60; ++r)
       for (Index k = 0; k < 2; ++k) {
@@ -122,7 +122,7 @@ TEST(Ridge, chooses_lambda_by_generalised_cross_validation) {
     double trace = 0, squares = 0;
     for (const double x : e) squares += x * x;
     for (Index r = 0; r < 60; ++r) {
-      Data moved = d;
+      RidgeData moved = d;
       moved.y[at(r * 2)] += 1;
       trace += 1 - (residuals(moved, slow_ridge(moved, lambda, all))[at(r * 2)] - e[at(r * 2)]);
     }
@@ -136,8 +136,8 @@ TEST(Ridge, chooses_lambda_by_generalised_cross_validation) {
 
 TEST(Ridge, chooses_lambda_by_blocks_that_are_left_out) {
   const Index rows = 2 * 3 * RidgeSums::kRun + 100;  // the last run is not full
-  const Data d(rows, 1);
-  RidgeSums sums(Data::kInputs, 2, 3);
+  const RidgeData d(rows, 1);
+  RidgeSums sums(RidgeData::kInputs, 2, 3);
   for (Index r = 0; r < rows; r += 77)  // cut otherwise than the runs
     sums.add(d.inputs().rows_from(r, std::min<Index>(77, rows - r)),
              d.outputs().rows_from(r, std::min<Index>(77, rows - r)));

@@ -13,8 +13,8 @@ Index Signal::size() const {
 }
 
 std::string describe(const Delay& delay) {
-  static constexpr const char* kNames[] = {"previous", "next", "left", "up", "right", "down", "child", "first", "last",
-                                           "source_first", "source_last", "source_start"};
+  static constexpr const char* kNames[] = {"previous", "next",  "left", "up",           "right",       "down",
+                                           "child",    "first", "last", "source_first", "source_last", "source_start"};
   const std::string name = kNames[static_cast<int>(delay.along)];
   return delay.to_end() || delay.crosses() ? name : name + "(" + std::to_string(delay.steps) + ")";
 }
@@ -120,10 +120,8 @@ Signal Circuit::begin_link(Signal link) {
   const Index size = node.size;
   const std::string name = node.name.substr(prefix_.size()) + "/start";
   const Signal start = tanh(affine(name, size, {{.parameter = "Q", .source = start_}}));
-  const Signal first = add({.kind = Node::Kind::link,
-                            .name = path(name + "/first"),
-                            .size = size,
-                            .delay = Delay::source_start()});
+  const Signal first =
+      add({.kind = Node::Kind::link, .name = path(name + "/first"), .size = size, .delay = Delay::source_start()});
   feed(first, start);
   const Signal begun = link + first;
   begun_.emplace_back(begun.id, link.id);

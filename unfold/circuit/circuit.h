@@ -20,8 +20,8 @@
 ///
 /// A circuit may have parts, which run over chains of their own: part 0 over the structure, part 1 over its source,
 /// part 2 over the source of that (engine/structure.h). An encoder is such a part, and its decoder part 0. Inputs and
-/// links say what part they are of (in_part); whatever else is of the part of what it reads. Values cross from a part to
-/// one of a lower number, by links (Delay::source_last) and by operators with a memory (circuit/attention.h).
+/// links say what part they are of (in_part); whatever else is of the part of what it reads. Values cross from a part
+/// to one of a lower number, by links (Delay::source_last) and by operators with a memory (circuit/attention.h).
 ///
 /// Errors: shapes are checked here, when the circuit is built: UsageError naming the node and both sizes.
 
@@ -108,8 +108,8 @@ struct ParameterInfo {
 
 /// One term of an affine map. `parameter` names its weights in the affine map ("W" of "z" is "z/W"); `init` their
 /// start. Without an operator it is x W, or the rows of W that symbols look up. With `op` it is that operator of its
-/// source; one that reads a gate gets it from `gate` (symbols), one with a memory from `keys` and `values`, signals of a
-/// deeper part.
+/// source; one that reads a gate gets it from `gate` (symbols), one with a memory from `keys` and `values`, signals of
+/// a deeper part.
 struct Term {
   std::string_view parameter;
   Signal source;
@@ -173,9 +173,9 @@ class Circuit {
   /// While what this returns lives, inputs, symbols and links added are of a part of the circuit.
   class InPart;
   [[nodiscard]] InPart in_part(int part);
-  /// While what this returns lives, links along `previous` of part 0 begin with tanh(signal Q), a trained map Q for each,
-  /// in place of zero (a trained start stays what it is). `signal` is of a deeper part; what it is at the last position
-  /// of the chain seen counts. A cell added then starts from what an encoder found.
+  /// While what this returns lives, links along `previous` of part 0 begin with tanh(signal Q), a trained map Q for
+  /// each, in place of zero (a trained start stays what it is). `signal` is of a deeper part; what it is at the last
+  /// position of the chain seen counts. A cell added then starts from what an encoder found.
   class Beginning;
   [[nodiscard]] Beginning starting_from(Signal signal);
   /// A link with the delay, and the name of the trained start, of a node of another circuit.
@@ -243,8 +243,8 @@ class Circuit {
   std::vector<std::vector<Signal>> joins_;  // a signal with the id -1 - i stands for joins_[i]
   bool reversed_ = false;
   int part_ = 0;
-  Signal start_ = {};                         // of links, if they begin with a map of it
-  std::vector<std::pair<int, int>> begun_;    // what such a link reads as, and the link
+  Signal start_ = {};                       // of links, if they begin with a map of it
+  std::vector<std::pair<int, int>> begun_;  // what such a link reads as, and the link
   std::vector<int> outputs_;
   std::vector<ParameterInfo> parameters_;
   std::string prefix_;

@@ -120,7 +120,7 @@ class Operator : public OperatorRules<float>, public OperatorRules<double> {
   virtual Index key_size() const { return 0; }
   virtual Index value_size() const { return 0; }
   bool has_memory() const { return key_size() > 0; }
-  virtual double operations() const = 0;       ///< additions and multiplications for a row
+  virtual double operations() const = 0;  ///< additions and multiplications for a row
 
   /// Whether rules read a symbol for each row beside x.
   virtual bool reads_gate() const { return false; }

@@ -235,7 +235,8 @@ void ContainerReader::choose_seal(char version, const Key* key) {
 
 ContainerReader::ContainerReader(ByteSource source, std::string name, const Key* key)
     : source_(std::move(source)), name_(std::move(name)), seal_(std::nullopt) {
-  if (take(kMagic.size()) != kMagic) damaged("it is not a file made by unfold compress");
+  if (take(kMagic.size()) != kMagic)
+    throw VerificationError(fmt::format("{}: this is not a file made by unfold compress", name_));
   const char version = take(1)[0];
   choose_seal(version, key);
   const std::uint64_t size = number();

@@ -109,11 +109,11 @@ class BatchSource {
   virtual void advance() = 0;
   virtual void seek(Index epoch, Index batch) = 0;
   virtual Index epoch() const = 0;
-  virtual Index position() const = 0;      ///< batch within the epoch
-  virtual double epochs_done() const = 0;  ///< stays 0 where there are no epochs
-  virtual Index streams() const = 0;       ///< state slots carried from batch to batch
+  virtual Index position() const = 0;                ///< batch within the epoch
+  virtual double epochs_done() const = 0;            ///< stays 0 where there are no epochs
+  virtual Index streams() const = 0;                 ///< state slots carried from batch to batch
   virtual bool unchanging() const { return false; }  ///< there is one batch, the same in every epoch
-  virtual bool shortened() const = 0;      ///< a curriculum still cuts sequences short
+  virtual bool shortened() const = 0;                ///< a curriculum still cuts sequences short
 };
 
 }  // namespace unfold

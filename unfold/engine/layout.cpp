@@ -44,8 +44,8 @@ void Layout<T>::lay_levels() {
   longest_source_ = 0;
   for (int p = 0; p < parts_; ++p) {
     const Structure& s = structure_->part(p);
-    Level& level = levels_.emplace_back(Level{&s, s.positions(), s.sequences(), s.order().steps(), s.rectangular(),
-                                              {}, {}, {}});
+    Level& level =
+        levels_.emplace_back(Level{&s, s.positions(), s.sequences(), s.order().steps(), s.rectangular(), {}, {}, {}});
     for (int deeper = p + 1; deeper < parts_; ++deeper) level.seen.push_back(s.chains_seen(deeper - p));
     if (p == 0) continue;
     level.chain_begin = {0};
@@ -80,8 +80,9 @@ void Layout<T>::lay_node(int i) {
   const bool shifted = it.delay.along == Delay::Along::previous;
   const Structure& own = structure(it.part);
   if (shifted && own.kind() == Structure::Kind::chains) return;
-  std::vector<Index> found = it.delay.crosses() ? own.rows_seen(it.delay, part(it.source) - it.part)
-                                                : own.predecessors(it.delay, plan_.corner(i));  // says what does not fit
+  std::vector<Index> found = it.delay.crosses()
+                                 ? own.rows_seen(it.delay, part(it.source) - it.part)
+                                 : own.predecessors(it.delay, plan_.corner(i));  // says what does not fit
   if (!shifted) predecessors_[at(i)] = std::move(found);
 }
 

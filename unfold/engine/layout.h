@@ -43,7 +43,7 @@ class Layout {
   const Structure& structure() const { return *structure_; }
   const Structure& structure(int part) const { return *level(part).structure; }
   int part(int i) const { return node(i).part; }
-  int parts() const { return parts_; }  ///< of the plan
+  int parts() const { return parts_; }                             ///< of the plan
   Index rows(int part = 0) const { return level(part).rows; }      ///< positions
   Index places(int part = 0) const { return level(part).places; }  ///< sequences, from the longest to the shortest
   Index steps(int part = 0) const { return level(part).steps; }
@@ -51,9 +51,7 @@ class Layout {
   bool rectangular(int part = 0) const { return level(part).rectangular; }
   Index slot(Index place) const { return slots_[static_cast<std::size_t>(place)]; }  ///< of the state
   const std::vector<Index>& slots() const { return slots_; }
-  Index length(Index place, int part = 0) const {
-    return structure(part).size(structure(part).sequence_at(place));
-  }
+  Index length(Index place, int part = 0) const { return structure(part).size(structure(part).sequence_at(place)); }
   const Structure::Order& order(Corner corner = Corner::top_left, int part = 0) const {
     return structure(part).order(corner);
   }

@@ -7,9 +7,9 @@
 namespace unfold {
 
 /// What a pass of T uses of its base.
-#define UNFOLD_PASS_OVER                                                                        \
-  using PassOver<T>::parts_, PassOver<T>::plan_, PassOver<T>::layout_, PassOver<T>::schedule_;  \
-  using PassOver<T>::node, PassOver<T>::term_of, PassOver<T>::segment, PassOver<T>::parameters; \
+#define UNFOLD_PASS_OVER                                                                                  \
+  using PassOver<T>::parts_, PassOver<T>::plan_, PassOver<T>::layout_, PassOver<T>::schedule_;            \
+  using PassOver<T>::node, PassOver<T>::term_of, PassOver<T>::segment, PassOver<T>::parameters;           \
   using PassOver<T>::matrix, PassOver<T>::run_program, PassOver<T>::operator_rows, PassOver<T>::is_whole; \
   using PassOver<T>::with_adjoints, PassOver<T>::with_tangents;
 

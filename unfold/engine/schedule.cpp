@@ -135,7 +135,8 @@ void Schedule::note(Choice& choice, double seconds, Index rows) {
 
 bool Schedule::settled() const {
   const auto known = [&](const std::map<Index, Choices>& of_places) {
-    return std::ranges::none_of(of_places.at(laid_[0].places), [](const Choice& choice) { return choice.trial.learning(); });
+    return std::ranges::none_of(of_places.at(laid_[0].places),
+                                [](const Choice& choice) { return choice.trial.learning(); });
   };
   return known(forward_) && known(backward_);
 }

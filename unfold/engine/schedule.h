@@ -100,8 +100,8 @@ void Schedule::walk_batched(Member& me, const Segment& segment, bool reverse, Do
   const Division how = division(segment);
   const auto n = segment.items.size();
   // Shifted views are contiguous over all rows only in rectangular batches; otherwise go step by step.
-  const bool stepwise = !segment.rows_independent &&
-                        laid(segment).structure->kind() == Structure::Kind::chains && !laid(segment).rectangular;
+  const bool stepwise = !segment.rows_independent && laid(segment).structure->kind() == Structure::Kind::chains &&
+                        !laid(segment).rectangular;
   for (std::size_t k = 0; k < n; ++k) {
     const std::size_t index = reverse ? n - 1 - k : k;
     const Range mine = my_rows(segment, how, me, {0, laid(segment).rows});
@@ -150,8 +150,8 @@ void Schedule::walk_timed(Member& me, std::size_t segment, Pass pass, Do&& run_i
   const auto start = timed ? Clock::now() : Clock::time_point();
   walk_loop(me, plan_.segments()[segment], choice.now(), pass == Pass::backward, std::forward<Do>(run_item),
             std::forward<Begin>(begin_step));
-  if (timed && me.id() == 0) note(choice, std::chrono::duration<double>(Clock::now() - start).count(),
-                                 laid(plan_.segments()[segment]).rows);
+  if (timed && me.id() == 0)
+    note(choice, std::chrono::duration<double>(Clock::now() - start).count(), laid(plan_.segments()[segment]).rows);
 }
 
 }  // namespace unfold

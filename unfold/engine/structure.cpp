@@ -126,8 +126,7 @@ Index Structure::predecessor(const Delay& delay, Index sequence, Index position)
   const bool on_grid = delay.along == Along::left || delay.along == Along::up || delay.along == Along::right ||
                        delay.along == Along::down;
   const bool on_chain = delay.along == Along::previous || delay.along == Along::next || delay.to_end();
-  if (delay.crosses())
-    throw UsageError("structure: " + describe(delay) + " looks at the source; ask rows_seen");
+  if (delay.crosses()) throw UsageError("structure: " + describe(delay) + " looks at the source; ask rows_seen");
   const bool fits = kind_ == Kind::chains ? on_chain : kind_ == Kind::grids ? on_grid : delay.along == Along::child;
   if (!fits) {
     static constexpr const char* kKinds[] = {"chains", "grids", "trees"};

@@ -40,9 +40,9 @@ class Structure {
   static Structure chains(Index count, Index length);
   static Structure grids(std::span<const std::pair<Index, Index>> shapes);  ///< (height, width)
   static Structure trees(std::span<const Tree> trees);
-  /// These chains, looking at those of `source`: all positions of a sequence at one chain, or each position, numbered as
-  /// an item, at one of its own. Throws UsageError: no chains, a number of chains that fits neither, a chain that is not
-  /// there.
+  /// These chains, looking at those of `source`: all positions of a sequence at one chain, or each position, numbered
+  /// as an item, at one of its own. Throws UsageError: no chains, a number of chains that fits neither, a chain that is
+  /// not there.
   Structure looking_at(Structure source, std::vector<Index> chains) const;
   /// Sequence e looks at chain e.
   Structure looking_at(Structure source) const;
@@ -59,7 +59,9 @@ class Structure {
   /// Whether two sequences look at one chain of their source, here or in any part.
   bool shares_sources() const;
   /// Chains of one length.
-  bool rectangular() const { return kind_ == Kind::chains && size(sequence_at(0)) == size(sequence_at(sequences() - 1)); }
+  bool rectangular() const {
+    return kind_ == Kind::chains && size(sequence_at(0)) == size(sequence_at(sequences() - 1));
+  }
   /// Chains of the same lengths in the same order, which look at equal chains alike. False for grids and trees.
   bool same_chains(const Structure& other) const;
 

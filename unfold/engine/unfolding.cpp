@@ -238,8 +238,8 @@ std::string Unfolding<T>::first_non_finite() const {
     return b.node(i).name + " at position " + std::to_string(item - structure.item(s, 0)) + " of " +
            (part > 0 ? "source " : "") + "sequence " + std::to_string(s);
   };
-  // Plan order within a step, steps in order: the first row that blew up, and in it the first signal. What a deeper part
-  // gives comes before all of what reads it.
+  // Plan order within a step, steps in order: the first row that blew up, and in it the first signal. What a deeper
+  // part gives comes before all of what reads it.
   std::string first;
   int deepest = b.layout.parts();
   Index earliest = 0;

@@ -11,8 +11,8 @@
 /// units from left to right and as many from right to left; the next layer reads both. Such a model sees the whole
 /// sequence at every position, so it tags and classifies and cannot predict the next symbol.
 ///
-/// `direct=K`: the output also reads the last K inputs as they are, past the layers: an autoregression of order K beside
-/// the network, or with symbols, K = 1, a table of pairs (Bengio et al. 2003; Mikolov et al. 2011).
+/// `direct=K`: the output also reads the last K inputs as they are, past the layers: an autoregression of order K
+/// beside the network, or with symbols, K = 1, a table of pairs (Bengio et al. 2003; Mikolov et al. 2011).
 ///
 /// Dropout acts on the output of every layer on its way up, never on the recurrence (Zaremba et al. 2014).
 

@@ -62,8 +62,9 @@ void describe(Visitor& v, RmsPropOptions& o) {
 
 /// Adam: moments m and v with bias correction; p -= rate * m' / (sqrt(v') + epsilon). Kingma & Ba 2015.
 /// `decoupled` (adamw): weight decay acts on the parameters, not through the gradient. Loshchilov & Hutter 2019.
-/// `lazy`: parameters whose gradient is exactly zero wait, moments and all. An embedding of many symbols then costs what
-/// a batch reads of it, and a symbol seen once moves once, not again with what its moments keep for the next steps.
+/// `lazy`: parameters whose gradient is exactly zero wait, moments and all. An embedding of many symbols then costs
+/// what a batch reads of it, and a symbol seen once moves once, not again with what its moments keep for the next
+/// steps.
 struct AdamOptions {
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
   bool lazy = false;

@@ -38,8 +38,7 @@ void Passes::draw(std::uint64_t seed) {
     Random random(seed, "check/" + node.name);
     const Index positions = structure_.part(node.part).positions();
     if (node.kind == Node::Kind::input)
-      for (Index k = 0; k < positions * node.size; ++k)
-        inputs_.values[static_cast<int>(i)].push_back(random.normal());
+      for (Index k = 0; k < positions * node.size; ++k) inputs_.values[static_cast<int>(i)].push_back(random.normal());
     if (node.kind == Node::Kind::symbols)  // now and then there is none
       for (Index k = 0; k < positions; ++k)
         inputs_.symbols[static_cast<int>(i)].push_back(
