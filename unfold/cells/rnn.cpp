@@ -69,7 +69,7 @@ void describe(Visitor& v, RnnWords& o) {
 }
 
 std::string rnn_fault(const StackOptions&, const RnnWords& o) {
-  if (const std::string fault = delays_fault(o.delays); !fault.empty()) return fault;
+  if (std::string fault = delays_fault(o.delays); !fault.empty()) return fault;
   return o.leak != TimeConstants::none && parse_delays(o.delays).front() != 1
              ? "leaky units read the state one step back: delays begin with 1"
              : "";

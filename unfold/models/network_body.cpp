@@ -175,6 +175,7 @@ void tell_labels(Loss<T>& loss, const FieldSpecification& field) {
   auto* named = dynamic_cast<NamedLabels<T>*>(&loss);
   if (named == nullptr || !field.alphabet) return;
   std::vector<std::string> names;
+  names.reserve(static_cast<std::size_t>(field.size));
   for (Symbol x = 0; x < field.size; ++x) names.emplace_back(field.alphabet->text(x));
   named->name_labels(names);
 }
