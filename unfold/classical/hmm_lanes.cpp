@@ -184,7 +184,8 @@ void Walk::forward(Range part) {
 
 /// What follows a step at which stretches end, and what that says about its states.
 void Walk::end_chains(Index step, Matrix<double> g, Matrix<double> later) {
-  const auto [first, last] = std::ranges::equal_range(ends_, step, {}, [](const Event& e) { return e.step; });
+  const auto first = std::ranges::lower_bound(ends_, step, {}, &Event::step);
+  const auto last = std::ranges::upper_bound(ends_, step, {}, &Event::step);
   for (auto e = first; e != last; ++e) {
     double* const w = later.row(e->lane);
     if (e->stretch->cut_after < 0)
@@ -207,7 +208,8 @@ void Walk::end_chains(Index step, Matrix<double> g, Matrix<double> later) {
 }
 
 void Walk::begin_chains(Index step, Matrix<double> g, Matrix<double> sooner) {
-  const auto [first, last] = std::ranges::equal_range(begins_, step, {}, [](const Event& e) { return e.step; });
+  const auto first = std::ranges::lower_bound(begins_, step, {}, &Event::step);
+  const auto last = std::ranges::upper_bound(begins_, step, {}, &Event::step);
   for (auto e = first; e != last; ++e) {
     if (e->stretch->cut_before >= 0) {
       set_row(cuts_.row(cuts_.found, e->stretch->cut_before), sooner.row(e->lane));

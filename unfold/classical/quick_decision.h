@@ -22,7 +22,8 @@ class IntegerLogistic {
   /// Of p in [0, 65536), to 1/4096.
   std::int32_t stretch(std::uint32_t p) const { return stretch_[p >> 4]; }
   std::uint32_t squash(std::int32_t x) const {
-    return squash_[static_cast<std::size_t>((x < -kMost ? -kMost : x > kMost ? kMost : x) + kMost)];
+    const std::int32_t entry = (x < -kMost ? -kMost : x > kMost ? kMost : x) + kMost;
+    return squash_[static_cast<std::size_t>(entry)];
   }
 
  private:
