@@ -196,6 +196,7 @@ struct ScalarGraph::Builder {
     for (const int key : keys) {
       double total = 0;
       std::vector<int> mixed;
+      mixed.reserve(static_cast<std::size_t>(term.op->key_size()));
       for (int i = 0; i < static_cast<int>(term.op->key_size()); ++i)
         mixed.push_back(add_mixed(*score, query + i, key + i));
       const int e = add(0);
