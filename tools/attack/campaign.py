@@ -12,10 +12,10 @@ import sys
 import time
 
 import stages
-from command import DOCUMENTED, Unfold
+from command import DOCUMENTED, Unfold, Workplace
 
 
-class Campaign:
+class Campaign(Workplace):
     """What the stages share: the command, a folder, random numbers, and the book of what happened."""
 
     def __init__(self, unfold, folder, seed, short, share):
@@ -34,18 +34,6 @@ class Campaign:
 
     def count(self, short, long):
         return short if self.short else max(short, int(long * self.share))
-
-    def at(self, name):
-        return os.path.join(self.work, name)
-
-    def write(self, name, data):
-        with open(self.at(name), "wb") as file:
-            file.write(data)
-        return self.at(name)
-
-    def read(self, name):
-        with open(self.at(name), "rb") as file:
-            return file.read()
 
     def find(self, kind, outcome, why, files=()):
         self.book[self.stage][kind] += 1

@@ -91,3 +91,21 @@ def finish(process, clock=HANG_CLOCK_SECONDS, processor=HANG_SECONDS):
     return Outcome(process.arguments, process.returncode, contents(process.out_file),
                    contents(process.err_file).decode("utf-8", "replace"), time.monotonic() - process.started,
                    usage.ru_maxrss, hung)
+
+
+class Workplace:
+    """Files of the work at hand, which lie in the folder `work`."""
+
+    work = None
+
+    def at(self, name):
+        return os.path.join(self.work, name)
+
+    def write(self, name, data):
+        with open(self.at(name), "wb") as file:
+            file.write(data)
+        return self.at(name)
+
+    def read(self, name):
+        with open(self.at(name), "rb") as file:
+            return file.read()

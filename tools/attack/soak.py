@@ -14,7 +14,7 @@ import sys
 import time
 
 import mutate
-from command import Unfold, finish
+from command import Unfold, Workplace, finish
 
 ANY = {0, 1, 2, 3, 4, 5, 6}
 WORDS = "the of and king sea ship was not with all they from this that what were been said".split()
@@ -43,7 +43,7 @@ class Failure(Exception):
     pass
 
 
-class Soak:
+class Soak(Workplace):
     def __init__(self, unfold, folder):
         self.unfold, self.folder = unfold, folder
         self.book_file = os.path.join(folder, "soak.json")
@@ -56,18 +56,6 @@ class Soak:
         with open(self.book_file + ".new", "w") as file:
             json.dump(self.book, file, indent=1)
         os.replace(self.book_file + ".new", self.book_file)
-
-    def at(self, name):
-        return os.path.join(self.piece_folder, name)
-
-    def write(self, name, data):
-        with open(self.at(name), "wb") as file:
-            file.write(data)
-        return self.at(name)
-
-    def read(self, name):
-        with open(self.at(name), "rb") as file:
-            return file.read()
 
     def expect(self, arguments, codes=(0,), **how):
         outcome = self.unfold.run(arguments, clock=900, processor=600, **how)
@@ -204,9 +192,9 @@ class Soak:
     def piece(self, number, seed):
         kinds = [self.killed_and_resumed, self.coded, self.damaged_models, self.killed_and_resumed, self.coded, self.flat]
         kind = kinds[number % len(kinds)]
-        self.piece_folder = os.path.join(self.folder, f"piece-{number}")
-        shutil.rmtree(self.piece_folder, ignore_errors=True)
-        os.makedirs(self.piece_folder)
+        self.work = os.path.join(self.folder, f"piece-{number}")
+        shutil.rmtree(self.work, ignore_errors=True)
+        os.makedirs(self.work)
         began, failed = time.monotonic(), False
         try:
             kind(random.Random(f"{seed}/{number}"))
@@ -215,7 +203,7 @@ class Soak:
             self.book["failures"].append([number, kind.__name__, str(failure)])
             print(f"piece {number} ({kind.__name__}) FAILED: {failure}", flush=True)
         if not failed:
-            shutil.rmtree(self.piece_folder, ignore_errors=True)
+            shutil.rmtree(self.work, ignore_errors=True)
         self.book["pieces"][kind.__name__] = self.book["pieces"].get(kind.__name__, 0) + 1
         self.book["seconds"] += time.monotonic() - began
         self.book["next"] = number + 1

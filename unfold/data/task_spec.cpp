@@ -30,21 +30,24 @@ void describe(Visitor& v, CopyOptions& o) {
   v("pattern", o.pattern, "symbols to be repeated", range(1, 1e6));
   v("symbols", o.symbols, "kinds of symbols", range(2, 1e6));
 }
-template <class Visitor>
-void describe(Visitor& v, NarmaOptions& o) {
+/// What all series of numbers have.
+template <class Visitor, class Options>
+void describe_series(Visitor& v, Options& o) {
   v("length", o.length, "steps", range(2, 1e7));
   v("skip", o.skip, "first steps, where nothing is predicted", range(0, 1e7));
 }
 template <class Visitor>
+void describe(Visitor& v, NarmaOptions& o) {
+  describe_series(v, o);
+}
+template <class Visitor>
 void describe(Visitor& v, MackeyGlassOptions& o) {
-  v("length", o.length, "steps", range(2, 1e7));
-  v("skip", o.skip, "first steps, where nothing is predicted", range(0, 1e7));
+  describe_series(v, o);
   v("tau", o.tau, "delay of the system, a multiple of 1/10", range(0.2, 1000));
 }
 template <class Visitor>
 void describe(Visitor& v, DelayLineOptions& o) {
-  v("length", o.length, "steps", range(2, 1e7));
-  v("skip", o.skip, "first steps, where nothing is predicted", range(0, 1e7));
+  describe_series(v, o);
   v("delays", o.delays, "how far back the inputs to be repeated lie, at most", range(1, 1e5));
 }
 template <class Visitor>

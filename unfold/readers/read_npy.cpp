@@ -78,12 +78,11 @@ class NpyHeaderReader {
     if (value.size() < 5 || value[0] != '\'') refuse("its elements are records");
     value = value.substr(1, value.find('\'', 1) - 1);
     const bool sized = value.size() == 3 && std::string_view("<>|=").find(value[0]) != std::string_view::npos;
-    NpyElement& element = header_.element;
-    element = {.kind = sized ? value[1] : '?', .size = sized ? at(value[2] - '0') : 0, .big_endian = value[0] == '>'};
     constexpr std::string_view kKnown = "f4 f8 i1 i2 i4 i8 u1 u2 u4 u8 b1 ";
     if (!sized || kKnown.find(fmt::format("{} ", value.substr(1))) == std::string_view::npos) {
       refuse(fmt::format("its elements are of type \"{}\"", value));
     }
+    header_.element = {.kind = value[1], .size = at(value[2] - '0'), .big_endian = value[0] == '>'};
   }
 
   void read_shape() {
