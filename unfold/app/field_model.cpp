@@ -47,7 +47,8 @@ bool reads_row_by_row(const Model& model, const NetworkLayout& layout, const std
     return whole || model.data().field(head.field).once;
   };
   return model.data().source == "table" && !parse_model_spec(spec).both_directions &&
-         std::ranges::none_of(layout.heads, waits);
+         std::ranges::none_of(layout.heads, waits) &&
+         std::ranges::none_of(model.data().fields, &FieldSpecification::spelt);
 }
 
 std::vector<std::string> predicted_fields(const NetworkLayout& layout) {

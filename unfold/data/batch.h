@@ -28,6 +28,8 @@ struct Carry {
 /// Examples of two chains: the positions of one look at a single position, which looks at those of its source. Fields
 /// of the source have rows over that part of the structure.
 inline constexpr int kSummaryPart = 1, kSourcePart = 2;
+/// Positions that are spelt look at the chains of their characters; equal ones of a batch look at the same.
+inline constexpr int kSpellingPart = 1;
 
 struct Batch {
   Structure structure = Structure::chains(1, 1);

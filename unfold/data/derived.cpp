@@ -93,10 +93,13 @@ struct DerivedName {
   DerivedField::Kind kind;
   bool counted, from_end;  ///< a number follows; it may be negative
 };
-constexpr DerivedName kDerivedNames[] = {
-    {"lower", DerivedField::Kind::lower, false, false},  {"shape", DerivedField::Kind::shape, false, false},
-    {"prefix", DerivedField::Kind::prefix, true, false}, {"suffix", DerivedField::Kind::suffix, true, false},
-    {"char", DerivedField::Kind::character, true, true}, {"run", DerivedField::Kind::run, true, false}};
+constexpr DerivedName kDerivedNames[] = {{"lower", DerivedField::Kind::lower, false, false},
+                                         {"shape", DerivedField::Kind::shape, false, false},
+                                         {"prefix", DerivedField::Kind::prefix, true, false},
+                                         {"suffix", DerivedField::Kind::suffix, true, false},
+                                         {"chars", DerivedField::Kind::characters, false, false},
+                                         {"char", DerivedField::Kind::character, true, true},
+                                         {"run", DerivedField::Kind::run, true, false}};
 
 /// Of digits without leading zeros; 0 otherwise.
 Index count_of(std::string_view digits, bool negative_too) {
@@ -125,6 +128,12 @@ std::optional<DerivedField> parse_derived(std::string_view name) {
   return std::nullopt;
 }
 
+std::vector<std::string> spell(std::string_view text) {
+  std::vector<std::string> characters;
+  for_each_character(text, [&](std::string_view character, char32_t) { characters.emplace_back(character); });
+  return characters;
+}
+
 std::string derive(const DerivedField& derived, std::string_view text) {
   switch (derived.kind) {
     case DerivedField::Kind::lower: return lower_case(text);
@@ -132,6 +141,7 @@ std::string derive(const DerivedField& derived, std::string_view text) {
     case DerivedField::Kind::suffix: return end_of(text, derived.count);
     case DerivedField::Kind::shape: return word_shape(text);
     case DerivedField::Kind::character: return nth_character(text, derived.count);
+    case DerivedField::Kind::characters:
     case DerivedField::Kind::run: return std::string(text);
   }
   return {};

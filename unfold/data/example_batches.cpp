@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <utility>
 
@@ -50,6 +51,7 @@ class ExampleFiller {
       const FieldRead read = parse_read(name);
       add(name, read.field, read.back, false);
     }
+    (void)examples.spelt();  // throws where there are several
     for (const std::string& name : options.predicts) {
       if (std::ranges::find(options.reads, name) != options.reads.end())
         throw UsageError(fmt::format("field {} is read and predicted at the same position", name));
@@ -76,6 +78,8 @@ class ExampleFiller {
     }
     out.structure = Structure::chains(lengths_);
     if (examples_.has_sources()) out.structure = out.structure.looking_at(sources(group));
+    const auto spelt = std::ranges::find_if(uses_, [](const Use& use) { return use.field->spelt; });
+    if (spelt != uses_.end()) look_at_spelling(*spelt, group, first, out);
     carry(group, window, out);
     out.symbols = out.structure.positions();
     predicted_.assign(at(out.structure.positions()), 0);
@@ -126,6 +130,7 @@ class ExampleFiller {
 
   void put(const Use& use, std::span<const Index> group, Index first, Random* random, Batch& out) {
     const bool symbols = use.field->type == Type::symbols;
+    if (use.field->spelt) return put_spelling(use, random, out);
     const Index positions = use.field->source ? out.structure.part(kSourcePart).positions() : out.symbols;
     if (symbols)
       out.symbol_field(use.name).clear(positions);
@@ -144,6 +149,40 @@ class ExampleFiller {
         if (use.predicted && present) predicted_[at(rows[t])] = 1;
       }
     }
+  }
+
+  /// Chains of characters, one for each different word. A word that is not there is one character that is missing.
+  void look_at_spelling(const Use& use, std::span<const Index> group, Index first, Batch& out) {
+    spellings_.clear();
+    std::map<std::vector<Symbol>, Index> known;
+    std::vector<Index> looked, lengths;
+    for (std::size_t i = 0; i < chains_.size(); ++i)
+      for (Index t = 0; t < lengths_[i]; ++t) {
+        const Index entry = entry_at(use, group[at(chains_[i])], first + t);
+        std::vector<Symbol> spelling;
+        if (entry >= 0) {
+          const Range own = use.column->chain(entry);
+          spelling.assign(use.column->symbols.begin() + own.begin, use.column->symbols.begin() + own.end);
+        }
+        if (spelling.empty()) spelling.push_back(kNoSymbol);
+        const auto [place, added] = known.try_emplace(std::move(spelling), static_cast<Index>(lengths.size()));
+        looked.push_back(place->second);
+        if (!added) continue;
+        lengths.push_back(static_cast<Index>(place->first.size()));
+        spellings_.push_back(place->first);
+      }
+    out.structure = out.structure.looking_at(Structure::chains(lengths), looked);
+  }
+
+  void put_spelling(const Use& use, Random* random, Batch& out) {
+    const Structure& characters = out.structure.part(kSpellingPart);
+    SymbolRows& rows = out.symbol_field(use.name);
+    rows.clear(characters.positions());
+    const std::vector<Index>& counts = counts_[at(&use - uses_.data())];
+    for (std::size_t c = 0; c < spellings_.size(); ++c)
+      for (std::size_t t = 0; t < spellings_[c].size(); ++t)
+        rows.symbols[at(characters.row(static_cast<Index>(c), static_cast<Index>(t)))] =
+            seen_symbol(spellings_[c][t], *use.field, counts, random);
   }
 
   void put_source(const Use& use, std::span<const Index> group, Random* random, Batch& out) {
@@ -165,15 +204,20 @@ class ExampleFiller {
   }
 
   bool put_symbol(const Use& use, Index entry, Index row, Random* random, Batch& out) {
-    Symbol symbol = use.column->symbols[at(entry)];
-    const std::vector<Index>& counts = counts_[at(&use - uses_.data())];
-    if (random != nullptr && symbol != kNoSymbol && !counts.empty() && use.field->alphabet->unknown() != kNoSymbol) {
-      const double rate = options_.unknown_rate;
-      if (random->uniform() * (rate + static_cast<double>(counts[at(symbol)])) < rate)
-        symbol = use.field->alphabet->unknown();
-    }
+    const Symbol symbol =
+        seen_symbol(use.column->symbols[at(entry)], *use.field, counts_[at(&use - uses_.data())], random);
     out.symbol_field(use.name).symbols[at(row)] = symbol;
     return symbol != kNoSymbol;
+  }
+
+  /// The symbol, or, in training, now and then the unknown one.
+  Symbol seen_symbol(Symbol symbol, const FieldSpecification& field, const std::vector<Index>& counts,
+                     Random* random) const {
+    const bool may_hide = random != nullptr && symbol != kNoSymbol && !counts.empty();
+    if (!may_hide || field.alphabet->unknown() == kNoSymbol) return symbol;
+    const double rate = options_.unknown_rate;
+    const bool hidden = random->uniform() * (rate + static_cast<double>(counts[at(symbol)])) < rate;
+    return hidden ? field.alphabet->unknown() : symbol;
   }
 
   bool put_values(const Use& use, Index entry, Index row, Batch& out) {
@@ -187,9 +231,10 @@ class ExampleFiller {
   const ExampleSet& examples_;
   ExampleBatchOptions options_;
   std::vector<Use> uses_;
-  std::vector<std::vector<Index>> counts_;  // of each use; empty: nothing is made unknown
-  std::vector<Index> chains_, lengths_;     // of the batch: numbers within the group, and positions
-  std::vector<Index> sources_;              // of the batch: positions of the sources
+  std::vector<std::vector<Index>> counts_;      // of each use; empty: nothing is made unknown
+  std::vector<Index> chains_, lengths_;         // of the batch: numbers within the group, and positions
+  std::vector<Index> sources_;                  // of the batch: positions of the sources
+  std::vector<std::vector<Symbol>> spellings_;  // of the batch: the chains of characters
   std::vector<char> predicted_, unread_;
 };
 

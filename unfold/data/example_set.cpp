@@ -25,7 +25,7 @@ class Origin {
   Origin(const Examples& examples, std::string name) {
     while ((column = examples.find(name)) == nullptr) {
       std::optional<DerivedField> derived = parse_derived(name);
-      if (!derived) return;
+      if (!derived || (derived->kind == DerivedField::Kind::characters && !steps_.empty())) return;
       name = derived->field;
       runs_ = runs_ || derived->kind == DerivedField::Kind::run;
       steps_.push_back(std::move(*derived));
@@ -42,6 +42,7 @@ class Origin {
   std::string text(Index entry) const { return text(entry, 0); }
 
   const ExampleColumn* column = nullptr;  ///< null: there is none
+  bool spelt() const { return !steps_.empty() && steps_.front().kind == DerivedField::Kind::characters; }
 
  private:
   /// After the steps from the given one on; the last is taken first.
@@ -106,8 +107,13 @@ constexpr std::size_t kClosedAlphabet = 500;
 std::vector<std::string> distinct_texts(const Origin& origin, std::span<const Index> entries, bool often) {
   std::unordered_map<std::string, Index> counts;
   for (const Index e : entries)
-    if (origin.column->present(e))
-      if (std::string text = origin.text(e); !text.empty()) ++counts[std::move(text)];
+    if (origin.column->present(e)) {
+      std::string text = origin.text(e);
+      if (origin.spelt())
+        for (std::string& character : spell(text)) ++counts[std::move(character)];
+      else if (!text.empty())
+        ++counts[std::move(text)];
+    }
   std::vector<std::pair<std::string, Index>> ordered(counts.begin(), counts.end());
   std::ranges::sort(ordered, [](const auto& a, const auto& b) {
     return a.second != b.second ? a.second > b.second : a.first < b.first;
@@ -208,6 +214,20 @@ FieldColumn encode_symbols(const Examples& examples, const Origin& origin, std::
   return result;
 }
 
+/// Characters that were never seen in training are unknown.
+FieldColumn encode_spelling(const Origin& origin, std::span<const Index> entries, const FieldSpecification& field) {
+  FieldColumn result;
+  for (const Index e : entries) {
+    if (origin.column->present(e))
+      for (const std::string& character : spell(origin.text(e))) {
+        const Symbol symbol = field.alphabet->find(character);
+        result.symbols.push_back(symbol == kNoSymbol ? field.alphabet->unknown() : symbol);
+      }
+    result.ends.push_back(static_cast<Index>(result.symbols.size()));
+  }
+  return result;
+}
+
 FieldColumn encode_values(const Examples& examples, const ExampleColumn& column, std::span<const Index> entries,
                           const FieldSpecification& field) {
   if (column.is_text())
@@ -234,6 +254,9 @@ FieldColumn encode_values(const Examples& examples, const ExampleColumn& column,
   return result;
 }
 
+/// Chains [first, last) of a column go behind those of another.
+void append_chains(const FieldColumn& from, Index first, Index last, Index size, FieldColumn& to);
+
 /// Entries [begin, end) of a column go behind those of another.
 void append(const FieldColumn& from, Index begin, Index end, Index size, FieldColumn& to) {
   for (auto unseen = from.unseen.lower_bound(begin); unseen != from.unseen.end() && unseen->first < end; ++unseen)
@@ -243,6 +266,13 @@ void append(const FieldColumn& from, Index begin, Index end, Index size, FieldCo
   if (from.present.empty()) return;
   to.present.insert(to.present.end(), from.present.begin() + begin, from.present.begin() + end);
   to.values.insert(to.values.end(), from.values.begin() + begin * size, from.values.begin() + end * size);
+}
+
+void append_chains(const FieldColumn& from, Index first, Index last, Index size, FieldColumn& to) {
+  for (Index i = first; i < last; ++i) {
+    append(from, from.chain(i).begin, from.chain(i).end, size, to);
+    to.ends.push_back((to.ends.empty() ? 0 : to.ends.back()) + from.chain(i).size());
+  }
 }
 
 }  // namespace
@@ -278,6 +308,12 @@ DataSpecification specify(const Examples& examples, const FieldChoice& choice, s
                               : specify_values(*origin.column, entries, name, choice.as_they_are.contains(name)));
     data.fields.back().once = once;
     data.fields.back().source = origin.column->source;
+    data.fields.back().spelt = origin.spelt();
+    if (origin.spelt() && (predicted || once || origin.column->source))
+      throw UsageError(
+          fmt::format("field {} spells what is read at every position; it cannot be predicted, nor spell a "
+                      "source or what stands once an example",
+                      name));
     if (origin.column->source && predicted)
       throw UsageError(fmt::format("field {} is a source that is read; it cannot be predicted", name));
   };
@@ -302,6 +338,10 @@ ExampleSet::ExampleSet(const Examples& examples, std::shared_ptr<const DataSpeci
       throw DataError(fmt::format("{}: field {} {}; the model knows it otherwise", source_, field.name,
                                   origin.column->source ? "lies along a chain of its own" : "lies at the positions"));
     const std::vector<Index> entries = entries_of(examples, *origin.column, field.once);
+    if (origin.spelt()) {
+      columns_.emplace(field.name, encode_spelling(origin, entries, field));
+      continue;
+    }
     columns_.emplace(field.name, field.type == Type::symbols
                                      ? encode_symbols(examples, origin, entries, field, predicted, unknown)
                                      : encode_values(examples, *origin.column, entries, field));
@@ -310,12 +350,23 @@ ExampleSet::ExampleSet(const Examples& examples, std::shared_ptr<const DataSpeci
 }
 
 bool ExampleSet::has_sources() const {
-  return std::ranges::any_of(columns_, [](const auto& named) { return !named.second.ends.empty(); });
+  return std::ranges::any_of(columns_, [&](const auto& named) { return data_->field(named.first).source; });
+}
+
+const FieldSpecification* ExampleSet::spelt() const {
+  const FieldSpecification* found = nullptr;
+  for (const FieldSpecification& field : data_->fields) {
+    if (!field.spelt || !has(field.name)) continue;
+    if (found != nullptr || has_sources())
+      throw UsageError(fmt::format("field {}: one field alone is spelt, and none beside a source", field.name));
+    found = &field;
+  }
+  return found;
 }
 
 Index ExampleSet::source_length(Index example) const {
   for (const auto& [name, column] : columns_)
-    if (!column.ends.empty()) return column.chain(example).size();
+    if (data_->field(name).source) return column.chain(example).size();
   throw DataError(fmt::format("{} has no source", source_));
 }
 
@@ -343,10 +394,11 @@ ExampleSet ExampleSet::subset(std::span<const Index> examples) const {
     const FieldSpecification& field = data_->field(name);
     FieldColumn chosen;
     for (const Index e : examples) {
-      if (field.source) {
-        append(column, column.chain(e).begin, column.chain(e).end, field.size, chosen);
-        chosen.ends.push_back((chosen.ends.empty() ? 0 : chosen.ends.back()) + column.chain(e).size());
-      } else if (field.once)
+      if (field.source)
+        append_chains(column, e, e + 1, field.size, chosen);
+      else if (field.spelt)
+        append_chains(column, begin(e), begin(e) + length(e), field.size, chosen);
+      else if (field.once)
         append(column, e, e + 1, field.size, chosen);
       else
         append(column, begin(e), begin(e) + length(e), field.size, chosen);
@@ -371,7 +423,10 @@ ExampleSet ExampleSet::part(Index example, Index from, Index to, Index warmup) c
     if (field.source) throw UsageError(fmt::format("an example with the source {} cannot be cut by positions", name));
     FieldColumn cut;
     if (!empty && field.once) append(column, example, example + 1, field.size, cut);
-    if (!empty && !field.once) append(column, begin(example) + start, begin(example) + to, field.size, cut);
+    if (!empty && field.spelt)
+      append_chains(column, begin(example) + start, begin(example) + to, field.size, cut);
+    else if (!empty && !field.once)
+      append(column, begin(example) + start, begin(example) + to, field.size, cut);
     result.columns_.emplace(name, std::move(cut));
   }
   return result;

@@ -48,9 +48,10 @@ struct FieldColumn {
   std::map<Index, std::string> unseen = {};  ///< what these are, by entry
   std::vector<float> values = {};            ///< standardised, `size` an entry
   std::vector<char> present = {};            ///< of values: one flag an entry
-  std::vector<Index> ends = {};              ///< of a source: one an example, entries up to its end
-  Range chain(Index example) const {
-    return {example == 0 ? 0 : ends[static_cast<std::size_t>(example - 1)], ends[static_cast<std::size_t>(example)]};
+  /// Of a source: one an example, entries up to its end. Of a field that is spelt: one an entry.
+  std::vector<Index> ends = {};
+  Range chain(Index i) const {
+    return {i == 0 ? 0 : ends[static_cast<std::size_t>(i - 1)], ends[static_cast<std::size_t>(i)]};
   }
 };
 
@@ -73,6 +74,8 @@ class ExampleSet {
   /// Whether positions look at sources; all sources of an example have one length.
   bool has_sources() const;
   Index source_length(Index example) const;
+  /// The field that is spelt; null: none is.
+  const FieldSpecification* spelt() const;
   bool has(std::string_view field) const { return columns_.contains(field); }
   /// Throws DataError when the examples lack it.
   const FieldColumn& column(std::string_view field) const;

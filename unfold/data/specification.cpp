@@ -25,6 +25,7 @@ Json field_to_json(const FieldSpecification& field) {
     json["size"] = field.size;
   if (field.once) json["once"] = true;
   if (field.source) json["source"] = true;
+  if (field.spelt) json["spelt"] = true;
   if (!field.mean.empty()) json["mean"] = field.mean;
   if (!field.deviation.empty()) json["deviation"] = field.deviation;
   return json;
@@ -57,6 +58,7 @@ FieldSpecification field_from_json(const Json& json) {
   if (field.size < 1 || field.size > kLargestField) fail(field.name, "has a size without sense");
   field.once = json.value("once", false);
   field.source = json.value("source", false);
+  field.spelt = json.value("spelt", false);
   field.mean = json.value("mean", std::vector<double>());
   field.deviation = json.value("deviation", std::vector<double>());
   check_standardisation(field);
@@ -86,7 +88,7 @@ void check_field(const FieldSpecification& expected, const Field& rows) {
 bool FieldSpecification::operator==(const FieldSpecification& other) const {
   const bool same_names = alphabet && other.alphabet ? *alphabet == *other.alphabet : alphabet == other.alphabet;
   return same_names && name == other.name && type == other.type && size == other.size && once == other.once &&
-         source == other.source && mean == other.mean && deviation == other.deviation;
+         source == other.source && spelt == other.spelt && mean == other.mean && deviation == other.deviation;
 }
 
 DataSpecification DataSpecification::text(const Alphabet& alphabet) {

@@ -20,6 +20,7 @@ struct FieldSpecification {
   Type type = Type::symbols;
   Index size = 0;       ///< symbols in the alphabet, or numbers in a vector
   bool once = false;    ///< an example has it once, not at every position
+  bool spelt = false;   ///< every position has a chain of its own: the characters of a word
   bool source = false;  ///< it lies along a chain of its own, which the positions look at
   /// Symbols: what they are called. Without it they are numbers from 0.
   std::shared_ptr<const Alphabet> alphabet = nullptr;

@@ -4,6 +4,7 @@
 
 #include <deque>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
 
 #include "unfold/base/error.h"
@@ -44,23 +45,54 @@ ModelSpec spec_of(const ModelFile& file) {
 /// Deviation of the embeddings of several fields at the start: small, so that what is learned soon outweighs it.
 constexpr double kFieldScale = 0.1;
 
+/// Units of the small network that reads the characters of a word, in each direction, and its embedding (Lample et al.
+/// 2016).
+constexpr Index kSpellingUnits = 25;
+
+/// The ends of a net in both directions over the characters of a word, at its position.
+Signal add_spelling(const ModelSpec& spec, const NetworkInput& input, Circuit& circuit) {
+  const auto scope = circuit.scope(input.field);
+  ModelSpec small = spec;
+  small.units = std::min(kSpellingUnits, spec.units);
+  small.layers = 1;
+  small.embedding = small.units;
+  small.both_directions = true;
+  Layers layers;
+  {
+    const auto part = circuit.in_part(kSpellingPart);
+    layers = build_layers(small, input.signal, circuit);
+  }
+  std::vector<Signal> ends;
+  for (const auto& [signal, delay] :
+       {std::pair{layers.last[0], Delay::source_last()}, std::pair{layers.last[1], Delay::source_first()}}) {
+    ends.push_back(circuit.link(signal.size(), delay));
+    circuit.feed(ends.back(), signal);
+  }
+  return circuit.join(std::move(ends));
+}
+
 /// One input, or several embedded together. Adds to `inputs`.
 Signal add_inputs(const ModelSpec& spec, const DataSpecification& data, const std::vector<std::string>& reads,
                   Circuit& circuit, std::vector<NetworkInput>& inputs) {
   if (reads.empty()) throw UsageError("a network reads at least one field");
-  const bool several = reads.size() > 1;
+  const auto is_spelt = [&](const std::string& name) { return data.field(parse_read(name).field).spelt; };
+  const bool several = reads.size() > 1 || is_spelt(reads.front());
   const std::size_t before = inputs.size();
   for (const std::string& name : reads) {
     const FieldSpecification& field = data.field(parse_read(name).field);
     const bool symbols = field.type == Type::symbols;
     const std::string signal = several ? name : symbols ? "symbols" : "values";
+    std::optional<Circuit::InPart> part;
+    if (field.spelt) part.emplace(circuit, kSpellingPart);
     inputs.push_back({name, symbols ? circuit.symbols(signal, field.size) : circuit.input(signal, field.size)});
   }
   if (!several) return inputs.back().signal;
   std::vector<Term> terms;
   terms.reserve(reads.size());
   for (const NetworkInput& input : std::span(inputs).subspan(before))
-    terms.push_back({.parameter = input.field, .source = input.signal, .init = Init::normal(kFieldScale)});
+    terms.push_back({.parameter = input.field,
+                     .source = is_spelt(input.field) ? add_spelling(spec, input, circuit) : input.signal,
+                     .init = Init::normal(kFieldScale)});
   const Index size = spec.embedding > 0 ? spec.embedding : spec.units;
   return circuit.dropout(circuit.affine("fields", size, terms, Init::zero(), false), spec.dropout);
 }
@@ -110,7 +142,8 @@ Layers add_layers(const ModelSpec& spec, const DataSpecification& data, const Ne
     if (spec.attention != Attend::none)
       throw UsageError(
           fmt::format("model {}: attention needs a source to look at (--format pairs); leave it out", to_string(spec)));
-    if (own.size() > 1) stack.embedding = 0;  // the fields are embedded already
+    if (own.size() > 1 || data.field(parse_read(own.front()).field).spelt)
+      stack.embedding = 0;  // the fields are embedded already
     return build_layers(stack, input, circuit);
   }
   if (spec.direct > 0)
