@@ -71,7 +71,7 @@ TEST_F(LogTest, labels_in_the_first_column_are_found_and_only_normal_lines_teach
   EXPECT_EQ(model->alphabet().find("lost"), kNoSymbol);
   LogScorer scorer(*model);
   EXPECT_EQ(scorer.score("KERNEL 12 all is lost").label, "KERNEL");
-  EXPECT_EQ(scorer.text(), "12 all is lost");
+  EXPECT_EQ(scorer.line().text(), "12 all is lost");
   EXPECT_TRUE(contains(message_of<DataError>([&] { scorer.score(" 12"); }), "line 2"));
   LogScorer unlabelled(*model);
   EXPECT_EQ(unlabelled.score("12 all is well").label, std::nullopt) << "new logs need not be labelled";
@@ -134,8 +134,8 @@ TEST_F(LogTest, surprise_is_what_its_formula_says) {
   for (const char* line : {"Dec 10 06:55:11 a sshd[7]: Accepted password from 10.0.0.1", "brand new", "brand new", "",
                            "Dec 10 06:55:11 a sshd[7]: Accepted password from 10.0.0.2", "brand new", "another 7"}) {
     const ScoredLogLine scored = scorer.score(line);
-    EXPECT_NEAR(scored.surprise, slow.surprise(scorer.parts().shape, scored.nats, static_cast<double>(scored.symbols)),
-                1e-6)
+    EXPECT_NEAR(scored.surprise,
+                slow.surprise(scorer.line().parts().shape, scored.nats, static_cast<double>(scored.symbols)), 1e-6)
         << line;
   }
 }
@@ -172,6 +172,50 @@ TEST_F(LogTest, the_line_before_of_the_same_host_is_context_on_request) {
   }
   EXPECT_LT(scorer.score(line("a", "one")).surprise_bits() + 2, other.score(line("a", "two")).surprise_bits());
   EXPECT_TRUE(contains(message_of<UsageError>([&] { LogScorer(*model, {.context = "planet"}); }), "planet"));
+}
+
+/// By counting all values at every place anew.
+double slow_value_surprise(const std::vector<std::string>& seen, const std::string& value) {
+  std::map<std::string, double> counts;
+  for (const std::string& text : seen) ++counts[text];
+  const double own = counts.contains(value) ? counts[value] : 0, different = static_cast<double>(counts.size());
+  double as_rare = different;
+  for (const auto& [text, count] : counts)
+    if (count <= own) as_rare += count;
+  return -std::log(as_rare / (static_cast<double>(seen.size()) + different));
+}
+
+TEST_F(LogTest, masked_values_are_as_surprising_as_they_are_rare_in_their_places) {
+  const auto model = trained("from 10.0.0.1 to 10.0.0.2\nfrom 10.0.0.1 to 10.0.0.3\nat 17 o clock\n");
+  LogValueScorer scorer(*model, true), fixed(*model, false);
+  std::vector<std::string> seen{"10.0.0.1", "10.0.0.2", "10.0.0.1", "10.0.0.3"};
+  // What stood once in training is not kept by name; it stays a value that was seen once.
+  for (const std::string next : {"10.0.0.1", "10.0.0.9", "10.0.0.9", "10.0.0.1", "10.0.0.8", "10.0.0.9"}) {
+    const auto scored = scorer.score("again " + next);
+    ASSERT_EQ(scored.size(), 1u);
+    EXPECT_EQ(scored[0].value.name, "ip");
+    EXPECT_EQ(scored[0].value.text, next);
+    EXPECT_NEAR(scored[0].surprise, slow_value_surprise(seen, next), 1e-12) << next;
+    seen.push_back(next);
+  }
+  EXPECT_EQ(fixed.score("from 10.0.0.7")[0].surprise, fixed.score("from 10.0.0.7")[0].surprise);
+  EXPECT_TRUE(fixed.score("nothing stands for anything").empty());
+  EXPECT_EQ(scorer.score("/what/was/never/there")[0].surprise, 0) << "nothing is known of such places";
+}
+
+TEST_F(LogTest, a_card_with_impossible_values_is_refused) {
+  LogValues values;
+  for (const char* text : {"a", "b", "a"}) values.count({"host", text});
+  const nlohmann::json good = values.to_json();
+  EXPECT_EQ(LogValues::from_json(good).to_json(), good);
+  EXPECT_EQ(good["host"]["often"], nlohmann::json({{"a", 2}}));
+  for (const char* change : {R"({"seen": -3})", R"({"seen": 1})", R"({"different": 9})", R"({"often": 7})",
+                             R"({"often": {"a": "x"}})", R"({"seen": null})"}) {
+    nlohmann::json bad = good;
+    bad["host"].merge_patch(nlohmann::json::parse(change));
+    EXPECT_THROW(LogValues::from_json(bad), ModelError) << change;
+  }
+  EXPECT_THROW(LogValues::from_json("no"), ModelError);
 }
 
 TEST_F(LogTest, own_rules_are_kept_in_the_model) {

@@ -226,7 +226,7 @@ FieldFigures evaluate_fields(const NetworkModel<T>& model, const ExampleSet& exa
                 });
   FieldFigures result{.examples = examples.count(), .positions = examples.positions(), .heads = {}};
   for (HeadCount<T>& count : counts) result.heads.push_back(count.figures());
-  if (reads_source(model.network())) {
+  if (reads_source(model.data())) {
     const Measures found = transduction_measures<T>(model, examples, beam, team);
     const auto of_target = std::ranges::find(result.heads, target_field(model), &HeadFigures::field);
     Measures& all = of_target->measures;

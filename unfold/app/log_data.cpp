@@ -37,11 +37,8 @@ std::string count_labels(const std::vector<std::string>& labels) {
 }  // namespace
 
 nlohmann::json to_json(const LogCard& card) {
-  return {{"rules", card.rules.text()},
-          {"label-column", card.label_column},
-          {"lines", card.lines},
-          {"shapes", card.shapes},
-          {"unknown-words", card.unknown_words}};
+  return {{"rules", card.rules.text()}, {"label-column", card.label_column},   {"lines", card.lines},
+          {"shapes", card.shapes},      {"unknown-words", card.unknown_words}, {"values", card.values.to_json()}};
 }
 
 std::optional<LogCard> log_card(const SymbolModel& model) {
@@ -58,7 +55,8 @@ std::optional<LogCard> log_card(const SymbolModel& model) {
                    .label_column = json["label-column"].get<bool>(),
                    .lines = whole_number(json, "lines"),
                    .shapes = whole_number(json, "shapes"),
-                   .unknown_words = whole_number(json, "unknown-words")};
+                   .unknown_words = whole_number(json, "unknown-words"),
+                   .values = LogValues::from_json(json.value("values", nlohmann::json::object()))};
   } catch (const UsageError& error) {
     throw ModelError(error.what());
   }
@@ -82,7 +80,9 @@ std::vector<Input> LogTraining::read_data(std::vector<Input> inputs, TrainSettin
   inputs = unlabelled(std::move(inputs), s.label_column, s.only_label);
   std::vector<Input> result;
   for (const Input& input : inputs) {
-    LogShapes shapes = shapes_of(input.bytes(), scanner_);
+    LogShapes shapes = shapes_of(input.bytes(), scanner_, [&](const LogLine& line) {
+      for (const MaskedValue& value : line.masked) card_.values.count(value);
+    });
     input.require_whole();
     card_.lines += shapes.lines;
     card_.shapes += shapes.different;

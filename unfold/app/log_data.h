@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "unfold/app/log_values.h"
 #include "unfold/app/reporter.h"
 #include "unfold/app/train_settings.h"
 #include "unfold/capabilities/symbol_model.h"
@@ -21,6 +22,7 @@ struct LogCard {
   Index lines = 0, shapes = 0;  ///< in training: lines, and different shapes among them
   /// Different words that training read as `<unk>`, or 1: the probability of `<unk>` is shared by so many words.
   Index unknown_words = 1;
+  LogValues values = {};  ///< that stood in the places of each rule
 };
 nlohmann::json to_json(const LogCard& card);
 /// Nothing for a model of other data. Throws ModelError for a card that is damaged.

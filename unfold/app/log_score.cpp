@@ -28,6 +28,15 @@ LogCard required_card(const SymbolModel& model) {
   return *std::move(card);
 }
 
+/// Cuts the label off a line.
+std::string take_label(std::string_view& line, Index number) {
+  const std::size_t length = std::min(line.find_first_of(" \t\r"), line.size());
+  if (length == 0) throw DataError(fmt::format("line {} does not begin with a label, as the first line does", number));
+  std::string label(line.substr(0, length));
+  line.remove_prefix(std::min(line.find_first_not_of(" \t", length), line.size()));
+  return label;
+}
+
 void require_rule(const LogCard& card, const std::string& name) {
   const auto is_named = [&](const LogRule& rule) { return rule.name == name; };
   if (!name.empty() && std::ranges::none_of(card.rules.rules(), is_named))
@@ -41,26 +50,47 @@ double ScoredLogLine::bits_per_symbol() const { return unfold::bits(nats) / stat
 double ScoredLogLine::surprise_bits() const { return unfold::bits(surprise); }
 double ScoredLogLine::token_bits() const { return unfold::bits(token_nats); }
 
+void LogLineReader::read(std::string_view line) {
+  ++lines_;
+  if (label_column_ && !labelled_) labelled_ = begins_with_label(line);
+  if (labelled_.value_or(false)) label_ = take_label(line, lines_);
+  text_ = line;
+  scanner_.scan(text_, parts_);
+}
+
+LogValueScorer::LogValueScorer(const SymbolModel& model, bool adapt)
+    : card_(required_card(model)), reader_(card_), adapt_(adapt) {}
+
+const std::vector<LogValueScorer::Scored>& LogValueScorer::score(std::string_view line) {
+  reader_.read(line);
+  scored_.clear();
+  for (const MaskedValue& value : reader_.parts().masked) {
+    scored_.push_back({value, card_.values.surprise(value)});
+    if (adapt_) card_.values.count(value);
+  }
+  return scored_;
+}
+
 LogScorer::LogScorer(const SymbolModel& model, LogScoreOptions options)
     : model_(model),
       options_(std::move(options)),
       card_(required_card(model)),
-      scanner_(card_.rules),
+      reader_(card_),
       predictor_(model.predictor()) {
   require_rule(card_, options_.context);
   predictor_->set_learning(false);
 }
 
-/// The surprise of every token of the shape in `parts_`, summed and at its largest.
+/// The surprise of every token of the last line's shape, summed and at its largest.
 LogScorer::Shape LogScorer::measured() const {
   Shape shape;
   predictor_->reset();
-  for (const Symbol symbol : model_.alphabet().encode(parts_.shape + "\n")) {
+  for (const Symbol symbol : model_.alphabet().encode(reader_.parts().shape + "\n")) {
     double nats = -static_cast<double>(predictor_->log_probability(symbol));
     if (symbol == model_.alphabet().unknown()) nats += natural_log(card_.unknown_words);
     if (!std::isfinite(nats))
       throw ModelError(fmt::format("{} predicts no probability for token {} of \"{}\"", model_.spec_text(),
-                                   shape.symbols + 1, parts_.shape));
+                                   shape.symbols + 1, reader_.parts().shape));
     shape.nats += nats;
     if (shape.symbols++ == 0 || nats > shape.token_nats) {
       shape.token_nats = nats;
@@ -68,19 +98,20 @@ LogScorer::Shape LogScorer::measured() const {
     }
     predictor_->observe(symbol);
   }
-  std::string_view rest = parts_.shape;
+  std::string_view rest = reader_.parts().shape;
   for (Index i = 0; i < shape.number; ++i) rest.remove_prefix(std::min(rest.find(' '), rest.size() - 1) + 1);
   shape.token = shape.number + 1 == shape.symbols ? kLineEndWord : rest.substr(0, rest.find(' '));
   return shape;
 }
 
-LogScorer::Shape& LogScorer::shape_of_parts() {
-  const auto found = shapes_.find(parts_.shape);
+LogScorer::Shape& LogScorer::shape_of_line() {
+  const std::string& text = reader_.parts().shape;
+  const auto found = shapes_.find(text);
   if (found != shapes_.end()) return found->second;
   if (shapes_.size() >= kMostShapes) forget_rare();
   Shape shape = measured();
   shape.number = shapes_made_++;
-  return shapes_.emplace(parts_.shape, std::move(shape)).first->second;
+  return shapes_.emplace(text, std::move(shape)).first->second;
 }
 
 /// Shapes seen once make room; all go when that is not enough.
@@ -98,15 +129,15 @@ double LogScorer::surprise(const Shape& shape) {
                               natural_log(different) - shape.nats / static_cast<double>(shape.symbols), 0};
   const bool seen = options_.adapt && shape.seen > 0;
   if (seen) parts[2] = natural_log(shape.seen);
-  const double all = natural_log(card_.lines + different + (options_.adapt ? lines_ : 0));
+  const double all = natural_log(card_.lines + different + (options_.adapt ? reader_.number() - 1 : 0));
   return -mixed_with_context(log_sum_exp(parts.data(), seen ? 3 : 2) - all, shape);
 }
 
 double LogScorer::mixed_with_context(double log_probability, const Shape& shape) {
   if (options_.context.empty()) return log_probability;
   const auto value =
-      std::ranges::find_if(parts_.masked, [&](const MaskedValue& v) { return v.name == options_.context; });
-  if (value == parts_.masked.end()) return log_probability;
+      std::ranges::find_if(reader_.parts().masked, [&](const MaskedValue& v) { return v.name == options_.context; });
+  if (value == reader_.parts().masked.end()) return log_probability;
   const auto [last, first_time] = previous_.try_emplace(std::string(value->text), shape.number);
   if (first_time) return log_probability;
   const Index before = std::exchange(last->second, shape.number);
@@ -123,25 +154,16 @@ double LogScorer::mixed_with_context(double log_probability, const Shape& shape)
 }
 
 ScoredLogLine LogScorer::score(std::string_view line) {
-  if (card_.label_column && !labelled_) labelled_ = begins_with_label(line);
-  ScoredLogLine scored;
-  text_ = line;
-  if (labelled_.value_or(false)) {
-    const std::size_t length = std::min(line.find_first_of(" \t\r"), line.size());
-    if (length == 0)
-      throw DataError(fmt::format("line {} does not begin with a label, as the first line does", lines_ + 1));
-    scored.label = std::string(line.substr(0, length));
-    text_.remove_prefix(std::min(line.find_first_not_of(" \t", length), line.size()));
-  }
-  scanner_.scan(text_, parts_);
-  Shape& shape = shape_of_parts();
-  scored.symbols = shape.symbols;
-  scored.nats = shape.nats;
-  scored.token = shape.token;
-  scored.token_nats = shape.token_nats;
-  scored.surprise = surprise(shape);
+  reader_.read(line);
+  Shape& shape = shape_of_line();
+  ScoredLogLine scored{.number = reader_.number(),
+                       .symbols = shape.symbols,
+                       .nats = shape.nats,
+                       .surprise = surprise(shape),
+                       .token = shape.token,
+                       .token_nats = shape.token_nats,
+                       .label = reader_.label()};
   if (options_.adapt && shape.seen++ == 0) ++shapes_seen_;
-  scored.number = ++lines_;
   return scored;
 }
 

@@ -49,18 +49,59 @@ struct ScoredLogLine {
   double token_bits() const;
 };
 
+/// Takes the lines of a log apart: label, text, shape and what is masked in it.
+class LogLineReader {
+ public:
+  explicit LogLineReader(const LogCard& card) : label_column_(card.label_column), scanner_(card.rules) {}
+  /// REQUIRES that the line lives as long as its parts are used. Throws DataError for a line without label where the
+  /// first had one.
+  void read(std::string_view line);
+  Index number() const { return lines_; }  ///< from 1
+  const std::optional<std::string>& label() const { return label_; }
+  std::string_view text() const { return text_; }  ///< without the label
+  const LogLine& parts() const { return parts_; }
+
+ private:
+  bool label_column_;
+  LogScanner scanner_;
+  std::optional<bool> labelled_ = {};
+  Index lines_ = 0;
+  std::optional<std::string> label_ = {};
+  std::string_view text_;
+  LogLine parts_;
+};
+
+/// How rare each masked value of a log's lines is (log_values.h).
+class LogValueScorer {
+ public:
+  /// With `adapt` the values of lines scored before count. Throws as LogScorer.
+  LogValueScorer(const SymbolModel& model, bool adapt);
+
+  struct Scored {
+    MaskedValue value;
+    double surprise = 0;  ///< in nats
+  };
+  /// The values of a line, in their order. As LogLineReader::read.
+  const std::vector<Scored>& score(std::string_view line);
+  const LogLineReader& line() const { return reader_; }
+
+ private:
+  LogCard card_;
+  LogLineReader reader_;
+  bool adapt_;
+  std::vector<Scored> scored_;
+};
+
 class LogScorer {
  public:
   /// The model must outlive the scorer. Throws UsageError for a model of other data and for a context that no rule is
   /// named after; ModelError.
   explicit LogScorer(const SymbolModel& model, LogScoreOptions options = {});
 
-  /// Scores a line without its line end; REQUIRES that it lives until the next call when `parts` are used. Throws
-  /// DataError for a line without label where the first had one, ModelError for a model that predicts no numbers.
+  /// Scores a line without its line end. Throws as LogLineReader::read, and ModelError for a model that predicts no
+  /// numbers.
   ScoredLogLine score(std::string_view line);
-  /// Of the last line: its text without the label, its shape and what was masked.
-  std::string_view text() const { return text_; }
-  const LogLine& parts() const { return parts_; }
+  const LogLineReader& line() const { return reader_; }  ///< the last
 
  private:
   struct Shape {
@@ -71,7 +112,7 @@ class LogScorer {
   struct Context {
     Index lines = 0, different = 0;
   };
-  Shape& shape_of_parts();
+  Shape& shape_of_line();
   Shape measured() const;
   double surprise(const Shape& shape);
   double mixed_with_context(double log_probability, const Shape& shape);
@@ -80,16 +121,13 @@ class LogScorer {
   const SymbolModel& model_;
   LogScoreOptions options_;
   LogCard card_;
-  LogScanner scanner_;
+  LogLineReader reader_;
   std::unique_ptr<Predictor> predictor_;
   std::unordered_map<std::string, Shape> shapes_;
   std::unordered_map<std::string, Index> previous_;  // number of the last shape, by the value of the context
   std::unordered_map<Index, Context> followed_;      // by the number of a shape
   std::unordered_map<std::string, Index> pairs_;     // "number number": lines of the second after the first
-  std::string_view text_;
-  LogLine parts_;
-  Index lines_ = 0, shapes_made_ = 0, shapes_seen_ = 0;
-  std::optional<bool> labelled_;
+  Index shapes_made_ = 0, shapes_seen_ = 0;
 };
 
 }  // namespace unfold

@@ -315,7 +315,7 @@ std::vector<Added> stepped_columns(const NetworkModel<T>& model, const ExampleSe
 template <class T>
 void follow_stream(const NetworkModel<T>& model, const PredictRequest& request,
                    const std::function<void(std::string_view)>& write) {
-  if (reads_source(model.network())) throw UsageError("--follow is not for models of sources and targets yet");
+  if (reads_source(model.data())) throw UsageError("--follow is not for models of sources and targets yet");
   if (request.ahead > 0) throw UsageError("--ahead begins at the end of the data, which --follow never sees");
   if (request.data.size() != 1) throw UsageError("--follow reads one stream; name one file, or - for standard input");
   const bool by_row = goes_row_by_row(model);
@@ -351,7 +351,7 @@ void follow_stream(const NetworkModel<T>& model, const PredictRequest& request,
 void predict(const PredictRequest& request, const std::function<void(std::string_view)>& write, Reporter& reporter) {
   with_network_model(request.model, [&]<class T>(const NetworkModel<T>& model) {
     if (request.follow) return follow_stream<T>(model, request, write);
-    if (!reads_source(model.network()) &&
+    if (!reads_source(model.data()) &&
         (request.beam > 1 || request.best > 1 || request.sampled || request.attention))
       throw UsageError("--beam, --best, --sample and --attention are for models that read a source (--format pairs)");
     const Examples examples = read_for(model, request.data);
@@ -360,7 +360,7 @@ void predict(const PredictRequest& request, const std::function<void(std::string
     const ExampleSet set(examples, data, {});  // labels never seen do not matter here
     reporter.remark(fmt::format("{} examples, {} positions", set.count(), set.positions()));
     Team team(thread_count(request.threads));
-    const std::vector<Added> added = reads_source(model.network()) ? found_targets(model, set, request, team)
+    const std::vector<Added> added = reads_source(model.data()) ? found_targets(model, set, request, team)
                                                                    : predicted_columns(model, set, request, team);
     const TableWriter writer(examples, added, stored_settings(model).symbols, write);
     request.format == TableFormat::jsonl ? writer.jsonl() : writer.tsv();

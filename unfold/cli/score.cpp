@@ -65,8 +65,8 @@ Score::Score()
                 .target = &by_,
                 .placeholder = "UNIT",
                 .help = "symbol (position, symbol, bits), line (line, symbols, bits, bits per symbol), or, of an hmm, "
-                        "state (the most probable path); of data with fields: position or example",
-                .choices = {"symbol", "line", "state"}});
+                        "state (the most probable path); of a log: value (what placeholders stand for)",
+                .choices = {"symbol", "line", "state", "value"}});
   options_.add({.name = "labels",
                 .target = &labels_,
                 .placeholder = "FILE",
@@ -212,6 +212,7 @@ void Score::by_line(Console& console, const ScoredText& text) const {
 
 /// Options that only models of logs have.
 void Score::check_log_options() const {
+  if (by_ == "value") throw UsageError("--by value is for a log: a model trained with --format log");
   if (follow_) throw UsageError("--follow is for models of data with fields; --by line answers line by line as it is");
   for (const char* name : {"masked", "context", "fixed"})
     if (options_.given(name))
@@ -243,7 +244,13 @@ ScoreRowOptions Score::row_options() const {
 ScoreLogOptions Score::log_options() const {
   if (mask_ || options_.given("unknown") || !reading_.exact())
     throw UsageError("--mask, --unknown, --segments and --warmup have no meaning for lines of a log");
-  return {.rows = row_options(), .scorer = {.adapt = !fixed_, .context = context_}, .masked = masked_};
+  for (const char* name : {"masked", "context"})
+    if (by_ == "value" && options_.given(name))
+      throw UsageError(fmt::format("--{} is for lines; leave it or --by value out", name));
+  return {.rows = row_options(),
+          .scorer = {.adapt = !fixed_, .context = context_},
+          .masked = masked_,
+          .by_value = by_ == "value"};
 }
 
 /// A model of data with fields.
@@ -251,7 +258,8 @@ void Score::run_on_fields() const {
   for (const char* name : {"labels", "normal", "roc", "plot", "summary", "text", "masked", "context", "fixed", "mask",
                            "segments", "warmup"})
     if (options_.given(name)) throw UsageError(fmt::format("--{} is not for models of data with fields", name));
-  if (by_ == "state") throw UsageError("--by state is for an hmm; data with fields have --by symbol and --by line");
+  if (by_ == "state" || by_ == "value")
+    throw UsageError(fmt::format("--by {} is not for data with fields, which have --by symbol and --by line", by_));
   score_fields({.model = inputs_[0],
                 .data = inputs_[1],
                 .by_example = by_ == "line",
@@ -273,7 +281,7 @@ ExitCode Score::run(Console& console) {
     return ExitCode::success;
   }
   std::unique_ptr<SymbolModel> model = load_model(inputs_[0]);
-  if (log_card(*model) && (by_ == "line" || !options_.given("by"))) {
+  if (log_card(*model) && (by_ == "line" || by_ == "value" || !options_.given("by"))) {
     score_log(console, *model, log_options());
     return ExitCode::success;
   }

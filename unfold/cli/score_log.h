@@ -1,5 +1,5 @@
 #pragma once
-/// `unfold score` for models of logs: a row a line, as the lines come.
+/// `unfold score` for models of logs: a row a line or a masked value, as the lines come.
 
 #include "unfold/app/log_score.h"
 #include "unfold/cli/score_rows.h"
@@ -9,7 +9,7 @@ namespace unfold {
 struct ScoreLogOptions {
   ScoreRowOptions rows = {};
   LogScoreOptions scorer = {};
-  bool masked = false;
+  bool masked = false, by_value = false;
 };
 
 /// Prints rows, each before it waits for the next line, and what labels say about them. Throws as LogScorer, LineSource

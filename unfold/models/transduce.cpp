@@ -49,7 +49,7 @@ struct Transducer<T>::Body {
   Body(const Network<T>& network_, const Parameters<T>& parameters, const DataSpecification& data,
        const TargetEnds& ends, Team& team)
       : network(network_), unfolding(network_.plan, team), attending(attending_node(*network_.plan)) {
-    if (!reads_source(network)) throw UsageError("the model reads no source, so it has no targets to find");
+    if (!reads_source(data)) throw UsageError("the model reads no source, so it has no targets to find");
     const Head<T>& head = find_heads(ends);
     const FieldSpecification& field = data.field(head.field);
     symbols = field.size;

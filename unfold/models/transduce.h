@@ -10,6 +10,7 @@
 /// the stop decided before each symbol; or without either at the limit. What is found for a source does not depend on
 /// the others, nor on threads.
 
+#include <algorithm>
 #include <memory>
 #include <string_view>
 #include <vector>
@@ -68,12 +69,9 @@ class Transducer {
   std::unique_ptr<Body> body_;
 };
 
-/// Whether a network reads a source.
-template <class T>
-bool reads_source(const Network<T>& network) {
-  for (const NetworkInput& input : network.inputs)
-    if (network.plan->nodes()[static_cast<std::size_t>(input.signal.id)].part > 0) return true;
-  return false;
+/// Whether positions look at a source, a chain of its own. (What is spelt has chains too, but they are no source.)
+inline bool reads_source(const DataSpecification& data) {
+  return std::ranges::any_of(data.fields, &FieldSpecification::source);
 }
 
 /// Insertions, deletions and substitutions that make one of the other, at least (Levenshtein).

@@ -192,7 +192,7 @@ bool begins_with_labels(std::string_view text) {
   return normal > 0 && others == 0;
 }
 
-LogShapes shapes_of(std::string_view text, const LogScanner& scanner) {
+LogShapes shapes_of(std::string_view text, const LogScanner& scanner, const std::function<void(const LogLine&)>& see) {
   LogShapes shapes;
   std::unordered_set<std::string> different;
   LogLine parts;
@@ -201,6 +201,7 @@ LogShapes shapes_of(std::string_view text, const LogScanner& scanner) {
     shapes.text.append(parts.shape).append(1, '\n');
     different.insert(parts.shape);
     ++shapes.lines;
+    if (see) see(parts);
   });
   shapes.different = static_cast<Index>(different.size());
   return shapes;

@@ -11,6 +11,7 @@
 /// or `.` between a word's character and a letter belong to it) or one character of any other kind. Bytes that are not
 /// UTF-8 read as U+FFFD. Time is linear in the length of a line, for the built-in rules.
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -63,7 +64,9 @@ struct LogShapes {
   std::string text;
   Index lines = 0, different = 0;
 };
-LogShapes shapes_of(std::string_view text, const LogScanner& scanner);
+/// `see` is given every line.
+LogShapes shapes_of(std::string_view text, const LogScanner& scanner,
+                    const std::function<void(const LogLine&)>& see = nullptr);
 
 /// Replaces the words that stand only once in a text of shapes by `<unk>`: models trained by gradient learn from them
 /// what a word that they do not know is like. Returns how many words that were.

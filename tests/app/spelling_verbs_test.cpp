@@ -1,0 +1,53 @@
+/// Words that are spelt (--read word,word.chars), from training to tables.
+
+#include <gtest/gtest.h>
+
+#include "base/scratch.h"
+#include "unfold/app/field_model.h"
+#include "unfold/app/predict.h"
+#include "unfold/app/train.h"
+
+namespace unfold {
+namespace {
+
+using testing_support::ScratchFolder;
+
+/// Every word stands once, so that only its last character says what it is.
+std::string words_by_ending(int first, int count) {
+  std::string text;
+  for (int w = first; w < first + count; ++w) {
+    const std::string stem = std::to_string(w);
+    text += "w" + stem + (w % 2 == 0 ? "s plural\n" : "d past\n");
+    if (w % 3 == 2) text += "\n";
+  }
+  return text + "\n";
+}
+
+TEST(SpellingVerbs, tag_words_that_were_never_seen_by_their_characters) {
+  const ScratchFolder folder;
+  TrainRequest request{.out = folder.path("run")};
+  request.settings.data = {folder.write("train.conll", words_by_ending(0, 120))};
+  request.settings.read = "1,1.chars";
+  request.settings.predict = "2";
+  request.settings.model = "birnn:8";
+  request.settings.optimizer = "adam:rate=0.02";
+  request.settings.batch = 4;
+  request.settings.epochs = 20;
+  request.run.threads = 1;
+  request.given = {"read", "predict", "model", "optimizer", "batch", "epochs"};
+  train(request);
+
+  const std::string other = folder.write("other.conll", words_by_ending(1000, 30));
+  const FieldFigures figures = evaluate_on_fields({.model = request.out, .data = {other}, .threads = 1});
+  EXPECT_EQ(figures.positions, 30);
+  EXPECT_TRUE(figures.heads.front().mistakes.empty());
+  std::string table;
+  Reporter silent;
+  predict(
+      {.model = request.out, .data = {other}}, [&](std::string_view piece) { table += piece; }, silent);
+  EXPECT_NE(table.find("w1000s"), std::string::npos);
+  EXPECT_NE(table.find("w1001d"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace unfold
