@@ -14,6 +14,18 @@
 namespace unfold {
 namespace {
 
+/// With so little of its rate an optimiser changes nothing in the steps until the next failure.
+constexpr double kNoRate = 1e-4;
+
+std::string lower_rates_failed(int attempts, double factor) {
+  const bool grows = factor < kNoRate;
+  return fmt::format(
+      "{} attempts with lower rates failed, the last with {:.0e} of it{}; begin anew with {}a smaller rate, "
+      "or a smaller clip",
+      attempts, factor, grows ? ": the weights that were reached make the states grow" : "",
+      grows ? "units that cannot grow (tanh), " : "");
+}
+
 /// No useful model of symbols is this bad: 100 times the loss of the uniform distribution. Values have no such bound.
 template <class T>
 double largest_loss(const Network<T>& network) {
@@ -89,11 +101,12 @@ void Recovery<T>::roll_back(const std::string& cause) {
   const int attempts = run_.options.attempts;
   const int attempt = failed.step > failed.failed_step ? 1 : static_cast<int>(failed.attempts) + 1;
   if (attempt > attempts || failed.step == last_good_.run.step)
-    throw DivergedError(fmt::format(
-        "training diverged at step {}: {}. {}; use a smaller rate, or a smaller clip, than in {}", failed.step, cause,
-        failed.step == last_good_.run.step ? "A lower rate cannot help: no step was taken since the last good state"
-                                           : fmt::format("{} attempts with lower rates failed", attempts),
-        run_.optimizer.spec()));
+    throw DivergedError(fmt::format("training diverged at step {}: {}. {}, than in {}", failed.step, cause,
+                                    failed.step == last_good_.run.step
+                                        ? "A lower rate cannot help: no step was taken "
+                                          "since the last good state; use a smaller rate, or a smaller clip"
+                                        : lower_rates_failed(attempts, failed.divergence_factor),
+                                    run_.optimizer.spec()));
   // The first time half the rate may do; when it does not, the rate is likely wrong by orders of magnitude.
   const double factor = failed.divergence_factor * (attempt == 1 ? 0.5 : 0.1);
   restore(last_good_);
