@@ -62,6 +62,11 @@ struct FitOptions {
 
   /// Tells the progress; throws InterruptedError when a stop was asked for. Cheap enough for every thousandth symbol.
   void tick(const char* what, double fraction) const;
+  /// The same for each step of a long loop: most of them cost nothing.
+  void tick(const char* what, std::size_t step, std::size_t steps) const {
+    constexpr std::size_t kEach = std::size_t{1} << 20;
+    if (step % kEach == 0) tick(what, static_cast<double>(step) / static_cast<double>(steps > 0 ? steps : 1));
+  }
 };
 
 /// A model that is not trained by gradient but fitted to a part as a whole.

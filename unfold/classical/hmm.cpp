@@ -154,7 +154,7 @@ nlohmann::json HmmModel::fit(const TrainingData& data, const FitOptions& options
     Attempt& start = starts[at(number)];
     start.hmm = HmmParameters::random(options_.states, alphabet().size(), options.seed, number);
     double before = -std::numeric_limits<double>::infinity();
-    HmmMemory memory;
+    HmmMemory memory{.stop = options.stop};
     while (start.iterations < options_.iterations) {
       if (options.stop != nullptr && *options.stop) throw InterruptedError("interrupted");
       if (tells)

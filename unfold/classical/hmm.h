@@ -39,6 +39,7 @@ struct HmmParameters {
 struct HmmMemory {
   Index warm_up = 128;
   std::vector<Buffer<double>> histories = {};
+  const std::atomic<bool>* stop = nullptr;  ///< polled now and then; then InterruptedError
 };
 
 /// One step of expectation-maximisation over the sequences of a part. Returns the objective of the parameters that came

@@ -52,7 +52,8 @@ double reestimate(HmmParameters& hmm, const Corpus& corpus, const Split& part, d
   };
   const HmmTables tables(hmm);
   HmmMemory own;
-  std::vector<HmmSums> sums = walk_lanes(tables, lengths, read, {}, team, memory != nullptr ? *memory : own);
+  HmmMemory& kept = memory != nullptr ? *memory : own;
+  std::vector<HmmSums> sums = walk_lanes(tables, lengths, read, {.stop = kept.stop}, team, kept);
   HmmSums& total = sums[0];
   for (std::size_t k = 1; k < sums.size(); ++k) {
     add_to(total.initial, sums[k].initial);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "unfold/base/error.h"
 #include "unfold/numerics/functions.h"
 #include "unfold/numerics/state_rows.h"
 
@@ -84,6 +85,7 @@ class Walk {
     warm_up_backward(warm_up);
     later_.resize((kWindow + 1) * row);
     for (Index s = segments; s-- > 0;) {
+      stop_if_asked();
       if (s + 1 < segments) {  // the history of the last one is still there
         f_ = starts[at(s)];
         forward(part(s));
@@ -93,6 +95,9 @@ class Walk {
   }
 
  private:
+  void stop_if_asked() const {
+    if (work_.stop != nullptr && *work_.stop) throw InterruptedError("interrupted");
+  }
   struct Event {
     Index step, lane;
     const Stretch* stretch;
@@ -150,6 +155,7 @@ void Walk::lay_out() {
   for (Index m = 0; m < count(); ++m) {
     Index step = 0;
     for (const Stretch& s : lanes_[at(m)]) {
+      stop_if_asked();
       begins_.push_back({step, m, &s});
       for (const Symbol x : read_(s.text, s.range)) symbols_[at(step++ * count() + m)] = x;
       ends_.push_back({step - 1, m, &s});
@@ -166,6 +172,7 @@ void Walk::add_logs() {
 }
 
 void Walk::forward(Range part) {
+  stop_if_asked();
   const auto before = [](const Event& e, Index step) { return e.step < step; };
   auto begin = std::lower_bound(begins_.begin(), begins_.end(), part.begin, before);
   auto end = std::lower_bound(ends_.begin(), ends_.end(), part.begin, before);

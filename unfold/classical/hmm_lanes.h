@@ -12,6 +12,7 @@
 /// What is dealt depends on the lengths of the sequences alone, so results depend on neither threads nor memory but
 /// for how often history is computed again, whose bits are the same.
 
+#include <atomic>
 #include <functional>
 #include <vector>
 
@@ -62,6 +63,7 @@ struct HmmWork {
   /// Called for every position of every text with g and beta, [N]: gamma = g * beta. In no particular order, by members
   /// of the team.
   std::function<void(Index text, Index position, const double* g, const double* beta)> posterior = {};
+  const std::atomic<bool>* stop = nullptr;  ///< polled now and then; then InterruptedError
 };
 
 std::vector<HmmSums> walk_lanes(const HmmTables& tables, const std::vector<Index>& lengths, const TextReader& read,

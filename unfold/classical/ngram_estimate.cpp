@@ -13,8 +13,10 @@ using Code = std::uint32_t;
 constexpr Code kEnd = 0;  // a symbol x has the code x + 1, the begin of a sentence alphabet + 1
 
 /// The text as codes: begin, symbols and end of every sentence, then `order` ends.
-std::vector<Code> codes_of(const Corpus& corpus, const Split& part, Index order, Symbol line_end) {
+std::vector<Code> codes_of(const Corpus& corpus, const Split& part, Index order, Symbol line_end,
+                           const FitOptions& options) {
   const Code begin = static_cast<Code>(corpus.alphabet().size()) + 1;
+  std::size_t step = 0;
   std::vector<Code> codes;
   codes.reserve(static_cast<std::size_t>(part.symbols() + 2 * static_cast<Index>(part.pieces.size()) + order));
   for (const Piece& piece : part.pieces) {
@@ -24,6 +26,7 @@ std::vector<Code> codes_of(const Corpus& corpus, const Split& part, Index order,
       codes.push_back(static_cast<Code>(symbol) + 1);
       open = symbol != line_end;
       if (!open) codes.push_back(kEnd);
+      options.tick("reading", step++, static_cast<std::size_t>(part.symbols()));
     });
     if (open) codes.push_back(kEnd);
     if (codes.size() >= NgramTrie::kNone)
@@ -39,17 +42,28 @@ std::vector<Code> sorted_positions(const std::vector<Code>& codes, Index order, 
                                    const FitOptions& options) {
   std::vector<Code> positions, other;
   positions.reserve(codes.size());
-  for (std::size_t i = 0; i < codes.size(); ++i)
+  for (std::size_t i = 0; i < codes.size(); ++i) {
+    options.tick("finding sentences", i, codes.size());
     if (codes[i] != kEnd) positions.push_back(static_cast<Code>(i));
+  }
   other.resize(positions.size());
   std::vector<std::size_t> starts;
   for (Index k = order - 1; k >= 0; --k) {  // counting sort by the last code first
-    options.tick("sorting", static_cast<double>(order - 1 - k) / static_cast<double>(order));
+    const std::size_t before = static_cast<std::size_t>(order - 1 - k) * 2 * positions.size();
+    const auto tick = [&](std::size_t step) {
+      options.tick("sorting", before + step, static_cast<std::size_t>(order) * 2 * positions.size());
+    };
     const Code* const key = codes.data() + k;
     starts.assign(static_cast<std::size_t>(alphabet) + 3, 0);
-    for (const Code p : positions) ++starts[key[p] + 1];
+    for (std::size_t i = 0; i < positions.size(); ++i) {
+      tick(i);
+      ++starts[key[positions[i]] + 1];
+    }
     for (std::size_t i = 1; i < starts.size(); ++i) starts[i] += starts[i - 1];
-    for (const Code p : positions) other[starts[key[p]]++] = p;
+    for (std::size_t i = 0; i < positions.size(); ++i) {
+      tick(positions.size() + i);
+      other[starts[key[positions[i]]]++] = positions[i];
+    }
     positions.swap(other);
   }
   return positions;
@@ -66,7 +80,7 @@ class Estimation {
              const FitOptions& options, Team& team)
       : options_(options), team_(team), smoothing_(smoothing), trie_(order, corpus.alphabet().size()) {
     counts_.resize(static_cast<std::size_t>(order));
-    count(codes_of(corpus, part, order, line_end));
+    count(codes_of(corpus, part, order, line_end, options));
     link();
     if (smoothing_ == Smoothing::kneser_ney) adjust();
     estimate();
@@ -96,11 +110,11 @@ class Estimation {
 void Estimation::count(const std::vector<Code>& codes) {
   const Index order = trie_.order(), alphabet = trie_.alphabet();
   const std::vector<Code> positions = sorted_positions(codes, order, alphabet, options_);
-  options_.tick("counting", 0.5);
   // For each position: how many of its codes are those of the position before, and how many it has up to the end.
   std::vector<std::uint8_t> shared(positions.size()), length(positions.size());
   std::vector<std::size_t> sizes(static_cast<std::size_t>(order) + 1);
   for (std::size_t i = 0; i < positions.size(); ++i) {
+    options_.tick("counting", i, 2 * positions.size());
     const Code* const here = codes.data() + positions[i];
     const Code* const before = i > 0 ? codes.data() + positions[i - 1] : nullptr;
     Index n = 0, same = 0;
@@ -122,6 +136,7 @@ void Estimation::count(const std::vector<Code>& codes) {
     if (n < order) trie_.level(n).children.reserve(size + 1);
   }
   for (std::size_t i = 0; i < positions.size(); ++i) {
+    options_.tick("counting", positions.size() + i, 2 * positions.size());
     const Code* const here = codes.data() + positions[i];
     for (Index n = shared[i] + 1; n <= length[i]; ++n) {
       NgramLevel& l = trie_.level(n);

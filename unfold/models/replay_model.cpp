@@ -59,7 +59,10 @@ nlohmann::json ReplayModel::fit(const TrainingData& data, const FitOptions& opti
   lengths_.clear();
   for (const Piece& piece : data.training.pieces) {
     lengths_.push_back(piece.range.size());
-    for_each_symbol(data.corpus, piece, [&](Symbol x) { symbols_.push_back(x); });
+    for_each_symbol(data.corpus, piece, [&](Symbol x) {
+      options.tick("reading", symbols_.size(), static_cast<std::size_t>(data.training.symbols()));
+      symbols_.push_back(x);
+    });
   }
   prototype_ = make_learner(spec_, alphabet());
   replay(options);

@@ -58,8 +58,12 @@ TrainingResult train(FittedModel& model, const TrainingData& data, const FitOpti
   result.reason = "fitted";
   if (data.validation != nullptr && !data.validation->empty()) {
     const Corpus& corpus = data.validation_corpus != nullptr ? *data.validation_corpus : data.corpus;
-    options.tick("validating", 1);
-    const Evaluation validation = model.evaluate(corpus, *data.validation, team, {.predict_after = predict_after});
+    std::size_t step = 0;
+    const auto tick = [&](Index, float) {
+      options.tick("validating", step++, static_cast<std::size_t>(data.validation->symbols()));
+    };
+    const Evaluation validation =
+        model.evaluate(corpus, *data.validation, team, {.predict_after = predict_after, .surprisal = tick});
     result.validated = validation.predicted > 0;
     result.best_nats_per_symbol = validation.nats_per_symbol();
     result.validation_symbols = validation.predicted;
