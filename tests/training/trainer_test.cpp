@@ -174,17 +174,19 @@ TEST_F(TrainerTest, learns_and_counts) {
   EXPECT_GT(ending.result.best_nats_per_symbol, 0.3);
 }
 
-/// Rates, earlier directions and running averages are part of a checkpoint, in full batches and in windows.
-TEST_F(TrainerTest, riemannian_runs_resume_to_the_same_bytes) {
-  for (const char* spec : {"ruop", "rbpm:reduction=quasi-diagonal,average=true",
-                           "rbpm:control=fixed,rate=0.3,keep=0.8,reduction=quasi-diagonal"})
+/// Rates, earlier directions and running averages are part of a checkpoint, in full batches and in windows; so are the
+/// steps that L-BFGS remembers, and where the last one ended.
+TEST_F(TrainerTest, runs_with_a_metric_or_a_line_search_resume_to_the_same_bytes) {
+  for (const std::string spec :
+       {"ruop", "rbpm:reduction=quasi-diagonal,average=true",
+        "rbpm:control=fixed,rate=0.3,keep=0.8,reduction=quasi-diagonal", "lbfgs:l2=0.1", "lbfgs:l1=0.1"})
     for (const auto how : {Stop::How::flag, Stop::How::crash}) {
       TrainerOptions options = small_options(12);
       options.optimizer = spec;
-      options.batches.whole_sequences = std::string(spec).find("fixed") == std::string::npos;
+      options.batches.whole_sequences = spec.find("fixed") == std::string::npos;
       Setting whole(0, 400), parts(0, 400);
       const Ending expected = finish(whole, options);
-      options.checkpoint = file(std::string(spec) + (how == Stop::How::flag ? "flag" : "crash"));
+      options.checkpoint = file(spec + (how == Stop::How::flag ? "flag" : "crash"));
       options.checkpoint_steps = 1;
       options.snapshot_every = 1;
       interrupt_at(parts, options, 7, how);
@@ -192,25 +194,6 @@ TEST_F(TrainerTest, riemannian_runs_resume_to_the_same_bytes) {
       Setting resumed(0, 400);
       EXPECT_EQ(finish(resumed, options).last, expected.last) << spec;
       EXPECT_LT(expected.result.last_loss, 2.2) << spec;
-    }
-}
-
-/// So are the steps that L-BFGS remembers, and where the last one ended.
-TEST_F(TrainerTest, runs_of_lbfgs_resume_to_the_same_bytes) {
-  for (const char* spec : {"lbfgs:l2=0.1", "lbfgs:l1=0.1"})
-    for (const auto how : {Stop::How::flag, Stop::How::crash}) {
-      TrainerOptions options = small_options(12);
-      options.optimizer = spec;
-      options.batches.whole_sequences = true;
-      Setting whole(0, 400), parts(0, 400);
-      const Ending expected = finish(whole, options);
-      options.checkpoint = file(std::string(spec) + (how == Stop::How::flag ? "flag" : "crash"));
-      options.checkpoint_steps = 1;
-      options.snapshot_every = 1;
-      interrupt_at(parts, options, 7, how);
-      options.resume = true;
-      Setting resumed(0, 400);
-      EXPECT_EQ(finish(resumed, options).last, expected.last) << spec;
     }
 }
 

@@ -94,14 +94,6 @@ void make_vowels(const std::string& data, const std::string& stem) {
   write_file_atomically(stem + ".test.jsonl", vowels(folder + "ae.test", {31, 35, 88, 44, 29, 24, 40, 50, 29}));
 }
 
-/// The first 5,000 values: 2,000 to train and choose by, 3,000 to test.
-void make_laser(const std::string& data, const std::string& stem) {
-  const std::vector<std::string> lines = lines_of(data + "/timeseries/santafe_laser.txt");
-  std::string out = "value\n";
-  for (std::size_t i = 0; i < std::min<std::size_t>(5000, lines.size()); ++i) out += lines[i] + "\n";
-  write_file_atomically(stem + ".csv", out);
-}
-
 /// "WORD number PHONES" as pairs of word and phones without stress; what is then said twice is left out.
 void make_sounds(const std::string& data, const std::string& stem) {
   std::set<std::string> seen;
@@ -358,6 +350,13 @@ Reproduction letter_to_sound() {
 }
 
 }  // namespace
+
+void make_laser(const std::string& data, const std::string& stem) {
+  const std::vector<std::string> lines = lines_of(data + "/timeseries/santafe_laser.txt");
+  std::string out = "value\n";
+  for (std::size_t i = 0; i < std::min<std::size_t>(5000, lines.size()); ++i) out += lines[i] + "\n";
+  write_file_atomically(stem + ".csv", out);
+}
 
 std::vector<Reproduction> field_reproductions() {
   std::vector<Reproduction> list = {chunking(), parts_of_speech()};

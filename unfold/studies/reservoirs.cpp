@@ -192,18 +192,6 @@ std::string memory_table() {
 
 std::string reservoir_tables() { return mackey_glass_table() + memory_table(); }
 
-/// The first 5,000 values, as in `reproduce forecasting`.
-void make_laser_series(const std::string& data, const std::string& stem) {
-  const Input input = Input::open(data + "/timeseries/santafe_laser.txt");
-  std::string out = "value\n";
-  Index lines = 0;
-  for (const char c : input.bytes()) {
-    if (c != '\r') out += c;
-    if (c == '\n' && ++lines == 5000) break;
-  }
-  write_file_atomically(stem + ".csv", out);
-}
-
 /// One sequence of NARMA: what is read, and what is to be predicted at the same step.
 void make_narma_series(const std::string&, const std::string& stem) {
   constexpr Index kSteps = 6000;
@@ -229,7 +217,7 @@ Reproduction reservoirs() {
        .arguments = "{made}.csv --predict value --split 36/4/60 --precision double "
                     "--model esn:200,radius=0.6,input-scale={rate},bias-scale=0.8,reservoir={seed}",
        .rate = "0.5",
-       .prepare = make_laser_series,
+       .prepare = make_laser,
        .success = 0.008}};
   return {.name = "reservoirs",
           .title = "Echo state networks, one step ahead",
