@@ -1,7 +1,20 @@
+#include <algorithm>
+
 #include "unfold/base/error.h"
 #include "unfold/models/language_model.h"
 
 namespace unfold {
+namespace {
+
+/// Logits of one pass, at most: with an alphabet of 10^6 words, 8,192 positions at once would take 32 GB.
+constexpr Index kMostLogits = Index{1} << 26;
+
+/// No more symbols of each stream in a pass than there is room for; at least one.
+Index fitting_window(Index window, Index streams, Index alphabet) {
+  return std::clamp<Index>(kMostLogits / (streams * alphabet), 1, window);
+}
+
+}  // namespace
 
 template <class T>
 Evaluation LanguageModel<T>::evaluate(const Corpus& corpus, const Split& part, Team& team,
@@ -9,12 +22,15 @@ Evaluation LanguageModel<T>::evaluate(const Corpus& corpus, const Split& part, T
   check_alphabet(corpus);
   if (options.window < 1 || options.streams < 1 || options.segments < 0 || options.warmup < 0)
     throw UsageError("evaluation: window and streams must be at least 1, segments and warm-up at least 0");
+  const Index alphabet = corpus.alphabet().size();
+  const Index side_by_side = std::clamp<Index>(kMostLogits / alphabet, 1, options.streams);
+  const Index window = fitting_window(options.window, options.segments > 0 ? options.segments : side_by_side, alphabet);
   auto streams = options.segments > 0 ? scoring_streams(corpus, part, options.segments, options.warmup)
-                                      : exact_streams(part, options.streams);
+                                      : exact_streams(part, side_by_side);
   Evaluator<T> evaluator(network(), team);
   std::function<void(Index, T)> surprisal;
   if (options.surprisal) surprisal = [&](Index place, T nats) { options.surprisal(place, static_cast<float>(nats)); };
-  return evaluator.run(parameters(), corpus, std::move(streams), options.window, options.predict_after, surprisal);
+  return evaluator.run(parameters(), corpus, std::move(streams), window, options.predict_after, surprisal);
 }
 
 Evaluation evaluate(Predictor& predictor, const Corpus& corpus, const Split& part, Symbol predict_after,
