@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "unfold/base/error.h"
+#include "unfold/base/option_aliases.h"
 
 namespace unfold {
 
@@ -56,6 +57,27 @@ TEST(Options, are_set_from_a_spec) {
   EXPECT_EQ(paint.coats, 9);
   EXPECT_TRUE(paint.dry);
   EXPECT_EQ(paint.colour, Colour::green);
+}
+
+TEST(Options, are_found_by_what_other_programs_call_them) {
+  struct Descent {
+    double rate = 1, decay = 0;
+    Index batch = 1;
+  } descent;
+  OptionTable table;
+  table("rate", descent.rate, "", above(0));
+  table("decay", descent.decay, "", at_least(0));
+  table("batch", descent.batch, "", at_least(1));
+  table.set(parse_spec("sgd:lr=0.25,weight_decay=0.5,batch-size=7"));
+  EXPECT_EQ(descent.rate, 0.25);
+  EXPECT_EQ(descent.decay, 0.5);
+  EXPECT_EQ(descent.batch, 7);
+  const std::vector<std::string> own = {"lr", "rate"};
+  EXPECT_EQ(name_behind("lr", own), "lr");  // an option's own name comes first
+  EXPECT_EQ(name_behind("lrr", own), "");
+  EXPECT_EQ(parse_spec("lstm:hidden_size=16,layers=2").size, "16");
+  for (const char* twice : {"sgd:lr=1,rate=2", "sgd:learning-rate=1,lr=2", "lstm:3,hidden=4", "lstm:units=3,hidden=4"})
+    EXPECT_NE(message_of([&] { parse_spec(twice); }).find("given twice"), std::string::npos) << twice;
 }
 
 TEST(Options, refuse_values_out_of_range_or_malformed) {

@@ -53,5 +53,90 @@ TEST_F(CommandTest, runs_without_validation_are_drawn_by_their_training_loss) {
   EXPECT_THAT(read_bytes(picture), HasSubstr(">step<"));
 }
 
+TEST_F(CommandTest, options_are_found_by_what_other_programs_call_them) {
+  const Arguments start{"train", text_, "--overwrite", "--quiet", "--steps", "2", "--window", "8", "--output", run_};
+  ASSERT_EQ(
+      unfold_command(start + Arguments{"--batch_size=3", "--model", "lstm:hidden=4", "--optimiser", "adam:lr=0.01"})
+          .code,
+      0);
+  const std::string config = read_bytes(run_ + "/config.toml");
+  EXPECT_THAT(config, HasSubstr("batch = 3\n"));
+  EXPECT_THAT(config, HasSubstr("model = \"lstm:4\"\n"));
+  EXPECT_THAT(config, HasSubstr("\"adam:rate=0.01,"));
+  const std::string file = folder_ / "options.toml";
+  write_bytes(file, "batch_size = 2\n");
+  ASSERT_EQ(unfold_command(start + Arguments{"--config", file, "--model", "lstm:4"}).code, 0);
+  EXPECT_THAT(read_bytes(run_ + "/config.toml"), HasSubstr("batch = 2\n"));
+  expect_failure({"train", text_, "--lr", "0.1"}, 2, "it is part of a SPEC: --optimizer adam:rate=");
+  expect_failure({"train", text_, "--num-layers", "2"}, 2, "it is part of a SPEC: --model lstm:128,layers=");
+  expect_failure({"train", text_, "--hidden", "20"}, 2, "it is part of a SPEC: --model lstm:128");
+}
+
+TEST_F(CommandTest, path_names_the_units_that_it_needs) {
+  const Arguments start{"train", text_, "--steps", "2", "--out", run_, "--optimizer", "path", "--model"};
+  expect_failure(
+      start + Arguments{"lstm:5"}, 2,
+      "--optimizer path needs ReLU units; lstm uses tanh, sigmoid; try --model rnn:5,activation=relu,init=identity");
+  expect_failure(
+      {"train", "--task", "adding:20", "--steps", "2", "--out", run_, "--optimizer", "path+adam", "--model", "rnn:5"},
+      2, "--optimizer path+adam needs ReLU units; rnn uses tanh");
+  EXPECT_EQ(read_bytes(run_ + "/config.toml"), "");  // nothing was begun
+}
+
+class FastaTest : public CommandTest {
+ protected:
+  FastaTest() : genome_(folder_ / "genome.txt"), reads_(folder_ / "reads.fastq") {
+    std::string letters;
+    for (int i = 0; i < 60; ++i) letters += i % 7 == 0 ? "GATTACA\n" : "ACGTACGTTT\n";
+    write_bytes(genome_, ">chromosome 1\n" + letters);
+    std::string reads;
+    for (int i = 0; i < 20; ++i)
+      reads +=
+          "@r" + std::to_string(i) + (i == 7 ? "\nTTTTTTTGGGG\n+\nIIIIIIIIIII\n" : "\nACGTACGTTTA\n+\nIIIIIIIIIII\n");
+    write_bytes(reads_, reads);
+  }
+  Finished train_on(const std::string& data, const Arguments& more = {}) const {
+    return unfold_command(Arguments{"train", data, "--out", run_, "--overwrite", "--model", "ngram:4"} + more);
+  }
+  nlohmann::json card() const { return only_object(unfold_command({"info", run_, "--json"}).out)["card"]; }
+
+  std::string genome_, reads_;
+};
+
+TEST_F(FastaTest, a_genome_is_read_as_its_letters_and_said_so) {
+  const Finished trained = train_on(genome_);
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  EXPECT_THAT(trained.err, HasSubstr("is read as fasta (headers of FASTA with letters below them); --format text"));
+  EXPECT_THAT(trained.err, HasSubstr("1 record, 573 letters"));
+  EXPECT_EQ(card()["data"]["fields"][0]["alphabet"]["symbols"], "ACGT");
+  // A file of several records is read by the same model, each from its beginning.
+  const nlohmann::json eval = only_object(unfold_command({"eval", run_, reads_, "--json"}).out);
+  EXPECT_EQ(eval["symbols"], 20 * 11);
+  EXPECT_EQ(eval["bytes"], 20 * 11);
+  ASSERT_EQ(train_on(genome_, {"--format", "text"}).code, 0);
+  EXPECT_NE(card()["data"]["fields"][0]["alphabet"]["symbols"], "ACGT");
+}
+
+TEST_F(FastaTest, reads_are_lines_of_their_own_and_scored_by_name) {
+  const Finished trained = train_on(reads_, {"--split", "80/20"});
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  EXPECT_THAT(trained.err, HasSubstr("20 records, 220 letters, qualities left out"));
+  const Finished scored = unfold_command({"score", run_, reads_, "--by", "line", "--top", "1", "--text"});
+  EXPECT_THAT(scored.out, HasSubstr("\n8\t12\t"));
+  EXPECT_THAT(scored.out, HasSubstr("\tr7\n"));
+  ASSERT_EQ(
+      unfold_command({"train", reads_, "--out", run_, "--overwrite", "--model", "lstm:4", "--steps", "3", "--quiet"})
+          .code,
+      0);
+  EXPECT_EQ(unfold_command({"train", "--out", run_, "--resume", "--steps", "5", "--quiet"}).code, 0);
+}
+
+TEST_F(FastaTest, damage_is_named_with_its_line) {
+  write_bytes(genome_, ">a\nACGT\nAC7T\n");
+  expect_failure({"train", genome_, "--out", run_, "--model", "ngram:4", "--format", "fasta", "--quiet"}, 3,
+                 "genome.txt: line 3: \"7\" stands for no base");
+  expect_failure({"train", reads_, "--out", run_, "--quiet", "--symbols", "words"}, 2, "--format fasta reads letters");
+}
+
 }  // namespace
 }  // namespace unfold::test

@@ -5,6 +5,7 @@
 #include "unfold/base/error.h"
 #include "unfold/data/derived.h"
 #include "unfold/readers/example_reader.h"
+#include "unfold/readers/fasta.h"
 
 using namespace unfold;
 
@@ -50,6 +51,22 @@ ReaderOptions options_of(unsigned char choice) {
   return options;
 }
 
+/// FASTA, whatever the reader: records that are whole, apart and not empty.
+void check_fasta(const Input& input) {
+  try {
+    const FastaFile file = read_fasta(input);
+    check(file.count() > 0 && file.names.size() == file.ends.size());
+    check(file.ends.back() == static_cast<Index>(file.letters.size()) &&
+          file.letters.size() <= input.bytes().size() + 1);
+    Index begin = 0;
+    for (const Index end : file.ends) {
+      check(end > begin + 1 && file.letters[static_cast<std::size_t>(end - 1)] == '\n');
+      begin = end;
+    }
+  } catch (const DataError&) {
+  }
+}
+
 }  // namespace
 
 /// The first byte chooses the reader and its options. Either a DataError or examples that keep every promise; the guess
@@ -58,6 +75,7 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
   if (size == 0) return 0;
   const Input input = Input::from_bytes("input", std::string(as_text(data + 1, size - 1)));
   check(!guess_format(input).why.empty());
+  check_fasta(input);
   try {
     check_examples(read_examples(input, options_of(data[0])));
   } catch (const DataError&) {

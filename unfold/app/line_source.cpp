@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "unfold/base/error.h"
 
@@ -27,6 +28,9 @@ LineSource::LineSource(const std::string& path) : name_(path == "-" ? "standard 
     descriptor_ = path == "-" ? STDIN_FILENO : open_for_reading(path);
   }
 }
+
+LineSource::LineSource(Input input)
+    : name_(input.name()), whole_(std::move(input)), rest_(whole_->bytes()), ended_(true) {}
 
 LineSource::~LineSource() {
   if (descriptor_ > STDIN_FILENO) ::close(descriptor_);

@@ -13,6 +13,8 @@ class LineSource {
  public:
   /// "-" is standard input. Compressed files are unpacked at once. Throws DataError.
   explicit LineSource(const std::string& path);
+  /// Lines of what was read already.
+  explicit LineSource(Input input);
   ~LineSource();
   LineSource(const LineSource&) = delete;
   LineSource& operator=(const LineSource&) = delete;

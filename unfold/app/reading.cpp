@@ -4,6 +4,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "unfold/app/fasta_data.h"
 #include "unfold/app/log_data.h"
 #include "unfold/data/labels.h"
 
@@ -15,8 +16,9 @@ Corpus load_for(const SymbolModel& model, const std::vector<std::string>& files,
   const auto lines = configuration.find("lines");
   const bool by_lines = lines != configuration.end() && lines->is_boolean() && lines->get<bool>();
   const std::optional<LogCard> log = log_card(model);
-  std::vector<Input> inputs =
-      log ? log_shapes(*log, open_inputs(files)) : unlabelled(open_inputs(files), has_label_column(model));
+  std::vector<Input> inputs = log               ? log_shapes(*log, open_inputs(files))
+                              : is_fasta(model) ? fasta_inputs(open_inputs(files), by_lines)
+                                                : unlabelled(open_inputs(files), has_label_column(model));
   Corpus corpus = Corpus::load(std::move(inputs), model.alphabet(), {.unknown = unknown, .lines = by_lines});
   if (mask) corpus.set_mask(Input::open(*mask));
   return corpus;

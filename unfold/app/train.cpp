@@ -5,8 +5,10 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
+#include "unfold/app/fasta_data.h"
 #include "unfold/app/field_data.h"
 #include "unfold/app/log_data.h"
+#include "unfold/app/path_units.h"
 #include "unfold/app/run_folder.h"
 #include "unfold/app/sequence_choice.h"
 #include "unfold/base/team.h"
@@ -37,10 +39,22 @@ struct Material {
   const Corpus& validation_corpus() const { return valid ? *valid : corpus; }
 };
 
-/// `log`: how logs are read; nullptr for other data.
+/// DATA as running text. `log`: how logs are read; nullptr for other data.
+std::vector<Input> read_data(TrainSettings& s, LogTraining* log, Reporter& reporter) {
+  if (log != nullptr) return log->read_data(open_inputs(s.data), s, reporter);
+  if (is_fasta(s)) return read_fasta_data(open_inputs(s.data), s, reporter);
+  return unlabelled(open_inputs(s.data), s.label_column, s.only_label);
+}
+
+/// Another file, read in the same way.
+std::vector<Input> read_more(const std::string& file, const TrainSettings& s, const LogTraining* log) {
+  if (log != nullptr) return log->read_more(open_inputs({file}), s);
+  if (is_fasta(s)) return fasta_inputs(open_inputs({file}), s.lines);
+  return unlabelled(open_inputs({file}), s.label_column, s.only_label);
+}
+
 Material load(TrainSettings& s, LogTraining* log, Reporter& reporter) {
-  std::vector<Input> inputs = log != nullptr ? log->read_data(open_inputs(s.data), s, reporter)
-                                             : unlabelled(open_inputs(s.data), s.label_column, s.only_label);
+  std::vector<Input> inputs = read_data(s, log, reporter);
   Alphabet alphabet = build_alphabet(
       inputs,
       {.kind = parse_symbol_kind(s.symbols),
@@ -53,9 +67,7 @@ Material load(TrainSettings& s, LogTraining* log, Reporter& reporter) {
                     .validation = {}};
   if (s.mask) material.corpus.set_mask(Input::open(*s.mask));
   if (s.valid) {
-    material.valid = Corpus::load(log != nullptr ? log->read_more(open_inputs({*s.valid}), s)
-                                                 : unlabelled(open_inputs({*s.valid}), s.label_column, s.only_label),
-                                  alphabet, {.unknown = unknown, .lines = s.lines});
+    material.valid = Corpus::load(read_more(*s.valid, s, log), alphabet, {.unknown = unknown, .lines = s.lines});
     if (s.valid_mask) material.valid->set_mask(Input::open(*s.valid_mask));
     material.training = whole_corpus(material.corpus, "training");
     material.validation = whole_corpus(*material.valid, "validation");
@@ -136,7 +148,9 @@ void Training::settle() {
   const bool goes_on = request_.resume && folder_.has_config();
   if (goes_on) take_stored(read_config(folder_.config()), given_, s_, run_);
   if (s_.data.empty() && !s_.task) throw UsageError("train needs DATA: text files, each one sequence");
-  if (const std::string found = settle_format(s_, given_); !found.empty()) reporter_.remark(found);
+  const bool is_stored_text = goes_on && !s_.format;
+  if (const std::string found = is_stored_text ? "" : settle_format(s_, given_); !found.empty())
+    reporter_.remark(found);
   if (has_fields(s_)) settle_fields();
   make_canonical(s_, run_, given_);
   sequences_are_open_ = !goes_on && !s_.whole_sequences && chooses_sequences(s_, given_);
@@ -246,6 +260,7 @@ TrainOutcome Training::run_recurrent(const Material& material, const TrainingDat
   if (readout_of(model.spec()))
     throw UsageError("a ridge readout predicts numbers, not symbols: write esn:" + std::to_string(model.spec().units) +
                      ",readout=trained, and everything is trained by gradient");
+  require_path_units(model.circuit(), model.spec(), s_.optimizer);
   decide_sequences(model, material.training);
   TrainOptions options = train_options();
   options.trainer.batches.predict_after = after;
@@ -341,9 +356,10 @@ TrainOutcome Training::run_on_task() {
   // Before anything is written: refuses files that are missing, and a curriculum for examples of one length.
   const std::unique_ptr<Task> task = make_task(*s_.task, s_.data.empty() ? std::string() : s_.data.front());
   if (s_.curriculum > 0) task->shortened(task->shortest());
-  begin_folder(options.trainer.resume);
   Team team(threads());
   NetworkModel<float> model(s_.model, task_specification(*s_.task, task->shape()), task_layout());
+  require_path_units(model.circuit(), model.spec(), s_.optimizer);
+  begin_folder(options.trainer.resume);
   model.initialise(options.trainer.seed);
   model.configuration() = card_configuration();
   reporter_.remark(fmt::format("{} on {}: {} parameters; {}, {} steps each", s_.model, *s_.task,
@@ -411,6 +427,7 @@ TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
                                     .word_dropout = s_.word_dropout,
                                     .in_order = wants_everything(s_.optimizer)};
   NetworkModel<T> model(s_.model, parts[0].data(), fields_.layout);
+  require_path_units(model.circuit(), model.spec(), s_.optimizer);
   model.initialise(options.trainer.seed);
   model.configuration() = card_configuration();
   begin_folder(options.trainer.resume);

@@ -16,6 +16,7 @@
 #include "unfold/models/registry.h"
 #include "unfold/optim/optimizer.h"
 #include "unfold/readers/example_reader.h"
+#include "unfold/readers/fasta.h"
 
 namespace unfold {
 namespace {
@@ -40,7 +41,7 @@ constexpr std::array<std::string_view, 14> kTextOnly = {
 constexpr std::array<std::string_view, 6> kFieldsOnly = {"read",      "predict", "ahead",
                                                          "sequences", "test",    "word-dropout"};
 constexpr std::array<std::string_view, 2> kTaskOnly = {"validate-on", "goal-error"};
-constexpr std::string_view kTextFormat = "text";
+constexpr std::string_view kTextFormat = "text", kFastqFormat = "fastq";
 
 bool is_in(const auto& list, std::string_view option) { return std::ranges::find(list, option) != list.end(); }
 
@@ -150,6 +151,20 @@ bool is_file(const std::string& path) {
   return std::filesystem::is_regular_file(path, ignored);
 }
 
+/// Running text in one form or another: not data with fields.
+bool is_text_format(std::string_view format) {
+  return format == kTextFormat || format == kLogFormat || format == kFastaFormat;
+}
+
+void check_fasta_options(const TrainSettings& s) {
+  if (s.format != kFastaFormat) return;
+  if (s.symbols == "words")
+    throw UsageError("--format fasta reads letters; leave --symbols out, or take --symbols bytes");
+  if (s.label_column || s.only_label)
+    throw UsageError(
+        "--label-column and --only-label are for lines; records of FASTA have headers, which are left out");
+}
+
 /// What a log is read as, and the model for it where none is named: each line a sequence of words.
 void set_log_defaults(TrainSettings& s, const Given& given) {
   if (s.log_rules && s.format != kLogFormat) throw UsageError("--log-rules belongs to --format log");
@@ -167,17 +182,22 @@ void set_log_defaults(TrainSettings& s, const Given& given) {
 
 }  // namespace
 
-bool has_fields(const TrainSettings& s) { return s.format && s.format != kTextFormat && s.format != kLogFormat; }
+bool has_fields(const TrainSettings& s) { return s.format && !is_text_format(*s.format); }
 
 std::string settle_format(TrainSettings& s, const Given& given) {
   if (s.task || s.data.empty()) return {};
   if (s.format) {
-    if (s.format != kTextFormat && s.format != kLogFormat) s.format = readers().get(*s.format).name;
+    if (s.format == kFastqFormat) s.format = kFastaFormat;
+    if (!is_text_format(*s.format)) s.format = readers().get(*s.format).name;
     return {};
   }
   const bool text = std::ranges::any_of(kTextOnly, [&](std::string_view name) { return given.contains(name); }) ||
                     given.contains("symbols") || is_fitted_model(s.model) || !is_file(s.data.front());
   const bool fields = std::ranges::any_of(kFieldsOnly, [&](std::string_view name) { return given.contains(name); });
+  if (const std::string why = fields ? std::string() : guess_fasta(s.data.front()); !why.empty()) {
+    s.format = kFastaFormat;
+    return fmt::format("{} is read as fasta ({}); --format text would read it as running text", s.data.front(), why);
+  }
   if (text && !fields) return {};
   const FormatGuess guess = guess_format(Input::open(s.data.front()));
   if (guess.format == kTextFormat) {
@@ -332,6 +352,7 @@ void make_canonical(TrainSettings& s, const RunSettings& run, const Given& given
     throw UsageError(fmt::format("--precision is float, double or bf16, not \"{}\"", *s.precision));
   check_task_options(s, given);
   check_field_options(s, given);
+  check_fasta_options(s);
   if (s.task) s.task = canonical_task(*s.task);
   if (s.sampled_softmax > 0 && s.restarts > 1)
     throw UsageError("--sampled-softmax and --restarts exclude each other: restarts are compared by their whole loss");

@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "unfold/base/error.h"
+#include "unfold/base/option_aliases.h"
 #include "unfold/base/text_distance.h"
 
 namespace unfold {
@@ -89,8 +90,13 @@ Spec parse_spec(std::string_view text) {
       std::string key(entry.substr(0, equals)), value(entry.substr(equals + 1));
       if (key.empty() || value.empty()) malformed(text, fmt::format("\"{}\" lacks a key or a value", entry));
       for (const auto& [known, unused] : spec.values)
-        if (known == key) malformed(text, fmt::format("\"{}\" is given twice", key));
-      spec.values.emplace_back(std::move(key), std::move(value));
+        if (name_the_same(known, key)) malformed(text, fmt::format("\"{}\" is given twice", known));
+      if (is_main_size(key)) {
+        if (!spec.size.empty()) malformed(text, fmt::format("\"{}\" is the size, which is given twice", key));
+        spec.size = std::move(value);
+      } else {
+        spec.values.emplace_back(std::move(key), std::move(value));
+      }
     }
     if (comma == std::string_view::npos) return spec;
     rest.remove_prefix(comma + 1);
@@ -263,9 +269,10 @@ void OptionTable::operator()(std::string_view name, bool& field, std::string_vie
 
 void OptionTable::set(std::string_view who, std::string_view name, std::string_view value) {
   std::vector<std::string> names;
+  for (const Option& option : options_) names.push_back(option.name);
+  const std::string meant = name_behind(name, names);
   for (const Option& option : options_) {
-    names.push_back(option.name);
-    if (option.name != name) continue;
+    if (option.name != meant) continue;
     const auto parsed = parse_value(option, value, BoolWords::plain);
     if (!parsed || set_value(option, *parsed) != OptionFault::none)
       throw UsageError(

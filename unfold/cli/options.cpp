@@ -8,7 +8,10 @@
 #include <cstdlib>
 
 #include "unfold/base/error.h"
+#include "unfold/base/option_aliases.h"
 #include "unfold/base/text_distance.h"
+#include "unfold/models/registry.h"
+#include "unfold/optim/optimizer.h"
 
 namespace unfold {
 namespace {
@@ -25,6 +28,40 @@ std::vector<std::string> reversed_words(std::span<const std::string> arguments) 
   }
   std::ranges::reverse(words);
   return words;
+}
+
+/// An option of the command line with the name that the table has for it, where people call it otherwise.
+std::string in_our_words(const std::string& word, std::span<const std::string> names) {
+  if (!word.starts_with("--") || word.size() == 2) return word;
+  const std::size_t end = std::min(word.find('='), word.size());
+  const std::string name = name_behind(std::string_view(word).substr(2, end - 2), names);
+  return name.empty() ? word : "--" + name + word.substr(end);
+}
+
+/// "; it is part of a SPEC: --optimizer adam:rate=...", where one of the entries has an option of this name: `usual`,
+/// or the first of them.
+std::string in_spec(std::string_view name, const std::vector<EntryHelp>& entries, std::string_view usual,
+                    std::string_view form) {
+  std::string found;
+  for (const EntryHelp& entry : entries) {
+    std::vector<std::string> names;
+    names.reserve(entry.options.size());
+    for (const OptionHelp& known : entry.options) names.push_back(known.name);
+    const std::string meant = name_behind(name, names);
+    if (meant.empty() || (!found.empty() && entry.name != usual)) continue;
+    found = fmt::format("; it is part of a SPEC: {}", fmt::format(fmt::runtime(form), entry.name, meant));
+  }
+  return found;
+}
+
+/// Where an option that a verb does not have stands in one of its SPECs.
+std::string where_in_specs(std::string_view name, std::span<const std::string> names) {
+  const auto has = [&](const char* option) { return std::ranges::find(names, option) != names.end(); };
+  if (has("model") && is_main_size(name)) return "; it is part of a SPEC: --model lstm:128";
+  std::string found;
+  if (has("optimizer")) found = in_spec(name, optimizers(), "adam", "--optimizer {}:{}=...");
+  if (found.empty() && has("model")) found = in_spec(name, models(), "lstm", "--model {}:128,{}=...");
+  return found;
 }
 
 }  // namespace
@@ -87,8 +124,9 @@ std::string VerbOptions::variable(std::string_view name) {
 UsageError VerbOptions::unknown_option(const std::string& argument) const {
   const std::string option = argument.substr(0, argument.find('='));
   const std::string name = option.substr(std::min(option.find_first_not_of('-'), option.size()));
-  return UsageError(
-      fmt::format("{0} has no option {1}; see `unfold {0} --help`{2}", verb_, option, did_you_mean(name, names())));
+  const std::string elsewhere = where_in_specs(name, names());
+  return UsageError(fmt::format("{0} has no option {1}; see `unfold {0} --help`{2}", verb_, option,
+                                elsewhere.empty() ? did_you_mean(name, names()) : elsewhere));
 }
 
 bool VerbOptions::read_arguments(std::span<const std::string> arguments) {
@@ -109,8 +147,10 @@ bool VerbOptions::read_arguments(std::span<const std::string> arguments) {
       parsed[name] = app.add_option(spellings, single[name])->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   }
   const auto end_of_options = std::ranges::find(arguments, "--");
+  std::vector<std::string> words;
+  for (auto word = arguments.begin(); word != end_of_options; ++word) words.push_back(in_our_words(*word, names()));
   try {
-    app.parse(reversed_words({arguments.begin(), end_of_options}));
+    app.parse(reversed_words(words));
   } catch (const CLI::ParseError& error) {
     throw UsageError(fmt::format("{}; see `unfold {} --help`", error.what(), verb_));
   }
@@ -173,8 +213,8 @@ void VerbOptions::assign_entries(const Config& config, const std::string& file, 
   if (inputs_) known.push_back(inputs_->name);
   for (const ConfigEntry& entry : config.entries()) {
     const std::string where = entry.line > 0 ? fmt::format("{}:{}", file, entry.line) : file;
-    Row* row = find(entry.key);
-    if (row == nullptr || entry.key == "config")
+    Row* row = find(name_behind(entry.key, known));
+    if (row == nullptr)
       throw UsageError(
           fmt::format("{}: {} has no key {}{}", where, verb_, in_quotes(entry.key), did_you_mean(entry.key, known)));
     set_option(row->option, entry.value, where + ": " + entry.key);

@@ -7,10 +7,12 @@
 #include <span>
 #include <vector>
 
+#include "unfold/app/fasta_data.h"
 #include "unfold/app/figures.h"
 #include "unfold/app/line_source.h"
 #include "unfold/base/error.h"
 #include "unfold/cli/figures.h"
+#include "unfold/readers/fasta.h"
 
 namespace unfold {
 namespace {
@@ -19,6 +21,22 @@ namespace {
 constexpr std::size_t kLinesAtOnce = 1024;
 constexpr std::size_t kBytesAtOnce = std::size_t{1} << 18;
 
+/// Lines to score. Records of FASTA are lines of letters, which have names.
+struct TextRowSource {
+  explicit TextRowSource(const std::string& path) : lines(path) {}
+  explicit TextRowSource(FastaFile file, const std::string& name)
+      : lines(Input::from_bytes(name, std::move(file.letters))), names(std::move(file.names)) {}
+
+  LineSource lines;
+  std::vector<std::string> names = {};
+};
+
+TextRowSource source_for(const SymbolModel& model, const std::string& path) {
+  if (!is_fasta(model)) return TextRowSource(path);
+  const Input input = Input::open(path);
+  return TextRowSource(read_fasta(input), input.name());
+}
+
 class TextRows {
  public:
   TextRows(Console& console, const SymbolModel& model, const ScoreTextOptions& options)
@@ -26,7 +44,7 @@ class TextRows {
         options_(options),
         rows_(console, options.rows, "bits_per_symbol"),
         scorer_(model, options.model, options.unknown, options.threads),
-        source_(options.rows.data) {
+        input_(source_for(model, options.rows.data)) {
     if (rows_.has_label_file() && scorer_.has_labels())
       throw UsageError("--labels: this model's data carry their labels in the first column; leave the option out");
   }
@@ -35,7 +53,7 @@ class TextRows {
  private:
   std::string heading(bool labelled) const;
   void score(std::span<const TextLine> lines);
-  void see(const ScoredTextLine& line);
+  void see(const ScoredTextLine& scored);
   std::string row(const ScoredTextLine& line, double bits, double mean, const std::string* label) const;
   std::string json_row(const ScoredTextLine& line, double bits, double mean, const std::string* label) const;
   void print_object(const std::string& rows, const std::string& roc) const;
@@ -44,7 +62,8 @@ class TextRows {
   const ScoreTextOptions& options_;
   ScoreRows rows_;
   TextScorer scorer_;
-  LineSource source_;
+  TextRowSource input_;
+  LineSource& source_ = input_.lines;
 };
 
 void TextRows::run() {
@@ -86,7 +105,9 @@ std::string TextRows::heading(bool labelled) const {
                      options_.rows.text ? "\ttext" : "");
 }
 
-void TextRows::see(const ScoredTextLine& line) {
+void TextRows::see(const ScoredTextLine& scored) {
+  ScoredTextLine line = scored;
+  if (!input_.names.empty()) line.text = input_.names[static_cast<std::size_t>(line.number - 1)];
   const double total = bits(line.nats), mean = line.symbols > 0 ? total / static_cast<double>(line.symbols) : 0;
   rows_.see({line.number, mean, total, mean,
              line.label ? std::optional<std::string>(std::string(*line.label)) : std::nullopt},

@@ -18,7 +18,7 @@ void add_data_options(VerbOptions& options, TrainRequest& request) {
                       .least = 0,  // a resumed run knows them
                       .most = std::string::npos});
   options.add({.name = "out", .target = &request.out, .placeholder = "RUN", .help = "the run folder, needed"});
-  std::string formats = "text, log";
+  std::string formats = "text, log, fasta (also FASTQ)";
   for (const ReaderEntry& reader : readers()) formats += fmt::format(", {}", reader.name);
   options.add({.name = "format",
                .target = &s.format,
