@@ -8,6 +8,7 @@
 
 #include "unfold/cells/cells.h"
 #include "unfold/losses/components.h"
+#include "unfold/training/evaluate.h"
 #include "unfold/training/example_sources.h"
 #include "unfold/verify/derivative_check.h"
 
@@ -57,7 +58,7 @@ int main() try {
     if (position % 100 == 99) series.ends.push_back(position + 1);
   }
   const auto data = std::make_shared<const DataSpecification>(
-      specify(series, {.reads = {"previous value"}, .predicts = {"value"}}, series.source));
+      specify(series, {.reads = {"value"}, .predicts = {"value"}}, series.source));
   const ExampleBatchOptions batches{.reads = {"previous value"}, .predicts = {"value"}, .batch = 10};
   const ExampleSet all(series, data, batches.predicts);
 

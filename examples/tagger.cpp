@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "unfold/models/network_model.h"
+#include "unfold/training/evaluate.h"
 #include "unfold/training/example_sources.h"
 
 using namespace unfold;

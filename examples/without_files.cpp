@@ -49,7 +49,7 @@ int main() try {
   model.initialise(/*seed=*/1);
   Team team(1);  // a program that does other things gives one thread
   train(model, {corpus, all},
-        {.trainer = {.optimizer = "adam:rate=0.02,clip=1", .batches = {.window = 32, .batch = 4}, .steps = 150}}, team);
+        {.trainer = {.optimizer = "adam:rate=0.02,clip=1", .batches = {.window = 32, .batch = 4}, .steps = 400}}, team);
 
   const std::string bytes = model.bytes();  // a model file, in memory: checked in full when it is read again
   const std::unique_ptr<SymbolModel> loaded = symbol_model_from_bytes(bytes, "model in memory");

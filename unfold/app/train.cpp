@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "unfold/app/fasta_data.h"
 #include "unfold/app/field_data.h"
@@ -11,6 +13,7 @@
 #include "unfold/app/path_units.h"
 #include "unfold/app/run_folder.h"
 #include "unfold/app/sequence_choice.h"
+#include "unfold/app/step_cost.h"
 #include "unfold/base/team.h"
 #include "unfold/data/labels.h"
 #include "unfold/models/readout.h"
@@ -265,6 +268,8 @@ TrainOutcome Training::run_recurrent(const Material& material, const TrainingDat
   TrainOptions options = train_options();
   options.trainer.batches.predict_after = after;
   begin(model, material, options.trainer.resume);
+  if (const std::string cost = remark_on_steps(model, s_, material.training, threads()); !cost.empty())
+    reporter_.remark(cost);
   options.trainer.spent_seconds = seconds();
   if (s_.restarts > 1 && !options.trainer.resume) {
     const Index best = choose_restart<T>(data, options.trainer);

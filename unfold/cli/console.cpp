@@ -101,24 +101,39 @@ void Console::clear_line() {
   line_open_ = false;
 }
 
-void Console::remark(std::string_view text) {
-  if (!quiet_) warn(text);
+Console::~Console() {
+  const std::lock_guard lock(mutex_);
+  clear_line();
 }
 
-void Console::warn(std::string_view text) {
+void Console::line(std::string_view text) {
+  const std::lock_guard lock(mutex_);
   clear_line();
   write(fmt::format("{}\n", text));
 }
 
+void Console::remark(std::string_view text) {
+  if (!quiet_) line(text);
+}
+
+void Console::warn(std::string_view text) { line(text); }
+
 void Console::error(std::string_view message) {
+  const std::lock_guard lock(mutex_);
   clear_line();
   write(fmt::format("{}unfold:{} {}\n", colours_ ? "\x1b[1;31m" : "", colours_ ? "\x1b[0m" : "", message));
 }
 
-bool Console::due() const { return !quiet_ && std::chrono::steady_clock::now() >= next_; }
+bool Console::is_due() const { return !quiet_ && std::chrono::steady_clock::now() >= next_; }
+
+bool Console::due() const {
+  const std::lock_guard lock(mutex_);
+  return is_due();
+}
 
 void Console::progress(std::string_view text) {
-  if (!due()) return;
+  const std::lock_guard lock(mutex_);
+  if (!is_due()) return;
   next_ = std::chrono::steady_clock::now() + (terminal_ ? kTerminalPause : kPlainPause);
   if (!terminal_) return write(fmt::format("{}\n", text));
   write(fmt::format("\r{}\x1b[K", text.substr(0, terminal_width() - 1)));

@@ -2,6 +2,7 @@
 /// Where the command writes: results to standard output, everything else to standard error.
 
 #include <chrono>
+#include <mutex>
 #include <string>
 #include <string_view>
 
@@ -32,11 +33,11 @@ class CapturedResults {
 };
 
 /// Standard error: remarks and the progress line. On a terminal the progress line is rewritten in place; elsewhere a
-/// plain line appears every ten seconds; nothing when quiet.
+/// plain line appears every ten seconds; nothing when quiet. Several threads may write.
 class Console {
  public:
   explicit Console(bool quiet = false);
-  ~Console() { clear_line(); }
+  ~Console();
   Console(const Console&) = delete;
   Console& operator=(const Console&) = delete;
 
@@ -54,9 +55,12 @@ class Console {
   void progress(std::string_view text);
 
  private:
+  bool is_due() const;
+  void line(std::string_view text);
   void clear_line();
   void write(std::string_view text);
 
+  mutable std::mutex mutex_;
   bool quiet_;
   bool terminal_, colours_;
   bool line_open_ = false;

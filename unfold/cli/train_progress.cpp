@@ -8,7 +8,18 @@
 
 namespace unfold {
 
+namespace {
+constexpr std::chrono::seconds kSilence{10};  // a long step or a long validation
+}
+
+TrainProgress::TrainProgress(Console& console, Index steps)
+    : console_(console), steps_(steps), heartbeat_(kSilence, [this](double seconds) {
+        console_.progress(fmt::format("at work for {} since step {}", duration_text(seconds), step_.load()));
+      }) {}
+
 void TrainProgress::progress(const ProgressEvent& event) {
+  step_ = event.step;
+  heartbeat_.beat();
   if (!console_.due()) return;
   const double loss = event.mean_loss > 0 ? event.mean_loss : event.loss;
   const std::string total = steps_ > 0 ? fmt::format("/{}", steps_) : std::string();

@@ -1,0 +1,43 @@
+#include "unfold/cli/heartbeat.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+namespace unfold::test {
+namespace {
+
+using std::chrono::milliseconds;
+
+/// Waits, however busy the machine is, until something is so.
+template <class Condition>
+void wait_until(Condition&& condition) {
+  while (!condition()) std::this_thread::sleep_for(milliseconds(1));
+}
+
+TEST(Heartbeat, speaks_after_each_silence_and_not_once_stopped) {
+  std::atomic<int> calls = 0;
+  std::atomic<double> longest = 0;
+  Heartbeat heartbeat(milliseconds(5), [&](double seconds) {
+    ++calls;
+    longest = seconds;
+  });
+  wait_until([&] { return calls >= 3; });
+  EXPECT_GE(longest, 0.015);  // since the last sign of life, not since the last call
+  heartbeat.stop();
+  const int before = calls;
+  std::this_thread::sleep_for(milliseconds(30));
+  EXPECT_EQ(calls, before);
+}
+
+TEST(Heartbeat, is_silent_before_its_pause) {
+  std::atomic<int> calls = 0;
+  {
+    Heartbeat heartbeat(milliseconds(3600'000), [&](double) { ++calls; });
+    heartbeat.beat();
+  }
+  EXPECT_EQ(calls, 0);
+}
+
+}  // namespace
+}  // namespace unfold::test
