@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "base/scratch.h"
 #include "unfold/app/field_model.h"
@@ -90,6 +91,29 @@ TEST_F(FieldCrfTest, the_table_has_the_best_sequences_and_posteriors) {
     }
 }
 
+TEST_F(FieldCrfTest, the_table_has_the_n_best_sequences_with_their_probabilities) {
+  trained("2=crf");
+  std::string table =
+      predicted({.model = folder_.path("run"), .data = {data_}, .format = TableFormat::jsonl, .best = 3});
+  std::istringstream lines(table);
+  int examples = 0;
+  for (std::string line; std::getline(lines, line); ++examples) {
+    const auto example = nlohmann::json::parse(line);
+    EXPECT_EQ(example["2.best.1"], example["2.best"]);
+    EXPECT_NE(example["2.best.2"], example["2.best.1"]);
+    const double first = example["2.sequence.1"][0], second = example["2.sequence.2"][0],
+                 third = example["2.sequence.3"][0];
+    EXPECT_GE(first, second);
+    EXPECT_GE(second, third);
+    EXPECT_LE(first + second + third, 1 + 1e-6);
+    EXPECT_EQ(example["2.sequence.1"].back(), first);
+  }
+  EXPECT_EQ(examples, 40);
+  trained("2=softmax");
+  EXPECT_THAT([&] { predicted({.model = folder_.path("run"), .data = {data_}, .best = 3}); },
+              testing::ThrowsMessage<UsageError>(HasSubstr("--best is for labels of whole sequences")));
+}
+
 TEST_F(FieldCrfTest, scores_of_positions_add_up_to_the_evaluation) {
   trained("2=crf:labels=iob2");
   const FieldFigures figures = evaluate_on_fields({.model = folder_.path("run"), .data = {data_}});
@@ -105,6 +129,26 @@ TEST_F(FieldCrfTest, scores_of_positions_add_up_to_the_evaluation) {
   const auto f1 = std::ranges::find(measures, "chunk_f1", [](const auto& measure) { return measure.first; });
   ASSERT_NE(f1, measures.end());
   EXPECT_EQ(f1->second, 1);
+}
+
+TEST_F(FieldCrfTest, templates_over_columns_are_learnt_to_convergence) {
+  const std::string templates = folder_.write("template", "U00:%x[-1,0]\nU01:%x[0,0]\nU02:%x[-1,0]/%x[0,0]\nB\n");
+  TrainRequest request{.out = folder_.path("run")};
+  request.settings.data = {data_};
+  request.settings.predict = "2";
+  request.settings.model = "crf:template=" + templates;
+  request.run.threads = 1;
+  request.given = {"predict", "model"};
+  const TrainOutcome outcome = train(request);
+  EXPECT_EQ(outcome.settings.model, "crf");
+  EXPECT_EQ(outcome.settings.read, "1[-1],1[0],1[-1]|1[0]");
+  EXPECT_EQ(outcome.settings.predict, "2=crf");
+  EXPECT_EQ(outcome.result.reason, "converged");
+  const FieldFigures figures = evaluate_on_fields({.model = folder_.path("run"), .data = {data_}});
+  EXPECT_EQ(figures.heads.front().measures.front(), std::make_pair(std::string("accuracy"), 1.0));
+  request.overwrite = true;
+  request.settings.model = "crf:8";
+  EXPECT_THAT([&] { train(request); }, testing::ThrowsMessage<UsageError>(HasSubstr("it has no units")));
 }
 
 TEST_F(FieldCrfTest, one_label_a_sequence_and_rows_of_a_window_are_refused) {

@@ -85,9 +85,15 @@ TEST(ModelSpec, errors_name_the_nearest) {
 
 TEST(ModelSpec, every_listed_model_and_option_can_be_built) {
   for (const ModelHelp& model : models()) {
-    std::string text = model.name + ":8";
-    for (const OptionHelp& option : model.options) text += "," + option.name + "=" + option.value;
+    const bool linear = model.name == "crf";
+    std::string text = model.name + (linear ? ":" : ":8,");
+    for (const OptionHelp& option : model.options) text += option.name + "=" + option.value + ",";
+    text.pop_back();
     Circuit circuit;
+    if (linear) {  // of fields alone: tests/models/linear_test.cpp builds it
+      EXPECT_THROW(build_model(parse_model_spec(text), 11, circuit), UsageError);
+      continue;
+    }
     build_model(parse_model_spec(text), 11, circuit);
     circuit.validate();
   }

@@ -13,6 +13,8 @@
 #include "unfold/app/field_entries.h"
 #include "unfold/base/error.h"
 #include "unfold/base/utf8.h"
+#include "unfold/data/templates.h"
+#include "unfold/models/linear.h"
 #include "unfold/numerics/random.h"
 #include "unfold/optim/optimizer.h"
 
@@ -182,18 +184,60 @@ std::string found_symbols(const Examples& examples) {
   return std::string(kind_of("text"));
 }
 
+namespace {
+
+Names column_names(const Examples& examples) {
+  Names names;
+  for (const ExampleColumn& column : examples.columns) names.push_back(column.name);
+  return names;
+}
+
+bool is_of_crf(const std::string& model) { return model == "crf" || model.starts_with("crf:"); }
+
+/// `crf:template=FILE`: what the file says takes the place of `read`, and the option is gone.
+void take_template(const Examples& examples, TrainSettings& s) {
+  Spec spec = parse_spec(s.model);
+  const auto given = std::ranges::find(spec.values, "template", [](const auto& value) { return value.first; });
+  if (given == spec.values.end()) return;
+  if (s.read) throw UsageError("--read and the template of --model crf say both what is read; leave one of them out");
+  const TemplateFile file = read_templates(Input::open(given->second), column_names(examples));
+  if (!file.bigrams)
+    throw DataError(
+        fmt::format("{}: no line says B, so labels would not depend on each other; add it, or leave the "
+                    "template out and say --read {} --predict FIELD=softmax",
+                    given->second, fmt::join(file.reads, ",")));
+  s.read = joined(file.reads);
+  spec.values.erase(given);
+  s.model = to_string(spec);
+}
+
+/// What a linear model reads where nobody says: the neighbourhood of each text.
+Names default_templates(const Examples& examples, const std::vector<Predicted>& heads) {
+  Names reads;
+  for (const ExampleColumn& column : examples.columns) {
+    if (column.once || !column.is_text() || predicts(heads, column.name)) continue;
+    for (const char* around : {"{0}[-2]", "{0}[-1]", "{0}[0]", "{0}[1]", "{0}[2]", "{0}[-1]|{0}[0]", "{0}[0]|{0}[1]"})
+      reads.push_back(fmt::format(fmt::runtime(around), column.name));
+  }
+  return reads;
+}
+
+}  // namespace
+
 FieldPlan plan_fields(const Examples& examples, TrainSettings& s) {
+  if (is_of_crf(s.model)) take_template(examples, s);
   if (!s.predict) {
     s.predict = obvious_target(examples);
     if (s.predict->empty()) {
-      Names names;
-      for (const ExampleColumn& column : examples.columns) names.push_back(column.name);
-      throw UsageError(fmt::format("--predict FIELD is needed: {} has the fields {}", examples.source, joined(names)));
+      throw UsageError(fmt::format("--predict FIELD is needed: {} has the fields {}", examples.source,
+                                   joined(column_names(examples))));
     }
   }
   std::vector<Predicted> heads;
   for (const std::string& text : split_names(*s.predict)) heads.push_back(parse_predicted(text));
-  Names reads = s.read ? split_names(*s.read) : default_reads(examples, heads);
+  Names reads = s.read               ? split_names(*s.read)
+                : is_of_crf(s.model) ? default_templates(examples, heads)
+                                     : default_reads(examples, heads);
   std::erase_if(reads, [&](const std::string& name) { return name == s.sequences.value_or(""); });
   if (reads.empty())
     throw UsageError(fmt::format("nothing is left to be read of {}; name fields with --read", examples.source));
@@ -219,6 +263,7 @@ FieldPlan plan_fields(const Examples& examples, TrainSettings& s) {
     plan.layout.reads.push_back(FieldRead{name, *s.ahead}.name());
     plan.choice.reads.push_back(name);
   }
+  if (is_of_crf(s.model)) plan.choice.least = parse_model_spec(s.model).options.as<LinearOptions>().cut;
   plan.problem = problem_of(plan.layout, plan.choice.once);
   if (has_source(examples)) add_decoder(plan);
   return plan;
@@ -282,7 +327,8 @@ bool wants_rows(const std::string& optimizer) {
 /// Labels of a network that sees whole sequences anyway are judged together, where nobody said how.
 void settle_label_loss(FieldPlan& plan, const Examples& examples, TrainSettings& s) {
   if (plan.problem == Problem::transducing) return;
-  if (!parse_model_spec(s.model).both_directions || wants_rows(s.optimizer)) return;
+  const ModelSpec model = parse_model_spec(s.model);
+  if ((!model.both_directions && !is_linear(model)) || wants_rows(s.optimizer)) return;
   Names all = split_names(*s.predict);
   for (std::size_t h = 0; h < plan.layout.heads.size(); ++h) {
     HeadSpecification& head = plan.layout.heads[h];
@@ -300,14 +346,15 @@ void settle_for(FieldPlan& plan, const Examples& examples, const Given& given, T
   const auto settle = [&](std::string_view name, auto& setting, auto value) {
     if (!given.contains(name)) setting = value;
   };
+  if (is_of_crf(s.model)) settle("optimizer", s.optimizer, "lbfgs:l2=2");
   const bool everything = wants_everything(canonical_optimizer(s.optimizer));
   if (everything && !s.epochs && !s.steps && !s.minutes) s.epochs = kUntilConverged;
   const bool budget = s.epochs || s.steps || s.minutes;
   switch (plan.problem) {
     case Problem::tagging:
       settle("model", s.model, "bilstm:256,dropout=0.6,embedding=128");
-      settle("optimizer", s.optimizer, "adam:rate=0.002,clip=1,schedule=cosine,warmup=100");
-      if (reads_derived(plan, "suffix")) settle("word-dropout", s.word_dropout, 0.1);
+      if (!is_of_crf(s.model)) settle("optimizer", s.optimizer, "adam:rate=0.002,clip=1,schedule=cosine,warmup=100");
+      if (!is_of_crf(s.model) && reads_derived(plan, "suffix")) settle("word-dropout", s.word_dropout, 0.1);
       if (!budget) s.epochs = 16;
       settle_label_loss(plan, examples, s);
       break;

@@ -8,9 +8,11 @@
 #include <numeric>
 
 #include "unfold/app/pair_figures.h"
+#include "unfold/app/unsegmented_figures.h"
 #include "unfold/base/error.h"
 #include "unfold/losses/distribution.h"
 #include "unfold/losses/label_sequences.h"
+#include "unfold/losses/unsegmented.h"
 #include "unfold/numerics/functions.h"
 
 namespace unfold {
@@ -58,13 +60,15 @@ void find_best(const Head<T>& head, const Batch& batch, Matrix<const T> output, 
 template <class T>
 class HeadCount {
  public:
-  HeadCount(const Head<T>& head, const FieldSpecification& field, const ExampleSet& examples)
+  HeadCount(const Head<T>& head, const FieldSpecification& field, const ExampleSet& examples, Index beam)
       : head_(head),
         field_(field),
         examples_(examples),
         column_(examples.column(head.field)),
-        distribution_(head.loss->template as<ValueDistribution<T>>()) {
-    if (field.alphabet) {
+        unsegmented_(head.loss->template as<Unsegmented<T>>()),
+        distribution_(head.loss->template as<ValueDistribution<T>>()),
+        beam_(beam) {
+    if (field.alphabet && unsegmented_ == nullptr) {
       for (Symbol x = 0; x < field.size; ++x) names_.emplace_back(field.alphabet->text(x));
       for (const auto& [entry, text] : column_.unseen)
         if (unseen_.try_emplace(text, static_cast<Symbol>(names_.size())).second) names_.push_back(text);
@@ -79,6 +83,11 @@ class HeadCount {
     const Field& target = batch.field(head_.field);
     measure(head_, batch, output, parameters, team, nats_);
     if (labels_) find_best(head_, batch, output, parameters, team, found_);
+    if (unsegmented_ != nullptr) {
+      const auto found = decode_chains<T>(*unsegmented_, {batch.structure, output, parameters}, {.beam = beam_}, team);
+      for (std::size_t c = 0; c < found.size(); ++c)
+        errors_.see(wanted_labels(examples_, head_.field, batch.passages[c]), found[c].front().labels);
+    }
     for (Index c = 0; c < batch.structure.sequences(); ++c) {
       const std::span rows(batch.structure.order().rows.data() + batch.structure.item(c, 0),
                            at(batch.structure.size(c)));
@@ -93,7 +102,9 @@ class HeadCount {
   }
 
   HeadFigures figures() {
-    figures_.measures = labels_ ? labels_->measures() : values_.measures();
+    figures_.measures = labels_                   ? labels_->measures()
+                        : unsegmented_ != nullptr ? errors_.measures()
+                                                  : values_.measures();
     figures_.nats += static_cast<double>(figures_.predicted) * log_scale(field_);
     if (labels_)
       for (const LabelMeasures::Mistake& m : labels_->mistakes())
@@ -155,11 +166,14 @@ class HeadCount {
   const FieldSpecification& field_;
   const ExampleSet& examples_;
   const FieldColumn& column_;
+  const Unsegmented<T>* unsegmented_;
   const ValueDistribution<T>* distribution_;
+  Index beam_;
   std::vector<std::string> names_;        // of labels, unseen ones behind the others
   std::map<std::string, Symbol> unseen_;  // by name
   std::unique_ptr<LabelMeasures> labels_;
   ValueMeasures values_;
+  LabelErrors errors_;
   HeadFigures figures_;
   std::vector<T> nats_, scaled_;
   std::vector<Symbol> found_, wanted_, best_;  // found_: by rows of the batch
@@ -185,12 +199,14 @@ ExampleBatchOptions reading_options(const NetworkModel<T>& model) {
 template <class T>
 struct HeadAnswer {
   Matrix<const T> signal = {};
-  std::vector<Symbol> best = {};
+  std::vector<Symbol> best = {};  // kNoSymbol where a label without a place does not begin
   Buffer<T> posteriors = {};
 
   void take(const Head<T>& head, const Batch& batch, Matrix<const T> output, std::span<const T> parameters,
             Team& team) {
     signal = output;
+    if (const auto* unsegmented = head.loss->template as<Unsegmented<T>>())
+      best = placed_labels<T>(*unsegmented, {batch.structure, output, parameters}, team);
     const auto* labels = head.loss->template as<LabelSequences<T>>();
     if (labels == nullptr) return;
     const Index size = output.rows * output.cols;
@@ -216,7 +232,7 @@ template <class T>
 FieldFigures evaluate_fields(const NetworkModel<T>& model, const ExampleSet& examples, Team& team, Index beam) {
   std::vector<HeadCount<T>> counts;
   for (const Head<T>& head : model.network().heads) {
-    counts.emplace_back(head, model.data().field(head.field), examples);
+    counts.emplace_back(head, model.data().field(head.field), examples, beam);
   }
   Evaluator<T> evaluator(model.network(), team);
   evaluator.run(model.parameters(), *example_reader(examples, reading_options(model)), {},

@@ -44,7 +44,9 @@ struct PredictedRow {
   std::size_t head;
   Index example, position;    ///< within the example
   std::span<const T> signal;  ///< what the loss reads; of losses of whole sequences: log of posteriors, as logits
-  Symbol best = kNoSymbol;    ///< of losses of whole sequences: the label within the most probable ones
+  /// Of losses of whole sequences: the label within the most probable ones; of labels without places the one that
+  /// begins here, kNoSymbol: none.
+  Symbol best = kNoSymbol;
 };
 /// Runs the model over all examples; `use` is called for every position of every example and every head, those of heads
 /// that predict once an example at the last position only, in no particular order of examples.

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "unfold/base/error.h"
+#include "unfold/data/templates.h"
 #include "unfold/losses/registry.h"
 
 namespace unfold {
@@ -29,6 +30,7 @@ ReaderOptions reader_options_for(const Model& model) {
       continue;
     }
     options.texts.push_back(field.name);
+    for (const TemplatePart& part : parse_template(field.name)) options.texts.push_back(part.field);
     // What a derived field is made of is text too.
     for (std::size_t dot = field.name.rfind('.'); dot != std::string::npos && dot > 0;
          dot = field.name.rfind('.', dot - 1))
@@ -46,8 +48,9 @@ bool reads_row_by_row(const Model& model, const NetworkLayout& layout, const std
     const bool whole = !head.loss.empty() && choose_loss(head.loss).make<float>()->as<RowLoss<float>>() == nullptr;
     return whole || model.data().field(head.field).once;
   };
+  const auto looks_around = [](const std::string& read) { return !parse_template(parse_read(read).field).empty(); };
   return model.data().source == "table" && !parse_model_spec(spec).both_directions &&
-         std::ranges::none_of(layout.heads, waits) &&
+         std::ranges::none_of(layout.heads, waits) && std::ranges::none_of(layout.reads, looks_around) &&
          std::ranges::none_of(model.data().fields, &FieldSpecification::spelt);
 }
 

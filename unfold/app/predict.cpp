@@ -11,9 +11,11 @@
 #include "unfold/app/field_stepper.h"
 #include "unfold/app/field_stream.h"
 #include "unfold/app/forecast.h"
+#include "unfold/app/n_best.h"
 #include "unfold/app/pair_figures.h"
 #include "unfold/losses/distribution.h"
 #include "unfold/losses/label_sequences.h"
+#include "unfold/losses/unsegmented.h"
 #include "unfold/numerics/functions.h"
 
 namespace unfold {
@@ -56,7 +58,9 @@ class HeadColumns {
         column.numbers.resize(at(entries));
     };
     if (field.type == Type::symbols) {
-      if (head.loss->template as<LabelSequences<T>>() == nullptr) head.loss->template need<Categorical<T>>("predict");
+      unsegmented_ = head.loss->template as<Unsegmented<T>>() != nullptr;
+      if (head.loss->template as<LabelSequences<T>>() == nullptr && !unsegmented_)
+        head.loss->template need<Categorical<T>>("predict");
       add("best", true);
       add("probability", false);
       for (Symbol x = 0; classes_ && x < field.size; ++x) add(std::string(field.alphabet->text(x)), false);
@@ -81,15 +85,16 @@ class HeadColumns {
  private:
   void set_symbol(Index entry, std::span<const T> logits, Symbol chosen) {
     const auto largest = std::max_element(logits.begin(), logits.end());
-    const std::size_t best = chosen == kNoSymbol ? at(largest - logits.begin()) : at(chosen);
+    const bool none = unsegmented_ && chosen == kNoSymbol;  // then the probability is that of the blank
+    const std::size_t best = none ? logits.size() - 1 : chosen == kNoSymbol ? at(largest - logits.begin()) : at(chosen);
     probabilities_.assign(logits.begin(), logits.end());
     double sum = 0;
     for (double& x : probabilities_) x -= static_cast<double>(*largest);
     vector_exp(probabilities_.data(), probabilities_.data(), static_cast<Index>(probabilities_.size()));
     for (const double x : probabilities_) sum += x;
-    columns_[0].texts[at(entry)] = field_.alphabet->text(static_cast<Symbol>(best));
+    if (!none) columns_[0].texts[at(entry)] = field_.alphabet->text(static_cast<Symbol>(best));
     columns_[1].numbers[at(entry)] = probabilities_[best] / sum;
-    for (std::size_t x = 0; classes_ && x < probabilities_.size(); ++x)
+    for (std::size_t x = 0; classes_ && x < at(field_.size); ++x)
       columns_[2 + x].numbers[at(entry)] = probabilities_[x] / sum;
   }
 
@@ -111,6 +116,7 @@ class HeadColumns {
   const Head<T>& head_;
   const FieldSpecification& field_;
   bool classes_;
+  bool unsegmented_ = false;
   std::vector<Added> columns_;
   std::vector<double> probabilities_;
   std::vector<T> values_;
@@ -260,6 +266,35 @@ std::vector<Added> predicted_columns(const NetworkModel<T>& model, const Example
   return joined_columns(heads);
 }
 
+/// The N best labels of whole sequences: for each the labels, and the probability of all of them together.
+template <class T>
+void add_n_best(const NetworkModel<T>& model, const ExampleSet& set, Index count, Team& team,
+                std::vector<Added>& columns) {
+  std::vector<std::size_t> first;  // column of each head
+  for (const Head<T>& head : model.network().heads) {
+    first.push_back(columns.size());
+    for (Index n = 1; n <= count && has_n_best(head); ++n) {
+      columns.push_back({.name = fmt::format("{}.best.{}", head.field, n)});
+      columns.back().texts.resize(at(set.positions()));
+      columns.push_back({.name = fmt::format("{}.sequence.{}", head.field, n)});
+      columns.back().numbers.resize(at(set.positions()));
+    }
+  }
+  for_each_n_best<T>(model, set, count, team, [&](std::size_t h, Index example, const auto& answers) {
+    const FieldSpecification& field = model.data().field(model.network().heads[h].field);
+    for (std::size_t n = 0; n < answers.size(); ++n) {
+      double probability = answers[n].log_probability;
+      vector_exp(&probability, &probability, 1);
+      for (std::size_t t = 0; t < answers[n].labels.size(); ++t) {
+        const std::size_t entry = at(set.begin(example)) + t;
+        columns[first[h] + 2 * n + 1].numbers[entry] = probability;
+        if (const Symbol label = answers[n].labels[t]; label != kNoSymbol)
+          columns[first[h] + 2 * n].texts[entry] = field.alphabet->text(label);
+      }
+    }
+  });
+}
+
 /// Of a model that reads a source.
 template <class T>
 std::vector<Added> found_targets(const NetworkModel<T>& model, const ExampleSet& set, const PredictRequest& request,
@@ -316,6 +351,7 @@ template <class T>
 void follow_stream(const NetworkModel<T>& model, const PredictRequest& request,
                    const std::function<void(std::string_view)>& write) {
   if (reads_source(model.data())) throw UsageError("--follow is not for models of sources and targets yet");
+  if (request.best > 1) throw UsageError("--best is not for --follow");
   if (request.ahead > 0) throw UsageError("--ahead begins at the end of the data, which --follow never sees");
   if (request.data.size() != 1) throw UsageError("--follow reads one stream; name one file, or - for standard input");
   const bool by_row = goes_row_by_row(model);
@@ -351,17 +387,20 @@ void follow_stream(const NetworkModel<T>& model, const PredictRequest& request,
 void predict(const PredictRequest& request, const std::function<void(std::string_view)>& write, Reporter& reporter) {
   with_network_model(request.model, [&]<class T>(const NetworkModel<T>& model) {
     if (request.follow) return follow_stream<T>(model, request, write);
-    if (!reads_source(model.data()) &&
-        (request.beam > 1 || request.best > 1 || request.sampled || request.attention))
-      throw UsageError("--beam, --best, --sample and --attention are for models that read a source (--format pairs)");
+    if (!reads_source(model.data()) && (request.beam > 1 || request.sampled || request.attention))
+      throw UsageError("--beam, --sample and --attention are for models that read a source (--format pairs)");
+    if (!reads_source(model.data()) && request.best > 1 &&
+        std::ranges::none_of(model.network().heads, [](const Head<T>& head) { return has_n_best(head); }))
+      throw UsageError("--best is for labels of whole sequences (crf, ctc) and for models that read a source");
     const Examples examples = read_for(model, request.data);
     if (request.ahead > 0) return forecast<T>(model, examples, request, write);
     const auto data = std::make_shared<const DataSpecification>(model.data());
     const ExampleSet set(examples, data, {});  // labels never seen do not matter here
     reporter.remark(fmt::format("{} examples, {} positions", set.count(), set.positions()));
     Team team(thread_count(request.threads));
-    const std::vector<Added> added = reads_source(model.data()) ? found_targets(model, set, request, team)
-                                                                   : predicted_columns(model, set, request, team);
+    std::vector<Added> added = reads_source(model.data()) ? found_targets(model, set, request, team)
+                                                          : predicted_columns(model, set, request, team);
+    if (!reads_source(model.data()) && request.best > 1) add_n_best(model, set, request.best, team, added);
     const TableWriter writer(examples, added, stored_settings(model).symbols, write);
     request.format == TableFormat::jsonl ? writer.jsonl() : writer.tsv();
   });

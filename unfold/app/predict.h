@@ -31,7 +31,7 @@ struct PredictRequest {
   /// network reads in one direction.
   bool follow = false;
   /// Of models that read a source: targets kept at each step, so many of each written, samples instead of the best, and
-  /// the weights of attention (JSON lines).
+  /// the weights of attention (JSON lines). `best` also of labels of whole sequences.
   Index beam = 1, best = 1;
   bool sampled = false, attention = false;
 };
@@ -39,9 +39,11 @@ struct PredictRequest {
 /// Gives the table piece by piece. TSV: a header, then a row a position, or, where every head predicts once an example,
 /// a row an example; texts with their tabs and line ends escaped. JSON lines: an object an example. Columns added: of
 /// symbols FIELD.best and FIELD.probability; of numbers FIELD.mean, FIELD.q10 and FIELD.q90, of vectors FIELD.mean.1
-/// and so on. Of a model that reads a source, for each example: FIELD.best and FIELD.probability, of the whole target,
-/// FIELD.best.2 and so on for further ones; with `sampled`, `samples` of FIELD.sample.1 and so on; with `attention`,
-/// FIELD.attention, rows of one weight for each position of the source. Throws UsageError, DataError, ModelError.
+/// and so on. With `best` above 1, of labels of whole sequences: FIELD.best.1 and so on, the labels of the n-th best,
+/// and FIELD.sequence.1, the probability of all of them together. Of a model that reads a source, for each example:
+/// FIELD.best and FIELD.probability, of the whole target, FIELD.best.2 and so on for further ones; with `sampled`,
+/// `samples` of FIELD.sample.1 and so on; with `attention`, FIELD.attention, rows of one weight for each position of
+/// the source. Throws UsageError, DataError, ModelError.
 void predict(const PredictRequest& request, const std::function<void(std::string_view)>& write, Reporter& reporter);
 
 /// Whether a run folder or model file holds a model of data with fields; false, too, when it cannot be read.

@@ -16,6 +16,7 @@
 #include "unfold/app/step_cost.h"
 #include "unfold/base/team.h"
 #include "unfold/data/labels.h"
+#include "unfold/models/linear.h"
 #include "unfold/models/readout.h"
 #include "unfold/models/restarts.h"
 #include "unfold/models/train.h"
@@ -105,6 +106,7 @@ class Training {
   TrainOutcome run_on_task();
   void settle_fields();
   TrainOutcome run_on_fields();
+  bool list_features(const ExampleSet& training);
   template <class T>
   TrainOutcome run_on_examples(const std::array<ExampleSet, 3>& parts);
   TrainOutcome run_fitted(const Material& material, const TrainingData& data);
@@ -419,16 +421,28 @@ TrainOutcome Training::run_on_fields() {
   return run_on_examples<float>(parts);
 }
 
+/// Whether the model has no layers: then it has weights for the pairs of what is read and labels that training shows.
+bool Training::list_features(const ExampleSet& training) {
+  const ModelSpec spec = parse_model_spec(s_.model);
+  if (!is_linear(spec)) return false;
+  const std::vector<std::string> reads = listed_reads(training.data(), fields_.layout.reads);
+  for (HeadSpecification& head : fields_.layout.heads)
+    if (!reads.empty() && training.data().field(head.field).type == FieldSpecification::Type::symbols)
+      head.listing = list_pairs(training, reads, head.field, spec.options.as<LinearOptions>().all);
+  return true;
+}
+
 template <class T>
 TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
   TrainOptions options = train_options();
   options.trainer.model = fmt::format("{} of {}: {} from {}", s_.model, *s_.format, *s_.predict, *s_.read);
   options.trainer.stop = reporter_.stop();
+  const bool linear = list_features(parts[0]);
   const ExampleBatchOptions batches{.reads = fields_.layout.reads,
                                     .predicts = fields_.choice.predicts,
                                     .batch = s_.batch,
                                     .window = s_.whole_sequences ? 0 : s_.window,
-                                    .unknown_rate = wants_everything(s_.optimizer) ? 0 : kUnknownRate,
+                                    .unknown_rate = wants_everything(s_.optimizer) || linear ? 0 : kUnknownRate,
                                     .word_dropout = s_.word_dropout,
                                     .in_order = wants_everything(s_.optimizer)};
   NetworkModel<T> model(s_.model, parts[0].data(), fields_.layout);

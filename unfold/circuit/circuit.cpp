@@ -179,6 +179,7 @@ Node::AffineTerm Circuit::add_operator(const Node& affine, const Term& term) {
   const Operator& op = *term.op;
   const std::string name = affine.name + "/" + std::string(term.parameter);
   const std::string who = "circuit: the " + std::string(op.name()) + " term " + name;
+  if (op.reads_symbols() > 0) return add_symbol_operator(affine, term, name, who);
   const Node& source = own(term.source, affine.name);
   if (source.kind == Node::Kind::symbols)
     throw UsageError(who + " reads symbols " + source.name + "; a lookup needs no operator");
@@ -220,6 +221,27 @@ Node::AffineTerm Circuit::add_operator(const Node& affine, const Term& term) {
   return result;
 }
 
+Node::AffineTerm Circuit::add_symbol_operator(const Node& affine, const Term& term, const std::string& name,
+                                              const std::string& who) {
+  const Operator& op = *term.op;
+  if (static_cast<Index>(term.symbols.size()) != op.reads_symbols() || term.symbols.front().id != term.source.id)
+    throw UsageError(who + " reads " + std::to_string(op.reads_symbols()) +
+                     " signals of symbols, of which the first is " + "its source, but gets " +
+                     std::to_string(term.symbols.size()));
+  if (op.outputs() != affine.size)
+    throw UsageError(who + " gives " + std::to_string(op.outputs()) + " components, but " + affine.name + " has " +
+                     std::to_string(affine.size));
+  Node::AffineTerm result{.parameter = -1, .source = term.source.id, .op = term.op};
+  for (const Signal symbols : term.symbols) {
+    const Node& node = own(symbols, affine.name);
+    if (node.kind != Node::Kind::symbols) throw UsageError(who + " reads symbols, but " + node.name + " holds none");
+    result.symbols.push_back(symbols.id);
+  }
+  const ParameterShape shape = op.parameter_shape(0);
+  result.parameter = add_parameter(name, shape.rows, shape.cols, term.init);
+  return result;
+}
+
 Signal Circuit::affine(std::string_view name, Index size, const std::vector<Term>& terms, const Init& bias,
                        bool with_bias) {
   Node node{.kind = Node::Kind::affine, .name = path(name), .size = size};
@@ -242,6 +264,7 @@ Signal Circuit::affine(std::string_view name, Index size, const std::vector<Term
   for (const Node::AffineTerm& term : node.terms) {
     check_part(node, {this, term.source});
     if (term.gate >= 0) check_part(node, {this, term.gate});
+    for (const int symbols : term.symbols) check_part(node, {this, symbols});
   }
   if (with_bias) node.bias = add_parameter(node.name + "/bias", 1, size, bias);
   return add(std::move(node));

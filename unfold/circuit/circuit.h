@@ -109,7 +109,7 @@ struct ParameterInfo {
 /// One term of an affine map. `parameter` names its weights in the affine map ("W" of "z" is "z/W"); `init` their
 /// start. Without an operator it is x W, or the rows of W that symbols look up. With `op` it is that operator of its
 /// source; one that reads a gate gets it from `gate` (symbols), one with a memory from `keys` and `values`, signals of
-/// a deeper part.
+/// a deeper part. One that reads symbols alone gets them from `symbols`, whose first is the source.
 struct Term {
   std::string_view parameter;
   Signal source;
@@ -117,6 +117,7 @@ struct Term {
   std::shared_ptr<const Operator> op = nullptr;
   Signal gate = {};
   Signal keys = {}, values = {};
+  std::vector<Signal> symbols = {};
 };
 
 struct Node {
@@ -136,6 +137,7 @@ struct Node {
     std::shared_ptr<const Operator> op = nullptr;
     int gate = -1;                                ///< node, or -1
     int keys = -1, values = -1;                   ///< nodes of the memory, or -1
+    std::vector<int> symbols = {};                ///< nodes, of an operator that reads symbols alone
     bool dense() const { return op == nullptr; }  ///< a matrix, or the rows that symbols look up
   };
   Kind kind = Kind::input;
@@ -232,6 +234,8 @@ class Circuit {
   int add_parameter(std::string name, Index rows, Index cols, const Init& init);
   Node::AffineTerm add_term(const Node& affine, const Term& term);
   Node::AffineTerm add_operator(const Node& affine, const Term& term);
+  Node::AffineTerm add_symbol_operator(const Node& affine, const Term& term, const std::string& name,
+                                       const std::string& who);
   std::string path(std::string_view name) const;
   const Node& own(Signal s, std::string_view who) const;
   void check_part(const Node& node, Signal read) const;

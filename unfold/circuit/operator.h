@@ -11,7 +11,8 @@
 /// OperatorRows::memory, and `transposed` adds their adjoints.
 ///
 /// A term without an operator is a matrix, or the rows that symbols look up (circuit.h). Known operators: sparse, gated
-/// and leaky ones (sparse_operator.h), maps of whole vectors (vector_map.h). What an operator cannot do, it says:
+/// and leaky ones (sparse_operator.h), listed pairs of symbols and outputs (listed.h), maps of whole vectors
+/// (vector_map.h). What an operator cannot do, it says:
 /// whoever asks for it refuses the operator by its name.
 ///
 /// Law 2: rows never meet, except in a gradient and in the adjoints of a memory, where the sum over rows runs from the
@@ -21,6 +22,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "unfold/base/types.h"
 #include "unfold/base/views.h"
@@ -46,11 +48,12 @@ struct MemoryRows {
 /// What every rule reads.
 template <class T>
 struct OperatorRows {
-  Matrix<const T> w = {};         ///< the parameter
-  Matrix<const T> x = {};         ///< [rows x inputs]
-  const Symbol* gates = nullptr;  ///< one for each row, if the operator reads a gate
-  T* scratch = nullptr;           ///< scratch() numbers, and scratch_per_seen() for each row of the longest chain seen
-  MemoryRows<T> memory = {};      ///< if the operator has one
+  Matrix<const T> w = {};                   ///< the parameter
+  Matrix<const T> x = {};                   ///< [rows x inputs]
+  const Symbol* gates = nullptr;            ///< one for each row, if the operator reads a gate
+  std::vector<const Symbol*> symbols = {};  ///< one for each row, reads_symbols() of them: then x holds nothing
+  T* scratch = nullptr;       ///< scratch() numbers, and scratch_per_seen() for each row of the longest chain seen
+  MemoryRows<T> memory = {};  ///< if the operator has one
 };
 
 template <class T>
@@ -124,6 +127,8 @@ class Operator : public OperatorRules<float>, public OperatorRules<double> {
 
   /// Whether rules read a symbol for each row beside x.
   virtual bool reads_gate() const { return false; }
+  /// Signals of symbols that rules read instead of numbers x; 0: they read x. It then has no `transposed`.
+  virtual Index reads_symbols() const { return 0; }
   /// Whether members of a team may compute some columns of the gradient each; if not, one computes all.
   virtual bool gradient_by_columns() const { return false; }
   /// Whether its parameters are weights on edges between units, so that Jacobians may be squared (modulus pass).

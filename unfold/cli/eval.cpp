@@ -81,7 +81,7 @@ Eval::Eval()
   options_.add({.name = "beam",
                 .target = &beam_,
                 .placeholder = "N",
-                .help = "models that read a source: targets kept at each step of the search",
+                .help = "models that read a source or place labels themselves (ctc): answers kept at each step",
                 .least = 1,
                 .most = 1e4});
   options_.add(

@@ -73,7 +73,7 @@ Predict::Predict(const char* name) : Verb(VerbOptions(name, summary_of(name), ex
   options_.add({.name = "best",
                 .target = &request_.best,
                 .placeholder = "N",
-                .help = "of a source: so many targets, the best first",
+                .help = "so many answers, the best first: targets of a source, labels of whole sequences (crf, ctc)",
                 .least = 1,
                 .most = 1e4});
   options_.add({.name = "sample",

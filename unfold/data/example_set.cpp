@@ -10,6 +10,7 @@
 
 #include "unfold/base/error.h"
 #include "unfold/data/derived.h"
+#include "unfold/data/templates.h"
 
 namespace unfold {
 namespace {
@@ -23,6 +24,9 @@ class Origin {
  public:
   Origin() = default;
   Origin(const Examples& examples, std::string name) {
+    if (examples.find(name) == nullptr)
+      for (const TemplatePart& part : parse_template(name)) add(examples, part);
+    if (!parts_.empty()) return;
     while ((column = examples.find(name)) == nullptr) {
       std::optional<DerivedField> derived = parse_derived(name);
       if (!derived || (derived->kind == DerivedField::Kind::characters && !steps_.empty())) return;
@@ -39,12 +43,46 @@ class Origin {
     }
   }
 
-  std::string text(Index entry) const { return text(entry, 0); }
+  std::string text(Index entry) const { return parts_.empty() ? text(entry, 0) : joined(entry); }
 
-  const ExampleColumn* column = nullptr;  ///< null: there is none
+  /// Of templates a text may be empty all the same.
+  bool present(Index entry) const { return !parts_.empty() || column->present(entry); }
+
+  const ExampleColumn* column = nullptr;  ///< null: there is none; of a template: the column of its first part
   bool spelt() const { return !steps_.empty() && steps_.front().kind == DerivedField::Kind::characters; }
 
  private:
+  /// Parts that have no column leave none at all.
+  void add(const Examples& examples, const TemplatePart& part) {
+    Origin origin(examples, part.field);
+    const bool fits = origin.column != nullptr && origin.column->is_text() && !origin.column->once &&
+                      !origin.column->source && !origin.spelt();
+    column = fits && (parts_.empty() || column != nullptr) ? origin.column : nullptr;
+    ends_ = &examples.ends;
+    parts_.emplace_back(std::move(origin), part.offset);
+  }
+
+  /// The texts of all parts; empty where one is missing.
+  std::string joined(Index entry) const {
+    const auto end = std::ranges::upper_bound(*ends_, entry);
+    const Index first = end == ends_->begin() ? 0 : *(end - 1);
+    std::string result;
+    for (const auto& [origin, offset] : parts_) {
+      const Index other = entry + offset;
+      if (&origin != &parts_.front().first) result += '|';
+      if (other < first) {
+        result += fmt::format("_B{}", other - first);
+      } else if (other >= *end) {
+        result += fmt::format("_B+{}", other - *end + 1);
+      } else {
+        const std::string text = origin.column->present(other) ? origin.text(other) : std::string();
+        if (text.empty()) return {};
+        result += text;
+      }
+    }
+    return result;
+  }
+
   /// After the steps from the given one on; the last is taken first.
   std::string text(Index entry, std::size_t step) const {
     if (step == steps_.size()) return column->texts[at(entry)];
@@ -61,6 +99,8 @@ class Origin {
   std::vector<DerivedField> steps_;
   std::vector<char> starts_;  // whether an entry is the first of its example; of runs only
   bool runs_ = false;
+  std::vector<std::pair<Origin, Index>> parts_;  // of a template, with their offsets
+  const std::vector<Index>* ends_ = nullptr;     // of the examples
 };
 
 Origin need_origin(const Examples& examples, const std::string& name) {
@@ -102,12 +142,12 @@ std::vector<Index> entries_of(const Examples& examples, const ExampleColumn& col
 /// Of an alphabet larger than this, symbols that occur once are not kept: what is read once can hardly be learned.
 constexpr std::size_t kClosedAlphabet = 500;
 
-/// All distinct texts: by falling frequency, equal ones by their bytes; with `often`, of many only those that occur
-/// more than once.
-std::vector<std::string> distinct_texts(const Origin& origin, std::span<const Index> entries, bool often) {
+/// All distinct texts: by falling frequency, equal ones by their bytes. Only those that occur `least` times; 0: of many
+/// those that occur twice.
+std::vector<std::string> distinct_texts(const Origin& origin, std::span<const Index> entries, Index least) {
   std::unordered_map<std::string, Index> counts;
   for (const Index e : entries)
-    if (origin.column->present(e)) {
+    if (origin.present(e)) {
       std::string text = origin.text(e);
       if (origin.spelt())
         for (std::string& character : spell(text)) ++counts[std::move(character)];
@@ -118,8 +158,8 @@ std::vector<std::string> distinct_texts(const Origin& origin, std::span<const In
   std::ranges::sort(ordered, [](const auto& a, const auto& b) {
     return a.second != b.second ? a.second > b.second : a.first < b.first;
   });
-  if (often && ordered.size() > kClosedAlphabet)
-    std::erase_if(ordered, [](const auto& counted) { return counted.second < 2; });
+  if (least == 0) least = ordered.size() > kClosedAlphabet ? 2 : 1;
+  std::erase_if(ordered, [=](const auto& counted) { return counted.second < least; });
   std::vector<std::string> texts;
   texts.reserve(ordered.size());
   for (auto& [text, count] : ordered) texts.push_back(std::move(text));
@@ -127,8 +167,8 @@ std::vector<std::string> distinct_texts(const Origin& origin, std::span<const In
 }
 
 FieldSpecification specify_symbols(const Origin& origin, std::span<const Index> entries, const std::string& name,
-                                   bool predicted) {
-  std::vector<std::string> texts = distinct_texts(origin, entries, !predicted);
+                                   bool predicted, Index least) {
+  std::vector<std::string> texts = distinct_texts(origin, entries, predicted ? 1 : least);
   if (texts.empty()) throw DataError(fmt::format("field {} holds nothing: every entry is missing", name));
   if (predicted) {
     std::ranges::sort(texts);
@@ -195,7 +235,7 @@ FieldColumn encode_symbols(const Examples& examples, const Origin& origin, std::
   result.symbols.assign(entries.size(), kNoSymbol);
   for (std::size_t k = 0; k < entries.size(); ++k) {
     const Index e = entries[k];
-    if (!column.present(e)) continue;
+    if (!origin.present(e)) continue;
     const std::string text = origin.text(e);
     if (text.empty()) continue;
     Symbol symbol = field.alphabet->find(text);
@@ -304,7 +344,7 @@ DataSpecification specify(const Examples& examples, const FieldChoice& choice, s
       throw UsageError(fmt::format("field {} is predicted once an example, so it cannot be read too", name));
     const std::vector<Index> entries = entries_of(examples, *origin.column, once);
     data.fields.push_back(origin.column->is_text()
-                              ? specify_symbols(origin, entries, name, predicted)
+                              ? specify_symbols(origin, entries, name, predicted, choice.least)
                               : specify_values(*origin.column, entries, name, choice.as_they_are.contains(name)));
     data.fields.back().once = once;
     data.fields.back().source = origin.column->source;

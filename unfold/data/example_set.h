@@ -32,9 +32,13 @@ struct FieldRead {
 FieldRead parse_read(std::string_view name);
 
 struct FieldChoice {
-  std::vector<std::string> reads = {}, predicts = {};   ///< by name; those read may be derived (data/derived.h)
+  std::vector<std::string>
+      reads = {},
+      predicts = {};  ///< by name; those read may be derived (data/derived.h) or templates (data/templates.h)
   std::set<std::string, std::less<>> once = {};         ///< predicted once an example: at its end
   std::set<std::string, std::less<>> as_they_are = {};  ///< numbers that are not to be standardised
+  /// How often a text that is read must occur to be a symbol of its own; 0: twice where there are many.
+  Index least = 0;
 };
 
 /// What the fields of some examples are. Throws DataError: a field that is not there (with the nearest name), holds

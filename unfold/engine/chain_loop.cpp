@@ -15,7 +15,7 @@ ChainLoops::ChainLoops(const Plan& plan) {
     for (const auto& part : item.parts) {
       const auto& term = node(item.node).terms[at(part.term)];
       const Node& source = node(term.source);
-      if (source.kind == Node::Kind::symbols)
+      if (source.kind == Node::Kind::symbols && term.dense())
         found.lookup = part.term;
       else if (!term.dense() && term.op->recurrence() != nullptr && part.adjoint_sets &&
                source.kind == Node::Kind::link && source.source == item.node && source.delay == Delay::previous())

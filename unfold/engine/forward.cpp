@@ -60,11 +60,11 @@ void ForwardPass<T>::affine(const Item& item, const Work& work) {
   Start start = !item.start ? Start::accumulate : bias != nullptr ? Start::bias : Start::zero;
   for (const auto& part : item.parts) {
     const auto& t = term_of(item, part);
-    if (const Symbol* read = layout_.lookup(t.source)) {
-      look_up(t, read, y, panels, work, start, bias);
-    } else if (!t.dense()) {
+    if (!t.dense()) {
       start_rows(y, start, bias);
       t.op->apply(operator_rows(t, work), y);
+    } else if (const Symbol* read = layout_.lookup(t.source)) {
+      look_up(t, read, y, panels, work, start, bias);
     } else {
       const auto& w = parts_.weights(PackedWeights<T>::Form::plain, t.parameter);
       multiply<T>(matrix(What::value, t.source, work), w, y, panels, start, bias);

@@ -51,9 +51,11 @@ class PassOver {
   /// What the rules of a term's operator read at some rows of a step.
   OperatorRows<T> operator_rows(const Member& me, const Node::AffineTerm& term, Index step, Range rows) {
     OperatorRows<T> result{.w = parameters()[term.parameter],
-                           .x = layout_.matrix(What::value, term.source, step, rows),
+                           .x = term.symbols.empty() ? layout_.matrix(What::value, term.source, step, rows)
+                                                     : Matrix<T>{nullptr, rows.size(), 0, 0},
                            .gates = term.gate >= 0 ? layout_.lookup(term.gate) + rows.begin : nullptr,
                            .scratch = parts_.operator_scratch[static_cast<std::size_t>(me.id())].data()};
+    for (const int symbols : term.symbols) result.symbols.push_back(layout_.lookup(symbols) + rows.begin);
     if (term.keys < 0) return result;
     result.memory = layout_.memory_of(node(term.source).part, term, rows.begin);
     result.memory.keys = layout_.matrix(What::value, term.keys);

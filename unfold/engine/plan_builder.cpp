@@ -39,6 +39,7 @@ std::vector<int> PlanBuilder::inputs_of(int i) const {
     result.push_back(term.source);
     for (const int other : {term.gate, term.keys, term.values})
       if (other >= 0) result.push_back(other);
+    result.insert(result.end(), term.symbols.begin(), term.symbols.end());
   }
   if (n.source >= 0) result.push_back(n.source);
   return result;
@@ -189,6 +190,10 @@ void PlanBuilder::add_reorders() {
         const int g = in_order(gate, c);
         node(c).terms[k].gate = g;
       }
+      for (std::size_t s = 0; s < node(c).terms[k].symbols.size(); ++s) {
+        const int read = in_order(node(c).terms[k].symbols[s], c);
+        node(c).terms[k].symbols[s] = read;
+      }
     }
     if (node(c).source >= 0) {
       const int t = in_order(node(c).source, c);
@@ -336,6 +341,7 @@ std::vector<int> PlanBuilder::unit_sources(const Segment& segment, const Item& u
       const auto& term = plan_.nodes_[at(unit.node)].terms[at(part.term)];
       for (const int read : {term.source, term.gate, term.keys, term.values})
         if (read >= 0) open.push_back(read);
+      open.insert(open.end(), term.symbols.begin(), term.symbols.end());
     }
   } else if (unit.kind == Item::Kind::gather) {
     if (!segment.loop) open.push_back(plan_.nodes_[at(unit.node)].source);

@@ -67,11 +67,11 @@ void TangentPass<T>::affine(const Item& item, const Work& work) {
   Start start = !item.start ? Start::accumulate : bias != nullptr ? Start::bias : Start::zero;
   for (const auto& part : item.parts) {
     const auto& t = term_of(item, part);
-    if (const Symbol* read = layout_.lookup(t.source)) {
-      add_rows<T>(moved(t.parameter), read + work.rows.begin, y, columns, start, bias);
-    } else if (!t.dense()) {
+    if (!t.dense()) {
       start_rows(y, start, bias);
       t.op->tangent(with_tangents(t, operator_rows(t, work)), moved(t.parameter), tangent_of(t.source, work), y);
+    } else if (const Symbol* read = layout_.lookup(t.source)) {
+      add_rows<T>(moved(t.parameter), read + work.rows.begin, y, columns, start, bias);
     } else {
       multiply<T>(matrix(What::value, t.source, work), parts_.weights(Form::direction, t.parameter), y, panels, start,
                   bias);

@@ -4,13 +4,16 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "unfold/numerics/functions.h"
+#include "unfold/numerics/state_rows.h"
 
 namespace unfold {
 namespace {
 
 constexpr Index kLanes = 8;
+Index whole_lanes(Index n) { return (n + kLanes - 1) / kLanes * kLanes; }
 
 struct Extent {
   double least = std::numeric_limits<double>::infinity(), most = -std::numeric_limits<double>::infinity();
@@ -68,6 +71,7 @@ ScaledNeighbours::ScaledNeighbours(const ChainScores& scores) : labels_(scores.l
   const bool pairs = scaled(scores.transitions, weights_), first = scaled(scores.start, start_);
   suits_ = scaled(scores.stop, stop_) && pairs && first;
   const Matrix<const double> e{weights_.data(), labels_, labels_, labels_};
+  for (auto* each : {&start_, &stop_}) each->resize(at(whole_lanes(labels_)));
   forward_.pack(e);
   backward_.pack_transposed(e);
 }
@@ -76,7 +80,7 @@ void ChainBlock::lay(const Structure& structure, Index first, Index count, Index
   const Structure::Order& order = structure.order();
   count_ = count;
   labels_ = labels;
-  stride_ = (labels + kLanes - 1) / kLanes * kLanes;
+  stride_ = whole_lanes(labels);
   lengths_.resize(at(count));
   for (Index k = 0; k < count; ++k) lengths_[at(k)] = structure.size(structure.sequence_at(first + k));
   offsets_.assign(1, 0);
@@ -91,7 +95,13 @@ void ChainBlock::lay(const Structure& structure, Index first, Index count, Index
 void ChainBlock::make_room() {
   const Index needed = rows() * stride_;
   if (alpha_.size() < needed)
-    for (Buffer<double>* each : {&alpha_, &beta_, &weight_}) each->resize(needed);
+    for (Buffer<double>* each : {&alpha_, &beta_, &weight_, &expected_}) {
+      each->resize(needed);
+      std::fill_n(each->data(), needed, 0.0);  // nobody writes behind the labels of a row
+    }
+  std::fill_n(expected_.data(), needed, 0.0);
+  own_.resize(at(count_));
+  std::iota(own_.begin(), own_.end(), 0);
   scale_.resize(at(rows()));
   suits_.assign(at(count_), 1);
 }
@@ -122,49 +132,52 @@ void ChainBlock::go_forward(const ScaledNeighbours& neighbours) {
   const PackedMatrix<double>& e = neighbours.forward();
   for (Index t = 0; t < steps(); ++t) {
     const Index now = running(t);
+    const Matrix<double> alpha = padded(alpha_, t, now);
     if (t > 0) multiply<double>(step(alpha_, t - 1, now), e, step(alpha_, t, now), {0, e.panels()}, Start::zero);
-    for (Index k = 0; k < now; ++k) {
-      double* a = alpha_.data() + inner(k, t) * stride_;
-      const double *w = weight_.data() + inner(k, t) * stride_, *before = t > 0 ? a : neighbours.start().data();
-      for (Index j = 0; j < labels_; ++j) a[j] = before[j] * w[j];
-      const double sum = row_sum(a, labels_), inverse = 1 / sum;
-      for (Index j = 0; j < labels_; ++j) a[j] *= inverse;
-      scale_[at(inner(k, t))] = inverse;
-    }
+    const Matrix<const double> before =
+        t > 0 ? alpha : Matrix<const double>{neighbours.start().data(), now, stride_, 0};
+    double* sums = scale_.data() + offsets_[at(t)];
+    see_symbols(before, padded(weight_, t, now), own_.data(), 0, alpha, sums);
+    for (Index k = 0; k < now; ++k)
+      if (!(sums[k] > 0)) suits_[at(k)] = 0;  // it began with what cannot be
   }
 }
 
 /// beta_{t-1} = (beta_t e_t) E', divided as alpha_t was, so that alpha beta sums to 1 at every position.
 void ChainBlock::go_backward(const ScaledNeighbours& neighbours) {
   const PackedMatrix<double>& e = neighbours.backward();
-  const std::vector<double>& stop = neighbours.stop();
   for (Index t = steps() - 1; t >= 0; --t) {
     const Index now = running(t), later = t + 1 < steps() ? running(t + 1) : 0;
     if (later > 0)
       multiply<double>(step(weight_, t + 1, later), e, step(beta_, t, later), {0, e.panels()}, Start::zero);
-    for (Index k = 0; k < now; ++k) {
-      const Index row = inner(k, t);
-      const double* a = alpha_.data() + row * stride_;
-      double *b = beta_.data() + row * stride_, *w = weight_.data() + row * stride_;
-      if (k >= later) {
-        for (Index j = 0; j < labels_; ++j) b[j] = a[j] * stop[at(j)];
-        const double inverse = 1 / row_sum(b, labels_);
-        for (Index j = 0; j < labels_; ++j) b[j] = inverse * stop[at(j)];
-      }
-      const double inverse = scale_[at(row)];
-      for (Index j = 0; j < labels_; ++j) w[j] *= b[j] * inverse;
-    }
+    for (Index k = later; k < now; ++k) end_chain(inner(k, t), neighbours.stop());
+    look_back(padded(beta_, t, now), padded(alpha_, t, now), padded(weight_, t, now), own_.data(),
+              scale_.data() + offsets_[at(t)], padded(expected_, t, now), padded(weight_, t, now));
   }
 }
 
+void ChainBlock::end_chain(Index row, const std::vector<double>& stop) {
+  const double* a = alpha_.data() + row * stride_;
+  double* b = beta_.data() + row * stride_;
+  for (Index j = 0; j < labels_; ++j) b[j] = a[j] * stop[at(j)];
+  const double inverse = 1 / row_sum(b, labels_);
+  for (Index j = 0; j < labels_; ++j) b[j] = inverse * stop[at(j)];
+}
+
+/// Steps of equally many chains lie one behind the other, so that one product counts them all.
 void ChainBlock::add_pairs(const std::vector<char>& counted, double* sum) {
   for (Index k = 0; k < count_; ++k)
     for (Index t = 1; t < length(k) && counted[at(k)] == 0; ++t)
       std::fill_n(weight_.data() + inner(k, t) * stride_, labels_, 0.0);
   const Matrix<double> total{sum, labels_, labels_, labels_};
-  for (Index t = steps() - 1; t > 0; --t)
-    accumulate_outer<double>(step(alpha_, t - 1, running(t)), step(weight_, t, running(t)), total, {0, labels_},
+  for (Index last = steps() - 1; last > 0;) {
+    Index first = last;  // steps [first, last] have as many chains as each other, and as the step before the first
+    while (first > 1 && running(first - 1) == running(last) && running(first - 2) == running(last)) --first;
+    const Index together = running(last) * (last - first + 1);
+    accumulate_outer<double>(step(alpha_, first - 1, together), step(weight_, first, together), total, {0, labels_},
                              Start::accumulate);
+    last = first - 1;
+  }
 }
 
 template void ChainBlock::load(Matrix<const float>);

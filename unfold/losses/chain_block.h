@@ -30,6 +30,7 @@ class ScaledNeighbours {
   double weight(Index i, Index j) const { return weights_[at(i * labels_ + j)]; }
   const PackedMatrix<double>& forward() const { return forward_; }
   const PackedMatrix<double>& backward() const { return backward_; }
+  /// With zeros behind, up to a whole number of lanes.
   const std::vector<double>& start() const { return start_; }
   const std::vector<double>& stop() const { return stop_; }
 
@@ -58,7 +59,8 @@ class ChainBlock {
   /// Both recursions.
   void run(const ScaledNeighbours& neighbours);
 
-  /// After `run`, of chains that suit. p(y_t = j) = ahead(r)[j] * behind(r)[j] at the block's row r = inner(chain, t).
+  /// After `run`, of chains that suit: p(y_t = j) = ahead(r)[j] * behind(r)[j] at the block's row r = inner(chain, t).
+  const double* expected(Index row) const { return expected_.data() + row * stride_; }
   const double* ahead(Index row) const { return alpha_.data() + row * stride_; }
   const double* behind(Index row) const { return beta_.data() + row * stride_; }
   /// p(y_{t-1} = i, y_t = j) = ahead(r')[i] weight(i, j) entering(r)[j], r' the row before.
@@ -73,15 +75,20 @@ class ChainBlock {
   }
   Index running(Index t) const { return offsets_[at(t + 1)] - offsets_[at(t)]; }
   Index steps() const { return static_cast<Index>(offsets_.size()) - 1; }
+  Matrix<double> padded(Buffer<double>& of, Index t, Index chains) {
+    return {of.data() + offsets_[at(t)] * stride_, chains, stride_, stride_};
+  }
   void make_room();
   void go_forward(const ScaledNeighbours& neighbours);
   void go_backward(const ScaledNeighbours& neighbours);
+  void end_chain(Index row, const std::vector<double>& stop);
 
   Index count_ = 0, labels_ = 0, stride_ = 0;
   std::vector<Index> lengths_, offsets_, begins_;  // by chain; rows before each step; rows of the batch
   std::vector<char> suits_;
-  std::vector<double> scale_;             // by row
-  Buffer<double> alpha_, beta_, weight_;  // [rows x stride]
+  std::vector<Symbol> own_;                          // 0, 1, ...: each chain of a step has its own row of weights
+  std::vector<double> scale_;                        // by row
+  Buffer<double> alpha_, beta_, weight_, expected_;  // [rows x stride], zero behind the labels of a row
 };
 
 }  // namespace unfold

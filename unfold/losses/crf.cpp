@@ -290,12 +290,12 @@ class CrfLoss final : public LossCurvature<T>, public LabelSequences<T>, public 
       for (Index t = 0; t < block.length(k) && work.counted[at(k)] != 0; ++t) {
         nats[block.outer(k, t)] = static_cast<T>(std::max(0.0, -work.surprise[at(block.inner(k, t))]));
         if (adjoint == nullptr) continue;
-        const double *a = block.ahead(block.inner(k, t)), *b = block.behind(block.inner(k, t));
+        const double *expected = block.expected(block.inner(k, t)), factor = static_cast<double>(scale);
         count_position(o, k, t, work, *counts);
         T* out = adjoint->row(block.outer(k, t));
         const Symbol label = o.targets.symbols[block.outer(k, t)];
-        for (Index j = 0; j < n; ++j)
-          out[j] = static_cast<T>(static_cast<double>(scale) * (a[j] * b[j] - (j == label)));
+        for (Index j = 0; j < n; ++j) out[j] = static_cast<T>(factor * expected[j]);
+        out[label] = static_cast<T>(factor * (expected[label] - 1));
       }
     if (counts == nullptr) return;
     std::vector<double>& pairs = work.chain.counts;
@@ -333,7 +333,7 @@ class CrfLoss final : public LossCurvature<T>, public LabelSequences<T>, public 
     const Index n = o.signal.cols, row = block.inner(k, t);
     const Symbol label = o.targets.symbols[block.outer(k, t)];
     const auto add = [&](std::vector<double>& to) {
-      for (Index j = 0; j < n; ++j) to[at(j)] += block.ahead(row)[j] * block.behind(row)[j];
+      for (Index j = 0; j < n; ++j) to[at(j)] += block.expected(row)[j];
       to[at(label)] -= 1;
     };
     if (t == 0) add(counts.first);

@@ -13,6 +13,7 @@
 #include "unfold/losses/label_sequences.h"
 #include "unfold/losses/registry.h"
 #include "unfold/models/encoder_decoder.h"
+#include "unfold/models/linear.h"
 #include "unfold/models/parameter_tensors.h"
 
 namespace unfold {
@@ -82,11 +83,14 @@ Signal add_inputs(const ModelSpec& spec, const DataSpecification& data, const st
     const FieldSpecification& field = data.field(parse_read(name).field);
     const bool symbols = field.type == Type::symbols;
     const std::string signal = several ? name : symbols ? "symbols" : "values";
+    if (field.spelt && is_linear(spec))
+      throw UsageError(fmt::format("model {}: {} is spelt, which layers read; write {}", to_string(spec), name,
+                                   "FIELD.prefix3, FIELD.suffix3 and their like"));
     std::optional<Circuit::InPart> part;
     if (field.spelt) part.emplace(circuit, kSpellingPart);
     inputs.push_back({name, symbols ? circuit.symbols(signal, field.size) : circuit.input(signal, field.size)});
   }
-  if (!several) return inputs.back().signal;
+  if (!several || is_linear(spec)) return inputs.back().signal;
   std::vector<Term> terms;
   terms.reserve(reads.size());
   for (const NetworkInput& input : std::span(inputs).subspan(before))
@@ -129,6 +133,26 @@ std::vector<Term> direct_terms(const ModelSpec& spec, const std::vector<NetworkI
   return terms;
 }
 
+/// What a head of a model without layers weighs: the pairs of a list, or where there is none all symbols with all
+/// labels; and numbers.
+std::vector<Term> linear_terms(const std::vector<NetworkInput>& inputs, const std::shared_ptr<const Listing>& listing,
+                               const Circuit& circuit) {
+  std::vector<Term> terms;
+  std::vector<Signal> symbols;
+  for (const NetworkInput& input : inputs)
+    if (circuit.holds_symbols(input.signal) && listing != nullptr)
+      symbols.push_back(input.signal);
+    else
+      terms.push_back({.parameter = input.field, .source = input.signal, .init = Init::zero()});
+  if (!symbols.empty())
+    terms.push_back({.parameter = "features",
+                     .source = symbols.front(),
+                     .init = Init::zero(),
+                     .op = listed_operator(listing),
+                     .symbols = symbols});
+  return terms;
+}
+
 /// Everything up to what heads read. Where some field is a source, the network is an encoder and a decoder.
 Layers add_layers(const ModelSpec& spec, const DataSpecification& data, const NetworkLayout& layout, Circuit& circuit,
                   std::vector<NetworkInput>& inputs) {
@@ -168,10 +192,15 @@ Layers add_layers(const ModelSpec& spec, const DataSpecification& data, const Ne
 class HeadSignals {
  public:
   HeadSignals(const ModelSpec& spec, const Layers& layers, const std::vector<NetworkInput>& inputs, Circuit& circuit)
-      : spec_(spec), layers_(layers), circuit_(circuit), direct_(direct_terms(spec, inputs, circuit, names_)) {}
+      : spec_(spec),
+        layers_(layers),
+        inputs_(inputs),
+        circuit_(circuit),
+        direct_(direct_terms(spec, inputs, circuit, names_)) {}
 
   /// An affine map of `size` numbers.
-  Signal add(const std::string& name, Index size, bool once) {
+  Signal add(const std::string& name, Index size, bool once, const std::shared_ptr<const Listing>& listing) {
+    if (is_linear(spec_)) return add_linear(name, size, once, listing);
     if (once && !pooled_.valid()) pooled_ = pooled(spec_, layers_, circuit_);
     std::vector<Term> terms = {{"V", once ? pooled_ : layers_.top, output_start(spec_)}};
     if (!once) terms.insert(terms.end(), direct_.begin(), direct_.end());
@@ -181,8 +210,20 @@ class HeadSignals {
   }
 
  private:
+  /// Symbols that are listed need no bias: each label is seen with some of them everywhere.
+  Signal add_linear(const std::string& name, Index size, bool once, const std::shared_ptr<const Listing>& listing) {
+    if (once)
+      throw UsageError(fmt::format("model {} predicts at every position, not once a sequence", to_string(spec_)));
+    const std::vector<Term> terms = linear_terms(inputs_, listing, circuit_);
+    const bool listed = terms.size() == 1 && terms.front().op != nullptr;
+    const Signal output = circuit_.affine(name, size, terms, Init::zero(), !listed);
+    circuit_.output(output);
+    return output;
+  }
+
   const ModelSpec& spec_;
   const Layers& layers_;
+  const std::vector<NetworkInput>& inputs_;
   Circuit& circuit_;
   std::deque<std::string> names_;  // of the direct terms, which refer to them
   std::vector<Term> direct_;
@@ -234,6 +275,8 @@ NetworkLayout NetworkLayout::from_file(const ModelFile& file) {
       layout.heads.push_back({.field = head.at("field").get<std::string>(),
                               .loss = head.value("loss", std::string()),
                               .weight = head.value("weight", 1.0)});
+    for (std::size_t h = 0; h < layout.heads.size(); ++h)
+      layout.heads[h].listing = read_listing(file, layout.output_name(h), layout.reads, layout.heads[h].field);
   } catch (const Json::exception&) {
     file.fail("\"reads\" or \"heads\" in the card are not what they should be");
   }
@@ -241,6 +284,23 @@ NetworkLayout NetworkLayout::from_file(const ModelFile& file) {
 }
 
 NetworkLayout NetworkLayout::language_model() { return {.reads = {kPreviousSymbol}, .heads = {{.field = kSymbol}}}; }
+
+std::string NetworkLayout::output_name(std::size_t head) const {
+  return heads.size() > 1 ? "output/" + heads[head].field : "output";
+}
+
+std::vector<std::string> NetworkLayout::listing_tensors() const {
+  std::vector<std::string> names;
+  for (std::size_t h = 0; h < heads.size(); ++h)
+    if (heads[h].listing != nullptr)
+      for (std::string& name : unfold::listing_tensors(output_name(h))) names.push_back(std::move(name));
+  return names;
+}
+
+void NetworkLayout::add_listings(SafetensorsWriter& writer) const {
+  for (std::size_t h = 0; h < heads.size(); ++h)
+    if (heads[h].listing != nullptr) add_listing(writer, output_name(h), *heads[h].listing);
+}
 
 template <class T>
 Network<T> build_network(const ModelSpec& spec, const DataSpecification& data, const NetworkLayout& layout,
@@ -250,17 +310,17 @@ Network<T> build_network(const ModelSpec& spec, const DataSpecification& data, c
   network.dropout = spec.dropout > 0;
   const Layers layers = add_layers(spec, data, layout, circuit, network.inputs);
   HeadSignals signals(spec, layers, network.inputs, circuit);
-  for (const HeadSpecification& head : layout.heads) {
+  for (std::size_t h = 0; h < layout.heads.size(); ++h) {
+    const HeadSpecification& head = layout.heads[h];
     const FieldSpecification& field = data.field(head.field);
-    const std::string name = layout.heads.size() > 1 ? "output/" + head.field : "output";
     const ChosenLoss chosen = loss_for(head, field);
-    if (field.once && layers.last.empty())
+    if (field.once && layers.last.empty() && !is_linear(spec))
       throw UsageError(
           fmt::format("{} stands once an example; of a source and its target, what is predicted stands at "
                       "the positions of the target",
                       head.field));
     const Index size = chosen.signal_size(variant.candidates > 0 ? variant.candidates : field.size);
-    const Signal signal = signals.add(name, size, field.once);
+    const Signal signal = signals.add(layout.output_name(h), size, field.once, head.listing);
     const std::shared_ptr<Loss<T>> loss = chosen.make<T>();
     tell_labels(*loss, field);
     loss->declare(circuit, signal);
@@ -290,7 +350,7 @@ NetworkBody<T>::NetworkBody(const ModelFile& file, const DataSpecification& data
   } catch (const UsageError& error) {
     file.fail(fmt::format("the model in the card cannot be built: {}", error.what()));
   }
-  check_tensors<T>(*circuit_, file.tensors());
+  check_tensors<T>(*circuit_, file.tensors(), layout.listing_tensors());
   parameters_ = Parameters<T>(*circuit_);
   read_tensors(file.tensors(), parameters_);
 }

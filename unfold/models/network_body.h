@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "unfold/capabilities/model.h"
+#include "unfold/circuit/listed.h"
 #include "unfold/circuit/parameters.h"
 #include "unfold/losses/network.h"
 #include "unfold/models/spec.h"
@@ -25,6 +26,8 @@ struct HeadSpecification {
   std::string field;
   std::string loss = {};  ///< by name (losses/registry.h); empty: softmax of symbols, Gaussian of values
   double weight = 1;
+  /// Of a model without layers (linear.h): which symbols that are read have weights for which labels. Null: all.
+  std::shared_ptr<const Listing> listing = nullptr;
 };
 
 struct NetworkLayout {
@@ -35,6 +38,11 @@ struct NetworkLayout {
   /// Throws ModelError.
   static NetworkLayout from_file(const ModelFile& file);
   static NetworkLayout language_model();
+  /// The signal that a head reads, by its place among the heads.
+  std::string output_name(std::size_t head) const;
+  /// Tensors of a model file beside the parameters.
+  std::vector<std::string> listing_tensors() const;
+  void add_listings(SafetensorsWriter& writer) const;
 };
 
 /// How the network that is trained differs from the one that is kept; parameters lie alike.

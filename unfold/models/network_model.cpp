@@ -34,6 +34,7 @@ template <class T>
 void NetworkModel<T>::save(const std::string& path, const Parameters<T>& parameters) const {
   SafetensorsWriter writer;
   unfold::add_tensors(writer, parameters);
+  layout_.add_listings(writer);
   write(writer, path);
 }
 

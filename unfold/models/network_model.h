@@ -50,7 +50,10 @@ class NetworkModel final : public Model, public NetworkHolder {
   void save(const std::string& path, const Parameters<T>& parameters) const;
 
  protected:
-  void add_tensors(SafetensorsWriter& writer) const override { unfold::add_tensors(writer, parameters()); }
+  void add_tensors(SafetensorsWriter& writer) const override {
+    unfold::add_tensors(writer, parameters());
+    layout_.add_listings(writer);
+  }
   void add_to_card(nlohmann::json& card) const override;
 
  private:

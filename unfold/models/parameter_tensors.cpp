@@ -10,7 +10,7 @@
 namespace unfold {
 
 template <class T>
-void check_tensors(const Circuit& circuit, const SafetensorsFile& file) {
+void check_tensors(const Circuit& circuit, const SafetensorsFile& file, const std::vector<std::string>& others) {
   for (const ParameterInfo& p : circuit.parameters()) {
     const Tensor& tensor = file.tensor(p.name);
     if (tensor.dtype != DtypeOf<T>::value)
@@ -21,6 +21,7 @@ void check_tensors(const Circuit& circuit, const SafetensorsFile& file) {
                                    fmt::join(tensor.shape, ", "), p.rows, p.cols));
   }
   for (const Tensor& tensor : file.tensors()) {
+    if (std::ranges::find(others, tensor.name) != others.end()) continue;
     const auto same = [&](const ParameterInfo& p) { return p.name == tensor.name; };
     if (std::none_of(circuit.parameters().begin(), circuit.parameters().end(), same))
       throw ModelError(fmt::format("{}: tensor {} belongs to no parameter of the model", file.name(), tensor.name));
@@ -45,8 +46,8 @@ void add_tensors(SafetensorsWriter& writer, const Parameters<T>& parameters) {
                   parameters.flat().subspan(static_cast<std::size_t>(p.offset), static_cast<std::size_t>(p.size())));
 }
 
-template void check_tensors<float>(const Circuit&, const SafetensorsFile&);
-template void check_tensors<double>(const Circuit&, const SafetensorsFile&);
+template void check_tensors<float>(const Circuit&, const SafetensorsFile&, const std::vector<std::string>&);
+template void check_tensors<double>(const Circuit&, const SafetensorsFile&, const std::vector<std::string>&);
 template void read_tensors(const SafetensorsFile&, Parameters<float>&);
 template void read_tensors(const SafetensorsFile&, Parameters<double>&);
 template void add_tensors(SafetensorsWriter&, const Parameters<float>&);

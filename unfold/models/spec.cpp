@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "unfold/base/error.h"
+#include "unfold/models/linear.h"
 
 namespace unfold {
 namespace {
@@ -71,6 +72,11 @@ bool take_both_directions(Spec& spec) {
 }
 
 Index parse_units(const Spec& spec) {
+  if (spec.name == linear_model().name) {
+    if (!spec.size.empty())
+      throw UsageError(fmt::format("model {}: it has no units; leave {} out", spec.name, spec.size));
+    return 0;
+  }
   Index units = 0;
   OptionTable table;
   table("units", units, "", range(1, kMostUnits));
@@ -102,8 +108,10 @@ ModelSpec parse_model_spec(std::string_view text, const std::vector<std::string>
   Spec spec = plain_spelling(parse_spec(text));
   const bool both_directions = take_both_directions(spec);
   std::vector<std::string> further = spellings();
+  further.push_back(linear_model().name);
   further.insert(further.end(), others.begin(), others.end());
-  ModelSpec result = plain_model(cells().get(spec.name, further));
+  const bool linear = spec.name == linear_model().name;
+  ModelSpec result = plain_model(linear ? linear_model() : cells().get(spec.name, further));
   result.both_directions = both_directions;
   OptionTable table = table_of(result);
   for (const auto& [key, value] : spec.values) table.set(spec.name, key, value);
@@ -118,10 +126,12 @@ std::string to_string(const ModelSpec& spec) {
   Spec result;
   if (spec.both_directions) result.name = kBothDirections;
   result.name += spec.cell->name;
-  result.size = std::to_string(spec.units);
+  if (!is_linear(spec)) result.size = std::to_string(spec.units);
   result.values = changed_values(table_of(given).help(), table_of(plain).help());
   return to_string(result);
 }
+
+bool is_linear(const ModelSpec& spec) { return spec.cell == &linear_model(); }
 
 bool has_random_graph(const ModelSpec& spec) { return spec.cell->graph != nullptr; }
 
@@ -135,6 +145,7 @@ ModelSpec cut_down(ModelSpec spec, Index units) {
 
 Layers build_layers(const ModelSpec& spec, Signal input, Circuit& circuit) {
   Layers result{.top = input, .hidden = {}, .last = {}};
+  if (is_linear(spec)) return result;
   if (spec.embedding > 0)
     result.top = circuit.affine("embedding", spec.embedding, {{"W", input, Init::normal(1)}}, Init::zero(), false);
   for (Index layer = 1; layer <= spec.layers; ++layer) {
@@ -167,6 +178,11 @@ ModelSignals build_model(const ModelSpec& spec, Index alphabet, Circuit& circuit
 }
 
 ModelSignals build_model(const ModelSpec& spec, Signal input, Index outputs, Circuit& circuit) {
+  if (is_linear(spec))
+    throw UsageError(
+        fmt::format("model {} labels the positions of data with fields (--format columns, --predict FIELD); "
+                    "it is none of running text",
+                    to_string(spec)));
   Layers layers = build_layers(spec, input, circuit);
   const Signal output = circuit.affine("output", outputs, {{"V", layers.top, output_start(spec)}});
   circuit.output(output);
@@ -179,6 +195,7 @@ std::vector<ModelHelp> models() {
     ModelSpec plain = plain_model(cell);
     result.push_back({cell.name, cell.help, table_of(plain).help()});
   }
+  result.push_back({linear_model().name, linear_model().help, help_of(linear_model().options)});
   return result;
 }
 

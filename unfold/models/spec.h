@@ -37,6 +37,8 @@ ModelSpec parse_model_spec(std::string_view text, const std::vector<std::string>
 /// Canonical: only what differs from the defaults, in the order of the table. parse_model_spec reads it back.
 std::string to_string(const ModelSpec& spec);
 
+/// Whether heads weigh what is read, without layers (linear.h).
+bool is_linear(const ModelSpec& spec);
 /// Whether a model is made on a random graph (option `graph`), and starts from symbol frequencies.
 bool has_random_graph(const ModelSpec& spec);
 /// The seed of the graph. REQUIRES has_random_graph.

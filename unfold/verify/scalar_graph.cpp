@@ -237,7 +237,7 @@ struct ScalarGraph::Builder {
   }
 
   double add_term(const Node::AffineTerm& term, int source, Index row, Index column, int to) {
-    if (reads_symbol(term.source)) {
+    if (term.dense() && reads_symbol(term.source)) {
       const Symbol symbol = inputs.symbols.at(term.source)[at(row)];
       if (symbol == kNoSymbol) return 0;
       const int weight = parameter_node(term.parameter, symbol, column);

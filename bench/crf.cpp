@@ -1,0 +1,161 @@
+// What a conditional random field costs beside its floor: its matrix products and exponentials alone.
+//
+//   bench_crf [LABELS [CHAINS [SECONDS]]]        default: 22 labels, 512 chains of 1 to 47 positions, 0.5 seconds a row
+//
+// Rows: value and gradient of the loss `crf`, in float and double; of these, what its products and exponentials need,
+// run by themselves at the same shapes (the floor); the same loss by logarithms, as textbooks write it. Nanoseconds of
+// processor time a position, the best of several repetitions, one thread.
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <vector>
+
+#include "unfold/losses/chain.h"
+#include "unfold/losses/chain_block.h"
+#include "unfold/losses/registry.h"
+#include "unfold/numerics/functions.h"
+
+namespace unfold {
+namespace {
+
+double processor_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+/// The least time that `body` took.
+template <class Body>
+double best_seconds(double seconds, const Body& body) {
+  double best = 1e9;
+  for (const double begin = processor_seconds(); processor_seconds() - begin < seconds;) {
+    const double start = processor_seconds();
+    body();
+    best = std::min(best, processor_seconds() - start);
+  }
+  return best;
+}
+
+/// Chains as a training set has them, with a loss over a signal of the size of its labels.
+template <class T>
+struct Chains {
+  Circuit circuit;
+  std::unique_ptr<Loss<T>> loss = choose_loss("crf").make<T>();
+  Structure structure;
+  Index labels;
+  std::vector<T> signal, parameters, nats, adjoint, own;
+  std::vector<Symbol> targets;
+
+  Chains(Index labels_given, Index count) : labels(labels_given) {
+    const Signal o = circuit.affine("o", labels, {{"W", circuit.input("x", 2)}});
+    loss->declare(circuit, o);
+    Random random(1, "chains");
+    std::vector<Index> lengths;
+    for (Index k = 0; k < count; ++k) lengths.push_back(1 + static_cast<Index>(random.below(47)));
+    structure = Structure::chains(lengths);
+    for (Index i = 0; i < rows() * labels; ++i) signal.push_back(static_cast<T>(2 * random.normal()));
+    for (Index i = 0; i < circuit.parameter_count(); ++i) parameters.push_back(static_cast<T>(random.normal()));
+    for (Index r = 0; r < rows(); ++r) targets.push_back(static_cast<Symbol>(random.below(at(labels))));
+    nats.resize(at(rows()));
+    adjoint.resize(signal.size());
+    own.resize(parameters.size());
+  }
+  Index rows() const { return structure.positions(); }
+
+  void judge(Team& team) {
+    const Observed<T> observed{structure,
+                               {signal.data(), rows(), labels, labels},
+                               {.symbols = targets.data(), .values = {}, .predicted = nullptr},
+                               parameters};
+    loss->gradient(observed, T{1}, team, nats.data(), {adjoint.data(), rows(), labels, labels}, own);
+  }
+};
+
+/// Products of the recursions and of the counts of neighbours, and one exponential a score, of 16 chains side by side.
+class Floor {
+ public:
+  Floor(const Structure& structure, Index labels) : labels_(labels), stride_((labels + 7) / 8 * 8) {
+    for (Index first = 0; first < structure.sequences(); first += kChains)
+      for (Index t = 0; t < structure.size(structure.sequence_at(first)); ++t)
+        running_.push_back(
+            std::min(kChains, std::min(structure.sequences(), structure.order().step(t).size()) - first));
+    rows_.resize(kChains * stride_);
+    more_.resize(kChains * stride_);
+    for (Index i = 0; i < kChains * stride_; ++i) rows_[i] = 1.0 / static_cast<double>(i + 1);
+    std::vector<double> square(at(labels * labels), 0.5);
+    matrix_.pack({square.data(), labels, labels, labels});
+    sum_.assign(at(labels * labels), 0);
+  }
+  void run() {
+    const Matrix<double> sum{sum_.data(), labels_, labels_, labels_};
+    for (const Index now : running_) {
+      const Matrix<double> x{rows_.data(), now, labels_, stride_}, y{more_.data(), now, labels_, stride_};
+      vector_exp(rows_.data(), more_.data(), now * stride_);
+      multiply<double>(x, matrix_, y, {0, matrix_.panels()}, Start::zero);
+      multiply<double>(x, matrix_, y, {0, matrix_.panels()}, Start::zero);
+      accumulate_outer<double>(x, y, sum, {0, labels_}, Start::accumulate);
+    }
+  }
+
+ private:
+  static constexpr Index kChains = 16;
+  Index labels_, stride_;
+  std::vector<Index> running_;
+  Buffer<double> rows_, more_;
+  std::vector<double> sum_;
+  PackedMatrix<double> matrix_;
+};
+
+/// Forward, backward and marginals of each chain by logarithms.
+void by_logarithms(const Chains<double>& c) {
+  ChainScores scores{.labels = c.labels,
+                     .transitions = std::vector<double>(at(c.labels * c.labels), 0.25),
+                     .start = std::vector<double>(at(c.labels)),
+                     .stop = std::vector<double>(at(c.labels))};
+  ChainScratch scratch;
+  std::vector<double> first(at(c.labels)), last(at(c.labels)), pairs(at(c.labels * c.labels));
+  for (Index s = 0; s < c.structure.sequences(); ++s) {
+    const Index length = c.structure.size(s);
+    std::vector<double> e(at(length * c.labels)), alpha(e.size()), beta(e.size()), counts(e.size());
+    const auto matrix = [&](std::vector<double>& x) { return Matrix<double>{x.data(), length, c.labels, c.labels}; };
+    for (Index t = 0; t < length; ++t)
+      std::copy_n(c.signal.data() + c.structure.row(s, t) * c.labels, c.labels, matrix(e).row(t));
+    const double log_z = chain_forward(scores, matrix(e), matrix(alpha), scratch);
+    chain_backward(scores, matrix(e), matrix(beta), scratch);
+    chain_marginals(scores, matrix(e), matrix(alpha), matrix(beta), log_z, 1,
+                    {matrix(counts), pairs.data(), first.data(), last.data()}, scratch);
+  }
+}
+
+void run(Index labels, Index count, double seconds) {
+  Team team(1);
+  Chains<float> single(labels, count);
+  Chains<double> exact(labels, count);
+  Floor floor(exact.structure, labels);
+  const double each = 1e9 / static_cast<double>(exact.rows());
+  // In turns: a machine that others use is slower now than then.
+  double in_float = 1e9, in_double = 1e9, least = 1e9;
+  for (int turn = 0; turn < 5; ++turn) {
+    in_float = std::min(in_float, best_seconds(seconds / 5, [&] { single.judge(team); }));
+    least = std::min(least, best_seconds(seconds / 5, [&] { floor.run(); }));
+    in_double = std::min(in_double, best_seconds(seconds / 5, [&] { exact.judge(team); }));
+  }
+  const double logarithms = best_seconds(seconds, [&] { by_logarithms(exact); });
+  std::printf("%lld labels, %lld chains, %lld positions; ns a position, share of the floor\n",
+              static_cast<long long>(labels), static_cast<long long>(count), static_cast<long long>(exact.rows()));
+  std::printf("floor          %8.1f\n", each * least);
+  std::printf("crf, float     %8.1f  %5.1f %%\n", each * in_float, 100 * least / in_float);
+  std::printf("crf, double    %8.1f  %5.1f %%\n", each * in_double, 100 * least / in_double);
+  std::printf("by logarithms  %8.1f  %5.1f %%\n", each * logarithms, 100 * least / logarithms);
+}
+
+}  // namespace
+}  // namespace unfold
+
+int main(int argc, char** argv) {
+  const auto number = [&](int i, double otherwise) { return argc > i ? std::atof(argv[i]) : otherwise; };
+  unfold::run(static_cast<unfold::Index>(number(1, 22)), static_cast<unfold::Index>(number(2, 512)), number(3, 0.5));
+}

@@ -1,0 +1,51 @@
+#pragma once
+/// The model without layers: heads weigh what is read. With the loss crf it is the conditional random field of
+/// templates over columns (data/templates.h), with softmax logistic regression.
+///
+/// Weights are those of pairs: a symbol that is read, and a label that was seen with it in training; with `all=true`
+/// any label. Which pairs there are is a list (circuit/listed.h), made once from the training data, and kept in the
+/// model file as two tensors, NAME/listing/begin and NAME/listing/outputs, NAME being the output of the head.
+///
+/// `crf:template=FILE`, which only training knows, reads what a template of CRF++ names.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "unfold/capabilities/model.h"
+#include "unfold/cells/cell.h"
+#include "unfold/circuit/listed.h"
+#include "unfold/data/example_set.h"
+#include "unfold/models/spec.h"
+
+namespace unfold {
+
+struct LinearOptions {
+  Index cut = 1;
+  bool all = false;
+};
+template <class Visitor>
+void describe(Visitor& v, LinearOptions& o) {
+  v("cut", o.cut, "how often a text must occur in training to have weights", at_least(1));
+  v("all", o.all, "weights for all labels, not only those that a text was seen with");
+}
+
+/// Its entry, which is no cell of the registry: it adds nothing.
+const CellEntry& linear_model();
+
+/// The fields of symbols among those that are read, in their order: the signals of a listing.
+std::vector<std::string> listed_reads(const DataSpecification& data, const std::vector<std::string>& reads);
+
+/// The pairs of what is read and the labels of a field in the examples. What was never seen in training, `<unk>`, has
+/// none. Throws DataError: no example has a label.
+std::shared_ptr<const Listing> list_pairs(const ExampleSet& examples, const std::vector<std::string>& reads,
+                                          const std::string& labels, bool all);
+
+/// The tensors of a listing, by the output that has it.
+std::vector<std::string> listing_tensors(const std::string& output);
+void add_listing(SafetensorsWriter& writer, const std::string& output, const Listing& listing);
+/// Null: the file has none for this output. Throws ModelError.
+std::shared_ptr<const Listing> read_listing(const ModelFile& file, const std::string& output,
+                                            const std::vector<std::string>& reads, const std::string& labels);
+
+}  // namespace unfold
