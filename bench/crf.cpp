@@ -44,7 +44,7 @@ template <class T>
 struct Chains {
   Circuit circuit;
   std::unique_ptr<Loss<T>> loss = choose_loss("crf").make<T>();
-  Structure structure;
+  Structure structure = Structure::chains(std::vector<Index>{1});
   Index labels;
   std::vector<T> signal, parameters, nats, adjoint, own;
   std::vector<Symbol> targets;
