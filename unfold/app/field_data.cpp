@@ -12,8 +12,10 @@
 
 #include "unfold/app/field_entries.h"
 #include "unfold/base/error.h"
+#include "unfold/base/text_distance.h"
 #include "unfold/base/utf8.h"
 #include "unfold/data/templates.h"
+#include "unfold/models/length_model.h"
 #include "unfold/models/linear.h"
 #include "unfold/numerics/random.h"
 #include "unfold/optim/optimizer.h"
@@ -53,7 +55,9 @@ Predicted parse_predicted(const std::string& text) {
   return result;
 }
 
-bool has_source(const Examples& examples) { return std::ranges::any_of(examples.columns, &ExampleColumn::source); }
+/// A source with a chain of its own length, not what is given once.
+bool is_long_source(const ExampleColumn& column) { return column.source && !column.once; }
+bool has_source(const Examples& examples) { return std::ranges::any_of(examples.columns, is_long_source); }
 
 /// The field that everybody would predict; empty: there is no knowing.
 std::string obvious_target(const Examples& examples) {
@@ -117,8 +121,8 @@ Names default_reads(const Examples& examples, const std::vector<Predicted>& head
 }
 
 /// A decoder reads what it has given.
-void add_decoder(FieldPlan& plan) {
-  plan.problem = Problem::transducing;
+void add_decoder(FieldPlan& plan, Problem problem) {
+  plan.problem = problem;
   const auto is_target = [](const HeadSpecification& head) { return !head.field.ends_with(kStopField); };
   const auto found = std::ranges::find_if(plan.layout.heads, is_target);
   if (found == plan.layout.heads.end()) throw UsageError("--predict names stops, but nothing that stops; add target");
@@ -127,6 +131,38 @@ void add_decoder(FieldPlan& plan) {
   if (std::ranges::find(plan.layout.reads, previous) != plan.layout.reads.end()) return;
   plan.layout.reads.push_back(previous);
   plan.choice.reads.push_back(target);
+}
+
+/// Whole sequences: their ends are predicted, or the steps left are read.
+void add_ends(const Examples& examples, const TrainSettings& s, FieldPlan& plan) {
+  if (has_source(examples))
+    throw UsageError("--ends: targets of pairs have ends of their own; --predict target,target.stop makes a stop unit");
+  if (plan.layout.heads.size() > 1 || !plan.choice.once.empty())
+    throw UsageError("--ends is for one field that is predicted at every position");
+  if (s.ahead.value_or(0) > 1) throw UsageError("--ends predicts each symbol from those before it; leave --ahead out");
+  const WholeSequences whole = whole_sequences(*s.ends, {}, plan.choice.predicts);
+  const auto add_read = [&](const std::string& field, Index back) {
+    plan.layout.reads.push_back(FieldRead{field, back}.name());
+    plan.choice.reads.push_back(field);
+  };
+  // What else stands at the positions is not known before the sequence is.
+  for (const std::string& name : plan.choice.reads)
+    if (const ExampleColumn& column = examples.column(name); !column.once && name != whole.field)
+      throw UsageError(
+          fmt::format("--ends: {} stands at every position, so it is not known before {} is; read fields "
+                      "that an example has once",
+                      name, whole.field));
+  // What is given is there from the first position on.
+  std::erase_if(plan.layout.reads, [&](const std::string& read) { return parse_read(read).field != whole.field; });
+  for (const std::string& name : plan.choice.reads)
+    if (name != whole.field) plan.layout.reads.push_back(name);
+  if (whole.end == SequenceEnd::left) add_read(whole.field + std::string(kLeftField), 0);
+  if (whole.end == SequenceEnd::stop) {
+    const std::string stop = whole.field + std::string(kStopField);
+    plan.layout.heads.push_back({.field = stop});
+    plan.choice.predicts.push_back(stop);
+  }
+  add_decoder(plan, Problem::generating);
 }
 
 /// A loss that reads numbers as they are: bits and counts.
@@ -144,6 +180,20 @@ std::string default_loss(const ExampleColumn& column) {
 
 }  // namespace
 
+WholeSequences whole_sequences(const std::string& ends, const std::vector<std::string>& reads,
+                               const std::vector<std::string>& predicts) {
+  WholeSequences whole{.end = SequenceEnd::left, .field = predicts.empty() ? "" : predicts.front(), .given = reads};
+  if (ends == "symbol") {
+    whole.end = SequenceEnd::symbol;
+  } else if (ends == "stop") {
+    whole.end = SequenceEnd::stop;
+  } else if (std::ranges::find(LengthModel::kinds(), ends) == LengthModel::kinds().end()) {
+    throw UsageError(fmt::format("--ends {}: there are symbol, stop, {}{}", ends, fmt::join(LengthModel::kinds(), ", "),
+                                 did_you_mean(ends, LengthModel::kinds())));
+  }
+  return whole;
+}
+
 ReaderOptions reader_options(const TrainSettings& s) {
   ReaderOptions options{.format = s.format.value_or("")};
   if (s.symbols != kAnyText) {
@@ -153,6 +203,13 @@ ReaderOptions reader_options(const TrainSettings& s) {
   options.sequence_column = s.sequences.value_or("");
   for (const std::string& name : split_names(s.predict.value_or("")))
     options.stops = options.stops || name.ends_with(kStopField);
+  if (s.ends) {
+    if (!s.predict) throw UsageError("--ends wants to know of what: name the field with --predict FIELD");
+    Names predicted;
+    for (const std::string& text : split_names(s.predict.value_or("")))
+      predicted.push_back(parse_predicted(text).field);
+    options.whole = whole_sequences(*s.ends, split_names(s.read.value_or("")), predicted);
+  }
   return options;
 }
 
@@ -179,8 +236,7 @@ std::string found_symbols(const Examples& examples) {
     const bool chars = column != nullptr && column->is_text() && std::ranges::all_of(column->texts, is_one);
     return to_string(chars ? SymbolKind::chars : SymbolKind::words);
   };
-  if (std::ranges::any_of(examples.columns, &ExampleColumn::source))
-    return fmt::format("{},{}", kind_of("source"), kind_of("target"));
+  if (has_source(examples)) return fmt::format("{},{}", kind_of("source"), kind_of("target"));
   return std::string(kind_of("text"));
 }
 
@@ -236,6 +292,7 @@ FieldPlan plan_fields(const Examples& examples, TrainSettings& s) {
   std::vector<Predicted> heads;
   for (const std::string& text : split_names(*s.predict)) heads.push_back(parse_predicted(text));
   Names reads = s.read               ? split_names(*s.read)
+                : s.ends             ? Names{heads.front().field}
                 : is_of_crf(s.model) ? default_templates(examples, heads)
                                      : default_reads(examples, heads);
   std::erase_if(reads, [&](const std::string& name) { return name == s.sequences.value_or(""); });
@@ -265,7 +322,8 @@ FieldPlan plan_fields(const Examples& examples, TrainSettings& s) {
   }
   if (is_of_crf(s.model)) plan.choice.least = parse_model_spec(s.model).options.as<LinearOptions>().cut;
   plan.problem = problem_of(plan.layout, plan.choice.once);
-  if (has_source(examples)) add_decoder(plan);
+  if (s.ends) add_ends(examples, s, plan);
+  if (has_source(examples)) add_decoder(plan, Problem::transducing);
   return plan;
 }
 
@@ -277,7 +335,8 @@ Problem problem_of(const NetworkLayout& layout, const std::set<std::string, std:
 }
 
 Problem problem_of(const NetworkLayout& layout, const DataSpecification& data) {
-  if (std::ranges::any_of(data.fields, &FieldSpecification::source)) return Problem::transducing;
+  if (std::ranges::any_of(data.fields, [](const FieldSpecification& f) { return f.source && !f.once; }))
+    return Problem::transducing;
   std::set<std::string, std::less<>> once;
   for (const FieldSpecification& field : data.fields)
     if (field.once) once.insert(field.name);
@@ -387,9 +446,15 @@ void settle_for(FieldPlan& plan, const Examples& examples, const Given& given, T
       settle("batch", s.batch, Index{64});
       if (!budget) s.epochs = 20;
       break;
+    case Problem::generating:
+      settle("model", s.model, "lstm:256,dropout=0.2,embedding=64");
+      settle("optimizer", s.optimizer, "adam:rate=0.002,clip=1,schedule=cosine,warmup=100");
+      settle("batch", s.batch, Index{32});
+      if (!budget) s.epochs = 20;
+      break;
   }
-  const bool settled =
-      plan.problem == Problem::transducing || (plan.problem == Problem::classifying && reads_runs(plan));
+  const bool settled = plan.problem == Problem::transducing || plan.problem == Problem::generating ||
+                       (plan.problem == Problem::classifying && reads_runs(plan));
   if (everything)
     settle("batch", s.batch, std::max<Index>(1, examples.count()));
   else if (!settled || compares_losses(canonical_optimizer(s.optimizer)))
@@ -415,17 +480,20 @@ Index share_of(const SplitShares& shares, Index n, std::size_t parts) {
 
 ExampleSplit::ExampleSplit(const Examples& examples, const SplitShares& shares, Problem problem)
     : single_(examples.count() == 1) {
-  if (problem == Problem::transducing) {
+  if (problem == Problem::transducing || problem == Problem::generating) {
     if (single_ && shares.shares[0] < kWholeShare)
-      throw DataError(fmt::format("{}: one source cannot be split; give --valid FILE", examples.source));
+      throw DataError(fmt::format("{}: one {} cannot be split; give --valid FILE", examples.source,
+                                  problem == Problem::generating ? "sequence" : "source"));
     single_ = false;
-    split_by_source(examples, shares);
-    return;
+    if (problem == Problem::transducing) {
+      split_by_source(examples, shares);
+      return;
+    }
   }
   for (std::size_t p = 0; p < 4 && single_; ++p) bounds_[p] = share_of(shares, examples.length(0), p);
   for (Index e = 0; e < examples.count() && !single_; ++e) {
     std::size_t part = 0;
-    if (problem == Problem::classifying)
+    if (problem == Problem::classifying || problem == Problem::generating)
       while (part < 2 && share_of(shares, e + 1, part + 1) == share_of(shares, e, part + 1)) ++part;
     else
       while (part < 2 && e >= share_of(shares, examples.count(), part + 1)) ++part;

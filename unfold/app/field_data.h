@@ -19,7 +19,8 @@ enum class Problem {
   tagging,      ///< something at every position, from all of the sequence
   classifying,  ///< something once a sequence
   forecasting,  ///< what comes next
-  transducing   ///< a target of its own length, from a source
+  transducing,  ///< a target of its own length, from a source
+  generating    ///< whole sequences, from what is given once or from nothing
 };
 
 /// Which fields are read and predicted, and how.
@@ -32,6 +33,9 @@ struct FieldPlan {
 /// Reads files of one format, one after another. Throws DataError, also when their columns differ.
 Examples read_fields(const std::vector<std::string>& files, const ReaderOptions& options);
 ReaderOptions reader_options(const TrainSettings& settings);
+/// How `--ends` is said of examples; `predicts`: the fields that are predicted. Throws UsageError.
+WholeSequences whole_sequences(const std::string& ends, const std::vector<std::string>& reads,
+                               const std::vector<std::string>& predicts);
 
 /// Settles what a caller left open of `read`, `predict` and `ahead`, and makes the plan. Throws UsageError, DataError.
 FieldPlan plan_fields(const Examples& examples, TrainSettings& settings);
@@ -46,12 +50,12 @@ std::string found_symbols(const Examples& examples);
 
 /// How examples are split into training, validation and test: one after another in the order of the file, or, where
 /// one thing is predicted for each, each part spread over all of it, because such files are often sorted. Sources are
-/// drawn at random, with the seed kSplitSeed, and all examples of one source are of one part. A single example is cut
-/// by positions.
+/// drawn at random, with the seed kSplitSeed, and all examples of one source are of one part. Whole sequences are
+/// spread as what is predicted once is. A single example is cut by positions.
 inline constexpr std::uint64_t kSplitSeed = 1;
 class ExampleSplit {
  public:
-  /// Throws DataError: one example alone, which has a source.
+  /// Throws DataError: one example alone, which has a source or is a whole sequence.
   ExampleSplit(const Examples& examples, const SplitShares& shares, Problem problem);
 
   /// What alphabets and constants are made of.

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "unfold/app/field_model.h"
 #include "unfold/app/pair_figures.h"
 #include "unfold/app/unsegmented_figures.h"
 #include "unfold/base/error.h"
@@ -180,6 +181,12 @@ class HeadCount {
   std::vector<double> mean_, low_, high_, observed_, scores_;
 };
 
+/// What lengths are called among the heads.
+template <class T>
+std::string length_field(const NetworkModel<T>& model) {
+  return model.network().heads.front().field + ".length";
+}
+
 template <class T>
 bool sees_whole_sequences(const Network<T>& network) {
   return std::ranges::any_of(network.heads,
@@ -190,7 +197,8 @@ template <class T>
 ExampleBatchOptions reading_options(const NetworkModel<T>& model) {
   ExampleBatchOptions options = batch_options(model.layout());
   options.batch = kSideBySide;
-  options.window = sees_ahead(*model.plan()) || sees_whole_sequences(model.network()) ? 0 : kReadingWindow;
+  const bool whole = sees_ahead(*model.plan()) || sees_whole_sequences(model.network()) || reads_source(model.data());
+  options.window = whole ? 0 : kReadingWindow;
   return options;
 }
 
@@ -242,7 +250,13 @@ FieldFigures evaluate_fields(const NetworkModel<T>& model, const ExampleSet& exa
                 });
   FieldFigures result{.examples = examples.count(), .positions = examples.positions(), .heads = {}};
   for (HeadCount<T>& count : counts) result.heads.push_back(count.figures());
-  if (reads_source(model.data())) {
+  if (const std::optional<LengthModel> lengths = length_model_of(model)) {
+    HeadFigures& head = result.heads.emplace_back(HeadFigures{.field = length_field(model), .loss = lengths->kind()});
+    head.once = true;
+    head.predicted = examples.count();
+    for (Index e = 0; e < examples.count(); ++e) head.nats -= lengths->log_probability(examples.length(e));
+  }
+  if (finds_targets(model)) {
     const Measures found = transduction_measures<T>(model, examples, beam, team);
     const auto of_target = std::ranges::find(result.heads, target_field(model), &HeadFigures::field);
     Measures& all = of_target->measures;
@@ -285,6 +299,11 @@ std::vector<HeadScores> score_heads(const NetworkModel<T>& model, const ExampleS
   };
   Evaluator<T> evaluator(model.network(), team);
   evaluator.run(model.parameters(), *example_reader(examples, reading_options(model)), {}, see);
+  if (const std::optional<LengthModel> lengths = length_model_of(model)) {
+    HeadScores& of_lengths = scores.emplace_back(HeadScores{.field = length_field(model), .once = true});
+    for (Index e = 0; e < examples.count(); ++e)
+      of_lengths.nats.push_back(-lengths->log_probability(examples.length(e)));
+  }
   return scores;
 }
 

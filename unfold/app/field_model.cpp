@@ -18,7 +18,19 @@ TrainSettings stored_settings(const Model& model) {
   settings.symbols = stored.value("symbols", std::string(kAnyText));
   if (stored.contains("sequences")) settings.sequences = stored["sequences"].get<std::string>();
   settings.window = stored.value("window", settings.window);
+  if (!stored.contains("ends")) return settings;
+  settings.ends = stored["ends"].get<std::string>();
+  settings.read = stored.value("read", std::string());
+  settings.predict = stored.value("predict", std::string());
   return settings;
+}
+
+bool predicts_whole_sequences(const Model& model) { return model.configuration().contains("ends"); }
+
+std::optional<LengthModel> length_model_of(const Model& model) {
+  const nlohmann::json& stored = model.configuration();
+  if (!stored.contains(kLengthKey)) return std::nullopt;
+  return LengthModel::from_json(stored[kLengthKey]);
 }
 
 ReaderOptions reader_options_for(const Model& model) {

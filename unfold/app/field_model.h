@@ -2,11 +2,13 @@
 /// Internal: models of data with fields as the functions of this room meet them: a file, its data, its settings.
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "unfold/app/field_data.h"
 #include "unfold/app/run_folder.h"
+#include "unfold/models/length_model.h"
 #include "unfold/models/network_model.h"
 #include "unfold/models/registry.h"
 
@@ -14,6 +16,13 @@ namespace unfold {
 
 /// What the card says about how data were read.
 TrainSettings stored_settings(const Model& model);
+/// Whether the model predicts whole sequences with their ends (`train --ends`).
+bool predicts_whole_sequences(const Model& model);
+/// p(T) of their lengths, where that is how they end. Throws ModelError.
+std::optional<LengthModel> length_model_of(const Model& model);
+/// The key of the card where it is kept.
+inline constexpr const char* kLengthKey = "length";
+
 /// How data for the model are read: columns hold what it knows them to hold, whatever they look like.
 ReaderOptions reader_options_for(const Model& model);
 /// Data as the model was trained on. Throws DataError.

@@ -12,6 +12,8 @@
 #include "unfold/app/field_stepper.h"
 #include "unfold/app/field_stream.h"
 #include "unfold/app/figures.h"
+#include "unfold/app/given.h"
+#include "unfold/models/transduce.h"
 
 namespace unfold {
 namespace {
@@ -176,6 +178,8 @@ std::vector<HeadScores> stepped_scores(const NetworkModel<T>& model, const Examp
 
 template <class T>
 void score_stream(const NetworkModel<T>& model, const FieldScoreRequest& request, FieldScoreTable& table) {
+  if (reads_source(model.data()) || predicts_whole_sequences(model))
+    throw UsageError("--follow is not for models of sources and targets, or of whole sequences, yet");
   const bool by_row = goes_row_by_row(model) && !request.by_example;
   FieldStream stream(request.data, reader_options_for(model), model.data(),
                      by_row ? StreamPiece::row : StreamPiece::example, reach_back(model));
@@ -203,7 +207,8 @@ void score_fields(const FieldScoreRequest& request, const std::function<void(std
   with_network_model(request.model, [&]<class T>(const NetworkModel<T>& model) {
     FieldScoreTable table(request, write);
     if (request.follow) return score_stream(model, request, table);
-    const Examples examples = read_for(model, {request.data});
+    Examples examples = read_for(model, {request.data});
+    give(model, request.given, examples);
     const ExampleSet set(examples, std::make_shared<const DataSpecification>(model.data()),
                          predicted_fields(model.layout()), parse_unknown_policy(request.unknown));
     Team team(thread_count(request.threads));

@@ -4,19 +4,21 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "unfold/base/types.h"
 
 namespace unfold {
 
 struct FieldScoreRequest {
-  std::string model, data;        ///< run folder or model file; a file in the format that it was trained on
-  bool by_example = false;        ///< a row an example: its positions, its bits, its bits per position
-  bool json = false;              ///< one object {"by", "scores"}; with `follow` an object a row
-  bool follow = false;            ///< rows as examples come (field_stream.h)
-  std::string unknown = "error";  ///< labels never seen in training: "error", or "skip", which gives them no bits
-  Index top = 0;                  ///< > 0: so many of the most surprising rows, the first of them first
-  Index threads = 0;              ///< 0: every processor available
+  std::string model, data;              ///< run folder or model file; a file in the format that it was trained on
+  bool by_example = false;              ///< a row an example: its positions, its bits, its bits per position
+  bool json = false;                    ///< one object {"by", "scores"}; with `follow` an object a row
+  bool follow = false;                  ///< rows as examples come (field_stream.h)
+  std::string unknown = "error";        ///< labels never seen in training: "error", or "skip", which gives them no bits
+  Index top = 0;                        ///< > 0: so many of the most surprising rows, the first of them first
+  Index threads = 0;                    ///< 0: every processor available
+  std::vector<std::string> given = {};  ///< "FIELD=VALUE" in place of what the data say (app/given.h)
 };
 
 /// Gives the table piece by piece. TSV: a header, then `example`, `position` (from 1) and, for each head, what was

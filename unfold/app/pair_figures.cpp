@@ -7,6 +7,7 @@
 #include <map>
 
 #include "unfold/app/field_figures.h"
+#include "unfold/app/field_model.h"
 #include "unfold/base/error.h"
 #include "unfold/base/utf8.h"
 #include "unfold/data/example_batches.h"
@@ -47,11 +48,17 @@ template <class T>
 void for_each_transduction(const NetworkModel<T>& model, const ExampleSet& examples, const TransduceOptions& options,
                            Index samples, std::uint64_t seed, Team& team,
                            const std::function<void(Index, std::vector<Transduced>&)>& use) {
-  Transducer<T> transducer(model.network(), model.parameters(), model.data(), kPairEnds, team);
+  const std::optional<LengthModel> lengths = length_model_of(model);
+  TargetEnds ends = kPairEnds;
+  ends.left_field = kLeftField;
+  ends.steps_left = steps_left;
+  ends.lengths = lengths ? &*lengths : nullptr;
+  Transducer<T> transducer(model.network(), model.parameters(), model.data(), ends, team);
   ExampleBatchOptions reading = batch_options(model.layout());
   reading.batch = kSourcesAtOnce;
   // Of the target nothing is read: it may be missing.
-  std::erase_if(reading.reads, [&](const std::string& read) { return parse_read(read).back > 0; });
+  std::erase_if(reading.reads,
+                [&](const std::string& read) { return !model.data().field(parse_read(read).field).source; });
   const auto reader = example_reader(examples, reading);
   for (Batch batch; reader->next(batch);) {
     auto found = samples > 0 ? transducer.samples(batch, samples, seed, options) : transducer.best(batch, options);

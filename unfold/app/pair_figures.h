@@ -1,6 +1,7 @@
 #pragma once
 /// Models of sources and targets: the targets they find, and how wrong these are.
 
+#include <algorithm>
 #include <functional>
 #include <string>
 #include <vector>
@@ -15,11 +16,18 @@ namespace unfold {
 
 /// How targets of `pairs` end.
 inline constexpr TargetEnds kPairEnds = {.symbol = kTargetEnd, .stop_field = kStopField, .stop_at = kStop};
-/// The field of targets.
+/// The field of targets, or of whole sequences.
 template <class T>
 const std::string& target_field(const NetworkModel<T>& model) {
   const auto& heads = model.network().heads;
   return heads.front().field.ends_with(kStopField) ? heads.back().field : heads.front().field;
+}
+
+/// Whether the model has a source, of which it finds a target: not one that predicts sequences of what is given once.
+template <class T>
+bool finds_targets(const NetworkModel<T>& model) {
+  return std::ranges::any_of(model.data().fields,
+                             [](const FieldSpecification& field) { return field.source && !field.once; });
 }
 
 /// Calls use(example, its targets, the best first) for every example, in no particular order. `samples` > 0: so many

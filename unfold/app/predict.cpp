@@ -11,6 +11,7 @@
 #include "unfold/app/field_stepper.h"
 #include "unfold/app/field_stream.h"
 #include "unfold/app/forecast.h"
+#include "unfold/app/given.h"
 #include "unfold/app/n_best.h"
 #include "unfold/app/pair_figures.h"
 #include "unfold/losses/distribution.h"
@@ -304,6 +305,9 @@ std::vector<Added> found_targets(const NetworkModel<T>& model, const ExampleSet&
   if (request.attention && request.format != TableFormat::jsonl)
     throw UsageError("--attention writes rows of weights, which need --format jsonl");
   const FieldSpecification& field = model.data().field(target_field(model));
+  if (field.type == Type::values)
+    throw UsageError(
+        fmt::format("{} holds numbers: such sequences are scored, but not found or sampled yet", field.name));
   const Index count = request.sampled ? request.samples : request.best;
   std::vector<Added> columns;
   const auto add = [&](const std::string& what, Index number) -> Added& {
@@ -350,7 +354,8 @@ std::vector<Added> stepped_columns(const NetworkModel<T>& model, const ExampleSe
 template <class T>
 void follow_stream(const NetworkModel<T>& model, const PredictRequest& request,
                    const std::function<void(std::string_view)>& write) {
-  if (reads_source(model.data())) throw UsageError("--follow is not for models of sources and targets yet");
+  if (reads_source(model.data()) || predicts_whole_sequences(model))
+    throw UsageError("--follow is not for models of sources and targets, or of whole sequences, yet");
   if (request.best > 1) throw UsageError("--best is not for --follow");
   if (request.ahead > 0) throw UsageError("--ahead begins at the end of the data, which --follow never sees");
   if (request.data.size() != 1) throw UsageError("--follow reads one stream; name one file, or - for standard input");
@@ -387,20 +392,34 @@ void follow_stream(const NetworkModel<T>& model, const PredictRequest& request,
 void predict(const PredictRequest& request, const std::function<void(std::string_view)>& write, Reporter& reporter) {
   with_network_model(request.model, [&]<class T>(const NetworkModel<T>& model) {
     if (request.follow) return follow_stream<T>(model, request, write);
-    if (!reads_source(model.data()) && (request.beam > 1 || request.sampled || request.attention))
-      throw UsageError("--beam, --sample and --attention are for models that read a source (--format pairs)");
-    if (!reads_source(model.data()) && request.best > 1 &&
-        std::ranges::none_of(model.network().heads, [](const Head<T>& head) { return has_n_best(head); }))
-      throw UsageError("--best is for labels of whole sequences (crf, ctc) and for models that read a source");
-    const Examples examples = read_for(model, request.data);
+    const bool finds = reads_source(model.data()) || predicts_whole_sequences(model);
+    const bool labels =
+        std::ranges::any_of(model.network().heads, [](const Head<T>& head) { return has_n_best(head); });
+    const bool searches = request.beam > 1 || request.sampled || request.attention || (request.best > 1 && finds);
+    if (!finds && (searches || !request.given.empty()))
+      throw UsageError(
+          "--beam, --sample, --attention and --given are for models that read a source (--format pairs) or predict "
+          "whole sequences (train --ends)");
+    if (!finds && !labels && request.best > 1)
+      throw UsageError(
+          "--best is for labels of whole sequences (crf, ctc), for models that read a source and for those that "
+          "predict "
+          "whole sequences");
+    if (finds && request.ahead > 0)
+      throw UsageError("--ahead goes on beyond the end of a sequence, which this model predicts; leave it out");
+    const bool invented = request.data.empty();
+    if (invented && request.given.empty()) throw UsageError("predict needs DATA, or --given FIELD=VALUE");
+    Examples examples = invented ? given_examples(model, request.given, 1) : read_for(model, request.data);
+    if (!invented) give(model, request.given, examples);
     if (request.ahead > 0) return forecast<T>(model, examples, request, write);
     const auto data = std::make_shared<const DataSpecification>(model.data());
     const ExampleSet set(examples, data, {});  // labels never seen do not matter here
     reporter.remark(fmt::format("{} examples, {} positions", set.count(), set.positions()));
     Team team(thread_count(request.threads));
-    std::vector<Added> added = reads_source(model.data()) ? found_targets(model, set, request, team)
-                                                          : predicted_columns(model, set, request, team);
-    if (!reads_source(model.data()) && request.best > 1) add_n_best(model, set, request.best, team, added);
+    std::vector<Added> added = reads_source(model.data()) || (finds && searches)
+                                   ? found_targets(model, set, request, team)
+                                   : predicted_columns(model, set, request, team);
+    if (!finds && request.best > 1) add_n_best(model, set, request.best, team, added);
     const TableWriter writer(examples, added, stored_settings(model).symbols, write);
     request.format == TableFormat::jsonl ? writer.jsonl() : writer.tsv();
   });
@@ -420,12 +439,15 @@ FieldFigures evaluate_on_fields(const FieldEvaluation& request) {
     throw UsageError("--part needs --split: which split is it a part of? For example --split 90/5/5");
   return with_network_model(request.model, [&]<class T>(const NetworkModel<T>& model) {
     const std::vector<std::string> predicts = predicted_fields(model.layout());
-    const Examples examples = read_for(model, request.data);
+    Examples examples = read_for(model, request.data);
+    give(model, request.given, examples);
     const ExampleSet all(examples, std::make_shared<const DataSpecification>(model.data()), predicts,
                          parse_unknown_policy(request.unknown));
     Team team(thread_count(request.threads));
     if (!request.split) return evaluate_fields(model, all, team, request.beam);
-    const ExampleSplit split(examples, parse_split(*request.split), problem_of(model.layout(), model.data()));
+    const Problem problem =
+        predicts_whole_sequences(model) ? Problem::generating : problem_of(model.layout(), model.data());
+    const ExampleSplit split(examples, parse_split(*request.split), problem);
     const auto parts = split.parts(all, stored_settings(model).window);
     const std::string part = request.part.value_or("valid");
     const ExampleSet& chosen = parts[part == "train" ? 0 : part == "valid" ? 1 : 2];

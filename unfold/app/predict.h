@@ -34,6 +34,9 @@ struct PredictRequest {
   /// the weights of attention (JSON lines). `best` also of labels of whole sequences.
   Index beam = 1, best = 1;
   bool sampled = false, attention = false;
+  /// "FIELD=VALUE" of what is given before a sequence begins, in place of what the data say (app/given.h). Without
+  /// data: of one example.
+  std::vector<std::string> given = {};
 };
 
 /// Gives the table piece by piece. TSV: a header, then a row a position, or, where every head predicts once an example,
@@ -55,6 +58,7 @@ struct FieldEvaluation {
   std::optional<std::string> split = {}, part = {};  ///< as in training; "train", "valid" or "test"
   Index beam = 1;                                    ///< of models that read a source
   std::string unknown = "error";  ///< labels never seen in training: "error", or "skip", which counts them as wrong
+  std::vector<std::string> given = {};  ///< as of PredictRequest
   Index threads = 0;
 };
 FieldFigures evaluate_on_fields(const FieldEvaluation& request);

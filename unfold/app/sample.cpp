@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include "unfold/app/field_model.h"
 #include "unfold/app/figures.h"
+#include "unfold/app/given.h"
+#include "unfold/app/pair_figures.h"
 #include "unfold/app/run_folder.h"
 #include "unfold/base/utf8.h"
 #include "unfold/capabilities/finite.h"
@@ -63,6 +66,9 @@ class BlockStream {
 void sample(const SampleRequest& request, const std::function<void(const SampledBlock&)>& use) {
   SamplingOptions sampling = request.sampling;
   validate(sampling);
+  if (!request.given.empty())
+    throw UsageError(
+        "--given is for models of sources or of whole sequences (train --ends); a text is begun by --prime");
   const std::unique_ptr<SymbolModel> model = load_model(request.model);
   const Alphabet& alphabet = model->alphabet();
   if (!request.prime.empty()) sampling.prime = encode_prime(alphabet, request.prime);
@@ -81,6 +87,33 @@ std::vector<SampledText> sample(const SampleRequest& request) {
     if (block.number == static_cast<Index>(result.size())) result.emplace_back();
     result.back().text += block.text;
     result.back().symbols += block.symbols;
+  });
+  return result;
+}
+
+std::vector<SampledSequence> sample_sequences(const SampleRequest& request, Index threads) {
+  validate(request.sampling);
+  if (!request.prime.empty() || !request.sampling.stop.empty())
+    throw UsageError("--prime and --stop are for models of running text; whole sequences begin and end by themselves");
+  std::vector<SampledSequence> result(at(request.count));
+  with_network_model(request.model, [&]<class T>(const NetworkModel<T>& model) {
+    if (!reads_source(model.data()) && !predicts_whole_sequences(model))
+      throw UsageError("sequences of this model have no ends: train one with --ends, or use forecast");
+    const FieldSpecification& field = model.data().field(target_field(model));
+    if (field.type == FieldSpecification::Type::values)
+      throw UsageError(fmt::format("{} holds numbers: such sequences are scored, but not sampled yet", field.name));
+    const Examples examples = given_examples(model, request.given, request.count);
+    const ExampleSet set(examples, std::make_shared<const DataSpecification>(model.data()), {});
+    Team team(thread_count(threads));
+    const TransduceOptions options{.longest = request.sampling.length, .filters = request.sampling};
+    for_each_transduction<T>(model, set, options, 1, request.sampling.seed, team,
+                             [&](Index example, std::vector<Transduced>& found) {
+                               const Transduced& sequence = found.front();
+                               result[at(example)] = {.text = target_text(field, sequence.symbols),
+                                                      .symbols = static_cast<Index>(sequence.symbols.size()),
+                                                      .ended = sequence.ended,
+                                                      .nats = -sequence.log_probability};
+                             });
   });
   return result;
 }

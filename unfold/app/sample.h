@@ -15,6 +15,7 @@ struct SampleRequest {
   SamplingOptions sampling = {};  ///< `prime` and `number` are set here
   std::string prime = {};         ///< read first; not part of the sample
   Index count = 1;
+  std::vector<std::string> given = {};  ///< of models of whole sequences: "FIELD=VALUE" (app/given.h)
 };
 /// A piece of a sample. However long a sample is, nothing is kept of it but its piece.
 struct SampledBlock {
@@ -32,6 +33,17 @@ struct SampledText {
   Index symbols = 0;
 };
 std::vector<SampledText> sample(const SampleRequest& request);
+
+/// A whole sequence.
+struct SampledSequence {
+  std::string text = {};
+  Index symbols = 0;
+  bool ended = false;  ///< false: `length` came first
+  double nats = 0;     ///< -ln of its probability, of its end or length too
+};
+/// Of models of data with fields: sequences with their ends (`train --ends`), or targets of a source. Of `sampling` the
+/// length, the filters and the seed count. Throws as sample, and UsageError for models without ends.
+std::vector<SampledSequence> sample_sequences(const SampleRequest& request, Index threads);
 
 struct CompleteRequest {
   std::string model;       ///< run folder or model file

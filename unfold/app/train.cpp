@@ -9,6 +9,7 @@
 
 #include "unfold/app/fasta_data.h"
 #include "unfold/app/field_data.h"
+#include "unfold/app/field_model.h"
 #include "unfold/app/log_data.h"
 #include "unfold/app/path_units.h"
 #include "unfold/app/run_folder.h"
@@ -82,6 +83,13 @@ Material load(TrainSettings& s, LogTraining* log, Reporter& reporter) {
     material.validation = std::move(validation);
   }
   return material;
+}
+
+std::vector<Index> lengths_of(const ExampleSet& examples) {
+  std::vector<Index> lengths;
+  lengths.reserve(at(examples.count()));
+  for (Index e = 0; e < examples.count(); ++e) lengths.push_back(examples.length(e));
+  return lengths;
 }
 
 /// One call of train.
@@ -449,6 +457,8 @@ TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
   require_path_units(model.circuit(), model.spec(), s_.optimizer);
   model.initialise(options.trainer.seed);
   model.configuration() = card_configuration();
+  if (s_.ends && std::ranges::find(LengthModel::kinds(), *s_.ends) != LengthModel::kinds().end())
+    model.configuration()[kLengthKey] = LengthModel::fit(*s_.ends, lengths_of(parts[0])).to_json();
   begin_folder(options.trainer.resume);
   reporter_.remark(
       fmt::format("{} reads {} and predicts {}: {} parameters; {} examples of {} positions to train on, {} "

@@ -29,17 +29,17 @@ constexpr std::array<std::string_view, 18> kGradientOnly = {
     "memory-limit", "checkpoint-every", "sampled-softmax", "precision"};
 
 /// Options of files: tasks have no use for them.
-constexpr std::array<std::string_view, 22> kFilesOnly = {
-    "symbols",  "vocabulary", "lines",        "split",  "valid",           "unknown",   "predict-after",
-    "mask",     "valid-mask", "sample-every", "window", "sampled-softmax", "precision", "whole-sequences",
-    "format",   "read",       "predict",      "ahead",  "sequences",       "test",      "word-dropout",
-    "log-rules"};
+constexpr std::array<std::string_view, 23> kFilesOnly = {
+    "symbols",   "vocabulary", "lines",        "split",  "valid",           "unknown",   "predict-after",
+    "mask",      "valid-mask", "sample-every", "window", "sampled-softmax", "precision", "whole-sequences",
+    "format",    "read",       "predict",      "ahead",  "sequences",       "test",      "word-dropout",
+    "log-rules", "ends"};
 /// Options of text: data with fields have no use for them.
 constexpr std::array<std::string_view, 14> kTextOnly = {
     "vocabulary",   "lines",           "predict-after",    "mask",         "valid-mask", "label-column", "only-label",
     "sample-every", "sampled-softmax", "activity-penalty", "flow-penalty", "restarts",   "curriculum",   "log-rules"};
-constexpr std::array<std::string_view, 6> kFieldsOnly = {"read",      "predict", "ahead",
-                                                         "sequences", "test",    "word-dropout"};
+constexpr std::array<std::string_view, 7> kFieldsOnly = {"read", "predict",      "ahead", "sequences",
+                                                         "test", "word-dropout", "ends"};
 constexpr std::array<std::string_view, 2> kTaskOnly = {"validate-on", "goal-error"};
 constexpr std::string_view kTextFormat = "text", kFastqFormat = "fastq";
 
@@ -220,6 +220,7 @@ std::vector<Setting> all_settings(TrainSettings& s, RunSettings& r) {
       {"predict", &s.predict, model},
       {"ahead", &s.ahead, model},
       {"sequences", &s.sequences, model},
+      {"ends", &s.ends, model},
       {"test", &s.test, fixed},
       {"word-dropout", &s.word_dropout, model},
       {"log-rules", &s.log_rules, fixed},

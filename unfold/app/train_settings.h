@@ -30,6 +30,9 @@ struct TrainSettings {
   std::optional<std::string> read = {}, predict = {}, sequences = {};
   std::optional<std::string> test = {};  ///< of data with fields: a file that the best model is measured on at the end
   std::optional<Index> ahead = {};       ///< positions from what is read to what is predicted
+  /// Of data with fields: what is predicted is a whole sequence, whose end is predicted too: "symbol", "stop", or a
+  /// model of lengths (models/length_model.h); what is read once is then given before it begins.
+  std::optional<std::string> ends = {};
   std::optional<std::string> log_rules = {};  ///< of a log: a file of its own rules
   std::string symbols = "chars", unknown = "error";
   Index vocabulary = 0, window = kDefaultWindow, batch = kDefaultBatch, curriculum = 0, seed = 1, sampled_softmax = 0;

@@ -59,6 +59,8 @@ struct CellEntry : Entry {
   /// Makes a version with at most so many units, for checks.
   std::function<void(StackOptions&, AnyOptions&, Index most)> cut_down;
   std::vector<Spelling> spellings;
+  /// False: it reads its input otherwise than by terms of affine maps, so what is joined is gathered for it first.
+  bool reads_joined = true;
 };
 
 /// A cell with options of its own type; becomes a CellEntry.
@@ -72,6 +74,7 @@ struct CellOf {
   Index Options::*graph = nullptr;
   void (*cut_down)(StackOptions&, Options&, Index most) = nullptr;
   std::vector<Spelling> spellings = {};
+  bool reads_joined = true;
 
   operator CellEntry() const {  // NOLINT(google-explicit-constructor): it is the same cell
     CellEntry entry;
@@ -95,6 +98,7 @@ struct CellOf {
       if (cut != nullptr) cut(stack, any.as<Options>(), most);
     };
     entry.spellings = spellings;
+    entry.reads_joined = reads_joined;
     return entry;
   }
 };

@@ -125,8 +125,10 @@ CellEntry sru_cell() {
                                 .fault = minimal_fault};
 }
 CellEntry qrnn_cell() {
-  return CellOf<QrnnOptions>{
-      .name = "qrnn", .help = "quasi-recurrent: gates of the last inputs, then a scan", .add = qrnn};
+  return CellOf<QrnnOptions>{.name = "qrnn",
+                             .help = "quasi-recurrent: gates of the last inputs, then a scan",
+                             .add = qrnn,
+                             .reads_joined = false};
 }
 
 }  // namespace unfold

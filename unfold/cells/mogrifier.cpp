@@ -34,8 +34,10 @@ void describe(Visitor& v, MogrifierOptions& o) {
 }
 
 CellEntry mogrifier_cell() {
-  return CellOf<MogrifierOptions>{
-      .name = "mogrifier", .help = "lstm before which input and state gate each other", .add = mogrifier};
+  return CellOf<MogrifierOptions>{.name = "mogrifier",
+                                  .help = "lstm before which input and state gate each other",
+                                  .add = mogrifier,
+                                  .reads_joined = false};
 }
 
 }  // namespace unfold

@@ -1,4 +1,5 @@
 #include "unfold/app/evaluate.h"
+#include "unfold/app/given.h"
 #include "unfold/app/predict.h"
 
 #include <fmt/format.h>
@@ -33,6 +34,7 @@ class Eval final : public Verb {
   std::optional<std::string> split_, part_, per_symbol_, mask_;
   std::string unknown_ = "error", method_ = "unfolding";
   ReadingSettings reading_;
+  std::optional<std::string> given_;
   Index window_ = 0, count_ = 1000, seed_ = 1, beam_ = 1;
   bool dynamic_ = false;
   std::string optimizer_;
@@ -84,6 +86,12 @@ Eval::Eval()
                 .help = "models that read a source or place labels themselves (ctc): answers kept at each step",
                 .least = 1,
                 .most = 1e4});
+  options_.add({.name = "given",
+                .target = &given_,
+                .placeholder = "FIELD=VALUE",
+                .help =
+                    "of whole sequences (train --ends): what is known before they begin, in place of what DATA say; "
+                    "several with commas"});
   options_.add(
       {.name = "dynamic",
        .target = &dynamic_,
@@ -125,8 +133,9 @@ void Eval::check_options() const {
 
 /// A model of a task, on examples of it.
 ExitCode Eval::run_on_task() const {
-  for (const char* name : {"split", "unknown", "mask", "per-symbol", "segments", "warmup", "method", "dynamic"})
-    if (options_.given(name)) throw UsageError(fmt::format("--{} is for models of text, not of tasks", name));
+  for (const char* name :
+       {"split", "unknown", "mask", "per-symbol", "segments", "warmup", "method", "dynamic", "given"})
+    if (options_.given(name)) throw UsageError(fmt::format("--{} is not for models of tasks", name));
   const std::string part = part_.value_or("test");
   const TaskFigures figures = evaluate_on_task({.model = inputs_.front(),
                                                 .folder = inputs_.size() > 1 ? inputs_[1] : std::string(),
@@ -151,6 +160,7 @@ ExitCode Eval::run_on_fields() const {
                                                    .part = part_,
                                                    .beam = beam_,
                                                    .unknown = unknown_,
+                                                   .given = given_ ? split_given(*given_) : std::vector<std::string>(),
                                                    .threads = threads_});
   print_result(json_ ? one_line(to_json(figures)) : to_text(figures) + mistakes_text(figures));
   return ExitCode::success;
@@ -192,6 +202,7 @@ ExitCode Eval::run(Console& console) {
   check_options();
   if (holds_field_model(inputs_.front())) return run_on_fields();
   if (holds_task_model(inputs_.front())) return run_on_task();
+  if (given_) throw UsageError("--given is for models of whole sequences (train --ends)");
   if (inputs_.size() < 2 && holds_damaged_model(inputs_.front())) load_model(inputs_.front());  // which says what it is
   if (inputs_.size() < 2) throw options_.missing_inputs();
   EvaluateRequest what = request();

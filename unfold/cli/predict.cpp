@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "unfold/app/given.h"
 #include "unfold/cli/console_reporter.h"
 #include "unfold/cli/result_file.h"
 #include "unfold/cli/verb.h"
@@ -19,6 +20,7 @@ class Predict final : public Verb {
   std::vector<std::string> inputs_;
   std::string format_ = "tsv", out_ = "-";
   PredictRequest request_;
+  std::optional<std::string> given_;
   Index seed_ = 1;
 };
 
@@ -40,7 +42,7 @@ Predict::Predict(const char* name) : Verb(VerbOptions(name, summary_of(name), ex
                        .target = &inputs_,
                        .placeholder = "MODEL DATA...",
                        .help = "a run folder or model file, then files in the format that it was trained on",
-                       .least = 2,
+                       .least = 1,
                        .most = std::string::npos});
   options_.add({.name = "format",
                 .target = &format_,
@@ -82,6 +84,12 @@ Predict::Predict(const char* name) : Verb(VerbOptions(name, summary_of(name), ex
   options_.add({.name = "attention",
                 .target = &request_.attention,
                 .help = "of a source: the weight of each of its positions at each step (--format jsonl)"});
+  options_.add({.name = "given",
+                .target = &given_,
+                .placeholder = "FIELD=VALUE",
+                .help =
+                    "of a whole sequence (train --ends): what is known before it begins, in place of what DATA say; "
+                    "without DATA, of one sequence; of a source, source=TEXT; several with commas"});
   options_.add({.name = "seed", .target = &seed_, .placeholder = "N", .help = "of the samples", .least = 0});
   options_.add(
       {.name = "follow",
@@ -100,6 +108,7 @@ ExitCode Predict::run(Console& console) {
   request_.format = format_ == "jsonl" ? TableFormat::jsonl : TableFormat::tsv;
   request_.seed = static_cast<std::uint64_t>(seed_);
   request_.threads = threads_;
+  if (given_) request_.given = split_given(*given_);
   ConsoleReporter reporter(console);
   if (request_.follow && out_ != "-") throw UsageError("--follow writes to standard output; leave --out out");
   ResultFile file(out_);

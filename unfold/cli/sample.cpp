@@ -1,4 +1,7 @@
 #include "unfold/app/sample.h"
+#include "unfold/app/figures.h"
+#include "unfold/app/given.h"
+#include "unfold/app/predict.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -17,17 +20,19 @@ class Sample final : public Verb {
 
  private:
   ExitCode print_json() const;
+  ExitCode sample_fields();
 
   std::vector<std::string> model_;
   SampleRequest request_{.model = {}, .sampling = {.length = 500}};
-  std::optional<std::string> prime_file_;
+  std::optional<std::string> prime_file_, given_;
   Index seed_ = 1;
 };
 
 Sample::Sample()
-    : Verb(VerbOptions("sample", "generates text from a model; the text goes to standard output as it is",
-                       {"unfold sample run --length 500 --temperature 0.8",
-                        "unfold sample run --prime 'To be' --top-p 0.95 --seed 7"})) {
+    : Verb(VerbOptions(
+          "sample", "generates text from a model; the text goes to standard output as it is",
+          {"unfold sample run --length 500 --temperature 0.8", "unfold sample names --given label=female --count 20",
+           "unfold sample run --prime 'To be' --top-p 0.95 --seed 7"})) {
   options_.add_inputs(
       {.name = "model", .target = &model_, .placeholder = "MODEL", .help = "a run folder or model file"});
   options_.add({.name = "length",
@@ -76,12 +81,20 @@ Sample::Sample()
                 .placeholder = "N",
                 .help = "samples; several are separated by line ends",
                 .least = 1});
+  options_.add(
+      {.name = "given",
+       .target = &given_,
+       .placeholder = "FIELD=VALUE",
+       .help = "what is known before a whole sequence begins (train --ends), or source=TEXT; several with commas"});
+  add_threads();
   add_key();
   add_common();
 }
 
 ExitCode Sample::run(Console&) {
   request_.model = model_.front();
+  if (given_) request_.given = split_given(*given_);
+  if (holds_field_model(request_.model)) return sample_fields();
   take_prime(prime_file_, request_.prime);
   request_.sampling.seed = static_cast<std::uint64_t>(seed_);
   if (json_) return print_json();
@@ -90,6 +103,24 @@ ExitCode Sample::run(Console&) {
     if (block.last && request_.count > 1 && !block.text.ends_with('\n')) print_result("\n");
     flush_results();
   });
+  return ExitCode::success;
+}
+
+/// Whole sequences, a line each.
+ExitCode Sample::sample_fields() {
+  if (prime_file_) throw UsageError("--prime-file is for models of running text; whole sequences begin by themselves");
+  request_.sampling.seed = static_cast<std::uint64_t>(seed_);
+  nlohmann::ordered_json samples = nlohmann::ordered_json::array();
+  for (const SampledSequence& sequence : sample_sequences(request_, threads_)) {
+    if (json_)
+      samples.push_back({{"text", sequence.text},
+                         {"symbols", sequence.symbols},
+                         {"ended", sequence.ended},
+                         {"bits", bits(sequence.nats)}});
+    else
+      print_result(sequence.text + "\n");
+  }
+  if (json_) print_result(one_line({{"samples", std::move(samples)}}));
   return ExitCode::success;
 }
 

@@ -1,4 +1,5 @@
 #include "unfold/app/score.h"
+#include "unfold/app/given.h"
 
 #include <fmt/format.h>
 
@@ -45,6 +46,7 @@ class Score final : public Verb {
   std::optional<std::string> mask_, labels_, roc_, plot_;
   std::string context_;
   Index top_ = 0;
+  std::optional<std::string> given_;
   bool text_ = false, masked_ = false, fixed_ = false, follow_ = false;
   ReadingSettings reading_;
   bool summary_ = false;
@@ -93,6 +95,12 @@ Score::Score()
   options_.add({.name = "follow",
                 .target = &follow_,
                 .help = "data with fields: each example is scored as soon as it is there, in a stream without end"});
+  options_.add({.name = "given",
+                .target = &given_,
+                .placeholder = "FIELD=VALUE",
+                .help =
+                    "of whole sequences (train --ends): what is known before they begin, in place of what DATA say; "
+                    "several with commas"});
   options_.add({.name = "text", .target = &text_, .help = "by line: each line beside its score"});
   options_.add({.name = "masked", .target = &masked_, .help = "logs: the values that placeholders stand for"});
   options_.add({.name = "context",
@@ -223,6 +231,7 @@ void Score::check_log_options() const {
 void Score::check_text_options() const {
   for (const char* name : {"labels", "roc", "summary", "top", "text", "plot"})
     if (by_ != "line" && options_.given(name)) throw UsageError(fmt::format("--{} is for lines: add --by line", name));
+  if (given_) throw UsageError("--given is for models of whole sequences (train --ends)");
   if (by_ != "line" && unknown_ == "surprise") throw UsageError("--unknown surprise is for lines: add --by line");
   for (const char* name : {"top", "text", "plot"})
     if (options_.given(name) && (mask_ || !reading_.exact()))
@@ -267,7 +276,8 @@ void Score::run_on_fields() const {
                 .follow = follow_,
                 .unknown = unknown_,
                 .top = top_,
-                .threads = threads_},
+                .threads = threads_,
+                .given = given_ ? split_given(*given_) : std::vector<std::string>()},
                [&](std::string_view text) {
                  print_result(text);
                  if (follow_) flush_results();

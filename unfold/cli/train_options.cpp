@@ -55,6 +55,12 @@ void add_data_options(VerbOptions& options, TrainRequest& request) {
                .target = &s.test,
                .placeholder = "FILE",
                .help = "data with fields: measure the best model on this file at the end"});
+  options.add({.name = "ends",
+               .target = &s.ends,
+               .placeholder = "HOW",
+               .help =
+                   "what is predicted are whole sequences, and the end of each too: symbol, stop (a unit of its own), "
+                   "or a model of lengths: geometric, poisson, negative-binomial, table"});
   options.add({.name = "word-dropout",
                .target = &s.word_dropout,
                .placeholder = "SHARE",

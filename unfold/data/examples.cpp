@@ -51,6 +51,7 @@ void add(const Examples& all, Index example, Index from, Index to, Examples& res
     const ExampleColumn& column = all.columns[i];
     if (column.once) {
       extend_column(result.columns[i], column, example, example + 1);
+      if (column.source) result.columns[i].ends.push_back(result.columns[i].entries());
     } else if (column.source) {
       const Range chain = column.chain(example);
       extend_column(result.columns[i], column, chain.begin, chain.end);

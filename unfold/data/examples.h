@@ -17,6 +17,7 @@ struct ExampleColumn {
   bool once = false;  ///< one entry an example, as a class is
   Index width = 0;    ///< 0: texts; otherwise so many numbers an entry
   /// Entries lie along a chain of its own, which the positions of the example look at: the source of what is predicted.
+  /// Of one that an example has once, that chain has one position.
   bool source = false;
 
   std::vector<std::string> texts = {};  ///< one an entry; of width 0

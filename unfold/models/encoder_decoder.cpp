@@ -1,8 +1,11 @@
 #include "unfold/models/encoder_decoder.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 
+#include "unfold/base/error.h"
 #include "unfold/circuit/attention.h"
 #include "unfold/data/batch.h"
 
@@ -32,6 +35,26 @@ Signal summarise(const ModelSpec& spec, const std::vector<Signal>& encoded, Circ
   return tanh(circuit.affine("summary", spec.units, {{"R", circuit.join(std::move(ends))}}));
 }
 
+/// The same of what is known once.
+Signal summarise_once(const ModelSpec& spec, Signal source, Circuit& circuit) {
+  if (spec.attention != Attend::none)
+    throw UsageError(
+        fmt::format("model {}: attention looks for positions of a source, and what is given here has one; leave it out",
+                    to_string(spec)));
+  if (spec.both_directions)
+    throw UsageError(
+        fmt::format("model {}: what is given has no directions, and a sequence that is predicted has one; "
+                    "leave \"bi\" out",
+                    to_string(spec)));
+  Signal given;
+  {
+    const auto part = circuit.in_part(kSourcePart);
+    given = circuit.affine("given", spec.units, {{"G", source}});
+  }
+  const auto part = circuit.in_part(kSummaryPart);
+  return tanh(crossing(circuit, given, Delay::source_last()));
+}
+
 /// What is found with the state before each step.
 class SourceMemory {
  public:
@@ -57,9 +80,10 @@ class SourceMemory {
 
 }  // namespace
 
-Layers build_encoder_decoder(const ModelSpec& spec, Signal source, Signal target, Circuit& circuit) {
-  const std::vector<Signal> encoded = encode(spec, source, circuit);
-  const Signal summary = summarise(spec, encoded, circuit);
+Layers build_encoder_decoder(const ModelSpec& spec, Signal source, bool once, Signal target, Circuit& circuit) {
+  std::vector<Signal> encoded;
+  if (!once) encoded = encode(spec, source, circuit);
+  const Signal summary = once ? summarise_once(spec, source, circuit) : summarise(spec, encoded, circuit);
   const auto scope = circuit.scope("decoder");
   std::optional<SourceMemory> memory;
   if (spec.attention != Attend::none) memory.emplace(spec, encoded, circuit);

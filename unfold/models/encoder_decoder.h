@@ -9,6 +9,8 @@
 ///   c_t = sum_k a_tk V(h_k), a_t = softmax of attention(s_{t-1}, h)       attention=additive|multiplicative
 ///   s_t = cell(x_t, s_{t-1}),  heads read [s_t ; c_t]
 ///
+/// Where the source is something known once, a class or a vector, no cell runs over it: r = tanh(b + source G).
+///
 /// E has `embedding` numbers, or as many as units; values V(h_k) are a map to as many numbers as units, queries and
 /// keys have half as many.
 
@@ -17,8 +19,9 @@
 namespace unfold {
 
 /// `source` is of part kSourcePart, symbols or vectors; `target` of part 0 holds what the decoder reads at every step.
-/// Layers::last is not set: nothing is predicted once an example.
-Layers build_encoder_decoder(const ModelSpec& spec, Signal source, Signal target, Circuit& circuit);
+/// `once`: the source is known once, at the one position of its chain. Layers::last is not set: nothing is predicted
+/// once an example. Throws UsageError: attention, or both directions, where the source is known once.
+Layers build_encoder_decoder(const ModelSpec& spec, Signal source, bool once, Signal target, Circuit& circuit);
 
 /// Name of the affine map whose term attends.
 inline constexpr const char* kAttentionName = "decoder/context";

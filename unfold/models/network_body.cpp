@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <deque>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -185,7 +186,9 @@ Layers add_layers(const ModelSpec& spec, const DataSpecification& data, const Ne
   }
   if (sources.size() > 1) stack.embedding = 0;
   const Signal target = add_inputs(spec, data, own, circuit, inputs);
-  return build_encoder_decoder(stack, source, target, circuit);
+  const bool once =
+      std::ranges::all_of(sources, [&](const std::string& read) { return data.field(parse_read(read).field).once; });
+  return build_encoder_decoder(stack, source, once, target, circuit);
 }
 
 /// What heads read: every position, or the whole sequence.

@@ -41,18 +41,6 @@ std::size_t kept_by_rank(const std::vector<double>& p, const std::vector<std::si
   return kept;
 }
 
-Symbol draw(const std::vector<double>& p, Random& random) {
-  double left = random.uniform();
-  Symbol last = 0;
-  for (std::size_t x = 0; x < p.size(); ++x) {
-    if (p[x] <= 0) continue;
-    last = static_cast<Symbol>(x);
-    left -= p[x];
-    if (left < 0) break;
-  }
-  return last;  // rounding may leave a rest beyond the last symbol
-}
-
 }  // namespace
 
 void validate(const SamplingOptions& o) {
@@ -84,6 +72,18 @@ std::vector<double> filter_distribution(std::span<const float> log_probabilities
   return p;
 }
 
+Symbol draw_from(std::span<const double> p, Random& random) {
+  double left = random.uniform();
+  Symbol last = 0;
+  for (std::size_t x = 0; x < p.size(); ++x) {
+    if (p[x] <= 0) continue;
+    last = static_cast<Symbol>(x);
+    left -= p[x];
+    if (left < 0) break;
+  }
+  return last;  // rounding may leave a rest beyond the last symbol
+}
+
 void sample(Predictor& predictor, const Alphabet& alphabet, const SamplingOptions& options,
             const std::function<void(Symbol)>& use) {
   validate(options);
@@ -93,7 +93,7 @@ void sample(Predictor& predictor, const Alphabet& alphabet, const SamplingOption
   Symbol previous = options.prime.empty() ? kNoSymbol : options.prime.back();
   std::string tail;  // the end of the decoded text, as long as `stop`
   for (Index drawn = 0; drawn < options.length; ++drawn) {
-    const Symbol symbol = draw(filter_distribution(predictor.log_probabilities(), options), random);
+    const Symbol symbol = draw_from(filter_distribution(predictor.log_probabilities(), options), random);
     use(symbol);
     predictor.observe(symbol);
     if (!options.stop.empty()) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,9 @@ void validate(const SamplingOptions& options);
 
 /// The probabilities left by the filters, normalised; 0 for symbols cut off. Equal probabilities are ranked by symbol.
 std::vector<double> filter_distribution(std::span<const float> log_probabilities, const SamplingOptions& options);
+
+/// One of them by its probability; never one of probability 0.
+Symbol draw_from(std::span<const double> probabilities, Random& random);
 
 /// Resets the predictor, reads the prime, draws. `alphabet` is needed for `stop` only.
 std::vector<Symbol> sample(Predictor& predictor, const Alphabet& alphabet, const SamplingOptions& options);

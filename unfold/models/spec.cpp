@@ -150,6 +150,9 @@ Layers build_layers(const ModelSpec& spec, Signal input, Circuit& circuit) {
     result.top = circuit.affine("embedding", spec.embedding, {{"W", input, Init::normal(1)}}, Init::zero(), false);
   for (Index layer = 1; layer <= spec.layers; ++layer) {
     const auto scope = circuit.scope(fmt::format("layer{}", layer));
+    // What is joined has a negative number, and parts; such a cell wants one signal.
+    if (result.top.id < 0 && !spec.cell->reads_joined)
+      result.top = circuit.affine("gather", spec.units, {{"J", result.top}}, Init::zero(), false);
     std::vector<Signal> given = add_layer(spec, result.top, circuit);
     result.hidden.insert(result.hidden.end(), given.begin(), given.end());
     result.last = given;

@@ -17,8 +17,9 @@ namespace {
 
 /// A target that still grows.
 struct Growing {
-  Index chain = 0;  ///< of the source
-  Index slot = 0;   ///< of the state
+  Index chain = 0;   ///< of the source
+  Index slot = 0;    ///< of the state
+  Index length = 0;  ///< where it is known before; else 0
   Transduced so_far = {};
 };
 
@@ -49,24 +50,37 @@ struct Transducer<T>::Body {
   Body(const Network<T>& network_, const Parameters<T>& parameters, const DataSpecification& data,
        const TargetEnds& ends, Team& team)
       : network(network_), unfolding(network_.plan, team), attending(attending_node(*network_.plan)) {
-    if (!reads_source(data)) throw UsageError("the model reads no source, so it has no targets to find");
     const Head<T>& head = find_heads(ends);
     const FieldSpecification& field = data.field(head.field);
     symbols = field.size;
-    if (stops == nullptr) {
-      end = symbol_of(field, ends.symbol);
-    } else {
+    end = static_cast<Symbol>(symbols);  // beyond the alphabet, unless a symbol is the end
+    for (const NetworkInput& input : network.inputs) read_input(input, data, ends);
+    if (stops != nullptr)
       stop = symbol_of(data.field(stops->field), ends.stop_at);
-      end = static_cast<Symbol>(symbols);  // beyond the alphabet
-    }
-    for (const NetworkInput& input : network.inputs) {
-      if (network.plan->nodes()[at(input.signal.id)].part > 0) continue;
-      const FieldRead read = parse_read(input.field);
-      if (read.field != head.field || read.back != 1)
-        throw UsageError(fmt::format("the decoder reads {}, which is not known while targets are found", input.field));
-      previous = input.signal;
-    }
+    else if (!left.valid())
+      end = symbol_of(field, ends.symbol);
     unfolding.set_parameters(parameters);
+  }
+
+  /// What is read at the target: the symbol before, and the steps left.
+  void read_input(const NetworkInput& input, const DataSpecification& data, const TargetEnds& ends) {
+    const FieldSpecification& field = data.field(parse_read(input.field).field);
+    if (field.source) {
+      encodes = true;
+      long_sources = long_sources || !field.once;
+      return;
+    }
+    const FieldRead read = parse_read(input.field);
+    if (read.field == target_head->field && read.back == 1) {
+      previous = input.signal;
+    } else if (ends.lengths != nullptr && read.back == 0 && read.field.ends_with(ends.left_field)) {
+      left = input.signal;
+      left_as = &field;
+      lengths = ends.lengths;
+      steps_left = ends.steps_left;
+    } else {
+      throw UsageError(fmt::format("the decoder reads {}, which is not known while targets are found", input.field));
+    }
   }
 
   /// The head of targets; sets that of stops, if there is one.
@@ -93,17 +107,19 @@ struct Transducer<T>::Body {
 
   /// The encoder runs at the first step.
   void begin(const Batch& batch, Index slots) {
-    if (batch.structure.source() == nullptr) throw UsageError("the batch has no sources");
+    if (encodes && batch.structure.source() == nullptr) throw UsageError("the batch has no sources");
     given = &batch;
     encoded = false;
     now = State<T>(unfolding.plan(), slots);
     next = State<T>(unfolding.plan(), slots);
   }
 
-  Index limit(Index chain, const TransduceOptions& options) const {
+  Index limit(const Growing& target, const TransduceOptions& options) const {
+    if (target.length > 0) return target.length;
     if (options.longest > 0) return options.longest;
+    if (!long_sources) return kLongestFound;
     const Structure& sources = given->structure.part(kSourcePart);
-    return 3 * sources.size(source_of(chain)) + 10;
+    return 3 * sources.size(source_of(target.chain)) + 10;
   }
   /// The number of a chain's source.
   Index source_of(Index chain) const {
@@ -118,14 +134,12 @@ struct Transducer<T>::Body {
       slots.push_back(target.slot);
     }
     const auto count = static_cast<Index>(targets.size());
-    unfolding.lay(Structure::chains(count, 1).looking_at(*given->structure.source(), chains), slots);
-    if (!encoded) give_sources(*given, network, unfolding);
+    const Structure own = Structure::chains(count, 1);
+    unfolding.lay(encodes ? own.looking_at(*given->structure.source(), chains) : own, slots);
+    if (encodes && !encoded) give_sources(*given, network, unfolding);
     const Structure& laid = unfolding.structure();
-    for (std::size_t k = 0; k < targets.size(); ++k)
-      if (previous.valid() && unfolding.plan().live(previous.id))
-        unfolding.symbols(previous)[at(laid.row(static_cast<Index>(k), 0))] =
-            targets[k].so_far.symbols.empty() ? kNoSymbol : targets[k].so_far.symbols.back();
-    unfolding.forward(&now, encoded);
+    for (std::size_t k = 0; k < targets.size(); ++k) give_target(targets[k], laid.row(static_cast<Index>(k), 0));
+    unfolding.forward(&now, encodes && encoded);
     encoded = true;
     std::vector<std::vector<T>> result(targets.size());
     for (std::size_t k = 0; k < targets.size(); ++k) {
@@ -140,6 +154,32 @@ struct Transducer<T>::Body {
       if (weights) targets[k].so_far.weights.push_back(weights_of(row));
     }
     return result;
+  }
+
+  void give_target(const Growing& target, Index row) {
+    const std::vector<Symbol>& symbols_before = target.so_far.symbols;
+    if (previous.valid() && unfolding.plan().live(previous.id))
+      unfolding.symbols(previous)[at(row)] = symbols_before.empty() ? kNoSymbol : symbols_before.back();
+    if (!left.valid() || !unfolding.plan().live(left.id)) return;
+    std::vector<double> numbers(at(left_as->size));
+    steps_left(target.length, static_cast<Index>(symbols_before.size()), numbers.data());
+    const Matrix<T> to = unfolding.input(left);
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      const double x = numbers[i];
+      const auto z = static_cast<float>(left_as->mean.empty() ? x : (x - left_as->mean[i]) / left_as->deviation[i]);
+      to.row(row)[i] = static_cast<T>(z);  // as data are: floats
+    }
+  }
+
+  /// Adds a symbol; true when the target is complete.
+  bool extend(Growing& target, Symbol symbol, double log_probability, const TransduceOptions& options) const {
+    Transduced& t = target.so_far;
+    t.log_probability += log_probability;
+    t.ended = symbol == end;
+    if (!t.ended) t.symbols.push_back(symbol);
+    const bool complete = t.ended || static_cast<Index>(t.symbols.size()) >= limit(target, options);
+    t.ended = t.ended || (complete && target.length > 0);
+    return complete;
   }
 
   std::vector<T> log_softmax_of(const Head<T>& head, Index row) const {
@@ -164,7 +204,11 @@ struct Transducer<T>::Body {
   const Network<T>& network;
   Unfolding<T> unfolding;
   Attending attending;
-  Signal previous;
+  Signal previous, left;
+  const FieldSpecification* left_as = nullptr;
+  const LengthModel* lengths = nullptr;
+  void (*steps_left)(Index, Index, double*) = nullptr;
+  bool encodes = false, long_sources = false;
   const Head<T>*target_head = nullptr, *stops = nullptr;
   Index symbols = 0;
   Symbol end = kNoSymbol, stop = kNoSymbol;
@@ -175,14 +219,6 @@ struct Transducer<T>::Body {
 };
 
 namespace {
-
-/// Adds a symbol; true when the target is complete.
-bool extend_target(Transduced& target, Symbol symbol, double log_probability, Symbol end, Index limit) {
-  target.log_probability += log_probability;
-  target.ended = symbol == end;
-  if (!target.ended) target.symbols.push_back(symbol);
-  return target.ended || static_cast<Index>(target.symbols.size()) >= limit;
-}
 
 /// The `count` most probable extensions of the targets of one source. Equal ones: the earlier target, the smaller
 /// symbol.
@@ -202,6 +238,14 @@ std::vector<Extension> most_probable(const std::vector<Growing>& targets, Range 
   std::partial_sort(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(kept), all.end(), before);
   all.resize(kept);
   return all;
+}
+
+template <class T>
+Symbol drawn(std::span<const T> log_p, const SamplingOptions& filters, Random& random) {
+  if (filters.temperature == 1 && filters.top_k == 0 && filters.top_p == 1 && filters.min_p == 0)
+    return sample_symbol<T>(log_p, random);
+  const std::vector<float> as_floats(log_p.begin(), log_p.end());
+  return draw_from(filter_distribution(as_floats, filters), random);
 }
 
 void sort_by_score(std::vector<Transduced>& targets) {
@@ -233,7 +277,12 @@ std::vector<std::vector<Transduced>> Transducer<T>::best(const Batch& batch, con
   b.begin(batch, chains * options.beam);
   std::vector<std::vector<Transduced>> complete(at(chains));
   std::vector<Growing> growing;
-  for (Index c = 0; c < chains; ++c) growing.push_back({.chain = c, .slot = c * options.beam});
+  for (Index c = 0; c < chains; ++c) {
+    growing.push_back({.chain = c, .slot = c * options.beam});
+    if (b.lengths == nullptr) continue;
+    growing.back().length = b.lengths->most_probable();
+    growing.back().so_far.log_probability = b.lengths->log_probability(growing.back().length);
+  }
   while (!growing.empty()) {
     const std::vector<std::vector<T>> log_p = b.step(growing, options.weights);
     std::vector<Growing> kept;
@@ -244,15 +293,15 @@ std::vector<std::vector<Transduced>> Transducer<T>::best(const Batch& batch, con
       Index slot = chain * options.beam;
       std::vector<Growing> own;
       for (const Extension& e : most_probable(growing, {first, last}, log_p, options.beam)) {
-        Transduced target = growing[e.of].so_far;
-        target.log_probability = 0;  // set to the exact sum
-        const bool is_complete = extend_target(target, e.symbol, e.log_probability, b.end, b.limit(chain, options));
-        if (is_complete) {
-          done.push_back(std::move(target));
+        Growing target = growing[e.of];
+        target.so_far.log_probability = 0;  // set to the exact sum
+        if (b.extend(target, e.symbol, e.log_probability, options)) {
+          done.push_back(std::move(target.so_far));
           continue;
         }
-        b.next.copy_slot(b.now, growing[e.of].slot, slot);
-        own.push_back({.chain = chain, .slot = slot++, .so_far = std::move(target)});
+        b.next.copy_slot(b.now, target.slot, slot);
+        target.slot = slot++;
+        own.push_back(std::move(target));
       }
       // Enough are complete: what still grows is less probable than the beam was wide.
       if (static_cast<Index>(done.size()) >= options.beam) continue;
@@ -284,15 +333,18 @@ std::vector<std::vector<Transduced>> Transducer<T>::samples(const Batch& batch, 
       growing.push_back({.chain = c, .slot = c * count + s});
       const Index passage = batch.passages.empty() ? c : batch.passages[at(c)];
       random.emplace_back(seed, stream_of(fmt::format("transduce/{}/{}", passage, s)));
+      if (b.lengths == nullptr) continue;
+      growing.back().length = b.lengths->draw(random.back());
+      growing.back().so_far.log_probability = b.lengths->log_probability(growing.back().length);
     }
   while (!growing.empty()) {
     const std::vector<std::vector<T>> log_p = b.step(growing, options.weights);
     std::vector<Growing> kept;
     for (std::size_t k = 0; k < growing.size(); ++k) {
       Growing& target = growing[k];
-      const Symbol symbol = sample_symbol<T>(log_p[k], random[at(target.slot)]);
+      const Symbol symbol = drawn<T>(log_p[k], options.filters, random[at(target.slot)]);
       const auto log_probability = static_cast<double>(log_p[k][at(symbol)]);
-      if (extend_target(target.so_far, symbol, log_probability, b.end, b.limit(target.chain, options)))
+      if (b.extend(target, symbol, log_probability, options))
         complete[at(target.chain)].push_back(std::move(target.so_far));
       else
         kept.push_back(std::move(target));

@@ -1,5 +1,6 @@
 #pragma once
-/// Targets that a network of two chains (encoder_decoder.h) finds for sources: by beam search, or sampled.
+/// Whole sequences that a network finds, by beam search, or samples: targets of sources, where it has two chains
+/// (encoder_decoder.h), sequences of something that is given, or of nothing.
 ///
 ///   Transducer<float> transducer(network, parameters, data, {.symbol = "</s>"}, team);
 ///   std::vector<std::vector<Transduced>> found = transducer.best(batch, {.beam = 5, .best = 3});    // one list a
@@ -7,8 +8,9 @@
 ///
 /// The encoder runs once; the decoder is stepped over all targets at once, each with a slot of the state. A target ends
 /// with the end symbol, or with a stop unit, a head of its own: p(end) = p(stop), p(y) = (1 - p(stop)) p(y | no stop),
-/// the stop decided before each symbol; or without either at the limit. What is found for a source does not depend on
-/// the others, nor on threads.
+/// the stop decided before each symbol; or at a length that is known before and of which the network reads the steps
+/// left: samples draw it, searches take the most probable one, and its probability counts; or without any of them at
+/// the limit. What is found for a source does not depend on the others, nor on threads.
 
 #include <algorithm>
 #include <memory>
@@ -18,15 +20,23 @@
 #include "unfold/data/batch.h"
 #include "unfold/data/specification.h"
 #include "unfold/losses/network.h"
+#include "unfold/models/length_model.h"
+#include "unfold/models/sampling.h"
 
 namespace unfold {
 
 struct TransduceOptions {
-  Index beam = 1;        ///< targets kept at each step; 1: the most probable symbol at each step
-  Index best = 1;        ///< so many of each source, at most `beam`
-  Index longest = 0;     ///< symbols of a target, its end included; 0: three for each of the source, and ten
+  Index beam = 1;  ///< targets kept at each step; 1: the most probable symbol at each step
+  Index best = 1;  ///< so many of each source, at most `beam`
+  /// Symbols of a target, its end included; 0: three for each of the source, and ten; of what is given once, or of
+  /// nothing, kLongestFound.
+  Index longest = 0;
   bool weights = false;  ///< of attention too
+  /// Of samples: temperature and the filters that follow it; the rest has no meaning here. The log probabilities of
+  /// what is found stay those of the model.
+  SamplingOptions filters = {};
 };
+inline constexpr Index kLongestFound = 1000;
 
 struct Transduced {
   std::vector<Symbol> symbols = {};  ///< without the end symbol
@@ -46,19 +56,23 @@ struct Transduced {
 struct TargetEnds {
   std::string_view symbol = {};                    ///< of the alphabet of what is predicted
   std::string_view stop_field = {}, stop_at = {};  ///< a head of a field of that ending, and its symbol; wins if there
+  std::string_view left_field = {};                ///< what is read at the target and ends so: the steps left
+  /// Writes what is read there, with the length and the positions before this one.
+  void (*steps_left)(Index length, Index before, double* numbers) = nullptr;
+  const LengthModel* lengths = nullptr;
 };
 
 template <class T>
 class Transducer {
  public:
-  /// Throws UsageError: a network that reads no source, has other heads than a target of symbols and its stops, reads
-  /// other fields at the target than the one that it predicts; an end that the alphabet lacks.
+  /// Throws UsageError: a network that has other heads than a target of symbols and its stops, or reads other fields at
+  /// the target than the one that it predicts and the steps left; an end that the alphabet lacks.
   Transducer(const Network<T>& network, const Parameters<T>& parameters, const DataSpecification& data,
              const TargetEnds& ends, Team& team);
   ~Transducer();
 
   bool attends() const;
-  /// For the source of each chain of a batch, the best first. Reads the fields of sources alone.
+  /// For each chain of a batch, the best first. Reads the fields of sources alone.
   std::vector<std::vector<Transduced>> best(const Batch& batch, const TransduceOptions& options);
   /// `count` samples of each, drawn for (seed, number of its passage).
   std::vector<std::vector<Transduced>> samples(const Batch& batch, Index count, std::uint64_t seed,

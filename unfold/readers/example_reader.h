@@ -18,13 +18,9 @@
 #include "unfold/base/registry.h"
 #include "unfold/data/alphabet.h"
 #include "unfold/data/examples.h"
+#include "unfold/readers/sequence_ends.h"
 
 namespace unfold {
-
-/// The symbol behind the last one of every target of `pairs`.
-inline constexpr std::string_view kTargetEnd = "</s>";
-/// What a field of stops holds, and what follows the name of the field that it is of.
-inline constexpr std::string_view kStopField = ".stop", kStop = "stop", kGo = "go";
 
 struct ReaderOptions {
   std::string format = {};              ///< of readers(); empty: guessed
@@ -39,6 +35,7 @@ struct ReaderOptions {
   /// Columns of `columns` and `table` that hold texts, or numbers, whatever their entries look like. Others: as they
   /// look.
   std::vector<std::string> texts = {}, numbers = {};
+  WholeSequences whole = {};  ///< what is added to what was read
 };
 
 /// The beginning of an input, which guesses go by.

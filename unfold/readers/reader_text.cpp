@@ -178,7 +178,6 @@ void TextPositions::append(std::string_view text, std::vector<std::string>& out)
     out.insert(out.end(), words.begin(), words.end());
     return;
   }
-  out.reserve(out.size() + text.size());
   for (Index begin = 0, end = 0; end < static_cast<Index>(text.size()); begin = end) {
     if (kind_ == SymbolKind::bytes || next_code_point(text, end) == kNoCodePoint) ++end;
     out.emplace_back(text.substr(at(begin), at(end - begin)));

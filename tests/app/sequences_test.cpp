@@ -1,0 +1,219 @@
+/// Targets of sources, and whole sequences with their ends: what the verbs do with them, on tiny data.
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+
+#include "base/scratch.h"
+#include "unfold/app/field_score.h"
+#include "unfold/app/predict.h"
+#include "unfold/app/sample.h"
+#include "unfold/app/train.h"
+
+namespace unfold {
+namespace {
+
+using testing_support::contains;
+using testing_support::message_of;
+using testing_support::ScratchFolder;
+
+constexpr const char* kRomanPairs =
+    "one\tI\ntwo\tII\nthree\tIII\nfour\tIV\nfive\tV\nsix\tVI\nseven\tVII\neight\tVIII\nnine\tIX\nten\tX\n";
+
+std::vector<std::string> cells_of(const std::string& line) {
+  std::vector<std::string> cells;
+  std::istringstream stream(line);
+  for (std::string cell; std::getline(stream, cell, '\t');) cells.push_back(cell);
+  return cells;
+}
+std::vector<std::vector<std::string>> table_of(const std::string& text) {
+  std::vector<std::vector<std::string>> rows;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) rows.push_back(cells_of(line));
+  return rows;
+}
+
+class SequencesTest : public ::testing::Test {
+ protected:
+  std::string trained(const std::string& out, const std::string& data, const std::string& model, Index steps,
+                      const std::function<void(TrainRequest&)>& more = {}) {
+    TrainRequest request{.out = folder_.path(out)};
+    request.settings.data = {data};
+    request.settings.model = model;
+    request.settings.optimizer = "adam:rate=0.02";
+    request.settings.steps = steps;
+    request.settings.batch = 8;
+    request.settings.split = "100/0/0";
+    request.run.threads = 1;
+    request.given = {"model", "optimizer", "steps", "batch", "split"};
+    if (more) more(request);
+    train(request);
+    return request.out;
+  }
+  std::string predicted(PredictRequest request) const {
+    std::string text;
+    Reporter silent;
+    request.threads = 1;
+    predict(
+        request, [&](std::string_view piece) { text += piece; }, silent);
+    return text;
+  }
+  std::string scored(FieldScoreRequest request) const {
+    std::string text;
+    request.threads = 1;
+    score_fields(request, [&](std::string_view piece) { text += piece; });
+    return text;
+  }
+  /// Names that say their class: girls' are of a and b and end in a, boys' of c and d and have an even length.
+  std::string names(Index count) const {
+    Random random(1, "names");
+    std::string text;
+    for (Index i = 0; i < count; ++i) {
+      const bool girl = random.uniform() < 0.5;
+      std::string name;
+      const auto half = 1 + random.below(3);
+      for (std::uint64_t k = 0; k < 2 * half; ++k) name += (girl ? "ab" : "cd")[random.below(2)];
+      if (girl) name.back() = 'a';
+      text += fmt::format("{}\t{}\n", girl ? "girl" : "boy", name);
+    }
+    return folder_.write("names", text);
+  }
+  std::string names_model(const std::string& ends, bool given = true, Index steps = 150) {
+    return trained(ends + (given ? "" : "-alone"), names(300), "gru:16", steps, [&](TrainRequest& request) {
+      request.settings.format = "labelled";
+      request.settings.symbols = "chars";
+      request.settings.predict = "text";
+      request.settings.ends = ends;
+      request.given.insert({"format", "symbols", "predict", "ends"});
+      if (!given) return;
+      request.settings.read = "label";
+      request.given.insert("read");
+    });
+  }
+
+  ScratchFolder folder_;
+  std::string pairs_ = folder_.write("roman.pairs", kRomanPairs);
+};
+
+TEST_F(SequencesTest, targets_of_sources_are_measured_scored_found_and_drawn) {
+  const std::string model = trained("run", pairs_, "gru:16,attention=additive", 150);
+  const FieldFigures figures = evaluate_on_fields({.model = model, .data = {pairs_}, .beam = 3, .threads = 1});
+  std::map<std::string, double> measures(figures.heads[0].measures.begin(), figures.heads[0].measures.end());
+  EXPECT_EQ(measures["sources"], 10);
+  EXPECT_LE(measures["sequence_error"], 0.3);
+  const auto scores = table_of(scored({.model = model, .data = pairs_, .by_example = true}));
+  ASSERT_EQ(scores.size(), 11U);
+  double nats = 0;
+  for (std::size_t i = 1; i < scores.size(); ++i) nats += std::stod(scores[i][2]) * std::log(2);
+  EXPECT_NEAR(nats, figures.heads[0].nats, 1e-3);
+  const auto found = table_of(predicted({.model = model, .data = {pairs_}, .beam = 6, .best = 3}));
+  EXPECT_EQ(found[0],
+            (std::vector<std::string>{"source", "target", "target.best", "target.probability", "target.best.2",
+                                      "target.probability.2", "target.best.3", "target.probability.3"}));
+  ASSERT_EQ(found.size(), 11U);
+  for (std::size_t i = 1; i < found.size(); ++i) {
+    // What is found first is what the data say has the same probability as its score says.
+    if (found[i][1] == found[i][2]) {
+      EXPECT_NEAR(-std::log2(std::stod(found[i][3])), std::stod(scores[i][2]), 1e-3);
+    }
+    EXPECT_EQ((std::set<std::string>{found[i][2], found[i][4], found[i][6]}.size()), 3U);
+  }
+  const auto drawn = table_of(predicted({.model = model, .data = {pairs_}, .samples = 2, .sampled = true}));
+  EXPECT_EQ(drawn[0][2], "target.sample.1");
+  const auto shown = nlohmann::json::parse(predicted(
+      {.model = model, .data = {}, .format = TableFormat::jsonl, .attention = true, .given = {"source=seven"}}));
+  EXPECT_EQ(shown["target.attention"].size(), shown["target.best"].get<std::string>().size() + 1);
+  for (const auto& row : shown["target.attention"]) EXPECT_EQ(row.size(), 5U);
+}
+
+TEST_F(SequencesTest, sources_are_sampled_by_hand) {
+  const std::string model = trained("run", pairs_, "gru:8", 30);
+  const auto one = sample_sequences(
+      {.model = model, .sampling = {.length = 9, .seed = 3}, .count = 4, .given = {"source=seven"}}, 1);
+  ASSERT_EQ(one.size(), 4U);
+  for (const SampledSequence& sequence : one) {
+    EXPECT_LE(sequence.symbols, 9);
+    EXPECT_GT(sequence.nats, 0);
+  }
+  EXPECT_TRUE(contains(message_of<UsageError>([&] { sample_sequences({.model = model}, 1); }), "--given source=TEXT"));
+}
+
+TEST_F(SequencesTest, cells_that_read_inputs_in_their_own_way_are_decoders_too) {
+  for (const char* spec : {"qrnn:6,attention=additive", "mogrifier:5,condition=both"})
+    EXPECT_NO_THROW(trained(spec, pairs_, spec, 2)) << spec;
+}
+
+TEST_F(SequencesTest, a_class_that_is_given_helps_and_a_false_one_hurts) {
+  for (const std::string ends : {"symbol", "stop", "table"}) {
+    constexpr Index kSteps = 1500;
+    const std::string given = names_model(ends, true, kSteps), alone = names_model(ends, false, kSteps),
+                      data = names(300);
+    const auto nats = [&](const std::string& model, std::vector<std::string> said) {
+      const FieldFigures figures =
+          evaluate_on_fields({.model = model, .data = {data}, .given = std::move(said), .threads = 1});
+      double sum = 0;
+      for (const HeadFigures& head : figures.heads) sum += head.nats;
+      return sum / 300;
+    };
+    EXPECT_LT(nats(given, {}), nats(alone, {}) - 0.3) << ends;  // the class is worth ln 2
+    EXPECT_GT(nats(given, {"label=girl"}), nats(given, {}) + 1) << ends;
+    for (const std::string kind : {"girl", "boy"}) {
+      const auto drawn = sample_sequences(
+          {.model = given, .sampling = {.length = 50, .seed = 2}, .count = 40, .given = {"label=" + kind}}, 1);
+      Index fitting = 0, even = 0;
+      for (const SampledSequence& s : drawn) {
+        fitting += s.text.find_first_not_of(kind == "girl" ? "ab" : "cd") == std::string::npos ? 1 : 0;
+        even += s.symbols % 2 == 0 ? 1 : 0;
+      }
+      EXPECT_GE(fitting, 36) << ends << kind;
+      EXPECT_GE(even, 26) << ends << kind;
+    }
+    EXPECT_EQ(sample_sequences({.model = alone, .sampling = {.length = 50}, .count = 3}, 1).size(), 3U);
+  }
+}
+
+TEST_F(SequencesTest, lengths_have_a_row_of_their_own) {
+  const std::string model = names_model("poisson"), data = names(300);
+  const FieldFigures figures = evaluate_on_fields({.model = model, .data = {data}, .threads = 1});
+  ASSERT_EQ(figures.heads.size(), 2U);
+  EXPECT_EQ(figures.heads[1].field, "text.length");
+  EXPECT_EQ(figures.heads[1].predicted, 300);
+  const auto scores = table_of(scored({.model = model, .data = data, .by_example = true}));
+  double nats = 0;
+  for (std::size_t i = 1; i < scores.size(); ++i) nats += std::stod(scores[i][2]) * std::log(2);
+  EXPECT_NEAR(nats, figures.heads[0].nats + figures.heads[1].nats, 1e-2);
+}
+
+TEST_F(SequencesTest, samples_of_a_seed_are_the_same_however_many_are_drawn) {
+  const std::string model = names_model("symbol");
+  const auto draw = [&](Index count) {
+    return sample_sequences(
+        {.model = model, .sampling = {.length = 50, .seed = 9}, .count = count, .given = {"label=boy"}}, 1);
+  };
+  const auto few = draw(3), many = draw(200);
+  for (std::size_t i = 0; i < few.size(); ++i) {
+    EXPECT_EQ(few[i].text, many[i].text);
+    EXPECT_EQ(few[i].nats, many[i].nats);
+  }
+}
+
+TEST_F(SequencesTest, what_cannot_be_given_is_refused_with_what_can) {
+  const std::string model = names_model("symbol");
+  const auto refused = [&](std::vector<std::string> given) {
+    return message_of<UsageError>([&] { sample_sequences({.model = model, .given = given}, 1); });
+  };
+  EXPECT_TRUE(contains(refused({}), "--given label=VALUE"));
+  EXPECT_TRUE(contains(refused({"label=cat"}), "there are girl, boy"));
+  EXPECT_TRUE(contains(refused({"text=abc"}), "the model is given label"));
+  EXPECT_TRUE(contains(refused({"label"}), "FIELD=VALUE"));
+  EXPECT_TRUE(contains(message_of<UsageError>([&] { names_model("weibull"); }), "poisson"));
+  EXPECT_TRUE(contains(message_of<UsageError>([&] { predicted({.model = model, .data = {names(3)}, .ahead = 2}); }),
+                       "--ahead"));
+}
+
+}  // namespace
+}  // namespace unfold
