@@ -98,7 +98,10 @@ std::vector<SampledSequence> sample_sequences(const SampleRequest& request, Inde
   std::vector<SampledSequence> result(at(request.count));
   with_network_model(request.model, [&]<class T>(const NetworkModel<T>& model) {
     if (!reads_source(model.data()) && !predicts_whole_sequences(model))
-      throw UsageError("sequences of this model have no ends: train one with --ends, or use forecast");
+      throw ModelError(
+          fmt::format("{}: {}, which reads {}, is no model of symbols; use it with predict, score, eval or info, or "
+                      "train one with --ends, whose sequences end by themselves",
+                      request.model, model.spec_text(), model.data().source));
     const FieldSpecification& field = model.data().field(target_field(model));
     if (field.type == FieldSpecification::Type::values)
       throw UsageError(fmt::format("{} holds numbers: such sequences are scored, but not sampled yet", field.name));

@@ -133,9 +133,9 @@ void Eval::check_options() const {
 
 /// A model of a task, on examples of it.
 ExitCode Eval::run_on_task() const {
-  for (const char* name :
-       {"split", "unknown", "mask", "per-symbol", "segments", "warmup", "method", "dynamic", "given"})
-    if (options_.given(name)) throw UsageError(fmt::format("--{} is not for models of tasks", name));
+  if (given_) throw UsageError("--given is for models of data with fields, not of tasks");
+  for (const char* name : {"split", "unknown", "mask", "per-symbol", "segments", "warmup", "method", "dynamic"})
+    if (options_.given(name)) throw UsageError(fmt::format("--{} is for models of text, not of tasks", name));
   const std::string part = part_.value_or("test");
   const TaskFigures figures = evaluate_on_task({.model = inputs_.front(),
                                                 .folder = inputs_.size() > 1 ? inputs_[1] : std::string(),

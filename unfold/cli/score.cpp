@@ -268,7 +268,8 @@ void Score::run_on_fields() const {
                            "segments", "warmup"})
     if (options_.given(name)) throw UsageError(fmt::format("--{} is not for models of data with fields", name));
   if (by_ == "state" || by_ == "value")
-    throw UsageError(fmt::format("--by {} is not for data with fields, which have --by symbol and --by line", by_));
+    throw UsageError(fmt::format("--by {} is for {}; data with fields have --by symbol and --by line", by_,
+                                 by_ == "state" ? "an hmm" : "a log"));
   score_fields({.model = inputs_[0],
                 .data = inputs_[1],
                 .by_example = by_ == "line",
