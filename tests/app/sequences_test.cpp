@@ -8,6 +8,7 @@
 #include <set>
 #include <sstream>
 
+#include "app/texts.h"
 #include "base/scratch.h"
 #include "unfold/app/field_score.h"
 #include "unfold/app/predict.h"
@@ -198,6 +199,29 @@ TEST_F(SequencesTest, samples_of_a_seed_are_the_same_however_many_are_drawn) {
   for (std::size_t i = 0; i < few.size(); ++i) {
     EXPECT_EQ(few[i].text, many[i].text);
     EXPECT_EQ(few[i].nats, many[i].nats);
+  }
+}
+
+TEST_F(SequencesTest, a_run_that_is_resumed_gives_the_bytes_of_one_that_was_not) {
+  for (const std::string ends : {"stop", "poisson"}) {
+    const auto model = [&](const std::string& out, Index steps, bool resume) {
+      return trained(out + ends, names(40), "lstm:4,dropout=0.2", steps, [&](TrainRequest& request) {
+        request.settings.format = "labelled";
+        request.settings.symbols = "chars";
+        request.settings.read = "label";
+        request.settings.predict = "text";
+        request.settings.ends = ends;
+        request.given.insert({"format", "symbols", "read", "predict", "ends"});
+        if (!resume) return;
+        request.resume = true;
+        request.given = {"steps"};
+      });
+    };
+    const std::string whole = model("whole", 9, false);
+    model("cut", 4, false);
+    const std::string resumed = model("cut", 9, true);
+    EXPECT_EQ(testing_support::file_bytes(whole + "/model.safetensors"),
+              testing_support::file_bytes(resumed + "/model.safetensors"));
   }
 }
 

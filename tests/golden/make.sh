@@ -153,6 +153,23 @@ if wanted fields-forecast; then
   record fields-forecast forecast fields-forecast.safetensors wave.csv --ahead 1
 fi
 
+field_model pairs numerals.pairs --model bigru:4,attention=additive --split 100/0/0
+if wanted pairs; then
+  record pairs predict pairs.safetensors numerals.pairs --beam 4 --best 2 --quiet
+  record pairs predict pairs.safetensors numerals.pairs --sample --samples 2 --seed 3 --quiet
+  record pairs predict pairs.safetensors --given source=seven --attention --format jsonl --quiet
+fi
+whole=(labelled.txt --format labelled --read label --predict text --split 100/0/0)
+field_model whole-symbol "${whole[@]}" --ends symbol --model gru:4
+field_model whole-stop "${whole[@]}" --ends stop --model lstm:3,condition=start
+field_model whole-length "${whole[@]}" --ends negative-binomial --model rnn:4,condition=steps
+for name in whole-symbol whole-stop whole-length; do
+  if wanted $name; then
+    record $name sample $name.safetensors --given label=neg --count 3 --length 12
+    record $name eval $name.safetensors labelled.txt --given label=pos --json
+  fi
+done
+
 stopped_run run-lstm 60 'eval run-lstm unseen.txt --unknown skip --json' text.txt --model lstm:4,dropout=0.2 \
   --optimizer adam:rate=0.02,clip=1 --batch 3 --window 10 --steps 25 --split 90/10
 stopped_run run-ruop 20 'eval run-ruop unseen.txt --unknown skip --json' text.txt --model glnn:4,edges=2 \

@@ -218,13 +218,15 @@ std::vector<Reproduction> sequence_reproductions() {
 
 }  // namespace
 
-Reproduction reservoirs();  // reservoirs.cpp
+Reproduction reservoirs();          // reservoirs.cpp
+Reproduction names_given_gender();  // names.cpp
 
 const std::vector<Reproduction>& reproductions() {
   static const std::vector<Reproduction> list = [] {
     std::vector<Reproduction> all = sequence_reproductions();
     std::ranges::move(field_reproductions(), std::back_inserter(all));
     all.push_back(reservoirs());
+    all.push_back(names_given_gender());
     return all;
   }();
   return list;
