@@ -90,8 +90,10 @@ Layers build_encoder_decoder(const ModelSpec& spec, Signal source, bool once, Si
   const Signal none;
   const auto start = circuit.starting_from(spec.condition == Condition::steps ? none : summary);
   const Index embedding = spec.embedding > 0 ? spec.embedding : spec.units;
+  // Where something is given once, the network is the one that is given nothing, and what is given.
+  const double drop = once ? 0 : spec.dropout;
   std::vector<Signal> read = {circuit.dropout(
-      circuit.affine("embedding", embedding, {{"E", target, Init::normal(1)}}, Init::zero(), false), spec.dropout)};
+      circuit.affine("embedding", embedding, {{"E", target, Init::normal(1)}}, Init::zero(), false), drop)};
   if (spec.condition != Condition::start) read.push_back(crossing(circuit, summary, Delay::source_last()));
   Signal before, context;
   if (memory) {
