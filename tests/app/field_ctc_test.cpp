@@ -9,7 +9,7 @@
 #include <sstream>
 
 #include "base/scratch.h"
-#include "unfold/app/predict.h"
+#include "unfold/fields/predict.h"
 #include "unfold/app/train.h"
 #include "unfold/base/error.h"
 #include "unfold/numerics/random.h"

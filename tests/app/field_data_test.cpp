@@ -1,6 +1,6 @@
 /// What is read and predicted where nobody says, and how examples are split.
 
-#include "unfold/app/field_data.h"
+#include "unfold/fields/field_data.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

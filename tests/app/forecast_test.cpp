@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/scratch.h"
-#include "unfold/app/predict.h"
+#include "unfold/fields/predict.h"
 #include "unfold/losses/deviation.h"
 #include "unfold/losses/distribution.h"
 #include "unfold/models/network_model.h"

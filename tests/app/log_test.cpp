@@ -9,7 +9,7 @@
 
 #include "base/scratch.h"
 #include "unfold/app/log_score.h"
-#include "unfold/app/run_folder.h"
+#include "unfold/runs/run_folder.h"
 #include "unfold/app/score.h"
 #include "unfold/app/train.h"
 

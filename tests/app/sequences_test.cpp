@@ -10,8 +10,8 @@
 
 #include "app/texts.h"
 #include "base/scratch.h"
-#include "unfold/app/field_score.h"
-#include "unfold/app/predict.h"
+#include "unfold/fields/field_score.h"
+#include "unfold/fields/predict.h"
 #include "unfold/app/sample.h"
 #include "unfold/app/train.h"
 

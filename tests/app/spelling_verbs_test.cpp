@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "base/scratch.h"
-#include "unfold/app/field_model.h"
-#include "unfold/app/predict.h"
+#include "unfold/fields/field_model.h"
+#include "unfold/fields/predict.h"
 #include "unfold/app/train.h"
 
 namespace unfold {

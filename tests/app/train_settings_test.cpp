@@ -1,4 +1,4 @@
-#include "unfold/app/train_settings.h"
+#include "unfold/runs/train_settings.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "unfold/app/reporter.h"
+#include "unfold/runs/reporter.h"
 #include "unfold/verify/derivative_check.h"
 
 namespace unfold {

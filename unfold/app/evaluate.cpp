@@ -4,9 +4,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "unfold/app/run_folder.h"
-#include "unfold/app/train_settings.h"
 #include "unfold/capabilities/finite.h"
+#include "unfold/runs/run_folder.h"
+#include "unfold/runs/train_settings.h"
 
 namespace unfold {
 namespace {

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "unfold/app/figures.h"
 #include "unfold/app/reading.h"
 #include "unfold/models/learning.h"
+#include "unfold/runs/figures.h"
 
 namespace unfold {
 

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "unfold/app/run_folder.h"
 #include "unfold/classical/arpa.h"
+#include "unfold/runs/run_folder.h"
 
 namespace unfold {
 

@@ -5,10 +5,10 @@
 
 #include <vector>
 
-#include "unfold/app/reporter.h"
-#include "unfold/app/train_settings.h"
 #include "unfold/base/file.h"
 #include "unfold/capabilities/symbol_model.h"
+#include "unfold/runs/reporter.h"
+#include "unfold/runs/train_settings.h"
 
 namespace unfold {
 

@@ -7,15 +7,15 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "unfold/app/field_model.h"
-#include "unfold/app/figures.h"
-#include "unfold/app/predict.h"
-#include "unfold/app/run_folder.h"
 #include "unfold/app/task_figures.h"
 #include "unfold/base/file.h"
+#include "unfold/fields/field_model.h"
+#include "unfold/fields/predict.h"
 #include "unfold/models/network_model.h"
 #include "unfold/report/log_curve.h"
 #include "unfold/report/plot.h"
+#include "unfold/runs/figures.h"
+#include "unfold/runs/run_folder.h"
 
 namespace unfold {
 namespace {

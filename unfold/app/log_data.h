@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "unfold/app/log_values.h"
-#include "unfold/app/reporter.h"
-#include "unfold/app/train_settings.h"
 #include "unfold/capabilities/symbol_model.h"
 #include "unfold/readers/log_lines.h"
+#include "unfold/runs/reporter.h"
+#include "unfold/runs/train_settings.h"
 
 namespace unfold {
 

@@ -6,8 +6,8 @@
 #include <array>
 #include <cmath>
 
-#include "unfold/app/figures.h"
 #include "unfold/numerics/functions.h"
+#include "unfold/runs/figures.h"
 
 namespace unfold {
 namespace {

@@ -22,8 +22,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "unfold/app/line_source.h"
 #include "unfold/app/log_data.h"
+#include "unfold/runs/line_source.h"
 
 namespace unfold {
 

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "unfold/app/reporter.h"
 #include "unfold/capabilities/symbol_model.h"
 #include "unfold/data/split.h"
+#include "unfold/runs/reporter.h"
 
 namespace unfold {
 

@@ -2,14 +2,14 @@
 
 #include <fmt/format.h>
 
-#include "unfold/app/field_model.h"
-#include "unfold/app/figures.h"
-#include "unfold/app/given.h"
-#include "unfold/app/pair_figures.h"
-#include "unfold/app/run_folder.h"
 #include "unfold/base/utf8.h"
 #include "unfold/capabilities/finite.h"
+#include "unfold/fields/field_model.h"
+#include "unfold/fields/given.h"
+#include "unfold/fields/pair_figures.h"
 #include "unfold/numerics/functions.h"
+#include "unfold/runs/figures.h"
+#include "unfold/runs/run_folder.h"
 
 namespace unfold {
 namespace {

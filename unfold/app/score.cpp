@@ -4,12 +4,12 @@
 
 #include <cmath>
 
-#include "unfold/app/figures.h"
-#include "unfold/app/run_folder.h"
-#include "unfold/app/train_settings.h"
 #include "unfold/capabilities/finite.h"
 #include "unfold/classical/hmm.h"
 #include "unfold/data/labels.h"
+#include "unfold/runs/figures.h"
+#include "unfold/runs/run_folder.h"
+#include "unfold/runs/train_settings.h"
 
 namespace unfold {
 

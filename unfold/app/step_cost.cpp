@@ -7,9 +7,9 @@
 #include <functional>
 #include <numeric>
 
-#include "unfold/app/sequence_choice.h"
 #include "unfold/circuit/sparse_operator.h"
 #include "unfold/engine/unfolding.h"
+#include "unfold/fields/sequence_choice.h"
 #include "unfold/numerics/moments.h"
 #include "unfold/optim/optimizer.h"
 

@@ -8,9 +8,9 @@
 #include <string>
 #include <string_view>
 
-#include "unfold/app/train_settings.h"
 #include "unfold/data/split.h"
 #include "unfold/models/language_model.h"
+#include "unfold/runs/train_settings.h"
 
 namespace unfold {
 

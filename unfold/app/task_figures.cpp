@@ -6,10 +6,10 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "unfold/app/figures.h"
-#include "unfold/app/run_folder.h"
-#include "unfold/app/train_settings.h"
 #include "unfold/base/file.h"
+#include "unfold/runs/figures.h"
+#include "unfold/runs/run_folder.h"
+#include "unfold/runs/train_settings.h"
 
 namespace unfold {
 

@@ -8,21 +8,21 @@
 #include <numeric>
 
 #include "unfold/app/fasta_data.h"
-#include "unfold/app/field_data.h"
-#include "unfold/app/field_model.h"
 #include "unfold/app/log_data.h"
 #include "unfold/app/path_units.h"
-#include "unfold/app/run_folder.h"
-#include "unfold/app/sequence_choice.h"
 #include "unfold/app/step_cost.h"
 #include "unfold/base/team.h"
 #include "unfold/data/labels.h"
+#include "unfold/fields/field_data.h"
+#include "unfold/fields/field_model.h"
+#include "unfold/fields/sequence_choice.h"
 #include "unfold/models/linear.h"
 #include "unfold/models/readout.h"
 #include "unfold/models/restarts.h"
 #include "unfold/models/train.h"
 #include "unfold/numerics/bf16.h"
 #include "unfold/optim/optimizer.h"
+#include "unfold/runs/run_folder.h"
 #include "unfold/training/event_log.h"
 #include "unfold/training/example_sources.h"
 
@@ -546,63 +546,6 @@ TrainOutcome train(const TrainRequest& request, Reporter& reporter) { return Tra
 TrainOutcome train(const TrainRequest& request) {
   Reporter silent;
   return train(request, silent);
-}
-
-namespace {
-
-nlohmann::ordered_json fields_to_json(const TrainOutcome& outcome) {
-  const TrainingResult& result = outcome.result;
-  nlohmann::ordered_json json = {{"run", outcome.run},
-                                 {"model", outcome.settings.model},
-                                 {"format", *outcome.settings.format},
-                                 {"read", *outcome.settings.read},
-                                 {"predict", *outcome.settings.predict},
-                                 {"parameters", outcome.parameters},
-                                 {"valid", nullptr},
-                                 {"test", nullptr},
-                                 {"best_step", result.best_step},
-                                 {"steps", result.steps},
-                                 {"epochs", result.epochs},
-                                 {"seconds", result.seconds},
-                                 {"rollbacks", result.rollbacks},
-                                 {"ended_by", result.reason}};
-  if (outcome.field_valid) json["valid"] = to_json(*outcome.field_valid);
-  if (outcome.field_test) json["test"] = to_json(*outcome.field_test);
-  return json;
-}
-
-}  // namespace
-
-nlohmann::ordered_json to_json(const TrainOutcome& outcome) {
-  const TrainingResult& result = outcome.result;
-  if (outcome.settings.predict) return fields_to_json(outcome);
-  if (outcome.task_valid)
-    return {{"run", outcome.run},
-            {"model", outcome.settings.model},
-            {"task", outcome.task_valid->task},
-            {"parameters", outcome.parameters},
-            {"valid", to_json(*outcome.task_valid)},
-            {"test", to_json(*outcome.task_test)},
-            {"best_step", result.best_step},
-            {"steps", result.steps},
-            {"seconds", result.seconds},
-            {"rollbacks", result.rollbacks},
-            {"ended_by", result.reason}};
-  nlohmann::ordered_json json = {
-      {"run", outcome.run},
-      {"model", outcome.settings.model},
-      {"parameters", outcome.parameters},
-      {"valid", nullptr},
-      {"best_step", result.best_step},
-      {"steps", result.steps},
-      {"epochs", result.epochs},
-      {"symbols", result.symbols},
-      {"seconds", result.seconds},
-      {"symbols_per_second", result.seconds > 0 ? static_cast<double>(result.symbols) / result.seconds : 0},
-      {"rollbacks", result.rollbacks},
-      {"ended_by", result.reason}};
-  if (outcome.valid) json["valid"] = to_json(*outcome.valid);
-  return json;
 }
 
 }  // namespace unfold

@@ -14,11 +14,11 @@
 #include <optional>
 #include <string>
 
-#include "unfold/app/field_figures.h"
-#include "unfold/app/figures.h"
-#include "unfold/app/reporter.h"
 #include "unfold/app/task_figures.h"
-#include "unfold/app/train_settings.h"
+#include "unfold/fields/field_figures.h"
+#include "unfold/runs/figures.h"
+#include "unfold/runs/reporter.h"
+#include "unfold/runs/train_settings.h"
 #include "unfold/training/trainer.h"
 
 namespace unfold {

@@ -4,7 +4,7 @@
 #include <new>
 #include <system_error>
 
-#include "unfold/app/train_settings.h"
+#include "unfold/runs/train_settings.h"
 #include "unfold/base/file.h"
 #include "unfold/base/key.h"
 #include "unfold/base/team.h"

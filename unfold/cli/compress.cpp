@@ -12,8 +12,8 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "unfold/app/run_folder.h"
-#include "unfold/app/train_settings.h"
+#include "unfold/runs/run_folder.h"
+#include "unfold/runs/train_settings.h"
 #include "unfold/base/file.h"
 #include "unfold/cli/figures.h"
 #include "unfold/cli/result_file.h"

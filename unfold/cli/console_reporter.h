@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "unfold/app/reporter.h"
+#include "unfold/runs/reporter.h"
 #include "unfold/cli/console.h"
 #include "unfold/cli/train_progress.h"
 

@@ -1,12 +1,12 @@
 #include "unfold/app/evaluate.h"
-#include "unfold/app/given.h"
-#include "unfold/app/predict.h"
+#include "unfold/fields/given.h"
+#include "unfold/fields/predict.h"
 
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
 
-#include "unfold/app/run_folder.h"
+#include "unfold/runs/run_folder.h"
 #include "unfold/app/task_figures.h"
 #include "unfold/cli/console_reporter.h"
 #include "unfold/cli/figures.h"

@@ -1,8 +1,8 @@
-#include "unfold/app/predict.h"
+#include "unfold/fields/predict.h"
 
 #include <fmt/format.h>
 
-#include "unfold/app/given.h"
+#include "unfold/fields/given.h"
 #include "unfold/cli/console_reporter.h"
 #include "unfold/cli/result_file.h"
 #include "unfold/cli/verb.h"

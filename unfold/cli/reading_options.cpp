@@ -5,7 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "unfold/app/figures.h"
+#include "unfold/runs/figures.h"
 
 namespace unfold {
 

@@ -1,7 +1,7 @@
 #include "unfold/app/sample.h"
-#include "unfold/app/figures.h"
-#include "unfold/app/given.h"
-#include "unfold/app/predict.h"
+#include "unfold/runs/figures.h"
+#include "unfold/fields/given.h"
+#include "unfold/fields/predict.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

@@ -1,15 +1,15 @@
 #include "unfold/app/score.h"
-#include "unfold/app/given.h"
+#include "unfold/fields/given.h"
 
 #include <fmt/format.h>
 
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "unfold/app/field_score.h"
-#include "unfold/app/figures.h"
-#include "unfold/app/predict.h"
-#include "unfold/app/run_folder.h"
+#include "unfold/fields/field_score.h"
+#include "unfold/runs/figures.h"
+#include "unfold/fields/predict.h"
+#include "unfold/runs/run_folder.h"
 #include "unfold/base/file.h"
 #include "unfold/cli/console_reporter.h"
 #include "unfold/cli/figures.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "unfold/app/figures.h"
+#include "unfold/runs/figures.h"
 #include "unfold/base/error.h"
 #include "unfold/cli/figures.h"
 

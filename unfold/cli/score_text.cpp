@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "unfold/app/fasta_data.h"
-#include "unfold/app/figures.h"
-#include "unfold/app/line_source.h"
+#include "unfold/runs/figures.h"
+#include "unfold/runs/line_source.h"
 #include "unfold/base/error.h"
 #include "unfold/cli/figures.h"
 #include "unfold/readers/fasta.h"

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "unfold/app/run_folder.h"
+#include "unfold/runs/run_folder.h"
 #include "unfold/cli/console_reporter.h"
 #include "unfold/cli/figures.h"
 #include "unfold/cli/train_options.h"

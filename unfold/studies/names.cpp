@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <sstream>
 
-#include "unfold/app/predict.h"
+#include "unfold/fields/predict.h"
 #include "unfold/app/sample.h"
 #include "unfold/app/train.h"
 #include "unfold/base/error.h"

@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "unfold/app/run_folder.h"
+#include "unfold/runs/run_folder.h"
 #include "unfold/app/train.h"
 #include "unfold/base/file.h"
 #include "unfold/base/text_distance.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "unfold/app/reporter.h"
+#include "unfold/runs/reporter.h"
 #include "unfold/report/table.h"
 
 namespace unfold {

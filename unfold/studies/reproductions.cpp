@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "unfold/app/figures.h"
+#include "unfold/runs/figures.h"
 #include "unfold/studies/reproduction.h"
 
 namespace unfold {

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <memory>
 
-#include "unfold/app/figures.h"
+#include "unfold/runs/figures.h"
 #include "unfold/base/file.h"
 #include "unfold/cells/cells.h"
 #include "unfold/circuit/parameters.h"

@@ -1,8 +1,8 @@
-#include "unfold/app/n_best.h"
+#include "unfold/fields/n_best.h"
 
 #include <algorithm>
 
-#include "unfold/app/field_figures.h"
+#include "unfold/fields/field_figures.h"
 #include "unfold/losses/unsegmented.h"
 #include "unfold/training/evaluate.h"
 

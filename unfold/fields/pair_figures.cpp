@@ -1,4 +1,4 @@
-#include "unfold/app/pair_figures.h"
+#include "unfold/fields/pair_figures.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <map>
 
-#include "unfold/app/field_figures.h"
-#include "unfold/app/field_model.h"
 #include "unfold/base/error.h"
 #include "unfold/base/utf8.h"
 #include "unfold/data/example_batches.h"
+#include "unfold/fields/field_figures.h"
+#include "unfold/fields/field_model.h"
 
 namespace unfold {
 namespace {

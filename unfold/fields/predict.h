@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "unfold/app/field_figures.h"
-#include "unfold/app/reporter.h"
+#include "unfold/fields/field_figures.h"
+#include "unfold/runs/reporter.h"
 
 namespace unfold {
 

@@ -1,4 +1,4 @@
-#include "unfold/app/unsegmented_figures.h"
+#include "unfold/fields/unsegmented_figures.h"
 
 #include "unfold/models/transduce.h"
 

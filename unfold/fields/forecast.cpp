@@ -1,4 +1,4 @@
-#include "unfold/app/forecast.h"
+#include "unfold/fields/forecast.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,4 +1,4 @@
-#include "unfold/app/field_score.h"
+#include "unfold/fields/field_score.h"
 
 #include <fmt/format.h>
 
@@ -6,14 +6,14 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "unfold/app/field_entries.h"
-#include "unfold/app/field_figures.h"
-#include "unfold/app/field_model.h"
-#include "unfold/app/field_stepper.h"
-#include "unfold/app/field_stream.h"
-#include "unfold/app/figures.h"
-#include "unfold/app/given.h"
+#include "unfold/fields/field_entries.h"
+#include "unfold/fields/field_figures.h"
+#include "unfold/fields/field_model.h"
+#include "unfold/fields/field_stepper.h"
+#include "unfold/fields/field_stream.h"
+#include "unfold/fields/given.h"
 #include "unfold/models/transduce.h"
+#include "unfold/runs/figures.h"
 
 namespace unfold {
 namespace {

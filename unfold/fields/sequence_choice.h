@@ -7,9 +7,9 @@
 #include <cstddef>
 #include <string>
 
-#include "unfold/app/train_settings.h"
 #include "unfold/data/split.h"
 #include "unfold/engine/plan.h"
+#include "unfold/runs/train_settings.h"
 
 namespace unfold {
 

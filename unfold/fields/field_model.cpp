@@ -1,4 +1,4 @@
-#include "unfold/app/field_model.h"
+#include "unfold/fields/field_model.h"
 
 #include <fmt/format.h>
 

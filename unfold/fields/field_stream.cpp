@@ -1,4 +1,4 @@
-#include "unfold/app/field_stream.h"
+#include "unfold/fields/field_stream.h"
 
 #include <fmt/format.h>
 

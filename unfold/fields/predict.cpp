@@ -1,4 +1,4 @@
-#include "unfold/app/predict.h"
+#include "unfold/fields/predict.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -6,14 +6,14 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "unfold/app/field_entries.h"
-#include "unfold/app/field_model.h"
-#include "unfold/app/field_stepper.h"
-#include "unfold/app/field_stream.h"
-#include "unfold/app/forecast.h"
-#include "unfold/app/given.h"
-#include "unfold/app/n_best.h"
-#include "unfold/app/pair_figures.h"
+#include "unfold/fields/field_entries.h"
+#include "unfold/fields/field_model.h"
+#include "unfold/fields/field_stepper.h"
+#include "unfold/fields/field_stream.h"
+#include "unfold/fields/forecast.h"
+#include "unfold/fields/given.h"
+#include "unfold/fields/n_best.h"
+#include "unfold/fields/pair_figures.h"
 #include "unfold/losses/distribution.h"
 #include "unfold/losses/label_sequences.h"
 #include "unfold/losses/unsegmented.h"

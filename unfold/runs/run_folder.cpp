@@ -1,4 +1,4 @@
-#include "unfold/app/run_folder.h"
+#include "unfold/runs/run_folder.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-#include "unfold/app/field_figures.h"
+#include "unfold/fields/field_figures.h"
 
 #include <fmt/format.h>
 
@@ -7,10 +7,10 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "unfold/app/field_model.h"
-#include "unfold/app/pair_figures.h"
-#include "unfold/app/unsegmented_figures.h"
 #include "unfold/base/error.h"
+#include "unfold/fields/field_model.h"
+#include "unfold/fields/pair_figures.h"
+#include "unfold/fields/unsegmented_figures.h"
 #include "unfold/losses/distribution.h"
 #include "unfold/losses/label_sequences.h"
 #include "unfold/losses/unsegmented.h"

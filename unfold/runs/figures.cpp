@@ -1,4 +1,4 @@
-#include "unfold/app/figures.h"
+#include "unfold/runs/figures.h"
 
 #include <limits>
 #include <nlohmann/json.hpp>

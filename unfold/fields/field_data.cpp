@@ -1,4 +1,4 @@
-#include "unfold/app/field_data.h"
+#include "unfold/fields/field_data.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -10,11 +10,11 @@
 #include <set>
 #include <tuple>
 
-#include "unfold/app/field_entries.h"
 #include "unfold/base/error.h"
 #include "unfold/base/text_distance.h"
 #include "unfold/base/utf8.h"
 #include "unfold/data/templates.h"
+#include "unfold/fields/field_entries.h"
 #include "unfold/models/length_model.h"
 #include "unfold/models/linear.h"
 #include "unfold/numerics/random.h"

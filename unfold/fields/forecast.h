@@ -3,7 +3,7 @@
 /// Positions whose inputs are all known are predicted at once; those beyond are sampled: paths that go on from their
 /// own samples, summed up by means and quantiles.
 
-#include "unfold/app/predict.h"
+#include "unfold/fields/predict.h"
 
 namespace unfold {
 

@@ -1,4 +1,4 @@
-#include "unfold/app/sequence_choice.h"
+#include "unfold/fields/sequence_choice.h"
 
 #include <fmt/format.h>
 #include <sys/resource.h>

@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "unfold/app/field_data.h"
-#include "unfold/app/run_folder.h"
+#include "unfold/fields/field_data.h"
 #include "unfold/models/length_model.h"
 #include "unfold/models/network_model.h"
 #include "unfold/models/registry.h"
+#include "unfold/runs/run_folder.h"
 
 namespace unfold {
 

@@ -5,9 +5,9 @@
 #include <optional>
 #include <string>
 
-#include "unfold/app/log_score.h"
 #include "unfold/data/specification.h"
 #include "unfold/readers/example_reader.h"
+#include "unfold/runs/line_source.h"
 
 namespace unfold {
 

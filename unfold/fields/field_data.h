@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "unfold/app/train_settings.h"
 #include "unfold/data/example_set.h"
 #include "unfold/data/split.h"
 #include "unfold/models/network_body.h"
 #include "unfold/readers/example_reader.h"
+#include "unfold/runs/train_settings.h"
 
 namespace unfold {
 

@@ -1,4 +1,4 @@
-#include "unfold/app/line_source.h"
+#include "unfold/runs/line_source.h"
 
 #include <fmt/format.h>
 #include <unistd.h>

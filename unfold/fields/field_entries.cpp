@@ -1,4 +1,4 @@
-#include "unfold/app/field_entries.h"
+#include "unfold/fields/field_entries.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,4 +1,4 @@
-#include "unfold/app/given.h"
+#include "unfold/fields/given.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -7,8 +7,8 @@
 #include <charconv>
 #include <numeric>
 
-#include "unfold/app/field_model.h"
 #include "unfold/base/error.h"
+#include "unfold/fields/field_model.h"
 
 namespace unfold {
 namespace {
