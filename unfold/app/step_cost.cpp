@@ -18,6 +18,7 @@ namespace {
 
 constexpr Index kTimedPositions = 8, kTimedChains = 16, kTimedRows = 64, kTimedMatrix = 160;
 constexpr double kWorthSaying = 5;         // seconds
+constexpr double kWorthTiming = 2e10;      // floating-point operations: seconds on the slowest machines
 constexpr double kPassesOfRiemannian = 3;  // two evaluations and what is between them, in gradients
 
 /// Seconds of the fastest of a few calls: the first one makes room, and others have work to do on the machine too.
@@ -132,13 +133,17 @@ std::string seconds_text(double seconds) {
 
 bool has_metric(std::string_view optimizer) { return spec_name(optimizer) == "ruop" || spec_name(optimizer) == "rbpm"; }
 
+/// Passes of a step, in gradients of what it reads.
+template <class T>
+double passes_of(std::string_view optimizer) {
+  const bool riemannian = has_metric(optimizer) || spec_name(optimizer) == "ascent";
+  return riemannian ? kPassesOfRiemannian : static_cast<double>(make_optimizer<T>(optimizer, 1)->gradients());
+}
+
 }  // namespace
 
 template <class T>
 StepCost estimate_step(const LanguageModel<T>& model, std::string_view optimizer, Index positions, int threads) {
-  const bool riemannian = has_metric(optimizer) || spec_name(optimizer) == "ascent";
-  const double gradients =
-      riemannian ? kPassesOfRiemannian : static_cast<double>(make_optimizer<T>(optimizer, 1)->gradients());
   StepCost cost;
   if (has_metric(optimizer)) {
     const Plan& plan = *model.plan();
@@ -149,7 +154,8 @@ StepCost estimate_step(const LanguageModel<T>& model, std::string_view optimizer
         add_metric<T>(cost, units_of(plan, node), full, positions, threads);
     }
   }
-  cost.seconds = cost.metric_seconds + gradients * pass_seconds(model) * static_cast<double>(positions) / threads;
+  cost.seconds =
+      cost.metric_seconds + passes_of<T>(optimizer) * pass_seconds(model) * static_cast<double>(positions) / threads;
   return cost;
 }
 
@@ -171,6 +177,9 @@ std::string remark_on_steps(const LanguageModel<T>& model, const TrainSettings& 
                             int threads) {
   const Index positions = symbols_of_step(settings, training);
   const std::string name(spec_name(settings.optimizer));
+  const double weights = static_cast<double>(model.parameters().size()), read = static_cast<double>(positions);
+  const double passes = passes_of<T>(settings.optimizer);
+  if (!has_metric(name) && 6 * weights * read * passes < kWorthTiming) return {};
   const StepCost cost = estimate_step(model, settings.optimizer, positions, threads);
   const bool fits = cost.metric_bytes <= static_cast<double>(available_memory());
   if (cost.seconds < kWorthSaying && fits) return {};
