@@ -9,10 +9,10 @@
 #include <sstream>
 
 #include "base/scratch.h"
+#include "unfold/app/train.h"
 #include "unfold/fields/field_model.h"
 #include "unfold/fields/field_score.h"
 #include "unfold/fields/predict.h"
-#include "unfold/app/train.h"
 #include "unfold/losses/label_sequences.h"
 
 namespace unfold {

@@ -9,9 +9,9 @@
 #include <sstream>
 
 #include "base/scratch.h"
-#include "unfold/fields/predict.h"
 #include "unfold/app/train.h"
 #include "unfold/base/error.h"
+#include "unfold/fields/predict.h"
 #include "unfold/numerics/random.h"
 
 namespace unfold {

@@ -9,9 +9,9 @@
 
 #include "base/scratch.h"
 #include "unfold/app/log_score.h"
-#include "unfold/runs/run_folder.h"
 #include "unfold/app/score.h"
 #include "unfold/app/train.h"
+#include "unfold/runs/run_folder.h"
 
 namespace unfold {
 namespace {

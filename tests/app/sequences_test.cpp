@@ -10,10 +10,10 @@
 
 #include "app/texts.h"
 #include "base/scratch.h"
-#include "unfold/fields/field_score.h"
-#include "unfold/fields/predict.h"
 #include "unfold/app/sample.h"
 #include "unfold/app/train.h"
+#include "unfold/fields/field_score.h"
+#include "unfold/fields/predict.h"
 
 namespace unfold {
 namespace {

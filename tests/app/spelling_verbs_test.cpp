@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "base/scratch.h"
+#include "unfold/app/train.h"
 #include "unfold/fields/field_model.h"
 #include "unfold/fields/predict.h"
-#include "unfold/app/train.h"
 
 namespace unfold {
 namespace {

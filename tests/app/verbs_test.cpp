@@ -12,10 +12,10 @@
 #include "unfold/app/exchange.h"
 #include "unfold/app/generate.h"
 #include "unfold/app/info.h"
-#include "unfold/runs/run_folder.h"
 #include "unfold/app/sample.h"
 #include "unfold/app/score.h"
 #include "unfold/app/train.h"
+#include "unfold/runs/run_folder.h"
 
 namespace unfold {
 namespace {

@@ -4,13 +4,13 @@
 #include <new>
 #include <system_error>
 
-#include "unfold/runs/train_settings.h"
 #include "unfold/base/file.h"
 #include "unfold/base/key.h"
 #include "unfold/base/team.h"
 #include "unfold/base/text_distance.h"
 #include "unfold/cli/verb.h"
 #include "unfold/numerics/simd.h"
+#include "unfold/runs/train_settings.h"
 
 namespace unfold {
 namespace {

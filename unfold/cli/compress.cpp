@@ -12,8 +12,6 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "unfold/runs/run_folder.h"
-#include "unfold/runs/train_settings.h"
 #include "unfold/base/file.h"
 #include "unfold/cli/figures.h"
 #include "unfold/cli/result_file.h"
@@ -21,6 +19,8 @@
 #include "unfold/data/split.h"
 #include "unfold/models/learning.h"
 #include "unfold/models/registry.h"
+#include "unfold/runs/run_folder.h"
+#include "unfold/runs/train_settings.h"
 #include "unfold/studies/machine.h"
 
 namespace unfold {

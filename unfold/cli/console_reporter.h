@@ -4,9 +4,9 @@
 #include <optional>
 #include <string>
 
-#include "unfold/runs/reporter.h"
 #include "unfold/cli/console.h"
 #include "unfold/cli/train_progress.h"
+#include "unfold/runs/reporter.h"
 
 namespace unfold {
 

@@ -6,7 +6,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "unfold/runs/run_folder.h"
 #include "unfold/app/task_figures.h"
 #include "unfold/cli/console_reporter.h"
 #include "unfold/cli/figures.h"
@@ -14,6 +13,7 @@
 #include "unfold/cli/result_file.h"
 #include "unfold/cli/verb.h"
 #include "unfold/models/online_predictor.h"
+#include "unfold/runs/run_folder.h"
 
 namespace unfold {
 namespace {

@@ -4,9 +4,9 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "unfold/app/task_figures.h"
 #include "unfold/fields/field_figures.h"
 #include "unfold/runs/figures.h"
-#include "unfold/app/task_figures.h"
 
 namespace unfold {
 

@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include "unfold/fields/given.h"
 #include "unfold/cli/console_reporter.h"
 #include "unfold/cli/result_file.h"
 #include "unfold/cli/verb.h"
+#include "unfold/fields/given.h"
 
 namespace unfold {
 namespace {

@@ -1,7 +1,7 @@
 #include "unfold/app/sample.h"
-#include "unfold/runs/figures.h"
 #include "unfold/fields/given.h"
 #include "unfold/fields/predict.h"
+#include "unfold/runs/figures.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

@@ -6,10 +6,6 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "unfold/fields/field_score.h"
-#include "unfold/runs/figures.h"
-#include "unfold/fields/predict.h"
-#include "unfold/runs/run_folder.h"
 #include "unfold/base/file.h"
 #include "unfold/cli/console_reporter.h"
 #include "unfold/cli/figures.h"
@@ -17,6 +13,10 @@
 #include "unfold/cli/score_log.h"
 #include "unfold/cli/score_text.h"
 #include "unfold/cli/verb.h"
+#include "unfold/fields/field_score.h"
+#include "unfold/fields/predict.h"
+#include "unfold/runs/figures.h"
+#include "unfold/runs/run_folder.h"
 
 namespace unfold {
 namespace {

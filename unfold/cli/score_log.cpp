@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "unfold/runs/figures.h"
 #include "unfold/base/error.h"
 #include "unfold/cli/figures.h"
+#include "unfold/runs/figures.h"
 
 namespace unfold {
 namespace {

@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "unfold/app/fasta_data.h"
-#include "unfold/runs/figures.h"
-#include "unfold/runs/line_source.h"
 #include "unfold/base/error.h"
 #include "unfold/cli/figures.h"
 #include "unfold/readers/fasta.h"
+#include "unfold/runs/figures.h"
+#include "unfold/runs/line_source.h"
 
 namespace unfold {
 namespace {

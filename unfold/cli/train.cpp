@@ -4,11 +4,11 @@
 
 #include <nlohmann/json.hpp>
 
-#include "unfold/runs/run_folder.h"
 #include "unfold/cli/console_reporter.h"
 #include "unfold/cli/figures.h"
 #include "unfold/cli/train_options.h"
 #include "unfold/cli/verb.h"
+#include "unfold/runs/run_folder.h"
 
 namespace unfold {
 namespace {

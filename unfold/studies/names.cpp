@@ -9,11 +9,11 @@
 #include <filesystem>
 #include <sstream>
 
-#include "unfold/fields/predict.h"
 #include "unfold/app/sample.h"
 #include "unfold/app/train.h"
 #include "unfold/base/error.h"
 #include "unfold/base/file.h"
+#include "unfold/fields/predict.h"
 #include "unfold/studies/reproduction.h"
 
 namespace unfold {

@@ -11,7 +11,6 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "unfold/runs/run_folder.h"
 #include "unfold/app/train.h"
 #include "unfold/base/file.h"
 #include "unfold/base/text_distance.h"
@@ -19,6 +18,7 @@
 #include "unfold/numerics/simd.h"
 #include "unfold/report/log_curve.h"
 #include "unfold/report/plot.h"
+#include "unfold/runs/run_folder.h"
 #include "unfold/studies/reproduction.h"
 
 namespace unfold {

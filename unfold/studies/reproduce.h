@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "unfold/runs/reporter.h"
 #include "unfold/report/table.h"
+#include "unfold/runs/reporter.h"
 
 namespace unfold {
 

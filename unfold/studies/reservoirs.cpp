@@ -7,12 +7,12 @@
 #include <cmath>
 #include <memory>
 
-#include "unfold/runs/figures.h"
 #include "unfold/base/file.h"
 #include "unfold/cells/cells.h"
 #include "unfold/circuit/parameters.h"
 #include "unfold/data/series_tasks.h"
 #include "unfold/engine/unfolding.h"
+#include "unfold/runs/figures.h"
 #include "unfold/studies/reproduction.h"
 #include "unfold/training/ridge.h"
 
