@@ -57,7 +57,8 @@ def run(unfold, folder, text, minutes, entry):
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
     took = time.monotonic() - start
     if done.returncode != 0:
-        sys.exit(f"budget.py: {' '.join(command)}\n{done.stderr.decode()}")
+        print(f"budget.py: {' '.join(command)}\n{done.stderr.decode()}", file=sys.stderr)
+        return took, None
     return took, json.loads(done.stdout)
 
 
@@ -81,6 +82,9 @@ def main():
             if options.only not in entry[2]:
                 continue
             took, result = run(os.path.abspath(options.unfold), folder, options.text, options.minutes, entry)
+            if result is None:  # diverged, say: the other runs count all the same
+                all_kept = False
+                continue
             step = result["seconds"] / max(1, result["steps"])
             ended = result["ended_by"]
             kept = abs(took - budget) <= max(SHARE * budget, step) or (ended != "minutes" and took < budget)
