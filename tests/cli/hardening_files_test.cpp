@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
 
 #include "cli/fixture.h"
 #include "unfold/coding/container.h"
@@ -151,17 +152,39 @@ TEST_F(HostileFile, a_damaged_task_model_is_a_bad_model_and_not_a_question_of_us
   expect_failure({"eval", run_}, 2, "eval needs MODEL DATA");
 }
 
-TEST_F(HostileFile, a_task_model_whose_card_makes_no_sense_is_a_bad_model_and_not_a_question_of_usage) {
-  ASSERT_EQ(unfold_command({"train", "--task", "adding:10", "--model", "rnn:4", "--steps", "3", "--out", run_}).code,
-            0);
-  const SafetensorsFile model = SafetensorsFile::open(run_ + "/model.safetensors");
+/// The same model with a card that `change` has been at.
+void write_with_card(const std::string& from, const std::string& to,
+                     const std::function<void(nlohmann::json& card)>& change) {
+  const SafetensorsFile model = SafetensorsFile::open(from);
   nlohmann::json card = nlohmann::json::parse(model.metadata("card"));
-  card["data"] = 7;
+  change(card);
   SafetensorsWriter writer;
   for (const Tensor& tensor : model.tensors()) writer.add_bytes(tensor);
   writer.set_metadata("card", card.dump());
-  writer.write(file_);
+  writer.write(to);
+}
+
+TEST_F(HostileFile, a_task_model_whose_card_makes_no_sense_is_a_bad_model_and_not_a_question_of_usage) {
+  ASSERT_EQ(unfold_command({"train", "--task", "adding:10", "--model", "rnn:4", "--steps", "3", "--out", run_}).code,
+            0);
+  const std::string good = run_ + "/model.safetensors";
+  write_with_card(good, file_, [](nlohmann::json& card) { card["data"] = 7; });
   expect_failure({"eval", file_}, 4, "\"data\" in the card");
+  write_with_card(good, file_, [](nlohmann::json& card) { card["data"]["source"] = "t+sk adding:10"; });
+  expect_failure({"eval", file_}, 4, "which reads t+sk adding:10");
+}
+
+TEST_F(HostileFile, a_card_with_settings_that_training_refuses_is_a_bad_model) {
+  const std::string data = folder_ / "tags.conll";
+  write_bytes(data, "a\tx\nb\ty\n\nb\ty\na\tx\n\n");
+  ASSERT_EQ(unfold_command({"train", data, "--predict", "2", "--model", "rnn:4", "--steps", "3", "--out", run_}).code,
+            0);
+  const std::string good = run_ + "/model.safetensors";
+  for (const nlohmann::json& symbols : {nlohmann::json("1e400"), nlohmann::json(7)}) {
+    write_with_card(good, file_, [&](nlohmann::json& card) { card["configuration"]["symbols"] = symbols; });
+    for (const char* verb : {"eval", "score", "predict"})
+      expect_failure({verb, file_, data}, 4, "the card of the model: configuration");
+  }
 }
 
 TEST_F(HostileFile, names_that_are_not_utf8_are_trained_on) {

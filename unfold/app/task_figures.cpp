@@ -35,8 +35,8 @@ bool holds_task_model(const std::string& model) {
 
 bool holds_damaged_model(const std::string& model) {
   try {
-    load_model_file(model_file(model));
-    return false;
+    const std::unique_ptr<Model> loaded = load_model_file(model_file(model));
+    return loaded->as<SymbolModel>() == nullptr;  // nor any that verbs know
   } catch (const ModelError&) {
     std::error_code ignored;
     return !std::filesystem::is_regular_file(model, ignored) ||

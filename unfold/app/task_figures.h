@@ -21,8 +21,8 @@ std::string what_it_reads(const TaskShape& shape);
 
 /// Whether a run folder or model file holds one; false, too, when it cannot be read.
 bool holds_task_model(const std::string& model);
-/// Whether a file begins as our models do and cannot be loaded: there is no knowing what it is evaluated on. True, too,
-/// for a run folder without a model.
+/// Whether a file begins as our models do and cannot be loaded, or is of no kind that is known: there is no knowing
+/// what it is evaluated on. True, too, for a run folder without a model.
 bool holds_damaged_model(const std::string& model);
 /// Throws ModelError.
 NetworkModel<float> load_task_model(const std::string& model);

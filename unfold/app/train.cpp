@@ -248,6 +248,9 @@ TrainOutcome Training::run() {
                           .training = material.training,
                           .validation = &material.validation,
                           .validation_corpus = &material.validation_corpus()};
+  if (s_.model == "crf" || s_.model.starts_with("crf:"))
+    throw UsageError(
+        "model crf labels the positions of data with fields, such as columns; of running text learn an ngram");
   if (is_fitted_model(s_.model)) return run_fitted(material, data);
   if (*s_.precision == "double") return run_recurrent<double>(material, data);
   return run_recurrent<float>(material, data);

@@ -11,7 +11,9 @@
 
 namespace unfold {
 
-TrainSettings stored_settings(const Model& model) {
+namespace {
+
+TrainSettings settings_of_card(const Model& model) {
   TrainSettings settings;
   const nlohmann::json& stored = model.configuration();
   settings.format = model.data().source;
@@ -23,6 +25,20 @@ TrainSettings stored_settings(const Model& model) {
   settings.read = stored.value("read", std::string());
   settings.predict = stored.value("predict", std::string());
   return settings;
+}
+
+}  // namespace
+
+TrainSettings stored_settings(const Model& model) {
+  try {
+    TrainSettings settings = settings_of_card(model);
+    (void)reader_options(settings);  // throws for what training would have refused
+    return settings;
+  } catch (const nlohmann::json::exception& error) {
+    throw ModelError(fmt::format("the card of the model: configuration: {}", error.what()));
+  } catch (const UsageError& error) {
+    throw ModelError(fmt::format("the card of the model: configuration: {}", error.what()));
+  }
 }
 
 bool predicts_whole_sequences(const Model& model) { return model.configuration().contains("ends"); }
