@@ -82,7 +82,7 @@ bool is_one_of_them(std::string_view word, const auto& names) { return std::rang
 
 std::string name_behind(std::string_view word, std::span<const std::string> names) {
   if (is_one_of_them(word, names)) return std::string(word);
-  const std::string hyphened = with_hyphens(word);
+  std::string hyphened = with_hyphens(word);
   if (is_one_of_them(hyphened, names)) return hyphened;
   for (const OptionAliases& option : option_aliases())
     if (is_one_of_them(option.name, names) && is_one_of_them(hyphened, option.others)) return std::string(option.name);
