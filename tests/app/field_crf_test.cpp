@@ -151,6 +151,17 @@ TEST_F(FieldCrfTest, templates_over_columns_are_learnt_to_convergence) {
   EXPECT_THAT([&] { train(request); }, testing::ThrowsMessage<UsageError>(HasSubstr("it has no units")));
 }
 
+TEST_F(FieldCrfTest, a_metric_of_paths_says_that_none_leads_to_parameters_of_the_loss) {
+  TrainRequest request{.out = folder_.path("run")};
+  request.settings.data = {data_};
+  request.settings.predict = "2=crf";
+  request.settings.model = "rnn:6,activation=relu,init=identity";
+  request.settings.optimizer = "path";
+  request.run.threads = 1;
+  request.given = {"predict", "model", "optimizer"};
+  EXPECT_THAT([&] { train(request); }, testing::ThrowsMessage<UsageError>(HasSubstr("parameters of its own")));
+}
+
 TEST_F(FieldCrfTest, one_label_a_sequence_and_rows_of_a_window_are_refused) {
   EXPECT_THAT([&] { trained("2@end=crf"); }, testing::ThrowsMessage<UsageError>(HasSubstr("once a sequence")));
   EXPECT_THAT([&] { trained("2=crf:labels=iob3"); }, testing::ThrowsMessage<UsageError>(HasSubstr("iob2")));

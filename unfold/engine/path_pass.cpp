@@ -237,6 +237,11 @@ PathPass<T>::~PathPass() = default;
 
 template <class T>
 PathSums PathPass<T>::run(const Parameters<T>& parameters, const PathOptions& options, std::span<double> kappa) {
+  if (parameters.size() == body_->circuit.parameter_count() && parameters.size() > body_->squared.parameter_count())
+    throw UsageError(
+        "path counts paths through weights, and the loss has parameters of its own, where none leads; predict with a "
+        "loss "
+        "that has none (softmax in place of crf), or take another optimiser");
   if (parameters.size() != body_->squared.parameter_count() || kappa.size() != at(parameters.size()))
     throw UsageError("path pass: parameters of another circuit");
   if (options.length < 1) throw UsageError("path pass: a chain has at least one position");
