@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Sizes, CPU seconds and memory of unfold and other compressors on the same files, as a table: that of
 # docs/compression.md.
-#   apt-get install 7zip zpaq brotli xz-utils time
-#   bench/peers/compression.sh UNFOLD FILE...
+#   apt-get install 7zip zpaq brotli xz-utils bzip2 zstd time   # p7zip-full where there is no 7zip
+#   bench/peers/compression.sh UNFOLD FILE... | tee table.md
+#   python3 bench/peers/frontier.py table.md frontier.svg        # bytes against seconds of all files together
 # Programs that are not installed are left out. unfold runs with --no-verify: the others do not verify either.
-#   SLOW=1                     the slow models too: a recurrent network that learns online, its mixture, --best
+#   SLOW=1                     the slow models too: context trees, a recurrent network that learns online, its mixture
 #   LSTM_COMPRESS=FOLDER       beside lstm-compress: its sources (github.com/byronknoll/lstm-compress), built there with
 #                              clang if need be; very slow
 #   MEASURE="chrt -f 20"       a prefix of every command
@@ -13,6 +14,7 @@ unfold=$1
 shift
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+seven=$(command -v 7zz || command -v 7z || true)
 read -ra prefix <<<"${MEASURE:-}"
 
 measure() {  # measure NAME FILE COMMAND...: COMMAND writes $work/out
@@ -30,11 +32,15 @@ echo "| file | program | bytes | bits per byte | s | MiB |"
 echo "| --- | --- | --- | --- | --- | --- |"
 for file in "$@"; do
   if command -v xz >/dev/null; then measure "xz -9e" "$file" bash -c "xz -9e -c '$file' >'$work/out'"; fi
+  if command -v bzip2 >/dev/null; then measure "bzip2 -9" "$file" bash -c "bzip2 -9 -c '$file' >'$work/out'"; fi
+  if command -v zstd >/dev/null; then measure "zstd -19" "$file" bash -c "zstd -19 -q -c '$file' >'$work/out'"; fi
   if command -v brotli >/dev/null; then measure "brotli -q 11 -w 24" "$file" brotli -q 11 -w 24 -o "$work/out" "$file"; fi
-  if command -v 7zz >/dev/null; then measure "7zz PPMd" "$file" 7zz a -m0=PPMd "$work/out.7z" "$file"; fi
+  if [[ -n $seven ]]; then measure "7z PPMd" "$file" "$seven" a -m0=PPMd "$work/out.7z" "$file"; fi
   if command -v zpaq >/dev/null; then measure "zpaq -m5" "$file" zpaq a "$work/out.zpaq" "$file" -m5; fi
-  models=("" "--fast" "--model ppm" "--model ctw:48,add=0.0625")
-  if [[ -n ${SLOW:-} ]]; then models+=("--best" "--model mix:lstm:128+ppm:5" "--model lstm:128" "--model lstm:96"); fi
+  models=(-1 -2 -3 -4 -5 -6 -7 -8 -9)
+  if [[ -n ${SLOW:-} ]]; then
+    models+=("--model ctw:48,add=0.0625" "--model mix:lstm:128+ppm:5" "--model lstm:128" "--model lstm:96")
+  fi
   for options in "${models[@]}"; do
     # shellcheck disable=SC2086  # the options are words
     measure "unfold compress $options" "$file" "$unfold" compress "$file" $options --no-verify --quiet --threads 1 -o "$work/out"

@@ -26,6 +26,47 @@ TEST_F(CommandTest, what_was_compressed_comes_back_bit_for_bit) {
   }
 }
 
+TEST_F(CommandTest, levels_are_models_and_each_comes_back) {
+  const std::string packed = folder_ / "packed", restored = folder_ / "restored";
+  write_bytes(text_, small_text(5000));
+  const auto model = [&](const Arguments& more) {
+    const Finished compressed = unfold_command(Arguments{"compress", text_, "-o", packed, "--json"} + more);
+    EXPECT_EQ(compressed.code, 0) << compressed.err;
+    EXPECT_EQ(unfold_command({"decompress", packed, "-o", restored}).code, 0);
+    EXPECT_EQ(read_bytes(restored), read_bytes(text_));
+    return only_object(compressed.out)["model"].get<std::string>();
+  };
+  for (const char* level : {"1", "4", "5", "6", "9"})
+    EXPECT_EQ(model({std::string("-") + level}), model({"--level", level})) << level;
+  EXPECT_EQ(model({"--fast"}), model({"-4"}));
+  EXPECT_EQ(model({"--best"}), model({"-9"}));
+  EXPECT_EQ(model({}), model({"-6"}));
+  expect_failure({"compress", text_, "-o", packed, "-3", "-5"}, 2, "one level");
+  expect_failure({"compress", text_, "-o", packed, "-3", "--best"}, 2, "exclude");
+  expect_failure({"compress", text_, "-o", packed, "--level", "10"}, 2, "level");
+}
+
+TEST_F(CommandTest, compression_finds_records_and_genomes_by_itself) {
+  const std::string packed = folder_ / "packed", restored = folder_ / "restored";
+  const auto model = [&](const std::string& bytes) {
+    write_bytes(text_, bytes);
+    const Finished compressed = unfold_command({"compress", text_, "-o", packed, "--json"});
+    EXPECT_EQ(compressed.code, 0) << compressed.err;
+    EXPECT_EQ(unfold_command({"decompress", packed, "-o", restored}).code, 0);
+    EXPECT_EQ(read_bytes(restored), bytes);
+    return only_object(compressed.out)["model"].get<std::string>();
+  };
+  std::string records, noise, genome = ">a genome of NNN\n";
+  for (int i = 0; i < 200; ++i) records += "12345678901" + std::to_string(100000 + i * i * i % 99991);
+  for (unsigned i = 0, x = 1; i < 5000; ++i, x = x * 1103515245 + 12345) {
+    genome += i % 61 == 60 ? '\n' : "ACGT"[x >> 20 & 3];
+    noise += static_cast<char>('a' + (x >> 16) % 20);
+  }
+  EXPECT_NE(model(records).find("row=17"), std::string::npos);
+  EXPECT_EQ(model(noise).find("row="), std::string::npos);
+  EXPECT_TRUE(model(genome).starts_with("dna:"));
+}
+
 TEST_F(CommandTest, compression_streams_through_standard_input_and_output) {
   const std::string bytes = small_text(3000);
   const Finished packed = unfold_command({"compress", "-", "--fast"}, {.input = bytes});

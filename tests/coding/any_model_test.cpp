@@ -70,8 +70,9 @@ void expect_cost(const std::string& what, Predictor& predictor, const std::strin
 }
 
 TEST(AnyModel, that_learns_costs_what_it_says_and_comes_back) {
-  for (const char* spec : {"cm:12", "cm:12,level=fast", "ppm", "ppm:2", "ppm:4,memory=1", "ctw:24", "lstm:7",
-                           "gru:5,layers=2", "mix:ppm:2+lstm:5", "mix:cm:10+ctw:16"})
+  for (const char* spec :
+       {"cm:12", "cm:12,level=fast", "cm:memory=1", "cm:memory=2M,row=3", "ppm", "ppm:2", "ppm:4,memory=1", "ctw:24",
+        "lstm:7", "gru:5,layers=2", "mix:ppm:2+lstm:5", "mix:cm:10+ctw:16"})
     for (const std::string& bytes : {babble(8000), std::string(), std::string("x"), std::string(2000, '\0')})
       expect_cost(spec, *make_learner(spec, Alphabet::all_bytes()), bytes, {.model = spec});
 }

@@ -15,9 +15,14 @@ struct Golden {
   const char *file, *model;
   bool independent;
 };
-constexpr Golden kGolden[] = {{"cm.unf", "cm:10", false},   {"fast.unf", "cm:10,level=fast", true},
-                              {"ppm.unf", "ppm:3", false},  {"packed_ppm.unf", "ppm:4,memory=1", false},
-                              {"ctw.unf", "ctw:24", false}, {"mix.unf", "mix:ppm:2+lstm:9+gru:5", false}};
+constexpr Golden kGolden[] = {{"cm.unf", "cm:10", false},
+                              {"fast.unf", "cm:10,level=fast", true},
+                              {"cm_memory.unf", "cm:memory=1,row=9", false},
+                              {"cm_memory_fast.unf", "cm:memory=1,level=fast", true},
+                              {"ppm.unf", "ppm:3", false},
+                              {"packed_ppm.unf", "ppm:4,memory=1", false},
+                              {"ctw.unf", "ctw:24", false},
+                              {"mix.unf", "mix:ppm:2+lstm:9+gru:5", false}};
 
 std::string text() {
   std::string text;

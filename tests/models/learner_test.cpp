@@ -6,6 +6,7 @@
 #include <set>
 
 #include "unfold/base/error.h"
+#include "unfold/classical/byte_mixing.h"
 #include "unfold/classical/context_mixing.h"
 #include "unfold/classical/ctw.h"
 #include "unfold/classical/ppm.h"
@@ -46,9 +47,18 @@ double nats(Predictor& predictor, const std::vector<Symbol>& symbols) {
   return sum;
 }
 
-const std::vector<std::string> kLearners = {
-    "cm:10",           "cm:10,level=fast",           "ppm:3", "ppm:0", "ppm:3,memory=1", "ctw:12", "ctw:0",
-    "mix:ppm:2+ctw:6", "mix:cm:10,level=fast+gru:6", "lstm:7"};
+const std::vector<std::string> kLearners = {"cm:10",
+                                            "cm:10,level=fast",
+                                            "cm:memory=1",
+                                            "cm:memory=1M,level=fast,row=5",
+                                            "ppm:3",
+                                            "ppm:0",
+                                            "ppm:3,memory=1",
+                                            "ctw:12",
+                                            "ctw:0",
+                                            "mix:ppm:2+ctw:6",
+                                            "mix:cm:10,level=fast+gru:6",
+                                            "lstm:7"};
 
 TEST(Learners, give_distributions_and_the_same_for_one_symbol_alone) {
   for (const std::string& spec : kLearners)
@@ -117,6 +127,74 @@ TEST(Learners, that_are_told_to_stop_keep_what_they_know) {
   }
 }
 
+TEST(Learners, take_sizes_of_memory_with_units) {
+  EXPECT_EQ(canonical_learner("cm:memory=64M"), canonical_learner("cm:memory=64"));
+  EXPECT_EQ(canonical_learner("ppm:5,memory=1G"), canonical_learner("ppm:5,memory=1024"));
+  EXPECT_EQ(canonical_learner("ppm:5,memory=2048K"), canonical_learner("ppm:5,memory=2"));
+  for (const char* spec :
+       {"ppm:5,memory=M", "ppm:5,memory=1.5M", "ppm:5,memory=64T", "ppm:5,memory=17G", "ppm:5,memory=-1M"})
+    EXPECT_THROW(canonical_learner(spec), UsageError) << spec;
+}
+
+/// 6000 bases, of which the second half is the first half backwards and complemented.
+std::vector<Symbol> both_strands() {
+  std::vector<Symbol> bases(6000);
+  Random random(11, "bases");
+  for (std::size_t i = 0; i < 3000; ++i) {
+    bases[i] = static_cast<Symbol>(random.below(4));
+    bases[5999 - i] = 3 - bases[i];
+  }
+  return bases;
+}
+
+TEST(Nucleotides, are_known_again_on_the_other_strand) {
+  const std::vector<Symbol> bases = both_strands();
+  const auto predictor = make_learner("dna:14", letters(4));
+  const double first = nats(*predictor, {bases.begin(), bases.begin() + 3000});
+  const double second = nats(*predictor, {bases.begin() + 3000, bases.end()});
+  EXPECT_GT(first, 3000 * std::log(4.0) * 0.99);
+  EXPECT_LT(second, first / 8);
+}
+
+TEST(Nucleotides, bear_substitutions_in_what_is_repeated) {
+  std::vector<Symbol> bases(4000);
+  Random random(5, "bases");
+  for (Symbol& base : bases) base = static_cast<Symbol>(random.below(4));
+  const auto predictor = make_learner("dna:14", letters(4));
+  const double first = nats(*predictor, bases);
+  for (std::size_t i = 25; i < bases.size(); i += 25) bases[i] = (bases[i] + 1) % 4;
+  EXPECT_LT(nats(*predictor, bases), first / 2);
+}
+
+TEST(Nucleotides, are_distributions_and_do_not_depend_on_the_instruction_set) {
+  const std::vector<std::string> levels = simd_available();
+  std::set<double> seen;
+  for (const std::string& level : levels) {
+    simd_limit(level);
+    const auto predictor = make_learner("dna:14", letters(4));
+    for (const Symbol x : both_strands()) {
+      if (x == 0) {
+        double sum = 0;
+        for (const float p : predictor->log_probabilities()) sum += std::exp(static_cast<double>(p));
+        ASSERT_NEAR(sum, 1, 2e-6);
+      }
+      predictor->observe(x);
+    }
+    seen.insert(nats(*predictor, source(300, 4)));
+    predictor->set_learning(false);
+    const auto measure = [&] {
+      predictor->reset();
+      return nats(*predictor, source(300, 4, 9));
+    };
+    const double once = measure();
+    EXPECT_EQ(measure(), once);
+    const auto copy = predictor->clone();
+    EXPECT_EQ(nats(*copy, source(50, 4)), nats(*predictor, source(50, 4)));
+  }
+  simd_limit(levels.front());
+  EXPECT_EQ(seen.size(), 1u);
+}
+
 TEST(Learners, do_not_depend_on_the_instruction_set) {
   const std::vector<std::string> levels = simd_available();
   std::map<std::string, std::set<double>> seen;
@@ -156,6 +234,12 @@ TEST(Learners, refuse_what_they_cannot_do) {
   EXPECT_THROW(make_learner("ctw:12,add=0", letters(3)), UsageError);
   EXPECT_THROW(make_learner("cm:9", letters(3)), UsageError);
   EXPECT_THROW(ContextMixing(257, {}), UsageError);
+  EXPECT_THROW(ByteMixing(257, {}), UsageError);
+  EXPECT_THROW(make_learner("cm:12,row=4", letters(3)), UsageError);
+  EXPECT_THROW(make_learner("cm:memory=1M,row=65536", letters(3)), UsageError);
+  EXPECT_THROW(make_learner("cm:memory=512K", letters(3)), UsageError);
+  EXPECT_THROW(make_learner("dna:14", letters(3)), UsageError);
+  EXPECT_THROW(make_learner("dna:11", letters(4)), UsageError);
   EXPECT_THROW(make_learner("ppm:2", letters(3))->observe(3), UsageError);
 }
 

@@ -172,7 +172,7 @@ void MatchModel::start() {
   class_ = 0;
 }
 
-void MatchModel::look_up() {
+void MatchModel::look_up(bool remember) {
   constexpr std::uint64_t kLongest = 65535;
   if (end_ - begin_ < least_) return;
   std::uint64_t key = 0;
@@ -185,10 +185,10 @@ void MatchModel::look_up() {
       ++length_;
     if (length_ < least_) length_ = 0;
   }
-  last = end_;
+  if (remember) last = end_;
 }
 
-void MatchModel::advance(Symbol symbol) {
+void MatchModel::advance(Symbol symbol, bool remember) {
   if (length_ > 0 && history_[pointer_ & mask_] == static_cast<std::uint8_t>(symbol)) {
     ++length_;
     ++pointer_;
@@ -198,7 +198,7 @@ void MatchModel::advance(Symbol symbol) {
   }
   history_[end_ & mask_] = static_cast<std::uint8_t>(symbol);
   ++end_;
-  look_up();
+  look_up(remember);
   expected_ = history_[pointer_ & mask_];
   class_ = length_ == 0     ? 0
            : length_ < 16   ? 1 + length_ / 2

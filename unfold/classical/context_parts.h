@@ -84,7 +84,7 @@ class MatchModel {
   static constexpr Index kInputs = 2;
   MatchModel(int size, int least);  ///< remembers 2^size symbols, looks for matches of at least so many
   void start();                     ///< a new sequence
-  void advance(Symbol symbol);
+  void advance(Symbol symbol, bool remember = true);  ///< not remembered: never found again
   /// How sure the expected bit is. `bits`: of a symbol.
   void inputs(BitPath path, int depth, int bits, float* x);
   void learn(int bit);
@@ -92,7 +92,7 @@ class MatchModel {
   Symbol expected() const { return class_ == 0 ? kNoSymbol : expected_; }
 
  private:
-  void look_up();
+  void look_up(bool remember);
   std::uint64_t least_, mask_;
   std::vector<std::uint8_t> history_;  // ring
   std::vector<std::uint64_t> last_;    // the place after the last occurrence, by hash; 0: none

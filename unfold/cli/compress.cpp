@@ -7,12 +7,12 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cerrno>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "unfold/base/file.h"
+#include "unfold/cli/compression_level.h"
 #include "unfold/cli/figures.h"
 #include "unfold/cli/result_file.h"
 #include "unfold/cli/verb.h"
@@ -93,11 +93,11 @@ std::string bytes_in(const std::string& path) {
   return bytes.size() == seen.size() ? std::string() : bytes;
 }
 
-/// `ppm` without a word about memory becomes the fast one. Containers and model files of earlier versions mean the
-/// other by it, so it is named here.
-std::string with_fast_ppm(const std::string& spec) {
+/// `ppm` without a word about memory, and `cm` without a size, become the ones of bounded memory. Containers and model
+/// files of earlier versions mean the others by them, so it is named here.
+std::string with_memory(const std::string& spec) {
   constexpr const char* kMemory = "memory=64";
-  if (spec == "ppm") return fmt::format("ppm:{}", kMemory);
+  if (spec == "ppm" || spec == "cm") return fmt::format("{}:{}", spec, kMemory);
   const bool silent = spec.starts_with("ppm:") && spec.find("memory=") == std::string::npos;
   return silent ? fmt::format("{},{}", spec, kMemory) : spec;
 }
@@ -129,7 +129,7 @@ class Compress final : public Verb {
   ExitCode run(Console& console) override;
 
  private:
-  std::string default_model(Index size) const;
+  LevelChoice level_choice(RawInput& input) const;
   void choose_model(CompressOptions& options, RawInput& input) const;
   void fit_model(CompressOptions& options, const RawInput& input) const;
   void read_back(const std::string& path) const;
@@ -137,7 +137,7 @@ class Compress final : public Verb {
   std::vector<std::string> inputs_;
   std::string output_ = "-";
   std::optional<std::string> model_, optimizer_;
-  std::optional<Index> window_;
+  std::optional<Index> window_, level_;
   bool fast_ = false, best_ = false, online_ = false, embed_ = false, no_verify_ = false;
   std::optional<std::string> block_text_;
   Index block_ = 0;
@@ -161,9 +161,17 @@ Compress::Compress()
                 .placeholder = "MODEL",
                 .help = "a run folder, a model file, or the SPEC of a model that learns while it reads, or that is "
                         "fitted to the file and put into OUT (ngram, hmm)",
-                .default_text = "cm: context mixing"});
-  options_.add({.name = "fast", .target = &fast_, .help = "fewer context models: about three times as fast"});
-  options_.add({.name = "best", .target = &best_, .help = "everything mixed, a recurrent network included: slow"});
+                .default_text = "that of the level"});
+  options_.add({.name = "level",
+                .target = &level_,
+                .placeholder = "N",
+                .help = "1 is the fastest, 9 the smallest",
+                .least = 1,
+                .most = 9,
+                .default_text = std::to_string(kDefaultLevel),
+                .letter = std::string(kDigits)});
+  options_.add({.name = "fast", .target = &fast_, .help = fmt::format("as -{}", kFastLevel)});
+  options_.add({.name = "best", .target = &best_, .help = fmt::format("as -{}", kBestLevel)});
   options_.add({.name = "online", .target = &online_, .help = "a trained model goes on learning while it reads"});
   options_.add({.name = "optimizer",
                 .target = &optimizer_,
@@ -187,18 +195,31 @@ Compress::Compress()
   add_common();
 }
 
-/// Tables that fit the input.
-std::string Compress::default_model(Index size) const {
-  const Index bytes = block_ > 0 ? (size < 0 ? block_ : std::min(size, block_)) : size;
-  const int fitting = bytes < 0 ? 20 : std::bit_width(static_cast<std::uint64_t>(bytes)) - 2;
-  const std::string cm = fmt::format("cm:{}{}", std::clamp(fitting, 10, best_ ? 22 : 20), fast_ ? ",level=fast" : "");
-  return best_ ? fmt::format("mix:{}+ppm:6+lstm:96", cm) : cm;
+/// By what the file begins with; of a pipe nothing is known.
+LevelChoice Compress::level_choice(RawInput& input) const {
+  const Index level = fast_ ? kFastLevel : best_ ? kBestLevel : level_.value_or(kDefaultLevel);
+  std::string beginning;
+  if (input.size() > 0) {
+    constexpr std::size_t kLooked = 1 << 20;
+    RawInput again(inputs_.front());
+    beginning = read_up_to(again.source(), kLooked);
+  }
+  const Index size = block_ > 0 ? (input.size() < 0 ? block_ : std::min(input.size(), block_)) : input.size();
+  return choose_level(level, beginning, size);
 }
 
 void Compress::choose_model(CompressOptions& options, RawInput& input) const {
-  const std::string text = model_.value_or(default_model(input.size()));
+  if (!model_) {
+    if (embed_) throw UsageError("--embed needs a model file: name it with --model");
+    LevelChoice choice = level_choice(input);
+    options.model = canonical_learner(choice.model);
+    options.bytes = std::move(choice.bytes);
+    options.learns = true;
+    return;
+  }
+  const std::string& text = *model_;
   std::error_code too_long_for_a_name;
-  if (model_ && std::filesystem::exists(*model_, too_long_for_a_name)) {
+  if (std::filesystem::exists(*model_, too_long_for_a_name)) {
     options.file = read_file(model_file(*model_));
     options.trained = symbol_model_from_bytes(options.file, *model_);
     options.model = *model_;
@@ -208,7 +229,7 @@ void Compress::choose_model(CompressOptions& options, RawInput& input) const {
   }
   if (is_fitted_only(text)) return fit_model(options, input);
   if (embed_) throw UsageError(fmt::format("--embed needs a model file; {} is none", text));
-  options.model = canonical_learner(with_fast_ppm(text));
+  options.model = canonical_learner(with_memory(text));
   options.learns = true;
   if (has_network(options.model) && input.size() > 0) options.bytes = bytes_in(inputs_.front());
 }
@@ -241,7 +262,8 @@ void Compress::read_back(const std::string& path) const {
 }
 
 ExitCode Compress::run(Console& console) {
-  if (fast_ + best_ + (model_ ? 1 : 0) > 1) throw UsageError("--fast, --best and --model exclude each other");
+  if (fast_ + best_ + (level_ ? 1 : 0) + (model_ ? 1 : 0) > 1)
+    throw UsageError("--fast, --best, a level (-1 .. -9) and --model exclude each other");
   if (json_ && output_ == "-")
     throw UsageError("--json and the compressed data both want standard output; name a file with -o");
   refuse_terminal(output_);

@@ -137,10 +137,17 @@ bool VerbOptions::read_arguments(std::span<const std::string> arguments) {
   app.add_flag("-h,--help", help);
   std::map<std::string, CLI::Option*> parsed;
   std::map<std::string, std::string> single;
+  std::map<std::string, CLI::Option*> digits;  // -1 .. -9
+  std::string of_digits;
   for (const Row& row : rows_) {
     const std::string& name = row.option.name;
     if (row.is_input) continue;
-    const std::string spellings = (row.letter.empty() ? "--" : "-" + row.letter + ",--") + name;
+    const bool by_digit = row.letter == kDigits;
+    if (by_digit) {
+      of_digits = name;
+      for (char digit = '1'; digit <= '9'; ++digit) digits[{digit}] = app.add_flag(std::string("-") + digit);
+    }
+    const std::string spellings = (row.letter.empty() || by_digit ? "--" : "-" + row.letter + ",--") + name;
     if (std::holds_alternative<bool*>(row.option.target))
       parsed[name] = app.add_flag(spellings);
     else
@@ -167,6 +174,11 @@ bool VerbOptions::read_arguments(std::span<const std::string> arguments) {
     if (option->count() == 0) continue;
     const bool flag = std::holds_alternative<bool*>(find(name)->option.target);
     arguments_[name] = {flag ? std::string("true") : single[name]};
+  }
+  for (const auto& [digit, option] : digits) {
+    if (option->count() == 0) continue;
+    const auto [given, first] = arguments_.try_emplace(of_digits, std::vector<std::string>{digit});
+    if (!first) throw UsageError(fmt::format("{}: -{} and -{}; one level", verb_, given->second.front(), digit));
   }
   if (inputs_ && !inputs.empty()) arguments_[inputs_->name] = inputs;
   return false;
@@ -266,7 +278,10 @@ std::string VerbOptions::help() const {
   for (const Row& row : rows_) {
     const Option& option = row.option;
     if (row.is_input || option.help.empty()) continue;
-    std::string left = (row.letter.empty() ? "" : "-" + row.letter + ", ") + "--" + option.name;
+    std::string left = (row.letter.empty()      ? ""
+                        : row.letter == kDigits ? "-1 .. -9, "
+                                                : "-" + row.letter + ", ") +
+                       "--" + option.name;
     if (!row.placeholder.empty()) left += " " + row.placeholder;
     std::string fallback = row.default_text;
     if (fallback.empty() && row.option.fallback && !std::holds_alternative<bool>(*row.option.fallback))

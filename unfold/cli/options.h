@@ -40,8 +40,9 @@ struct OptionRow {
   double most = std::numeric_limits<double>::infinity();
   Keep keep = Keep::nowhere;
   std::string default_text = {};  ///< shown instead of the default
-  std::string letter = {};        ///< of a short form: "o" for -o
+  std::string letter = {};        ///< of a short form: "o" for -o; kDigits for -1 .. -9, each the value itself
 };
+inline constexpr std::string_view kDigits = "1-9";
 
 /// What stands without an option's name on the command line.
 struct InputsRow {

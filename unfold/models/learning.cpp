@@ -4,13 +4,16 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 
 #include "unfold/base/error.h"
+#include "unfold/classical/byte_mixing.h"
 #include "unfold/classical/context_mixing.h"
 #include "unfold/classical/ctw.h"
 #include "unfold/classical/fitted_spec.h"
 #include "unfold/classical/mixture.h"
+#include "unfold/classical/nucleotide_mixing.h"
 #include "unfold/classical/packed_ppm.h"
 #include "unfold/classical/ppm.h"
 #include "unfold/models/online_predictor.h"
@@ -21,11 +24,27 @@ namespace {
 struct CmOptions {
   Index size = 18;
   MixingLevel level = MixingLevel::full;
+  Index memory = 0;
+  Index row = 0;
 };
 template <class Visitor>
 void describe(Visitor& v, CmOptions& o) {
-  v("size", o.size, "binary logarithm of the slots per context model", range(10, 24));
+  v("size", o.size, "binary logarithm of the slots per context model; without a meaning where there is a memory",
+    range(10, 24));
   v("level", o.level, "how many context models", {{MixingLevel::full, "full"}, {MixingLevel::fast, "fast"}});
+  v("memory", o.memory, "MiB, or a size such as 64M: the model of that memory, twice as fast; 0: the older one",
+    range(0, 16384));
+  v("row", o.row, "with a memory: bytes of a record or of a row of a bitmap, whose contexts stand above; 0: none",
+    range(0, 65535));
+}
+
+struct DnaOptions {
+  Index size = 22;
+};
+template <class Visitor>
+void describe(Visitor& v, DnaOptions& o) {
+  v("size", o.size, "binary logarithm of the counters of a long context",
+    range(NucleotideMixing::kLeastSize, NucleotideMixing::kMostSize));
 }
 
 /// What each symbol looks like to models of text: its byte, or its code point up to 127, 128 for the others.
@@ -58,6 +77,15 @@ struct LearnerEntry : Entry {
 
 std::unique_ptr<Predictor> make_cm(const AnyOptions& options, const Alphabet& alphabet) {
   const auto& o = options.as<CmOptions>();
+  if (o.memory == 0 && o.row > 0) throw UsageError("cm: row= needs memory=, as in cm:memory=64M,row=216");
+  if (o.memory > 0) {
+    const bool full = o.level == MixingLevel::full;
+    return std::make_unique<ByteMixing>(
+        alphabet.size(),
+        ByteMixingOptions{
+            .contexts = full ? MixingContexts::full : MixingContexts::few, .memory = o.memory << 20, .row = o.row},
+        looks(alphabet));
+  }
   return std::make_unique<ContextMixing>(
       alphabet.size(), ContextMixingOptions{.level = o.level, .size = static_cast<int>(o.size)}, looks(alphabet));
 }
@@ -65,8 +93,19 @@ std::unique_ptr<Predictor> make_cm(const AnyOptions& options, const Alphabet& al
 /// The slots of all contexts, and by what matches are found.
 double cm_memory(const AnyOptions& options) {
   const auto& o = options.as<CmOptions>();
+  if (o.memory > 0) return 1.15 * static_cast<double>(o.memory << 20) + 2 * kSmall;
   const double contexts = o.level == MixingLevel::full ? 16 : 6;
   return (32 * contexts + 72) * std::exp2(static_cast<double>(o.size)) + kSmall;
+}
+
+std::unique_ptr<Predictor> make_dna(const AnyOptions& options, const Alphabet& alphabet) {
+  return std::make_unique<NucleotideMixing>(alphabet.size(), static_cast<int>(options.as<DnaOptions>().size));
+}
+
+/// Counters of 2 bytes, those of order 12 four times as many, by which copies are found 3 bytes; 11 MB of short
+/// contexts.
+double dna_memory(const AnyOptions& options) {
+  return 19 * std::exp2(static_cast<double>(options.as<DnaOptions>().size)) + 5 * kSmall;
 }
 
 double small_memory(const AnyOptions&) { return kSmall; }
@@ -91,14 +130,34 @@ double ppm_memory(const AnyOptions& options) {
 const Registry<LearnerEntry>& learners() {
   static const Registry<LearnerEntry> list(
       "learner", {{{"cm", "", CmOptions()}, "size", make_cm, cm_memory},
+                  {{"dna", "", DnaOptions()}, "size", make_dna, dna_memory},
                   {{"ppm", "", PpmOptions()}, "order", make_ppm, ppm_memory},
                   {{"ctw", "", CtwOptions()}, "depth", make_plain<CtwPredictor, CtwOptions>, small_memory}});
   return list;
 }
 
+/// `64M` and `1G` as the MiB that they are; anything else is left to those who read numbers.
+std::string in_mebibytes(const std::string& size) {
+  const std::string_view digits = std::string_view(size).substr(0, size.find_last_not_of("kKmMgG") + 1);
+  Index number = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  if (size.size() != digits.size() + 1 || error != std::errc() || end != digits.data() + digits.size()) return size;
+  switch (size.back()) {
+    case 'm':
+    case 'M': return std::to_string(number);
+    case 'g':
+    case 'G': return number <= 1024 ? std::to_string(number << 10) : size;
+    default:  // whole MiB only
+      return number % 1024 == 0 ? std::to_string(number >> 10) : size;
+  }
+}
+
 AnyOptions options_of(const LearnerEntry& entry, std::string_view spec) {
   AnyOptions options = entry.options;
-  parse_options(parse_spec(spec), options, entry.main);
+  Spec parsed = parse_spec(spec);
+  for (auto& [key, value] : parsed.values)
+    if (key == "memory") value = in_mebibytes(value);
+  parse_options(parsed, options, entry.main);
   return options;
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-/// Models that learn while they read, from nothing: `cm`, `ppm`, `ctw`, `mix`, and recurrent networks. By SPEC.
+/// Models that learn while they read, from nothing: `cm`, `dna`, `ppm`, `ctw`, `mix`, and recurrent networks. By SPEC.
 ///
 ///   auto predictor = make_learner("mix:lstm:128+ppm:5", Alphabet::all_bytes());
 

@@ -40,7 +40,7 @@ constexpr FittedKind kind() {
 const Registry<FittedKind>& fitted_kinds() {
   static const Registry<FittedKind> list(
       "fitted model", {kind<UniformModel>(), kind<FrequencyModel>(), kind<NgramModel>(), kind<HmmModel>(),
-                       kind<CmModel>(), kind<CtwModel>(), kind<PpmModel>(), kind<MixModel>()});
+                       kind<CmModel>(), kind<DnaModel>(), kind<CtwModel>(), kind<PpmModel>(), kind<MixModel>()});
   return list;
 }
 

@@ -46,6 +46,9 @@ class ReplayKind final : public ReplayModel {
 struct CmKind {
   static constexpr const char *kName = "cm", *kHelp = "context mixing: many context models, mixed bit by bit";
 };
+struct DnaKind {
+  static constexpr const char *kName = "dna", *kHelp = "context mixing for genomes, read on both strands";
+};
 struct PpmKind {
   static constexpr const char *kName = "ppm", *kHelp = "prediction by partial matching";
 };
@@ -56,6 +59,7 @@ struct MixKind {
   static constexpr const char *kName = "mix", *kHelp = "several models mixed: mix:lstm:128+ppm:5";
 };
 using CmModel = ReplayKind<CmKind>;
+using DnaModel = ReplayKind<DnaKind>;
 using PpmModel = ReplayKind<PpmKind>;
 using CtwModel = ReplayKind<CtwKind>;
 using MixModel = ReplayKind<MixKind>;

@@ -1,0 +1,270 @@
+#include "unfold/classical/byte_mixing.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "unfold/base/error.h"
+#include "unfold/classical/mixing_parts.h"
+
+namespace unfold {
+namespace {
+
+bool makes_words(std::uint8_t byte) {
+  return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || byte >= 128;
+}
+
+constexpr Index kLongestRow = 65535;
+
+}  // namespace
+
+Index find_row(std::span<const std::uint8_t> bytes) {
+  constexpr std::size_t kLooked = 1 << 17, kLongest = 2048;
+  constexpr double kAboveUsual = 0.05, kNearlyBest = 0.85;
+  const std::span<const std::uint8_t> s = bytes.first(std::min(bytes.size(), kLooked));
+  std::vector<double> repeated;  // of the bytes that differ from the one before, by distance less 2
+  for (std::size_t d = 2; d <= std::min(kLongest, s.size() / 4); ++d) {
+    std::uint32_t same = 0, all = 0;
+    for (std::size_t i = d; i < s.size(); ++i) {
+      const std::uint32_t changed = s[i] != s[i - 1] ? 1 : 0;
+      same += changed & (s[i] == s[i - d] ? 1U : 0U);
+      all += changed;
+    }
+    repeated.push_back(static_cast<double>(same) / std::max(all, 1U));
+  }
+  if (repeated.empty()) return 0;
+  std::vector<double> sorted = repeated;
+  std::nth_element(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2), sorted.end());
+  const double usual = sorted[sorted.size() / 2];
+  const double best = *std::max_element(repeated.begin(), repeated.end());
+  if (best - usual < kAboveUsual) return 0;
+  for (std::size_t i = 0;; ++i)
+    if (repeated[i] - usual >= kNearlyBest * (best - usual)) return static_cast<Index>(i) + 2;
+}
+
+struct ByteMixing::Body {
+  static constexpr Index kLeastMemory = Index{1} << 20, kMostMemory = Index{16} << 30;
+  static constexpr std::uint64_t kHistory = (1 << 17) - 1;           // two rows
+  static constexpr std::size_t kLengths = std::size_t{16} * 20 * 8;  // match length, contexts that know, depth
+
+  Body(const ByteMixingOptions& o, std::vector<std::uint8_t> bytes_of_symbols, int bits)
+      : options(o),
+        full(o.contexts == MixingContexts::full),
+        tree_bits(bits),
+        bytes(std::move(bytes_of_symbols)),
+        contexts(count_contexts(o)),
+        hashes(contexts),
+        keys(contexts),
+        rows(contexts),
+        match(match_size(o.memory), full ? 6 : 5),
+        inputs(first_weights().size()),
+        mixers(first_weights(),
+               full ? std::vector<std::size_t>{256, kLengths, 256, 256, std::size_t{256} * 3, 2048, 256}
+                    : std::vector<std::size_t>{256, kLengths},
+               256),
+        order1(1 << 16),
+        order2(1 << 16) {
+    nothing.clear();
+    for (std::size_t i = 0; i < contexts; ++i) {
+      tables.emplace_back(static_cast<std::size_t>(o.memory) * 15 / 16 / contexts);
+      maps.emplace_back(i <= 2 ? 255 : 127);
+    }
+    if (o.row > 0) history.resize(kHistory + 1);
+    start();
+  }
+  static std::size_t count_contexts(const ByteMixingOptions& o) {
+    const std::size_t of_rows = o.row > 0 ? 3 : 0;
+    return o.contexts == MixingContexts::few ? 6 + of_rows : 16 + of_rows - (o.row > 0 ? 1 : 0);
+  }
+  static int match_size(Index memory) {
+    return std::clamp(static_cast<int>(std::bit_width(static_cast<std::uint64_t>(memory))) - 7, 18, 22);
+  }
+  std::vector<float> first_weights() const {
+    const std::size_t n = contexts * CounterMeaning::kInputs + MatchModel::kInputs + 1;
+    constexpr auto kLanes = static_cast<std::size_t>(kMixingLanes);
+    std::vector<float> w((n + kLanes - 1) / kLanes * kLanes);
+    for (std::size_t i = 0; i < contexts; ++i) w[i * CounterMeaning::kInputs] = 0.13F;
+    w[contexts * CounterMeaning::kInputs] = 0.13F;
+    return w;
+  }
+
+  void start() {
+    recent = word = before = before_that = 0;
+    column = place = 0;
+    match.start();
+    set_contexts();
+  }
+
+  void advance(Symbol symbol) {
+    recent = recent << 8 | static_cast<std::uint64_t>(symbol);
+    if (!history.empty()) history[place & kHistory] = static_cast<std::uint8_t>(symbol);
+    ++place;
+    const std::uint8_t byte =
+        bytes.empty() ? static_cast<std::uint8_t>(symbol) : bytes[static_cast<std::size_t>(symbol)];
+    if (makes_words(byte)) {
+      word = hash(word, byte | 0x20U);
+    } else if (word != 0) {
+      before_that = before;
+      before = word;
+      word = 0;
+    }
+    column = byte == '\n' ? 0 : column + 1;
+    match.advance(symbol, learning);
+    set_contexts();
+  }
+
+  std::uint64_t last(int symbols) const { return recent & ((std::uint64_t{1} << (8 * symbols)) - 1); }
+  std::uint64_t back(Index distance) const {
+    const auto d = static_cast<std::uint64_t>(distance);
+    return d > place ? 0 : history[(place - d) & kHistory];
+  }
+
+  void set_contexts() {
+    std::size_t i = 0;
+    const auto add = [&](std::uint64_t value) {
+      hashes[i] = hash(value, i);
+      ++i;
+    };
+    if (full) {
+      add(0);
+      for (int order = 1; order <= 7; ++order) add(last(order));
+      add(hash(word, last(1)));
+      add(hash(word, before));
+      add(hash(word, before_that));
+      add(hash(hash(word, before), before_that));
+      // For tables and binary files: what stood two to four symbols ago, symbols but for their low bits, the column.
+      add(recent & 0xFFFF00);
+      add(recent & 0xFF00FF00);
+      add(recent & 0xF8F8F8F8);
+      if (options.row == 0) add(hash(column, last(1)));
+    } else {
+      for (const int order : {1, 2, 3, 4, 6}) add(last(order));
+      add(hash(word, last(1)));
+    }
+    if (const Index row = options.row; row > 0) {
+      const std::uint64_t above = back(row);
+      add(1 << 16 | above << 8 | last(1));
+      add(hash(above << 16 | back(2 * row) << 8 | back(row - 1), last(1)));
+      add(hash(place % static_cast<std::uint64_t>(row), above));
+    }
+    half = 0;
+    for (i = 0; i < contexts; ++i) tables[i].prefetch(hashes[i]);
+  }
+
+  /// Finds the rows of the half of a symbol that begins with `prefix`.
+  void select_half(BitPath prefix) {
+    half = prefix;
+    if (prefix == 1) {
+      keys = hashes;
+    } else {
+      for (std::size_t i = 0; i < contexts; ++i) {
+        keys[i] = hash(hashes[i], prefix);
+        tables[i].prefetch(keys[i]);
+      }
+    }
+    for (std::size_t i = 0; i < contexts; ++i) rows[i] = tables[i].find(keys[i]);
+  }
+
+  /// Gathers the inputs; the number of contexts that have seen this node.
+  std::size_t gather(BitPath path, int depth) {
+    const int into = depth < 4 ? depth : depth - 4;  // bits since the half began
+    const BitPath prefix = path >> into;
+    if (prefix != half) select_half(prefix);
+    node = ((BitPath{1} << into) | (path & ((BitPath{1} << into) - 1))) - 1;
+    float* x = inputs.data();
+    std::size_t known = 0;
+    for (std::size_t i = 0; i < contexts; ++i, x += CounterMeaning::kInputs) {
+      const CounterRow& row = rows[i] == RowTable::kNone ? nothing : tables[i].row(rows[i]);
+      maps[i].ask(row, node, x);
+      known += row.count[node] != 0 ? 1 : 0;
+    }
+    match.inputs(path, depth, tree_bits, x);
+    x[MatchModel::kInputs] = 0.4F;  // the bias
+    return known;
+  }
+
+  float logit(BitPath path, int depth) {
+    order1.select(last(1) << 8 | path);
+    order2.select(hash(last(3), path) >> 48);
+    const std::size_t known = gather(path, depth), length = match.length_class();
+    mixers.select(0, path);
+    mixers.select(1, (length * 20 + known) * 8 + static_cast<std::size_t>(depth));
+    if (full) {
+      mixers.select(2, last(1));
+      mixers.select(3, recent >> 8 & 255);
+      mixers.select(5, (last(1) & 0xE0) << 3 | path);
+      mixers.select(6, recent >> 16 & 255);
+      mixers.select(
+          4, length == 0 ? 0 : static_cast<std::size_t>(match.expected()) + 256 * std::min<std::size_t>(2, length / 3));
+    }
+    const float mixed = mixers.mix(inputs.data(), path);
+    return 0.5F * (order1.refine(mixed) + order2.refine(mixed));
+  }
+
+  void learn(int bit) {
+    for (std::size_t i = 0; i < contexts; ++i) {
+      if (rows[i] == RowTable::kNone) rows[i] = tables[i].create(keys[i]);
+      if (node == 0) tables[i].used(rows[i]);
+      maps[i].learn(tables[i].row(rows[i]), node, bit);
+    }
+    match.learn(bit);
+    mixers.learn(inputs.data(), bit);
+    order1.learn(bit);
+    order2.learn(bit);
+  }
+
+  ByteMixingOptions options;
+  bool full, learning = true;
+  int tree_bits;
+  std::vector<std::uint8_t> bytes;
+  std::size_t contexts;
+  std::vector<RowTable> tables;
+  std::vector<CounterMeaning> maps;
+  std::vector<std::uint64_t> hashes, keys;  // of the contexts; of their rows in the present half
+  std::vector<std::uint32_t> rows;
+  CounterRow nothing;
+  MatchModel match;
+  std::vector<float> inputs;
+  GatedMixer mixers;
+  RefinementMap order1, order2;
+  std::vector<std::uint8_t> history;  // ring of what stands above; empty without rows
+  std::uint64_t place = 0;
+
+  std::uint64_t recent = 0;                             // the last eight symbols
+  std::uint64_t word = 0, before = 0, before_that = 0;  // hashes of the present word and of those before it
+  std::uint64_t column = 0;
+  BitPath half = 0;      // prefix of the present half; 0: none yet
+  std::size_t node = 0;  // within the half
+};
+
+ByteMixing::ByteMixing(Index alphabet, const ByteMixingOptions& options, std::vector<std::uint8_t> bytes)
+    : BitwisePredictor(alphabet) {
+  if (alphabet > 256)
+    throw UsageError(fmt::format("cm: {} symbols; context mixing takes at most 256, so use --symbols bytes", alphabet));
+  if (options.memory < Body::kLeastMemory || options.memory > Body::kMostMemory)
+    throw UsageError(fmt::format("cm: memory of {} bytes is not in 1 MiB .. 16 GiB", options.memory));
+  if (options.row < 0 || options.row > kLongestRow)
+    throw UsageError(fmt::format("cm: row {} is not in 0 .. {}", options.row, kLongestRow));
+  body_ = std::make_unique<Body>(options, std::move(bytes), tree().bits());
+}
+
+ByteMixing::~ByteMixing() = default;
+ByteMixing::ByteMixing(const ByteMixing& other)
+    : BitwisePredictor(other), body_(std::make_unique<Body>(*other.body_)) {}
+
+float ByteMixing::logit(BitPath path, int depth) { return body_->logit(path, depth); }
+void ByteMixing::learn(BitPath, int, int bit) { body_->learn(bit); }
+void ByteMixing::finish(Symbol symbol) {
+  forget_distribution();
+  body_->advance(symbol);
+}
+void ByteMixing::reset() {
+  forget_distribution();
+  body_->start();
+}
+void ByteMixing::set_learning(bool on) { body_->learning = on; }
+bool ByteMixing::learning() const { return body_->learning; }
+std::unique_ptr<Predictor> ByteMixing::clone() const { return std::unique_ptr<Predictor>(new ByteMixing(*this)); }
+
+}  // namespace unfold

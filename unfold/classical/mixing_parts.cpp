@@ -1,0 +1,137 @@
+#include "unfold/classical/mixing_parts.h"
+
+#include <algorithm>
+
+namespace unfold {
+namespace {
+
+const Logistic& kLogit = Logistic::tables();
+
+constexpr std::size_t kEstimateLevels = 64;  // cells of the logistic domain, a quarter wide
+constexpr std::size_t kUseClasses = 16;
+constexpr std::uint32_t kHalf = 1U << 31;  // P(1) = 1/2 after nothing
+
+/// A cell for an estimate in units of 2^-12.
+const std::array<std::uint16_t, 4096> kEstimateCell = [] {
+  std::array<std::uint16_t, 4096> table{};
+  for (std::uint32_t p = 0; p < 4096; ++p)
+    table[p] = static_cast<std::uint16_t>(
+        kUseClasses * static_cast<std::size_t>(std::clamp(static_cast<int>((kLogit.stretch(p) + 8) * 4), 0,
+                                                          static_cast<int>(kEstimateLevels) - 1)));
+  return table;
+}();
+
+constexpr std::array<std::uint8_t, 256> kUseClass = [] {
+  std::array<std::uint8_t, 256> table{};
+  for (std::size_t n = 0; n < 256; ++n)
+    table[n] = static_cast<std::uint8_t>(n <= 8    ? n
+                                         : n < 12  ? 9
+                                         : n < 16  ? 10
+                                         : n < 24  ? 11
+                                         : n < 32  ? 12
+                                         : n < 64  ? 13
+                                         : n < 255 ? 14
+                                                   : 15);
+  return table;
+}();
+
+/// 2^16 / (n + 1.5)
+constexpr std::array<std::uint32_t, 1024> kRates = [] {
+  std::array<std::uint32_t, 1024> table{};
+  for (std::uint32_t n = 0; n < 1024; ++n) table[n] = 2 * 65536 / (2 * n + 3);
+  return table;
+}();
+
+/// AdaptiveProbability::learn, which leaves a cell alone when `seen` is 0.
+void learn_if(AdaptiveProbability& a, std::int64_t target22, std::uint32_t seen) {
+  const std::uint32_t count = a.value & 1023;
+  const std::int64_t p = a.value >> 10, rate = kRates[count] & -seen;
+  const auto next = static_cast<std::uint32_t>(p + (((target22 - p) * rate) >> 16));
+  a.value = next << 10 | std::min(count + seen, 1023U);
+}
+
+}  // namespace
+
+CounterMeaning::CounterMeaning(int limit)
+    : limit_(static_cast<std::uint8_t>(limit)), by_estimate_(kEstimateLevels * kUseClasses), by_past_(256) {
+  constexpr std::uint32_t kTrust = 6;  // before anything is learnt a counter means what it says
+  for (std::uint32_t p = 0; p < 4096; ++p)
+    for (std::size_t c = 1; c < kUseClasses; ++c)
+      by_estimate_[kEstimateCell[p] + c] = AdaptiveProbability::of((static_cast<double>(p) + 0.5) / 4096, kTrust);
+  for (std::size_t level = 0; level < kEstimateLevels; ++level) by_estimate_[level * kUseClasses].value = kHalf;
+  by_past_[1].value = kHalf;
+  for (std::uint32_t past = 2; past < 256; ++past) {
+    double ones = 0.4, seen = 0.8;
+    for (std::uint32_t p = past; p > 1; p >>= 1) {
+      ones += p & 1;
+      seen += 1;
+    }
+    by_past_[past] = AdaptiveProbability::of(ones / seen, kTrust);
+  }
+}
+
+void CounterMeaning::ask(const CounterRow& row, std::size_t node, float* x) {
+  cell_ = kEstimateCell[row.estimate[node] >> 4] + std::size_t{kUseClass[row.count[node]]};
+  const std::uint32_t p = by_estimate_[cell_].p12();
+  x[0] = kLogit.stretch(p);
+  x[1] = (static_cast<float>(p) - 2048) * (1.0F / 1024);
+  x[2] = kLogit.stretch(by_past_[row.past[node]].p12());
+}
+
+void CounterMeaning::learn(CounterRow& row, std::size_t node, int bit) {
+  std::uint16_t& estimate = row.estimate[node];
+  std::uint8_t &count = row.count[node], &past = row.past[node];
+  const std::uint32_t seen = count != 0 ? 1 : 0;
+  const std::int64_t target22 = bit != 0 ? (1 << 22) - 1 : 0;
+  learn_if(by_estimate_[cell_], target22, seen);
+  learn_if(by_past_[past], target22, seen);
+  const std::int32_t p = estimate, target = bit != 0 ? 65535 : 0;
+  estimate =
+      static_cast<std::uint16_t>(p + (static_cast<std::int32_t>((target - p) * std::int64_t{kRates[count]} >> 16)));
+  past = static_cast<std::uint8_t>(((past & 0x7F) * 2 + bit) | (past & 0x80));
+  count = static_cast<std::uint8_t>(count + (count < limit_ ? 1 : 0));
+}
+
+namespace {
+constexpr float kFirstStep = 0.02F, kLastStep = 0.0015F, kStepFall = 2e-5F, kOuterStep = 0.002F;
+}  // namespace
+
+GatedMixer::GatedMixer(const std::vector<float>& start, const std::vector<std::size_t>& sets, std::size_t last_contexts)
+    : inputs_(static_cast<Index>(start.size())),
+      sets_(sets.size()),
+      last_weights_(last_contexts * kMostSets),
+      rate_(kFirstStep) {
+  for (const std::size_t contexts : sets) {
+    std::vector<float>& w = weights_.emplace_back();
+    w.reserve(contexts * start.size());
+    for (std::size_t c = 0; c < contexts; ++c) w.insert(w.end(), start.begin(), start.end());
+  }
+  for (std::size_t i = 0; i < last_weights_.size(); ++i)
+    last_weights_[i] = i % kMostSets < sets.size() ? 1 / static_cast<float>(sets.size()) : 0;
+}
+
+float GatedMixer::mix(const float* x, std::size_t last_context) {
+  for (std::size_t s = 0; s < sets_; ++s)
+    rows_[s] = weights_[s].data() + chosen_[s] * static_cast<std::size_t>(inputs_);
+  gated_sums(x, inputs_, rows_.data(), static_cast<Index>(sets_), outputs_.data());
+  for (std::size_t s = 0; s < sets_; ++s) {
+    outputs_[s] = std::clamp(outputs_[s], -kLargestLogit, kLargestLogit);
+    probabilities_[s] = kLogit.squash(outputs_[s]);
+  }
+  last_row_ = last_weights_.data() + last_context * kMostSets;
+  const float* const last = last_row_;
+  gated_sums(outputs_.data(), kMixingLanes, &last, 1, &mixed_);
+  return mixed_ = std::clamp(mixed_, -kLargestLogit, kLargestLogit);
+}
+
+void GatedMixer::learn(const float* x, int bit) {
+  const auto target = static_cast<float>(bit);
+  for (std::size_t s = 0; s < sets_; ++s) steps_[s] = rate_ * (target - probabilities_[s]);
+  gated_steps(x, inputs_, rows_.data(), steps_.data(), static_cast<Index>(sets_));
+  const float step = kOuterStep * (target - kLogit.squash(mixed_));
+  gated_steps(outputs_.data(), kMixingLanes, &last_row_, &step, 1);
+  steps_taken_ += 1;
+  rate_ = kLastStep + (kFirstStep - kLastStep) / (1 + kStepFall * steps_taken_);
+}
+
+}  // namespace unfold
