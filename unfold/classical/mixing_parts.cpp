@@ -54,10 +54,11 @@ void learn_if(AdaptiveProbability& a, std::int64_t target22, std::uint32_t seen)
 
 CounterMeaning::CounterMeaning(int limit)
     : limit_(static_cast<std::uint8_t>(limit)), by_estimate_(kEstimateLevels * kUseClasses), by_past_(256) {
-  constexpr std::uint32_t kTrust = 6;  // before anything is learnt a counter means what it says
+  constexpr std::uint32_t kTrustInMeaning = 6;  // before anything is learnt a counter means what it says
   for (std::uint32_t p = 0; p < 4096; ++p)
     for (std::size_t c = 1; c < kUseClasses; ++c)
-      by_estimate_[kEstimateCell[p] + c] = AdaptiveProbability::of((static_cast<double>(p) + 0.5) / 4096, kTrust);
+      by_estimate_[kEstimateCell[p] + c] =
+          AdaptiveProbability::of((static_cast<double>(p) + 0.5) / 4096, kTrustInMeaning);
   for (std::size_t level = 0; level < kEstimateLevels; ++level) by_estimate_[level * kUseClasses].value = kHalf;
   by_past_[1].value = kHalf;
   for (std::uint32_t past = 2; past < 256; ++past) {
@@ -66,7 +67,7 @@ CounterMeaning::CounterMeaning(int limit)
       ones += p & 1;
       seen += 1;
     }
-    by_past_[past] = AdaptiveProbability::of(ones / seen, kTrust);
+    by_past_[past] = AdaptiveProbability::of(ones / seen, kTrustInMeaning);
   }
 }
 
