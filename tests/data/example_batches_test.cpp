@@ -130,6 +130,7 @@ TEST(ExampleReader, reads_windows_that_together_are_the_examples) {
         seen[at(example)] += batch.structure.size(c);
         EXPECT_TRUE(!batch.whole || batch.structure.size(c) == set.length(example));
       }
+      for (const auto& [from, to] : batch.carry.moves) example_in_slot[to] = example_in_slot[from];
     }
     for (Index e = 0; e < set.count(); ++e) EXPECT_EQ(seen[at(e)], set.length(e)) << "window " << window;
     for (const Batch& batch : read_all(*example_reader(set, kAll))) whole_predicted += batch.predicted;
@@ -209,8 +210,9 @@ std::pair<Indices, std::vector<Batch>> epoch_of(BatchSource& source, Index epoch
   for (; source.epoch() == epoch; source.advance()) {
     const Batch& batch = source.batch();
     result.second.push_back(batch);
-    const bool starts = !batch.carry.fresh.empty();
-    if (starts) result.first.insert(result.first.end(), batch.passages.begin(), batch.passages.end());
+    for (std::size_t c = 0; c < batch.passages.size(); ++c)
+      if (std::ranges::find(batch.carry.fresh, batch.carry.slots[c]) != batch.carry.fresh.end())
+        result.first.push_back(batch.passages[c]);
   }
   return result;
 }
@@ -265,6 +267,19 @@ TEST(ExampleBatches, can_be_sought_as_if_advanced_to) {
     EXPECT_THROW(sought->seek(0, -1), UsageError);
     EXPECT_THROW(sought->seek(-1, 0), UsageError);
   }
+}
+
+TEST(ExampleBatches, have_full_windows_however_unequal_the_examples_are) {
+  Indices lengths(60, 3);
+  for (std::size_t i = 0; i < lengths.size(); i += 7) lengths[i] = static_cast<Index>(10 + 3 * i);
+  const ExampleSet set = set_from(ragged(lengths));
+  ExampleBatchOptions options = kAll;
+  options.batch = 4;
+  options.window = 10;
+  const auto source = example_batches(set, options, 7);
+  const auto batches = epoch_of(*source, 0).second;
+  EXPECT_LE(batches.size(), at((set.positions() + 39) / 40 + 1));
+  for (std::size_t b = 0; b + 2 < batches.size(); ++b) EXPECT_EQ(batches[b].symbols, 40);
 }
 
 TEST(ExampleBatches, of_more_than_there_are_hold_all) {

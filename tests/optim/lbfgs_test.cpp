@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <map>
@@ -146,6 +147,28 @@ TEST(Lbfgs, accepts_only_lengths_that_meet_the_conditions_of_wolfe) {
     EXPECT_LT(slope, 0);
     EXPECT_LE(end, start + 1e-4 * slope + 1e-12);
     EXPECT_LE(std::fabs(slope_there), -0.9 * slope + 1e-12);
+  }
+}
+
+TEST(Lbfgs, looks_at_no_point_twice_where_every_step_sees_the_same) {
+  for (const bool same : {true, false}) {
+    Team team(1);
+    std::map<Point, int> visits;
+    const auto counting = [&](std::span<const double> p, std::span<double> g) {
+      ++visits[Point(p.begin(), p.end())];
+      return valley(p, g);
+    };
+    Landscape landscape(team, counting, {-1.2, 1});
+    landscape.same = same;
+    const auto optimizer = make_optimizer<double>("lbfgs:change=0", 2);
+    for (int step = 0; step < 20; ++step) optimizer->step(landscape, {.step = step}, 1);
+    const auto twice = std::ranges::count_if(visits, [](const auto& visit) { return visit.second > 1; });
+    EXPECT_EQ(twice, same ? 0 : 19);  // where batches differ each start is a new one
+    // Parameters that somebody moved are looked at anew.
+    landscape.parameters().flat()[0] += 0.125;
+    const Point moved(landscape.parameters().flat().begin(), landscape.parameters().flat().end());
+    optimizer->step(landscape, {.step = 20}, 1);
+    EXPECT_EQ(visits[moved], 1);
   }
 }
 

@@ -176,8 +176,7 @@ struct ByteMixing::Body {
     std::size_t known = 0;
     for (std::size_t i = 0; i < contexts; ++i, x += CounterMeaning::kInputs) {
       const CounterRow& row = rows[i] == RowTable::kNone ? nothing : tables[i].row(rows[i]);
-      maps[i].ask(row, node, x);
-      known += row.count[node] != 0 ? 1 : 0;
+      known += maps[i].ask(row, node, x) ? 1 : 0;
     }
     match.inputs(path, depth, tree_bits, x);
     x[MatchModel::kInputs] = 0.4F;  // the bias

@@ -7,17 +7,14 @@ namespace {
 
 const Logistic& kLogit = Logistic::tables();
 
-constexpr std::size_t kEstimateLevels = 64;  // cells of the logistic domain, a quarter wide
-constexpr std::size_t kUseClasses = 16;
-constexpr std::uint32_t kHalf = 1U << 31;  // P(1) = 1/2 after nothing
+constexpr int kLevelsOfEstimates = 64, kClassesOfUse = 16;
 
 /// A cell for an estimate in units of 2^-12.
 const std::array<std::uint16_t, 4096> kEstimateCell = [] {
   std::array<std::uint16_t, 4096> table{};
   for (std::uint32_t p = 0; p < 4096; ++p)
     table[p] = static_cast<std::uint16_t>(
-        kUseClasses * static_cast<std::size_t>(std::clamp(static_cast<int>((kLogit.stretch(p) + 8) * 4), 0,
-                                                          static_cast<int>(kEstimateLevels) - 1)));
+        kClassesOfUse * std::clamp(static_cast<int>((kLogit.stretch(p) + 8) * 4), 0, kLevelsOfEstimates - 1));
   return table;
 }();
 
@@ -42,25 +39,23 @@ constexpr std::array<std::uint32_t, 1024> kRates = [] {
   return table;
 }();
 
-/// AdaptiveProbability::learn, which leaves a cell alone when `seen` is 0.
-void learn_if(AdaptiveProbability& a, std::int64_t target22, std::uint32_t seen) {
-  const std::uint32_t count = a.value & 1023;
-  const std::int64_t p = a.value >> 10, rate = kRates[count] & -seen;
-  const auto next = static_cast<std::uint32_t>(p + (((target22 - p) * rate) >> 16));
-  a.value = next << 10 | std::min(count + seen, 1023U);
+/// AdaptiveProbability::learn with the target in its units.
+inline std::uint32_t taught(std::uint32_t value, std::int64_t target22) {
+  const std::uint32_t count = value & 1023;
+  const std::int64_t p = value >> 10;
+  const auto next = static_cast<std::uint32_t>(p + (((target22 - p) * std::int64_t{kRates[count]}) >> 16));
+  return next << 10 | std::min(count + 1, 1023U);
 }
 
 }  // namespace
 
-CounterMeaning::CounterMeaning(int limit)
-    : limit_(static_cast<std::uint8_t>(limit)), by_estimate_(kEstimateLevels * kUseClasses), by_past_(256) {
+CounterMeaning::CounterMeaning(int limit) : limit_(static_cast<std::uint32_t>(limit)) {
+  static_assert(kEstimateLevels == kLevelsOfEstimates && kUseClasses == kClassesOfUse);
   constexpr std::uint32_t kTrustInMeaning = 6;  // before anything is learnt a counter means what it says
   for (std::uint32_t p = 0; p < 4096; ++p)
     for (std::size_t c = 1; c < kUseClasses; ++c)
       by_estimate_[kEstimateCell[p] + c] =
           AdaptiveProbability::of((static_cast<double>(p) + 0.5) / 4096, kTrustInMeaning);
-  for (std::size_t level = 0; level < kEstimateLevels; ++level) by_estimate_[level * kUseClasses].value = kHalf;
-  by_past_[1].value = kHalf;
   for (std::uint32_t past = 2; past < 256; ++past) {
     double ones = 0.4, seen = 0.8;
     for (std::uint32_t p = past; p > 1; p >>= 1) {
@@ -71,26 +66,33 @@ CounterMeaning::CounterMeaning(int limit)
   }
 }
 
-void CounterMeaning::ask(const CounterRow& row, std::size_t node, float* x) {
-  cell_ = kEstimateCell[row.estimate[node] >> 4] + std::size_t{kUseClass[row.count[node]]};
+bool CounterMeaning::ask(const CounterRow& row, std::size_t node, float* x) {
+  const std::uint32_t count = row.count[node];
+  if (count == 0) {
+    x[0] = x[1] = x[2] = 0;
+    return false;
+  }
+  cell_ = std::uint32_t{kEstimateCell[row.estimate[node] >> 4]} + kUseClass[count];
   const std::uint32_t p = by_estimate_[cell_].p12();
   x[0] = kLogit.stretch(p);
   x[1] = (static_cast<float>(p) - 2048) * (1.0F / 1024);
   x[2] = kLogit.stretch(by_past_[row.past[node]].p12());
+  return true;
 }
 
 void CounterMeaning::learn(CounterRow& row, std::size_t node, int bit) {
-  std::uint16_t& estimate = row.estimate[node];
-  std::uint8_t &count = row.count[node], &past = row.past[node];
-  const std::uint32_t seen = count != 0 ? 1 : 0;
-  const std::int64_t target22 = bit != 0 ? (1 << 22) - 1 : 0;
-  learn_if(by_estimate_[cell_], target22, seen);
-  learn_if(by_past_[past], target22, seen);
-  const std::int32_t p = estimate, target = bit != 0 ? 65535 : 0;
-  estimate =
-      static_cast<std::uint16_t>(p + (static_cast<std::int32_t>((target - p) * std::int64_t{kRates[count]} >> 16)));
-  past = static_cast<std::uint8_t>(((past & 0x7F) * 2 + bit) | (past & 0x80));
-  count = static_cast<std::uint8_t>(count + (count < limit_ ? 1 : 0));
+  const std::uint32_t count = row.count[node], past = row.past[node];
+  const std::int32_t p = row.estimate[node], target = bit != 0 ? 65535 : 0;
+  if (count != 0) {
+    const std::int64_t target22 = bit != 0 ? (1 << 22) - 1 : 0;
+    std::uint32_t &by_estimate = by_estimate_[cell_].value, &by_past = by_past_[past].value;
+    by_estimate = taught(by_estimate, target22);
+    by_past = taught(by_past, target22);
+  }
+  const auto change = static_cast<std::int32_t>((target - p) * std::int64_t{kRates[count]} >> 16);
+  row.estimate[node] = static_cast<std::uint16_t>(p + change);
+  row.past[node] = static_cast<std::uint8_t>(((past & 0x7F) * 2 + static_cast<std::uint32_t>(bit)) | (past & 0x80));
+  row.count[node] = static_cast<std::uint8_t>(count + (count < limit_ ? 1 : 0));
 }
 
 namespace {

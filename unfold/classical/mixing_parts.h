@@ -16,15 +16,19 @@ class CounterMeaning {
  public:
   static constexpr std::size_t kInputs = 3;
   explicit CounterMeaning(int limit);  ///< counts stop there: the higher, the slower the estimates in the long run
-  /// Inputs of a mixer; all 0 for a counter that has seen nothing.
-  void ask(const CounterRow& row, std::size_t node, float* x);
+  /// Inputs of a mixer; all 0 for a counter that has seen nothing, and false.
+  bool ask(const CounterRow& row, std::size_t node, float* x);
   /// The counter that was asked last, or one that has seen nothing.
   void learn(CounterRow& row, std::size_t node, int bit);
 
  private:
-  std::uint8_t limit_;
-  std::size_t cell_ = 0;
-  std::vector<AdaptiveProbability> by_estimate_, by_past_;
+  static constexpr std::size_t kEstimateLevels = 64;  // cells of the logistic domain, a quarter wide
+  static constexpr std::size_t kUseClasses = 16;
+  std::uint32_t limit_;
+  std::uint32_t cell_ = 0;
+  // Beside each other: what one question asks shares few lines.
+  std::array<AdaptiveProbability, kEstimateLevels * kUseClasses> by_estimate_;
+  std::array<AdaptiveProbability, 256> by_past_;
 };
 
 /// Gated mixing in the logistic domain: of several sets of weights one row each is chosen by a context; a last mixer

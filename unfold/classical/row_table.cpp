@@ -51,19 +51,22 @@ std::uint32_t RowTable::find(std::uint64_t key) const {
     __builtin_prefetch(&rows_[i]);
     return i;
   }
+  __builtin_prefetch(&rows_[least_used(begin)], 1);  // the row that would be made
   return kNone;
+}
+
+std::uint32_t RowTable::least_used(std::uint32_t begin) const {
+  std::uint32_t least = begin;
+  for (std::uint32_t i = begin; i < begin + kBucket; ++i) {
+    if (marks_[i] == 0) return i;
+    if ((marks_[i] & kMostUses) < (marks_[least] & kMostUses)) least = i;
+  }
+  return least;
 }
 
 std::uint32_t RowTable::create(std::uint64_t key) {
   const std::uint32_t begin = first(key);
-  std::uint32_t victim = begin;
-  for (std::uint32_t i = begin; i < begin + kBucket; ++i) {
-    if (marks_[i] == 0) {
-      victim = i;
-      break;
-    }
-    if ((marks_[i] & kMostUses) < (marks_[victim] & kMostUses)) victim = i;
-  }
+  const std::uint32_t victim = least_used(begin);
   if (marks_[victim] != 0)  // what stays grows old
     for (std::uint32_t i = begin; i < begin + kBucket; ++i)
       if ((marks_[i] & kMostUses) != 0) --marks_[i];

@@ -47,6 +47,8 @@ class RowTable {
   std::uint32_t first(std::uint64_t key) const {
     return static_cast<std::uint32_t>((key & 0xFFFFFFFF) * buckets_ >> 32) * kBucket;
   }
+  /// The row of a bucket that is free or was used least.
+  std::uint32_t least_used(std::uint32_t begin) const;
   /// Part of the hash, never 0: 0 marks a free row.
   static std::uint32_t check(std::uint64_t key) {
     return static_cast<std::uint32_t>(key >> (32 + kUseBits)) | 1U << (31 - kUseBits);

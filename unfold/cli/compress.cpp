@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cerrno>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -115,6 +116,14 @@ Index block_size(const std::optional<std::string>& text) {
   if (bytes > static_cast<std::size_t>(kMostBlock))
     throw UsageError(fmt::format("--block {}: at most {} bytes", *text, kMostBlock));
   return static_cast<Index>(bytes);
+}
+
+/// Bytes of the blocks of one chain: of a file that fits into one, some four, so that those before are verified while
+/// the next is coded; of a small one, one.
+Index chain_block(Index size) {
+  constexpr Index kWhole = 1 << 20, kLeastCut = 1 << 18;
+  if (size < kLeastCut || size > kWhole) return kWhole;
+  return static_cast<Index>(std::bit_ceil(static_cast<std::uint64_t>(size))) / 4;
 }
 
 /// Bytes on a screen help nobody.
@@ -276,7 +285,7 @@ ExitCode Compress::run(Console& console) {
                           .verify = !no_verify_,
                           .key = authentication_key(),
                           .progress = count_bytes(console, input.size(), "compress")};
-  if (block_ > 0) options.block = block_;
+  options.block = block_ > 0 ? block_ : chain_block(input.size());
   choose_model(options, input);
   ResultFile output(output_);
   const ByteSink sink = [&](std::string_view bytes) { output.write(bytes); };

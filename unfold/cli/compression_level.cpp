@@ -16,14 +16,14 @@ struct Level {
   Index memory;
   const char* model;
 };
-constexpr std::array<Level, 9> kLevels = {{{0, "ppm:2,memory=64"},
-                                           {0, "ppm:3,memory=64"},
+constexpr std::array<Level, 9> kLevels = {{{0, "ppm:3,memory=64"},
                                            {0, "ppm:4,memory=64"},
+                                           {0, "ppm:5,memory=64"},
                                            {0, "ppm:6,memory=64"},
-                                           {32, "{},level=fast"},
-                                           {76, "{}"},
+                                           {64, "{},level=fast"},
+                                           {72, "{}"},
                                            {256, "{}"},
-                                           {76, "mix:{}+ppm:6,memory=64"},
+                                           {72, "mix:{}+ppm:6,memory=64"},
                                            {512, "mix:{}+ppm:6,memory=256"}}};
 
 /// A byte needs two rows of each context, and shares many of them.

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "unfold/base/error.h"
+#include "unfold/data/lanes.h"
 #include "unfold/numerics/random.h"
 
 namespace unfold {
@@ -24,10 +25,46 @@ struct Use {
   bool predicted;
 };
 
-/// A group of examples read side by side, and which of their windows.
+/// What a batch reads: of an example so much, as one chain; and how its state goes on.
 struct Cut {
-  Index first, window;
+  struct Stretch {
+    Index example, first, length;
+  };
+  std::vector<Stretch> stretches;
+  Carry carry;  ///< of no meaning where `whole`
+  bool whole = true;
 };
+
+/// Examples in an order, so many side by side: whole or, with a window, in lanes.
+std::vector<Cut> cut(const ExampleSet& examples, std::span<const Index> order, const ExampleBatchOptions& options) {
+  std::vector<Cut> cuts;
+  const auto whole = [&](Index e) { return Cut::Stretch{.example = e, .first = 0, .length = examples.length(e)}; };
+  if (options.window == 0) {
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      if (i % at(options.batch) == 0) cuts.emplace_back();
+      cuts.back().stretches.push_back(whole(order[i]));
+    }
+    return cuts;
+  }
+  std::vector<Index> lengths(order.size());
+  std::ranges::transform(order, lengths.begin(), [&](Index e) { return examples.length(e); });
+  std::vector<std::vector<Index>> dealt = deal(lengths, options.batch), items(dealt.size());
+  for (std::size_t lane = 0; lane < dealt.size(); ++lane) {
+    std::ranges::sort(dealt[lane]);  // in the order given
+    for (const Index number : dealt[lane]) items[lane].push_back(lengths[at(number)]);
+  }
+  Lanes lanes(std::move(items));
+  std::vector<Lanes::Stretch> stretches;
+  for (Cut next; lanes.next(options.window, stretches, next.carry); next = {}) {
+    for (const Lanes::Stretch& s : stretches) {
+      const Index example = order[at(dealt[s.lane][s.item])];
+      next.stretches.push_back({.example = example, .first = s.first, .length = s.length});
+      next.whole &= s.length == examples.length(example);
+    }
+    cuts.push_back(std::move(next));
+  }
+  return cuts;
+}
 
 std::vector<Index> symbol_counts(const FieldColumn& column, Index size) {
   std::vector<Index> counts(at(size));
@@ -59,43 +96,31 @@ class ExampleFiller {
     }
   }
 
-  Index window_count(std::span<const Index> group) const {
-    Index longest = 0;
-    for (const Index e : group) longest = std::max(longest, examples_.length(e));
-    return options_.window == 0 ? 1 : (longest + options_.window - 1) / options_.window;
-  }
-
-  /// Window `window` of the examples; some of them may be over by then. `random`: for unknown symbols, or null.
-  void fill(std::span<const Index> group, Index window, Random* random, Batch& out) {
-    const Index first = window * options_.window;
-    chains_.clear();
+  /// `random`: for unknown symbols, or null.
+  void fill(const Cut& cut, Random* random, Batch& out) {
+    cut_ = &cut;
     lengths_.clear();
-    for (std::size_t c = 0; c < group.size(); ++c) {
-      const Index left = examples_.length(group[c]) - first;
-      if (left <= 0) continue;
-      chains_.push_back(static_cast<Index>(c));
-      lengths_.push_back(options_.window == 0 ? left : std::min(left, options_.window));
-    }
+    for (const Cut::Stretch& stretch : cut.stretches) lengths_.push_back(stretch.length);
     out.structure = Structure::chains(lengths_);
-    if (examples_.has_sources()) out.structure = out.structure.looking_at(sources(group));
+    if (examples_.has_sources()) out.structure = out.structure.looking_at(sources());
     const auto spelt = std::ranges::find_if(uses_, [](const Use& use) { return use.field->spelt; });
-    if (spelt != uses_.end()) look_at_spelling(*spelt, group, first, out);
-    carry(group, window, out);
+    if (spelt != uses_.end()) look_at_spelling(*spelt, out);
+    carry(out);
     out.symbols = out.structure.positions();
     predicted_.assign(at(out.structure.positions()), 0);
     unread_.assign(at(out.structure.positions()), 0);
     if (random != nullptr && options_.word_dropout > 0)
       for (char& unread : unread_) unread = static_cast<char>(random->uniform() < options_.word_dropout);
-    for (const Use& use : uses_) put(use, group, first, random, out);
+    for (const Use& use : uses_) put(use, random, out);
     out.predicted = std::accumulate(predicted_.begin(), predicted_.end(), Index{0});
   }
 
  private:
   /// One position for each example, which looks at its source.
-  Structure sources(std::span<const Index> group) {
+  Structure sources() {
     sources_.clear();
-    for (const Index c : chains_) sources_.push_back(examples_.source_length(group[at(c)]));
-    return Structure::chains(static_cast<Index>(chains_.size()), 1).looking_at(Structure::chains(sources_));
+    for (const Cut::Stretch& stretch : cut_->stretches) sources_.push_back(examples_.source_length(stretch.example));
+    return Structure::chains(static_cast<Index>(sources_.size()), 1).looking_at(Structure::chains(sources_));
   }
 
   void add(const std::string& name, const std::string& field, Index back, bool predicted) {
@@ -110,25 +135,19 @@ class ExampleFiller {
     counts_.push_back(counted ? symbol_counts(*use.column, use.field->size) : std::vector<Index>());
   }
 
-  void carry(std::span<const Index> group, Index window, Batch& out) const {
+  void carry(Batch& out) const {
     out.passages.clear();
     out.places.clear();
-    for (const Index c : chains_) {
-      out.passages.push_back(group[at(c)]);
-      out.places.push_back(examples_.begin(group[at(c)]) + window * options_.window);
+    for (const Cut::Stretch& stretch : cut_->stretches) {
+      out.passages.push_back(stretch.example);
+      out.places.push_back(examples_.begin(stretch.example) + stretch.first);
     }
     out.start_afresh();
-    out.whole = window_count(group) == 1;
-    if (out.whole) return;
-    out.carry.slots = chains_;
-    out.carry.slots_needed = static_cast<Index>(group.size());
-    if (window > 0)
-      out.carry.fresh.clear();
-    else
-      out.carry.fresh = chains_;
+    out.whole = cut_->whole;
+    if (!out.whole) out.carry = cut_->carry;
   }
 
-  void put(const Use& use, std::span<const Index> group, Index first, Random* random, Batch& out) {
+  void put(const Use& use, Random* random, Batch& out) {
     const bool symbols = use.field->type == Type::symbols;
     if (use.field->spelt) return put_spelling(use, random, out);
     const Index positions = use.field->source ? out.structure.part(kSourcePart).positions() : out.symbols;
@@ -137,12 +156,12 @@ class ExampleFiller {
     else
       out.value_field(use.name).clear(positions, use.field->size);
     if (use.column == nullptr) return;
-    if (use.field->source) return put_source(use, group, random, out);
-    for (std::size_t i = 0; i < chains_.size(); ++i) {
-      const Index example = group[at(chains_[i])];
+    if (use.field->source) return put_source(use, random, out);
+    for (std::size_t i = 0; i < cut_->stretches.size(); ++i) {
+      const Cut::Stretch& stretch = cut_->stretches[i];
       const Index* rows = out.structure.order().rows.data() + out.structure.item(static_cast<Index>(i), 0);
-      for (Index t = 0; t < lengths_[i]; ++t) {
-        const Index entry = entry_at(use, example, first + t);
+      for (Index t = 0; t < stretch.length; ++t) {
+        const Index entry = entry_at(use, stretch.example, stretch.first + t);
         if (entry < 0 || (!use.predicted && unread_[at(rows[t])] != 0)) continue;
         const bool present =
             symbols ? put_symbol(use, entry, rows[t], random, out) : put_values(use, entry, rows[t], out);
@@ -152,13 +171,13 @@ class ExampleFiller {
   }
 
   /// Chains of characters, one for each different word. A word that is not there is one character that is missing.
-  void look_at_spelling(const Use& use, std::span<const Index> group, Index first, Batch& out) {
+  void look_at_spelling(const Use& use, Batch& out) {
     spellings_.clear();
     std::map<std::vector<Symbol>, Index> known;
     std::vector<Index> looked, lengths;
-    for (std::size_t i = 0; i < chains_.size(); ++i)
-      for (Index t = 0; t < lengths_[i]; ++t) {
-        const Index entry = entry_at(use, group[at(chains_[i])], first + t);
+    for (const Cut::Stretch& stretch : cut_->stretches)
+      for (Index t = 0; t < stretch.length; ++t) {
+        const Index entry = entry_at(use, stretch.example, stretch.first + t);
         std::vector<Symbol> spelling;
         if (entry >= 0) {
           const Range own = use.column->chain(entry);
@@ -185,10 +204,10 @@ class ExampleFiller {
             seen_symbol(spellings_[c][t], *use.field, counts, random);
   }
 
-  void put_source(const Use& use, std::span<const Index> group, Random* random, Batch& out) {
+  void put_source(const Use& use, Random* random, Batch& out) {
     const Structure& source = out.structure.part(kSourcePart);
-    for (std::size_t i = 0; i < chains_.size(); ++i) {
-      const Range chain = use.column->chain(group[at(chains_[i])]);
+    for (std::size_t i = 0; i < cut_->stretches.size(); ++i) {
+      const Range chain = use.column->chain(cut_->stretches[i].example);
       for (Index t = use.back; t < chain.size(); ++t) {
         const Index row = source.row(static_cast<Index>(i), t), entry = chain.begin + t - use.back;
         use.field->type == Type::symbols ? put_symbol(use, entry, row, random, out) : put_values(use, entry, row, out);
@@ -232,7 +251,8 @@ class ExampleFiller {
   ExampleBatchOptions options_;
   std::vector<Use> uses_;
   std::vector<std::vector<Index>> counts_;      // of each use; empty: nothing is made unknown
-  std::vector<Index> chains_, lengths_;         // of the batch: numbers within the group, and positions
+  const Cut* cut_ = nullptr;                    // of the batch
+  std::vector<Index> lengths_;                  // of the batch: positions
   std::vector<Index> sources_;                  // of the batch: positions of the sources
   std::vector<std::vector<Symbol>> spellings_;  // of the batch: the chains of characters
   std::vector<char> predicted_, unread_;
@@ -242,10 +262,9 @@ class ExampleBatches final : public BatchSource {
  public:
   ExampleBatches(const ExampleSet& examples, const ExampleBatchOptions& options, std::uint64_t seed)
       : examples_(examples),
+        options_(options),
         filler_(examples, options),
-        batch_(std::min(options.batch, examples.count())),
         seed_(seed),
-        in_order_(options.in_order),
         by_chance_(options.unknown_rate > 0 || options.word_dropout > 0) {
     if (examples.count() == 0) throw DataError(fmt::format("{}: no examples to train on", examples.source()));
     seek(0, 0);
@@ -264,10 +283,9 @@ class ExampleBatches final : public BatchSource {
     order_.resize(at(examples_.count()));
     std::iota(order_.begin(), order_.end(), Index{0});
     Random random(seed_, stream_of("examples/order") + static_cast<std::uint64_t>(epoch));
-    for (std::size_t i = order_.size(); i > 1 && !in_order_; --i) std::swap(order_[i - 1], order_[random.below(i)]);
-    cuts_.clear();
-    for (Index first = 0; first < examples_.count(); first += batch_)
-      for (Index w = 0; w < filler_.window_count(group(first)); ++w) cuts_.push_back({first, w});
+    for (std::size_t i = order_.size(); i > 1 && !options_.in_order; --i)
+      std::swap(order_[i - 1], order_[random.below(i)]);
+    cuts_ = cut(examples_, order_, options_);
     if (position < 0 || position >= static_cast<Index>(cuts_.size()))
       throw UsageError(fmt::format("the examples have no batch {} in epoch {}", position, epoch));
     go_to(position);
@@ -277,28 +295,25 @@ class ExampleBatches final : public BatchSource {
   double epochs_done() const override {
     return static_cast<double>(epoch_) + static_cast<double>(position_) / static_cast<double>(cuts_.size());
   }
-  Index streams() const override { return batch_; }
+  Index streams() const override { return std::min(options_.batch, examples_.count()); }
   bool shortened() const override { return false; }
-  bool unchanging() const override { return in_order_ && !by_chance_ && cuts_.size() == 1; }
+  bool unchanging() const override { return options_.in_order && !by_chance_ && cuts_.size() == 1; }
 
  private:
-  std::span<const Index> group(Index first) const {
-    return std::span(order_).subspan(at(first), at(std::min(batch_, examples_.count() - first)));
-  }
   void go_to(Index position) {
     position_ = position;
     if (std::exchange(filled_, true) && unchanging()) return;
-    const Cut& cut = cuts_[at(position)];
     const auto batch = (static_cast<std::uint64_t>(epoch_) << 32U) + static_cast<std::uint64_t>(position);
     Random random(seed_, stream_of("examples/unknown") + batch);
-    filler_.fill(group(cut.first), cut.window, &random, current_);
+    filler_.fill(cuts_[at(position)], &random, current_);
   }
 
   const ExampleSet& examples_;
+  ExampleBatchOptions options_;
   ExampleFiller filler_;
-  Index batch_, epoch_ = 0, position_ = 0;
+  Index epoch_ = 0, position_ = 0;
   std::uint64_t seed_;
-  bool in_order_, by_chance_, filled_ = false;
+  bool by_chance_, filled_ = false;
   std::vector<Index> order_;
   std::vector<Cut> cuts_;
   Batch current_;
@@ -306,25 +321,21 @@ class ExampleBatches final : public BatchSource {
 
 class ExampleReader final : public BatchReader {
  public:
-  ExampleReader(const ExampleSet& examples, const ExampleBatchOptions& options)
-      : filler_(examples, options), batch_(options.batch), order_(at(examples.count())) {
-    std::iota(order_.begin(), order_.end(), Index{0});
+  ExampleReader(const ExampleSet& examples, const ExampleBatchOptions& options) : filler_(examples, options) {
+    std::vector<Index> order(at(examples.count()));
+    std::iota(order.begin(), order.end(), Index{0});
+    cuts_ = cut(examples, order, options);
   }
   bool next(Batch& out) override {
-    if (first_ >= static_cast<Index>(order_.size())) return false;
-    const auto group = std::span<const Index>(order_).subspan(
-        at(first_), at(std::min(batch_, static_cast<Index>(order_.size()) - first_)));
-    filler_.fill(group, window_, nullptr, out);
-    if (++window_ < filler_.window_count(group)) return true;
-    window_ = 0;
-    first_ += batch_;
+    if (next_ == cuts_.size()) return false;
+    filler_.fill(cuts_[next_++], nullptr, out);
     return true;
   }
 
  private:
   ExampleFiller filler_;
-  Index batch_, first_ = 0, window_ = 0;
-  std::vector<Index> order_;
+  std::vector<Cut> cuts_;
+  std::size_t next_ = 0;
 };
 
 }  // namespace

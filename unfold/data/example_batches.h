@@ -1,6 +1,7 @@
 #pragma once
 /// Batches made of examples with fields (example_set.h): every chain is an example, whole or, where they are long and
-/// the network may be cut, window after window with carried state.
+/// the network may be cut, window after window with carried state. Windows are full (lanes.h), so that a step means as
+/// many positions at the end of long examples as anywhere.
 
 #include <memory>
 #include <string>
@@ -15,7 +16,7 @@ struct ExampleBatchOptions {
   std::vector<std::string> reads = {};     ///< names of fields, "previous F" among them: fields of the batches
   std::vector<std::string> predicts = {};  ///< those that the set lacks are missing at every row
   Index batch = 16;                        ///< examples side by side
-  Index window = 0;                        ///< positions of an example in one step; 0: whole examples
+  Index window = 0;                        ///< positions of each lane in one step; 0: whole examples
   /// In training a symbol that is read becomes `<unk>` with the probability rate / (rate + how often it occurs), so
   /// that the network learns what to do about words it never saw (Kiperwasser & Goldberg 2016). 0: never.
   double unknown_rate = 0;

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
-#include <queue>
 
 #include "unfold/base/error.h"
 #include "unfold/numerics/random.h"
@@ -51,19 +50,14 @@ std::vector<std::vector<Passage>> cut_into_streams(const std::vector<Piece>& pie
 }
 
 /// Gives each passage, the longest first, to the stream with the least to do.
-std::vector<std::vector<Passage>> spread(std::vector<Passage> passages, Index streams) {
-  std::stable_sort(passages.begin(), passages.end(),
-                   [](const Passage& a, const Passage& b) { return a.range.size() > b.range.size(); });
-  streams = std::min(streams, static_cast<Index>(passages.size()));
-  using Load = std::pair<Index, Index>;  // symbols, stream
-  std::priority_queue<Load, std::vector<Load>, std::greater<>> loads;
-  for (Index b = 0; b < streams; ++b) loads.push({0, b});
-  std::vector<std::vector<Passage>> result(at(streams));
-  for (const Passage& passage : passages) {
-    const auto [load, stream] = loads.top();
-    loads.pop();
-    result[at(stream)].push_back(passage);
-    loads.push({load + passage.range.size(), stream});
+std::vector<std::vector<Passage>> spread(const std::vector<Passage>& passages, Index streams) {
+  std::vector<Index> lengths(passages.size());
+  std::ranges::transform(passages, lengths.begin(), [](const Passage& passage) { return passage.range.size(); });
+  std::vector<std::vector<Passage>> result;
+  for (const std::vector<Index>& dealt : deal(lengths, streams)) {
+    std::vector<Passage>& stream = result.emplace_back();
+    stream.reserve(dealt.size());
+    for (const Index number : dealt) stream.push_back(passages[at(number)]);
   }
   return result;
 }
@@ -114,64 +108,23 @@ StreamReader::StreamReader(const Corpus& corpus, Index window, Symbol predict_af
 
 void StreamReader::start(std::vector<std::vector<Passage>> streams) {
   streams_ = std::move(streams);
-  cursors_.assign(streams_.size(), {});
-}
-
-Index StreamReader::batches() const {
-  Index longest = 0;
-  for (const auto& stream : streams_) {
-    Index symbols = 0;
-    for (const Passage& passage : stream) symbols += passage.range.size();
-    longest = std::max(longest, symbols);
-  }
-  return longest == 0 ? 0 : (longest - 1) / window_ + 1;
-}
-
-void StreamReader::skip(Index batches) {
-  for (std::size_t b = 0; b < streams_.size(); ++b) {
-    Cursor& cursor = cursors_[b];
-    Index left = batches * window_;
-    while (left > 0 && cursor.passage < streams_[b].size()) {
-      const Index take = std::min(left, streams_[b][cursor.passage].range.size() - cursor.offset);
-      cursor.offset += take;
-      left -= take;
-      if (cursor.offset == streams_[b][cursor.passage].range.size()) cursor = {cursor.passage + 1, 0};
-    }
-  }
+  std::vector<std::vector<Index>> lengths(streams_.size());
+  for (std::size_t b = 0; b < streams_.size(); ++b)
+    for (const Passage& passage : streams_[b]) lengths[b].push_back(passage.range.size());
+  lanes_ = Lanes(std::move(lengths));
 }
 
 bool StreamReader::next(Batch& batch) {
-  chains_.clear();
+  if (!lanes_.next(window_, stretches_, batch.carry)) return false;
   lengths_.clear();
-  Carry& carry = batch.carry;
-  carry.slots.clear();
-  carry.fresh.clear();
-  carry.moves.clear();
   batch.passages.clear();
   batch.places.clear();
-  Index spare = static_cast<Index>(streams_.size());
-  for (std::size_t b = 0; b < streams_.size(); ++b) {
-    Cursor& cursor = cursors_[b];
-    const auto stream = static_cast<Index>(b);
-    Index left = window_, slot = stream;
-    while (left > 0 && cursor.passage < streams_[b].size()) {
-      const Passage& passage = streams_[b][cursor.passage];
-      const Index begin = passage.range.begin + cursor.offset, take = std::min(left, passage.range.end - begin);
-      if (left < window_) slot = spare++;
-      if (cursor.offset == 0) carry.fresh.push_back(slot);
-      carry.slots.push_back(slot);
-      batch.passages.push_back(passage.number);
-      batch.places.push_back(passage.place + cursor.offset);
-      chains_.push_back({b, cursor.passage, {begin, begin + take}});
-      lengths_.push_back(take);
-      left -= take;
-      cursor.offset += take;
-      if (cursor.offset == passage.range.size()) cursor = {cursor.passage + 1, 0};
-    }
-    if (slot != stream) carry.moves.emplace_back(slot, stream);
+  for (const Lanes::Stretch& stretch : stretches_) {
+    const Passage& passage = streams_[stretch.lane][stretch.item];
+    batch.passages.push_back(passage.number);
+    batch.places.push_back(passage.place + stretch.first);
+    lengths_.push_back(stretch.length);
   }
-  if (chains_.empty()) return false;
-  carry.slots_needed = spare;
   if (lengths_ != laid_ || batch.structure.sequences() != static_cast<Index>(lengths_.size())) {
     batch.structure = Structure::chains(lengths_);
     laid_ = lengths_;
@@ -179,8 +132,12 @@ bool StreamReader::next(Batch& batch) {
   batch.symbol_field(kPreviousSymbol).symbols.resize(at(batch.structure.positions()));
   batch.symbol_field(kSymbol).symbols.resize(at(batch.structure.positions()));
   batch.predicted = batch.symbols = 0;
-  for (std::size_t c = 0; c < chains_.size(); ++c)
-    fill(batch, static_cast<Index>(c), streams_[chains_[c].stream][chains_[c].passage], chains_[c].range);
+  for (std::size_t c = 0; c < stretches_.size(); ++c) {
+    const Lanes::Stretch& stretch = stretches_[c];
+    const Passage& passage = streams_[stretch.lane][stretch.item];
+    const Index begin = passage.range.begin + stretch.first;
+    fill(batch, static_cast<Index>(c), passage, {begin, begin + stretch.length});
+  }
   return true;
 }
 
@@ -318,7 +275,7 @@ std::vector<std::vector<Passage>> scoring_streams(const Corpus& corpus, const Sp
   const Index length = std::max<Index>(1, (part.symbols() + streams - 1) / streams);
   std::vector<Passage> passages = segments(part, length, warmup);
   for (Passage& passage : passages) start_after_line_end(corpus, passage);
-  return spread(std::move(passages), streams);
+  return spread(passages, streams);
 }
 
 std::vector<std::vector<Passage>> exact_streams(const Split& part, Index streams) {

@@ -16,6 +16,7 @@
 
 #include "unfold/data/batch.h"
 #include "unfold/data/corpus.h"
+#include "unfold/data/lanes.h"
 #include "unfold/data/split.h"
 
 namespace unfold {
@@ -43,27 +44,20 @@ class StreamReader final : public BatchReader {
   StreamReader(const Corpus& corpus, Index window, Symbol predict_after = kNoSymbol);
   void start(std::vector<std::vector<Passage>> streams);  ///< at the first batch
   bool next(Batch& batch) override;                       ///< allocates only when the shape changes
-  void skip(Index batches);                               ///< as if next had been called so often
-  Index batches() const;                                  ///< in all
+  /// As if next had been called so often.
+  void skip(Index batches) { lanes_.skip(batches * window_); }
+  Index batches() const { return lanes_.windows(window_); }  ///< in all
 
  private:
-  struct Cursor {
-    std::size_t passage = 0;
-    Index offset = 0;  ///< symbols of the passage already read
-  };
   void fill(Batch& batch, Index chain, const Passage& passage, Range range);
 
   const Corpus& corpus_;
   Index window_;
   Symbol predict_after_;
   std::vector<std::vector<Passage>> streams_;
-  std::vector<Cursor> cursors_;
+  Lanes lanes_;
+  std::vector<Lanes::Stretch> stretches_;
   std::vector<Index> lengths_, laid_;
-  struct Chain {
-    std::size_t stream, passage;
-    Range range;
-  };
-  std::vector<Chain> chains_;
   std::vector<Symbol> buffer_;
 };
 

@@ -39,7 +39,7 @@ class Lbfgs final : public Optimizer<T> {
     StepReport report;
     const double scale = 1 / objective.predicted();
     l2_ = options_.l2 * scale, l1_ = options_.l1 * scale;
-    at_start_ = evaluate(objective, gradient_);
+    begin(objective);
     report.finite = std::isfinite(at_start_.value);
     report.loss = at_start_.loss;
     if (!report.finite) return report;
@@ -78,6 +78,18 @@ class Lbfgs final : public Optimizer<T> {
   struct Length {
     double t = 0, value = 0, slope = 0;
   };
+
+  /// Sets at_start_ and gradient_; where every step sees the same batch, the last step has both already.
+  void begin(Objective<T>& objective) {
+    const std::span<const T> p = objective.parameters().flat();
+    if (known_ && std::ranges::equal(p, reached_.span())) {
+      at_start_ = last_;
+      std::swap(gradient_, next_gradient_);
+    } else {
+      at_start_ = evaluate(objective, gradient_);
+    }
+    known_ = false;
+  }
 
   /// F at the present parameters, and the gradient of all of it but the part of l1.
   Point evaluate(Objective<T>& objective, Buffer<T>& gradient) {
@@ -151,6 +163,12 @@ class Lbfgs final : public Optimizer<T> {
       return 0;
     }
     remember(objective);
+    if (objective.repeats()) {
+      last_ = reached;
+      known_ = true;
+      if (reached_.size() == 0) reached_ = Buffer<T>(start_.size());
+      std::ranges::copy(objective.parameters().flat(), reached_.begin());
+    }
     return length;
   }
 
@@ -272,7 +290,10 @@ class Lbfgs final : public Optimizer<T> {
   std::vector<Buffer<T>> steps_, changes_;
   std::vector<double> weights_;  // 1 / <step, change>
   std::array<double, kRecent> recent_{};
-  Point at_start_;  // of the present step
+  Point at_start_;     // of the present step
+  bool known_ = false;  // whether last_ and next_gradient_ are what the last step reached, at reached_
+  Point last_;
+  Buffer<T> reached_;
   double remembered_ = 0, next_ = 0, taken_ = 0;
 };
 

@@ -16,6 +16,8 @@ namespace {
 
 /// With so little of its rate an optimiser changes nothing in the steps until the next failure.
 constexpr double kNoRate = 1e-4;
+/// In losses of the uniform distribution: no useful model is that bad; and no state to go back to, unless it is the first.
+constexpr double kDiverged = 100, kNotGood = 2;
 
 std::string lower_rates_failed(int attempts, double factor) {
   const bool grows = factor < kNoRate;
@@ -26,16 +28,16 @@ std::string lower_rates_failed(int attempts, double factor) {
       grows ? "units that cannot grow (tanh), " : "");
 }
 
-/// No useful model of symbols is this bad: 100 times the loss of the uniform distribution. Values have no such bound.
+/// The loss of the uniform distribution. Values have none: infinite.
 template <class T>
-double largest_loss(const Network<T>& network) {
+double uniform_loss(const Network<T>& network) {
   double total = 0;
   for (const Head<T>& head : network.heads) {
     if (!head.loss->template as<Categorical<T>>()) return std::numeric_limits<double>::infinity();
     const auto size = static_cast<double>(std::max<Index>(2, head.signal.size()));
     double log = 0;
     vector_log(&size, &log, 1);
-    total += head.weight * 100 * log;
+    total += head.weight * log;
   }
   return total;
 }
@@ -64,19 +66,20 @@ template <class T>
 Recovery<T>::Recovery(Run<T>& run, const nlohmann::json& configuration)
     : run_(run),
       configuration_(configuration_of(run, configuration)),
-      loss_limit_(largest_loss(run.network)),
+      uniform_loss_(uniform_loss(run.network)),
       snapshot_interval_(std::max<Index>(1, run.options.snapshot_every / run.optimizer.gradients())) {}
 
 template <class T>
 bool Recovery<T>::entered(double loss, std::span<const T> gradient) {
   const RunState& state = run_.state;
-  if (state.step % snapshot_interval_ == 0 && std::isfinite(loss) &&
+  const bool good = std::isfinite(loss) && (state.step == 0 || loss <= kNotGood * uniform_loss_);
+  if (state.step % snapshot_interval_ == 0 && good &&
       (gradient.empty() || std::isfinite(global_norm<T>(run_.team, gradient)))) {
     run_.objective.swap_carried();
     capture(last_good_);
     run_.objective.swap_carried();
   }
-  return gradient.empty() || !(loss > loss_limit_) || state.step == last_good_.run.step;
+  return gradient.empty() || !(loss > kDiverged * uniform_loss_) || state.step == last_good_.run.step;
 }
 
 template <class T>
@@ -91,7 +94,7 @@ std::string Recovery<T>::explain(const StepReport& report) {
   }
   if (const std::string first = run_.objective.find_non_finite(); !first.empty())
     return fmt::format("the loss is not finite; first {}", first);
-  if (report.loss > 0) return fmt::format("the loss exceeds {:.0f} nats per symbol", loss_limit_);
+  if (report.loss > 0) return fmt::format("the loss exceeds {:.0f} nats per symbol", kDiverged * uniform_loss_);
   return fmt::format("the loss is {}", report.loss);
 }
 

@@ -53,7 +53,7 @@ class Recovery {
   Run<T>& run_;
   JsonBox configuration_;
   Snapshot<T> last_good_, start_of_step_;
-  double loss_limit_;
+  double uniform_loss_;
   Index snapshot_interval_, written_step_ = -1;
   double checkpoint_mark_ = 0;
 };
