@@ -124,6 +124,18 @@ TEST(Option, errors_begin_with_the_place_and_say_what_is_wanted) {
   EXPECT_EQ(message_of([&] { set_option_from_text(choice, "gren", "here"); }),
             "here must be one of red, green, not \"gren\"; did you mean \"green\"?");
   EXPECT_EQ(number, 3);
+  Index steps = 0;
+  double minutes = 0;
+  const Option count{.name = "steps", .target = &steps, .help = ""}, time{.name = "m", .target = &minutes, .help = ""};
+  set_option_from_text(count, "10k", "here");
+  EXPECT_EQ(steps, 10'000);
+  set_option_from_text(count, "1.5M", "here");
+  EXPECT_EQ(steps, 1'500'000);
+  set_option_from_text(time, "0.5k", "here");
+  EXPECT_EQ(minutes, 500);
+  for (const char* wrong : {"k", "1.0005k", "10K", "1kk", "1e30G", "infG", "nank"})
+    EXPECT_EQ(message_of([&] { set_option_from_text(count, wrong, "here"); }),
+              "here wants a whole number, not \"" + std::string(wrong) + "\"");
   set_option_from_text(whole, "0", "here");  // the default, outside the range
   EXPECT_EQ(number, 0);
 }

@@ -16,6 +16,7 @@
 #include "unfold/fields/field_data.h"
 #include "unfold/fields/field_model.h"
 #include "unfold/fields/sequence_choice.h"
+#include "unfold/models/counts_start.h"
 #include "unfold/models/linear.h"
 #include "unfold/models/readout.h"
 #include "unfold/models/restarts.h"
@@ -459,6 +460,7 @@ TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
   NetworkModel<T> model(s_.model, parts[0].data(), fields_.layout);
   require_path_units(model.circuit(), model.spec(), s_.optimizer);
   model.initialise(options.trainer.seed);
+  start_from_counts(model, parts[0], options.trainer.seed);
   model.configuration() = card_configuration();
   if (s_.ends && std::ranges::find(LengthModel::kinds(), *s_.ends) != LengthModel::kinds().end())
     model.configuration()[kLengthKey] = LengthModel::fit(*s_.ends, lengths_of(parts[0])).to_json();

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -23,6 +24,19 @@ std::optional<OptionValue> parse_number(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
   return value;
+}
+
+/// As people write large numbers: 10k, 1.5M, 2G are thousands, millions and billions.
+template <class Number>
+std::optional<OptionValue> parse_large_number(std::string_view text) {
+  constexpr std::string_view kLetters = "kMG";
+  const std::size_t letter = text.empty() ? std::string_view::npos : kLetters.find(text.back());
+  if (letter == std::string_view::npos) return parse_number<Number>(text);
+  const auto count = parse_number<double>(text.substr(0, text.size() - 1));
+  if (!count) return std::nullopt;
+  const double value = std::get<double>(*count) * std::array{1e3, 1e6, 1e9}[letter];
+  const bool fits = std::fabs(value) < 9e18 && (std::is_same_v<Number, double> || value == std::floor(value));
+  return fits ? std::optional<OptionValue>(static_cast<Number>(value)) : std::nullopt;
 }
 
 /// What a target holds, without the optional around it.
@@ -144,7 +158,8 @@ std::optional<OptionValue> parse_value(const Option& option, std::string_view te
         } else {
           using T = ValueAt<Target>;
           if constexpr (std::is_same_v<T, bool>) return parse_bool(text, words);
-          if constexpr (std::is_same_v<T, Index> || std::is_same_v<T, double>) return parse_number<T>(text);
+          if constexpr (std::is_same_v<T, Index> || std::is_same_v<T, double>)
+            return words == BoolWords::many ? parse_large_number<T>(text) : parse_number<T>(text);
           if constexpr (std::is_same_v<T, std::string>) return std::string(text);
           return std::vector<std::string>{std::string(text)};
         }

@@ -9,7 +9,10 @@ Signal bag(Circuit& c, Signal x, Index n, const BagOptions&) {
 }
 
 template <class Visitor>
-void describe(Visitor&, BagOptions&) {}
+void describe(Visitor& v, BagOptions& o) {
+  v("start", o.counts, "random, or, to predict a label a sequence, what words the training examples of each label hold",
+    {{false, "random"}, {true, "counts"}});
+}
 
 CellEntry bag_cell() {
   return CellOf<BagOptions>{

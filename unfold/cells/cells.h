@@ -33,7 +33,9 @@ Signal rnn(Circuit& c, Signal x, Index n, const RnnOptions& options = {});
 
 /// bag, no memory: h_t = x_t W, or x_t itself where it is a vector [n]. With the mean over positions (pool.h) a
 /// sequence is a bag of what was read: words, and runs of them. Iyyer et al. 2015; Joulin et al. 2016.
-struct BagOptions {};
+struct BagOptions {
+  bool counts = false;  ///< where a label a sequence is predicted: starts as naive Bayes (models/counts_start.h)
+};
 Signal bag(Circuit& c, Signal x, Index n, const BagOptions& options = {});
 
 /// lstm: Hochreiter & Schmidhuber 1997 with the forget gate of Gers et al. 2000.

@@ -419,7 +419,7 @@ void settle_for(FieldPlan& plan, const Examples& examples, const Given& given, T
       break;
     case Problem::classifying:
       if (reads_runs(plan)) {  // of words the order matters little, and what is seen twice much
-        settle("model", s.model, "bag:256,dropout=0.5,pool=mean");
+        settle("model", s.model, "bag:256,start=counts,dropout=0.5,pool=mean");
         settle("optimizer", s.optimizer, "adamw:rate=0.002,clip=1,decay=0.15,schedule=cosine,warmup=100");
         settle("word-dropout", s.word_dropout, 0.3);
         settle("batch", s.batch, Index{32});
