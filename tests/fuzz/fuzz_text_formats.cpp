@@ -8,10 +8,10 @@
 #include "unfold/classical/arpa.h"
 #include "unfold/data/idx.h"
 #include "unfold/data/split.h"
-#include "unfold/data/task_spec.h"
 #include "unfold/models/learning.h"
 #include "unfold/models/registry.h"
 #include "unfold/optim/optimizer.h"
+#include "unfold/tasks/task_spec.h"
 
 using namespace unfold;
 

@@ -5,9 +5,9 @@
 #include <cmath>
 
 #include "unfold/base/error.h"
-#include "unfold/data/series_tasks.h"
-#include "unfold/data/task_batches.h"
 #include "unfold/models/network_model.h"
+#include "unfold/tasks/series_tasks.h"
+#include "unfold/tasks/task_batches.h"
 
 namespace unfold {
 namespace {

@@ -1,5 +1,5 @@
 #pragma once
-/// Models of tasks (data/tasks.h): what train, evaluate, describe and generate have to do with them.
+/// Models of tasks (tasks/tasks.h): what train, evaluate, describe and generate have to do with them.
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>

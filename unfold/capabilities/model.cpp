@@ -6,7 +6,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
-#include "unfold/data/task_batches.h"
+#include "unfold/tasks/task_batches.h"
 
 namespace unfold {
 namespace {

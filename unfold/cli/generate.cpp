@@ -7,8 +7,8 @@
 #include "unfold/base/file.h"
 #include "unfold/cli/figures.h"
 #include "unfold/cli/verb.h"
-#include "unfold/data/task_spec.h"
 #include "unfold/data/text_source_spec.h"
+#include "unfold/tasks/task_spec.h"
 
 namespace unfold {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "unfold/data/task_spec.h"
 #include "unfold/readers/example_reader.h"
+#include "unfold/tasks/task_spec.h"
 
 namespace unfold {
 namespace {

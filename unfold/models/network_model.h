@@ -16,9 +16,9 @@
 #include <string>
 #include <string_view>
 
-#include "unfold/data/task_spec.h"
 #include "unfold/models/network_body.h"
 #include "unfold/models/parameter_tensors.h"
+#include "unfold/tasks/task_spec.h"
 #include "unfold/training/evaluate.h"
 #include "unfold/training/task_sources.h"
 
@@ -67,7 +67,7 @@ template <class T>
 TrainingResult train(NetworkModel<T>& model, TrainingSources<T> sources, const TrainerOptions& options,
                      const std::string& model_file, Team& team, Observer* observer = nullptr);
 
-// Models of tasks (data/tasks.h): they read symbols or vectors and predict a value or a class at the end, or one at
+// Models of tasks (tasks/tasks.h): they read symbols or vectors and predict a value or a class at the end, or one at
 // every step.
 
 /// The data of a task: its SPEC, canonical, is their source. Throws UsageError.

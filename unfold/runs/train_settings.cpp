@@ -12,11 +12,11 @@
 #include "unfold/base/utf8.h"
 #include "unfold/data/alphabet.h"
 #include "unfold/data/split.h"
-#include "unfold/data/task_spec.h"
 #include "unfold/models/registry.h"
 #include "unfold/optim/optimizer.h"
 #include "unfold/readers/example_reader.h"
 #include "unfold/readers/fasta.h"
+#include "unfold/tasks/task_spec.h"
 
 namespace unfold {
 namespace {

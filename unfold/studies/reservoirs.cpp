@@ -10,10 +10,10 @@
 #include "unfold/base/file.h"
 #include "unfold/cells/cells.h"
 #include "unfold/circuit/parameters.h"
-#include "unfold/data/series_tasks.h"
 #include "unfold/engine/unfolding.h"
 #include "unfold/runs/figures.h"
 #include "unfold/studies/reproduction.h"
+#include "unfold/tasks/series_tasks.h"
 #include "unfold/training/ridge.h"
 
 namespace unfold {

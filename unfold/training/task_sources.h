@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "unfold/data/task_batches.h"
+#include "unfold/tasks/task_batches.h"
 #include "unfold/training/trainer.h"
 
 namespace unfold {

@@ -1,7 +1,7 @@
-#include "unfold/data/task_spec.h"
+#include "unfold/tasks/task_spec.h"
 
 #include "unfold/base/error.h"
-#include "unfold/data/series_tasks.h"
+#include "unfold/tasks/series_tasks.h"
 
 namespace unfold {
 

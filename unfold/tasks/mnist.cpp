@@ -6,7 +6,7 @@
 
 #include "unfold/base/error.h"
 #include "unfold/data/idx.h"
-#include "unfold/data/tasks.h"
+#include "unfold/tasks/tasks.h"
 
 namespace unfold {
 namespace {

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "unfold/data/batch.h"
-#include "unfold/data/tasks.h"
+#include "unfold/tasks/tasks.h"
 
 namespace unfold {
 

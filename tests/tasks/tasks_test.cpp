@@ -1,4 +1,4 @@
-#include "unfold/data/tasks.h"
+#include "unfold/tasks/tasks.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "unfold/data/task_batches.h"
+#include "unfold/tasks/task_batches.h"
 
 #include <fmt/format.h>
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "unfold/base/registry.h"
-#include "unfold/data/tasks.h"
+#include "unfold/tasks/tasks.h"
 
 namespace unfold {
 

@@ -1,10 +1,10 @@
 #pragma once
-/// Tasks of real series, on which reservoirs are measured (data/tasks.h): something to predict at every step, exactly,
+/// Tasks of real series, on which reservoirs are measured (tasks/tasks.h): something to predict at every step, exactly,
 /// from all that was read. In the first `skip` steps nothing is predicted: what was before the begin is not known.
 
 #include <vector>
 
-#include "unfold/data/tasks.h"
+#include "unfold/tasks/tasks.h"
 
 namespace unfold {
 

@@ -1,4 +1,4 @@
-#include "unfold/data/series_tasks.h"
+#include "unfold/tasks/series_tasks.h"
 
 #include <gtest/gtest.h>
 
