@@ -30,7 +30,7 @@ RUNS = [  # bytes of text, model, optimiser, threads, more options
     (1_000_000, "gru:448,reset=after,dropout=0.15", "adam", 2, []),
     (1_000_000, "lstm:64", "rmsprop", 1, []),
     (5_000_000, "rnn:100,activation=relu,init=identity", "path+momentum", 2, []),
-    (20_000_000, "rnn:100,activation=relu,init=identity", "path+adam", 1, []),
+    (20_000_000, "rnn:100,activation=relu", "path+adam", 1, []),
     (100_000_000, "lstm:128", "adamw", 2, []),
 ]
 
