@@ -5,6 +5,7 @@
 
 #include "unfold/base/error.h"
 #include "unfold/circuit/cell_maps.h"
+#include "unfold/circuit/known_operator.h"
 #include "unfold/numerics/functions.h"
 
 namespace unfold {
@@ -15,11 +16,12 @@ void require_numbers(Index n) {
 }
 
 /// With m = exp(nu), l = exp(-m + i phase): dl/dnu = -m l, dl/dphase = i l.
-class ComplexDecay final : public OperatorOf<ComplexDecay, VectorMap> {
+class ComplexDecay final : public OperatorOf<ComplexDecay, VectorMap>, public KnownOperator {
  public:
   explicit ComplexDecay(Index n) : n_(n) { require_numbers(n); }
 
   std::string_view name() const override { return "complex decay"; }
+  Kind known_kind() const override { return Kind::complex_decay; }
   Index size() const override { return 2 * n_; }
   Index parameter_rows() const override { return 1; }
   Index parameter_cols() const override { return 2 * n_; }
@@ -101,11 +103,12 @@ class ComplexDecay final : public OperatorOf<ComplexDecay, VectorMap> {
   Index n_;
 };
 
-class ComplexGain final : public OperatorOf<ComplexGain, VectorMap> {
+class ComplexGain final : public OperatorOf<ComplexGain, VectorMap>, public KnownOperator {
  public:
   explicit ComplexGain(Index n) : n_(n) { require_numbers(n); }
 
   std::string_view name() const override { return "complex gain"; }
+  Kind known_kind() const override { return Kind::complex_gain; }
   Index size() const override { return 2 * n_; }
   Index parameter_rows() const override { return 1; }
   Index parameter_cols() const override { return n_; }

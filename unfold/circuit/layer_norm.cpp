@@ -5,6 +5,7 @@
 
 #include "unfold/base/error.h"
 #include "unfold/circuit/cell_maps.h"
+#include "unfold/circuit/known_operator.h"
 #include "unfold/numerics/vector.h"
 
 namespace unfold {
@@ -31,13 +32,14 @@ void take_out_moments(const T* z, Index n, T* e) {
   for (Index i = 0; i < n; ++i) e[i] = e[i] - mean - z[i] * along;
 }
 
-class LayerNorm final : public OperatorOf<LayerNorm, VectorMap> {
+class LayerNorm final : public OperatorOf<LayerNorm, VectorMap>, public KnownOperator {
  public:
   explicit LayerNorm(Index n) : n_(n) {
     if (n < 1) throw UsageError("layer normalisation of no number");
   }
 
   std::string_view name() const override { return "layer normalisation"; }
+  Kind known_kind() const override { return Kind::layer_norm; }
   Index size() const override { return n_; }
   Index parameter_rows() const override { return 1; }
   Index parameter_cols() const override { return n_; }

@@ -4,12 +4,13 @@
 
 #include "unfold/base/error.h"
 #include "unfold/circuit/cell_maps.h"
+#include "unfold/circuit/known_operator.h"
 #include "unfold/numerics/functions.h"
 
 namespace unfold {
 namespace {
 
-class Leak final : public OperatorOf<Leak> {
+class Leak final : public OperatorOf<Leak>, public KnownOperator {
  public:
   /// `rates` empty: learned.
   Leak(Index n, std::vector<double> rates) : n_(n), rates_(std::move(rates)) {
@@ -17,6 +18,7 @@ class Leak final : public OperatorOf<Leak> {
   }
 
   std::string_view name() const override { return "leak"; }
+  Kind known_kind() const override { return Kind::leak; }
   Index inputs() const override { return n_; }
   Index outputs() const override { return n_; }
   ParameterShape parameter_shape(Index) const override { return {rates_.empty() ? 1 : 0, n_}; }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "unfold/base/error.h"
+#include "unfold/circuit/known_operator.h"
 #include "unfold/circuit/vector_map.h"
 
 namespace unfold {
@@ -22,13 +23,14 @@ struct Local {
   }
 };
 
-class ModulusRelu final : public OperatorOf<ModulusRelu, VectorMap> {
+class ModulusRelu final : public OperatorOf<ModulusRelu, VectorMap>, public KnownOperator {
  public:
   explicit ModulusRelu(Index n) : n_(n) {
     if (n < 1) throw UsageError("modReLU of no complex number");
   }
 
   std::string_view name() const override { return "modReLU"; }
+  Kind known_kind() const override { return Kind::modulus_relu; }
   Index size() const override { return 2 * n_; }
   Index parameter_rows() const override { return 1; }
   Index parameter_cols() const override { return n_; }

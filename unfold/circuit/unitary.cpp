@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "unfold/base/error.h"
+#include "unfold/circuit/known_operator.h"
 #include "unfold/circuit/vector_map.h"
 #include "unfold/numerics/random.h"
 
@@ -29,13 +30,6 @@ template <class Do>
 void lanes(Do&& use) {
   for (Index l = 0; l < kLanes; ++l) use(l);
 }
-
-/// What of the map is fixed.
-struct Shape {
-  Index n;
-  std::vector<Index> permutation;
-  std::vector<CosSin> twiddles;  ///< e^(-2 pi i k / n) for k below n / 2
-};
 
 std::vector<CosSin> twiddles_of(Index n) {
   std::vector<CosSin> twiddles = {{1, 0}};
@@ -88,7 +82,7 @@ struct Factors {
 template <class T>
 class Rows {
  public:
-  Rows(const Shape& shape, Matrix<const T> w, T* scratch)
+  Rows(const UnitaryShape& shape, Matrix<const T> w, T* scratch)
       : shape_(shape),
         n_(shape.n),
         f_(n_, w, scratch),
@@ -278,18 +272,19 @@ class Rows {
     });
   }
 
-  const Shape& shape_;
+  const UnitaryShape& shape_;
   Index n_;
   Factors<T> f_;
   T* blocks_;
   T root_;
 };
 
-class Unitary final : public OperatorOf<Unitary, VectorMap> {
+class Unitary final : public OperatorOf<Unitary, VectorMap>, public KnownOperator {
  public:
   Unitary(Index n, std::uint64_t seed) : shape_{n, unitary_permutation(n, seed), twiddles_of(n)} {}
 
   std::string_view name() const override { return "unitary"; }
+  Kind known_kind() const override { return Kind::unitary; }
   Index size() const override { return 2 * shape_.n; }
   Index parameter_rows() const override { return 7; }
   Index parameter_cols() const override { return shape_.n; }
@@ -376,8 +371,10 @@ class Unitary final : public OperatorOf<Unitary, VectorMap> {
     }
   }
 
+  const UnitaryShape& shape() const { return shape_; }
+
  private:
-  Shape shape_;
+  UnitaryShape shape_;
 };
 
 }  // namespace
@@ -407,6 +404,11 @@ std::vector<Index> unitary_permutation(Index n, std::uint64_t seed) {
   Random random(seed, "unitary/permutation");
   for (std::size_t i = permutation.size(); i > 1; --i) std::swap(permutation[i - 1], permutation[random.below(i)]);
   return permutation;
+}
+
+const UnitaryShape* unitary_shape(const Operator& op) {
+  const auto* unitary = dynamic_cast<const Unitary*>(&op);
+  return unitary != nullptr ? &unitary->shape() : nullptr;
 }
 
 std::shared_ptr<const VectorMap> unitary_map(Index n, std::uint64_t permutation_seed) {

@@ -33,7 +33,7 @@ const std::vector<VerbEntry>& verb_list() {
       {"complete", "finds the most probable continuations of a text", make_complete},
       {"compress", "compresses a file without loss, with any model of symbols", make_compress},
       {"decompress", "restores what compress made, bit for bit", make_decompress},
-      {"export", "writes an n-gram model as an ARPA file", make_export},
+      {"export", "writes a model for other programs: ARPA, C", make_export},
       {"import", "reads an ARPA file as an n-gram model", make_import},
       {"check", "verifies all derivatives of a model against finite differences", make_check},
       {"info", "shows what a model file or run folder holds", make_info},

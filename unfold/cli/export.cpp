@@ -1,6 +1,9 @@
 #include <fmt/format.h>
 
+#include <optional>
+
 #include "unfold/app/exchange.h"
+#include "unfold/app/export_c.h"
 #include "unfold/cli/result_file.h"
 #include "unfold/cli/verb.h"
 
@@ -11,14 +14,18 @@ class Export final : public Verb {
  public:
   Export()
       : Verb(VerbOptions("export", "writes a model in the format of other programs",
-                         {"unfold export run --to arpa --out model.arpa"})) {
+                         {"unfold export run --to arpa --out model.arpa", "unfold export run --to c --out model.c"})) {
     options_.add_inputs(
         {.name = "model", .target = &model_, .placeholder = "MODEL", .help = "a run folder or model file"});
     options_.add({.name = "to",
                   .target = &to_,
                   .placeholder = "FORMAT",
-                  .help = "arpa: n-grams as SRILM and KenLM read them",
-                  .choices = {"arpa"}});
+                  .help = "arpa: n-grams as SRILM and KenLM read them; c: a network as one C99 file with the same bits",
+                  .choices = {"arpa", "c"}});
+    options_.add({.name = "name",
+                  .target = &name_,
+                  .placeholder = "NAME",
+                  .help = "c: what the names in the file begin with (default model)"});
     options_.add({.name = "out", .target = &out_, .placeholder = "FILE", .help = "where to; - is standard output"});
     add_key();
     add_common();
@@ -26,8 +33,13 @@ class Export final : public Verb {
 
   ExitCode run(Console&) override {
     if (json_ && out_ == "-") throw UsageError("--json and --out - both want standard output; name a file");
+    if (name_ && to_ != "c") throw UsageError("--name is of --to c");
     ResultFile file(out_);
-    export_arpa(model_.front(), [&](std::string_view text) { file.write(text); });
+    const auto write = [&](std::string_view text) { file.write(text); };
+    if (to_ == "c")
+      export_c({.model = model_.front(), .name = name_.value_or("model")}, write);
+    else
+      export_arpa(model_.front(), write);
     file.commit();
     if (json_) print_result(fmt::format("{{\"format\":\"{}\"}}\n", to_));
     return ExitCode::success;
@@ -36,6 +48,7 @@ class Export final : public Verb {
  private:
   std::vector<std::string> model_;
   std::string to_ = "arpa", out_ = "-";
+  std::optional<std::string> name_;
 };
 
 class Import final : public Verb {

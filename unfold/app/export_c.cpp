@@ -1,0 +1,192 @@
+#include "unfold/app/export_c.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "unfold/app/export_c_functions.h"
+#include "unfold/app/export_c_step.h"
+#include "unfold/base/error.h"
+#include "unfold/models/language_model.h"
+#include "unfold/runs/run_folder.h"
+
+namespace unfold {
+namespace {
+
+bool is_identifier(const std::string& name) {
+  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
+  if (name.empty() || !letter(name.front())) return false;
+  return std::ranges::all_of(name, [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
+}
+
+/// The bytes of a text as a C string; octal escapes have three digits, so that no digit after one is taken in.
+std::string quoted(std::string_view text) {
+  std::string result = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte > 0x7e || c == '"' || c == '\\' || c == '?')
+      result += fmt::format("\\{:03o}", byte);
+    else
+      result += c;
+  }
+  return result + "\"";
+}
+
+/// In a comment.
+std::string harmless(std::string text) {
+  for (std::size_t i; (i = text.find("*/")) != std::string::npos;) text[i + 1] = '.';
+  for (std::size_t i; (i = text.find("/*")) != std::string::npos;) text[i + 1] = '.';
+  return text;
+}
+
+constexpr const char* kHead = R"( *
+ *   @state state;
+ *   @real log_probabilities[@@_SYMBOLS];
+ *   @init(&state);
+ *   @step(&state, @@_NO_SYMBOL, log_probabilities);  before the first symbol
+ *   @step(&state, symbol, log_probabilities);        after each symbol: the next one's
+ *
+ * C99. A state is plain data of fixed size, to be copied at will; nothing is allocated. Log-probabilities have the bits
+ * of the library wherever numbers are those of IEEE 754. With a processor's fused multiply-add (-march=native) a step
+ * is fast; without, exact and slow. Link with -lm.
+ * To include the declarations alone: #define @@_DECLARATIONS before #include. */
+
+#ifndef @@_SYMBOLS
+#include <stddef.h>
+)";
+
+constexpr const char* kDeclarations = R"(
+/* The state before the first symbol. */
+void @init(@state *state);
+/* Reads a symbol, or @@_NO_SYMBOL before the first one; log_probabilities: natural logarithms of the probabilities of
+ * the symbol after it, @@_SYMBOLS numbers, or NULL. Returns 0, or -1 for a number that is no symbol: nothing is done. */
+int @step(@state *state, int symbol, @real *log_probabilities);
+/* The text of a symbol, and how many bytes it has. */
+extern const char *const @texts[@@_SYMBOLS];
+extern const unsigned char @text_sizes[@@_SYMBOLS];
+/* The symbol with this text; @@_NO_SYMBOL if there is none. */
+int @find(const char *text, size_t size);
+#endif
+
+#ifndef @@_DECLARATIONS
+)";
+
+constexpr const char* kGuards = R"(
+#if defined(__FAST_MATH__)
+#error "-ffast-math changes bits; compile this file without it"
+#endif
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("fp-contract=off")
+#else
+#pragma STDC FP_CONTRACT OFF
+#endif
+#include <float.h>
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+#if defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD != 0 && FLT_EVAL_METHOD != 16
+#error "numbers are computed wider than they are stored; compile with -msse2 -mfpmath=sse"
+#endif
+#if defined(__GNUC__)
+#define @@_ALIGNED __attribute__((aligned(64)))
+#else
+#define @@_ALIGNED
+#endif
+
+typedef uint%_t @bits;
+)";
+
+constexpr const char* kInit = R"(
+void @init(@state *s) {
+  memset(s, 0, sizeof *s);
+)";
+
+constexpr const char* kStepBegin = R"(}
+
+int @step(@state *s, int symbol, @real *log_probabilities) {
+  int i;
+)";
+constexpr const char* kStepChecks = R"(  if (symbol < @@_NO_SYMBOL || symbol >= @@_SYMBOLS) return -1;
+)";
+
+constexpr const char* kFind = R"(
+int @find(const char *text, size_t size) {
+  int i;
+  for (i = 0; i < @@_SYMBOLS; ++i)
+    if (@text_sizes[i] == size && memcmp(@texts[i], text, size) == 0) return i;
+  return @@_NO_SYMBOL;
+}
+#endif
+)";
+
+std::string alphabet_text(const Alphabet& alphabet, const CText& text) {
+  std::string texts, sizes;
+  for (Symbol x = 0; x < alphabet.size(); ++x) {
+    const std::string_view symbol = alphabet.text(x);
+    if (symbol.size() > 255) throw UsageError("a symbol has more than 255 bytes");
+    texts += "  " + quoted(symbol) + ",\n";
+    sizes += fmt::format("{}{},", x % 24 == 0 ? "\n  " : " ", symbol.size());
+  }
+  return text("\nconst char *const @texts[@@_SYMBOLS] = {\n") + texts +
+         text("};\nconst unsigned char @text_sizes[@@_SYMBOLS] = {") + sizes + "};\n";
+}
+
+template <class T>
+void write_model(const LanguageModel<T>& model, const ExportCRequest& request,
+                 const std::function<void(std::string_view)>& write) {
+  const bool wide = sizeof(T) == 8;
+  const CText text(request.name, wide);
+  const Alphabet& alphabet = model.alphabet();
+  CStep step = write_c_step(*model.plan(), model.parameters(), model.logits().id, text);
+  const std::string symbols = alphabet_text(alphabet, text);
+  step.functions.insert("log_sum_exp");
+  write("/* " + harmless(fmt::format("{} over {} {}, written by Unfold.\n", model.spec_text(), alphabet.size(),
+                                     to_string(alphabet.kind()))));
+  write(text(kHead));
+  write(text(fmt::format("\n#define @@_SYMBOLS {}\n#define @@_NO_SYMBOL (-1)\ntypedef {} @real;\ntypedef struct {{\n",
+                         alphabet.size(), wide ? "double" : "float")));
+  write(step.fields.empty() ? "  char nothing;\n" : step.fields);
+  write(text("} @state;\n"));
+  write(text(kDeclarations));
+  std::string guards = kGuards;
+  guards.replace(guards.find('%'), 1, wide ? "64" : "32");
+  write(text(guards));
+  if (step.uses_places) write(text("typedef uint32_t @place;\n"));
+  write(c_functions(text, step.functions));
+  write("\n");
+  write(step.constants);
+  write(text(kInit));
+  write(step.begin);
+  write(text(kStepBegin));
+  if (step.statements.find(" row * ") != std::string::npos)
+    write(text("  const int row = symbol < 0 ? @@_SYMBOLS : symbol;\n"));
+  write(text(kStepChecks));
+  write(step.statements);
+  write("  if (log_probabilities != NULL) {\n");
+  write(text(fmt::format("    const @real *logits = {};\n", step.logits)));
+  write(
+      text("    const @real normaliser = @log_sum_exp(logits);\n"
+           "    for (i = 0; i < @@_SYMBOLS; ++i) log_probabilities[i] = logits[i] - normaliser;\n  }\n"
+           "  return 0;\n}\n"));
+  write(symbols);
+  write(text(kFind));
+}
+
+}  // namespace
+
+void export_c(const ExportCRequest& request, const std::function<void(std::string_view)>& write) {
+  if (!is_identifier(request.name))
+    throw UsageError(fmt::format("--name \"{}\" is no name in C: letters, digits and _ only", request.name));
+  const std::unique_ptr<Model> model = load_model_file(model_file(request.model));
+  try {
+    if (const auto* narrow = model->as<LanguageModel<float>>()) return write_model(*narrow, request, write);
+    if (const auto* wide = model->as<LanguageModel<double>>()) return write_model(*wide, request, write);
+  } catch (const UsageError& error) {
+    throw UsageError(fmt::format("{}: {} cannot be written as C: {}", request.model, model->spec_text(), error.what()));
+  }
+  throw UsageError(
+      fmt::format("{}: {}, which reads {}, cannot be written as C: only networks that predict the next symbol can",
+                  request.model, model->spec_text(), model->data().source));
+}
+
+}  // namespace unfold

@@ -1,0 +1,32 @@
+#pragma once
+/// The step of a circuit as C: what the plan runs on one row, in the plan's order of sums (export_c.h). Internal to
+/// app/.
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "unfold/app/export_c_functions.h"
+#include "unfold/circuit/parameters.h"
+#include "unfold/engine/plan.h"
+
+namespace unfold {
+
+/// The parts of a C file; texts are final.
+struct CStep {
+  std::string constants;            ///< weights and tables
+  std::string fields;               ///< members of the state
+  std::string begin;                ///< statements: the state before the first symbol
+  std::string statements;           ///< of a step
+  std::string logits;               ///< where they are then
+  std::set<std::string> functions;  ///< of c_functions
+  bool uses_places = false;         ///< there are tables of places
+};
+
+/// Throws UsageError naming what in the circuit cannot be written: a signal that is given as numbers, a link that does
+/// not look back, an operator that no text is known for.
+template <class T>
+CStep write_c_step(const Plan& plan, const Parameters<T>& parameters, int logits, const CText& text);
+
+}  // namespace unfold
