@@ -53,6 +53,47 @@ TEST(Listed, gradients_are_sums_over_rows_whoever_adds_which_columns) {
   EXPECT_EQ(whole, parts);
 }
 
+/// Two signals of nine symbols, which have weights for 0, 1, ... 8 of eleven outputs.
+std::shared_ptr<Listing> unequal_listing() {
+  auto listing = std::make_shared<Listing>(Listing{.alphabets = {9, 9}, .outputs = 11, .begin = {0}, .outputs_of = {}});
+  for (std::int32_t symbol = 0; symbol < 18; ++symbol) {
+    for (std::int32_t k = 0; k < symbol % 9; ++k) listing->outputs_of.push_back(k + symbol % 3);
+    listing->begin.push_back(static_cast<std::int32_t>(listing->outputs_of.size()));
+  }
+  return listing;
+}
+
+TEST(Listed, many_rows_at_once_have_the_bits_of_each_alone) {
+  const auto listing = unequal_listing();
+  const auto op = listed_operator(listing);
+  const Index pairs = listing->pairs(), rows = 200;  // many more than pairs: frequent symbols are read as rows
+  Random random(3, "listed");
+  std::vector<double> weights(at(pairs)), y(at(rows * 11)), dy(y.size());
+  for (auto* numbers : {&weights, &y, &dy})
+    for (double& x : *numbers) x = random.normal();
+  std::vector<Symbol> a(at(rows)), b(at(rows));
+  for (auto* symbols : {&a, &b})
+    for (Symbol& x : *symbols) x = static_cast<Symbol>(random.below(10)) - 1;  // -1 is kNoSymbol
+  const auto rows_from = [&](Index first, Index count) {
+    return OperatorRows<double>{.w = {weights.data(), 1, pairs, pairs},
+                                .x = {nullptr, count, 0, 0},
+                                .symbols = {a.data() + first, b.data() + first}};
+  };
+  std::vector<double> together = y, alone = y;
+  op->apply(rows_from(0, rows), {together.data(), rows, 11, 11});
+  for (Index r = 0; r < rows; ++r) op->apply(rows_from(r, 1), {alone.data() + r * 11, 1, 11, 11});
+  EXPECT_EQ(together, alone);
+  std::vector<double> sum(at(pairs), 0.5), one_by_one = sum, in_parts = sum;
+  op->gradient(rows_from(0, rows), {dy.data(), rows, 11, 11}, {sum.data(), 1, pairs, pairs}, {0, pairs}, false);
+  for (Index r = rows - 1; r >= 0; --r)
+    op->gradient(rows_from(r, 1), {dy.data() + r * 11, 1, 11, 11}, {one_by_one.data(), 1, pairs, pairs}, {0, pairs},
+                 false);
+  EXPECT_EQ(sum, one_by_one);
+  for (const Range columns : {Range{0, 10}, Range{10, 31}, Range{31, pairs}})
+    op->gradient(rows_from(0, rows), {dy.data(), rows, 11, 11}, {in_parts.data(), 1, pairs, pairs}, columns, false);
+  EXPECT_EQ(sum, in_parts);
+}
+
 /// Listed symbols beside ordinary ones, before a loop and inside it.
 void build_listed(Circuit& c) {
   const Signal a = c.symbols("a", 3), b = c.symbols("b", 2), h = c.link(kOutputs);
