@@ -106,7 +106,10 @@ const std::vector<LinkCase> kLinkCases = {
     {"left and down", Kind::grids, {Delay::left(), Delay::down()}},
     {"right and down", Kind::grids, {Delay::right(), Delay::down(2)}},
     {"left only", Kind::grids, {Delay::left(2)}},
-    {"children", Kind::trees, {Delay::child(0), Delay::child(1), Delay::child(2)}},
+    {"three children", Kind::trees, {Delay::child(0), Delay::child(1), Delay::child(2)}},
+    {"sum over children", Kind::trees, {Delay::children()}},
+    {"sum over children and a child", Kind::trees, {Delay::children(), Delay::child(1)}},
+    {"parent", Kind::trees, {Delay::parent()}},
 };
 
 Structure structure_of(Kind kind) {
@@ -137,6 +140,38 @@ TEST(EveryLink, has_correct_derivatives_outside_a_loop) {
     c.output(c.affine("o", 2, {{"V", sum}}));
     expect_derivatives(c, structure_of(link.kind));
   }
+}
+
+TEST(Links, to_each_child_have_correct_derivatives_in_a_loop_and_outside) {
+  Circuit c;
+  const Signal x = c.input("x", 2), h = c.link(6, Delay::each_child(3)), look = c.link(4, Delay::each_child(2));
+  const Signal a = tanh(c.affine("a", 2, {{"W", x}, {"U", h}}));
+  c.feed(h, a), c.feed(look, a);
+  c.output(c.affine("o", 2, {{"V", look * tanh(look)}}));
+  expect_derivatives(c, some_trees());
+}
+
+TEST(Links, of_a_tree_go_up_and_down_in_one_circuit) {
+  Circuit c;
+  const Signal x = c.input("x", 2), h = c.link(2, Delay::children(), true), g = c.link(2, Delay::parent(), true);
+  const Signal up = tanh(c.affine("up", 2, {{"W", x}, {"U", h}}));
+  c.feed(h, up);
+  const Signal down = tanh(c.affine("down", 2, {{"W", up}, {"U", g}}));
+  c.feed(g, down);
+  c.output(c.affine("o", 2, {{"V", down}}));
+  expect_derivatives(c, some_trees());
+}
+
+TEST(Links, of_a_tree_cannot_look_up_and_down_in_one_loop) {
+  Circuit c;
+  const Signal h = c.link(2, Delay::children()), g = c.link(2, Delay::parent());
+  const Signal a = tanh(c.affine("a", 2, {{"U", h}, {"G", g}}));
+  c.feed(h, a), c.feed(g, a);
+  c.output(a);
+  EXPECT_THROW(Plan{c}, UsageError);
+  EXPECT_THROW(c.link(3, Delay::each_child(2)), UsageError);
+  EXPECT_THROW(c.link(4, Delay::each_child(2), true), UsageError);
+  EXPECT_THROW(opposite(Delay::children()), UsageError);
 }
 
 TEST(EveryLink, may_look_at_an_input) {

@@ -101,6 +101,19 @@ TEST(Structure, computes_children_before_their_parents) {
   EXPECT_EQ(s.predecessors(Delay::child(1), Corner::top_left)[static_cast<std::size_t>(s.row(0, 0))], -1);
 }
 
+TEST(Structure, knows_parents_and_all_children) {
+  const Tree tree{{{1, -1, 2}, {}, {3}, {}}};
+  const Structure s = Structure::trees({&tree, 1});
+  const auto parents = s.predecessors(Delay::parent(), Corner::top_left);
+  const Index expected[] = {-1, 0, 0, 2};
+  for (Index v = 0; v < 4; ++v) EXPECT_EQ(parents[at(s.row(0, v))], expected[v] < 0 ? -1 : s.row(0, expected[v])) << v;
+  const auto children = s.child_rows(s.row(0, 0));
+  EXPECT_EQ(std::vector<Index>(children.begin(), children.end()), (std::vector<Index>{s.row(0, 1), -1, s.row(0, 2)}));
+  EXPECT_TRUE(s.child_rows(s.row(0, 1)).empty());
+  EXPECT_EQ(s.predecessors(Delay::children(), Corner::top_left)[at(s.row(0, 2))], s.row(0, 3));
+  EXPECT_EQ(s.predecessors(Delay::each_child(2), Corner::top_left)[at(s.row(0, 3))], -1);
+}
+
 TEST(Structure, refuses_what_is_none) {
   const auto tree = [](std::vector<std::vector<Index>> children) {
     const Tree t{std::move(children)};

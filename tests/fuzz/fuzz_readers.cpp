@@ -33,6 +33,12 @@ void check_examples(const Examples& examples) {
   for (Index e = 0; e < examples.count(); ++e) check(examples.length(e) > 0);
   check(examples.lines.empty() || static_cast<Index>(examples.lines.size()) == examples.positions());
   check(examples.example_lines.empty() || static_cast<Index>(examples.example_lines.size()) == examples.count());
+  check(examples.parents.empty() || static_cast<Index>(examples.parents.size()) == examples.positions());
+  for (Index e = 0; e < examples.count() && examples.are_trees(); ++e)
+    for (Index p = examples.begin(e); p < examples.end(e); ++p) {
+      const Index parent = examples.parents[static_cast<std::size_t>(p)], mine = p - examples.begin(e);
+      check(p + 1 == examples.end(e) ? parent == -1 : parent > mine && parent < examples.length(e));
+    }
   std::set<std::string_view> names;
   for (const ExampleColumn& column : examples.columns) {
     check(names.insert(column.name).second);

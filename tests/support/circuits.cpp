@@ -56,7 +56,10 @@ class Generator {
       case Structure::Kind::grids:
         if (below(2)) return forward_ ? Delay::left(1 + below(2)) : Delay::right(1 + below(2));
         return down_ ? Delay::up(1 + below(2)) : Delay::down(1 + below(2));
-      case Structure::Kind::trees: return Delay::child(below(3));
+      case Structure::Kind::trees: {
+        const Index which = below(4);
+        return which == 3 ? Delay::children() : Delay::child(which);
+      }
     }
     return {};
   }

@@ -19,6 +19,12 @@ Structure small_structure() {
   return Structure::chains(lengths);
 }
 
+/// A node with three children, of which one is absent, one below the other, and nodes alone.
+Structure small_trees() {
+  const Tree trees[] = {{{{}, {}, {0, 1}, {}, {2, -1, 3}}}, {{{}}}, {{{}, {0}, {}, {1, 2}}}};
+  return Structure::trees(trees);
+}
+
 CheckOutcome check_network(const CheckRequest& request, Reporter& reporter) {
   ModelSpec spec = cut_down(parse_model_spec(request.model), request.units);
   spec.dropout = 0;  // a mask is a constant for every derivative
@@ -27,7 +33,8 @@ CheckOutcome check_network(const CheckRequest& request, Reporter& reporter) {
   build_model(spec, circuit.symbols("symbols", request.symbols), request.symbols, circuit);
   reporter.remark(fmt::format("checking {} with {} symbols: {} parameters, double precision", outcome.model,
                               request.symbols, circuit.parameter_count()));
-  outcome.report = check_derivatives(circuit, *softmax_loss<double>(), small_structure(), {.seed = request.seed});
+  const Structure structure = spec.cell->reads_trees() ? small_trees() : small_structure();
+  outcome.report = check_derivatives(circuit, *softmax_loss<double>(), structure, {.seed = request.seed});
   return outcome;
 }
 

@@ -459,6 +459,7 @@ TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
                                     .in_order = wants_everything(s_.optimizer)};
   NetworkModel<T> model(s_.model, parts[0].data(), fields_.layout);
   require_path_units(model.circuit(), model.spec(), s_.optimizer);
+  for (const ExampleSet& part : parts) require_told_apart(model.spec(), part);
   model.initialise(options.trainer.seed);
   start_from_counts(model, parts[0], options.trainer.seed);
   model.configuration() = card_configuration();

@@ -61,6 +61,10 @@ struct CellEntry : Entry {
   std::vector<Spelling> spellings;
   /// False: it reads its input otherwise than by terms of affine maps, so what is joined is gathered for it first.
   bool reads_joined = true;
+  /// Of a cell over trees, from the leaves to the root: how many children of a node it tells apart; 0: it adds up all
+  /// of them. Empty: it reads sequences.
+  std::function<Index(const AnyOptions&)> children;
+  bool reads_trees() const { return static_cast<bool>(children); }
 };
 
 /// A cell with options of its own type; becomes a CellEntry.
@@ -75,6 +79,7 @@ struct CellOf {
   void (*cut_down)(StackOptions&, Options&, Index most) = nullptr;
   std::vector<Spelling> spellings = {};
   bool reads_joined = true;
+  Index (*children)(const Options&) = nullptr;
 
   operator CellEntry() const {  // NOLINT(google-explicit-constructor): it is the same cell
     CellEntry entry;
@@ -99,6 +104,8 @@ struct CellOf {
     };
     entry.spellings = spellings;
     entry.reads_joined = reads_joined;
+    if (children != nullptr)
+      entry.children = [children = children](const AnyOptions& any) { return children(any.as<Options>()); };
     return entry;
   }
 };

@@ -57,6 +57,29 @@ struct GruOptions {
 };
 Signal gru(Circuit& c, Signal x, Index n, const GruOptions& options = {});
 
+/// recursive, over trees: h = s(x W + sum over children k of h_k U_k + b). Pollack 1990; Socher et al. 2011. What is
+/// absent, a child or an input, adds nothing. `children`: of a node, so many are told apart.
+struct RecursiveOptions {
+  Map activation = Map::tanh;
+  Index children = 2;
+};
+Signal recursive(Circuit& c, Signal x, Index n, const RecursiveOptions& options = {});
+/// recursive-tensor: the same with a quadratic form of all children for each unit (circuit/quadratic.h). Socher et al.
+/// 2013.
+Signal recursive_tensor(Circuit& c, Signal x, Index n, const RecursiveOptions& options = {});
+
+/// tree-lstm: every child has a forget gate and matrices of its own. Tai, Socher & Manning 2015, section 3.2.
+struct TreeLstmOptions {
+  Index children = 2;
+  double forget_bias = 1;
+};
+Signal tree_lstm(Circuit& c, Signal x, Index n, const TreeLstmOptions& options = {});
+/// child-sum-lstm: any number of children, without order. Ibid., section 3.1.
+struct ChildSumLstmOptions {
+  double forget_bias = 1;
+};
+Signal child_sum_lstm(Circuit& c, Signal x, Index n, const ChildSumLstmOptions& options = {});
+
 /// mrnn, multiplicative: the recurrent matrix W_fh diag(x_t W_fx + b_f) W_hf depends on the input through `factors`
 /// factors. Sutskever, Martens & Hinton 2011, who have no b_f: for a symbol it adds nothing (each symbol has a row of
 /// W_fx), for a vector it keeps the state alive when x_t = 0. It starts at 1, so that the cell starts near an rnn.

@@ -13,10 +13,12 @@ Index Signal::size() const {
 }
 
 std::string describe(const Delay& delay) {
-  static constexpr const char* kNames[] = {"previous", "next",  "left", "up",           "right",       "down",
-                                           "child",    "first", "last", "source_first", "source_last", "source_start"};
+  static constexpr const char* kNames[] = {"previous",    "next",         "left",     "up",         "right",
+                                           "down",        "child",        "first",    "last",       "source_first",
+                                           "source_last", "source_start", "children", "each_child", "parent"};
   const std::string name = kNames[static_cast<int>(delay.along)];
-  return delay.to_end() || delay.crosses() ? name : name + "(" + std::to_string(delay.steps) + ")";
+  const bool counts = delay.along != Delay::Along::children && delay.along != Delay::Along::parent;
+  return delay.to_end() || delay.crosses() || !counts ? name : name + "(" + std::to_string(delay.steps) + ")";
 }
 
 Delay opposite(const Delay& delay) {
@@ -105,6 +107,11 @@ Signal Circuit::link(Index size, Delay delay, bool trained_initial) {
   if ((delay.to_end() || delay.crosses()) && (trained_initial || delay.steps != 1))
     throw UsageError("circuit: a link along " + describe(delay) +
                      " never looks beyond the boundary: it takes no trained start and no number of steps");
+  if (delay.along == Delay::Along::each_child && (trained_initial || size % delay.steps != 0))
+    throw UsageError("circuit: a link along " + describe(delay) + " of size " + std::to_string(size) +
+                     (trained_initial ? " takes no trained start" : " has not the same room for every child"));
+  if ((delay.along == Delay::Along::children || delay.along == Delay::Along::parent) && delay.steps != 1)
+    throw UsageError("circuit: a link along " + describe(delay) + " takes no number of steps");
   Node node{.kind = Node::Kind::link, .name = path("link" + std::to_string(nodes_.size())), .size = size};
   node.part = part_;
   node.delay = reversed_ ? opposite(delay) : delay;
@@ -144,7 +151,7 @@ void Circuit::feed(Signal link, Signal source) {
   if (l.kind != Node::Kind::link) throw UsageError("circuit: feed: " + l.name + " is not a link");
   if (l.source >= 0) throw UsageError("circuit: feed: " + l.name + " is fed already");
   if (s.kind == Node::Kind::symbols) throw UsageError("circuit: feed: " + s.name + " holds symbols, not numbers");
-  if (l.size != s.size)
+  if (l.size != s.size * l.delay.width())
     throw UsageError("circuit: feed: " + l.name + " has size " + std::to_string(l.size) + ", its source " + s.name +
                      " has " + std::to_string(s.size));
   if (!l.delay.crosses()) check_part(l, source);

@@ -65,8 +65,11 @@ struct Delay {
     first,  ///< the first position of the own chain, whatever the position
     last,   ///< the last position of the own chain, whatever the position
     source_first,
-    source_last,  ///< the first, the last position of the chain of a deeper part that the position looks at
-    source_start  ///< as source_last, at the first position of the own chain alone; elsewhere it is zero
+    source_last,   ///< the first, the last position of the chain of a deeper part that the position looks at
+    source_start,  ///< as source_last, at the first position of the own chain alone; elsewhere it is zero
+    children,      ///< all children in a tree: the sum, whatever their order
+    each_child,    ///< the first `steps` children in a tree, one behind the other: `steps` times as wide as its source
+    parent         ///< the parent in a tree
   };
   Along along = Along::previous;
   Index steps = 1;
@@ -78,6 +81,9 @@ struct Delay {
   static Delay right(Index k = 1) { return {Along::right, k}; }
   static Delay down(Index k = 1) { return {Along::down, k}; }
   static Delay child(Index i) { return {Along::child, i}; }
+  static Delay children() { return {Along::children, 1}; }
+  static Delay each_child(Index k) { return {Along::each_child, k}; }
+  static Delay parent() { return {Along::parent, 1}; }
   static Delay first() { return {Along::first, 1}; }
   static Delay last() { return {Along::last, 1}; }
   static Delay source_first() { return {Along::source_first, 1}; }
@@ -90,10 +96,14 @@ struct Delay {
   bool crosses() const {
     return along == Along::source_first || along == Along::source_last || along == Along::source_start;
   }
+  /// Whether it looks towards the leaves of a tree.
+  bool to_children() const { return along == Along::child || along == Along::children || along == Along::each_child; }
+  /// Components of a link for each of its source.
+  Index width() const { return along == Along::each_child ? steps : 1; }
   bool operator==(const Delay&) const = default;
 };
 std::string describe(const Delay& delay);
-/// The same number of steps the other way; what crosses stays as it is. Throws UsageError for a child, which has no
+/// The same number of steps the other way; what crosses stays as it is. Throws UsageError in a tree, where there is no
 /// other way.
 Delay opposite(const Delay& delay);
 
@@ -165,7 +175,8 @@ class Circuit {
   Signal input(std::string_view name, Index size);        ///< a real vector given at every position
   Signal symbols(std::string_view name, Index alphabet);  ///< one symbol given at every position; read by affine terms
   /// The value of a signal (given later by `feed`) at a predecessor position; beyond the boundary it is zero, the
-  /// carried state, or a trained vector when `trained_initial` (not along `first` and `last`: they have no boundary).
+  /// carried state, or a trained vector when `trained_initial` (not along `first` and `last`, which have no boundary,
+  /// nor along `each_child`).
   Signal link(Index size, Delay delay = {}, bool trained_initial = false);
   /// While what this returns lives, links look the other way: previous is next, left is right, up is down. A cell added
   /// then reads its sequence from the end: { auto backward = c.reversed(); y = lstm(c, x, n); }

@@ -81,6 +81,7 @@ class ExampleFiller {
     if (options.batch < 1) throw UsageError(fmt::format("batch {}: at least 1 is needed", options.batch));
     if (options.window > 0 && examples.has_sources())
       throw UsageError("examples of two chains are read whole: leave out --window");
+    if (options.window > 0 && examples.has_trees()) throw UsageError("trees are read whole: leave out --window");
     if (options.window < 0) throw UsageError(fmt::format("window {}: 0 or more positions", options.window));
     if (!(options.word_dropout >= 0 && options.word_dropout < 1))
       throw UsageError(fmt::format("word dropout {}: a probability below 1", options.word_dropout));
@@ -88,6 +89,7 @@ class ExampleFiller {
       const FieldRead read = parse_read(name);
       add(name, read.field, read.back, false);
     }
+    if (examples.has_trees()) refuse_in_trees();
     (void)examples.spelt();  // throws where there are several
     for (const std::string& name : options.predicts) {
       if (std::ranges::find(options.reads, name) != options.reads.end())
@@ -101,7 +103,7 @@ class ExampleFiller {
     cut_ = &cut;
     lengths_.clear();
     for (const Cut::Stretch& stretch : cut.stretches) lengths_.push_back(stretch.length);
-    out.structure = Structure::chains(lengths_);
+    out.structure = examples_.has_trees() ? trees() : Structure::chains(lengths_);
     if (examples_.has_sources()) out.structure = out.structure.looking_at(sources());
     const auto spelt = std::ranges::find_if(uses_, [](const Use& use) { return use.field->spelt; });
     if (spelt != uses_.end()) look_at_spelling(*spelt, out);
@@ -116,6 +118,26 @@ class ExampleFiller {
   }
 
  private:
+  /// A position before another one, and the characters of a word, are there in sequences alone.
+  void refuse_in_trees() const {
+    for (const Use& use : uses_) {
+      if (use.back > 0)
+        throw UsageError(
+            fmt::format("{} is read, but in a tree no node comes before another; read {}", use.name, use.field->name));
+      if (use.field->spelt)
+        throw UsageError(
+            fmt::format("{} is spelt, which is read in sequences alone; in trees take .prefix3, .suffix3 "
+                        "and their like",
+                        use.name));
+    }
+  }
+
+  Structure trees() {
+    trees_.clear();
+    for (const Cut::Stretch& stretch : cut_->stretches) trees_.push_back(examples_.tree(stretch.example));
+    return Structure::trees(trees_);
+  }
+
   /// One position for each example, which looks at its source.
   Structure sources() {
     sources_.clear();
@@ -254,6 +276,7 @@ class ExampleFiller {
   const Cut* cut_ = nullptr;                    // of the batch
   std::vector<Index> lengths_;                  // of the batch: positions
   std::vector<Index> sources_;                  // of the batch: positions of the sources
+  std::vector<Tree> trees_;                     // of the batch
   std::vector<std::vector<Symbol>> spellings_;  // of the batch: the chains of characters
   std::vector<char> predicted_, unread_;
 };

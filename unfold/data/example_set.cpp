@@ -335,7 +335,7 @@ FieldRead parse_read(std::string_view name) {
 }
 
 DataSpecification specify(const Examples& examples, const FieldChoice& choice, std::string source) {
-  DataSpecification data{.source = std::move(source), .fields = {}};
+  DataSpecification data{.source = std::move(source), .fields = {}, .trees = examples.are_trees()};
   const auto add = [&](const std::string& name, bool predicted) {
     if (std::ranges::find(data.fields, name, &FieldSpecification::name) != data.fields.end()) return;
     const Origin origin = need_origin(examples, name);
@@ -364,7 +364,11 @@ DataSpecification specify(const Examples& examples, const FieldChoice& choice, s
 
 ExampleSet::ExampleSet(const Examples& examples, std::shared_ptr<const DataSpecification> data,
                        std::span<const std::string> predicts, UnknownPolicy unknown)
-    : source_(examples.source), data_(std::move(data)), ends_(examples.ends) {
+    : source_(examples.source), data_(std::move(data)), ends_(examples.ends), parents_(examples.parents) {
+  if (data_->trees != examples.are_trees())
+    throw DataError(fmt::format("{}: it holds {}, but the model reads {}", source_,
+                                examples.are_trees() ? "trees" : "sequences",
+                                data_->trees ? "trees (--format trees)" : "sequences"));
   for (const FieldSpecification& field : data_->fields) {
     const Origin origin(examples, field.name);
     if (origin.column == nullptr) continue;
@@ -416,6 +420,25 @@ Index ExampleSet::longest() const {
   return result;
 }
 
+Tree ExampleSet::tree(Index example) const {
+  const Index first = begin(example), count = length(example);
+  Tree tree{std::vector<std::vector<Index>>(at(count))};
+  for (Index v = 0; v < count; ++v)
+    if (const Index parent = parents_[at(first + v)]; parent >= 0) tree.children[at(parent)].push_back(v);
+  return tree;
+}
+
+Index ExampleSet::most_children() const {
+  Index most = 0;
+  std::vector<Index> counts;
+  for (Index e = 0; e < count(); ++e) {
+    counts.assign(at(length(e)), 0);
+    for (Index v = 0; v < length(e); ++v)
+      if (const Index parent = parents_[at(begin(e) + v)]; parent >= 0) most = std::max(most, ++counts[at(parent)]);
+  }
+  return most;
+}
+
 const FieldColumn& ExampleSet::column(std::string_view field) const {
   const auto found = columns_.find(field);
   if (found == columns_.end()) throw DataError(fmt::format("{} has no field \"{}\"", source_, field));
@@ -429,6 +452,9 @@ ExampleSet ExampleSet::subset(std::span<const Index> examples) const {
   for (const Index e : examples) {
     result.ends_.push_back(result.positions() + length(e));
     if (!warmup_.empty()) result.warmup_.push_back(warmup_[at(e)]);
+    if (has_trees())
+      result.parents_.insert(result.parents_.end(), parents_.begin() + begin(e),
+                             parents_.begin() + begin(e) + length(e));
   }
   for (const auto& [name, column] : columns_) {
     const FieldSpecification& field = data_->field(name);
@@ -452,6 +478,7 @@ ExampleSet ExampleSet::part(Index example, Index from, Index to, Index warmup) c
   ExampleSet result;
   result.source_ = source_;
   result.data_ = data_;
+  if (has_trees()) throw UsageError(fmt::format("{}: a tree cannot be cut by positions", source_));
   const bool empty = from >= to;
   const Index start = std::max<Index>(0, from - warmup);
   if (!empty) {

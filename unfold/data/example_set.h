@@ -85,13 +85,20 @@ class ExampleSet {
   const FieldColumn& column(std::string_view field) const;
   const std::string& source() const { return source_; }
 
+  /// Whether positions are the nodes of trees, the root the last one.
+  bool has_trees() const { return !parents_.empty(); }
+  /// REQUIRES has_trees().
+  Tree tree(Index example) const;
+  /// The most children that a node has.
+  Index most_children() const;
+
   /// Positions at the start of an example that are read and not predicted.
   Index warmup(Index example) const { return warmup_.empty() ? 0 : warmup_[static_cast<std::size_t>(example)]; }
 
   /// Some of the examples, in the given order.
   ExampleSet subset(std::span<const Index> examples) const;
-  /// Positions [from, to) of one example, and up to `warmup` before them that are read only. No example when there are
-  /// no positions.
+  /// Positions [from, to) of one example, which is no tree, and up to `warmup` before them that are read only. No
+  /// example when there are no positions.
   ExampleSet part(Index example, Index from, Index to, Index warmup) const;
 
  private:
@@ -99,7 +106,8 @@ class ExampleSet {
   std::string source_;
   std::shared_ptr<const DataSpecification> data_;
   std::vector<Index> ends_;
-  std::vector<Index> warmup_;  // empty: none
+  std::vector<Index> warmup_;   // empty: none
+  std::vector<Index> parents_;  // as Examples::parents
   std::map<std::string, FieldColumn, std::less<>> columns_;
 };
 

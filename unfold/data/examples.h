@@ -43,8 +43,12 @@ struct Examples {
   std::vector<Index> ends = {};             ///< one an example: number of positions up to its end
   std::vector<Index> lines = {};            ///< line of the file, from 1, of each position; empty: it has none
   std::vector<Index> example_lines = {};    ///< of each example; empty: it has none
-  std::vector<std::string> remarks = {};    ///< what a reader did that people should hear of, a sentence each
+  /// Of trees, one a position: the position of its parent within its example, or -1 of the root. Children stand before
+  /// their parents, so the root is the last one. Empty: examples are chains.
+  std::vector<Index> parents = {};
+  std::vector<std::string> remarks = {};  ///< what a reader did that people should hear of, a sentence each
 
+  bool are_trees() const { return !parents.empty(); }
   Index count() const { return static_cast<Index>(ends.size()); }
   Index positions() const { return ends.empty() ? 0 : ends.back(); }
   Index begin(Index example) const { return example == 0 ? 0 : ends[static_cast<std::size_t>(example - 1)]; }
@@ -63,9 +67,9 @@ struct Examples {
 
 /// Some of the examples, in the given order.
 Examples subset(const Examples& all, std::span<const Index> examples);
-/// Positions [from, to) of one example.
+/// Positions [from, to) of one example, which is no tree.
 Examples part(const Examples& all, Index example, Index from, Index to);
-/// Puts further examples behind these. Throws DataError when their columns are not the same.
+/// Puts further examples behind these. Throws DataError when their columns are not the same, or only some are trees.
 void append(Examples& examples, Examples more);
 
 }  // namespace unfold

@@ -117,13 +117,16 @@ void DataSpecification::check(const Batch& batch) const {
 Json DataSpecification::to_json() const {
   Json list = Json::array();
   for (const FieldSpecification& field : fields) list.push_back(field_to_json(field));
-  return {{"source", source}, {"fields", std::move(list)}};
+  Json json = {{"source", source}, {"fields", std::move(list)}};
+  if (trees) json["trees"] = true;
+  return json;
 }
 
 DataSpecification DataSpecification::from_json(const Json& json) {
   DataSpecification result;
   try {
     result.source = json.at("source").get<std::string>();
+    result.trees = json.value("trees", false);
     for (const Json& field : json.at("fields")) result.fields.push_back(field_from_json(field));
   } catch (const Json::exception&) {
     throw ModelError("\"data\" in the card is not what it should be");

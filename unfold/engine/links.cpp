@@ -1,6 +1,8 @@
 /// Rows that move between positions: gathered links and reordered signals, in all passes.
 
 #include <algorithm>
+#include <cmath>
+#include <vector>
 
 #include "unfold/engine/passes.h"
 
@@ -9,6 +11,8 @@ namespace unfold {
 template <class T>
 void LinkPass<T>::gather(What what, int link, const Work& work, const T* initial) {
   const Node& n = node(link);
+  if (n.delay.along == Delay::Along::children) return add_children(what, link, work, initial);
+  if (n.delay.along == Delay::Along::each_child) return join_children(what, link, work);
   const Range columns = work.columns(n.size, 16);
   const bool known = what == What::value || plan_.needs_adjoint(n.source);
   const Index from_stride = known ? layout_.stride(what, n.source) : 0, to_stride = layout_.stride(what, link);
@@ -33,6 +37,81 @@ bool LinkPass<T>::begins(int link, Index row) const {
   return parts_.boundary.fresh(structure.place(structure.sequence_of_item(layout_.order().items[at(row)])));
 }
 
+/// The sum has the same bits whatever the order of the children: of three and more, terms are added from the smallest
+/// to the largest, component by component.
+template <class T>
+void LinkPass<T>::add_children(What what, int link, const Work& work, const T* initial) {
+  const Node& n = node(link);
+  const Range columns = work.columns(n.size, 16);
+  const bool known = what == What::value || plan_.needs_adjoint(n.source);
+  const Structure& structure = layout_.structure(n.part);
+  std::vector<const T*> rows;
+  std::vector<T> terms;
+  for (Index r = work.rows.begin; r < work.rows.end; ++r) {
+    T* to = layout_.address(what, link, 0, r);
+    rows.clear();
+    for (const Index child : structure.child_rows(r))
+      if (child >= 0 && known) rows.push_back(layout_.address(what, n.source, 0, child));
+    const bool leaf = layout_.predecessors(link)[at(r)] < 0;
+    terms.resize(rows.size());
+    for (Index j = columns.begin; j < columns.end; ++j) {
+      if (leaf || rows.size() < 3) {
+        to[j] = leaf               ? (initial != nullptr ? initial[j] : T{0})
+                : rows.empty()     ? T{0}
+                : rows.size() == 1 ? rows[0][j]
+                                   : rows[0][j] + rows[1][j];
+        continue;
+      }
+      for (std::size_t k = 0; k < rows.size(); ++k) terms[k] = rows[k][j];
+      std::sort(terms.begin(), terms.end(), [](T a, T b) { return a < b || (std::isnan(b) && !std::isnan(a)); });
+      to[j] = terms[0];
+      for (std::size_t k = 1; k < terms.size(); ++k) to[j] += terms[k];
+    }
+  }
+}
+
+/// Blocks of columns belong to children: a member of the team owns rows, or the same columns of every block.
+template <class T>
+void LinkPass<T>::join_children(What what, int link, const Work& work) {
+  const Node& n = node(link);
+  const Index width = node(n.source).size;
+  const Range columns = work.columns(width, 16);
+  const bool known = what == What::value || plan_.needs_adjoint(n.source);
+  const Structure& structure = layout_.structure(n.part);
+  for (Index r = work.rows.begin; r < work.rows.end; ++r) {
+    const std::span<const Index> children = structure.child_rows(r);
+    T* to = layout_.address(what, link, 0, r);
+    for (Index k = 0; k < n.delay.steps; ++k, to += width) {
+      const Index child = k < static_cast<Index>(children.size()) ? children[at(k)] : -1;
+      const T* from = child >= 0 && known ? layout_.address(what, n.source, 0, child) : nullptr;
+      if (from != nullptr)
+        std::copy(from + columns.begin, from + columns.end, to + columns.begin);
+      else
+        std::fill(to + columns.begin, to + columns.end, T{0});
+    }
+  }
+}
+
+/// Of links to all children: every child has its own part of the adjoint, or all of it where the link is a sum.
+template <class T>
+void LinkPass<T>::scatter_to_children(int link, const Work& work, Range rows) {
+  const Node& n = node(link);
+  const Index width = node(n.source).size;
+  const Range columns = work.columns(width, 16);
+  const bool sum = n.delay.along == Delay::Along::children;
+  const Structure& structure = layout_.structure(n.part);
+  for (Index r = rows.end; r-- > rows.begin;) {
+    const std::span<const Index> children = structure.child_rows(r);
+    const T* from = layout_.address(What::adjoint, link, 0, r);
+    for (std::size_t k = 0; k < children.size() && (sum || k < at(n.delay.steps)); ++k) {
+      if (children[k] < 0) continue;
+      T* to = layout_.address(What::adjoint, n.source, 0, children[k]);
+      const T* mine = sum ? from : from + static_cast<Index>(k) * width;
+      for (Index j = columns.begin; j < columns.end; ++j) to[j] += mine[j];
+    }
+  }
+}
+
 template <class T>
 void LinkPass<T>::scatter(int link, bool in_loop, const Work& work) {
   const Node& n = node(link);
@@ -42,6 +121,7 @@ void LinkPass<T>::scatter(int link, bool in_loop, const Work& work) {
     if (work.member->id() != 0 || part.begin != 0) return;
     part = {0, layout_.rows(n.part)};
   }
+  if (n.delay.along != Delay::Along::child && n.delay.to_children()) return scatter_to_children(link, work, part);
   const Range columns = work.columns(n.size, 16);
   for (Index r = part.end; r-- > part.begin;) {
     const Index before = layout_.predecessors(link)[at(r)];

@@ -28,6 +28,9 @@ class LinkPass : protected PassOver<T> {
  private:
   UNFOLD_PASS_OVER
   bool begins(int link, Index row) const;
+  void add_children(What what, int link, const Work& work, const T* initial);
+  void join_children(What what, int link, const Work& work);
+  void scatter_to_children(int link, const Work& work, Range rows);
 };
 
 /// A loop that one kernel runs (chain_loop.cpp).

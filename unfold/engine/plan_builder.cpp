@@ -111,6 +111,10 @@ void PlanBuilder::choose_corners() {
       if (has(c, a) && has(c, b))
         throw UsageError("plan: " + node(i).name + " is in a loop whose links look in opposite directions, " +
                          describe({a, 1}) + " and " + describe({b, 1}) + "; no order of positions can compute it");
+    if (has(c, Along::parent) && (has(c, Along::child) || has(c, Along::children) || has(c, Along::each_child)))
+      throw UsageError("plan: " + node(i).name +
+                       " is in a loop whose links look both to the parent and to children; no order of positions can "
+                       "compute it");
     plan_.corner_[at(i)] = static_cast<Corner>((has(c, Along::right) ? 1 : 0) + (has(c, Along::down) ? 2 : 0));
   }
 }
@@ -325,7 +329,9 @@ void PlanBuilder::make_segments() {
         if (plan_.live_[at(i)] && component_[at(i)] == c) {
           segment.part = node(i).part;
           segment.corner = plan_.corner_[at(i)];
-          segment.descending |= node(i).kind == Node::Kind::link && node(i).delay.along == Delay::Along::next;
+          segment.descending |=
+              node(i).kind == Node::Kind::link && same_loop(i, node(i).source) &&
+              (node(i).delay.along == Delay::Along::next || node(i).delay.along == Delay::Along::parent);
         }
       order_items(segment, units_of([&](int other, int) { return other == c; }));
       plan_.segments_.push_back(std::move(segment));

@@ -111,10 +111,23 @@ Structure Structure::trees(std::span<const Tree> trees) {
     if (static_cast<Index>(ready.size()) != n) throw UsageError(where + " has a cycle");
     sizes.push_back(n);
     level.insert(level.end(), height.begin(), height.end());
+    result.parents_.insert(result.parents_.end(), parent.begin(), parent.end());
   }
   result.number(std::move(sizes));
   result.orders_.push_back(result.sort(level));
+  result.number_children();
   return result;
+}
+
+void Structure::number_children() {
+  child_begin_ = {0};
+  child_begin_.reserve(at(positions_ + 1));
+  for (Index row = 0; row < positions_; ++row) {
+    const Index i = order().items[at(row)], s = sequence_of_item(i);
+    for (const Index child : trees_[at(s)].children[at(i - first_item_[at(s)])])
+      child_rows_.push_back(child < 0 ? -1 : order().rows[at(item(s, child))]);
+    child_begin_.push_back(static_cast<Index>(child_rows_.size()));
+  }
 }
 
 const Structure::Order& Structure::order(Corner corner) const {
@@ -126,8 +139,9 @@ Index Structure::predecessor(const Delay& delay, Index sequence, Index position)
   const bool on_grid = delay.along == Along::left || delay.along == Along::up || delay.along == Along::right ||
                        delay.along == Along::down;
   const bool on_chain = delay.along == Along::previous || delay.along == Along::next || delay.to_end();
+  const bool in_tree = delay.to_children() || delay.along == Along::parent;
   if (delay.crosses()) throw UsageError("structure: " + describe(delay) + " looks at the source; ask rows_seen");
-  const bool fits = kind_ == Kind::chains ? on_chain : kind_ == Kind::grids ? on_grid : delay.along == Along::child;
+  const bool fits = kind_ == Kind::chains ? on_chain : kind_ == Kind::grids ? on_grid : in_tree;
   if (!fits) {
     static constexpr const char* kKinds[] = {"chains", "grids", "trees"};
     throw UsageError("structure: " + std::string(kKinds[static_cast<int>(kind_)]) + " have no neighbours along " +
@@ -143,6 +157,13 @@ Index Structure::predecessor(const Delay& delay, Index sequence, Index position)
       const auto& children = trees_[at(sequence)].children[at(position)];
       return k < static_cast<Index>(children.size()) ? children[at(k)] : -1;
     }
+    case Along::children:
+    case Along::each_child: {
+      const auto& children = trees_[at(sequence)].children[at(position)];
+      const auto first = std::find_if(children.begin(), children.end(), [](Index child) { return child >= 0; });
+      return first == children.end() ? -1 : *first;
+    }
+    case Along::parent: return parents_[at(item(sequence, position))];
     default: break;
   }
   const auto [height, width] = shapes_[at(sequence)];

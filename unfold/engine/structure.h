@@ -97,8 +97,15 @@ class Structure {
   Index sequence_at(Index place) const { return at_place_[static_cast<std::size_t>(place)]; }
   Index sequence_of_item(Index item) const { return sequence_of_[static_cast<std::size_t>(item)]; }
 
-  /// For each row of `corner`'s order: the row of its predecessor, or -1 beyond the boundary. Throws UsageError when
-  /// the structure has no such neighbours (a child link on a chain).
+  /// Of trees: the rows of a row's children in their order, -1 for an absent one.
+  std::span<const Index> child_rows(Index row) const {
+    const auto begin = static_cast<std::size_t>(child_begin_[static_cast<std::size_t>(row)]);
+    return std::span(child_rows_)
+        .subspan(begin, static_cast<std::size_t>(child_begin_[static_cast<std::size_t>(row) + 1]) - begin);
+  }
+  /// For each row of `corner`'s order: the row of its predecessor, or -1 beyond the boundary; along `children` and
+  /// `each_child` its first child. Throws UsageError when the structure has no such neighbours (a child link on a
+  /// chain).
   std::vector<Index> predecessors(const Delay& delay, Corner corner) const;
 
  private:
@@ -106,12 +113,15 @@ class Structure {
   void number(std::vector<Index> sizes);
   Index predecessor(const Delay& delay, Index sequence, Index position) const;  ///< position or -1
   Order sort(const std::vector<Index>& level) const;
+  void number_children();
 
   Kind kind_ = Kind::chains;
   Index positions_ = 0;
   std::vector<Index> sizes_, first_item_, place_, at_place_, sequence_of_;
   std::vector<std::pair<Index, Index>> shapes_;
   std::vector<Tree> trees_;
+  std::vector<Index> parents_;                   // per item: within the tree, or -1
+  std::vector<Index> child_begin_, child_rows_;  // of trees, by rows
   std::vector<Order> orders_;
   std::shared_ptr<const Structure> source_;
   std::vector<Index> chain_of_;  // per item, of the source

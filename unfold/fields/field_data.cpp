@@ -99,6 +99,8 @@ bool predicts(const std::vector<Predicted>& heads, const std::string& name) {
 /// What a tagger should know of a word that it never saw, and what a classifier should know of its neighbours.
 const std::vector<const char*> kPartsOfWords = {"lower", "shape", "prefix2", "prefix3", "suffix2", "suffix3"};
 const std::vector<const char*> kRunsOfWords = {"lower", "run2", "run3"};
+/// The leaves of a tree are read as they are.
+const std::vector<const char*> kNoParts = {};
 
 /// Everything else at every position; numbers that are predicted are read too, because what they were says most.
 Names default_reads(const Examples& examples, const std::vector<Predicted>& heads) {
@@ -115,7 +117,7 @@ Names default_reads(const Examples& examples, const std::vector<Predicted>& head
     if (column.source)
       reads.push_back(column.name);
     else if (!forecasts && !predicts(heads, column.name))
-      add_with_parts(column, tags ? kPartsOfWords : kRunsOfWords, reads);
+      add_with_parts(column, examples.are_trees() ? kNoParts : tags ? kPartsOfWords : kRunsOfWords, reads);
   }
   return reads;
 }
@@ -399,9 +401,24 @@ void settle_label_loss(FieldPlan& plan, const Examples& examples, TrainSettings&
   s.predict = joined(all);
 }
 
+/// Labels at all nodes teach much from few trees; what is learned by heart is held back by dropout.
+void settle_for_trees(const Given& given, TrainSettings& s) {
+  const auto settle = [&](std::string_view name, auto& setting, auto value) {
+    if (!given.contains(name)) setting = value;
+  };
+  settle("model", s.model, "tree-lstm:150,embedding=150,dropout=0.5");
+  settle("optimizer", s.optimizer, "adam:rate=0.001,clip=1");
+  settle("batch", s.batch, Index{25});
+  if (!s.epochs && !s.steps && !s.minutes) s.epochs = 10;
+  if (given.contains("window") && !given.contains("whole-sequences"))
+    throw UsageError("trees are read whole: leave out --window");
+  if (!given.contains("whole-sequences")) s.whole_sequences = true;
+}
+
 }  // namespace
 
 void settle_for(FieldPlan& plan, const Examples& examples, const Given& given, TrainSettings& s) {
+  if (examples.are_trees()) return settle_for_trees(given, s);
   const auto settle = [&](std::string_view name, auto& setting, auto value) {
     if (!given.contains(name)) setting = value;
   };
@@ -480,6 +497,9 @@ Index share_of(const SplitShares& shares, Index n, std::size_t parts) {
 
 ExampleSplit::ExampleSplit(const Examples& examples, const SplitShares& shares, Problem problem)
     : single_(examples.count() == 1) {
+  if (single_ && examples.are_trees() && shares.shares[0] < kWholeShare)
+    throw DataError(fmt::format("{}: one tree cannot be split; give --valid FILE", examples.source));
+  single_ = single_ && !examples.are_trees();
   if (problem == Problem::transducing || problem == Problem::generating) {
     if (single_ && shares.shares[0] < kWholeShare)
       throw DataError(fmt::format("{}: one {} cannot be split; give --valid FILE", examples.source,

@@ -10,6 +10,7 @@
 #include "unfold/base/error.h"
 #include "unfold/fields/field_model.h"
 #include "unfold/fields/pair_figures.h"
+#include "unfold/fields/tree_figures.h"
 #include "unfold/fields/unsegmented_figures.h"
 #include "unfold/losses/distribution.h"
 #include "unfold/losses/label_sequences.h"
@@ -74,6 +75,7 @@ class HeadCount {
       for (const auto& [entry, text] : column_.unseen)
         if (unseen_.try_emplace(text, static_cast<Symbol>(names_.size())).second) names_.push_back(text);
       labels_ = std::make_unique<LabelMeasures>(names_);
+      if (examples.has_trees()) nodes_.emplace(std::span(names_).first(at(field.size)), field.once);
     }
     figures_.field = head.field;
     figures_.loss = head.loss->name();
@@ -95,7 +97,7 @@ class HeadCount {
       for (const Index row : rows)
         if (is_present(target, row)) count(row);
       if (labels_)
-        see_labels(batch, c, rows);
+        see_labels(batch, c, rows, output);
       else if (distribution_ != nullptr)
         for (const Index row : rows)
           if (is_present(target, row)) see_values(std::get<ValueRows>(target), output, row);
@@ -106,6 +108,7 @@ class HeadCount {
     figures_.measures = labels_                   ? labels_->measures()
                         : unsegmented_ != nullptr ? errors_.measures()
                                                   : values_.measures();
+    if (nodes_) std::ranges::copy(nodes_->measures(), std::back_inserter(figures_.measures));
     figures_.nats += static_cast<double>(figures_.predicted) * log_scale(field_);
     if (labels_)
       for (const LabelMeasures::Mistake& m : labels_->mistakes())
@@ -120,7 +123,7 @@ class HeadCount {
   }
 
   /// Labels that were never seen in training are there to be missed.
-  void see_labels(const Batch& batch, Index chain, std::span<const Index> rows) {
+  void see_labels(const Batch& batch, Index chain, std::span<const Index> rows, Matrix<const T> output) {
     const SymbolRows& target = std::get<SymbolRows>(batch.field(head_.field));
     const Index example = batch.passages[at(chain)], place = batch.places[at(chain)];
     const Index end = examples_.begin(example) + examples_.length(example);
@@ -135,6 +138,9 @@ class HeadCount {
       if (unseen != column_.unseen.end()) wanted_.back() = unseen_.at(unseen->second);
     }
     labels_->see(wanted_, best_);
+    for (std::size_t t = 0; t < rows.size() && nodes_; ++t)
+      if (wanted_[t] != kNoSymbol)
+        nodes_->see<T>(t + 1 == rows.size(), wanted_[t], best_[t], {output.row(rows[t]), at(field_.size)});
   }
 
   /// In units of the data.
@@ -173,6 +179,7 @@ class HeadCount {
   std::vector<std::string> names_;        // of labels, unseen ones behind the others
   std::map<std::string, Symbol> unseen_;  // by name
   std::unique_ptr<LabelMeasures> labels_;
+  std::optional<TreeMeasures> nodes_;  // of trees
   ValueMeasures values_;
   LabelErrors errors_;
   HeadFigures figures_;
@@ -193,8 +200,10 @@ bool sees_whole_sequences(const Network<T>& network) {
                              [](const Head<T>& head) { return head.loss->template as<RowLoss<T>>() == nullptr; });
 }
 
+/// How examples are read by a model, which must have an eye for all that they hold.
 template <class T>
-ExampleBatchOptions reading_options(const NetworkModel<T>& model) {
+ExampleBatchOptions reading_options(const NetworkModel<T>& model, const ExampleSet& examples) {
+  require_told_apart(model.spec(), examples);
   ExampleBatchOptions options = batch_options(model.layout());
   options.batch = kSideBySide;
   const bool whole = sees_ahead(*model.plan()) || sees_whole_sequences(model.network()) || reads_source(model.data());
@@ -243,7 +252,7 @@ FieldFigures evaluate_fields(const NetworkModel<T>& model, const ExampleSet& exa
     counts.emplace_back(head, model.data().field(head.field), examples, beam);
   }
   Evaluator<T> evaluator(model.network(), team);
-  evaluator.run(model.parameters(), *example_reader(examples, reading_options(model)), {},
+  evaluator.run(model.parameters(), *example_reader(examples, reading_options(model, examples)), {},
                 [&](const Batch& batch, std::span<const Matrix<const T>> outputs) {
                   for (std::size_t h = 0; h < counts.size(); ++h)
                     counts[h].see(batch, outputs[h], model.parameters().flat(), team);
@@ -298,7 +307,7 @@ std::vector<HeadScores> score_heads(const NetworkModel<T>& model, const ExampleS
     }
   };
   Evaluator<T> evaluator(model.network(), team);
-  evaluator.run(model.parameters(), *example_reader(examples, reading_options(model)), {}, see);
+  evaluator.run(model.parameters(), *example_reader(examples, reading_options(model, examples)), {}, see);
   if (const std::optional<LengthModel> lengths = length_model_of(model)) {
     HeadScores& of_lengths = scores.emplace_back(HeadScores{.field = length_field(model), .once = true});
     for (Index e = 0; e < examples.count(); ++e)
@@ -330,7 +339,7 @@ void for_each_prediction(const NetworkModel<T>& model, const ExampleSet& example
         }
     }
   };
-  evaluator.run(model.parameters(), *example_reader(examples, reading_options(model)), {}, see);
+  evaluator.run(model.parameters(), *example_reader(examples, reading_options(model, examples)), {}, see);
 }
 
 nlohmann::ordered_json to_json(const FieldFigures& figures) {

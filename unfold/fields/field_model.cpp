@@ -82,6 +82,17 @@ bool reads_row_by_row(const Model& model, const NetworkLayout& layout, const std
          std::ranges::none_of(model.data().fields, &FieldSpecification::spelt);
 }
 
+void require_told_apart(const ModelSpec& spec, const ExampleSet& examples) {
+  const Index told = examples.has_trees() && spec.cell->reads_trees() ? spec.cell->children(spec.options) : 0;
+  if (told == 0) return;
+  const Index most = examples.most_children();
+  if (most > told)
+    throw DataError(
+        fmt::format("{}: there is a node with {} children, of which {} sees {}; train {}:{},children={}, or "
+                    "child-sum-lstm:{}, which adds up all of them",
+                    examples.source(), most, to_string(spec), told, spec.cell->name, spec.units, most, spec.units));
+}
+
 std::vector<std::string> predicted_fields(const NetworkLayout& layout) {
   std::vector<std::string> names;
   names.reserve(layout.heads.size());

@@ -33,6 +33,10 @@ template <class T>
 bool goes_row_by_row(const NetworkModel<T>& model) {
   return reads_row_by_row(model, model.layout(), model.spec_text());
 }
+/// Throws DataError when a node of a tree has more children than the model tells apart: what the others hold would be
+/// lost.
+void require_told_apart(const ModelSpec& spec, const ExampleSet& examples);
+
 std::vector<std::string> predicted_fields(const NetworkLayout& layout);
 [[noreturn]] void refuse_without_fields(const Model& model, const std::string& name);
 

@@ -28,6 +28,8 @@ using Type = FieldSpecification::Type;
 /// The band around a mean.
 constexpr double kLow = 0.1, kHigh = 0.9;
 
+constexpr const char* kParentColumn = "parent";
+
 /// A column that is added: texts, or numbers.
 struct Added {
   std::string name;
@@ -147,6 +149,7 @@ class TableWriter {
     std::vector<std::string> names;
     for (const ExampleColumn& column : examples_.columns)
       if (is_shown(column)) names.push_back(table_cell(column.name));
+    if (shows_parents()) names.emplace_back(kParentColumn);
     for (const Added& column : added_) names.push_back(table_cell(column.name));
     write_(fmt::format("{}\n", fmt::join(names, "\t")));
   }
@@ -186,6 +189,8 @@ class TableWriter {
         for (Index p = own.begin; p < own.end; ++p)
           if (!is_end(column, p)) list.push_back(entry_json(column, p));
       }
+      for (Index p = examples_.begin(e); p < examples_.end(e) && examples_.are_trees(); ++p)
+        object[kParentColumn].push_back(examples_.parents[at(p)] + 1);
       for (const Added& column : added_) {
         if (column.once) {
           object[column.name] = column.json(e);
@@ -199,6 +204,9 @@ class TableWriter {
   }
 
  private:
+  /// Nodes of trees, from 1 in each tree, with the number of the parent; 0 of the root.
+  bool shows_parents() const { return examples_.are_trees() && !by_example_; }
+
   /// A sequence of numbers has no place in the one cell of an example.
   bool is_shown(const ExampleColumn& column) const { return !by_example_ || column.once || column.is_text(); }
 
@@ -211,6 +219,7 @@ class TableWriter {
       else
         cells.push_back(position < 0 ? whole_text(column, example) : entry_text(column, position));
     }
+    if (shows_parents()) cells.push_back(std::to_string(examples_.parents[at(position)] + 1));
     for (const Added& column : added_) cells.push_back(table_cell(column.text(column.once ? example : position)));
     write_(fmt::format("{}\n", fmt::join(cells, "\t")));
   }

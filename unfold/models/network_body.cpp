@@ -1,6 +1,7 @@
 #include "unfold/models/network_body.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <deque>
@@ -154,9 +155,23 @@ std::vector<Term> linear_terms(const std::vector<NetworkInput>& inputs, const st
   return terms;
 }
 
+/// Trees are read by cells for them, and by no others.
+void require_fitting_cell(const ModelSpec& spec, const DataSpecification& data) {
+  if (spec.cell->reads_trees() == data.trees) return;
+  if (!data.trees)
+    throw UsageError(fmt::format("model {} reads trees (--format trees), but the data are sequences; take lstm:{}, {}",
+                                 to_string(spec), spec.units, "or give trees"));
+  std::vector<std::string> names;
+  for (const CellEntry& cell : cells())
+    if (cell.reads_trees()) names.push_back(fmt::format("{}:128", cell.name));
+  throw UsageError(fmt::format("model {} reads sequences, but the data are trees; take one of {}", to_string(spec),
+                               fmt::join(names, ", ")));
+}
+
 /// Everything up to what heads read. Where some field is a source, the network is an encoder and a decoder.
 Layers add_layers(const ModelSpec& spec, const DataSpecification& data, const NetworkLayout& layout, Circuit& circuit,
                   std::vector<NetworkInput>& inputs) {
+  require_fitting_cell(spec, data);
   std::vector<std::string> sources, own;
   for (const std::string& read : layout.reads)
     (data.field(parse_read(read).field).source ? sources : own).push_back(read);

@@ -9,6 +9,8 @@ namespace unfold {
 namespace {
 
 constexpr double kMostLayers = 64, kMostDirect = 1024;
+/// Deviation of the embeddings at the start: in trees most words are rare, and what is not learned should weigh little.
+constexpr double kTreeScale = 0.1;
 constexpr std::string_view kBothDirections = "bi";
 
 /// The options of the cell, then those of every model.
@@ -147,7 +149,9 @@ Layers build_layers(const ModelSpec& spec, Signal input, Circuit& circuit) {
   Layers result{.top = input, .hidden = {}, .last = {}};
   if (is_linear(spec)) return result;
   if (spec.embedding > 0)
-    result.top = circuit.affine("embedding", spec.embedding, {{"W", input, Init::normal(1)}}, Init::zero(), false);
+    result.top =
+        circuit.affine("embedding", spec.embedding,
+                       {{"W", input, Init::normal(spec.cell->reads_trees() ? kTreeScale : 1)}}, Init::zero(), false);
   for (Index layer = 1; layer <= spec.layers; ++layer) {
     const auto scope = circuit.scope(fmt::format("layer{}", layer));
     // What is joined has a negative number, and parts; such a cell wants one signal.
@@ -163,6 +167,7 @@ Layers build_layers(const ModelSpec& spec, Signal input, Circuit& circuit) {
 }
 
 Signal pooled(const ModelSpec& spec, const Layers& layers, Circuit& circuit) {
+  if (spec.cell->reads_trees()) return layers.top;  // at the root
   const auto scope = circuit.scope("pool");
   std::vector<Signal> parts = pool(circuit, layers.last, spec.pool);
   for (Signal& part : parts) part = circuit.dropout(part, spec.dropout);

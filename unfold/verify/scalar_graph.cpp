@@ -127,9 +127,28 @@ struct ScalarGraph::Builder {
 
   int add_link(int signal, const Node& node, Index row) {
     const Index before = predecessors[at(signal)][at(row)];
+    if (before >= 0 && node.delay.along != Delay::Along::child && node.delay.to_children())
+      return add_children(node, structure.part(node.part).child_rows(row));
     if (before < 0 && node.initial < 0) return add_constants(node.size, 0);
     const int from = before < 0 ? parameter_node(node.initial, 0, 0) : build(node.source, before);
     return add_copies(from, node.size);
+  }
+
+  /// The children's values added up, or side by side.
+  int add_children(const Node& node, std::span<const Index> children) {
+    const bool sum = node.delay.along == Delay::Along::children;
+    const auto width = static_cast<int>(node.size / node.delay.width());
+    std::vector<int> sources;
+    for (const Index child : children) sources.push_back(child < 0 ? -1 : build(node.source, child));
+    if (!sum) sources.resize(at(node.delay.steps), -1);
+    const int first = add_constants(node.size, 0);
+    for (std::size_t k = 0; k < sources.size(); ++k)
+      for (int i = 0; i < width && sources[k] >= 0; ++i) {
+        const int to = first + i + (sum ? 0 : static_cast<int>(k) * width);
+        edge(sources[k] + i, to, 1);
+        graph.values_[at(to)] += value(sources[k] + i);
+      }
+    return first;
   }
 
   int add_slice(const Node& node, Index row) {

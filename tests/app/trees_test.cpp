@@ -1,0 +1,213 @@
+/// Trees with labels at their nodes: what the verbs do with them, on tiny data.
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "app/texts.h"
+#include "base/scratch.h"
+#include "unfold/app/train.h"
+#include "unfold/fields/field_score.h"
+#include "unfold/fields/predict.h"
+#include "unfold/fields/tree_figures.h"
+#include "unfold/models/network_model.h"
+
+namespace unfold {
+namespace {
+
+using testing_support::contains;
+using testing_support::message_of;
+using testing_support::ScratchFolder;
+
+/// A tree of grades 0 to 2: good is 2, bad is 0, other words are 1; two together have the grade of the one that is not
+/// 1, else that of the second; "not" turns what it stands before.
+struct Graded {
+  std::string text;
+  int grade;
+};
+Graded graded(Random& random, int depth) {
+  const char* const words[] = {"bad", "film", "good", "plot"};
+  const int grades[] = {0, 1, 2, 1};
+  if (depth == 0 || random.uniform() < 0.2) {
+    const auto w = random.below(4);
+    return {fmt::format("({} {})", grades[w], words[w]), grades[w]};
+  }
+  const Graded right = graded(random, depth - 1);
+  if (random.uniform() < 0.3) return {fmt::format("({} (1 not) {})", 2 - right.grade, right.text), 2 - right.grade};
+  const Graded left = graded(random, depth - 1);
+  const int grade = left.grade != 1 && right.grade == 1 ? left.grade : right.grade;
+  return {fmt::format("({} {} {})", grade, left.text, right.text), grade};
+}
+std::string graded_trees(Index count, std::uint64_t seed) {
+  Random random(seed, "graded trees");
+  std::string text;
+  for (Index i = 0; i < count; ++i) text += graded(random, 3).text + "\n";
+  return text;
+}
+
+class TreesTest : public ::testing::Test {
+ protected:
+  std::string trained(const std::string& out, const std::string& model, Index steps,
+                      const std::function<void(TrainRequest&)>& more = {}) {
+    TrainRequest request{.out = folder_.path(out)};
+    request.settings.data = {train_};
+    request.settings.model = model;
+    request.settings.optimizer = "adam:rate=0.02,clip=1";
+    request.settings.steps = steps;
+    request.settings.batch = 8;
+    request.settings.split = "100/0/0";
+    request.run.threads = 1;
+    request.given = {"model", "optimizer", "steps", "batch", "split"};
+    if (more) more(request);
+    train(request);
+    return request.out;
+  }
+  std::map<std::string, double> measured(const std::string& model) const {
+    const FieldFigures figures = evaluate_on_fields({.model = model, .data = {test_}, .threads = 1});
+    EXPECT_EQ(figures.heads.size(), 1U);
+    return {figures.heads[0].measures.begin(), figures.heads[0].measures.end()};
+  }
+  std::string predicted(PredictRequest request) const {
+    std::string text;
+    Reporter silent;
+    request.threads = 1;
+    predict(
+        request, [&](std::string_view piece) { text += piece; }, silent);
+    return text;
+  }
+  std::string refused(const std::string& model, const std::string& data, const std::string& format = "trees") {
+    TrainRequest request{.out = folder_.path("refused"), .overwrite = true};
+    request.settings.data = {folder_.write("refused.txt", data)};
+    request.settings.model = model;
+    request.settings.format = format;
+    request.settings.steps = 2;
+    request.settings.split = "100/0/0";
+    request.given = {"model", "steps", "split", "format"};
+    try {
+      train(request);
+    } catch (const DataError& error) {
+      return std::string("data: ") + error.what();
+    } catch (const UsageError& error) {
+      return std::string("usage: ") + error.what();
+    }
+    return {};
+  }
+
+  ScratchFolder folder_;
+  std::string train_ = folder_.write("train.trees", graded_trees(300, 1)),
+              test_ = folder_.write("test.trees", graded_trees(100, 2));
+};
+
+TEST_F(TreesTest, every_cell_learns_what_negation_does) {
+  for (const std::string model : {"recursive:12", "recursive-tensor:6", "tree-lstm:12,embedding=8", "child-sum-lstm:16",
+                                  "tree-lstm:8,layers=2,dropout=0.1"}) {
+    const std::map<std::string, double> found = measured(trained(model, model, 400));
+    const bool ordered = !model.starts_with("child-sum");  // the order of two words decides now and then
+    EXPECT_GT(found.at("accuracy"), ordered ? 0.93 : 0.8) << model;
+    EXPECT_GT(found.at("root_accuracy"), ordered ? 0.85 : 0.6) << model;
+    EXPECT_GT(found.at("binary_accuracy"), found.at("accuracy") - 0.1) << model;
+    EXPECT_GT(found.at("root_binary_accuracy"), 0.6) << model;
+  }
+}
+
+TEST_F(TreesTest, one_label_a_tree_is_that_of_its_root) {
+  const std::string model = trained("root", "tree-lstm:12,embedding=8", 300, [](TrainRequest& request) {
+    request.settings.predict = "label@end";
+    request.given.insert("predict");
+  });
+  const FieldFigures figures = evaluate_on_fields({.model = model, .data = {test_}, .threads = 1});
+  EXPECT_TRUE(figures.heads[0].once);
+  EXPECT_EQ(figures.heads[0].predicted, 100);
+  const std::map<std::string, double> found = measured(model);
+  EXPECT_GT(found.at("accuracy"), 0.7);
+  EXPECT_FALSE(found.contains("root_accuracy"));
+  EXPECT_TRUE(found.contains("binary_accuracy"));
+  const std::string table = predicted({.model = model, .data = {test_}});
+  EXPECT_TRUE(table.starts_with("word\tlabel\tlabel.best\tlabel.probability\n"));
+  EXPECT_EQ(std::ranges::count(table, '\n'), 101);
+}
+
+TEST_F(TreesTest, nodes_are_predicted_and_scored_one_by_one) {
+  const std::string model = trained("nodes", "tree-lstm:6", 20);
+  const std::string two = folder_.write("two.trees", "(2 (1 not) (0 bad))\n(1 plot)\n");
+  std::istringstream table(predicted({.model = model, .data = {two}}));
+  std::vector<std::string> rows;
+  for (std::string row; std::getline(table, row);) rows.push_back(row);
+  ASSERT_EQ(rows.size(), 6U);
+  EXPECT_EQ(rows[0], "word\tlabel\tparent\tlabel.best\tlabel.probability");
+  EXPECT_TRUE(rows[1].starts_with("not\t1\t3\t"));
+  EXPECT_TRUE(rows[2].starts_with("bad\t0\t3\t"));
+  EXPECT_TRUE(rows[3].starts_with("\t2\t0\t"));
+  EXPECT_EQ(rows[4], "");
+  EXPECT_TRUE(rows[5].starts_with("plot\t1\t0\t"));
+  const std::string lines = predicted({.model = model, .data = {two}, .format = TableFormat::jsonl});
+  const auto object = nlohmann::json::parse(lines.substr(0, lines.find('\n')));
+  EXPECT_EQ(object["parent"], (nlohmann::json{3, 3, 0}));
+  std::string scores;
+  score_fields({.model = model, .data = two, .threads = 1}, [&](std::string_view piece) { scores += piece; });
+  EXPECT_EQ(std::ranges::count(scores, '\n'), 5);
+  EXPECT_TRUE(contains(scores, "\n1\t3\t2\t"));
+}
+
+TEST_F(TreesTest, a_run_that_is_resumed_gives_the_bytes_of_one_that_was_not) {
+  for (const std::string model : {"tree-lstm:6,embedding=5,dropout=0.3", "child-sum-lstm:6", "recursive-tensor:4"}) {
+    const auto run = [&](const std::string& out, Index steps, bool resume) {
+      return trained(out + model, model, steps, [&](TrainRequest& request) {
+        if (!resume) return;
+        request.resume = true;
+        request.given = {"steps"};
+      });
+    };
+    const std::string whole = run("whole", 9, false);
+    run("cut", 4, false);
+    EXPECT_EQ(testing_support::file_bytes(whole + "/model.safetensors"),
+              testing_support::file_bytes(run("cut", 9, true) + "/model.safetensors"));
+  }
+}
+
+TEST_F(TreesTest, what_does_not_fit_is_refused_with_the_remedy) {
+  const std::string wide = "(1 (1 a) (1 b) (1 c))\n(0 d)\n";
+  const std::string message = refused("tree-lstm:4", wide);
+  EXPECT_TRUE(contains(message, "data: ")) << message;
+  EXPECT_TRUE(contains(message, "there is a node with 3 children, of which tree-lstm:4 sees 2")) << message;
+  EXPECT_TRUE(contains(message, "train tree-lstm:4,children=3, or child-sum-lstm:4")) << message;
+  EXPECT_EQ(refused("tree-lstm:4,children=3", wide), "");
+  EXPECT_EQ(refused("child-sum-lstm:4", wide), "");
+  EXPECT_TRUE(contains(refused("lstm:4", wide),
+                       "usage: model lstm:4 reads sequences, but the data are trees; take one "
+                       "of recursive:128, recursive-tensor:128, tree-lstm:128"));
+  EXPECT_TRUE(contains(refused("tree-lstm:4", "pos\ta b\nneg\tc d\n", "labelled"),
+                       "usage: model tree-lstm:4 reads trees (--format trees), but the data are sequences"));
+  EXPECT_TRUE(contains(refused("bitree-lstm:4", wide), "leave \"bi\" out"));
+  EXPECT_TRUE(contains(refused("recursive-tensor:4000", wide), "units times children are at most"));
+  EXPECT_TRUE(contains(refused("tree-lstm:4", "(1 (1 a)\n"), "refused.txt: line 1: 1 bracket is still open"));
+  EXPECT_TRUE(contains(refused("child-sum-lstm:4", "(_ (_ a) (_ b))\n"), "field label holds nothing"));
+}
+
+TEST(TreeMeasures, leave_neutral_nodes_out_of_what_is_binary) {
+  const std::vector<std::string> grades = {"0", "1", "2", "3", "4"};
+  TreeMeasures measures(grades, false);
+  const auto see = [&](bool root, Symbol wanted, const std::vector<double>& logits) {
+    const auto best = static_cast<Symbol>(std::ranges::max_element(logits) - logits.begin());
+    measures.see<double>(root, wanted, best, logits);
+  };
+  see(false, 2, {0, 0, 9, 0, 0});  // neutral: counts nowhere but among all nodes
+  see(true, 3, {0, 0, 0, 1, 2});   // another grade of the right side
+  see(true, 0, {2, 2, 0, 3, -9});  // the best is positive, but the negative ones together are more probable
+  see(false, 1, {0, 0, 5, 1, 0});
+  const Measures found = measures.measures();
+  const std::map<std::string, double> by_name(found.begin(), found.end());
+  EXPECT_EQ(by_name.at("root_accuracy"), 0);
+  EXPECT_DOUBLE_EQ(by_name.at("binary_accuracy"), 1.0 / 3);
+  EXPECT_DOUBLE_EQ(by_name.at("root_binary_accuracy"), 0.5);
+  EXPECT_TRUE(are_grades(grades));
+  EXPECT_FALSE(are_grades(std::span(grades).first(4)));
+  EXPECT_FALSE(are_grades(std::vector<std::string>{"a", "b", "c"}));
+}
+
+}  // namespace
+}  // namespace unfold
