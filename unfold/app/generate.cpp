@@ -7,6 +7,7 @@
 #include "unfold/app/task_figures.h"
 #include "unfold/base/text_distance.h"
 #include "unfold/data/text_source_spec.h"
+#include "unfold/tasks/tree_tasks.h"
 
 namespace unfold {
 namespace {
@@ -17,6 +18,7 @@ UsageError unknown_task(const std::string& task) {
   std::vector<std::string> names;
   for (const SourceHelp& source : text_sources()) names.push_back(source.name);
   for (const TaskHelp& known : tasks()) names.push_back(known.name);
+  for (const EntryHelp& known : tree_tasks()) names.push_back(known.name);
   const std::string name = parse_spec(task).name;
   return UsageError(
       fmt::format("there is no task \"{}\"{} (tasks: {})", name, did_you_mean(name, names), fmt::join(names, ", ")));
@@ -38,10 +40,24 @@ GenerateOutcome generate_examples(const GenerateRequest& request) {
           .entropy_of_predicted = task->bits_per_prediction()};
 }
 
+/// A task of trees, as a file of trees.
+GenerateOutcome generate_tree_file(const GenerateRequest& request) {
+  if (request.size) throw UsageError("--mask and --size are for texts; of this task say how many trees: --count");
+  const Index count = request.count.value_or(kUnits);
+  GeneratedTrees made = generate_trees(request.task, request.seed, count);
+  return {.name = parse_spec(request.task).name,
+          .text = std::move(made.text),
+          .unit = "tree",
+          .units = count,
+          .symbols = made.nodes,
+          .predicted = made.labels};
+}
+
 }  // namespace
 
 GenerateOutcome generate(const GenerateRequest& request) {
   if (request.count && request.size) throw UsageError("--count and --size exclude each other");
+  if (is_tree_task(request.task)) return generate_tree_file(request);
   const std::unique_ptr<TextSource> source = make_text_source(request.task);
   if (!source && !is_task(request.task)) throw unknown_task(request.task);
   if (!source) return generate_examples(request);
@@ -62,6 +78,9 @@ GenerateOutcome generate(const GenerateRequest& request) {
 }
 
 nlohmann::ordered_json to_json(const GenerateOutcome& outcome) {
+  if (outcome.is_trees())
+    return {{"task", outcome.name},   {"symbols", outcome.symbols},         {"predicted_symbols", outcome.predicted},
+            {"trees", outcome.units}, {"entropy_bits_per_symbol", nullptr}, {"entropy_bits_per_predicted_symbol", 0.0}};
   if (!outcome.is_text())
     return {{"task", outcome.name},
             {"symbols", outcome.symbols},

@@ -43,7 +43,8 @@ class QuadraticForm final : public OperatorOf<QuadraticForm> {
       const Index rows = std::min(kRows, dy.rows - from);
       for (Index k = 0; k < outputs_; ++k)
         for (Index r = 0; r < rows; ++r) d(k, r) = dy(from + r, k);
-      accumulate_outer<T>({d.data, outputs_, rows, kRows}, Matrix<const T>(w), sums, {0, rows}, Start::zero);
+      accumulate_outer<T>({d.data, outputs_, rows, kRows}, Matrix<const T>(w), sums.rows_from(0, rows), {0, rows},
+                          Start::zero);
       for (Index r = 0; r < rows; ++r) spread(sums.row(r), in.x.row(from + r), dx.row(from + r), sets);
     }
   }

@@ -98,7 +98,7 @@ void BackwardPass<T>::run_item(std::size_t g, std::size_t index, const Work& wor
   const StageTimer timer(schedule_.account(), work.member->id(), stage_of(segment(g), item));
   switch (item.kind) {
     case Item::Kind::pointwise: return run_program(parts_.programs.backward(g, index, squared_), work);
-    case Item::Kind::affine: return affine(item, work);
+    case Item::Kind::affine: return affine(segment(g), item, work);
     case Item::Kind::gather:
       if (plan_.needs_adjoint(item.node)) LinkPass<T>(parts_).scatter(item.node, segment(g).loop, work);
       return;
@@ -108,13 +108,14 @@ void BackwardPass<T>::run_item(std::size_t g, std::size_t index, const Work& wor
 }
 
 template <class T>
-void BackwardPass<T>::affine(const Item& item, const Work& work) {
+void BackwardPass<T>::affine(const Segment& in, const Item& item, const Work& work) {
   using Form = typename PackedWeights<T>::Form;
   const bool whole = is_whole(item, work);
   if (whole && work.by_columns && work.member->id() != 0) return;
   const Matrix<const T> dz = matrix(What::adjoint, item.node, work);
   for (auto part = item.parts.rbegin(); part != item.parts.rend(); ++part) {
     const auto& t = term_of(item, *part);
+    if (meets_leaves(in, work, t.source)) continue;  // nobody reads the adjoints of what is not there
     const bool moves = plan_.needs_adjoint(t.source);
     if (!moves && (t.keys < 0 || !(plan_.needs_adjoint(t.keys) || plan_.needs_adjoint(t.values)))) continue;
     const Matrix<T> dx = moves ? matrix(What::adjoint, t.source, work) : Matrix<T>{};

@@ -33,7 +33,7 @@ void ForwardPass<T>::run_item(std::size_t g, std::size_t index, const Work& work
   const Item& item = segment(g).items[index];
   const StageTimer timer(schedule_.account(), work.member->id(), stage_of(segment(g), item));
   switch (item.kind) {
-    case Item::Kind::affine: return affine(item, work);
+    case Item::Kind::affine: return affine(segment(g), item, work);
     case Item::Kind::pointwise: return run_program(parts_.programs.forward(g, index), work);
     case Item::Kind::gather: {
       const int initial = node(item.node).initial;
@@ -48,7 +48,7 @@ void ForwardPass<T>::run_item(std::size_t g, std::size_t index, const Work& work
 }
 
 template <class T>
-void ForwardPass<T>::affine(const Item& item, const Work& work) {
+void ForwardPass<T>::affine(const Segment& in, const Item& item, const Work& work) {
   const Node& n = node(item.node);
   constexpr Index kPanel = PackedMatrix<T>::kPanel;
   const bool whole = is_whole(item, work);
@@ -60,7 +60,9 @@ void ForwardPass<T>::affine(const Item& item, const Work& work) {
   Start start = !item.start ? Start::accumulate : bias != nullptr ? Start::bias : Start::zero;
   for (const auto& part : item.parts) {
     const auto& t = term_of(item, part);
-    if (!t.dense()) {
+    if (meets_leaves(in, work, t.source)) {
+      whole ? start_rows(y, start, bias) : start_panels(y, panels, start, bias);
+    } else if (!t.dense()) {
       start_rows(y, start, bias);
       t.op->apply(operator_rows(t, work), y);
     } else if (const Symbol* read = layout_.lookup(t.source)) {
@@ -70,6 +72,16 @@ void ForwardPass<T>::affine(const Item& item, const Work& work) {
       multiply<T>(matrix(What::value, t.source, work), w, y, panels, start, bias);
     }
     start = Start::accumulate;
+  }
+}
+
+template <class T>
+void ForwardPass<T>::start_panels(Matrix<T> y, const Panels& panels, Start start, const T* bias) {
+  constexpr Index kPanel = PackedMatrix<T>::kPanel;
+  for (Index block = 0; block < panels.blocks; ++block) {
+    const Index first = (panels.range.begin + block * panels.every) * kPanel;
+    const Index last = std::min(y.cols, (panels.range.end + block * panels.every) * kPanel);
+    start_rows(y.cols_from(first, last - first), start, bias == nullptr ? nullptr : bias + first);
   }
 }
 

@@ -29,7 +29,8 @@ void GradientPass<T>::run(Member& me, T* gradient) {
         if (const Symbol* read = layout_.lookup(term.source))
           of_lookup(me, i, read, of(term.parameter), part, accumulate);
         else
-          of_product(me, i, term.source, of(term.parameter), part, accumulate);
+          of_product(me, i, term.source, of(term.parameter), {std::max(part.begin, first_row_of(i, term)), part.end},
+                     accumulate);
       }
       if (affine.bias >= 0)
         accumulate_columns<T>(layout_.matrix(What::adjoint, i, 0, part), of(affine.bias).data,
@@ -62,9 +63,20 @@ void GradientPass<T>::of_operator(Member& me, int i, const Node::AffineTerm& ter
   if (mine.empty()) return;
   if (!options_.accumulate)
     for (Index r = 0; r < g.rows; ++r) std::fill(g.row(r) + mine.begin, g.row(r) + mine.end, T{0});
-  for (auto [step, rows] : layout_.runs(plan_.value_place(term.source).shift, node(i).part))
+  const Index first = first_row_of(i, term);
+  for (auto [step, rows] : layout_.runs(plan_.value_place(term.source).shift, node(i).part)) {
+    rows.begin = std::max(rows.begin, first);
+    if (rows.empty()) continue;
     term.op->gradient(operator_rows(me, term, step, rows), layout_.matrix(What::adjoint, i, step, rows), g, mine,
                       squared_);
+  }
+}
+
+template <class T>
+Index GradientPass<T>::first_row_of(int i, const Node::AffineTerm& term) const {
+  const int part = node(i).part;
+  if (layout_.structure(part).kind() != Structure::Kind::trees || !reads_children(term.source)) return 0;
+  return layout_.order(Corner::top_left, part).step(0).end;
 }
 
 template <class T>
@@ -91,6 +103,7 @@ void GradientPass<T>::of_product(Member& me, int i, int source, Matrix<T> g, Ran
   if (layout_.rectangular(node(i).part) && !squared_)
     return add(layout_.matrix(What::value, source, 0, rows), layout_.matrix(What::adjoint, i, 0, rows));
   for (auto [step, run] : layout_.runs(plan_.value_place(source).shift, node(i).part)) {
+    run.begin = std::max(run.begin, rows.begin);
     Matrix<const T> x = layout_.matrix(What::value, source, step, run);
     if (squared_) x = square(me, x);
     add(x, layout_.matrix(What::adjoint, i, step, run));

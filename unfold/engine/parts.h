@@ -76,6 +76,16 @@ class PassOver {
     if (term.keys >= 0) rows.memory.key_tangents = of(term.keys), rows.memory.value_tangents = of(term.values);
     return rows;
   }
+  /// Whether a term reads children alone, in trees: leaves have none, so it adds nothing there.
+  bool reads_children(int source) const {
+    while (node(source).kind == Node::Kind::slice) source = node(source).operands[0];
+    const Node& link = node(source);
+    return link.kind == Node::Kind::link && link.delay.to_children() && link.initial < 0;
+  }
+  /// Whether the rows of a loop's step are leaves, for such a term.
+  bool meets_leaves(const Segment& in, const Work& work, int source) const {
+    return in.loop && !in.descending && work.step == 0 && reads_children(source);
+  }
   /// Whether one member does the whole item, where members divide columns: operators are not divided.
   bool is_whole(const Item& item, const Work& work) const;
 

@@ -11,7 +11,8 @@ namespace unfold {
   using PassOver<T>::parts_, PassOver<T>::plan_, PassOver<T>::layout_, PassOver<T>::schedule_;            \
   using PassOver<T>::node, PassOver<T>::term_of, PassOver<T>::segment, PassOver<T>::parameters;           \
   using PassOver<T>::matrix, PassOver<T>::run_program, PassOver<T>::operator_rows, PassOver<T>::is_whole; \
-  using PassOver<T>::with_adjoints, PassOver<T>::with_tangents;
+  using PassOver<T>::with_adjoints, PassOver<T>::with_tangents, PassOver<T>::reads_children;              \
+  using PassOver<T>::meets_leaves;
 
 /// What moves rows: links that are gathered, and signals put into the order of another corner (links.cpp).
 template <class T>
@@ -58,7 +59,8 @@ class ForwardPass : private PassOver<T> {
  private:
   UNFOLD_PASS_OVER
   void run_item(std::size_t g, std::size_t index, const Work& work);
-  void affine(const Item& item, const Work& work);
+  void affine(const Segment& in, const Item& item, const Work& work);
+  void start_panels(Matrix<T> y, const Panels& panels, Start start, const T* bias);
   void look_up(const Node::AffineTerm& term, const Symbol* read, Matrix<T> y, const Panels& panels, const Work& work,
                Start start, const T* bias);
 
@@ -80,7 +82,7 @@ class BackwardPass : private PassOver<T> {
   void start_tails(Member& me, std::size_t g, Index step, Division how);
   void start_tail(int root, Index step, Corner corner, Range places, Range columns);
   void run_item(std::size_t g, std::size_t index, const Work& work);
-  void affine(const Item& item, const Work& work);
+  void affine(const Segment& in, const Item& item, const Work& work);
 
   BackwardOptions options_;
   bool squared_;
@@ -100,6 +102,8 @@ class GradientPass : private PassOver<T> {
   static constexpr Index kRows = 256;  ///< rows whose adjoints are read once from far
   static Range my_columns(const Member& me, Index columns);
   void clear(const Node& affine, T* gradient) const;
+  /// The first row that a term adds to.
+  Index first_row_of(int i, const Node::AffineTerm& term) const;
   void of_operator(Member& me, int i, const Node::AffineTerm& term, Matrix<T> g);
   void of_lookup(Member& me, int i, const Symbol* read, Matrix<T> g, Range rows, bool accumulate);
   void of_product(Member& me, int i, int source, Matrix<T> g, Range rows, bool accumulate);
