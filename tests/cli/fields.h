@@ -42,6 +42,12 @@ inline std::string json_lines(int lines) {
   return text;
 }
 
+inline std::string tree_lines(int trees) {
+  std::string text;
+  for (int i = 0; i < trees; ++i) text += i % 2 == 0 ? "(2 (1 not) (0 bad))\n" : "(1 plot)\n";
+  return text;
+}
+
 inline std::string roll_lines(int pieces) {
   std::string text;
   for (int i = 0; i < pieces; ++i) text += i % 2 == 0 ? "60,64 60,64 - 55\n" : "55 55 60,64\n";

@@ -35,6 +35,8 @@ const std::vector<std::string> kNumberKeys = {"predicted", "mean_squared_error",
 std::vector<FieldFormat> formats() {
   std::vector<std::string> chunks = kLabelKeys, classes = kLabelKeys;
   chunks.insert(chunks.end(), {"chunk_f1", "nats_per_position"});
+  std::vector<std::string> nodes = kLabelKeys;
+  nodes.insert(nodes.end(), {"root_accuracy", "nats_per_position"});
   classes.emplace_back("nats_per_example");
   return {
       {"columns", chunk_columns(40), {"--model", "bigru:4"}, "1\t2\t3\t3.best\t3.probability", "3", chunks, 180},
@@ -60,6 +62,13 @@ std::vector<FieldFormat> formats() {
        "values",
        kNumberKeys,
        91},
+      {"trees",
+       tree_lines(40),
+       {"--model", "tree-lstm:4"},
+       "word\tlabel\tparent\tlabel.best\tlabel.probability",
+       "label",
+       nodes,
+       120},
       {"rolls",
        roll_lines(20),
        {"--model", "gru:4"},
@@ -247,6 +256,22 @@ TEST_F(BadFields, columns_are_refused_with_file_and_line) {
   EXPECT_LE(measured["heads"]["3"]["accuracy"].get<double>(), 0.5);  // of two, one was never seen
   EXPECT_EQ(measured["heads"]["3"]["predicted"], 1);
   EXPECT_THAT(output_of({"eval", run_, unseen, "--unknown", "skip"}), HasSubstr("B-XX"));
+}
+
+TEST_F(BadFields, trees_are_refused_with_file_and_line) {
+  expect_refused(tree_lines(40), {"--model", "tree-lstm:4"},
+                 {{"open.trees", "(1 plot)\n(1 (1 plot)\n", "eval", "open.trees: line 2: 1 bracket is still open"},
+                  {"closed.trees", "(1 plot))\n", "predict", "closed.trees: line 1: \")\" behind the end of the tree"},
+                  {"bare.trees", "((1 plot) (1 plot))\n", "score", "bare.trees: line 1: a node without a label"},
+                  {"hollow.trees", "(1 (1) (1 plot))\n", "eval", "hollow.trees: line 1: a node (1) with nothing in it"},
+                  {"wide.trees", "(1 (1 plot) (1 plot) (1 plot))\n", "predict", "there is a node with 3 children"},
+                  {"unseen.trees", "(7 plot)\n", "eval", "unseen.trees, line 1: field label is \"7\""},
+                  {"empty.trees", "", "eval", "empty.trees is empty"}});
+  for (const Arguments& more :
+       {Arguments{"--window", "5"}, {"--ahead", "1"}, {"--ends", "symbol", "--predict", "label"}}) {
+    const Finished refused = unfold_command(few_steps(folder_ / "good", folder_ / "no", more));
+    EXPECT_EQ(refused.code, 2) << refused.err;
+  }
 }
 
 TEST_F(BadFields, tables_are_refused_with_file_and_line) {

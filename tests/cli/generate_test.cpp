@@ -18,6 +18,10 @@ TEST_F(CommandTest, generate_says_what_a_perfect_model_would_score) {
   const std::string text = read_bytes(file);
   EXPECT_EQ(unfold_command({"generate", "alphabet", "--size", "5000", "-o", "-"}).out, text);
   EXPECT_NE(unfold_command({"generate", "alphabet", "--size", "5000", "--seed", "2", "-o", "-"}).out, text);
+  const Finished trees = unfold_command({"generate", "arithmetic:1", "--count", "3", "-o", "-"});
+  EXPECT_EQ(std::ranges::count(trees.out, '\n'), 3);
+  EXPECT_THAT(unfold_command({"generate", "arithmetic:1", "--count", "3", "-o", file}).out,
+              HasSubstr("3 trees of 12 nodes"));
   const Finished blocks = unfold_command({"generate", "anbn:low=3,high=3", "--count", "2", "--out", "-"});
   EXPECT_EQ(blocks.out, "aaabbb\naaabbb\n");
 }
@@ -25,6 +29,8 @@ TEST_F(CommandTest, generate_says_what_a_perfect_model_would_score) {
 TEST_F(CommandTest, generate_refuses_what_it_cannot_make) {
   expect_failure({"generate", "alphabt", "-o", text_}, 2, "did you mean \"alphabet\"?");
   expect_failure({"generate", "xor:lenght=3", "-o", text_}, 2, "did you mean \"length\"?");
+  expect_failure({"generate", "arithmetic:depht=2", "-o", text_}, 2, "did you mean \"depth\"?");
+  expect_failure({"generate", "arithmetic", "--size", "9", "-o", text_}, 2, "how many trees: --count");
   expect_failure({"generate", "xor:1", "-o", text_}, 2, "2 to");
   expect_failure({"generate", "music:3", "-o", text_}, 2, "no size");
   expect_failure({"generate", "anbn:low=5,high=4", "-o", text_}, 2, "low <= high");

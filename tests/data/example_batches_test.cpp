@@ -47,6 +47,17 @@ ExampleSet set_from(const Examples& examples, std::vector<std::string> predicts 
 const ExampleBatchOptions kAll{
     .reads = {"word", "wind", "previous(2) word", "previous tag"}, .predicts = {"tag", "class"}, .batch = 3};
 
+/// Trees: "a b" joined, then that with "c"; and a node alone.
+Examples two_trees() {
+  Examples examples{.source = "data", .columns = {{.name = "word"}, {.name = "label"}}};
+  examples.columns[0].texts = {"a", "b", "", "c", "", "d"};
+  examples.columns[0].missing = {0, 0, 1, 0, 1, 0};
+  examples.columns[1].texts = {"1", "2", "3", "1", "4", "2"};
+  examples.parents = {2, 2, 4, 4, -1, -1};
+  examples.ends = {5, 6};
+  return examples;
+}
+
 std::vector<Batch> read_all(BatchReader& reader) {
   std::vector<Batch> batches;
   for (Batch batch; reader.next(batch);) batches.push_back(batch);
@@ -352,6 +363,48 @@ TEST(ExampleBatches, leave_positions_unread_as_often_as_asked_and_predict_there_
   }
   EXPECT_NEAR(unread / rows, 0.3, 0.05);  // some 2000 draws: deviation 0.01
   for (const Batch& batch : read_all(*example_reader(set, options))) expect_rows(set, batch);  // never in evaluation
+}
+
+TEST(ExampleBatches, of_trees_have_the_structure_of_their_trees) {
+  const Examples examples = two_trees();
+  const FieldChoice choice{.reads = {"word"}, .predicts = {"label"}};
+  const auto data = std::make_shared<const DataSpecification>(specify(examples, choice, "trees"));
+  EXPECT_TRUE(data->trees);
+  EXPECT_EQ(DataSpecification::from_json(data->to_json()), *data);
+  const std::vector<std::string> predicts = {"label"};
+  const ExampleSet set(examples, data, predicts);
+  EXPECT_EQ(set.tree(0).children, (std::vector<std::vector<Index>>{{}, {}, {0, 1}, {}, {2, 3}}));
+  EXPECT_EQ(set.most_children(), 2);
+  const auto batches = read_all(*example_reader(set, {.reads = {"word"}, .predicts = {"label"}}));
+  ASSERT_EQ(batches.size(), 1U);
+  const Structure& s = batches[0].structure;
+  EXPECT_EQ(s.kind(), Structure::Kind::trees);
+  EXPECT_EQ(s.size(0), 5);
+  EXPECT_EQ(s.child_rows(s.row(0, 4))[0], s.row(0, 2));
+  const auto& words = std::get<SymbolRows>(batches[0].field("word"));
+  EXPECT_FALSE(words.present(s.row(0, 2)));
+  EXPECT_EQ(data->field("word").alphabet->text(words.symbols[at(s.row(0, 3))]), "c");
+  EXPECT_EQ(batches[0].predicted, 6);
+  const Indices second = {1};
+  EXPECT_EQ(set.subset(second).tree(0).children.size(), 1U);
+  EXPECT_EQ(subset(examples, second).parents, (Indices{-1}));
+}
+
+TEST(ExampleBatches, of_trees_refuse_what_only_sequences_have) {
+  const Examples examples = two_trees();
+  const FieldChoice choice{.reads = {"word"}, .predicts = {"label"}};
+  const auto data = std::make_shared<const DataSpecification>(specify(examples, choice, "trees"));
+  const std::vector<std::string> predicts = {"label"};
+  const ExampleSet set(examples, data, predicts);
+  EXPECT_THROW(example_reader(set, {.reads = {"word"}, .predicts = {"label"}, .window = 3}), UsageError);
+  EXPECT_THROW(example_reader(set, {.reads = {"previous word"}, .predicts = {"label"}}), UsageError);
+  EXPECT_THROW(set.part(0, 0, 2, 0), UsageError);
+  Examples chains = examples, both = examples;
+  chains.parents.clear();
+  EXPECT_THROW(ExampleSet(chains, data, predicts), DataError);
+  EXPECT_THROW(append(both, chains), DataError);
+  append(both, examples);
+  EXPECT_EQ(both.parents.size(), 12U);
 }
 
 }  // namespace
