@@ -99,8 +99,8 @@ bool predicts(const std::vector<Predicted>& heads, const std::string& name) {
 /// What a tagger should know of a word that it never saw, and what a classifier should know of its neighbours.
 const std::vector<const char*> kPartsOfWords = {"lower", "shape", "prefix2", "prefix3", "suffix2", "suffix3"};
 const std::vector<const char*> kRunsOfWords = {"lower", "run2", "run3"};
-/// The leaves of a tree are read as they are.
-const std::vector<const char*> kNoParts = {};
+/// The same for the leaves of a tree.
+const std::vector<const char*> kPartsOfLeaves = {"lower", "prefix3", "suffix3"};
 
 /// Everything else at every position; numbers that are predicted are read too, because what they were says most.
 Names default_reads(const Examples& examples, const std::vector<Predicted>& heads) {
@@ -117,7 +117,7 @@ Names default_reads(const Examples& examples, const std::vector<Predicted>& head
     if (column.source)
       reads.push_back(column.name);
     else if (!forecasts && !predicts(heads, column.name))
-      add_with_parts(column, examples.are_trees() ? kNoParts : tags ? kPartsOfWords : kRunsOfWords, reads);
+      add_with_parts(column, examples.are_trees() ? kPartsOfLeaves : tags ? kPartsOfWords : kRunsOfWords, reads);
   }
   return reads;
 }
@@ -402,14 +402,17 @@ void settle_label_loss(FieldPlan& plan, const Examples& examples, TrainSettings&
 }
 
 /// Labels at all nodes teach much from few trees; what is learned by heart is held back by dropout.
-void settle_for_trees(const Given& given, TrainSettings& s) {
+void settle_for_trees(const FieldPlan& plan, const Examples& examples, const Given& given, TrainSettings& s) {
+  constexpr double kTrees = 50'000, kFewest = 6, kMost = 40;
   const auto settle = [&](std::string_view name, auto& setting, auto value) {
     if (!given.contains(name)) setting = value;
   };
   settle("model", s.model, "tree-lstm:150,embedding=150,dropout=0.5");
-  settle("optimizer", s.optimizer, "adam:rate=0.001,clip=1");
+  settle("optimizer", s.optimizer, "adam:rate=0.002,clip=1,schedule=cosine,warmup=100");
   settle("batch", s.batch, Index{25});
-  if (!s.epochs && !s.steps && !s.minutes) s.epochs = 10;
+  if (reads_derived(plan, "suffix")) settle("word-dropout", s.word_dropout, 0.1);
+  if (!s.epochs && !s.steps && !s.minutes)
+    s.epochs = std::clamp(std::round(kTrees / static_cast<double>(examples.count())), kFewest, kMost);
   if (given.contains("window") && !given.contains("whole-sequences"))
     throw UsageError("trees are read whole: leave out --window");
   if (!given.contains("whole-sequences")) s.whole_sequences = true;
@@ -418,7 +421,7 @@ void settle_for_trees(const Given& given, TrainSettings& s) {
 }  // namespace
 
 void settle_for(FieldPlan& plan, const Examples& examples, const Given& given, TrainSettings& s) {
-  if (examples.are_trees()) return settle_for_trees(given, s);
+  if (examples.are_trees()) return settle_for_trees(plan, examples, given, s);
   const auto settle = [&](std::string_view name, auto& setting, auto value) {
     if (!given.contains(name)) setting = value;
   };
