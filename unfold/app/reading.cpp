@@ -12,16 +12,20 @@ namespace unfold {
 
 Corpus load_for(const SymbolModel& model, const std::vector<std::string>& files, UnknownPolicy unknown,
                 const std::optional<std::string>& mask) {
+  Corpus corpus = load_for(model, open_inputs(files), unknown);
+  if (mask) corpus.set_mask(Input::open(*mask));
+  return corpus;
+}
+
+Corpus load_for(const SymbolModel& model, std::vector<Input> inputs, UnknownPolicy unknown) {
   const nlohmann::json& configuration = model.configuration();
   const auto lines = configuration.find("lines");
   const bool by_lines = lines != configuration.end() && lines->is_boolean() && lines->get<bool>();
   const std::optional<LogCard> log = log_card(model);
-  std::vector<Input> inputs = log               ? log_shapes(*log, open_inputs(files))
-                              : is_fasta(model) ? fasta_inputs(open_inputs(files), by_lines)
-                                                : unlabelled(open_inputs(files), has_label_column(model));
-  Corpus corpus = Corpus::load(std::move(inputs), model.alphabet(), {.unknown = unknown, .lines = by_lines});
-  if (mask) corpus.set_mask(Input::open(*mask));
-  return corpus;
+  inputs = log               ? log_shapes(*log, std::move(inputs))
+           : is_fasta(model) ? fasta_inputs(std::move(inputs), by_lines)
+                             : unlabelled(std::move(inputs), has_label_column(model));
+  return Corpus::load(std::move(inputs), model.alphabet(), {.unknown = unknown, .lines = by_lines});
 }
 
 bool has_label_column(const SymbolModel& model) {

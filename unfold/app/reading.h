@@ -18,6 +18,9 @@ namespace unfold {
 Corpus load_for(const SymbolModel& model, const std::vector<std::string>& files, UnknownPolicy unknown,
                 const std::optional<std::string>& mask = {});
 
+/// The same of inputs that are open already: texts in memory (Input::from_bytes).
+Corpus load_for(const SymbolModel& model, std::vector<Input> inputs, UnknownPolicy unknown);
+
 /// True if the model was trained on lines whose first column is a label, which it never reads.
 bool has_label_column(const SymbolModel& model);
 

@@ -1,0 +1,148 @@
+/// The C interface says what the library says, and turns every error into a status and a message.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numeric>
+
+#include "base/scratch.h"
+#include "unfold/app/sample.h"
+#include "unfold/app/score.h"
+#include "unfold/c/unfold.h"
+#include "unfold/classical/ngram.h"
+#include "unfold/data/split.h"
+#include "unfold/models/language_model.h"
+
+namespace unfold {
+namespace {
+
+using testing_support::contains;
+using testing_support::ScratchFolder;
+
+const std::string kText = "abracadabra, said the cat.\n";
+
+class CInterface : public ::testing::Test {
+ protected:
+  CInterface() {
+    LanguageModel<float> model("lstm:11", Alphabet::chars_of(kText));
+    model.initialise(3);
+    model.save(path_);
+    EXPECT_EQ(unfold_load(path_.c_str(), &model_), UNFOLD_OK) << unfold_message();
+    EXPECT_EQ(unfold_open(model_, &stream_), UNFOLD_OK);
+  }
+  ~CInterface() override {
+    unfold_close(stream_);
+    unfold_free(model_);
+  }
+  std::vector<float> now(unfold_stream* stream) const {
+    const float* p = unfold_log_probabilities(stream);
+    return {p, p + unfold_symbols(model_)};
+  }
+
+  ScratchFolder folder_;
+  std::string path_ = folder_.path("model.safetensors");
+  unfold_model* model_ = nullptr;
+  unfold_stream* stream_ = nullptr;
+};
+
+TEST_F(CInterface, a_stream_has_the_bits_of_the_predictor) {
+  const auto model = LanguageModel<float>::load(path_);
+  const auto predictor = model.predictor();
+  for (const Symbol x : model.alphabet().encode(kText)) {
+    const auto expected = predictor->log_probabilities();
+    EXPECT_EQ(now(stream_), std::vector<float>(expected.begin(), expected.end()));
+    predictor->observe(x);
+    ASSERT_EQ(unfold_push(stream_, x), UNFOLD_OK);
+  }
+}
+
+TEST_F(CInterface, a_clone_goes_its_own_way_and_a_reset_begins_anew) {
+  const std::vector<float> first = now(stream_);
+  unfold_push(stream_, 1);
+  unfold_stream* clone = nullptr;
+  ASSERT_EQ(unfold_clone(stream_, &clone), UNFOLD_OK);
+  const std::vector<float> before = now(stream_);
+  unfold_push(clone, 2);
+  EXPECT_EQ(now(stream_), before);
+  EXPECT_NE(now(clone), before);
+  unfold_close(clone);
+  unfold_reset(stream_);
+  EXPECT_EQ(now(stream_), first);
+}
+
+TEST_F(CInterface, scores_are_those_of_the_verb) {
+  size_t count = 0, predicted = 0;
+  ASSERT_EQ(unfold_encode(model_, kText.data(), kText.size(), nullptr, 0, &count), UNFOLD_OK);
+  std::vector<float> nats(count);
+  double total = 0;
+  ASSERT_EQ(unfold_score_symbols(model_, kText.data(), kText.size(), nats.data(), count), UNFOLD_OK);
+  ASSERT_EQ(unfold_score(model_, kText.data(), kText.size(), &total, &predicted), UNFOLD_OK);
+  EXPECT_EQ(predicted, count);
+  std::vector<float> expected;
+  const ScoredText scored = score({.model = path_, .data = folder_.write("text", kText)});
+  scored.for_each_symbol([&](const ScoredSymbol& symbol) { expected.push_back(symbol.nats); });
+  EXPECT_EQ(nats, expected);
+  EXPECT_EQ(total, scored.evaluation().nats);
+}
+
+TEST_F(CInterface, samples_are_those_of_the_verb) {
+  unfold_sampling options = unfold_default_sampling();
+  options.length = 40, options.seed = 7, options.prime = "abr", options.prime_size = 3, options.top_k = 4;
+  char* text = nullptr;
+  size_t size = 0;
+  ASSERT_EQ(unfold_sample(model_, &options, &text, &size), UNFOLD_OK) << unfold_message();
+  SampleRequest request{.model = path_, .prime = "abr"};
+  request.sampling.length = 40, request.sampling.seed = 7, request.sampling.top_k = 4;
+  EXPECT_EQ(std::string(text, size), sample(request).front().text);
+  unfold_free_text(text);
+}
+
+TEST_F(CInterface, symbols_have_texts_and_texts_symbols) {
+  EXPECT_STREQ(unfold_spec(model_), "lstm:11");
+  for (int x = 0; x < unfold_symbols(model_); ++x) {
+    size_t size = 0;
+    const char* text = unfold_text(model_, x, &size);
+    EXPECT_EQ(unfold_find(model_, text, size), x);
+  }
+  EXPECT_EQ(unfold_text(model_, -1, nullptr), nullptr);
+  EXPECT_EQ(unfold_text(model_, unfold_symbols(model_), nullptr), nullptr);
+  EXPECT_EQ(unfold_find(model_, "Z", 1), UNFOLD_NO_SYMBOL);
+}
+
+TEST_F(CInterface, errors_are_statuses_with_messages) {
+  unfold_model* none = nullptr;
+  EXPECT_EQ(unfold_load(folder_.path("nothing").c_str(), &none), UNFOLD_BAD_MODEL);
+  EXPECT_TRUE(contains(unfold_message(), "nothing"));
+  EXPECT_EQ(none, nullptr);
+  EXPECT_EQ(unfold_load_bytes("no model", 8, &none), UNFOLD_BAD_MODEL);
+  EXPECT_EQ(unfold_load(nullptr, &none), UNFOLD_USAGE);
+  EXPECT_EQ(unfold_push(stream_, 1000), UNFOLD_USAGE);
+  EXPECT_TRUE(contains(unfold_message(), "symbol 1000 is not in an alphabet of"));
+  size_t count = 0;
+  EXPECT_EQ(unfold_encode(model_, "Z", 1, nullptr, 0, &count), UNFOLD_BAD_DATA);
+  double nats = 0;
+  EXPECT_EQ(unfold_score(model_, "aZ", 2, &nats, nullptr), UNFOLD_BAD_DATA);
+  float room[2];
+  EXPECT_EQ(unfold_score_symbols(model_, "abra", 4, room, 2), UNFOLD_USAGE);
+  unfold_sampling options = unfold_default_sampling();
+  options.top_p = 2;
+  char* text = nullptr;
+  EXPECT_EQ(unfold_sample(model_, &options, &text, nullptr), UNFOLD_USAGE);
+  EXPECT_EQ(unfold_open(nullptr, nullptr), UNFOLD_USAGE);
+  unfold_free(nullptr), unfold_close(nullptr);
+}
+
+TEST_F(CInterface, a_stream_outlives_the_handle_of_its_model) {
+  unfold_model* other = nullptr;
+  unfold_stream* stream = nullptr;
+  const std::string bytes = LanguageModel<float>::load(path_).bytes();
+  ASSERT_EQ(unfold_load_bytes(bytes.data(), bytes.size(), &other), UNFOLD_OK) << unfold_message();
+  ASSERT_EQ(unfold_open(other, &stream), UNFOLD_OK);
+  unfold_free(other);
+  EXPECT_EQ(unfold_push(stream, 0), UNFOLD_OK);
+  EXPECT_NE(unfold_log_probabilities(stream), nullptr);
+  unfold_close(stream);
+}
+
+}  // namespace
+}  // namespace unfold
