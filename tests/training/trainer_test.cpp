@@ -244,6 +244,25 @@ TEST_P(Resume, ends_with_the_same_bytes_and_log_as_an_uninterrupted_run) {
 INSTANTIATE_TEST_SUITE_P(Ways, Resume, testing::Values(Stop::How::flag, Stop::How::crash),
                          [](const auto& param) { return param.param == Stop::How::flag ? "Stopped" : "Killed"; });
 
+TEST_F(TrainerTest, runs_that_read_their_own_outputs_resume_to_the_same_bytes_and_are_runs_of_their_own) {
+  TrainerOptions options = small_options(60);
+  options.forcing = {.from = 1, .to = 0.2};
+  options.checkpoint_steps = 9;
+  options.checkpoint = file("whole.safetensors");
+  Setting whole(0.3), forced(0.3);
+  const Ending expected = finish(whole, options);
+  options.checkpoint = file("cut.safetensors");
+  Setting cut(0.3), resumed(0.3);
+  interrupt_at(cut, options, 31, Stop::How::flag);
+  options.resume = true;
+  EXPECT_EQ(finish(resumed, options).last, expected.last);
+  options.forcing = {};
+  EXPECT_THROW(finish(forced, options), UsageError);  // another run than that of the checkpoint
+  options.resume = false;
+  Setting taught(0.3);
+  EXPECT_NE(finish(taught, options).last, expected.last);
+}
+
 TEST_F(TrainerTest, resume_works_for_whole_sequences_ragged_windows_and_a_curriculum) {
   const Corpus corpus = numbered_corpus({9, 14, 3, 30, 1, 22, 7, 12});
   const Split part = whole_corpus(corpus, "training");

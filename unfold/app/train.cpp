@@ -45,6 +45,17 @@ struct Material {
   const Corpus& validation_corpus() const { return valid ? *valid : corpus; }
 };
 
+TeacherForcing teacher_forcing(const TrainSettings& s) {
+  using Shape = TeacherForcing::Shape;
+  if (!s.teacher_forcing && s.forcing_schedule)
+    throw UsageError("--forcing-schedule says how --teacher-forcing falls, as 1..0.2: give that, too");
+  if (!s.teacher_forcing) return {};
+  const std::string name = s.forcing_schedule.value_or("linear");
+  return TeacherForcing::parse(*s.teacher_forcing, name == "exponential"       ? Shape::exponential
+                                                   : name == "inverse-sigmoid" ? Shape::inverse_sigmoid
+                                                                               : Shape::linear);
+}
+
 /// DATA as running text. `log`: how logs are read; nullptr for other data.
 std::vector<Input> read_data(TrainSettings& s, LogTraining* log, Reporter& reporter) {
   if (log != nullptr) return log->read_data(open_inputs(s.data), s, reporter);
@@ -216,6 +227,7 @@ TrainOptions Training::train_options() const {
       .window = s_.window, .batch = s_.batch, .whole_sequences = s_.whole_sequences, .curriculum = s_.curriculum};
   t.precision = s_.precision == "bf16" ? Precision::bf16 : Precision::exact;
   t.penalties = {.activity = s_.activity_penalty, .flow = s_.flow_penalty};
+  t.forcing = teacher_forcing(s_);
   t.seed = static_cast<std::uint64_t>(s_.seed);
   t.steps = s_.steps.value_or(0);
   t.epochs = s_.epochs.value_or(0);

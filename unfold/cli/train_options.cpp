@@ -182,6 +182,18 @@ void add_training_options(VerbOptions& options, TrainSettings& s) {
                .help = "large vocabularies: train on the symbols of a window and at least K others; 0: on all",
                .least = 0,
                .most = 1e9});
+  options.add({.name = "teacher-forcing",
+               .target = &s.teacher_forcing,
+               .placeholder = "A..B",
+               .help = "share of positions that read what is true as \"previous F\", from the first to the last step; "
+                       "the others read what the network gave itself (scheduled sampling)",
+               .default_text = "1"});
+  options.add({.name = "forcing-schedule",
+               .target = &s.forcing_schedule,
+               .placeholder = "SHAPE",
+               .help = "how it goes from A to B",
+               .choices = {"linear", "exponential", "inverse-sigmoid"},
+               .default_text = "linear"});
   options.add({.name = "precision",
                .target = &s.precision,
                .placeholder = "float|double|bf16",

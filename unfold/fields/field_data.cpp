@@ -363,9 +363,9 @@ bool reads_derived(const FieldPlan& plan, std::string_view how) {
 bool reads_runs(const FieldPlan& plan) { return reads_derived(plan, "run"); }
 
 /// Of small sets more epochs, of large ones fewer: about so many examples are read before the network overfits.
-double epochs_for(const Examples& examples) {
-  constexpr double kExamples = 40'000, kFewest = 5, kMost = 15;
-  return std::clamp(std::round(kExamples / static_cast<double>(std::max<Index>(1, examples.count()))), kFewest, kMost);
+double epochs_for(const Examples& examples, double to_read) {
+  constexpr double kFewest = 5, kMost = 15;
+  return std::clamp(std::round(to_read / static_cast<double>(std::max<Index>(1, examples.count()))), kFewest, kMost);
 }
 
 bool is_of_bits(const HeadSpecification& head) { return head.loss == "bernoulli"; }
@@ -429,6 +429,7 @@ void settle_for(FieldPlan& plan, const Examples& examples, const Given& given, T
   const bool everything = wants_everything(canonical_optimizer(s.optimizer));
   if (everything && !s.epochs && !s.steps && !s.minutes) s.epochs = kUntilConverged;
   const bool budget = s.epochs || s.steps || s.minutes;
+  const bool of_bits = std::ranges::all_of(plan.layout.heads, is_of_bits);
   switch (plan.problem) {
     case Problem::tagging:
       settle("model", s.model, "bilstm:256,dropout=0.6,embedding=128");
@@ -443,21 +444,24 @@ void settle_for(FieldPlan& plan, const Examples& examples, const Given& given, T
         settle("optimizer", s.optimizer, "adamw:rate=0.002,clip=1,decay=0.15,schedule=cosine,warmup=100");
         settle("word-dropout", s.word_dropout, 0.3);
         settle("batch", s.batch, Index{32});
-        if (!budget) s.epochs = 15;
+        if (!budget) s.epochs = epochs_for(examples, 80'000);
         break;
       }
       settle("model", s.model, "bilstm:128,dropout=0.3,embedding=128");
       settle("optimizer", s.optimizer, "adam:rate=0.003,clip=1,schedule=cosine,warmup=100");
-      if (!budget) s.epochs = epochs_for(examples);
+      if (!budget) s.epochs = epochs_for(examples, 40'000);
       break;
     case Problem::forecasting:
-      if (std::ranges::all_of(plan.layout.heads, is_of_bits)) {
+      if (of_bits) {
         settle("model", s.model, "lstm:256,dropout=0.5,embedding=128");
-        if (!budget) s.epochs = 30;
-      } else {
-        settle("model", s.model, "lstm:128,embedding=32");
-        if (!budget) s.epochs = 200;
+        // Small corpora are learnt by heart: what shrinks the weights decides, and many steps.
+        settle("optimizer", s.optimizer, "adamw:rate=0.003,clip=1,decay=0.4,schedule=cosine,warmup=100");
+        settle("batch", s.batch, Index{8});
+        if (!budget) s.epochs = 60;
+        break;
       }
+      settle("model", s.model, "lstm:128,embedding=32");
+      if (!budget) s.epochs = 200;
       settle("optimizer", s.optimizer, "adam:rate=0.003,clip=1,schedule=cosine,warmup=100");
       break;
     case Problem::transducing:
@@ -474,7 +478,8 @@ void settle_for(FieldPlan& plan, const Examples& examples, const Given& given, T
       break;
   }
   const bool settled = plan.problem == Problem::transducing || plan.problem == Problem::generating ||
-                       (plan.problem == Problem::classifying && reads_runs(plan));
+                       (plan.problem == Problem::classifying && reads_runs(plan)) ||
+                       (plan.problem == Problem::forecasting && of_bits);
   if (everything)
     settle("batch", s.batch, std::max<Index>(1, examples.count()));
   else if (!settled || compares_losses(canonical_optimizer(s.optimizer)))

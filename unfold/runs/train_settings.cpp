@@ -23,17 +23,18 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kBudget = {"epochs", "steps", "minutes"};
 /// Options of training by gradient: models that are fitted as a whole have no use for them.
-constexpr std::array<std::string_view, 18> kGradientOnly = {
-    "restarts",     "optimizer",        "window",          "batch",      "whole-sequences", "curriculum",   "epochs",
-    "steps",        "minutes",          "validate-every",  "early-stop", "resume",          "sample-every", "log-every",
-    "memory-limit", "checkpoint-every", "sampled-softmax", "precision"};
+constexpr std::array<std::string_view, 20> kGradientOnly = {
+    "restarts",         "optimizer",       "window",       "batch",           "whole-sequences",
+    "curriculum",       "epochs",          "steps",        "minutes",         "validate-every",
+    "early-stop",       "resume",          "sample-every", "log-every",       "memory-limit",
+    "checkpoint-every", "sampled-softmax", "precision",    "teacher-forcing", "forcing-schedule"};
 
 /// Options of files: tasks have no use for them.
-constexpr std::array<std::string_view, 23> kFilesOnly = {
-    "symbols",   "vocabulary", "lines",        "split",  "valid",           "unknown",   "predict-after",
-    "mask",      "valid-mask", "sample-every", "window", "sampled-softmax", "precision", "whole-sequences",
-    "format",    "read",       "predict",      "ahead",  "sequences",       "test",      "word-dropout",
-    "log-rules", "ends"};
+constexpr std::array<std::string_view, 25> kFilesOnly = {
+    "symbols",   "vocabulary", "lines",           "split",           "valid",           "unknown",   "predict-after",
+    "mask",      "valid-mask", "sample-every",    "window",          "sampled-softmax", "precision", "whole-sequences",
+    "format",    "read",       "predict",         "ahead",           "sequences",       "test",      "word-dropout",
+    "log-rules", "ends",       "teacher-forcing", "forcing-schedule"};
 /// Options of text: data with fields have no use for them.
 constexpr std::array<std::string_view, 14> kTextOnly = {
     "vocabulary",   "lines",           "predict-after",    "mask",         "valid-mask", "label-column", "only-label",
@@ -250,6 +251,8 @@ std::vector<Setting> all_settings(TrainSettings& s, RunSettings& r) {
       {"activity-penalty", &s.activity_penalty, model},
       {"flow-penalty", &s.flow_penalty, model},
       {"sampled-softmax", &s.sampled_softmax, model},
+      {"teacher-forcing", &s.teacher_forcing, model},
+      {"forcing-schedule", &s.forcing_schedule, model},
       {"precision", &s.precision, model},
       {"seed", &s.seed, model},
       {"restarts", &s.restarts, model},

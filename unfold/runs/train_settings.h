@@ -43,6 +43,7 @@ struct TrainSettings {
   std::optional<double> epochs = {}, minutes = {}, goal_error = {};
   Index validate_on = 1000;
   double activity_penalty = 0, flow_penalty = 0;
+  std::optional<std::string> teacher_forcing = {}, forcing_schedule = {};  ///< training/own_outputs.h
   double word_dropout = 0;  ///< data with fields: share of positions that training leaves unread
   std::optional<Index> steps = {};
   Index restarts = 1, validate_every = 0, early_stop = 0;

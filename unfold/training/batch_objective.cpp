@@ -54,6 +54,13 @@ BatchObjective<T>::BatchObjective(const Network<T>& network, Parameters<T>& para
   if (options.penalties.flow > 0 && options.batches > 1)
     throw UsageError("a flow penalty is known after a backward pass only, and " + options.optimizer +
                      " measures the loss of several batches without one; use sgd, adam or path");
+  if (options.own_outputs) {
+    if (options.batches > 1)
+      throw UsageError(options.optimizer +
+                       " compares losses over several batches, and scheduled sampling changes what "
+                       "they read; use sgd, adam or path, or leave --teacher-forcing out");
+    own_ = std::make_unique<OwnOutputs<T>>(network, team, options.seed);
+  }
   if (network.fewer_outputs == nullptr) return;
   if (options.penalties.any()) throw UsageError("penalties need the whole softmax: leave out the sampled one");
   sampled_ = std::make_unique<SampledSoftmax<T>>(with_precision(network, options.precision), parameters, options.seed,
@@ -77,12 +84,19 @@ template <class T>
 void BatchObjective<T>::gather(Index step) {
   step_ = step;
   computed_ = {};
+  mixed_ = nullptr;
   for (Batch& earlier : earlier_) {
     earlier = source_.batch();
     source_.advance();
   }
   predicted_ = 0;
   for (Index k = 0; k < options_.batches; ++k) predicted_ += static_cast<double>(batch(k).predicted);
+}
+
+template <class T>
+void BatchObjective<T>::read_own_outputs(double forcing) {
+  enter_batch(source_.batch(), *network_.plan, carried_);  // once more in `gradient`, to the same end
+  mixed_ = &own_->mix(source_.batch(), carried_, parameters_, forcing, step_);
 }
 
 template <class T>

@@ -15,6 +15,7 @@
 #include "unfold/optim/batch_pass.h"
 #include "unfold/optim/curvature.h"
 #include "unfold/optim/objective.h"
+#include "unfold/training/own_outputs.h"
 #include "unfold/training/sampled_softmax.h"
 
 namespace unfold {
@@ -25,6 +26,7 @@ struct BatchObjectiveOptions {
   std::uint64_t seed = 1;      ///< of dropout
   std::size_t memory_limit = 0;
   PenaltyOptions penalties = {};            ///< the mean over the batches
+  bool own_outputs = false;                 ///< read_own_outputs will be called
   Precision precision = Precision::exact;   ///< of loss and gradient; curvature wants exact ones (UsageError)
   const std::atomic<bool>* stop = nullptr;  ///< polled between passes; where it is set they throw StepBrokenOff
 };
@@ -39,15 +41,18 @@ class BatchObjective final : public Objective<T> {
   /// false: the loss is not to be believed, and counts as infinite.
   using Entered = std::function<bool(double loss, std::span<const T> gradient)>;
 
-  /// Everything given is referred to and must outlive the objective. UsageError: a flow penalty with several
-  /// batches.
+  /// Everything given is referred to and must outlive the objective. UsageError: a flow penalty, or own outputs, with
+  /// several batches.
   BatchObjective(const Network<T>& network, Parameters<T>& parameters, BatchSource& source,
                  const BatchObjectiveOptions& options, Team& team, Entered entered);
 
   /// Takes the batches of this step from the source, which is left at the last of them.
   void gather(Index step);
+  /// From now until the next `gather` the network reads its own outputs at a share 1 - forcing of the positions.
+  /// REQUIRES the option.
+  void read_own_outputs(double forcing);
   double predicted() const override { return predicted_; }  ///< symbols, in all batches of the step
-  bool repeats() const override { return source_.unchanging() && options_.batches == 1 && !network_.dropout; }
+  bool repeats() const override { return source_.unchanging() && options_.batches == 1 && !network_.dropout && !own_; }
   Index symbols() const;
   /// Runs forward through the batches, for the state alone.
   void skip();
@@ -79,7 +84,8 @@ class BatchObjective final : public Objective<T> {
  private:
   /// The k-th batch of this step: the last one is that of the source.
   const Batch& batch(Index k) const {
-    return k + 1 < options_.batches ? earlier_[static_cast<std::size_t>(k)] : source_.batch();
+    if (k + 1 < options_.batches) return earlier_[static_cast<std::size_t>(k)];
+    return mixed_ != nullptr ? *mixed_ : source_.batch();
   }
   std::optional<std::uint64_t> dropout_seed(Index k) const;
   void set_dropout(Index k);
@@ -97,7 +103,9 @@ class BatchObjective final : public Objective<T> {
   Entered entered_;
   BatchPass<T> pass_;
   std::unique_ptr<SampledSoftmax<T>> sampled_;  // takes the place of pass_ in `gradient`
-  std::unique_ptr<Curvature<T>> curvature_;     // of optimisers that ask for it
+  std::unique_ptr<OwnOutputs<T>> own_;
+  const Batch* mixed_ = nullptr;             // in place of that of the source
+  std::unique_ptr<Curvature<T>> curvature_;  // of optimisers that ask for it
   State<T> carried_, scratch_;
   std::vector<Batch> earlier_;    // the batches of the present step but the last
   std::vector<State<T>> before_;  // as it was when each of them was entered

@@ -116,14 +116,18 @@ void read(const SafetensorsFile& file, const std::string& prefix, const Json& ru
 
 /// Names the first key in which two configurations differ.
 void require_same(const Json& ours, const Json& theirs, const std::string& path) {
-  for (const auto& [key, value] : ours.items()) {
-    const auto found = theirs.find(key);
-    if (found != theirs.end() && *found == value) continue;
-    throw UsageError(
-        fmt::format("{} was written with {} = {}, this run has {}; resume with the same settings, or "
-                    "start a new run in another folder",
-                    path, key, found == theirs.end() ? "nothing" : found->dump(), value.dump()));
-  }
+  const auto text = [](const Json& of, const std::string& key) {
+    const auto found = of.find(key);
+    return found == of.end() ? "nothing" : found->dump();
+  };
+  for (const Json* keys : {&ours, &theirs})
+    for (const auto& [key, value] : keys->items()) {
+      if (text(ours, key) == text(theirs, key)) continue;
+      throw UsageError(
+          fmt::format("{} was written with {} = {}, this run has {}; resume with the same settings, or "
+                      "start a new run in another folder",
+                      path, key, text(theirs, key), text(ours, key)));
+    }
 }
 
 }  // namespace

@@ -16,7 +16,8 @@ namespace {
 
 /// With so little of its rate an optimiser changes nothing in the steps until the next failure.
 constexpr double kNoRate = 1e-4;
-/// In losses of the uniform distribution: no useful model is that bad; and no state to go back to, unless it is the first.
+/// In losses of the uniform distribution: no useful model is that bad; and no state to go back to, unless it is the
+/// first.
 constexpr double kDiverged = 100, kNotGood = 2;
 
 std::string lower_rates_failed(int attempts, double factor) {
@@ -55,6 +56,8 @@ nlohmann::json configuration_of(const Run<T>& run, const nlohmann::json& sources
   // What was computed with, not what was asked for: another processor may not have it.
   if (options.precision == Precision::bf16)
     result["precision"] = available(options.precision) == Precision::bf16 ? "bf16" : "float";
+  if (!options.forcing.always())
+    result["teacher_forcing"] = {options.forcing.from, options.forcing.to, static_cast<int>(options.forcing.shape)};
   if (options.penalties.any())
     result["penalties"] = {{"activity", options.penalties.activity}, {"flow", options.penalties.flow}};
   return result;

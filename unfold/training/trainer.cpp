@@ -41,6 +41,7 @@ struct Trainer<T>::Body {
                    .seed = options.seed,
                    .memory_limit = options.memory_limit,
                    .penalties = options.penalties,
+                   .own_outputs = !options.forcing.always(),
                    .precision = options.precision,
                    .stop = optimizer->gradients() > 1 ? options.stop : nullptr},
                   team, [this](double loss, std::span<const T> gradient) { return recovery.entered(loss, gradient); }),
@@ -123,6 +124,7 @@ struct Trainer<T>::Body {
     RunState& state = now.state;
     if (optimizer->gradients() > 1 && options.stop != nullptr) recovery.keep_start_of_step();
     objective.gather(state.step);
+    if (!options.forcing.always()) objective.read_own_outputs(options.forcing.at(progress().fraction));
     StepReport report;
     if (objective.predicted() > 0) {
       report = move();

@@ -27,6 +27,7 @@
 #include "unfold/optim/optimizer.h"
 #include "unfold/optim/penalty.h"
 #include "unfold/training/events.h"
+#include "unfold/training/own_outputs.h"
 
 namespace unfold {
 
@@ -34,6 +35,7 @@ struct TrainerOptions {
   std::string optimizer = "adam";  ///< SPEC
   BatchOptions batches = {};
   PenaltyOptions penalties = {};  ///< added to the loss of every step; need Network::hidden
+  TeacherForcing forcing = {};    ///< less than always: the network reads some of its own outputs
   std::uint64_t seed = 1;         ///< of data order and dropout
 
   // The budget; the first one reached ends the run. At least one is > 0 (UsageError). Minutes are kept within 5 % or
