@@ -105,7 +105,8 @@ class TreeReference {
     const Index wide = static_cast<Index>(both.size());
     for (Index i = 0, pair = 0; tensor && i < wide; ++i)
       for (Index j = i; j < wide; ++j, ++pair)
-        for (Index k = 0; k < n_; ++k) z[at(k)] += matrix("z/V")(pair, k) * both[at(i)] * both[at(j)];
+        for (Index k = 0; k < n_; ++k)
+          z[at(k)] += matrix("z/V")(pair, k) * both[at(i)] * both[at(j)] / static_cast<double>(wide);
     for (double& x : z) x = std::tanh(x);
     return {.h = z, .c = {}};
   }

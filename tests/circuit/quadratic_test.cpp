@@ -26,6 +26,7 @@ struct Table {
 };
 
 constexpr Index kQuadInputs = 5, kQuadOutputs = 3, kQuadRows = 37, kQuadPairs = kQuadInputs * (kQuadInputs + 1) / 2;
+constexpr double kQuadScale = 0.375;
 
 /// V as a full tensor: the weight of a pair, once.
 double weight(Matrix<const double> w, Index i, Index j, Index k) {
@@ -37,7 +38,7 @@ double weight(Matrix<const double> w, Index i, Index j, Index k) {
 }
 
 TEST(QuadraticForm, and_its_rules_are_sums_written_out) {
-  const auto form = quadratic_form(kQuadInputs, kQuadOutputs);
+  const auto form = quadratic_form(kQuadInputs, kQuadOutputs, kQuadScale);
   const Table<double> w(kQuadPairs, kQuadOutputs, "w"), dw(kQuadPairs, kQuadOutputs, "dw");
   const Table<double> x(kQuadRows, kQuadInputs, "x"), dx(kQuadRows, kQuadInputs, "dx"), seed(kQuadRows, 3, "seed");
   std::vector<double> scratch(at(form->scratch()));
@@ -58,13 +59,13 @@ TEST(QuadraticForm, and_its_rules_are_sums_written_out) {
       Index pair = 0;
       for (Index i = 0; i < kQuadInputs; ++i)
         for (Index j = i; j < kQuadInputs; ++j, ++pair) {
-          const double v = weight(w.read(), i, j, k), product = x.view(r, i) * x.view(r, j);
+          const double v = kQuadScale * weight(w.read(), i, j, k), product = x.view(r, i) * x.view(r, j);
           value += v * product;
-          tangent +=
-              weight(dw.read(), i, j, k) * product + v * (dx.view(r, i) * x.view(r, j) + x.view(r, i) * dx.view(r, j));
+          tangent += kQuadScale * weight(dw.read(), i, j, k) * product +
+                     v * (dx.view(r, i) * x.view(r, j) + x.view(r, i) * dx.view(r, j));
           expected_back[at(i)] += seed.view(r, k) * v * x.view(r, j);
           expected_back[at(j)] += seed.view(r, k) * v * x.view(r, i);
-          expected_gradient[at(3 * pair + k)] += seed.view(r, k) * product;
+          expected_gradient[at(3 * pair + k)] += kQuadScale * seed.view(r, k) * product;
         }
       EXPECT_NEAR(y.view(r, k), value, 1e-12);
       EXPECT_NEAR(moved.view(r, k), tangent, 1e-12);
@@ -78,7 +79,7 @@ TEST(QuadraticForm, and_its_rules_are_sums_written_out) {
 }
 
 TEST(QuadraticForm, gives_every_row_the_bits_that_it_has_alone) {
-  const auto form = quadratic_form(kQuadInputs, kQuadOutputs);
+  const auto form = quadratic_form(kQuadInputs, kQuadOutputs, kQuadScale);
   const Table<float> w(kQuadPairs, 3, "w"), x(kQuadRows, kQuadInputs, "x"), seed(kQuadRows, 3, "seed");
   std::vector<float> scratch(at(form->scratch()));
   Table<float> y(kQuadRows, 3, "y"), alone(kQuadRows, 3, "y"), dx(kQuadRows, kQuadInputs, "dx"),

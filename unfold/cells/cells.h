@@ -64,7 +64,7 @@ struct RecursiveOptions {
   Index children = 2;
 };
 Signal recursive(Circuit& c, Signal x, Index n, const RecursiveOptions& options = {});
-/// recursive-tensor: the same with a quadratic form of all children for each unit (circuit/quadratic.h). Socher et al.
+/// recursive-tensor: the same with a quadratic form of all children for each unit (circuit/quadratic.h), divided by their size. Socher et al.
 /// 2013.
 Signal recursive_tensor(Circuit& c, Signal x, Index n, const RecursiveOptions& options = {});
 

@@ -30,8 +30,8 @@ Signal recursive_tensor(Circuit& c, Signal x, Index n, const RecursiveOptions& o
   for (Index k = 0; k < options.children; ++k) children.push_back(c.slice(all, k * n, n));
   const Term tensor{.parameter = "V",
                     .source = all,
-                    .init = Init::uniform(0.25 / static_cast<double>(width)),
-                    .op = quadratic_form(width, n)};
+                    .init = Init::uniform(0.25),
+                    .op = quadratic_form(width, n, 1 / static_cast<double>(width))};
   auto h = c.map(options.activation, c.affine("z", n, {{"W", x}, matrix_of_children(children), tensor}));
   c.feed(all, h);
   return h;

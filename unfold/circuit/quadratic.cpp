@@ -13,7 +13,7 @@ constexpr Index kMostInputs = 1024;
 
 class QuadraticForm final : public OperatorOf<QuadraticForm> {
  public:
-  QuadraticForm(Index inputs, Index outputs) : inputs_(inputs), outputs_(outputs) {}
+  QuadraticForm(Index inputs, Index outputs, double scale) : inputs_(inputs), outputs_(outputs), scale_(scale) {}
 
   std::string_view name() const override { return "quadratic form"; }
   Index inputs() const override { return inputs_; }
@@ -31,7 +31,7 @@ class QuadraticForm final : public OperatorOf<QuadraticForm> {
     }
   }
 
-  /// D = dy V', then dx_i += sum over j of D_ij x_j, and of D_ji x_j: the square comes twice.
+  /// D = dy V', then dx_i += scale (sum over j of D_ij x_j, and of D_ji x_j): the square comes twice.
   template <class T>
   void transposed_rows(const OperatorRows<T>& in, Matrix<const T> dy, Matrix<T> dx, bool sets, bool) const {
     const Index count = pairs();
@@ -45,7 +45,8 @@ class QuadraticForm final : public OperatorOf<QuadraticForm> {
         for (Index r = 0; r < rows; ++r) d(k, r) = dy(from + r, k);
       accumulate_outer<T>({d.data, outputs_, rows, kRows}, Matrix<const T>(w), sums.rows_from(0, rows), {0, rows},
                           Start::zero);
-      for (Index r = 0; r < rows; ++r) spread(sums.row(r), in.x.row(from + r), dx.row(from + r), sets);
+      for (Index r = 0; r < rows; ++r)
+        spread(sums.row(r), in.x.row(from + r), dx.row(from + r), sets, static_cast<T>(scale_));
     }
   }
 
@@ -58,7 +59,7 @@ class QuadraticForm final : public OperatorOf<QuadraticForm> {
       for (Index r = begin; r < end; ++r) {
         T* to = products.row(r - begin);
         for (Index i = 0; i < inputs_; ++i)
-          for (Index j = i; j < inputs_; ++j) *to++ = in.x(r, i) * in.x(r, j);
+          for (Index j = i; j < inputs_; ++j) *to++ = static_cast<T>(scale_) * in.x(r, i) * in.x(r, j);
       }
       const Matrix<const T> rows{dy.row(begin), end - begin, dy.cols, dy.stride};
       accumulate_outer<T>(Matrix<const T>(products), rows, g, {0, count}, Start::accumulate);
@@ -88,7 +89,7 @@ class QuadraticForm final : public OperatorOf<QuadraticForm> {
     T* to = in.scratch;
     for (Index i = 0; i < inputs_; ++i)
       for (Index j = i; j < inputs_; ++j, to += kRows)
-        for (Index r = rows.begin; r < rows.end; ++r) to[r - rows.begin] = of(i, j, r);
+        for (Index r = rows.begin; r < rows.end; ++r) to[r - rows.begin] = static_cast<T>(scale_) * of(i, j, r);
     return {in.scratch, pairs(), rows.size(), kRows};
   }
 
@@ -99,27 +100,28 @@ class QuadraticForm final : public OperatorOf<QuadraticForm> {
   }
 
   template <class T>
-  void spread(const T* d, const T* x, T* dx, bool sets) const {
+  void spread(const T* d, const T* x, T* dx, bool sets, T scale) const {
     if (sets) std::fill_n(dx, inputs_, T{0});
     for (Index i = 0; i < inputs_; ++i) {
       T sum = 0;
       for (Index j = i; j < inputs_; ++j) sum += d[j - i] * x[j];
-      dx[i] += sum;
-      for (Index j = i; j < inputs_; ++j) dx[j] += d[j - i] * x[i];
+      dx[i] += scale * sum;
+      for (Index j = i; j < inputs_; ++j) dx[j] += scale * (d[j - i] * x[i]);
       d += inputs_ - i;
     }
   }
 
   Index inputs_, outputs_;
+  double scale_;
 };
 
 }  // namespace
 
-std::shared_ptr<const Operator> quadratic_form(Index inputs, Index outputs) {
+std::shared_ptr<const Operator> quadratic_form(Index inputs, Index outputs, double scale) {
   if (inputs < 1 || outputs < 1 || inputs > kMostInputs)
     throw UsageError("a quadratic form of " + std::to_string(inputs) + " components for " + std::to_string(outputs) +
                      " outputs: at least 1 of each, and at most " + std::to_string(kMostInputs) + " components");
-  return std::make_shared<const QuadraticForm>(inputs, outputs);
+  return std::make_shared<const QuadraticForm>(inputs, outputs, scale);
 }
 
 }  // namespace unfold
