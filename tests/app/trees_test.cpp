@@ -188,6 +188,20 @@ TEST_F(TreesTest, what_does_not_fit_is_refused_with_the_remedy) {
   EXPECT_TRUE(contains(refused("child-sum-lstm:4", "(_ (_ a) (_ b))\n"), "field label holds nothing"));
 }
 
+TEST_F(TreesTest, without_a_model_one_is_taken_that_sees_all_children) {
+  const auto chosen = [&](const std::string& tree) {
+    TrainRequest request{.out = folder_.path("chosen"), .overwrite = true};
+    request.settings.data = {folder_.write("chosen.trees", tree + "\n(0 a)\n")};
+    request.settings.steps = 2;
+    request.settings.split = "100/0/0";
+    request.given = {"steps", "split"};
+    return train(request).settings.model;
+  };
+  EXPECT_EQ(chosen("(1 (1 a) (1 b))"), "tree-lstm:100,dropout=0.1");
+  EXPECT_EQ(chosen("(1 (1 a) (1 b) (1 c))"), "tree-lstm:100,children=3,dropout=0.1");
+  EXPECT_EQ(chosen("(1 (1 a b c d e) (1 b))"), "child-sum-lstm:100,dropout=0.1");
+}
+
 TEST(TreeMeasures, leave_neutral_nodes_out_of_what_is_binary) {
   const std::vector<std::string> grades = {"0", "1", "2", "3", "4"};
   TreeMeasures measures(grades, false);

@@ -64,8 +64,8 @@ struct RecursiveOptions {
   Index children = 2;
 };
 Signal recursive(Circuit& c, Signal x, Index n, const RecursiveOptions& options = {});
-/// recursive-tensor: the same with a quadratic form of all children for each unit (circuit/quadratic.h), divided by their size. Socher et al.
-/// 2013.
+/// recursive-tensor: the same with a quadratic form of all children for each unit (circuit/quadratic.h), divided by
+/// their size. Socher et al. 2013.
 Signal recursive_tensor(Circuit& c, Signal x, Index n, const RecursiveOptions& options = {});
 
 /// tree-lstm: every child has a forget gate and matrices of its own. Tai, Socher & Manning 2015, section 3.2.

@@ -401,16 +401,31 @@ void settle_label_loss(FieldPlan& plan, const Examples& examples, TrainSettings&
   s.predict = joined(all);
 }
 
+/// A tree-lstm that tells all children apart, or where they are many one that adds them up.
+std::string default_tree_model(const Examples& examples, bool open_vocabulary) {
+  constexpr Index kToldApart = 4;
+  Index most = 2;
+  std::vector<Index> counts(at(examples.positions()));
+  for (Index e = 0; e < examples.count(); ++e)
+    for (Index p = examples.begin(e); p < examples.end(e); ++p)
+      if (const Index parent = examples.parents[at(p)]; parent >= 0)
+        most = std::max(most, ++counts[at(examples.begin(e) + parent)]);
+  return fmt::format("{}:{}{}", most > kToldApart ? "child-sum-lstm" : "tree-lstm",
+                     open_vocabulary ? "250,embedding=250,dropout=0.6" : "100,dropout=0.1",
+                     most > 2 && most <= kToldApart ? fmt::format(",children={}", most) : "");
+}
+
 /// Labels at all nodes teach much from few trees; what is learned by heart is held back by dropout.
 void settle_for_trees(const FieldPlan& plan, const Examples& examples, const Given& given, TrainSettings& s) {
-  constexpr double kTrees = 50'000, kFewest = 6, kMost = 40;
+  constexpr double kTrees = 70'000, kFewest = 8, kMost = 40;
   const auto settle = [&](std::string_view name, auto& setting, auto value) {
     if (!given.contains(name)) setting = value;
   };
-  settle("model", s.model, "tree-lstm:150,embedding=150,dropout=0.5");
+  const bool open = reads_derived(plan, "suffix");
+  settle("model", s.model, default_tree_model(examples, open));
   settle("optimizer", s.optimizer, "adam:rate=0.002,clip=1,schedule=cosine,warmup=100");
   settle("batch", s.batch, Index{25});
-  if (reads_derived(plan, "suffix")) settle("word-dropout", s.word_dropout, 0.1);
+  if (open) settle("word-dropout", s.word_dropout, 0.2);
   if (!s.epochs && !s.steps && !s.minutes)
     s.epochs = std::clamp(std::round(kTrees / static_cast<double>(examples.count())), kFewest, kMost);
   if (given.contains("window") && !given.contains("whole-sequences"))
