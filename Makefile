@@ -12,7 +12,7 @@ SOURCES := find unfold tests bench examples -name '*.h' -o -name '*.cpp'
 export PATH := $(CURDIR)/build/tools/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test bench peers format format-check lint sanitize asan-ubsan tsan fuzz attack soak arm64 install clean
+.PHONY: help build demo test python bench peers format format-check lint sanitize asan-ubsan tsan fuzz attack soak arm64 install clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -30,6 +30,13 @@ demo: ## Train three small models, two on data whose entropy is known (about thr
 
 test: build ## Build and run all tests
 	ctest --preset release --parallel $$(nproc)
+
+python: ## Build the Python package in the release build (build/release/python/package) and run its tests
+	tools/setup.sh build test
+	python3 -c 'import nanobind, numpy' || python3 -m pip install nanobind numpy
+	cmake --preset release -DUNFOLD_PYTHON=ON
+	cmake --build --preset release --target unfold_python unfold_command
+	ctest --preset release -R '^python'
 
 bench: build ## Measure this machine on the standard shapes, beside its floor
 	$(UNFOLD) bench

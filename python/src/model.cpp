@@ -1,0 +1,310 @@
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "stream.h"
+#include "unfold/app/evaluate.h"
+#include "unfold/app/reading.h"
+#include "unfold/base/error.h"
+#include "unfold/capabilities/finite.h"
+#include "unfold/data/split.h"
+#include "unfold/fields/predict.h"
+#include "unfold/models/beam.h"
+#include "unfold/models/registry.h"
+#include "unfold/models/sampling.h"
+#include "unfold/runs/run_folder.h"
+#include "unfold/runs/train_settings.h"
+#include "work.h"
+
+namespace unfold::python {
+namespace {
+
+/// A text as bytes: a str in UTF-8, or bytes as they are.
+std::string text_of(nb::handle given) {
+  if (nb::isinstance<nb::bytes>(given)) {
+    const auto bytes = nb::borrow<nb::bytes>(given);
+    return {bytes.c_str(), bytes.size()};
+  }
+  if (!nb::isinstance<nb::str>(given)) throw nb::type_error("a text is a str or bytes");
+  return nb::cast<std::string>(given);
+}
+
+/// A text for Python: bytes where the symbols are bytes.
+nb::object to_text(const Alphabet& alphabet, const std::string& text) {
+  if (alphabet.kind() == SymbolKind::bytes) return nb::bytes(text.data(), text.size());
+  return nb::str(text.data(), text.size());
+}
+
+/// What a Python object holds: a model, and the file that it came from.
+class PythonModel {
+ public:
+  PythonModel(std::shared_ptr<const Model> model, std::string path)
+      : model_(std::move(model)), path_(std::move(path)) {}
+  static PythonModel load(const std::string& path) { return {load_model_file(model_file(path)), path}; }
+  static PythonModel from_bytes(const nb::bytes& bytes) {
+    return {symbol_model_from_bytes(std::string(bytes.c_str(), bytes.size()), "the model"), ""};
+  }
+
+  const Model& model() const { return *model_; }
+  /// Throws UsageError for models of data with fields.
+  const SymbolModel& symbols(const char* who) const { return model_->need<SymbolModel>(who); }
+  std::shared_ptr<const SymbolModel> shared_symbols(const char* who) const { return {model_, &symbols(who)}; }
+  std::string name() const { return path_.empty() ? "the model" : path_; }
+  /// Throws UsageError for a model that was not read from a file.
+  const std::string& path(const char* who) const {
+    if (path_.empty())
+      throw UsageError(std::string(who) + " reads the model from its file; save it, and load it from there");
+    return path_;
+  }
+
+ private:
+  std::shared_ptr<const Model> model_;
+  std::string path_;
+};
+
+struct ScoredInMemory {
+  Evaluation evaluation;
+  std::vector<float> nats;
+  Index bytes = 0;
+};
+
+/// As the verbs read a file with this text.
+ScoredInMemory score_text(const PythonModel& self, const SymbolModel& model, std::string text,
+                          const std::string& unknown, const ReadingSettings& reading, Index threads) {
+  PythonReporter reporter{nb::none()};
+  ScoredInMemory result;
+  reporter.run([&] {
+    std::vector<Input> inputs = {Input::from_bytes("the text", std::move(text))};
+    const Corpus corpus = load_for(model, std::move(inputs), parse_unknown_policy(unknown));
+    const Split part = whole_corpus(corpus, "all");
+    result.nats.assign(at(part.symbols()), std::numeric_limits<float>::quiet_NaN());
+    SurprisalCheck check;
+    result.evaluation = evaluate(model, corpus, part, reading, thread_count(threads), [&](Index place, float nats) {
+      check.see(place, nats);
+      result.nats[at(place)] = nats;
+    });
+    check.require(model, self.name(), false);
+    result.bytes = part.bytes(corpus);
+  });
+  return result;
+}
+
+Numbers score(const PythonModel& self, nb::handle text, const std::string& unknown, Index segments, Index warmup,
+              Index threads) {
+  return owned(
+      score_text(self, self.symbols("score"), text_of(text), unknown, {.segments = segments, .warmup = warmup}, threads)
+          .nats);
+}
+
+nb::object eval(const PythonModel& self, nb::handle data, nb::handle text, const std::optional<std::string>& split,
+                const std::optional<std::string>& part, const std::string& unknown, Index segments, Index threads,
+                nb::object progress) {
+  if (data.is_none() == text.is_none()) throw UsageError("eval measures either files, data=..., or a text=...");
+  if (!text.is_none()) {
+    const ScoredInMemory scored =
+        score_text(self, self.symbols("eval"), text_of(text), unknown, {.segments = segments}, threads);
+    return to_python(to_json(Figures{.nats_per_symbol = scored.evaluation.nats_per_symbol(),
+                                     .symbols = scored.evaluation.predicted,
+                                     .bytes = scored.bytes}));
+  }
+  std::vector<std::string> files;
+  if (nb::isinstance<nb::str>(data))
+    files = {nb::cast<std::string>(data)};
+  else
+    files = nb::cast<std::vector<std::string>>(data);
+  const std::string& path = self.path("eval of files");
+  PythonReporter reporter{std::move(progress)};
+  nlohmann::ordered_json result;
+  reporter.run([&] {
+    if (self.model().as<SymbolModel>() == nullptr)
+      result = to_json(evaluate_on_fields(
+          {.model = path, .data = files, .split = split, .part = part, .unknown = unknown, .threads = threads}));
+    else
+      result = to_json(evaluate({.model = path,
+                                 .data = files,
+                                 .split = split,
+                                 .part = part,
+                                 .unknown = unknown,
+                                 .reading = {.segments = segments},
+                                 .threads = threads},
+                                reporter)
+                           .figures);
+  });
+  return to_python(result);
+}
+
+nb::object sample(const PythonModel& self, Index length, nb::handle prime, std::optional<Index> count,
+                  double temperature, Index top_k, double top_p, double min_p, nb::handle stop, std::uint64_t seed) {
+  const SymbolModel& model = self.symbols("sample");
+  SamplingOptions options{.length = length,
+                          .temperature = temperature,
+                          .top_k = top_k,
+                          .top_p = top_p,
+                          .min_p = min_p,
+                          .stop = text_of(stop),
+                          .seed = seed};
+  validate(options);
+  options.prime = model.alphabet().encode(text_of(prime));
+  const Symbol last = options.prime.empty() ? kNoSymbol : options.prime.back();
+  std::vector<std::string> texts;
+  PythonReporter reporter{nb::none()};
+  reporter.run([&] {
+    const std::unique_ptr<Predictor> fresh = finite_predictor(model, self.name());
+    for (options.number = 0; options.number < count.value_or(1); ++options.number) {
+      std::vector<Symbol> drawn;
+      sample(*fresh->clone(), model.alphabet(), options, [&](Symbol symbol) {
+        if (reporter.stop()->load()) throw InterruptedError("sampling was interrupted");
+        drawn.push_back(symbol);
+      });
+      texts.push_back(model.alphabet().decode(drawn, last));
+    }
+  });
+  if (!count) return to_text(model.alphabet(), texts.front());
+  nb::list list;
+  for (const std::string& text : texts) list.append(to_text(model.alphabet(), text));
+  return list;
+}
+
+nb::list complete(const PythonModel& self, nb::handle prime, Index beam, Index length, Index count,
+                  double normalisation, nb::handle stop) {
+  const SymbolModel& model = self.symbols("complete");
+  BeamOptions options{.length = length,
+                      .beam = beam,
+                      .count = count,
+                      .normalisation = normalisation,
+                      .stop = text_of(stop),
+                      .prime = model.alphabet().encode(text_of(prime))};
+  validate(options);
+  std::vector<Completion> found;
+  PythonReporter reporter{nb::none()};
+  reporter.run([&] { found = complete(*finite_predictor(model, self.name()), model.alphabet(), options); });
+  const nb::object made = nb::module_::import_("unfold.results").attr("Completion");
+  const Symbol last = options.prime.empty() ? kNoSymbol : options.prime.back();
+  nb::list list;
+  for (const Completion& one : found)
+    list.append(made(to_text(model.alphabet(), model.alphabet().decode(one.symbols, last)), one.log_probability,
+                     owned(one.log_probabilities),
+                     owned(std::vector<std::int32_t>(one.symbols.begin(), one.symbols.end())), one.stopped));
+  return list;
+}
+
+nb::list predict(const PythonModel& self, const std::vector<std::string>& data, Index ahead, Index samples,
+                 std::uint64_t seed, bool probabilities, Index best, Index beam, const std::vector<std::string>& given,
+                 Index threads, nb::object progress) {
+  PredictRequest request{.model = self.path("predict"),
+                         .data = data,
+                         .format = TableFormat::jsonl,
+                         .probabilities = probabilities,
+                         .ahead = ahead,
+                         .samples = samples,
+                         .seed = seed,
+                         .threads = threads,
+                         .beam = beam,
+                         .best = best,
+                         .given = given};
+  std::string text;
+  PythonReporter reporter{std::move(progress)};
+  reporter.run([&] {
+    predict(
+        request, [&](std::string_view piece) { text += piece; }, reporter);
+  });
+  nb::list list;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);)
+    if (!line.empty()) list.append(to_python(nlohmann::ordered_json::parse(line)));
+  return list;
+}
+
+Symbols encode(const PythonModel& self, nb::handle text, const std::string& unknown) {
+  const std::vector<Symbol> symbols =
+      self.symbols("encode").alphabet().encode(text_of(text), parse_unknown_policy(unknown));
+  return owned(std::vector<std::int32_t>(symbols.begin(), symbols.end()));
+}
+
+nb::object decode(const PythonModel& self, const nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig>& given) {
+  const Alphabet& alphabet = self.symbols("decode").alphabet();
+  const std::vector<Symbol> symbols(given.data(), given.data() + given.size());
+  for (const Symbol x : symbols)
+    if (x < 0 || x >= alphabet.size())
+      throw UsageError("symbol " + std::to_string(x) + " is not in an alphabet of " + std::to_string(alphabet.size()));
+  return to_text(alphabet, alphabet.decode(symbols));
+}
+
+nb::list alphabet(const PythonModel& self) {
+  const Alphabet& alphabet = self.symbols("alphabet").alphabet();
+  nb::list texts;
+  for (Symbol x = 0; x < alphabet.size(); ++x) texts.append(to_text(alphabet, std::string(alphabet.text(x))));
+  return texts;
+}
+
+nb::bytes bytes_of(const PythonModel& self) {
+  const std::string bytes = self.model().bytes();
+  return nb::bytes(bytes.data(), bytes.size());
+}
+
+}  // namespace
+
+void add_models(nb::module_& module) {
+  nb::class_<PythonModel>(module, "Model", "A model of sequences, read from a run folder or a model file.")
+      .def_static("load", &PythonModel::load, nb::arg("path"), "The model of a run folder or model file.")
+      .def_static("from_bytes", &PythonModel::from_bytes, nb::arg("bytes"),
+                  "A model of symbols from the bytes of its file.")
+      .def("to_bytes", &bytes_of, "The bytes of the model's file.")
+      .def(
+          "save", [](const PythonModel& self, const std::string& path) { self.model().save(path); }, nb::arg("path"),
+          "Writes the model file, whole or not at all.")
+      .def("__reduce__",
+           [](const PythonModel& self) {
+             return nb::make_tuple(nb::module_::import_("unfold").attr("_model_from_bytes"),
+                                   nb::make_tuple(bytes_of(self)));
+           })
+      .def_prop_ro(
+          "spec", [](const PythonModel& self) { return self.model().spec_text(); }, "\"lstm:64\".")
+      .def_prop_ro("kind", [](const PythonModel& self) { return self.model().kind(); })
+      .def_prop_ro("parameter_count", [](const PythonModel& self) { return self.model().parameter_count(); })
+      .def_prop_ro(
+          "card", [](const PythonModel& self) { return to_python(self.model().card()); },
+          "What the file tells about data, training and history.")
+      .def_prop_ro("alphabet", &alphabet, "The texts of the symbols, in the order of their numbers.")
+      .def(
+          "stream",
+          [](const PythonModel& self) {
+            auto model = self.shared_symbols("stream");
+            auto predictor = model->predictor();
+            return new Stream(std::move(model), std::move(predictor));
+          },
+          nb::rv_policy::take_ownership, "A stream before its first symbol.")
+      .def("score", &score, nb::arg("text"), nb::kw_only(), nb::arg("unknown") = "error", nb::arg("segments") = 0,
+           nb::arg("warmup") = EvaluateOptions().warmup, nb::arg("threads") = 0,
+           "Surprisal of every symbol of a text in nats, as an array; NaN where nothing is predicted.")
+      .def("eval", &eval, nb::arg("data").none() = nb::none(), nb::kw_only(), nb::arg("text").none() = nb::none(),
+           nb::arg("split").none() = nb::none(), nb::arg("part").none() = nb::none(), nb::arg("unknown") = "error",
+           nb::arg("segments") = 0, nb::arg("threads") = 0, nb::arg("progress").none() = nb::none(),
+           "Bits per symbol and what else `unfold eval --json` says, of files or of a text.")
+      .def("sample", &sample, nb::arg("length") = SamplingOptions().length, nb::kw_only(), nb::arg("prime") = "",
+           nb::arg("count").none() = nb::none(), nb::arg("temperature") = 1.0, nb::arg("top_k") = 0,
+           nb::arg("top_p") = 1.0, nb::arg("min_p") = 0.0, nb::arg("stop") = "", nb::arg("seed") = 1,
+           "A text that the model would write; with `count` a list of them. Those of `unfold sample`.")
+      .def("complete", &complete, nb::arg("prime") = "", nb::kw_only(), nb::arg("beam") = BeamOptions().beam,
+           nb::arg("length") = BeamOptions().length, nb::arg("count") = BeamOptions().count,
+           nb::arg("normalisation") = 1.0, nb::arg("stop") = "",
+           "The most probable continuations of a text, the best first.")
+      .def("predict", &predict, nb::arg("data") = std::vector<std::string>(), nb::kw_only(), nb::arg("ahead") = 0,
+           nb::arg("samples") = 200, nb::arg("seed") = 1, nb::arg("probabilities") = false, nb::arg("best") = 1,
+           nb::arg("beam") = 1, nb::arg("given") = std::vector<std::string>(), nb::arg("threads") = 0,
+           nb::arg("progress").none() = nb::none(),
+           "What the model says about files of data with fields: a dictionary for each example, its fields and what is "
+           "predicted of them, as `unfold predict --format jsonl` writes them.")
+      .def("encode", &encode, nb::arg("text"), nb::kw_only(), nb::arg("unknown") = "error",
+           "A text as the numbers of its symbols.")
+      .def("decode", &decode, nb::arg("symbols"), "The text of symbols.")
+      .def("__repr__", [](const PythonModel& self) {
+        return "<unfold.Model " + self.model().spec_text() + " from " + self.name() + ">";
+      });
+}
+
+}  // namespace unfold::python

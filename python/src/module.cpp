@@ -1,0 +1,13 @@
+#include <nanobind/nanobind.h>
+
+#include "stream.h"
+#include "work.h"
+
+NB_MODULE(_core, module) {
+  module.attr("__version__") = UNFOLD_VERSION;
+  unfold::python::translate_errors();
+  unfold::python::add_streams(module);
+  unfold::python::add_models(module);
+  unfold::python::add_training(module);
+  unfold::python::add_coding(module);
+}

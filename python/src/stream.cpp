@@ -1,0 +1,82 @@
+#include "stream.h"
+
+#include <algorithm>
+
+#include "unfold/base/error.h"
+#include "unfold/numerics/functions.h"
+
+namespace unfold::python {
+
+Symbol symbol_of(const Alphabet& alphabet, nb::handle given) {
+  if (nb::isinstance<nb::str>(given)) {
+    Py_ssize_t size = 0;
+    const char* text = PyUnicode_AsUTF8AndSize(given.ptr(), &size);
+    if (text == nullptr) throw nb::python_error();
+    return alphabet.parse({text, static_cast<std::size_t>(size)});
+  }
+  if (nb::isinstance<nb::bytes>(given)) {
+    const auto bytes = nb::borrow<nb::bytes>(given);
+    return alphabet.parse({bytes.c_str(), bytes.size()});
+  }
+  const Py_ssize_t number = PyNumber_AsSsize_t(given.ptr(), PyExc_IndexError);
+  if (number == -1 && PyErr_Occurred() != nullptr) throw nb::python_error();
+  if (number < 0 || number >= alphabet.size())
+    throw UsageError("symbol " + std::to_string(number) + " is not in an alphabet of " +
+                     std::to_string(alphabet.size()));
+  return static_cast<Symbol>(number);
+}
+
+void Stream::refresh() {
+  const auto now = predictor_->log_probabilities();
+  std::copy(now.begin(), now.end(), numbers_->begin());
+}
+
+void Stream::make_array() {
+  auto* kept = new std::shared_ptr<std::vector<float>>(numbers_);
+  const nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::shared_ptr<std::vector<float>>*>(p); });
+  array_ = nb::cast(nb::ndarray<nb::numpy, const float, nb::ndim<1>>(numbers_->data(), {numbers_->size()}, owner));
+}
+
+namespace {
+
+Numbers probabilities(const Stream& stream) {
+  std::vector<float> p(stream.numbers());
+  vector_exp(p.data(), p.data(), static_cast<Index>(p.size()));
+  return owned(std::move(p));
+}
+
+}  // namespace
+
+void add_streams(nb::module_& module) {
+  nb::class_<Stream>(module, "Stream",
+                     "Reads symbols one at a time and says how probable each next one is. Made by `Model.stream()`.")
+      .def(
+          "push",
+          [](Stream& stream, nb::handle symbol) {
+            stream.push(symbol_of(stream.model().alphabet(), symbol));
+            return stream.array();
+          },
+          nb::arg("symbol"),
+          "Reads a symbol, given as its number or its text. Returns `log_probabilities`, those of the symbol after it.")
+      .def_prop_ro(
+          "log_probabilities", [](const Stream& stream) { return stream.array(); },
+          "Natural logarithms of the probabilities of the next symbol, as a read-only array over the stream's own "
+          "memory: the next `push` changes it. Copy it to keep it.")
+      .def("probabilities", &probabilities, "The probabilities of the next symbol, as a new array.")
+      .def(
+          "surprisal",
+          [](Stream& stream, nb::handle symbol) {
+            return stream.surprisal(symbol_of(stream.model().alphabet(), symbol));
+          },
+          nb::arg("symbol"), "Nats that the symbol would cost if it came next.")
+      .def("reset", &Stream::reset, "Forgets what was read. What an adaptive model has learnt stays.")
+      .def("clone", &Stream::clone, nb::rv_policy::take_ownership, "An independent stream in the same state.")
+      .def("__copy__", &Stream::clone, nb::rv_policy::take_ownership)
+      .def(
+          "__deepcopy__", [](const Stream& stream, nb::handle) { return stream.clone(); },
+          nb::rv_policy::take_ownership)
+      .def("set_learning", &Stream::set_learning, nb::arg("on"),
+           "Whether an adaptive model (ppm, ctw, mixtures) learns what it reads; others never do.");
+}
+
+}  // namespace unfold::python

@@ -1,0 +1,72 @@
+#pragma once
+/// A model and its streams, as Python sees them.
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "unfold/capabilities/symbol_model.h"
+
+namespace unfold::python {
+
+namespace nb = nanobind;
+
+using Numbers = nb::ndarray<nb::numpy, float, nb::ndim<1>>;
+using Symbols = nb::ndarray<nb::numpy, std::int32_t, nb::ndim<1>>;
+
+/// An array that owns its numbers.
+template <class T>
+nb::ndarray<nb::numpy, T, nb::ndim<1>> owned(std::vector<T> numbers) {
+  auto* kept = new std::vector<T>(std::move(numbers));
+  const nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  return nb::ndarray<nb::numpy, T, nb::ndim<1>>(kept->data(), {kept->size()}, owner);
+}
+
+/// A symbol as its number, its text, or its byte. Throws UsageError.
+Symbol symbol_of(const Alphabet& alphabet, nb::handle given);
+
+/// Distributions of the next symbol. Those of one stream share one array, `log_probabilities`.
+class Stream {
+ public:
+  Stream(std::shared_ptr<const SymbolModel> model, std::unique_ptr<Predictor> predictor)
+      : model_(std::move(model)),
+        predictor_(std::move(predictor)),
+        numbers_(std::make_shared<std::vector<float>>(at(model_->alphabet().size()))) {
+    make_array();
+    refresh();
+  }
+
+  const SymbolModel& model() const { return *model_; }
+  Stream* clone() const { return new Stream(model_, predictor_->clone()); }
+  void push(Symbol symbol) {
+    predictor_->observe(symbol);
+    refresh();
+  }
+  void reset() {
+    predictor_->reset();
+    refresh();
+  }
+  double surprisal(Symbol symbol) { return predictor_->surprisal(symbol); }
+  const std::vector<float>& numbers() const { return *numbers_; }
+  const nb::object& array() const { return array_; }
+  void set_learning(bool on) { predictor_->set_learning(on); }
+
+ private:
+  void make_array();
+  void refresh();
+
+  std::shared_ptr<const SymbolModel> model_;
+  std::unique_ptr<Predictor> predictor_;
+  std::shared_ptr<std::vector<float>> numbers_;
+  nb::object array_;  // over the numbers, which it keeps alive; made once, since that takes longer than a step
+};
+
+void add_models(nb::module_& module);
+void add_streams(nb::module_& module);
+void add_training(nb::module_& module);
+void add_coding(nb::module_& module);
+
+}  // namespace unfold::python

@@ -1,0 +1,82 @@
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "stream.h"
+#include "unfold/app/train.h"
+#include "unfold/base/error.h"
+#include "unfold/base/text_distance.h"
+#include "work.h"
+
+namespace unfold::python {
+namespace {
+
+std::vector<std::string> setting_names() {
+  TrainSettings settings;
+  RunSettings run;
+  std::vector<std::string> names;
+  for (const Setting& setting : all_settings(settings, run)) {
+    std::string name(setting.name);
+    std::replace(name.begin(), name.end(), '-', '_');
+    names.push_back(std::move(name));
+  }
+  return names;
+}
+
+/// A value of Python as the text of a setting.
+std::string setting_text(nb::handle value) {
+  if (value.is(Py_True)) return "true";
+  if (value.is(Py_False)) return "false";
+  return nb::cast<std::string>(nb::str(value));
+}
+
+/// Assigns keywords to settings; None leaves one out. Throws UsageError.
+void assign(const nb::dict& options, TrainRequest& request) {
+  const std::vector<std::string> names = setting_names();
+  for (const auto& [key, value] : options) {
+    const auto name = nb::cast<std::string>(key);
+    if (std::find(names.begin(), names.end(), name) == names.end())
+      throw UsageError("train has no setting " + name + did_you_mean(name, names));
+    if (value.is_none()) continue;
+    std::string setting = name;
+    std::replace(setting.begin(), setting.end(), '_', '-');
+    if (nb::isinstance<nb::list>(value) || nb::isinstance<nb::tuple>(value)) {
+      if (setting != "data") {
+        std::string joined;
+        for (nb::handle one : value) joined += (joined.empty() ? "" : ",") + setting_text(one);
+        assign_text(setting, joined, request.settings, request.run);
+      } else {
+        for (nb::handle one : value) assign_text(setting, setting_text(one), request.settings, request.run);
+      }
+    } else {
+      assign_text(setting, setting_text(value), request.settings, request.run);
+    }
+    request.given.insert(setting);
+  }
+}
+
+nb::object train_run(const std::string& out, bool resume, bool overwrite, const nb::dict& options,
+                     nb::object progress) {
+  TrainRequest request{.out = out, .resume = resume, .overwrite = overwrite};
+  assign(options, request);
+  PythonReporter reporter{std::move(progress)};
+  nlohmann::ordered_json result;
+  reporter.run([&] {
+    const TrainOutcome outcome = train(request, reporter);
+    result = to_json(outcome);
+    result["run"] = outcome.run;
+  });
+  return to_python(result);
+}
+
+}  // namespace
+
+void add_training(nb::module_& module) {
+  module.def("train", &train_run, nb::arg("out"), nb::arg("resume"), nb::arg("overwrite"), nb::arg("options"),
+             nb::arg("progress").none());
+  module.def("settings", &setting_names, "The names of everything that `train` can be told.");
+}
+
+}  // namespace unfold::python

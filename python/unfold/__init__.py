@@ -1,0 +1,58 @@
+"""Unfold learns the structure of sequences: text, logs, DNA, music, events, numbers.
+
+>>> import unfold
+>>> run = unfold.train("book.txt", out="run", model="lstm:128", minutes=3, progress=True)
+>>> model = unfold.load("run")
+>>> model.sample(100, prime="The ")
+>>> model.score("How surprising is this?")        # nats of each symbol, an array
+>>> stream = model.stream()
+>>> stream.push("a")                              # log-probabilities of what comes next, an array
+
+Numbers have the bits of the command ``unfold``. Errors are in ``unfold.errors``; estimators with the habits of
+scikit-learn in ``unfold.estimators``.
+"""
+
+from . import errors
+from ._core import Model, Stream, __version__, compress, decompress, settings
+from .errors import (
+    DataError,
+    DivergedError,
+    Interrupted,
+    ModelError,
+    RuntimeFailure,
+    UnfoldError,
+    UsageError,
+    VerificationError,
+)
+from .results import Completion, Run
+from .training import train
+
+load = Model.load
+
+
+def _model_from_bytes(bytes):
+    """For pickles, which name functions of Python."""
+    return Model.from_bytes(bytes)
+
+
+__all__ = [
+    "Completion",
+    "DataError",
+    "DivergedError",
+    "Interrupted",
+    "Model",
+    "ModelError",
+    "Run",
+    "RuntimeFailure",
+    "Stream",
+    "UnfoldError",
+    "UsageError",
+    "VerificationError",
+    "__version__",
+    "compress",
+    "decompress",
+    "errors",
+    "load",
+    "settings",
+    "train",
+]

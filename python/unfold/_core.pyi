@@ -1,0 +1,131 @@
+from collections.abc import Buffer
+from typing import Any, Callable, Sequence, overload
+
+import numpy
+from numpy.typing import NDArray
+
+from .results import Completion
+
+Text = str | bytes
+Event = dict[str, Any]
+
+__version__: str
+
+class Stream:
+    """Reads symbols one at a time and says how probable each next one is. Made by `Model.stream()`."""
+
+    @property
+    def log_probabilities(self) -> NDArray[numpy.float32]: ...
+    def push(self, symbol: int | Text) -> NDArray[numpy.float32]: ...
+    def probabilities(self) -> NDArray[numpy.float32]: ...
+    def surprisal(self, symbol: int | Text) -> float: ...
+    def reset(self) -> None: ...
+    def clone(self) -> Stream: ...
+    def __copy__(self) -> Stream: ...
+    def __deepcopy__(self, memo: Any) -> Stream: ...
+    def set_learning(self, on: bool) -> None: ...
+
+class Model:
+    """A model of sequences, read from a run folder or a model file."""
+
+    @staticmethod
+    def load(path: str) -> Model: ...
+    @staticmethod
+    def from_bytes(bytes: bytes) -> Model: ...
+    def to_bytes(self) -> bytes: ...
+    def save(self, path: str) -> None: ...
+    @property
+    def spec(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def parameter_count(self) -> int: ...
+    @property
+    def card(self) -> dict[str, Any]: ...
+    @property
+    def alphabet(self) -> list[Text]: ...
+    def stream(self) -> Stream: ...
+    def score(
+        self, text: Text, *, unknown: str = "error", segments: int = 0, warmup: int = 512, threads: int = 0
+    ) -> NDArray[numpy.float32]: ...
+    def eval(
+        self,
+        data: str | Sequence[str] | None = None,
+        *,
+        text: Text | None = None,
+        split: str | None = None,
+        part: str | None = None,
+        unknown: str = "error",
+        segments: int = 0,
+        threads: int = 0,
+        progress: Callable[[Event], object] | None = None,
+    ) -> dict[str, Any]: ...
+    @overload
+    def sample(
+        self,
+        length: int = 256,
+        *,
+        prime: Text = "",
+        count: None = None,
+        temperature: float = 1.0,
+        top_k: int = 0,
+        top_p: float = 1.0,
+        min_p: float = 0.0,
+        stop: Text = "",
+        seed: int = 1,
+    ) -> Text: ...
+    @overload
+    def sample(
+        self,
+        length: int = 256,
+        *,
+        prime: Text = "",
+        count: int,
+        temperature: float = 1.0,
+        top_k: int = 0,
+        top_p: float = 1.0,
+        min_p: float = 0.0,
+        stop: Text = "",
+        seed: int = 1,
+    ) -> list[Text]: ...
+    def complete(
+        self,
+        prime: Text = "",
+        *,
+        beam: int = 8,
+        length: int = 32,
+        count: int = 5,
+        normalisation: float = 1.0,
+        stop: Text = "",
+    ) -> list[Completion]: ...
+    def predict(
+        self,
+        data: Sequence[str] = (),
+        *,
+        ahead: int = 0,
+        samples: int = 200,
+        seed: int = 1,
+        probabilities: bool = False,
+        best: int = 1,
+        beam: int = 1,
+        given: Sequence[str] = (),
+        threads: int = 0,
+        progress: Callable[[Event], object] | None = None,
+    ) -> list[dict[str, Any]]: ...
+    def encode(self, text: Text, *, unknown: str = "error") -> NDArray[numpy.int32]: ...
+    def decode(self, symbols: NDArray[numpy.int32]) -> Text: ...
+
+def compress(
+    data: Buffer,
+    *,
+    model: str = "cm:memory=64",
+    block: int | None = None,
+    independent: bool = False,
+    verify: bool = True,
+    threads: int = 1,
+) -> bytes: ...
+def decompress(data: Buffer, *, max_memory: int = 0, max_output: int = 0, threads: int = 1) -> bytes: ...
+def settings() -> list[str]: ...
+def train(
+    out: str, resume: bool, overwrite: bool, options: dict[str, Any], progress: Callable[[Event], object] | None
+) -> dict[str, Any]: ...

@@ -1,0 +1,287 @@
+"""Estimators with the habits of scikit-learn: fit, predict, predict_proba, score, get_params, set_params, pickling.
+
+They need no scikit-learn; with it, ``clone``, grids and pipelines work. Parameters are those of ``unfold.train``;
+what is fitted is kept as the bytes of a model file, which a pickle carries: loading one runs no code of the model.
+"""
+
+import inspect
+import json
+import os
+import tempfile
+
+import numpy
+
+from ._core import Model
+from .errors import UsageError
+from .training import train
+
+
+class NotFittedError(UsageError, AttributeError):
+    """The estimator was asked before ``fit``."""
+
+
+class _Estimator:
+    """What all have in common. ``options``: further settings of ``unfold.train``, a dictionary."""
+
+    @classmethod
+    def _names(cls):
+        return [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
+
+    def get_params(self, deep=True):
+        """The parameters by name."""
+        return {name: getattr(self, name) for name in self._names()}
+
+    def set_params(self, **params):
+        """Assigns parameters."""
+        for name, value in params.items():
+            if name not in self._names():
+                raise UsageError(f"{type(self).__name__} has no parameter {name}; it has {', '.join(self._names())}")
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self):
+        signature = inspect.signature(type(self).__init__).parameters
+        said = [f"{n}={getattr(self, n)!r}" for n in self._names() if getattr(self, n) != signature[n].default]
+        return f"{type(self).__name__}({', '.join(said)})"
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "model_bytes_")
+
+    def __sklearn_tags__(self):
+        from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
+
+        tags = Tags(estimator_type=self._kind, target_tags=TargetTags(required=self._kind == "classifier"))
+        tags.input_tags = InputTags(one_d_array=True, two_d_array=False, string=True)
+        if self._kind == "classifier":
+            tags.classifier_tags = ClassifierTags()
+        return tags
+
+    _kind = None
+
+    def _settings(self):
+        given = {"model": self.model, "steps": self.steps, "minutes": self.minutes, "epochs": self.epochs}
+        given.update({"seed": self.seed, "threads": self.threads, "optimizer": self.optimizer})
+        given.update(self.options or {})
+        return {name: value for name, value in given.items() if value is not None}
+
+    def _train(self, files, **settings):
+        """Trains on texts, {name: text}, of which the first is the data."""
+        with tempfile.TemporaryDirectory(prefix="unfold-") as folder:
+            paths = {}
+            for name, text in files.items():
+                paths[name] = os.path.join(folder, name)
+                with open(paths[name], "wb") as file:
+                    file.write(text)
+            given = {**settings, **self._settings()}
+            run = train(list(paths.values()), out=os.path.join(folder, "run"), progress=self.progress, **given)
+            with open(os.path.join(run.path, "model.safetensors"), "rb") as file:
+                self.model_bytes_ = file.read()
+            self.figures_ = run.figures
+        return self
+
+    def _predict(self, lines, **options):
+        if not hasattr(self, "model_bytes_"):
+            raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit first")
+        with tempfile.TemporaryDirectory(prefix="unfold-") as folder:
+            model, data = os.path.join(folder, "model.safetensors"), os.path.join(folder, "data.jsonl")
+            with open(model, "wb") as file:
+                file.write(self.model_bytes_)
+            with open(data, "wb") as file:
+                file.write(lines)
+            return Model.load(model).predict([data], threads=self.threads or 0, **options)
+
+
+def _json_lines(examples):
+    return "".join(json.dumps(e, ensure_ascii=False) + "\n" for e in examples).encode()
+
+
+def _entries(sequences, who):
+    """Sequences of texts; a text alone is one of words."""
+    if isinstance(sequences, (str, bytes)):
+        raise UsageError(f"{who} wants a list of sequences, not one text")
+    result = []
+    for sequence in sequences:
+        words = sequence.split() if isinstance(sequence, str) else [str(entry) for entry in sequence]
+        if not words:
+            raise UsageError(f"{who}: sequence {len(result)} is empty")
+        result.append(words)
+    if not result:
+        raise UsageError(f"{who}: there is no sequence")
+    return result
+
+
+def _same_length(x, y, who):
+    if len(x) != len(y):
+        raise UsageError(f"{who}: {len(x)} sequences, but {len(y)} targets")
+
+
+class SequenceClassifier(_Estimator):
+    """One label for each sequence. X: lists of texts, or texts whose words they are; y: labels."""
+
+    _kind = "classifier"
+
+    def __init__(self, model="bilstm:64", *, optimizer=None, steps=None, epochs=None, minutes=None, seed=1, threads=0,
+                 options=None, progress=None):
+        self.model, self.optimizer, self.steps, self.epochs, self.minutes = model, optimizer, steps, epochs, minutes
+        self.seed, self.threads, self.options, self.progress = seed, threads, options, progress
+
+    def fit(self, X, y):
+        """Trains on sequences and their labels; a tenth of them chooses the best model."""
+        words, labels = _entries(X, "fit"), list(y)
+        _same_length(words, labels, "fit")
+        self.classes_ = numpy.unique(numpy.asarray(labels))
+        if len(self.classes_) < 2:
+            raise UsageError("fit: a classifier needs labels of more than one class")
+        number = {label: str(i) for i, label in enumerate(self.classes_.tolist())}
+        lines = _json_lines({"entry": w, "label": number[_plain(v)]} for w, v in zip(words, labels))
+        return self._train({"data.jsonl": lines}, format="jsonl", read="entry", predict="label@end")
+
+    def predict_proba(self, X):
+        """Probabilities [sequences x classes], in the order of ``classes_``."""
+        found = self._predict(_json_lines({"entry": w} for w in _entries(X, "predict")), probabilities=True)
+        return numpy.array([[one.get(f"label.{i}", 0.0) for i in range(len(self.classes_))] for one in found])
+
+    def predict(self, X):
+        """The most probable labels."""
+        p = self.predict_proba(X)
+        return self.classes_[p.argmax(axis=1)]
+
+    def score(self, X, y):
+        """The share of labels that are right."""
+        return float(numpy.mean(self.predict(X) == numpy.asarray(list(y))))
+
+
+def _plain(value):
+    return value.item() if isinstance(value, numpy.generic) else value
+
+
+class SequenceTagger(_Estimator):
+    """One label for each entry of each sequence. X: lists of texts; y: lists of labels, as long."""
+
+    _kind = "classifier"
+
+    def __init__(self, model="bilstm:64", *, optimizer=None, steps=None, epochs=None, minutes=None, seed=1, threads=0,
+                 options=None, progress=None):
+        self.model, self.optimizer, self.steps, self.epochs, self.minutes = model, optimizer, steps, epochs, minutes
+        self.seed, self.threads, self.options, self.progress = seed, threads, options, progress
+
+    def fit(self, X, y):
+        """Trains on sequences and their labels; a tenth of them chooses the best model."""
+        words, labels = _entries(X, "fit"), [[str(v) for v in one] for one in y]
+        _same_length(words, labels, "fit")
+        for i, (one, tags) in enumerate(zip(words, labels)):
+            if len(one) != len(tags):
+                raise UsageError(f"fit: sequence {i} has {len(one)} entries, but {len(tags)} labels")
+        self.classes_ = numpy.unique([v for one in labels for v in one])
+        lines = _json_lines({"entry": w, "tag": t} for w, t in zip(words, labels))
+        return self._train({"data.jsonl": lines}, format="jsonl", read="entry", predict="tag")
+
+    def predict(self, X):
+        """The best labels, a list for each sequence."""
+        return [one["tag.best"] for one in self._predict(_json_lines({"entry": w} for w in _entries(X, "predict")))]
+
+    def predict_proba(self, X):
+        """Probabilities, an array [entries x classes] for each sequence."""
+        found = self._predict(_json_lines({"entry": w} for w in _entries(X, "predict")), probabilities=True)
+        return [numpy.array([one[f"tag.{c}"] for c in self.classes_]).T for one in found]
+
+    def score(self, X, y):
+        """The share of labels that are right, over all entries."""
+        pairs = [(a, str(b)) for one, tags in zip(self.predict(X), y) for a, b in zip(one, tags)]
+        return sum(a == b for a, b in pairs) / len(pairs)
+
+
+class Forecaster(_Estimator):
+    """The next numbers of a series. y: numbers, [T] or [T x n]."""
+
+    _kind = "regressor"
+
+    def __init__(self, model="lstm:32", *, optimizer=None, steps=None, epochs=None, minutes=None, seed=1, threads=0,
+                 options=None, progress=None):
+        self.model, self.optimizer, self.steps, self.epochs, self.minutes = model, optimizer, steps, epochs, minutes
+        self.seed, self.threads, self.options, self.progress = seed, threads, options, progress
+
+    def fit(self, y):
+        """Trains on a series; its last tenth chooses the best model."""
+        self.series_ = self._series(y)
+        return self._train({"data.jsonl": self._line(self.series_)}, format="jsonl", read="value", predict="value",
+                           ahead=1, split="100/0/0")
+
+    def predict(self, horizon, y=None, samples=200):
+        """The means of the next ``horizon`` numbers after the series ``y``, by default the one that was fitted."""
+        found = self._ahead(horizon, y, samples)
+        return self._columns(found, "mean")
+
+    def predict_interval(self, horizon, y=None, samples=200):
+        """The tenth and the ninetieth percentile of the next numbers."""
+        found = self._ahead(horizon, y, samples)
+        return self._columns(found, "q10"), self._columns(found, "q90")
+
+    def _ahead(self, horizon, y, samples):
+        if not hasattr(self, "series_"):
+            raise NotFittedError("this Forecaster is not fitted yet; call fit first")
+        series = self.series_ if y is None else self._series(y)
+        return self._predict(self._line(series), ahead=int(horizon), samples=samples, seed=self.seed)[0]
+
+    def _columns(self, found, what):
+        if f"value.{what}" in found:
+            return numpy.array(found[f"value.{what}"])
+        columns = []
+        while f"value.{what}.{len(columns) + 1}" in found:
+            columns.append(found[f"value.{what}.{len(columns) + 1}"])
+        return numpy.array(columns).T
+
+    @staticmethod
+    def _series(y):
+        series = numpy.asarray(y, dtype=float)
+        if series.ndim not in (1, 2) or len(series) < 2:
+            raise UsageError(f"a series is [T] or [T x n] numbers, of two positions at least, not {series.shape}")
+        if not numpy.isfinite(series).all():
+            raise UsageError("a series holds numbers that are not finite")
+        return series
+
+    @staticmethod
+    def _line(series):
+        return _json_lines([{"value": series.tolist()}])
+
+
+class SymbolModel(_Estimator):
+    """A model of texts. X: a text, or a list of texts, each of which begins anew."""
+
+    _kind = "density_estimator"
+
+    def __init__(self, model="lstm:128", *, symbols="chars", optimizer=None, steps=None, epochs=None, minutes=None,
+                 seed=1, threads=0, options=None, progress=None):
+        self.model, self.symbols, self.optimizer, self.steps = model, symbols, optimizer, steps
+        self.epochs, self.minutes, self.seed, self.threads = epochs, minutes, seed, threads
+        self.options, self.progress = options, progress
+
+    def fit(self, X, y=None):
+        """Trains on texts."""
+        texts = [X] if isinstance(X, (str, bytes)) else list(X)
+        files = {f"{i:06d}.txt": t if isinstance(t, bytes) else t.encode() for i, t in enumerate(texts)}
+        return self._train(files, symbols=self.symbols, format="text")
+
+    @property
+    def model_(self):
+        """The fitted model."""
+        if not hasattr(self, "model_bytes_"):
+            raise NotFittedError("this SymbolModel is not fitted yet; call fit first")
+        return Model.from_bytes(self.model_bytes_)
+
+    def score_samples(self, X):
+        """The log-probability of each text, natural."""
+        model = self.model_
+        texts = [X] if isinstance(X, (str, bytes)) else X
+        return numpy.array([-float(numpy.nansum(model.score(t, threads=1), dtype=float)) for t in texts])
+
+    def score(self, X, y=None):
+        """Log-probability per symbol over all texts: higher is better."""
+        model = self.model_
+        nats = [model.score(t, threads=1) for t in ([X] if isinstance(X, (str, bytes)) else X)]
+        return -sum(float(numpy.nansum(n, dtype=float)) for n in nats) / sum(int((~numpy.isnan(n)).sum()) for n in nats)
+
+    def sample(self, n_samples=1, *, length=256, random_state=None, **options):
+        """Texts that the model would write."""
+        return self.model_.sample(length, count=n_samples, seed=self.seed if random_state is None else random_state,
+                                  **options)

@@ -1,0 +1,142 @@
+"""Estimators learn what is easy, keep the habits of scikit-learn, and travel as pickles."""
+
+import math
+import pickle
+import random
+import unittest
+
+import numpy
+
+import unfold
+from unfold.estimators import Forecaster, NotFittedError, SequenceClassifier, SequenceTagger, SymbolModel
+
+SMALL = {"threads": 1, "options": {"batch": 8}}
+
+
+def sequences(count, seed=1):
+    """Words, and whether most of them are "a"."""
+    source = random.Random(seed)
+    words = [[source.choice("ab") for _ in range(source.choice([3, 5, 7]))] for _ in range(count)]
+    return words, ["many" if sum(x == "a" for x in w) * 2 > len(w) else "few" for w in words]
+
+
+class ClassifierTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.words, cls.labels = sequences(300)
+        cls.fitted = SequenceClassifier("bilstm:12", optimizer="adam:rate=0.02", steps=150, **SMALL)
+        cls.fitted.fit(cls.words, cls.labels)
+
+    def test_it_learns(self):
+        words, labels = sequences(100, seed=2)
+        self.assertGreater(self.fitted.score(words, labels), 0.9)
+        self.assertEqual(list(self.fitted.classes_), ["few", "many"])
+
+    def test_probabilities_sum_to_one_and_the_largest_is_predicted(self):
+        p = self.fitted.predict_proba(self.words[:20])
+        self.assertEqual(p.shape, (20, 2))
+        numpy.testing.assert_allclose(p.sum(axis=1), 1, atol=1e-5)
+        self.assertEqual(list(self.fitted.predict(self.words[:20])), list(self.fitted.classes_[p.argmax(axis=1)]))
+
+    def test_texts_are_read_as_their_words(self):
+        texts = [" ".join(w) for w in self.words[:20]]
+        numpy.testing.assert_array_equal(self.fitted.predict_proba(texts), self.fitted.predict_proba(self.words[:20]))
+
+    def test_a_pickle_predicts_the_same(self):
+        again = pickle.loads(pickle.dumps(self.fitted))
+        numpy.testing.assert_array_equal(again.predict_proba(self.words), self.fitted.predict_proba(self.words))
+
+    def test_labels_may_be_numbers(self):
+        numbers = [3 if label == "many" else -1 for label in self.labels]
+        fitted = SequenceClassifier("bilstm:4", steps=5, **SMALL).fit(self.words, numbers)
+        self.assertEqual(fitted.classes_.tolist(), [-1, 3])
+        self.assertIn(fitted.predict(self.words[:1])[0], (-1, 3))
+
+    def test_errors_say_what_is_wrong(self):
+        fresh = SequenceClassifier(steps=1)
+        with self.assertRaises(NotFittedError):
+            fresh.predict([["a"]])
+        with self.assertRaisesRegex(ValueError, "3 sequences, but 2 targets"):
+            fresh.fit([["a"]] * 3, ["x", "y"])
+        with self.assertRaisesRegex(ValueError, "more than one class"):
+            fresh.fit([["a"]] * 3, ["x"] * 3)
+        with self.assertRaisesRegex(ValueError, "sequence 1 is empty"):
+            fresh.fit([["a"], []], ["x", "y"])
+        with self.assertRaisesRegex(ValueError, "not one text"):
+            fresh.fit("abc", ["x"])
+
+
+class HabitsTest(unittest.TestCase):
+    kinds = (SequenceClassifier, SequenceTagger, Forecaster, SymbolModel)
+
+    def test_parameters_come_back_as_they_were_given(self):
+        for kind in self.kinds:
+            one = kind("gru:5", steps=7, options={"batch": 3})
+            self.assertEqual(one.get_params()["steps"], 7)
+            self.assertEqual(kind(**one.get_params()).get_params(), one.get_params())
+            self.assertIs(one.set_params(steps=9), one)
+            self.assertEqual(one.steps, 9)
+            self.assertIn("steps=9", repr(one))
+            with self.assertRaisesRegex(ValueError, "no parameter stepz"):
+                one.set_params(stepz=1)
+
+    def test_scikit_learn_clones_them(self):
+        try:
+            from sklearn.base import clone, is_classifier
+        except ImportError:
+            self.skipTest("scikit-learn is not here")
+        for kind in self.kinds:
+            self.assertEqual(clone(kind("gru:5", steps=7)).get_params(), kind("gru:5", steps=7).get_params())
+        self.assertTrue(is_classifier(SequenceClassifier()))
+
+
+class TaggerTest(unittest.TestCase):
+    def test_it_learns_and_says_how_sure_it_is(self):
+        source = random.Random(3)
+        words = [[source.choice("abc") for _ in range(source.randint(2, 6))] for _ in range(200)]
+        tags = [["X" if x == "a" else "Y" for x in w] for w in words]
+        fitted = SequenceTagger("bilstm:8", optimizer="adam:rate=0.02", steps=80, **SMALL).fit(words, tags)
+        self.assertGreater(fitted.score(words, tags), 0.98)
+        self.assertEqual([len(t) for t in fitted.predict(words[:5])], [len(w) for w in words[:5]])
+        p = fitted.predict_proba(words[:3])
+        self.assertEqual(p[0].shape, (len(words[0]), 2))
+        numpy.testing.assert_allclose(p[0].sum(axis=1), 1, atol=1e-5)
+        with self.assertRaisesRegex(ValueError, "sequence 0 has 2 entries, but 1 labels"):
+            fitted.fit([["a", "b"]], [["X"]])
+
+
+class ForecasterTest(unittest.TestCase):
+    def test_it_goes_on_with_a_wave(self):
+        wave = [5 + 2 * math.sin(i / 3) for i in range(600)]
+        fitted = Forecaster("lstm:12", optimizer="adam:rate=0.01", steps=300, threads=1,
+                            options={"window": 50}).fit(wave[:560])
+        mean = fitted.predict(10)
+        self.assertEqual(mean.shape, (10,))
+        self.assertLess(numpy.abs(mean - wave[560:570]).mean(), 0.5)
+        low, high = fitted.predict_interval(10)
+        self.assertTrue((low < high).all())
+
+    def test_vectors_too(self):
+        series = numpy.array([[math.sin(i / 3), math.cos(i / 5)] for i in range(200)])
+        fitted = Forecaster("lstm:4", steps=5, threads=1).fit(series)
+        self.assertEqual(fitted.predict(4, samples=10).shape, (4, 2))
+        with self.assertRaisesRegex(ValueError, "not finite"):
+            fitted.fit([1.0, math.nan, 2.0])
+
+
+class SymbolModelTest(unittest.TestCase):
+    def test_it_tells_its_own_from_others(self):
+        fitted = SymbolModel("lstm:12", optimizer="adam:rate=0.02", steps=80, threads=1,
+                             options={"window": 16, "batch": 4}).fit(["abcabcabc" * 40] * 4)
+        usual, unusual = fitted.score_samples(["abcabcabc", "cbacbacba"])
+        self.assertGreater(usual, unusual)
+        self.assertAlmostEqual(fitted.score("abcabcabc"), usual / 9, places=6)
+        samples = fitted.sample(2, length=9)
+        self.assertEqual([len(s) for s in samples], [9, 9])
+        again = pickle.loads(pickle.dumps(fitted))
+        numpy.testing.assert_array_equal(again.score_samples(["abc"]), fitted.score_samples(["abc"]))
+        self.assertIsInstance(fitted.model_, unfold.Model)
+
+
+if __name__ == "__main__":
+    unittest.main()
