@@ -26,7 +26,11 @@ class Export final : public Verb {
                   .target = &name_,
                   .placeholder = "NAME",
                   .help = "c: what the names in the file begin with (default model)"});
-    options_.add({.name = "out", .target = &out_, .placeholder = "FILE", .help = "where to; - is standard output"});
+    options_.add({.name = "out",
+                  .target = &out_,
+                  .placeholder = "FILE",
+                  .help = "where to; - is standard output",
+                  .letter = "o"});
     add_key();
     add_common();
   }
