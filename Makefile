@@ -12,7 +12,7 @@ SOURCES := find unfold tests bench examples -name '*.h' -o -name '*.cpp'
 export PATH := $(CURDIR)/build/tools/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test python bench peers format format-check lint sanitize asan-ubsan tsan fuzz attack soak arm64 install clean
+.PHONY: help build demo test python bench peers format format-check lint sanitize asan-ubsan tsan fuzz attack soak arm64 package install clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -81,6 +81,10 @@ soak: build ## Work the command for HOURS=24; can be stopped and called again
 
 arm64: build ## Cross-build for 64-bit Arm and check under qemu that NEON gives the same bits
 	tools/arm64.sh
+
+package: build ## Debian packages of the command and the libraries, in build/release/packages
+	tools/manual.sh $(UNFOLD) build/release/manual
+	cd build/release && cpack -G DEB
 
 install: build ## Install the command and the library under PREFIX=/usr/local
 	cmake --install build/release --prefix $(PREFIX)

@@ -11,29 +11,31 @@ add_library(unfold::unfold ALIAS unfold_all)
 set_target_properties(unfold_all PROPERTIES EXPORT_NAME unfold)
 target_link_libraries(unfold_all INTERFACE ${libraries})
 
-install(TARGETS unfold_all ${libraries} EXPORT unfold-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS unfold_all ${libraries} EXPORT unfold-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+        COMPONENT development)
 foreach(room ${rooms})
-  install(DIRECTORY unfold/${room} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/unfold
+  install(DIRECTORY unfold/${room} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/unfold COMPONENT development
           FILES_MATCHING PATTERN "*.h" PATTERN "*-inl.h" EXCLUDE)
 endforeach()
-install(FILES unfold/unfold.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/unfold)
+install(FILES unfold/unfold.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/unfold COMPONENT development)
 # For C: #include <unfold.h>, -lunfold.
-install(FILES unfold/c/unfold.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(FILES unfold/c/unfold.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development)
 if(TARGET unfold_shared)
-  install(TARGETS unfold_shared EXPORT unfold-targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(TARGETS unfold_shared EXPORT unfold-targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+          COMPONENT library NAMELINK_COMPONENT development)
 endif()
-install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md")
-install(DIRECTORY examples DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.cpp" PATTERN "*.c")
+install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT command FILES_MATCHING PATTERN "*.md")
+install(DIRECTORY examples DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT development FILES_MATCHING PATTERN "*.cpp" PATTERN "*.c")
 if(TARGET unfold_command)
   # Not at the top of the build tree: there, unfold/ is the folder of the rooms.
   set_target_properties(unfold_command PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
-  install(TARGETS unfold_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(TARGETS unfold_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT command)
 endif()
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/unfold)
-install(EXPORT unfold-targets NAMESPACE unfold:: DESTINATION ${package_dir})
+install(EXPORT unfold-targets NAMESPACE unfold:: DESTINATION ${package_dir} COMPONENT development)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/unfold-config-version.cmake COMPATIBILITY SameMinorVersion)
 configure_package_config_file(cmake/unfold-config.cmake.in ${PROJECT_BINARY_DIR}/unfold-config.cmake
                               INSTALL_DESTINATION ${package_dir})
 install(FILES ${PROJECT_BINARY_DIR}/unfold-config.cmake ${PROJECT_BINARY_DIR}/unfold-config-version.cmake
-        DESTINATION ${package_dir})
+        DESTINATION ${package_dir} COMPONENT development)

@@ -1,0 +1,15 @@
+# Completion of the command unfold for bash: verbs and options as its own help tells them.
+_unfold() {
+  local current=${COMP_WORDS[COMP_CWORD]} words
+  if [ "$COMP_CWORD" -eq 1 ]; then
+    words=$(unfold --help 2>/dev/null | sed -n '/^Verbs:/,/^$/s/^  \([a-z]*\)  *[a-z].*/\1/p')
+  elif [[ $current == -* ]]; then
+    words=$(unfold "${COMP_WORDS[1]}" --help 2>/dev/null | sed -n 's/^  \(-.,  *\)\{0,1\}\(--[a-z0-9-]*\).*/\2/p')
+  fi
+  if [ -n "$words" ]; then
+    mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
+  else
+    mapfile -t COMPREPLY < <(compgen -f -- "$current")
+  fi
+}
+complete -o filenames -F _unfold unfold
