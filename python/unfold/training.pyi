@@ -20,6 +20,8 @@ def train(
     ends: str | None = None,
     test: str | None = None,
     word_dropout: float | None = None,
+    teacher_forcing: float | str | None = None,
+    forcing_schedule: str | None = None,
     log_rules: str | None = None,
     symbols: str | None = None,
     vocabulary: int | None = None,
