@@ -122,7 +122,7 @@ INSTANTIATE_TEST_SUITE_P(
                       RealFiles{"corpora/calgary", "text"}, RealFiles{"corpora/canterbury", "text"},
                       RealFiles{"corpora/large", "text"}, RealFiles{"corpora/artificial", "text"},
                       RealFiles{"corpora/misc", "text"}, RealFiles{"ptb", "text"}, RealFiles{"wikitext2", "text"},
-                      RealFiles{"genome", "text"}, RealFiles{"abc", "text"}, RealFiles{"sst", "text"},
+                      RealFiles{"genome", "text"}, RealFiles{"abc", "text"}, RealFiles{"sst", "trees"},
                       RealFiles{"logs", "text", {".csv", ".csv.gz"}}));
 
 }  // namespace
