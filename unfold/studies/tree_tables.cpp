@@ -60,7 +60,7 @@ Reproduction expressions() {
           .rows = {{"tree-lstm", "--model tree-lstm:100,children=3 " + further},
                    {"recursive", "--model recursive:100,children=3 " + further}},
           .small = {.columns = {column}, .seeds = 1, .budget = "--epochs 3"},
-          .full = {.columns = {column}, .seeds = 5, .budget = "--epochs 10"}};
+          .full = {.columns = {column}, .seeds = 5, .budget = "--epochs 20"}};
 }
 
 }  // namespace
