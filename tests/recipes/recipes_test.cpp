@@ -67,7 +67,7 @@ class Recipes : public ::testing::Test {
  protected:
   Recipes() {
     fs::create_directories(copy_);
-    for (const char* name : {"CMakeLists.txt", "cmake", "unfold"}) {
+    for (const char* name : {"CMakeLists.txt", "LICENSE", "cmake", "unfold"}) {
       fs::remove_all(copy_ / name);
       fs::copy(source_ / name, copy_ / name, fs::copy_options::recursive);
     }
