@@ -7,6 +7,8 @@
 
 #include "unfold/classical/fitted_spec.h"
 #include "unfold/classical/hmm.h"
+#include "unfold/models/density_model.h"
+#include "unfold/models/network_body.h"
 #include "unfold/models/registry.h"
 #include "unfold/models/spec.h"
 #include "unfold/numerics/functions.h"
@@ -25,7 +27,26 @@ Structure small_trees() {
   return Structure::trees(trees);
 }
 
+/// Of vectors of as many numbers as other models have symbols.
+CheckOutcome check_density(const CheckRequest& request, Reporter& reporter) {
+  using Type = FieldSpecification::Type;
+  const ModelSpec spec = parse_model_spec(request.model);
+  const DataSpecification data{
+      .source = "table",
+      .fields = {{.name = kOne, .type = Type::values, .size = 1},
+                 {.name = kVector, .type = Type::values, .size = request.symbols, .once = true}}};
+  CheckOutcome outcome{.model = to_string(spec), .report = {}};
+  Circuit circuit;
+  const Network<double> network = build_network<double>(
+      spec, data, {.reads = {kOne}, .heads = {{.field = kVector, .loss = outcome.model}}}, circuit);
+  reporter.remark(fmt::format("checking {} with vectors of {} numbers: {} parameters, double precision", outcome.model,
+                              request.symbols, circuit.parameter_count()));
+  outcome.report = check_derivatives(network, small_structure(), {.seed = request.seed});
+  return outcome;
+}
+
 CheckOutcome check_network(const CheckRequest& request, Reporter& reporter) {
+  if (names_density(request.model)) return check_density(request, reporter);
   ModelSpec spec = cut_down(parse_model_spec(request.model), request.units);
   spec.dropout = 0;  // a mask is a constant for every derivative
   CheckOutcome outcome{.model = to_string(spec), .report = {}};

@@ -13,11 +13,14 @@
 #include "unfold/app/step_cost.h"
 #include "unfold/base/team.h"
 #include "unfold/data/labels.h"
+#include "unfold/fields/density_data.h"
 #include "unfold/fields/field_data.h"
 #include "unfold/fields/field_model.h"
 #include "unfold/fields/sequence_choice.h"
 #include "unfold/models/counts_start.h"
+#include "unfold/models/density_model.h"
 #include "unfold/models/linear.h"
+#include "unfold/models/orderless.h"
 #include "unfold/models/readout.h"
 #include "unfold/models/restarts.h"
 #include "unfold/models/train.h"
@@ -477,6 +480,7 @@ TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
   model.configuration() = card_configuration();
   if (s_.ends && std::ranges::find(LengthModel::kinds(), *s_.ends) != LengthModel::kinds().end())
     model.configuration()[kLengthKey] = LengthModel::fit(*s_.ends, lengths_of(parts[0])).to_json();
+  if (is_density(model.spec())) model.configuration()[kPartsKey] = examples_.column(kVector).parts;
   begin_folder(options.trainer.resume);
   reporter_.remark(
       fmt::format("{} reads {} and predicts {}: {} parameters; {} examples of {} positions to train on, {} "
@@ -499,9 +503,11 @@ TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
       once.unknown_rate = once.word_dropout = 0;
       result.result = fit(model, *example_reader(parts[0], once), *readout, team);
     } else {
-      result.result =
-          unfold::train(model, example_sources<T>(parts[0], parts[1], batches, options.trainer.seed), options.trainer,
-                        options.model_file, team, reporter_.observer(options.trainer.steps));
+      TrainingSources<T> sources = example_sources<T>(parts[0], parts[1], batches, options.trainer.seed);
+      if (is_orderless(model.spec()))
+        sources = orderless_sources(std::move(sources), fields_.choice.predicts.front(), options.trainer.seed);
+      result.result = unfold::train(model, std::move(sources), options.trainer, options.model_file, team,
+                                    reporter_.observer(options.trainer.steps));
     }
   } catch (const InterruptedError&) {
     interrupted_with_checkpoint();

@@ -6,6 +6,9 @@
 #include "unfold/cli/figures.h"
 #include "unfold/cli/prime.h"
 #include "unfold/cli/verb.h"
+#include "unfold/fields/given.h"
+#include "unfold/fields/predict.h"
+#include "unfold/fields/vectors.h"
 
 namespace unfold {
 namespace {
@@ -16,14 +19,18 @@ class Complete final : public Verb {
   ExitCode run(Console& console) override;
 
  private:
+  ExitCode complete_vectors() const;
+
   std::vector<std::string> model_;
   CompleteRequest request_;
-  std::optional<std::string> prime_file_;
+  std::optional<std::string> prime_file_, given_, wanted_;
+  Index samples_ = 1000, seed_ = 1;
 };
 
 Complete::Complete()
     : Verb(VerbOptions("complete", "finds the most probable continuations of a text by beam search",
                        {"unfold complete run --prime 'To be' --length 20",
+                        "unfold complete density --given 'x3=1,x7=0' --predict x5",
                         "unfold complete run --prime 'the cat' --stop $'\\n' --beam 32 --json"})) {
   options_.add_inputs(
       {.name = "model", .target = &model_, .placeholder = "MODEL", .help = "a run folder or model file"});
@@ -55,8 +62,47 @@ Complete::Complete()
                 .target = &request_.beam.stop,
                 .placeholder = "TEXT",
                 .help = "a continuation is finished when it ends with this"});
+  options_.add(
+      {.name = "given",
+       .target = &given_,
+       .placeholder = "NAME=NUMBER",
+       .help = "of distributions of vectors: what is known of one, several with commas; x3 is its third number"});
+  options_.add({.name = "predict",
+                .target = &wanted_,
+                .placeholder = "NAME,NAME",
+                .help = "which numbers of it are wanted; without it all that are not given"});
+  options_.add({.name = "samples",
+                .target = &samples_,
+                .placeholder = "N",
+                .help = "draws for means that have no closed form",
+                .least = 1,
+                .most = 1e9});
+  options_.add({.name = "seed", .target = &seed_, .placeholder = "N", .help = "of the draws", .least = 0});
   add_key();
   add_common();
+}
+
+/// What numbers of a vector are expected to be.
+ExitCode Complete::complete_vectors() const {
+  VectorRequest request{.model = model_.front(), .count = samples_, .seed = static_cast<std::uint64_t>(seed_)};
+  if (given_) request.given = split_given(*given_);
+  for (const char* name : {"prime", "prime-file", "length", "beam", "count", "normalisation", "stop"})
+    if (options_.given(name)) throw UsageError(fmt::format("--{} is for models of running text", name));
+  for (std::string_view left = wanted_.value_or(""); !left.empty();) {
+    const std::size_t comma = std::min(left.find(','), left.size());
+    request.wanted.emplace_back(left.substr(0, comma));
+    left.remove_prefix(std::min(comma + 1, left.size()));
+  }
+  nlohmann::ordered_json numbers = nlohmann::ordered_json::object();
+  if (!json_) print_result("number\tmean\tstandard_error\n");
+  for (const CompletedNumber& number : complete_vector(request)) {
+    if (json_)
+      numbers[number.name] = {{"mean", number.mean}, {"standard_error", number.error}};
+    else
+      print_result(fmt::format("{}\t{:.6f}\t{:.6f}\n", number.name, number.mean, number.error));
+  }
+  if (json_) print_result(one_line({{"numbers", std::move(numbers)}}));
+  return ExitCode::success;
 }
 
 nlohmann::ordered_json to_json(const CompletedText& text) {
@@ -79,6 +125,10 @@ std::string line_of(const CompletedText& text) {
 
 ExitCode Complete::run(Console&) {
   request_.model = model_.front();
+  if (holds_field_model(request_.model) && holds_density(request_.model)) return complete_vectors();
+  for (const char* name : {"given", "predict", "samples", "seed"})
+    if (options_.given(name))
+      throw UsageError(fmt::format("--{} is for distributions of vectors (nade and others)", name));
   take_prime(prime_file_, request_.prime);
   const std::vector<CompletedText> found = complete(request_);
   nlohmann::ordered_json completions = nlohmann::ordered_json::array();

@@ -1,9 +1,16 @@
 #include "unfold/app/sample.h"
+#include "unfold/base/file.h"
 #include "unfold/fields/given.h"
 #include "unfold/fields/predict.h"
+#include "unfold/fields/roll.h"
+#include "unfold/fields/vectors.h"
 #include "unfold/runs/figures.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cctype>
 #include <nlohmann/json.hpp>
 
 #include "unfold/cli/figures.h"
@@ -21,11 +28,14 @@ class Sample final : public Verb {
  private:
   ExitCode print_json() const;
   ExitCode sample_fields();
+  ExitCode sample_rows() const;
+  ExitCode sample_rolls() const;
+  void refuse_options(const std::vector<const char*>& names, const char* why) const;
 
   std::vector<std::string> model_;
   SampleRequest request_{.model = {}, .sampling = {.length = 500}};
-  std::optional<std::string> prime_file_, given_;
-  Index seed_ = 1;
+  std::optional<std::string> prime_file_, given_, midi_, picture_;
+  Index seed_ = 1, milliseconds_ = 500;
 };
 
 Sample::Sample()
@@ -86,6 +96,20 @@ Sample::Sample()
        .target = &given_,
        .placeholder = "FIELD=VALUE",
        .help = "what is known before a whole sequence begins (train --ends), or source=TEXT; several with commas"});
+  options_.add({.name = "midi",
+                .target = &midi_,
+                .placeholder = "FILE.mid",
+                .help = "of models of piano rolls: write the piece as a MIDI file too"});
+  options_.add({.name = "picture",
+                .target = &picture_,
+                .placeholder = "FILE.svg",
+                .help = "of models of piano rolls: draw the piece"});
+  options_.add({.name = "step",
+                .target = &milliseconds_,
+                .placeholder = "MS",
+                .help = "milliseconds of a step in the MIDI file",
+                .least = 1,
+                .most = 16000});
   add_threads();
   add_key();
   add_common();
@@ -95,6 +119,7 @@ ExitCode Sample::run(Console&) {
   request_.model = model_.front();
   if (given_) request_.given = split_given(*given_);
   if (holds_field_model(request_.model)) return sample_fields();
+  refuse_options({"midi", "picture", "step"}, "is for models of piano rolls");
   take_prime(prime_file_, request_.prime);
   request_.sampling.seed = static_cast<std::uint64_t>(seed_);
   if (json_) return print_json();
@@ -106,8 +131,60 @@ ExitCode Sample::run(Console&) {
   return ExitCode::success;
 }
 
+void Sample::refuse_options(const std::vector<const char*>& names, const char* why) const {
+  for (const char* name : names)
+    if (options_.given(name)) throw UsageError(fmt::format("--{} {}; leave it out", name, why));
+}
+
+/// Pieces, a line each.
+ExitCode Sample::sample_rolls() const {
+  refuse_options({"prime", "prime-file", "temperature", "top-k", "top-p", "min-p", "stop", "given"},
+                 "has no meaning for piano rolls");
+  if ((midi_ || picture_) && request_.count > 1)
+    throw UsageError("--midi and --picture are of one piece: leave --count out, and change --seed for others");
+  constexpr Index kSteps = 100;
+  RollRequest request{.model = request_.model,
+                      .length = options_.given("length") ? request_.sampling.length : kSteps,
+                      .seed = static_cast<std::uint64_t>(seed_)};
+  nlohmann::ordered_json pieces = nlohmann::ordered_json::array();
+  for (; request.number < request_.count; ++request.number) {
+    const Roll roll = sample_roll(request);
+    if (midi_) write_file_atomically(*midi_, roll_midi(roll, milliseconds_));
+    if (picture_) write_file_atomically(*picture_, roll_picture(roll));
+    if (json_)
+      pieces.push_back(roll);
+    else
+      print_result(roll_text(roll) + "\n");
+  }
+  if (json_) print_result(one_line({{"pieces", std::move(pieces)}}));
+  return ExitCode::success;
+}
+
+/// Vectors: a table with a row each.
+ExitCode Sample::sample_rows() const {
+  refuse_options({"length", "prime", "prime-file", "temperature", "top-k", "top-p", "min-p", "stop", "midi", "picture"},
+                 "has no meaning for vectors");
+  const VectorTable table = sample_vectors({.model = request_.model,
+                                            .given = request_.given,
+                                            .count = request_.count,
+                                            .seed = static_cast<std::uint64_t>(seed_)});
+  if (json_) {
+    print_result(one_line({{"names", table.names}, {"rows", table.rows}}));
+    return ExitCode::success;
+  }
+  const bool named = !std::ranges::all_of(table.names, [](const std::string& name) {
+    return std::ranges::all_of(name, [](unsigned char c) { return std::isdigit(c) != 0; });
+  });
+  if (named) print_result(fmt::format("{}\n", fmt::join(table.names, ",")));
+  for (const std::vector<double>& row : table.rows) print_result(fmt::format("{:.6g}\n", fmt::join(row, ",")));
+  return ExitCode::success;
+}
+
 /// Whole sequences, a line each.
 ExitCode Sample::sample_fields() {
+  if (holds_density(request_.model)) return sample_rows();
+  if (holds_roll_model(request_.model)) return sample_rolls();
+  refuse_options({"midi", "picture", "step"}, "is for models of piano rolls");
   if (prime_file_) throw UsageError("--prime-file is for models of running text; whole sequences begin by themselves");
   request_.sampling.seed = static_cast<std::uint64_t>(seed_);
   nlohmann::ordered_json samples = nlohmann::ordered_json::array();

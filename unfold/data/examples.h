@@ -24,6 +24,7 @@ struct ExampleColumn {
   std::vector<double> numbers = {};     ///< `width` an entry, one entry after another
   std::vector<char> missing = {};       ///< one flag an entry; empty: none is missing
   std::vector<Index> ends = {};         ///< of a source: one an example, number of entries up to its end
+  std::vector<std::string> parts = {};  ///< what the numbers of an entry are called; empty: nothing
 
   bool is_text() const { return width == 0; }
   Index entries() const {

@@ -14,7 +14,9 @@
 #include "unfold/base/text_distance.h"
 #include "unfold/base/utf8.h"
 #include "unfold/data/templates.h"
+#include "unfold/fields/density_data.h"
 #include "unfold/fields/field_entries.h"
+#include "unfold/models/density_model.h"
 #include "unfold/models/length_model.h"
 #include "unfold/models/linear.h"
 #include "unfold/numerics/random.h"
@@ -203,6 +205,7 @@ ReaderOptions reader_options(const TrainSettings& s) {
     options.text_given = true;
   }
   options.sequence_column = s.sequences.value_or("");
+  options.rows = density_rows(s);
   for (const std::string& name : split_names(s.predict.value_or("")))
     options.stops = options.stops || name.ends_with(kStopField);
   if (s.ends) {
@@ -283,6 +286,7 @@ Names default_templates(const Examples& examples, const std::vector<Predicted>& 
 }  // namespace
 
 FieldPlan plan_fields(const Examples& examples, TrainSettings& s) {
+  if (names_density(s.model)) return plan_density(examples, s);
   if (is_of_crf(s.model)) take_template(examples, s);
   if (!s.predict) {
     s.predict = obvious_target(examples);
@@ -437,6 +441,7 @@ void settle_for_trees(const FieldPlan& plan, const Examples& examples, const Giv
 
 void settle_for(FieldPlan& plan, const Examples& examples, const Given& given, TrainSettings& s) {
   if (examples.are_trees()) return settle_for_trees(plan, examples, given, s);
+  if (names_density(s.model)) return settle_density(examples, given, s);
   const auto settle = [&](std::string_view name, auto& setting, auto value) {
     if (!given.contains(name)) setting = value;
   };

@@ -14,7 +14,11 @@
 #include "unfold/fields/unsegmented_figures.h"
 #include "unfold/losses/distribution.h"
 #include "unfold/losses/label_sequences.h"
+#include "unfold/losses/separate_rows.h"
 #include "unfold/losses/unsegmented.h"
+#include "unfold/losses/vector_density.h"
+#include "unfold/models/density_model.h"
+#include "unfold/models/orderless.h"
 #include "unfold/numerics/functions.h"
 
 namespace unfold {
@@ -109,6 +113,9 @@ class HeadCount {
                         : unsegmented_ != nullptr ? errors_.measures()
                                                   : values_.measures();
     if (nodes_) std::ranges::copy(nodes_->measures(), std::back_inserter(figures_.measures));
+    // Published figures of densities are on standardised numbers.
+    if (head_.loss->template as<VectorDensity<T>>() != nullptr && !field_.deviation.empty())
+      figures_.measures.emplace_back("standardised_nats", figures_.nats_each());
     figures_.nats += static_cast<double>(figures_.predicted) * log_scale(field_);
     if (labels_)
       for (const LabelMeasures::Mistake& m : labels_->mistakes())
@@ -196,8 +203,7 @@ std::string length_field(const NetworkModel<T>& model) {
 
 template <class T>
 bool sees_whole_sequences(const Network<T>& network) {
-  return std::ranges::any_of(network.heads,
-                             [](const Head<T>& head) { return head.loss->template as<RowLoss<T>>() == nullptr; });
+  return std::ranges::any_of(network.heads, [](const Head<T>& head) { return !has_separate_rows(*head.loss); });
 }
 
 /// How examples are read by a model, which must have an eye for all that they hold.
@@ -239,6 +245,23 @@ struct HeadAnswer {
 
 }  // namespace
 
+namespace {
+
+/// Of a model that predicts in any order: what it says is the mean of the probabilities under several.
+template <class T>
+FieldFigures evaluate_orders(const NetworkModel<T>& model, const ExampleSet& examples, Team& team) {
+  const OrderlessNats nats = orderless_nats(model, examples, orderless_options(model.spec()).orders, team);
+  HeadFigures head{.field = kVector, .loss = std::string(model.network().heads.front().loss->name()), .once = true};
+  head.predicted = examples.count();
+  head.nats = std::accumulate(nats.ensemble.begin(), nats.ensemble.end(), 0.0);
+  const double mean = std::accumulate(nats.mean.begin(), nats.mean.end(), 0.0);
+  if (!std::isfinite(mean)) throw ModelError(fmt::format("the prediction of {} is not finite", head.field));
+  if (head.predicted > 0) head.measures.emplace_back("nats_of_one_order", mean / static_cast<double>(head.predicted));
+  return {.examples = examples.count(), .positions = examples.positions(), .heads = {std::move(head)}};
+}
+
+}  // namespace
+
 ExampleBatchOptions batch_options(const NetworkLayout& layout) {
   ExampleBatchOptions options{.reads = layout.reads};
   for (const HeadSpecification& head : layout.heads) options.predicts.push_back(head.field);
@@ -247,6 +270,7 @@ ExampleBatchOptions batch_options(const NetworkLayout& layout) {
 
 template <class T>
 FieldFigures evaluate_fields(const NetworkModel<T>& model, const ExampleSet& examples, Team& team, Index beam) {
+  if (is_orderless(model.spec())) return evaluate_orders(model, examples, team);
   std::vector<HeadCount<T>> counts;
   for (const Head<T>& head : model.network().heads) {
     counts.emplace_back(head, model.data().field(head.field), examples, beam);
@@ -282,6 +306,10 @@ double log_scale(const FieldSpecification& field) {
 
 template <class T>
 std::vector<HeadScores> score_heads(const NetworkModel<T>& model, const ExampleSet& examples, Team& team) {
+  if (is_orderless(model.spec()))
+    return {{.field = kVector,
+             .once = true,
+             .nats = orderless_nats(model, examples, orderless_options(model.spec()).orders, team).ensemble}};
   std::vector<HeadScores> scores;
   for (const Head<T>& head : model.network().heads) {
     const bool once = model.data().field(head.field).once;

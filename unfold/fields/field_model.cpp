@@ -8,6 +8,7 @@
 #include "unfold/base/error.h"
 #include "unfold/data/templates.h"
 #include "unfold/losses/registry.h"
+#include "unfold/models/density_model.h"
 
 namespace unfold {
 
@@ -20,6 +21,10 @@ TrainSettings settings_of_card(const Model& model) {
   settings.symbols = stored.value("symbols", std::string(kAnyText));
   if (stored.contains("sequences")) settings.sequences = stored["sequences"].get<std::string>();
   settings.window = stored.value("window", settings.window);
+  if (const std::string name = stored.value("model", std::string()); names_density(name)) {
+    settings.model = name;
+    if (stored.contains("predict")) settings.predict = stored["predict"].get<std::string>();
+  }
   if (!stored.contains("ends")) return settings;
   settings.ends = stored["ends"].get<std::string>();
   settings.read = stored.value("read", std::string());

@@ -8,6 +8,7 @@
 
 #include "unfold/engine/stepper.h"
 #include "unfold/losses/distribution.h"
+#include "unfold/losses/vector_density.h"
 #include "unfold/numerics/functions.h"
 
 namespace unfold {
@@ -62,7 +63,7 @@ class Forecaster {
     stepper_.reset();
     for (Index t = 0; t < set_.length(example); ++t) step(t);
     std::vector<std::vector<Forecast>> result(at(request_.ahead));
-    const Index known = std::min(shortest_, request_.ahead);  // whose inputs are all known
+    const Index known = only_draws() ? 0 : std::min(shortest_, request_.ahead);  // whose inputs are all known
     const State<T> end = stepper_.state();
     start_path();
     for (Index k = 0; k < known; ++k) {
@@ -80,6 +81,13 @@ class Forecaster {
     const FieldColumn* column;
     Signal signal;
   };
+
+  /// Whether some head knows no means and quantiles: numbers of its vectors depend on each other.
+  bool only_draws() const {
+    return std::ranges::any_of(model_.network().heads, [](const Head<T>& head) {
+      return head.loss->template as<VectorDensity<T>>() != nullptr;
+    });
+  }
 
   void need_head(const std::string& field) const {
     for (const Head<T>& head : model_.network().heads)
@@ -178,7 +186,11 @@ class Forecaster {
       return;
     }
     values_.resize(at(field.size));
-    head.loss->template need<ValueDistribution<T>>("forecast").sample(o, random, std::span<T>(values_));
+    if (const auto* density = head.loss->template as<VectorDensity<T>>())
+      density->sample({o, model_.parameters().flat()}, random, std::vector<char>(values_.size()),
+                      std::span<T>(values_));
+    else
+      head.loss->template need<ValueDistribution<T>>("forecast").sample(o, random, std::span<T>(values_));
     for (const T x : values_) path.values.push_back(static_cast<float>(x));
   }
 

@@ -32,6 +32,9 @@ class LossMaker {
   std::function<std::unique_ptr<Loss<T>>(const AnyOptions&)> make_;
 };
 
+/// What a loss is a distribution of whole vectors of.
+enum class Density { none, bits, numbers, orderless_bits };
+
 struct LossEntry {
   std::string name, help;
   bool of_symbols;  ///< it observes symbols; otherwise vectors
@@ -41,6 +44,7 @@ struct LossEntry {
   std::string main_option = {};  ///< that the bare number of a SPEC sets; empty: none
   /// How large a signal is that predicts a field; none: as large as the field.
   std::function<Index(Index field_size, const AnyOptions&)> size_of_signal = {};
+  Density density = Density::none;  ///< not none: it may be a model by itself (models/density_model.h)
 
   /// With the default options; `choose_loss` takes them from a SPEC.
   template <class T>

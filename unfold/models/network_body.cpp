@@ -14,8 +14,10 @@
 #include "unfold/data/text_batches.h"
 #include "unfold/losses/label_sequences.h"
 #include "unfold/losses/registry.h"
+#include "unfold/models/density_model.h"
 #include "unfold/models/encoder_decoder.h"
 #include "unfold/models/linear.h"
+#include "unfold/models/orderless.h"
 #include "unfold/models/parameter_tensors.h"
 
 namespace unfold {
@@ -47,6 +49,8 @@ ModelSpec spec_of(const ModelFile& file) {
 
 /// Deviation of the embeddings of several fields at the start: small, so that what is learned soon outweighs it.
 constexpr double kFieldScale = 0.1;
+/// Of what a density has in place of a signal: components of a mixture must differ.
+constexpr double kDensityScale = 0.3;
 
 /// Units of the small network that reads the characters of a word, in each direction, and its embedding (Lample et al.
 /// 2016).
@@ -176,6 +180,10 @@ Layers add_layers(const ModelSpec& spec, const DataSpecification& data, const Ne
   for (const std::string& read : layout.reads)
     (data.field(parse_read(read).field).source ? sources : own).push_back(read);
   ModelSpec stack = spec;
+  if (is_orderless(spec))
+    return {.top = add_orderless(spec, data.field(layout.heads.front().field).size, circuit, inputs),
+            .hidden = {},
+            .last = {}};
   if (sources.empty()) {
     const Signal input = add_inputs(spec, data, own, circuit, inputs);
     if (spec.both_directions) refuse_to_see_ahead(spec, layout);
@@ -219,6 +227,7 @@ class HeadSignals {
   /// An affine map of `size` numbers.
   Signal add(const std::string& name, Index size, bool once, const std::shared_ptr<const Listing>& listing) {
     if (is_linear(spec_)) return add_linear(name, size, once, listing);
+    if (is_density(spec_)) return add_density(name, size);
     if (once && !pooled_.valid()) pooled_ = pooled(spec_, layers_, circuit_);
     std::vector<Term> terms = {{"V", once ? pooled_ : layers_.top, output_start(spec_)}};
     if (!once) terms.insert(terms.end(), direct_.begin(), direct_.end());
@@ -235,6 +244,16 @@ class HeadSignals {
     const std::vector<Term> terms = linear_terms(inputs_, listing, circuit_);
     const bool listed = terms.size() == 1 && terms.front().op != nullptr;
     const Signal output = circuit_.affine(name, size, terms, Init::zero(), !listed);
+    circuit_.output(output);
+    return output;
+  }
+
+  /// A vector of parameters: what is read is the number 1. Layers that know some of what is predicted have weights.
+  Signal add_density(const std::string& name, Index size) {
+    const bool known = is_orderless(spec_);
+    const Term term =
+        known ? Term{"V", layers_.top} : Term{"signal", inputs_.front().signal, Init::normal(kDensityScale)};
+    const Signal output = circuit_.affine(name, size, {term}, Init::zero(), known);
     circuit_.output(output);
     return output;
   }
@@ -324,6 +343,11 @@ template <class T>
 Network<T> build_network(const ModelSpec& spec, const DataSpecification& data, const NetworkLayout& layout,
                          Circuit& circuit, const NetworkVariant& variant) {
   if (layout.heads.empty()) throw UsageError("a network predicts at least one field");
+  if (is_density(spec) && !names_density(layout.heads.front().loss))
+    throw UsageError(
+        fmt::format("model {} is a distribution of vectors: the rows of a table or an array (--format "
+                    "table, npy); it predicts nothing else",
+                    to_string(spec)));
   Network<T> network;
   network.dropout = spec.dropout > 0;
   const Layers layers = add_layers(spec, data, layout, circuit, network.inputs);
@@ -332,7 +356,10 @@ Network<T> build_network(const ModelSpec& spec, const DataSpecification& data, c
     const HeadSpecification& head = layout.heads[h];
     const FieldSpecification& field = data.field(head.field);
     const ChosenLoss chosen = loss_for(head, field);
-    if (field.once && layers.last.empty() && !is_linear(spec))
+    if (chosen.entry.density == Density::orderless_bits && !is_orderless(spec))
+      throw UsageError(fmt::format("{} is a model by itself (--model {}), no loss of others; nade is", head.loss,
+                                   chosen.entry.name));
+    if (field.once && layers.last.empty() && !is_linear(spec) && !is_density(spec))
       throw UsageError(
           fmt::format("{} stands once an example; of a source and its target, what is predicted stands at "
                       "the positions of the target",

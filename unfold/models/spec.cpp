@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "unfold/base/error.h"
+#include "unfold/models/density_model.h"
 #include "unfold/models/linear.h"
 
 namespace unfold {
@@ -107,10 +108,12 @@ std::vector<Signal> add_layer(const ModelSpec& spec, Signal x, Circuit& circuit)
 }  // namespace
 
 ModelSpec parse_model_spec(std::string_view text, const std::vector<std::string>& others) {
+  if (names_density(text)) return parse_density(text);
   Spec spec = plain_spelling(parse_spec(text));
   const bool both_directions = take_both_directions(spec);
   std::vector<std::string> further = spellings();
   further.push_back(linear_model().name);
+  for (std::string& name : density_names()) further.push_back(std::move(name));
   further.insert(further.end(), others.begin(), others.end());
   const bool linear = spec.name == linear_model().name;
   ModelSpec result = plain_model(linear ? linear_model() : cells().get(spec.name, further));
@@ -124,6 +127,7 @@ ModelSpec parse_model_spec(std::string_view text, const std::vector<std::string>
 }
 
 std::string to_string(const ModelSpec& spec) {
+  if (is_density(spec)) return spec.density;
   ModelSpec given = spec, plain = plain_model(*spec.cell);
   Spec result;
   if (spec.both_directions) result.name = kBothDirections;
@@ -147,7 +151,7 @@ ModelSpec cut_down(ModelSpec spec, Index units) {
 
 Layers build_layers(const ModelSpec& spec, Signal input, Circuit& circuit) {
   Layers result{.top = input, .hidden = {}, .last = {}};
-  if (is_linear(spec)) return result;
+  if (is_linear(spec) || is_density(spec)) return result;
   if (spec.embedding > 0)
     result.top =
         circuit.affine("embedding", spec.embedding,
@@ -191,6 +195,11 @@ ModelSignals build_model(const ModelSpec& spec, Signal input, Index outputs, Cir
         fmt::format("model {} labels the positions of data with fields (--format columns, --predict FIELD); "
                     "it is none of running text",
                     to_string(spec)));
+  if (is_density(spec))
+    throw UsageError(
+        fmt::format("model {} is a distribution of vectors: the rows of a table or an array (--format "
+                    "table, npy); it is none of running text",
+                    to_string(spec)));
   Layers layers = build_layers(spec, input, circuit);
   const Signal output = circuit.affine("output", outputs, {{"V", layers.top, output_start(spec)}});
   circuit.output(output);
@@ -204,6 +213,7 @@ std::vector<ModelHelp> models() {
     result.push_back({cell.name, cell.help, table_of(plain).help()});
   }
   result.push_back({linear_model().name, linear_model().help, help_of(linear_model().options)});
+  for (ModelHelp& help : density_help()) result.push_back(std::move(help));
   return result;
 }
 

@@ -28,7 +28,8 @@ namespace unfold {
 
 struct ModelSpec : StackOptions {
   const CellEntry* cell = nullptr;
-  AnyOptions options = {};  ///< of the cell
+  AnyOptions options = {};   ///< of the cell
+  std::string density = {};  ///< of models that read nothing (density_model.h): the SPEC of their loss
 };
 
 /// Throws UsageError: an unknown model or option (with the nearest name), a value out of range, a model that is known

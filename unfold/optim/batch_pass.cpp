@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "unfold/base/error.h"
+#include "unfold/losses/separate_rows.h"
 
 namespace unfold {
 namespace {
@@ -151,7 +152,8 @@ std::vector<Matrix<const T>> BatchPass<T>::outputs() const {
 
 template <class T>
 void BatchPass<T>::require_rows(std::string_view why) const {
-  for (const Head<T>& head : network_.heads) head.loss->template need<RowLoss<T>>(why);
+  for (const Head<T>& head : network_.heads)
+    if (!has_separate_rows(*head.loss)) head.loss->template need<SeparateRows<T>>(why);
 }
 
 template <class T>

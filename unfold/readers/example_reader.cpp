@@ -76,6 +76,7 @@ Examples read_examples(const Input& input, const ReaderOptions& options) {
   input.require_whole();
   require_examples(examples);
   make_whole(options.whole, examples);
+  make_vectors(options.rows, examples);
   return examples;
 }
 

@@ -446,6 +446,7 @@ class Checker {
         return skip(result, node.name + " is not positively homogeneous");
     }
     if (has_vector_maps()) return skip(result, "vector maps have no paths");
+    if (objective_.owns_parameters()) return skip(result, "the loss has parameters of its own, where no path leads");
     for (const Node& node : passes_.circuit().nodes())
       if (node.part > 0) return skip(result, node.name + " runs over a chain of its own");
     for (Index length = 1; length <= 4; ++length)

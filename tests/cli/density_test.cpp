@@ -1,0 +1,179 @@
+// Distributions of vectors through the command: rows of tables, and frames of music given those before.
+#include "cli/fields.h"
+
+namespace unfold::test {
+namespace {
+
+/// Rows of four bits: the second is the first, the last is whether the two before it differ, the third is free.
+std::string bit_rows(int rows) {
+  std::string text = "a,b,c,d\n";
+  for (int i = 0; i < rows; ++i) {
+    const int a = (i * 7 / 3) % 2, c = (i / 2) % 2;
+    text += std::to_string(a) + "," + std::to_string(a) + "," + std::to_string(c) + "," + std::to_string(a ^ c) + "\n";
+  }
+  return text;
+}
+
+std::string number_rows(int rows) {
+  std::string text = "x;y;z\n";
+  for (int i = 0; i < rows; ++i) {
+    const double x = std::sin(i * 1.7), y = 10 + 3 * x + std::cos(i * 2.3), z = 0.5 * x - y + 0.1 * std::sin(i * 5.1);
+    text += std::to_string(x) + ";" + std::to_string(y) + ";" + std::to_string(z) + "\n";
+  }
+  return text;
+}
+
+class DensityTest : public FieldsTest {
+ protected:
+  nlohmann::json learn(const std::string& file, const Arguments& more) const {
+    const Finished finished =
+        unfold_command(Arguments{"train", file, "--out", run_, "--quiet", "--json", "--overwrite"} + more);
+    EXPECT_EQ(finished.code, 0) << finished.err;
+    return only_object(finished.out);
+  }
+  /// Of a named number.
+  nlohmann::json completed(const Arguments& more) const {
+    return only_object(output_of(Arguments{"complete", run_, "--json"} + more))["numbers"];
+  }
+};
+
+TEST_F(DensityTest, rows_of_bits_are_learnt_measured_scored_and_drawn) {
+  const std::string file = data("bits.csv", bit_rows(400));
+  for (const char* model : {"nade:8", "made:24,layers=2", "neural-ar:8", "bernoulli-mixture:8"}) {
+    const nlohmann::json trained = learn(file, {"--model", model, "--format", "table", "--epochs", "80", "--batch",
+                                                "10", "--optimizer", "adam:rate=0.02"});
+    // Two bits decide the other two: half of all rows are ones of four, ln 4 = 1.386.
+    EXPECT_NEAR(trained["valid"]["heads"]["values"]["nats_per_example"].get<double>(), 1.386, 0.1) << model;
+    const nlohmann::json measured = only_object(output_of({"eval", run_, file, "--split", "90/10", "--json"}));
+    EXPECT_EQ(measured["heads"], trained["valid"]["heads"]);
+    const std::string scored =
+        output_of({"score", run_, data("odd.csv", "a,b,c,d\n1,1,0,1\n1,0,0,0\n"), "--by", "line"});
+    EXPECT_EQ(count_lines(scored), 3);
+    const std::string drawn = output_of({"sample", run_, "--count", "30", "--given", "a=1"});
+    EXPECT_EQ(first_line(drawn), "a,b,c,d");
+    EXPECT_EQ(count_lines(drawn), 31);
+    EXPECT_EQ(drawn, output_of({"sample", run_, "--count", "30", "--given", "a=1"}));
+    EXPECT_GT(completed({"--given", "a=1"})["b"]["mean"].get<double>(), 0.95) << model;
+    EXPECT_LT(completed({"--given", "x1=0", "--predict", "x2"})["b"]["mean"].get<double>(), 0.05) << model;
+  }
+  EXPECT_GT(completed({"--given", "d=1,c=0"})["a"]["mean"].get<double>(), 0.9);  // a mixture answers in any order
+}
+
+TEST_F(DensityTest, of_numbers_is_the_gaussian_of_the_sample) {
+  const std::string file = data("numbers.csv", number_rows(300));
+  const nlohmann::json trained = learn(file, {"--model", "linear-ar", "--split", "100/0", "--precision", "double"});
+  EXPECT_EQ(trained["format"], "table");
+  const double found = only_object(output_of({"eval", run_, file, "--json"}))["heads"]["values"]["nats_per_example"];
+  // -log p of the Gaussian with the mean and the covariance of the sample: (D (1 + log 2 pi) + log det) / 2.
+  double sums[3] = {}, products[3][3] = {};
+  std::istringstream rows(number_rows(300));
+  std::string line;
+  std::getline(rows, line);
+  while (std::getline(rows, line)) {
+    double x[3];
+    ASSERT_EQ(std::sscanf(line.c_str(), "%lf;%lf;%lf", &x[0], &x[1], &x[2]), 3);
+    for (int i = 0; i < 3; ++i) {
+      sums[i] += x[i] / 300;
+      for (int j = 0; j < 3; ++j) products[i][j] += x[i] * x[j] / 300;
+    }
+  }
+  double c[3][3];
+  for (int i = 0; i < 3; ++i)
+    for (int j = 0; j < 3; ++j) c[i][j] = products[i][j] - sums[i] * sums[j];
+  const double determinant = c[0][0] * (c[1][1] * c[2][2] - c[1][2] * c[2][1]) -
+                             c[0][1] * (c[1][0] * c[2][2] - c[1][2] * c[2][0]) +
+                             c[0][2] * (c[1][0] * c[2][1] - c[1][1] * c[2][0]);
+  EXPECT_NEAR(found, 0.5 * (3 * (1 + std::log(2 * M_PI)) + std::log(determinant)), 1e-3);
+  // E[y | x], in units of the data.
+  const double slope = c[0][1] / c[0][0];
+  EXPECT_NEAR(completed({"--given", "x=0.5"})["y"]["mean"].get<double>(), sums[1] + slope * (0.5 - sums[0]), 1e-2);
+  EXPECT_GT(completed({"--given", "x=0.5"})["z"]["standard_error"].get<double>(), 0);
+}
+
+TEST_F(DensityTest, of_any_order_answers_whatever_is_given) {
+  const std::string file = data("bits.csv", bit_rows(400));
+  const Arguments how = {
+      "--model",       "deep-nade:30,layers=2,orders=4", "--format", "table", "--batch", "20", "--optimizer",
+      "adam:rate=0.01"};
+  const nlohmann::json head = learn(file, how + Arguments{"--epochs", "60"})["valid"]["heads"]["values"];
+  EXPECT_NEAR(head["nats_per_example"].get<double>(), 1.386, 0.1);
+  EXPECT_GE(head["nats_of_one_order"].get<double>(), head["nats_per_example"].get<double>());
+  EXPECT_GT(completed({"--given", "d=1,c=0"})["a"]["mean"].get<double>(), 0.95);
+  EXPECT_LT(completed({"--given", "d=0,c=0"})["b"]["mean"].get<double>(), 0.05);
+  EXPECT_EQ(completed({"--given", "d=0,c=0"})["a"]["standard_error"].get<double>(), 0);
+  EXPECT_EQ(count_lines(output_of({"sample", run_, "--count", "5", "--given", "c=1"})), 6);
+  const std::string scored = output_of({"score", run_, file, "--by", "line"});
+  EXPECT_EQ(count_lines(scored), 401);
+
+  const std::string whole = folder_ / "whole";
+  const Arguments common = Arguments{"train", file, "--quiet", "--split", "100/0"} + how;
+  ASSERT_EQ(unfold_command(common + Arguments{"--out", whole, "--steps", "30"}).code, 0);
+  ASSERT_EQ(unfold_command(common + Arguments{"--out", run_, "--overwrite", "--steps", "13"}).code, 0);
+  ASSERT_EQ(unfold_command({"train", "--out", run_, "--resume", "--steps", "30", "--quiet"}).code, 0);
+  EXPECT_TRUE(read_bytes(run_ + "/model.safetensors") == read_bytes(whole + "/model.safetensors"));
+}
+
+TEST_F(DensityTest, an_interrupted_run_ends_as_one_that_was_not) {
+  const std::string file = data("bits.csv", bit_rows(100)), whole = folder_ / "whole";
+  const Arguments common = {"train",   file, "--format", "table",       "--model",       "nade:5",
+                            "--batch", "10", "--quiet",  "--optimizer", "adam:rate=0.01"};
+  ASSERT_EQ(unfold_command(common + Arguments{"--out", whole, "--steps", "20"}).code, 0);
+  ASSERT_EQ(unfold_command(common + Arguments{"--out", run_, "--steps", "7", "--threads", "2"}).code, 0);
+  ASSERT_EQ(unfold_command({"train", "--out", run_, "--resume", "--steps", "20", "--quiet"}).code, 0);
+  EXPECT_TRUE(read_bytes(run_ + "/model.safetensors") == read_bytes(whole + "/model.safetensors"));
+}
+
+TEST_F(DensityTest, curvature_trains_it_too) {
+  const std::string file = data("bits.csv", bit_rows(200));
+  const nlohmann::json trained =
+      learn(file, {"--format", "table", "--model", "nade:6", "--optimizer", "hf", "--steps", "12"});
+  EXPECT_LT(trained["valid"]["heads"]["values"]["nats_per_example"].get<double>(), 2);
+}
+
+TEST_F(DensityTest, frames_of_music_are_predicted_as_whole_chords) {
+  const std::string file = data("pieces", roll_lines(20));
+  const nlohmann::json trained = learn(file, {"--format", "rolls", "--model", "gru:6", "--predict", "notes=nade:5",
+                                              "--steps", "100", "--batch", "4", "--optimizer", "adam:rate=0.02"});
+  EXPECT_LT(trained["valid"]["heads"]["notes"]["nats_per_position"].get<double>(), 8);
+  const std::string ahead = output_of({"forecast", run_, file, "--ahead", "2", "--samples", "20", "--quiet"});
+  EXPECT_THAT(first_line(ahead), StartsWith("example\tahead\tnotes.mean.1"));
+  const std::string piece = output_of({"sample", run_, "--length", "30", "--seed", "4", "--midi", folder_ / "x.mid",
+                                       "--picture", folder_ / "x.svg", "--step", "250"});
+  EXPECT_EQ(std::ranges::count(piece, ' '), 29);
+  EXPECT_EQ(only_object(output_of({"eval", run_, data("drawn", piece), "--json"}))["positions"], 30);  // it can be read
+  EXPECT_THAT(read_bytes(folder_ / "x.mid"), StartsWith("MThd"));
+  EXPECT_THAT(read_bytes(folder_ / "x.svg"), StartsWith("<svg"));
+  expect_failure({"sample", run_, "--count", "2", "--midi", folder_ / "x.mid"}, 2, "are of one piece");
+  expect_failure({"predict", run_, file}, 2, "predict needs a loss with a distribution of numbers, which nade has not");
+}
+
+TEST_F(DensityTest, derivatives_are_checked) {
+  for (const char* model : {"nade:3", "made:4,layers=2", "rnade:3,components=2", "linear-ar", "deep-nade:3,layers=2"})
+    EXPECT_EQ(unfold_command({"check", model, "--symbols", "4"}).code, 0) << model;
+}
+
+TEST_F(DensityTest, what_has_no_meaning_for_it_is_refused) {
+  const std::string bits = data("bits.csv", bit_rows(50)), numbers = data("numbers.csv", number_rows(50));
+  const auto refused = [&](const std::string& file, const Arguments& more, int code, const std::string& message) {
+    expect_failure(Arguments{"train", file, "--out", run_, "--format", "table", "--steps", "1"} + more, code, message);
+  };
+  refused(numbers, {"--model", "nade:5"}, 3, "numbers.csv: line 2: y is 11, and nade:5 is of bits, 0 or 1");
+  refused(bits, {"--model", "nade:0"}, 2, "units");
+  refused(bits, {"--model", "nade:5,layers=2"}, 2, "layers");
+  refused(bits, {"--model", "nade:5", "--read", "a"}, 2, "nade:5 reads nothing: leave --read out");
+  refused(bits, {"--model", "nade:5", "--ahead", "1"}, 2, "takes each row by itself");
+  refused(bits, {"--model", "nade:5", "--optimizer", "ruop"}, 2, "nade");
+  refused(data("texts.csv", "a,b\n0,x\n1,y\n0,z\n"), {"--model", "nade:5"}, 3, "the column b holds texts");
+  expect_failure({"train", text_, "--out", folder_ / "other", "--model", "nade:5"}, 2, "is a distribution of vectors");
+  learn(bits, {"--format", "table", "--model", "nade:5", "--steps", "2"});
+  expect_failure({"complete", run_, "--given", "b=1"}, 2, "number 2 can be given only with all before it");
+  expect_failure({"complete", run_, "--given", "q=1"}, 2, "there is no number q: the model has 4 of them, x1 to x4");
+  expect_failure({"complete", run_, "--given", "a=2"}, 2, "the model is of bits, 0 or 1");
+  expect_failure({"complete", run_, "--given", "a=1", "--predict", "a"}, 2, "a is given, and wanted too");
+  expect_failure({"complete", run_, "--prime", "a"}, 2, "--prime is for models of running text");
+  expect_failure({"sample", run_, "--length", "7"}, 2, "--length has no meaning for vectors");
+  expect_failure({"eval", run_, data("narrow.csv", "a,b\n0,1\n1,0\n1,1\n")}, 3, "");
+}
+
+}  // namespace
+}  // namespace unfold::test

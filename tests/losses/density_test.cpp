@@ -1,0 +1,600 @@
+/// Distributions of whole vectors against their equations written out, against sums over all vectors of bits, and
+/// against differences.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <numbers>
+
+#include "unfold/losses/registry.h"
+#include "unfold/losses/vector_density.h"
+#include "unfold/verify/derivative_check.h"
+
+namespace unfold {
+namespace {
+
+using Numbers = std::vector<double>;
+using testing::HasSubstr;
+
+/// A density of rows of n numbers, with a random signal and random parameters; every fourth row is not predicted.
+template <class T>
+struct DensityRows {
+  Circuit circuit;
+  ChosenLoss chosen;
+  std::unique_ptr<Loss<T>> loss;
+  Structure structure;
+  Index n, size;
+  std::vector<T> signal, parameters, values;
+  std::vector<char> predicted;
+
+  DensityRows(const std::string& spec, Index numbers, Index rows, bool bits, double scale = 0.7, std::uint64_t seed = 1)
+      : chosen(choose_loss(spec)),
+        loss(chosen.make<T>()),
+        structure(Structure::chains(std::vector<Index>{rows})),
+        n(numbers),
+        size(chosen.signal_size(numbers)) {
+    const Signal o = circuit.affine("o", size, {{"W", circuit.input("x", 1)}});
+    circuit.output(o);
+    loss->declare(circuit, o);
+    Random random(seed, "density");
+    const auto draw = [&] { return static_cast<T>(scale * random.normal()); };
+    for (Index i = 0; i < rows * size; ++i) signal.push_back(draw());
+    for (Index i = 0; i < circuit.parameter_count(); ++i) parameters.push_back(draw());
+    for (Index i = 0; i < rows * n; ++i) values.push_back(bits ? static_cast<T>(random.below(2)) : draw());
+    for (Index r = 0; r < rows; ++r) predicted.push_back(r % 4 != 3);
+  }
+  Index rows() const { return structure.positions(); }
+  Matrix<const T> matrix(const std::vector<T>& x) const { return {x.data(), rows(), size, size}; }
+  Matrix<T> matrix(std::vector<T>& x) const { return {x.data(), rows(), size, size}; }
+  Observed<T> observed() const { return observed(signal, parameters); }
+  Observed<T> observed(const std::vector<T>& s, const std::vector<T>& p) const {
+    return {structure, matrix(s), {nullptr, {values.data(), rows(), n, n}, predicted.data()}, p};
+  }
+  std::vector<T> nats(int threads = 1) const { return nats_of(observed(), threads); }
+  std::vector<T> nats_of(const Observed<T>& o, int threads = 1) const {
+    Team team(threads);
+    std::vector<T> result(at(o.signal.rows));
+    loss->negative_log_likelihood(o, team, result.data());
+    return result;
+  }
+  double total(const std::vector<T>& s, const std::vector<T>& p) const {
+    double sum = 0;
+    for (const T x : nats_of(observed(s, p))) sum += static_cast<double>(x);
+    return sum;
+  }
+  DensityQuestion<T> question(Index row) const { return {{signal.data() + row * size, at(size)}, parameters}; }
+  const VectorDensity<T>& density() const { return loss->template need<VectorDensity<T>>("test"); }
+  const T* own(std::size_t which) const {
+    return parameters.data() + circuit.parameters()[at(loss->own_parameters()[which])].offset;
+  }
+};
+
+template <class T>
+struct Slopes {
+  std::vector<T> nats, adjoint, own;
+  bool operator==(const Slopes&) const = default;
+};
+template <class T>
+Slopes<T> slopes_of(const DensityRows<T>& f, T scale = 1, int threads = 1) {
+  Slopes<T> found{std::vector<T>(at(f.rows())), std::vector<T>(f.signal.size()), std::vector<T>(f.parameters.size())};
+  Team team(threads);
+  f.loss->gradient(f.observed(), scale, team, found.nats.data(), f.matrix(found.adjoint), found.own);
+  return found;
+}
+
+double logistic(double o) { return 1 / (1 + std::exp(-o)); }
+
+/// One row: p(x) as the equations say it, each number for itself.
+using WrittenOut = std::function<double(const DensityRows<double>&, const double* signal, const double* x)>;
+
+struct DensityCase {
+  std::string spec;
+  bool bits;
+  WrittenOut nats;
+};
+void PrintTo(const DensityCase& c, std::ostream* out) { *out << c.spec; }
+
+double bit_nats(double o, double x) { return -std::log(x != 0 ? logistic(o) : logistic(-o)); }
+
+double normal_nats(double x, double m, double s) {
+  const double d = std::exp(10 * std::tanh(s / 10));
+  return 0.5 * std::pow((x - m) / d, 2) + std::log(d) + 0.5 * std::log(2 * std::numbers::pi);
+}
+
+/// o_d of NADE with m outputs a number.
+double nade_output(const DensityRows<double>& f, Index units, Index m, bool relu, const double* signal, const double* x,
+                   Index d, Index i) {
+  const double *v = f.own(0), *w = f.own(1);
+  double o = signal[d * m + i];
+  for (Index h = 0; h < units; ++h) {
+    double a = signal[f.n * m + h];
+    for (Index j = 0; j < d; ++j) a += w[j * units + h] * x[j];
+    o += v[(d * m + i) * units + h] * (relu ? std::max(a, 0.0) : logistic(a));
+  }
+  return o;
+}
+
+WrittenOut nade_nats(Index units) {
+  return [=](const DensityRows<double>& f, const double* signal, const double* x) {
+    double sum = 0;
+    for (Index d = 0; d < f.n; ++d) sum += bit_nats(nade_output(f, units, 1, false, signal, x, d, 0), x[d]);
+    return sum;
+  };
+}
+
+WrittenOut rnade_nats(Index units, Index k, bool relu, bool laplace) {
+  return [=](const DensityRows<double>& f, const double* signal, const double* x) {
+    double sum = 0;
+    for (Index d = 0; d < f.n; ++d) {
+      Numbers o;
+      for (Index i = 0; i < 3 * k; ++i) o.push_back(nade_output(f, units, 3 * k, relu, signal, x, d, i));
+      double total = 0, density = 0;
+      for (Index c = 0; c < k; ++c) total += std::exp(o[at(c)]);
+      for (Index c = 0; c < k; ++c) {
+        const double m = o[at(k + c)], s = o[at(2 * k + c)], width = std::exp(10 * std::tanh(s / 10));
+        density +=
+            std::exp(o[at(c)]) / total *
+            (laplace ? std::exp(-std::fabs(x[d] - m) / width) / (2 * width) : std::exp(-normal_nats(x[d], m, s)));
+      }
+      sum -= std::log(density);
+    }
+    return sum;
+  };
+}
+
+double linear_output(const DensityRows<double>& f, double bias, const double* x, Index d) {
+  for (Index j = 0; j < d; ++j) bias += f.own(0)[d * (d - 1) / 2 + j] * x[j];
+  return bias;
+}
+
+double logistic_nats(const DensityRows<double>& f, const double* signal, const double* x) {
+  double sum = 0;
+  for (Index d = 0; d < f.n; ++d) sum += bit_nats(linear_output(f, signal[d], x, d), x[d]);
+  return sum;
+}
+
+double linear_nats(const DensityRows<double>& f, const double* signal, const double* x) {
+  double sum = 0;
+  for (Index d = 0; d < f.n; ++d) sum += normal_nats(x[d], linear_output(f, signal[2 * d], x, d), signal[2 * d + 1]);
+  return sum;
+}
+
+WrittenOut neural_nats(Index units) {
+  return [=](const DensityRows<double>& f, const double* signal, const double* x) {
+    double sum = 0;
+    for (Index d = 0; d < f.n; ++d) {
+      double o = signal[d];
+      for (Index g = 0; g < d; ++g)
+        for (Index h = 0; h < units; ++h) {
+          double a = f.own(2)[g * units + h];
+          for (Index j = 0; j <= g; ++j) a += f.own(1)[(g * (g + 1) / 2 + j) * units + h] * x[j];
+          o += f.own(0)[(d * (d - 1) / 2 + g) * units + h] * std::tanh(a);
+        }
+      sum += bit_nats(o, x[d]);
+    }
+    return sum;
+  };
+}
+
+/// With matrices that are full of zeros where a mask is. A unit k of H has the degree 1 + floor(k (n - 1) / H).
+WrittenOut made_nats(Index units, Index layers) {
+  return [=](const DensityRows<double>& f, const double* signal, const double* x) {
+    const auto degree = [&](Index k) { return 1 + k * (f.n - 1) / units; };
+    Numbers below(x, x + f.n), below_degrees, here;
+    for (Index i = 1; i <= f.n; ++i) below_degrees.push_back(static_cast<double>(i));
+    const auto read = [&](const double*& row, double most) {
+      double sum = 0;
+      for (std::size_t j = 0; j < below.size(); ++j)
+        if (below_degrees[j] <= most) sum += *row++ * below[j];
+      return sum;
+    };
+    for (Index layer = 0; layer < layers; ++layer) {
+      const double* row = f.own(at(1 + layer));
+      here.clear();
+      Numbers degrees;
+      for (Index k = 0; k < units; ++k) {
+        degrees.push_back(static_cast<double>(degree(k)));
+        here.push_back(std::max(0.0, signal[f.n + layer * units + k] + read(row, degrees.back())));
+      }
+      below = here;
+      below_degrees = degrees;
+    }
+    const double* row = f.own(0);
+    double sum = 0;
+    for (Index d = 0; d < f.n; ++d) sum += bit_nats(signal[d] + read(row, static_cast<double>(d)), x[d]);
+    return sum;
+  };
+}
+
+WrittenOut mixture_nats(Index k) {
+  return [=](const DensityRows<double>& f, const double* signal, const double* x) {
+    double total = 0, p = 0;
+    for (Index c = 0; c < k; ++c) {
+      double joint = std::exp(signal[c]);
+      total += joint;
+      for (Index d = 0; d < f.n; ++d) joint *= std::exp(-bit_nats(signal[k + c * f.n + d], x[d]));
+      p += joint;
+    }
+    return -std::log(p / total);
+  };
+}
+
+std::vector<DensityCase> all_densities() {
+  return {{"nade:4", true, nade_nats(4)},
+          {"nade:1", true, nade_nats(1)},
+          {"logistic-ar", true, logistic_nats},
+          {"neural-ar:3", true, neural_nats(3)},
+          {"bernoulli-mixture:3", true, mixture_nats(3)},
+          {"made:6", true, made_nats(6, 1)},
+          {"made:5,layers=3", true, made_nats(5, 3)},
+          {"linear-ar", false, linear_nats},
+          {"rnade:4,components=2", false, rnade_nats(4, 2, true, false)},
+          {"rnade:3,components=3,shape=laplace,activation=sigmoid", false, rnade_nats(3, 3, false, true)}};
+}
+
+class EveryDensity : public testing::TestWithParam<DensityCase> {
+ protected:
+  DensityRows<double> rows(Index n, Index count = 6) const { return {GetParam().spec, n, count, GetParam().bits}; }
+  /// All vectors of n bits.
+  static std::vector<Numbers> all_bits(Index n) {
+    std::vector<Numbers> all;
+    for (int code = 0; code < (1 << n); ++code) {
+      Numbers x;
+      for (Index d = 0; d < n; ++d) x.push_back((code >> d) & 1);
+      all.push_back(x);
+    }
+    return all;
+  }
+  /// p of each of them, given the signal of row 0.
+  static Numbers all_probabilities(const DensityRows<double>& f) {
+    Numbers p;
+    for (const Numbers& x : all_bits(f.n)) {
+      Team team(1);
+      const Structure one = Structure::chains(std::vector<Index>{1});
+      double nats = 0;
+      f.loss->negative_log_likelihood(
+          {one, {f.signal.data(), 1, f.size, f.size}, {nullptr, {x.data(), 1, f.n, f.n}, nullptr}, f.parameters}, team,
+          &nats);
+      p.push_back(std::exp(-nats));
+    }
+    return p;
+  }
+};
+
+TEST_P(EveryDensity, has_the_nats_of_its_equations) {
+  for (const Index n : {1, 2, 5}) {
+    const DensityRows<double> f = rows(n);
+    const Numbers found = f.nats();
+    for (Index r = 0; r < f.rows(); ++r)
+      EXPECT_NEAR(
+          found[at(r)],
+          f.predicted[at(r)] == 0 ? 0 : GetParam().nats(f, f.signal.data() + r * f.size, f.values.data() + r * n),
+          1e-11);
+  }
+}
+
+TEST_P(EveryDensity, of_bits_sums_to_one_over_all_vectors) {
+  if (!GetParam().bits) return;  // the next test integrates
+  for (const Index n : {1, 2, 3, 6, 10}) {
+    double sum = 0;
+    for (const double p : all_probabilities(rows(n))) sum += p;
+    EXPECT_NEAR(sum, 1, 1e-11) << n;
+  }
+}
+
+TEST_P(EveryDensity, of_two_numbers_has_an_integral_of_one) {
+  if (GetParam().bits) return;  // those are summed over
+  const DensityRows<double> f(GetParam().spec, 2, 1, false, 0.3);
+  constexpr double kFar = 12, kStep = 0.04;
+  double sum = 0;
+  for (double x0 = -kFar; x0 < kFar; x0 += kStep)
+    for (double x1 = -kFar; x1 < kFar; x1 += kStep) {
+      const Numbers x = {x0 + kStep / 2, x1 + kStep / 2};
+      sum += std::exp(-GetParam().nats(f, f.signal.data(), x.data())) * kStep * kStep;
+    }
+  EXPECT_NEAR(sum, 1, 1e-3);
+}
+
+TEST_P(EveryDensity, has_the_gradient_of_its_nats_in_signal_and_parameters) {
+  DensityRows<double> f = rows(5);
+  const Slopes<double> found = slopes_of(f, 0.5);
+  EXPECT_EQ(found.nats, f.nats());
+  constexpr double kStep = 1e-5;
+  const auto difference = [&](double& x) {
+    const double before = x;
+    x = before + kStep;
+    const double above = f.total(f.signal, f.parameters);
+    x = before - kStep;
+    const double below = f.total(f.signal, f.parameters);
+    x = before;
+    return 0.5 * (above - below) / (2 * kStep);
+  };
+  for (std::size_t i = 0; i < f.signal.size(); ++i) EXPECT_NEAR(found.adjoint[i], difference(f.signal[i]), 1e-8) << i;
+  std::vector<char> owned(f.parameters.size());
+  for (const int own : f.loss->own_parameters()) {
+    const ParameterInfo& p = f.circuit.parameters()[at(own)];
+    for (Index i = p.offset; i < p.offset + p.size(); ++i) {
+      owned[at(i)] = 1;
+      EXPECT_NEAR(found.own[at(i)], difference(f.parameters[at(i)]), 1e-8) << p.name << i - p.offset;
+    }
+  }
+  for (std::size_t i = 0; i < owned.size(); ++i) EXPECT_TRUE(owned[i] != 0 || found.own[i] == 0) << "not its own";
+}
+
+/// Products with the curvature, signal and parameters in one vector.
+Numbers curved(const DensityRows<double>& f, const Numbers& v, double scale = 1) {
+  Team team(2);
+  const Numbers tangent(v.begin(), v.begin() + static_cast<Index>(f.signal.size()));
+  const Numbers direction(v.begin() + static_cast<Index>(f.signal.size()), v.end());
+  Numbers result(tangent.size()), own(direction.size());
+  f.loss->need<LossCurvature<double>>("test").curvature(f.observed(), scale, team, f.matrix(tangent), direction,
+                                                        f.matrix(result), own);
+  result.insert(result.end(), own.begin(), own.end());
+  return result;
+}
+
+/// Only what the loss owns counts.
+Numbers random_direction(const DensityRows<double>& f, std::uint64_t seed) {
+  Random random(seed, "direction");
+  Numbers v(f.signal.size() + f.parameters.size());
+  for (std::size_t i = 0; i < f.signal.size(); ++i) v[i] = random.normal();
+  for (const int own : f.loss->own_parameters()) {
+    const ParameterInfo& p = f.circuit.parameters()[at(own)];
+    for (Index i = p.offset; i < p.offset + p.size(); ++i) v[f.signal.size() + at(i)] = random.normal();
+  }
+  return v;
+}
+double inner(const Numbers& x, const Numbers& y) {
+  double sum = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) sum += x[i] * y[i];
+  return sum;
+}
+
+TEST_P(EveryDensity, has_a_curvature_that_is_symmetric_and_never_negative) {
+  const DensityRows<double> f = rows(4);
+  for (std::uint64_t k = 1; k <= 5; ++k) {
+    const Numbers u = random_direction(f, 2 * k), v = random_direction(f, 2 * k + 1), gu = curved(f, u),
+                  gv = curved(f, v);
+    EXPECT_NEAR(inner(u, gv), inner(v, gu), 1e-9 * (1 + std::fabs(inner(u, gv))));
+    EXPECT_GE(inner(v, gv), 0);
+    const Numbers half = curved(f, v, 0.5);
+    for (std::size_t i = 0; i < half.size(); ++i) EXPECT_NEAR(half[i], 0.5 * gv[i], 1e-12 * (1 + std::fabs(gv[i])));
+  }
+}
+
+TEST_P(EveryDensity, draws_for_the_curvature_have_its_covariance) {
+  const DensityRows<double> f(GetParam().spec, 2, 1, GetParam().bits, 0.4);
+  Team team(1);
+  const auto& curvature = f.loss->need<LossCurvature<double>>("test");
+  const Numbers v = random_direction(f, 3);
+  const Numbers wanted = curved(f, v);
+  Numbers found(wanted.size());
+  constexpr int kDraws = 40000;
+  double largest = 0;
+  for (int draw = 0; draw < kDraws; ++draw) {
+    Numbers x(f.signal.size()), own(f.parameters.size());
+    curvature.curvature_sample(f.observed(), 1, team, 11, at(draw), f.matrix(x), own);
+    x.insert(x.end(), own.begin(), own.end());
+    const double along = inner(x, v);
+    for (std::size_t i = 0; i < x.size(); ++i) found[i] += x[i] * along / kDraws;
+  }
+  for (const double x : wanted) largest = std::max(largest, std::fabs(x));
+  for (std::size_t i = 0; i < wanted.size(); ++i) EXPECT_NEAR(found[i], wanted[i], 0.05 * largest + 0.02);
+}
+
+TEST_P(EveryDensity, has_the_same_bits_in_batch_alone_and_on_any_number_of_threads) {
+  const DensityRows<float> f(GetParam().spec, 7, 41, GetParam().bits);
+  const Slopes<float> one = slopes_of(f, 1.0F, 1);
+  EXPECT_EQ(one, slopes_of(f, 1.0F, 2));
+  EXPECT_EQ(one, slopes_of(f, 1.0F, 3));
+  EXPECT_EQ(f.nats(1), f.nats(3));
+  EXPECT_EQ(one.nats, f.nats());
+  const Structure alone = Structure::chains(std::vector<Index>{1});
+  Team team(1);
+  for (Index r = 0; r < f.rows(); ++r) {
+    if (f.predicted[at(r)] == 0) continue;
+    float nats = 0;
+    std::vector<float> adjoint(at(f.size)), own(f.parameters.size());
+    f.loss->gradient({alone,
+                      {f.signal.data() + r * f.size, 1, f.size, f.size},
+                      {nullptr, {f.values.data() + r * f.n, 1, f.n, f.n}, nullptr},
+                      f.parameters},
+                     1, team, &nats, {adjoint.data(), 1, f.size, f.size}, own);
+    EXPECT_EQ(nats, one.nats[at(r)]);
+    EXPECT_TRUE(std::equal(adjoint.begin(), adjoint.end(), one.adjoint.begin() + r * f.size));
+  }
+}
+
+TEST_P(EveryDensity, sums_gradients_from_the_last_row_to_the_first_however_rows_are_cut) {
+  const DensityRows<float> f(GetParam().spec, 7, 41, GetParam().bits);
+  const Slopes<float> whole = slopes_of(f);
+  std::vector<float> own(f.parameters.size()), nats(at(f.rows())), adjoint(f.signal.size());
+  Team team(1);
+  for (const auto& [first, count] : {std::pair<Index, Index>{20, 21}, {0, 20}}) {
+    const Structure piece = Structure::chains(std::vector<Index>{count});
+    f.loss->gradient(
+        {piece, f.matrix(f.signal).rows_from(first, count), f.observed().targets.from_row(first, count), f.parameters},
+        1, team, nats.data() + first, f.matrix(adjoint).rows_from(first, count), own);
+  }
+  EXPECT_EQ(whole.own, own);
+}
+
+TEST_P(EveryDensity, may_write_the_adjoint_over_the_signal) {
+  DensityRows<double> f = rows(5);
+  const Slopes<double> apart = slopes_of(f);
+  Numbers nats(at(f.rows())), own(f.parameters.size());
+  Team team(1);
+  f.loss->gradient(f.observed(), 1, team, nats.data(), f.matrix(f.signal), own);
+  EXPECT_TRUE(f.signal == apart.adjoint && own == apart.own);
+}
+
+TEST_P(EveryDensity, agrees_in_float_and_double) {
+  const DensityRows<double> exact(GetParam().spec, 6, 9, GetParam().bits);
+  DensityRows<float> single(GetParam().spec, 6, 9, GetParam().bits);
+  const Slopes<double> wanted = slopes_of(exact);
+  const Slopes<float> found = slopes_of(single);
+  for (std::size_t i = 0; i < wanted.own.size(); ++i)
+    EXPECT_NEAR(found.own[i], wanted.own[i], 2e-4 * (1 + std::fabs(wanted.own[i])));
+  for (std::size_t i = 0; i < wanted.nats.size(); ++i)
+    EXPECT_NEAR(found.nats[i], wanted.nats[i], 1e-4 * (1 + std::fabs(wanted.nats[i])));
+}
+
+TEST_P(EveryDensity, knows_the_mean_of_a_bit_given_others) {
+  if (!GetParam().bits) return;  // of numbers, draws are tested
+  const DensityRows<double> f = rows(5, 1);
+  const std::vector<Numbers> all = all_bits(5);
+  const Numbers p = all_probabilities(f);
+  for (Index d = 0; d < 5; ++d)
+    for (int mask = 0; mask < 32; ++mask) {
+      std::vector<char> known(5);
+      for (Index i = 0; i < 5; ++i) known[at(i)] = static_cast<char>((mask >> i) & 1);
+      if (known[at(d)] != 0) continue;
+      if (!f.density().any_order() && mask != (1 << d) - 1) continue;
+      double with = 0, total = 0;
+      for (std::size_t c = 0; c < all.size(); ++c) {
+        bool agrees = true;
+        for (Index i = 0; i < 5; ++i) agrees = agrees && (known[at(i)] == 0 || all[c][at(i)] == f.values[at(i)]);
+        if (!agrees) continue;
+        total += p[c];
+        with += p[c] * all[c][at(d)];
+      }
+      EXPECT_NEAR(f.density().mean(f.question(0), known, f.values, d), with / total, 1e-11) << d << " " << mask;
+    }
+}
+
+TEST_P(EveryDensity, draws_vectors_as_often_as_they_are_probable) {
+  const DensityRows<double> f(GetParam().spec, 3, 1, GetParam().bits);
+  constexpr int kDraws = 40000;
+  Random random(7, "draws");
+  const std::vector<char> first = {1, 0, 0};
+  Numbers counts(8), means(3), x(3);
+  for (int draw = 0; draw < kDraws; ++draw) {
+    x[0] = f.values[0];
+    f.density().sample(f.question(0), random, first, x);
+    EXPECT_EQ(x[0], f.values[0]);
+    for (Index d = 0; d < 3; ++d) means[at(d)] += x[at(d)] / kDraws;
+    if (GetParam().bits) counts[at(static_cast<Index>(x[0] + 2 * x[1] + 4 * x[2]))] += 1.0 / kDraws;
+  }
+  x[0] = f.values[0];
+  EXPECT_NEAR(means[1], f.density().mean(f.question(0), first, x, 1), GetParam().bits ? 0.012 : 0.1);
+  if (!GetParam().bits) return;
+  const std::vector<Numbers> all = all_bits(3);
+  const Numbers p = all_probabilities(f);
+  double total = 0;
+  for (std::size_t c = 0; c < all.size(); ++c) total += all[c][0] == f.values[0] ? p[c] : 0;
+  for (std::size_t c = 0; c < all.size(); ++c)
+    EXPECT_NEAR(counts[c], all[c][0] == f.values[0] ? p[c] / total : 0, 0.012);
+}
+
+TEST_P(EveryDensity, passes_the_checks_of_every_pass_at_the_end_of_a_network) {
+  Circuit c;
+  const Signal h = c.link(3), next = tanh(c.affine("z", 3, {{"W", c.symbols("symbols", 4)}, {"U", h}}));
+  c.feed(h, next);
+  const ChosenLoss chosen = choose_loss(GetParam().spec);
+  const auto loss = chosen.make<double>();
+  const Signal output = c.affine("output", chosen.signal_size(4), {{"V", next}});
+  c.output(output);
+  loss->declare(c, output);
+  const std::vector<Index> lengths = {4, 1, 3};
+  const CheckReport report = check_derivatives(c, *loss, Structure::chains(lengths));
+  EXPECT_TRUE(report.passed()) << report.text();
+}
+
+TEST_P(EveryDensity, refuses_vectors_of_another_size) {
+  const DensityRows<double> f = rows(4);
+  Team team(1);
+  Numbers nats(at(f.rows()));
+  const Numbers values(at(f.rows() * 5));
+  EXPECT_THROW(f.loss->negative_log_likelihood(
+                   {f.structure, f.matrix(f.signal), {nullptr, {values.data(), f.rows(), 5, 5}, nullptr}, f.parameters},
+                   team, nats.data()),
+               UsageError);
+  EXPECT_THROW(f.density().mean(f.question(0), std::vector<char>(5), values, 0), UsageError);
+}
+
+std::string test_name(const testing::TestParamInfo<DensityCase>& info) {
+  std::string name = info.param.spec;
+  for (char& c : name)
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(, EveryDensity, testing::ValuesIn(all_densities()), test_name);
+
+TEST(OrderlessLoss, weighs_every_bit_in_value_gradient_and_curvature) {
+  const auto loss = choose_loss("deep-nade").make<double>();
+  const auto& rows = loss->need<RowLoss<double>>("test");
+  const Numbers o = {0.3, -1.2, 2.5}, targets = {1, 0, 0, 0.5, 3, 0};
+  const Targets<double> weighted{nullptr, {targets.data(), 1, 6, 6}, nullptr};
+  const auto matrix = [](const Numbers& x) { return Matrix<const double>{x.data(), 1, 3, 3}; };
+  double nats = 0;
+  rows.row_losses(matrix(o), weighted, &nats);
+  EXPECT_NEAR(nats, 0.5 * bit_nats(o[0], 1) + 3 * bit_nats(o[1], 0), 1e-14);
+  Numbers slopes(3), ones(3, 1), curved_ones(3), fisher(3);
+  rows.row_gradients(matrix(o), weighted, 2, &nats, {slopes.data(), 1, 3, 3});
+  loss->need<RowCurvature<double>>("test").row_curvatures(matrix(o), weighted, 2, matrix(ones),
+                                                          {curved_ones.data(), 1, 3, 3});
+  loss->need<LossFisher<double>>("test").fisher_diagonal(matrix(o), weighted, {fisher.data(), 1, 3, 3});
+  for (std::size_t i = 0; i < 3; ++i) {
+    const double p = logistic(o[i]), w = targets[3 + i];
+    EXPECT_NEAR(slopes[i], 2 * w * (p - targets[i]), 1e-14);
+    EXPECT_NEAR(curved_ones[i], 2 * w * p * (1 - p), 1e-14);
+    EXPECT_NEAR(fisher[i], w * p * (1 - p), 1e-14);
+  }
+  rows.row_losses(matrix(o), {nullptr, {targets.data(), 1, 3, 6}, nullptr}, &nats);
+  EXPECT_NEAR(nats, bit_nats(o[0], 1) + bit_nats(o[1], 0) + bit_nats(o[2], 0), 1e-14);
+  const Numbers odd(4);
+  EXPECT_THROW(rows.row_losses(matrix(o), {nullptr, {odd.data(), 1, 4, 4}, nullptr}, &nats), UsageError);
+}
+
+TEST(OrderedDensity, of_bits_has_the_curvature_of_its_logits) {
+  for (const DensityCase& c : all_densities()) {
+    if (!c.bits || c.spec.starts_with("bernoulli")) continue;
+    DensityRows<double> f(c.spec, 4, 3, true);
+    Numbers v = random_direction(f, 5);
+    const Numbers found = curved(f, v);
+    // v' G v = sum_d p_d (1 - p_d) (d o_d / d t)^2 along v: o_d follows from means, whose logits are differences away.
+    double wanted = 0;
+    constexpr double kStep = 1e-5;
+    const auto logit = [&](Index r, Index d, double t) {
+      Numbers s = f.signal, p = f.parameters;
+      for (std::size_t i = 0; i < s.size(); ++i) s[i] += t * v[i];
+      for (std::size_t i = 0; i < p.size(); ++i) p[i] += t * v[s.size() + i];
+      std::vector<char> known(4);
+      std::fill_n(known.begin(), d, 1);
+      const double mean =
+          f.density().mean({{s.data() + r * f.size, at(f.size)}, p}, known, {f.values.data() + r * 4, 4}, d);
+      return std::log(mean / (1 - mean));
+    };
+    for (Index r = 0; r < f.rows(); ++r)
+      for (Index d = 0; d < 4; ++d) {
+        const double slope = (logit(r, d, kStep) - logit(r, d, -kStep)) / (2 * kStep), p = logistic(logit(r, d, 0));
+        wanted += p * (1 - p) * slope * slope;
+      }
+    EXPECT_NEAR(inner(v, found), wanted, 1e-6 * (1 + wanted)) << c.spec;
+  }
+}
+
+TEST(OrderedDensity, refuses_what_is_no_bit_and_what_is_not_known_from_the_first_on) {
+  DensityRows<double> f("nade:2", 3, 1, true);
+  const std::vector<char> second = {0, 1, 0};
+  Random random(1, "x");
+  try {
+    f.density().sample(f.question(0), random, second, f.values);
+    FAIL();
+  } catch (const UsageError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("number 2 can be given only with all before it, and number 1 is not"));
+  }
+  f.values[1] = 0.5;
+  try {
+    f.nats();
+    FAIL();
+  } catch (const DataError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("nade is of bits, and one of the numbers is 0.5"));
+  }
+}
+
+}  // namespace
+}  // namespace unfold

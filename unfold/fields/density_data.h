@@ -1,0 +1,24 @@
+#pragma once
+/// What models that read nothing (models/density_model.h) make of data and settings.
+
+#include <string>
+#include <vector>
+
+#include "unfold/fields/field_data.h"
+
+namespace unfold {
+
+/// How the rows of files become vectors: of a model that reads nothing, so; of others they stay what they are.
+VectorRows density_rows(const TrainSettings& settings);
+/// The vector is predicted, and nothing is read. Throws UsageError for settings that have no meaning then, DataError
+/// where a model of bits meets other numbers.
+FieldPlan plan_density(const Examples& examples, TrainSettings& settings);
+/// Optimiser, batch and budget, where nobody gave them.
+void settle_density(const Examples& examples, const Given& given, TrainSettings& settings);
+
+/// The key of the card where the names of the numbers of a vector are kept.
+inline constexpr const char* kPartsKey = "columns";
+/// Numbers of vectors by name.
+std::vector<std::string> vector_parts(const Model& model);
+
+}  // namespace unfold

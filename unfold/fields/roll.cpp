@@ -1,0 +1,199 @@
+#include "unfold/fields/roll.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "unfold/engine/stepper.h"
+#include "unfold/fields/field_model.h"
+#include "unfold/losses/distribution.h"
+#include "unfold/losses/vector_density.h"
+
+namespace unfold {
+namespace {
+
+constexpr const char* kNotes = "notes";
+constexpr int kLowest = 21;  ///< the note that the first number of a step stands for
+constexpr Index kCount = 88;
+
+template <class T>
+bool predicts_rolls(const NetworkModel<T>& model) {
+  return model.data().source == "rolls" && model.layout().heads.size() == 1 &&
+         model.layout().heads.front().field == kNotes && model.data().field(kNotes).size == kCount;
+}
+
+/// One piece, step by step.
+template <class T>
+class RollSampler {
+ public:
+  explicit RollSampler(const NetworkModel<T>& model)
+      : model_(model), head_(model.network().heads.front()), stepper_(model.plan(), model.parameters(), team_) {
+    for (const NetworkInput& input : model.network().inputs) {
+      const FieldRead read = parse_read(input.field);
+      if (read.field != kNotes || read.back < 1)
+        throw UsageError(fmt::format(
+            "this model reads {}; pieces are drawn from models that read the notes before alone", input.field));
+      reads_.emplace_back(read.back, input.signal);
+    }
+  }
+
+  Roll run(Index length, Random& random) {
+    Roll roll(at(length));
+    for (Index t = 0; t < length; ++t) {
+      for (const auto& [back, signal] : reads_) give(t - back, stepper_.input(signal).row(0));
+      stepper_.step();
+      frames_.push_back(draw(random));
+      for (Index i = 0; i < kCount; ++i)
+        if (frames_.back()[at(i)] > T{0.5}) roll[at(t)].push_back(kLowest + static_cast<int>(i));
+    }
+    return roll;
+  }
+
+ private:
+  void give(Index step, T* to) const {
+    if (step < 0)
+      std::fill_n(to, kCount, T{0});
+    else
+      std::copy_n(frames_[at(step)].begin(), kCount, to);
+  }
+  std::vector<T> draw(Random& random) {
+    std::vector<T> frame(at(kCount));
+    const Matrix<const T> signal = stepper_.value(head_.signal);
+    const std::span<const T> row(signal.row(0), at(signal.cols));
+    if (const auto* density = head_.loss->template as<VectorDensity<T>>())
+      density->sample({row, model_.parameters().flat()}, random, std::vector<char>(at(kCount)), std::span<T>(frame));
+    else
+      head_.loss->template need<ValueDistribution<T>>("sample").sample(row, random, std::span<T>(frame));
+    return frame;
+  }
+
+  const NetworkModel<T>& model_;
+  const Head<T>& head_;
+  Team team_{1};
+  Stepper<T> stepper_;
+  std::vector<std::pair<Index, Signal>> reads_;
+  std::vector<std::vector<T>> frames_;
+};
+
+/// Numbers of MIDI files: most significant byte first.
+void put(std::string& out, std::uint32_t x, int bytes) {
+  for (int shift = 8 * (bytes - 1); shift >= 0; shift -= 8) out += static_cast<char>((x >> shift) & 0xFFU);
+}
+/// Seven bits a byte, the high bit set in all but the last.
+void put_variable(std::string& out, std::uint32_t x) {
+  std::string bytes(1, static_cast<char>(x & 0x7FU));
+  while ((x >>= 7U) != 0) bytes.insert(bytes.begin(), static_cast<char>(0x80U | (x & 0x7FU)));
+  out += bytes;
+}
+
+/// Notes that end and begin, one after another, each behind the time since the event before.
+class MidiTrack {
+ public:
+  explicit MidiTrack(std::uint32_t step) : step_(step) {}
+  void pass_step() { waiting_ += step_; }
+  void event(unsigned status, int note, int velocity) {
+    put_variable(bytes_, std::exchange(waiting_, 0));
+    bytes_ += static_cast<char>(status);
+    bytes_ += static_cast<char>(note);
+    bytes_ += static_cast<char>(velocity);
+  }
+  /// Microseconds of a quarter.
+  void tempo(std::uint32_t microseconds) {
+    bytes_ += std::string("\x00\xFF\x51\x03", 4);
+    put(bytes_, microseconds, 3);
+  }
+  std::string finished() {
+    put_variable(bytes_, std::exchange(waiting_, 0));
+    return bytes_ + std::string("\xFF\x2F\x00", 3);
+  }
+
+ private:
+  std::uint32_t step_, waiting_ = 0;
+  std::string bytes_;
+};
+
+bool sounds(const Roll& roll, std::size_t step, int note) {
+  return step < roll.size() && std::ranges::find(roll[step], note) != roll[step].end();
+}
+
+}  // namespace
+
+bool holds_roll_model(const std::string& model) {
+  const std::unique_ptr<Model> loaded = load_model_file(model_file(model));
+  if (const auto* single = loaded->as<NetworkModel<float>>()) return predicts_rolls(*single);
+  if (const auto* exact = loaded->as<NetworkModel<double>>()) return predicts_rolls(*exact);
+  return false;
+}
+
+Roll sample_roll(const RollRequest& request) {
+  return with_network_model(request.model, [&]<class T>(const NetworkModel<T>& model) {
+    if (!predicts_rolls(model)) throw UsageError(fmt::format("{} predicts no piano rolls", request.model));
+    Random random(request.seed, fmt::format("roll/{}", request.number));
+    return RollSampler<T>(model).run(request.length, random);
+  });
+}
+
+std::string roll_text(const Roll& roll) {
+  std::string text;
+  for (const std::vector<int>& step : roll) {
+    if (!text.empty()) text += ' ';
+    text += step.empty() ? "-" : fmt::format("{}", fmt::join(step, ","));
+  }
+  return text;
+}
+
+std::string roll_midi(const Roll& roll, Index milliseconds) {
+  constexpr std::uint32_t kTicks = 96;  // a step is a quarter of so many
+  constexpr unsigned kOn = 0x90, kOff = 0x80;
+  constexpr int kVelocity = 80, kRelease = 64;
+  constexpr Index kLongest = 16'000;  // the tempo has 24 bits
+  if (milliseconds < 1 || milliseconds > kLongest)
+    throw UsageError(fmt::format("a step of {} milliseconds: MIDI files want 1 to {}", milliseconds, kLongest));
+  MidiTrack track(kTicks);
+  track.tempo(static_cast<std::uint32_t>(milliseconds) * 1000);
+  for (std::size_t t = 0; t <= roll.size(); ++t) {
+    if (t > 0) {
+      for (const int note : roll[t - 1])
+        if (!sounds(roll, t, note)) track.event(kOff, note, kRelease);
+    }
+    if (t == roll.size()) break;
+    for (const int note : roll[t])
+      if (t == 0 || !sounds(roll, t - 1, note)) track.event(kOn, note, kVelocity);
+    track.pass_step();
+  }
+  const std::string events = track.finished();
+  std::string file = "MThd";
+  put(file, 6, 4);
+  put(file, 0, 2);  // format 0
+  put(file, 1, 2);  // one track
+  put(file, kTicks, 2);
+  file += "MTrk";
+  put(file, static_cast<std::uint32_t>(events.size()), 4);
+  return file + events;
+}
+
+std::string roll_picture(const Roll& roll) {
+  constexpr int kStep = 6, kNote = 4, kOctave = 12;
+  const int height = static_cast<int>(kCount) * kNote,
+            width = static_cast<int>(std::max<std::size_t>(1, roll.size())) * kStep;
+  std::string svg = fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\">\n"
+      "<rect width=\"{0}\" height=\"{1}\" fill=\"#ffffff\"/>\n",
+      width, height);
+  const auto top = [&](int note) { return height - (note - kLowest + 1) * kNote; };
+  for (int c = kLowest + 3; c < kLowest + static_cast<int>(kCount); c += kOctave)
+    svg += fmt::format("<line x1=\"0\" x2=\"{}\" y1=\"{}\" y2=\"{}\" stroke=\"#dddddd\"/>\n", width, top(c) + kNote,
+                       top(c) + kNote);
+  for (std::size_t t = 0; t < roll.size(); ++t)
+    for (const int note : roll[t]) {
+      if (t > 0 && sounds(roll, t - 1, note)) continue;
+      std::size_t end = t;
+      while (sounds(roll, end, note)) ++end;
+      svg += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"#1f4e79\"/>\n", t * kStep,
+                         top(note), (end - t) * kStep - 1, kNote - 1);
+    }
+  return svg + "</svg>\n";
+}
+
+}  // namespace unfold

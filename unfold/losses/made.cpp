@@ -1,0 +1,213 @@
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <string>
+
+#include "unfold/losses/ordered_density.h"
+#include "unfold/losses/registry.h"
+
+namespace unfold {
+namespace {
+
+/// The masked autoencoder (Germain, Gregor, Murray & Larochelle 2015). Every unit has a degree, 1 to D - 1, and reads
+/// of the layer below what has no larger one; inputs have their number as degree, and the outputs of number d read
+/// units of a degree below d. Here units stand by their degrees, the same in all layers, so what a row of weights reads
+/// is always a beginning of the layer below: matrices are staircases, row after row without the zeros of a mask.
+///
+/// Biases of all hidden units are part of the signal. What is kept of a row: h of all layers, then the adjoints of what
+/// relu reads.
+template <class T>
+class MadeNet final : public OrderedNet<T> {
+ public:
+  MadeNet(Index units, Index layers) : units_(units), layers_(layers) {}
+
+  Index beside_biases() const override { return units_ * layers_; }
+
+  std::vector<NetBlock> blocks(Index numbers, Index outputs) const override {
+    const Steps steps(numbers, units_);
+    Index read_of_x = 0, read_of_units = 0, read_by_outputs = 0;
+    for (Index k = 0; k < units_; ++k) {
+      read_of_x += steps.degree(k);
+      read_of_units += steps.up_to(steps.degree(k));
+    }
+    for (Index d = 0; d < numbers; ++d) read_by_outputs += outputs * steps.up_to(d);
+    const auto scale = [](double gain, Index inputs) {
+      return Init::normal(std::sqrt(gain / static_cast<double>(inputs)));
+    };
+    std::vector<NetBlock> blocks = {{"V", 1, std::max<Index>(1, read_by_outputs), scale(1, units_)},
+                                    {"W1", 1, read_of_x, scale(2, numbers)}};
+    for (Index layer = 1; layer < layers_; ++layer)
+      blocks.push_back({kNames[at(layer)], 1, read_of_units, scale(2, units_)});
+    return blocks;
+  }
+  Index kept(const NetWeights<T>&, const T*) const override { return 2 * layers_ * units_; }
+
+  void value(const NetWeights<T>& w, const T* signal, const T* x, T* kept, T* o) const override {
+    put_layers(w, signal, x, kept);
+    const Steps steps(w.numbers, units_);
+    const T *row = w.blocks[0], *top = kept + (layers_ - 1) * units_;
+    for (Index d = 0; d < w.numbers; ++d)
+      for (Index j = d * w.outputs; j < (d + 1) * w.outputs; ++j, row += steps.up_to(d))
+        o[j] = signal[j] + product(row, top, steps.up_to(d));
+  }
+
+  void tangent(const NetWeights<T>& w, const NetWeights<T>& direction, const T* signal, const T* x, const T* kept,
+               T* out) const override {
+    const Steps steps(w.numbers, units_);
+    T *moved = row_scratch<T, kMoved>(2 * units_), *next = moved + units_;
+    const T* c = signal + w.all_outputs();
+    for (Index layer = 0; layer < layers_; ++layer, c += units_) {
+      const T *row = w.blocks[at(1 + layer)], *along = direction.blocks[at(1 + layer)];
+      const T* below = layer == 0 ? x : kept + (layer - 1) * units_;
+      for (Index k = 0; k < units_; ++k) {
+        const Index reads = reads_of(steps, layer, k);
+        T sum = c[k] + product(along, below, reads);
+        if (layer > 0) sum += product(row, moved, reads);  // the numbers themselves do not move
+        next[k] = kept[layer * units_ + k] > 0 ? sum : T{0};
+        row += reads, along += reads;
+      }
+      std::swap(moved, next);
+    }
+    const T *row = w.blocks[0], *along = direction.blocks[0], *top = kept + (layers_ - 1) * units_;
+    for (Index d = 0; d < w.numbers; ++d) {
+      const Index reads = steps.up_to(d);
+      for (Index j = d * w.outputs; j < (d + 1) * w.outputs; ++j, row += reads, along += reads)
+        out[j] = signal[j] + (product(along, top, reads) + product(row, moved, reads));
+    }
+  }
+
+  void adjoint(const NetWeights<T>& w, const T*, const T* slopes, T* kept, T* adjoint) const override {
+    const Steps steps(w.numbers, units_);
+    T* of_sums = kept + layers_ * units_;
+    std::fill_n(of_sums, layers_ * units_, T{0});
+    T* of_top = of_sums + (layers_ - 1) * units_;
+    const T* row = w.blocks[0];
+    for (Index d = 0; d < w.numbers; ++d)
+      for (Index j = d * w.outputs; j < (d + 1) * w.outputs; ++j, row += steps.up_to(d))
+        add_scaled(slopes[j], row, of_top, steps.up_to(d));
+    for (Index layer = layers_ - 1; layer >= 0; --layer) {
+      T* here = of_sums + layer * units_;
+      for (Index k = 0; k < units_; ++k)
+        if (!(kept[layer * units_ + k] > 0)) here[k] = 0;
+      row = w.blocks[at(1 + layer)];
+      for (Index k = 0; k < units_ && layer > 0; ++k) {
+        const Index reads = reads_of(steps, layer, k);
+        add_scaled(here[k], row, here - units_, reads);
+        row += reads;
+      }
+    }
+    std::copy_n(slopes, w.all_outputs(), adjoint);
+    std::copy_n(of_sums, layers_ * units_, adjoint + w.all_outputs());
+  }
+
+  /// To a number belong the weights of its outputs, and of the units whose degree it is.
+  void gradient(const NetWeights<T>& w, std::span<const NetRow<T>> rows, Range numbers,
+                const std::vector<T*>& out) const override {
+    const Steps steps(w.numbers, units_);
+    T* row = out[0];
+    for (Index d = 0; d < numbers.end; ++d)
+      for (Index j = d * w.outputs; j < (d + 1) * w.outputs; ++j, row += steps.up_to(d))
+        for (std::size_t r = 0; d >= numbers.begin && r < rows.size(); ++r)
+          add_scaled(rows[r].slopes[j], rows[r].kept + (layers_ - 1) * units_, row, steps.up_to(d));
+    for (Index layer = 0; layer < layers_; ++layer) {
+      row = out[at(1 + layer)];
+      for (Index k = 0; k < units_; ++k) {
+        const Index reads = reads_of(steps, layer, k), number = steps.degree(k) - 1;
+        for (std::size_t r = 0; number >= numbers.begin && number < numbers.end && r < rows.size(); ++r)
+          add_scaled(rows[r].kept[(layers_ + layer) * units_ + k],
+                     layer == 0 ? rows[r].x : rows[r].kept + (layer - 1) * units_, row, reads);
+        row += reads;
+      }
+    }
+  }
+
+  /// Units that read number d or what comes behind it are computed too, and not read.
+  void outputs_of(const NetWeights<T>& w, const T* signal, const T* x, Index d, T* o) const override {
+    const Steps steps(w.numbers, units_);
+    T* memory = row_scratch<T, kMoved>(layers_ * units_ + w.numbers);
+    T* before = memory + layers_ * units_;  // what is behind may be anything, and no number
+    std::fill_n(std::copy_n(x, d, before), w.numbers - d, T{0});
+    put_layers(w, signal, before, memory);
+    const T* row = w.blocks[0];
+    for (Index i = 0; i < d; ++i) row += w.outputs * steps.up_to(i);
+    for (Index j = 0; j < w.outputs; ++j, row += steps.up_to(d))
+      o[j] = signal[d * w.outputs + j] + product(row, memory + (layers_ - 1) * units_, steps.up_to(d));
+  }
+
+ private:
+  static constexpr int kMoved = 11;                                                          // whose row_scratch it is
+  static constexpr const char* kNames[] = {"W1", "W2", "W3", "W4", "W5", "W6", "W7", "W8"};  // NOLINT: names
+
+ public:
+  static constexpr Index kMostLayers = 8;
+
+ private:
+  /// Degrees of units, which rise from 1 to D - 1.
+  struct Steps {
+    Index numbers, units;
+    Steps(Index n, Index u) : numbers(n), units(u) {}
+    Index degree(Index unit) const { return 1 + unit * (numbers - 1) / units; }
+    /// Units of a degree up to t.
+    Index up_to(Index t) const {
+      if (t < 1) return 0;
+      if (t >= numbers - 1) return units;
+      return (t * units + numbers - 2) / (numbers - 1);
+    }
+  };
+  Index reads_of(const Steps& steps, Index layer, Index unit) const {
+    return layer == 0 ? steps.degree(unit) : steps.up_to(steps.degree(unit));
+  }
+
+  void put_layers(const NetWeights<T>& w, const T* signal, const T* x, T* h) const {
+    const Steps steps(w.numbers, units_);
+    const T* c = signal + w.all_outputs();
+    for (Index layer = 0; layer < layers_; ++layer, c += units_, x = h, h += units_) {
+      const T* row = w.blocks[at(1 + layer)];
+      for (Index k = 0; k < units_; ++k) {
+        const Index reads = reads_of(steps, layer, k);
+        const T sum = c[k] + product(row, x, reads);
+        h[k] = sum > 0 ? sum : T{0};
+        row += reads;
+      }
+    }
+  }
+
+  Index units_, layers_;
+};
+
+constexpr double kMostMadeUnits = 65536;
+
+struct MadeOptions {
+  Index units = 100, layers = 1;
+};
+template <class Visitor>
+void describe(Visitor& v, MadeOptions& o) {
+  v("units", o.units, "hidden units of a layer", range(1, kMostMadeUnits));
+  v("layers", o.layers, "of hidden units", range(1, static_cast<double>(MadeNet<float>::kMostLayers)));
+}
+
+template <class T>
+std::unique_ptr<Loss<T>> make_made(const AnyOptions& any) {
+  const auto& o = any.as<MadeOptions>();
+  return ordered_density<T>("made", std::make_unique<MadeNet<T>>(o.units, o.layers), bit_law<T>());
+}
+
+}  // namespace
+
+LossEntry made_entry() {
+  return {.name = "made",
+          .help = "bits in their order, by layers in which weights from later bits are masked",
+          .of_symbols = false,
+          .make_float = make_made<float>,
+          .make_double = make_made<double>,
+          .options = MadeOptions(),
+          .main_option = "units",
+          .size_of_signal =
+              [](Index n, const AnyOptions& any) {
+                const auto& o = any.as<MadeOptions>();
+                return n + o.units * o.layers;
+              },
+          .density = Density::bits};
+}
+
+}  // namespace unfold

@@ -1,0 +1,228 @@
+#include "unfold/losses/ordered_density.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "unfold/losses/separate_rows.h"
+#include "unfold/losses/vector_density.h"
+
+namespace unfold {
+namespace {
+
+/// Numbers kept of rows at a time: they stay in the cache of the processor's second or third level.
+constexpr Index kKeptAtOnce = Index{1} << 20;
+constexpr Index kRowGrain = 2, kNumberGrain = 4;
+
+template <class T>
+class OrderedDensity final : public SeparateRows<T>, public LossCurvature<T>, public VectorDensity<T> {
+ public:
+  OrderedDensity(std::string name, std::unique_ptr<OrderedNet<T>> net, std::unique_ptr<ComponentLaw<T>> law)
+      : name_(std::move(name)), net_(std::move(net)), law_(std::move(law)) {}
+
+  std::string_view name() const override { return name_; }
+
+  Index target_size(Index signal_size) const override {
+    const Index biases = signal_size - net_->beside_biases();
+    if (biases < law_->outputs() || biases % law_->outputs() != 0)
+      throw UsageError(name_ + " loss: a signal of " + std::to_string(signal_size) + " numbers, which must be " +
+                       std::to_string(law_->outputs()) + " for each number predicted and " +
+                       std::to_string(net_->beside_biases()) + " more");
+    return biases / law_->outputs();
+  }
+
+  void declare(Circuit& circuit, Signal signal) override {
+    const std::string& owner = circuit.nodes()[at(signal.id)].name;
+    circuit_ = &circuit;
+    numbers_ = target_size(signal.size());
+    for (const NetBlock& block : net_->blocks(numbers_, law_->outputs()))
+      own_.push_back(
+          circuit.parameter(owner + "/" + name_ + "/" + std::string(block.name), block.rows, block.cols, block.init));
+  }
+  std::span<const int> own_parameters() const override { return own_; }
+
+  void negative_log_likelihood(const Observed<T>& o, Team& team, T* nats) const override {
+    require_values<T>(*this, o.signal, o.targets);
+    const NetWeights<T> w = weights(o.parameters);
+    team.run([&](Member& me) {
+      const Range mine = me.share(o.signal.rows, kRowGrain);
+      for (Index r = mine.begin; r < mine.end; ++r) {
+        nats[r] = 0;
+        if (!is_predicted(o.targets, r)) continue;
+        const T* x = o.targets.values.row(r);
+        const Index kept = net_->kept(w, x);
+        T* memory = row_scratch<T, kMemory>(kept + w.all_outputs());
+        net_->value(w, o.signal.row(r), x, memory, memory + kept);
+        nats[r] = law_->nats(memory + kept, x, w.numbers, name_);
+      }
+    });
+  }
+
+  void gradient(const Observed<T>& o, T scale, Team& team, T* nats, Matrix<T> adjoint,
+                std::span<T> own_gradient) const override {
+    back(o, team, adjoint, own_gradient, [&](Index r, const Work& work) {
+      nats[r] = 0;
+      if (work.outputs == nullptr) return;
+      nats[r] = law_->slopes(work.outputs, work.x, numbers_, name_, work.slopes);
+      for (Index i = 0; i < work.size; ++i) work.slopes[i] *= scale;
+    });
+  }
+
+  void curvature(const Observed<T>& o, T scale, Team& team, Matrix<const T> tangent, std::span<const T> direction,
+                 Matrix<T> result, std::span<T> own_result) const override {
+    const NetWeights<T> w = weights(o.parameters), along = weights(direction);
+    back(o, team, result, own_result, [&](Index r, const Work& work) {
+      if (work.outputs == nullptr) return;
+      net_->tangent(w, along, tangent.row(r), work.x, work.kept, work.slopes);
+      law_->curvature(work.outputs, work.x, numbers_, work.slopes, work.slopes);
+      for (Index i = 0; i < work.size; ++i) work.slopes[i] *= scale;
+    });
+  }
+
+  void curvature_sample(const Observed<T>& o, T scale, Team& team, std::uint64_t seed, std::uint64_t stream,
+                        Matrix<T> result, std::span<T> own_result) const override {
+    back(o, team, result, own_result, [&](Index r, const Work& work) {
+      if (work.outputs == nullptr) return;
+      fill_signs(seed, stream, r, Matrix<T>{work.slopes, 1, work.size, work.size});
+      law_->curvature_root(work.outputs, work.x, numbers_, work.slopes, work.slopes);
+      for (Index i = 0; i < work.size; ++i) work.slopes[i] *= scale;
+    });
+  }
+
+  bool any_order() const override { return false; }
+
+  double mean(const DensityQuestion<T>& q, std::span<const char> known, std::span<const T> values,
+              Index d) const override {
+    const NetWeights<T> w = asked(q, known, values.size());
+    if (known_prefix(name_, known) != d)
+      throw UsageError(name_ + " knows the mean of number " + std::to_string(d + 1) +
+                       " where those before it are known, and no others");
+    T* o = row_scratch<T, kMemory>(w.outputs);
+    net_->outputs_of(w, q.signal.data(), values.data(), d, o);
+    return law_->mean(o);
+  }
+
+  void sample(const DensityQuestion<T>& q, Random& random, std::span<const char> known,
+              std::span<T> values) const override {
+    const NetWeights<T> w = asked(q, known, values.size());
+    T* o = row_scratch<T, kMemory>(w.outputs);
+    for (Index d = known_prefix(name_, known); d < w.numbers; ++d) {
+      net_->outputs_of(w, q.signal.data(), values.data(), d, o);
+      values[at(d)] = law_->sample(o, random);
+    }
+  }
+
+ private:
+  static constexpr int kMemory = 10;  // whose row_scratch it is
+
+  /// What is worked with of one row.
+  struct Work {
+    const T* x;
+    T* kept;
+    T* outputs;  // null: the row is not predicted
+    T* slopes;
+    Index size;  // of outputs and slopes
+  };
+  /// Rows that are worked on together.
+  struct Chunk {
+    std::vector<Index> rows = {}, offsets = {};
+    Index size = 0;
+  };
+
+  NetWeights<T> weights(std::span<const T> all) const {
+    NetWeights<T> w{.numbers = numbers_, .outputs = law_->outputs()};
+    for (const int own : own_) w.blocks.push_back(all.data() + circuit_->parameters()[at(own)].offset);
+    return w;
+  }
+  NetWeights<T> asked(const DensityQuestion<T>& q, std::span<const char> known, std::size_t values) const {
+    const Index numbers = target_size(static_cast<Index>(q.signal.size()));
+    require_same(name_, "values", static_cast<Index>(values), numbers);
+    require_same(name_, "flags", static_cast<Index>(known.size()), numbers);
+    return weights(q.parameters);
+  }
+
+  std::vector<Chunk> chunks(const Observed<T>& o, const NetWeights<T>& w) const {
+    std::vector<Chunk> all(1);
+    for (Index r = 0; r < o.signal.rows; ++r) {
+      if (all.back().size > kKeptAtOnce) all.emplace_back();
+      Chunk& chunk = all.back();
+      chunk.rows.push_back(r);
+      chunk.offsets.push_back(chunk.size);
+      if (is_predicted(o.targets, r)) chunk.size += net_->kept(w, o.targets.values.row(r)) + 2 * w.all_outputs();
+    }
+    return all;
+  }
+
+  /// For every row: value, what `slopes` makes of it, adjoint; and the gradient of own weights: chunk after chunk, from
+  /// the last row to the first.
+  template <class Slopes>
+  void back(const Observed<T>& o, Team& team, Matrix<T> adjoint, std::span<T> own, const Slopes& slopes) const {
+    require_values<T>(*this, o.signal, o.targets);
+    const NetWeights<T> w = weights(o.parameters);
+    std::vector<T*> out;
+    for (const int block : own_) out.push_back(own.data() + circuit_->parameters()[at(block)].offset);
+    const std::vector<Chunk> all = chunks(o, w);
+    Buffer<T> memory(std::ranges::max(all, {}, &Chunk::size).size);
+    std::vector<std::vector<NetRow<T>>> judged;
+    judged.reserve(all.size());
+    for (const Chunk& chunk : all) judged.push_back(lay(chunk, o, w, memory.data()));
+    team.run([&](Member& me) {
+      for (std::size_t c = all.size(); c-- > 0;) {
+        const Range rows = me.share(static_cast<Index>(all[c].rows.size()), kRowGrain);
+        for (Index i = rows.begin; i < rows.end; ++i)
+          work_on(o, w, all[c].rows[at(i)], memory.data() + all[c].offsets[at(i)], adjoint, slopes);
+        me.sync();
+        const Range numbers = me.share(numbers_, kNumberGrain);
+        if (!numbers.empty()) net_->gradient(w, judged[c], numbers, out);
+        me.sync();
+      }
+    });
+  }
+
+  /// The rows of a chunk that are predicted, from the last to the first.
+  std::vector<NetRow<T>> lay(const Chunk& chunk, const Observed<T>& o, const NetWeights<T>& w, const T* memory) const {
+    std::vector<NetRow<T>> rows;
+    rows.reserve(chunk.rows.size());
+    for (std::size_t i = chunk.rows.size(); i-- > 0;) {
+      if (!is_predicted(o.targets, chunk.rows[i])) continue;
+      const T* mine = memory + chunk.offsets[i];
+      rows.push_back({o.targets.values.row(chunk.rows[i]), mine + w.all_outputs(), mine + 2 * w.all_outputs()});
+    }
+    return rows;
+  }
+
+  template <class Slopes>
+  void work_on(const Observed<T>& o, const NetWeights<T>& w, Index r, T* memory, Matrix<T> adjoint,
+               const Slopes& slopes) const {
+    const Index size = w.all_outputs();
+    if (!is_predicted(o.targets, r)) {
+      slopes(r, Work{nullptr, nullptr, nullptr, nullptr, 0});
+      set_row(adjoint.row(r), adjoint.cols, T{0});
+      return;
+    }
+    const Work work{o.targets.values.row(r), memory + 2 * size, memory, memory + size, size};
+    net_->value(w, o.signal.row(r), work.x, work.kept, work.outputs);
+    slopes(r, work);
+    net_->adjoint(w, work.x, work.slopes, work.kept, adjoint.row(r));
+  }
+
+  std::string name_;
+  std::unique_ptr<OrderedNet<T>> net_;
+  std::unique_ptr<ComponentLaw<T>> law_;
+  const Circuit* circuit_ = nullptr;
+  Index numbers_ = 0;
+  std::vector<int> own_;
+};
+
+}  // namespace
+
+template <class T>
+std::unique_ptr<Loss<T>> ordered_density(std::string name, std::unique_ptr<OrderedNet<T>> net,
+                                         std::unique_ptr<ComponentLaw<T>> law) {
+  return std::make_unique<OrderedDensity<T>>(std::move(name), std::move(net), std::move(law));
+}
+template std::unique_ptr<Loss<float>> ordered_density(std::string, std::unique_ptr<OrderedNet<float>>,
+                                                      std::unique_ptr<ComponentLaw<float>>);
+template std::unique_ptr<Loss<double>> ordered_density(std::string, std::unique_ptr<OrderedNet<double>>,
+                                                       std::unique_ptr<ComponentLaw<double>>);
+
+}  // namespace unfold

@@ -1,0 +1,77 @@
+#pragma once
+/// Internal: nets over the numbers of a vector in their order: o_d = f_d(signal, x_1 .. x_d-1), m outputs for each of D
+/// numbers. The signal of a row is what the network gives: m D biases of the outputs first, then what else the net
+/// takes from it. All other weights are its own, in blocks.
+///
+/// Four rules, as an operation has: value, tangent, adjoint, and the gradient of its weights, in which rows meet: there
+/// sums run from the last row to the first (law 2), and members of a team take numbers d of their own.
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "unfold/circuit/init.h"
+#include "unfold/losses/rows.h"
+#include "unfold/numerics/vector.h"
+
+namespace unfold {
+
+/// Weights that a net wants for its own.
+struct NetBlock {
+  std::string_view name;
+  Index rows, cols;
+  Init init;
+};
+
+/// How many numbers, outputs for each, and where the blocks lie, in the order in which the net names them.
+template <class T>
+struct NetWeights {
+  Index numbers = 0, outputs = 0;
+  std::vector<const T*> blocks = {};
+
+  Index all_outputs() const { return numbers * outputs; }
+};
+
+/// A row whose slopes at the outputs are known.
+template <class T>
+struct NetRow {
+  const T* x;       ///< [numbers]
+  const T* slopes;  ///< [numbers x outputs]
+  const T* kept;    ///< what `adjoint` left
+};
+
+template <class T>
+class OrderedNet {
+ public:
+  virtual ~OrderedNet() = default;
+
+  /// Numbers of a signal beside the biases of outputs.
+  virtual Index beside_biases() const = 0;
+  virtual std::vector<NetBlock> blocks(Index numbers, Index outputs) const = 0;
+  /// How many numbers `value` keeps of a row for the other rules.
+  virtual Index kept(const NetWeights<T>& w, const T* x) const = 0;
+
+  virtual void value(const NetWeights<T>& w, const T* signal, const T* x, T* kept, T* o) const = 0;
+  /// Of the outputs, as the weights move along `direction` and the signal along its own. After `value`.
+  virtual void tangent(const NetWeights<T>& w, const NetWeights<T>& direction, const T* signal, const T* x,
+                       const T* kept, T* out) const = 0;
+  /// adjoint [signal] = J' slopes. After `value`, whose signal the adjoint may overwrite.
+  virtual void adjoint(const NetWeights<T>& w, const T* x, const T* slopes, T* kept, T* adjoint) const = 0;
+  /// Adds to the gradient of the weights that belong to some numbers. After `adjoint` of all rows.
+  virtual void gradient(const NetWeights<T>& w, std::span<const NetRow<T>> rows, Range numbers,
+                        const std::vector<T*>& out) const = 0;
+  /// The outputs of number d alone, the same bits as in `value`; reads the numbers before it.
+  virtual void outputs_of(const NetWeights<T>& w, const T* signal, const T* x, Index d, T* o) const = 0;
+};
+
+/// y += a x, in the widths of rows.
+template <class T>
+void add_scaled(T a, const T* x, T* y, Index n) {
+  axpy<T>(a, span_of(x, n), {y, static_cast<std::size_t>(n)});
+}
+template <class T>
+T product(const T* x, const T* y, Index n) {
+  return static_cast<T>(dot(span_of(x, n), span_of(y, n)));
+}
+
+}  // namespace unfold

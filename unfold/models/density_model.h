@@ -1,0 +1,27 @@
+#pragma once
+/// Models that read nothing: distributions of vectors, `nade:500`, `logistic-ar`, `rnade:50,components=20`. Their SPEC
+/// is that of a loss which may be a model by itself (LossEntry::density); the signal that the loss reads is a vector of
+/// parameters, the same for all examples: a map of the field "one", which holds the number 1.
+
+#include <string>
+#include <string_view>
+
+#include "unfold/models/spec.h"
+
+namespace unfold {
+
+/// The field that is predicted, and the one that is read.
+inline constexpr const char *kVector = "values", *kOne = "one";
+
+/// Whether a SPEC names such a model.
+bool names_density(std::string_view spec);
+/// Whether a model is one; its ModelSpec::density is the SPEC of the loss.
+inline bool is_density(const ModelSpec& spec) { return !spec.density.empty(); }
+/// Throws UsageError for options that the loss does not know. REQUIRES names_density.
+ModelSpec parse_density(std::string_view spec);
+
+/// What parse_model_spec lists when it knows a name of neither kind.
+std::vector<std::string> density_names();
+std::vector<EntryHelp> density_help();
+
+}  // namespace unfold

@@ -1,0 +1,47 @@
+#pragma once
+/// `deep-nade:500,layers=2`: layers that know some bits of a vector and predict the others, whichever they are (deep
+/// orderless NADE; Uria, Murray & Larochelle 2014). Where m_i = 1 of bits that are known, else 0:
+///
+///   [x m ; m] -> relu layers -> o,   p(x_i = 1 | what is known) = sigmoid(o_i)
+///
+/// One network stands for all orders of the D bits. In training a row knows d - 1 bits drawn at random, d uniform on
+/// 1 .. D, and its loss is D / (D - d + 1) times the nats of the others: its mean is that of -log p(x) over all orders.
+/// What is measured is the average of the *probabilities* under `orders` orders, which is a distribution; the mean of
+/// the logarithms is a lower one.
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "unfold/data/example_set.h"
+#include "unfold/losses/orderless.h"
+#include "unfold/models/network_model.h"
+#include "unfold/training/trainer.h"
+
+namespace unfold {
+
+/// The field that the network reads beside what it predicts: [x m ; m].
+inline constexpr const char* kKnown = "known";
+
+bool is_orderless(const ModelSpec& spec);
+/// REQUIRES is_orderless.
+OrderlessOptions orderless_options(const ModelSpec& spec);
+/// The layers, over an input that is added to `inputs`.
+Signal add_orderless(const ModelSpec& spec, Index numbers, Circuit& circuit, std::vector<NetworkInput>& inputs);
+
+/// The same batches in which rows know some of their bits and predict the others: drawn anew for every batch in
+/// training, always the same in validation. `field`: that is predicted.
+template <class T>
+TrainingSources<T> orderless_sources(TrainingSources<T> sources, const std::string& field, std::uint64_t seed);
+
+/// Of each example.
+struct OrderlessNats {
+  std::vector<double> ensemble;  ///< -log of the mean probability over orders
+  std::vector<double> mean;      ///< mean of -log over orders
+};
+/// Order k is that of (k, D), the same for every model and machine. The result does not depend on how examples share
+/// batches.
+template <class T>
+OrderlessNats orderless_nats(const NetworkModel<T>& model, const ExampleSet& examples, Index orders, Team& team);
+
+}  // namespace unfold
