@@ -32,8 +32,7 @@ void describe(Visitor& v, CmOptions& o) {
   v("size", o.size, "binary logarithm of the slots per context model; without a meaning where there is a memory",
     range(10, 24));
   v("level", o.level, "how many context models", {{MixingLevel::full, "full"}, {MixingLevel::fast, "fast"}});
-  v("memory", o.memory, "MiB, or a size such as 64M: the model of that memory; 0: the older one",
-    range(0, 16384));
+  v("memory", o.memory, "MiB, or a size such as 64M: the model of that memory; 0: the older one", range(0, 16384));
   v("row", o.row, "with a memory: bytes of a record or of a row of a bitmap, whose contexts stand above; 0: none",
     range(0, 65535));
 }

@@ -290,7 +290,7 @@ class Lbfgs final : public Optimizer<T> {
   std::vector<Buffer<T>> steps_, changes_;
   std::vector<double> weights_;  // 1 / <step, change>
   std::array<double, kRecent> recent_{};
-  Point at_start_;     // of the present step
+  Point at_start_;      // of the present step
   bool known_ = false;  // whether last_ and next_gradient_ are what the last step reached, at reached_
   Point last_;
   Buffer<T> reached_;
