@@ -65,7 +65,7 @@ FieldPlan plan_density(const Examples& examples, TrainSettings& s) {
   s.read = kOne;
   s.ahead = 0;
   FieldPlan plan;
-  plan.layout = {.reads = {kOne}, .heads = {{.field = kVector, .loss = s.model}}};
+  plan.layout = {.reads = {kOne}, .heads = {{.field = kVector, .loss = to_string(parse_model_spec(s.model))}}};
   plan.choice = {.reads = {kOne}, .predicts = {kVector}, .once = {kVector}};
   plan.problem = Problem::classifying;
   return plan;
