@@ -24,7 +24,8 @@ class MidiReader {
     EXPECT_EQ(number(2), 1U);
     ticks_ = number(2);
     EXPECT_EQ(text(4), "MTrk");
-    EXPECT_EQ(number(4), bytes.size() - at_);
+    const std::size_t length = number(4);
+    EXPECT_EQ(length, bytes.size() - at_);
   }
   Roll read(unsigned& microseconds) {
     Roll roll;
