@@ -22,8 +22,8 @@ Corpus load_for(const SymbolModel& model, std::vector<Input> inputs, UnknownPoli
   const auto lines = configuration.find("lines");
   const bool by_lines = lines != configuration.end() && lines->is_boolean() && lines->get<bool>();
   const std::optional<LogCard> log = log_card(model);
-  inputs = log               ? log_shapes(*log, std::move(inputs))
-           : is_fasta(model) ? fasta_inputs(std::move(inputs), by_lines)
+  inputs = log               ? log_shapes(*log, inputs)
+           : is_fasta(model) ? fasta_inputs(inputs, by_lines)
                              : unlabelled(std::move(inputs), has_label_column(model));
   return Corpus::load(std::move(inputs), model.alphabet(), {.unknown = unknown, .lines = by_lines});
 }

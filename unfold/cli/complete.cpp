@@ -88,7 +88,8 @@ ExitCode Complete::complete_vectors() const {
   if (given_) request.given = split_given(*given_);
   for (const char* name : {"prime", "prime-file", "length", "beam", "count", "normalisation", "stop"})
     if (options_.given(name)) throw UsageError(fmt::format("--{} is for models of running text", name));
-  for (std::string_view left = wanted_.value_or(""); !left.empty();) {
+  const std::string wanted = wanted_.value_or("");
+  for (std::string_view left = wanted; !left.empty();) {
     const std::size_t comma = std::min(left.find(','), left.size());
     request.wanted.emplace_back(left.substr(0, comma));
     left.remove_prefix(std::min(comma + 1, left.size()));

@@ -31,8 +31,7 @@ std::vector<double> log_ratios(const FieldColumn& column, const ExampleSet& exam
     const auto begin = column.symbols.begin() + examples.begin(e);
     seen.assign(begin, begin + examples.length(e));
     std::ranges::sort(seen);
-    const auto repeated = std::ranges::unique(seen);
-    seen.erase(repeated.begin(), repeated.end());
+    seen.erase(std::unique(seen.begin(), seen.end()), seen.end());
     for (const Symbol a : seen) {
       if (a == kNoSymbol) continue;
       ratios[at(a * label_count + label)] += 1;

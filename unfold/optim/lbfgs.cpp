@@ -166,7 +166,7 @@ class Lbfgs final : public Optimizer<T> {
     if (objective.repeats()) {
       last_ = reached;
       known_ = true;
-      if (reached_.size() == 0) reached_ = Buffer<T>(start_.size());
+      if (reached_.empty()) reached_ = Buffer<T>(start_.size());
       std::ranges::copy(objective.parameters().flat(), reached_.begin());
     }
     return length;
