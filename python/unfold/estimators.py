@@ -23,6 +23,11 @@ class NotFittedError(UsageError, AttributeError):
 class _Estimator:
     """What all have in common. ``options``: further settings of ``unfold.train``, a dictionary."""
 
+    def __init__(self, model="bilstm:64", *, optimizer=None, steps=None, epochs=None, minutes=None, seed=1, threads=0,
+                 options=None, progress=None):
+        self.model, self.optimizer, self.steps, self.epochs, self.minutes = model, optimizer, steps, epochs, minutes
+        self.seed, self.threads, self.options, self.progress = seed, threads, options, progress
+
     @classmethod
     def _names(cls):
         return [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
@@ -120,11 +125,6 @@ class SequenceClassifier(_Estimator):
 
     _kind = "classifier"
 
-    def __init__(self, model="bilstm:64", *, optimizer=None, steps=None, epochs=None, minutes=None, seed=1, threads=0,
-                 options=None, progress=None):
-        self.model, self.optimizer, self.steps, self.epochs, self.minutes = model, optimizer, steps, epochs, minutes
-        self.seed, self.threads, self.options, self.progress = seed, threads, options, progress
-
     def fit(self, X, y):
         """Trains on sequences and their labels; a tenth of them chooses the best model."""
         words, labels = _entries(X, "fit"), list(y)
@@ -160,11 +160,6 @@ class SequenceTagger(_Estimator):
 
     _kind = "classifier"
 
-    def __init__(self, model="bilstm:64", *, optimizer=None, steps=None, epochs=None, minutes=None, seed=1, threads=0,
-                 options=None, progress=None):
-        self.model, self.optimizer, self.steps, self.epochs, self.minutes = model, optimizer, steps, epochs, minutes
-        self.seed, self.threads, self.options, self.progress = seed, threads, options, progress
-
     def fit(self, X, y):
         """Trains on sequences and their labels; a tenth of them chooses the best model."""
         words, labels = _entries(X, "fit"), [[str(v) for v in one] for one in y]
@@ -198,8 +193,8 @@ class Forecaster(_Estimator):
 
     def __init__(self, model="lstm:32", *, optimizer=None, steps=None, epochs=None, minutes=None, seed=1, threads=0,
                  options=None, progress=None):
-        self.model, self.optimizer, self.steps, self.epochs, self.minutes = model, optimizer, steps, epochs, minutes
-        self.seed, self.threads, self.options, self.progress = seed, threads, options, progress
+        super().__init__(model, optimizer=optimizer, steps=steps, epochs=epochs, minutes=minutes, seed=seed,
+                         threads=threads, options=options, progress=progress)
 
     def fit(self, y):
         """Trains on a series; its last tenth chooses the best model."""
@@ -252,9 +247,9 @@ class SymbolModel(_Estimator):
 
     def __init__(self, model="lstm:128", *, symbols="chars", optimizer=None, steps=None, epochs=None, minutes=None,
                  seed=1, threads=0, options=None, progress=None):
-        self.model, self.symbols, self.optimizer, self.steps = model, symbols, optimizer, steps
-        self.epochs, self.minutes, self.seed, self.threads = epochs, minutes, seed, threads
-        self.options, self.progress = options, progress
+        super().__init__(model, optimizer=optimizer, steps=steps, epochs=epochs, minutes=minutes, seed=seed,
+                         threads=threads, options=options, progress=progress)
+        self.symbols = symbols
 
     def fit(self, X, y=None):
         """Trains on texts."""

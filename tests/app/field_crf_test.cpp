@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "app/small_runs.h"
 #include "base/scratch.h"
 #include "unfold/app/train.h"
 #include "unfold/fields/field_model.h"
@@ -19,6 +20,7 @@ namespace unfold {
 namespace {
 
 using testing::HasSubstr;
+using testing_support::predicted;
 using testing_support::ScratchFolder;
 
 /// Sentences whose chunks follow from their words, but for one word that goes on or begins.
@@ -46,13 +48,6 @@ class FieldCrfTest : public ::testing::Test {
     request.run.threads = 1;
     request.given = {"predict", "model", "optimizer", "batch", "epochs"};
     return train(request);
-  }
-  static std::string predicted(const PredictRequest& request) {
-    std::string text;
-    Reporter silent;
-    predict(
-        request, [&](std::string_view piece) { text += piece; }, silent);
-    return text;
   }
 
   ScratchFolder folder_;

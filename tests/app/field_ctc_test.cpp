@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "app/small_runs.h"
 #include "base/scratch.h"
 #include "unfold/app/train.h"
 #include "unfold/base/error.h"
@@ -18,6 +19,7 @@ namespace unfold {
 namespace {
 
 using testing::HasSubstr;
+using testing_support::predicted;
 using testing_support::ScratchFolder;
 
 /// Each label is heard as one sound and then another, each for one to three frames; now and then there is silence, also
@@ -74,12 +76,8 @@ TEST_F(FieldCtcTest, labels_of_unsegmented_sequences_are_found) {
   EXPECT_EQ(figures.heads.front().loss, "ctc");
   EXPECT_LT(measure_of(figures.heads.front(), "label_error_rate"), 0.01);
   EXPECT_LT(measure_of(figures.heads.front(), "sequence_error_rate"), 0.05);
-  std::string table;
-  Reporter silent;
-  predict(
-      {.model = folder_.path("run"), .data = {test_}, .format = TableFormat::jsonl, .probabilities = true},
-      [&](std::string_view piece) { table += piece; }, silent);
-  std::istringstream lines(table);
+  std::istringstream lines(
+      predicted({.model = folder_.path("run"), .data = {test_}, .format = TableFormat::jsonl, .probabilities = true}));
   int right = 0, examples = 0;
   for (std::string line; std::getline(lines, line); ++examples) {
     const auto example = nlohmann::json::parse(line);

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "app/small_runs.h"
 #include "base/scratch.h"
 #include "unfold/fields/predict.h"
 #include "unfold/losses/deviation.h"
@@ -16,6 +17,7 @@
 namespace unfold {
 namespace {
 
+using testing_support::predicted;
 using testing_support::ScratchFolder;
 using Json = nlohmann::ordered_json;
 
@@ -51,17 +53,10 @@ class ForecastTest : public ::testing::Test {
     return folder_.write("data.csv", text);
   }
 
-  std::string run(PredictRequest request) const {
-    std::string text;
-    Reporter silent;
-    predict(
-        request, [&](std::string_view piece) { text += piece; }, silent);
-    return text;
-  }
   /// The only object that a request gives.
   Json object(PredictRequest request) const {
     request.format = TableFormat::jsonl;
-    return Json::parse(run(std::move(request)));
+    return Json::parse(predicted(std::move(request)));
   }
 
   ScratchFolder folder_;
@@ -138,11 +133,11 @@ TEST_F(ForecastTest, samples_are_a_function_of_seed_and_example) {
   PredictRequest two = request, other = request, many = request;
   two.threads = 2;
   other.seed = 2;
-  EXPECT_EQ(run(request), run(request));
-  EXPECT_EQ(run(request), run(two));
-  EXPECT_NE(run(request), run(other));
+  EXPECT_EQ(predicted(request), predicted(request));
+  EXPECT_EQ(predicted(request), predicted(two));
+  EXPECT_NE(predicted(request), predicted(other));
   many.data.push_back(folder_.write("more.csv", "value\n3\n1\n2\n"));
-  EXPECT_TRUE(run(many).starts_with(run(request)));  // what follows in the data changes nothing
+  EXPECT_TRUE(predicted(many).starts_with(predicted(request)));  // what follows in the data changes nothing
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <set>
 #include <sstream>
 
+#include "app/small_runs.h"
 #include "app/texts.h"
 #include "base/scratch.h"
 #include "unfold/app/sample.h"
@@ -20,7 +21,9 @@ namespace {
 
 using testing_support::contains;
 using testing_support::message_of;
+using testing_support::predicted;
 using testing_support::ScratchFolder;
+using testing_support::train_small;
 
 constexpr const char* kRomanPairs =
     "one\tI\ntwo\tII\nthree\tIII\nfour\tIV\nfive\tV\nsix\tVI\nseven\tVII\neight\tVIII\nnine\tIX\nten\tX\n";
@@ -42,26 +45,7 @@ class SequencesTest : public ::testing::Test {
  protected:
   std::string trained(const std::string& out, const std::string& data, const std::string& model, Index steps,
                       const std::function<void(TrainRequest&)>& more = {}) {
-    TrainRequest request{.out = folder_.path(out)};
-    request.settings.data = {data};
-    request.settings.model = model;
-    request.settings.optimizer = "adam:rate=0.02";
-    request.settings.steps = steps;
-    request.settings.batch = 8;
-    request.settings.split = "100/0/0";
-    request.run.threads = 1;
-    request.given = {"model", "optimizer", "steps", "batch", "split"};
-    if (more) more(request);
-    train(request);
-    return request.out;
-  }
-  std::string predicted(PredictRequest request) const {
-    std::string text;
-    Reporter silent;
-    request.threads = 1;
-    predict(
-        request, [&](std::string_view piece) { text += piece; }, silent);
-    return text;
+    return train_small(folder_.path(out), data, model, "adam:rate=0.02", steps, more);
   }
   std::string scored(FieldScoreRequest request) const {
     std::string text;

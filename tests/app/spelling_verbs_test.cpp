@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "app/small_runs.h"
 #include "base/scratch.h"
 #include "unfold/app/train.h"
 #include "unfold/fields/field_model.h"
@@ -10,6 +11,7 @@
 namespace unfold {
 namespace {
 
+using testing_support::predicted;
 using testing_support::ScratchFolder;
 
 /// Every word stands once, so that only its last character says what it is.
@@ -41,10 +43,7 @@ TEST(SpellingVerbs, tag_words_that_were_never_seen_by_their_characters) {
   const FieldFigures figures = evaluate_on_fields({.model = request.out, .data = {other}, .threads = 1});
   EXPECT_EQ(figures.positions, 30);
   EXPECT_TRUE(figures.heads.front().mistakes.empty());
-  std::string table;
-  Reporter silent;
-  predict(
-      {.model = request.out, .data = {other}}, [&](std::string_view piece) { table += piece; }, silent);
+  const std::string table = predicted({.model = request.out, .data = {other}});
   EXPECT_NE(table.find("w1000s"), std::string::npos);
   EXPECT_NE(table.find("w1001d"), std::string::npos);
 }

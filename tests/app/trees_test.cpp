@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "app/small_runs.h"
 #include "app/texts.h"
 #include "base/scratch.h"
 #include "unfold/app/train.h"
@@ -21,7 +22,9 @@ namespace {
 
 using testing_support::contains;
 using testing_support::message_of;
+using testing_support::predicted;
 using testing_support::ScratchFolder;
+using testing_support::train_small;
 
 /// A tree of grades 0 to 2: good is 2, bad is 0, other words are 1; two together have the grade of the one that is not
 /// 1, else that of the second; "not" turns what it stands before.
@@ -53,31 +56,12 @@ class TreesTest : public ::testing::Test {
  protected:
   std::string trained(const std::string& out, const std::string& model, Index steps,
                       const std::function<void(TrainRequest&)>& more = {}) {
-    TrainRequest request{.out = folder_.path(out)};
-    request.settings.data = {train_};
-    request.settings.model = model;
-    request.settings.optimizer = "adam:rate=0.02,clip=1";
-    request.settings.steps = steps;
-    request.settings.batch = 8;
-    request.settings.split = "100/0/0";
-    request.run.threads = 1;
-    request.given = {"model", "optimizer", "steps", "batch", "split"};
-    if (more) more(request);
-    train(request);
-    return request.out;
+    return train_small(folder_.path(out), train_, model, "adam:rate=0.02,clip=1", steps, more);
   }
   std::map<std::string, double> measured(const std::string& model) const {
     const FieldFigures figures = evaluate_on_fields({.model = model, .data = {test_}, .threads = 1});
     EXPECT_EQ(figures.heads.size(), 1U);
     return {figures.heads[0].measures.begin(), figures.heads[0].measures.end()};
-  }
-  std::string predicted(PredictRequest request) const {
-    std::string text;
-    Reporter silent;
-    request.threads = 1;
-    predict(
-        request, [&](std::string_view piece) { text += piece; }, silent);
-    return text;
   }
   std::string refused(const std::string& model, const std::string& data, const std::string& format = "trees") {
     TrainRequest request{.out = folder_.path("refused"), .overwrite = true};

@@ -32,8 +32,8 @@ TEST(TeacherForcing, goes_from_the_first_share_to_the_second) {
 }
 
 /// A network that gives symbol 2 whatever it reads, and a batch of a ragged text.
-struct Stubborn {
-  Stubborn()
+struct OneAnswer {
+  OneAnswer()
       : corpus(numbered_corpus({9, 4, 30, 1})), small(corpus.alphabet().size(), 4, SmallNetwork<float>::Cell::rnn) {
     std::ranges::fill(small.parameters.flat(), 0.F);
     small.parameters.at("output/bias")(0, 2) = 100;
@@ -68,17 +68,17 @@ struct Stubborn {
 };
 
 TEST(OwnOutputs, are_read_in_place_of_what_is_true_as_often_as_asked) {
-  Stubborn stubborn;
-  OwnOutputs<float> own(stubborn.small.network, stubborn.team, 5);
-  State<float> state(*stubborn.small.network.plan, 4);
+  OneAnswer same;
+  OwnOutputs<float> own(same.small.network, same.team, 5);
+  State<float> state(*same.small.network.plan, 4);
   const auto mix = [&](double forcing, Index step) -> const Batch& {
-    return own.mix(stubborn.batch, state, stubborn.small.parameters, forcing, step);
+    return own.mix(same.batch, state, same.small.parameters, forcing, step);
   };
-  EXPECT_EQ(stubborn.count(mix(1, 0)).first, 0);
-  const auto [changed, all] = stubborn.count(mix(0, 0));
+  EXPECT_EQ(same.count(mix(1, 0)).first, 0);
+  const auto [changed, all] = same.count(mix(0, 0));
   EXPECT_GE(changed, all - 1);  // one of them may have been symbol 2
   Index some = 0;
-  for (Index step = 0; step < 50; ++step) some += stubborn.count(mix(0.75, step)).first;
+  for (Index step = 0; step < 50; ++step) some += same.count(mix(0.75, step)).first;
   EXPECT_NEAR(static_cast<double>(some) / static_cast<double>(50 * all), 0.25, 0.05);
   const std::vector<Symbol> once = read_symbols(mix(0.5, 7)), other = read_symbols(mix(0.5, 8));
   EXPECT_EQ(read_symbols(mix(0.5, 7)), once);

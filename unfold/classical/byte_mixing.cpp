@@ -7,13 +7,10 @@
 
 #include "unfold/base/error.h"
 #include "unfold/classical/mixing_parts.h"
+#include "unfold/classical/read_past.h"
 
 namespace unfold {
 namespace {
-
-bool makes_words(std::uint8_t byte) {
-  return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || byte >= 128;
-}
 
 constexpr Index kLongestRow = 65535;
 
@@ -90,31 +87,22 @@ struct ByteMixing::Body {
   }
 
   void start() {
-    recent = word = before = before_that = 0;
-    column = place = 0;
+    past = {};
+    place = 0;
     match.start();
     set_contexts();
   }
 
   void advance(Symbol symbol) {
-    recent = recent << 8 | static_cast<std::uint64_t>(symbol);
     if (!history.empty()) history[place & kHistory] = static_cast<std::uint8_t>(symbol);
     ++place;
     const std::uint8_t byte =
         bytes.empty() ? static_cast<std::uint8_t>(symbol) : bytes[static_cast<std::size_t>(symbol)];
-    if (makes_words(byte)) {
-      word = hash(word, byte | 0x20U);
-    } else if (word != 0) {
-      before_that = before;
-      before = word;
-      word = 0;
-    }
-    column = byte == '\n' ? 0 : column + 1;
+    past.advance(symbol, byte);
     match.advance(symbol, learning);
     set_contexts();
   }
 
-  std::uint64_t last(int symbols) const { return recent & ((std::uint64_t{1} << (8 * symbols)) - 1); }
   std::uint64_t back(Index distance) const {
     const auto d = static_cast<std::uint64_t>(distance);
     return d > place ? 0 : history[(place - d) & kHistory];
@@ -126,26 +114,14 @@ struct ByteMixing::Body {
       hashes[i] = hash(value, i);
       ++i;
     };
-    if (full) {
-      add(0);
-      for (int order = 1; order <= 7; ++order) add(last(order));
-      add(hash(word, last(1)));
-      add(hash(word, before));
-      add(hash(word, before_that));
-      add(hash(hash(word, before), before_that));
-      // For tables and binary files: what stood two to four symbols ago, symbols but for their low bits, the column.
-      add(recent & 0xFFFF00);
-      add(recent & 0xFF00FF00);
-      add(recent & 0xF8F8F8F8);
-      if (options.row == 0) add(hash(column, last(1)));
-    } else {
-      for (const int order : {1, 2, 3, 4, 6}) add(last(order));
-      add(hash(word, last(1)));
-    }
+    if (full)
+      past.full_contexts(options.row == 0, add);
+    else
+      past.few_contexts(add);
     if (const Index row = options.row; row > 0) {
       const std::uint64_t above = back(row);
-      add(1 << 16 | above << 8 | last(1));
-      add(hash(above << 16 | back(2 * row) << 8 | back(row - 1), last(1)));
+      add(1 << 16 | above << 8 | past.last(1));
+      add(hash(above << 16 | back(2 * row) << 8 | back(row - 1), past.last(1)));
       add(hash(place % static_cast<std::uint64_t>(row), above));
     }
     half = 0;
@@ -184,16 +160,16 @@ struct ByteMixing::Body {
   }
 
   float logit(BitPath path, int depth) {
-    order1.select(last(1) << 8 | path);
-    order2.select(hash(last(3), path) >> 48);
+    order1.select(past.last(1) << 8 | path);
+    order2.select(hash(past.last(3), path) >> 48);
     const std::size_t known = gather(path, depth), length = match.length_class();
     mixers.select(0, path);
     mixers.select(1, (length * 20 + known) * 8 + static_cast<std::size_t>(depth));
     if (full) {
-      mixers.select(2, last(1));
-      mixers.select(3, recent >> 8 & 255);
-      mixers.select(5, (last(1) & 0xE0) << 3 | path);
-      mixers.select(6, recent >> 16 & 255);
+      mixers.select(2, past.last(1));
+      mixers.select(3, past.recent >> 8 & 255);
+      mixers.select(5, (past.last(1) & 0xE0) << 3 | path);
+      mixers.select(6, past.recent >> 16 & 255);
       mixers.select(
           4, length == 0 ? 0 : static_cast<std::size_t>(match.expected()) + 256 * std::min<std::size_t>(2, length / 3));
     }
@@ -230,9 +206,7 @@ struct ByteMixing::Body {
   std::vector<std::uint8_t> history;  // ring of what stands above; empty without rows
   std::uint64_t place = 0;
 
-  std::uint64_t recent = 0;                             // the last eight symbols
-  std::uint64_t word = 0, before = 0, before_that = 0;  // hashes of the present word and of those before it
-  std::uint64_t column = 0;
+  ReadPast past;
   BitPath half = 0;      // prefix of the present half; 0: none yet
   std::size_t node = 0;  // within the half
 };

@@ -7,6 +7,7 @@
 #include "unfold/base/error.h"
 #include "unfold/classical/context_parts.h"
 #include "unfold/classical/logistic.h"
+#include "unfold/classical/read_past.h"
 
 namespace unfold {
 namespace {
@@ -18,10 +19,6 @@ std::vector<float> first_weights(std::size_t contexts) {
   for (std::size_t i = 0; i < contexts; ++i) w[i * CounterMap::kInputs] = 0.2F;
   w[contexts * CounterMap::kInputs] = 0.2F;
   return w;
-}
-
-bool is_letter(std::uint8_t byte) {
-  return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || byte >= 128;
 }
 
 }  // namespace
@@ -52,29 +49,18 @@ struct ContextMixing::Body {
   }
 
   void start() {
-    recent = word = before = before_that = 0;
-    column = 0;
+    past = {};
     match.start();
     set_contexts();
   }
 
   void advance(Symbol symbol) {
-    recent = recent << 8 | static_cast<std::uint64_t>(symbol);
     const std::uint8_t byte =
         bytes.empty() ? static_cast<std::uint8_t>(symbol) : bytes[static_cast<std::size_t>(symbol)];
-    if (is_letter(byte)) {
-      word = hash(word, byte | 0x20U);
-    } else if (word != 0) {
-      before_that = before;
-      before = word;
-      word = 0;
-    }
-    column = byte == '\n' ? 0 : column + 1;
+    past.advance(symbol, byte);
     match.advance(symbol);
     set_contexts();
   }
-
-  std::uint64_t last(int symbols) const { return recent & ((std::uint64_t{1} << (8 * symbols)) - 1); }
 
   void set_contexts() {
     std::size_t i = 0;
@@ -82,22 +68,10 @@ struct ContextMixing::Body {
       hashes[i] = hash(value, i);
       ++i;
     };
-    if (full) {
-      add(0);
-      for (int order = 1; order <= 7; ++order) add(last(order));
-      add(hash(word, last(1)));
-      add(hash(word, before));
-      add(hash(word, before_that));
-      add(hash(hash(word, before), before_that));
-      // For tables and binary files: what stood two to four symbols ago, symbols but for their low bits, the column.
-      add(recent & 0xFFFF00);
-      add(recent & 0xFF00FF00);
-      add(recent & 0xF8F8F8F8);
-      add(hash(column, last(1)));
-    } else {
-      for (const int order : {1, 2, 3, 4, 6}) add(last(order));
-      add(hash(word, last(1)));
-    }
+    if (full)
+      past.full_contexts(true, add);
+    else
+      past.few_contexts(add);
     half = 0;
   }
 
@@ -129,14 +103,14 @@ struct ContextMixing::Body {
   }
 
   float logit(BitPath path, int depth) {
-    order1.select(last(1) << 8 | path);
-    order2.select(hash(last(3), path) >> 48);
+    order1.select(past.last(1) << 8 | path);
+    order2.select(hash(past.last(3), path) >> 48);
     const std::size_t known = gather(path, depth), length = match.length_class();
     mixers.select(0, path);
     mixers.select(1, (length * 20 + known) * 8 + static_cast<std::size_t>(depth));
     if (full) {
-      mixers.select(2, last(1));
-      mixers.select(3, recent >> 8 & 255);
+      mixers.select(2, past.last(1));
+      mixers.select(3, past.recent >> 8 & 255);
       mixers.select(
           4, length == 0 ? 0 : static_cast<std::size_t>(match.expected()) + 256 * std::min<std::size_t>(2, length / 3));
     }
@@ -171,9 +145,7 @@ struct ContextMixing::Body {
   MixerLayers mixers;
   RefinementMap order1, order2;
 
-  std::uint64_t recent = 0;                             // the last eight symbols
-  std::uint64_t word = 0, before = 0, before_that = 0;  // hashes of the present word and of those before it
-  std::uint64_t column = 0;
+  ReadPast past;
   BitPath half = 0;      // prefix of the present half; 0: none yet
   std::size_t node = 0;  // within the half
 };

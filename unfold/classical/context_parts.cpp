@@ -10,35 +10,9 @@ namespace {
 
 const Logistic& kLogistic = Logistic::tables();
 
-constexpr std::size_t kLevels = 64;  // cells of the logistic domain, a quarter wide
-constexpr std::size_t kCountClasses = 16;
-
 const std::array<std::uint8_t, 4096> kLevel = [] {
   std::array<std::uint8_t, 4096> table{};
-  for (std::uint32_t p = 0; p < 4096; ++p)
-    table[p] = static_cast<std::uint8_t>(
-        std::clamp(static_cast<int>((Logistic::tables().stretch(p) + 8) * 4), 0, static_cast<int>(kLevels) - 1));
-  return table;
-}();
-
-constexpr std::array<std::uint8_t, 256> kCountClass = [] {
-  std::array<std::uint8_t, 256> table{};
-  for (std::size_t n = 0; n < 256; ++n)
-    table[n] = static_cast<std::uint8_t>(n <= 8    ? n
-                                         : n < 12  ? 9
-                                         : n < 16  ? 10
-                                         : n < 24  ? 11
-                                         : n < 32  ? 12
-                                         : n < 64  ? 13
-                                         : n < 255 ? 14
-                                                   : 15);
-  return table;
-}();
-
-/// 2^16 / (n + 1.5)
-constexpr std::array<std::uint32_t, 1024> kSteps = [] {
-  std::array<std::uint32_t, 1024> table{};
-  for (std::uint32_t n = 0; n < 1024; ++n) table[n] = 2 * 65536 / (2 * n + 3);
+  for (std::uint32_t p = 0; p < 4096; ++p) table[p] = static_cast<std::uint8_t>(estimate_level(p));
   return table;
 }();
 
@@ -97,7 +71,7 @@ ContextSlot* ContextTable::create(std::uint64_t key) {
 void AdaptiveProbability::learn(int bit) {
   const std::uint32_t count = value & 1023;
   const std::int64_t p = value >> 10, target = bit != 0 ? (1 << 22) - 1 : 0;
-  const auto next = static_cast<std::uint32_t>(p + (((target - p) * static_cast<std::int64_t>(kSteps[count])) >> 16));
+  const auto next = static_cast<std::uint32_t>(p + (((target - p) * static_cast<std::int64_t>(kRates[count])) >> 16));
   value = next << 10 | std::min(count + 1, 1023U);
 }
 
@@ -105,11 +79,11 @@ AdaptiveProbability AdaptiveProbability::of(double p, std::uint32_t count) {
   return {static_cast<std::uint32_t>(p * ((1 << 22) - 1)) << 10 | count};
 }
 
-CounterMap::CounterMap(int limit) : limit_(limit), by_estimate_(kLevels * kCountClasses), by_past_(256) {
+CounterMap::CounterMap(int limit) : limit_(limit), by_estimate_(kEstimateLevels * kUseClasses), by_past_(256) {
   constexpr std::uint32_t kTrust = 6;  // before anything is learnt a counter means what it says
   for (std::size_t p = 0; p < kLevel.size(); ++p)
-    for (std::size_t c = 0; c < kCountClasses; ++c)
-      by_estimate_[kLevel[p] * kCountClasses + c] =
+    for (std::size_t c = 0; c < kUseClasses; ++c)
+      by_estimate_[kLevel[p] * kUseClasses + c] =
           AdaptiveProbability::of((static_cast<double>(p) + 0.5) / 4096, kTrust);
   for (std::uint32_t past = 1; past < 256; ++past) {
     double ones = 0.4, seen = 0.8;
@@ -122,7 +96,7 @@ CounterMap::CounterMap(int limit) : limit_(limit), by_estimate_(kLevels * kCount
 }
 
 std::size_t CounterMap::cell(std::uint16_t estimate, std::uint8_t count) {
-  return kLevel[estimate >> 4] * kCountClasses + kCountClass[count];
+  return kLevel[estimate >> 4] * kUseClasses + kUseClass[count];
 }
 
 void CounterMap::inputs(const ContextSlot* slot, std::size_t node, float* x) const {
@@ -146,7 +120,7 @@ void CounterMap::learn(ContextSlot& slot, std::size_t node, int bit) {
     by_past_[past].learn(bit);
   }
   const std::int64_t p = estimate, target = bit != 0 ? 65535 : 0;
-  estimate = static_cast<std::uint16_t>(p + (((target - p) * static_cast<std::int64_t>(kSteps[count])) >> 16));
+  estimate = static_cast<std::uint16_t>(p + (((target - p) * static_cast<std::int64_t>(kRates[count])) >> 16));
   past = static_cast<std::uint8_t>((past & 0x7F) * 2 + bit) | (past & 0x80);
   if (count < limit_) ++count;
 }

@@ -2,6 +2,7 @@
 /// The parts of context mixing (context_mixing.h): hashed trees of bit counters, learnt maps, the match model, and the
 /// layers of mixers.
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -11,6 +12,36 @@
 #include "unfold/classical/logistic.h"
 
 namespace unfold {
+
+/// How often a counter was used, in classes: exactly as long as that matters.
+inline constexpr std::size_t kUseClasses = 16;
+inline constexpr std::array<std::uint8_t, 256> kUseClass = [] {
+  std::array<std::uint8_t, 256> table{};
+  for (std::size_t n = 0; n < 256; ++n)
+    table[n] = static_cast<std::uint8_t>(n <= 8    ? n
+                                         : n < 12  ? 9
+                                         : n < 16  ? 10
+                                         : n < 24  ? 11
+                                         : n < 32  ? 12
+                                         : n < 64  ? 13
+                                         : n < 255 ? 14
+                                                   : 15);
+  return table;
+}();
+
+/// 2^16 / (n + 1.5): the rate of a counter that was used n times.
+inline constexpr std::array<std::uint32_t, 1024> kRates = [] {
+  std::array<std::uint32_t, 1024> table{};
+  for (std::uint32_t n = 0; n < 1024; ++n) table[n] = 2 * 65536 / (2 * n + 3);
+  return table;
+}();
+
+/// Cells of the logistic domain, a quarter wide, for estimates in units of 2^-12.
+inline constexpr std::size_t kEstimateLevels = 64;
+inline std::size_t estimate_level(std::uint32_t estimate) {
+  const int cell = static_cast<int>((Logistic::tables().stretch(estimate) + 8) * 4);
+  return static_cast<std::size_t>(std::clamp(cell, 0, static_cast<int>(kEstimateLevels) - 1));
+}
 
 inline std::uint64_t hash(std::uint64_t a, std::uint64_t b) {
   std::uint64_t h = (a + 0x9E3779B97F4A7C15ULL) * 0xD6E8FEB86659FD93ULL;

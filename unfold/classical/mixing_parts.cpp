@@ -7,35 +7,10 @@ namespace {
 
 const Logistic& kLogit = Logistic::tables();
 
-constexpr int kLevelsOfEstimates = 64, kClassesOfUse = 16;
-
 /// A cell for an estimate in units of 2^-12.
 const std::array<std::uint16_t, 4096> kEstimateCell = [] {
   std::array<std::uint16_t, 4096> table{};
-  for (std::uint32_t p = 0; p < 4096; ++p)
-    table[p] = static_cast<std::uint16_t>(
-        kClassesOfUse * std::clamp(static_cast<int>((kLogit.stretch(p) + 8) * 4), 0, kLevelsOfEstimates - 1));
-  return table;
-}();
-
-constexpr std::array<std::uint8_t, 256> kUseClass = [] {
-  std::array<std::uint8_t, 256> table{};
-  for (std::size_t n = 0; n < 256; ++n)
-    table[n] = static_cast<std::uint8_t>(n <= 8    ? n
-                                         : n < 12  ? 9
-                                         : n < 16  ? 10
-                                         : n < 24  ? 11
-                                         : n < 32  ? 12
-                                         : n < 64  ? 13
-                                         : n < 255 ? 14
-                                                   : 15);
-  return table;
-}();
-
-/// 2^16 / (n + 1.5)
-constexpr std::array<std::uint32_t, 1024> kRates = [] {
-  std::array<std::uint32_t, 1024> table{};
-  for (std::uint32_t n = 0; n < 1024; ++n) table[n] = 2 * 65536 / (2 * n + 3);
+  for (std::uint32_t p = 0; p < 4096; ++p) table[p] = static_cast<std::uint16_t>(kUseClasses * estimate_level(p));
   return table;
 }();
 
@@ -50,7 +25,6 @@ inline std::uint32_t taught(std::uint32_t value, std::int64_t target22) {
 }  // namespace
 
 CounterMeaning::CounterMeaning(int limit) : limit_(static_cast<std::uint32_t>(limit)) {
-  static_assert(kEstimateLevels == kLevelsOfEstimates && kUseClasses == kClassesOfUse);
   constexpr std::uint32_t kTrustInMeaning = 6;  // before anything is learnt a counter means what it says
   for (std::uint32_t p = 0; p < 4096; ++p)
     for (std::size_t c = 1; c < kUseClasses; ++c)

@@ -22,8 +22,6 @@ class CounterMeaning {
   void learn(CounterRow& row, std::size_t node, int bit);
 
  private:
-  static constexpr std::size_t kEstimateLevels = 64;  // cells of the logistic domain, a quarter wide
-  static constexpr std::size_t kUseClasses = 16;
   std::uint32_t limit_;
   std::uint32_t cell_ = 0;
   // Beside each other: what one question asks shares few lines.

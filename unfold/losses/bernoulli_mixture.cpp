@@ -61,35 +61,25 @@ class BernoulliMixture final : public RowLoss<T>,
 
   void row_curvatures(Matrix<const T> signal, const Targets<T>& targets, T scale, Matrix<const T> tangent,
                       Matrix<T> result) const override {
-    require_values<T>(*this, signal, targets);
-    const Work work = work_for(signal.cols);
-    for (Index r = 0; r < signal.rows; ++r) {
-      if (left_out(targets, r, result)) continue;
-      respond(work, signal.row(r), targets.values.row(r));
+    each_response(signal, targets, result, [&](const Work& work, Index r, T* out) {
       const T* v = tangent.row(r);
-      T* out = result.row(r);
       const auto along = static_cast<T>(dot(span_of<T>(work.p, components_), span_of(v, components_)));
       for (Index k = 0; k < components_; ++k) out[k] = scale * (work.p[k] * (v[k] - along));
       for (Index i = 0; i < components_ * work.n; ++i)
         out[components_ + i] = scale * (information(work, work.share, i) * v[components_ + i]);
-    }
+    });
   }
 
   void row_curvature_roots(Matrix<const T> signal, const Targets<T>& targets, T scale, Matrix<const T> noise,
                            Matrix<T> result) const override {
-    require_values<T>(*this, signal, targets);
-    const Work work = work_for(signal.cols);
-    for (Index r = 0; r < signal.rows; ++r) {
-      if (left_out(targets, r, result)) continue;
-      respond(work, signal.row(r), targets.values.row(r));
+    each_response(signal, targets, result, [&](const Work& work, Index r, T* out) {
       const T* z = noise.row(r);
-      T* out = result.row(r);
       for (Index k = 0; k < components_; ++k) work.more[k] = std::sqrt(work.p[k]);
       const auto along = static_cast<T>(dot(span_of<T>(work.more, components_), span_of(z, components_)));
       for (Index k = 0; k < components_; ++k) out[k] = scale * (work.more[k] * z[k] - work.p[k] * along);
       for (Index i = 0; i < components_ * work.n; ++i)
         out[components_ + i] = scale * (std::sqrt(information(work, work.share, i)) * z[components_ + i]);
-    }
+    });
   }
 
   void fisher_diagonal(Matrix<const T> signal, const Targets<T>& targets, Matrix<T> seed) const override {
@@ -154,6 +144,18 @@ class BernoulliMixture final : public RowLoss<T>,
     T *log_p, *p, *share, *more;  ///< [components]; share: the responsibilities
     T *q, *nats;                  ///< [components x n]
   };
+
+  /// use(work, row, out) for every row that is predicted, with what components and bits say of its target in `work`.
+  template <class Use>
+  void each_response(Matrix<const T> signal, const Targets<T>& targets, Matrix<T> result, Use&& use) const {
+    require_values<T>(*this, signal, targets);
+    const Work work = work_for(signal.cols);
+    for (Index r = 0; r < signal.rows; ++r) {
+      if (left_out(targets, r, result)) continue;
+      respond(work, signal.row(r), targets.values.row(r));
+      use(work, r, result.row(r));
+    }
+  }
   Work work_for(Index signal_size) const {
     const Index n = target_size(signal_size), k = components_;
     T* m = row_scratch<T, 10>(4 * k + 2 * k * n);

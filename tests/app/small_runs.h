@@ -1,0 +1,39 @@
+#pragma once
+/// Runs of the verbs on tiny data: a short training, and what predict writes.
+
+#include <functional>
+#include <string>
+
+#include "unfold/app/train.h"
+#include "unfold/fields/predict.h"
+
+namespace unfold::testing_support {
+
+/// A run of so many steps of eight examples on all of a file; the folder of the run. `more` may change the request.
+inline std::string train_small(const std::string& out, const std::string& data, const std::string& model,
+                               const std::string& optimizer, Index steps,
+                               const std::function<void(TrainRequest&)>& more) {
+  TrainRequest request{.out = out};
+  request.settings.data = {data};
+  request.settings.model = model;
+  request.settings.optimizer = optimizer;
+  request.settings.steps = steps;
+  request.settings.batch = 8;
+  request.settings.split = "100/0/0";
+  request.run.threads = 1;
+  request.given = {"model", "optimizer", "steps", "batch", "split"};
+  if (more) more(request);
+  train(request);
+  return request.out;
+}
+
+inline std::string predicted(PredictRequest request) {
+  std::string text;
+  Reporter silent;
+  request.threads = 1;
+  predict(
+      request, [&](std::string_view piece) { text += piece; }, silent);
+  return text;
+}
+
+}  // namespace unfold::testing_support
