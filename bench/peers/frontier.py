@@ -62,11 +62,14 @@ def picture(points):
     edge = frontier(points)
     out.append('<path d="' + "".join(("M" if i == 0 else "L") + f"{x(points[p][0]):.1f} {y(points[p][1]):.1f}"
                                      for i, p in enumerate(edge)) + '" fill="none" stroke="#888" stroke-dasharray="4 3"/>')
+    places = [(x(s), y(b)) for s, b in points.values()]
     for program, (s, b) in sorted(points.items()):
         ours = program.startswith("unfold")
         colour, label = ("#c0392b", program.removeprefix("unfold compress ")) if ours else ("#2c3e50", program)
         out.append(f'<circle cx="{x(s):.1f}" cy="{y(b):.1f}" r="4" fill="{colour}"/>')
-        out.append(f'<text x="{x(s) + 7:.1f}" y="{y(b) + 4:.1f}" fill="{colour}">{html.escape(label)}</text>')
+        crowded = any(0 < right - x(s) < 24 and abs(below - y(b)) < 12 for right, below in places)  # right of it
+        at, anchor = (x(s) - 7, "end") if crowded else (x(s) + 7, "start")
+        out.append(f'<text x="{at:.1f}" y="{y(b) + 4:.1f}" text-anchor="{anchor}" fill="{colour}">{html.escape(label)}</text>')
     return "\n".join(out + ["</svg>"]) + "\n"
 
 
