@@ -1,4 +1,5 @@
-/// Fitting to a long text polls often, so that who interrupts it need not wait.
+/// Fitting to a long text polls often, so that who interrupts it need not wait, and to a text of many short sequences
+/// takes no longer than to one long sequence.
 
 #include <gtest/gtest.h>
 
@@ -23,6 +24,20 @@ TEST_P(FitInterrupt, ends_a_fit_within_its_first_pass_over_the_text) {
   Team team(2);
   EXPECT_THROW(model->fit({.corpus = corpus, .training = whole_corpus(corpus, "training")}, options, team),
                InterruptedError);
+}
+
+TEST_P(FitInterrupt, polls_at_no_cost_that_grows_with_the_number_of_sequences) {
+  const Index symbols =
+      1'000'000;  // were every sequence looked at for every symbol, this would take a quarter of an hour
+  const Corpus corpus = Corpus::from_text(std::string(symbols, 'a') + "b", Alphabet::chars_of("ab"));
+  Split sequences{.name = "training", .pieces = {}};
+  for (Index i = 0; i < symbols; ++i) sequences.pieces.push_back({.sequence = 0, .range = {i, i + 1}});
+  const auto model = make_fitted_model(GetParam(), corpus.alphabet());
+  Team team(2);
+  Index last = 0;
+  const FitOptions options{.progress = [&](const std::string&, double) { ++last; }};
+  model->fit({.corpus = corpus, .training = sequences}, options, team);
+  EXPECT_GT(last, 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, FitInterrupt,

@@ -12,7 +12,7 @@ namespace unfold {
 namespace {
 
 /// One column block of a matrix [inputs x outputs].
-struct Block {
+struct WeightBlock {
   double* w;
   Index inputs, outputs, stride;
   double& operator()(Index i, Index j) const { return w[i * stride + j]; }
@@ -35,7 +35,7 @@ void orthogonalise(std::vector<double>& rows, Index count, Index length) {
     }
 }
 
-void fill_orthogonal(const Block& b, double gain, Random& random) {
+void fill_orthogonal(const WeightBlock& b, double gain, Random& random) {
   const bool wide = b.inputs <= b.outputs;
   const Index count = wide ? b.inputs : b.outputs, length = wide ? b.outputs : b.inputs;
   std::vector<double> rows(static_cast<std::size_t>(count * length));
@@ -46,7 +46,7 @@ void fill_orthogonal(const Block& b, double gain, Random& random) {
       (wide ? b(i, j) : b(j, i)) = gain * rows[static_cast<std::size_t>(i * length + j)];
 }
 
-void fill_sparse(const Block& b, Index count, double scale, Random& random) {
+void fill_sparse(const WeightBlock& b, Index count, double scale, Random& random) {
   std::vector<Index> order(static_cast<std::size_t>(b.inputs));
   for (Index j = 0; j < b.outputs; ++j) {
     for (Index i = 0; i < b.inputs; ++i) order[static_cast<std::size_t>(i)] = i, b(i, j) = 0;
@@ -59,7 +59,7 @@ void fill_sparse(const Block& b, Index count, double scale, Random& random) {
 }
 
 // np-RNN: A = RR'/n is positive definite; W = (A + I) / largest eigenvalue of (A + I), here by power iteration.
-void fill_normalised(const Block& b, double gain, Random& random) {
+void fill_normalised(const WeightBlock& b, double gain, Random& random) {
   const Index n = b.inputs;
   if (n != b.outputs) throw UsageError("init: normalised needs square blocks");
   std::vector<double> r(static_cast<std::size_t>(n * n)), w(r.size());
@@ -79,7 +79,7 @@ void fill_normalised(const Block& b, double gain, Random& random) {
     for (Index j = 0; j < n; ++j) b(i, j) = gain / largest * w[static_cast<std::size_t>(i * n + j)];
 }
 
-void fill_block(const Init& init, const Block& b, Random& random) {
+void fill_block(const Init& init, const WeightBlock& b, Random& random) {
   const double fan_in = static_cast<double>(b.inputs);
   const double natural = init.scale != 0 ? init.scale : 1 / std::sqrt(fan_in);
   switch (init.kind) {

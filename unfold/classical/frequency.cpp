@@ -86,13 +86,14 @@ std::unique_ptr<Predictor> FrequencyModel::predictor() const {
 nlohmann::json FrequencyModel::fit(const TrainingData& data, const FitOptions& options, Team&) {
   check_alphabet(data.corpus);
   std::fill(counts_.begin(), counts_.end(), 0);
+  const Index symbols = data.training.symbols();
   std::size_t step = 0;
   for (const Piece& piece : data.training.pieces)
     for_each_symbol(data.corpus, piece, [&](Symbol x) {
-      options.tick("counting", step++, static_cast<std::size_t>(data.training.symbols()));
+      options.tick("counting", step++, static_cast<std::size_t>(symbols));
       ++counts_[static_cast<std::size_t>(x)];
     });
-  return {{"symbols", data.training.symbols()}};
+  return {{"symbols", symbols}};
 }
 
 void FrequencyModel::add_tensors(SafetensorsWriter& writer) const {

@@ -16,9 +16,10 @@ constexpr Code kEnd = 0;  // a symbol x has the code x + 1, the begin of a sente
 std::vector<Code> codes_of(const Corpus& corpus, const Split& part, Index order, Symbol line_end,
                            const FitOptions& options) {
   const Code begin = static_cast<Code>(corpus.alphabet().size()) + 1;
+  const Index symbols = part.symbols();
   std::size_t step = 0;
   std::vector<Code> codes;
-  codes.reserve(static_cast<std::size_t>(part.symbols() + 2 * static_cast<Index>(part.pieces.size()) + order));
+  codes.reserve(static_cast<std::size_t>(symbols + 2 * static_cast<Index>(part.pieces.size()) + order));
   for (const Piece& piece : part.pieces) {
     bool open = false;
     for_each_symbol(corpus, piece, [&](Symbol symbol) {
@@ -26,7 +27,7 @@ std::vector<Code> codes_of(const Corpus& corpus, const Split& part, Index order,
       codes.push_back(static_cast<Code>(symbol) + 1);
       open = symbol != line_end;
       if (!open) codes.push_back(kEnd);
-      options.tick("reading", step++, static_cast<std::size_t>(part.symbols()));
+      options.tick("reading", step++, static_cast<std::size_t>(symbols));
     });
     if (open) codes.push_back(kEnd);
     if (codes.size() >= NgramTrie::kNone)

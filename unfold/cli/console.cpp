@@ -66,16 +66,16 @@ bool set_in_environment(const char* name) {
   return value != nullptr && *value != '\0';
 }
 
-std::string* captured = nullptr;  // of the CapturedResults that lives
+std::string* captured_text = nullptr;  // of the CapturedResults that lives
 
 }  // namespace
 
-CapturedResults::CapturedResults() { captured = &text_; }
-CapturedResults::~CapturedResults() { captured = nullptr; }
+CapturedResults::CapturedResults() { captured_text = &text_; }
+CapturedResults::~CapturedResults() { captured_text = nullptr; }
 
 void print_result(std::string_view text) {
-  if (captured != nullptr) {
-    captured->append(text);
+  if (captured_text != nullptr) {
+    captured_text->append(text);
     return;
   }
   output().write(text);

@@ -91,7 +91,7 @@ Index product(const std::vector<Index>& shape) {
 }
 
 /// For messages: a damaged file may hold anything there.
-std::string printable(std::string_view bytes) {
+std::string question_marked(std::string_view bytes) {
   std::string out(bytes);
   std::replace_if(
       out.begin(), out.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
@@ -354,8 +354,8 @@ void SafetensorsFile::check_sum(Checksum checksum) const {
   const std::string expected = fmt::format("{:08x}", sum);
   const std::string_view stated = bytes_.substr(kChecksumAt, kChecksumDigits);
   if (stated != expected)
-    fail(
-        fmt::format("cut short or damaged: the checksum is crc32:{} instead of crc32:{}", expected, printable(stated)));
+    fail(fmt::format("cut short or damaged: the checksum is crc32:{} instead of crc32:{}", expected,
+                     question_marked(stated)));
 }
 
 /// Of who made the file. Comes after the checksum, so that an accident is called one.

@@ -10,12 +10,12 @@
 namespace unfold {
 namespace {
 
-constexpr double kImpossible = -std::numeric_limits<double>::infinity();
+constexpr double kNever = -std::numeric_limits<double>::infinity();
 constexpr Index kWays = 3;  // into a state, or out of it
 
 double log_add(double a, double b) {
   const double both[] = {a, b};  // NOLINT(modernize-avoid-c-arrays): two numbers
-  return a == kImpossible ? b : b == kImpossible ? a : log_sum_exp(both, 2);
+  return a == kNever ? b : b == kNever ? a : log_sum_exp(both, 2);
 }
 
 }  // namespace
@@ -47,16 +47,16 @@ void CtcLattice::sum_row(const double* from, bool forwards, double* to) {
     for (Index way = 0; way < kWays; ++way) {
       const Index other = s + way * step;
       const bool open = other >= 0 && other < count && (way < 2 || skips(forwards ? s : other));
-      terms[way] = open ? from[other] : kImpossible;
+      terms[way] = open ? from[other] : kNever;
     }
     const double most = std::max({terms[0], terms[1], terms[2]});
-    most_[at(s)] = most == kImpossible ? 0 : most;
+    most_[at(s)] = most == kNever ? 0 : most;
     for (Index way = 0; way < kWays; ++way) terms[way] -= most_[at(s)];
   }
   vector_exp(terms_.data(), terms_.data(), count * kWays);
   for (Index s = 0; s < count; ++s)
     sums_[at(s)] = terms_[at(s * kWays)] + terms_[at(s * kWays + 1)] + terms_[at(s * kWays + 2)];
-  for (Index s = 0; s < count; ++s) to[s] = sums_[at(s)] > 0 ? 0 : kImpossible;
+  for (Index s = 0; s < count; ++s) to[s] = sums_[at(s)] > 0 ? 0 : kNever;
   for (double& sum : sums_) sum = sum > 0 ? sum : 1;
   vector_log(sums_.data(), sums_.data(), count);
   for (Index s = 0; s < count; ++s) to[s] += sums_[at(s)] + most_[at(s)];
@@ -67,12 +67,11 @@ double CtcLattice::forward() {
   for (Index t = 0; t < log_p_.rows; ++t) {
     double* now = alpha_.data() + t * count;
     if (t == 0)
-      for (Index s = 0; s < count; ++s) now[s] = s < 2 ? 0 : kImpossible;
+      for (Index s = 0; s < count; ++s) now[s] = s < 2 ? 0 : kNever;
     else
       sum_row(now - count, true, now);
     const Range open = alive(t);
-    for (Index s = 0; s < count; ++s)
-      now[s] = s >= open.begin && s < open.end ? now[s] + log_p_(t, symbol(s)) : kImpossible;
+    for (Index s = 0; s < count; ++s) now[s] = s >= open.begin && s < open.end ? now[s] + log_p_(t, symbol(s)) : kNever;
   }
   const double* last = alpha_.data() + (log_p_.rows - 1) * count;
   log_probability_ = count > 1 ? log_add(last[count - 1], last[count - 2]) : last[0];
@@ -82,7 +81,7 @@ double CtcLattice::forward() {
 void CtcLattice::posteriors(Matrix<double> out) {
   const Index count = states();
   std::vector<double> beta(at(count)), before(at(count)), shares(at(count));
-  for (Index s = 0; s < count; ++s) beta[at(s)] = s + 2 >= count ? 0 : kImpossible;
+  for (Index s = 0; s < count; ++s) beta[at(s)] = s + 2 >= count ? 0 : kNever;
   for (Index t = log_p_.rows - 1; t >= 0; --t) {
     const double* alpha = alpha_.data() + t * count;
     for (Index s = 0; s < count; ++s) shares[at(s)] = alpha[s] + beta[at(s)] - log_probability_;
@@ -103,13 +102,13 @@ std::vector<Index> CtcLattice::places() const {
   for (Index t = 0; t < length; ++t) {
     const Range open = alive(t);
     for (Index s = 0; s < count; ++s) {
-      double best = t == 0 ? (s < 2 ? 0 : kImpossible) : kImpossible;
+      double best = t == 0 ? (s < 2 ? 0 : kNever) : kNever;
       for (Index back = 0; t > 0 && back < kWays && s - back >= 0; ++back)
         if ((back < 2 || skips(s)) && score[at(s - back)] > best) {
           best = score[at(s - back)];
           way[at(t * count + s)] = static_cast<signed char>(back);
         }
-      next[at(s)] = s >= open.begin && s < open.end ? best + log_p_(t, symbol(s)) : kImpossible;
+      next[at(s)] = s >= open.begin && s < open.end ? best + log_p_(t, symbol(s)) : kNever;
     }
     score.swap(next);
   }
@@ -163,7 +162,7 @@ class Beginnings {
 
 /// Paths that say a beginning: those that end with a blank, and those that end with its last label.
 struct Ends {
-  double blank = kImpossible, label = kImpossible;
+  double blank = kNever, label = kNever;
   double both() const { return log_add(blank, label); }
 };
 
@@ -172,7 +171,7 @@ struct Ends {
 std::vector<LabelledChain> ctc_prefix_search(Matrix<const double> log_p, const UnsegmentedSearch& search) {
   const auto blank = static_cast<Symbol>(log_p.cols - 1);
   Beginnings beginnings;
-  std::vector<std::pair<Index, Ends>> kept = {{Beginnings::kNone, {.blank = 0, .label = kImpossible}}};
+  std::vector<std::pair<Index, Ends>> kept = {{Beginnings::kNone, {.blank = 0, .label = kNever}}};
   for (Index t = 0; t < log_p.rows; ++t) {
     const double* p = log_p.row(t);
     std::map<Index, Ends> next;
@@ -193,7 +192,7 @@ std::vector<LabelledChain> ctc_prefix_search(Matrix<const double> log_p, const U
   }
   std::vector<LabelledChain> result;
   for (const auto& [node, ends] : kept) {
-    if (static_cast<Index>(result.size()) == search.best || !(ends.both() > kImpossible)) break;
+    if (static_cast<Index>(result.size()) == search.best || !(ends.both() > kNever)) break;
     result.push_back({beginnings.labels(node), ends.both()});
   }
   return result;

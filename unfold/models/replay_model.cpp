@@ -57,10 +57,12 @@ nlohmann::json ReplayModel::fit(const TrainingData& data, const FitOptions& opti
   check_alphabet(data.corpus);
   symbols_.clear();
   lengths_.clear();
+  const auto symbols = static_cast<std::size_t>(data.training.symbols());
+  symbols_.reserve(symbols);
   for (const Piece& piece : data.training.pieces) {
     lengths_.push_back(piece.range.size());
     for_each_symbol(data.corpus, piece, [&](Symbol x) {
-      options.tick("reading", symbols_.size(), static_cast<std::size_t>(data.training.symbols()));
+      options.tick("reading", symbols_.size(), symbols);
       symbols_.push_back(x);
     });
   }
