@@ -12,7 +12,7 @@ SOURCES := find unfold tests bench examples -name '*.h' -o -name '*.cpp'
 export PATH := $(CURDIR)/build/tools/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test python bench peers format format-check lint sanitize asan-ubsan tsan fuzz attack soak arm64 package install clean
+.PHONY: help build demo test python bench peers format format-check lint sanitize asan-ubsan tsan fuzz attack soak arm64 package install clean site pages site-figures
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -85,6 +85,20 @@ arm64: build ## Cross-build for 64-bit Arm and check under qemu that NEON gives 
 package: build ## Debian packages of the command and the libraries, in build/release/packages
 	tools/manual.sh $(UNFOLD) build/release/manual
 	cd build/release && cpack -G DEB
+
+site: ## Build the documentation site, build/site (reads without a network; `python3 -m http.server -d build/site`)
+	tools/setup.sh build site
+	cmake --preset release
+	cmake --build --preset release --target unfold_command
+	build/site-tools/bin/python tools/site/stage.py --unfold $(UNFOLD) --out build/site-pages
+	NO_MKDOCS_2_WARNING=1 build/site-tools/bin/mkdocs build --strict --quiet
+	build/site-tools/bin/python tools/site/check_offline.py build/site
+
+pages: build ## Run the commands of every page
+	ctest --preset release --parallel $$(nproc) -R '^pages\.'
+
+site-figures: build ## Run the tutorials and write what their commands print, and their pictures, into docs/tutorials
+	python3 tests/pages/run_page.py --unfold $(UNFOLD) --refresh docs/tutorials/*.md
 
 install: build ## Install the command and the library under PREFIX=/usr/local
 	cmake --install build/release --prefix $(PREFIX)

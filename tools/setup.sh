@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what Unfold is built from, on Debian 12, Ubuntu 22.04 and later. Does nothing, quickly, when all is there.
 #
-#   tools/setup.sh [build|test|lint|fuzz|attack]...      without arguments: build and test
+#   tools/setup.sh [build|test|lint|fuzz|attack|site]...      without arguments: build and test
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -11,11 +11,12 @@ packages_of() {
   case $1 in
     build) echo g++ cmake ninja-build pkg-config ccache libhwy-dev libfmt-dev nlohmann-json3-dev libcli11-dev \
                 libtomlplusplus-dev zlib1g-dev liblzma-dev libzstd-dev libutf8proc-dev libpcre2-dev libsodium-dev ;;
-    test) echo libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev libeigen3-dev ;;
+    test) echo libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev libeigen3-dev python3 ;;
     lint) echo clang clang-format clang-tidy ;;
     fuzz) echo clang "$(clang_runtime)" ;;
     attack) echo python3 faketime ;;
-    *) echo "setup: unknown group '$1'; there are build, test, lint, fuzz and attack" >&2; exit 2 ;;
+    site) echo python3 python3-venv libjs-katex fonts-katex ;;
+    *) echo "setup: unknown group '$1'; there are build, test, lint, fuzz, attack and site" >&2; exit 2 ;;
   esac
 }
 
@@ -49,6 +50,15 @@ provide_cmake() {
   build/tools/bin/pip install --quiet "cmake>=$needed_cmake,<4"
 }
 
+# MkDocs and its theme, in the versions that the pages were looked at with, from the Python package index.
+provide_mkdocs() {
+  if cmp -s tools/site/requirements.txt build/site-tools/requirements.txt; then return; fi
+  echo "setup: installing MkDocs into build/site-tools"
+  python3 -m venv build/site-tools
+  build/site-tools/bin/pip install --quiet -r tools/site/requirements.txt
+  cp tools/site/requirements.txt build/site-tools/
+}
+
 install_packages() {
   if [ "$(id -u)" != 0 ] && ! command -v sudo >/dev/null; then
     echo "setup: these packages are missing and only root can install them:" >&2
@@ -78,6 +88,7 @@ main() {
   done
   if [ ${#missing[@]} -gt 0 ]; then install_packages "${missing[@]}"; fi
   case " $* " in *" build "*) provide_cmake ;; esac
+  case " $* " in *" site "*) provide_mkdocs ;; esac
 }
 
 main "$@"

@@ -1,0 +1,227 @@
+"""The files that pages speak of: small ones made here, or published ones where UNFOLD_DATA has them."""
+
+import gzip
+import json
+import math
+import pathlib
+import random
+import shutil
+import struct
+
+NOUNS = "sea sail wind harbour keeper lamp stone river garden winter letter road".split()
+VERBS = "keeps finds leaves follows remembers crosses carries answers".split()
+WORDS = "a the old small grey last".split()
+
+
+def prose(lines, seed):
+    draw = random.Random(seed)
+
+    def phrase():
+        return f"{draw.choice(WORDS)} {draw.choice(NOUNS)}"
+
+    every_letter = "How surprising is this? To be, or not: Jack quietly seized five big boxes of wax.\n"
+    return every_letter + "".join(
+        f"The {draw.choice(NOUNS)} {draw.choice(VERBS)} {phrase()}, and {phrase()} {draw.choice(VERBS)}.\n" for _ in range(lines))
+
+
+def log(lines, seed):
+    draw = random.Random(seed)
+    rows = []
+    for n in range(lines):
+        head = f"Dec 10 {6 + n // 3600:02}:{n // 60 % 60:02}:{n % 60:02} host{draw.randrange(3)} app[{draw.randrange(100, 999)}]:"
+        ip = f"10.0.0.{draw.randrange(1, 250)}"
+        rows.append(f"{head} " + draw.choice([f"connection from {ip} port {draw.randrange(1024, 9999)}",
+                                              f"request ORD-{draw.randrange(10**6):06} served in {draw.randrange(99)} ms",
+                                              f"connection from {ip} closed"]))
+    return "\n".join(rows) + "\n"
+
+
+def tagged(sentences, seed):
+    draw = random.Random(seed)
+    nouns, verbs = ["boat", "film", "keeper", "letter"], ["likes", "finds", "leaves"]
+    rows = []
+    for _ in range(sentences):
+        rows += ["a DT B-NP", f"{draw.choice(nouns)} NN I-NP", f"{draw.choice(verbs)} VBZ B-VP", "the DT B-NP",
+                 f"{draw.choice(nouns)} NN I-NP", ""]
+    return "\n".join(rows) + "\n"
+
+
+def films(lines, seed):
+    draw = random.Random(seed)
+    good, bad = ["fine", "clever", "funny"], ["dull", "endless", "loud"]
+    rows = []
+    for _ in range(lines):
+        label, words = draw.choice([("pos", good), ("neg", bad)])
+        rows.append(f"{label}\ta {draw.choice(words)} story and a {draw.choice(words)} {draw.choice(['film', 'music'])}")
+    return "\n".join(rows) + "\n"
+
+
+def names(lines, seed):
+    draw = random.Random(seed)
+    starts = ["An", "El", "Mar", "Jo", "Ber"]
+    ends = {"female": ["na", "sa", "ia"], "male": ["k", "rt", "n"]}
+    genders = [draw.choice(sorted(ends)) for _ in range(lines)]
+    return "".join(f"{g}\t{draw.choice(starts)}{draw.choice(ends[g])}\n" for g in genders)
+
+
+def pairs(lines, seed):
+    draw = random.Random(seed)
+    sounds = dict(zip("CATMNYS", ["K", "AE", "T", "M", "N", "IY", "S"]))
+    words = ["".join(draw.choice(sorted(sounds)) for _ in range(draw.randrange(2, 6))) for _ in range(lines)]
+    return "".join(f"{word}\t{' '.join(sounds[letter] for letter in word)}\n" for word in words)
+
+
+def sources(lines, seed):
+    return "".join(line.split("\t")[0] + "\n" for line in pairs(lines, seed).splitlines())
+
+
+def wave(rows, seed, header="load"):
+    draw = random.Random(seed)
+    values = (10 + 4 * math.sin(2 * math.pi * t / 24) + draw.gauss(0, 0.5) for t in range(rows))
+    return (header + "\n" if header else "") + "".join(f"{v:.3f}\n" for v in values)
+
+
+def votes(rows, seed):
+    draw = random.Random(seed)
+    text = ",".join(f"x{k}" for k in range(1, 7)) + "\n"
+    for _ in range(rows):
+        side = draw.random() < 0.5
+        text += ",".join(str(int(draw.random() < (0.9 if side else 0.2))) for _ in range(6)) + "\n"
+    return text
+
+
+def rolls(pieces, seed):
+    draw = random.Random(seed)
+    chords = ["48,55,60,64", "53,57,60,65", "55,59,62,67", "-"]
+    return "".join(" ".join(draw.choice(chords) for _ in range(40)) + "\n" for _ in range(pieces))
+
+
+def trees(lines, seed):
+    draw = random.Random(seed)
+    good = {"good": 4, "fine": 3, "dull": 1, "bad": 0}
+    words = [draw.choice(sorted(good)) for _ in range(lines)]
+    return "".join(f"({good[w]} (2 a) ({good[w]} ({good[w]} {w}) (2 film)))\n" for w in words)
+
+
+def bases(count, seed):
+    draw = random.Random(seed)
+    text = "".join(draw.choice(["ATG", "GCA", "TTA", "CGC"]) for _ in range(count // 3))
+    return "\n".join(text[i:i + 70] for i in range(0, len(text), 70)) + "\n"
+
+
+def fasta(count, seed):
+    return ">one chromosome\n" + bases(count, seed)
+
+
+def proteins(count, seed):
+    draw = random.Random(seed)
+    return "".join(f">p{n}\nM" + "".join(draw.choice("ACDEFGHIKL") for _ in range(60)) + "\n" for n in range(count))
+
+
+def xor_lines(lines, seed):
+    draw = random.Random(seed)
+    rows = []
+    for _ in range(lines):
+        a, b = draw.randrange(2), draw.randrange(2)
+        rows.append(f"X{a}01X{b}={a ^ b}\n")
+    return "".join(rows)
+
+
+def spaced(lines, seed):
+    """Characters between blanks, as the Penn Treebank of characters has them."""
+    return "".join(" ".join(line.replace(" ", "_")) + "\n" for line in prose(lines, seed).splitlines())
+
+
+def digits(folder, seed):
+    """The four IDX files of MNIST, with few and random images."""
+    draw = random.Random(seed)
+    folder.mkdir(parents=True)
+    for name, count in (("train", 5100), ("t10k", 20)):
+        pixels = bytes(draw.randrange(256) for _ in range(784)) * count
+        labels = bytes(draw.randrange(10) for _ in range(count))
+        (folder / f"{name}-images-idx3-ubyte").write_bytes(struct.pack(">4I", 2051, count, 28, 28) + pixels)
+        (folder / f"{name}-labels-idx1-ubyte").write_bytes(struct.pack(">2I", 2049, count) + labels)
+
+
+TEXTS = {
+    "book.txt": lambda: prose(400, 1),
+    "other.txt": lambda: prose(50, 2), "OTHER.txt": lambda: prose(50, 2), "YOUR.txt": lambda: prose(400, 1),
+    "LOG.txt": lambda: prose(50, 3), "ANY.file": lambda: prose(50, 3), "text.txt": lambda: prose(200, 4),
+    "paper.txt": lambda: prose(40, 5), "input.txt": lambda: prose(400, 6), "tinyshakespeare/input.txt": lambda: prose(400, 6),
+    "lines.txt": lambda: xor_lines(300, 1), "dna.txt": lambda: bases(3000, 1),
+    "today.log": lambda: log(200, 2), "shop.log": lambda: log(300, 1), "first.log": lambda: "".join(
+        f"- {line}\n" for line in log(200, 1).splitlines()), "rest.log": lambda: "".join(
+            f"{'-' if n % 9 else 'ALERT'} {line}\n" for n, line in enumerate(log(100, 3).splitlines())),
+    "orders.rules": lambda: "order    ORD-\\d{6}\ntenant   (?<=tenant=)\\w+\n",
+    "train.conll": lambda: tagged(60, 1), "test.conll": lambda: tagged(20, 2),
+    "films.txt": lambda: films(80, 1), "names.txt": lambda: names(200, 1), "test.txt": lambda: names(40, 2),
+    "load.csv": lambda: wave(400, 1), "laser.csv": lambda: wave(400, 2, "value"),
+    "words.pairs": lambda: pairs(200, 1), "new.txt": lambda: sources(10, 2),
+    "votes.csv": lambda: votes(300, 1), "new.csv": lambda: votes(40, 2), "pieces.txt": lambda: rolls(12, 1),
+    "train.trees": lambda: trees(60, 1), "dev.trees": lambda: trees(10, 2), "test.trees": lambda: trees(10, 3),
+    "ptb.train.txt": lambda: prose(200, 7), "ptb.valid.txt": lambda: prose(40, 8), "ptb.test.txt": lambda: prose(40, 9),
+    "ptb.char.train.txt": lambda: spaced(100, 7), "ptb.char.valid.txt": lambda: spaced(20, 8),
+    "new.faa": lambda: proteins(5, 2), "secret": lambda: "correct horse battery staple, and some more\n",
+}
+# Names that mean something else on one page.
+OF_PAGE = {
+    "docs/data.md": {"new.txt": lambda: films(10, 2), "unseen.txt": lambda: sources(10, 2)},
+    "docs/structured.md": {"FILE": lambda: "U0:%x[0,0]\nU1:%x[0,1]\nB\n"},
+}
+PACKED = {
+    "ptb.char.train.txt.gz": lambda: spaced(100, 7), "ptb.char.valid.txt.gz": lambda: spaced(20, 8),
+    "GCF_000005845.2_ASM584v2_genomic.fna.gz": lambda: fasta(6000, 1),
+    "GCF_000005845.2_ASM584v2_protein.faa.gz": lambda: proteins(30, 1),
+    "b.txt.gz": lambda: prose(50, 2),
+}
+FOLDERS = {"data/mnist": lambda path: digits(path, 1), "folder": lambda path: make_folder(path)}
+
+# Published data, by the name that a tutorial gives them: where they lie below UNFOLD_DATA.
+PUBLISHED = {
+    "OpenSSH_2k.log": "logs/OpenSSH_2k.log",
+    "shakespeare.txt": "tinyshakespeare/input.txt",
+    "ecoli.fna.gz": "genome/GCF_000005845.2_ASM584v2_genomic.fna.gz",
+    "laser.txt": "timeseries/santafe_laser.txt",
+    "atis-train.conllu.gz": "ud/en_atis-ud-train.conllu.gz",
+    "atis-dev.conllu.gz": "ud/en_atis-ud-dev.conllu.gz",
+    "atis-test.conllu.gz": "ud/en_atis-ud-test.conllu.gz",
+    "chorales.txt": "music/JSB_Chorales.train.txt",
+    "chorales-valid.txt": "music/JSB_Chorales.valid.txt",
+}
+# Files of the repository that a page offers.
+OFFERED = {"draw.py": "docs/tutorials/draw.py"}
+
+
+class Missing(Exception):
+    """Published data that are not here."""
+
+
+def make_folder(path):
+    path.mkdir()
+    (path / "note.txt").write_text(prose(20, 1), encoding="utf-8")
+
+
+def provide(name, folder, page, data):
+    """Makes the file `name` in `folder`, if it is one of those above. Raises Missing."""
+    path = folder / name
+    if path.exists():
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    texts = {**TEXTS, **OF_PAGE.get(page, {})}
+    if name in PUBLISHED:
+        source = pathlib.Path(data, PUBLISHED[name]) if data else None
+        if source is None or not source.exists():
+            raise Missing(f"{name} is {PUBLISHED[name]} of the folder UNFOLD_DATA, which is not here")
+        shutil.copyfile(source, path)
+    elif name in OFFERED:
+        shutil.copyfile(pathlib.Path(__file__).resolve().parents[2] / OFFERED[name], path)
+    elif name in texts:
+        path.write_text(texts[name](), encoding="utf-8")
+    elif name in PACKED:
+        path.write_bytes(gzip.compress(PACKED[name]().encode(), mtime=0))
+    elif name in FOLDERS:
+        FOLDERS[name](path)
+
+
+def known_names(page):
+    return [*PUBLISHED, *OFFERED, *OF_PAGE.get(page, {}), *TEXTS, *PACKED, *FOLDERS]

@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+"""Runs the code of notebooks, cell after cell, as Jupyter would; they hold plain Python, so that Jupyter itself is not needed.
+
+    run_notebook.py --package build/release/python/package docs/notebooks/*.ipynb
+
+Exit codes: 0, 1: a cell failed, or outputs are stored; 77: the package is not built.
+"""
+
+import argparse
+import ast
+import json
+import os
+import pathlib
+import sys
+import tempfile
+
+
+def run_cell(source, names):
+    """Runs a cell; what its last line is worth is shown."""
+    tree = ast.parse(source)
+    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    exec(compile(tree, "cell", "exec"), names)
+    if last is not None:
+        value = eval(compile(ast.Expression(last.value), "cell", "eval"), names)
+        if value is not None:
+            print(repr(value)[:400])
+
+
+def run_notebook(path):
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    code = [cell for cell in cells if cell["cell_type"] == "code"]
+    for cell in code:
+        if cell["outputs"] or cell["execution_count"] is not None:
+            print(f"{path}: outputs are stored; strip them (jupyter nbconvert --clear-output --inplace)", file=sys.stderr)
+            return False
+    names, back = {"__name__": "__main__"}, os.getcwd()
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        try:
+            for cell in code:
+                run_cell("".join(cell["source"]), names)
+        finally:
+            os.chdir(back)
+    print(f"{path}: {len(code)} cells")
+    return True
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--package", help="folder of the built Python package")
+    parser.add_argument("notebooks", nargs="+", type=pathlib.Path)
+    options = parser.parse_args()
+    if options.package:
+        sys.path[:0] = [os.path.abspath(options.package)]
+    try:
+        import numpy  # noqa: F401
+        import unfold  # noqa: F401
+    except ImportError as missing:
+        print(f"skipped: {missing}; `make python` builds the package")
+        return 77
+    return 0 if all([run_notebook(path.resolve()) for path in options.notebooks]) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

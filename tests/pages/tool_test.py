@@ -1,0 +1,138 @@
+"""The tools that read pages: each finds the fault that is planted, and lets what is right alone."""
+
+import pathlib
+import re
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "tools/site"), str(ROOT / "tests/pages")]
+
+import page_blocks  # noqa: E402
+import page_check  # noqa: E402
+import run_page  # noqa: E402
+from symbols import find_symbol  # noqa: E402
+
+PAGES = [ROOT / "README.md", ROOT / "SECURITY.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def blocks(text):
+    return page_blocks.blocks_of(pathlib.Path("page.md"), text)
+
+
+class Blocks(unittest.TestCase):
+    def test_marks_say_how_a_block_is_run(self):
+        found = blocks("<!-- every block: whole -->\n```sh\na\n```\n<!-- run: short -->\n```sh\nb\n```\n"
+                       "<!-- run: by hand: takes an hour -->\n\n```sh\nc\n```\n```sh\nd\n```\n")
+        self.assertEqual([b.how for b in found], ["whole", "short", "by hand", "whole"])
+        self.assertEqual(found[2].reason, "takes an hour")
+
+    def test_a_mark_does_not_reach_beyond_the_text_that_follows_it(self):
+        found = blocks("<!-- run: whole -->\nwords\n```sh\na\n```\n")
+        self.assertEqual([b.how for b in found], ["short"])
+
+    def test_a_command_in_a_block_that_nobody_runs_is_refused(self):
+        with self.assertRaisesRegex(page_blocks.PageError, "page.md:2"):
+            blocks("x\n```\nunfold eval run other.txt\n```\n")
+
+    def test_by_hand_needs_a_reason(self):
+        with self.assertRaisesRegex(page_blocks.PageError, "say why"):
+            blocks("<!-- run: by hand -->\n```sh\na\n```\n")
+
+    def test_a_console_is_cut_into_commands_and_what_they_print(self):
+        block = blocks("```console\n$ one \\\n> more\nfirst\nsecond\n$ two\n```\n")[0]
+        self.assertEqual(block.exchanges(), [(["one \\", "more"], ["first", "second"]), (["two"], [])])
+        self.assertEqual(block.commands(), ["one  more", "two"])
+
+    def test_every_page_can_be_read(self):
+        for page in PAGES:
+            page_blocks.blocks_of(page)
+
+
+class Lines(unittest.TestCase):
+    def test_numbers_agree_within_a_tenth(self):
+        self.assertTrue(run_page.agree("bits per symbol  2.31", "bits per symbol 2.29"))
+        self.assertFalse(run_page.agree("bits per symbol  2.31", "bits per symbol  3.29"))
+        self.assertTrue(run_page.agree("1,003,854 characters", "1,003,854 characters"))
+
+    def test_words_agree_exactly_but_for_dots(self):
+        self.assertFalse(run_page.agree("bits 2.3", "nats 2.3"))
+        self.assertTrue(run_page.agree("time ... (... symbols/s)", "time 3.1 s (20 k symbols/s)"))
+        self.assertFalse(run_page.agree("gru:448", "gru:512"))
+
+    def test_a_line_of_dots_stands_for_any_lines(self):
+        self.assertTrue(run_page.lines_agree(["a", "...", "z"], ["a", "b", "c", "z"]))
+        self.assertFalse(run_page.lines_agree(["a", "...", "z"], ["a", "b", "c"]))
+        self.assertFalse(run_page.lines_agree(["a"], ["a", "b"]))
+
+
+class FakeProgram:
+    def verbs(self):
+        return {"train": "", "eval": "", "compress": ""}
+
+    def options(self, verb):
+        return {"--out", "--json", "-9"}
+
+
+class Calls(unittest.TestCase):
+    def test_calls_are_found_wherever_they_stand(self):
+        line = "for s in 1 2; do unfold train a --out r$s; done && unfold eval r1 b | head -3"
+        self.assertEqual([call[1] for call in page_check.calls(line)], ["train", "eval"])
+
+    def test_options_and_verbs_that_do_not_exist_are_found(self):
+        self.assertEqual(page_check.faults("unfold train a --out r".split(), FakeProgram()), [])
+        self.assertEqual(page_check.faults("unfold train a --outt r".split(), FakeProgram()), ["'train' has no option --outt"])
+        self.assertEqual(page_check.faults("unfold trian a".split(), FakeProgram()), ["there is no verb 'trian'"])
+        self.assertEqual(page_check.faults("unfold compress a -9".split(), FakeProgram()), [])
+
+
+SOURCE = """namespace n {
+class Early;
+int twice(int x);
+
+/// What it is.
+template <class T>
+class Early {
+ public:
+  int member(int x) const { return twice(x); }
+};
+
+int user() { return twice(2); }
+
+/// Two times.
+int twice(int x) {
+  return x + x;
+}
+
+template <class T>
+void Owner<T>::run(int x) {
+  twice(x);
+}
+}
+"""
+
+
+class Symbols(unittest.TestCase):
+    def test_definitions_come_before_declarations_and_calls(self):
+        self.assertEqual(find_symbol(SOURCE, "twice"), (14, 17))
+        self.assertEqual(find_symbol(SOURCE, "Early"), (5, 10))
+        self.assertEqual(find_symbol(SOURCE, "Owner::run"), (19, 22))
+        self.assertEqual(find_symbol(SOURCE, "Early::member"), (9, 9))
+
+    def test_what_is_not_defined_is_not_found(self):
+        self.assertIsNone(find_symbol(SOURCE, "thrice"))
+        self.assertIsNone(find_symbol(SOURCE, "Owner::walk"))
+
+    def test_every_name_that_a_page_gives_of_a_source_is_defined_there(self):
+        count = 0
+        for page in PAGES:
+            for path, name in re.findall(r"\]\(([^)#\s]+\.(?:h|cpp))#([\w:]+)\)", page.read_text(encoding="utf-8")):
+                text = (page.parent / path).resolve().read_text(encoding="utf-8")
+                self.assertIsNotNone(find_symbol(text, name), f"{page} links to '{name}' in {path}")
+                count += 1
+        self.assertGreater(count, 20)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,195 @@
+#!/usr/bin/env python3
+"""Lays out what the documentation site is built from: build/site-pages.
+
+    stage.py --unfold build/release/bin/unfold --out build/site-pages
+
+- README.md is the first page, docs/ the pages, SECURITY.md and its like lie under project/.
+- A link to a source file leads to a listing of it; `file.cpp#name` to the line that defines the name, whose text is laid
+  below a line that begins with "Code:". A name that is not defined there is an error.
+- reference/ is made from the program's own help and from the docstrings of the Python package.
+- Notebooks become pages.
+- Mathematics is rendered by KaTeX, which is taken from the packages libjs-katex and fonts-katex.
+"""
+
+import argparse
+import os
+import pathlib
+import re
+import shutil
+import sys
+
+import listings
+import notebooks
+import reference
+from symbols import find_symbol
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROJECT = ["SECURITY.md", "CONTRIBUTING.md", "CHANGELOG.md"]
+LONGEST = 50  # lines of an excerpt
+KATEX = pathlib.Path("/usr/share/javascript/katex")
+LINK = re.compile(r"(!?\[(?:[^\[\]]|\[[^\]]*\])*\]\()([^)\s]+)(\))")
+
+
+class SiteError(Exception):
+    """A page that cannot be laid out: the message says which, where, and what to do."""
+
+
+def place_of(path):
+    """Where a file of the repository lies on the site; None: it is a source."""
+    if path == "README.md":
+        return "index.md"
+    if path in PROJECT:
+        return "project/" + path
+    if path.startswith("docs/"):
+        return path[len("docs/"):].replace(".ipynb", ".md")
+    return None
+
+
+class Site:
+    def __init__(self, out):
+        self.out = out
+        self.sources = set()
+
+    def write(self, place, text):
+        path = self.out / place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+    def page(self, source, text):
+        """Lays out the text of the page `source`, a path in the repository."""
+        place = place_of(source)
+        front = "---\nhide: [navigation]\n---\n\n" if place == "index.md" else ""
+        self.write(place, front + outside_fences(text, lambda part: lists(self.links(part, source, place))))
+
+    def links(self, text, source, place):
+        text = re.sub(r"^Code: (.*(?:\n[^\n]+)*)", lambda m: m[0] + self.excerpts(m[1], source), text, flags=re.M)
+        return LINK.sub(lambda m: m[1] + self.target(m[2], source, place) + m[3], text)
+
+    def resolve(self, link, source):
+        """The path in the repository, and the name behind #."""
+        path, _, name = link.partition("#")
+        return os.path.normpath(os.path.join(os.path.dirname(source), path)) if path else source, name
+
+    def target(self, link, source, place):
+        if re.match(r"[a-z]+:|#", link):
+            return link
+        path, name = self.resolve(link, source)
+        here = os.path.dirname(place)
+        to = place_of(path)
+        if to is not None:
+            return os.path.relpath(to, here) + ("#" + name if name else "")
+        file = ROOT / path
+        if not file.exists():
+            raise SiteError(f"{source} links to {path}, which is not there")
+        if file.is_dir() or file.suffix in (".ipynb",):
+            return os.path.relpath("source/" + path + "/index.html", here) if self.list_folder(path) else link
+        self.sources.add(path)
+        line = ""
+        if name:
+            line = f"#L{self.lines_of(path, name, source)[0]}"
+        return os.path.relpath(f"source/{path}.html", here) + line
+
+    def lines_of(self, path, name, source):
+        found = find_symbol((ROOT / path).read_text(encoding="utf-8"), name)
+        if found is None:
+            raise SiteError(f"{source} links to '{name}' in {path}, which does not define it")
+        return found
+
+    def list_folder(self, path):
+        files = sorted(p.name for p in (ROOT / path).iterdir())
+        self.write(f"source/{path}/index.html", listings.folder(path, files))
+        return True
+
+    def excerpts(self, links, source):
+        """The text of every definition that a line of links names, folded away."""
+        result = ""
+        for _, link, _ in LINK.findall(links):
+            path, name = self.resolve(link, source)
+            if name and place_of(path) is None:
+                first, last = self.lines_of(path, name, source)
+                code = (ROOT / path).read_text(encoding="utf-8").split("\n")[first - 1:last]
+                if len(code) > LONGEST:
+                    code = [*code[:LONGEST], "", f"// ... {len(code) - LONGEST} lines more"]
+                body = "\n".join("    " + line if line else "" for line in ["```cpp", *code, "```"])
+                result += f'\n\n??? code "{path}, {name}"\n\n{body}'
+        return result + "\n"
+
+    def listing_of_sources(self):
+        for path in sorted(self.sources):
+            self.write(f"source/{path}.html", listings.listing(path, (ROOT / path).read_text(encoding="utf-8")))
+
+
+def outside_fences(text, change):
+    """Applies `change` to the stretches of a page that are no fenced blocks."""
+    parts = re.split(r"(^```.*?^```[ \t]*$)", text, flags=re.M | re.S)
+    return "".join(part if part.startswith("```") else change(part) for part in parts)
+
+
+ITEM = re.compile(r"(\s*)([-*]|\d+\.)\s+\S")
+
+
+def lists(text):
+    """Lists as Python-Markdown wants them: an empty line in front, levels of four blanks."""
+    result, inside = [], False
+    for line in text.split("\n"):
+        item = ITEM.match(line)
+        if item:
+            if not inside and result and result[-1].strip():
+                result.append("")
+            inside = True
+        elif not line.strip() or not line.startswith(" "):
+            inside = inside and bool(line.strip())
+        if inside and line.startswith("  ") and not line.startswith("    "):
+            line = "    " + line.lstrip(" ")
+        result.append(line)
+    return "\n".join(result)
+
+
+def copy_katex(out):
+    if not KATEX.exists():
+        raise SiteError("KaTeX is missing: tools/setup.sh site, or apt-get install libjs-katex fonts-katex")
+    to = out / "assets/katex"
+    to.mkdir(parents=True)
+    for name in ("katex.min.js", "katex.min.css", "contrib/auto-render.js"):
+        shutil.copyfile(KATEX / name, to / pathlib.Path(name).name)
+    shutil.copytree(KATEX / "fonts", to / "fonts", ignore=lambda _, names: [n for n in names if not n.endswith("woff2")])
+
+
+def lay_out(out, unfold):
+    if out.exists():
+        shutil.rmtree(out)
+    out.mkdir(parents=True)
+    site = Site(out)
+    pages = ["README.md", *PROJECT, *(str(p.relative_to(ROOT)) for p in sorted((ROOT / "docs").rglob("*.md")))]
+    for page in pages:
+        site.page(page, (ROOT / page).read_text(encoding="utf-8"))
+    for path in sorted((ROOT / "docs").rglob("*")):
+        if path.suffix == ".ipynb":
+            site.page(str(path.relative_to(ROOT)), notebooks.page(path))
+        if path.is_file() and path.suffix != ".md":
+            to = out / path.relative_to(ROOT / "docs")
+            to.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, to)
+    for place, text in {**reference.verbs(unfold), **reference.python(ROOT / "python/unfold")}.items():
+        site.write(place, text)
+    copy_katex(out)
+    site.listing_of_sources()
+    return len(pages), len(site.sources)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--unfold", required=True, type=lambda p: pathlib.Path(p).resolve())
+    parser.add_argument("--out", required=True, type=pathlib.Path)
+    options = parser.parse_args()
+    try:
+        pages, sources = lay_out(options.out, options.unfold)
+    except SiteError as error:
+        print(f"site: {error}", file=sys.stderr)
+        return 1
+    print(f"site: {pages} pages, {sources} sources that they name")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
