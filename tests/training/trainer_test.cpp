@@ -495,6 +495,39 @@ TEST_F(TrainerTest, a_model_that_is_broken_from_the_start_is_not_tried_again) {
   EXPECT_THROW(finish(setting, small_options(5)), DivergedError);
 }
 
+TEST_F(TrainerTest, a_weight_that_no_batch_reads_must_be_finite_as_well) {
+  struct Breaker : Observer {
+    void progress(const ProgressEvent& e) override {
+      if (e.step != 20 || broken) return;
+      broken = true;
+      for (const ParameterInfo& p : parameters.info())
+        if (p.rows == symbols) parameters.flat()[at(p.offset + p.size() - 1)] = std::numeric_limits<float>::infinity();
+    }
+    void rollback(const RollbackEvent& e) override { reasons.push_back(e.reason); }
+    explicit Breaker(Parameters<float>& given) : parameters(given) {}
+    Parameters<float>& parameters;
+    Index symbols = 0;
+    bool broken = false;
+    std::vector<std::string> reasons;
+  };
+  const std::string text = wavy_text(3000);
+  const Corpus corpus = Corpus::from_text(text, Alphabet::chars_of(text + "z"));  // the last symbol never comes
+  const auto parts = split_corpus(corpus, parse_split("80/20"));
+  for (const bool validated : {true, false}) {
+    SmallNetwork<float> small(corpus.alphabet().size(), 16, Cell::lstm);
+    Team team(1);
+    Trainer<float> trainer(small.network, small.parameters, {corpus, parts[0], validated ? &parts[1] : nullptr},
+                           small_options(30), team);
+    Breaker breaker(small.parameters);
+    breaker.symbols = corpus.alphabet().size();
+    trainer.set_observer(&breaker);
+    trainer.run();
+    ASSERT_EQ(breaker.reasons.size(), 1u);
+    EXPECT_NE(breaker.reasons[0].find("a weight is not finite"), std::string::npos) << breaker.reasons[0];
+    for (const float x : trainer.best().flat()) ASSERT_TRUE(std::isfinite(x));
+  }
+}
+
 TEST_F(TrainerTest, stops_early_when_validation_no_longer_improves) {
   Setting setting;
   TrainerOptions options = small_options(100000);

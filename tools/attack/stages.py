@@ -167,7 +167,7 @@ def archives(c):
 
 
 def checkpoints(c):
-    """A checkpoint that was changed goes on to a model that loads, or is refused."""
+    """A checkpoint that was changed goes on to a model that loads, or is refused (2: it names other settings)."""
     b = bases(c)
     for spec, optimizer in [("rnn:5,activation=relu", "path+adam"), ("lstm:4", "adam:rate=0.01"), ("rnn:5", "hf:windows=2,iterations=3")]:
         train = ["train", b.text, *TINY, "--model", spec, "--optimizer", optimizer, "--checkpoint-every", 2, "--out", c.at("run")]
@@ -177,7 +177,7 @@ def checkpoints(c):
         for i in range(c.count(5, 1500)):
             file = c.write("run/checkpoint.safetensors", mutate.model_of(c.random, original))
             c.write("run/model.safetensors", model)
-            outcome = c.run(train + ["--steps", 9, "--resume"], {0, 1, 4, 5}, [file], limits=MEMORY_LIMIT)
+            outcome = c.run(train + ["--steps", 9, "--resume"], {0, 1, 2, 4, 5}, [file], limits=MEMORY_LIMIT)
             if outcome.code == 0:
                 outcome = c.run(["eval", c.at("run"), b.text, "--json"], {0}, [file])
                 if outcome.code == 0:

@@ -10,6 +10,7 @@
 #include "unfold/base/error.h"
 #include "unfold/numerics/bf16.h"
 #include "unfold/numerics/functions.h"
+#include "unfold/numerics/vector.h"
 
 namespace unfold {
 namespace {
@@ -76,7 +77,7 @@ template <class T>
 bool Recovery<T>::entered(double loss, std::span<const T> gradient) {
   const RunState& state = run_.state;
   const bool good = std::isfinite(loss) && (state.step == 0 || loss <= kNotGood * uniform_loss_);
-  if (state.step % snapshot_interval_ == 0 && good &&
+  if (state.step % snapshot_interval_ == 0 && good && all_finite<T>(run_.values.flat()) &&
       (gradient.empty() || std::isfinite(global_norm<T>(run_.team, gradient)))) {
     run_.objective.swap_carried();
     capture(last_good_);
@@ -85,14 +86,28 @@ bool Recovery<T>::entered(double loss, std::span<const T> gradient) {
   return gradient.empty() || !(loss > kDiverged * uniform_loss_) || state.step == last_good_.run.step;
 }
 
+/// The first number of a vector like the parameters that is not finite, by name and place; empty if all are.
+template <class T>
+std::string Recovery<T>::first_non_finite(std::span<const T> x) const {
+  if (all_finite<T>(x)) return {};
+  for (const ParameterInfo& p : run_.values.info())
+    for (Index i = 0; i < p.size(); ++i)
+      if (!std::isfinite(x[at(p.offset + i)])) return fmt::format("{} at ({}, {})", p.name, i / p.cols, i % p.cols);
+  return {};
+}
+
+template <class T>
+bool Recovery<T>::parameters_are_finite() {
+  const std::string first = first_non_finite(run_.values.flat());
+  if (!first.empty()) roll_back(fmt::format("a weight is not finite; first in {}", first));
+  return first.empty();
+}
+
 template <class T>
 std::string Recovery<T>::explain(const StepReport& report) {
   if (std::isfinite(report.loss)) {
-    const std::span<const T> gradient = run_.objective.last_gradient();
-    for (const ParameterInfo& p : run_.values.info())
-      for (Index i = 0; i < p.size() && !gradient.empty(); ++i)
-        if (!std::isfinite(gradient[at(p.offset + i)]))
-          return fmt::format("the gradient is not finite; first in {} at ({}, {})", p.name, i / p.cols, i % p.cols);
+    if (const std::string first = first_non_finite(run_.objective.last_gradient()); !first.empty())
+      return fmt::format("the gradient is not finite; first in {}", first);
     return fmt::format("the norm of the gradient is {}", report.gradient_norm);
   }
   if (const std::string first = run_.objective.find_non_finite(); !first.empty())

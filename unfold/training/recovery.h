@@ -28,6 +28,9 @@ class Recovery {
   /// Told the loss, and the gradient if there is one, before the parameters of a step move: keeps a snapshot of where
   /// the step began, when one is due. False: the loss is not to be believed.
   bool entered(double loss, std::span<const T> gradient);
+  /// A step may leave weights that are not finite, and that neither its batch nor a validation reads: goes back as
+  /// from a divergence, and is false then.
+  bool parameters_are_finite();
   /// What went wrong in the present step.
   std::string explain(const StepReport& report);
   /// Back to the last good state, with a lower rate. Throws DivergedError when that has been tried often enough.
@@ -44,6 +47,7 @@ class Recovery {
   [[noreturn]] void interrupt_step() { interrupt(start_of_step_); }
 
  private:
+  std::string first_non_finite(std::span<const T> x) const;
   void capture(Snapshot<T>& s);
   void restore(const Snapshot<T>& s);
   bool is_due() const;

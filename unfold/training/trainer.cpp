@@ -69,7 +69,10 @@ struct Trainer<T>::Body {
         step_and_look();
         continue;
       }
-      if (!validation.is_pending()) return finish(reason);
+      if (!validation.is_pending()) {
+        if (recovery.parameters_are_finite()) return finish(reason);
+        continue;
+      }
       // It may cost less than was set aside for it: then there is time for more. With a rollback there is, too.
       if (validate() && !finished().empty()) return finish(reason);
     }
@@ -186,6 +189,7 @@ struct Trainer<T>::Body {
 
   /// False after a rollback.
   bool validate() {
+    if (!recovery.parameters_are_finite()) return false;
     const std::string fault = validation.run(best_observer);
     if (!fault.empty()) recovery.roll_back(fault);
     return fault.empty();
