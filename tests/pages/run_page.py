@@ -25,7 +25,7 @@ import page_check
 import page_data
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-LIMIT = 300  # seconds of one block
+LIMIT = 600  # seconds of one block
 SHORT = {"UNFOLD_STEPS": "1", "UNFOLD_MINUTES": "0.05", "UNFOLD_VALIDATE_ON": "20", "UNFOLD_SECONDS": "0.01"}
 SEPARATOR = "\x1e"
 

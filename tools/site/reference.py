@@ -59,15 +59,15 @@ def _page(verb, text):
     result = [f"# unfold {verb}", _text(summary[0].upper() + summary[1:] + "."), f"```text\n{usage}\n```",
               "## Examples", f"```text\n{examples}\n```"]
     if inputs:
-        result += ["## Inputs", _table(inputs)]
+        result += ["## Inputs", _table(inputs, "input", "is")]
     result += ["## Options", "Also as `UNFOLD_NAME` in the environment and as `name = value` in a `--config` file.",
-               _table(_rows(options))]
+               _table(_rows(options), "option", "says")]
     return "\n\n".join(result) + "\n"
 
 
-def _table(rows):
+def _table(rows, *heading):
     lines = [f"| <code>{html.escape(name).replace('|', '&#124;')}</code> | {_text(text)} |" for name, text in rows]
-    return "| | |\n| --- | --- |\n" + "\n".join(lines)
+    return f"| {heading[0]} | {heading[1]} |\n| --- | --- |\n" + "\n".join(lines)
 
 
 def python(folder):
