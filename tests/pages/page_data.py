@@ -185,9 +185,21 @@ PUBLISHED = {
     "atis-train.conllu.gz": "ud/en_atis-ud-train.conllu.gz",
     "atis-dev.conllu.gz": "ud/en_atis-ud-dev.conllu.gz",
     "atis-test.conllu.gz": "ud/en_atis-ud-test.conllu.gz",
-    "chorales.txt": "music/JSB_Chorales.train.txt",
-    "chorales-valid.txt": "music/JSB_Chorales.valid.txt",
 }
+
+
+def chorales(data):
+    """The chorales as their JSON file has them, made of the same pieces as rolls."""
+    def pieces(part):
+        lines = pathlib.Path(data, f"music/JSB_Chorales.{part}.txt").read_text(encoding="utf-8").splitlines()
+        return [[[] if step == "-" else [int(note) for note in step.split(",")] for step in line.split()] for line in lines]
+
+    return json.dumps({part: pieces(part) for part in ("train", "valid", "test")})
+
+
+# Published data that lie there in another form.
+REWRITTEN = {"jsb-chorales-quarter.json": ("music/JSB_Chorales.train.txt", chorales)}
+
 # Files of the repository that a page offers.
 OFFERED = {"draw.py": "docs/tutorials/draw.py"}
 
@@ -213,6 +225,11 @@ def provide(name, folder, page, data):
         if source is None or not source.exists():
             raise Missing(f"{name} is {PUBLISHED[name]} of the folder UNFOLD_DATA, which is not here")
         shutil.copyfile(source, path)
+    elif name in REWRITTEN:
+        source, rewrite = REWRITTEN[name]
+        if not data or not pathlib.Path(data, source).exists():
+            raise Missing(f"{name} is made of {source} of the folder UNFOLD_DATA, which is not here")
+        path.write_text(rewrite(data), encoding="utf-8")
     elif name in OFFERED:
         shutil.copyfile(pathlib.Path(__file__).resolve().parents[2] / OFFERED[name], path)
     elif name in texts:
@@ -224,4 +241,4 @@ def provide(name, folder, page, data):
 
 
 def known_names(page):
-    return [*PUBLISHED, *OFFERED, *OF_PAGE.get(page, {}), *TEXTS, *PACKED, *FOLDERS]
+    return [*PUBLISHED, *REWRITTEN, *OFFERED, *OF_PAGE.get(page, {}), *TEXTS, *PACKED, *FOLDERS]

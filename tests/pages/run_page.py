@@ -25,7 +25,7 @@ import page_check
 import page_data
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-LIMIT = 600  # seconds of one block
+LIMIT = 300  # seconds of one block
 SHORT = {"UNFOLD_STEPS": "1", "UNFOLD_MINUTES": "0.05", "UNFOLD_VALIDATE_ON": "20", "UNFOLD_SECONDS": "0.01"}
 SEPARATOR = "\x1e"
 
@@ -153,7 +153,7 @@ def check_console(scratch, block):
 
 
 # What differs from run to run, as it stands in outputs of training.
-TIMES = re.compile(r"[\d.]+ s \([\d.]+ ?[kMG]? symbols/s")
+TIMES = re.compile(r"(?:\d+ (?:h|min) )*[\d.]+ s \([\d.]+ ?[kMG]? symbols/s")
 
 
 def refreshed(block, results):
