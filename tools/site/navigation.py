@@ -1,0 +1,28 @@
+"""Completes the navigation: the verbs that the command has, and pages that mkdocs.yml does not name, at the end of their part."""
+
+import pathlib
+
+PARTS = {"results": "Results", "howto": "How to", "theory": "Theory", "tutorials": "Tutorials", "notebooks": "Tutorials",
+         "project": "Reference", "reference": "Reference"}  # by folder; all others: Guide
+
+
+def named(nav):
+    """Every page that a navigation names."""
+    for entry in nav:
+        value = entry if isinstance(entry, str) else next(iter(entry.values()))
+        if isinstance(value, str):
+            yield value
+        else:
+            yield from named(value)
+
+
+def on_config(config):
+    folder = pathlib.Path(config.docs_dir)
+    parts = {title: pages for part in config.nav for title, pages in part.items()}
+    verbs = [{p.stem: f"reference/{p.name}"} for p in sorted((folder / "reference").glob("*.md")) if p.stem not in ("index", "python")]
+    next(entry for entry in parts["Reference"] if "Verbs" in entry)["Verbs"] = verbs
+    known = set(named(config.nav))
+    for page in sorted(str(p.relative_to(folder)) for p in folder.rglob("*.md")):
+        if page not in known:
+            parts[PARTS.get(page.split("/")[0], "Guide")].append(page)
+    return config
