@@ -46,14 +46,15 @@ TEST(ExampleReader, text_has_no_fields_and_an_unknown_format_is_a_mistake_of_usa
   EXPECT_THROW(read_as("column", "a b\n"), UsageError);
 }
 
-/// The blocks of a page that begin with the name of a format: that name and what stands in them.
+/// The blocks of a page that begin with the name of a format, not those of commands: that name and what stands in them.
 std::vector<std::pair<std::string, std::string>> formatted_blocks(const std::string& page) {
   std::vector<std::pair<std::string, std::string>> blocks;
   const std::string fence = "```";
   for (std::size_t open = page.find(fence); open != std::string::npos;) {
     const std::size_t begin = page.find('\n', open) + 1, close = page.find(fence, begin);
     const std::string name = page.substr(open + fence.size(), begin - 1 - open - fence.size());
-    if (!name.empty()) blocks.emplace_back(name, page.substr(begin, close - begin));
+    const bool commands = name == "sh" || name == "console";
+    if (!name.empty() && !commands) blocks.emplace_back(name, page.substr(begin, close - begin));
     open = page.find(fence, close + fence.size());
   }
   return blocks;
