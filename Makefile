@@ -91,13 +91,14 @@ site: ## Build the documentation site, build/site (reads without a network; `pyt
 	cmake --preset release
 	cmake --build --preset release --target unfold_command
 	build/site-tools/bin/python tools/site/stage.py --unfold $(UNFOLD) --out build/site-pages
-	NO_MKDOCS_2_WARNING=1 build/site-tools/bin/mkdocs build --strict --quiet
+	build/site-tools/bin/mkdocs build --strict --quiet
 	build/site-tools/bin/python tools/site/check_offline.py build/site
 
 pages: build ## Run the commands of every page
 	ctest --preset release --parallel $$(nproc) -R '^pages\.'
 
-site-figures: build ## Run the tutorials and write what their commands print, and their pictures, into docs/tutorials
+site-figures: build ## Run the tutorials and write what they print, and their pictures, into docs/tutorials; draw docs/first.svg
+	python3 tools/site/first_picture.py --unfold $(UNFOLD) -o docs/first.svg
 	python3 tests/pages/run_page.py --unfold $(UNFOLD) --refresh docs/tutorials/*.md
 
 install: build ## Install the command and the library under PREFIX=/usr/local

@@ -2,6 +2,7 @@
 
 import pathlib
 import re
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -113,6 +114,22 @@ void Owner<T>::run(int x) {
 }
 }
 """
+
+
+class Offline(unittest.TestCase):
+    def check(self, text):
+        with tempfile.TemporaryDirectory() as folder:
+            pathlib.Path(folder, "page.html").write_text(text)
+            tool = [sys.executable, str(ROOT / "tools/site/check_offline.py"), folder]
+            return subprocess.run(tool, capture_output=True, check=False).returncode
+
+    def test_what_is_fetched_from_elsewhere_is_found(self):
+        self.assertEqual(self.check('<link rel="stylesheet" href="https://x.org/a.css">'), 1)
+        self.assertEqual(self.check('<script async src="//x.org/a.js"></script>'), 1)
+        self.assertEqual(self.check("<style>@import url(https://x.org/a.css)</style>"), 1)
+
+    def test_links_and_own_files_are_let_alone(self):
+        self.assertEqual(self.check('<a href="https://x.org">x</a><script src="assets/a.js"></script>'), 0)
 
 
 class Symbols(unittest.TestCase):

@@ -9,7 +9,8 @@ import re
 import sys
 
 FETCHED = re.compile(r"""<(?:script|img|iframe|source|video|audio)\b[^>]*\bsrc=["']?(?:https?:)?//[^"'>\s]+"""
-                     r"""|<link\b(?=[^>]*\brel=["']?(?:stylesheet|preconnect|preload|icon))[^>]*\bhref=["']?(?:https?:)?//[^"'>\s]+"""
+                     r"""|<link\b(?=[^>]*\brel=["']?(?:stylesheet|preconnect|preload|icon))"""
+                     r"""[^>]*\bhref=["']?(?:https?:)?//[^"'>\s]+"""
                      r"""|(?:@import\s+|url\()["']?(?:https?:)?//[^"')\s]+""")
 
 

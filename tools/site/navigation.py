@@ -19,8 +19,8 @@ def named(nav):
 def on_config(config):
     folder = pathlib.Path(config.docs_dir)
     parts = {title: pages for part in config.nav for title, pages in part.items()}
-    verbs = [{p.stem: f"reference/{p.name}"} for p in sorted((folder / "reference").glob("*.md")) if p.stem not in ("index", "python")]
-    next(entry for entry in parts["Reference"] if "Verbs" in entry)["Verbs"] = verbs
+    verbs = sorted(p.stem for p in (folder / "reference").glob("*.md") if p.stem not in ("index", "python"))
+    next(entry for entry in parts["Reference"] if "Verbs" in entry)["Verbs"] = [{verb: f"reference/{verb}.md"} for verb in verbs]
     known = set(named(config.nav))
     for page in sorted(str(p.relative_to(folder)) for p in folder.rglob("*.md")):
         if page not in known:
