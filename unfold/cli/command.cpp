@@ -31,6 +31,9 @@ const std::vector<VerbEntry>& verb_list() {
       {"forecast", "predicts what comes after the end of each sequence", make_forecast},
       {"sample", "generates text from a model", make_sample},
       {"complete", "finds the most probable continuations of a text", make_complete},
+      {"explain", "shows why: surprise, first guesses, what a state goes back to", make_explain},
+      {"compare", "says whether a model is better than another, with an interval", make_compare},
+      {"report", "writes a page about runs: curves, text by surprise, neurons and more, in one file", make_report},
       {"compress", "compresses a file without loss, with any model of symbols", make_compress},
       {"decompress", "restores what compress made, bit for bit", make_decompress},
       {"export", "writes a model for other programs: ARPA, C", make_export},
@@ -40,8 +43,6 @@ const std::vector<VerbEntry>& verb_list() {
       {"generate", "writes synthetic sequences with a known entropy", make_generate},
       {"reproduce", "runs a table of published results again", make_reproduce},
       {"bench", "measures the speed of this machine beside its floor", make_bench},
-      {"report", "", nullptr},
-      {"compare", "", nullptr},
       {"density", "", nullptr},
   };
   return verbs;

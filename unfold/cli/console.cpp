@@ -66,6 +66,16 @@ bool set_in_environment(const char* name) {
   return value != nullptr && *value != '\0';
 }
 
+/// The first letters of a text, each one column wide.
+std::string_view first_letters(std::string_view text, std::size_t count) {
+  std::size_t end = 0;
+  while (end < text.size() && (count > 0 || (text[end] & 0xC0) == 0x80)) {
+    if ((text[end] & 0xC0) != 0x80) --count;
+    ++end;
+  }
+  return text.substr(0, end);
+}
+
 std::string* captured_text = nullptr;  // of the CapturedResults that lives
 
 }  // namespace
@@ -131,12 +141,14 @@ bool Console::due() const {
   return is_due();
 }
 
+std::size_t Console::columns() const { return terminal_ ? terminal_width() : 0; }
+
 void Console::progress(std::string_view text) {
   const std::lock_guard lock(mutex_);
   if (!is_due()) return;
   next_ = std::chrono::steady_clock::now() + (terminal_ ? kTerminalPause : kPlainPause);
   if (!terminal_) return write(fmt::format("{}\n", text));
-  write(fmt::format("\r{}\x1b[K", text.substr(0, terminal_width() - 1)));
+  write(fmt::format("\r{}\x1b[K", first_letters(text, terminal_width() - 1)));
   line_open_ = true;
 }
 

@@ -52,6 +52,8 @@ class Console {
 
   /// True when a progress line is due; callers make its text only then.
   bool due() const;
+  /// Columns of the terminal; 0 where standard error is none.
+  std::size_t columns() const;
   void progress(std::string_view text);
 
  private:

@@ -10,7 +10,15 @@ namespace unfold {
 
 namespace {
 constexpr std::chrono::seconds kSilence{10};  // a long step or a long validation
+constexpr std::size_t kWide = 100, kLongestCurve = 40, kShortestCurve = 6;
+
+/// The curve behind a line of a terminal that has room for it; otherwise nothing.
+std::string beside(const std::string& line, const SmallCurve& curve, std::size_t columns) {
+  constexpr std::size_t kBetween = 2;
+  if (columns < kWide || line.size() + kBetween + kShortestCurve >= columns) return {};
+  return "  " + curve.text(std::min(kLongestCurve, columns - 1 - kBetween - line.size()));
 }
+}  // namespace
 
 TrainProgress::TrainProgress(Console& console, Index steps)
     : console_(console), steps_(steps), heartbeat_(kSilence, [this](double seconds) {
@@ -19,18 +27,21 @@ TrainProgress::TrainProgress(Console& console, Index steps)
 
 void TrainProgress::progress(const ProgressEvent& event) {
   step_ = event.step;
+  curve_.add(event.loss);
   heartbeat_.beat();
   if (!console_.due()) return;
   const double loss = event.mean_loss > 0 ? event.mean_loss : event.loss;
   const std::string total = steps_ > 0 ? fmt::format("/{}", steps_) : std::string();
-  std::string text = fmt::format("step {}{}  epoch {:.2f}  {:.0f} %  {:.4f} nats  {:.4f} bits  {} symbols/s  {} left",
-                                 event.step, total, event.epochs, 100 * std::min(event.fraction, 1.0), loss, bits(loss),
+  // A wide terminal shows the curve in place of the nats.
+  const std::string nats = console_.columns() < kWide ? fmt::format("{:.4f} nats  ", loss) : std::string();
+  std::string text = fmt::format("step {}{}  epoch {:.2f}  {:.0f} %  {}{:.4f} bits  {} symbols/s  {} left", event.step,
+                                 total, event.epochs, 100 * std::min(event.fraction, 1.0), nats, bits(loss),
                                  count_text(event.symbols_per_second), duration_text(event.seconds_left));
   if (curvature_)
     text += fmt::format("  lambda {:.3g}  rho {:.2f}  CG {}, kept {}, {}", curvature_->damping, curvature_->ratio,
                         curvature_->iterations, curvature_->kept,
                         curvature_->length > 0 ? fmt::format("length {:.2g}", curvature_->length) : "no step");
-  console_.progress(text);
+  console_.progress(text + beside(text, curve_, console_.columns()));
 }
 
 void TrainProgress::validation(const ValidationEvent& event) {

@@ -6,6 +6,7 @@
 
 #include "unfold/cli/console.h"
 #include "unfold/cli/heartbeat.h"
+#include "unfold/report/small_curve.h"
 #include "unfold/training/events.h"
 
 namespace unfold {
@@ -25,6 +26,7 @@ class TrainProgress final : public Observer {
  private:
   Console& console_;
   Index steps_;
+  SmallCurve curve_;  // of the loss, for a terminal wide enough
   std::optional<CurvatureReport> curvature_;  // of the last step
   std::atomic<Index> step_ = 0;
   Heartbeat heartbeat_;

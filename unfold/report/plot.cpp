@@ -7,19 +7,28 @@
 #include <cmath>
 #include <cstdlib>
 #include <limits>
+#include <numeric>
+#include <span>
 
 namespace unfold {
 namespace {
 
 constexpr double kHeight = 420, kLeft = 70, kTop = 40, kBottom = 50;
-constexpr double kAcross = 460;  // of the area that curves are drawn in
-constexpr double kLetter = 8.5;  // width of a letter of the labels, rather too much than too little
+constexpr double kAcross = 460;       // of the area that curves are drawn in
+constexpr double kLetter = 8.5;       // width of a letter of the labels, rather too much than too little
+constexpr double kTitleLetter = 9.5;  // of the title
+constexpr double kToLabel = 24;       // from the frame to the labels of lines
+constexpr double kLabelStep = 16;     // between labels
+/// Told apart on light and dark ground.
 constexpr std::array kColours = {"#1f77b4", "#d62728", "#2ca02c", "#9467bd",
-                                 "#ff7f0e", "#17becf", "#8c564b", "#7f7f7f"};
+                                 "#e07b00", "#0f9fb4", "#b0705f", "#808080"};
+static_assert(kColours.size() == kMostLines);
 
-const char* colour(std::size_t i) { return kColours[i % kColours.size()]; }
-/// Where colours are used a second time, lines are dashed.
-const char* dashes(std::size_t i) { return i < kColours.size() ? "" : " stroke-dasharray=\"6 3\""; }
+/// Attributes hold where styles are not known.
+constexpr const char* kStyle =
+    "<style>.paper{fill:#fff}.ink{fill:#1b1f24}.axis{stroke:#57606a}.grid{stroke:#d8dee4}"
+    "@media (prefers-color-scheme:dark){.paper{fill:#0d1117}.ink{fill:#e6edf3}.axis{stroke:#9aa4ae}"
+    ".grid{stroke:#30363d}}</style>\n";
 
 std::string escaped(const std::string& text) {
   std::string result;
@@ -28,25 +37,33 @@ std::string escaped(const std::string& text) {
   return result;
 }
 
-std::string label(double x, double y, const char* anchor, const std::string& text, const char* more = "") {
+std::string label(double x, double y, const char* anchor, const std::string& text,
+                  const std::string& more = " class=\"ink\"") {
   return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\"{}>{}</text>\n", x, y, anchor, more,
                      escaped(text));
+}
+
+std::size_t letters_of(const std::string& text) {
+  return static_cast<std::size_t>(std::ranges::count_if(text, [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
 /// Room for the longest of some labels.
 template <class Labelled>
 double room_for(const std::vector<Labelled>& all) {
   std::size_t letters = 0;
-  for (const Labelled& one : all) letters = std::max(letters, one.label.size());
+  for (const Labelled& one : all) letters = std::max(letters, letters_of(one.label));
   return std::ceil(kLetter * static_cast<double>(letters));
 }
 
+/// At least as wide as its title.
 std::string start(const std::string& title, double width, double height) {
+  width = std::max(width, std::ceil(kLeft + kTitleLetter * static_cast<double>(letters_of(title))));
   return fmt::format(
              "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" "
-             "font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"{0}\" height=\"{1}\" fill=\"white\"/>\n",
-             width, height) +
-         label(kLeft, 22, "start", title, " font-size=\"15\"");
+             "font-family=\"sans-serif\" font-size=\"12\">\n{2}<rect width=\"{0}\" height=\"{1}\" fill=\"white\" "
+             "class=\"paper\"/>\n",
+             width, height, kStyle) +
+         label(kLeft, 22, "start", title, " font-size=\"15\" class=\"ink\"");
 }
 
 /// Where the values of an axis lie.
@@ -64,6 +81,9 @@ class Scale {
     return high > low ? from_ + (to_ - from_) * (map(value) - low) / (high - low) : (from_ + to_) / 2;
   }
   bool empty() const { return low_ > high_; }
+  /// Ends the range there, if it goes beyond.
+  void cut(double high) { high_ = std::min(high_, high); }
+  double high() const { return high_; }
   /// Round numbers within the range: powers of ten, or steps of 1, 2 or 5 times one.
   std::vector<double> ticks() const {
     std::vector<double> result;
@@ -93,16 +113,18 @@ std::string axes(const Axis& x, const Axis& y, const Scale& across, const Scale&
   const double right = kLeft + kAcross, bottom = kHeight - kBottom;
   std::string svg;
   for (const double t : across.ticks())
-    svg += fmt::format("<path d=\"M{0:.1f} {1:.1f}V{2:.1f}\" stroke=\"#ddd\"/>\n", across(t), kTop, bottom) +
+    svg += fmt::format("<path d=\"M{0:.1f} {1:.1f}V{2:.1f}\" stroke=\"#ddd\" class=\"grid\"/>\n", across(t), kTop,
+                       bottom) +
            label(across(t), bottom + 16, "middle", fmt::format("{:.4g}", t));
   for (const double t : up.ticks())
-    svg += fmt::format("<path d=\"M{1:.1f} {0:.1f}H{2:.1f}\" stroke=\"#ddd\"/>\n", up(t), kLeft, right) +
+    svg += fmt::format("<path d=\"M{1:.1f} {0:.1f}H{2:.1f}\" stroke=\"#ddd\" class=\"grid\"/>\n", up(t), kLeft, right) +
            label(kLeft - 6, up(t) + 4, "end", fmt::format("{:.4g}", t));
-  svg += fmt::format("<path d=\"M{:.1f} {:.1f}V{:.1f}H{:.1f}\" fill=\"none\" stroke=\"black\"/>\n", kLeft, kTop, bottom,
-                     right);
+  svg += fmt::format("<path d=\"M{:.1f} {:.1f}V{:.1f}H{:.1f}\" fill=\"none\" stroke=\"black\" class=\"axis\"/>\n",
+                     kLeft, kTop, bottom, right);
   svg += label((kLeft + right) / 2, kHeight - 12, "middle", x.label);
   const double middle = (kTop + bottom) / 2;
-  svg += label(16, middle, "middle", y.label, fmt::format(" transform=\"rotate(-90 16 {:.1f})\"", middle).c_str());
+  svg +=
+      label(16, middle, "middle", y.label, fmt::format(" class=\"ink\" transform=\"rotate(-90 16 {:.1f})\"", middle));
   return svg;
 }
 
@@ -112,41 +134,125 @@ std::string path_of(const std::vector<std::pair<double, double>>& points) {
   return path;
 }
 
+/// Where the frame ends so that the bulk of the values has room: a few high ones may be many times what the rest spans.
+double highest_shown(const std::vector<Curve>& curves, const Scale& up) {
+  std::vector<double> values;
+  for (const Curve& curve : curves)
+    for (const CurvePoint& p : curve.points)
+      if (up.fits(p.y.median)) values.push_back(p.y.median);
+  if (values.size() < 20) return up.high();
+  const double low = quantile(values, 0), most = quantile(values, 0.9);
+  constexpr double kRoom = 1.5, kWorth = 4;  // of what nine tenths span; cut only where it pays
+  const double cut = low + kRoom * (most - low);
+  return most > low && up.high() - low > kWorth * (most - low) ? cut : up.high();
+}
+
+/// The two scales of a frame that holds all curves.
+struct Frame {
+  Scale across, up;
+  bool is_cut = false;
+
+  bool fits(const CurvePoint& p) const {
+    return across.fits(p.x) && up.fits(p.y.lower) && up.fits(p.y.median) && up.fits(p.y.upper);
+  }
+};
+
+Frame frame_of(const Axis& x, const Axis& y, const std::vector<Curve>& curves) {
+  Frame frame{Scale(x, kLeft, kLeft + kAcross), Scale(y, kHeight - kBottom, kTop)};
+  for (const Curve& curve : curves)
+    for (const CurvePoint& p : curve.points) {
+      if (!frame.fits(p)) continue;
+      frame.across.include(p.x);
+      for (const double value : {p.y.lower, p.y.median, p.y.upper}) frame.up.include(value);
+    }
+  if (y.logarithmic || frame.up.empty()) return frame;
+  const double before = frame.up.high(), cut = highest_shown(curves, frame.up);
+  frame.up.cut(cut);
+  frame.is_cut = cut < before;
+  return frame;
+}
+
+/// Heights for labels that want to stand at `wanted`, none over another, within the frame.
+std::vector<double> spread(const std::vector<double>& wanted) {
+  std::vector<std::size_t> order(wanted.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return wanted[i]; });
+  std::vector<double> found(wanted.size());
+  double lowest = kTop + 4;
+  for (const std::size_t i : order) {
+    found[i] = std::max(wanted[i], lowest);
+    lowest = found[i] + kLabelStep;
+  }
+  double highest = kHeight - kBottom;
+  for (auto i = order.rbegin(); i != order.rend(); ++i) {
+    found[*i] = std::min(found[*i], highest);
+    highest = found[*i] - kLabelStep;
+  }
+  return found;
+}
+
+struct DrawnCurve {
+  std::vector<std::pair<double, double>> line, band;
+};
+
+DrawnCurve drawn(const Curve& curve, const Frame& frame) {
+  DrawnCurve result;
+  std::vector<std::pair<double, double>> back;
+  const auto up = [&](double y) { return std::max(frame.up(y), kTop); };
+  for (const CurvePoint& p : curve.points) {
+    if (!frame.fits(p)) continue;
+    result.line.emplace_back(frame.across(p.x), up(p.y.median));
+    result.band.emplace_back(frame.across(p.x), up(p.y.upper));
+    back.emplace_back(frame.across(p.x), up(p.y.lower));
+  }
+  result.band.insert(result.band.end(), back.rbegin(), back.rend());
+  return result;
+}
+
+/// A few curves in a frame.
+std::string panel(const std::string& title, const Axis& x, const Axis& y, const Frame& frame,
+                  std::span<const Curve> curves, double labels) {
+  constexpr double kRight = kLeft + kAcross;
+  std::string svg = start(title, kRight + kToLabel + labels, kHeight) + axes(x, y, frame.across, frame.up);
+  if (frame.is_cut) svg += label(kRight - 4, kTop - 4, "end", "higher values are not shown");
+  std::vector<double> ends;
+  std::vector<std::pair<double, double>> last;
+  for (std::size_t i = 0; i < curves.size(); ++i) {
+    const DrawnCurve curve = drawn(curves[i], frame);
+    last.push_back(curve.line.empty() ? std::pair(kRight, kHeight - kBottom) : curve.line.back());
+    ends.push_back(last.back().second);
+    if (curve.line.empty()) continue;
+    svg += fmt::format("<path d=\"{}Z\" fill=\"{}\" fill-opacity=\"0.15\"/>\n", path_of(curve.band), kColours[i]);
+    svg += fmt::format(
+        "<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.8\" stroke-linejoin=\"round\" "
+        "class=\"series\"/>\n",
+        path_of(curve.line), kColours[i]);
+  }
+  const std::vector<double> heights = spread(ends);
+  for (std::size_t i = 0; i < curves.size(); ++i) {
+    svg += fmt::format(
+        "<path d=\"M{:.1f} {:.1f}L{:.1f} {:.1f}\" stroke=\"{}\" stroke-opacity=\"0.5\" stroke-dasharray=\"1 2\"/>\n",
+        last[i].first, last[i].second, kRight + kToLabel - 4, heights[i], kColours[i]);
+    svg += label(kRight + kToLabel, heights[i] + 4, "start", curves[i].label,
+                 fmt::format(" fill=\"{}\" font-weight=\"600\"", kColours[i]));
+  }
+  return svg + "</svg>\n";
+}
+
 }  // namespace
 
 std::string line_plot(const std::string& title, const Axis& x, const Axis& y, const std::vector<Curve>& curves) {
-  constexpr double kRight = kLeft + kAcross, kToLabel = 36;
-  Scale across(x, kLeft, kRight), up(y, kHeight - kBottom, kTop);
-  const auto fits = [&](const CurvePoint& p) {
-    return across.fits(p.x) && up.fits(p.y.lower) && up.fits(p.y.median) && up.fits(p.y.upper);
-  };
-  for (const Curve& curve : curves)
-    for (const CurvePoint& p : curve.points) {
-      if (!fits(p)) continue;
-      across.include(p.x);
-      for (const double value : {p.y.lower, p.y.median, p.y.upper}) up.include(value);
-    }
-  std::string svg = start(title, kRight + kToLabel + room_for(curves), kHeight) + axes(x, y, across, up);
-  for (std::size_t i = 0; i < curves.size(); ++i) {
-    std::vector<std::pair<double, double>> line, band, back;
-    for (const CurvePoint& p : curves[i].points) {
-      if (!fits(p)) continue;
-      line.emplace_back(across(p.x), up(p.y.median));
-      band.emplace_back(across(p.x), up(p.y.upper));
-      back.emplace_back(across(p.x), up(p.y.lower));
-    }
-    band.insert(band.end(), back.rbegin(), back.rend());
-    if (!line.empty()) {
-      svg += fmt::format("<path d=\"{}Z\" fill=\"{}\" fill-opacity=\"0.15\"/>\n", path_of(band), colour(i));
-      svg += fmt::format("<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.8\"{}/>\n", path_of(line),
-                         colour(i), dashes(i));
-    }
-    const double at = kTop + 10 + 18 * static_cast<double>(i), from = kRight + 12;
-    svg += fmt::format("<path d=\"M{:.1f} {:.1f}h18\" stroke=\"{}\" stroke-width=\"3\"{}/>\n", from, at - 4, colour(i),
-                       dashes(i));
-    svg += label(kRight + kToLabel, at, "start", curves[i].label);
+  const Frame frame = frame_of(x, y, curves);
+  const double labels = room_for(curves);
+  const std::size_t panels = (curves.size() + kMostLines - 1) / kMostLines;
+  if (panels < 2) return panel(title, x, y, frame, curves, labels);
+  std::vector<std::string> plots;
+  for (std::size_t k = 0; k < panels; ++k) {
+    const std::size_t begin = curves.size() * k / panels, end = curves.size() * (k + 1) / panels;
+    plots.push_back(panel(fmt::format("{} ({} of {})", title, k + 1, panels), x, y, frame,
+                          std::span(curves).subspan(begin, end - begin), labels));
   }
-  return svg + "</svg>\n";
+  return stacked_plots(plots);
 }
 
 namespace {
@@ -193,9 +299,9 @@ std::string bar_plot(const std::string& title, const std::string& unit, const st
     }
     svg += fmt::format(
         "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"15\" fill=\"{}\" fill-opacity=\"0.7\"/>\n", names,
-        y + 3, std::max(0.5, across(v.median) - names), colour(i));
-    svg += fmt::format("<path d=\"M{:.1f} {:.1f}H{:.1f}\" stroke=\"black\"/>\n", across(v.lower), y + 10.5,
-                       across(v.upper));
+        y + 3, std::max(0.5, across(v.median) - names), kColours[0]);
+    svg += fmt::format("<path d=\"M{:.1f} {:.1f}H{:.1f}\" stroke=\"black\" class=\"axis\"/>\n", across(v.lower),
+                       y + 10.5, across(v.upper));
     svg += label(across(std::max(v.median, v.upper)) + 6, y + 15, "start", fmt::format("{:.4g}", v.median));
   }
   return svg + label((names + end) / 2, bottom + 26, "middle", unit) + "</svg>\n";

@@ -1,5 +1,6 @@
 #pragma once
-/// Plots as plain SVG, in bytes that depend on nothing but the numbers.
+/// Plots as plain SVG, in bytes that depend on nothing but the numbers. They follow the reader's choice of light or
+/// dark.
 
 #include <string>
 #include <vector>
@@ -21,7 +22,11 @@ struct Axis {
   bool logarithmic = false;  ///< values of 0 and below are left out
 };
 
-/// Lines of medians with bands between the quartiles. Points that are not finite are left out.
+/// More lines than this make several pictures of one frame, one below the other.
+inline constexpr std::size_t kMostLines = 8;
+
+/// Lines of medians with bands between the quartiles, each labelled where it ends. Points that are not finite are left
+/// out. Where a few high values would leave the others no room, the frame ends below them and says so at its top.
 std::string line_plot(const std::string& title, const Axis& x, const Axis& y, const std::vector<Curve>& curves);
 
 /// Plots, each as the functions here make them, one below the other in one picture.

@@ -1,0 +1,442 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "unfold/app/reading.h"
+#include "unfold/data/text_batches.h"
+#include "unfold/look/explain.h"
+#include "unfold/look/gradients.h"
+#include "unfold/look/judged_data.h"
+#include "unfold/look/report_parts.h"
+#include "unfold/models/language_model.h"
+#include "unfold/models/registry.h"
+#include "unfold/models/sampling.h"
+#include "unfold/numerics/functions.h"
+#include "unfold/runs/figures.h"
+#include "unfold/runs/run_folder.h"
+
+namespace unfold {
+namespace {
+
+constexpr Index kShownText = 3000;    // symbols coloured by surprise
+constexpr Index kNeuronText = 2000;   // symbols over which neurons are shown
+constexpr std::size_t kNeurons = 48;  // of all layers
+constexpr Index kGuesses = 5, kLagText = 600, kLags = 100, kLagPositions = 16;
+constexpr std::size_t kWorst = 24;
+constexpr Index kContext = 40;
+constexpr Index kSampleSymbols = 400;
+constexpr Index kMostFitted = 2'000'000;  // symbols that a baseline is fitted to
+
+/// What a model said at every symbol that was looked at.
+struct Said {
+  std::vector<Symbol> symbols;
+  std::vector<double> bits;  // NaN where nothing was predicted
+  std::vector<Symbol> best;
+  std::vector<double> best_probability;
+  std::vector<std::vector<std::pair<Symbol, double>>> guesses;  // of the first ones
+};
+
+double probability_of(float log_p) {
+  auto p = static_cast<double>(log_p);
+  vector_exp(&p, &p, 1);
+  return p;
+}
+
+std::vector<std::pair<Symbol, double>> first_guesses(std::span<const float> log_p) {
+  std::vector<Symbol> order(log_p.size());
+  std::iota(order.begin(), order.end(), Symbol{0});
+  const auto shown = static_cast<std::ptrdiff_t>(std::min<std::size_t>(kGuesses, order.size()));
+  std::partial_sort(order.begin(), order.begin() + shown, order.end(),
+                    [&](Symbol a, Symbol b) { return log_p[at(a)] > log_p[at(b)]; });
+  std::vector<std::pair<Symbol, double>> guesses;
+  for (std::ptrdiff_t i = 0; i < shown; ++i)
+    guesses.emplace_back(order[at(i)], probability_of(log_p[at(order[at(i)])]));
+  return guesses;
+}
+
+/// Reads the first pieces of a part, each from a fresh state.
+Said listen(const SymbolModel& model, const JudgedText& text, Index most, Reporter& reporter) {
+  Said said;
+  const std::unique_ptr<Predictor> predictor = model.predictor();
+  const Symbol after = predict_after(model);
+  const Index total = std::min(most, text.part.symbols());
+  for (const Piece& piece : text.part.pieces) {
+    if (static_cast<Index>(said.symbols.size()) >= total) break;
+    predictor->reset();
+    Symbol previous = kNoSymbol;
+    const Index left = total - static_cast<Index>(said.symbols.size());
+    const Range range{piece.range.begin, std::min(piece.range.end, piece.range.begin + left)};
+    for (const Symbol symbol : text.corpus.read(piece.sequence, range)) {
+      const std::span<const float> log_p = predictor->log_probabilities();
+      const auto best = static_cast<Symbol>(std::ranges::max_element(log_p) - log_p.begin());
+      const bool predicted = after == kNoSymbol || previous == after;
+      said.symbols.push_back(symbol);
+      said.bits.push_back(predicted ? bits(-static_cast<double>(log_p[at(symbol)])) : std::nan(""));
+      said.best.push_back(best);
+      said.best_probability.push_back(probability_of(log_p[at(best)]));
+      if (static_cast<Index>(said.guesses.size()) < kShownText) said.guesses.push_back(first_guesses(log_p));
+      predictor->observe(symbol);
+      previous = symbol;
+      if (const auto done = static_cast<double>(said.symbols.size()); said.symbols.size() % 256 == 0)
+        reporter.progress({.what = "report", .done = done, .total = static_cast<double>(total), .unit = "symbols"});
+    }
+  }
+  return said;
+}
+
+std::vector<std::string> names_of(const Alphabet& alphabet) {
+  std::vector<std::string> names;
+  names.reserve(at(alphabet.size()));
+  for (Symbol x = 0; x < alphabet.size(); ++x) names.push_back(alphabet.name(x));
+  return names;
+}
+
+/// How symbols stand in running text: words between blanks, all else as it is.
+std::string shown_text(const Alphabet& alphabet, Symbol symbol) {
+  const std::string text(alphabet.text(symbol));
+  const bool printable = alphabet.kind() != SymbolKind::bytes || (text.size() == 1 && text[0] >= ' ' && text[0] < 127);
+  if (text == "\n") return text;
+  return printable ? text : alphabet.name(symbol);
+}
+
+/// Large alphabets are told by what occurs alone.
+struct Shown {
+  PageJson texts = PageJson::array(), names = PageJson::array();
+  std::vector<Index> place;
+  explicit Shown(const Alphabet& alphabet) : place(at(alphabet.size()), -1), alphabet_(alphabet) {}
+  Index operator()(Symbol x) {
+    if (place[at(x)] < 0) {
+      place[at(x)] = static_cast<Index>(texts.size());
+      texts.push_back(shown_text(alphabet_, x));
+      names.push_back(alphabet_.name(x));
+    }
+    return place[at(x)];
+  }
+
+ private:
+  const Alphabet& alphabet_;
+};
+
+double rounded(double x, double unit) { return std::round(x / unit) * unit; }
+
+PageSection text_section(const Alphabet& alphabet, const Said& said, const std::string& what) {
+  PageSection section{
+      .id = "text",
+      .title = "Text by surprise",
+      .note = fmt::format("The begin of {}. The redder a symbol, the more bits it cost; point at one to "
+                          "see what the model would have guessed.",
+                          what)};
+  Shown shown(alphabet);
+  PageJson symbols = PageJson::array();
+  const auto count = std::min<std::size_t>(said.symbols.size(), at(kShownText));
+  for (std::size_t i = 0; i < count; ++i) {
+    PageJson guesses = PageJson::array();
+    for (const auto& [symbol, p] : said.guesses[i]) {
+      guesses.push_back(shown(symbol));
+      guesses.push_back(static_cast<int>(std::lround(1000 * p)));
+    }
+    PageJson entry = {shown(said.symbols[i]),
+                      std::isnan(said.bits[i]) ? PageJson() : PageJson(rounded(said.bits[i], 0.01)),
+                      std::move(guesses)};
+    symbols.push_back(std::move(entry));
+  }
+  section.blocks.push_back({{"kind", "surprise"},
+                            {"words", alphabet.kind() == SymbolKind::words},
+                            {"texts", std::move(shown.texts)},
+                            {"names", std::move(shown.names)},
+                            {"symbols", std::move(symbols)}});
+  return section;
+}
+
+PageSection worst_section(const Alphabet& alphabet, const Said& said) {
+  PageSection section{.id = "worst", .title = "Worst predictions", .note = "Where the model was most surprised."};
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < said.bits.size(); ++i)
+    if (!std::isnan(said.bits[i])) order.push_back(i);
+  const std::size_t shown = std::min(kWorst, order.size());
+  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(shown), order.end(),
+                    [&](std::size_t a, std::size_t b) { return said.bits[a] > said.bits[b]; });
+  PageJson contexts = PageJson::array();
+  for (std::size_t k = 0; k < shown; ++k) {
+    const auto i = static_cast<Index>(order[k]);
+    const Index span = alphabet.kind() == SymbolKind::words ? kContext / 4 : kContext;
+    const auto text = [&](Index from, Index to) {
+      std::string result;
+      for (Index t = std::max<Index>(0, from); t < std::min(to, static_cast<Index>(said.symbols.size())); ++t) {
+        const std::string one = shown_text(alphabet, said.symbols[at(t)]);
+        if (alphabet.kind() == SymbolKind::words && !result.empty()) result += ' ';
+        result += one == "\n" ? "⏎" : one;
+      }
+      return result;
+    };
+    contexts.push_back({{"before", text(i - span, i)},
+                        {"symbol", text(i, i + 1)},
+                        {"after", text(i + 1, i + 1 + span / 3)},
+                        {"bits", rounded(said.bits[at(i)], 0.01)},
+                        {"guess", alphabet.name(said.best[at(i)])},
+                        {"p", rounded(said.best_probability[at(i)], 0.001)}});
+  }
+  section.missing = "Nothing was predicted in what was looked at.";
+  if (!contexts.empty()) section.blocks.push_back({{"kind", "contexts"}, {"contexts", std::move(contexts)}});
+  return section;
+}
+
+/// What layers and gates were at each of some symbols, after it was read.
+template <class T>
+class Activity {
+ public:
+  Activity(const LanguageModel<T>& model, const std::vector<Symbol>& text, int threads)
+      : team_(threads),
+        watched_(model.spec(), model.data(), NetworkLayout::language_model(), model.parameters()),
+        gradients_(watched_, team_),
+        length_(static_cast<Index>(text.size())) {
+    if (length_ < 2) return;
+    batch_.structure = Structure::chains(1, length_);
+    batch_.symbol_field(kPreviousSymbol).symbols.assign(1, kNoSymbol);
+    auto& read = batch_.symbol_field(kPreviousSymbol).symbols;
+    read.insert(read.end(), text.begin(), text.end() - 1);
+    batch_.symbol_field(kSymbol).symbols = text;
+    gradients_.read(batch_);
+  }
+
+  PageSection neurons(const Alphabet& alphabet, const std::vector<Symbol>& text) const {
+    PageSection section{.id = "neurons",
+                        .title = "Neurons",
+                        .note =
+                            "Choose a unit: the text is coloured by what it was after each symbol, blue below zero, "
+                            "orange above. Under it where it was highest and lowest."};
+    section.missing = "The network has no layer with units.";
+    if (watched_.hidden().empty() || length_ < 2) return section;
+    Shown shown(alphabet);
+    PageJson symbols = PageJson::array();
+    for (Index t = 0; t + 1 < length_; ++t) symbols.push_back(shown(text[at(t)]));
+    PageJson units = PageJson::array();
+    for (const auto& [layer, unit, deviation] : liveliest())
+      units.push_back(unit_json(watched_.hidden()[layer], layer, unit));
+    section.blocks.push_back({{"kind", "neurons"},
+                              {"words", alphabet.kind() == SymbolKind::words},
+                              {"texts", std::move(shown.texts)},
+                              {"symbols", std::move(symbols)},
+                              {"units", std::move(units)}});
+    if (const Index all = unit_count(); all > static_cast<Index>(kNeurons))
+      section.blocks.push_back(note_block(fmt::format("The {} liveliest of {} units.", kNeurons, all)));
+    return section;
+  }
+
+  PageSection gates() const {
+    PageSection section{.id = "gates",
+                        .title = "Gates",
+                        .note =
+                            "Each dot is a unit: how much of the time its gate is open (above 0.9) and closed (below "
+                            "0.1). Dots in the lower left corner neither decide nor remember for good; those on the "
+                            "diagonal are always one or the other."};
+    section.missing = "The cell has no gates.";
+    if (watched_.gates().empty() || length_ < 2) return section;
+    std::vector<ChartSeries> series;
+    for (const Gate& gate : watched_.gates()) {
+      if (series.size() == kMostLines) break;
+      series.push_back({.curve = saturation(gate), .style = "points"});
+    }
+    section.blocks.push_back(
+        chart_block("Saturation", {"share of the time closed"}, {"share of the time open"}, series));
+    return section;
+  }
+
+ private:
+  struct Unit {
+    std::size_t layer;
+    Index unit;
+    double deviation;
+  };
+
+  Index unit_count() const {
+    Index all = 0;
+    for (const Signal h : watched_.hidden()) all += h.size();
+    return all;
+  }
+
+  /// By falling variance.
+  std::vector<Unit> liveliest() const {
+    std::vector<Unit> units;
+    for (std::size_t l = 0; l < watched_.hidden().size(); ++l) {
+      const Matrix<const T> h = gradients_.value(watched_.hidden()[l]);
+      for (Index i = 0; i < h.cols; ++i) {
+        double sum = 0, squares = 0;
+        for (Index t = 0; t < length_; ++t) {
+          const auto x = static_cast<double>(h.row(t)[i]);
+          sum += x;
+          squares += x * x;
+        }
+        const double mean = sum / static_cast<double>(length_);
+        units.push_back({l, i, squares / static_cast<double>(length_) - mean * mean});
+      }
+    }
+    std::ranges::stable_sort(units, std::greater<>(), &Unit::deviation);
+    if (units.size() > kNeurons) units.resize(kNeurons);
+    return units;
+  }
+
+  /// Row t + 1 has read symbol t. In steps of a 127th of the largest.
+  PageJson unit_json(Signal hidden, std::size_t layer, Index unit) const {
+    const Matrix<const T> h = gradients_.value(hidden);
+    double most = 1e-9;
+    for (Index t = 1; t < length_; ++t) most = std::max(most, std::abs(static_cast<double>(h.row(t)[unit])));
+    std::string bytes;
+    constexpr double kSteps = 127;
+    for (Index t = 1; t < length_; ++t)
+      bytes += static_cast<char>(std::lround(kSteps * static_cast<double>(h.row(t)[unit]) / most));
+    return {{"name", fmt::format("layer {}, unit {}", layer + 1, unit + 1)},
+            {"most", rounded(most, 1e-4)},
+            {"values", base64(bytes)}};
+  }
+
+  Curve saturation(const Gate& gate) const {
+    constexpr double kClosed = 0.1, kOpen = 0.9;
+    const Matrix<const T> g = gradients_.value(gate.signal);
+    Curve curve{.label = gate.name, .points = {}};
+    for (Index i = 0; i < g.cols; ++i) {
+      double open = 0, closed = 0;
+      for (Index t = 0; t < length_; ++t) {
+        const auto x = static_cast<double>(g.row(t)[i]);
+        open += x > kOpen ? 1 : 0;
+        closed += x < kClosed ? 1 : 0;
+      }
+      const double y = open / static_cast<double>(length_);
+      curve.points.push_back({closed / static_cast<double>(length_), {y, y, y}});
+    }
+    std::ranges::stable_sort(curve.points, {}, &CurvePoint::x);
+    return curve;
+  }
+
+  Team team_;
+  Watched<T> watched_;
+  Gradients<T> gradients_;
+  Index length_;
+  Batch batch_;
+};
+
+void add_activity(const SymbolModel& model, const Said& said, const ReportRequest& request, Looked& looked) {
+  const std::vector<Symbol> text(
+      said.symbols.begin(), said.symbols.begin() + std::min<std::ptrdiff_t>(kNeuronText, std::ssize(said.symbols)));
+  const auto add = [&]<class T>(const LanguageModel<T>& network) {
+    const Activity<T> activity(network, text, thread_count(request.threads));
+    looked.sections.push_back(activity.neurons(model.alphabet(), text));
+    looked.sections.push_back(activity.gates());
+  };
+  if (const auto* single = model.as<LanguageModel<float>>()) return add(*single);
+  if (const auto* exact = model.as<LanguageModel<double>>()) return add(*exact);
+  for (const auto& [id, title] : {std::pair{"neurons", "Neurons"}, std::pair{"gates", "Gates"}})
+    looked.sections.push_back({.id = id, .title = title, .missing = "This model is no network: it has no units."});
+}
+
+PageSection lags_section(const SymbolModel& model, const Said& said, const ReportRequest& request) {
+  PageSection section{.id = "lags",
+                      .title = "How far back",
+                      .note =
+                          "The mean norm of the gradient of the state in what a symbol so many steps before added to "
+                          "the network."};
+  const std::vector<Symbol> text(said.symbols.begin(),
+                                 said.symbols.begin() + std::min<std::ptrdiff_t>(kLagText, std::ssize(said.symbols)));
+  const MeanLags lags = mean_lags(model, text, kLags, kLagPositions, request.threads);
+  section.missing = fmt::format("There is no gradient: {}.", lags.none);
+  if (!lags.none.empty()) return section;
+  Curve curve{.label = "gradient", .points = {}};
+  for (std::size_t k = 0; k < lags.norms.size(); ++k)
+    curve.points.push_back({static_cast<double>(k + 1), {lags.norms[k], lags.norms[k], lags.norms[k]}});
+  section.blocks.push_back(chart_block("Gradient by lag", {"symbols back", true}, {"norm", true}, {{.curve = curve}}));
+  section.blocks.push_back(note_block(fmt::format("Mean over {} positions{}.", lags.positions,
+                                                  lags.estimated ? "; norms are estimates, good to some 10 %" : "")));
+  return section;
+}
+
+/// Uniform, by frequency and by a short context, measured on what the run validates on.
+void add_levels(const SymbolModel& model, const ReportRequest& request, Looked& looked, Reporter& reporter) {
+  if (!request.baselines) return;
+  const TrainSettings settings = settings_of_run(request.runs.front());
+  if (!request.data.empty() || settings.data.empty() || settings.valid || predict_after(model) != kNoSymbol) {
+    looked.no_levels =
+        "they are fitted to the training part of a run that was split, of models that predict every symbol.";
+    return;
+  }
+  try {
+    const Corpus corpus = load_for(model, settings.data, UnknownPolicy::skip);
+    auto parts = split_corpus(corpus, parse_split(settings.split.value_or(kDefaultSplit)));
+    if (parts[1].empty()) throw DataError("nothing was validated on");
+    Index kept = 0;
+    for (Piece& piece : parts[0].pieces) {
+      piece.range.end = std::min(piece.range.end, piece.range.begin + std::max<Index>(0, kMostFitted - kept));
+      kept += piece.range.size();
+    }
+    std::erase_if(parts[0].pieces, [](const Piece& piece) { return piece.range.size() <= 0; });
+    Team team(thread_count(request.threads));
+    for (const auto& [name, spec] : {std::pair{"symbol frequencies", "ngram:1"}, std::pair{"two before", "ngram:3"}}) {
+      reporter.remark(fmt::format("baseline {}", spec));
+      const auto baseline = make_fitted_model(spec, model.alphabet());
+      baseline->fit({.corpus = corpus, .training = parts[0]}, {}, team);
+      const Evaluation found = baseline->evaluate(corpus, parts[1], team);
+      looked.levels.push_back({name, bits(found.nats_per_symbol())});
+    }
+  } catch (const Error& error) {
+    looked.levels.clear();
+    looked.no_levels = fmt::format("{}.", error.what());
+  }
+}
+
+std::string sample_of(const SymbolModel& model) {
+  const auto predictor = model.predictor();
+  const std::vector<Symbol> symbols =
+      sample(*predictor, model.alphabet(), SamplingOptions{.length = kSampleSymbols, .seed = 1});
+  return model.alphabet().decode(symbols);
+}
+
+}  // namespace
+
+Looked look_into_text(const ReportRequest& request, Reporter& reporter) {
+  Looked looked;
+  const std::string& run = request.runs.front();
+  const std::unique_ptr<SymbolModel> model = load_model(run);
+  looked.sample = sample_of(*model);
+  std::string why;
+  try {
+    const JudgedFiles judged = judged_files(run, request.data);
+    const JudgedText text = load_judged(*model, judged, request.unknown);
+    const Said said = listen(*model, text, request.symbols, reporter);
+    looked.sections.push_back(text_section(model->alphabet(), said, judged.text()));
+    add_activity(*model, said, request, looked);
+    looked.sections.push_back(lags_section(*model, said, request));
+    Calibration calibration;
+    Confusion confusion(names_of(model->alphabet()));
+    for (std::size_t i = 0; i < said.symbols.size(); ++i) {
+      if (std::isnan(said.bits[i])) continue;
+      calibration.see(said.best_probability[i], said.best[i] == said.symbols[i]);
+      if (model->alphabet().size() <= 4096) confusion.see(said.symbols[i], said.best[i]);
+    }
+    looked.sections.push_back(calibration.section());
+    looked.sections.push_back(confusion.section());
+    looked.sections.push_back(worst_section(model->alphabet(), said));
+    add_levels(*model, request, looked, reporter);
+  } catch (const Error& error) {
+    why = error.what();
+    looked.no_levels = fmt::format("{}.", why);
+  }
+  looked.sections.push_back(radius_section(run));
+  for (const auto& [id, title] :
+       {std::pair{"text", "Text by surprise"}, std::pair{"neurons", "Neurons"}, std::pair{"gates", "Gates"},
+        std::pair{"lags", "How far back"}, std::pair{"calibration", "Calibration"}, std::pair{"confusion", "Confusion"},
+        std::pair{"worst", "Worst predictions"}}) {
+    const bool there = std::ranges::find(looked.sections, std::string(id), &PageSection::id) != looked.sections.end();
+    if (!there)
+      looked.sections.push_back(
+          {.id = id, .title = title, .missing = fmt::format("There are no data to show: {}", why)});
+  }
+  for (const auto& [id, title, what] :
+       {std::tuple{"forecasts", "Forecasts", "numbers"}, std::tuple{"attention", "Attention", "a source to look at"},
+        std::tuple{"trees", "Trees", "trees"}, std::tuple{"rolls", "Piano rolls", "notes"}})
+    looked.sections.push_back(
+        {.id = id, .title = title, .missing = fmt::format("The model reads running text, not {}.", what)});
+  return looked;
+}
+
+}  // namespace unfold
