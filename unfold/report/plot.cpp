@@ -81,16 +81,18 @@ class Scale {
     return high > low ? from_ + (to_ - from_) * (map(value) - low) / (high - low) : (from_ + to_) / 2;
   }
   bool empty() const { return low_ > high_; }
-  /// Ends the range there, if it goes beyond.
-  void cut(double high) { high_ = std::min(high_, high); }
-  double high() const { return high_; }
-  /// Round numbers within the range: powers of ten, or steps of 1, 2 or 5 times one.
+  /// Round numbers within the range: powers of ten, where there are few also 2 and 5 times them; or steps of 1, 2 or 5
+  /// times one.
   std::vector<double> ticks() const {
     std::vector<double> result;
     if (empty()) return result;
     if (logarithmic_) {
+      constexpr double kWide = 200;  // from here on powers of ten are enough
       for (double p = std::floor(std::log10(low_)); p <= std::ceil(std::log10(high_)); ++p)
-        if (const double t = std::pow(10, p); t >= low_ * 0.999 && t <= high_ * 1.001) result.push_back(t);
+        for (const double times : {1.0, 2.0, 5.0})
+          if (const double t = times * std::pow(10, p);
+              t >= low_ * 0.999 && t <= high_ * 1.001 && (times == 1 || high_ < kWide * low_))
+            result.push_back(t);
       if (result.size() < 2) result = {low_, high_};
       return result;
     }
@@ -134,23 +136,9 @@ std::string path_of(const std::vector<std::pair<double, double>>& points) {
   return path;
 }
 
-/// Where the frame ends so that the bulk of the values has room: a few high ones may be many times what the rest spans.
-double highest_shown(const std::vector<Curve>& curves, const Scale& up) {
-  std::vector<double> values;
-  for (const Curve& curve : curves)
-    for (const CurvePoint& p : curve.points)
-      if (up.fits(p.y.median)) values.push_back(p.y.median);
-  if (values.size() < 20) return up.high();
-  const double low = quantile(values, 0), most = quantile(values, 0.9);
-  constexpr double kRoom = 1.5, kWorth = 4;  // of what nine tenths span; cut only where it pays
-  const double cut = low + kRoom * (most - low);
-  return most > low && up.high() - low > kWorth * (most - low) ? cut : up.high();
-}
-
 /// The two scales of a frame that holds all curves.
 struct Frame {
   Scale across, up;
-  bool is_cut = false;
 
   bool fits(const CurvePoint& p) const {
     return across.fits(p.x) && up.fits(p.y.lower) && up.fits(p.y.median) && up.fits(p.y.upper);
@@ -165,10 +153,6 @@ Frame frame_of(const Axis& x, const Axis& y, const std::vector<Curve>& curves) {
       frame.across.include(p.x);
       for (const double value : {p.y.lower, p.y.median, p.y.upper}) frame.up.include(value);
     }
-  if (y.logarithmic || frame.up.empty()) return frame;
-  const double before = frame.up.high(), cut = highest_shown(curves, frame.up);
-  frame.up.cut(cut);
-  frame.is_cut = cut < before;
   return frame;
 }
 
@@ -198,12 +182,11 @@ struct DrawnCurve {
 DrawnCurve drawn(const Curve& curve, const Frame& frame) {
   DrawnCurve result;
   std::vector<std::pair<double, double>> back;
-  const auto up = [&](double y) { return std::max(frame.up(y), kTop); };
   for (const CurvePoint& p : curve.points) {
     if (!frame.fits(p)) continue;
-    result.line.emplace_back(frame.across(p.x), up(p.y.median));
-    result.band.emplace_back(frame.across(p.x), up(p.y.upper));
-    back.emplace_back(frame.across(p.x), up(p.y.lower));
+    result.line.emplace_back(frame.across(p.x), frame.up(p.y.median));
+    result.band.emplace_back(frame.across(p.x), frame.up(p.y.upper));
+    back.emplace_back(frame.across(p.x), frame.up(p.y.lower));
   }
   result.band.insert(result.band.end(), back.rbegin(), back.rend());
   return result;
@@ -214,7 +197,6 @@ std::string panel(const std::string& title, const Axis& x, const Axis& y, const 
                   std::span<const Curve> curves, double labels) {
   constexpr double kRight = kLeft + kAcross;
   std::string svg = start(title, kRight + kToLabel + labels, kHeight) + axes(x, y, frame.across, frame.up);
-  if (frame.is_cut) svg += label(kRight - 4, kTop - 4, "end", "higher values are not shown");
   std::vector<double> ends;
   std::vector<std::pair<double, double>> last;
   for (std::size_t i = 0; i < curves.size(); ++i) {
@@ -227,6 +209,9 @@ std::string panel(const std::string& title, const Axis& x, const Axis& y, const 
         "<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.8\" stroke-linejoin=\"round\" "
         "class=\"series\"/>\n",
         path_of(curve.line), kColours[i]);
+    if (curve.line.size() == 1)  // a line of one point is nowhere to be seen
+      svg += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\" fill=\"{}\"/>\n", last[i].first, last[i].second,
+                         kColours[i]);
   }
   const std::vector<double> heights = spread(ends);
   for (std::size_t i = 0; i < curves.size(); ++i) {
@@ -234,7 +219,7 @@ std::string panel(const std::string& title, const Axis& x, const Axis& y, const 
         "<path d=\"M{:.1f} {:.1f}L{:.1f} {:.1f}\" stroke=\"{}\" stroke-opacity=\"0.5\" stroke-dasharray=\"1 2\"/>\n",
         last[i].first, last[i].second, kRight + kToLabel - 4, heights[i], kColours[i]);
     svg += label(kRight + kToLabel, heights[i] + 4, "start", curves[i].label,
-                 fmt::format(" fill=\"{}\" font-weight=\"600\"", kColours[i]));
+                 fmt::format(" fill=\"{}\"", kColours[i]));
   }
   return svg + "</svg>\n";
 }

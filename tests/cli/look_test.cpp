@@ -1,0 +1,53 @@
+/// explain, compare and report as users meet them.
+
+#include <filesystem>
+
+#include "cli/fixture.h"
+#include "unfold/base/file.h"
+
+namespace unfold::test {
+namespace {
+
+class Look : public CommandTest {};
+
+TEST_F(Look, explain_prints_two_tables_and_one_object) {
+  train();
+  const Finished plain = unfold_command({"explain", run_, "abc abc", "--unknown", "skip", "--at", "4"});
+  ASSERT_EQ(plain.code, 0) << plain.err;
+  EXPECT_THAT(plain.out, StartsWith("position\tsymbol\tbits\tguess.1\tprobability.1"));
+  EXPECT_THAT(plain.out, HasSubstr("\n\n# what the state before position 4 goes back to"));
+  EXPECT_THAT(plain.out, Not(HasSubstr("\x1b")));
+  const auto json =
+      only_object(unfold_command({"explain", run_, "abc abc", "--unknown", "skip", "--at", "4", "--json"}).out);
+  EXPECT_EQ(json.at("lags").size(), 3u);
+  EXPECT_EQ(json.at("symbols").at(0).at("guesses").size(), 5u);
+}
+
+TEST_F(Look, explain_refuses_what_it_cannot_follow) {
+  train();
+  expect_failure({"explain", run_}, 2, "MODEL TEXT");
+  expect_failure({"explain", run_, "a b", "--at", "99", "--unknown", "skip"}, 2, "--at 99");
+  expect_failure({"explain", run_, "a", "--example", "2"}, 2, "--example");
+}
+
+TEST_F(Look, compare_says_that_a_model_does_not_differ_from_itself) {
+  train({"--split", "50/25/25"});
+  const Finished found = unfold_command({"compare", run_, run_, "--block", "8"});
+  ASSERT_EQ(found.code, 0) << found.err;
+  EXPECT_THAT(found.out, HasSubstr("no difference"));
+  const auto json = only_object(unfold_command({"compare", run_, run_, "--block", "8", "--json"}).out);
+  EXPECT_EQ(json.at("pairs").at(0).at("differs"), false);
+  expect_failure({"compare", run_}, 2, "MODEL MODEL");
+}
+
+TEST_F(Look, report_writes_one_page) {
+  train();
+  const std::string page = folder_ / "page.html";
+  const auto json = only_object(unfold_command({"report", run_, "-o", page, "--json"}).out);
+  EXPECT_EQ(json.at("page"), page);
+  EXPECT_THAT(read_file(page), StartsWith("<!doctype html>"));
+  expect_failure({"report", run_}, 2, "-o FILE");
+}
+
+}  // namespace
+}  // namespace unfold::test

@@ -1,0 +1,197 @@
+#include "unfold/look/report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/scratch.h"
+#include "unfold/app/train.h"
+#include "unfold/look/page.h"
+#include "unfold/look/report_parts.h"
+
+namespace unfold {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class Report : public ::testing::Test {
+ protected:
+  /// A run on text that holds what could break a page.
+  std::string train_run(const std::string& name, Index seed = 1, const std::string& model = "lstm:6") const {
+    std::string text;
+    for (int i = 0; i < 150; ++i) text += "a <b> & \"c\" </script> \\u003c d\n";
+    TrainRequest request{.out = folder_.path(name)};
+    request.settings.data = {folder_.write("text with 'quotes'.txt", text)};
+    request.settings.model = model;
+    request.settings.split = "80/10/10";
+    request.settings.steps = 6;
+    request.settings.seed = seed;
+    request.settings.validate_every = 2;
+    request.settings.window = 20;
+    request.settings.batch = 4;
+    request.run.sample_every = 3;
+    request.run.log_every = 1;
+    request.run.threads = 1;
+    request.given = {"model", "split", "steps", "seed", "validate-every", "window", "batch"};
+    train(request);
+    return request.out;
+  }
+  static std::string page_of(ReportRequest request) {
+    Reporter silent;
+    request.threads = 1;
+    return report_page(request, silent);
+  }
+  /// What the page is drawn from.
+  static nlohmann::json data_of(const std::string& page) {
+    const std::string begin = "<script type=\"application/json\" id=\"data\">";
+    const std::size_t from = page.find(begin) + begin.size();
+    return nlohmann::json::parse(page.substr(from, page.find("</script>", from) - from));
+  }
+  static const nlohmann::json& section(const nlohmann::json& data, const std::string& id) {
+    for (const nlohmann::json& one : data.at("sections"))
+      if (one.at("id") == id) return one;
+    throw std::runtime_error("no section " + id);
+  }
+  testing_support::ScratchFolder folder_;
+};
+
+TEST_F(Report, has_every_section_and_each_shows_something_or_says_why_not) {
+  const nlohmann::json data = data_of(page_of({.runs = {train_run("run")}, .floor = 1.5}));
+  std::vector<std::string> ids;
+  for (const nlohmann::json& one : data.at("sections")) {
+    ids.push_back(one.at("id"));
+    if (one.contains("blocks"))
+      EXPECT_FALSE(one.at("blocks").empty()) << one.at("id");
+    else
+      EXPECT_GT(one.at("missing").get<std::string>().size(), 10u) << one.at("id");
+  }
+  EXPECT_THAT(ids, ::testing::ElementsAre("card", "curves", "seeds", "cost", "text", "neurons", "gates", "lags",
+                                          "radius", "calibration", "confusion", "worst", "samples", "forecasts",
+                                          "attention", "trees", "rolls", "command"));
+  for (const char* id : {"card", "curves", "cost", "text", "neurons", "gates", "lags", "radius", "calibration",
+                         "confusion", "worst", "samples", "command"})
+    EXPECT_TRUE(section(data, id).contains("blocks")) << id << section(data, id);
+  for (const char* id : {"seeds", "forecasts", "attention", "trees", "rolls"})
+    EXPECT_TRUE(section(data, id).contains("missing")) << id;
+}
+
+TEST_F(Report, is_one_file_that_needs_no_other) {
+  const std::string page = page_of({.runs = {train_run("run")}});
+  EXPECT_LT(page.size(), 3'000'000u);
+  for (const char* outside : {"<script src", "@import", "fetch(", "XMLHttpRequest", "<link rel=\"stylesheet\"", "<img"})
+    EXPECT_THAT(page, Not(HasSubstr(outside)));
+  // Text of the data ends no element: there are as many scripts as the page has.
+  std::size_t ends = 0;
+  for (std::size_t i = page.find("</script>"); i != std::string::npos; i = page.find("</script>", i + 1)) ++ends;
+  EXPECT_EQ(ends, plotting_library().empty() ? 2u : 3u);
+}
+
+TEST_F(Report, text_by_surprise_adds_up_to_the_bits_of_the_part) {
+  const std::string run = train_run("run");
+  const nlohmann::json data = data_of(page_of({.runs = {run}}));
+  const nlohmann::json& block = section(data, "text").at("blocks").at(0);
+  double bits = 0;
+  std::string text;
+  for (const nlohmann::json& symbol : block.at("symbols")) {
+    bits += symbol.at(1).get<double>();
+    text += block.at("texts").at(symbol.at(0).get<std::size_t>()).get<std::string>();
+  }
+  EXPECT_THAT(text, HasSubstr("a <b> & \"c\" </script> \\u003c d\n"));
+  EXPECT_GT(bits / static_cast<double>(text.size()), 1);
+}
+
+TEST_F(Report, several_runs_have_a_spread) {
+  const std::string a = train_run("a", 1), b = train_run("b", 2);
+  const nlohmann::json data = data_of(page_of({.runs = {a, b}, .baselines = false}));
+  const nlohmann::json& blocks = section(data, "seeds").at("blocks");
+  EXPECT_EQ(blocks.back().at("rows").size(), 2u);
+}
+
+TEST_F(Report, without_data_or_log_the_sections_say_why) {
+  const std::string run = train_run("run");
+  std::filesystem::remove(folder_.path("text with 'quotes'.txt"));
+  const nlohmann::json gone = data_of(page_of({.runs = {run}}));
+  EXPECT_THAT(section(gone, "text").at("missing").get<std::string>(), HasSubstr("--data FILE"));
+  EXPECT_TRUE(section(gone, "curves").contains("blocks"));
+  const nlohmann::json file = data_of(page_of({.runs = {run + "/model.safetensors"}}));
+  EXPECT_THAT(section(file, "curves").at("missing").get<std::string>(), HasSubstr("model file"));
+  EXPECT_THAT(section(file, "command").at("missing").get<std::string>(), HasSubstr("model file"));
+  EXPECT_THROW(page_of({.runs = {folder_.path("nothing")}}), ModelError);
+}
+
+TEST_F(Report, of_a_model_that_is_no_network_says_so) {
+  const nlohmann::json data = data_of(page_of({.runs = {train_run("run", 1, "ngram:2")}}));
+  EXPECT_THAT(section(data, "neurons").at("missing").get<std::string>(), HasSubstr("no network"));
+  EXPECT_TRUE(section(data, "calibration").contains("blocks"));
+}
+
+TEST_F(Report, of_labels_shows_what_is_confused_and_what_was_worst) {
+  std::string table;
+  for (int i = 0; i < 200; ++i)
+    table += i % 10 == 9 ? "\n" : std::string(i % 3 == 0 ? "dog noun" : i % 3 == 1 ? "runs verb" : "run noun") + "\n";
+  TrainRequest request{.out = folder_.path("tagger")};
+  request.settings.data = {folder_.write("tags.txt", table)};
+  request.settings.format = "columns";
+  request.settings.read = "1";
+  request.settings.predict = "2";
+  request.settings.model = "bilstm:4";
+  request.settings.split = "60/20/20";
+  request.settings.steps = 5;
+  request.run.threads = 1;
+  request.given = {"format", "read", "predict", "model", "split", "steps"};
+  train(request);
+  const nlohmann::json data = data_of(page_of({.runs = {request.out}}));
+  EXPECT_TRUE(section(data, "confusion").contains("blocks")) << section(data, "confusion");
+  EXPECT_TRUE(section(data, "calibration").contains("blocks"));
+  EXPECT_TRUE(section(data, "worst").contains("blocks"));
+  EXPECT_TRUE(section(data, "attention").contains("missing"));
+}
+
+TEST_F(Report, of_numbers_shows_forecasts_with_their_band) {
+  std::string table = "value\n";
+  for (int i = 0; i < 300; ++i) table += std::to_string(std::sin(0.3 * i)) + "\n";
+  TrainRequest request{.out = folder_.path("waves")};
+  request.settings.data = {folder_.write("wave.csv", table)};
+  request.settings.read = "value";
+  request.settings.predict = "value";
+  request.settings.ahead = 1;
+  request.settings.model = "gru:4";
+  request.settings.split = "60/20/20";
+  request.settings.steps = 5;
+  request.run.threads = 1;
+  request.given = {"read", "predict", "ahead", "model", "split", "steps"};
+  train(request);
+  const nlohmann::json data = data_of(page_of({.runs = {request.out}}));
+  EXPECT_TRUE(section(data, "forecasts").contains("blocks")) << section(data, "forecasts");
+}
+
+TEST_F(Report, the_command_is_quoted_for_a_shell) {
+  const std::string command = command_of(train_run("run"));
+  EXPECT_THAT(command, ::testing::StartsWith("unfold train '"));
+  EXPECT_THAT(command, HasSubstr("text with '\\''quotes'\\''.txt'"));
+  EXPECT_THAT(command, HasSubstr("--model lstm:6"));
+  EXPECT_THAT(command, HasSubstr("--steps 6"));
+}
+
+TEST(Page, base64_is_that_of_its_standard) {
+  EXPECT_EQ(base64(""), "");
+  EXPECT_EQ(base64("f"), "Zg==");
+  EXPECT_EQ(base64("fo"), "Zm8=");
+  EXPECT_EQ(base64("foo"), "Zm9v");
+  EXPECT_EQ(base64("foobar"), "Zm9vYmFy");
+  EXPECT_EQ(base64("\xff\xfe"), "//4=");
+}
+
+TEST(Page, calibration_of_what_is_right_as_often_as_it_is_sure_lies_on_the_diagonal) {
+  Calibration calibration;
+  for (int i = 0; i < 1000; ++i) calibration.see(0.25, i % 4 == 0);
+  const std::string text = nlohmann::ordered_json(calibration.section().blocks.back()).dump();
+  EXPECT_THAT(text, HasSubstr("distance from the diagonal 0.00 %"));
+  EXPECT_FALSE(Calibration().section().missing.empty());
+}
+
+}  // namespace
+}  // namespace unfold
