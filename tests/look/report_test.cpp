@@ -20,12 +20,12 @@ using ::testing::Not;
 class Report : public ::testing::Test {
  protected:
   /// A run on text that holds what could break a page.
-  std::string train_run(const std::string& name, Index seed = 1, const std::string& model = "lstm:6") const {
+  std::string train_run(const std::string& name, Index seed = 1) const {
     std::string text;
     for (int i = 0; i < 150; ++i) text += "a <b> & \"c\" </script> \\u003c d\n";
     TrainRequest request{.out = folder_.path(name)};
     request.settings.data = {folder_.write("text with 'quotes'.txt", text)};
-    request.settings.model = model;
+    request.settings.model = "lstm:6";
     request.settings.split = "80/10/10";
     request.settings.steps = 6;
     request.settings.seed = seed;
@@ -123,7 +123,15 @@ TEST_F(Report, without_data_or_log_the_sections_say_why) {
 }
 
 TEST_F(Report, of_a_model_that_is_no_network_says_so) {
-  const nlohmann::json data = data_of(page_of({.runs = {train_run("run", 1, "ngram:2")}}));
+  TrainRequest request{.out = folder_.path("counts")};
+  std::string text;
+  for (int i = 0; i < 200; ++i) text += "abcab cab\n";
+  request.settings.data = {folder_.write("counts.txt", text)};
+  request.settings.model = "ngram:2";
+  request.settings.split = "80/10/10";
+  request.given = {"model", "split"};
+  train(request);
+  const nlohmann::json data = data_of(page_of({.runs = {request.out}}));
   EXPECT_THAT(section(data, "neurons").at("missing").get<std::string>(), HasSubstr("no network"));
   EXPECT_TRUE(section(data, "calibration").contains("blocks"));
 }

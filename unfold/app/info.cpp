@@ -169,7 +169,7 @@ void plot_runs(const std::vector<std::string>& folders, const std::string& svg_f
   std::vector<Curve> curves;
   for (std::size_t i = 0; i < models.size(); ++i) curves.push_back({models[i], join_curves(runs[i])});
   write_file_atomically(svg_file,
-                        line_plot(validated ? "Validation" : "Training", {over}, {"bits per symbol"}, curves));
+                        line_plot(validated ? "Validation" : "Training", {over, true}, {"bits per symbol"}, curves));
 }
 
 }  // namespace unfold

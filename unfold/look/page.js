@@ -1,7 +1,9 @@
 "use strict";
 (() => {
   const page = JSON.parse(document.getElementById("data").textContent);
-  const COLOURS = ["#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#e07b00", "#0f9fb4", "#b0705f", "#808080"];
+  const isDark = matchMedia("(prefers-color-scheme: dark)");
+  const colourOf = i => (isDark.matches ? ["#5aa9e6", "#ff7b72", "#56d364", "#bc9cf0", "#f0a040", "#39c5d5", "#d99a88", "#a8b0b8"]
+                                        : ["#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#e07b00", "#0f9fb4", "#b0705f", "#808080"])[i % 8];
 
   // An element: tag, attributes, children (elements or texts).
   function make(tag, attributes = {}, ...children) {
@@ -80,7 +82,7 @@
     const sets = [];
     let colour = 0;
     series.forEach(one => {
-      const dash = one.style === "dash", own = dash ? css("--soft") : COLOURS[colour++ % COLOURS.length];
+      const dash = one.style === "dash", own = dash ? css("--soft") : colourOf(colour++);
       const points = one.points.map(p => ({ x: p[0], y: p[1] }));
       if (one.points.some(p => p.length > 2)) {
         const edge = { pointRadius: 0, borderWidth: 0, showLine: true, backgroundColor: own + "2b", borderColor: own };
@@ -168,7 +170,7 @@
     };
     drawn.push({ draw: () => new Chart(canvas, {
       type: "bar",
-      data: { labels: block.bars.map(b => b.label), datasets: [{ data: block.bars.map(b => b.value), backgroundColor: COLOURS[0] + "b0", maxBarThickness: 20 }] },
+      data: { labels: block.bars.map(b => b.label), datasets: [{ data: block.bars.map(b => b.value), backgroundColor: colourOf(0) + "b0", maxBarThickness: 20 }] },
       plugins: [whiskers],
       options: { indexAxis: "y", animation: false, maintainAspectRatio: false, layout: { padding: { right: 56 } },
         scales: { x: { ...axis({ label: block.unit, log: false }), beginAtZero: true }, y: { grid: { display: false }, ticks: { color: css("--ink") } } },
@@ -339,5 +341,5 @@
     for (const one of drawn) if (one.paint) one.paint(); else charts.push(one.draw());
   }
   drawAll();
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
+  isDark.addEventListener("change", drawAll);
 })();

@@ -377,7 +377,7 @@ std::string Reproducing::plots(const Section& section) const {
     }
     const std::string name = slug(column->label);
     write_file_atomically(fmt::format("{}/{}-curves.svg", r_.out, name),
-                          line_plot(column->label, {"seconds"}, {curve_text}, curves));
+                          line_plot(column->label, {"seconds", true}, {curve_text}, curves));
     write_file_atomically(fmt::format("{}/{}.svg", r_.out, name), bar_plot(column->label, table.measure_text, bars));
     page += fmt::format("\n### {0}\n\n![{0}]({1}.svg) ![{0}: learning]({1}-curves.svg)\n", column->label, name);
   }
