@@ -113,6 +113,91 @@ TEST_F(DensityTest, of_any_order_answers_whatever_is_given) {
   EXPECT_TRUE(read_bytes(run_ + "/model.safetensors") == read_bytes(whole + "/model.safetensors"));
 }
 
+TEST_F(DensityTest, of_numbers_in_any_order_beats_one_gaussian_where_the_data_are_none) {
+  std::string rows = "x,y\n";
+  for (int i = 0; i < 600; ++i) {  // a ring
+    const double angle = i * 2.399963, radius = 5 + 0.2 * std::sin(i * 1.3);
+    rows += std::to_string(radius * std::cos(angle)) + "," + std::to_string(radius * std::sin(angle)) + "\n";
+  }
+  const std::string file = data("ring.csv", rows);
+  const auto nats = [&](const Arguments& more) {
+    const nlohmann::json head = learn(file, Arguments{"--format", "table"} + more)["valid"]["heads"]["values"];
+    EXPECT_LT(head["standardised_nats"].get<double>(), head["nats_per_example"].get<double>());  // wide units
+    return head["standardised_nats"].get<double>();
+  };
+  const double gaussian = nats({"--model", "linear-ar"});
+  const double deep = nats({"--model", "deep-rnade:40,components=5,orders=4", "--epochs", "60", "--batch", "20"});
+  EXPECT_LT(deep, gaussian - 0.5);
+  EXPECT_EQ(completed({"--given", "y=0"})["x"]["standard_error"].get<double>(), 0);
+  const nlohmann::json drawn = only_object(output_of({"sample", run_, "--count", "40", "--given", "y=0", "--json"}));
+  int on_the_ring = 0;
+  for (const nlohmann::json& row : drawn["rows"]) {
+    EXPECT_NEAR(row[1].get<double>(), 0, 1e-5);
+    on_the_ring += std::fabs(std::fabs(row[0].get<double>()) - 5) < 1 ? 1 : 0;
+  }
+  EXPECT_GT(on_the_ring, 30);
+  const std::string scored = output_of({"score", run_, file, "--by", "line"});
+  EXPECT_EQ(count_lines(scored), 601);
+}
+
+TEST_F(DensityTest, holes_of_a_table_are_filled_by_what_is_known_of_their_row) {
+  const std::string file = data("bits.csv", bit_rows(400));
+  const Arguments how = {"--format", "table", "--epochs", "80", "--batch", "10", "--optimizer", "adam:rate=0.02"};
+  const std::string holes = data("holes.csv", "a,b,c,d\n1,,0,1\n,0,1,?\n0,0,1,1\nNA,1,,0\n");
+  for (const char* model : {"nade:8", "deep-nade:30,layers=2", "bernoulli-mixture:8"}) {
+    learn(file, how + Arguments{"--model", model});
+    EXPECT_EQ(output_of({"predict", run_, holes, "--fill", "best"}),
+              "a\tb\tc\td\n1\t1\t0\t1\n0\t0\t1\t1\n0\t0\t1\t1\n1\t1\t1\t0\n")
+        << model;
+    const std::string line = output_of({"predict", run_, holes, "--format", "jsonl"});
+    const nlohmann::json first = nlohmann::json::parse(first_line(line));
+    EXPECT_GT(first["b"].get<double>(), 0.9) << model;
+    EXPECT_LT(first["b"].get<double>(), 1) << model;
+    EXPECT_EQ(first["filled"], nlohmann::json::array({"b"}));
+    const Arguments sampled = {"predict", run_, holes, "--fill", "sample", "--seed", "3"};
+    EXPECT_EQ(count_lines(output_of(sampled)), 5);
+    EXPECT_EQ(output_of(sampled), output_of(sampled));
+  }
+  const std::string numbers = data("numbers.csv", number_rows(300));
+  learn(numbers, {"--model", "linear-ar", "--split", "100/0", "--precision", "double"});
+  const std::string known = "x;y;z\n0.5;11;-10.7\n", missing = "x;y;z\n0.5;;-10.7\n";
+  EXPECT_EQ(output_of({"predict", run_, data("known.csv", known)}), "x\ty\tz\n0.5\t11\t-10.7\n");
+  const std::string filled =
+      output_of({"predict", run_, data("missing.csv", missing), "--samples", "20000", "--format", "jsonl"});
+  // z = x / 2 - y, nearly: y is 10.95 though y alone, before z, would be thought 10 + 3 x.
+  EXPECT_NEAR(nlohmann::json::parse(first_line(filled))["y"].get<double>(), 10.95, 0.1);
+  expect_failure({"predict", run_, data("texts.csv", "x;y;z\n0.5;b;1\n")}, 3, "line 2");
+  expect_failure({"predict", run_, numbers, "--ahead", "2"}, 2, "--ahead is not for distributions of vectors");
+  expect_failure({"predict", run_, numbers, "--fill", "worst"}, 2, "worst");
+}
+
+TEST_F(DensityTest, models_with_an_order_answer_whatever_is_given_too) {
+  const std::string file = data("bits.csv", bit_rows(400));
+  learn(file,
+        {"--format", "table", "--model", "nade:8", "--epochs", "80", "--batch", "10", "--optimizer", "adam:rate=0.02"});
+  const nlohmann::json found = completed({"--given", "d=1,b=0"});
+  // Summed over all rows of bits that agree, by what `score` says of them.
+  double with = 0, total = 0;
+  for (int a = 0; a < 2; ++a)
+    for (int c = 0; c < 2; ++c) {
+      const std::string row = std::to_string(a) + ",0," + std::to_string(c) + ",1\n";
+      const nlohmann::json measured =
+          only_object(output_of({"eval", run_, data("row.csv", "a,b,c,d\n" + row), "--json"}));
+      const double p = std::exp(-measured["heads"]["values"]["nats_per_example"].get<double>());
+      total += p;
+      with += c * p;
+    }
+  EXPECT_NEAR(found["c"]["mean"].get<double>(), with / total, 1e-5);
+  EXPECT_EQ(found["c"]["standard_error"].get<double>(), 0);
+  int agree = 0;
+  const nlohmann::json drawn = only_object(output_of({"sample", run_, "--count", "50", "--given", "d=1", "--json"}));
+  for (const nlohmann::json& row : drawn["rows"]) {
+    EXPECT_EQ(row[3], 1);
+    agree += row[0] != row[2] ? 1 : 0;
+  }
+  EXPECT_GT(agree, 42);
+}
+
 TEST_F(DensityTest, an_interrupted_run_ends_as_one_that_was_not) {
   const std::string file = data("bits.csv", bit_rows(100)), whole = folder_ / "whole";
   const Arguments common = {"train",   file, "--format", "table",       "--model",       "nade:5",
@@ -143,12 +228,27 @@ TEST_F(DensityTest, frames_of_music_are_predicted_as_whole_chords) {
   EXPECT_EQ(only_object(output_of({"eval", run_, data("drawn", piece), "--json"}))["positions"], 30);  // it can be read
   EXPECT_THAT(read_bytes(folder_ / "x.mid"), StartsWith("MThd"));
   EXPECT_THAT(read_bytes(folder_ / "x.svg"), StartsWith("<svg"));
+  // To a voice that is kept another one is added, or nothing.
+  const std::string voices = data("voices", "60 60 - 55\n");
+  for (const char* seed : {"1", "2", "3"}) {
+    const std::string harmonised = output_of({"sample", run_, "--voices", voices, "--seed", seed});
+    std::istringstream steps(harmonised);
+    const std::string kept[] = {"60", "60", "", "55"};
+    for (const std::string& note : kept) {
+      std::string step;
+      ASSERT_TRUE(steps >> step);
+      EXPECT_NE(step.find(note), std::string::npos) << harmonised;
+      EXPECT_LE(std::ranges::count(step, ','), note.empty() ? 0 : 1) << harmonised;
+    }
+  }
+  expect_failure({"sample", run_, "--voices", voices, "--length", "3"}, 2, "is that of the voices");
   expect_failure({"sample", run_, "--count", "2", "--midi", folder_ / "x.mid"}, 2, "are of one piece");
   expect_failure({"predict", run_, file}, 2, "predict needs a loss with a distribution of numbers, which nade has not");
 }
 
 TEST_F(DensityTest, derivatives_are_checked) {
-  for (const char* model : {"nade:3", "made:4,layers=2", "rnade:3,components=2", "linear-ar", "deep-nade:3,layers=2"})
+  for (const char* model : {"nade:3", "made:4,layers=2", "rnade:3,components=2", "linear-ar", "deep-nade:3,layers=2",
+                            "deep-rnade:3,components=2"})
     EXPECT_EQ(unfold_command({"check", model, "--symbols", "4"}).code, 0) << model;
 }
 
@@ -166,7 +266,6 @@ TEST_F(DensityTest, what_has_no_meaning_for_it_is_refused) {
   refused(data("texts.csv", "a,b\n0,x\n1,y\n0,z\n"), {"--model", "nade:5"}, 3, "the column b holds texts");
   expect_failure({"train", text_, "--out", folder_ / "other", "--model", "nade:5"}, 2, "is a distribution of vectors");
   learn(bits, {"--format", "table", "--model", "nade:5", "--steps", "2"});
-  expect_failure({"complete", run_, "--given", "b=1"}, 2, "number 2 can be given only with all before it");
   expect_failure({"complete", run_, "--given", "q=1"}, 2, "there is no number q: the model has 4 of them, x1 to x4");
   expect_failure({"complete", run_, "--given", "a=2"}, 2, "the model is of bits, 0 or 1");
   expect_failure({"complete", run_, "--given", "a=1", "--predict", "a"}, 2, "a is given, and wanted too");

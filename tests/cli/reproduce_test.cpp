@@ -1,6 +1,9 @@
 #include "cli/fixture.h"
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
 
 namespace unfold::test {
 namespace {
@@ -49,6 +52,51 @@ TEST_F(CommandTest, reproduce_path_makes_one_page_of_its_sections) {
   EXPECT_EQ(only_object(unfold_command(finished + Arguments{out}).out)["cells"], result["cells"]);
   expect_failure(finished + Arguments{folder_ / "nothing"}, 2, "no run of path is finished");
   EXPECT_THAT(unfold_command({"reproduce", "--help"}).out, HasSubstr("MNIST pixel by pixel"));
+}
+
+/// What the study of densities reads, in a tiny version.
+TEST_F(CommandTest, reproduce_density_makes_folds_and_digits_of_its_own) {
+  std::filesystem::create_directories(folder_ / "data/density");
+  std::filesystem::create_directories(folder_ / "data/mnist");
+  // 100 patients: a name, 16 numbers, the class, 6 more numbers; the second repeats the first.
+  std::string table = "name";
+  for (int c = 1; c < 24; ++c) table += c == 17 ? ",status" : ",c" + std::to_string(c);
+  for (int r = 0; r < 100; ++r) {
+    table += "\nphon_" + std::to_string(r);
+    for (int c = 1; c < 24; ++c)
+      table += "," + std::to_string(c == 17 ? r % 2 : c == 2 ? 3 * ((r * 37) % 101) : (r * (35 + 2 * c)) % 101);
+  }
+  write_bytes(folder_ / "data/density/parkinsons.data", table + "\n");
+  const Surroundings here{.environment = {{"UNFOLD_DATA", folder_ / "data"}}};
+  const std::string out = folder_ / "density";
+  const Finished done = unfold_command(
+      {"reproduce", "density", "--scale", "full", "--only", "one Gaussian / parkinsons", "--out", out, "--quiet"},
+      here);
+  ASSERT_EQ(done.code, 0) << done.err;
+  EXPECT_THAT(done.out, HasSubstr("one Gaussian"));
+  EXPECT_THAT(read_bytes(out + "/density.md"), HasSubstr("median and quartiles of 10 runs a cell"));
+  std::set<std::string> tested;
+  for (int fold = 1; fold <= 10; ++fold) {
+    const std::string stem = out + "/data/parkinsons-" + std::to_string(fold);
+    std::istringstream test(read_bytes(stem + ".test.csv"));
+    std::string line;
+    std::getline(test, line);
+    EXPECT_THAT(line, StartsWith("c1,c3,c4"));  // without the name and the twin
+    EXPECT_THAT(line, Not(HasSubstr("status")));
+    int rows = 0;
+    for (; std::getline(test, line); ++rows) {
+      tested.insert(line);
+      EXPECT_THAT(read_bytes(stem + ".train.csv") + read_bytes(stem + ".valid.csv"),
+                  Not(HasSubstr("\n" + line + "\n")));
+    }
+    EXPECT_EQ(rows, 10);
+    EXPECT_EQ(std::ranges::count(read_bytes(stem + ".valid.csv"), '\n'), 10);
+    EXPECT_EQ(std::ranges::count(read_bytes(stem + ".train.csv"), '\n'), 82);
+  }
+  EXPECT_EQ(tested.size(), 100U);  // each row once
+  EXPECT_THAT(
+      unfold_command({"reproduce", "density", "--scale", "full", "--only", "NADE / nltcs", "--out", out}, here).err,
+      HasSubstr("its data are not in"));
 }
 
 }  // namespace

@@ -221,6 +221,40 @@ WrittenOut mixture_nats(Index k) {
   };
 }
 
+/// Full covariances by their inverses: P = M' D^-2 M, M = 1 + l; log det P by elimination.
+WrittenOut full_mixture_nats(Index components) {
+  return [=](const DensityRows<double>& f, const double* signal, const double* x) {
+    const Index n = f.n;
+    double total = 0, density = 0;
+    for (Index k = 0; k < components; ++k) total += std::exp(signal[k]);
+    for (Index k = 0; k < components; ++k) {
+      const double* m = signal + components + k * (2 * n + n * (n - 1) / 2);
+      std::vector<Numbers> big(at(n), Numbers(at(n))), p(at(n), Numbers(at(n)));
+      for (Index i = 0; i < n; ++i) {
+        big[at(i)][at(i)] = 1;
+        for (Index j = 0; j < i; ++j) big[at(i)][at(j)] = m[2 * n + i * (i - 1) / 2 + j];
+      }
+      for (std::size_t i = 0; i < at(n); ++i)
+        for (std::size_t j = 0; j < at(n); ++j)
+          for (std::size_t r = 0; r < at(n); ++r)
+            p[i][j] += big[r][i] * big[r][j] / std::exp(20 * std::tanh(m[n + static_cast<Index>(r)] / 10));
+      double square = 0, log_det = 0;
+      for (std::size_t i = 0; i < at(n); ++i)
+        for (std::size_t j = 0; j < at(n); ++j) square += (x[i] - m[i]) * p[i][j] * (x[j] - m[j]);
+      for (std::size_t c = 0; c < at(n); ++c) {
+        log_det += std::log(p[c][c]);
+        for (std::size_t r = c + 1; r < at(n); ++r) {
+          const double factor = p[r][c] / p[c][c];
+          for (std::size_t j = c; j < at(n); ++j) p[r][j] -= factor * p[c][j];
+        }
+      }
+      density += std::exp(signal[k]) / total *
+                 std::exp(0.5 * (log_det - square - static_cast<double>(n) * std::log(2 * std::numbers::pi)));
+    }
+    return -std::log(density);
+  };
+}
+
 std::vector<DensityCase> all_densities() {
   return {{"nade:4", true, nade_nats(4)},
           {"nade:1", true, nade_nats(1)},
@@ -230,6 +264,8 @@ std::vector<DensityCase> all_densities() {
           {"made:6", true, made_nats(6, 1)},
           {"made:5,layers=3", true, made_nats(5, 3)},
           {"linear-ar", false, linear_nats},
+          {"gaussian-mixture:1", false, full_mixture_nats(1)},
+          {"gaussian-mixture:3", false, full_mixture_nats(3)},
           {"rnade:4,components=2", false, rnade_nats(4, 2, true, false)},
           {"rnade:3,components=3,shape=laplace,activation=sigmoid", false, rnade_nats(3, 3, false, true)}};
 }
@@ -523,6 +559,117 @@ std::string test_name(const testing::TestParamInfo<DensityCase>& info) {
 
 INSTANTIATE_TEST_SUITE_P(, EveryDensity, testing::ValuesIn(all_densities()), test_name);
 
+TEST_P(EveryDensity, of_bits_weighs_its_draws_where_a_later_bit_is_known) {
+  if (!GetParam().bits) return;  // those have no sums to compare with
+  const DensityRows<double> f(GetParam().spec, 4, 1, true);
+  const std::vector<char> known = {0, 1, 0, 1};
+  const std::vector<Numbers> all = all_bits(4);
+  const Numbers p = all_probabilities(f);
+  double with = 0, total = 0;
+  for (std::size_t c = 0; c < all.size(); ++c) {
+    if (all[c][1] != f.values[1] || all[c][3] != f.values[3]) continue;
+    total += p[c];
+    with += p[c] * all[c][2];
+  }
+  Random random(3, "weights");
+  Numbers x = f.values;
+  double weighed = 0, weights = 0;
+  for (int draw = 0; draw < 40000; ++draw) {
+    const double w = std::exp(f.density().sample(f.question(0), random, known, x));
+    EXPECT_TRUE(x[1] == f.values[1] && x[3] == f.values[3]);
+    weighed += w * x[2];
+    weights += w;
+  }
+  EXPECT_NEAR(weighed / weights, with / total, 0.015);
+}
+
+TEST(GaussianMixture, knows_the_mean_of_a_number_whatever_is_given) {
+  const WrittenOut nats = full_mixture_nats(2);
+  const DensityRows<double> f("gaussian-mixture:2", 3, 1, false, 0.5);
+  for (const std::vector<char>& known : {std::vector<char>{0, 1, 1}, {1, 0, 1}, {1, 1, 0}}) {
+    const auto d = static_cast<std::size_t>(std::ranges::find(known, 0) - known.begin());
+    Numbers x = f.values;
+    double with = 0, total = 0;
+    for (x[d] = -15; x[d] < 15; x[d] += 0.05) {
+      const double p = std::exp(-nats(f, f.signal.data(), x.data()));
+      total += p;
+      with += p * x[d];
+    }
+    x[d] = 77;
+    EXPECT_NEAR(f.density().mean(f.question(0), known, x, static_cast<Index>(d)), with / total, 1e-6);
+    Random random(9, "given");
+    double sum = 0;
+    for (int draw = 0; draw < 40000; ++draw) {
+      EXPECT_EQ(f.density().sample(f.question(0), random, known, x), 0);
+      sum += x[d] / 40000;
+    }
+    EXPECT_NEAR(sum, with / total, 0.03);
+  }
+  // Of two unknown numbers the draws vary together as they should: their mean product.
+  Random random(10, "given");
+  Numbers x = f.values;
+  const double known_value = x[1];
+  double drawn = 0, with = 0, total = 0;
+  for (int draw = 0; draw < 40000; ++draw) {
+    f.density().sample(f.question(0), random, std::vector<char>{0, 1, 0}, x);
+    drawn += x[0] * x[2] / 40000;
+  }
+  for (double a = -12; a < 12; a += 0.2)
+    for (double b = -12; b < 12; b += 0.2) {
+      const Numbers y = {a, known_value, b};
+      const double p = std::exp(-nats(f, f.signal.data(), y.data()));
+      total += p;
+      with += p * a * b;
+    }
+  EXPECT_NEAR(drawn, with / total, 0.05 * (1 + std::fabs(with / total)));
+}
+
+TEST(OrderlessLoss, of_numbers_weighs_the_mixture_of_each) {
+  for (const bool laplace : {false, true}) {
+    const auto loss =
+        choose_loss(laplace ? "deep-rnade:4,components=2,shape=laplace" : "deep-rnade:4,components=2").make<double>();
+    const auto& rows = loss->need<RowLoss<double>>("test");
+    constexpr Index kNumbers = 3, kOutputs = 6, kSize = kNumbers * kOutputs;
+    Numbers o;
+    Random random(5, "orderless numbers");
+    for (Index i = 0; i < kSize; ++i) o.push_back(random.normal());
+    const Numbers targets = {0.4, -1.3, 2.1, 0.5, 3, 0};
+    const Targets<double> weighted{nullptr, {targets.data(), 1, 2 * kNumbers, 2 * kNumbers}, nullptr};
+    const auto nats_of = [&](const Numbers& signal, Index d) {
+      const double* a = signal.data() + d * kOutputs;
+      double total = 0, density = 0;
+      for (Index k = 0; k < 2; ++k) total += std::exp(a[k]);
+      for (Index k = 0; k < 2; ++k) {
+        const double width = std::exp(10 * std::tanh(a[4 + k] / 10)), x = targets[at(d)];
+        density += std::exp(a[k]) / total *
+                   (laplace ? std::exp(-std::fabs(x - a[2 + k]) / width) / (2 * width)
+                            : std::exp(-normal_nats(x, a[2 + k], a[4 + k])));
+      }
+      return -std::log(density);
+    };
+    const auto wanted = [&](const Numbers& signal) { return 0.5 * nats_of(signal, 0) + 3 * nats_of(signal, 1); };
+    const auto matrix = [](const Numbers& x) { return Matrix<const double>{x.data(), 1, kSize, kSize}; };
+    double nats = 0;
+    rows.row_losses(matrix(o), weighted, &nats);
+    EXPECT_NEAR(nats, wanted(o), 1e-12);
+    Numbers slopes(kSize);
+    rows.row_gradients(matrix(o), weighted, 2, &nats, {slopes.data(), 1, kSize, kSize});
+    EXPECT_NEAR(nats, wanted(o), 1e-12);
+    for (std::size_t i = 0; i < o.size(); ++i) {
+      constexpr double kStep = 1e-5;
+      Numbers more = o, less = o;
+      more[i] += kStep;
+      less[i] -= kStep;
+      EXPECT_NEAR(slopes[i], 2 * (wanted(more) - wanted(less)) / (2 * kStep), 1e-8) << i;
+    }
+    const char left_out[] = {0};
+    rows.row_gradients(matrix(o), {nullptr, weighted.values, left_out}, 2, &nats, {slopes.data(), 1, kSize, kSize});
+    EXPECT_EQ(nats, 0);
+    EXPECT_EQ(slopes, Numbers(kSize));
+    EXPECT_THROW(loss->target_size(kSize + 1), UsageError);
+  }
+}
+
 TEST(OrderlessLoss, weighs_every_bit_in_value_gradient_and_curvature) {
   const auto loss = choose_loss("deep-nade").make<double>();
   const auto& rows = loss->need<RowLoss<double>>("test");
@@ -577,15 +724,15 @@ TEST(OrderedDensity, of_bits_has_the_curvature_of_its_logits) {
   }
 }
 
-TEST(OrderedDensity, refuses_what_is_no_bit_and_what_is_not_known_from_the_first_on) {
+TEST(OrderedDensity, refuses_what_is_no_bit_and_means_of_what_does_not_follow_what_is_known) {
   DensityRows<double> f("nade:2", 3, 1, true);
-  const std::vector<char> second = {0, 1, 0};
-  Random random(1, "x");
-  try {
-    f.density().sample(f.question(0), random, second, f.values);
-    FAIL();
-  } catch (const UsageError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("number 2 can be given only with all before it, and number 1 is not"));
+  for (const std::vector<char>& known : {std::vector<char>{0, 1, 0}, {0, 0, 1}, {1, 0, 0}}) {
+    try {
+      (void)f.density().mean(f.question(0), known, f.values, known[0] != 0 ? 2 : 0);
+      FAIL();
+    } catch (const UsageError& error) {
+      EXPECT_THAT(error.what(), HasSubstr("where those before it are known, and no others"));
+    }
   }
   f.values[1] = 0.5;
   try {

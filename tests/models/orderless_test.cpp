@@ -180,6 +180,42 @@ TEST(DeepNade, learns_from_rows_that_know_some_bits_and_weigh_the_others) {
   EXPECT_EQ(std::get<ValueRows>(a.field(kKnown)), std::get<ValueRows>(b.field(kKnown)));
 }
 
+/// Two numbers on a fine grid, as a reader would give them.
+Examples grid_of_numbers(double far, Index side) {
+  Examples examples{.source = "test"};
+  ExampleColumn vectors{.name = kVector, .once = true, .width = 2}, one{.name = kOne, .width = 1};
+  const double step = 2 * far / static_cast<double>(side);
+  for (Index i = 0; i < side * side; ++i) {
+    vectors.numbers.push_back(-far + step * (static_cast<double>(i / side) + 0.5));
+    vectors.numbers.push_back(-far + step * (static_cast<double>(i % side) + 0.5));
+    one.numbers.push_back(1);
+    examples.ends.push_back(i + 1);
+  }
+  examples.columns = {vectors, one};
+  return examples;
+}
+
+TEST(DeepRnade, of_two_numbers_has_an_integral_of_one_under_any_number_of_orders) {
+  constexpr double kFar = 8;
+  constexpr Index kSide = 160;
+  const Examples examples = grid_of_numbers(kFar, kSide);
+  const auto data = std::make_shared<const DataSpecification>(specify(
+      examples, {.reads = {kOne}, .predicts = {kVector}, .once = {kVector}, .as_they_are = {kVector}}, "table"));
+  const std::string spec = "deep-rnade:4,layers=2,components=2";
+  NetworkModel<double> model(spec, *data, NetworkLayout{.reads = {kOne}, .heads = {{.field = kVector, .loss = spec}}});
+  Random random(3, "orderless numbers");
+  for (double& x : model.parameters().flat()) x = 0.4 * random.normal();
+  const ExampleSet set(examples, data, std::vector<std::string>{kVector});
+  Team team(2);
+  for (const Index orders : {1, 2, 3}) {
+    double sum = 0;
+    for (const double nats : orderless_nats(model, set, orders, team).ensemble) sum += std::exp(-nats);
+    EXPECT_NEAR(sum * std::pow(2 * kFar / kSide, 2), 1, 2e-3) << orders;
+  }
+  const CheckReport report = check_derivatives(model.network(), Structure::chains(5, 1));
+  EXPECT_TRUE(report.passed()) << report.text();
+}
+
 TEST(DeepNade, is_no_loss_of_other_models) {
   const Examples examples = all_vectors();
   const DataSpecification data =

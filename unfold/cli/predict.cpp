@@ -2,10 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <functional>
+
 #include "unfold/cli/console_reporter.h"
 #include "unfold/cli/result_file.h"
 #include "unfold/cli/verb.h"
+#include "unfold/fields/fill.h"
 #include "unfold/fields/given.h"
+#include "unfold/fields/vectors.h"
 
 namespace unfold {
 namespace {
@@ -17,10 +21,12 @@ class Predict final : public Verb {
   ExitCode run(Console& console) override;
 
  private:
+  void fill(const std::function<void(std::string_view)>& write) const;
+
   std::vector<std::string> inputs_;
   std::string format_ = "tsv", out_ = "-";
   PredictRequest request_;
-  std::optional<std::string> given_;
+  std::optional<std::string> given_, fill_;
   Index seed_ = 1;
 };
 
@@ -90,6 +96,13 @@ Predict::Predict(const char* name) : Verb(VerbOptions(name, summary_of(name), ex
                 .help =
                     "of a whole sequence (train --ends): what is known before it begins, in place of what DATA say; "
                     "without DATA, of one sequence; of a source, source=TEXT; several with commas"});
+  options_.add({.name = "fill",
+                .target = &fill_,
+                .placeholder = "HOW",
+                .help =
+                    "of a distribution of vectors (nade and others): missing numbers of DATA become their mean (of a "
+                    "bit its probability), best (of a bit the more probable value) or a sample (default mean)",
+                .choices = {"mean", "best", "sample"}});
   options_.add({.name = "seed", .target = &seed_, .placeholder = "N", .help = "of the samples", .least = 0});
   options_.add(
       {.name = "follow",
@@ -99,6 +112,23 @@ Predict::Predict(const char* name) : Verb(VerbOptions(name, summary_of(name), ex
   add_unpacking_limit();
   add_key();
   add_common();
+}
+
+/// The data with their holes filled.
+void Predict::fill(const std::function<void(std::string_view)>& write) const {
+  for (const char* name : {"probabilities", "ahead", "beam", "best", "sample", "attention", "given", "follow"})
+    if (options_.given(name))
+      throw UsageError(
+          fmt::format("--{} is not for distributions of vectors, which fill the holes of a table (--fill)", name));
+  if (request_.ahead > 0) throw UsageError("forecast is for sequences; predict fills the holes of a table");
+  if (request_.data.empty()) throw UsageError("predict needs DATA: a table, with holes where numbers are missing");
+  fill_holes({.model = request_.model,
+              .data = request_.data,
+              .how = parse_filling(fill_.value_or("mean")),
+              .draws = request_.samples,
+              .seed = request_.seed,
+              .jsonl = request_.format == TableFormat::jsonl},
+             write);
 }
 
 ExitCode Predict::run(Console& console) {
@@ -116,7 +146,12 @@ ExitCode Predict::run(Console& console) {
     file.write(text);
     if (request_.follow) flush_results();
   };
-  predict(request_, write, reporter);
+  if (holds_field_model(request_.model) && holds_density(request_.model))
+    fill(write);
+  else if (fill_)
+    throw UsageError("--fill is for distributions of vectors (nade and others)");
+  else
+    predict(request_, write, reporter);
   file.commit();
   return ExitCode::success;
 }

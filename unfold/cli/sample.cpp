@@ -34,7 +34,7 @@ class Sample final : public Verb {
 
   std::vector<std::string> model_;
   SampleRequest request_{.model = {}, .sampling = {.length = 500}};
-  std::optional<std::string> prime_file_, given_, midi_, picture_;
+  std::optional<std::string> prime_file_, given_, midi_, picture_, voices_;
   Index seed_ = 1, milliseconds_ = 500;
 };
 
@@ -96,6 +96,11 @@ Sample::Sample()
        .target = &given_,
        .placeholder = "FIELD=VALUE",
        .help = "what is known before a whole sequence begins (train --ends), or source=TEXT; several with commas"});
+  options_.add({.name = "voices",
+                .target = &voices_,
+                .placeholder = "FILE",
+                .help = "of models of piano rolls: keep the notes of the first piece of FILE (format rolls), and add a "
+                        "voice to them, at each step one note or none"});
   options_.add({.name = "midi",
                 .target = &midi_,
                 .placeholder = "FILE.mid",
@@ -119,7 +124,7 @@ ExitCode Sample::run(Console&) {
   request_.model = model_.front();
   if (given_) request_.given = split_given(*given_);
   if (holds_field_model(request_.model)) return sample_fields();
-  refuse_options({"midi", "picture", "step"}, "is for models of piano rolls");
+  refuse_options({"midi", "picture", "step", "voices"}, "is for models of piano rolls");
   take_prime(prime_file_, request_.prime);
   request_.sampling.seed = static_cast<std::uint64_t>(seed_);
   if (json_) return print_json();
@@ -146,6 +151,10 @@ ExitCode Sample::sample_rolls() const {
   RollRequest request{.model = request_.model,
                       .length = options_.given("length") ? request_.sampling.length : kSteps,
                       .seed = static_cast<std::uint64_t>(seed_)};
+  if (voices_) {
+    refuse_options({"length"}, "is that of the voices");
+    request.voices = read_roll(*voices_);
+  }
   nlohmann::ordered_json pieces = nlohmann::ordered_json::array();
   for (; request.number < request_.count; ++request.number) {
     const Roll roll = sample_roll(request);
@@ -162,8 +171,9 @@ ExitCode Sample::sample_rolls() const {
 
 /// Vectors: a table with a row each.
 ExitCode Sample::sample_rows() const {
-  refuse_options({"length", "prime", "prime-file", "temperature", "top-k", "top-p", "min-p", "stop", "midi", "picture"},
-                 "has no meaning for vectors");
+  refuse_options(
+      {"length", "prime", "prime-file", "temperature", "top-k", "top-p", "min-p", "stop", "midi", "picture", "voices"},
+      "has no meaning for vectors");
   const VectorTable table = sample_vectors({.model = request_.model,
                                             .given = request_.given,
                                             .count = request_.count,
@@ -184,7 +194,7 @@ ExitCode Sample::sample_rows() const {
 ExitCode Sample::sample_fields() {
   if (holds_density(request_.model)) return sample_rows();
   if (holds_roll_model(request_.model)) return sample_rolls();
-  refuse_options({"midi", "picture", "step"}, "is for models of piano rolls");
+  refuse_options({"midi", "picture", "step", "voices"}, "is for models of piano rolls");
   if (prime_file_) throw UsageError("--prime-file is for models of running text; whole sequences begin by themselves");
   request_.sampling.seed = static_cast<std::uint64_t>(seed_);
   nlohmann::ordered_json samples = nlohmann::ordered_json::array();

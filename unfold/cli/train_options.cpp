@@ -47,6 +47,12 @@ void add_data_options(VerbOptions& options, TrainRequest& request) {
                .target = &s.sequences,
                .placeholder = "FIELD",
                .help = "tables: neighbouring rows that agree there are one sequence"});
+  options.add({.name = "trees",
+               .target = &s.trees,
+               .placeholder = "SHAPE",
+               .help = "trees over data with fields: heads (of CoNLL-U), or over the words of sentences and trees "
+                       "balanced, left or right",
+               .choices = {"heads", "balanced", "left", "right"}});
   options.add({.name = "log-rules",
                .target = &s.log_rules,
                .placeholder = "FILE",

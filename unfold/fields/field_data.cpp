@@ -206,6 +206,10 @@ ReaderOptions reader_options(const TrainSettings& s) {
   }
   options.sequence_column = s.sequences.value_or("");
   options.rows = density_rows(s);
+  if (s.trees) {
+    options.trees = parse_tree_shape(*s.trees);
+    if (s.ends) throw UsageError("--ends is for sequences, which end; a tree ends at its root: leave --trees out");
+  }
   for (const std::string& name : split_names(s.predict.value_or("")))
     options.stops = options.stops || name.ends_with(kStopField);
   if (s.ends) {

@@ -251,12 +251,17 @@ namespace {
 template <class T>
 FieldFigures evaluate_orders(const NetworkModel<T>& model, const ExampleSet& examples, Team& team) {
   const OrderlessNats nats = orderless_nats(model, examples, orderless_options(model.spec()).orders, team);
+  const FieldSpecification& field = model.data().field(kVector);
   HeadFigures head{.field = kVector, .loss = std::string(model.network().heads.front().loss->name()), .once = true};
   head.predicted = examples.count();
   head.nats = std::accumulate(nats.ensemble.begin(), nats.ensemble.end(), 0.0);
   const double mean = std::accumulate(nats.mean.begin(), nats.mean.end(), 0.0);
   if (!std::isfinite(mean)) throw ModelError(fmt::format("the prediction of {} is not finite", head.field));
-  if (head.predicted > 0) head.measures.emplace_back("nats_of_one_order", mean / static_cast<double>(head.predicted));
+  if (head.predicted > 0) {
+    if (!field.deviation.empty()) head.measures.emplace_back("standardised_nats", head.nats_each());
+    head.measures.emplace_back("nats_of_one_order", mean / static_cast<double>(head.predicted) + log_scale(field));
+  }
+  head.nats += static_cast<double>(head.predicted) * log_scale(field);
   return {.examples = examples.count(), .positions = examples.positions(), .heads = {std::move(head)}};
 }
 
@@ -306,10 +311,14 @@ double log_scale(const FieldSpecification& field) {
 
 template <class T>
 std::vector<HeadScores> score_heads(const NetworkModel<T>& model, const ExampleSet& examples, Team& team) {
-  if (is_orderless(model.spec()))
-    return {{.field = kVector,
-             .once = true,
-             .nats = orderless_nats(model, examples, orderless_options(model.spec()).orders, team).ensemble}};
+  if (is_orderless(model.spec())) {
+    HeadScores of_rows{.field = kVector,
+                       .once = true,
+                       .nats = orderless_nats(model, examples, orderless_options(model.spec()).orders, team).ensemble};
+    const double scale = log_scale(model.data().field(kVector));
+    for (double& nats : of_rows.nats) nats += scale;
+    return {std::move(of_rows)};
+  }
   std::vector<HeadScores> scores;
   for (const Head<T>& head : model.network().heads) {
     const bool once = model.data().field(head.field).once;

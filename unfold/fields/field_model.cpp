@@ -20,6 +20,7 @@ TrainSettings settings_of_card(const Model& model) {
   settings.format = model.data().source;
   settings.symbols = stored.value("symbols", std::string(kAnyText));
   if (stored.contains("sequences")) settings.sequences = stored["sequences"].get<std::string>();
+  if (stored.contains("trees")) settings.trees = stored["trees"].get<std::string>();
   settings.window = stored.value("window", settings.window);
   if (const std::string name = stored.value("model", std::string()); names_density(name)) {
     settings.model = name;

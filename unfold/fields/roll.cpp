@@ -9,6 +9,7 @@
 #include "unfold/fields/field_model.h"
 #include "unfold/losses/distribution.h"
 #include "unfold/losses/vector_density.h"
+#include "unfold/numerics/functions.h"
 
 namespace unfold {
 namespace {
@@ -38,12 +39,12 @@ class RollSampler {
     }
   }
 
-  Roll run(Index length, Random& random) {
+  Roll run(Index length, const Roll& voices, Random& random) {
     Roll roll(at(length));
     for (Index t = 0; t < length; ++t) {
       for (const auto& [back, signal] : reads_) give(t - back, stepper_.input(signal).row(0));
       stepper_.step();
-      frames_.push_back(draw(random));
+      frames_.push_back(voices.empty() ? draw(random) : add_voice(voices[at(t)], random));
       for (Index i = 0; i < kCount; ++i)
         if (frames_.back()[at(i)] > T{0.5}) roll[at(t)].push_back(kLowest + static_cast<int>(i));
     }
@@ -66,6 +67,34 @@ class RollSampler {
     else
       head_.loss->template need<ValueDistribution<T>>("sample").sample(row, random, std::span<T>(frame));
     return frame;
+  }
+
+  /// What sounds and one note more, or none: every such frame is asked for its probability.
+  std::vector<T> add_voice(const std::vector<int>& sounding, Random& random) {
+    std::vector<T> frame(at(kCount)), candidates, nats;
+    for (const int note : sounding) frame[at(note - kLowest)] = T{1};
+    std::vector<Index> added = {-1};
+    for (Index i = 0; i < kCount; ++i)
+      if (frame[at(i)] == 0) added.push_back(i);
+    const Matrix<const T> said = stepper_.value(head_.signal);
+    std::vector<T> signal;
+    for (const Index i : added) {
+      candidates.insert(candidates.end(), frame.begin(), frame.end());
+      if (i >= 0) *(candidates.end() - kCount + i) = T{1};
+      signal.insert(signal.end(), said.row(0), said.row(0) + said.cols);
+    }
+    const auto rows = static_cast<Index>(added.size());
+    nats.resize(at(rows));
+    head_.loss->negative_log_likelihood({.structure = Structure::chains(rows, 1),
+                                         .signal = {signal.data(), rows, said.cols, said.cols},
+                                         .targets = {nullptr, {candidates.data(), rows, kCount, kCount}, nullptr},
+                                         .parameters = model_.parameters().flat()},
+                                        team_, nats.data());
+    std::vector<double> log_p;
+    for (const T x : nats) log_p.push_back(-static_cast<double>(x));
+    log_softmax(log_p.data(), log_p.data(), rows);
+    const auto* chosen = candidates.data() + at(sample_symbol<double>(log_p, random) * kCount);
+    return {chosen, chosen + kCount};
   }
 
   const NetworkModel<T>& model_;
@@ -130,7 +159,8 @@ Roll sample_roll(const RollRequest& request) {
   return with_network_model(request.model, [&]<class T>(const NetworkModel<T>& model) {
     if (!predicts_rolls(model)) throw UsageError(fmt::format("{} predicts no piano rolls", request.model));
     Random random(request.seed, fmt::format("roll/{}", request.number));
-    return RollSampler<T>(model).run(request.length, random);
+    const Index length = request.voices.empty() ? request.length : static_cast<Index>(request.voices.size());
+    return RollSampler<T>(model).run(length, request.voices, random);
   });
 }
 
@@ -141,6 +171,16 @@ std::string roll_text(const Roll& roll) {
     text += step.empty() ? "-" : fmt::format("{}", fmt::join(step, ","));
   }
   return text;
+}
+
+Roll read_roll(const std::string& path) {
+  const Examples examples = read_examples(Input::open(path), {.format = "rolls"});
+  const ExampleColumn& notes = examples.column(kNotes);
+  Roll roll(at(examples.length(0)));
+  for (std::size_t t = 0; t < roll.size(); ++t)
+    for (Index i = 0; i < kCount; ++i)
+      if (notes.numbers[t * at(kCount) + at(i)] != 0) roll[t].push_back(kLowest + static_cast<int>(i));
+  return roll;
 }
 
 std::string roll_midi(const Roll& roll, Index milliseconds) {

@@ -20,12 +20,20 @@ struct RollRequest {
   Index length = 100;      ///< steps
   std::uint64_t seed = 1;  ///< of the draws
   Index number = 0;        ///< of the piece: others of one seed differ
+  /// Voices that are given: they are kept, and a voice is added, at each step one more note or none. Empty: all notes
+  /// are drawn.
+  Roll voices = {};
 };
-/// From silence on. Throws UsageError for a model that reads anything but the notes before, ModelError.
+/// From silence on; as long as the voices, where there are any. Of an added voice a step is drawn from the exact
+/// distribution of the notes that may be added to what sounds, given all steps before; steps to come have no say in it.
+/// Throws UsageError for a model that reads anything but the notes before, ModelError.
 Roll sample_roll(const RollRequest& request);
 
 /// A line of the format `rolls`.
 std::string roll_text(const Roll& roll);
+
+/// The first piece of a file of the format `rolls`. Throws DataError: file, line, what is wrong.
+Roll read_roll(const std::string& path);
 
 /// A Standard MIDI File of format 0, one track. A note that sounds at neighbouring steps is held.
 /// `milliseconds`: of a step, 1 to 16,000 (UsageError).

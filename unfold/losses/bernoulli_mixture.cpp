@@ -127,14 +127,15 @@ class BernoulliMixture final : public RowLoss<T>,
     return result;
   }
 
-  void sample(const DensityQuestion<T>& q, Random& random, std::span<const char> known,
-              std::span<T> values) const override {
+  double sample(const DensityQuestion<T>& q, Random& random, std::span<const char> known,
+                std::span<T> values) const override {
     std::vector<double> share = posterior(q, known, values);
     vector_log(share.data(), share.data(), components_);
     const Symbol k = sample_symbol<double>(share, random);
     const auto n = static_cast<Index>(values.size());
     for (Index d = 0; d < n; ++d)
       if (known[at(d)] == 0) values[at(d)] = random.uniform() < probability(q, k, d, n) ? T{1} : T{0};
+    return 0;
   }
 
  private:

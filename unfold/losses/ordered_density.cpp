@@ -93,7 +93,7 @@ class OrderedDensity final : public SeparateRows<T>, public LossCurvature<T>, pu
   double mean(const DensityQuestion<T>& q, std::span<const char> known, std::span<const T> values,
               Index d) const override {
     const NetWeights<T> w = asked(q, known, values.size());
-    if (known_prefix(name_, known) != d)
+    if (known_at_front(known) != d || !is_prefix(known))
       throw UsageError(name_ + " knows the mean of number " + std::to_string(d + 1) +
                        " where those before it are known, and no others");
     T* o = row_scratch<T, kMemory>(w.outputs);
@@ -101,14 +101,19 @@ class OrderedDensity final : public SeparateRows<T>, public LossCurvature<T>, pu
     return law_->mean(o);
   }
 
-  void sample(const DensityQuestion<T>& q, Random& random, std::span<const char> known,
-              std::span<T> values) const override {
+  double sample(const DensityQuestion<T>& q, Random& random, std::span<const char> known,
+                std::span<T> values) const override {
     const NetWeights<T> w = asked(q, known, values.size());
     T* o = row_scratch<T, kMemory>(w.outputs);
-    for (Index d = known_prefix(name_, known); d < w.numbers; ++d) {
+    double log_weight = 0;
+    for (Index d = known_at_front(known); d < w.numbers; ++d) {
       net_->outputs_of(w, q.signal.data(), values.data(), d, o);
-      values[at(d)] = law_->sample(o, random);
+      if (known[at(d)] != 0)
+        log_weight -= static_cast<double>(law_->nats(o, &values[at(d)], 1, name_));
+      else
+        values[at(d)] = law_->sample(o, random);
     }
+    return log_weight;
   }
 
  private:

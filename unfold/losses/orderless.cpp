@@ -12,7 +12,7 @@ namespace unfold {
 namespace {
 
 template <class T>
-class OrderlessLoss final : public RowLoss<T>, public RowCurvature<T>, public LossFisher<T> {
+class OrderlessLoss final : public RowLoss<T>, public RowCurvature<T>, public LossFisher<T>, public EachNumber<T> {
  public:
   std::string_view name() const override { return "deep-nade"; }
   void row_losses(Matrix<const T> signal, const Targets<T>& targets, T* nats) const override {
@@ -52,6 +52,11 @@ class OrderlessLoss final : public RowLoss<T>, public RowCurvature<T>, public Lo
       const T* h = information(signal, targets, r);
       for (Index i = 0; i < signal.cols; ++i) result(r, i) = scale * (std::sqrt(h[i]) * noise(r, i));
     }
+  }
+
+  double mean_of(std::span<const T> signal, Index d) const override { return law_->mean(&signal[at(d)]); }
+  T draw(std::span<const T> signal, Index d, Random& random) const override {
+    return law_->sample(&signal[at(d)], random);
   }
 
   void fisher_diagonal(Matrix<const T> signal, const Targets<T>& targets, Matrix<T> seed) const override {
@@ -109,6 +114,8 @@ class OrderlessLoss final : public RowLoss<T>, public RowCurvature<T>, public Lo
     set_row(result.row(row), result.cols, T{0});
     return true;
   }
+
+  std::unique_ptr<ComponentLaw<T>> law_ = bit_law<T>();
 };
 
 }  // namespace

@@ -1,17 +1,22 @@
 #pragma once
-/// The loss of networks that know some bits of a vector and predict the others, whichever they are (Uria, Murray &
-/// Larochelle 2014): targets are [x, w], the bits and a weight for each,
+/// The losses of networks that know some numbers of a vector and predict the others, whichever they are (Uria, Murray &
+/// Larochelle 2014): targets are [x, w], the numbers and a weight for each,
 ///
-///   nats = sum_i w_i (-log p(x_i)),   p(x_i = 1) = sigmoid(o_i)
+///   nats = sum_i w_i (-log p(x_i)),   of bits p(x_i = 1) = sigmoid(o_i), of other numbers a mixture (component_law.h)
 ///
-/// w_i = 0 of bits that are known; targets without weights are the bits alone, of weight 1. Such a network is a model
-/// by itself, `deep-nade:500,layers=2` (models/orderless.h).
+/// w_i = 0 of numbers that are known; targets without weights are the numbers alone, of weight 1. Such a network is a
+/// model by itself, `deep-nade:500,layers=2` of bits, `deep-rnade:200,layers=2` of others (models/orderless.h).
+
+#include <span>
 
 #include "unfold/base/options.h"
+#include "unfold/losses/component_law.h"
+#include "unfold/losses/loss.h"
 
 namespace unfold {
 
-inline constexpr double kMostOrderlessUnits = 65536, kMostOrderlessLayers = 64, kMostOrders = 10'000;
+inline constexpr double kMostOrderlessUnits = 65536, kMostOrderlessLayers = 64, kMostOrders = 10'000,
+                        kMostOrderlessComponents = 1000;
 
 struct OrderlessOptions {
   Index units = 500, layers = 2, orders = 16;
@@ -22,5 +27,27 @@ void describe(Visitor& v, OrderlessOptions& o) {
   v("layers", o.layers, "of hidden units", range(1, kMostOrderlessLayers));
   v("orders", o.orders, "whose probabilities are averaged when it is measured", range(1, kMostOrders));
 }
+
+struct OrderlessNumbersOptions {
+  OrderlessOptions net = {.units = 200, .layers = 2, .orders = 16};
+  Index components = 10;
+  MixtureShape shape = MixtureShape::gaussian;
+};
+template <class Visitor>
+void describe(Visitor& v, OrderlessNumbersOptions& o) {
+  describe(v, o.net);
+  v("components", o.components, "in the mixture of each number", range(1, kMostOrderlessComponents));
+  v("shape", o.shape, "of the components", {{MixtureShape::gaussian, "gaussian"}, {MixtureShape::laplace, "laplace"}});
+}
+
+/// Capability of these losses: what a row of the signal says of each number by itself.
+template <class T>
+class EachNumber : public virtual Loss<T> {
+ public:
+  static constexpr const char* kWhat = "a distribution of each number by itself";
+
+  virtual double mean_of(std::span<const T> signal, Index d) const = 0;
+  virtual T draw(std::span<const T> signal, Index d, Random& random) const = 0;
+};
 
 }  // namespace unfold

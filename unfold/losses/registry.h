@@ -33,7 +33,10 @@ class LossMaker {
 };
 
 /// What a loss is a distribution of whole vectors of.
-enum class Density { none, bits, numbers, orderless_bits };
+enum class Density { none, bits, numbers, orderless_bits, orderless_numbers };
+
+inline bool observes_bits(Density d) { return d == Density::bits || d == Density::orderless_bits; }
+inline bool is_orderless(Density d) { return d == Density::orderless_bits || d == Density::orderless_numbers; }
 
 struct LossEntry {
   std::string name, help;

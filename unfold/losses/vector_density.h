@@ -5,8 +5,8 @@
 ///   const auto& density = loss.need<VectorDensity<float>>("sample");
 ///   density.sample({signal, parameters}, random, known, values);          // keeps the values that are known
 ///
-/// Densities of numbers in a fixed order (p(x) = prod_d p(x_d | x_1 .. x_d-1)) answer where what is known comes first;
-/// others, any_order(), whatever is known.
+/// Densities of numbers in a fixed order (p(x) = prod_d p(x_d | x_1 .. x_d-1)) say means where what is known comes
+/// first, and draw with weights where it does not; others, any_order(), answer whatever is known.
 
 #include <span>
 #include <string>
@@ -32,21 +32,24 @@ class VectorDensity : public virtual Loss<T> {
   /// fixed order the known ones are those before d. UsageError where it cannot answer.
   virtual double mean(const DensityQuestion<T>& question, std::span<const char> known, std::span<const T> values,
                       Index d) const = 0;
-  /// Draws all numbers that are not known, given those that are.
-  virtual void sample(const DensityQuestion<T>& question, Random& random, std::span<const char> known,
-                      std::span<T> values) const = 0;
+  /// Draws all numbers that are not known, given those that are: those before them, of a fixed order. Returns the
+  /// logarithm of a weight, sum log p(x_d | x_1 .. x_d-1) over the known numbers behind the first unknown one; draws
+  /// weighted so are of the conditional distribution (likelihood weighting; Fung & Chang 1990). 0: draws are exact.
+  virtual double sample(const DensityQuestion<T>& question, Random& random, std::span<const char> known,
+                        std::span<T> values) const = 0;
 };
 
-/// The numbers known, which must be the first ones. UsageError naming the remedy.
-inline Index known_prefix(std::string_view loss, std::span<const char> known) {
+/// How many numbers are known before the first one that is not.
+inline Index known_at_front(std::span<const char> known) {
   std::size_t count = 0;
   while (count < known.size() && known[count] != 0) ++count;
-  for (std::size_t d = count; d < known.size(); ++d)
-    if (known[d] != 0)
-      throw UsageError(std::string(loss) + " has its numbers in their order: number " + std::to_string(d + 1) +
-                       " can be given only with all before it, and number " + std::to_string(count + 1) +
-                       " is not; bernoulli-mixture and deep-nade answer whatever is given");
   return static_cast<Index>(count);
+}
+/// Whether none is known behind the first one that is not.
+inline bool is_prefix(std::span<const char> known) {
+  for (std::size_t d = at(known_at_front(known)); d < known.size(); ++d)
+    if (known[d] != 0) return false;
+  return true;
 }
 
 }  // namespace unfold

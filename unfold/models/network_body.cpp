@@ -248,12 +248,15 @@ class HeadSignals {
     return output;
   }
 
-  /// A vector of parameters: what is read is the number 1. Layers that know some of what is predicted have weights.
+  /// A vector of parameters: what is read is the number 1. Layers that know some of what is predicted have weights; the
+  /// components of their mixtures begin apart.
   Signal add_density(const std::string& name, Index size) {
     const bool known = is_orderless(spec_);
     const Term term =
         known ? Term{"V", layers_.top} : Term{"signal", inputs_.front().signal, Init::normal(kDensityScale)};
-    const Signal output = circuit_.affine(name, size, {term}, Init::zero(), known);
+    const bool mixtures = known && losses().get(spec_name(spec_.density)).density == Density::orderless_numbers;
+    const Signal output =
+        circuit_.affine(name, size, {term}, mixtures ? Init::normal(kDensityScale) : Init::zero(), known);
     circuit_.output(output);
     return output;
   }
@@ -356,7 +359,7 @@ Network<T> build_network(const ModelSpec& spec, const DataSpecification& data, c
     const HeadSpecification& head = layout.heads[h];
     const FieldSpecification& field = data.field(head.field);
     const ChosenLoss chosen = loss_for(head, field);
-    if (chosen.entry.density == Density::orderless_bits && !is_orderless(spec))
+    if (is_orderless(chosen.entry.density) && !is_orderless(spec))
       throw UsageError(fmt::format("{} is a model by itself (--model {}), no loss of others; nade is", head.loss,
                                    chosen.entry.name));
     if (field.once && layers.last.empty() && !is_linear(spec) && !is_density(spec))

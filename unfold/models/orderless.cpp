@@ -3,23 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 
 #include "unfold/losses/registry.h"
 #include "unfold/models/density_model.h"
-#include "unfold/numerics/functions.h"
 
 namespace unfold {
 namespace {
-
-/// A random order of the numbers 0 .. n - 1; the first `count` of it are drawn.
-void draw_order(Random& random, std::vector<Index>& order, Index count) {
-  std::iota(order.begin(), order.end(), Index{0});
-  for (Index i = 0; i < count; ++i)
-    std::swap(order[at(i)],
-              order[at(i + static_cast<Index>(random.below(static_cast<std::uint64_t>(order.size()) - at(i))))]);
-}
 
 /// Rows of which the first numbers of an order are known.
 class KnownRows {
@@ -111,58 +101,23 @@ class HidingReader final : public BatchReader {
   Index number_ = 0;
 };
 
-/// For every order and example, D rows: each knows what comes before a number in the order, and predicts it. Places
-/// number the pairs of order and example.
-class OrderReader final : public BatchReader {
- public:
-  OrderReader(const ExampleSet& examples, Index numbers, Index orders)
-      : values_(examples.column(kVector).values),
-        numbers_(numbers),
-        pairs_(orders * examples.count()),
-        examples_(examples.count()),
-        order_(at(numbers)) {}
-
-  bool next(Batch& batch) override {
-    const Index count = std::min(pairs_ - next_, std::max<Index>(1, kRows / numbers_));
-    if (count <= 0) return false;
-    const Index rows = count * numbers_;
-    batch.structure = Structure::chains(rows, 1);
-    batch.fields.clear();
-    batch.passages.assign(at(rows), 0);
-    batch.places.clear();
-    batch.predicted = batch.symbols = rows;
-    batch.start_afresh();
-    KnownRows known(batch, rows, numbers_);
-    for (Index p = next_; p < next_ + count; ++p) {
-      if (p % examples_ == 0) {
-        Random random(kOrderSeed, fmt::format("order/{}", p / examples_));
-        draw_order(random, order_, numbers_ - 1);
-      }
-      for (Index d = 0; d < numbers_; ++d) {
-        batch.places.push_back(p);
-        known.put((p - next_) * numbers_ + d, values_.data() + (p % examples_) * numbers_, order_, d, d + 1, 1);
-      }
-    }
-    next_ += count;
-    return true;
-  }
-
- private:
-  static constexpr Index kRows = 512;
-  static constexpr std::uint64_t kOrderSeed = 1;
-  const std::vector<float>& values_;
-  Index numbers_, pairs_, examples_, next_ = 0;
-  std::vector<Index> order_;
-};
-
 }  // namespace
 
+void draw_order(Random& random, std::vector<Index>& order, Index count) {
+  std::iota(order.begin(), order.end(), Index{0});
+  for (Index i = 0; i < count; ++i)
+    std::swap(order[at(i)],
+              order[at(i + static_cast<Index>(random.below(static_cast<std::uint64_t>(order.size()) - at(i))))]);
+}
+
 bool is_orderless(const ModelSpec& spec) {
-  return is_density(spec) && losses().get(spec_name(spec.density)).density == Density::orderless_bits;
+  return is_density(spec) && is_orderless(losses().get(spec_name(spec.density)).density);
 }
 
 OrderlessOptions orderless_options(const ModelSpec& spec) {
-  return choose_loss(spec.density).options.as<OrderlessOptions>();
+  const ChosenLoss chosen = choose_loss(spec.density);
+  return chosen.entry.density == Density::orderless_bits ? chosen.options.as<OrderlessOptions>()
+                                                         : chosen.options.as<OrderlessNumbersOptions>().net;
 }
 
 Signal add_orderless(const ModelSpec& spec, Index numbers, Circuit& circuit, std::vector<NetworkInput>& inputs) {
@@ -184,34 +139,7 @@ TrainingSources<T> orderless_sources(TrainingSources<T> sources, const std::stri
   return sources;
 }
 
-template <class T>
-OrderlessNats orderless_nats(const NetworkModel<T>& model, const ExampleSet& examples, Index orders, Team& team) {
-  const Index numbers = model.data().field(kVector).size, count = examples.count();
-  std::vector<double> nats(at(orders * count));
-  OrderReader reader(examples, numbers, orders);
-  Evaluator<T> evaluator(model.network(), team);
-  evaluator.run(model.parameters(), reader,
-                [&](Index place, T row_nats) { nats[at(place)] += static_cast<double>(row_nats); });
-  OrderlessNats result;
-  const auto n = static_cast<double>(orders);
-  double log_orders = n;
-  vector_log(&log_orders, &log_orders, 1);
-  std::vector<double> logs(at(orders));
-  for (Index e = 0; e < count; ++e) {
-    double sum = 0;
-    for (Index o = 0; o < orders; ++o) {
-      logs[at(o)] = -nats[at(o * count + e)];
-      sum -= logs[at(o)];
-    }
-    result.ensemble.push_back(log_orders - log_sum_exp(logs.data(), orders));
-    result.mean.push_back(sum / n);
-  }
-  return result;
-}
-
 template TrainingSources<float> orderless_sources(TrainingSources<float>, const std::string&, std::uint64_t);
 template TrainingSources<double> orderless_sources(TrainingSources<double>, const std::string&, std::uint64_t);
-template OrderlessNats orderless_nats(const NetworkModel<float>&, const ExampleSet&, Index, Team&);
-template OrderlessNats orderless_nats(const NetworkModel<double>&, const ExampleSet&, Index, Team&);
 
 }  // namespace unfold

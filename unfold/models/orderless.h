@@ -4,7 +4,8 @@
 ///
 ///   [x m ; m] -> relu layers -> o,   p(x_i = 1 | what is known) = sigmoid(o_i)
 ///
-/// One network stands for all orders of the D bits. In training a row knows d - 1 bits drawn at random, d uniform on
+/// `deep-rnade:200,layers=2` is the same of other numbers: o_i are the parameters of a mixture. One network stands for
+/// all orders of the D numbers. In training a row knows d - 1 bits drawn at random, d uniform on
 /// 1 .. D, and its loss is D / (D - d + 1) times the nats of the others: its mean is that of -log p(x) over all orders.
 /// What is measured is the average of the *probabilities* under `orders` orders, which is a distribution; the mean of
 /// the logarithms is a lower one.
@@ -34,13 +35,17 @@ Signal add_orderless(const ModelSpec& spec, Index numbers, Circuit& circuit, std
 template <class T>
 TrainingSources<T> orderless_sources(TrainingSources<T> sources, const std::string& field, std::uint64_t seed);
 
+/// A random order of the numbers 0 .. n - 1, n the size of `order`; the first `count` of it are drawn.
+void draw_order(Random& random, std::vector<Index>& order, Index count);
+
 /// Of each example.
 struct OrderlessNats {
   std::vector<double> ensemble;  ///< -log of the mean probability over orders
   std::vector<double> mean;      ///< mean of -log over orders
 };
 /// Order k is that of (k, D), the same for every model and machine. The result does not depend on how examples share
-/// batches.
+/// batches. Numbers become known one by one, so that the first layer is a running sum, as in nade: an example and order
+/// cost O(D L H^2) (orderless_nats.cpp).
 template <class T>
 OrderlessNats orderless_nats(const NetworkModel<T>& model, const ExampleSet& examples, Index orders, Team& team);
 

@@ -75,6 +75,7 @@ Examples read_examples(const Input& input, const ReaderOptions& options) {
   Examples examples = readers().get(format).read(input, options);
   input.require_whole();
   require_examples(examples);
+  make_trees(options.trees, examples);
   make_whole(options.whole, examples);
   make_vectors(options.rows, examples);
   return examples;

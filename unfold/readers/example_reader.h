@@ -19,6 +19,7 @@
 #include "unfold/data/alphabet.h"
 #include "unfold/data/examples.h"
 #include "unfold/readers/sequence_ends.h"
+#include "unfold/readers/tree_shapes.h"
 #include "unfold/readers/vector_rows.h"
 
 namespace unfold {
@@ -37,7 +38,8 @@ struct ReaderOptions {
   /// look.
   std::vector<std::string> texts = {}, numbers = {};
   WholeSequences whole = {};  ///< what is added to what was read
-  VectorRows rows = {};       ///< what becomes of it
+  TreeShape trees = TreeShape::given;
+  VectorRows rows = {};  ///< what becomes of it
 };
 
 /// The beginning of an input, which guesses go by.

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "unfold/base/error.h"
 #include "unfold/readers/reader_text.h"
 
@@ -48,6 +50,10 @@ void make_vectors(const VectorRows& how, Examples& examples) {
   vectors.numbers.reserve(at(positions * vectors.width));
   for (Index p = 0; p < positions; ++p)
     for (const ExampleColumn* column : columns) {
+      if (!column->present(p) && how.holes) {
+        vectors.numbers.insert(vectors.numbers.end(), at(column->width), std::nan(""));
+        continue;
+      }
       if (!column->present(p))
         refuse_data(examples.source, examples.lines.empty() ? 0 : examples.lines[at(p)],
                     fmt::format("{} is missing; leave the row out, or the column (--predict names those that count)",

@@ -30,17 +30,19 @@ constexpr std::array<std::string_view, 20> kGradientOnly = {
     "checkpoint-every", "sampled-softmax", "precision",    "teacher-forcing", "forcing-schedule"};
 
 /// Options of files: tasks have no use for them.
-constexpr std::array<std::string_view, 25> kFilesOnly = {
-    "symbols",   "vocabulary", "lines",           "split",           "valid",           "unknown",   "predict-after",
-    "mask",      "valid-mask", "sample-every",    "window",          "sampled-softmax", "precision", "whole-sequences",
-    "format",    "read",       "predict",         "ahead",           "sequences",       "test",      "word-dropout",
-    "log-rules", "ends",       "teacher-forcing", "forcing-schedule"};
+constexpr std::array<std::string_view, 26> kFilesOnly = {
+    "symbols",      "vocabulary",      "lines",     "split",           "valid",
+    "unknown",      "predict-after",   "mask",      "valid-mask",      "sample-every",
+    "window",       "sampled-softmax", "precision", "whole-sequences", "format",
+    "read",         "predict",         "ahead",     "sequences",       "test",
+    "word-dropout", "log-rules",       "ends",      "teacher-forcing", "forcing-schedule",
+    "trees"};
 /// Options of text: data with fields have no use for them.
 constexpr std::array<std::string_view, 14> kTextOnly = {
     "vocabulary",   "lines",           "predict-after",    "mask",         "valid-mask", "label-column", "only-label",
     "sample-every", "sampled-softmax", "activity-penalty", "flow-penalty", "restarts",   "curriculum",   "log-rules"};
-constexpr std::array<std::string_view, 7> kFieldsOnly = {"read", "predict",      "ahead", "sequences",
-                                                         "test", "word-dropout", "ends"};
+constexpr std::array<std::string_view, 8> kFieldsOnly = {"read", "predict",      "ahead", "sequences",
+                                                         "test", "word-dropout", "ends",  "trees"};
 constexpr std::array<std::string_view, 2> kTaskOnly = {"validate-on", "goal-error"};
 constexpr std::string_view kTextFormat = "text", kFastqFormat = "fastq";
 
@@ -222,6 +224,7 @@ std::vector<Setting> all_settings(TrainSettings& s, RunSettings& r) {
       {"ahead", &s.ahead, model},
       {"sequences", &s.sequences, model},
       {"ends", &s.ends, model},
+      {"trees", &s.trees, model},
       {"test", &s.test, fixed},
       {"word-dropout", &s.word_dropout, model},
       {"log-rules", &s.log_rules, fixed},

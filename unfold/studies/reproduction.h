@@ -70,6 +70,8 @@ const std::vector<Reproduction>& reproductions();
 /// Those of data with fields (field_tables.cpp): tagging, classification, forecasting, music,
 /// letter-to-sound.
 std::vector<Reproduction> field_reproductions();
+/// Those of distributions of vectors (density_tables.cpp).
+std::vector<Reproduction> density_reproductions();
 /// Those of trees (tree_tables.cpp).
 std::vector<Reproduction> tree_reproductions();
 /// Writes STEM.csv, the first 5,000 values of the laser: 2,000 to train and choose by, 3,000 to test.

@@ -225,6 +225,7 @@ const std::vector<Reproduction>& reproductions() {
   static const std::vector<Reproduction> list = [] {
     std::vector<Reproduction> all = sequence_reproductions();
     std::ranges::move(field_reproductions(), std::back_inserter(all));
+    std::ranges::move(density_reproductions(), std::back_inserter(all));
     all.push_back(reservoirs());
     all.push_back(names_given_gender());
     return all;

@@ -1,0 +1,99 @@
+#include "unfold/fields/fill.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "unfold/base/error.h"
+#include "unfold/base/text_distance.h"
+#include "unfold/fields/vector_model.h"
+
+namespace unfold {
+namespace {
+
+template <class T>
+PartOfVector<T> known_part(const VectorModel<T>& model, const double* row, const std::string& where) {
+  const std::size_t n = model.names().size();
+  PartOfVector<T> part{std::vector<char>(n), std::vector<T>(n)};
+  for (std::size_t d = 0; d < n; ++d) {
+    if (std::isnan(row[d])) continue;
+    if (model.of_bits() && row[d] != 0 && row[d] != 1)
+      throw DataError(fmt::format("{}: {} is {}, and the model is of bits, 0 or 1", where, model.names()[d], row[d]));
+    part.known[d] = 1;
+    part.values[d] = model.standardised(d, row[d]);
+  }
+  return part;
+}
+
+/// In units of the data, in place of the numbers that are missing.
+template <class T>
+void fill_row(const VectorModel<T>& model, const PartOfVector<T>& part, const FillRequest& request, Index number,
+              double* row) {
+  GivenOthers<T> answers(model, part, request.draws, request.seed);
+  Random random(request.seed, fmt::format("fill/{}", number));
+  const std::vector<T> drawn = request.how == Filling::sample ? answers.sample(random) : std::vector<T>();
+  for (std::size_t d = 0; d < part.known.size(); ++d) {
+    if (part.known[d] != 0) continue;
+    const double z = drawn.empty() ? answers.mean(d).value : static_cast<double>(drawn[d]);
+    row[d] = model.in_units(d, request.how == Filling::best && model.of_bits() ? std::round(z) : z);
+  }
+}
+
+std::string row_text(const std::vector<std::string>& names, const std::vector<char>& known, const double* row,
+                     bool jsonl) {
+  if (jsonl) {
+    nlohmann::ordered_json json = nlohmann::ordered_json::object(), filled = nlohmann::ordered_json::array();
+    for (std::size_t d = 0; d < names.size(); ++d) {
+      json[names[d]] = row[d];
+      if (known[d] == 0) filled.push_back(names[d]);
+    }
+    json["filled"] = std::move(filled);
+    return json.dump() + "\n";
+  }
+  std::vector<std::string> cells;
+  cells.reserve(names.size());
+  for (std::size_t d = 0; d < names.size(); ++d)
+    cells.push_back(known[d] != 0 ? fmt::format("{}", row[d]) : fmt::format("{:.6g}", row[d]));
+  return fmt::format("{}\n", fmt::join(cells, "\t"));
+}
+
+}  // namespace
+
+Filling parse_filling(const std::string& name) {
+  if (name == "mean") return Filling::mean;
+  if (name == "best") return Filling::best;
+  if (name == "sample") return Filling::sample;
+  const std::vector<std::string> all = {"mean", "best", "sample"};
+  throw UsageError(fmt::format("--fill {}: there are {}{}", name, fmt::join(all, ", "), did_you_mean(name, all)));
+}
+
+void fill_holes(const FillRequest& request, const std::function<void(std::string_view)>& write) {
+  with_network_model(request.model, [&]<class T>(const NetworkModel<T>& network) {
+    const VectorModel<T> model(network);
+    ReaderOptions options = reader_options_for(network);
+    options.rows.holes = true;
+    if (options.rows.columns.empty()) options.rows.columns = model.names();
+    options.numbers = model.names();
+    const bool named = network.data().source == "table";
+    if (!named) options.rows.columns.clear();
+    Examples examples = read_fields(request.data, options);
+    ExampleColumn vectors = examples.column(kVector);
+    if (vectors.width != static_cast<Index>(model.names().size()))
+      throw DataError(fmt::format("{}: rows of {} numbers, and the model is of {}", examples.source, vectors.width,
+                                  model.names().size()));
+    if (!request.jsonl) write(fmt::format("{}\n", fmt::join(model.names(), "\t")));
+    for (Index r = 0; r < vectors.entries(); ++r) {
+      double* row = vectors.numbers.data() + r * vectors.width;
+      const PartOfVector<T> part =
+          known_part(model, row,
+                     examples.lines.empty() ? examples.source
+                                            : fmt::format("{}: line {}", examples.source, examples.lines[at(r)]));
+      fill_row(model, part, request, r, row);
+      write(row_text(model.names(), part.known, row, request.jsonl));
+    }
+  });
+}
+
+}  // namespace unfold

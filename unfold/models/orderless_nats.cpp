@@ -1,0 +1,166 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "unfold/models/density_model.h"
+#include "unfold/models/orderless.h"
+#include "unfold/numerics/functions.h"
+#include "unfold/numerics/product.h"
+#include "unfold/numerics/vector.h"
+
+namespace unfold {
+namespace {
+
+constexpr Index kExamplesAtOnce = 32;
+constexpr std::uint64_t kOrderSeed = 1;
+
+/// The layers of a model, told what is known number by number: what the first one adds up grows by two rows of its
+/// weights, and of the outputs those of the next number alone are wanted.
+template <class T>
+class LayersInOrder {
+ public:
+  explicit LayersInOrder(const NetworkModel<T>& model)
+      : model_(model),
+        numbers_(model.data().field(kVector).size),
+        options_(orderless_options(model.spec())),
+        loss_(model.network().heads.front().loss->template need<RowLoss<T>>("measuring orders")) {
+    first_ = parameter("layer1/z/W");
+    for (Index layer = 1; layer <= options_.layers; ++layer) {
+      biases_.push_back(parameter(fmt::format("layer{}/z/bias", layer)));
+      if (layer == 1) continue;
+      packed_.emplace_back();
+      packed_.back().pack({parameter(fmt::format("layer{}/z/W", layer)), units(), units(), units()});
+    }
+    const T* v = parameter("output/V");
+    each_ = model.network().heads.front().signal.size() / numbers_;
+    outputs_.resize(numbers_ * each_ * units());
+    for (Index o = 0; o < numbers_ * each_; ++o)
+      for (Index k = 0; k < units(); ++k) outputs_.data()[o * units() + k] = v[k * numbers_ * each_ + o];
+    output_biases_ = parameter("output/bias");
+  }
+
+  Index numbers() const { return numbers_; }
+
+  /// nats[e] of up to kExamplesAtOnce examples x [examples x numbers].
+  void nats(const std::vector<Index>& order, const float* x, Index examples, double* nats) const {
+    const Index size = kExamplesAtOnce * units();
+    T* memory = scratch(3 * size + kExamplesAtOnce * (each_ + 2));
+    T *sums = memory, *layers[] = {memory + size, memory + 2 * size}, *o = memory + 3 * size;
+    T *wanted = o + kExamplesAtOnce * each_, *paid = wanted + kExamplesAtOnce;
+    for (Index e = 0; e < examples; ++e) {
+      std::copy_n(biases_.front(), units(), sums + e * units());
+      nats[e] = 0;
+    }
+    for (const Index d : order) {
+      const T* top = layers_above(sums, examples, layers);
+      for (Index e = 0; e < examples; ++e) {
+        wanted[e] = static_cast<T>(x[e * numbers_ + d]);
+        for (Index i = 0; i < each_; ++i) {
+          const Index out = d * each_ + i;
+          o[e * each_ + i] =
+              output_biases_[out] +
+              static_cast<T>(dot<T>({top + e * units(), at(units())}, {outputs_.data() + out * units(), at(units())}));
+        }
+      }
+      loss_.row_losses({o, examples, each_, each_}, {nullptr, {wanted, examples, 1, 1}, nullptr}, paid);
+      for (Index e = 0; e < examples; ++e) {
+        nats[e] += static_cast<double>(paid[e]);
+        const std::span<T> sum(sums + e * units(), at(units()));
+        axpy<T>(T{1}, {first_ + (numbers_ + d) * units(), at(units())}, sum);
+        if (wanted[e] != 0) axpy<T>(wanted[e], {first_ + d * units(), at(units())}, sum);
+      }
+    }
+  }
+
+ private:
+  Index units() const { return options_.units; }
+  const T* parameter(const std::string& name) const {
+    for (const ParameterInfo& p : model_.circuit().parameters())
+      if (p.name == name) return model_.parameters().flat().data() + p.offset;
+    throw ModelError(fmt::format("{}: there is no parameter {}", model_.spec_text(), name));
+  }
+  static T* scratch(Index n) {
+    thread_local Buffer<T> memory;
+    if (memory.size() < n) memory.resize(n);
+    return memory.data();
+  }
+  /// Units of the last layer.
+  const T* layers_above(const T* sums, Index examples, T* const* layers) const {
+    const Index size = examples * units();
+    T* here = layers[0];
+    for (Index i = 0; i < size; ++i) here[i] = sums[i] > 0 ? sums[i] : T{0};
+    for (Index layer = 2; layer <= options_.layers; ++layer) {
+      T* next = layers[(layer + 1) % 2];
+      const PackedMatrix<T>& w = packed_[at(layer - 2)];
+      multiply<T>({here, examples, units(), units()}, w, {next, examples, units(), units()}, Range{0, w.panels()},
+                  Start::bias, biases_[at(layer - 1)]);
+      for (Index i = 0; i < size; ++i) next[i] = next[i] > 0 ? next[i] : T{0};
+      here = next;
+    }
+    return here;
+  }
+
+  const NetworkModel<T>& model_;
+  Index numbers_, each_ = 1;
+  OrderlessOptions options_;
+  const RowLoss<T>& loss_;
+  const T *first_ = nullptr, *output_biases_ = nullptr;
+  std::vector<const T*> biases_;
+  std::vector<PackedMatrix<T>> packed_;  // of the second layer on
+  Buffer<T> outputs_;                    // transposed
+};
+
+std::vector<std::vector<Index>> draw_orders(Index orders, Index numbers) {
+  std::vector<std::vector<Index>> all(at(orders), std::vector<Index>(at(numbers)));
+  for (std::size_t k = 0; k < all.size(); ++k) {
+    Random random(kOrderSeed, fmt::format("order/{}", k));
+    draw_order(random, all[k], numbers - 1);
+  }
+  return all;
+}
+
+/// Over orders, for one example after another; nats: order by order.
+OrderlessNats averaged(const std::vector<double>& nats, Index orders, Index count) {
+  OrderlessNats result;
+  const auto n = static_cast<double>(orders);
+  double log_orders = n;
+  vector_log(&log_orders, &log_orders, 1);
+  std::vector<double> logs(at(orders));
+  for (Index e = 0; e < count; ++e) {
+    double sum = 0;
+    for (Index o = 0; o < orders; ++o) {
+      logs[at(o)] = -nats[at(o * count + e)];
+      sum -= logs[at(o)];
+    }
+    result.ensemble.push_back(log_orders - log_sum_exp(logs.data(), orders));
+    result.mean.push_back(sum / n);
+  }
+  return result;
+}
+
+}  // namespace
+
+template <class T>
+OrderlessNats orderless_nats(const NetworkModel<T>& model, const ExampleSet& examples, Index orders, Team& team) {
+  const LayersInOrder<T> layers(model);
+  const Index numbers = layers.numbers(), count = examples.count();
+  const std::vector<std::vector<Index>> all = draw_orders(orders, numbers);
+  const std::vector<float>& values = examples.column(kVector).values;
+  std::vector<double> nats(at(orders * count));
+  const Index chunks = (count + kExamplesAtOnce - 1) / kExamplesAtOnce;
+  team.run([&](Member& me) {
+    const Range mine = me.share(orders * chunks, 1);
+    for (Index c = mine.begin; c < mine.end; ++c) {
+      const Index order = c / chunks, first = c % chunks * kExamplesAtOnce;
+      layers.nats(all[at(order)], values.data() + first * numbers, std::min(kExamplesAtOnce, count - first),
+                  nats.data() + order * count + first);
+    }
+  });
+  return averaged(nats, orders, count);
+}
+
+template OrderlessNats orderless_nats(const NetworkModel<float>&, const ExampleSet&, Index, Team&);
+template OrderlessNats orderless_nats(const NetworkModel<double>&, const ExampleSet&, Index, Team&);
+
+}  // namespace unfold
