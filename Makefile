@@ -6,13 +6,14 @@ SECONDS_EACH ?= 60
 HOURS ?= 24
 PRESETS := release dev asan-ubsan tsan lint arm64 fuzz
 UNFOLD := build/release/bin/unfold
+PYTHON_TOOLS := build/python-tools
 SOURCES := find unfold tests bench examples -name '*.h' -o -name '*.cpp'
 
 # Where tools/setup.sh puts a CMake of its own if that of the system is too old.
 export PATH := $(CURDIR)/build/tools/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test python bench peers format format-check lint sanitize asan-ubsan tsan fuzz attack soak arm64 package install clean site pages site-figures
+.PHONY: help build demo test python bench peers format format-check lint sanitize asan-ubsan tsan fuzz attack soak arm64 package portable wheel install clean site pages site-figures
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -32,9 +33,10 @@ test: build ## Build and run all tests
 	ctest --preset release --parallel $$(nproc)
 
 python: ## Build the Python package in the release build (build/release/python/package) and run its tests
-	tools/setup.sh build test
-	python3 -c 'import nanobind, numpy' || python3 -m pip install nanobind numpy
-	cmake --preset release -DUNFOLD_PYTHON=ON
+	tools/setup.sh build test python
+	test -x $(PYTHON_TOOLS)/bin/python || python3 -m venv $(PYTHON_TOOLS)
+	$(PYTHON_TOOLS)/bin/python -c 'import nanobind, numpy' 2>/dev/null || $(PYTHON_TOOLS)/bin/pip install --quiet nanobind numpy
+	cmake --preset release -DUNFOLD_PYTHON=ON -DPython_EXECUTABLE=$(CURDIR)/$(PYTHON_TOOLS)/bin/python
 	cmake --build --preset release --target unfold_python unfold_command
 	ctest --preset release -R '^python'
 
@@ -100,6 +102,13 @@ pages: build ## Run the commands of every page
 site-figures: build ## Run the tutorials and write what they print, and their pictures, into docs/tutorials; draw docs/first.svg
 	python3 tools/site/first_picture.py --unfold $(UNFOLD) -o docs/first.svg
 	python3 tests/pages/run_page.py --unfold $(UNFOLD) --refresh docs/tutorials/*.md
+
+portable: build ## The command with all its libraries, for any Linux: build/release/packages/unfold-linux-*.tar.gz
+	tools/portable.sh $(UNFOLD) build/release/packages/unfold-linux-$$(uname -m).tar.gz
+
+wheel: ## A wheel that brings its libraries along, in build/wheels
+	tools/setup.sh build python
+	tools/wheel.sh
 
 install: build ## Install the command and the library under PREFIX=/usr/local
 	cmake --install build/release --prefix $(PREFIX)

@@ -9,7 +9,7 @@
 #include "base/scratch.h"
 #include "unfold/app/check.h"
 #include "unfold/app/evaluate.h"
-#include "unfold/app/exchange.h"
+#include "unfold/exchange/arpa_file.h"
 #include "unfold/app/generate.h"
 #include "unfold/app/info.h"
 #include "unfold/app/sample.h"

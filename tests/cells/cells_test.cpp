@@ -70,6 +70,7 @@ const std::vector<Cell> kCells = {
     lstm_with("lstm_chrono", 50),
     gru_with("gru", false),
     gru_with("gru_reset_after", true),
+    with<GruOptions>("gru_two_biases", gru, {.reset_after = true, .two_biases = true}),
     mrnn_with("mrnn", Map::tanh, 0),
     mrnn_with("mrnn_relu", Map::relu, 4),
     urnn_with("urnn"),
@@ -260,6 +261,26 @@ TEST(Cells, gru_follows_its_equations_in_both_conventions) {
       h = (1 - z) * h + z * g;
       EXPECT_NEAR(outputs[static_cast<std::size_t>(t)], h, 1e-14) << reset_after;
     }
+  }
+}
+
+/// As PyTorch documents it: biases inside and outside of the reset gate.
+TEST(Cells, gru_of_two_biases_has_one_outside_the_reset_gate) {
+  Circuit c;
+  c.output(gru(c, c.input("x", 1), 1, {.reset_after = true, .two_biases = true}));
+  test::Runner<double> runner(c);
+  const auto outputs = runner.run(Structure::chains(1, 3)).outputs;
+  Parameters<double> p = runner.parameters();
+  const auto at = [&](const char* name, Index column) { return p.at(name)(0, column); };
+  const auto logistic = [](double v) { return 1 / (1 + std::exp(-v)); };
+  double h = 0;
+  for (Index t = 0; t < 3; ++t) {
+    const double x = test::numbers("input", "x", 0, t).normal();
+    const auto w = [&](Index k) { return x * at("w/W", k) + at("w/bias", k); };
+    const auto u = [&](Index k) { return h * at("u/U", k) + at("u/bias", k); };
+    const double z = logistic(w(0) + u(0)), r = logistic(w(1) + u(1)), g = std::tanh(w(2) + r * u(2));
+    h = (1 - z) * h + z * g;
+    EXPECT_NEAR(outputs[static_cast<std::size_t>(t)], h, 1e-14);
   }
 }
 

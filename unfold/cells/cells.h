@@ -52,6 +52,7 @@ Signal lstm(Circuit& c, Signal x, Index n, const LstmOptions& options = {});
 /// product.
 struct GruOptions {
   bool reset_after = false;
+  bool two_biases = false;  ///< of reset_after: one more, outside the reset gate, as PyTorch and cuDNN have
   bool layer_norm = false;  ///< of each product; the reset gate then acts after it. Ba et al. 2016
   bool trained_initial = false;
 };

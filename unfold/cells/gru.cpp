@@ -39,10 +39,11 @@ Signal gru_normalised(Circuit& c, Signal x, Signal h, Index n) {
   return h + sigmoid(z) * (g - h);
 }
 
-/// z, r as above;  g = tanh(x_t W_g + r * (h_{t-1} U_g + b_g)): all recurrent products share h_{t-1}.
-Signal gru_reset_after(Circuit& c, Signal x, Signal h, Index n) {
+/// z, r as above;  g = tanh(x_t W_g + r * (h_{t-1} U_g + b_g)): all recurrent products share h_{t-1}. With two biases,
+/// x_t W_g + b'_g, and z and r have two as well, of which only the sum counts.
+Signal gru_reset_after(Circuit& c, Signal x, Signal h, Index n, bool two_biases) {
   auto u = c.affine("u", 3 * n, {{"U", h, Init::orthogonal(3)}});
-  auto w = c.affine("w", 3 * n, {{"W", x, Init::glorot(3)}}, Init::zero(), false);
+  auto w = c.affine("w", 3 * n, {{"W", x, Init::glorot(3)}}, Init::zero(), two_biases);
   auto [uz, ur, ug] = c.split<3>(u);
   auto [wz, wr, wg] = c.split<3>(w);
   auto g = tanh(wg + sigmoid(wr + ur) * ug);
@@ -54,7 +55,7 @@ Signal gru_reset_after(Circuit& c, Signal x, Signal h, Index n) {
 Signal gru(Circuit& c, Signal x, Index n, const GruOptions& options) {
   auto h = c.link(n, {}, options.trained_initial);
   auto next = options.layer_norm    ? gru_normalised(c, x, h, n)
-              : options.reset_after ? gru_reset_after(c, x, h, n)
+              : options.reset_after ? gru_reset_after(c, x, h, n, options.two_biases)
                                     : gru_reset_before(c, x, h, n);
   c.feed(h, next);
   return next;
@@ -64,9 +65,26 @@ template <class Visitor>
 void describe(Visitor& v, GruOptions& o) {
   v("reset", o.reset_after, "the reset gate acts before or after the recurrent product",
     {{false, "before"}, {true, "after"}});
+  v("biases", o.two_biases, "2, of reset=after: one more for what is read, as PyTorch and Keras have it",
+    {{false, "1"}, {true, "2"}});
   describe_norm(v, o.layer_norm);
 }
 
-CellEntry gru_cell() { return CellOf<GruOptions>{.name = "gru", .help = "gated recurrent unit", .add = gru}; }
+namespace {
+
+std::string gru_fault(const StackOptions&, const GruOptions& o) {
+  return o.two_biases && (!o.reset_after || o.layer_norm) ? "biases=2 is of reset=after, without norm" : "";
+}
+
+}  // namespace
+
+CellEntry gru_cell() {
+  CellOf<GruOptions> cell;  // piece by piece: GCC 12 warns of the text in a temporary one
+  cell.name = "gru";
+  cell.help = "gated recurrent unit";
+  cell.add = gru;
+  cell.fault = gru_fault;
+  return cell;
+}
 
 }  // namespace unfold

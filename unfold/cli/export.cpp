@@ -2,10 +2,12 @@
 
 #include <optional>
 
-#include "unfold/app/exchange.h"
-#include "unfold/app/export_c.h"
 #include "unfold/cli/result_file.h"
 #include "unfold/cli/verb.h"
+#include "unfold/exchange/arpa_file.h"
+#include "unfold/exchange/exchange_network.h"
+#include "unfold/exchange/export_c.h"
+#include "unfold/exchange/export_onnx.h"
 
 namespace unfold {
 namespace {
@@ -13,15 +15,19 @@ namespace {
 class Export final : public Verb {
  public:
   Export()
-      : Verb(VerbOptions("export", "writes a model in the format of other programs",
-                         {"unfold export run --to arpa --out model.arpa", "unfold export run --to c --out model.c"})) {
+      : Verb(VerbOptions(
+            "export", "writes a model in the format of other programs",
+            {"unfold export run --to c --out model.c", "unfold export run --to safetensors --out model.safetensors"})) {
     options_.add_inputs(
         {.name = "model", .target = &model_, .placeholder = "MODEL", .help = "a run folder or model file"});
     options_.add({.name = "to",
                   .target = &to_,
                   .placeholder = "FORMAT",
-                  .help = "arpa: n-grams as SRILM and KenLM read them; c: a network as one C99 file with the same bits",
-                  .choices = {"arpa", "c"}});
+                  .help =
+                      "arpa: n-grams as SRILM and KenLM read them; c: a network as one C99 file with the same bits; "
+                      "safetensors: rnn, lstm, gru with PyTorch's names; rtneural: lstm, gru as RTNeural's JSON; "
+                      "onnx: a network as an ONNX graph",
+                  .choices = {"arpa", "c", "safetensors", "rtneural", "onnx"}});
     options_.add({.name = "name",
                   .target = &name_,
                   .placeholder = "NAME",
@@ -42,6 +48,12 @@ class Export final : public Verb {
     const auto write = [&](std::string_view text) { file.write(text); };
     if (to_ == "c")
       export_c({.model = model_.front(), .name = name_.value_or("model")}, write);
+    else if (to_ == "safetensors")
+      export_torch(model_.front(), write);
+    else if (to_ == "onnx")
+      export_onnx(model_.front(), write);
+    else if (to_ == "rtneural")
+      export_rtneural(model_.front(), write);
     else
       export_arpa(model_.front(), write);
     file.commit();
@@ -58,14 +70,34 @@ class Export final : public Verb {
 class Import final : public Verb {
  public:
   Import()
-      : Verb(VerbOptions("import", "reads an ARPA file as an n-gram model",
-                         {"unfold import model.arpa --out model.safetensors"})) {
-    options_.add_inputs(
-        {.name = "file", .target = &file_, .placeholder = "FILE", .help = "an ARPA file (also .gz, .xz, .zst)"});
+      : Verb(VerbOptions("import", "reads a model of another program: n-grams, layers of PyTorch or Keras",
+                         {"unfold import model.arpa --out model.safetensors",
+                          "unfold import weights.safetensors --alphabet symbols.json --out model.safetensors"})) {
+    options_.add_inputs({.name = "file",
+                         .target = &file_,
+                         .placeholder = "FILE",
+                         .help = "an ARPA file (also .gz, .xz, .zst), safetensors of PyTorch or .npz of Keras"});
     options_.add({.name = "symbols",
                   .target = &symbols_,
                   .placeholder = "KIND",
-                  .help = "what its words are: words, chars or bytes"});
+                  .help = "ARPA: what its words are: words, chars or bytes"});
+    options_.add({.name = "alphabet",
+                  .target = &network_.alphabet,
+                  .placeholder = "FILE",
+                  .help = "layers: a JSON file, the symbols of a model that predicts the next one"});
+    options_.add({.name = "like",
+                  .target = &network_.like,
+                  .placeholder = "MODEL",
+                  .help = "layers: a run folder or model file over the same data, whose weights they replace"});
+    options_.add({.name = "begin",
+                  .target = &network_.begin,
+                  .placeholder = "SYMBOL",
+                  .help = "layers: the symbol that their program reads before the first one"});
+    options_.add({.name = "activation",
+                  .target = &network_.activation,
+                  .placeholder = "NAME",
+                  .help = "layers of an RNN: tanh or relu (default tanh)",
+                  .choices = {"tanh", "relu"}});
     options_.add({.name = "out", .target = &out_, .placeholder = "FILE", .help = "the model file, needed"});
     add_unpacking_limit();
     add_key();
@@ -74,17 +106,46 @@ class Import final : public Verb {
 
   ExitCode run(Console&) override {
     if (out_.empty()) throw UsageError("import needs --out FILE, the model file to be written");
-    const ImportOutcome made = import_arpa(file_.front(), symbols_, out_);
+    if (holds_arrays(file_.front())) return import_layers();
+    for (const std::string* option : {&network_.alphabet, &network_.like, &network_.begin, &network_.activation})
+      if (!option->empty())
+        throw UsageError("--alphabet, --like, --begin and --activation are of layers of PyTorch or Keras, and " +
+                         file_.front() + " is no file of these");
+    const ImportOutcome made = import_arpa(file_.front(), symbols_.value_or("words"), out_);
     if (json_)
       print_result(fmt::format("{{\"model\":\"{}\",\"symbols\":{}}}\n", made.model, made.symbols));
     else
-      print_result(fmt::format("{}: {} over {} {}\n", out_, made.model, made.symbols, symbols_));
+      print_result(fmt::format("{}: {} over {} {}\n", out_, made.model, made.symbols, symbols_.value_or("words")));
     return ExitCode::success;
   }
 
  private:
+  ExitCode import_layers() {
+    if (symbols_) throw UsageError("--symbols is of ARPA files; of layers, --alphabet FILE says what symbols are");
+    network_.file = file_.front();
+    network_.out = out_;
+    const ImportNetworkOutcome made = import_network(network_);
+    if (json_) {
+      print_result(fmt::format(
+          "{{\"model\":\"{}\",\"outputs\":{},\"positions\":{},\"difference\":{:.3g}{}}}\n", made.model, made.outputs,
+          made.positions, made.difference,
+          made.pair_difference < 0 ? "" : fmt::format(",\"pair_difference\":{:.3g}", made.pair_difference)));
+      return ExitCode::success;
+    }
+    print_result(fmt::format("{}: {}, which predicts {} {}\n", out_, made.model, made.outputs,
+                             made.of_symbols ? "symbols" : "numbers"));
+    print_result(fmt::format("tested over {} positions: {} differ by at most {:.1e} from the equations{}\n",
+                             made.positions, made.of_symbols ? "log-probabilities" : "numbers", made.difference,
+                             made.pair_difference < 0
+                                 ? ""
+                                 : fmt::format(", {:.1e} from the outputs that came along", made.pair_difference)));
+    return ExitCode::success;
+  }
+
   std::vector<std::string> file_;
-  std::string symbols_ = "words", out_;
+  std::optional<std::string> symbols_;
+  std::string out_;
+  ImportNetworkRequest network_;
 };
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <optional>
 
 #include "unfold/base/error.h"
+#include "unfold/readers/npy_arrays.h"
 #include "unfold/readers/reader_text.h"
 #include "unfold/readers/zip_members.h"
 
@@ -20,12 +21,6 @@ namespace {
 
 constexpr std::string_view kNpyMagic = "\x93NUMPY";
 constexpr const char* kHowToSave = "save it with numpy.save as an array of float32, float64 or whole numbers";
-
-struct NpyArray {
-  std::string name;
-  std::vector<Index> shape = {};
-  std::vector<double> values = {};  ///< the last index runs fastest
-};
 
 /// How an element is stored.
 struct NpyElement {
@@ -253,19 +248,7 @@ class ArrayExamples {
 };
 
 Examples read_npy(const Input& input, const ReaderOptions&) {
-  std::vector<NpyArray> arrays;
-  if (!is_zip(input.bytes())) {
-    arrays.push_back(read_array(input.name(), "values", input.bytes()));
-    return ArrayExamples(input.name(), std::move(arrays)).take();
-  }
-  constexpr std::string_view kEnding = ".npy";
-  for (const ZipMember& member : zip_members(input.name(), input.bytes())) {
-    const std::string source = fmt::format("{}: {}", input.name(), member.name);
-    if (!member.name.ends_with(kEnding)) refuse_data(source, 0, "no array of NumPy; an .npz file holds only these");
-    const std::string bytes = member.unpack(input.bytes());
-    arrays.push_back(read_array(source, member.name.substr(0, member.name.size() - kEnding.size()), bytes));
-  }
-  return ArrayExamples(input.name(), std::move(arrays)).take();
+  return ArrayExamples(input.name(), npy_arrays(input)).take();
 }
 
 std::string guess_npy(const DataSample& sample) {
@@ -276,6 +259,22 @@ std::string guess_npy(const DataSample& sample) {
 }
 
 }  // namespace
+
+std::vector<NpyArray> npy_arrays(const Input& input) {
+  std::vector<NpyArray> arrays;
+  if (!is_zip(input.bytes())) {
+    arrays.push_back(read_array(input.name(), "values", input.bytes()));
+    return arrays;
+  }
+  constexpr std::string_view kEnding = ".npy";
+  for (const ZipMember& member : zip_members(input.name(), input.bytes())) {
+    const std::string source = fmt::format("{}: {}", input.name(), member.name);
+    if (!member.name.ends_with(kEnding)) refuse_data(source, 0, "no array of NumPy; an .npz file holds only these");
+    const std::string bytes = member.unpack(input.bytes());
+    arrays.push_back(read_array(source, member.name.substr(0, member.name.size() - kEnding.size()), bytes));
+  }
+  return arrays;
+}
 
 ReaderEntry npy_reader() {
   return {.name = "npy",

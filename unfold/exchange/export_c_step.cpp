@@ -1,15 +1,14 @@
-#include "unfold/app/export_c_step.h"
+#include "unfold/exchange/export_c_step.h"
 
 #include <algorithm>
 
-#include "unfold/app/export_c_writer.h"
 #include "unfold/base/error.h"
+#include "unfold/exchange/export_c_writer.h"
 
 namespace unfold {
 
 template <class T>
 CStep CStepWriter<T>::write(int logits) {
-  find_reads(logits);
   declare_values();
   begin_histories();
   for (const Segment& segment : plan_.segments())
@@ -22,74 +21,12 @@ CStep CStepWriter<T>::write(int logits) {
   return std::move(out_);
 }
 
-/// Which values are read by others than the program that computes them, and how long.
-template <class T>
-void CStepWriter<T>::find_reads(int logits) {
-  int number = 0;
-  for (const Segment& segment : plan_.segments())
-    for (const Item& item : segment.items) {
-      for (const int i : item.nodes) item_of_[i] = number;
-      ++number;
-    }
-  number = 0;
-  for (const Segment& segment : plan_.segments())
-    for (const Item& item : segment.items) note_reads(item, number++);
-  read(logits, -1);
-}
-
-template <class T>
-void CStepWriter<T>::note_reads(const Item& item, int number) {
-  if (item.kind == Item::Kind::gather || item.kind == Item::Kind::reorder)
-    throw UsageError("it looks along " + describe(node(item.node).delay) + ", and a step sees what was alone");
-  for (const auto& part : item.parts) {
-    const Node::AffineTerm& term = node(item.node).terms[at(part.term)];
-    if (node(term.source).kind != Node::Kind::symbols) read(term.source, -1);
-  }
-  for (const int i : item.nodes)
-    for (const int operand : node(i).operands)
-      if (operand >= 0 && !plan_.is_exit(i)) read(operand, number);
-}
-
-template <class T>
-void CStepWriter<T>::read(int i, int by_item) {
-  const CPlace place = find(i);
-  if (place.ones) return;
-  if (place.shift > 0) history_[place.base] = std::max(history_[place.base], place.shift);
-  const auto item = item_of_.find(place.base);
-  if (place.shift > 0 || place.offset > 0 || item == item_of_.end() || item->second != by_item)
-    stored_.insert(place.base);
-}
-
-template <class T>
-CPlace CStepWriter<T>::find(int i) const {
-  const Node& n = node(i);
-  switch (n.kind) {
-    case Node::Kind::slice: {
-      CPlace place = find(n.operands[0]);
-      place.offset += n.offset;
-      return place;
-    }
-    case Node::Kind::link: {
-      if (n.delay.along != Delay::Along::previous)
-        throw UsageError("it looks along " + describe(n.delay) + ", and a step sees what was alone");
-      CPlace place = find(n.source);
-      if (place.shift > 0) throw UsageError(n.name + " is a link of a link");
-      place.shift = n.delay.steps;
-      return place;
-    }
-    case Node::Kind::map: return plan_.is_exit(i) ? find(n.operands[0]) : CPlace{.base = i};
-    case Node::Kind::mask: return {.ones = true};  // nothing is dropped
-    case Node::Kind::affine: return {.base = i};
-    default: throw UsageError("it reads numbers, " + n.name);
-  }
-}
-
 /// An expression: the first of the numbers of a node.
 template <class T>
 std::string CStepWriter<T>::pointer(int i) const {
-  const CPlace place = find(i);
+  const StepPlace place = places_.find(i);
   if (place.shift == 0) return fmt::format("s->v{} + {}", place.base, place.offset);
-  const Index steps = history_.at(place.base), size = node(place.base).size;
+  const Index steps = places_.history().at(place.base), size = node(place.base).size;
   if (steps == 1) return fmt::format("s->p{} + {}", place.base, place.offset);
   return fmt::format("s->p{0} + (s->at{0} + {1}) % {2} * {3} + {4}", place.base, place.shift - 1, steps, size,
                      place.offset);
@@ -98,13 +35,13 @@ std::string CStepWriter<T>::pointer(int i) const {
 /// What is carried comes first in the state, then what a step works with.
 template <class T>
 void CStepWriter<T>::declare_values() {
-  for (const auto& [base, steps] : history_) {
+  for (const auto& [base, steps] : places_.history()) {
     out_.fields += text_(
         fmt::format("  @real p{}[{}]; /* {}: the last {} */\n", base, steps * node(base).size, node(base).name, steps));
     if (steps > 1) out_.fields += fmt::format("  int at{};\n", base);
   }
   for (int i = 0; i < static_cast<int>(plan_.nodes().size()); ++i) {
-    const bool computed = node(i).kind == Node::Kind::affine || stored(i);
+    const bool computed = node(i).kind == Node::Kind::affine || places_.stored(i);
     if (plan_.live(i) && computed)
       out_.fields += text_(fmt::format("  @real v{}[{}]; /* {} */\n", i, padded_to_lanes(node(i).size), node(i).name));
   }
@@ -114,7 +51,7 @@ template <class T>
 void CStepWriter<T>::begin_histories() {
   for (const Plan::Carried& carried : plan_.carried()) {
     if (carried.initial < 0) continue;
-    const CPlace place = find(carried.source);
+    const StepPlace place = places_.find(carried.source);
     const std::string start = array(fmt::format("start{}", carried.source),
                                     {parameters_[carried.initial].data, at(node(carried.source).size)});
     const Index size = node(place.base).size;
@@ -126,7 +63,7 @@ void CStepWriter<T>::begin_histories() {
 
 template <class T>
 void CStepWriter<T>::push_histories() {
-  for (const auto& [base, steps] : history_) {
+  for (const auto& [base, steps] : places_.history()) {
     const Index size = node(base).size;
     if (steps == 1) {
       say("memcpy(s->p{0}, s->v{0}, {1} * sizeof(@real));", base, size);
@@ -185,9 +122,9 @@ void CStepWriter<T>::pointwise(const Item& item) {
   std::string body;
   const auto operand = [&](int i) -> std::string {
     if (i < 0) return "";
-    const CPlace place = find(i);
+    const StepPlace place = places_.find(i);
     if (place.ones) return "1";
-    const bool here = place.shift == 0 && place.offset == 0 && item_of_.contains(place.base) &&
+    const bool here = place.shift == 0 && place.offset == 0 && places_.mapped(place.base) &&
                       std::find(item.nodes.begin(), item.nodes.end(), place.base) != item.nodes.end();
     return here ? fmt::format("x{}", place.base) : fmt::format("({})[i]", pointer(i));
   };
@@ -195,7 +132,7 @@ void CStepWriter<T>::pointwise(const Item& item) {
     if (plan_.is_exit(i)) continue;
     const Node& n = node(i);
     body += fmt::format("    const @real x{} = {};\n", i, map_text(n, operand(n.operands[0]), operand(n.operands[1])));
-    if (stored(i)) body += fmt::format("    s->v{0}[i] = x{0};\n", i);
+    if (places_.stored(i)) body += fmt::format("    s->v{0}[i] = x{0};\n", i);
   }
   if (body.empty()) return;
   say("for (i = 0; i < {}; ++i) {{", size);
@@ -232,7 +169,7 @@ std::string CStepWriter<T>::map_text(const Node& n, const std::string& x, const 
 
 template <class T>
 CStep write_c_step(const Plan& plan, const Parameters<T>& parameters, int logits, const CText& text) {
-  return CStepWriter<T>(plan, parameters, text).write(logits);
+  return CStepWriter<T>(plan, parameters, logits, text).write(logits);
 }
 
 template CStep write_c_step(const Plan&, const Parameters<float>&, int, const CText&);

@@ -1,15 +1,15 @@
 #pragma once
 /// The step of a circuit as C: what the plan runs on one row, in the plan's order of sums (export_c.h). Internal to
-/// app/.
+/// exchange/.
 
 #include <map>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "unfold/app/export_c_functions.h"
 #include "unfold/circuit/parameters.h"
 #include "unfold/engine/plan.h"
+#include "unfold/exchange/export_c_functions.h"
 
 namespace unfold {
 

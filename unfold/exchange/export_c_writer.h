@@ -1,36 +1,25 @@
 #pragma once
-/// Writes the step of export_c_step.h piece by piece. Internal to app/.
+/// Writes the step of export_c_step.h piece by piece. Internal to exchange/.
 
 #include <fmt/format.h>
 
 #include <span>
 
-#include "unfold/app/export_c_step.h"
 #include "unfold/base/views.h"
+#include "unfold/exchange/export_c_step.h"
+#include "unfold/exchange/step_places.h"
 
 namespace unfold {
-
-/// Where a value is: columns from `offset` of the value of node `base`, `shift` steps ago; or ones everywhere.
-struct CPlace {
-  int base = -1;
-  Index offset = 0, shift = 0;
-  bool ones = false;
-};
 
 template <class T>
 class CStepWriter {
  public:
-  CStepWriter(const Plan& plan, const Parameters<T>& parameters, const CText& text)
-      : plan_(plan), parameters_(parameters), text_(text) {}
+  CStepWriter(const Plan& plan, const Parameters<T>& parameters, int logits, const CText& text)
+      : plan_(plan), parameters_(parameters), text_(text), places_(plan, logits) {}
   CStep write(int logits);
 
  private:
   // export_c_step.cpp
-  void find_reads(int logits);
-  void note_reads(const Item& item, int number);
-  void read(int node, int by_item);
-  CPlace find(int node) const;
-  bool stored(int base) const { return stored_.contains(base); }
   std::string pointer(int node) const;
   void declare_values();
   void begin_histories();
@@ -66,9 +55,7 @@ class CStepWriter {
   const Parameters<T>& parameters_;
   const CText& text_;
   CStep out_ = {};
-  std::map<int, Index> history_ = {};  // steps that are kept of a value
-  std::map<int, int> item_of_ = {};    // where a map is computed
-  std::set<int> stored_ = {};          // values that others than their own program read
+  StepPlaces places_;
   int names_ = 0;
 };
 

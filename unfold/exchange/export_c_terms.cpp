@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "unfold/app/export_c_writer.h"
 #include "unfold/base/error.h"
 #include "unfold/circuit/known_operator.h"
 #include "unfold/circuit/sparse_operator.h"
+#include "unfold/exchange/export_c_writer.h"
 
 namespace unfold {
 namespace {

@@ -1,12 +1,12 @@
-#include "unfold/app/export_c.h"
+#include "unfold/exchange/export_c.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "unfold/app/export_c_functions.h"
-#include "unfold/app/export_c_step.h"
 #include "unfold/base/error.h"
+#include "unfold/exchange/export_c_functions.h"
+#include "unfold/exchange/export_c_step.h"
 #include "unfold/models/language_model.h"
 #include "unfold/runs/run_folder.h"
 

@@ -1,4 +1,4 @@
-#include "unfold/app/exchange.h"
+#include "unfold/exchange/arpa_file.h"
 
 #include <fmt/format.h>
 

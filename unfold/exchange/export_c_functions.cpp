@@ -1,4 +1,4 @@
-#include "unfold/app/export_c_functions.h"
+#include "unfold/exchange/export_c_functions.h"
 
 #include <fmt/format.h>
 
@@ -246,19 +246,48 @@ static @real @log_sum_exp(const @real *x) {
 }
 )";
 
+/// Vectors of the processor, where their registers are known: compilers keep arrays of sums in memory.
+std::string vectors_text(bool wide) {
+  return fmt::format(R"(
+#if defined(__AVX512F__)
+#include <immintrin.h>
+typedef {0} @vector;
+#define @@_LANES {1}
+#define @@_OF(f) _mm512_##f##_{4}
+#elif defined(__AVX2__) && defined(__FMA__)
+#include <immintrin.h>
+typedef {2} @vector;
+#define @@_LANES {3}
+#define @@_OF(f) _mm256_##f##_{4}
+#endif
+)",
+                     wide ? "__m512d" : "__m512", wide ? 8 : 16, wide ? "__m256d" : "__m256", wide ? 4 : 8,
+                     wide ? "pd" : "ps");
+}
+
 /// Columns of a product: as many sums as stay in registers, each a chain of fused multiply-adds.
 std::string columns_text(int width) {
   return fmt::format(R"(
 /* y = start + x W for {0} columns, W [rows x {0}] */
 static inline void @columns{0}(const @real *x, const @real *w, const @real *start, @real *y, int rows) {{
-  @real sum[{0}];
   int i, j;
+#if defined(@@_LANES)
+  @vector sum[{0} / @@_LANES];
+  for (j = 0; j < {0} / @@_LANES; ++j) sum[j] = @@_OF(loadu)(start + j * @@_LANES);
+  for (i = 0; i < rows; ++i, w += {0}) {{
+    const @vector v = @@_OF(set1)(x[i]);
+    for (j = 0; j < {0} / @@_LANES; ++j) sum[j] = @@_OF(fmadd)(v, @@_OF(loadu)(w + j * @@_LANES), sum[j]);
+  }}
+  for (j = 0; j < {0} / @@_LANES; ++j) @@_OF(storeu)(y + j * @@_LANES, sum[j]);
+#else
+  @real sum[{0}];
   for (j = 0; j < {0}; ++j) sum[j] = start[j];
   for (i = 0; i < rows; ++i, w += {0}) {{
     const @real v = x[i];
     for (j = 0; j < {0}; ++j) sum[j] = fma$(v, w[j], sum[j]);
   }}
   for (j = 0; j < {0}; ++j) y[j] = sum[j];
+#endif
 }}
 )",
                      width);
@@ -438,10 +467,11 @@ std::vector<CFunction> all_functions(bool wide) {
           {"softplus", {"exp_minus", "log_of_parts"}, kSoftplus},
           {"relu", {}, kRelu},
           {"log_sum_exp", {"exp", "log"}, kLogSumExp},
-          {"columns16", {}, columns_text(16)},
-          {"columns32", {}, columns_text(32)},
-          {"columns48", {}, columns_text(48)},
-          {"columns64", {}, columns_text(64)},
+          {"vectors", {}, vectors_text(wide)},
+          {"columns16", {"vectors"}, columns_text(16)},
+          {"columns32", {"vectors"}, columns_text(32)},
+          {"columns48", {"vectors"}, columns_text(48)},
+          {"columns64", {"vectors"}, columns_text(64)},
           {"edges", {}, kEdges},
           {"layer_norm", {}, kLayerNorm},
           {"modulus_relu", {}, kModulusRelu},

@@ -8,7 +8,7 @@
 
 #include "app/texts.h"
 #include "base/scratch.h"
-#include "unfold/app/export_c.h"
+#include "unfold/exchange/export_c.h"
 #include "unfold/app/train.h"
 #include "unfold/cells/registry.h"
 #include "unfold/models/language_model.h"

@@ -1,0 +1,60 @@
+"""scikit-learn's own checks of estimators, those that apply to sequences. Skipped where scikit-learn is not installed.
+
+Data of these estimators are sequences: lists of texts, of words, of vectors, of any lengths. Most of the checks call
+``fit`` with a matrix of numbers and compare what comes of its rows and columns; they do not apply: everything named
+check_*_array*, check_*_dtype*, check_n_features*, check_feature_names*, check_*_sparse*, check_*_nan_inf,
+check_fit2d_*, check_methods_*_invariance, check_classifiers_*, check_regressors_*, check_dict_unchanged,
+check_dont_overwrite_attributes, check_fit_score_takes_y, check_estimators_pickle and the like. What they are for is
+tested on sequences in test_estimators.py: same results for the same seed and for rows in any company, pickles, classes_,
+sums of probabilities, errors before fit."""
+
+import importlib.util
+import unittest
+
+from unfold.estimators import Forecaster, SequenceClassifier, SequenceTagger, SymbolModel
+
+CHECKS = [
+    "check_parameters_default_constructible",
+    "check_no_attributes_set_in_init",
+    "check_get_params_invariance",
+    "check_set_params",
+    "check_estimator_cloneable",
+    "check_estimator_repr",
+    "check_do_not_raise_errors_in_init_or_set_param",
+    "check_estimator_tags_renamed",
+    "check_valid_tag_types",
+]
+
+
+@unittest.skipIf(importlib.util.find_spec("sklearn") is None, "scikit-learn is not installed")
+class ScikitLearnTest(unittest.TestCase):
+    estimators = [SequenceClassifier, SequenceTagger, Forecaster, SymbolModel]
+
+    def test_the_checks_that_apply(self):
+        from sklearn.utils import estimator_checks
+
+        run = 0
+        for estimator in self.estimators:
+            for name in CHECKS:
+                if hasattr(estimator_checks, name):
+                    with self.subTest(estimator.__name__, check=name):
+                        getattr(estimator_checks, name)(estimator.__name__, estimator())
+                        run += 1
+        self.assertGreaterEqual(run, 6 * len(self.estimators))
+
+    def test_clones_and_grids(self):
+        from sklearn.base import clone, is_classifier
+        from sklearn.model_selection import GridSearchCV
+
+        self.assertTrue(is_classifier(SequenceClassifier()))
+        words = [["a", "b"], ["b", "b", "b"], ["a", "a"], ["b", "a", "b"]] * 10
+        labels = ["x", "y", "x", "y"] * 10
+        plain = SequenceClassifier("bilstm:4", steps=5, threads=1, options={"batch": 4})
+        self.assertEqual(clone(plain).get_params(), plain.get_params())
+        grid = GridSearchCV(plain, {"steps": [2, 40]}, cv=2).fit(words, labels)
+        self.assertIn(grid.best_params_["steps"], [2, 40])
+        self.assertEqual(len(grid.predict(words)), len(words))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# The command with all libraries that it needs, the loader among them, as one archive that runs on any Linux of the same
+# processor, whatever its C library (docs/packages.md).
+#
+#   tools/portable.sh COMMAND OUT.tar.gz
+set -euo pipefail
+
+if [ $# != 2 ]; then echo "usage: tools/portable.sh COMMAND OUT.tar.gz" >&2; exit 2; fi
+command=$1 out=$2
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+name=$(basename "$out" .tar.gz)
+lib=$folder/$name/lib
+mkdir -p "$lib"
+
+cp "$command" "$lib/unfold"
+strip "$lib/unfold"
+loader=
+while read -r library; do
+  cp -L "$library" "$lib/"
+  case $library in */ld-linux*|*/ld64*) loader=$(basename "$library") ;; esac
+done < <(ldd "$command" | sed -n 's/^[^/]*\(\/[^ ]*\).*/\1/p')
+if [ -z "$loader" ]; then echo "portable: $command names no loader; is it static already?" >&2; exit 1; fi
+
+cat >"$folder/$name/unfold" <<SCRIPT
+#!/bin/sh
+# Starts the command with the libraries beside it and with none of the system's.
+here=\$0
+while [ -L "\$here" ]; do
+  to=\$(readlink "\$here")
+  case \$to in /*) here=\$to ;; *) here=\$(dirname "\$here")/\$to ;; esac
+done
+here=\$(dirname "\$here")
+exec "\$here/lib/$loader" --inhibit-cache --library-path "\$here/lib" "\$here/lib/unfold" "\$@"
+SCRIPT
+chmod 755 "$folder/$name/unfold"
+mkdir -p "$(dirname "$out")"
+# Equal files give equal archives.
+tar -C "$folder" --sort=name --owner=0 --group=0 --numeric-owner --mtime=@0 -czf "$out" "$name"
+echo "$out: $(du -h "$out" | cut -f1), $(find "$lib" -name '*.so*' | wc -l) libraries"

@@ -1,0 +1,43 @@
+#pragma once
+/// Where the values of a step are, for who writes the step of a plan down in another language (export_c.h,
+/// export_onnx.h): views resolved, and which values outlive the program or the step that computes them. Internal to
+/// exchange/.
+
+#include <map>
+#include <set>
+
+#include "unfold/engine/plan.h"
+
+namespace unfold {
+
+/// Columns from `offset` of the value of node `base`, `shift` steps ago; or ones everywhere.
+struct StepPlace {
+  int base = -1;
+  Index offset = 0, shift = 0;
+  bool ones = false;
+};
+
+class StepPlaces {
+ public:
+  /// Throws UsageError naming what a step cannot know: numbers that are given, links that do not look back.
+  StepPlaces(const Plan& plan, int logits);
+
+  StepPlace find(int node) const;
+  /// How many of the last values are kept, by node.
+  const std::map<int, Index>& history() const { return history_; }
+  /// Whether others than the program that computes it read a value.
+  bool stored(int base) const { return stored_.contains(base); }
+  bool mapped(int base) const { return item_of_.contains(base); }  ///< a map of some program computes it
+
+ private:
+  void note_reads(const Item& item, int number);
+  void read(int node, int by_item);
+  const Node& node(int i) const { return plan_.nodes()[static_cast<std::size_t>(i)]; }
+
+  const Plan& plan_;
+  std::map<int, Index> history_ = {};
+  std::map<int, int> item_of_ = {};
+  std::set<int> stored_ = {};
+};
+
+}  // namespace unfold
