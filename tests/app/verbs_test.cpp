@@ -9,12 +9,12 @@
 #include "base/scratch.h"
 #include "unfold/app/check.h"
 #include "unfold/app/evaluate.h"
-#include "unfold/exchange/arpa_file.h"
 #include "unfold/app/generate.h"
 #include "unfold/app/info.h"
 #include "unfold/app/sample.h"
 #include "unfold/app/score.h"
 #include "unfold/app/train.h"
+#include "unfold/exchange/arpa_file.h"
 #include "unfold/runs/run_folder.h"
 
 namespace unfold {

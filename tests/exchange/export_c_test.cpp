@@ -8,9 +8,9 @@
 
 #include "app/texts.h"
 #include "base/scratch.h"
-#include "unfold/exchange/export_c.h"
 #include "unfold/app/train.h"
 #include "unfold/cells/registry.h"
+#include "unfold/exchange/export_c.h"
 #include "unfold/models/language_model.h"
 #include "unfold/numerics/random.h"
 

@@ -29,6 +29,6 @@ set(script "PATH=${folder}:$PATH; source ${COMPLETIONS}/unfold.bash
 complete_words() { COMP_WORDS=(unfold \"$@\"); COMP_CWORD=$#; _unfold; echo \"\${COMPREPLY[@]}\"; }
 complete_words exp; complete_words compress --mo; complete_words train --whole")
 execute_process(COMMAND bash -c "${script}" OUTPUT_VARIABLE said COMMAND_ERROR_IS_FATAL ANY)
-if(NOT said STREQUAL "export\n--model\n--whole-sequences\n")
+if(NOT said STREQUAL "explain export\n--model\n--whole-sequences\n")
   message(FATAL_ERROR "bash completes to ${said}")
 endif()

@@ -28,7 +28,8 @@ if(NOT output MATCHES "the consumer works")
   message(FATAL_ERROR "unexpected output: ${output}")
 endif()
 
-# The bill of materials names every library that the build asks for, with its version.
+# The bill of materials names every library that the build asks for, with its version, and what lies in the command
+# itself.
 file(READ ${WORK_DIR}/moved/share/doc/unfold/unfold.cdx.json bill)
 string(JSON components LENGTH "${bill}" components)
 math(EXPR last "${components} - 1")
@@ -42,6 +43,9 @@ endforeach()
 file(STRINGS ${DEPENDENCIES} asked REGEX "^(find_package|pkg_check_modules)")
 list(FILTER asked EXCLUDE REGEX "Threads|PkgConfig REQUIRED")
 list(LENGTH asked libraries)
+if(bill MATCHES "\"chart.js\"")
+  math(EXPR components "${components} - 1")
+endif()
 if(NOT libraries EQUAL components)
   message(FATAL_ERROR "cmake/dependencies.cmake asks for ${libraries} libraries, the bill of materials has ${components}")
 endif()

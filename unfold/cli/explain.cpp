@@ -108,14 +108,14 @@ std::string bar_of(double share, std::size_t letters) {
   return bar + kEighths[eighths % 8];
 }
 
-std::string bits_text(double bits) { return std::isnan(bits) ? std::string() : fmt::format("{:.4f}", bits); }
+std::string shown_bits(double bits) { return std::isnan(bits) ? std::string() : fmt::format("{:.4f}", bits); }
 
 std::string symbols_tsv(const Explanation& why, Index guesses) {
   std::string text = "position\tsymbol\tbits";
   for (Index i = 1; i <= guesses; ++i) text += fmt::format("\tguess.{0}\tprobability.{0}", i);
   text += '\n';
   for (const ExplainedSymbol& s : why.symbols) {
-    text += fmt::format("{}\t{}\t{}", s.position, s.name, bits_text(s.bits));
+    text += fmt::format("{}\t{}\t{}", s.position, s.name, shown_bits(s.bits));
     for (const Guess& guess : s.guesses) text += fmt::format("\t{}\t{:.4f}", guess.name, guess.probability);
     text += '\n';
   }
@@ -137,7 +137,7 @@ std::string symbols_painted(const Explanation& why, const Paint& paint) {
   for (const ExplainedSymbol& s : why.symbols) text += paint.ground(s.name == "\\s" ? " " : s.name, s.bits / kRedBits);
   text += "\n\n  position  symbol      bits  first guesses\n";
   for (const ExplainedSymbol& s : why.symbols) {
-    const std::string bits = fmt::format("{:>7}", bits_text(s.bits));
+    const std::string bits = fmt::format("{:>7}", shown_bits(s.bits));
     text += fmt::format("  {:>8}  {:<8} {}  ", s.position, s.name, paint.ground(bits, s.bits / kRedBits));
     for (const Guess& guess : s.guesses) {
       const std::string shown = fmt::format("{} {:.0f}%", guess.name, 100 * guess.probability);
@@ -215,7 +215,7 @@ std::string labels_tsv(const FieldExplanation& why) {
   std::string text = "position\tread\tobserved\tbest\tprobability\tbits\n";
   for (const ExplainedLabel& l : why.labels)
     text += fmt::format("{}\t{}\t{}\t{}\t{:.4f}\t{}\n", l.position, cell(l.read), cell(l.observed), l.best,
-                        l.probability, bits_text(l.bits));
+                        l.probability, shown_bits(l.bits));
   return text;
 }
 

@@ -218,8 +218,7 @@ std::string panel(const std::string& title, const Axis& x, const Axis& y, const 
     svg += fmt::format(
         "<path d=\"M{:.1f} {:.1f}L{:.1f} {:.1f}\" stroke=\"{}\" stroke-opacity=\"0.5\" stroke-dasharray=\"1 2\"/>\n",
         last[i].first, last[i].second, kRight + kToLabel - 4, heights[i], kColours[i]);
-    svg += label(kRight + kToLabel, heights[i] + 4, "start", curves[i].label,
-                 fmt::format(" fill=\"{}\"", kColours[i]));
+    svg += label(kRight + kToLabel, heights[i] + 4, "start", curves[i].label, fmt::format(" fill=\"{}\"", kColours[i]));
   }
   return svg + "</svg>\n";
 }

@@ -404,8 +404,8 @@ void Reproducing::write_files(const std::vector<Section>& sections) const {
   }
   const std::string& name = r_.table;
   const std::string page = fmt::format(
-      "# Reproduced: {}\n\nMade by `{}`: {:.0f} s of training, threads: {}, {}.\n{}\n## Commands\n\n```sh\n{}```\n", name,
-      own_command(), seconds, thread_count(r_.threads), simd_name(), body, commands);
+      "# Reproduced: {}\n\nMade by `{}`: {:.0f} s of training, threads: {}, {}.\n{}\n## Commands\n\n```sh\n{}```\n",
+      name, own_command(), seconds, thread_count(r_.threads), simd_name(), body, commands);
   write_file_atomically(r_.out + "/" + name + ".md", page);
   write_file_atomically(r_.out + "/" + name + ".json", results_json(sections).dump(2) + "\n");
 }
