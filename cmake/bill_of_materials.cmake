@@ -21,6 +21,7 @@ component(nlohmann-json "${nlohmann_json_VERSION}" "MIT" "https://github.com/nlo
 component(CLI11 "${CLI11_VERSION}" "BSD-3-Clause" "https://github.com/CLIUtils/CLI11")
 component(tomlplusplus "${tomlplusplus_VERSION}" "MIT" "https://github.com/marzer/tomlplusplus")
 component(zlib "${ZLIB_VERSION_STRING}" "Zlib" "https://zlib.net")
+component(libpng "${PNG_VERSION_STRING}" "libpng-2.0" "http://www.libpng.org/pub/png/libpng.html")
 component(liblzma "${LIBLZMA_VERSION_STRING}" "0BSD OR LicenseRef-public-domain" "https://tukaani.org/xz")
 component(zstd "${zstd_VERSION}" "BSD-3-Clause OR GPL-2.0-only" "https://github.com/facebook/zstd")
 component(utf8proc "${utf8proc_VERSION}" "MIT" "https://github.com/JuliaStrings/utf8proc")

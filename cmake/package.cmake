@@ -30,6 +30,6 @@ set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libunfold-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 # What unfold-config.cmake looks for.
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS
-    "libunfold (= ${PROJECT_VERSION}), libhwy-dev, libfmt-dev, nlohmann-json3-dev, libtomlplusplus-dev, zlib1g-dev, liblzma-dev, libzstd-dev, libutf8proc-dev, libpcre2-dev, libsodium-dev, pkg-config")
+    "libunfold (= ${PROJECT_VERSION}), libhwy-dev, libfmt-dev, nlohmann-json3-dev, libtomlplusplus-dev, zlib1g-dev, liblzma-dev, libzstd-dev, libutf8proc-dev, libpcre2-dev, libsodium-dev, libpng-dev, pkg-config")
 set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "Headers and static libraries of Unfold, for C++ and C.")
 include(CPack)

@@ -7,7 +7,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 readonly root=$PWD/build/arm64-root lists=$PWD/build/arm64-lists
 readonly libraries=(libhwy-dev libhwy1 libgtest-dev libgmock-dev librapidcheck-dev libfmt-dev libtomlplusplus-dev zlib1g-dev
                     zlib1g liblzma-dev liblzma5 libzstd-dev libzstd1 libutf8proc-dev libpcre2-dev
-                    libpcre2-8-0 libsodium-dev libsodium23)
+                    libpcre2-8-0 libsodium-dev libsodium23 libpng-dev libpng16-16)
 
 as_root() {
   if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi

@@ -11,7 +11,7 @@ packages_of() {
   case $1 in
     build) echo g++ cmake ninja-build pkg-config ccache libhwy-dev libfmt-dev nlohmann-json3-dev libcli11-dev \
                 libtomlplusplus-dev zlib1g-dev liblzma-dev libzstd-dev libutf8proc-dev libpcre2-dev libsodium-dev \
-                libjs-chart.js ;;
+                libjs-chart.js libpng-dev ;;
     test) echo libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev libeigen3-dev python3 ;;
     lint) echo clang clang-format clang-tidy ;;
     fuzz) echo clang "$(clang_runtime)" ;;

@@ -47,7 +47,7 @@ std::vector<Tested> tested() {
   StackOptions stack;
   stack.units = 8, stack.layers = 2;
   for (const CellEntry& cell : cells())
-    if (!cell.reads_trees())
+    if (cell.reads_sequences())
       list.push_back(
           {cell.name,
            [&cell](Circuit& c, Signal x, Index n, bool trained) { return cell.add(c, x, n, cell.options, trained); },

@@ -48,6 +48,13 @@ inline std::string tree_lines(int trees) {
   return text;
 }
 
+/// Grids of three rows, of two and of one character, with labels.
+inline std::string grid_blocks(int grids) {
+  std::string text;
+  for (int i = 0; i < grids; ++i) text += i % 2 == 0 ? "ab\txy\nba\tyx\nab\txy\n\n" : "a\tx\nb\ty\nb\ty\n\n";
+  return text;
+}
+
 inline std::string roll_lines(int pieces) {
   std::string text;
   for (int i = 0; i < pieces; ++i) text += i % 2 == 0 ? "60,64 60,64 - 55\n" : "55 55 60,64\n";

@@ -39,6 +39,11 @@ void check_examples(const Examples& examples) {
       const Index parent = examples.parents[static_cast<std::size_t>(p)], mine = p - examples.begin(e);
       check(p + 1 == examples.end(e) ? parent == -1 : parent > mine && parent < examples.length(e));
     }
+  check(examples.shapes.empty() || static_cast<Index>(examples.shapes.size()) == examples.count());
+  for (Index e = 0; e < examples.count() && examples.are_grids(); ++e) {
+    const auto [height, width] = examples.shapes[static_cast<std::size_t>(e)];
+    check(height > 0 && width > 0 && height * width == examples.length(e));
+  }
   std::set<std::string_view> names;
   for (const ExampleColumn& column : examples.columns) {
     check(names.insert(column.name).second);

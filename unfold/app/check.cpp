@@ -27,6 +27,14 @@ Structure small_trees() {
   return Structure::trees(trees);
 }
 
+/// Grids of different shapes, at least two positions of the last layer wide or high.
+Structure small_grids(const std::vector<Index>& sides) {
+  Index block = 1;
+  for (const Index side : sides) block *= side;
+  const std::pair<Index, Index> shapes[] = {{2 * block, 3 * block}, {1, 1}, {block + 1, block}};
+  return Structure::grids(shapes, sides);
+}
+
 /// Of vectors of as many numbers as other models have symbols.
 CheckOutcome check_density(const CheckRequest& request, Reporter& reporter) {
   using Type = FieldSpecification::Type;
@@ -51,10 +59,16 @@ CheckOutcome check_network(const CheckRequest& request, Reporter& reporter) {
   spec.dropout = 0;  // a mask is a constant for every derivative
   CheckOutcome outcome{.model = to_string(spec), .report = {}};
   Circuit circuit;
-  build_model(spec, circuit.symbols("symbols", request.symbols), request.symbols, circuit);
+  const Signal input = [&] {
+    const auto part = circuit.in_part(input_part(spec));
+    return circuit.symbols("symbols", request.symbols);
+  }();
+  build_model(spec, input, request.symbols, circuit);
   reporter.remark(fmt::format("checking {} with {} symbols: {} parameters, double precision", outcome.model,
                               request.symbols, circuit.parameter_count()));
-  const Structure structure = spec.cell->reads_trees() ? small_trees() : small_structure();
+  const Structure structure = spec.cell->reads_trees()   ? small_trees()
+                              : spec.cell->reads_grids() ? small_grids(patches_of(spec))
+                                                         : small_structure();
   outcome.report = check_derivatives(circuit, *softmax_loss<double>(), structure, {.seed = request.seed});
   return outcome;
 }

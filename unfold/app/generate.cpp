@@ -7,6 +7,7 @@
 #include "unfold/app/task_figures.h"
 #include "unfold/base/text_distance.h"
 #include "unfold/data/text_source_spec.h"
+#include "unfold/tasks/grid_tasks.h"
 #include "unfold/tasks/tree_tasks.h"
 
 namespace unfold {
@@ -19,6 +20,7 @@ UsageError unknown_task(const std::string& task) {
   for (const SourceHelp& source : text_sources()) names.push_back(source.name);
   for (const TaskHelp& known : tasks()) names.push_back(known.name);
   for (const EntryHelp& known : tree_tasks()) names.push_back(known.name);
+  for (const EntryHelp& known : grid_tasks()) names.push_back(known.name);
   const std::string name = parse_spec(task).name;
   return UsageError(
       fmt::format("there is no task \"{}\"{} (tasks: {})", name, did_you_mean(name, names), fmt::join(names, ", ")));
@@ -53,11 +55,25 @@ GenerateOutcome generate_tree_file(const GenerateRequest& request) {
           .predicted = made.labels};
 }
 
+/// A task of grids, as a file of grids.
+GenerateOutcome generate_grid_file(const GenerateRequest& request) {
+  if (request.size) throw UsageError("--mask and --size are for texts; of this task say how many grids: --count");
+  const Index count = request.count.value_or(kUnits);
+  GeneratedGrids made = generate_grids(request.task, request.seed, count);
+  return {.name = parse_spec(request.task).name,
+          .text = std::move(made.text),
+          .unit = "grid",
+          .units = count,
+          .symbols = made.positions,
+          .predicted = made.labels};
+}
+
 }  // namespace
 
 GenerateOutcome generate(const GenerateRequest& request) {
   if (request.count && request.size) throw UsageError("--count and --size exclude each other");
   if (is_tree_task(request.task)) return generate_tree_file(request);
+  if (is_grid_task(request.task)) return generate_grid_file(request);
   const std::unique_ptr<TextSource> source = make_text_source(request.task);
   if (!source && !is_task(request.task)) throw unknown_task(request.task);
   if (!source) return generate_examples(request);
@@ -78,9 +94,13 @@ GenerateOutcome generate(const GenerateRequest& request) {
 }
 
 nlohmann::ordered_json to_json(const GenerateOutcome& outcome) {
-  if (outcome.is_trees())
-    return {{"task", outcome.name},   {"symbols", outcome.symbols},         {"predicted_symbols", outcome.predicted},
-            {"trees", outcome.units}, {"entropy_bits_per_symbol", nullptr}, {"entropy_bits_per_predicted_symbol", 0.0}};
+  if (outcome.is_labelled())
+    return {{"task", outcome.name},
+            {"symbols", outcome.symbols},
+            {"predicted_symbols", outcome.predicted},
+            {outcome.unit + "s", outcome.units},
+            {"entropy_bits_per_symbol", nullptr},
+            {"entropy_bits_per_predicted_symbol", 0.0}};
   if (!outcome.is_text())
     return {{"task", outcome.name},
             {"symbols", outcome.symbols},

@@ -469,8 +469,10 @@ TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
                                     .predicts = fields_.choice.predicts,
                                     .batch = s_.batch,
                                     .window = s_.whole_sequences ? 0 : s_.window,
+                                    .patches = patches_of(parse_model_spec(s_.model)),
                                     .unknown_rate = wants_everything(s_.optimizer) || linear ? 0 : kUnknownRate,
                                     .word_dropout = s_.word_dropout,
+                                    .shift = s_.shift,
                                     .in_order = wants_everything(s_.optimizer)};
   NetworkModel<T> model(s_.model, parts[0].data(), fields_.layout);
   require_path_units(model.circuit(), model.spec(), s_.optimizer);
@@ -501,6 +503,7 @@ TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
     if (const auto readout = readout_of(model.spec())) {
       ExampleBatchOptions once = batches;
       once.unknown_rate = once.word_dropout = 0;
+      once.shift = 0;
       result.result = fit(model, *example_reader(parts[0], once), *readout, team);
     } else {
       TrainingSources<T> sources = example_sources<T>(parts[0], parts[1], batches, options.trainer.seed);

@@ -42,6 +42,12 @@ struct StackOptions {
   Condition condition = Condition::both;
 };
 
+/// How the layers of a cell over grids are laid.
+struct GridStack {
+  Index directions = 4;        ///< from the corners top left, top right, bottom left, bottom right, the first so many
+  std::vector<Index> patches;  ///< side of the block of positions that is one position of a layer; beyond the list 1
+};
+
 /// Another name for a cell with some options given: "irnn" is "rnn" with "activation=relu,init=identity".
 struct Spelling {
   std::string name, options;
@@ -62,9 +68,13 @@ struct CellEntry : Entry {
   /// False: it reads its input otherwise than by terms of affine maps, so what is joined is gathered for it first.
   bool reads_joined = true;
   /// Of a cell over trees, from the leaves to the root: how many children of a node it tells apart; 0: it adds up all
-  /// of them. Empty: it reads sequences.
+  /// of them. Empty: it reads no trees.
   std::function<Index(const AnyOptions&)> children;
   bool reads_trees() const { return static_cast<bool>(children); }
+  /// Of a cell over grids, which reads what is to the left and above. Empty: it is none.
+  std::function<GridStack(const AnyOptions&)> grid;
+  bool reads_grids() const { return static_cast<bool>(grid); }
+  bool reads_sequences() const { return !reads_trees() && !reads_grids(); }
 };
 
 /// A cell with options of its own type; becomes a CellEntry.
@@ -80,6 +90,7 @@ struct CellOf {
   std::vector<Spelling> spellings = {};
   bool reads_joined = true;
   Index (*children)(const Options&) = nullptr;
+  GridStack (*grid)(const Options&) = nullptr;
 
   operator CellEntry() const {  // NOLINT(google-explicit-constructor): it is the same cell
     CellEntry entry;
@@ -106,6 +117,7 @@ struct CellOf {
     entry.reads_joined = reads_joined;
     if (children != nullptr)
       entry.children = [children = children](const AnyOptions& any) { return children(any.as<Options>()); };
+    if (grid != nullptr) entry.grid = [grid = grid](const AnyOptions& any) { return grid(any.as<Options>()); };
     return entry;
   }
 };

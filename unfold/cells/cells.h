@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "unfold/cells/grids.h"
 #include "unfold/circuit/circuit.h"
 #include "unfold/circuit/parameters.h"
 
@@ -80,6 +81,21 @@ struct ChildSumLstmOptions {
   double forget_bias = 1;
 };
 Signal child_sum_lstm(Circuit& c, Signal x, Index n, const ChildSumLstmOptions& options = {});
+
+/// grid-rnn, over grids: h_ij = s(x_ij W + h_{i,j-1} U + h_{i-1,j} V + b). Beyond the edge a neighbour is zero.
+struct GridRnnOptions {
+  Map activation = Map::tanh;
+  GridStackOptions stack = {};
+};
+Signal grid_rnn(Circuit& c, Signal x, Index n, const GridRnnOptions& options = {});
+/// grid-lstm: multi-dimensional LSTM, a forget gate for each neighbour; every gate reads both. Graves, Fernandez &
+/// Schmidhuber 2007. Both gates start at a half, not near one: along a diagonal a cell is reached by as many paths as a
+/// binomial coefficient counts, which at a half weigh one together and above grow without bound.
+struct GridLstmOptions {
+  double forget_bias = 0;
+  GridStackOptions stack = {};
+};
+Signal grid_lstm(Circuit& c, Signal x, Index n, const GridLstmOptions& options = {});
 
 /// mrnn, multiplicative: the recurrent matrix W_fh diag(x_t W_fx + b_f) W_hf depends on the input through `factors`
 /// factors. Sutskever, Martens & Hinton 2011, who have no b_f: for a symbol it adds nothing (each symbol has a row of

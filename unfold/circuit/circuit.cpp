@@ -13,12 +13,14 @@ Index Signal::size() const {
 }
 
 std::string describe(const Delay& delay) {
-  static constexpr const char* kNames[] = {"previous",    "next",         "left",     "up",         "right",
-                                           "down",        "child",        "first",    "last",       "source_first",
-                                           "source_last", "source_start", "children", "each_child", "parent"};
+  static constexpr const char* kNames[] = {
+      "previous", "next",         "left",        "up",           "right",    "down",       "child",  "first",
+      "last",     "source_first", "source_last", "source_start", "children", "each_child", "parent", "block"};
   const std::string name = kNames[static_cast<int>(delay.along)];
-  const bool counts = delay.along != Delay::Along::children && delay.along != Delay::Along::parent;
-  return delay.to_end() || delay.crosses() || !counts ? name : name + "(" + std::to_string(delay.steps) + ")";
+  const bool counts = delay.along == Delay::Along::block ||
+                      (delay.along != Delay::Along::children && delay.along != Delay::Along::parent &&
+                       !delay.to_end() && !delay.crosses());
+  return counts ? name + "(" + std::to_string(delay.steps) + ")" : name;
 }
 
 Delay opposite(const Delay& delay) {
@@ -104,9 +106,13 @@ Signal Circuit::symbols(std::string_view name, Index alphabet) {
 Signal Circuit::link(Index size, Delay delay, bool trained_initial) {
   if (delay.along == Delay::Along::child ? delay.steps < 0 : delay.steps < 1)
     throw UsageError("circuit: a link along " + describe(delay) + " looks nowhere");
-  if ((delay.to_end() || delay.crosses()) && (trained_initial || delay.steps != 1))
+  const bool is_block = delay.along == Delay::Along::block;
+  if ((delay.to_end() || delay.crosses()) && (trained_initial || (delay.steps != 1 && !is_block)))
     throw UsageError("circuit: a link along " + describe(delay) +
                      " never looks beyond the boundary: it takes no trained start and no number of steps");
+  if (is_block && size % delay.width() != 0)
+    throw UsageError("circuit: a link along " + describe(delay) + " of size " + std::to_string(size) +
+                     " has not the same room for every position of the block");
   if (delay.along == Delay::Along::each_child && (trained_initial || size % delay.steps != 0))
     throw UsageError("circuit: a link along " + describe(delay) + " of size " + std::to_string(size) +
                      (trained_initial ? " takes no trained start" : " has not the same room for every child"));
@@ -114,11 +120,20 @@ Signal Circuit::link(Index size, Delay delay, bool trained_initial) {
     throw UsageError("circuit: a link along " + describe(delay) + " takes no number of steps");
   Node node{.kind = Node::Kind::link, .name = path("link" + std::to_string(nodes_.size())), .size = size};
   node.part = part_;
-  node.delay = reversed_ ? opposite(delay) : delay;
+  node.delay = turned(delay);
   if (trained_initial) node.initial = add_parameter(node.name + "/start", 1, size, Init::zero());
   const bool begins = start_.valid() && part_ == 0 && !trained_initial && node.delay == Delay::previous();
   const Signal added = add(std::move(node));
   return begins ? begin_link(added) : added;
+}
+
+/// As reversed() and mirrored() have it.
+Delay Circuit::turned(const Delay& delay) const {
+  using Along = Delay::Along;
+  const bool in_row = delay.along == Along::left || delay.along == Along::right;
+  const bool in_column = delay.along == Along::up || delay.along == Along::down;
+  const bool mirrored = (in_row && mirrored_rows_) || (in_column && mirrored_columns_);
+  return reversed_ != mirrored ? opposite(delay) : delay;
 }
 
 /// The link plus a map of start_, which is zero but at the first position.

@@ -21,7 +21,8 @@
 /// A circuit may have parts, which run over chains of their own: part 0 over the structure, part 1 over its source,
 /// part 2 over the source of that (engine/structure.h). An encoder is such a part, and its decoder part 0. Inputs and
 /// links say what part they are of (in_part); whatever else is of the part of what it reads. Values cross from a part
-/// to one of a lower number, by links (Delay::source_last) and by operators with a memory (circuit/attention.h).
+/// to one of a lower number, by links (Delay::source_last) and by operators with a memory (circuit/attention.h). Parts
+/// may be grids, too: of a deeper one, finer, each position of the other stands for a block (Delay::block).
 ///
 /// Errors: shapes are checked here, when the circuit is built: UsageError naming the node and both sizes.
 
@@ -69,7 +70,9 @@ struct Delay {
     source_start,  ///< as source_last, at the first position of the own chain alone; elsewhere it is zero
     children,      ///< all children in a tree: the sum, whatever their order
     each_child,    ///< the first `steps` children in a tree, one behind the other: `steps` times as wide as its source
-    parent         ///< the parent in a tree
+    parent,        ///< the parent in a tree
+    block          ///< the `steps` x `steps` positions of a finer grid, of a deeper part, that a position of a grid
+                   ///< stands for: one behind the other in raster order, zero where the finer grid has ended
   };
   Along along = Along::previous;
   Index steps = 1;
@@ -84,6 +87,7 @@ struct Delay {
   static Delay children() { return {Along::children, 1}; }
   static Delay each_child(Index k) { return {Along::each_child, k}; }
   static Delay parent() { return {Along::parent, 1}; }
+  static Delay block(Index side) { return {Along::block, side}; }
   static Delay first() { return {Along::first, 1}; }
   static Delay last() { return {Along::last, 1}; }
   static Delay source_first() { return {Along::source_first, 1}; }
@@ -94,12 +98,13 @@ struct Delay {
   bool to_end() const { return along == Along::first || along == Along::last; }
   /// Whether it looks at a chain of a deeper part.
   bool crosses() const {
-    return along == Along::source_first || along == Along::source_last || along == Along::source_start;
+    return along == Along::source_first || along == Along::source_last || along == Along::source_start ||
+           along == Along::block;
   }
   /// Whether it looks towards the leaves of a tree.
   bool to_children() const { return along == Along::child || along == Along::children || along == Along::each_child; }
   /// Components of a link for each of its source.
-  Index width() const { return along == Along::each_child ? steps : 1; }
+  Index width() const { return along == Along::each_child ? steps : along == Along::block ? steps * steps : 1; }
   bool operator==(const Delay&) const = default;
 };
 std::string describe(const Delay& delay);
@@ -182,6 +187,10 @@ class Circuit {
   /// then reads its sequence from the end: { auto backward = c.reversed(); y = lstm(c, x, n); }
   class Reversal;
   [[nodiscard]] Reversal reversed();
+  /// While what this returns lives, links in grids look the other way along rows (left is right), along columns (up is
+  /// down), or both: a cell added then reads its grid from another corner.
+  class Mirror;
+  [[nodiscard]] Mirror mirrored(bool rows, bool columns);
   void feed(Signal link, Signal source);
   /// While what this returns lives, inputs, symbols and links added are of a part of the circuit.
   class InPart;
@@ -251,12 +260,14 @@ class Circuit {
   const Node& own(Signal s, std::string_view who) const;
   void check_part(const Node& node, Signal read) const;
   Signal begin_link(Signal link);
+  Delay turned(const Delay& delay) const;
 
   std::vector<Signal> parts(Signal x) const;
 
   std::vector<Node> nodes_;
   std::vector<std::vector<Signal>> joins_;  // a signal with the id -1 - i stands for joins_[i]
   bool reversed_ = false;
+  bool mirrored_rows_ = false, mirrored_columns_ = false;
   int part_ = 0;
   Signal start_ = {};                       // of links, if they begin with a map of it
   std::vector<std::pair<int, int>> begun_;  // what such a link reads as, and the link
@@ -275,6 +286,20 @@ class Circuit::Reversal {
   Circuit& circuit_;
 };
 inline Circuit::Reversal Circuit::reversed() { return Reversal(*this); }
+
+class Circuit::Mirror {
+ public:
+  Mirror(Circuit& c, bool rows, bool columns) : circuit_(c), rows_(c.mirrored_rows_), columns_(c.mirrored_columns_) {
+    c.mirrored_rows_ = rows_ != rows, c.mirrored_columns_ = columns_ != columns;
+  }
+  ~Mirror() { circuit_.mirrored_rows_ = rows_, circuit_.mirrored_columns_ = columns_; }
+  Mirror(const Mirror&) = delete;
+
+ private:
+  Circuit& circuit_;
+  bool rows_, columns_;
+};
+inline Circuit::Mirror Circuit::mirrored(bool rows, bool columns) { return {*this, rows, columns}; }
 
 class Circuit::InPart {
  public:

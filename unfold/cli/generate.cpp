@@ -8,6 +8,7 @@
 #include "unfold/cli/figures.h"
 #include "unfold/cli/verb.h"
 #include "unfold/data/text_source_spec.h"
+#include "unfold/tasks/grid_tasks.h"
 #include "unfold/tasks/task_spec.h"
 #include "unfold/tasks/tree_tasks.h"
 
@@ -47,13 +48,14 @@ Generate::Generate()
   for (const SourceHelp& source : text_sources()) add(source.name, source.help, source.options);
   for (const TaskHelp& task : tasks()) add(task.name, task.help, task.options);
   for (const EntryHelp& task : tree_tasks()) add(task.name, task.help, task.options);
+  for (const EntryHelp& task : grid_tasks()) add(task.name, task.help, task.options);
   options_.add_inputs({.name = "task", .target = &task_, .placeholder = "TASK", .help = known});
   options_.add(
       {.name = "out", .target = &out_, .placeholder = "FILE", .help = "needed; - is standard output", .letter = "o"});
   options_.add({.name = "count",
                 .target = &count_,
                 .placeholder = "N",
-                .help = "lines, bars, blocks, examples or trees",
+                .help = "lines, bars, blocks, examples, trees or grids",
                 .least = 1,
                 .most = 1e12,
                 .default_text = "1000 without --size"});
@@ -72,9 +74,9 @@ Generate::Generate()
 }
 
 std::string text_of(const GenerateOutcome& made) {
-  if (made.is_trees())
-    return fmt::format("{} trees of {} nodes, {} with a label; a perfect model is never wrong\n", made.units,
-                       made.symbols, made.predicted);
+  if (made.is_labelled())
+    return fmt::format("{} {}s of {} {}, {} with a label; a perfect model is never wrong\n", made.units, made.unit,
+                       made.symbols, made.unit == "tree" ? "nodes" : "positions", made.predicted);
   if (!made.is_text())
     return fmt::format("{} examples of {} steps; a perfect model needs {:.4f} bits per prediction\n", made.units,
                        made.steps, made.entropy_of_predicted);
@@ -90,7 +92,7 @@ ExitCode Generate::run(Console&) {
   if (out_.empty()) throw UsageError("generate needs -o FILE; see `unfold generate --help`");
   if (count_ && size_) throw UsageError("--count and --size exclude each other");
   if (json_ && (out_ == "-" || mask_ == "-")) throw UsageError("--json and - both want standard output; name a file");
-  if (mask_ && (is_task(task_.front()) || is_tree_task(task_.front())))
+  if (mask_ && (is_task(task_.front()) || is_tree_task(task_.front()) || is_grid_task(task_.front())))
     throw UsageError("--mask and --size are for texts; of this task say how many examples: --count");
   const GenerateOutcome made =
       generate({.task = task_.front(), .count = count_, .size = size_, .seed = static_cast<std::uint64_t>(seed_)});

@@ -73,6 +73,12 @@ void add_data_options(VerbOptions& options, TrainRequest& request) {
                .help = "data with fields: share of positions that training leaves unread",
                .least = 0,
                .most = 0.99});
+  options.add({.name = "shift",
+               .target = &s.shift,
+               .placeholder = "N",
+               .help = "images and other grids: training moves each by up to N positions, at random",
+               .least = 0,
+               .most = 1024});
   options.add({.name = "symbols",
                .target = &s.symbols,
                .placeholder = "KIND",

@@ -23,6 +23,7 @@ struct Use {
   const FieldColumn* column;  ///< null: missing at every row
   Index back;
   bool predicted;
+  bool target = false;  ///< read and predicted
 };
 
 /// What a batch reads: of an example so much, as one chain; and how its state goes on.
@@ -81,20 +82,29 @@ class ExampleFiller {
     if (options.batch < 1) throw UsageError(fmt::format("batch {}: at least 1 is needed", options.batch));
     if (options.window > 0 && examples.has_sources())
       throw UsageError("examples of two chains are read whole: leave out --window");
-    if (options.window > 0 && examples.has_trees()) throw UsageError("trees are read whole: leave out --window");
+    if (options.window > 0 && (examples.has_trees() || examples.has_grids()))
+      throw UsageError(fmt::format("{} are read whole: leave out --window", examples.has_trees() ? "trees" : "grids"));
     if (options.window < 0) throw UsageError(fmt::format("window {}: 0 or more positions", options.window));
     if (!(options.word_dropout >= 0 && options.word_dropout < 1))
       throw UsageError(fmt::format("word dropout {}: a probability below 1", options.word_dropout));
+    if (options.shift < 0 || (options.shift > 0 && !examples.has_grids()))
+      throw UsageError(fmt::format("shift {}: grids, such as images, are moved by 0 or more positions", options.shift));
     for (const std::string& name : options.reads) {
       const FieldRead read = parse_read(name);
       add(name, read.field, read.back, false);
     }
-    if (examples.has_trees()) refuse_in_trees();
+    if (examples.has_trees() || examples.has_grids()) refuse_order();
     (void)examples.spelt();  // throws where there are several
     for (const std::string& name : options.predicts) {
-      if (std::ranges::find(options.reads, name) != options.reads.end())
-        throw UsageError(fmt::format("field {} is read and predicted at the same position", name));
-      if (std::ranges::find(uses_, name, &Use::name) == uses_.end()) add(name, name, 0, true);
+      const auto used = std::ranges::find(uses_, name, &Use::name);
+      if (std::ranges::find(options.reads, name) != options.reads.end()) {
+        if (!examples.has_grids())
+          throw UsageError(fmt::format("field {} is read and predicted at the same position", name));
+        used->target = true;  // networks over grids see to it that no position sees itself
+        counts_[at(used - uses_.begin())].clear();
+      } else if (used == uses_.end()) {
+        add(name, name, 0, true);
+      }
     }
   }
 
@@ -103,34 +113,66 @@ class ExampleFiller {
     cut_ = &cut;
     lengths_.clear();
     for (const Cut::Stretch& stretch : cut.stretches) lengths_.push_back(stretch.length);
-    out.structure = examples_.has_trees() ? trees() : Structure::chains(lengths_);
+    out.structure = examples_.has_trees() ? trees() : examples_.has_grids() ? grids() : Structure::chains(lengths_);
     if (examples_.has_sources()) out.structure = out.structure.looking_at(sources());
     const auto spelt = std::ranges::find_if(uses_, [](const Use& use) { return use.field->spelt; });
     if (spelt != uses_.end()) look_at_spelling(*spelt, out);
     carry(out);
     out.symbols = out.structure.positions();
     predicted_.assign(at(out.structure.positions()), 0);
-    unread_.assign(at(out.structure.positions()), 0);
+    unread_.assign(at(out.structure.part(read_part(out)).positions()), 0);
     if (random != nullptr && options_.word_dropout > 0)
       for (char& unread : unread_) unread = static_cast<char>(random->uniform() < options_.word_dropout);
+    draw_shifts(random);
     for (const Use& use : uses_) put(use, random, out);
     out.predicted = std::accumulate(predicted_.begin(), predicted_.end(), Index{0});
   }
 
  private:
   /// A position before another one, and the characters of a word, are there in sequences alone.
-  void refuse_in_trees() const {
+  void refuse_order() const {
     for (const Use& use : uses_) {
       if (use.back > 0)
-        throw UsageError(
-            fmt::format("{} is read, but in a tree no node comes before another; read {}", use.name, use.field->name));
+        throw UsageError(fmt::format("{} is read, but in a {} before another; read {}", use.name,
+                                     examples_.has_trees() ? "tree no node comes" : "grid no position comes",
+                                     use.field->name));
       if (use.field->spelt)
         throw UsageError(
-            fmt::format("{} is spelt, which is read in sequences alone; in trees take .prefix3, .suffix3 "
+            fmt::format("{} is spelt, which is read in sequences alone; elsewhere take .prefix3, .suffix3 "
                         "and their like",
                         use.name));
     }
   }
+
+  Structure grids() const {
+    std::vector<std::pair<Index, Index>> shapes;
+    shapes.reserve(cut_->stretches.size());
+    for (const Cut::Stretch& stretch : cut_->stretches) shapes.push_back(examples_.shape(stretch.example));
+    return Structure::grids(shapes, options_.patches);
+  }
+
+  void draw_shifts(Random* random) {
+    shifts_.clear();
+    if (random == nullptr || options_.shift == 0) return;
+    const auto draw = [&] {
+      return static_cast<Index>(random->below(static_cast<std::uint64_t>(2 * options_.shift + 1))) - options_.shift;
+    };
+    for (std::size_t i = 0; i < cut_->stretches.size(); ++i) {
+      const Index rows = draw();
+      shifts_.emplace_back(rows, draw());
+    }
+  }
+
+  /// The position of a grid that a position shows, where it was moved.
+  Index shown(std::size_t i, Index position) const {
+    if (shifts_.empty()) return position;
+    const auto [height, width] = examples_.shape(cut_->stretches[i].example);
+    const Index row = std::clamp<Index>(position / width + shifts_[i].first, 0, height - 1);
+    return row * width + std::clamp<Index>(position % width + shifts_[i].second, 0, width - 1);
+  }
+
+  /// The part of the structure that what is read at positions lies in.
+  int read_part(const Batch& out) const { return examples_.has_grids() ? out.structure.parts() - 1 : 0; }
 
   Structure trees() {
     trees_.clear();
@@ -172,23 +214,39 @@ class ExampleFiller {
   void put(const Use& use, Random* random, Batch& out) {
     const bool symbols = use.field->type == Type::symbols;
     if (use.field->spelt) return put_spelling(use, random, out);
-    const Index positions = use.field->source ? out.structure.part(kSourcePart).positions() : out.symbols;
+    const int part = use.field->source ? kSourcePart : use.predicted ? 0 : read_part(out);
+    const Index positions = out.structure.part(part).positions();
     if (symbols)
       out.symbol_field(use.name).clear(positions);
     else
       out.value_field(use.name).clear(positions, use.field->size);
     if (use.column == nullptr) return;
     if (use.field->source) return put_source(use, random, out);
+    if (part == 0 && use.field->once && use.predicted) return put_at_ends(use, random, out);
+    const Structure& own = out.structure.part(part);
     for (std::size_t i = 0; i < cut_->stretches.size(); ++i) {
       const Cut::Stretch& stretch = cut_->stretches[i];
-      const Index* rows = out.structure.order().rows.data() + out.structure.item(static_cast<Index>(i), 0);
+      const Index* rows = own.order().rows.data() + own.item(static_cast<Index>(i), 0);
       for (Index t = 0; t < stretch.length; ++t) {
-        const Index entry = entry_at(use, stretch.example, stretch.first + t);
-        if (entry < 0 || (!use.predicted && unread_[at(rows[t])] != 0)) continue;
+        const Index entry = entry_at(use, stretch.example, stretch.first + shown(i, t));
+        if (entry < 0 || (!use.predicted && !use.target && unread_[at(rows[t])] != 0)) continue;
         const bool present =
             symbols ? put_symbol(use, entry, rows[t], random, out) : put_values(use, entry, rows[t], out);
-        if (use.predicted && present) predicted_[at(rows[t])] = 1;
+        if ((use.predicted || use.target) && present) predicted_[at(rows[t])] = 1;
       }
+    }
+  }
+
+  /// What is predicted once an example: at its last position.
+  void put_at_ends(const Use& use, Random* random, Batch& out) {
+    for (std::size_t i = 0; i < cut_->stretches.size(); ++i) {
+      const Cut::Stretch& stretch = cut_->stretches[i];
+      const Index last = examples_.length(stretch.example);
+      if (stretch.first + stretch.length < last || last - 1 < examples_.warmup(stretch.example)) continue;
+      const Index row = out.structure.row(static_cast<Index>(i), out.structure.size(static_cast<Index>(i)) - 1);
+      const bool present = use.field->type == Type::symbols ? put_symbol(use, stretch.example, row, random, out)
+                                                            : put_values(use, stretch.example, row, out);
+      if (present) predicted_[at(row)] = 1;
     }
   }
 
@@ -240,7 +298,7 @@ class ExampleFiller {
   /// The entry of a column that stands at a position of an example; -1: none does.
   Index entry_at(const Use& use, Index example, Index position) const {
     if (use.predicted && position < examples_.warmup(example)) return -1;
-    if (use.field->once) return use.predicted && position + 1 < examples_.length(example) ? -1 : example;
+    if (use.field->once) return example;
     return position < use.back ? -1 : examples_.begin(example) + position - use.back;
   }
 
@@ -272,12 +330,13 @@ class ExampleFiller {
   const ExampleSet& examples_;
   ExampleBatchOptions options_;
   std::vector<Use> uses_;
-  std::vector<std::vector<Index>> counts_;      // of each use; empty: nothing is made unknown
-  const Cut* cut_ = nullptr;                    // of the batch
-  std::vector<Index> lengths_;                  // of the batch: positions
-  std::vector<Index> sources_;                  // of the batch: positions of the sources
-  std::vector<Tree> trees_;                     // of the batch
-  std::vector<std::vector<Symbol>> spellings_;  // of the batch: the chains of characters
+  std::vector<std::vector<Index>> counts_;       // of each use; empty: nothing is made unknown
+  const Cut* cut_ = nullptr;                     // of the batch
+  std::vector<Index> lengths_;                   // of the batch: positions
+  std::vector<Index> sources_;                   // of the batch: positions of the sources
+  std::vector<Tree> trees_;                      // of the batch
+  std::vector<std::vector<Symbol>> spellings_;   // of the batch: the chains of characters
+  std::vector<std::pair<Index, Index>> shifts_;  // of each grid of the batch: rows, columns; empty: none
   std::vector<char> predicted_, unread_;
 };
 
@@ -288,7 +347,7 @@ class ExampleBatches final : public BatchSource {
         options_(options),
         filler_(examples, options),
         seed_(seed),
-        by_chance_(options.unknown_rate > 0 || options.word_dropout > 0) {
+        by_chance_(options.unknown_rate > 0 || options.word_dropout > 0 || options.shift > 0) {
     if (examples.count() == 0) throw DataError(fmt::format("{}: no examples to train on", examples.source()));
     seek(0, 0);
   }

@@ -17,11 +17,18 @@ struct ExampleBatchOptions {
   std::vector<std::string> predicts = {};  ///< those that the set lacks are missing at every row
   Index batch = 16;                        ///< examples side by side
   Index window = 0;                        ///< positions of each lane in one step; 0: whole examples
+  /// Of grids: sides of the blocks that are one position of a coarser grid, from those read on (Structure::grids). The
+  /// structure of a batch is the coarsest; fields that are read lie in its deepest part, what is predicted once an
+  /// example at its last position.
+  std::vector<Index> patches = {};
   /// In training a symbol that is read becomes `<unk>` with the probability rate / (rate + how often it occurs), so
   /// that the network learns what to do about words it never saw (Kiperwasser & Goldberg 2016). 0: never.
   double unknown_rate = 0;
   /// In training each position is left unread with this probability (word dropout; Iyyer et al. 2015).
   double word_dropout = 0;
+  /// In training each grid is moved, along rows and along columns, by a random number of positions up to this one; its
+  /// edges are repeated where nothing is left. What stands once an example stays.
+  Index shift = 0;
   /// In training all epochs have the examples in the order of the set. Where they fit one batch and nothing is left to
   /// chance, the source is unchanging.
   bool in_order = false;

@@ -335,7 +335,8 @@ FieldRead parse_read(std::string_view name) {
 }
 
 DataSpecification specify(const Examples& examples, const FieldChoice& choice, std::string source) {
-  DataSpecification data{.source = std::move(source), .fields = {}, .trees = examples.are_trees()};
+  DataSpecification data{
+      .source = std::move(source), .fields = {}, .trees = examples.are_trees(), .grids = examples.are_grids()};
   const auto add = [&](const std::string& name, bool predicted) {
     if (std::ranges::find(data.fields, name, &FieldSpecification::name) != data.fields.end()) return;
     const Origin origin = need_origin(examples, name);
@@ -364,11 +365,19 @@ DataSpecification specify(const Examples& examples, const FieldChoice& choice, s
 
 ExampleSet::ExampleSet(const Examples& examples, std::shared_ptr<const DataSpecification> data,
                        std::span<const std::string> predicts, UnknownPolicy unknown)
-    : source_(examples.source), data_(std::move(data)), ends_(examples.ends), parents_(examples.parents) {
-  if (data_->trees != examples.are_trees())
+    : source_(examples.source),
+      data_(std::move(data)),
+      ends_(examples.ends),
+      parents_(examples.parents),
+      shapes_(examples.shapes) {
+  if (data_->trees != examples.are_trees() || data_->grids != examples.are_grids())
     throw DataError(fmt::format("{}: it holds {}, but the model reads {}", source_,
-                                examples.are_trees() ? "trees" : "sequences",
-                                data_->trees ? "trees (--format trees)" : "sequences"));
+                                examples.are_trees()   ? "trees"
+                                : examples.are_grids() ? "grids"
+                                                       : "sequences",
+                                data_->trees   ? "trees (--format trees)"
+                                : data_->grids ? "grids (--format images or grids)"
+                                               : "sequences"));
   for (const FieldSpecification& field : data_->fields) {
     const Origin origin(examples, field.name);
     if (origin.column == nullptr) continue;
@@ -452,6 +461,7 @@ ExampleSet ExampleSet::subset(std::span<const Index> examples) const {
   for (const Index e : examples) {
     result.ends_.push_back(result.positions() + length(e));
     if (!warmup_.empty()) result.warmup_.push_back(warmup_[at(e)]);
+    if (has_grids()) result.shapes_.push_back(shape(e));
     if (has_trees())
       result.parents_.insert(result.parents_.end(), parents_.begin() + begin(e),
                              parents_.begin() + begin(e) + length(e));
@@ -478,7 +488,8 @@ ExampleSet ExampleSet::part(Index example, Index from, Index to, Index warmup) c
   ExampleSet result;
   result.source_ = source_;
   result.data_ = data_;
-  if (has_trees()) throw UsageError(fmt::format("{}: a tree cannot be cut by positions", source_));
+  if (has_trees() || has_grids())
+    throw UsageError(fmt::format("{}: a {} cannot be cut by positions", source_, has_trees() ? "tree" : "grid"));
   const bool empty = from >= to;
   const Index start = std::max<Index>(0, from - warmup);
   if (!empty) {

@@ -92,12 +92,17 @@ class ExampleSet {
   /// The most children that a node has.
   Index most_children() const;
 
+  /// Whether positions are those of grids, row by row.
+  bool has_grids() const { return !shapes_.empty(); }
+  /// Height and width. REQUIRES has_grids().
+  std::pair<Index, Index> shape(Index example) const { return shapes_[static_cast<std::size_t>(example)]; }
+
   /// Positions at the start of an example that are read and not predicted.
   Index warmup(Index example) const { return warmup_.empty() ? 0 : warmup_[static_cast<std::size_t>(example)]; }
 
   /// Some of the examples, in the given order.
   ExampleSet subset(std::span<const Index> examples) const;
-  /// Positions [from, to) of one example, which is no tree, and up to `warmup` before them that are read only. No
+  /// Positions [from, to) of one example, which is a sequence, and up to `warmup` before them that are read only. No
   /// example when there are no positions.
   ExampleSet part(Index example, Index from, Index to, Index warmup) const;
 
@@ -106,8 +111,9 @@ class ExampleSet {
   std::string source_;
   std::shared_ptr<const DataSpecification> data_;
   std::vector<Index> ends_;
-  std::vector<Index> warmup_;   // empty: none
-  std::vector<Index> parents_;  // as Examples::parents
+  std::vector<Index> warmup_;                    // empty: none
+  std::vector<Index> parents_;                   // as Examples::parents
+  std::vector<std::pair<Index, Index>> shapes_;  // as Examples::shapes
   std::map<std::string, FieldColumn, std::less<>> columns_;
 };
 

@@ -63,6 +63,7 @@ void add(const Examples& all, Index example, Index from, Index to, Examples& res
   if (!all.lines.empty()) result.lines.insert(result.lines.end(), all.lines.begin() + from, all.lines.begin() + to);
   if (all.are_trees())
     result.parents.insert(result.parents.end(), all.parents.begin() + from, all.parents.begin() + to);
+  if (all.are_grids()) result.shapes.push_back(all.shapes[static_cast<std::size_t>(example)]);
   if (!all.example_lines.empty()) result.example_lines.push_back(all.example_lines[static_cast<std::size_t>(example)]);
   result.ends.push_back(result.positions() + to - from);
 }
@@ -104,7 +105,10 @@ void append(Examples& examples, Examples more) {
   }
   if (examples.are_trees() != more.are_trees())
     throw DataError(fmt::format("{} and {}: trees and sequences are not read together", examples.source, more.source));
+  if (examples.are_grids() != more.are_grids())
+    throw DataError(fmt::format("{} and {}: grids and sequences are not read together", examples.source, more.source));
   extend(examples.parents, more.parents);
+  extend(examples.shapes, more.shapes);
   const Index before = examples.positions();
   examples.ends.reserve(examples.ends.size() + more.ends.size());
   for (const Index end : more.ends) examples.ends.push_back(before + end);

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "unfold/base/types.h"
@@ -45,11 +46,14 @@ struct Examples {
   std::vector<Index> lines = {};            ///< line of the file, from 1, of each position; empty: it has none
   std::vector<Index> example_lines = {};    ///< of each example; empty: it has none
   /// Of trees, one a position: the position of its parent within its example, or -1 of the root. Children stand before
-  /// their parents, so the root is the last one. Empty: examples are chains.
+  /// their parents, so the root is the last one. Empty: examples are no trees.
   std::vector<Index> parents = {};
+  /// Of grids, one an example: height and width; its positions lie row by row. Empty: examples are no grids.
+  std::vector<std::pair<Index, Index>> shapes = {};
   std::vector<std::string> remarks = {};  ///< what a reader did that people should hear of, a sentence each
 
   bool are_trees() const { return !parents.empty(); }
+  bool are_grids() const { return !shapes.empty(); }
   Index count() const { return static_cast<Index>(ends.size()); }
   Index positions() const { return ends.empty() ? 0 : ends.back(); }
   Index begin(Index example) const { return example == 0 ? 0 : ends[static_cast<std::size_t>(example - 1)]; }
@@ -68,9 +72,10 @@ struct Examples {
 
 /// Some of the examples, in the given order.
 Examples subset(const Examples& all, std::span<const Index> examples);
-/// Positions [from, to) of one example, which is no tree.
+/// Positions [from, to) of one example, which is a sequence.
 Examples part(const Examples& all, Index example, Index from, Index to);
-/// Puts further examples behind these. Throws DataError when their columns are not the same, or only some are trees.
+/// Puts further examples behind these. Throws DataError when their columns are not the same, or only some are trees, or
+/// grids.
 void append(Examples& examples, Examples more);
 
 }  // namespace unfold

@@ -119,6 +119,7 @@ Json DataSpecification::to_json() const {
   for (const FieldSpecification& field : fields) list.push_back(field_to_json(field));
   Json json = {{"source", source}, {"fields", std::move(list)}};
   if (trees) json["trees"] = true;
+  if (grids) json["grids"] = true;
   return json;
 }
 
@@ -127,6 +128,7 @@ DataSpecification DataSpecification::from_json(const Json& json) {
   try {
     result.source = json.at("source").get<std::string>();
     result.trees = json.value("trees", false);
+    result.grids = json.value("grids", false);
     for (const Json& field : json.at("fields")) result.fields.push_back(field_from_json(field));
   } catch (const Json::exception&) {
     throw ModelError("\"data\" in the card is not what it should be");

@@ -33,7 +33,8 @@ struct FieldSpecification {
 struct DataSpecification {
   std::string source;  ///< how data of this kind are read: "text", "task adding:100"
   std::vector<FieldSpecification> fields;
-  bool trees = false;  ///< positions are the nodes of trees, otherwise those of sequences
+  bool trees = false;  ///< positions are the nodes of trees
+  bool grids = false;  ///< positions are those of grids; of neither: of sequences
 
   /// The data of models of symbol streams: the one field kSymbol.
   static DataSpecification text(const Alphabet& alphabet);

@@ -17,7 +17,7 @@ Layout<T>::Layout(const Plan& plan)
 
 template <class T>
 bool Layout<T>::is_laid_over(const Structure& structure) const {
-  return structure_ != nullptr && structure_->same_chains(structure);
+  return structure_ != nullptr && structure_->same_layout(structure);
 }
 
 template <class T>
@@ -72,7 +72,7 @@ void Layout<T>::lay_node(int i) {
   const Index rows = this->rows(it.part);
   if (it.kind == Node::Kind::symbols || it.kind == Node::Kind::reorder) symbols_[at(i)].assign(at(rows), kNoSymbol);
   if (it.kind == Node::Kind::reorder) {
-    const auto &to = order(plan_.corner(i)), &from = order(plan_.corner(it.operands[0]));
+    const auto &to = order(plan_.corner(i), it.part), &from = order(plan_.corner(it.operands[0]), it.part);
     reorder_from_[at(i)].resize(at(rows));
     for (Index r = 0; r < rows; ++r) reorder_from_[at(i)][at(r)] = from.rows[at(to.items[at(r)])];
   }

@@ -62,7 +62,8 @@ class Layout {
   /// Steps, from the last to the first, grouped so that a view shifted by `shift` steps stays contiguous within each
   /// group: (first step, its rows).
   std::vector<std::pair<Index, Range>> runs(Index shift, int part) const;
-  /// For each row, the row that a gathered link looks at, or -1; the source row of a reordered signal.
+  /// For each row, the row that a gathered link looks at, or -1 (along `block` all rows of its block); the source row
+  /// of a reordered signal.
   const std::vector<Index>& predecessors(int link) const { return predecessors_[static_cast<std::size_t>(link)]; }
   const std::vector<Index>& reorder_from(int i) const { return reorder_from_[static_cast<std::size_t>(i)]; }
   /// What rows of a part from `row` on look at through a term with a memory: numbers of chains, and the rows of each.

@@ -13,6 +13,7 @@ void LinkPass<T>::gather(What what, int link, const Work& work, const T* initial
   const Node& n = node(link);
   if (n.delay.along == Delay::Along::children) return add_children(what, link, work, initial);
   if (n.delay.along == Delay::Along::each_child) return join_children(what, link, work);
+  if (n.delay.along == Delay::Along::block) return join_block(what, link, work);
   const Range columns = work.columns(n.size, 16);
   const bool known = what == What::value || plan_.needs_adjoint(n.source);
   const Index from_stride = known ? layout_.stride(what, n.source) : 0, to_stride = layout_.stride(what, link);
@@ -92,6 +93,46 @@ void LinkPass<T>::join_children(What what, int link, const Work& work) {
   }
 }
 
+/// As join_children, of the positions of a block, which are rows of a finer grid.
+template <class T>
+void LinkPass<T>::join_block(What what, int link, const Work& work) {
+  const Node& n = node(link);
+  const Index width = node(n.source).size, members = n.delay.width();
+  const Range columns = work.columns(width, 16);
+  const bool known = what == What::value || plan_.needs_adjoint(n.source);
+  const Index stride = layout_.stride(what, link), from_stride = known ? layout_.stride(what, n.source) : 0;
+  const T* source = known ? layout_.address(what, n.source, 0, 0) : nullptr;
+  const Index* seen = layout_.predecessors(link).data();
+  for (Index r = work.rows.begin; r < work.rows.end; ++r) {
+    T* to = layout_.address(what, link, 0, 0) + r * stride;
+    for (Index k = 0; k < members; ++k, to += width) {
+      const Index row = seen[r * members + k];
+      if (row >= 0 && known)
+        std::copy(source + row * from_stride + columns.begin, source + row * from_stride + columns.end,
+                  to + columns.begin);
+      else
+        std::fill(to + columns.begin, to + columns.end, T{0});
+    }
+  }
+}
+
+/// Every row of the finer grid is of one block.
+template <class T>
+void LinkPass<T>::scatter_to_block(int link, const Work& work, Range rows) {
+  const Node& n = node(link);
+  const Index width = node(n.source).size, members = n.delay.width();
+  const Range columns = work.columns(width, 16);
+  const Index* seen = layout_.predecessors(link).data();
+  for (Index r = rows.end; r-- > rows.begin;) {
+    const T* from = layout_.address(What::adjoint, link, 0, r);
+    for (Index k = 0; k < members; ++k, from += width) {
+      if (seen[r * members + k] < 0) continue;
+      T* to = layout_.address(What::adjoint, n.source, 0, seen[r * members + k]);
+      for (Index j = columns.begin; j < columns.end; ++j) to[j] += from[j];
+    }
+  }
+}
+
 /// Of links to all children: every child has its own part of the adjoint, or all of it where the link is a sum.
 template <class T>
 void LinkPass<T>::scatter_to_children(int link, const Work& work, Range rows) {
@@ -122,6 +163,7 @@ void LinkPass<T>::scatter(int link, bool in_loop, const Work& work) {
     part = {0, layout_.rows(n.part)};
   }
   if (n.delay.along != Delay::Along::child && n.delay.to_children()) return scatter_to_children(link, work, part);
+  if (n.delay.along == Delay::Along::block) return scatter_to_block(link, work, part);
   const Range columns = work.columns(n.size, 16);
   for (Index r = part.end; r-- > part.begin;) {
     const Index before = layout_.predecessors(link)[at(r)];

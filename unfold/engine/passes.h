@@ -32,6 +32,8 @@ class LinkPass : protected PassOver<T> {
   void add_children(What what, int link, const Work& work, const T* initial);
   void join_children(What what, int link, const Work& work);
   void scatter_to_children(int link, const Work& work, Range rows);
+  void join_block(What what, int link, const Work& work);
+  void scatter_to_block(int link, const Work& work, Range rows);
 };
 
 /// A loop that one kernel runs (chain_loop.cpp).

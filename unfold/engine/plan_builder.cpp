@@ -173,7 +173,10 @@ void PlanBuilder::add_reorders() {
     if (plan_.corner_[at(source)] == corner) return source;
     int& copy = copies[at(source)][static_cast<std::size_t>(corner)];
     if (copy < 0) {
-      Node added{.kind = Node::Kind::reorder, .name = node(source).name + "/reordered", .size = node(source).size};
+      Node added{.kind = Node::Kind::reorder,
+                 .name = node(source).name + "/reordered",
+                 .size = node(source).size,
+                 .part = node(source).part};
       added.operands = {source, -1};
       loop_.push_back(0);
       copy = add_node(std::move(added), static_cast<int>(loop_.size()) - 1, corner);
@@ -207,7 +210,10 @@ void PlanBuilder::add_reorders() {
   // Readers outside expect the main order.
   for (int& output : plan_.outputs_)
     if (plan_.corner_[at(output)] != Corner::top_left) {
-      Node added{.kind = Node::Kind::reorder, .name = node(output).name + "/output", .size = node(output).size};
+      Node added{.kind = Node::Kind::reorder,
+                 .name = node(output).name + "/output",
+                 .size = node(output).size,
+                 .part = node(output).part};
       added.operands = {output, -1};
       loop_.push_back(0);
       const int copy = add_node(std::move(added), static_cast<int>(loop_.size()) - 1, Corner::top_left);

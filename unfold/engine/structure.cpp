@@ -80,6 +80,17 @@ Structure Structure::grids(std::span<const std::pair<Index, Index>> shapes) {
   return result;
 }
 
+Structure Structure::grids(std::span<const std::pair<Index, Index>> shapes, std::span<const Index> sides) {
+  Structure result = grids(shapes);
+  for (const Index side : sides) {
+    if (side < 2) continue;
+    std::vector<std::pair<Index, Index>> coarse = result.shapes_;
+    for (auto& [height, width] : coarse) height = (height + side - 1) / side, width = (width + side - 1) / side;
+    result = grids(coarse).looking_at(std::move(result));
+  }
+  return result;
+}
+
 Structure Structure::trees(std::span<const Tree> trees) {
   Structure result;
   result.kind_ = Kind::trees;
@@ -188,8 +199,8 @@ std::vector<Index> Structure::predecessors(const Delay& delay, Corner corner) co
 }
 
 Structure Structure::looking_at(Structure source, std::vector<Index> chains) const {
-  if (kind_ != Kind::chains || source.kind_ != Kind::chains)
-    throw UsageError("structure: only chains look at chains of a source");
+  if (kind_ != source.kind_ || kind_ == Kind::trees)
+    throw UsageError("structure: only chains look at chains of a source, and grids at grids");
   const auto given = static_cast<Index>(chains.size());
   if (given != sequences() && given != positions_)
     throw UsageError("structure: " + std::to_string(given) + " numbers of chains to look at for " +
@@ -236,13 +247,38 @@ std::vector<Index> Structure::chains_seen(int depth) const {
 }
 
 std::vector<Index> Structure::rows_seen(const Delay& delay, int depth) const {
+  if (delay.along == Delay::Along::block) return block_rows(delay.steps, depth);
   const Structure& from = part(depth);
+  if (from.kind_ != Kind::chains)
+    throw UsageError("structure: grids have no ends to look at along " + describe(delay) + "; take block");
   std::vector<Index> rows = chains_seen(depth);
   for (Index row = 0; row < positions_; ++row) {
     const Index chain = rows[at(row)], item = order().items[at(row)];
     const bool first = item == this->item(sequence_of_item(item), 0);
     const Index position = delay.along == Delay::Along::source_first ? 0 : from.size(chain) - 1;
     rows[at(row)] = delay.along == Delay::Along::source_start && !first ? -1 : from.row(chain, position);
+  }
+  return rows;
+}
+
+std::vector<Index> Structure::block_rows(Index side, int depth) const {
+  const Structure& from = part(depth);
+  if (kind_ != Kind::grids || from.kind_ != Kind::grids)
+    throw UsageError("structure: " + describe(Delay::block(side)) + " is a block of a grid, and these are none");
+  const std::vector<Index> seen = chains_seen(depth);
+  std::vector<Index> rows;
+  rows.reserve(at(positions_ * side * side));
+  for (Index row = 0; row < positions_; ++row) {
+    const Index i = order().items[at(row)], s = sequence_of_item(i), p = i - first_item_[at(s)], grid = seen[at(row)];
+    const auto [height, width] = shapes_[at(s)];
+    const auto [fine_height, fine_width] = from.shapes_[at(grid)];
+    if ((fine_height + side - 1) / side != height || (fine_width + side - 1) / side != width)
+      throw UsageError("structure: a grid of " + std::to_string(height) + " x " + std::to_string(width) +
+                       " does not stand for blocks of side " + std::to_string(side) + " of one of " +
+                       std::to_string(fine_height) + " x " + std::to_string(fine_width));
+    for (Index a = p / width * side, last = a + side; a < last; ++a)
+      for (Index b = p % width * side, end = b + side; b < end; ++b)
+        rows.push_back(a < fine_height && b < fine_width ? from.row(grid, a * fine_width + b) : -1);
   }
   return rows;
 }
@@ -258,10 +294,10 @@ bool Structure::shares_sources() const {
   return source_->shares_sources();
 }
 
-bool Structure::same_chains(const Structure& other) const {
-  if (kind_ != Kind::chains || other.kind_ != Kind::chains || sizes_ != other.sizes_) return false;
+bool Structure::same_layout(const Structure& other) const {
+  if (kind_ == Kind::trees || kind_ != other.kind_ || sizes_ != other.sizes_ || shapes_ != other.shapes_) return false;
   if ((source_ == nullptr) != (other.source_ == nullptr) || chain_of_ != other.chain_of_) return false;
-  return source_ == nullptr || source_ == other.source_ || source_->same_chains(*other.source_);
+  return source_ == nullptr || source_ == other.source_ || source_->same_layout(*other.source_);
 }
 
 }  // namespace unfold

@@ -4,7 +4,8 @@
 ///
 /// Sources. Chains may look at the chains of another structure, their source: each position at one of them. So an
 /// example of two chains is a chain that looks at another one, and words look at the chains of their characters. A
-/// source may have a source: part 0 of a circuit runs over the structure, part 1 over its source, and so on.
+/// source may have a source: part 0 of a circuit runs over the structure, part 1 over its source, and so on. Grids look
+/// at finer grids alike: a position at k x k positions of the other.
 ///
 /// Rows. A signal over a structure is a matrix with one row per position. Rows are ordered by steps: the rows of step s
 /// can all be computed together once the earlier steps are. In a batch of chains, sequences are sorted by falling
@@ -39,10 +40,13 @@ class Structure {
   }
   static Structure chains(Index count, Index length);
   static Structure grids(std::span<const std::pair<Index, Index>> shapes);  ///< (height, width)
+  /// Grids of blocks: `shapes` are those of the finest grids, `sides` those of the blocks, from the finest on. Each
+  /// side above 1 makes a coarser structure, which looks at the finer one; the result is the coarsest.
+  static Structure grids(std::span<const std::pair<Index, Index>> shapes, std::span<const Index> sides);
   static Structure trees(std::span<const Tree> trees);
   /// These chains, looking at those of `source`: all positions of a sequence at one chain, or each position, numbered
-  /// as an item, at one of its own. Throws UsageError: no chains, a number of chains that fits neither, a chain that is
-  /// not there.
+  /// as an item, at one of its own. So do grids look at grids. Throws UsageError: trees, chains and grids together, a
+  /// number of chains that fits neither, a chain that is not there.
   Structure looking_at(Structure source, std::vector<Index> chains) const;
   /// Sequence e looks at chain e.
   Structure looking_at(Structure source) const;
@@ -54,7 +58,8 @@ class Structure {
   int parts() const { return source_ == nullptr ? 1 : 1 + source_->parts(); }
   /// For each row, the chain of part `depth` that it looks at.
   std::vector<Index> chains_seen(int depth) const;
-  /// For each row, the row of part `depth` that a link which crosses looks at, or -1.
+  /// For each row, the row of part `depth` that a link which crosses looks at, or -1; along `block` the rows of its
+  /// block, one behind the other. Throws UsageError where grids are not as fine as the blocks need.
   std::vector<Index> rows_seen(const Delay& delay, int depth) const;
   /// Whether two sequences look at one chain of their source, here or in any part.
   bool shares_sources() const;
@@ -62,8 +67,8 @@ class Structure {
   bool rectangular() const {
     return kind_ == Kind::chains && size(sequence_at(0)) == size(sequence_at(sequences() - 1));
   }
-  /// Chains of the same lengths in the same order, which look at equal chains alike. False for grids and trees.
-  bool same_chains(const Structure& other) const;
+  /// Chains or grids of the same sizes in the same order, which look at equal ones alike. False for trees.
+  bool same_layout(const Structure& other) const;
 
   Kind kind() const { return kind_; }
   Index positions() const { return positions_; }
@@ -113,6 +118,7 @@ class Structure {
   void number(std::vector<Index> sizes);
   Index predecessor(const Delay& delay, Index sequence, Index position) const;  ///< position or -1
   Order sort(const std::vector<Index>& level) const;
+  std::vector<Index> block_rows(Index side, int depth) const;
   void number_children();
 
   Kind kind_ = Kind::chains;

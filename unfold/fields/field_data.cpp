@@ -16,11 +16,13 @@
 #include "unfold/data/templates.h"
 #include "unfold/fields/density_data.h"
 #include "unfold/fields/field_entries.h"
+#include "unfold/fields/grid_data.h"
 #include "unfold/models/density_model.h"
 #include "unfold/models/length_model.h"
 #include "unfold/models/linear.h"
 #include "unfold/numerics/random.h"
 #include "unfold/optim/optimizer.h"
+#include "unfold/readers/image_list.h"
 
 namespace unfold {
 namespace {
@@ -111,7 +113,7 @@ Names default_reads(const Examples& examples, const std::vector<Predicted>& head
   for (const Predicted& head : heads) {
     const ExampleColumn& column = examples.column(head.field);
     tags = tags || (!column.once && !head.at_end);
-    forecasts = forecasts || (!column.is_text() && !column.once && !head.at_end);
+    forecasts = forecasts || (!examples.are_grids() && !column.is_text() && !column.once && !head.at_end);
   }
   for (const ExampleColumn& column : examples.columns) {
     if (column.once || (has_source(examples) && !column.source)) continue;
@@ -224,7 +226,7 @@ ReaderOptions reader_options(const TrainSettings& s) {
 
 Examples read_fields(const std::vector<std::string>& files, const ReaderOptions& options) {
   Examples all;
-  for (const Input& input : open_inputs(files)) {
+  for (const Input& input : open_data(files, options.format)) {
     Examples more = read_examples(input, options);
     if (all.columns.empty())
       all = std::move(more);
@@ -306,10 +308,15 @@ FieldPlan plan_fields(const Examples& examples, TrainSettings& s) {
                 : is_of_crf(s.model) ? default_templates(examples, heads)
                                      : default_reads(examples, heads);
   std::erase_if(reads, [&](const std::string& name) { return name == s.sequences.value_or(""); });
+  const bool grids = examples.are_grids();
+  if (grids && reads.empty())  // from what came before it
+    for (const Predicted& head : heads)
+      if (!examples.column(head.field).once) reads.push_back(head.field);
   if (reads.empty())
     throw UsageError(fmt::format("nothing is left to be read of {}; name fields with --read", examples.source));
   if (!s.ahead)
-    s.ahead = std::ranges::any_of(reads, [&](const std::string& name) { return predicts(heads, name); }) ? 1 : 0;
+    s.ahead =
+        !grids && std::ranges::any_of(reads, [&](const std::string& name) { return predicts(heads, name); }) ? 1 : 0;
   s.read = joined(reads);
 
   FieldPlan plan;
@@ -320,7 +327,7 @@ FieldPlan plan_fields(const Examples& examples, TrainSettings& s) {
     plan.choice.predicts.push_back(head.field);
     if (head.at_end || column.once) plan.choice.once.insert(head.field);
     if (wants_raw_numbers(loss)) plan.choice.as_they_are.insert(head.field);
-    if (*s.ahead == 0 && std::ranges::find(reads, head.field) != reads.end())
+    if (*s.ahead == 0 && !grids && std::ranges::find(reads, head.field) != reads.end())
       throw UsageError(
           fmt::format("{} is read and predicted at the same position; --ahead 1 predicts it one position "
                       "ahead",
@@ -445,6 +452,7 @@ void settle_for_trees(const FieldPlan& plan, const Examples& examples, const Giv
 
 void settle_for(FieldPlan& plan, const Examples& examples, const Given& given, TrainSettings& s) {
   if (examples.are_trees()) return settle_for_trees(plan, examples, given, s);
+  if (examples.are_grids()) return settle_grids(plan.problem, examples, given, s);
   if (names_density(s.model)) return settle_density(examples, given, s);
   const auto settle = [&](std::string_view name, auto& setting, auto value) {
     if (!given.contains(name)) setting = value;
@@ -529,9 +537,12 @@ Index share_of(const SplitShares& shares, Index n, std::size_t parts) {
 
 ExampleSplit::ExampleSplit(const Examples& examples, const SplitShares& shares, Problem problem)
     : single_(examples.count() == 1) {
-  if (single_ && examples.are_trees() && shares.shares[0] < kWholeShare)
-    throw DataError(fmt::format("{}: one tree cannot be split; give --valid FILE", examples.source));
-  single_ = single_ && !examples.are_trees();
+  if (single_ && (examples.are_trees() || examples.are_grids())) {
+    if (shares.shares[0] < kWholeShare)
+      throw DataError(fmt::format("{}: one {} cannot be split; give --valid FILE", examples.source,
+                                  examples.are_trees() ? "tree" : "grid"));
+    single_ = false;
+  }
   if (problem == Problem::transducing || problem == Problem::generating) {
     if (single_ && shares.shares[0] < kWholeShare)
       throw DataError(fmt::format("{}: one {} cannot be split; give --valid FILE", examples.source,

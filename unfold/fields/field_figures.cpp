@@ -140,7 +140,8 @@ class HeadCount {
       wanted_.push_back(target.symbols[at(rows[t])]);
       best_.push_back(found_[at(rows[t])]);
       const Index position = place + static_cast<Index>(t);
-      if (field_.once && position + 1 < end) continue;
+      const bool last = examples_.has_grids() ? t + 1 == rows.size() : position + 1 == end;
+      if (field_.once && !last) continue;
       const auto unseen = column_.unseen.find(field_.once ? example : position);
       if (unseen != column_.unseen.end()) wanted_.back() = unseen_.at(unseen->second);
     }
@@ -214,6 +215,7 @@ ExampleBatchOptions reading_options(const NetworkModel<T>& model, const ExampleS
   options.batch = kSideBySide;
   const bool whole = sees_ahead(*model.plan()) || sees_whole_sequences(model.network()) || reads_source(model.data());
   options.window = whole ? 0 : kReadingWindow;
+  options.patches = patches_of(model.spec());
   return options;
 }
 
@@ -366,8 +368,10 @@ void for_each_prediction(const NetworkModel<T>& model, const ExampleSet& example
       const Index* rows = batch.structure.order().rows.data() + batch.structure.item(c, 0);
       for (Index t = 0; t < batch.structure.size(c); ++t)
         for (std::size_t h = 0; h < outputs.size(); ++h) {
-          if (model.data().field(model.network().heads[h].field).once && first + t + 1 < examples.length(example))
-            continue;
+          const bool last = batch.structure.kind() == Structure::Kind::grids
+                                ? t + 1 == batch.structure.size(c)
+                                : first + t + 1 == examples.length(example);
+          if (model.data().field(model.network().heads[h].field).once && !last) continue;
           use({.head = h,
                .example = example,
                .position = first + t,

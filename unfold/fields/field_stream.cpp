@@ -48,7 +48,8 @@ FieldStream::FieldStream(const std::string& path, ReaderOptions options, const D
     : source_(path), options_(std::move(options)), data_(data), piece_(piece), reach_(reach) {
   options_.text_given = true;  // as in training, whatever a single text looks like
   const std::string& format = options_.format;
-  if (format == "npy") throw UsageError("--follow reads lines, and npy has none; leave it out");
+  if (format == "npy" || format == "images")
+    throw UsageError(fmt::format("--follow reads lines, and {} has none; leave it out", format));
   if (format == "table" && piece == StreamPiece::example && options_.sequence_column.empty())
     throw UsageError(
         "--follow: this model must see the end of an example, and a table without --sequences is one example that ends "
@@ -204,7 +205,7 @@ void FieldStream::remember(const Examples& row) {
 bool FieldStream::next(Examples& examples) {
   std::string text;
   const bool table = options_.format == "table";
-  if (options_.format == "columns") {
+  if (options_.format == "columns" || options_.format == "grids") {
     if (!next_block(text)) return false;
     examples = read(text, first_);
   } else if (table && piece_ == StreamPiece::row) {

@@ -29,6 +29,7 @@ using Type = FieldSpecification::Type;
 constexpr double kLow = 0.1, kHigh = 0.9;
 
 constexpr const char* kParentColumn = "parent";
+constexpr const char *kGridRow = "row", *kGridColumn = "column";
 
 /// A column that is added: texts, or numbers.
 struct Added {
@@ -150,6 +151,8 @@ class TableWriter {
     for (const ExampleColumn& column : examples_.columns)
       if (is_shown(column)) names.push_back(table_cell(column.name));
     if (shows_parents()) names.emplace_back(kParentColumn);
+    if (shows_places())
+      for (const char* name : {kGridRow, kGridColumn}) names.emplace_back(name);
     for (const Added& column : added_) names.push_back(table_cell(column.name));
     write_(fmt::format("{}\n", fmt::join(names, "\t")));
   }
@@ -191,6 +194,7 @@ class TableWriter {
       }
       for (Index p = examples_.begin(e); p < examples_.end(e) && examples_.are_trees(); ++p)
         object[kParentColumn].push_back(examples_.parents[at(p)] + 1);
+      if (examples_.are_grids()) object["shape"] = {examples_.shapes[at(e)].first, examples_.shapes[at(e)].second};
       for (const Added& column : added_) {
         if (column.once) {
           object[column.name] = column.json(e);
@@ -206,6 +210,8 @@ class TableWriter {
  private:
   /// Nodes of trees, from 1 in each tree, with the number of the parent; 0 of the root.
   bool shows_parents() const { return examples_.are_trees() && !by_example_; }
+  /// Where a position lies in its grid, from 1.
+  bool shows_places() const { return examples_.are_grids() && !by_example_; }
 
   /// A sequence of numbers has no place in the one cell of an example.
   bool is_shown(const ExampleColumn& column) const { return !by_example_ || column.once || column.is_text(); }
@@ -220,6 +226,10 @@ class TableWriter {
         cells.push_back(position < 0 ? whole_text(column, example) : entry_text(column, position));
     }
     if (shows_parents()) cells.push_back(std::to_string(examples_.parents[at(position)] + 1));
+    if (shows_places()) {
+      const Index width = examples_.shapes[at(example)].second, place = position - examples_.begin(example);
+      for (const Index number : {place / width, place % width}) cells.push_back(std::to_string(number + 1));
+    }
     for (const Added& column : added_) cells.push_back(table_cell(column.text(column.once ? example : position)));
     write_(fmt::format("{}\n", fmt::join(cells, "\t")));
   }

@@ -159,17 +159,38 @@ std::vector<Term> linear_terms(const std::vector<NetworkInput>& inputs, const st
   return terms;
 }
 
-/// Trees are read by cells for them, and by no others.
+/// What the positions of examples are.
+const char* positions_of(bool trees, bool grids) { return trees ? "trees" : grids ? "grids" : "sequences"; }
+
+/// Trees and grids are read by cells for them, and by no others.
 void require_fitting_cell(const ModelSpec& spec, const DataSpecification& data) {
-  if (spec.cell->reads_trees() == data.trees) return;
-  if (!data.trees)
-    throw UsageError(fmt::format("model {} reads trees (--format trees), but the data are sequences; take lstm:{}, {}",
-                                 to_string(spec), spec.units, "or give trees"));
+  const CellEntry& own = *spec.cell;
+  if (own.reads_trees() == data.trees && own.reads_grids() == data.grids) return;
   std::vector<std::string> names;
   for (const CellEntry& cell : cells())
-    if (cell.reads_trees()) names.push_back(fmt::format("{}:128", cell.name));
-  throw UsageError(fmt::format("model {} reads sequences, but the data are trees; take one of {}", to_string(spec),
-                               fmt::join(names, ", ")));
+    if (cell.reads_trees() == data.trees && cell.reads_grids() == data.grids && names.size() < 4)
+      names.push_back(fmt::format("{}:{}", cell.name, spec.units > 0 ? spec.units : 128));
+  throw UsageError(fmt::format(
+      "model {} reads {}, but the data are {}; take one of {}{}", to_string(spec),
+      positions_of(own.reads_trees(), own.reads_grids()), positions_of(data.trees, data.grids), fmt::join(names, ", "),
+      own.reads_trees()   ? ", or give trees (--format trees)"
+      : own.reads_grids() ? ", or give images (--format images) or texts as grids (--format grids)"
+                          : ""));
+}
+
+/// Of grids: whether a field is read and predicted, so that a position must not see itself. Throws UsageError where the
+/// model would.
+bool predicts_what_it_reads(const ModelSpec& spec, const DataSpecification& data, const NetworkLayout& layout) {
+  const auto is_read = [&](const HeadSpecification& head) {
+    return std::ranges::find(layout.reads, head.field) != layout.reads.end();
+  };
+  if (!data.grids || std::ranges::none_of(layout.heads, is_read)) return false;
+  if (input_part(spec) > 0 || spec.direct > 0)
+    throw UsageError(fmt::format(
+        "model {}: what is read at a position is predicted there, from what came before it; leave patch and "
+        "direct out",
+        to_string(spec)));
+  return true;
 }
 
 /// Everything up to what heads read. Where some field is a source, the network is an encoder and a decoder.
@@ -185,7 +206,11 @@ Layers add_layers(const ModelSpec& spec, const DataSpecification& data, const Ne
             .hidden = {},
             .last = {}};
   if (sources.empty()) {
+    stack.causal = predicts_what_it_reads(spec, data, layout);
+    std::optional<Circuit::InPart> part;
+    if (data.grids) part.emplace(circuit, input_part(spec));
     const Signal input = add_inputs(spec, data, own, circuit, inputs);
+    part.reset();
     if (spec.both_directions) refuse_to_see_ahead(spec, layout);
     if (spec.attention != Attend::none)
       throw UsageError(
@@ -367,6 +392,11 @@ Network<T> build_network(const ModelSpec& spec, const DataSpecification& data, c
           fmt::format("{} stands once an example; of a source and its target, what is predicted stands at "
                       "the positions of the target",
                       head.field));
+    if (data.grids && !field.once && input_part(spec) > 0)
+      throw UsageError(
+          fmt::format("model {}: {} is predicted at every position, but with patches a position of the last layer is a "
+                      "block; leave patch out",
+                      to_string(spec), head.field));
     const Index size = chosen.signal_size(variant.candidates > 0 ? variant.candidates : field.size);
     const Signal signal = signals.add(layout.output_name(h), size, field.once, head.listing);
     const std::shared_ptr<Loss<T>> loss = chosen.make<T>();

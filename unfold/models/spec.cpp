@@ -2,7 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+
 #include "unfold/base/error.h"
+#include "unfold/cells/grids.h"
 #include "unfold/models/density_model.h"
 #include "unfold/models/linear.h"
 
@@ -90,6 +94,78 @@ Index parse_units(const Spec& spec) {
   return units;
 }
 
+Signal joined(const std::vector<Signal>& signals, Circuit& circuit) {
+  return signals.size() == 1 ? signals.front() : circuit.join(signals);
+}
+
+/// What signals are at a neighbour.
+std::vector<Signal> beside(const std::vector<Signal>& signals, Delay where, Circuit& circuit) {
+  std::vector<Signal> links;
+  for (const Signal& signal : signals) {
+    links.push_back(circuit.link(signal.size(), where));
+    circuit.feed(links.back(), signal);
+  }
+  return links;
+}
+
+/// What a layer that runs from a corner reads of the one below it, or of the input. Where only what came before may be
+/// seen, the first layer reads what is at the left and above; and the direction from the right reads everything above:
+/// what is at its own row was seen at the right, too, from where it comes.
+Signal read_from(std::size_t corner, const std::vector<Signal>& below, bool first, bool causal, Circuit& circuit) {
+  if (!causal) return joined(below, circuit);
+  std::vector<Signal> read = corner > 0 || first ? beside(below, Delay::up(), circuit) : below;
+  if (corner == 0 && first)
+    for (const Signal& left : beside(below, Delay::left(), circuit)) read.push_back(left);
+  return joined(read, circuit);
+}
+
+/// A layer over grids, from one corner or several: what it gives, before dropout.
+std::vector<Signal> add_grid_layer(const ModelSpec& spec, const std::vector<Signal>& below, bool first,
+                                   Circuit& circuit) {
+  constexpr std::array<const char*, 4> kCorners = {"top-left", "top-right", "bottom-left", "bottom-right"};
+  constexpr Index kUpper = 2;
+  const Index directions = spec.cell->grid(spec.options).directions;
+  std::vector<Signal> result;
+  for (std::size_t corner = 0; corner < at(spec.causal ? std::min(directions, kUpper) : directions); ++corner) {
+    const auto scope = circuit.scope(kCorners.at(corner));
+    const Signal x = read_from(corner, below, first, spec.causal, circuit);
+    const auto mirror = circuit.mirrored((corner & 1U) != 0, (corner & 2U) != 0);
+    result.push_back(spec.cell->add(circuit, x, spec.units, spec.options, false));
+  }
+  return result;
+}
+
+/// The signals of a finer grid, joined or not, block by block.
+std::vector<Signal> add_blocks(const std::vector<Signal>& fine, Index side, Circuit& circuit) {
+  std::vector<Signal> blocks;
+  for (const Signal& signal : fine) {
+    blocks.push_back(circuit.link(side * side * signal.size(), Delay::block(side)));
+    circuit.feed(blocks.back(), signal);
+  }
+  return blocks;
+}
+
+/// Layers over grids: between two of them positions may become blocks.
+Layers build_grid_layers(const ModelSpec& spec, Signal input, Circuit& circuit) {
+  const std::vector<Index> sides = patches_of(spec);
+  int part = input_part(spec);
+  Layers result{.top = input, .hidden = {}, .last = {}};
+  std::vector<Signal> given = {input};
+  for (std::size_t layer = 0; layer < at(spec.layers); ++layer) {
+    const auto scope = circuit.scope(fmt::format("layer{}", layer + 1));
+    const bool patched = layer < sides.size() && sides[layer] > 1;
+    part -= patched ? 1 : 0;
+    const auto in_part = circuit.in_part(part);
+    if (patched) given = add_blocks(given, sides[layer], circuit);
+    given = add_grid_layer(spec, given, layer == 0, circuit);
+    result.hidden.insert(result.hidden.end(), given.begin(), given.end());
+    result.last = given;
+    for (Signal& signal : given) signal = circuit.dropout(signal, spec.dropout);
+  }
+  result.top = joined(given, circuit);
+  return result;
+}
+
 /// A layer in one direction, or in both: what it gives, before dropout.
 std::vector<Signal> add_layer(const ModelSpec& spec, Signal x, Circuit& circuit) {
   const auto add = [&] { return spec.cell->add(circuit, x, spec.units, spec.options, spec.trained_initial); };
@@ -152,10 +228,14 @@ ModelSpec cut_down(ModelSpec spec, Index units) {
 Layers build_layers(const ModelSpec& spec, Signal input, Circuit& circuit) {
   Layers result{.top = input, .hidden = {}, .last = {}};
   if (is_linear(spec) || is_density(spec)) return result;
-  if (spec.embedding > 0)
+  // Symbols are no numbers that links could bring from elsewhere, so they are embedded there.
+  const bool linked = spec.cell->reads_grids() && (spec.causal || patches_of(spec).front() > 1);
+  const bool embeds = linked && circuit.holds_symbols(input);
+  if (const Index size = spec.embedding > 0 ? spec.embedding : embeds ? spec.units : 0; size > 0)
     result.top =
-        circuit.affine("embedding", spec.embedding,
-                       {{"W", input, Init::normal(spec.cell->reads_trees() ? kTreeScale : 1)}}, Init::zero(), false);
+        circuit.affine("embedding", size, {{"W", input, Init::normal(spec.cell->reads_trees() ? kTreeScale : 1)}},
+                       Init::zero(), false);
+  if (spec.cell->reads_grids()) return build_grid_layers(spec, result.top, circuit);
   for (Index layer = 1; layer <= spec.layers; ++layer) {
     const auto scope = circuit.scope(fmt::format("layer{}", layer));
     // What is joined has a negative number, and parts; such a cell wants one signal.
@@ -173,9 +253,19 @@ Layers build_layers(const ModelSpec& spec, Signal input, Circuit& circuit) {
 Signal pooled(const ModelSpec& spec, const Layers& layers, Circuit& circuit) {
   if (spec.cell->reads_trees()) return layers.top;  // at the root
   const auto scope = circuit.scope("pool");
-  std::vector<Signal> parts = pool(circuit, layers.last, spec.pool);
+  std::vector<Signal> parts =
+      spec.cell->reads_grids() ? grid_pool(circuit, layers.last, spec.pool) : pool(circuit, layers.last, spec.pool);
   for (Signal& part : parts) part = circuit.dropout(part, spec.dropout);
   return parts.size() == 1 ? parts.front() : circuit.join(std::move(parts));
+}
+
+std::vector<Index> patches_of(const ModelSpec& spec) {
+  return spec.cell->reads_grids() ? spec.cell->grid(spec.options).patches : std::vector<Index>();
+}
+
+int input_part(const ModelSpec& spec) {
+  const std::vector<Index> sides = patches_of(spec);
+  return static_cast<int>(std::ranges::count_if(sides, [](Index side) { return side > 1; }));
 }
 
 Init output_start(const ModelSpec& spec) { return spec.cell->output_start(spec.options); }

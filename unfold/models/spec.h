@@ -28,7 +28,10 @@ namespace unfold {
 
 struct ModelSpec : StackOptions {
   const CellEntry* cell = nullptr;
-  AnyOptions options = {};   ///< of the cell
+  AnyOptions options = {};  ///< of the cell
+  /// Of a cell over grids, whatever its SPEC says: positions see what comes before them alone, row by row, so that a
+  /// head may predict what is read. From the corners top left and, with more than one direction, top right.
+  bool causal = false;
   std::string density = {};  ///< of models that read nothing (density_model.h): the SPEC of their loss
 };
 
@@ -53,7 +56,12 @@ struct Layers {
   std::vector<Signal> hidden;  ///< what each layer gives, before dropout; of both directions: two signals for each
   std::vector<Signal> last;    ///< those of the last layer
 };
-/// Adds embedding and layers to a circuit that holds their input, symbols or vectors.
+/// Of a cell over grids, the sides of the blocks that are one position of each layer, from the input on; of others
+/// none.
+std::vector<Index> patches_of(const ModelSpec& spec);
+/// The part of the circuit where the input of a model lies: of a cell over grids as many as there are blocks; else 0.
+int input_part(const ModelSpec& spec);
+/// Adds embedding and layers to a circuit that holds their input, symbols or vectors, in the part of the input.
 Layers build_layers(const ModelSpec& spec, Signal input, Circuit& circuit);
 /// What heads read that predict once a sequence, at its last position (cells/pool.h), after dropout.
 Signal pooled(const ModelSpec& spec, const Layers& layers, Circuit& circuit);

@@ -1,12 +1,12 @@
 #pragma once
-/// Arrays of NumPy as they are, for who wants them as arrays and not as examples (read_npy.cpp): .npy, one array named
-/// "values", and .npz.
+/// Arrays of NumPy, whatever is made of them: .npy
+/// (https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html, versions 1 to 3) and .npz, a zip archive of
+/// them.
 
 #include <string>
 #include <vector>
 
-#include "unfold/base/file.h"
-#include "unfold/base/types.h"
+#include "unfold/readers/example_reader.h"
 
 namespace unfold {
 
@@ -16,7 +16,9 @@ struct NpyArray {
   std::vector<double> values = {};  ///< the last index runs fastest
 };
 
-/// In the order of the archive. Throws DataError.
-std::vector<NpyArray> npy_arrays(const Input& input);
+bool is_npy(std::string_view bytes);  ///< by its first bytes
+/// All arrays of an input; that of an .npy file is called "values". Throws DataError: no array, elements that are no
+/// numbers, damaged or cut short.
+std::vector<NpyArray> read_npy_arrays(const Input& input);
 
 }  // namespace unfold

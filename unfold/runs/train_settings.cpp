@@ -30,19 +30,39 @@ constexpr std::array<std::string_view, 20> kGradientOnly = {
     "checkpoint-every", "sampled-softmax", "precision",    "teacher-forcing", "forcing-schedule"};
 
 /// Options of files: tasks have no use for them.
-constexpr std::array<std::string_view, 26> kFilesOnly = {
-    "symbols",      "vocabulary",      "lines",     "split",           "valid",
-    "unknown",      "predict-after",   "mask",      "valid-mask",      "sample-every",
-    "window",       "sampled-softmax", "precision", "whole-sequences", "format",
-    "read",         "predict",         "ahead",     "sequences",       "test",
-    "word-dropout", "log-rules",       "ends",      "teacher-forcing", "forcing-schedule",
-    "trees"};
+constexpr std::array<std::string_view, 27> kFilesOnly = {"symbols",
+                                                         "vocabulary",
+                                                         "lines",
+                                                         "split",
+                                                         "valid",
+                                                         "unknown",
+                                                         "predict-after",
+                                                         "mask",
+                                                         "valid-mask",
+                                                         "sample-every",
+                                                         "window",
+                                                         "sampled-softmax",
+                                                         "precision",
+                                                         "whole-sequences",
+                                                         "format",
+                                                         "read",
+                                                         "predict",
+                                                         "ahead",
+                                                         "sequences",
+                                                         "test",
+                                                         "word-dropout",
+                                                         "log-rules",
+                                                         "ends",
+                                                         "teacher-forcing",
+                                                         "forcing-schedule",
+                                                         "trees",
+                                                         "shift"};
 /// Options of text: data with fields have no use for them.
 constexpr std::array<std::string_view, 14> kTextOnly = {
     "vocabulary",   "lines",           "predict-after",    "mask",         "valid-mask", "label-column", "only-label",
     "sample-every", "sampled-softmax", "activity-penalty", "flow-penalty", "restarts",   "curriculum",   "log-rules"};
-constexpr std::array<std::string_view, 8> kFieldsOnly = {"read", "predict",      "ahead", "sequences",
-                                                         "test", "word-dropout", "ends",  "trees"};
+constexpr std::array<std::string_view, 9> kFieldsOnly = {"read",         "predict", "ahead", "sequences", "test",
+                                                         "word-dropout", "ends",    "trees", "shift"};
 constexpr std::array<std::string_view, 2> kTaskOnly = {"validate-on", "goal-error"};
 constexpr std::string_view kTextFormat = "text", kFastqFormat = "fastq";
 
@@ -194,6 +214,10 @@ std::string settle_format(TrainSettings& s, const Given& given) {
     if (!is_text_format(*s.format)) s.format = readers().get(*s.format).name;
     return {};
   }
+  if (std::error_code ignored; std::filesystem::is_directory(s.data.front(), ignored)) {
+    s.format = "images";
+    return fmt::format("{} is read as images (a folder)", s.data.front());
+  }
   const bool text = std::ranges::any_of(kTextOnly, [&](std::string_view name) { return given.contains(name); }) ||
                     given.contains("symbols") || is_fitted_model(s.model) || !is_file(s.data.front());
   const bool fields = std::ranges::any_of(kFieldsOnly, [&](std::string_view name) { return given.contains(name); });
@@ -227,6 +251,7 @@ std::vector<Setting> all_settings(TrainSettings& s, RunSettings& r) {
       {"trees", &s.trees, model},
       {"test", &s.test, fixed},
       {"word-dropout", &s.word_dropout, model},
+      {"shift", &s.shift, model},
       {"log-rules", &s.log_rules, fixed},
       {"symbols", &s.symbols, model},
       {"vocabulary", &s.vocabulary, model},

@@ -47,6 +47,7 @@ struct TrainSettings {
   double activity_penalty = 0, flow_penalty = 0;
   std::optional<std::string> teacher_forcing = {}, forcing_schedule = {};  ///< training/own_outputs.h
   double word_dropout = 0;  ///< data with fields: share of positions that training leaves unread
+  Index shift = 0;          ///< images: positions by which training moves each at most
   std::optional<Index> steps = {};
   Index restarts = 1, validate_every = 0, early_stop = 0;
 };

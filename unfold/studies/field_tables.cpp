@@ -365,6 +365,7 @@ std::vector<Reproduction> field_reproductions() {
   list.push_back(music());
   list.push_back(letter_to_sound());
   std::ranges::move(tree_reproductions(), std::back_inserter(list));
+  std::ranges::move(grid_reproductions(), std::back_inserter(list));
   return list;
 }
 

@@ -74,6 +74,8 @@ std::vector<Reproduction> field_reproductions();
 std::vector<Reproduction> density_reproductions();
 /// Those of trees (tree_tables.cpp).
 std::vector<Reproduction> tree_reproductions();
+/// Those of grids (grid_tables.cpp).
+std::vector<Reproduction> grid_reproductions();
 /// Writes STEM.csv, the first 5,000 values of the laser: 2,000 to train and choose by, 3,000 to test.
 void make_laser(const std::string& data, const std::string& stem);
 /// |kappa2| / |kappa1| of a recurrent matrix over lengths and sizes: the table in figure 2 of Neyshabur et al. 2016.

@@ -126,6 +126,9 @@ struct ScalarGraph::Builder {
   }
 
   int add_link(int signal, const Node& node, Index row) {
+    if (node.delay.along == Delay::Along::block)
+      return add_children(
+          node, std::span(predecessors[at(signal)]).subspan(at(row * node.delay.width()), at(node.delay.width())));
     const Index before = predecessors[at(signal)][at(row)];
     if (before >= 0 && node.delay.along != Delay::Along::child && node.delay.to_children())
       return add_children(node, structure.part(node.part).child_rows(row));
@@ -140,7 +143,7 @@ struct ScalarGraph::Builder {
     const auto width = static_cast<int>(node.size / node.delay.width());
     std::vector<int> sources;
     for (const Index child : children) sources.push_back(child < 0 ? -1 : build(node.source, child));
-    if (!sum) sources.resize(at(node.delay.steps), -1);
+    if (!sum) sources.resize(at(node.delay.width()), -1);
     const int first = add_constants(node.size, 0);
     for (std::size_t k = 0; k < sources.size(); ++k)
       for (int i = 0; i < width && sources[k] >= 0; ++i) {

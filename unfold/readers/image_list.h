@@ -1,0 +1,19 @@
+#pragma once
+/// Images by their names: a list of files with labels, or a folder of them.
+
+#include <string>
+#include <vector>
+
+#include "unfold/base/file.h"
+
+namespace unfold {
+
+/// Whether a name ends as those of images do that are read from files of their own: .png, .pgm, .ppm, .pnm.
+bool is_image_name(std::string_view name);
+
+/// The files of data of a format. Of images, in place of a folder the list of its images (read_images.cpp), in the
+/// order of their names: those in folders of it are labelled with the folder's name. Throws DataError: missing,
+/// unreadable, a folder without images.
+std::vector<Input> open_data(const std::vector<std::string>& files, std::string_view format);
+
+}  // namespace unfold
