@@ -13,7 +13,12 @@
     element.append(...children);
     return element;
   }
-  const css = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  // Styles are read once for each drawing: to ask between changes would lay the page out anew every time.
+  const styles = new Map();
+  function css(name) {
+    if (!styles.has(name)) styles.set(name, getComputedStyle(document.documentElement).getPropertyValue(name).trim());
+    return styles.get(name);
+  }
   const alpha = (name, share) => `rgba(${css(name)}, ${Math.max(0, Math.min(1, share)).toFixed(3)})`;
 
   // What stands at the pointer.
@@ -29,8 +34,7 @@
   const hideTip = () => { tip.style.display = "none"; };
 
   // ---- charts ----
-  const charts = [];
-  const drawn = [];  // functions that draw anew when light turns dark
+  const drawn = [];  // what is painted anew when light turns dark: functions, and charts with the box that they are in
 
   // Labels where lines end, none over another.
   const endLabels = {
@@ -147,7 +151,7 @@
         }
       });
     };
-    drawn.push({ draw });
+    drawn.push({ draw, box });
     return box;
   }
 
@@ -168,7 +172,7 @@
         pen.restore();
       }
     };
-    drawn.push({ draw: () => new Chart(canvas, {
+    drawn.push({ box, draw: () => new Chart(canvas, {
       type: "bar",
       data: { labels: block.bars.map(b => b.label), datasets: [{ data: block.bars.map(b => b.value), backgroundColor: colourOf(0) + "b0", maxBarThickness: 20 }] },
       plugins: [whiskers],
@@ -336,10 +340,22 @@
   document.body.append(make("header", {}, make("h1", {}, page.title), make("p", {}, page.subtitle)), make("nav", {}, links), main,
     make("footer", {}, "Made by unfold report. " + (window.Chart ? `Plots: Chart.js ${Chart.version}, © Chart.js Contributors, MIT licence.` : "")), tip);
 
-  function drawAll() {
-    for (const one of charts.splice(0)) one.destroy();
-    for (const one of drawn) if (one.paint) one.paint(); else charts.push(one.draw());
+  // Charts are drawn when they come near what is seen, so that a page opens at once however many it has.
+  function drawChart(one) {
+    if (one.chart) one.chart.destroy();
+    one.chart = one.draw();
   }
-  drawAll();
-  isDark.addEventListener("change", drawAll);
+  const near = new IntersectionObserver(entries => {
+    for (const entry of entries) {
+      if (!entry.isIntersecting) continue;
+      near.unobserve(entry.target);
+      drawChart(drawn.find(one => one.box === entry.target));
+    }
+  }, { rootMargin: "300px" });
+  for (const one of drawn) if (one.paint) one.paint(); else near.observe(one.box);
+  isDark.addEventListener("change", () => {
+    styles.clear();
+    for (const one of drawn) if (one.paint) one.paint(); else if (one.chart) drawChart(one);
+  });
+  addEventListener("beforeprint", () => { for (const one of drawn) if (one.draw && !one.chart) drawChart(one); });
 })();
