@@ -97,7 +97,7 @@
         label: one.label, shown: fitted(one.label, most), data: points, borderColor: own, backgroundColor: own,
         showLine: one.style !== "points", borderWidth: one.style === "thin" ? 1.2 : 2,
         borderDash: dash ? [6, 4] : one.style === "thin" ? [2, 2] : [],
-        pointRadius: one.style === "points" || one.style === "marked" ? 3.5 : 0, pointHitRadius: 8, tension: 0
+        pointRadius: one.style === "points" || one.style === "marked" || points.length === 1 ? 3.5 : 0, pointHitRadius: 8, tension: 0
       });
     });
     return sets;

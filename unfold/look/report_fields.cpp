@@ -175,6 +175,10 @@ class FieldLook {
         const Symbol x = set_->column(field(h).name).symbols[at(entry)];
         wanted = x == kNoSymbol ? "" : std::string(field(h).alphabet->text(x));
         if (best_[at(position)] != kNoSymbol) best = std::string(field(h).alphabet->text(best_[at(position)]));
+      } else if (numbers_ == h && field(h).size == 1) {
+        wanted = fmt::format("{:.4g}",
+                             restored(field(h), 0, static_cast<double>(set_->column(field(h).name).values[at(entry)])));
+        best = fmt::format("{:.4g}", bands_[at(position)].y.median);
       }
       rows.push_back({fmt::format("{}", example + 1),
                       once ? "-" : fmt::format("{}", position - set_->begin(example) + 1), scores[h].field,
@@ -202,6 +206,8 @@ class FieldLook {
                             "and 0.9)."};
     section.missing = "The model predicts no numbers with a distribution.";
     if (!numbers_) return section;
+    section.missing = "What it predicts are notes: they are below.";
+    if (holds_roll_model(request_.runs.front())) return section;
     const FieldSpecification& of = field(*numbers_);
     const FieldColumn& column = set_->column(of.name);
     Curve seen{.label = "observed", .points = {}}, forecast{.label = "forecast", .points = {}};
@@ -219,7 +225,8 @@ class FieldLook {
       forecast.points.push_back({static_cast<double>(counted), band});
     }
     if (counted == 0) return section;
-    section.blocks.push_back(chart_block(fmt::format("{} of {}", of.name, data_), {"position"}, {of.name},
+    const std::string which = of.size > 1 ? fmt::format(", the first of its {} numbers", of.size) : std::string();
+    section.blocks.push_back(chart_block(fmt::format("{}{}, of {}", of.name, which, data_), {"position"}, {of.name},
                                          {{.curve = forecast}, {.curve = seen, .style = "thin"}}));
     section.blocks.push_back(
         note_block(fmt::format("{:.1f} % of {} observed values lie in the band.",
@@ -327,8 +334,7 @@ class FieldLook {
 Looked look_into_fields(const ReportRequest& request, Reporter&) {
   Looked looked;
   looked.no_levels =
-      "they are of running text; of data with fields train them: a table of the results of several runs is "
-      "what compare gives.";
+      "they are measured for running text alone; train simple models beside this one and give their folders, too.";
   try {
     looked.sections = with_network_model(request.runs.front(), [&]<class T>(const NetworkModel<T>& model) {
       return FieldLook<T>(model, request).sections();

@@ -182,9 +182,11 @@ PageSection curves_section(const ReportRequest& request, const std::vector<Level
   PageSection section{.id = "curves",
                       .title = "Learning",
                       .note =
-                          "Bits per symbol; of several runs the median, with a band between the quartiles. Dashed: "
+                          "Of several runs the median, with a band between the quartiles. Dashed: "
                           "what simpler models reach on the same data."};
   const std::vector<Kin> kin = kin_of(request.runs);
+  const bool of_fields = settings_of_run(request.runs.front()).predict.has_value();
+  const std::string unit = of_fields ? "bits per prediction" : "bits per symbol";
   for (const auto& [key, label] : {std::pair{"step", "steps"}, std::pair{"seconds", "seconds"}}) {
     double last = 0;
     std::vector<ChartSeries> series = curves_over(kin, key, last);
@@ -199,8 +201,8 @@ PageSection curves_section(const ReportRequest& request, const std::vector<Level
     };
     if (request.floor) level("floor", *request.floor);
     for (const Level& one : levels) level(one.label, one.bits);
-    section.blocks.push_back(chart_block(fmt::format("Bits over {}", label), {label, last > 30 * first},
-                                         {"bits per symbol", false}, series));
+    section.blocks.push_back(
+        chart_block(fmt::format("Bits over {}", label), {label, last > 30 * first}, {unit, false}, series));
   }
   if (!section.blocks.empty() && !request.floor)
     section.blocks.push_back(note_block(
@@ -213,7 +215,7 @@ PageSection curves_section(const ReportRequest& request, const std::vector<Level
 
 PageSection seeds_section(const ReportRequest& request) {
   PageSection section{
-      .id = "seeds", .title = "Spread of the seeds", .note = "The best validation of every run, in bits per symbol."};
+      .id = "seeds", .title = "Spread of the seeds", .note = "The best validation of every run, in bits."};
   section.missing =
       "There is one run. Train the same with other --seed values and give all folders: unfold report "
       "run-1 run-2 run-3 -o page.html";
@@ -235,7 +237,7 @@ PageSection seeds_section(const ReportRequest& request) {
     section.missing = "None of the runs validated.";
     return section;
   }
-  section.blocks.push_back(bars_block("Median, and quartiles", "bits per symbol", bars));
+  section.blocks.push_back(bars_block("Median, and quartiles", "bits", bars));
   section.blocks.push_back(table_block({"run", "model", "seed", "best validation, bits"}, rows));
   return section;
 }
