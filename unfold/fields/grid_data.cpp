@@ -10,14 +10,12 @@
 namespace unfold {
 namespace {
 
-/// The side of blocks that leaves about eight positions on each side of a small image, and of larger ones more.
+/// The side of blocks that leaves at most ten positions on each side of an image of up to eighty pixels.
 Index patch_for(const Examples& examples) {
-  constexpr Index kPositions = 8, kLargest = 8;
+  constexpr Index kPositions = 10, kLargest = 8;
   Index most = 1;
   for (const auto& [height, width] : examples.shapes) most = std::max({most, height, width});
-  Index side = 1;
-  while (side < kLargest && most > 2 * side * kPositions) side *= 2;
-  return side;
+  return std::min((most + kPositions - 1) / kPositions, kLargest);
 }
 
 }  // namespace
@@ -29,8 +27,9 @@ void settle_grids(Problem problem, const Examples& examples, const Given& given,
   };
   const bool whole = problem == Problem::classifying;
   settle("model", s.model,
-         whole ? fmt::format("grid-lstm:32,layers=2,patch={}+2,dropout=0.2", patch_for(examples)) : "grid-lstm:16");
-  settle("optimizer", s.optimizer, "adam:rate=0.003,clip=1,schedule=cosine,warmup=100");
+         whole ? fmt::format("grid-lstm:16,layers=2,patch={}+2", patch_for(examples)) : "grid-lstm:16");
+  settle("optimizer", s.optimizer,
+         fmt::format("adam:rate={},clip=1,schedule=cosine,warmup=100", whole ? 0.004 : 0.003));
   settle("batch", s.batch, Index{whole ? 32 : 8});
   if (!s.epochs && !s.steps && !s.minutes) {
     const double read =
