@@ -79,6 +79,26 @@ TEST_F(LabelTest, completions_come_with_their_probabilities) {
   expect_failure({"complete", run_, "--beam", "0"}, 2, "beam");
 }
 
+TEST_F(LabelTest, layers_go_to_pytorch_and_back) {
+  ASSERT_EQ(
+      unfold_command({"train", text_, "--out", run_, "--model", "lstm:6,embedding=3", "--steps", "5", "--quiet"}).code,
+      0);
+  const std::string weights = folder_ / "weights.safetensors", model = folder_ / "m.safetensors";
+  ASSERT_EQ(unfold_command({"export", run_, "--to", "safetensors", "-o", weights}).code, 0);
+  const nlohmann::json made = only_object(unfold_command({"import", weights, "-o", model, "--json"}).out);
+  EXPECT_EQ(made["model"], "lstm:6,embedding=3");
+  EXPECT_LE(made["difference"].get<double>(), 1e-5);
+  EXPECT_LE(made["pair_difference"].get<double>(), 1e-6);
+  EXPECT_EQ(only_object(unfold_command({"eval", model, text_, "--json"}).out),
+            only_object(unfold_command({"eval", run_, text_, "--json"}).out));
+  EXPECT_THAT(unfold_command({"import", weights, "-o", model}).out, HasSubstr("tested over 64 positions"));
+  expect_failure({"import", weights, "-o", model, "--symbols", "words"}, 2, "--symbols is of ARPA files");
+  expect_failure({"import", text_, "-o", model, "--activation", "relu"}, 2, "is no file of these");
+  expect_failure({"import", run_, "-o", model}, 3, "run");
+  for (const char* format : {"onnx", "rtneural"})
+    EXPECT_EQ(unfold_command({"export", run_, "--to", format, "-o", folder_ / format}).code, 0) << format;
+}
+
 TEST_F(LabelTest, a_model_goes_to_arpa_and_back) {
   ASSERT_EQ(unfold_command({"train", text_, "--symbols", "words", "--out", run_, "--model", "ngram:3", "--quiet"}).code,
             0);

@@ -70,6 +70,9 @@ class OnnxTest(Exchange):
         "slstm:9,forget=exponential", "rhn:15", "mogrifier:20", "esn:40,readout=trained", "gnn:20,edges=3",
         "glnn:25,edges=4", "glnn:25,edges=4,activation=relu", "sparse-rnn:30,edges=3", "bag:12",
     ]
+    # Their states amplify what is rounded: single log-probabilities of 100,000 differ by 2e-5 to 5e-5 in float. That the
+    # graph is right shows in double.
+    amplifying = ["rnn:18,delays=1+2+5", "mrnn:20,factors=35"]
 
     def session(self, file):
         import onnx
@@ -99,7 +102,7 @@ class OnnxTest(Exchange):
     def test_every_cell_gives_the_same_log_probabilities(self):
         for spec in self.specs:
             with self.subTest(spec):
-                model = self.trained(spec)
+                model = self.trained(spec, precision="double" if spec in self.amplifying else "float")
                 session = self.session(self.exported("onnx", "model.onnx"))
                 symbols = model.encode(random_text(10000, 2))
                 read = numpy.concatenate([[-1], symbols[:-1]])[:, None]

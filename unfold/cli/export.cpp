@@ -94,11 +94,12 @@ class Import final : public Verb {
                   .placeholder = "SYMBOL",
                   .help = "layers: the symbol that their program reads before the first one"});
     options_.add({.name = "activation",
-                  .target = &network_.activation,
+                  .target = &activation_,
                   .placeholder = "NAME",
                   .help = "layers of an RNN: tanh or relu (default tanh)",
                   .choices = {"tanh", "relu"}});
-    options_.add({.name = "out", .target = &out_, .placeholder = "FILE", .help = "the model file, needed"});
+    options_.add(
+        {.name = "out", .target = &out_, .placeholder = "FILE", .help = "the model file, needed", .letter = "o"});
     add_unpacking_limit();
     add_key();
     add_common();
@@ -107,8 +108,8 @@ class Import final : public Verb {
   ExitCode run(Console&) override {
     if (out_.empty()) throw UsageError("import needs --out FILE, the model file to be written");
     if (holds_arrays(file_.front())) return import_layers();
-    for (const std::string* option : {&network_.alphabet, &network_.like, &network_.begin, &network_.activation})
-      if (!option->empty())
+    for (const std::string* option : {&network_.alphabet, &network_.like, &network_.begin})
+      if (!option->empty() || activation_)
         throw UsageError("--alphabet, --like, --begin and --activation are of layers of PyTorch or Keras, and " +
                          file_.front() + " is no file of these");
     const ImportOutcome made = import_arpa(file_.front(), symbols_.value_or("words"), out_);
@@ -124,6 +125,7 @@ class Import final : public Verb {
     if (symbols_) throw UsageError("--symbols is of ARPA files; of layers, --alphabet FILE says what symbols are");
     network_.file = file_.front();
     network_.out = out_;
+    network_.activation = activation_.value_or("");
     const ImportNetworkOutcome made = import_network(network_);
     if (json_) {
       print_result(fmt::format(
@@ -143,7 +145,7 @@ class Import final : public Verb {
   }
 
   std::vector<std::string> file_;
-  std::optional<std::string> symbols_;
+  std::optional<std::string> symbols_, activation_;
   std::string out_;
   ImportNetworkRequest network_;
 };
