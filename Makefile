@@ -13,7 +13,7 @@ SOURCES := find unfold tests bench examples -name '*.h' -o -name '*.cpp'
 export PATH := $(CURDIR)/build/tools/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test python bench peers format format-check lint sanitize asan-ubsan tsan fuzz attack soak arm64 package portable wheel install clean site pages site-figures
+.PHONY: help build demo test python bench peers format format-check lint sanitize asan-ubsan tsan fuzz attack soak arm64 package portable install clean site pages site-figures
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -105,10 +105,6 @@ site-figures: build ## Run the tutorials and write what they print, and their pi
 
 portable: build ## The command with all its libraries, for any Linux: build/release/packages/unfold-linux-*.tar.gz
 	tools/portable.sh $(UNFOLD) build/release/packages/unfold-linux-$$(uname -m).tar.gz
-
-wheel: ## A wheel that brings its libraries along, in build/wheels
-	tools/setup.sh build python
-	tools/wheel.sh
 
 install: build ## Install the command and the library under PREFIX=/usr/local
 	cmake --install build/release --prefix $(PREFIX)
