@@ -315,8 +315,7 @@ FieldPlan plan_fields(const Examples& examples, TrainSettings& s) {
   if (reads.empty())
     throw UsageError(fmt::format("nothing is left to be read of {}; name fields with --read", examples.source));
   if (!s.ahead)
-    s.ahead =
-        !grids && std::ranges::any_of(reads, [&](const std::string& name) { return predicts(heads, name); }) ? 1 : 0;
+    s.ahead = Index{!grids && std::ranges::any_of(reads, [&](const auto& name) { return predicts(heads, name); })};
   s.read = joined(reads);
 
   FieldPlan plan;
@@ -537,12 +536,11 @@ Index share_of(const SplitShares& shares, Index n, std::size_t parts) {
 
 ExampleSplit::ExampleSplit(const Examples& examples, const SplitShares& shares, Problem problem)
     : single_(examples.count() == 1) {
-  if (single_ && (examples.are_trees() || examples.are_grids())) {
-    if (shares.shares[0] < kWholeShare)
-      throw DataError(fmt::format("{}: one {} cannot be split; give --valid FILE", examples.source,
-                                  examples.are_trees() ? "tree" : "grid"));
-    single_ = false;
-  }
+  const bool can_be_cut = !examples.are_trees() && !examples.are_grids();
+  if (single_ && !can_be_cut && shares.shares[0] < kWholeShare)
+    throw DataError(fmt::format("{}: one {} cannot be split; give --valid FILE", examples.source,
+                                examples.are_trees() ? "tree" : "grid"));
+  single_ = single_ && can_be_cut;
   if (problem == Problem::transducing || problem == Problem::generating) {
     if (single_ && shares.shares[0] < kWholeShare)
       throw DataError(fmt::format("{}: one {} cannot be split; give --valid FILE", examples.source,
