@@ -176,7 +176,7 @@ TEST(ImagesReader, a_folder_is_the_list_of_its_images_labelled_by_their_folders)
   EXPECT_EQ(column_of(examples, "pixels").numbers, (Numbers{1, 2, 1, 2}));
   const ScratchFolder empty;
   EXPECT_THAT(message_of<DataError>([&] { open_data({empty.path("")}, "images"); }),
-              HasSubstr("a folder without images"));
+              HasSubstr("a directory without images"));
   const std::string file = folder.write("x", "P2 1 1 1 1");
   EXPECT_EQ(open_data({file}, "images").front().bytes(), "P2 1 1 1 1");
 }

@@ -53,7 +53,7 @@ Input open_images(const std::string& path) {
   }
   if (list.empty())
     throw DataError(
-        fmt::format("{}: a folder without images; there should be .png, .pgm or .ppm files in it, or in "
+        fmt::format("{}: a directory without images; there should be .png, .pgm or .ppm files in it, or in "
                     "folders of it that are named after their labels",
                     path));
   return Input::from_bytes((folder / "*").string(), std::move(list));
