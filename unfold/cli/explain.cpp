@@ -90,7 +90,7 @@ class Paint {
   std::string ground(const std::string& text, double share, bool blue = false) const {
     constexpr std::array kReds = {0, 52, 88, 124, 160, 196}, kBlues = {0, 17, 18, 19, 20, 21};
     const double place = std::clamp(share, 0.0, 1.0) * (kReds.size() - 1);
-    const auto step = static_cast<std::size_t>(place + 0.5);
+    const auto step = static_cast<std::size_t>(std::lround(place));
     if (!on_ || step == 0) return text;
     return fmt::format("\x1b[97;48;5;{}m{}\x1b[0m", (blue ? kBlues : kReds)[step], text);
   }
@@ -102,7 +102,7 @@ class Paint {
 /// A bar of eighths of a letter.
 std::string bar_of(double share, std::size_t letters) {
   static constexpr std::array<const char*, 8> kEighths = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
-  const auto eighths = static_cast<std::size_t>(std::clamp(share, 0.0, 1.0) * 8 * static_cast<double>(letters) + 0.5);
+  const auto eighths = static_cast<std::size_t>(std::lround(std::clamp(share, 0.0, 1.0) * 8 * static_cast<double>(letters)));
   std::string bar;
   for (std::size_t i = 0; i < eighths / 8; ++i) bar += "█";
   return bar + kEighths[eighths % 8];

@@ -183,18 +183,21 @@ void fill_and_test(AnyModel& model, const ImportNetworkRequest& request, const N
                    const StackWeights& theirs, ImportNetworkOutcome& outcome) {
   constexpr bool next = ModelTraits<AnyModel>::kNext;
   const auto holder = stack_holder(model);
-  StackWeights ours = theirs;
+  StackWeights changed;
+  const StackWeights* ours = &theirs;
   Symbol first = kNoSymbol;
   if constexpr (next) {
     first = first_symbol(request, theirs, model.alphabet());
-    if (first != kNoSymbol) fold_symbol(ours, first);
-    if (first == model.alphabet().size()) drop_last_row(ours.embedding);
+    changed = theirs;
+    if (first != kNoSymbol) fold_symbol(changed, first);
+    if (first == model.alphabet().size()) drop_last_row(changed.embedding);
+    ours = &changed;
   } else if (!request.begin.empty()) {
     throw UsageError("--begin is of models that predict the next symbol");
   }
   if (const Index reads = holder.input().size(); !next && holder.reads_symbols() && theirs.symbols() != reads)
     throw UsageError(fmt::format("{} reads {} symbols; the model reads {}", request.file, theirs.symbols(), reads));
-  set_weights(holder, ours, model.parameters());
+  set_weights(holder, *ours, model.parameters());
   const StackTrial trial = make_trial(holder, kPositions);
   outcome = {.model = model.spec_text(),
              .outputs = holder.output().size(),

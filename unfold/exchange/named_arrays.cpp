@@ -49,7 +49,7 @@ NamedArrays NamedArrays::open(const std::string& path) {
                     "safetensors.torch.save_file(model.state_dict(), \"model.safetensors\")",
                     path));
   if (!safetensors && head.starts_with("PK")) {
-    const NamedArrays result(path, read_npy_arrays(input));
+    NamedArrays result(path, read_npy_arrays(input));
     result.require_finite();
     return result;
   }

@@ -64,7 +64,7 @@ ProtoMessage onnx_value(const std::string& name, OnnxType type, const std::vecto
 
 std::string OnnxGraph::add(const std::string& op, const std::vector<std::string>& inputs,
                            const std::vector<ProtoMessage>& attributes) {
-  const std::string output = prefix_ + "n" + std::to_string(++names_);
+  std::string output = prefix_ + "n" + std::to_string(++names_);
   add_named(op, inputs, {output}, attributes);
   return output;
 }

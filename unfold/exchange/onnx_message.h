@@ -48,7 +48,7 @@ class OnnxGraph {
   /// A constant; returns its name.
   template <class Number>
   std::string constant(OnnxType type, const std::vector<Index>& shape, const std::vector<Number>& numbers) {
-    const std::string name = prefix_ + "c" + std::to_string(++names_);
+    std::string name = prefix_ + "c" + std::to_string(++names_);
     graph_.message(5, onnx_tensor(name, type, shape,
                                   {reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(Number)}));
     return name;

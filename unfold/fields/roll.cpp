@@ -91,6 +91,7 @@ class RollSampler {
                                          .parameters = model_.parameters().flat()},
                                         team_, nats.data());
     std::vector<double> log_p;
+    log_p.reserve(nats.size());
     for (const T x : nats) log_p.push_back(-static_cast<double>(x));
     log_softmax(log_p.data(), log_p.data(), rows);
     const auto* chosen = candidates.data() + at(sample_symbol<double>(log_p, random) * kCount);

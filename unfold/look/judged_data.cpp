@@ -65,7 +65,7 @@ JudgedText load_judged(const SymbolModel& model, const JudgedFiles& judged, cons
 ExampleSet judged_examples(const Model& model, const NetworkLayout& layout, const JudgedFiles& judged,
                            const std::string& unknown) {
   const Examples examples = read_for(model, judged.files);
-  const ExampleSet all(examples, std::make_shared<const DataSpecification>(model.data()), predicted_fields(layout),
+  ExampleSet all(examples, std::make_shared<const DataSpecification>(model.data()), predicted_fields(layout),
                        parse_unknown_policy(unknown));
   if (judged.split.empty()) return all;
   const Problem problem = predicts_whole_sequences(model) ? Problem::generating : problem_of(layout, model.data());

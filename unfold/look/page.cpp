@@ -77,6 +77,7 @@ PageJson note_block(const std::string& text) { return {{"kind", "note"}, {"text"
 PageJson chart_block(const std::string& title, const Axis& x, const Axis& y, const std::vector<ChartSeries>& series) {
   if (kChartLibrary.empty()) {
     std::vector<Curve> curves;
+    curves.reserve(series.size());
     for (const ChartSeries& s : series) curves.push_back({s.curve.label, thinned(s.curve.points)});
     return {{"kind", "picture"}, {"svg", line_plot(title, x, y, curves)}};
   }

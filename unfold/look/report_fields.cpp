@@ -93,6 +93,7 @@ class FieldLook {
     }
     if (labels_) {
       std::vector<std::string> names;
+      names.reserve(at(field(*labels_).size));
       for (Symbol x = 0; x < field(*labels_).size; ++x) names.emplace_back(field(*labels_).alphabet->text(x));
       constexpr std::size_t kMostLabels = 4096;
       if (names.size() <= kMostLabels) confusion_.emplace(std::move(names));

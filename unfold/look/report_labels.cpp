@@ -71,6 +71,7 @@ PageSection Confusion::section() const {
         static_cast<double>(std::accumulate(counts_.begin() + static_cast<std::ptrdiff_t>(i * n),
                                             counts_.begin() + static_cast<std::ptrdiff_t>((i + 1) * n), Index{0}));
     std::vector<double> values;
+    values.reserve(order.size());
     for (const std::size_t j : order) values.push_back(row > 0 ? static_cast<double>(counts_[i * n + j]) / row : 0);
     shades.values.push_back(std::move(values));
   }

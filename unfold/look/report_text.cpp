@@ -95,7 +95,7 @@ std::vector<std::string> names_of(const Alphabet& alphabet) {
 
 /// How symbols stand in running text: words between blanks, all else as it is.
 std::string shown_text(const Alphabet& alphabet, Symbol symbol) {
-  const std::string text(alphabet.text(symbol));
+  std::string text(alphabet.text(symbol));
   const bool printable = alphabet.kind() != SymbolKind::bytes || (text.size() == 1 && text[0] >= ' ' && text[0] < 127);
   if (text == "\n") return text;
   return printable ? text : alphabet.name(symbol);
@@ -369,7 +369,7 @@ void add_levels(const SymbolModel& model, const ReportRequest& request, Looked& 
       piece.range.end = std::min(piece.range.end, piece.range.begin + std::max<Index>(0, kMostFitted - kept));
       kept += piece.range.size();
     }
-    std::erase_if(parts[0].pieces, [](const Piece& piece) { return piece.range.size() <= 0; });
+    std::erase_if(parts[0].pieces, [](const Piece& piece) { return piece.range.empty(); });
     Team team(thread_count(request.threads));
     for (const auto& [name, spec] : {std::pair{"symbol frequencies", "ngram:1"}, std::pair{"two before", "ngram:3"}}) {
       reporter.remark(fmt::format("baseline {}", spec));
