@@ -102,7 +102,8 @@ class Paint {
 /// A bar of eighths of a letter.
 std::string bar_of(double share, std::size_t letters) {
   static constexpr std::array<const char*, 8> kEighths = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
-  const auto eighths = static_cast<std::size_t>(std::lround(std::clamp(share, 0.0, 1.0) * 8 * static_cast<double>(letters)));
+  const auto eighths =
+      static_cast<std::size_t>(std::lround(std::clamp(share, 0.0, 1.0) * 8 * static_cast<double>(letters)));
   std::string bar;
   for (std::size_t i = 0; i < eighths / 8; ++i) bar += "█";
   return bar + kEighths[eighths % 8];
