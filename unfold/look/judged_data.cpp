@@ -66,7 +66,7 @@ ExampleSet judged_examples(const Model& model, const NetworkLayout& layout, cons
                            const std::string& unknown) {
   const Examples examples = read_for(model, judged.files);
   ExampleSet all(examples, std::make_shared<const DataSpecification>(model.data()), predicted_fields(layout),
-                       parse_unknown_policy(unknown));
+                 parse_unknown_policy(unknown));
   if (judged.split.empty()) return all;
   const Problem problem = predicts_whole_sequences(model) ? Problem::generating : problem_of(layout, model.data());
   const ExampleSplit split(examples, parse_split(judged.split), problem);
