@@ -8,83 +8,13 @@
 #include <functional>
 #include <numbers>
 
-#include "unfold/losses/registry.h"
-#include "unfold/losses/vector_density.h"
+#include "losses/density_rows.h"
 #include "unfold/verify/derivative_check.h"
 
 namespace unfold {
 namespace {
 
-using Numbers = std::vector<double>;
 using testing::HasSubstr;
-
-/// A density of rows of n numbers, with a random signal and random parameters; every fourth row is not predicted.
-template <class T>
-struct DensityRows {
-  Circuit circuit;
-  ChosenLoss chosen;
-  std::unique_ptr<Loss<T>> loss;
-  Structure structure;
-  Index n, size;
-  std::vector<T> signal, parameters, values;
-  std::vector<char> predicted;
-
-  DensityRows(const std::string& spec, Index numbers, Index rows, bool bits, double scale = 0.7, std::uint64_t seed = 1)
-      : chosen(choose_loss(spec)),
-        loss(chosen.make<T>()),
-        structure(Structure::chains(std::vector<Index>{rows})),
-        n(numbers),
-        size(chosen.signal_size(numbers)) {
-    const Signal o = circuit.affine("o", size, {{"W", circuit.input("x", 1)}});
-    circuit.output(o);
-    loss->declare(circuit, o);
-    Random random(seed, "density");
-    const auto draw = [&] { return static_cast<T>(scale * random.normal()); };
-    for (Index i = 0; i < rows * size; ++i) signal.push_back(draw());
-    for (Index i = 0; i < circuit.parameter_count(); ++i) parameters.push_back(draw());
-    for (Index i = 0; i < rows * n; ++i) values.push_back(bits ? static_cast<T>(random.below(2)) : draw());
-    for (Index r = 0; r < rows; ++r) predicted.push_back(r % 4 != 3);
-  }
-  Index rows() const { return structure.positions(); }
-  Matrix<const T> matrix(const std::vector<T>& x) const { return {x.data(), rows(), size, size}; }
-  Matrix<T> matrix(std::vector<T>& x) const { return {x.data(), rows(), size, size}; }
-  Observed<T> observed() const { return observed(signal, parameters); }
-  Observed<T> observed(const std::vector<T>& s, const std::vector<T>& p) const {
-    return {structure, matrix(s), {nullptr, {values.data(), rows(), n, n}, predicted.data()}, p};
-  }
-  std::vector<T> nats(int threads = 1) const { return nats_of(observed(), threads); }
-  std::vector<T> nats_of(const Observed<T>& o, int threads = 1) const {
-    Team team(threads);
-    std::vector<T> result(at(o.signal.rows));
-    loss->negative_log_likelihood(o, team, result.data());
-    return result;
-  }
-  double total(const std::vector<T>& s, const std::vector<T>& p) const {
-    double sum = 0;
-    for (const T x : nats_of(observed(s, p))) sum += static_cast<double>(x);
-    return sum;
-  }
-  DensityQuestion<T> question(Index row) const { return {{signal.data() + row * size, at(size)}, parameters}; }
-  const VectorDensity<T>& density() const { return loss->template need<VectorDensity<T>>("test"); }
-  const T* own(std::size_t which) const {
-    return parameters.data() + circuit.parameters()[at(loss->own_parameters()[which])].offset;
-  }
-};
-
-template <class T>
-struct Slopes {
-  std::vector<T> nats, adjoint, own;
-  bool operator==(const Slopes&) const = default;
-};
-template <class T>
-Slopes<T> slopes_of(const DensityRows<T>& f, T scale = 1, int threads = 1) {
-  Slopes<T> found{std::vector<T>(at(f.rows())), std::vector<T>(f.signal.size()), std::vector<T>(f.parameters.size())};
-  Team team(threads);
-  f.loss->gradient(f.observed(), scale, team, found.nats.data(), f.matrix(found.adjoint), found.own);
-  return found;
-}
-
-double logistic(double o) { return 1 / (1 + std::exp(-o)); }
 
 /// One row: p(x) as the equations say it, each number for itself.
 using WrittenOut = std::function<double(const DensityRows<double>&, const double* signal, const double* x)>;
@@ -95,13 +25,6 @@ struct DensityCase {
   WrittenOut nats;
 };
 void PrintTo(const DensityCase& c, std::ostream* out) { *out << c.spec; }
-
-double bit_nats(double o, double x) { return -std::log(x != 0 ? logistic(o) : logistic(-o)); }
-
-double normal_nats(double x, double m, double s) {
-  const double d = std::exp(10 * std::tanh(s / 10));
-  return 0.5 * std::pow((x - m) / d, 2) + std::log(d) + 0.5 * std::log(2 * std::numbers::pi);
-}
 
 /// o_d of NADE with m outputs a number.
 double nade_output(const DensityRows<double>& f, Index units, Index m, bool relu, const double* signal, const double* x,
@@ -622,78 +545,6 @@ TEST(GaussianMixture, knows_the_mean_of_a_number_whatever_is_given) {
       with += p * a * b;
     }
   EXPECT_NEAR(drawn, with / total, 0.05 * (1 + std::fabs(with / total)));
-}
-
-TEST(OrderlessLoss, of_numbers_weighs_the_mixture_of_each) {
-  for (const bool laplace : {false, true}) {
-    const auto loss =
-        choose_loss(laplace ? "deep-rnade:4,components=2,shape=laplace" : "deep-rnade:4,components=2").make<double>();
-    const auto& rows = loss->need<RowLoss<double>>("test");
-    constexpr Index kNumbers = 3, kOutputs = 6, kSize = kNumbers * kOutputs;
-    Numbers o;
-    Random random(5, "orderless numbers");
-    for (Index i = 0; i < kSize; ++i) o.push_back(random.normal());
-    const Numbers targets = {0.4, -1.3, 2.1, 0.5, 3, 0};
-    const Targets<double> weighted{nullptr, {targets.data(), 1, 2 * kNumbers, 2 * kNumbers}, nullptr};
-    const auto nats_of = [&](const Numbers& signal, Index d) {
-      const double* a = signal.data() + d * kOutputs;
-      double total = 0, density = 0;
-      for (Index k = 0; k < 2; ++k) total += std::exp(a[k]);
-      for (Index k = 0; k < 2; ++k) {
-        const double width = std::exp(10 * std::tanh(a[4 + k] / 10)), x = targets[at(d)];
-        density += std::exp(a[k]) / total *
-                   (laplace ? std::exp(-std::fabs(x - a[2 + k]) / width) / (2 * width)
-                            : std::exp(-normal_nats(x, a[2 + k], a[4 + k])));
-      }
-      return -std::log(density);
-    };
-    const auto wanted = [&](const Numbers& signal) { return 0.5 * nats_of(signal, 0) + 3 * nats_of(signal, 1); };
-    const auto matrix = [](const Numbers& x) { return Matrix<const double>{x.data(), 1, kSize, kSize}; };
-    double nats = 0;
-    rows.row_losses(matrix(o), weighted, &nats);
-    EXPECT_NEAR(nats, wanted(o), 1e-12);
-    Numbers slopes(kSize);
-    rows.row_gradients(matrix(o), weighted, 2, &nats, {slopes.data(), 1, kSize, kSize});
-    EXPECT_NEAR(nats, wanted(o), 1e-12);
-    for (std::size_t i = 0; i < o.size(); ++i) {
-      constexpr double kStep = 1e-5;
-      Numbers more = o, less = o;
-      more[i] += kStep;
-      less[i] -= kStep;
-      EXPECT_NEAR(slopes[i], 2 * (wanted(more) - wanted(less)) / (2 * kStep), 1e-8) << i;
-    }
-    const char left_out[] = {0};
-    rows.row_gradients(matrix(o), {nullptr, weighted.values, left_out}, 2, &nats, {slopes.data(), 1, kSize, kSize});
-    EXPECT_EQ(nats, 0);
-    EXPECT_EQ(slopes, Numbers(kSize));
-    EXPECT_THROW(loss->target_size(kSize + 1), UsageError);
-  }
-}
-
-TEST(OrderlessLoss, weighs_every_bit_in_value_gradient_and_curvature) {
-  const auto loss = choose_loss("deep-nade").make<double>();
-  const auto& rows = loss->need<RowLoss<double>>("test");
-  const Numbers o = {0.3, -1.2, 2.5}, targets = {1, 0, 0, 0.5, 3, 0};
-  const Targets<double> weighted{nullptr, {targets.data(), 1, 6, 6}, nullptr};
-  const auto matrix = [](const Numbers& x) { return Matrix<const double>{x.data(), 1, 3, 3}; };
-  double nats = 0;
-  rows.row_losses(matrix(o), weighted, &nats);
-  EXPECT_NEAR(nats, 0.5 * bit_nats(o[0], 1) + 3 * bit_nats(o[1], 0), 1e-14);
-  Numbers slopes(3), ones(3, 1), curved_ones(3), fisher(3);
-  rows.row_gradients(matrix(o), weighted, 2, &nats, {slopes.data(), 1, 3, 3});
-  loss->need<RowCurvature<double>>("test").row_curvatures(matrix(o), weighted, 2, matrix(ones),
-                                                          {curved_ones.data(), 1, 3, 3});
-  loss->need<LossFisher<double>>("test").fisher_diagonal(matrix(o), weighted, {fisher.data(), 1, 3, 3});
-  for (std::size_t i = 0; i < 3; ++i) {
-    const double p = logistic(o[i]), w = targets[3 + i];
-    EXPECT_NEAR(slopes[i], 2 * w * (p - targets[i]), 1e-14);
-    EXPECT_NEAR(curved_ones[i], 2 * w * p * (1 - p), 1e-14);
-    EXPECT_NEAR(fisher[i], w * p * (1 - p), 1e-14);
-  }
-  rows.row_losses(matrix(o), {nullptr, {targets.data(), 1, 3, 6}, nullptr}, &nats);
-  EXPECT_NEAR(nats, bit_nats(o[0], 1) + bit_nats(o[1], 0) + bit_nats(o[2], 0), 1e-14);
-  const Numbers odd(4);
-  EXPECT_THROW(rows.row_losses(matrix(o), {nullptr, {odd.data(), 1, 4, 4}, nullptr}, &nats), UsageError);
 }
 
 TEST(OrderedDensity, of_bits_has_the_curvature_of_its_logits) {

@@ -12,113 +12,13 @@
 #include <optional>
 #include <thread>
 
-#include "optim/small_network.h"
+#include "training/trained_text.h"
 #include "unfold/base/error.h"
 #include "unfold/base/file.h"
 #include "unfold/training/checkpoint.h"
 
 namespace unfold {
 namespace {
-
-namespace fs = std::filesystem;
-using Cell = SmallNetwork<float>::Cell;
-
-class TrainerTest : public testing::Test {
- protected:
-  void SetUp() override {
-    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-    folder_ = fs::temp_directory_path() / ("unfold-" + std::to_string(::getpid()) + "-" + test->name());
-    fs::create_directories(folder_);
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-  std::string file(const std::string& name) const { return (folder_ / name).string(); }
-
-  fs::path folder_;
-};
-
-/// A text, its parts and a fresh network.
-struct Setting {
-  explicit Setting(double dropout = 0, Index length = 3000)
-      : text(wavy_text(length)),
-        corpus(Corpus::from_text(text, Alphabet::chars_of(text))),
-        parts(split_corpus(corpus, parse_split("80/20"))),
-        small(corpus.alphabet().size(), 16, Cell::lstm, dropout) {}
-  TrainingData data() const { return {corpus, parts[0], &parts[1], nullptr}; }
-  std::string text;
-  Corpus corpus;
-  std::array<Split, 3> parts;
-  SmallNetwork<float> small;
-};
-
-TrainerOptions small_options(Index steps) {
-  TrainerOptions options;
-  options.optimizer = "adam:rate=0.01,schedule=cosine,warmup=5";
-  options.batches = {.window = 13, .batch = 4};
-  options.steps = steps;
-  options.validate_every = 17;
-  options.validation_streams = 5;
-  options.validation_warmup = 20;
-  options.log_every = 10;
-  options.snapshot_every = 8;
-  options.checkpoint_seconds = 0;
-  return options;
-}
-
-std::vector<float> flat(const Parameters<float>& p) { return {p.flat().begin(), p.flat().end()}; }
-
-/// Ends a run from within, as a stop or as a crash.
-struct Stop : Observer {
-  enum class How { flag, crash };
-  struct Crash {};
-  Stop(Index at_, How how_) : at(at_), how(how_) {}
-  void progress(const ProgressEvent& e) override {
-    if (e.step != at) return;
-    flag = true;
-    if (how == How::crash) throw Crash{};
-  }
-  Index at;
-  How how;
-  std::atomic<bool> flag{false};
-};
-
-struct Ending {
-  std::vector<float> last, best;
-  TrainingResult result;
-};
-
-Ending finish(Setting& setting, TrainerOptions options, int threads = 1) {
-  Team team(threads);
-  Trainer<float> trainer(setting.small.network, setting.small.parameters, setting.data(), options, team);
-  Ending ending;
-  ending.result = trainer.run();
-  ending.last = flat(setting.small.parameters);
-  ending.best = flat(trainer.best());
-  return ending;
-}
-
-/// The log without what depends on the clock.
-std::vector<nlohmann::json> log_of(const std::string& path) {
-  std::vector<nlohmann::json> lines;
-  std::ifstream in(path);
-  for (std::string line; std::getline(in, line);) {
-    lines.push_back(nlohmann::json::parse(line));
-    lines.back().erase("seconds");
-    lines.back().erase("symbols_per_second");
-  }
-  return lines;
-}
-
-void interrupt_at(Setting& setting, TrainerOptions options, Index step, Stop::How how) {
-  Stop stop(step, how);
-  options.stop = &stop.flag;
-  Team team(1);
-  Trainer<float> trainer(setting.small.network, setting.small.parameters, setting.data(), options, team);
-  trainer.set_observer(&stop);
-  if (how == Stop::How::flag)
-    EXPECT_THROW(trainer.run(), InterruptedError);
-  else
-    EXPECT_THROW(trainer.run(), Stop::Crash);
-}
 
 /// Sets its flag from another thread, some time after a step.
 struct StopLater : Observer {
@@ -319,8 +219,8 @@ TEST_F(TrainerTest, hessian_free_runs_resume_with_the_same_bytes_and_log) {
     Setting other(0.3);
     EXPECT_EQ(expected.last, finish(other, options).last) << optimizer;
     EXPECT_EQ(log_of(file("whole.jsonl")), log_of(file("cut.jsonl"))) << optimizer;
-    fs::remove(file("whole.jsonl"));
-    fs::remove(file("cut.jsonl"));
+    std::filesystem::remove(file("whole.jsonl"));
+    std::filesystem::remove(file("cut.jsonl"));
   }
 }
 
@@ -394,138 +294,8 @@ TEST_F(TrainerTest, refuses_a_checkpoint_of_another_configuration_or_a_damaged_o
   bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 4);
   write_file_atomically(options.checkpoint, bytes);
   EXPECT_THROW(finish(setting, options), ModelError);
-  fs::remove(options.checkpoint);
+  std::filesystem::remove(options.checkpoint);
   EXPECT_THROW(finish(setting, options), ModelError);
-}
-
-/// Breaks a parameter after some steps, a given number of times.
-struct Saboteur : Observer {
-  Saboteur(Parameters<float>& parameters_, Index at_, int times_) : parameters(parameters_), at(at_), times(times_) {}
-  void progress(const ProgressEvent& e) override {
-    if (e.step == at && times > 0) {
-      --times;
-      parameters.at("z/U")(3, 2) = std::nanf("");
-    }
-  }
-  void rollback(const RollbackEvent& e) override { rollbacks.push_back(e); }
-  Parameters<float>& parameters;
-  Index at;
-  int times;
-  std::vector<RollbackEvent> rollbacks;
-};
-
-TEST_F(TrainerTest, a_value_that_is_not_finite_leads_back_to_the_last_good_state) {
-  Setting setting;
-  TrainerOptions options = small_options(60);
-  options.log = file("log.jsonl");
-  Team team(1);
-  Trainer<float> trainer(setting.small.network, setting.small.parameters, setting.data(), options, team);
-  Saboteur saboteur(setting.small.parameters, 43, 2);
-  trainer.set_observer(&saboteur);
-  const TrainingResult result = trainer.run();
-  ASSERT_EQ(saboteur.rollbacks.size(), 2u);
-  EXPECT_EQ(saboteur.rollbacks[0].step, 43);
-  EXPECT_EQ(saboteur.rollbacks[0].to_step, 40);
-  EXPECT_NE(saboteur.rollbacks[0].reason.find("at position "), std::string::npos) << saboteur.rollbacks[0].reason;
-  EXPECT_EQ(saboteur.rollbacks[0].factor, 0.5);
-  EXPECT_EQ(saboteur.rollbacks[1].factor, 0.05);
-  EXPECT_EQ(saboteur.rollbacks[1].attempt, 2);
-  EXPECT_EQ(result.steps, 60);
-  EXPECT_EQ(result.rollbacks, 2);
-  EXPECT_TRUE(std::isfinite(result.last_loss));
-  int logged = 0;
-  for (const auto& line : log_of(file("log.jsonl"))) logged += line["event"] == "rollback";
-  EXPECT_EQ(logged, 2);
-}
-
-TEST_F(TrainerTest, a_run_resumed_between_snapshots_goes_back_to_the_same_state_as_one_never_stopped) {
-  std::vector<std::vector<float>> endings;
-  for (const bool stopped : {false, true}) {
-    Setting setting;
-    TrainerOptions options = small_options(60);
-    options.checkpoint = file("c.safetensors");
-    if (stopped) {
-      interrupt_at(setting, options, 43, Stop::How::flag);
-      options.resume = true;
-    }
-    Team team(1);
-    Trainer<float> trainer(setting.small.network, setting.small.parameters, setting.data(), options, team);
-    Saboteur saboteur(setting.small.parameters, 45, 1);
-    trainer.set_observer(&saboteur);
-    trainer.run();
-    ASSERT_EQ(saboteur.rollbacks.size(), 1u);
-    EXPECT_EQ(saboteur.rollbacks[0].to_step, 40);
-    endings.push_back(flat(setting.small.parameters));
-  }
-  EXPECT_EQ(endings[0], endings[1]);
-}
-
-TEST_F(TrainerTest, gives_up_after_a_bounded_number_of_attempts) {
-  Setting setting;
-  Team team(1);
-  Trainer<float> trainer(setting.small.network, setting.small.parameters, setting.data(), small_options(60), team);
-  Saboteur saboteur(setting.small.parameters, 43, 1000);
-  trainer.set_observer(&saboteur);
-  try {
-    trainer.run();
-    FAIL();
-  } catch (const DivergedError& error) {
-    EXPECT_NE(std::string(error.what()).find("step 43"), std::string::npos) << error.what();
-    EXPECT_NE(std::string(error.what()).find("rate"), std::string::npos);
-  }
-  EXPECT_EQ(saboteur.rollbacks.size(), 8u);
-}
-
-TEST_F(TrainerTest, an_absurd_rate_is_rescued_or_explained) {
-  for (const char* spec : {"sgd:rate=1e6,clip=0", "adam:rate=1e6", "adam:rate=1e30,clip=0"}) {
-    Setting setting;
-    TrainerOptions options = small_options(60);
-    options.optimizer = spec;
-    try {
-      EXPECT_TRUE(std::isfinite(finish(setting, options).result.last_loss)) << spec;
-    } catch (const DivergedError& error) {
-      EXPECT_NE(std::string(error.what()).find("smaller rate"), std::string::npos) << error.what();
-    }
-  }
-}
-
-TEST_F(TrainerTest, a_model_that_is_broken_from_the_start_is_not_tried_again) {
-  Setting setting;
-  setting.small.parameters.flat()[5] = std::nanf("");
-  EXPECT_THROW(finish(setting, small_options(5)), DivergedError);
-}
-
-TEST_F(TrainerTest, a_weight_that_no_batch_reads_must_be_finite_as_well) {
-  struct Breaker : Observer {
-    void progress(const ProgressEvent& e) override {
-      if (e.step != 20 || broken) return;
-      broken = true;
-      for (const ParameterInfo& p : parameters.info())
-        if (p.rows == symbols) parameters.flat()[at(p.offset + p.size() - 1)] = std::numeric_limits<float>::infinity();
-    }
-    void rollback(const RollbackEvent& e) override { reasons.push_back(e.reason); }
-    explicit Breaker(Parameters<float>& given) : parameters(given) {}
-    Parameters<float>& parameters;
-    Index symbols = 0;
-    bool broken = false;
-    std::vector<std::string> reasons;
-  };
-  const std::string text = wavy_text(3000);
-  const Corpus corpus = Corpus::from_text(text, Alphabet::chars_of(text + "z"));  // the last symbol never comes
-  const auto parts = split_corpus(corpus, parse_split("80/20"));
-  for (const bool validated : {true, false}) {
-    SmallNetwork<float> small(corpus.alphabet().size(), 16, Cell::lstm);
-    Team team(1);
-    Trainer<float> trainer(small.network, small.parameters, {corpus, parts[0], validated ? &parts[1] : nullptr},
-                           small_options(30), team);
-    Breaker breaker(small.parameters);
-    breaker.symbols = corpus.alphabet().size();
-    trainer.set_observer(&breaker);
-    trainer.run();
-    ASSERT_EQ(breaker.reasons.size(), 1u);
-    EXPECT_NE(breaker.reasons[0].find("a weight is not finite"), std::string::npos) << breaker.reasons[0];
-    for (const float x : trainer.best().flat()) ASSERT_TRUE(std::isfinite(x));
-  }
 }
 
 TEST_F(TrainerTest, stops_early_when_validation_no_longer_improves) {
