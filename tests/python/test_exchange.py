@@ -5,12 +5,12 @@ import importlib.util
 import json
 import os
 import subprocess
-import tempfile
 import unittest
 
 import numpy
 
 import unfold
+from scratch import Folder
 
 COMMAND = os.environ["TESTED_COMMAND"]
 LETTERS = "abcdefghij"
@@ -24,15 +24,7 @@ def random_text(count, seed):
     return "".join(LETTERS[i] for i in numpy.random.default_rng(seed).integers(0, len(LETTERS), count))
 
 
-class Exchange(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
-
-    def path(self, name):
-        return os.path.join(self.folder, name)
-
+class Exchange(Folder):
     def command(self, *arguments):
         subprocess.run([COMMAND, *map(str, arguments)], check=True, stdout=subprocess.PIPE)
 

@@ -8,7 +8,6 @@ import pickle
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 import unittest
@@ -16,6 +15,7 @@ import unittest
 import numpy
 
 import unfold
+from scratch import Folder
 from unfold import _core
 
 COMMAND = os.environ["TESTED_COMMAND"]
@@ -35,21 +35,6 @@ def command(*arguments):
 def read_bytes(path):
     with open(path, "rb") as file:
         return file.read()
-
-
-class Folder(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
-
-    def path(self, name):
-        return os.path.join(self.folder, name)
-
-    def write(self, name, text):
-        with open(self.path(name), "w", encoding="utf-8") as file:
-            file.write(text)
-        return self.path(name)
 
 
 class ModelTest(Folder):

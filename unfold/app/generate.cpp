@@ -42,29 +42,19 @@ GenerateOutcome generate_examples(const GenerateRequest& request) {
           .entropy_of_predicted = task->bits_per_prediction()};
 }
 
-/// A task of trees, as a file of trees.
-GenerateOutcome generate_tree_file(const GenerateRequest& request) {
-  if (request.size) throw UsageError("--mask and --size are for texts; of this task say how many trees: --count");
+/// Structures of a task that are written to a file, `unit` by `unit`; they have `positions` in all.
+template <class Made>
+GenerateOutcome generate_file(const GenerateRequest& request, const std::string& unit,
+                              Made (*make)(std::string_view, std::uint64_t, Index), Index Made::*positions) {
+  if (request.size)
+    throw UsageError(fmt::format("--mask and --size are for texts; of this task say how many {}s: --count", unit));
   const Index count = request.count.value_or(kUnits);
-  GeneratedTrees made = generate_trees(request.task, request.seed, count);
+  Made made = make(request.task, request.seed, count);
   return {.name = parse_spec(request.task).name,
           .text = std::move(made.text),
-          .unit = "tree",
+          .unit = unit,
           .units = count,
-          .symbols = made.nodes,
-          .predicted = made.labels};
-}
-
-/// A task of grids, as a file of grids.
-GenerateOutcome generate_grid_file(const GenerateRequest& request) {
-  if (request.size) throw UsageError("--mask and --size are for texts; of this task say how many grids: --count");
-  const Index count = request.count.value_or(kUnits);
-  GeneratedGrids made = generate_grids(request.task, request.seed, count);
-  return {.name = parse_spec(request.task).name,
-          .text = std::move(made.text),
-          .unit = "grid",
-          .units = count,
-          .symbols = made.positions,
+          .symbols = made.*positions,
           .predicted = made.labels};
 }
 
@@ -72,8 +62,8 @@ GenerateOutcome generate_grid_file(const GenerateRequest& request) {
 
 GenerateOutcome generate(const GenerateRequest& request) {
   if (request.count && request.size) throw UsageError("--count and --size exclude each other");
-  if (is_tree_task(request.task)) return generate_tree_file(request);
-  if (is_grid_task(request.task)) return generate_grid_file(request);
+  if (is_tree_task(request.task)) return generate_file(request, "tree", generate_trees, &GeneratedTrees::nodes);
+  if (is_grid_task(request.task)) return generate_file(request, "grid", generate_grids, &GeneratedGrids::positions);
   const std::unique_ptr<TextSource> source = make_text_source(request.task);
   if (!source && !is_task(request.task)) throw unknown_task(request.task);
   if (!source) return generate_examples(request);

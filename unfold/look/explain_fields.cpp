@@ -9,6 +9,7 @@
 #include "unfold/fields/field_model.h"
 #include "unfold/look/explain.h"
 #include "unfold/look/gradients.h"
+#include "unfold/look/label_probabilities.h"
 #include "unfold/models/linear.h"
 #include "unfold/models/transduce.h"
 #include "unfold/numerics/functions.h"
@@ -91,24 +92,13 @@ class ExplainedExample {
                            .read = read_at(examples_, predicts, first_ + row.position),
                            .observed = {},
                            .best = std::string(field_->alphabet->text(best))};
-      label.probability = probability(row.signal, best);
+      label.probability = label_probabilities<T>(row.signal)[at(best)];
       label.bits = std::numeric_limits<double>::quiet_NaN();
       if (const ExampleColumn* column = examples_.find(field_->name)) label.observed = entry_text(*column, entry);
       if (observed) label.bits = bits(nats[field_->once ? 0 : at(row.position)]);
       best_.push_back(best);
       result_.labels.push_back(std::move(label));
     });
-  }
-
-  /// Of logits, or of logarithms of posteriors.
-  static double probability(std::span<const T> signal, Symbol of) {
-    std::vector<double> p(signal.begin(), signal.end());
-    const double most = *std::ranges::max_element(p);
-    for (double& x : p) x -= most;
-    vector_exp(p.data(), p.data(), static_cast<Index>(p.size()));
-    double sum = 0;
-    for (const double x : p) sum += x;
-    return p[at(of)] / sum;
   }
 
   void choose_position() {
@@ -143,10 +133,9 @@ class ExplainedExample {
     const Signal signal = watched.network().heads[head_].signal;
     const Index row = one.structure.row(0, result_.at - 1);
     const Matrix<const T> output = gradients.value(signal);
-    const std::span<const T> scores(output.row(row), at(output.cols));
+    const std::vector<double> share = label_probabilities<T>({output.row(row), at(output.cols)});
     T* seed = gradients.adjoint(signal).row(row);
-    for (Index y = 0; y < output.cols; ++y)
-      seed[y] = static_cast<T>((y == best_[at(place_)] ? 1 : 0) - probability(scores, static_cast<Symbol>(y)));
+    for (Index y = 0; y < output.cols; ++y) seed[y] = static_cast<T>((y == best_[at(place_)] ? 1 : 0) - share[at(y)]);
     const std::vector<double> squares = gradients.squares().front();
     const std::vector<std::string> predicts = predicted_fields(model_.layout());
     for (std::size_t p = 0; p < squares.size(); ++p)

@@ -10,6 +10,7 @@
 #include "unfold/fields/roll.h"
 #include "unfold/look/judged_data.h"
 #include "unfold/look/judged_examples.h"
+#include "unfold/look/label_probabilities.h"
 #include "unfold/look/report_parts.h"
 #include "unfold/losses/distribution.h"
 #include "unfold/models/density_model.h"
@@ -73,16 +74,6 @@ class FieldLook {
     return model_.data().field(model_.network().heads[head].field);
   }
 
-  static double share(std::span<const T> signal, Symbol of) {
-    std::vector<double> p(signal.begin(), signal.end());
-    const double most = *std::ranges::max_element(p);
-    for (double& x : p) x -= most;
-    vector_exp(p.data(), p.data(), static_cast<Index>(p.size()));
-    double sum = 0;
-    for (const double x : p) sum += x;
-    return p[at(of)] / sum;
-  }
-
   /// One pass over all: the first head of labels, and the first of numbers.
   void predict() {
     const auto& heads = model_.network().heads;
@@ -113,7 +104,7 @@ class FieldLook {
                             ? row.best
                             : static_cast<Symbol>(std::ranges::max_element(row.signal) - row.signal.begin());
     best_[at(position)] = best;
-    sure_[at(position)] = share(row.signal, best);
+    sure_[at(position)] = label_probabilities<T>(row.signal)[at(best)];
     const FieldColumn& column = set_->column(field(*labels_).name);
     const Symbol wanted = column.symbols[at(field(*labels_).once ? row.example : position)];
     if (wanted == kNoSymbol) return;
