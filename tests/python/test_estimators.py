@@ -8,7 +8,7 @@ import unittest
 import numpy
 
 import unfold
-from unfold.estimators import Forecaster, NotFittedError, SequenceClassifier, SequenceTagger, SymbolModel
+from unfold.estimators import DensityEstimator, Forecaster, NotFittedError, SequenceClassifier, SequenceTagger, SymbolModel
 
 SMALL = {"threads": 1, "options": {"batch": 8}}
 
@@ -122,6 +122,62 @@ class ForecasterTest(unittest.TestCase):
         self.assertEqual(fitted.predict(4, samples=10).shape, (4, 2))
         with self.assertRaisesRegex(ValueError, "not finite"):
             fitted.fit([1.0, math.nan, 2.0])
+
+
+def pairs(count, seed=1):
+    """Bits of which the second is mostly the first, and the third is its own."""
+    source = numpy.random.default_rng(seed)
+    first = source.random(count) < 0.5
+    second = numpy.where(source.random(count) < 0.9, first, ~first)
+    return numpy.stack([first, second, source.random(count) < 0.25], axis=1).astype(float)
+
+
+class DensityTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.rows = pairs(600)
+        cls.fitted = DensityEstimator("nade:8", optimizer="adam:rate=0.02", steps=300, **SMALL).fit(cls.rows)
+
+    def test_probabilities_of_all_rows_sum_to_one_and_are_near_the_truth(self):
+        every = numpy.array([[i >> 2 & 1, i >> 1 & 1, i & 1] for i in range(8)], dtype=float)
+        p = numpy.exp(self.fitted.score_samples(every))
+        self.assertAlmostEqual(p.sum(), 1, places=5)
+        truth = [0.5 * (0.9 if a == b else 0.1) * (0.25 if c else 0.75) for a, b, c in every]
+        self.assertLess(abs(p - truth).max(), 0.06)
+        self.assertAlmostEqual(self.fitted.score(every), math.fsum(numpy.log(p)) / 8, places=5)
+
+    def test_draws_have_the_shape_and_the_habits_of_the_rows(self):
+        drawn = self.fitted.sample(400, random_state=3)
+        self.assertEqual(drawn.shape, (400, 3))
+        self.assertTrue(numpy.isin(drawn, (0, 1)).all())
+        self.assertGreater((drawn[:, 0] == drawn[:, 1]).mean(), 0.8)
+        numpy.testing.assert_array_equal(drawn, self.fitted.sample(400, random_state=3))
+
+    def test_holes_are_filled_and_what_is_known_stays(self):
+        filled = self.fitted.fill([[1, math.nan, 0], [0, math.nan, 1]], how="best")
+        numpy.testing.assert_array_equal(filled, [[1, 1, 0], [0, 0, 1]])
+
+    def test_numbers_have_a_density(self):
+        source = numpy.random.default_rng(1)
+        rows = source.normal(3, 2, size=(300, 1)) + source.normal(0, 0.5, size=(300, 2))
+        fitted = DensityEstimator("rnade:10,components=2", steps=400, **SMALL).fit(rows)
+        self.assertGreater(fitted.score(rows), fitted.score(rows * [1, -1]))
+        self.assertEqual(fitted.sample(5).shape, (5, 2))
+
+    def test_the_model_follows_the_numbers(self):
+        self.assertIn("nade", DensityEstimator(steps=1, **SMALL).fit(self.rows).figures_["model"])
+
+    def test_a_pickle_scores_the_same(self):
+        again = pickle.loads(pickle.dumps(self.fitted))
+        numpy.testing.assert_array_equal(again.score_samples(self.rows), self.fitted.score_samples(self.rows))
+
+    def test_errors_say_what_is_wrong(self):
+        with self.assertRaises(NotFittedError):
+            DensityEstimator().sample(3)
+        with self.assertRaisesRegex(ValueError, "2 columns, but the model has 3"):
+            self.fitted.score_samples([[0, 1]])
+        with self.assertRaisesRegex(ValueError, "not finite"):
+            self.fitted.fit([[0, math.nan]])
 
 
 class SymbolModelTest(unittest.TestCase):

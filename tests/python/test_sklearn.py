@@ -11,7 +11,7 @@ sums of probabilities, errors before fit."""
 import importlib.util
 import unittest
 
-from unfold.estimators import Forecaster, SequenceClassifier, SequenceTagger, SymbolModel
+from unfold.estimators import DensityEstimator, Forecaster, SequenceClassifier, SequenceTagger, SymbolModel
 
 CHECKS = [
     "check_parameters_default_constructible",
@@ -28,7 +28,7 @@ CHECKS = [
 
 @unittest.skipIf(importlib.util.find_spec("sklearn") is None, "scikit-learn is not installed")
 class ScikitLearnTest(unittest.TestCase):
-    estimators = [SequenceClassifier, SequenceTagger, Forecaster, SymbolModel]
+    estimators = [SequenceClassifier, SequenceTagger, Forecaster, DensityEstimator, SymbolModel]
 
     def test_the_checks_that_apply(self):
         from sklearn.utils import estimator_checks
