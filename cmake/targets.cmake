@@ -48,7 +48,7 @@ function(unfold_compile_options target)
   target_compile_features(${target} PUBLIC cxx_std_20)
   target_compile_options(${target} PUBLIC -ffp-contract=off)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wno-psabi
-                         "$<$<CXX_COMPILER_ID:GNU>:-Wno-restrict;-Wno-subobject-linkage>")
+                         "$<$<CXX_COMPILER_ID:GNU>:-Wno-restrict;-Wno-subobject-linkage;-Wno-dangling-reference>")
   # GCC spends a tenth of its time on collecting its own garbage; it may hold up to 0.8 GB before it begins.
   target_compile_options(${target} PRIVATE "$<$<CXX_COMPILER_ID:GNU>:SHELL:--param ggc-min-heapsize=800000>")
   if(UNFOLD_WERROR)

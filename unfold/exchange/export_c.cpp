@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "unfold/base/error.h"
+#include "unfold/exchange/export_c_fields.h"
+#include "unfold/exchange/export_c_file.h"
 #include "unfold/exchange/export_c_functions.h"
 #include "unfold/exchange/export_c_step.h"
 #include "unfold/models/language_model.h"
@@ -17,26 +19,6 @@ bool is_identifier(const std::string& name) {
   const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
   if (name.empty() || !letter(name.front())) return false;
   return std::ranges::all_of(name, [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
-}
-
-/// The bytes of a text as a C string; octal escapes have three digits, so that no digit after one is taken in.
-std::string quoted(std::string_view text) {
-  std::string result = "\"";
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte > 0x7e || c == '"' || c == '\\' || c == '?')
-      result += fmt::format("\\{:03o}", byte);
-    else
-      result += c;
-  }
-  return result + "\"";
-}
-
-/// In a comment.
-std::string harmless(std::string text) {
-  for (std::size_t i; (i = text.find("*/")) != std::string::npos;) text[i + 1] = '.';
-  for (std::size_t i; (i = text.find("/*")) != std::string::npos;) text[i + 1] = '.';
-  return text;
 }
 
 constexpr const char* kHead = R"( *
@@ -71,31 +53,6 @@ int @find(const char *text, size_t size);
 #ifndef @@_DECLARATIONS
 )";
 
-constexpr const char* kGuards = R"(
-#if defined(__FAST_MATH__)
-#error "-ffast-math changes bits; compile this file without it"
-#endif
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("fp-contract=off")
-#else
-#pragma STDC FP_CONTRACT OFF
-#endif
-#include <float.h>
-#include <math.h>
-#include <stdint.h>
-#include <string.h>
-#if defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD != 0 && FLT_EVAL_METHOD != 16
-#error "numbers are computed wider than they are stored; compile with -msse2 -mfpmath=sse"
-#endif
-#if defined(__GNUC__)
-#define @@_ALIGNED __attribute__((aligned(64)))
-#else
-#define @@_ALIGNED
-#endif
-
-typedef uint%_t @bits;
-)";
-
 constexpr const char* kInit = R"(
 void @init(@state *s) {
   memset(s, 0, sizeof *s);
@@ -109,28 +66,6 @@ int @step(@state *s, int symbol, @real *log_probabilities) {
 constexpr const char* kStepChecks = R"(  if (symbol < @@_NO_SYMBOL || symbol >= @@_SYMBOLS) return -1;
 )";
 
-constexpr const char* kFind = R"(
-int @find(const char *text, size_t size) {
-  int i;
-  for (i = 0; i < @@_SYMBOLS; ++i)
-    if (@text_sizes[i] == size && memcmp(@texts[i], text, size) == 0) return i;
-  return @@_NO_SYMBOL;
-}
-#endif
-)";
-
-std::string alphabet_text(const Alphabet& alphabet, const CText& text) {
-  std::string texts, sizes;
-  for (Symbol x = 0; x < alphabet.size(); ++x) {
-    const std::string_view symbol = alphabet.text(x);
-    if (symbol.size() > 255) throw UsageError("a symbol has more than 255 bytes");
-    texts += "  " + quoted(symbol) + ",\n";
-    sizes += fmt::format("{}{},", x % 24 == 0 ? "\n  " : " ", symbol.size());
-  }
-  return text("\nconst char *const @texts[@@_SYMBOLS] = {\n") + texts +
-         text("};\nconst unsigned char @text_sizes[@@_SYMBOLS] = {") + sizes + "};\n";
-}
-
 template <class T>
 void write_model(const LanguageModel<T>& model, const ExportCRequest& request,
                  const std::function<void(std::string_view)>& write) {
@@ -138,19 +73,17 @@ void write_model(const LanguageModel<T>& model, const ExportCRequest& request,
   const CText text(request.name, wide);
   const Alphabet& alphabet = model.alphabet();
   CStep step = write_c_step(*model.plan(), model.parameters(), model.logits().id, text);
-  const std::string symbols = alphabet_text(alphabet, text);
+  const std::string symbols = c_alphabet(alphabet, text);
   step.functions.insert("log_sum_exp");
-  write("/* " + harmless(fmt::format("{} over {} {}, written by Unfold.\n", model.spec_text(), alphabet.size(),
-                                     to_string(alphabet.kind()))));
+  write("/* " + comment_text(fmt::format("{} over {} {}, written by Unfold.\n", model.spec_text(), alphabet.size(),
+                                         to_string(alphabet.kind()))));
   write(text(kHead));
   write(text(fmt::format("\n#define @@_SYMBOLS {}\n#define @@_NO_SYMBOL (-1)\ntypedef {} @real;\ntypedef struct {{\n",
                          alphabet.size(), wide ? "double" : "float")));
   write(step.fields.empty() ? "  char nothing;\n" : step.fields);
   write(text("} @state;\n"));
   write(text(kDeclarations));
-  std::string guards = kGuards;
-  guards.replace(guards.find('%'), 1, wide ? "64" : "32");
-  write(text(guards));
+  write(c_guards(text));
   if (step.uses_places) write(text("typedef uint32_t @place;\n"));
   write(c_functions(text, step.functions));
   write("\n");
@@ -163,13 +96,13 @@ void write_model(const LanguageModel<T>& model, const ExportCRequest& request,
   write(text(kStepChecks));
   write(step.statements);
   write("  if (log_probabilities != NULL) {\n");
-  write(text(fmt::format("    const @real *logits = {};\n", step.logits)));
+  write(text(fmt::format("    const @real *logits = {};\n", step.output)));
   write(
       text("    const @real normaliser = @log_sum_exp(logits);\n"
            "    for (i = 0; i < @@_SYMBOLS; ++i) log_probabilities[i] = logits[i] - normaliser;\n  }\n"
            "  return 0;\n}\n"));
   write(symbols);
-  write(text(kFind));
+  write("#endif\n");
 }
 
 }  // namespace
@@ -181,12 +114,13 @@ void export_c(const ExportCRequest& request, const std::function<void(std::strin
   try {
     if (const auto* narrow = model->as<LanguageModel<float>>()) return write_model(*narrow, request, write);
     if (const auto* wide = model->as<LanguageModel<double>>()) return write_model(*wide, request, write);
+    if (const auto* narrow = model->as<NetworkModel<float>>()) return export_c_fields(*narrow, request, write);
+    if (const auto* wide = model->as<NetworkModel<double>>()) return export_c_fields(*wide, request, write);
   } catch (const UsageError& error) {
     throw UsageError(fmt::format("{}: {} cannot be written as C: {}", request.model, model->spec_text(), error.what()));
   }
-  throw UsageError(
-      fmt::format("{}: {}, which reads {}, cannot be written as C: only networks that predict the next symbol can",
-                  request.model, model->spec_text(), model->data().source));
+  throw UsageError(fmt::format("{}: {}, which reads {}, cannot be written as C: only networks can", request.model,
+                               model->spec_text(), model->data().source));
 }
 
 }  // namespace unfold

@@ -8,16 +8,17 @@
 namespace unfold {
 
 template <class T>
-CStep CStepWriter<T>::write(int logits) {
+CStep CStepWriter<T>::write(int output) {
   declare_values();
   begin_histories();
+  take_inputs();
   for (const Segment& segment : plan_.segments())
     for (const Item& item : segment.items) {
       if (item.kind == Item::Kind::affine) affine(item);
       if (item.kind == Item::Kind::pointwise) pointwise(item);
     }
   push_histories();
-  out_.logits = pointer(logits);
+  out_.output = pointer(output);
   return std::move(out_);
 }
 
@@ -41,8 +42,9 @@ void CStepWriter<T>::declare_values() {
     if (steps > 1) out_.fields += fmt::format("  int at{};\n", base);
   }
   for (int i = 0; i < static_cast<int>(plan_.nodes().size()); ++i) {
+    const bool given = std::ranges::find(inputs_, i) != inputs_.end();
     const bool computed = node(i).kind == Node::Kind::affine || places_.stored(i);
-    if (plan_.live(i) && computed)
+    if (given || (plan_.live(i) && computed))
       out_.fields += text_(fmt::format("  @real v{}[{}]; /* {} */\n", i, padded_to_lanes(node(i).size), node(i).name));
   }
 }
@@ -71,6 +73,15 @@ void CStepWriter<T>::push_histories() {
       say("s->at{0} = (s->at{0} + {1}) % {2};", base, steps - 1, steps);
       say("memcpy(s->p{0} + s->at{0} * {1}, s->v{0}, {1} * sizeof(@real));", base, size);
     }
+  }
+}
+
+template <class T>
+void CStepWriter<T>::take_inputs() {
+  Index first = 0;
+  for (const int i : inputs_) {
+    say("for (i = 0; i < {}; ++i) s->v{}[i] = x[{} + i];", node(i).size, i, first);
+    first += node(i).size;
   }
 }
 
@@ -168,11 +179,12 @@ std::string CStepWriter<T>::map_text(const Node& n, const std::string& x, const 
 }
 
 template <class T>
-CStep write_c_step(const Plan& plan, const Parameters<T>& parameters, int logits, const CText& text) {
-  return CStepWriter<T>(plan, parameters, logits, text).write(logits);
+CStep write_c_step(const Plan& plan, const Parameters<T>& parameters, int output, const CText& text,
+                   std::span<const int> inputs) {
+  return CStepWriter<T>(plan, parameters, output, text, inputs).write(output);
 }
 
-template CStep write_c_step(const Plan&, const Parameters<float>&, int, const CText&);
-template CStep write_c_step(const Plan&, const Parameters<double>&, int, const CText&);
+template CStep write_c_step(const Plan&, const Parameters<float>&, int, const CText&, std::span<const int>);
+template CStep write_c_step(const Plan&, const Parameters<double>&, int, const CText&, std::span<const int>);
 
 }  // namespace unfold

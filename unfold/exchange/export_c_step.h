@@ -4,6 +4,7 @@
 
 #include <map>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -19,14 +20,16 @@ struct CStep {
   std::string fields;               ///< members of the state
   std::string begin;                ///< statements: the state before the first symbol
   std::string statements;           ///< of a step
-  std::string logits;               ///< where they are then
+  std::string output;               ///< where it is then
   std::set<std::string> functions;  ///< of c_functions
   bool uses_places = false;         ///< there are tables of places
 };
 
-/// Throws UsageError naming what in the circuit cannot be written: a signal that is given as numbers, a link that does
-/// not look back, an operator that no text is known for.
+/// `inputs`: signals that are given as numbers, in their order; they are copied from `x[i]` first. Throws UsageError
+/// naming what in the circuit cannot be written: another such signal, a link that does not look back, an operator that
+/// no text is known for.
 template <class T>
-CStep write_c_step(const Plan& plan, const Parameters<T>& parameters, int logits, const CText& text);
+CStep write_c_step(const Plan& plan, const Parameters<T>& parameters, int output, const CText& text,
+                   std::span<const int> inputs = {});
 
 }  // namespace unfold

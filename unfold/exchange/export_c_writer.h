@@ -14,9 +14,10 @@ namespace unfold {
 template <class T>
 class CStepWriter {
  public:
-  CStepWriter(const Plan& plan, const Parameters<T>& parameters, int logits, const CText& text)
-      : plan_(plan), parameters_(parameters), text_(text), places_(plan, logits) {}
-  CStep write(int logits);
+  CStepWriter(const Plan& plan, const Parameters<T>& parameters, int output, const CText& text,
+              std::span<const int> inputs)
+      : plan_(plan), parameters_(parameters), text_(text), inputs_(inputs), places_(plan, output, !inputs.empty()) {}
+  CStep write(int output);
 
  private:
   // export_c_step.cpp
@@ -24,6 +25,7 @@ class CStepWriter {
   void declare_values();
   void begin_histories();
   void push_histories();
+  void take_inputs();
   void affine(const Item& item);
   void pointwise(const Item& item);
   std::string map_text(const Node& node, const std::string& x, const std::string& y);
@@ -54,6 +56,7 @@ class CStepWriter {
   const Plan& plan_;
   const Parameters<T>& parameters_;
   const CText& text_;
+  std::span<const int> inputs_;
   CStep out_ = {};
   StepPlaces places_;
   int names_ = 0;

@@ -6,7 +6,7 @@
 
 namespace unfold {
 
-StepPlaces::StepPlaces(const Plan& plan, int logits) : plan_(plan) {
+StepPlaces::StepPlaces(const Plan& plan, int logits, bool reads_numbers) : plan_(plan), reads_numbers_(reads_numbers) {
   int number = 0;
   for (const Segment& segment : plan_.segments())
     for (const Item& item : segment.items) {
@@ -59,6 +59,9 @@ StepPlace StepPlaces::find(int i) const {
     case Node::Kind::map: return plan_.is_exit(i) ? find(n.operands[0]) : StepPlace{.base = i};
     case Node::Kind::mask: return {.ones = true};  // nothing is dropped
     case Node::Kind::affine: return {.base = i};
+    case Node::Kind::input:
+      if (reads_numbers_) return {.base = i};
+      [[fallthrough]];
     default: throw UsageError("it reads numbers, " + n.name);
   }
 }

@@ -19,8 +19,9 @@ struct StepPlace {
 
 class StepPlaces {
  public:
-  /// Throws UsageError naming what a step cannot know: numbers that are given, links that do not look back.
-  StepPlaces(const Plan& plan, int logits);
+  /// `reads_numbers`: the step is given them. Throws UsageError naming what a step cannot know: otherwise numbers, and
+  /// links that do not look back.
+  StepPlaces(const Plan& plan, int logits, bool reads_numbers = false);
 
   StepPlace find(int node) const;
   /// How many of the last values are kept, by node.
@@ -35,6 +36,7 @@ class StepPlaces {
   const Node& node(int i) const { return plan_.nodes()[static_cast<std::size_t>(i)]; }
 
   const Plan& plan_;
+  bool reads_numbers_;
   std::map<int, Index> history_ = {};
   std::map<int, int> item_of_ = {};
   std::set<int> stored_ = {};
