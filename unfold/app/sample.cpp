@@ -16,21 +16,6 @@ namespace {
 
 Symbol last_of(const std::vector<Symbol>& symbols) { return symbols.empty() ? kNoSymbol : symbols.back(); }
 
-/// There is no --unknown here: what is not in the alphabet cannot be continued.
-std::vector<Symbol> encode_prime(const Alphabet& alphabet, const std::string& text) {
-  std::vector<Symbol> known = alphabet.encode(text, UnknownPolicy::skip);
-  for (Index position = 0; position < static_cast<Index>(text.size());) {
-    const Alphabet::Token token = alphabet.next_token(text, position);
-    if (token.symbol == kNoSymbol && !token.text.empty())
-      throw DataError(
-          fmt::format("--prime: \"{}\" at offset {} is not in the alphabet of {} {}; leave it out, or take a "
-                      "model that was trained on a text with it",
-                      replace_invalid_utf8(token.text), token.text.data() - text.data(), alphabet.size(),
-                      to_string(alphabet.kind())));
-  }
-  return known;
-}
-
 /// Decodes symbols block by block and hands the text on, so that a long sample needs no memory and shows at once.
 class BlockStream {
  public:
@@ -62,6 +47,20 @@ class BlockStream {
 };
 
 }  // namespace
+
+std::vector<Symbol> encode_prime(const Alphabet& alphabet, const std::string& text) {
+  std::vector<Symbol> known = alphabet.encode(text, UnknownPolicy::skip);
+  for (Index position = 0; position < static_cast<Index>(text.size());) {
+    const Alphabet::Token token = alphabet.next_token(text, position);
+    if (token.symbol == kNoSymbol && !token.text.empty())
+      throw DataError(
+          fmt::format("--prime: \"{}\" at offset {} is not in the alphabet of {} {}; leave it out, or take a "
+                      "model that was trained on a text with it",
+                      replace_invalid_utf8(token.text), token.text.data() - text.data(), alphabet.size(),
+                      to_string(alphabet.kind())));
+  }
+  return known;
+}
 
 void sample(const SampleRequest& request, const std::function<void(const SampledBlock&)>& use) {
   SamplingOptions sampling = request.sampling;

@@ -2,6 +2,7 @@
 /// What a model would write: samples and the most probable continuations, as calls.
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -53,11 +54,15 @@ struct CompleteRequest {
 struct CompletedText {
   Completion completion;
   std::string text;
-  std::vector<std::string> names;  ///< of its symbols
+  std::vector<std::string> names;   ///< of its symbols
+  std::optional<bool> proved = {};  ///< of searches that know: nothing else that is allowed is better
   double bits() const;
   double probability() const;
 };
 /// The best first. Throws as sample.
 std::vector<CompletedText> complete(const CompleteRequest& request);
+
+/// A prime as symbols: what is not in the alphabet cannot be continued. Throws DataError.
+std::vector<Symbol> encode_prime(const Alphabet& alphabet, const std::string& text);
 
 }  // namespace unfold

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "unfold/base/error.h"
+#include "unfold/capabilities/markov.h"
 #include "unfold/classical/fitted_spec.h"
 #include "unfold/numerics/functions.h"
 
@@ -10,7 +11,7 @@ namespace unfold {
 namespace {
 
 /// Always the same distribution.
-class ConstantPredictor final : public Predictor {
+class ConstantPredictor final : public Predictor, public MarkovContext {
  public:
   explicit ConstantPredictor(const std::vector<double>& weights) {
     double total = 0;
@@ -24,6 +25,7 @@ class ConstantPredictor final : public Predictor {
   std::span<const float> log_probabilities() override { return *log_probabilities_; }
   void observe(Symbol) override {}
   void reset() override {}
+  void append_context(std::string&) const override {}
   std::unique_ptr<Predictor> clone() const override { return std::make_unique<ConstantPredictor>(*this); }
 
  private:

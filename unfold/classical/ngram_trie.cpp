@@ -166,6 +166,13 @@ void NgramPredictor::observe(Symbol symbol) {
   longest_ = longest;
 }
 
+void NgramPredictor::append_context(std::string& to) const {
+  for (Index k = 0; k < longest_; ++k) {
+    const std::uint32_t node = nodes_[static_cast<std::size_t>(k)];
+    for (int byte = 0; byte < 4; ++byte) to.push_back(static_cast<char>(node >> (8 * byte)));
+  }
+}
+
 std::unique_ptr<Predictor> NgramPredictor::clone() const { return std::make_unique<NgramPredictor>(*this); }
 
 }  // namespace unfold

@@ -15,6 +15,7 @@
 #include <memory>
 #include <vector>
 
+#include "unfold/capabilities/markov.h"
 #include "unfold/capabilities/predictor.h"
 #include "unfold/capabilities/symbol_model.h"
 
@@ -57,7 +58,7 @@ class NgramTrie {
 };
 
 /// Reads a trie. Its state: the nodes of all suffixes of the context that are in the trie.
-class NgramPredictor final : public Predictor {
+class NgramPredictor final : public Predictor, public MarkovContext {
  public:
   /// After `line_end` (kNoSymbol: none) a new sentence begins, whose context is the begin alone. The trie must outlive
   /// the predictor.
@@ -67,6 +68,7 @@ class NgramPredictor final : public Predictor {
   float log_probability(Symbol symbol) override;
   void observe(Symbol symbol) override;
   void reset() override;
+  void append_context(std::string& to) const override;
   std::unique_ptr<Predictor> clone() const override;
 
  private:

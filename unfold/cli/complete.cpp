@@ -1,8 +1,9 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "unfold/app/sample.h"
+#include "unfold/app/match.h"
 #include "unfold/cli/figures.h"
 #include "unfold/cli/prime.h"
 #include "unfold/cli/verb.h"
@@ -20,16 +21,21 @@ class Complete final : public Verb {
 
  private:
   ExitCode complete_vectors() const;
+  bool is_matched() const;
+  ExitCode complete_matched(Console& console);
 
   std::vector<std::string> model_;
   CompleteRequest request_;
   std::optional<std::string> prime_file_, given_, wanted_;
+  MatchRequest match_;
+  bool probability_ = false;
   Index samples_ = 1000, seed_ = 1;
 };
 
 Complete::Complete()
     : Verb(VerbOptions("complete", "finds the most probable continuations of a text by beam search",
                        {"unfold complete run --prime 'To be' --length 20",
+                        "unfold complete run --prime 'Tel. ' --match '[0-9]{3}-[0-9]{4}' --prove",
                         "unfold complete density --given 'x3=1,x7=0' --predict x5",
                         "unfold complete run --prime 'the cat' --stop $'\\n' --beam 32 --json"})) {
   options_.add_inputs(
@@ -62,6 +68,36 @@ Complete::Complete()
                 .target = &request_.beam.stop,
                 .placeholder = "TEXT",
                 .help = "a continuation is finished when it ends with this"});
+  options_.add({.name = "match",
+                .target = &match_.allowed.match,
+                .placeholder = "REGEX",
+                .help = "only continuations that match this expression as a whole"});
+  options_.add({.name = "words",
+                .target = &match_.allowed.words,
+                .placeholder = "FILE",
+                .help = "only words of this file, one a line, and what stands between words"});
+  options_.add({.name = "least", .target = &match_.allowed.least, .placeholder = "N", .help = "symbols", .least = 1});
+  options_.add({.name = "prove",
+                .target = &match_.search.prove,
+                .help = "search on until nothing can be better, or --expansions are spent"});
+  options_.add({.name = "expansions",
+                .target = &match_.search.expansions,
+                .placeholder = "N",
+                .help = "beginnings that --prove asks the model about; of --probability, at each length (1000)",
+                .least = 1});
+  options_.add({.name = "diverse",
+                .target = &match_.search.groups,
+                .placeholder = "N",
+                .help = "so many groups within the beam, which avoid each other's symbols",
+                .least = 1});
+  options_.add({.name = "diversity",
+                .target = &match_.search.diversity,
+                .placeholder = "A",
+                .help = "nats that a symbol loses for each group that chose it at this place",
+                .least = 0});
+  options_.add({.name = "probability",
+                .target = &probability_,
+                .help = "how probable it is that the text goes on with a match, within --length symbols"});
   options_.add(
       {.name = "given",
        .target = &given_,
@@ -74,7 +110,7 @@ Complete::Complete()
   options_.add({.name = "samples",
                 .target = &samples_,
                 .placeholder = "N",
-                .help = "draws for means that have no closed form",
+                .help = "draws for means, and probabilities, that have no closed form",
                 .least = 1,
                 .most = 1e9});
   options_.add({.name = "seed", .target = &seed_, .placeholder = "N", .help = "of the draws", .least = 0});
@@ -88,6 +124,7 @@ ExitCode Complete::complete_vectors() const {
   if (given_) request.given = split_given(*given_);
   for (const char* name : {"prime", "prime-file", "length", "beam", "count", "normalisation", "stop"})
     if (options_.given(name)) throw UsageError(fmt::format("--{} is for models of running text", name));
+  if (is_matched()) throw UsageError("--match, --words and what goes with them are for models of running text");
   const std::string wanted = wanted_.value_or("");
   for (std::string_view left = wanted; !left.empty();) {
     const std::size_t comma = std::min(left.find(','), left.size());
@@ -106,41 +143,46 @@ ExitCode Complete::complete_vectors() const {
   return ExitCode::success;
 }
 
-nlohmann::ordered_json to_json(const CompletedText& text) {
-  const Completion& completion = text.completion;
-  nlohmann::ordered_json symbols = nlohmann::ordered_json::array();
-  for (std::size_t i = 0; i < text.names.size(); ++i)
-    symbols.push_back(
-        {{"symbol", text.names[i]}, {"bits", bits(-static_cast<double>(completion.log_probabilities[i]))}});
-  return {{"text", text.text},         {"probability", text.probability()}, {"bits", text.bits()},
-          {"score", completion.score}, {"stopped", completion.stopped},     {"symbols", std::move(symbols)}};
+/// Whether anything asks for the search among what is allowed.
+bool Complete::is_matched() const {
+  const auto names = {"match", "words", "least", "prove", "expansions", "diverse", "diversity", "probability"};
+  return std::ranges::any_of(names, [&](const char* name) { return options_.given(name); });
 }
 
-/// On one line.
-std::string line_of(const CompletedText& text) {
-  std::string shown;
-  for (const char c : text.text)
-    shown += c == '\n' ? "\\n" : c == '\t' ? "\\t" : c == '\\' ? "\\\\" : std::string(1, c);
-  return fmt::format("{:.6f}\t{}\t{:.6f}\t{}\n", text.bits(), text.names.size(), text.completion.score, shown);
+ExitCode Complete::complete_matched(Console& console) {
+  if (options_.given("stop"))
+    throw UsageError("--stop is for searches among all continuations; let the expression of --match end with it");
+  const auto remark = [&](const std::string& text) { console.warn(text); };
+  match_.model = request_.model;
+  match_.prime = request_.prime;
+  const BeamOptions& beam = request_.beam;
+  match_.search.length = beam.length;
+  match_.search.beam = options_.given("beam") ? beam.beam : std::max(beam.beam, match_.search.groups);
+  match_.search.count = beam.count;
+  match_.search.normalisation = beam.normalisation;
+  if (!probability_) {
+    const std::vector<CompletedText> found = complete(match_, remark);
+    print_result(json_ ? one_line(completions_json(found)) : completions_text(found));
+    return ExitCode::success;
+  }
+  if (options_.given("expansions")) match_.probability.expansions = match_.search.expansions;
+  match_.probability.samples = samples_;
+  match_.probability.seed = static_cast<std::uint64_t>(seed_);
+  const MatchProbability found = match_probability(match_, remark);
+  print_result(json_ ? one_line(match_json(found)) : match_text(found));
+  return ExitCode::success;
 }
 
-ExitCode Complete::run(Console&) {
+ExitCode Complete::run(Console& console) {
   request_.model = model_.front();
   if (holds_field_model(request_.model) && holds_density(request_.model)) return complete_vectors();
   for (const char* name : {"given", "predict", "samples", "seed"})
-    if (options_.given(name))
+    if (options_.given(name) && !(probability_ && name[0] == 's'))  // --samples and --seed
       throw UsageError(fmt::format("--{} is for distributions of vectors (nade and others)", name));
   take_prime(prime_file_, request_.prime);
+  if (is_matched()) return complete_matched(console);
   const std::vector<CompletedText> found = complete(request_);
-  nlohmann::ordered_json completions = nlohmann::ordered_json::array();
-  if (!json_) print_result("bits\tsymbols\tscore\ttext\n");
-  for (const CompletedText& text : found) {
-    if (json_)
-      completions.push_back(to_json(text));
-    else
-      print_result(line_of(text));
-  }
-  if (json_) print_result(one_line({{"completions", std::move(completions)}}));
+  print_result(json_ ? one_line(completions_json(found)) : completions_text(found));
   return ExitCode::success;
 }
 

@@ -96,6 +96,11 @@ Predict::Predict(const char* name) : Verb(VerbOptions(name, summary_of(name), ex
                 .help =
                     "of a whole sequence (train --ends): what is known before it begins, in place of what DATA say; "
                     "without DATA, of one sequence; of a source, source=TEXT; several with commas"});
+  options_.add({.name = "constraint",
+                .target = &request_.constraint,
+                .placeholder = "REGEX",
+                .help = "only labels, or targets of a source, that match this expression as a whole; iob: chunks begin "
+                        "before they go on; FIELD=REGEX where several fields are predicted"});
   options_.add({.name = "fill",
                 .target = &fill_,
                 .placeholder = "HOW",
@@ -116,7 +121,8 @@ Predict::Predict(const char* name) : Verb(VerbOptions(name, summary_of(name), ex
 
 /// The data with their holes filled.
 void Predict::fill(const std::function<void(std::string_view)>& write) const {
-  for (const char* name : {"probabilities", "ahead", "beam", "best", "sample", "attention", "given", "follow"})
+  for (const char* name :
+       {"probabilities", "ahead", "beam", "best", "sample", "attention", "given", "constraint", "follow"})
     if (options_.given(name))
       throw UsageError(
           fmt::format("--{} is not for distributions of vectors, which fill the holes of a table (--fill)", name));

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "unfold/fields/constraint.h"
 #include "unfold/fields/field_entries.h"
 #include "unfold/fields/field_model.h"
 #include "unfold/fields/field_stepper.h"
@@ -276,13 +277,20 @@ std::vector<Added> joined_columns(std::vector<HeadColumns<T>>& heads) {
 }
 
 template <class T>
-std::vector<Added> predicted_columns(const NetworkModel<T>& model, const ExampleSet& set, const PredictRequest& request,
-                                     Team& team) {
+std::vector<HeadColumns<T>> predicted_heads(const NetworkModel<T>& model, const ExampleSet& set,
+                                            const PredictRequest& request, Team& team) {
   std::vector<HeadColumns<T>> heads = empty_columns(model, set.count(), set.positions(), request);
   for_each_prediction<T>(model, set, team, [&](const PredictedRow<T>& row) {
     const bool once = model.data().field(model.network().heads[row.head].field).once;
     heads[row.head].set(once ? row.example : set.begin(row.example) + row.position, row.signal, row.best);
   });
+  return heads;
+}
+
+template <class T>
+std::vector<Added> predicted_columns(const NetworkModel<T>& model, const ExampleSet& set, const PredictRequest& request,
+                                     Team& team) {
+  std::vector<HeadColumns<T>> heads = predicted_heads(model, set, request, team);
   return joined_columns(heads);
 }
 
@@ -315,6 +323,47 @@ void add_n_best(const NetworkModel<T>& model, const ExampleSet& set, Index count
   });
 }
 
+/// Labels among those that are allowed, instead of the most probable ones, and what that is worth.
+template <class T>
+std::vector<Added> constrained_columns(const NetworkModel<T>& model, const ExampleSet& set,
+                                       const PredictRequest& request, Team& team) {
+  const FieldConstraint constraint = label_constraint(model, *request.constraint);
+  std::vector<HeadColumns<T>> heads = predicted_heads(model, set, request, team);
+  HeadColumns<T>& own = heads[constraint.head];
+  const std::string& name = model.network().heads[constraint.head].field;
+  const FieldSpecification& field = model.data().field(name);
+  std::vector<Added> more(1);
+  more[0].name = name + ".allowed";
+  for (Index n = 1; n <= request.best && request.best > 1; ++n) {
+    more.push_back(
+        {.name = fmt::format("{}.best.{}", name, n), .texts = std::vector<std::string>(at(set.positions()))});
+    more.push_back({.name = fmt::format("{}.sequence.{}", name, n)});
+  }
+  for (Added& column : more)
+    if (column.texts.empty()) column.numbers.resize(at(set.positions()));
+  const auto probability = [](double log_p) {
+    vector_exp(&log_p, &log_p, 1);
+    return std::min(log_p, 1.0);
+  };
+  for_each_allowed<T>(model, set, constraint, request.best, team, [&](Index example, const AllowedLabels& labels) {
+    const auto length = labels.best.front().labels.size();
+    std::vector<T> row(at(field.size));
+    for (std::size_t t = 0; t < length; ++t) {
+      const Index entry = set.begin(example) + static_cast<Index>(t);
+      for (std::size_t j = 0; j < row.size(); ++j) row[j] = static_cast<T>(labels.log_posteriors[t * row.size() + j]);
+      own.set(entry, row, labels.best.front().labels[t]);
+      more[0].numbers[at(entry)] = probability(labels.log_probability);
+      for (std::size_t n = 0; n < labels.best.size() && more.size() > 1; ++n) {
+        more[2 * n + 1].texts[at(entry)] = field.alphabet->text(labels.best[n].labels[t]);
+        more[2 * n + 2].numbers[at(entry)] = probability(labels.best[n].log_probability);
+      }
+    }
+  });
+  std::vector<Added> all = joined_columns(heads);
+  std::ranges::move(more, std::back_inserter(all));
+  return all;
+}
+
 /// Of a model that reads a source.
 template <class T>
 std::vector<Added> found_targets(const NetworkModel<T>& model, const ExampleSet& set, const PredictRequest& request,
@@ -340,8 +389,15 @@ std::vector<Added> found_targets(const NetworkModel<T>& model, const ExampleSet&
     add("probability", n).numbers.resize(at(set.count()));
     add("attention", n).values.resize(at(set.count()));
   }
-  const TransduceOptions options{
-      .beam = std::max(request.beam, request.best), .best = request.best, .weights = request.attention};
+  std::optional<Automaton> allowed;
+  if (request.constraint) {
+    if (request.sampled) throw UsageError("--constraint is for the best targets, not for samples");
+    allowed = target_constraint(model, *request.constraint);
+  }
+  const TransduceOptions options{.beam = std::max(request.beam, request.best),
+                                 .best = request.best,
+                                 .weights = request.attention,
+                                 .allowed = allowed ? &*allowed : nullptr};
   const auto set_target = [&](Index example, const std::vector<Transduced>& found) {
     for (std::size_t n = 0; n < found.size(); ++n) {
       columns[kEach * n].texts[at(example)] = target_text(field, found[n].symbols);
@@ -376,6 +432,7 @@ void follow_stream(const NetworkModel<T>& model, const PredictRequest& request,
   if (reads_source(model.data()) || predicts_whole_sequences(model))
     throw UsageError("--follow is not for models of sources and targets, or of whole sequences, yet");
   if (request.best > 1) throw UsageError("--best is not for --follow");
+  if (request.constraint) throw UsageError("--constraint is not for --follow");
   if (request.ahead > 0) throw UsageError("--ahead begins at the end of the data, which --follow never sees");
   if (request.data.size() != 1) throw UsageError("--follow reads one stream; name one file, or - for standard input");
   const bool by_row = goes_row_by_row(model);
@@ -414,12 +471,13 @@ void predict(const PredictRequest& request, const std::function<void(std::string
     const bool finds = reads_source(model.data()) || predicts_whole_sequences(model);
     const bool labels =
         std::ranges::any_of(model.network().heads, [](const Head<T>& head) { return has_n_best(head); });
-    const bool searches = request.beam > 1 || request.sampled || request.attention || (request.best > 1 && finds);
+    const bool searches =
+        request.beam > 1 || request.sampled || request.attention || (finds && (request.best > 1 || request.constraint));
     if (!finds && (searches || !request.given.empty()))
       throw UsageError(
           "--beam, --sample, --attention and --given are for models that read a source (--format pairs) or predict "
           "whole sequences (train --ends)");
-    if (!finds && !labels && request.best > 1)
+    if (!finds && !labels && request.best > 1 && !request.constraint)
       throw UsageError(
           "--best is for labels of whole sequences (crf, ctc), for models that read a source and for those that "
           "predict "
@@ -430,6 +488,7 @@ void predict(const PredictRequest& request, const std::function<void(std::string
     if (invented && request.given.empty()) throw UsageError("predict needs DATA, or --given FIELD=VALUE");
     Examples examples = invented ? given_examples(model, request.given, 1) : read_for(model, request.data);
     if (!invented) give(model, request.given, examples);
+    if (request.ahead > 0 && request.constraint) throw UsageError("--constraint is not for --ahead");
     if (request.ahead > 0) return forecast<T>(model, examples, request, write);
     const auto data = std::make_shared<const DataSpecification>(model.data());
     const ExampleSet set(examples, data, {});  // labels never seen do not matter here
@@ -437,8 +496,9 @@ void predict(const PredictRequest& request, const std::function<void(std::string
     Team team(thread_count(request.threads));
     std::vector<Added> added = reads_source(model.data()) || (finds && searches)
                                    ? found_targets(model, set, request, team)
-                                   : predicted_columns(model, set, request, team);
-    if (!finds && request.best > 1) add_n_best(model, set, request.best, team, added);
+                               : request.constraint ? constrained_columns(model, set, request, team)
+                                                    : predicted_columns(model, set, request, team);
+    if (!finds && request.best > 1 && !request.constraint) add_n_best(model, set, request.best, team, added);
     const TableWriter writer(examples, added, stored_settings(model).symbols, write);
     request.format == TableFormat::jsonl ? writer.jsonl() : writer.tsv();
   });

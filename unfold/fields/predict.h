@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,6 +38,7 @@ struct PredictRequest {
   /// "FIELD=VALUE" of what is given before a sequence begins, in place of what the data say (app/given.h). Without
   /// data: of one example.
   std::vector<std::string> given = {};
+  std::optional<std::string> constraint = {};  ///< of labels or targets (fields/constraint.h)
 };
 
 /// Gives the table piece by piece. TSV: a header, then a row a position, or, where every head predicts once an example,

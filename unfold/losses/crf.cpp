@@ -196,6 +196,19 @@ class CrfLoss final : public LossCurvature<T>, public LabelSequences<T>, public 
     return drawn;
   }
 
+  ChainScores neighbours(std::span<const T> parameters, Index labels) const override {
+    return scores_in(parameters, labels, true);
+  }
+  void add_neighbours(const ChainScores& counts, double scale, std::span<T> own_gradient) const override {
+    const auto add = [&](int parameter, const std::vector<double>& from) {
+      const auto offset = at(circuit_->parameters()[at(parameter)].offset);
+      for (std::size_t i = 0; i < from.size(); ++i) own_gradient[offset + i] += static_cast<T>(scale * from[i]);
+    };
+    add(own_[0], counts.transitions);
+    add(own_[1], counts.start);
+    add(own_[2], counts.stop);
+  }
+
  private:
   /// What one member works with, block after block.
   struct BlockWork {

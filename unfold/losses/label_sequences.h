@@ -14,6 +14,8 @@
 
 namespace unfold {
 
+struct ChainScores;  // chain.h
+
 /// A signal over chains, and all parameters of the circuit.
 template <class T>
 struct LabelQuestion {
@@ -43,6 +45,10 @@ class LabelSequences : public virtual Loss<T> {
   /// `count` draws for one chain, a function of (seed, chain).
   virtual std::vector<LabelledChain> samples(const LabelQuestion<T>& question, Index chain, Index count,
                                              std::uint64_t seed) const = 0;
+  /// Scores of neighbours, what a scheme forbids among them; the signal holds those of positions (chain.h).
+  virtual ChainScores neighbours(std::span<const T> parameters, Index labels) const = 0;
+  /// own_gradient [all parameters of the circuit] += scale * counts of neighbours, as those scores are laid out.
+  virtual void add_neighbours(const ChainScores& counts, double scale, std::span<T> own_gradient) const = 0;
 };
 
 /// Marks losses that want to know what their labels are called, before `declare`. UsageError where they do not suit.

@@ -11,6 +11,7 @@
 #include "unfold/data/example_set.h"
 #include "unfold/numerics/functions.h"
 #include "unfold/numerics/random.h"
+#include "unfold/search/automaton.h"
 
 namespace unfold {
 namespace {
@@ -21,6 +22,7 @@ struct Growing {
   Index slot = 0;    ///< of the state
   Index length = 0;  ///< where it is known before; else 0
   Transduced so_far = {};
+  Index state = 0;  ///< of what is allowed
 };
 
 /// A symbol more for a growing target.
@@ -171,6 +173,25 @@ struct Transducer<T>::Body {
     }
   }
 
+  void check_allowed(const TransduceOptions& options) const {
+    if (lengths != nullptr)
+      throw UsageError("what is allowed cannot be said of models whose lengths are known before (--ends poisson, ...)");
+    if (options.allowed->alphabet() != symbols)
+      throw UsageError(
+          fmt::format("an automaton over {} symbols for targets of {}", options.allowed->alphabet(), symbols));
+    if (options.allowed->empty()) throw UsageError("no target is allowed: the expression matches nothing");
+  }
+
+  /// Whether a target that goes on with a symbol can still become what is allowed; sets the state behind it.
+  bool may_go_on(const Growing& target, Symbol symbol, const TransduceOptions& options, Index& state) const {
+    if (options.allowed == nullptr) return true;
+    if (symbol == end) return options.allowed->accepts(target.state);
+    state = options.allowed->next(target.state, symbol);
+    if (state == Automaton::kDead) return false;
+    const auto made = static_cast<Index>(target.so_far.symbols.size()) + 1;
+    return made + options.allowed->least(state) + 1 <= limit(target, options);  // the end is one of the symbols
+  }
+
   /// Adds a symbol; true when the target is complete.
   bool extend(Growing& target, Symbol symbol, double log_probability, const TransduceOptions& options) const {
     Transduced& t = target.so_far;
@@ -220,16 +241,17 @@ struct Transducer<T>::Body {
 
 namespace {
 
-/// The `count` most probable extensions of the targets of one source. Equal ones: the earlier target, the smaller
-/// symbol.
-template <class T>
+/// The `count` most probable extensions of the targets of one source, of those that may be. Equal ones: the earlier
+/// target, the smaller symbol.
+template <class T, class MayBe>
 std::vector<Extension> most_probable(const std::vector<Growing>& targets, Range own,
-                                     const std::vector<std::vector<T>>& log_p, Index count) {
+                                     const std::vector<std::vector<T>>& log_p, Index count, const MayBe& may_be) {
   std::vector<Extension> all;
   for (Index k = own.begin; k < own.end; ++k)
     for (std::size_t x = 0; x < log_p[at(k)].size(); ++x)
-      all.push_back({at(k), static_cast<Symbol>(x),
-                     targets[at(k)].so_far.log_probability + static_cast<double>(log_p[at(k)][x])});
+      if (may_be(targets[at(k)], static_cast<Symbol>(x)))
+        all.push_back({at(k), static_cast<Symbol>(x),
+                       targets[at(k)].so_far.log_probability + static_cast<double>(log_p[at(k)][x])});
   const auto before = [](const Extension& a, const Extension& b) {
     if (a.log_probability != b.log_probability) return a.log_probability > b.log_probability;
     return a.of != b.of ? a.of < b.of : a.symbol < b.symbol;
@@ -277,8 +299,10 @@ std::vector<std::vector<Transduced>> Transducer<T>::best(const Batch& batch, con
   b.begin(batch, chains * options.beam);
   std::vector<std::vector<Transduced>> complete(at(chains));
   std::vector<Growing> growing;
+  if (options.allowed != nullptr) b.check_allowed(options);
   for (Index c = 0; c < chains; ++c) {
     growing.push_back({.chain = c, .slot = c * options.beam});
+    if (options.allowed != nullptr) growing.back().state = options.allowed->start();
     if (b.lengths == nullptr) continue;
     growing.back().length = b.lengths->most_probable();
     growing.back().so_far.log_probability = b.lengths->log_probability(growing.back().length);
@@ -290,10 +314,12 @@ std::vector<std::vector<Transduced>> Transducer<T>::best(const Batch& batch, con
       const Index chain = growing[at(first)].chain;
       while (last < static_cast<Index>(growing.size()) && growing[at(last)].chain == chain) ++last;
       std::vector<Transduced>& done = complete[at(chain)];
-      Index slot = chain * options.beam;
+      Index slot = chain * options.beam, state = 0;
       std::vector<Growing> own;
-      for (const Extension& e : most_probable(growing, {first, last}, log_p, options.beam)) {
+      const auto may_be = [&](const Growing& target, Symbol x) { return b.may_go_on(target, x, options, state); };
+      for (const Extension& e : most_probable(growing, {first, last}, log_p, options.beam, may_be)) {
         Growing target = growing[e.of];
+        b.may_go_on(target, e.symbol, options, target.state);
         target.so_far.log_probability = 0;  // set to the exact sum
         if (b.extend(target, e.symbol, e.log_probability, options)) {
           done.push_back(std::move(target.so_far));
@@ -311,6 +337,8 @@ std::vector<std::vector<Transduced>> Transducer<T>::best(const Batch& batch, con
     growing = std::move(kept);
   }
   for (std::vector<Transduced>& targets : complete) {
+    if (targets.empty())
+      throw DataError("no target that is allowed is short enough for its source, or has a probability above 0");
     sort_by_score(targets);
     targets.resize(std::min(targets.size(), at(options.best)));
   }

@@ -25,6 +25,8 @@
 
 namespace unfold {
 
+class Automaton;
+
 struct TransduceOptions {
   Index beam = 1;  ///< targets kept at each step; 1: the most probable symbol at each step
   Index best = 1;  ///< so many of each source, at most `beam`
@@ -35,6 +37,8 @@ struct TransduceOptions {
   /// Of samples: temperature and the filters that follow it; the rest has no meaning here. The log probabilities of
   /// what is found stay those of the model.
   SamplingOptions filters = {};
+  /// What targets may be, their end symbol left out (search/automaton.h); of `best` alone. They all end then.
+  const Automaton* allowed = nullptr;
 };
 inline constexpr Index kLongestFound = 1000;
 
@@ -72,7 +76,8 @@ class Transducer {
   ~Transducer();
 
   bool attends() const;
-  /// For each chain of a batch, the best first. Reads the fields of sources alone.
+  /// For each chain of a batch, the best first. Reads the fields of sources alone. DataError where nothing that is
+  /// allowed is short enough, or possible.
   std::vector<std::vector<Transduced>> best(const Batch& batch, const TransduceOptions& options);
   /// `count` samples of each, drawn for (seed, number of its passage).
   std::vector<std::vector<Transduced>> samples(const Batch& batch, Index count, std::uint64_t seed,

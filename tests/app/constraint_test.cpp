@@ -1,0 +1,127 @@
+/// Labels and targets among those that are allowed, against all that there are.
+
+#include "unfold/fields/constraint.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "app/small_runs.h"
+#include "base/scratch.h"
+#include "unfold/fields/field_model.h"
+
+namespace unfold {
+namespace {
+
+using testing::HasSubstr;
+using testing_support::message_of;
+using testing_support::predicted;
+using testing_support::ScratchFolder;
+using testing_support::train_small;
+
+class ConstraintTest : public testing::Test {
+ protected:
+  std::string trained(const std::string& data, const std::string& predict, const std::string& model, Index steps,
+                      const std::string& format) {
+    return train_small(folder_.path("run"), folder_.write("data", data), model, "adam:rate=0.03", steps,
+                       [&](TrainRequest& request) {
+                         request.settings.format = format;
+                         if (!predict.empty()) request.settings.predict = predict;
+                         request.given.insert({"format", "predict"});
+                         request.overwrite = true;
+                       });
+  }
+  std::vector<nlohmann::json> rows(PredictRequest request) {
+    request.model = folder_.path("run");
+    request.data = {folder_.path("data")};
+    request.format = TableFormat::jsonl;
+    std::istringstream lines(predicted(request));
+    std::vector<nlohmann::json> all;
+    for (std::string line; std::getline(lines, line);) all.push_back(nlohmann::json::parse(line));
+    return all;
+  }
+
+  ScratchFolder folder_;
+};
+
+std::string sentences(int count) {
+  std::string text;
+  for (int s = 0; s < count; ++s) text += s % 2 == 0 ? "a B\nb I\nc O\n\n" : "c O\nb B\nb I\na O\n\n";
+  return text;
+}
+
+TEST_F(ConstraintTest, labels_are_the_best_of_those_that_n_best_lists_and_that_match) {
+  for (const std::string& loss : {"2=crf", "2=softmax"}) {
+    trained(sentences(10), loss, "birnn:4", 8, "columns");
+    // Of three labels at four positions there are 81 sequences: of a field all of them are listed with their
+    // probability.
+    const auto allowed = rows({.best = 200, .constraint = "O* B I* O*"});
+    const auto anything = rows({.best = 200, .constraint = ".*"});
+    ASSERT_EQ(allowed.size(), 10U);
+    for (std::size_t e = 0; e < allowed.size(); ++e) {
+      const std::size_t length = allowed[e]["2.best"].size();
+      double sum = 0, all = 0;
+      std::vector<double> share(length);
+      std::string first;
+      for (int n = 1; n <= 200; ++n) {
+        const auto& labels = anything[e]["2.best." + std::to_string(n)];
+        std::string text;
+        for (const auto& label : labels) text += label.get<std::string>();
+        if (text.empty()) break;
+        const double p = anything[e]["2.sequence." + std::to_string(n)][0];
+        all += p;
+        const std::size_t b = text.find_first_not_of('O'), rest = text.find_first_not_of('I', b + 1);
+        const bool matches = b != std::string::npos && text[b] == 'B' &&
+                             (rest == std::string::npos || text.find_first_not_of('O', rest) == std::string::npos);
+        if (!matches) continue;
+        if (first.empty()) first = text;
+        sum += p;
+        for (std::size_t t = 0; t < length; ++t)
+          if (text.substr(t, 1) == allowed[e]["2.best"][t]) share[t] += p;
+      }
+      EXPECT_NEAR(all, 1, 1e-6);
+      std::string best;
+      for (const auto& label : allowed[e]["2.best"]) best += label.get<std::string>();
+      EXPECT_EQ(best, first) << loss;
+      EXPECT_NEAR(allowed[e]["2.allowed"][0].get<double>(), sum, 1e-6);
+      for (std::size_t t = 0; t < length; ++t)
+        EXPECT_NEAR(allowed[e]["2.probability"][t].get<double>(), share[t] / sum, 1e-6);
+    }
+  }
+}
+
+TEST_F(ConstraintTest, targets_of_a_source_match_and_end) {
+  std::string pairs;
+  for (int k = 0; k < 40; ++k) pairs += k % 2 == 0 ? "ab\txy\n" : "ba\tyx\n";
+  trained(pairs, "", "gru:8", 60, "pairs");
+  const std::string field = rows({}).front().contains("target.best") ? "target" : "";
+  ASSERT_EQ(field, "target");
+  for (const auto& row : rows({.beam = 4, .constraint = "y+x?y"})) {
+    const std::string found = row["target.best"];
+    EXPECT_GE(found.size(), 2U);
+    EXPECT_EQ(found.front(), 'y');
+    EXPECT_EQ(found.back(), 'y');
+  }
+  // What is the best without a constraint is the best with one that allows it.
+  const auto free = rows({.beam = 4}), same = rows({.beam = 4, .constraint = ".*"});
+  for (std::size_t e = 0; e < free.size(); ++e) EXPECT_EQ(free[e]["target.best"], same[e]["target.best"]);
+  EXPECT_THAT(message_of<DataError>([&] { rows({.constraint = "x{500}"}); }), HasSubstr("short enough for its source"));
+  EXPECT_THAT(message_of<UsageError>([&] { rows({.sampled = true, .constraint = "x"}); }),
+              HasSubstr("not for samples"));
+}
+
+TEST_F(ConstraintTest, labels_that_are_read_are_refused) {
+  train_small(folder_.path("run"), folder_.write("data", sentences(10)), "rnn:4", "adam", 2, [](TrainRequest& request) {
+    request.settings.format = "columns";
+    request.settings.read = "1,2[-1]";
+    request.settings.predict = "2";
+    request.given.insert({"format", "read", "predict"});
+  });
+  EXPECT_THAT(message_of<UsageError>([&] { rows({.constraint = ".*"}); }), HasSubstr("the model reads"));
+}
+
+}  // namespace
+}  // namespace unfold

@@ -1,0 +1,312 @@
+#include "unfold/search/decode.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <queue>
+#include <unordered_map>
+
+#include "unfold/base/error.h"
+#include "unfold/capabilities/markov.h"
+#include "unfold/numerics/functions.h"
+
+namespace unfold {
+namespace {
+
+constexpr double kNever = -std::numeric_limits<double>::infinity();
+constexpr Index kMostSymbols = 10'000;
+/// Open beginnings: each takes about a hundred bytes.
+constexpr std::size_t kMostOpen = 4'000'000;
+
+/// A beginning: the symbol that it adds to another.
+struct Beginning {
+  std::shared_ptr<const Beginning> before = nullptr;
+  Symbol symbol = kNoSymbol;
+  float log_p = 0;
+  double total = 0;  // log p of all symbols
+  Index state = 0, length = 0;
+  mutable std::shared_ptr<Predictor> predictor = nullptr;  // after the symbol; made when it is asked for
+};
+using BeginningPointer = std::shared_ptr<const Beginning>;
+
+/// What the searches share: the model, the automaton, what may still come, the answers so far.
+class Search {
+ public:
+  Search(Predictor& predictor, const Automaton& allowed, const DecodeOptions& options)
+      : allowed_(allowed), options_(options) {
+    predictor.reset();
+    for (const Symbol symbol : options.prime) predictor.observe(symbol);
+    auto first = std::make_shared<Beginning>();
+    first->state = allowed.start();
+    first->predictor = predictor.clone();
+    root_ = std::move(first);
+    find_factors();
+    find_rests();
+  }
+
+  const DecodeOptions& options() const { return options_; }
+  const BeginningPointer& root() const { return root_; }
+  Index expanded() const { return expanded_; }
+
+  Predictor& predictor_of(const Beginning& b) const {
+    if (b.predictor == nullptr) {
+      b.predictor = predictor_of(*b.before).clone();
+      b.predictor->observe(b.symbol);
+    }
+    return *b.predictor;
+  }
+
+  /// Calls use(child) for every beginning one symbol longer that can still become a sequence in time, and takes those
+  /// that are one already among the answers. Each sequence is met at most once.
+  template <class Use>
+  void expand(const BeginningPointer& from, const Use& use) {
+    ++expanded_;
+    const std::span<const float> logs = predictor_of(*from).log_probabilities();
+    for (std::size_t x = 0; x < logs.size(); ++x) {
+      const auto symbol = static_cast<Symbol>(x);
+      const Index state = allowed_.next(from->state, symbol);
+      if (state == Automaton::kDead || !(logs[x] > -std::numeric_limits<float>::infinity())) continue;
+      if (allowed_.least(state) > options_.length - from->length - 1) continue;
+      Beginning child{.before = from,
+                      .symbol = symbol,
+                      .log_p = logs[x],
+                      .total = from->total + std::min(0.0, static_cast<double>(logs[x])),
+                      .state = state,
+                      .length = from->length + 1};
+      if (allowed_.accepts(state)) answer(child);
+      if (bound(child) > kNever) use(std::move(child));
+    }
+  }
+
+  /// The best score that sequences beginning so, and longer, can have.
+  double bound(const Beginning& b) const {
+    const Index left = options_.length - b.length;
+    const Index more = std::min(left, allowed_.most(b.state));
+    if (more == 0) return kNever;
+    const double rest = rest_.empty() ? 0 : rest_[at(left * allowed_.states() + b.state)];
+    return (b.total + rest) * factor_[at(b.length + more)];
+  }
+
+  /// What a further answer would have to beat.
+  double worst() const { return static_cast<Index>(found_.size()) < options_.count ? kNever : found_.back().score; }
+
+  /// The answers; those that nothing else could beat are proved.
+  Decoded take(double best_of_others) {
+    for (FoundSequence& each : found_) each.proved = each.score >= best_of_others;
+    return {.found = std::move(found_), .expanded = expanded_};
+  }
+
+  void answer(const Beginning& b) {
+    const double score = b.total * factor_[at(b.length)];
+    if (score < worst()) return;
+    FoundSequence found{.symbols = std::vector<Symbol>(at(b.length)),
+                        .log_probabilities = std::vector<float>(at(b.length)),
+                        .log_probability = b.total,
+                        .score = score};
+    for (const Beginning* each = &b; each->length > 0; each = each->before.get()) {
+      found.symbols[at(each->length - 1)] = each->symbol;
+      found.log_probabilities[at(each->length - 1)] = each->log_p;
+    }
+    const auto before = [](const FoundSequence& a, const FoundSequence& c) {
+      return a.score != c.score ? a.score > c.score : a.symbols < c.symbols;
+    };
+    const auto place = std::lower_bound(found_.begin(), found_.end(), found, before);
+    if (place != found_.end() && place->symbols == found.symbols) return;  // met again by another search
+    found_.insert(place, std::move(found));
+    if (static_cast<Index>(found_.size()) > options_.count) found_.pop_back();
+  }
+
+ private:
+  /// length^-normalisation, through the vector functions (law 2).
+  void find_factors() {
+    factor_.resize(at(options_.length) + 1);
+    for (std::size_t n = 0; n < factor_.size(); ++n) factor_[n] = static_cast<double>(std::max<std::size_t>(n, 1));
+    const auto size = static_cast<Index>(factor_.size());
+    vector_log(factor_.data(), factor_.data(), size);
+    for (double& x : factor_) x *= -options_.normalisation;
+    vector_exp(factor_.data(), factor_.data(), size);
+  }
+
+  /// rest_[left][state]: the most that the bounds of symbols on an allowed way of at most so many can sum to.
+  void find_rests() {
+    const std::vector<double>& bounds = options_.symbol_bounds;
+    if (bounds.empty()) return;
+    const Index states = allowed_.states();
+    std::vector<double> of_column(at(allowed_.width()), kNever);
+    for (std::size_t x = 0; x < bounds.size(); ++x) {
+      double& most = of_column[at(allowed_.column(static_cast<Symbol>(x)))];
+      most = std::max(most, bounds[x]);
+    }
+    rest_.assign(at((options_.length + 1) * states), kNever);
+    for (Index left = 0; left <= options_.length; ++left)
+      for (Index s = 0; s < states; ++s) {
+        double& most = rest_[at(left * states + s)];
+        if (allowed_.accepts(s)) most = 0;
+        for (Index c = 0; c < allowed_.width() && left > 0; ++c)
+          if (const Index to = allowed_.next_in_column(s, c); to != Automaton::kDead)
+            most = std::max(most, of_column[at(c)] + rest_[at((left - 1) * states + to)]);
+      }
+  }
+
+  const Automaton& allowed_;
+  const DecodeOptions& options_;
+  BeginningPointer root_;
+  std::vector<double> factor_, rest_;
+  std::vector<FoundSequence> found_;
+  Index expanded_ = 0;
+};
+
+/// Beam search in groups.
+class BeamSearch {
+ public:
+  explicit BeamSearch(Search& search) : search_(search), groups_(at(search.options().groups), {search.root()}) {}
+
+  /// Returns the best that anything dropped could have become.
+  double run() {
+    for (Index length = 1; length <= search_.options().length; ++length) {
+      chosen_.clear();
+      bool grows = false;
+      for (std::size_t g = 0; g < groups_.size(); ++g) {
+        step(g);
+        grows = grows || !groups_[g].empty();
+      }
+      if (!grows) break;
+    }
+    return dropped_;
+  }
+
+ private:
+  struct Candidate {
+    Beginning beginning;
+    double rank;
+  };
+
+  void step(std::size_t group) {
+    const DecodeOptions& options = search_.options();
+    std::vector<Candidate> all;
+    for (const BeginningPointer& from : groups_[group])
+      search_.expand(from, [&](Beginning child) {
+        const double rank = child.total - options.diversity * static_cast<double>(times_chosen(child.symbol));
+        all.push_back({std::move(child), rank});
+      });
+    // Children stand in the order of their parents, then of their symbols: so do equals.
+    std::ranges::stable_sort(all, std::ranges::greater(), &Candidate::rank);
+    const auto width =
+        at(options.beam / options.groups + (static_cast<Index>(group) < options.beam % options.groups ? 1 : 0));
+    std::vector<BeginningPointer> kept;
+    for (std::size_t k = 0; k < all.size(); ++k) {
+      const double bound = search_.bound(all[k].beginning);
+      if (bound < search_.worst()) continue;  // however it goes on
+      if (kept.size() >= width) {
+        dropped_ = std::max(dropped_, bound);
+        continue;
+      }
+      ++chosen_[all[k].beginning.symbol];
+      kept.push_back(std::make_shared<const Beginning>(std::move(all[k].beginning)));
+    }
+    // What stood before is not asked again.
+    for (const BeginningPointer& each : kept) search_.predictor_of(*each);
+    for (const BeginningPointer& from : groups_[group])
+      if (from != search_.root()) from->predictor.reset();
+    groups_[group] = std::move(kept);
+  }
+
+  Index times_chosen(Symbol symbol) const {
+    const auto found = chosen_.find(symbol);
+    return found == chosen_.end() ? 0 : found->second;
+  }
+
+  Search& search_;
+  std::vector<std::vector<BeginningPointer>> groups_;
+  std::unordered_map<Symbol, Index> chosen_;  // at this length, by the groups so far
+  double dropped_ = kNever;
+};
+
+/// Best-first search.
+class BestFirst {
+ public:
+  explicit BestFirst(Search& search) : search_(search) {}
+
+  /// Returns the best that anything still open could become.
+  double run() {
+    search_.expand(search_.root(), [&](Beginning child) { open(std::move(child)); });
+    for (Index expansions = 1; !queue_.empty(); ++expansions) {
+      const Open top = queue_.top();
+      if (top.bound <= search_.worst()) return top.bound;
+      if (expansions >= search_.options().expansions || queue_.size() > kMostOpen) return top.bound;
+      queue_.pop();
+      if (is_known(*top.beginning)) continue;
+      search_.expand(top.beginning, [&](Beginning child) { open(std::move(child)); });
+    }
+    return kNever;
+  }
+
+ private:
+  struct Open {
+    double bound;
+    Index order;
+    BeginningPointer beginning;
+    /// Of equals the longer one, then the one that was found first.
+    bool operator<(const Open& other) const {
+      if (bound != other.bound) return bound < other.bound;
+      if (beginning->length != other.beginning->length) return beginning->length < other.beginning->length;
+      return order > other.order;
+    }
+  };
+
+  void open(Beginning child) {
+    const double bound = search_.bound(child);
+    if (bound <= search_.worst()) return;
+    queue_.push({bound, order_++, std::make_shared<const Beginning>(std::move(child))});
+  }
+
+  /// Of beginnings of one length and state that the model cannot tell apart, the best `count` are enough.
+  bool is_known(const Beginning& b) {
+    const auto* markov = dynamic_cast<const MarkovContext*>(&search_.predictor_of(b));
+    if (markov == nullptr) return false;
+    std::string key = fmt::format("{}/{}/", b.length, b.state);
+    markov->append_context(key);
+    return ++met_[key] > search_.options().count;
+  }
+
+  Search& search_;
+  std::priority_queue<Open> queue_;
+  std::unordered_map<std::string, Index> met_;
+  Index order_ = 0;
+};
+
+void validate(const Predictor& predictor, const Automaton& allowed, const DecodeOptions& o) {
+  if (o.length < 1 || o.length > kMostSymbols)
+    throw UsageError(fmt::format("length {}: of searches among what is allowed 1 to {}", o.length, kMostSymbols));
+  if (o.count < 1) throw UsageError(fmt::format("count {}: at least 1", o.count));
+  if (o.groups < 1) throw UsageError(fmt::format("diverse {}: at least 1 group", o.groups));
+  if (o.beam < o.groups) throw UsageError(fmt::format("beam {}: at least 1 for each of {} groups", o.beam, o.groups));
+  if (o.expansions < 1) throw UsageError(fmt::format("expansions {}: at least 1", o.expansions));
+  if (!(o.diversity >= 0) || !std::isfinite(o.diversity))
+    throw UsageError(fmt::format("diversity {}: at least 0", o.diversity));
+  if (!(o.normalisation >= 0) || !std::isfinite(o.normalisation))
+    throw UsageError(fmt::format("normalisation {}: at least 0", o.normalisation));
+  if (allowed.alphabet() != predictor.alphabet())
+    throw UsageError(
+        fmt::format("an automaton over {} symbols for a model of {}", allowed.alphabet(), predictor.alphabet()));
+  if (!o.symbol_bounds.empty() && static_cast<Index>(o.symbol_bounds.size()) != predictor.alphabet())
+    throw UsageError("bounds of symbols: as many as the alphabet has");
+  if (allowed.empty() || allowed.least(allowed.start()) > o.length ||
+      (allowed.least(allowed.start()) == 0 && allowed.most(allowed.start()) == 0))
+    throw UsageError(fmt::format(
+        "nothing of 1 to {} symbols is allowed{}", o.length,
+        allowed.empty() ? "" : fmt::format(": the shortest that is has {}", allowed.least(allowed.start()))));
+}
+
+}  // namespace
+
+Decoded decode(Predictor& predictor, const Automaton& allowed, const DecodeOptions& options) {
+  validate(predictor, allowed, options);
+  Search search(predictor, allowed, options);
+  double others = BeamSearch(search).run();
+  if (options.prove && others > search.worst()) others = BestFirst(search).run();
+  return search.take(others);
+}
+
+}  // namespace unfold
