@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <sstream>
 
 #include "app/small_runs.h"
@@ -34,11 +35,19 @@ class ConstraintTest : public testing::Test {
                          request.overwrite = true;
                        });
   }
-  std::vector<nlohmann::json> rows(PredictRequest request) {
-    request.model = folder_.path("run");
-    request.data = {folder_.path("data")};
-    request.format = TableFormat::jsonl;
-    std::istringstream lines(predicted(request));
+  struct Question {
+    Index beam = 1, best = 1;
+    bool sampled = false;
+    std::optional<std::string> constraint = {};
+  };
+  std::vector<nlohmann::json> rows(const Question& question) {
+    std::istringstream lines(predicted({.model = folder_.path("run"),
+                                        .data = {folder_.path("data")},
+                                        .format = TableFormat::jsonl,
+                                        .beam = question.beam,
+                                        .best = question.best,
+                                        .sampled = question.sampled,
+                                        .constraint = question.constraint}));
     std::vector<nlohmann::json> all;
     for (std::string line; std::getline(lines, line);) all.push_back(nlohmann::json::parse(line));
     return all;
@@ -47,15 +56,15 @@ class ConstraintTest : public testing::Test {
   ScratchFolder folder_;
 };
 
-std::string sentences(int count) {
+std::string chunk_sentences(int count) {
   std::string text;
   for (int s = 0; s < count; ++s) text += s % 2 == 0 ? "a B\nb I\nc O\n\n" : "c O\nb B\nb I\na O\n\n";
   return text;
 }
 
 TEST_F(ConstraintTest, labels_are_the_best_of_those_that_n_best_lists_and_that_match) {
-  for (const std::string& loss : {"2=crf", "2=softmax"}) {
-    trained(sentences(10), loss, "birnn:4", 8, "columns");
+  for (const char* loss : {"2=crf", "2=softmax"}) {
+    trained(chunk_sentences(10), loss, "birnn:4", 8, "columns");
     // Of three labels at four positions there are 81 sequences: of a field all of them are listed with their
     // probability.
     const auto allowed = rows({.best = 200, .constraint = "O* B I* O*"});
@@ -114,12 +123,13 @@ TEST_F(ConstraintTest, targets_of_a_source_match_and_end) {
 }
 
 TEST_F(ConstraintTest, labels_that_are_read_are_refused) {
-  train_small(folder_.path("run"), folder_.write("data", sentences(10)), "rnn:4", "adam", 2, [](TrainRequest& request) {
-    request.settings.format = "columns";
-    request.settings.read = "1,2[-1]";
-    request.settings.predict = "2";
-    request.given.insert({"format", "read", "predict"});
-  });
+  train_small(folder_.path("run"), folder_.write("data", chunk_sentences(10)), "rnn:4", "adam", 2,
+              [](TrainRequest& request) {
+                request.settings.format = "columns";
+                request.settings.read = "1,2[-1]";
+                request.settings.predict = "2";
+                request.given.insert({"format", "read", "predict"});
+              });
   EXPECT_THAT(message_of<UsageError>([&] { rows({.constraint = ".*"}); }), HasSubstr("the model reads"));
 }
 

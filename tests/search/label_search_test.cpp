@@ -14,7 +14,7 @@ namespace unfold {
 namespace {
 
 using Labels = std::vector<Symbol>;
-constexpr double kNever = -std::numeric_limits<double>::infinity();
+constexpr double kCannotBe = -std::numeric_limits<double>::infinity();
 
 /// A chain with scores made at random.
 struct RandomChain {
@@ -45,23 +45,24 @@ struct RandomChain {
 };
 
 const Alphabet kLabels(SymbolKind::entries, {"A", "B", "C"});
-const std::vector<std::string> kExpressions = {".*", "A* B C*", "(A B|C)+", ".* B .* B .*", "A+|B+", "[A B] .{3,}"};
+const std::vector<std::string> kLabelExpressions = {".*",           "A* B C*", "(A B|C)+",
+                                                    ".* B .* B .*", "A+|B+",   "[A B] .{3,}"};
 
 TEST(LabelSearch, finds_sums_and_shares_out_what_filtering_of_all_labels_does) {
   for (std::uint64_t seed = 0; seed < 8; ++seed)
-    for (const std::string& expression : kExpressions)
+    for (const std::string& expression : kLabelExpressions)
       for (const double scale : {1.0, 300.0}) {
         SCOPED_TRACE(expression);
         RandomChain chain(3, 5, scale, seed);
         if (seed % 2 == 1) {  // some things cannot be
-          chain.scores.transitions[1] = chain.scores.start[2] = chain.scores.stop[0] = kNever;
-          chain.emissions[4] = kNever;
+          chain.scores.transitions[1] = chain.scores.start[2] = chain.scores.stop[0] = kCannotBe;
+          chain.emissions[4] = kCannotBe;
         }
         const Automaton allowed = compile_expression(expression, kLabels);
         std::vector<std::pair<double, Labels>> all;
-        double largest = kNever;
+        double largest = kCannotBe;
         chain.each(allowed, [&](const Labels& y, double score) {
-          if (score > kNever) all.emplace_back(score, y);
+          if (score > kCannotBe) all.emplace_back(score, y);
           largest = std::max(largest, score);
         });
         const LabelSearch search(chain.scores, chain.e(), allowed);
@@ -73,7 +74,7 @@ TEST(LabelSearch, finds_sums_and_shares_out_what_filtering_of_all_labels_does) {
           EXPECT_NEAR(found[k].log_probability, all[k].first, 1e-9 * scale);
         }
         if (all.empty()) {
-          EXPECT_EQ(search.log_sum(), kNever);
+          EXPECT_EQ(search.log_sum(), kCannotBe);
           continue;
         }
         double total = 0;
@@ -106,7 +107,7 @@ TEST(LabelSearch, says_when_nothing_of_this_length_is_allowed) {
   const Automaton five = compile_expression(".{5}", kLabels);
   const LabelSearch search(chain.scores, chain.e(), five);
   EXPECT_TRUE(search.best(2).empty());
-  EXPECT_EQ(search.log_sum(), kNever);
+  EXPECT_EQ(search.log_sum(), kCannotBe);
 }
 
 TEST(LabelSearch, chunks_begin_before_they_go_on) {

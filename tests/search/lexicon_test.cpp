@@ -13,7 +13,7 @@ using testing_support::message_of;
 using testing_support::ScratchFolder;
 
 TEST(Lexicon, texts_of_listed_words_and_separators_are_allowed) {
-  const Alphabet alphabet = Alphabet::chars_of("abcdet' ,.\nZ9é");
+  const Alphabet alphabet = Alphabet::chars_of("abcdets' ,.\nZ9é");
   const Lexicon lexicon = lexicon_of({{"cat", "ca't", "bad", "xyz"}}, alphabet);
   EXPECT_EQ(lexicon.left_out, 1);
   const auto allows = [&](const std::string& text) { return lexicon.automaton.matches(alphabet.encode(text)); };

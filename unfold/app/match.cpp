@@ -17,8 +17,6 @@
 namespace unfold {
 namespace {
 
-using Remark = std::function<void(const std::string&)>;
-
 /// A model with what it is asked about.
 struct Matching {
   std::unique_ptr<SymbolModel> model;
@@ -27,7 +25,7 @@ struct Matching {
 };
 
 Automaton allowed_texts(const AllowedTexts& texts, const Alphabet& alphabet, std::span<const Symbol> prime,
-                        Index length, const Remark& remark) {
+                        Index length, const Warn& warn) {
   const bool any = !texts.match && !texts.words;
   Automaton allowed = Automaton::of_length(alphabet.size(), any ? std::max(texts.least, length) : texts.least);
   if (texts.match) allowed = intersection(allowed, compile_expression(*texts.match, alphabet));
@@ -35,18 +33,18 @@ Automaton allowed_texts(const AllowedTexts& texts, const Alphabet& alphabet, std
     const WordList list = WordList::read(*texts.words);
     const Lexicon lexicon = lexicon_of(list, alphabet);
     if (lexicon.left_out > 0)
-      remark(fmt::format("{}: {} of {} words have symbols that the model does not know; they are left out",
-                         *texts.words, lexicon.left_out, list.words.size()));
+      warn(fmt::format("{}: {} of {} words have symbols that the model does not know; they are left out", *texts.words,
+                       lexicon.left_out, list.words.size()));
     allowed = intersection(allowed, continue_lexicon(lexicon.automaton, prime));
   }
   return allowed;
 }
 
-Matching prepare(const MatchRequest& request, const Remark& remark) {
+Matching prepare(const MatchRequest& request, const Warn& warn) {
   std::unique_ptr<SymbolModel> model = load_model(request.model);
   std::vector<Symbol> prime;
   if (!request.prime.empty()) prime = encode_prime(model->alphabet(), request.prime);
-  Automaton allowed = allowed_texts(request.allowed, model->alphabet(), prime, request.search.length, remark);
+  Automaton allowed = allowed_texts(request.allowed, model->alphabet(), prime, request.beam.length, warn);
   return {std::move(model), std::move(prime), std::move(allowed)};
 }
 
@@ -71,10 +69,15 @@ std::vector<double> symbol_bounds(const HmmParameters& hmm) {
 
 }  // namespace
 
-std::vector<CompletedText> complete(const MatchRequest& request, const Remark& remark) {
-  const Matching matching = prepare(request, remark);
+std::vector<CompletedText> complete(const MatchRequest& request, const Warn& warn) {
+  const Matching matching = prepare(request, warn);
   const Alphabet& alphabet = matching.model->alphabet();
   DecodeOptions options = request.search;
+  options.length = request.beam.length;
+  options.beam = std::max(request.beam.beam, options.groups);
+  options.count = request.beam.count;
+  options.normalisation = request.beam.normalisation;
+  if (request.expansions) options.expansions = *request.expansions;
   options.prime = matching.prime;
   if (const auto* hmm = matching.model->as<HmmModel>()) options.symbol_bounds = symbol_bounds(hmm->parameters());
   const Symbol last = matching.prime.empty() ? kNoSymbol : matching.prime.back();
@@ -92,19 +95,20 @@ std::vector<CompletedText> complete(const MatchRequest& request, const Remark& r
   return result;
 }
 
-MatchProbability match_probability(const MatchRequest& request, const Remark& remark) {
+MatchProbability match_probability(const MatchRequest& request, const Warn& warn) {
   if (!request.allowed.match && !request.allowed.words)
     throw UsageError("--probability asks how probable a match is; say of what, with --match or --words");
-  const Matching matching = prepare(request, remark);
+  const Matching matching = prepare(request, warn);
   if (const auto* model = matching.model->as<HmmModel>()) {
     const HmmParameters& hmm = model->parameters();
     const HiddenChain chain{hmm.states, hmm.alphabet, hmm.initial, hmm.transitions, hmm.emissions};
-    const double p = match_probability(chain, matching.allowed, request.search.length, matching.prime);
+    const double p = match_probability(chain, matching.allowed, request.beam.length, matching.prime);
     return {.probability = p, .low = p, .high = p, .exact = true};
   }
   MatchOptions options = request.probability;
   options.prime = matching.prime;
-  options.length = request.search.length;
+  options.length = request.beam.length;
+  if (request.expansions) options.expansions = *request.expansions;
   return match_probability(*predictor_of(*matching.model, request.model), matching.allowed, options);
 }
 
@@ -153,6 +157,8 @@ nlohmann::ordered_json completions_json(const std::vector<CompletedText>& found)
   return {{"completions", std::move(completions)}};
 }
 
+namespace {
+
 std::string match_text(const MatchProbability& found) {
   return fmt::format("probability\tlow\thigh\tstandard_error\tanswer\n{:.6g}\t{:.6g}\t{:.6g}\t{:.6g}\t{}\n",
                      found.probability, found.low, found.high, found.standard_error,
@@ -169,6 +175,18 @@ nlohmann::ordered_json match_json(const MatchProbability& found) {
           {"exact", found.exact},
           {"samples", found.samples},
           {"expanded", found.expanded}};
+}
+
+}  // namespace
+
+std::string answer_text(const MatchRequest& request, const Warn& warn) {
+  return request.asks_probability ? match_text(match_probability(request, warn))
+                                  : completions_text(complete(request, warn));
+}
+
+nlohmann::ordered_json answer_json(const MatchRequest& request, const Warn& warn) {
+  return request.asks_probability ? match_json(match_probability(request, warn))
+                                  : completions_json(complete(request, warn));
 }
 
 }  // namespace unfold

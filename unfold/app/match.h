@@ -1,7 +1,7 @@
 #pragma once
 /// Continuations among what is allowed, and how probable it is that a text goes on with something that is.
 ///
-///   complete({.model = "run", .prime = "Tel. ", .allowed = {.match = "[0-9]{3}-[0-9]{4}"}}, remark);
+///   complete({.model = "run", .prime = "Tel. ", .allowed = {.match = "[0-9]{3}-[0-9]{4}"}}, warn);
 
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
@@ -26,19 +26,25 @@ struct MatchRequest {
   std::string model = {};  ///< run folder or model file
   std::string prime = {};  ///< what is continued
   AllowedTexts allowed = {};
-  DecodeOptions search = {};      ///< `prime` and `symbol_bounds` are set here
-  MatchOptions probability = {};  ///< so are `prime` and `length`
+  BeamOptions beam = {};                 ///< length, beam (at least one for each group), count and normalisation
+  DecodeOptions search = {};             ///< groups, diversity and `prove`; the rest is set here
+  MatchOptions probability = {};         ///< samples and seed; the rest is set here
+  std::optional<Index> expansions = {};  ///< of either; without it their defaults
+  bool asks_probability = false;         ///< of `answer_text` and `answer_json`
 };
 
-/// The best first. Without `match` and `words`: of `search.length` symbols. Throws as sample, and UsageError.
-std::vector<CompletedText> complete(const MatchRequest& request, const std::function<void(const std::string&)>& remark);
+/// The best first. Without `match` and `words`: of `beam.length` symbols. Throws as sample, and UsageError. `warn`
+/// hears of words that are left out.
+using Warn = std::function<void(const std::string&)>;
+std::vector<CompletedText> complete(const MatchRequest& request, const Warn& warn);
 /// Of a hidden Markov model exactly.
-MatchProbability match_probability(const MatchRequest& request, const std::function<void(const std::string&)>& remark);
+MatchProbability match_probability(const MatchRequest& request, const Warn& warn);
 
 /// As the command prints them: a heading and a line each, or an object.
 std::string completions_text(const std::vector<CompletedText>& found);
 nlohmann::ordered_json completions_json(const std::vector<CompletedText>& found);
-std::string match_text(const MatchProbability& found);
-nlohmann::ordered_json match_json(const MatchProbability& found);
+/// Completions, or the probability of a match.
+std::string answer_text(const MatchRequest& request, const Warn& warn);
+nlohmann::ordered_json answer_json(const MatchRequest& request, const Warn& warn);
 
 }  // namespace unfold

@@ -21,6 +21,7 @@ class Complete final : public Verb {
 
  private:
   ExitCode complete_vectors() const;
+  void add_matching();
   bool is_matched() const;
   ExitCode complete_matched(Console& console);
 
@@ -28,7 +29,6 @@ class Complete final : public Verb {
   CompleteRequest request_;
   std::optional<std::string> prime_file_, given_, wanted_;
   MatchRequest match_;
-  bool probability_ = false;
   Index samples_ = 1000, seed_ = 1;
 };
 
@@ -68,36 +68,7 @@ Complete::Complete()
                 .target = &request_.beam.stop,
                 .placeholder = "TEXT",
                 .help = "a continuation is finished when it ends with this"});
-  options_.add({.name = "match",
-                .target = &match_.allowed.match,
-                .placeholder = "REGEX",
-                .help = "only continuations that match this expression as a whole"});
-  options_.add({.name = "words",
-                .target = &match_.allowed.words,
-                .placeholder = "FILE",
-                .help = "only words of this file, one a line, and what stands between words"});
-  options_.add({.name = "least", .target = &match_.allowed.least, .placeholder = "N", .help = "symbols", .least = 1});
-  options_.add({.name = "prove",
-                .target = &match_.search.prove,
-                .help = "search on until nothing can be better, or --expansions are spent"});
-  options_.add({.name = "expansions",
-                .target = &match_.search.expansions,
-                .placeholder = "N",
-                .help = "beginnings that --prove asks the model about; of --probability, at each length (1000)",
-                .least = 1});
-  options_.add({.name = "diverse",
-                .target = &match_.search.groups,
-                .placeholder = "N",
-                .help = "so many groups within the beam, which avoid each other's symbols",
-                .least = 1});
-  options_.add({.name = "diversity",
-                .target = &match_.search.diversity,
-                .placeholder = "A",
-                .help = "nats that a symbol loses for each group that chose it at this place",
-                .least = 0});
-  options_.add({.name = "probability",
-                .target = &probability_,
-                .help = "how probable it is that the text goes on with a match, within --length symbols"});
+  add_matching();
   options_.add(
       {.name = "given",
        .target = &given_,
@@ -116,6 +87,23 @@ Complete::Complete()
   options_.add({.name = "seed", .target = &seed_, .placeholder = "N", .help = "of the draws", .least = 0});
   add_key();
   add_common();
+}
+
+void Complete::add_matching() {
+  const auto add = [&](const char* name, OptionTarget target, const char* placeholder, const char* help, double least) {
+    options_.add({.name = name, .target = target, .placeholder = placeholder, .help = help, .least = least});
+  };
+  add("match", &match_.allowed.match, "REGEX", "only continuations that match this expression as a whole", 0);
+  add("words", &match_.allowed.words, "FILE", "only words of this file, one a line, and what stands between words", 0);
+  add("least", &match_.allowed.least, "N", "symbols at least", 1);
+  add("prove", &match_.search.prove, "", "search on until nothing can be better, or --expansions are spent", 0);
+  add("expansions", &match_.expansions, "N",
+      "times that the model is asked (20000); at each length of --probability (1000)", 1);
+  add("diverse", &match_.search.groups, "N", "groups of the beam, which avoid each other's symbols", 1);
+  add("diversity", &match_.search.diversity, "A", "nats that a symbol loses for each group before that chose it there",
+      0);
+  add("probability", &match_.asks_probability, "",
+      "how probable it is that the text goes on with a match within --length", 0);
 }
 
 /// What numbers of a vector are expected to be.
@@ -152,24 +140,13 @@ bool Complete::is_matched() const {
 ExitCode Complete::complete_matched(Console& console) {
   if (options_.given("stop"))
     throw UsageError("--stop is for searches among all continuations; let the expression of --match end with it");
-  const auto remark = [&](const std::string& text) { console.warn(text); };
   match_.model = request_.model;
   match_.prime = request_.prime;
-  const BeamOptions& beam = request_.beam;
-  match_.search.length = beam.length;
-  match_.search.beam = options_.given("beam") ? beam.beam : std::max(beam.beam, match_.search.groups);
-  match_.search.count = beam.count;
-  match_.search.normalisation = beam.normalisation;
-  if (!probability_) {
-    const std::vector<CompletedText> found = complete(match_, remark);
-    print_result(json_ ? one_line(completions_json(found)) : completions_text(found));
-    return ExitCode::success;
-  }
-  if (options_.given("expansions")) match_.probability.expansions = match_.search.expansions;
+  match_.beam = request_.beam;
   match_.probability.samples = samples_;
   match_.probability.seed = static_cast<std::uint64_t>(seed_);
-  const MatchProbability found = match_probability(match_, remark);
-  print_result(json_ ? one_line(match_json(found)) : match_text(found));
+  const auto warn = [&](const std::string& text) { console.warn(text); };
+  print_result(json_ ? one_line(answer_json(match_, warn)) : answer_text(match_, warn));
   return ExitCode::success;
 }
 
@@ -177,7 +154,7 @@ ExitCode Complete::run(Console& console) {
   request_.model = model_.front();
   if (holds_field_model(request_.model) && holds_density(request_.model)) return complete_vectors();
   for (const char* name : {"given", "predict", "samples", "seed"})
-    if (options_.given(name) && !(probability_ && name[0] == 's'))  // --samples and --seed
+    if (options_.given(name) && !(match_.asks_probability && name[0] == 's'))  // --samples and --seed
       throw UsageError(fmt::format("--{} is for distributions of vectors (nade and others)", name));
   take_prime(prime_file_, request_.prime);
   if (is_matched()) return complete_matched(console);

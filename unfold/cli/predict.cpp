@@ -99,8 +99,7 @@ Predict::Predict(const char* name) : Verb(VerbOptions(name, summary_of(name), ex
   options_.add({.name = "constraint",
                 .target = &request_.constraint,
                 .placeholder = "REGEX",
-                .help = "only labels, or targets of a source, that match this expression as a whole; iob: chunks begin "
-                        "before they go on; FIELD=REGEX where several fields are predicted"});
+                .help = "only labels, or targets, that match as a whole; iob: chunks begin before they go on"});
   options_.add({.name = "fill",
                 .target = &fill_,
                 .placeholder = "HOW",

@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
+#include "unfold/data/derived.h"
+#include "unfold/data/templates.h"
 #include "unfold/fields/field_figures.h"
 #include "unfold/fields/pair_figures.h"
 #include "unfold/numerics/functions.h"
@@ -42,6 +45,16 @@ std::size_t find_head(const NetworkModel<T>& model, std::string_view& text) {
       fmt::format("--constraint: which field is meant? Write FIELD={} with one of the fields {}", text, fields));
 }
 
+/// Whether what is read is made of a field, however.
+bool is_made_of(const std::string& read, const std::string& field) {
+  const std::string name = parse_read(read).field;
+  if (name == field) return true;
+  if (const std::vector<TemplatePart> parts = parse_template(name); !parts.empty())
+    return std::ranges::any_of(parts, [&](const TemplatePart& part) { return is_made_of(part.field, field); });
+  const std::optional<DerivedField> derived = parse_derived(name);
+  return derived && is_made_of(derived->field, field);
+}
+
 template <class T>
 void require_labels(const NetworkModel<T>& model, const Head<T>& head, const FieldSpecification& field) {
   if (field.type != FieldSpecification::Type::symbols)
@@ -54,7 +67,7 @@ void require_labels(const NetworkModel<T>& model, const Head<T>& head, const Fie
   if (head.loss->template as<LabelSequences<T>>() == nullptr && head.loss->template as<Categorical<T>>() == nullptr)
     throw UsageError(fmt::format("--constraint is for labels judged by crf or softmax, not by {}", head.loss->name()));
   for (const std::string& read : model.layout().reads)
-    if (parse_read(read).field == field.name)
+    if (is_made_of(read, field.name))
       throw UsageError(
           fmt::format("--constraint: the model reads {}, so that its labels depend on those before them; "
                       "leave {} out of --read, and let F=crf judge neighbours",

@@ -14,7 +14,7 @@
 namespace unfold {
 namespace {
 
-constexpr double kNever = -std::numeric_limits<double>::infinity();
+constexpr double kNoScore = -std::numeric_limits<double>::infinity();
 constexpr Index kMostSymbols = 10'000;
 /// Open beginnings: each takes about a hundred bytes.
 constexpr std::size_t kMostOpen = 4'000'000;
@@ -57,8 +57,7 @@ class Search {
     return *b.predictor;
   }
 
-  /// Calls use(child) for every beginning one symbol longer that can still become a sequence in time, and takes those
-  /// that are one already among the answers. Each sequence is met at most once.
+  /// Calls use(child) for every beginning one symbol longer that is allowed, or can still become so in time.
   template <class Use>
   void expand(const BeginningPointer& from, const Use& use) {
     ++expanded_;
@@ -74,22 +73,23 @@ class Search {
                       .total = from->total + std::min(0.0, static_cast<double>(logs[x])),
                       .state = state,
                       .length = from->length + 1};
-      if (allowed_.accepts(state)) answer(child);
-      if (bound(child) > kNever) use(std::move(child));
+      use(std::move(child));
     }
   }
 
-  /// The best score that sequences beginning so, and longer, can have.
+  bool is_allowed(const Beginning& b) const { return allowed_.accepts(b.state); }
+  double score(const Beginning& b) const { return b.total * factor_[at(b.length)]; }
+  /// The best score that sequences beginning so, and longer, can have; -inf where nothing may follow.
   double bound(const Beginning& b) const {
     const Index left = options_.length - b.length;
     const Index more = std::min(left, allowed_.most(b.state));
-    if (more == 0) return kNever;
+    if (more == 0) return kNoScore;
     const double rest = rest_.empty() ? 0 : rest_[at(left * allowed_.states() + b.state)];
     return (b.total + rest) * factor_[at(b.length + more)];
   }
 
   /// What a further answer would have to beat.
-  double worst() const { return static_cast<Index>(found_.size()) < options_.count ? kNever : found_.back().score; }
+  double worst() const { return static_cast<Index>(found_.size()) < options_.count ? kNoScore : found_.back().score; }
 
   /// The answers; those that nothing else could beat are proved.
   Decoded take(double best_of_others) {
@@ -97,13 +97,13 @@ class Search {
     return {.found = std::move(found_), .expanded = expanded_};
   }
 
+  /// Takes one that is allowed among the answers. It may be met again.
   void answer(const Beginning& b) {
-    const double score = b.total * factor_[at(b.length)];
-    if (score < worst()) return;
+    if (score(b) < worst()) return;
     FoundSequence found{.symbols = std::vector<Symbol>(at(b.length)),
                         .log_probabilities = std::vector<float>(at(b.length)),
                         .log_probability = b.total,
-                        .score = score};
+                        .score = score(b)};
     for (const Beginning* each = &b; each->length > 0; each = each->before.get()) {
       found.symbols[at(each->length - 1)] = each->symbol;
       found.log_probabilities[at(each->length - 1)] = each->log_p;
@@ -112,7 +112,7 @@ class Search {
       return a.score != c.score ? a.score > c.score : a.symbols < c.symbols;
     };
     const auto place = std::lower_bound(found_.begin(), found_.end(), found, before);
-    if (place != found_.end() && place->symbols == found.symbols) return;  // met again by another search
+    if (place != found_.end() && place->symbols == found.symbols) return;
     found_.insert(place, std::move(found));
     if (static_cast<Index>(found_.size()) > options_.count) found_.pop_back();
   }
@@ -133,12 +133,12 @@ class Search {
     const std::vector<double>& bounds = options_.symbol_bounds;
     if (bounds.empty()) return;
     const Index states = allowed_.states();
-    std::vector<double> of_column(at(allowed_.width()), kNever);
+    std::vector<double> of_column(at(allowed_.width()), kNoScore);
     for (std::size_t x = 0; x < bounds.size(); ++x) {
       double& most = of_column[at(allowed_.column(static_cast<Symbol>(x)))];
       most = std::max(most, bounds[x]);
     }
-    rest_.assign(at((options_.length + 1) * states), kNever);
+    rest_.assign(at((options_.length + 1) * states), kNoScore);
     for (Index left = 0; left <= options_.length; ++left)
       for (Index s = 0; s < states; ++s) {
         double& most = rest_[at(left * states + s)];
@@ -183,33 +183,47 @@ class BeamSearch {
   };
 
   void step(std::size_t group) {
+    std::vector<Candidate> all = candidates(groups_[group]);
     const DecodeOptions& options = search_.options();
-    std::vector<Candidate> all;
-    for (const BeginningPointer& from : groups_[group])
-      search_.expand(from, [&](Beginning child) {
-        const double rank = child.total - options.diversity * static_cast<double>(times_chosen(child.symbol));
-        all.push_back({std::move(child), rank});
-      });
-    // Children stand in the order of their parents, then of their symbols: so do equals.
-    std::ranges::stable_sort(all, std::ranges::greater(), &Candidate::rank);
-    const auto width =
-        at(options.beam / options.groups + (static_cast<Index>(group) < options.beam % options.groups ? 1 : 0));
+    const Index more = static_cast<Index>(group) < options.beam % options.groups ? 1 : 0;
+    const std::size_t width = at(options.beam / options.groups + more);
     std::vector<BeginningPointer> kept;
     for (std::size_t k = 0; k < all.size(); ++k) {
-      const double bound = search_.bound(all[k].beginning);
-      if (bound < search_.worst()) continue;  // however it goes on
+      Beginning& each = all[k].beginning;
+      if (search_.is_allowed(each)) {
+        // One group takes all that it meets; of several each takes its own, or the first would leave no others.
+        if (groups_.size() == 1 || k < width)
+          search_.answer(each);
+        else
+          dropped_ = std::max(dropped_, search_.score(each));
+      }
+      const double bound = search_.bound(each);
+      if (bound == kNoScore || bound < search_.worst()) continue;  // however it goes on
       if (kept.size() >= width) {
         dropped_ = std::max(dropped_, bound);
         continue;
       }
-      ++chosen_[all[k].beginning.symbol];
-      kept.push_back(std::make_shared<const Beginning>(std::move(all[k].beginning)));
+      ++chosen_[each.symbol];
+      kept.push_back(std::make_shared<const Beginning>(std::move(each)));
     }
     // What stood before is not asked again.
     for (const BeginningPointer& each : kept) search_.predictor_of(*each);
     for (const BeginningPointer& from : groups_[group])
       if (from != search_.root()) from->predictor.reset();
     groups_[group] = std::move(kept);
+  }
+
+  /// All that is one symbol longer, by rank; of equals in the order of their parents, then of their symbols.
+  std::vector<Candidate> candidates(const std::vector<BeginningPointer>& group) {
+    std::vector<Candidate> all;
+    for (const BeginningPointer& from : group)
+      search_.expand(from, [&](Beginning child) {
+        const double chosen = static_cast<double>(times_chosen(child.symbol));
+        const double rank = child.total - search_.options().diversity * chosen;
+        all.push_back({std::move(child), rank});
+      });
+    std::ranges::stable_sort(all, std::ranges::greater(), &Candidate::rank);
+    return all;
   }
 
   Index times_chosen(Symbol symbol) const {
@@ -220,7 +234,7 @@ class BeamSearch {
   Search& search_;
   std::vector<std::vector<BeginningPointer>> groups_;
   std::unordered_map<Symbol, Index> chosen_;  // at this length, by the groups so far
-  double dropped_ = kNever;
+  double dropped_ = kNoScore;
 };
 
 /// Best-first search.
@@ -239,7 +253,7 @@ class BestFirst {
       if (is_known(*top.beginning)) continue;
       search_.expand(top.beginning, [&](Beginning child) { open(std::move(child)); });
     }
-    return kNever;
+    return kNoScore;
   }
 
  private:
@@ -256,6 +270,7 @@ class BestFirst {
   };
 
   void open(Beginning child) {
+    if (search_.is_allowed(child)) search_.answer(child);
     const double bound = search_.bound(child);
     if (bound <= search_.worst()) return;
     queue_.push({bound, order_++, std::make_shared<const Beginning>(std::move(child))});
