@@ -17,11 +17,11 @@ constexpr int kMostDepth = 100;        // of groups in groups, and of repetition
 constexpr char32_t kEnd = 0xFFFFFFFE;  // of the expression
 
 /// What an expression says, as a tree.
-struct Term {
+struct Phrase {
   enum class Kind { nothing, set, sequence, choice, repeat };
   Kind kind = Kind::nothing;
   SymbolSet set = {};
-  std::vector<Term> parts = {};
+  std::vector<Phrase> parts = {};
   Index least = 0, most = Automaton::kUnbounded;
 };
 
@@ -31,9 +31,9 @@ bool is_word_character(char32_t c) {
 bool is_blank_character(char32_t c) { return c == U' ' || (c >= U'\t' && c <= U'\r'); }
 bool is_digit_character(char32_t c) { return c >= U'0' && c <= U'9'; }
 
-class Parser {
+class ExpressionParser {
  public:
-  Parser(std::string_view text, const Alphabet& alphabet, const ExpressionOptions& options)
+  ExpressionParser(std::string_view text, const Alphabet& alphabet, const ExpressionOptions& options)
       : text_(text),
         alphabet_(alphabet),
         options_(options),
@@ -46,8 +46,8 @@ class Parser {
     code_ = decode_utf8(text);
   }
 
-  Term parse() {
-    Term all = choice();
+  Phrase parse() {
+    Phrase all = choice();
     if (peek() == U')') fail("this ) closes nothing; a ) that is meant as such is written \\)");
     return all;
   }
@@ -70,27 +70,27 @@ class Parser {
   [[noreturn]] void fail(const std::string& what) const { fail_at(place_, what); }
 
   // --- grammar
-  Term choice() {
+  Phrase choice() {
     if (++depth_ > kMostDepth) fail(fmt::format("groups within groups, {} deep; at most {}", depth_, kMostDepth));
-    Term all{.kind = Term::Kind::choice};
+    Phrase all{.kind = Phrase::Kind::choice};
     do all.parts.push_back(sequence());
     while (take_if(U'|'));
     --depth_;
     return all.parts.size() == 1 ? std::move(all.parts.front()) : all;
   }
 
-  Term sequence() {
-    Term all{.kind = Term::Kind::sequence};
+  Phrase sequence() {
+    Phrase all{.kind = Phrase::Kind::sequence};
     for (skip_blanks(); peek() != kEnd && peek() != U'|' && peek() != U')'; skip_blanks())
       all.parts.push_back(repeated());
     return all;
   }
 
-  Term repeated() {
-    Term term = atom();
+  Phrase repeated() {
+    Phrase term = atom();
     for (int depth = 0;; ++depth) {
       if (depth > kMostDepth) fail("repetitions of repetitions without end");
-      Term more{.kind = Term::Kind::repeat};
+      Phrase more{.kind = Phrase::Kind::repeat};
       if (take_if(U'*'))
         more.least = 0;
       else if (take_if(U'+'))
@@ -106,7 +106,7 @@ class Parser {
     }
   }
 
-  void read_count(Term& into) {
+  void read_count(Phrase& into) {
     const std::size_t open = place_++;
     into.least = number(open);
     into.most = into.least;
@@ -124,7 +124,7 @@ class Parser {
     return value;
   }
 
-  Term atom() {
+  Phrase atom() {
     const std::size_t begin = place_;
     const char32_t c = peek();
     if (c == U'*' || c == U'+' || c == U'?' || c == U'{')
@@ -132,7 +132,7 @@ class Parser {
     if (c == U']' || c == U'}')
       fail("this closes nothing; a sign that is meant as such is written with a \\ before it");
     if (take_if(U'(')) {
-      Term group = choice();
+      Phrase group = choice();
       if (!take_if(U')')) fail_at(begin, "this ( is never closed");
       return group;
     }
@@ -141,7 +141,7 @@ class Parser {
   }
 
   // --- characters
-  Term character(std::size_t begin) {
+  Phrase character(std::size_t begin) {
     const char32_t c = take();
     if (c == U'.') return set_term(any());
     if (c != U'\\') return literal(c, begin);
@@ -151,11 +151,11 @@ class Parser {
   }
 
   /// In bytes, a character beyond ASCII is several symbols.
-  Term literal(char32_t c, std::size_t begin) {
+  Phrase literal(char32_t c, std::size_t begin) {
     if (alphabet_.kind() != SymbolKind::bytes) return set_term(one(c, begin));
     std::string bytes;
     append_utf8(bytes, c);
-    Term all{.kind = Term::Kind::sequence};
+    Phrase all{.kind = Phrase::Kind::sequence};
     for (const char byte : bytes) all.parts.push_back(set_term(one(static_cast<unsigned char>(byte), begin)));
     return all;
   }
@@ -292,7 +292,7 @@ class Parser {
     bool plain = true;  // neither quotes nor \: dots may mean something
   };
 
-  Term named(std::size_t begin) {
+  Phrase named(std::size_t begin) {
     const Name name = read_name();
     return set_term(name.plain && name.text == "." ? any() : one(name.text, begin));
   }
@@ -338,7 +338,7 @@ class Parser {
     if (std::ranges::find(set, 1) == set.end()) fail_at(begin, "nothing of this is in the model's alphabet");
     return set;
   }
-  static Term set_term(SymbolSet set) { return {.kind = Term::Kind::set, .set = std::move(set)}; }
+  static Phrase set_term(SymbolSet set) { return {.kind = Phrase::Kind::set, .set = std::move(set)}; }
 
   /// The character that a symbol is; of bytes, its number.
   char32_t code_of(Symbol x) const {
@@ -378,42 +378,42 @@ class Parser {
 };
 
 /// Writes terms out as states (Thompson 1968).
-class Builder {
+class PhraseBuilder {
  public:
-  explicit Builder(Index alphabet) : into_(alphabet) {}
+  explicit PhraseBuilder(Index alphabet) : into_(alphabet) {}
 
   /// From a state to the one returned.
-  Index build(const Term& term, Index from) {
+  Index build(const Phrase& term, Index from) {
     if (into_.states() > kMostSteps)
       throw UsageError("the expression is too large when its counts are written out; say it with smaller ones");
     switch (term.kind) {
-      case Term::Kind::nothing: return from;
-      case Term::Kind::set: {
+      case Phrase::Kind::nothing: return from;
+      case Phrase::Kind::set: {
         const Index to = into_.add_state();
         into_.add_step(from, to, term.set);
         return to;
       }
-      case Term::Kind::sequence:
-        for (const Term& part : term.parts) from = build(part, from);
+      case Phrase::Kind::sequence:
+        for (const Phrase& part : term.parts) from = build(part, from);
         return from;
-      case Term::Kind::choice: {
+      case Phrase::Kind::choice: {
         const Index to = into_.add_state();
-        for (const Term& part : term.parts) {
+        for (const Phrase& part : term.parts) {
           const Index begin = into_.add_state();
           into_.add_empty(from, begin);
           into_.add_empty(build(part, begin), to);
         }
         return to;
       }
-      case Term::Kind::repeat: return repeat(term, from);
+      case Phrase::Kind::repeat: return repeat(term, from);
     }
     return from;
   }
   NondeterministicAutomaton& automaton() { return into_; }
 
  private:
-  Index repeat(const Term& term, Index from) {
-    const Term& part = term.parts.front();
+  Index repeat(const Phrase& term, Index from) {
+    const Phrase& part = term.parts.front();
     for (Index k = 0; k < term.least; ++k) from = build(part, from);
     if (term.most == Automaton::kUnbounded) {
       const Index begin = into_.add_state();
@@ -438,8 +438,8 @@ class Builder {
 }  // namespace
 
 Automaton compile_expression(std::string_view text, const Alphabet& alphabet, const ExpressionOptions& options) {
-  const Term term = Parser(text, alphabet, options).parse();
-  Builder builder(alphabet.size());
+  const Phrase term = ExpressionParser(text, alphabet, options).parse();
+  PhraseBuilder builder(alphabet.size());
   const Index start = builder.automaton().add_state();
   builder.automaton().accept(builder.build(term, start));
   return builder.automaton().determinise(start, options.most_states);
