@@ -24,9 +24,11 @@
 #include "unfold/models/readout.h"
 #include "unfold/models/restarts.h"
 #include "unfold/models/train.h"
+#include "unfold/models/train_by.h"
 #include "unfold/numerics/bf16.h"
 #include "unfold/optim/optimizer.h"
 #include "unfold/runs/run_folder.h"
+#include "unfold/search/objective.h"
 #include "unfold/training/event_log.h"
 #include "unfold/training/example_sources.h"
 
@@ -406,6 +408,7 @@ TrainOutcome Training::run_on_task() {
       .run = folder_.path(), .model_file = folder_.model(), .settings = s_, .parameters = model.parameters().size()};
   try {
     if (const auto readout = readout_of(model.spec())) {
+      if (s_.objective) throw UsageError("--objective is for training by gradient; this readout is fitted as a whole");
       const Index examples = std::max<Index>(options.trainer.steps, 1) * s_.batch;
       const auto reader = task_reader(*task, TaskSplit::training, options.trainer.seed, examples, s_.batch);
       result.result = fit(model, *reader, *readout, team);
@@ -509,8 +512,9 @@ TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
       TrainingSources<T> sources = example_sources<T>(parts[0], parts[1], batches, options.trainer.seed);
       if (is_orderless(model.spec()))
         sources = orderless_sources(std::move(sources), fields_.choice.predicts.front(), options.trainer.seed);
-      result.result = unfold::train(model, std::move(sources), options.trainer, options.model_file, team,
-                                    reporter_.observer(options.trainer.steps));
+      const Network<T> network = searching_network(model.network(), s_.objective.value_or("likelihood"));
+      result.result = train_by(network, model, std::move(sources), options.trainer, options.model_file, team,
+                               reporter_.observer(options.trainer.steps));
     }
   } catch (const InterruptedError&) {
     interrupted_with_checkpoint();

@@ -200,6 +200,11 @@ void add_training_options(VerbOptions& options, TrainSettings& s) {
                .help = "share of positions that read what is true as \"previous F\", from the first to the last step; "
                        "the others read what the network gave itself (scheduled sampling)",
                .default_text = "1"});
+  options.add({.name = "objective",
+               .target = &s.objective,
+               .placeholder = "SPEC",
+               .help = "what is paid for labels judged by crf: perceptron, margin, risk, bso",
+               .default_text = "likelihood"});
   options.add({.name = "forcing-schedule",
                .target = &s.forcing_schedule,
                .placeholder = "SHAPE",

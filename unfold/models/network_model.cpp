@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "unfold/base/error.h"
+#include "unfold/models/train_by.h"
 
 namespace unfold {
 namespace {
@@ -81,10 +82,10 @@ TaskScore evaluate(const NetworkModel<float>& model, const Task& task, TaskSplit
 }
 
 template <class T>
-TrainingResult train(NetworkModel<T>& model, TrainingSources<T> sources, const TrainerOptions& options,
-                     const std::string& model_file, Team& team, Observer* observer) {
+TrainingResult train_by(const Network<T>& network, NetworkModel<T>& model, TrainingSources<T> sources,
+                        const TrainerOptions& options, const std::string& model_file, Team& team, Observer* observer) {
   const Index batch = sources.training->streams();
-  Trainer<T> trainer(model.network(), model.parameters(), std::move(sources), options, team);
+  Trainer<T> trainer(network, model.parameters(), std::move(sources), options, team);
   trainer.set_observer(observer);
   if (!model_file.empty()) trainer.on_best([&](const Parameters<T>& best) { model.save(model_file, best); });
   TrainingResult result = trainer.run();
@@ -102,6 +103,12 @@ TrainingResult train(NetworkModel<T>& model, TrainingSources<T> sources, const T
   return result;
 }
 
+template <class T>
+TrainingResult train(NetworkModel<T>& model, TrainingSources<T> sources, const TrainerOptions& options,
+                     const std::string& model_file, Team& team, Observer* observer) {
+  return train_by(model.network(), model, std::move(sources), options, model_file, team, observer);
+}
+
 TrainingResult train(NetworkModel<float>& model, const Task& task, const TaskTrainOptions& options, Team& team,
                      Observer* observer) {
   TrainerOptions trainer = options.trainer;
@@ -114,6 +121,10 @@ template TrainingResult train(NetworkModel<float>&, TrainingSources<float>, cons
                               Team&, Observer*);
 template TrainingResult train(NetworkModel<double>&, TrainingSources<double>, const TrainerOptions&, const std::string&,
                               Team&, Observer*);
+template TrainingResult train_by(const Network<float>&, NetworkModel<float>&, TrainingSources<float>,
+                                 const TrainerOptions&, const std::string&, Team&, Observer*);
+template TrainingResult train_by(const Network<double>&, NetworkModel<double>&, TrainingSources<double>,
+                                 const TrainerOptions&, const std::string&, Team&, Observer*);
 template class NetworkModel<float>;
 template class NetworkModel<double>;
 

@@ -16,6 +16,7 @@
 #include "unfold/optim/optimizer.h"
 #include "unfold/readers/example_reader.h"
 #include "unfold/readers/fasta.h"
+#include "unfold/search/objective.h"
 #include "unfold/tasks/task_spec.h"
 
 namespace unfold {
@@ -23,46 +24,27 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kBudget = {"epochs", "steps", "minutes"};
 /// Options of training by gradient: models that are fitted as a whole have no use for them.
-constexpr std::array<std::string_view, 20> kGradientOnly = {
+constexpr std::array<std::string_view, 21> kGradientOnly = {
     "restarts",         "optimizer",       "window",       "batch",           "whole-sequences",
     "curriculum",       "epochs",          "steps",        "minutes",         "validate-every",
     "early-stop",       "resume",          "sample-every", "log-every",       "memory-limit",
-    "checkpoint-every", "sampled-softmax", "precision",    "teacher-forcing", "forcing-schedule"};
+    "checkpoint-every", "sampled-softmax", "precision",    "teacher-forcing", "forcing-schedule",
+    "objective"};
 
 /// Options of files: tasks have no use for them.
-constexpr std::array<std::string_view, 27> kFilesOnly = {"symbols",
-                                                         "vocabulary",
-                                                         "lines",
-                                                         "split",
-                                                         "valid",
-                                                         "unknown",
-                                                         "predict-after",
-                                                         "mask",
-                                                         "valid-mask",
-                                                         "sample-every",
-                                                         "window",
-                                                         "sampled-softmax",
-                                                         "precision",
-                                                         "whole-sequences",
-                                                         "format",
-                                                         "read",
-                                                         "predict",
-                                                         "ahead",
-                                                         "sequences",
-                                                         "test",
-                                                         "word-dropout",
-                                                         "log-rules",
-                                                         "ends",
-                                                         "teacher-forcing",
-                                                         "forcing-schedule",
-                                                         "trees",
-                                                         "shift"};
+constexpr std::array<std::string_view, 28> kFilesOnly = {
+    "symbols",      "vocabulary",      "lines",     "split",           "valid",
+    "unknown",      "predict-after",   "mask",      "valid-mask",      "sample-every",
+    "window",       "sampled-softmax", "precision", "whole-sequences", "format",
+    "read",         "predict",         "ahead",     "sequences",       "test",
+    "word-dropout", "log-rules",       "ends",      "teacher-forcing", "forcing-schedule",
+    "objective",    "trees",           "shift"};
 /// Options of text: data with fields have no use for them.
 constexpr std::array<std::string_view, 14> kTextOnly = {
     "vocabulary",   "lines",           "predict-after",    "mask",         "valid-mask", "label-column", "only-label",
     "sample-every", "sampled-softmax", "activity-penalty", "flow-penalty", "restarts",   "curriculum",   "log-rules"};
-constexpr std::array<std::string_view, 9> kFieldsOnly = {"read",         "predict", "ahead", "sequences", "test",
-                                                         "word-dropout", "ends",    "trees", "shift"};
+constexpr std::array<std::string_view, 10> kFieldsOnly = {"read",         "predict", "ahead", "sequences", "test",
+                                                          "word-dropout", "ends",    "trees", "shift",     "objective"};
 constexpr std::array<std::string_view, 2> kTaskOnly = {"validate-on", "goal-error"};
 constexpr std::string_view kTextFormat = "text", kFastqFormat = "fastq";
 
@@ -281,6 +263,7 @@ std::vector<Setting> all_settings(TrainSettings& s, RunSettings& r) {
       {"sampled-softmax", &s.sampled_softmax, model},
       {"teacher-forcing", &s.teacher_forcing, model},
       {"forcing-schedule", &s.forcing_schedule, model},
+      {"objective", &s.objective, model},
       {"precision", &s.precision, model},
       {"seed", &s.seed, model},
       {"restarts", &s.restarts, model},
@@ -379,6 +362,7 @@ void make_canonical(TrainSettings& s, const RunSettings& run, const Given& given
       if (given.contains(name))
         throw UsageError(fmt::format("--{} is for models trained by gradient; {} is fitted as a whole", name, s.model));
   s.optimizer = canonical_optimizer(s.optimizer);
+  if (s.objective) s.objective = canonical_objective(*s.objective);
   if (!s.precision) s.precision = compares_losses(s.optimizer) && !s.task ? "double" : "float";
   if (!is_in(std::array<std::string_view, 3>{"float", "double", "bf16"}, *s.precision))
     throw UsageError(fmt::format("--precision is float, double or bf16, not \"{}\"", *s.precision));
