@@ -82,21 +82,40 @@ struct BeamLabels {
   bool is_true = false;
 };
 
+/// A beginning one label longer than one in the beam.
+struct LongerLabels {
+  double score;
+  std::size_t from;
+  Symbol label;
+  bool is_true;
+};
+
+BeamLabels made(const LongerLabels& longer, const std::vector<BeamLabels>& beam) {
+  BeamLabels all{longer.score, beam[longer.from].labels, longer.is_true};
+  all.labels.push_back(longer.label);
+  return all;
+}
+std::vector<BeamLabels> made(const std::vector<LongerLabels>& longer, const std::vector<BeamLabels>& beam,
+                             Index width) {
+  std::vector<BeamLabels> next;
+  for (std::size_t k = 0; k < std::min(longer.size(), at(width)); ++k) next.push_back(made(longer[k], beam));
+  return next;
+}
+
 /// All beginnings one label longer, best first; of equals the one of the earlier beginning and the smaller label.
-std::vector<BeamLabels> longer(const std::vector<BeamLabels>& beam, const ChainScores& scores, Emissions e, Index t,
-                               const Labels& truth) {
+std::vector<LongerLabels> extend(const std::vector<BeamLabels>& beam, const ChainScores& scores, Emissions e, Index t,
+                                 const Labels& truth) {
   const Index n = scores.labels;
-  std::vector<BeamLabels> all;
+  std::vector<LongerLabels> all;
   all.reserve(beam.size() * at(n));
-  for (const BeamLabels& from : beam)
+  for (std::size_t k = 0; k < beam.size(); ++k)
     for (Symbol j = 0; j < n; ++j) {
-      double more = e(t, j) + (t == 0 ? scores.start[at(j)] : scores.transitions[at(from.labels.back() * n + j)]);
+      double more = e(t, j) + (t == 0 ? scores.start[at(j)] : scores.transitions[at(beam[k].labels.back() * n + j)]);
       if (t + 1 == e.rows) more += scores.stop[at(j)];
-      if (!(from.score + more > kImpossibleScore)) continue;
-      all.push_back({from.score + more, from.labels, from.is_true && j == truth[at(t)]});
-      all.back().labels.push_back(j);
+      if (beam[k].score + more > kImpossibleScore)
+        all.push_back({beam[k].score + more, k, j, beam[k].is_true && j == truth[at(t)]});
     }
-  std::ranges::stable_sort(all, std::ranges::greater(), &BeamLabels::score);
+  std::ranges::stable_sort(all, std::ranges::greater(), &LongerLabels::score);
   return all;
 }
 
@@ -110,13 +129,13 @@ double pay(const BeamLabels& found, const BeamLabels& truth, Index chain, double
 double early_update(const ChainScores& scores, Emissions e, const Labels& truth, Index width, ChainCountsOf& counts) {
   std::vector<BeamLabels> beam{{.is_true = true}};
   for (Index t = 0; t < e.rows; ++t) {
-    std::vector<BeamLabels> all = longer(beam, scores, e, t, truth);
-    const auto own = std::ranges::find(all, true, &BeamLabels::is_true);
+    const std::vector<LongerLabels> all = extend(beam, scores, e, t, truth);
+    const auto own = std::ranges::find(all, true, &LongerLabels::is_true);
     if (own == all.end()) return kInfinite;
     const bool last = t + 1 == e.rows;
-    if (own - all.begin() >= width || (last && own != all.begin())) return pay(all.front(), *own, e.rows, 0, counts);
-    all.resize(std::min(all.size(), at(width)));
-    beam = std::move(all);
+    if (own - all.begin() >= width || (last && own != all.begin()))
+      return pay(made(all.front(), beam), made(*own, beam), e.rows, 0, counts);
+    beam = made(all, beam, width);
   }
   return 0;
 }
@@ -127,20 +146,18 @@ double beam_violations(const ChainScores& scores, Emissions e, const Labels& tru
   std::vector<BeamLabels> beam{{.is_true = true}};
   double sum = 0;
   for (Index t = 0; t < e.rows; ++t) {
-    std::vector<BeamLabels> all = longer(beam, scores, e, t, truth);
-    const auto own = std::ranges::find(all, true, &BeamLabels::is_true);
+    const std::vector<LongerLabels> all = extend(beam, scores, e, t, truth);
+    const auto own = std::ranges::find(all, true, &LongerLabels::is_true);
     if (own == all.end()) return kInfinite;
-    const BeamLabels right = *own;
-    all.erase(own);
-    const auto rank = at(t + 1 == e.rows ? 0 : width - 1);
-    if (rank < all.size() && kMargin - right.score + all[rank].score > 0) {
-      sum += pay(all[rank], right, e.rows, kMargin, counts);
+    auto rank = at(t + 1 == e.rows ? 0 : width - 1);  // among the others
+    if (rank >= at(own - all.begin())) ++rank;
+    if (rank < all.size() && kMargin - own->score + all[rank].score > 0) {
+      const BeamLabels right = made(*own, beam);
+      sum += pay(made(all[rank], beam), right, e.rows, kMargin, counts);
       beam = {right};
       continue;
     }
-    all.insert(std::ranges::upper_bound(all, right.score, std::ranges::greater(), &BeamLabels::score), right);
-    all.resize(std::min(all.size(), at(width)));
-    beam = std::move(all);
+    beam = made(all, beam, width);
   }
   return sum;
 }
