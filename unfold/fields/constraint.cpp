@@ -23,6 +23,7 @@ constexpr const char* kChunkRules = "iob";
 
 std::vector<std::string> names_of(const FieldSpecification& field) {
   std::vector<std::string> names;
+  names.reserve(at(field.size));
   for (Symbol x = 0; x < field.size; ++x)
     names.emplace_back(field.alphabet ? std::string(field.alphabet->text(x)) : std::to_string(x));
   return names;
