@@ -46,8 +46,10 @@ struct TrainSettings {
   Index validate_on = 1000;
   double activity_penalty = 0, flow_penalty = 0;
   std::optional<std::string> teacher_forcing = {}, forcing_schedule = {};  ///< training/own_outputs.h
-  double word_dropout = 0;  ///< data with fields: share of positions that training leaves unread
-  Index shift = 0;          ///< images: positions by which training moves each at most
+  double word_dropout = 0;                   ///< data with fields: share of positions that training leaves unread
+  Index shift = 0;                           ///< images: positions by which training moves each at most
+  std::optional<std::string> gradient = {};  ///< "rtrl", "uoro", ... (forward/gradient_method.h); none: looking back
+  bool follow = false;                       ///< DATA is one stream of bytes, read as it comes
   std::optional<Index> steps = {};
   Index restarts = 1, validate_every = 0, early_stop = 0;
 };

@@ -42,6 +42,7 @@ struct Trainer<T>::Body {
                    .memory_limit = options.memory_limit,
                    .penalties = options.penalties,
                    .own_outputs = !options.forcing.always(),
+                   .gradient = options.gradient,
                    .precision = options.precision,
                    .stop = optimizer->gradients() > 1 ? options.stop : nullptr},
                   team, [this](double loss, std::span<const T> gradient) { return recovery.entered(loss, gradient); }),
@@ -81,13 +82,15 @@ struct Trainer<T>::Body {
   /// A step, and what is due after it.
   void step_and_look() {
     if (options.stop != nullptr && options.stop->load(std::memory_order_relaxed)) recovery.interrupt();
+    if (sources.wait && !sources.wait(options.stop)) return;
     const double start = now.clock.now();
     if (!step()) return;
     minutes.step_took(now.clock.now() - start);
     validation.settle();
     if (validation.is_due() && there_is_time_to_validate() && !validate()) return;
     if (options.sample_every > 0 && now.state.step % options.sample_every == 0) draw_sample();
-    recovery.write_if_due();
+    const bool written = recovery.write_if_due();
+    if (written && sources.wait && best_observer) best_observer(now.values);  // there may never be an end
   }
 
   /// Not so near to the end that the last validation would follow at once.
@@ -104,7 +107,7 @@ struct Trainer<T>::Body {
     if (converged) return "converged";
     if (options.patience > 0 && state.bad_validations >= options.patience) return "patience";
     if (options.steps > 0 && state.step >= options.steps) return "steps";
-    if (options.epochs > 0 && now.batches.epochs_done() >= options.epochs) return "epochs";
+    if (options.epochs > 0 && now.batches.epochs_done() >= options.epochs) return sources.wait ? "end" : "epochs";
     if (minutes_are_up()) return "minutes";
     return {};
   }
