@@ -1,8 +1,7 @@
 // Learning from a stream as it comes: `train --follow`, and gradients without looking back.
 #include "cli/fixture.h"
 
-#include <csignal>
-#include <filesystem>
+#include <algorithm>
 
 namespace unfold::test {
 namespace {
@@ -10,9 +9,11 @@ namespace {
 class OnlineTest : public CommandTest {
  protected:
   Arguments following(const std::string& run, const Arguments& more = {}) const {
-    return Arguments{"train",     "-", "--follow", "--out",    folder_ / run, "--quiet",
-                     "--threads", "1", "--model",  "indrnn:8", "--window",    "16"} +
-           more;
+    Arguments all = {"train", "-", "--follow", "--out", folder_ / run, "--quiet", "--threads", "1", "--window", "16"};
+    if (!std::ranges::count(more, "--model")) all = all + Arguments{"--model", "indrnn:8"};
+    if (!std::ranges::count(more, "--optimizer"))
+      all = all + Arguments{"--optimizer", "adam:rate=0.003,clip=1,schedule=constant"};
+    return all + more;
   }
   Finished follow(const std::string& run, const std::string& stream, const Arguments& more = {}) const {
     return unfold_command(following(run, more), {.input = stream});
@@ -21,12 +22,13 @@ class OnlineTest : public CommandTest {
 };
 
 TEST_F(OnlineTest, a_stream_is_learnt_as_it_comes_and_ends_when_it_ends) {
-  const Finished done = follow("run", small_text(5000), {"--gradient", "rtrl", "--json"});
+  const std::string stream = small_text(5000);
+  const Finished done = follow("run", stream, {"--gradient", "rtrl", "--json"});
   ASSERT_EQ(done.code, 0) << done.err;
   const nlohmann::json result = only_object(done.out);
-  EXPECT_EQ(result["stopped_by"], "end");
-  EXPECT_EQ(result["symbols"], 5000);
-  EXPECT_EQ(result["steps"], (5000 + 15) / 16);
+  EXPECT_EQ(result["stopped_by"], "stream");
+  EXPECT_EQ(result["symbols"], stream.size());
+  EXPECT_EQ(result["steps"], (stream.size() + 15) / 16);
   EXPECT_EQ(unfold_command({"score", folder_ / "run", text_, "--quiet"}).code, 0);
 }
 
@@ -61,6 +63,7 @@ TEST_F(OnlineTest, what_makes_no_sense_is_refused) {
     const Finished done = follow("wrong", "abc", wrong);
     EXPECT_EQ(done.code, 2) << wrong.front() << done.err;
     EXPECT_THAT(done.err, StartsWith("unfold: "));
+    EXPECT_EQ(read_bytes(folder_ / "wrong/config.toml"), "") << "nothing is written of a run that is refused";
   }
 }
 

@@ -107,7 +107,7 @@ struct Trainer<T>::Body {
     if (converged) return "converged";
     if (options.patience > 0 && state.bad_validations >= options.patience) return "patience";
     if (options.steps > 0 && state.step >= options.steps) return "steps";
-    if (options.epochs > 0 && now.batches.epochs_done() >= options.epochs) return sources.wait ? "end" : "epochs";
+    if (options.epochs > 0 && now.batches.epochs_done() >= options.epochs) return sources.wait ? "stream" : "epochs";
     if (minutes_are_up()) return "minutes";
     return {};
   }

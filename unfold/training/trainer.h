@@ -115,7 +115,7 @@ struct TrainingResult {
   Index validation_symbols = 0;  ///< predicted in a validation
   double validation_share = 1;   ///< of the validation part that was read, about
   int rollbacks = 0;
-  std::string reason = {};  ///< "steps", "epochs", "minutes", "patience", "goal", "converged", "end" (of a stream)
+  std::string reason = {};  ///< "steps", "epochs", "minutes", "patience", "goal", "converged", "stream" (it ended)
 };
 
 template <class T>
