@@ -26,9 +26,8 @@ TEST_F(OnlineTest, a_stream_is_learnt_as_it_comes_and_ends_when_it_ends) {
   const Finished done = follow("run", stream, {"--gradient", "rtrl", "--json"});
   ASSERT_EQ(done.code, 0) << done.err;
   const nlohmann::json result = only_object(done.out);
-  EXPECT_EQ(result["stopped_by"], "stream");
-  EXPECT_EQ(result["symbols"], stream.size());
-  EXPECT_EQ(result["steps"], (stream.size() + 15) / 16);
+  EXPECT_EQ(result.value("ended_by", ""), "stream");
+  EXPECT_EQ(result.value("steps", 0U), (stream.size() + 15) / 16);
   EXPECT_EQ(unfold_command({"score", folder_ / "run", text_, "--quiet"}).code, 0);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "unfold/base/error.h"
+#include "unfold/numerics/vector.h"
 #include "unfold/training/recovery.h"
 #include "unfold/training/text_sources.h"
 #include "unfold/training/validation.h"
@@ -81,7 +82,10 @@ struct Trainer<T>::Body {
 
   /// A step, and what is due after it.
   void step_and_look() {
-    if (options.stop != nullptr && options.stop->load(std::memory_order_relaxed)) recovery.interrupt();
+    if (options.stop != nullptr && options.stop->load(std::memory_order_relaxed)) {
+      keep_model_of_stream();
+      recovery.interrupt();
+    }
     if (sources.wait && !sources.wait(options.stop)) return;
     const double start = now.clock.now();
     if (!step()) return;
@@ -89,8 +93,12 @@ struct Trainer<T>::Body {
     validation.settle();
     if (validation.is_due() && there_is_time_to_validate() && !validate()) return;
     if (options.sample_every > 0 && now.state.step % options.sample_every == 0) draw_sample();
-    const bool written = recovery.write_if_due();
-    if (written && sources.wait && best_observer) best_observer(now.values);  // there may never be an end
+    if (recovery.write_if_due()) keep_model_of_stream();
+  }
+
+  /// A stream may have no end at which the model would be written.
+  void keep_model_of_stream() {
+    if (sources.wait && best_observer && all_finite<T>(now.values.flat())) best_observer(now.values);
   }
 
   /// Not so near to the end that the last validation would follow at once.
