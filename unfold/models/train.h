@@ -21,7 +21,7 @@ template <class T>
 TrainingResult train(LanguageModel<T>& model, const TrainingData& data, const TrainOptions& options, Team& team,
                      Observer* observer = nullptr);
 
-/// The same from batches of elsewhere, of the model's alphabet. UsageError: a sampled softmax, which is for texts.
+/// The same from batches of elsewhere, of the model's alphabet.
 template <class T>
 TrainingResult train(LanguageModel<T>& model, TrainingSources<T> sources, const TrainOptions& options, Team& team,
                      Observer* observer = nullptr);
