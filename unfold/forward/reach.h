@@ -23,7 +23,8 @@ class IndexSet {
   bool empty() const;
   Index count() const;
   std::vector<Index> elements() const;  ///< ascending
-  auto operator<=>(const IndexSet&) const = default;
+  bool operator==(const IndexSet&) const = default;
+  bool operator<(const IndexSet& other) const { return words_ < other.words_; }
 
  private:
   std::vector<std::uint64_t> words_;
