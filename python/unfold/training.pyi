@@ -24,6 +24,8 @@ def train(
     shift: int | None = None,
     teacher_forcing: float | str | None = None,
     forcing_schedule: str | None = None,
+    gradient: str | None = None,
+    follow: bool | None = None,
     log_rules: str | None = None,
     symbols: str | None = None,
     vocabulary: int | None = None,

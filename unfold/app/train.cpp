@@ -8,8 +8,9 @@
 #include <numeric>
 
 #include "unfold/app/fasta_data.h"
+#include "unfold/app/follow.h"
 #include "unfold/app/log_data.h"
-#include "unfold/app/path_units.h"
+#include "unfold/app/required_passes.h"
 #include "unfold/app/step_cost.h"
 #include "unfold/base/team.h"
 #include "unfold/data/labels.h"
@@ -138,6 +139,8 @@ class Training {
   template <class T>
   TrainOutcome run_recurrent(const Material& material, const TrainingData& data);
   template <class T>
+  TrainOutcome run_followed();
+  template <class T>
   void decide_sequences(const LanguageModel<T>& model, const Split& training);
   template <class T>
   Index choose_restart(const TrainingData& data, TrainerOptions options);
@@ -233,6 +236,7 @@ TrainOptions Training::train_options() const {
   t.precision = s_.precision == "bf16" ? Precision::bf16 : Precision::exact;
   t.penalties = {.activity = s_.activity_penalty, .flow = s_.flow_penalty};
   t.forcing = teacher_forcing(s_);
+  if (s_.gradient) t.gradient = GradientMethod::parse(*s_.gradient);
   t.seed = static_cast<std::uint64_t>(s_.seed);
   t.steps = s_.steps.value_or(0);
   t.epochs = s_.epochs.value_or(0);
@@ -259,6 +263,7 @@ TrainOutcome Training::run() {
     reporter_.remark(fmt::format("{} holds no checkpoint yet: training starts from the beginning", folder_.path()));
   if (*s_.precision == "bf16") tell_precision();
   if (s_.task) return run_on_task();
+  if (s_.follow) return *s_.precision == "double" ? run_followed<double>() : run_followed<float>();
   if (has_fields(s_)) return run_on_fields();
   if (s_.format == kLogFormat) log_.emplace(s_);
   const Material material = load(s_, log_ ? &*log_ : nullptr, reporter_);
@@ -294,7 +299,7 @@ TrainOutcome Training::run_recurrent(const Material& material, const TrainingDat
   if (readout_of(model.spec()))
     throw UsageError("a ridge readout predicts numbers, not symbols: write esn:" + std::to_string(model.spec().units) +
                      ",readout=trained, and everything is trained by gradient");
-  require_path_units(model.circuit(), model.spec(), s_.optimizer);
+  require_passes(model.network(), model.spec(), s_, run_);
   decide_sequences(model, material.training);
   TrainOptions options = train_options();
   options.trainer.batches.predict_after = after;
@@ -316,6 +321,22 @@ TrainOutcome Training::run_recurrent(const Material& material, const TrainingDat
   try {
     return outcome(model, material,
                    unfold::train(model, data, options, team, reporter_.observer(options.trainer.steps)));
+  } catch (const InterruptedError&) {
+    interrupted_with_checkpoint();
+  }
+}
+
+template <class T>
+TrainOutcome Training::run_followed() {
+  LanguageModel<T> model = model_of_stream<T>(s_, run_);
+  const TrainOptions options = train_options();
+  begin_folder(options.trainer.resume);
+  model.configuration() = card_configuration();
+  TrainOutcome result{
+      .run = folder_.path(), .model_file = folder_.model(), .settings = s_, .parameters = model.parameter_count()};
+  try {
+    result.result = follow_stream(model, s_, options, threads(), reporter_);
+    return result;
   } catch (const InterruptedError&) {
     interrupted_with_checkpoint();
   }
@@ -394,7 +415,7 @@ TrainOutcome Training::run_on_task() {
   if (s_.curriculum > 0) task->shortened(task->shortest());
   Team team(threads());
   NetworkModel<float> model(s_.model, task_specification(*s_.task, task->shape()), task_layout());
-  require_path_units(model.circuit(), model.spec(), s_.optimizer);
+  require_passes(model.network(), model.spec(), s_, run_);
   begin_folder(options.trainer.resume);
   model.initialise(options.trainer.seed);
   model.configuration() = card_configuration();
@@ -478,7 +499,7 @@ TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
                                     .shift = s_.shift,
                                     .in_order = wants_everything(s_.optimizer)};
   NetworkModel<T> model(s_.model, parts[0].data(), fields_.layout);
-  require_path_units(model.circuit(), model.spec(), s_.optimizer);
+  require_passes(model.network(), model.spec(), s_, run_);
   for (const ExampleSet& part : parts) require_told_apart(model.spec(), part);
   model.initialise(options.trainer.seed);
   start_from_counts(model, parts[0], options.trainer.seed);

@@ -128,6 +128,10 @@ void add_data_options(VerbOptions& options, TrainRequest& request) {
                .help = "tasks: end when a validation finds at most this share of wrong sequences",
                .least = 0,
                .most = 1});
+  options.add({.name = "follow",
+               .target = &s.follow,
+               .help = "DATA is one stream, such as - (standard input): learn its bytes as they come, in constant "
+                       "memory, until it ends or Ctrl-C (docs/gradients.md)"});
   options.add({.name = "predict-after",
                .target = &s.predict_after,
                .placeholder = "SYMBOL",
@@ -149,6 +153,12 @@ void add_training_options(VerbOptions& options, TrainSettings& s) {
                .target = &s.optimizer,
                .placeholder = "SPEC",
                .help = "sgd, rmsprop, adam, adamw, path, ruop, rbpm, hf or natural with options: rate, clip, ..."});
+  options.add({.name = "gradient",
+               .target = &s.gradient,
+               .placeholder = "METHOD",
+               .help = "bptt looks back through a window; without looking back: rtrl (exact), snap:N (of N steps), "
+                       "uoro or nobacktrack (estimates) (docs/gradients.md)",
+               .default_text = "bptt"});
   options.add({.name = "window",
                .target = &s.window,
                .placeholder = "N",

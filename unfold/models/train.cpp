@@ -8,6 +8,7 @@
 
 #include "unfold/base/error.h"
 #include "unfold/numerics/bf16.h"
+#include "unfold/training/text_sources.h"
 
 namespace unfold {
 namespace {
@@ -23,6 +24,7 @@ nlohmann::json history_entry(const TrainOptions& options, const TrainingResult& 
                           {"symbols", result.symbols},
                           {"stopped_by", result.reason}};
   if (available(options.trainer.precision) != Precision::exact) entry["precision"] = "bf16";
+  if (!options.trainer.gradient.looks_back()) entry["gradient"] = options.trainer.gradient.text();
   if (options.sampled_softmax > 0) entry["sampled_softmax"] = options.sampled_softmax;
   if (result.validated) {
     entry["best_step"] = result.best_step;
@@ -97,6 +99,12 @@ TrainingResult train(LanguageModel<T>& model, const TrainingData& data, const Tr
   if (!(data.corpus.alphabet() == model.alphabet()) ||
       (validation != nullptr && !(validation->alphabet() == model.alphabet())))
     throw UsageError("training: the text was read with another alphabet than the model's");
+  return train(model, text_sources<T>(data, options.trainer), options, team, observer);
+}
+
+template <class T>
+TrainingResult train(LanguageModel<T>& model, TrainingSources<T> sources, const TrainOptions& options, Team& team,
+                     Observer* observer) {
   validate(options.sampling);
   TrainerOptions trainer_options = options.trainer;
   trainer_options.model = fmt::format("{} over {} symbols", to_string(model.spec()), model.alphabet().size());
@@ -110,7 +118,7 @@ TrainingResult train(LanguageModel<T>& model, const TrainingData& data, const Tr
     network.fewer_outputs = std::make_shared<const Network<T>>(variant(with_candidates, {.candidates = candidates}));
     trainer_options.model += fmt::format(", sampled softmax {}", options.sampled_softmax);
   }
-  Trainer<T> trainer(network, model.parameters(), data, trainer_options, team);
+  Trainer<T> trainer(network, model.parameters(), std::move(sources), trainer_options, team);
   trainer.set_observer(observer);
   trainer.set_sampler([&](const Parameters<T>&, Index) {
     RecurrentPredictor predictor(model);  // at the present parameters
@@ -128,6 +136,8 @@ TrainingResult train(LanguageModel<T>& model, const TrainingData& data, const Tr
   return result;
 }
 
+template TrainingResult train(LanguageModel<float>&, TrainingSources<float>, const TrainOptions&, Team&, Observer*);
+template TrainingResult train(LanguageModel<double>&, TrainingSources<double>, const TrainOptions&, Team&, Observer*);
 template TrainingResult train(LanguageModel<float>&, const TrainingData&, const TrainOptions&, Team&, Observer*);
 template TrainingResult train(LanguageModel<double>&, const TrainingData&, const TrainOptions&, Team&, Observer*);
 

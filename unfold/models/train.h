@@ -21,6 +21,11 @@ template <class T>
 TrainingResult train(LanguageModel<T>& model, const TrainingData& data, const TrainOptions& options, Team& team,
                      Observer* observer = nullptr);
 
+/// The same from batches of elsewhere, of the model's alphabet.
+template <class T>
+TrainingResult train(LanguageModel<T>& model, TrainingSources<T> sources, const TrainOptions& options, Team& team,
+                     Observer* observer = nullptr);
+
 /// Fits a model and measures it on the validation part, if there is one; its history gets one more entry. Writes it to
 /// `model_file` (empty: nowhere). Of the result only what has a meaning here is set. Throws as FittedModel::fit.
 TrainingResult train(FittedModel& model, const TrainingData& data, const FitOptions& options, Team& team,

@@ -12,6 +12,7 @@
 #include "unfold/base/utf8.h"
 #include "unfold/data/alphabet.h"
 #include "unfold/data/split.h"
+#include "unfold/forward/gradient_method.h"
 #include "unfold/models/registry.h"
 #include "unfold/optim/optimizer.h"
 #include "unfold/readers/example_reader.h"
@@ -22,30 +23,34 @@
 namespace unfold {
 namespace {
 
-constexpr std::array<std::string_view, 3> kBudget = {"epochs", "steps", "minutes"};
+constexpr auto kBudget = std::to_array<std::string_view>({"epochs", "steps", "minutes"});
 /// Options of training by gradient: models that are fitted as a whole have no use for them.
-constexpr std::array<std::string_view, 21> kGradientOnly = {
-    "restarts",         "optimizer",       "window",       "batch",           "whole-sequences",
-    "curriculum",       "epochs",          "steps",        "minutes",         "validate-every",
-    "early-stop",       "resume",          "sample-every", "log-every",       "memory-limit",
-    "checkpoint-every", "sampled-softmax", "precision",    "teacher-forcing", "forcing-schedule",
-    "objective"};
+constexpr auto kGradientOnly = std::to_array<std::string_view>(
+    {"restarts",         "optimizer",       "window",       "batch",           "whole-sequences",
+     "curriculum",       "epochs",          "steps",        "minutes",         "validate-every",
+     "early-stop",       "resume",          "sample-every", "log-every",       "memory-limit",
+     "checkpoint-every", "sampled-softmax", "precision",    "teacher-forcing", "forcing-schedule",
+     "gradient",         "follow",          "objective"});
 
 /// Options of files: tasks have no use for them.
-constexpr std::array<std::string_view, 28> kFilesOnly = {
-    "symbols",      "vocabulary",      "lines",     "split",           "valid",
-    "unknown",      "predict-after",   "mask",      "valid-mask",      "sample-every",
-    "window",       "sampled-softmax", "precision", "whole-sequences", "format",
-    "read",         "predict",         "ahead",     "sequences",       "test",
-    "word-dropout", "log-rules",       "ends",      "teacher-forcing", "forcing-schedule",
-    "objective",    "trees",           "shift"};
+constexpr auto kFilesOnly = std::to_array<std::string_view>(
+    {"symbols",      "vocabulary",      "lines",     "split",           "valid",
+     "unknown",      "predict-after",   "mask",      "valid-mask",      "sample-every",
+     "window",       "sampled-softmax", "precision", "whole-sequences", "format",
+     "read",         "predict",         "ahead",     "sequences",       "test",
+     "word-dropout", "log-rules",       "ends",      "teacher-forcing", "forcing-schedule",
+     "objective",    "trees",           "shift",     "follow"});
 /// Options of text: data with fields have no use for them.
-constexpr std::array<std::string_view, 14> kTextOnly = {
-    "vocabulary",   "lines",           "predict-after",    "mask",         "valid-mask", "label-column", "only-label",
-    "sample-every", "sampled-softmax", "activity-penalty", "flow-penalty", "restarts",   "curriculum",   "log-rules"};
-constexpr std::array<std::string_view, 10> kFieldsOnly = {"read",         "predict", "ahead", "sequences", "test",
-                                                          "word-dropout", "ends",    "trees", "shift",     "objective"};
-constexpr std::array<std::string_view, 2> kTaskOnly = {"validate-on", "goal-error"};
+constexpr auto kTextOnly = std::to_array<std::string_view>(
+    {"vocabulary", "lines", "predict-after", "mask", "valid-mask", "label-column", "only-label", "sample-every",
+     "sampled-softmax", "activity-penalty", "flow-penalty", "restarts", "curriculum", "log-rules", "follow"});
+constexpr auto kFieldsOnly = std::to_array<std::string_view>(
+    {"read", "predict", "ahead", "sequences", "test", "word-dropout", "ends", "trees", "shift", "objective"});
+/// Options of data that have an end: a stream has none that is known.
+constexpr auto kEndsOnly = std::to_array<std::string_view>(
+    {"format", "vocabulary", "label-column", "only-label", "lines", "split", "valid", "unknown", "predict-after",
+     "mask", "valid-mask", "whole-sequences", "curriculum", "epochs", "sampled-softmax", "restarts", "validate-every"});
+constexpr auto kTaskOnly = std::to_array<std::string_view>({"validate-on", "goal-error"});
 constexpr std::string_view kTextFormat = "text", kFastqFormat = "fastq";
 
 bool is_in(const auto& list, std::string_view option) { return std::ranges::find(list, option) != list.end(); }
@@ -150,6 +155,30 @@ void check_field_options(const TrainSettings& s, const Given& given) {
     throw UsageError(fmt::format("data with fields want a model trained by gradient, not {}", s.model));
 }
 
+/// Looking back is what no gradient says.
+void settle_gradient(TrainSettings& s) {
+  if (!s.gradient) return;
+  const GradientMethod method = GradientMethod::parse(*s.gradient);
+  s.gradient = method.text();
+  if (method.looks_back()) s.gradient.reset();
+}
+
+/// A stream is one sequence of bytes, read once.
+void settle_follow(TrainSettings& s, const Given& given) {
+  if (!s.follow) return;
+  for (const std::string_view name : kEndsOnly)
+    if (given.contains(name))
+      throw UsageError(fmt::format("--follow reads a stream as it comes, without an end: leave --{} out", name));
+  if (s.data.size() != 1) throw UsageError("--follow reads one stream; name one file, or - for standard input");
+  if (given.contains("symbols") && s.symbols != "bytes")
+    throw UsageError(
+        "--follow reads bytes: which characters or words a stream has shows at its end; leave --symbols out");
+  if (given.contains("batch") && s.batch != 1) throw UsageError("--follow reads one stream: --batch is 1");
+  s.symbols = "bytes";
+  s.batch = 1;
+  s.epochs = 1;
+}
+
 /// Whether a file can be looked at before it is read.
 bool is_file(const std::string& path) {
   std::error_code ignored;
@@ -190,7 +219,7 @@ void set_log_defaults(TrainSettings& s, const Given& given) {
 bool has_fields(const TrainSettings& s) { return s.format && !is_text_format(*s.format); }
 
 std::string settle_format(TrainSettings& s, const Given& given) {
-  if (s.task || s.data.empty()) return {};
+  if (s.task || s.data.empty() || s.follow) return {};
   if (s.format) {
     if (s.format == kFastqFormat) s.format = kFastaFormat;
     if (!is_text_format(*s.format)) s.format = readers().get(*s.format).name;
@@ -261,6 +290,8 @@ std::vector<Setting> all_settings(TrainSettings& s, RunSettings& r) {
       {"activity-penalty", &s.activity_penalty, model},
       {"flow-penalty", &s.flow_penalty, model},
       {"sampled-softmax", &s.sampled_softmax, model},
+      {"gradient", &s.gradient, model},
+      {"follow", &s.follow, model},
       {"teacher-forcing", &s.teacher_forcing, model},
       {"forcing-schedule", &s.forcing_schedule, model},
       {"objective", &s.objective, model},
@@ -369,6 +400,8 @@ void make_canonical(TrainSettings& s, const RunSettings& run, const Given& given
   check_task_options(s, given);
   check_field_options(s, given);
   check_fasta_options(s);
+  settle_follow(s, given);
+  settle_gradient(s);
   if (s.task) s.task = canonical_task(*s.task);
   if (s.sampled_softmax > 0 && s.restarts > 1)
     throw UsageError("--sampled-softmax and --restarts exclude each other: restarts are compared by their whole loss");
@@ -386,12 +419,13 @@ void make_canonical(TrainSettings& s, const RunSettings& run, const Given& given
     throw UsageError(
         "--mask and --valid-mask belong together: what is trained on one set of symbols is not comparable "
         "on another");
-  if (!s.valid && !s.split) s.split = kDefaultSplit;
+  if (!s.valid && !s.split && !s.follow) s.split = kDefaultSplit;
   if (s.split) parse_split(*s.split);
   if (!s.epochs && !s.steps && !s.minutes && !is_fitted_model(s.model)) s.epochs = kDefaultEpochs;
 }
 
 bool applies(std::string_view setting, const TrainSettings& s) {
+  if (setting == "follow" && !s.follow) return false;
   if (is_fitted_model(s.model) && is_in(kGradientOnly, setting)) return false;
   if (s.task) return !is_in(kFilesOnly, setting);
   return !is_in(kTaskOnly, setting) && !(has_fields(s) ? is_in(kTextOnly, setting) : is_in(kFieldsOnly, setting));

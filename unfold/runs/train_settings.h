@@ -47,8 +47,10 @@ struct TrainSettings {
   double activity_penalty = 0, flow_penalty = 0;
   std::optional<std::string> teacher_forcing = {}, forcing_schedule = {};  ///< training/own_outputs.h
   std::optional<std::string> objective = {};  ///< data with fields: what is paid for labels judged together (SPEC)
-  double word_dropout = 0;  ///< data with fields: share of positions that training leaves unread
-  Index shift = 0;          ///< images: positions by which training moves each at most
+  double word_dropout = 0;                    ///< data with fields: share of positions that training leaves unread
+  Index shift = 0;                            ///< images: positions by which training moves each at most
+  std::optional<std::string> gradient = {};   ///< "rtrl", "uoro", ... (forward/gradient_method.h); none: looking back
+  bool follow = false;                        ///< DATA is one stream of bytes, read as it comes
   std::optional<Index> steps = {};
   Index restarts = 1, validate_every = 0, early_stop = 0;
 };

@@ -46,7 +46,7 @@ BatchObjective<T>::BatchObjective(const Network<T>& network, Parameters<T>& para
       options_(options),
       team_(team),
       entered_(std::move(entered)),
-      pass_(with_precision(network, options.precision), team, options.memory_limit,
+      pass_(with_precision(network, options.precision), team, options.gradient.looks_back() ? options.memory_limit : 0,
             share_of(options.penalties, options.batches)),
       carried_(*network.plan, source.streams()),
       earlier_(at(options.batches - 1)),
@@ -61,10 +61,40 @@ BatchObjective<T>::BatchObjective(const Network<T>& network, Parameters<T>& para
                        "they read; use sgd, adam or path, or leave --teacher-forcing out");
     own_ = std::make_unique<OwnOutputs<T>>(network, team, options.seed);
   }
+  if (!options.gradient.looks_back()) {
+    check_forward();
+    const std::size_t limit = options.memory_limit > 0 ? options.memory_limit : ForwardOptions::kLimit;
+    forward_ = std::make_unique<ForwardGradient<T>>(
+        network, options.gradient, ForwardOptions{.streams = source.streams(), .seed = options.seed, .limit = limit},
+        team);
+  }
   if (network.fewer_outputs == nullptr) return;
   if (options.penalties.any()) throw UsageError("penalties need the whole softmax: leave out the sampled one");
   sampled_ = std::make_unique<SampledSoftmax<T>>(with_precision(network, options.precision), parameters, options.seed,
                                                  team, options.memory_limit);
+}
+
+/// What a pass over one position at a time cannot give.
+template <class T>
+void BatchObjective<T>::check_forward() const {
+  const auto refuse = [&](std::string_view what) {
+    throw UsageError(fmt::format("--gradient {} goes from position to position and knows no {}; leave one of them out",
+                                 options_.gradient.text(), what));
+  };
+  if (options_.penalties.any()) refuse("penalties on the states of a window");
+  if (network_.fewer_outputs != nullptr) refuse("sampled softmax");
+  if (options_.precision != Precision::exact) refuse("bfloat16 products");
+  if (options_.batches > 1) refuse(fmt::format("steps over several batches, as {} takes them", options_.optimizer));
+}
+
+/// Metrics and curvatures are sums over a window that is kept.
+template <class T>
+void BatchObjective<T>::require_looking_back() const {
+  if (forward_)
+    throw UsageError(
+        fmt::format("{} looks into windows, of which --gradient {} keeps nothing; train with sgd, rmsprop "
+                    "or adam, or with --gradient bptt",
+                    options_.optimizer, options_.gradient.text()));
 }
 
 /// What is estimated anew in every step can be followed, but not measured.
@@ -108,6 +138,12 @@ Index BatchObjective<T>::symbols() const {
 
 template <class T>
 void BatchObjective<T>::skip() {
+  if (forward_) {
+    enter_batch(batch(0), *network_.plan, carried_);
+    std::vector<T> nothing(at(parameters_.size()));
+    forward_->gradient(batch(0), carried_, parameters_, step_, 1, nothing);
+    return;
+  }
   pass_.set_parameters(parameters_);
   for (Index k = 0; k < options_.batches; ++k) {
     enter_batch(batch(k), *network_.plan, carried_);
@@ -119,6 +155,7 @@ void BatchObjective<T>::skip() {
 template <class T>
 void BatchObjective<T>::leave() {
   leave_batch(source_.batch(), carried_);
+  if (forward_) forward_->leave(source_.batch());
 }
 
 template <class T>
@@ -146,7 +183,10 @@ double BatchObjective<T>::gradient(std::span<T> result) {
     else
       enter_batch(batch(k), *network_.plan, carried_);
     copy_state(carried_, before_[at(k)]);
-    if (sampled_) {
+    if (forward_) {
+      computed_.empty() ? forward_->keep() : forward_->put_back();
+      nats += forward_->gradient(batch(k), carried_, parameters_, step_, 1 / predicted_, result);
+    } else if (sampled_) {
       nats += sampled_->gradient(batch(k), carried_, step_ * options_.batches + k, 1 / predicted_, result, k > 0);
     } else {
       nats += pass_.gradient(batch(k), carried_, 1 / predicted_, result, k > 0);
@@ -184,6 +224,7 @@ double BatchObjective<T>::symbols_per_sequence() const {
 
 template <class T>
 EnteredBatch<T> BatchObjective<T>::enter() {
+  require_looking_back();
   require_full_softmax();
   require_exact_products();
   enter_batch(batch(0), *network_.plan, carried_);
@@ -204,6 +245,7 @@ PathReading BatchObjective<T>::path_reading() {
 
 template <class T>
 void BatchObjective<T>::start_curvature(double share, Distance damping) {
+  require_looking_back();
   require_full_softmax();
   require_exact_products();
   if (options_.memory_limit > 0)

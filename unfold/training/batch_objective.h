@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "unfold/forward/forward_gradient.h"
 #include "unfold/optim/batch_pass.h"
 #include "unfold/optim/curvature.h"
 #include "unfold/optim/objective.h"
@@ -27,6 +28,7 @@ struct BatchObjectiveOptions {
   std::size_t memory_limit = 0;
   PenaltyOptions penalties = {};            ///< the mean over the batches
   bool own_outputs = false;                 ///< read_own_outputs will be called
+  GradientMethod gradient = {};             ///< looking back, or carried along (forward_gradient.h)
   Precision precision = Precision::exact;   ///< of loss and gradient; curvature wants exact ones (UsageError)
   const std::atomic<bool>* stop = nullptr;  ///< polled between passes; where it is set they throw StepBrokenOff
 };
@@ -42,7 +44,7 @@ class BatchObjective final : public Objective<T> {
   using Entered = std::function<bool(double loss, std::span<const T> gradient)>;
 
   /// Everything given is referred to and must outlive the objective. UsageError: a flow penalty, or own outputs, with
-  /// several batches.
+  /// several batches; forward gradients with these, a sampled softmax, several batches or bfloat16.
   BatchObjective(const Network<T>& network, Parameters<T>& parameters, BatchSource& source,
                  const BatchObjectiveOptions& options, Team& team, Entered entered);
 
@@ -62,7 +64,12 @@ class BatchObjective final : public Objective<T> {
   /// Before `gather` and after `leave`: the state between steps.
   State<T>& carried() { return carried_; }
   /// Between the first pass of a step and `leave`: makes `carried` the state before the step; called again, undoes it.
-  void swap_carried() { std::swap(carried_, before_.front()); }
+  void swap_carried() {
+    std::swap(carried_, before_.front());
+    if (forward_) forward_->swap_kept();
+  }
+  /// What streams carry for forward gradients (ForwardGradient::carried); empty where there are none.
+  std::span<T> influences() { return forward_ ? forward_->carried() : std::span<T>(); }
   /// What is not finite in the batches of this step, by signal and position; empty if all is.
   std::string find_non_finite();
   /// The last gradient of this step; empty before it.
@@ -90,6 +97,8 @@ class BatchObjective final : public Objective<T> {
   std::optional<std::uint64_t> dropout_seed(Index k) const;
   void set_dropout(Index k);
   void require_full_softmax() const;
+  void require_looking_back() const;
+  void check_forward() const;
   void require_exact_products() const;
   void poll() const {
     if (options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed)) throw StepBrokenOff();
@@ -102,7 +111,8 @@ class BatchObjective final : public Objective<T> {
   Team& team_;
   Entered entered_;
   BatchPass<T> pass_;
-  std::unique_ptr<SampledSoftmax<T>> sampled_;  // takes the place of pass_ in `gradient`
+  std::unique_ptr<SampledSoftmax<T>> sampled_;   // takes the place of pass_ in `gradient`
+  std::unique_ptr<ForwardGradient<T>> forward_;  // so does this
   std::unique_ptr<OwnOutputs<T>> own_;
   const Batch* mixed_ = nullptr;             // in place of that of the source
   std::unique_ptr<Curvature<T>> curvature_;  // of optimisers that ask for it

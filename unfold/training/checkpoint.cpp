@@ -74,6 +74,7 @@ void add(SafetensorsWriter& writer, const std::string& prefix, const Snapshot<T>
   for (const auto& [name, values] : s.optimizer) vector("optimizer/" + name, values.span());
   if (s.best) vector("best", s.best->flat());
   writer.add<T>(prefix + "carried/values", {s.carried.slots(), s.carried.width()}, s.carried.values());
+  if (!s.influences.empty()) vector("influences", s.influences.span());
   const auto flags = s.carried.fresh_flags();
   writer.add<std::uint8_t>(
       prefix + "carried/fresh", {s.carried.slots()},
@@ -97,6 +98,7 @@ void read(const SafetensorsFile& file, const std::string& prefix, const Json& ru
   vector("parameters", s.parameters.span());
   for (auto& [name, values] : s.optimizer) vector("optimizer/" + name, values.span());
   file.read<T>(prefix + "carried/values", {s.carried.slots(), s.carried.width()}, s.carried.values());
+  if (!s.influences.empty()) vector("influences", s.influences.span());
   const auto flags = s.carried.fresh_flags();
   file.read<std::uint8_t>(prefix + "carried/fresh", {s.carried.slots()},
                           std::span<std::uint8_t>(reinterpret_cast<std::uint8_t*>(flags.data()), flags.size()));

@@ -3,7 +3,8 @@
 /// interruption). A checkpoint is one safetensors file, written atomically:
 ///
 ///   parameters [n], optimizer/<name> [n], best [n] (unless it equals the parameters), carried/values [streams x
-///   width], carried/fresh [streams]; metadata "run" (counters, JSON), "configuration" (JSON), "format".
+///   width], carried/fresh [streams], influences [n] (of forward gradients); metadata "run" (counters, JSON),
+///   "configuration" (JSON), "format".
 ///
 /// A run interrupted between snapshots also holds the last snapshot, under "rollback/", so that a resumed run would go
 /// back to the very state that an uninterrupted one goes back to.
@@ -76,6 +77,7 @@ struct Snapshot {
   std::vector<std::pair<std::string, Buffer<T>>> optimizer;
   std::vector<std::pair<std::string, double>> numbers;  ///< of the optimiser
   State<T> carried;
+  Buffer<T> influences;                       ///< of forward gradients
   std::shared_ptr<const Parameters<T>> best;  ///< null: no validation yet
 };
 

@@ -59,6 +59,7 @@ nlohmann::json configuration_of(const Run<T>& run, const nlohmann::json& sources
     result["precision"] = available(options.precision) == Precision::bf16 ? "bf16" : "float";
   if (!options.forcing.always())
     result["teacher_forcing"] = {options.forcing.from, options.forcing.to, static_cast<int>(options.forcing.shape)};
+  if (!options.gradient.looks_back()) result["gradient"] = options.gradient.text();
   if (options.penalties.any())
     result["penalties"] = {{"activity", options.penalties.activity}, {"flow", options.penalties.flow}};
   return result;
@@ -158,6 +159,10 @@ void Recovery<T>::capture(Snapshot<T>& s) {
   capture_optimizer(run_.optimizer, s);
   s.carried = State<T>(*run_.network.plan, streams);  // spare slots hold nothing between batches
   for (Index slot = 0; slot < streams; ++slot) s.carried.copy_slot(run_.objective.carried(), slot, slot);
+  const std::span<const T> influences = run_.objective.influences();
+  if (s.influences.size() != static_cast<Index>(influences.size()))
+    s.influences.resize(static_cast<Index>(influences.size()));
+  std::copy(influences.begin(), influences.end(), s.influences.begin());
   s.best = run_.best;
 }
 
@@ -167,6 +172,7 @@ void Recovery<T>::restore(const Snapshot<T>& s) {
   std::copy(s.parameters.begin(), s.parameters.end(), run_.values.flat().begin());
   restore_optimizer(s, run_.optimizer);
   run_.objective.carried() = s.carried;
+  std::copy(s.influences.begin(), s.influences.end(), run_.objective.influences().begin());
   run_.best = s.best;
   run_.batches.seek(run_.state.epoch, run_.state.batch);
 }
@@ -180,12 +186,13 @@ bool Recovery<T>::is_due() const {
 }
 
 template <class T>
-void Recovery<T>::write_if_due() {
-  if (!is_due()) return;
+bool Recovery<T>::write_if_due() {
+  if (!is_due()) return false;
   checkpoint_mark_ = run_.clock.now();
-  if (last_good_.run.step == written_step_) return;
+  if (last_good_.run.step == written_step_) return false;
   last_good_.run.seconds = run_.state.seconds;
   write(last_good_, nullptr);
+  return true;
 }
 
 template <class T>

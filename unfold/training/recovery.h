@@ -37,8 +37,8 @@ class Recovery {
   void roll_back(const std::string& cause);
 
   /// Writes the last snapshot to the checkpoint, when that is due: a resumed run has then the same snapshot to go back
-  /// to.
-  void write_if_due();
+  /// to. Whether it was.
+  bool write_if_due();
   /// Keeps and writes the present state, at the end of a run.
   void finish();
   /// Writes the present state and throws InterruptedError.

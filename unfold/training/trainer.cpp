@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "unfold/base/error.h"
+#include "unfold/numerics/vector.h"
 #include "unfold/training/recovery.h"
 #include "unfold/training/text_sources.h"
 #include "unfold/training/validation.h"
@@ -42,6 +43,7 @@ struct Trainer<T>::Body {
                    .memory_limit = options.memory_limit,
                    .penalties = options.penalties,
                    .own_outputs = !options.forcing.always(),
+                   .gradient = options.gradient,
                    .precision = options.precision,
                    .stop = optimizer->gradients() > 1 ? options.stop : nullptr},
                   team, [this](double loss, std::span<const T> gradient) { return recovery.entered(loss, gradient); }),
@@ -80,14 +82,23 @@ struct Trainer<T>::Body {
 
   /// A step, and what is due after it.
   void step_and_look() {
-    if (options.stop != nullptr && options.stop->load(std::memory_order_relaxed)) recovery.interrupt();
+    if (options.stop != nullptr && options.stop->load(std::memory_order_relaxed)) {
+      keep_model_of_stream();
+      recovery.interrupt();
+    }
+    if (sources.wait && !sources.wait(options.stop)) return;
     const double start = now.clock.now();
     if (!step()) return;
     minutes.step_took(now.clock.now() - start);
     validation.settle();
     if (validation.is_due() && there_is_time_to_validate() && !validate()) return;
     if (options.sample_every > 0 && now.state.step % options.sample_every == 0) draw_sample();
-    recovery.write_if_due();
+    if (recovery.write_if_due()) keep_model_of_stream();
+  }
+
+  /// A stream may have no end at which the model would be written.
+  void keep_model_of_stream() {
+    if (sources.wait && best_observer && all_finite<T>(now.values.flat())) best_observer(now.values);
   }
 
   /// Not so near to the end that the last validation would follow at once.
@@ -104,7 +115,7 @@ struct Trainer<T>::Body {
     if (converged) return "converged";
     if (options.patience > 0 && state.bad_validations >= options.patience) return "patience";
     if (options.steps > 0 && state.step >= options.steps) return "steps";
-    if (options.epochs > 0 && now.batches.epochs_done() >= options.epochs) return "epochs";
+    if (options.epochs > 0 && now.batches.epochs_done() >= options.epochs) return sources.wait ? "stream" : "epochs";
     if (minutes_are_up()) return "minutes";
     return {};
   }

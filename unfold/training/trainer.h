@@ -23,6 +23,7 @@
 
 #include "unfold/base/json.h"
 #include "unfold/data/text_batches.h"
+#include "unfold/forward/gradient_method.h"
 #include "unfold/losses/network.h"
 #include "unfold/optim/optimizer.h"
 #include "unfold/optim/penalty.h"
@@ -36,6 +37,7 @@ struct TrainerOptions {
   BatchOptions batches = {};
   PenaltyOptions penalties = {};  ///< added to the loss of every step; need Network::hidden
   TeacherForcing forcing = {};    ///< less than always: the network reads some of its own outputs
+  GradientMethod gradient = {};   ///< looking back through a window, or carried along (forward/forward_gradient.h)
   std::uint64_t seed = 1;         ///< of data order and dropout
 
   // The budget; the first one reached ends the run. At least one is > 0 (UsageError). Minutes are kept within 5 % or
@@ -95,6 +97,9 @@ struct TrainingSources {
   Index step_symbols = 0;                                         ///< rows of a batch of training
   Index validation_symbols = 0;                                   ///< rows of a validation
   std::unique_ptr<Judge<T>> judge = {};
+  /// Of a stream that goes on elsewhere: waits until the next batch is there, or until there is none or the flag is
+  /// set; false then. Empty: batches are there.
+  std::function<bool(const std::atomic<bool>*)> wait = {};
   JsonBox configuration = {};  ///< what must be the same when a run is resumed (an object)
 };
 
@@ -110,7 +115,7 @@ struct TrainingResult {
   Index validation_symbols = 0;  ///< predicted in a validation
   double validation_share = 1;   ///< of the validation part that was read, about
   int rollbacks = 0;
-  std::string reason = {};  ///< "steps", "epochs", "minutes", "patience", "goal", "converged"
+  std::string reason = {};  ///< "steps", "epochs", "minutes", "patience", "goal", "converged", "stream" (it ended)
 };
 
 template <class T>

@@ -1,0 +1,30 @@
+#include "unfold/app/required_passes.h"
+
+#include <fmt/format.h>
+
+#include "unfold/app/path_units.h"
+#include "unfold/base/error.h"
+#include "unfold/forward/forward_gradient.h"
+#include "unfold/optim/optimizer.h"
+
+namespace unfold {
+
+template <class T>
+void require_passes(const Network<T>& network, const ModelSpec& spec, const TrainSettings& settings,
+                    const RunSettings& run) {
+  require_path_units(network.circuit(), spec, settings.optimizer);
+  if (!settings.gradient) return;
+  if (compares_losses(settings.optimizer) || make_optimizer<T>(settings.optimizer, 1)->gradients() > 1)
+    throw UsageError(fmt::format(
+        "{} goes over what it has read again, and --gradient {} keeps nothing of it; train with sgd, rmsprop "
+        "or adam, or with --gradient bptt",
+        settings.optimizer, *settings.gradient));
+  ForwardOptions options{.streams = settings.batch};
+  if (run.memory_limit) options.limit = parse_bytes(*run.memory_limit);
+  require_forward_gradient(network, GradientMethod::parse(*settings.gradient), options);
+}
+
+template void require_passes(const Network<float>&, const ModelSpec&, const TrainSettings&, const RunSettings&);
+template void require_passes(const Network<double>&, const ModelSpec&, const TrainSettings&, const RunSettings&);
+
+}  // namespace unfold

@@ -1,0 +1,16 @@
+#pragma once
+/// What an optimiser and a way to its gradient ask of a network, checked before a run begins.
+
+#include "unfold/losses/network.h"
+#include "unfold/models/spec.h"
+#include "unfold/runs/train_settings.h"
+
+namespace unfold {
+
+/// Throws UsageError: units that an optimiser has no metric for (path_units.h); a gradient that cannot be found without
+/// looking back, or that takes more memory or time than is allowed.
+template <class T>
+void require_passes(const Network<T>& network, const ModelSpec& spec, const TrainSettings& settings,
+                    const RunSettings& run);
+
+}  // namespace unfold

@@ -1,0 +1,189 @@
+#include "unfold/forward/open_circuit.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+#include "unfold/base/error.h"
+
+namespace unfold {
+namespace {
+
+/// Sorts behind every name that a cell may give: states lie behind the parameters.
+constexpr const char* kStateScope = "~state";
+
+class Opening {
+ public:
+  Opening(const Circuit& circuit, const Plan& plan, std::string_view who, OpenCircuit& open)
+      : circuit_(circuit), plan_(plan), who_(who), open_(open) {}
+
+  void run() {
+    open_.parameters = circuit_.parameter_count();
+    open_.state = plan_.state_width();
+    add_state();
+    open_.of.resize(circuit_.nodes().size());
+    for (std::size_t i = 0; i < circuit_.nodes().size(); ++i) open_.of[i] = copy(static_cast<int>(i));
+    declare_others();
+    feed_state();
+    check();
+  }
+
+ private:
+  const Node& node(int i) const { return circuit_.nodes()[at(i)]; }
+  const std::string& parameter_name(int p) const { return circuit_.parameters()[at(p)].name; }
+  std::string_view last_name(int p) const {
+    const std::string& full = parameter_name(p);
+    return std::string_view(full).substr(full.rfind('/') + 1);
+  }
+
+  [[noreturn]] void refuse(const Node& n, const std::string& why) const {
+    throw UsageError(fmt::format("{}: {} {}; train it with --gradient bptt", who_, n.name, why));
+  }
+
+  void add_state() {
+    if (!plan_.kept().empty())
+      refuse(plan_.nodes()[at(plan_.kept().front().link)], "looks at the first position of its sequence");
+    open_.always = open_.circuit.symbols(fmt::format("{}/always", kStateScope), 1);
+    for (const Plan::Carried& c : plan_.carried()) {
+      const Node& source = node(origin(c));
+      if (source.part > 0) refuse(source, "is of a chain of its own");
+      const Index n = source.size;
+      for (Index back = 1; back <= c.steps; ++back)
+        open_.blocks.push_back({.offset = c.offset + (back - 1) * n,
+                                .size = n,
+                                .initial = c.initial >= 0 ? circuit_.parameters()[at(c.initial)].offset : -1});
+    }
+    std::ranges::sort(open_.blocks, {}, &StateBlock::offset);
+    for (StateBlock& block : open_.blocks)
+      block.before = open_.circuit.affine(fmt::format("{}/{:012}", kStateScope, block.offset), block.size,
+                                          {{.parameter = "s", .source = open_.always}}, Init::zero(), false);
+  }
+
+  /// The node of the circuit that is carried: plans read some through a copy at the exit of a loop.
+  int origin(const Plan::Carried& c) const {
+    int source = c.source;
+    while (at(source) >= circuit_.nodes().size()) source = plan_.nodes()[at(source)].operands[0];
+    return source;
+  }
+
+  StateBlock& block_at(Index offset) { return *std::ranges::find(open_.blocks, offset, &StateBlock::offset); }
+
+  /// What a link saw.
+  Signal state_of(int link) {
+    const Node& n = node(link);
+    if (n.delay.along != Delay::Along::previous)
+      refuse(n, fmt::format("looks along {}, not back in time", describe(n.delay)));
+    if (n.initial >= 0) open_.circuit.parameter(parameter_name(n.initial), 1, n.size, Init::zero());
+    for (const Plan::Carried& c : plan_.carried())
+      if (c.source == plan_.nodes()[at(link)].source) return block_at(c.offset + (n.delay.steps - 1) * n.size).before;
+    return open_.circuit.input(n.name, n.size);  // nothing that counts reads it
+  }
+
+  Signal copy(int i) {
+    const Node& n = node(i);
+    if (n.part > 0) refuse(n, "is of a chain of its own");
+    Circuit& c = open_.circuit;
+    const auto operand = [&](int k) { return open_.of[at(n.operands[at(k)])]; };
+    switch (n.kind) {
+      case Node::Kind::input: return c.input(n.name, n.size);
+      case Node::Kind::symbols: return c.symbols(n.name, n.size);
+      case Node::Kind::link: return state_of(i);
+      case Node::Kind::affine: return copy_affine(n);
+      case Node::Kind::map:
+        return n.operands[1] >= 0 ? c.map(n.map, operand(0), operand(1)) : c.map(n.map, operand(0), n.constant);
+      case Node::Kind::slice: return c.slice(operand(0), n.offset, n.size);
+      case Node::Kind::mask: refuse(n, "is dropout, which forward gradients do not draw yet");
+      case Node::Kind::reorder: break;  // made by plans, never part of a circuit
+    }
+    return {};
+  }
+
+  Signal copy_affine(const Node& n) {
+    std::vector<Term> terms;
+    terms.reserve(n.terms.size());
+    for (const Node::AffineTerm& from : n.terms) {
+      if (from.keys >= 0) refuse(n, "looks at another chain");
+      Term term{.parameter = last_name(from.parameter), .source = open_.of[at(from.source)], .op = from.op};
+      if (from.gate >= 0) term.gate = open_.of[at(from.gate)];
+      for (const int symbols : from.symbols) term.symbols.push_back(open_.of[at(symbols)]);
+      terms.push_back(std::move(term));
+    }
+    return open_.circuit.affine(n.name, n.size, terms, Init::zero(), n.bias >= 0);
+  }
+
+  /// Parameters that no operation reads: those of losses.
+  void declare_others() {
+    for (const ParameterInfo& p : circuit_.parameters())
+      if (std::ranges::find(open_.circuit.parameters(), p.name, &ParameterInfo::name) ==
+          open_.circuit.parameters().end())
+        open_.circuit.parameter(p.name, p.rows, p.cols, Init::zero());
+  }
+
+  /// s_t: what is fed to links, and what moves up in a delay of several steps.
+  void feed_state() {
+    for (const Plan::Carried& c : plan_.carried()) {
+      const Index n = node(origin(c)).size;
+      Signal next = open_.of[at(origin(c))];
+      for (Index back = 1; back <= c.steps; ++back) {
+        StateBlock& block = block_at(c.offset + (back - 1) * n);
+        block.after = open_.circuit.map(Map::copy, next);
+        open_.circuit.output(block.after);
+        next = block.before;
+      }
+    }
+  }
+
+  /// Both halves must lie where they are looked for.
+  void check() const {
+    const auto& opened = open_.circuit.parameters();
+    const auto is_at = [&](const std::string& name, Index offset, Index size) {
+      const auto found = std::ranges::find(opened, name, &ParameterInfo::name);
+      return found != opened.end() && found->offset == offset && found->size() == size;
+    };
+    for (const ParameterInfo& p : circuit_.parameters())
+      if (!is_at(p.name, p.offset, p.size()))
+        throw UsageError(
+            fmt::format("{}: the parameter {} sorts behind the states; call it by a name that begins "
+                        "with a letter",
+                        who_, p.name));
+    for (const StateBlock& block : open_.blocks)
+      if (!is_at(block.before.circuit->nodes()[at(block.before.id)].name + "/s", open_.parameters + block.offset,
+                 block.size))
+        throw UsageError(fmt::format("{}: the state of this network has gaps", who_));
+  }
+
+  const Circuit& circuit_;
+  const Plan& plan_;
+  std::string who_;
+  OpenCircuit& open_;
+};
+
+}  // namespace
+
+template <class T>
+std::unique_ptr<OpenCircuit> open_circuit(const Network<T>& network, std::string_view who) {
+  auto open = std::make_unique<OpenCircuit>();
+  Opening(network.circuit(), *network.plan, who, *open).run();
+  for (const Head<T>& head : network.heads) open->circuit.output(open->of[at(head.signal.id)]);
+  return open;
+}
+
+template <class T>
+Network<T> open_network(const Network<T>& network, const OpenCircuit& open) {
+  Network<T> result;
+  result.plan = std::make_shared<const Plan>(open.circuit);
+  for (const NetworkInput& input : network.inputs) result.inputs.push_back({input.field, open.of[at(input.signal.id)]});
+  for (Head<T> head : network.heads) {
+    head.signal = open.of[at(head.signal.id)];
+    result.heads.push_back(std::move(head));
+  }
+  return result;
+}
+
+template std::unique_ptr<OpenCircuit> open_circuit(const Network<float>&, std::string_view);
+template std::unique_ptr<OpenCircuit> open_circuit(const Network<double>&, std::string_view);
+template Network<float> open_network(const Network<float>&, const OpenCircuit&);
+template Network<double> open_network(const Network<double>&, const OpenCircuit&);
+
+}  // namespace unfold

@@ -1,0 +1,54 @@
+#pragma once
+/// How far things reach within one step of an opened circuit: which components of the next state depend on which
+/// components of the state before, and on which parameters, whatever their values. Read off the circuit, component by
+/// component: element-wise maps and sparse operators keep units apart, matrices and unknown operators do not.
+
+#include <cstdint>
+#include <vector>
+
+#include "unfold/forward/open_circuit.h"
+
+namespace unfold {
+
+/// A set of numbers from 0 to size - 1.
+class IndexSet {
+ public:
+  IndexSet() = default;
+  explicit IndexSet(Index size) : words_(at((size + 63) / 64), 0) {}
+  void add(Index i) { words_[at(i / 64)] |= std::uint64_t{1} << (i % 64); }
+  bool has(Index i) const { return !words_.empty() && (words_[at(i / 64)] >> (i % 64) & 1) != 0; }
+  /// Takes in another one; true when that brought something new. Sets of no size are empty.
+  bool take(const IndexSet& other);
+  bool meets(const IndexSet& other) const;
+  bool empty() const;
+  Index count() const;
+  std::vector<Index> elements() const;  ///< ascending
+  bool operator==(const IndexSet&) const = default;
+  bool operator<(const IndexSet& other) const { return words_ < other.words_; }
+
+ private:
+  std::vector<std::uint64_t> words_;
+};
+
+/// Parameters begin, begin + stride, ...: `count` of them, by their places in the vector of all.
+struct ParameterRange {
+  Index begin = 0, stride = 1, count = 0;
+  Index operator[](Index i) const { return begin + i * stride; }
+};
+
+/// Parameters that reach the same components of the next state.
+struct Reaching {
+  IndexSet states;
+  std::vector<ParameterRange> parameters;
+};
+
+struct Reach {
+  Index state = 0;
+  std::vector<IndexSet> from_state;  ///< [j]: components of s_t that component j of s_{t-1} reaches
+  std::vector<Reaching> within;      ///< parameters that reach some within the step; no two sets are equal
+  std::vector<Reaching> starts;      ///< trained starts: the components of the state before the first step
+};
+
+Reach reach_of(const OpenCircuit& open);
+
+}  // namespace unfold
