@@ -23,11 +23,13 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kBudget = {"epochs", "steps", "minutes"};
 /// Options of training by gradient: models that are fitted as a whole have no use for them.
-constexpr std::array<std::string_view, 20> kGradientOnly = {
-    "restarts",         "optimizer",       "window",       "batch",           "whole-sequences",
-    "curriculum",       "epochs",          "steps",        "minutes",         "validate-every",
-    "early-stop",       "resume",          "sample-every", "log-every",       "memory-limit",
-    "checkpoint-every", "sampled-softmax", "precision",    "teacher-forcing", "forcing-schedule"};
+constexpr std::array<std::string_view, 21> kGradientOnly = {
+    "restarts",        "optimizer",      "window",          "batch",
+    "whole-sequences", "curriculum",     "epochs",          "steps",
+    "minutes",         "validate-every", "early-stop",      "resume",
+    "sample-every",    "log-every",      "memory-limit",    "checkpoint-every",
+    "sampled-softmax", "precision",      "teacher-forcing", "forcing-schedule",
+    "shards"};
 
 /// Options of files: tasks have no use for them.
 constexpr std::array<std::string_view, 27> kFilesOnly = {"symbols",
@@ -168,6 +170,25 @@ void check_field_options(const TrainSettings& s, const Given& given) {
     throw UsageError(fmt::format("data with fields want a model trained by gradient, not {}", s.model));
 }
 
+/// What is not divided among shards is refused here, before data are read; 1 is as if nobody had said anything.
+void check_shards(TrainSettings& s) {
+  if (s.shards == 1) s.shards.reset();
+  if (!s.shards) return;
+  const auto refuse = [](std::string_view what) {
+    throw UsageError(fmt::format("{} cannot be divided among shards yet: leave it out, or --shards", what));
+  };
+  if (*s.shards > s.batch)
+    throw UsageError(
+        fmt::format("--shards {} is more than the {} sequences of a step: some shards would stay empty; "
+                    "raise --batch, or take fewer",
+                    *s.shards, s.batch));
+  if (s.restarts > 1) refuse("--restarts");
+  if (s.sampled_softmax > 0) refuse("--sampled-softmax");
+  if (s.teacher_forcing) refuse("--teacher-forcing");
+  if (s.activity_penalty > 0) refuse("--activity-penalty");
+  if (s.flow_penalty > 0) refuse("--flow-penalty");
+}
+
 /// Whether a file can be looked at before it is read.
 bool is_file(const std::string& path) {
   std::error_code ignored;
@@ -284,6 +305,7 @@ std::vector<Setting> all_settings(TrainSettings& s, RunSettings& r) {
       {"precision", &s.precision, model},
       {"seed", &s.seed, model},
       {"restarts", &s.restarts, model},
+      {"shards", &s.shards, model},
       {"validate-every", &s.validate_every, model},
       {"early-stop", &s.early_stop, model},
       {"sample-every", &r.sample_every, run},
@@ -386,6 +408,7 @@ void make_canonical(TrainSettings& s, const RunSettings& run, const Given& given
   check_field_options(s, given);
   check_fasta_options(s);
   if (s.task) s.task = canonical_task(*s.task);
+  check_shards(s);
   if (s.sampled_softmax > 0 && s.restarts > 1)
     throw UsageError("--sampled-softmax and --restarts exclude each other: restarts are compared by their whole loss");
   if (s.symbols != kAnyText && s.format == "pairs")

@@ -50,6 +50,7 @@ struct TrainSettings {
   Index shift = 0;          ///< images: positions by which training moves each at most
   std::optional<Index> steps = {};
   Index restarts = 1, validate_every = 0, early_stop = 0;
+  std::optional<Index> shards = {};  ///< that a batch is divided into (docs/processes.md); none: one
 };
 
 /// In place of a kind of symbols: the reader decides.
