@@ -43,6 +43,7 @@ const std::vector<VerbEntry>& verb_list() {
       {"info", "shows what a model file or run folder holds", make_info},
       {"generate", "writes synthetic sequences with a known entropy", make_generate},
       {"reproduce", "runs a table of published results again", make_reproduce},
+      {"sweep", "trains over a grid of settings and seeds: one table", make_sweep},
       {"bench", "measures the speed of this machine beside its floor", make_bench},
       {"density", "", nullptr},
   };

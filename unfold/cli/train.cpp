@@ -6,7 +6,6 @@
 
 #include "unfold/cli/console_reporter.h"
 #include "unfold/cli/figures.h"
-#include "unfold/cli/interrupt.h"
 #include "unfold/cli/train_options.h"
 #include "unfold/cli/verb.h"
 #include "unfold/processes/launch.h"
@@ -74,12 +73,6 @@ std::string next_text(const TrainOutcome& outcome) {
                               fmt::join(outcome.settings.data, " "), *outcome.settings.split);
 }
 
-/// Of a process that is not the first: it says nothing, but can be told to stop.
-class OtherProcess final : public Reporter {
- public:
-  const std::atomic<bool>* stop() override { return &catch_interrupts(); }
-};
-
 ExitCode Train::run(Console& console) {
   Processes& processes = launched_processes();
   request_.processes = &processes;
@@ -89,7 +82,7 @@ ExitCode Train::run(Console& console) {
   if (request_.settings.data.empty() && !request_.settings.task && !request_.out.empty() && !has_stored)
     throw options_.missing_inputs();
   if (!processes.first()) {
-    OtherProcess silent;
+    SilentReporter silent;
     train(request_, silent);
     return ExitCode::success;
   }
