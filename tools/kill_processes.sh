@@ -36,6 +36,11 @@ while [ "$killed" -lt "$moments" ]; do
   waited=$((700 + RANDOM % 1500))
   sleep "$(printf '%d.%03d' $((waited / 1000)) $((waited % 1000)))"
   mapfile -t children < <(pgrep -P "$job")
+  # One that is killed before mpirun has started the others may leave mpirun waiting.
+  while [ ${#children[@]} -lt "$count" ] && kill -0 "$job" 2>/dev/null; do
+    sleep 0.1
+    mapfile -t children < <(pgrep -P "$job")
+  done
   if [ ${#children[@]} = 0 ]; then
     if wait "$job"; then echo "the run was over after $killed moments; raise --steps" >&2; exit 1; fi
     cat "$folder/output" >&2

@@ -3,7 +3,7 @@
 /// Tests say that they skip where the build has no MPI.
 
 #include <csignal>
-#include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <sstream>
@@ -92,7 +92,7 @@ TEST_F(ProcessesTest, one_that_reads_other_data_is_named) {
   const std::string script = folder_ / "apart.sh";
   write_bytes(script, "cd '" + folder_.path() + "/'$OMPI_COMM_WORLD_RANK && exec \"$@\"\n");
   for (const char* process : {"0", "1"}) {
-    std::system(("mkdir -p '" + (folder_ / process) + "'").c_str());
+    std::filesystem::create_directories(folder_ / process);
     write_bytes(folder_ / process + "/book.txt", small_text(process[0] == '0' ? 3000 : 2990));
   }
   Surroundings apart = started_in(2);
@@ -121,10 +121,14 @@ TEST_F(ProcessesTest, a_killed_one_ends_the_others_and_the_run_is_resumed_in_ano
   const Arguments cut = options + Arguments{"--out", run_};
   const Arguments resumed = {"train", "--out", run_, "--resume"};
   int count = 3, killed = 0;
-  for (const int milliseconds : {700, 1100, 900}) {
+  for (const int moment : {700, 1100, 900}) {
     Process process(killed == 0 ? cut : resumed, started_in(count));
-    std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
-    const std::vector<pid_t> children = children_of(process.id());
+    std::this_thread::sleep_for(std::chrono::milliseconds(moment));
+    std::vector<pid_t> children = children_of(process.id());
+    while (children.size() < static_cast<std::size_t>(count) && process.running()) {  // mpirun still starts them
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      children = children_of(process.id());
+    }
     if (!children.empty()) ::kill(children[static_cast<std::size_t>(killed) % children.size()], SIGKILL);
     const auto begin = std::chrono::steady_clock::now();
     const Finished finished = process.finish(60);
