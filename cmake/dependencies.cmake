@@ -16,3 +16,12 @@ pkg_check_modules(zstd REQUIRED IMPORTED_TARGET libzstd>=1.4.8)
 pkg_check_modules(utf8proc REQUIRED IMPORTED_TARGET libutf8proc>=2.5.0)
 pkg_check_modules(pcre2 REQUIRED IMPORTED_TARGET libpcre2-8>=10.39)
 pkg_check_modules(sodium REQUIRED IMPORTED_TARGET libsodium>=1.0.18)
+
+# Optional: without it the command trains in one process (unfold/processes/no_mpi.cpp).
+set(UNFOLD_HAS_MPI OFF)
+if(UNFOLD_MPI AND NOT CMAKE_CROSSCOMPILING AND NOT UNFOLD_SANITIZE)
+  set(MPI_CXX_SKIP_MPICXX ON)
+  find_package(MPI 3.0 COMPONENTS CXX QUIET)
+  set(UNFOLD_HAS_MPI ${MPI_CXX_FOUND})
+endif()
+message(STATUS "MPI: ${UNFOLD_HAS_MPI} (training in several processes; libopenmpi-dev)")

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what Unfold is built from, on Debian 12, Ubuntu 22.04 and later. Does nothing, quickly, when all is there.
 #
-#   tools/setup.sh [build|test|lint|fuzz|attack|site|python]...      without arguments: build and test
+#   tools/setup.sh [build|test|lint|fuzz|attack|site|python|processes]...      without arguments: build and test
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -18,7 +18,8 @@ packages_of() {
     attack) echo python3 faketime ;;
     site) echo python3 python3-venv libjs-katex fonts-katex ;;
     python) echo python3-dev python3-venv ;;
-    *) echo "setup: unknown group '$1'; there are build, test, lint, fuzz, attack, site and python" >&2; exit 2 ;;
+    processes) echo libopenmpi-dev openmpi-bin ;;  # optional: `mpirun -n K unfold train`
+    *) echo "setup: unknown group '$1'; there are build, test, lint, fuzz, attack, site, python and processes" >&2; exit 2 ;;
   esac
 }
 

@@ -58,7 +58,8 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
 }  // namespace
 
 Process::Process(const std::vector<std::string>& arguments, const Surroundings& surroundings) {
-  std::vector<std::string> line = {UNFOLD_COMMAND};
+  std::vector<std::string> line = surroundings.before;
+  line.emplace_back(UNFOLD_COMMAND);
   line.insert(line.end(), arguments.begin(), arguments.end());
   std::vector<std::string> variables = environment_of(surroundings);
   const std::vector<char*> argv = pointers(line), environment = pointers(variables);
@@ -83,7 +84,7 @@ Process::Process(const std::vector<std::string>& arguments, const Surroundings& 
     dup2(in, STDIN_FILENO);
     dup2(out_, STDOUT_FILENO);
     dup2(err_, STDERR_FILENO);
-    execve(UNFOLD_COMMAND, argv.data(), environment.data());
+    execve(argv.front(), argv.data(), environment.data());
     _exit(127);
   }
   close(in);

@@ -16,6 +16,7 @@ struct Finished {
 };
 
 struct Surroundings {
+  std::vector<std::string> before = {};                 ///< a command, of its full name, that starts ours
   std::map<std::string, std::string> environment = {};  ///< in addition to ours, without any UNFOLD_* of ours
   std::string folder = {};                              ///< to run in; empty: ours
   std::string input = {};                               ///< standard input
@@ -34,6 +35,7 @@ class Process {
   Process& operator=(const Process&) = delete;
 
   void signal(int number) const;
+  pid_t id() const { return pid_; }
   bool running();
   /// Waits for the end; kills after `seconds`, which are many because two threads on a busy machine are slow.
   Finished finish(double seconds = 300);

@@ -5,8 +5,8 @@
 namespace unfold::test {
 namespace {
 
-const Arguments kVerbs = {"train",    "eval",      "score",    "sample",     "check",    "info",   "bench",
-                          "generate", "reproduce", "compress", "decompress", "complete", "export", "import"};
+const Arguments kVerbs = {"train",     "eval",     "score",      "sample",   "check",  "info",   "bench", "generate",
+                          "reproduce", "compress", "decompress", "complete", "export", "import", "sweep"};
 
 TEST_F(CommandTest, the_help_of_every_verb_starts_with_an_example) {
   for (const std::string& verb : kVerbs) {

@@ -12,6 +12,7 @@
 #include "unfold/app/log_data.h"
 #include "unfold/app/required_passes.h"
 #include "unfold/app/step_cost.h"
+#include "unfold/app/train_processes.h"
 #include "unfold/base/team.h"
 #include "unfold/data/labels.h"
 #include "unfold/fields/density_data.h"
@@ -150,7 +151,9 @@ class Training {
 
   Config kept(Stored least) const { return configuration(s_, run_, least); }
   nlohmann::json card_configuration() const;
-  int threads() const { return thread_count(run_.threads); }
+  int threads() const { return threads_of_process(run_.threads, processes()); }
+  Processes& processes() const { return request_.processes != nullptr ? *request_.processes : one_process(); }
+  bool writes() const { return processes().first(); }
   TrainOptions train_options() const;
   void begin_folder(bool resume) const;
   void begin(const SymbolModel& model, const Material& material, bool resume);
@@ -175,7 +178,7 @@ void Training::settle() {
   if (request_.out.empty())
     throw UsageError(
         "train needs --out RUN, the folder for the model, its checkpoint and its log; see `unfold train --help`");
-  folder_.lock();
+  if (writes()) folder_.lock();
   if (request_.resume && request_.overwrite) throw UsageError("--resume and --overwrite exclude each other");
   if (request_.resume) given_.emplace("resume");
   const bool goes_on = request_.resume && folder_.has_config();
@@ -246,12 +249,14 @@ TrainOptions Training::train_options() const {
   t.sample_every = run_.sample_every;
   t.log_every = run_.log_every;
   if (run_.memory_limit) t.memory_limit = parse_bytes(*run_.memory_limit);
+  t.shards = s_.shards.value_or(1);
+  t.processes = request_.processes;
   t.checkpoint = folder_.checkpoint();
   t.checkpoint_steps = run_.checkpoint_every;
   t.resume = request_.resume && folder_.has_checkpoint();
-  t.log = folder_.log();
+  if (writes()) t.log = folder_.log();
   options.sampled_softmax = s_.sampled_softmax;
-  options.model_file = folder_.model();
+  if (writes()) options.model_file = folder_.model();
   options.sampling.seed = t.seed;
   return options;
 }
@@ -259,6 +264,7 @@ TrainOptions Training::train_options() const {
 TrainOutcome Training::run() {
   settle();
   check_folder();
+  require_same_training(processes(), s_, run_, request_.resume && folder_.has_checkpoint());
   if (request_.resume && !folder_.has_checkpoint())
     reporter_.remark(fmt::format("{} holds no checkpoint yet: training starts from the beginning", folder_.path()));
   if (*s_.precision == "bf16") tell_precision();
@@ -390,6 +396,7 @@ TrainOutcome Training::run_fitted(const Material& material, const TrainingData& 
 template <class T>
 TrainingResult Training::fit(NetworkModel<T>& model, BatchReader& reader, const ReadoutOptions& options, Team& team) {
   using Clock = std::chrono::steady_clock;
+  if (s_.shards) throw UsageError("a readout is fitted in one pass, which is not divided: leave out --shards");
   if (request_.resume) throw UsageError("a readout is fitted in one pass: there is nothing to resume; use --overwrite");
   const Clock::time_point start = Clock::now();
   const ReadoutFit found = fit_readout(model.network(), model.parameters(), reader, team, options);
@@ -551,6 +558,7 @@ TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
 }
 
 void Training::begin_folder(bool resume) const {
+  if (!writes()) return;
   folder_.create();
   if (!resume) folder_.clear();
   folder_.write_config(kept(Stored::run));

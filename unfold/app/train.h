@@ -16,6 +16,7 @@
 
 #include "unfold/app/task_figures.h"
 #include "unfold/fields/field_figures.h"
+#include "unfold/processes/processes.h"
 #include "unfold/runs/figures.h"
 #include "unfold/runs/reporter.h"
 #include "unfold/runs/train_settings.h"
@@ -30,6 +31,8 @@ struct TrainRequest {
   TrainSettings settings = {};
   RunSettings run = {};
   Given given = {};
+  /// That train together (docs/processes.md), each with this request; the first writes the folder. nullptr: this one.
+  Processes* processes = nullptr;
 };
 
 struct TrainOutcome {

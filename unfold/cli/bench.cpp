@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <functional>
 
+#include "unfold/cli/bench_distributed.h"
 #include "unfold/cli/figures.h"
 #include "unfold/cli/verb.h"
 #include "unfold/models/spec.h"
 #include "unfold/numerics/simd.h"
+#include "unfold/processes/launch.h"
 #include "unfold/studies/machine.h"
 #include "unfold/studies/measurements.h"
 #include "unfold/studies/profile.h"
@@ -30,13 +32,15 @@ class Bench final : public Verb {
   void profile_table(Team& team);
   void memory(Team& team);
   void whole_table(Team& team, Console& console);
+  void distributed();
   Json products(Team& team, Console& console) const;
   Json trainings(Team& team, Console& console) const;
   Json steppers(Console& console) const;
   void say(const std::string& text) const;
 
   std::optional<std::string> model_;
-  bool stepper_ = false, profile_ = false, memory_ = false;
+  bool stepper_ = false, profile_ = false, memory_ = false, distributed_ = false;
+  std::optional<double> latency_, bandwidth_;
   Index batch_ = 32, window_ = 64, symbols_ = 64;
   double seconds_ = 1;
   Floor floor_;
@@ -46,7 +50,8 @@ Bench::Bench()
     : Verb(VerbOptions("bench", "measures the speed of this machine: its floor, matrix products, training, stepping",
                        {"unfold bench", "unfold bench --model lstm:512 --batch 32 --threads 2 --json",
                         "unfold bench --model gru:128 --batch 16 --profile", "unfold bench --profile --seconds 0.2",
-                        "unfold bench --model lstm:512 --memory", "unfold bench --stepper"})) {
+                        "unfold bench --model lstm:512 --memory", "unfold bench --stepper",
+                        "mpirun -n 2 unfold bench --distributed --model lstm:512 --batch 32"})) {
   options_.add({.name = "model",
                 .target = &model_,
                 .placeholder = "SPEC",
@@ -79,6 +84,21 @@ Bench::Bench()
                 .help = "with --model: bytes of a training step as planned, allocated and resident"});
   options_.add(
       {.name = "stepper", .target = &stepper_, .help = "measure one symbol at a time alone, 64 to 1024 units"});
+  options_.add({.name = "distributed",
+                .target = &distributed_,
+                .help =
+                    "what a step of --model (lstm:512) costs in K processes up to 1024, by a model of what it measures "
+                    "between the processes of mpirun and in a step"});
+  options_.add({.name = "latency",
+                .target = &latency_,
+                .placeholder = "SECONDS",
+                .help = "with --distributed: of a message, instead of measuring it",
+                .least = 0});
+  options_.add({.name = "bandwidth",
+                .target = &bandwidth_,
+                .placeholder = "BYTES",
+                .help = "with --distributed: a second between two processes, instead of measuring it",
+                .least = 1});
   options_.add({.name = "seconds",
                 .target = &seconds_,
                 .placeholder = "N",
@@ -294,11 +314,31 @@ void Bench::whole_table(Team& team, Console& console) {
   if (json_) print_result(one_line(json));
 }
 
+void Bench::distributed() {
+  const DistributedBench bench{
+      .shape = {to_string(parse_model_spec(model_.value_or("lstm:512"))), batch_, window_, symbols_},
+      .seconds = seconds_,
+      .latency = latency_,
+      .bandwidth = bandwidth_,
+      .threads = threads_};
+  Processes& processes = launched_processes();
+  const DistributedFigures figures = bench_distributed(bench, processes);
+  if (!processes.first()) return;
+  print_result(json_ ? one_line(to_json(bench, figures)) : to_text(bench, figures));
+}
+
 ExitCode Bench::run(Console& console) {
   if (model_ && stepper_) throw UsageError("--model measures training, --stepper stepping: choose one");
   if (memory_ && !model_) throw UsageError("--memory needs a --model to measure");
-  if (static_cast<int>(memory_) + static_cast<int>(profile_) + static_cast<int>(stepper_) > 1)
-    throw UsageError("--profile, --memory and --stepper exclude each other: choose one");
+  if (static_cast<int>(memory_) + static_cast<int>(profile_) + static_cast<int>(stepper_) +
+          static_cast<int>(distributed_) >
+      1)
+    throw UsageError("--profile, --memory, --stepper and --distributed exclude each other: choose one");
+  if ((latency_ || bandwidth_) && !distributed_) throw UsageError("--latency and --bandwidth belong to --distributed");
+  if (distributed_) {
+    distributed();
+    return ExitCode::success;
+  }
   if (model_) parse_model_spec(*model_);
   Team team(threads());
   if (profile_ && !model_) {

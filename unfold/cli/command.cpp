@@ -10,6 +10,7 @@
 #include "unfold/base/text_distance.h"
 #include "unfold/cli/verb.h"
 #include "unfold/numerics/simd.h"
+#include "unfold/processes/launch.h"
 #include "unfold/runs/train_settings.h"
 
 namespace unfold {
@@ -42,6 +43,7 @@ const std::vector<VerbEntry>& verb_list() {
       {"info", "shows what a model file or run folder holds", make_info},
       {"generate", "writes synthetic sequences with a known entropy", make_generate},
       {"reproduce", "runs a table of published results again", make_reproduce},
+      {"sweep", "trains over a grid of settings and seeds: one table", make_sweep},
       {"bench", "measures the speed of this machine beside its floor", make_bench},
       {"density", "", nullptr},
   };
@@ -115,6 +117,24 @@ std::string thread_failure(const std::system_error& error) {
   return "the system gives no more threads (a limit of this user or container: ulimit -u); try fewer with --threads";
 }
 
+/// Says what went wrong, and with which code to end. Several processes that come to the same end speak with one voice,
+/// that of the first. One that fails alone says which it is and ends the others, which would wait for it for ever.
+ExitCode tell_failure(Console& console, const std::string& message, ExitCode code) {
+  if (!joined_others()) {
+    console.error(message);
+    return code;
+  }
+  const Processes& processes = launched_processes();
+  if (all_have_failed()) {
+    if (!processes.first()) return ExitCode::success;
+    console.error(message);
+    return code;
+  }
+  console.error(
+      fmt::format("process {} of {}, on {}: {}", processes.number(), processes.count(), processes.machine(), message));
+  end_all(static_cast<int>(code));
+}
+
 }  // namespace
 
 void Verb::add_threads(Keep keep) {
@@ -160,15 +180,15 @@ int run_command(std::span<const std::string> arguments) {
   } catch (const ClosedOutput&) {
     return kClosedOutputCode;
   } catch (const Error& error) {
-    console.error(error.what());
-    code = error.code();
+    code = tell_failure(console, error.what(), error.code());
   } catch (const std::system_error& error) {
-    console.error(thread_failure(error));
+    code = tell_failure(console, thread_failure(error), code);
   } catch (const std::bad_alloc&) {
-    console.error("not enough memory; try a smaller --batch, --window or model");
+    code = tell_failure(console, "not enough memory; try a smaller --batch, --window or model", code);
   } catch (const std::exception& error) {
-    console.error(error.what());
+    code = tell_failure(console, error.what(), code);
   }
+  part_from_others();
   return static_cast<int>(code);
 }
 

@@ -9,6 +9,8 @@
 
 namespace unfold {
 
+const std::atomic<bool>* SilentReporter::stop() { return &catch_interrupts(); }
+
 const std::atomic<bool>* ConsoleReporter::stop() { return &catch_interrupts(); }
 
 void ConsoleReporter::progress(const WorkDone& work) {

@@ -10,6 +10,12 @@
 
 namespace unfold {
 
+/// Of a process that is not the first of several: it says nothing, but can be told to stop.
+class SilentReporter final : public Reporter {
+ public:
+  const std::atomic<bool>* stop() override;
+};
+
 class ConsoleReporter final : public Reporter {
  public:
   explicit ConsoleReporter(Console& console) : console_(console) {}

@@ -8,6 +8,7 @@
 #include "unfold/cli/console_reporter.h"
 #include "unfold/cli/figures.h"
 #include "unfold/cli/verb.h"
+#include "unfold/processes/launch.h"
 #include "unfold/studies/reproduction.h"
 
 namespace unfold {
@@ -61,6 +62,12 @@ Reproduce::Reproduce()
                 .least = 1,
                 .most = 1000,
                 .default_text = "as the scale says"});
+  options_.add({.name = "jobs",
+                .target = &request_.jobs,
+                .placeholder = "N",
+                .help = "runs side by side, each in a process of its own; they share the processors",
+                .least = 1,
+                .most = 1024});
   options_.add({.name = "finished",
                 .target = &request_.finished,
                 .help = "run nothing: make the page of the runs that are finished in DIR"});
@@ -71,6 +78,14 @@ Reproduce::Reproduce()
 ExitCode Reproduce::run(Console& console) {
   request_.table = table_.front();
   request_.threads = threads_;
+  Processes& processes = launched_processes();
+  if (!processes.alone() && request_.jobs > 1) throw UsageError("--jobs and mpirun exclude each other");
+  request_.processes = &processes;
+  if (!processes.first()) {
+    SilentReporter silent;
+    reproduce(request_, silent);
+    return ExitCode::success;
+  }
   ConsoleReporter reporter(console);
   const ReproduceOutcome outcome = reproduce(request_, reporter);
   if (json_) {

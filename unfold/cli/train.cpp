@@ -8,6 +8,7 @@
 #include "unfold/cli/figures.h"
 #include "unfold/cli/train_options.h"
 #include "unfold/cli/verb.h"
+#include "unfold/processes/launch.h"
 #include "unfold/runs/run_folder.h"
 
 namespace unfold {
@@ -22,7 +23,7 @@ class Train final : public Verb {
              "unfold train a.txt b.txt.gz --valid c.txt --model gru:256,layers=2 --epochs 5 --out run",
              "unfold train chunks.txt --format columns --read 1,2 --predict 3 --out chunker",
              "unfold train --task adding:100 --model rnn:100,activation=relu,init=identity --minutes 5 --out run",
-             "unfold train --out run --resume"})) {
+             "unfold train --out run --resume", "mpirun -n 4 unfold train book.txt --shards 4 --out run"})) {
     add_train_options(options_, request_);
     add_unpacking_limit();
     add_threads();
@@ -73,11 +74,18 @@ std::string next_text(const TrainOutcome& outcome) {
 }
 
 ExitCode Train::run(Console& console) {
+  Processes& processes = launched_processes();
+  request_.processes = &processes;
   take_given(options_, request_);
   request_.run.threads = threads_;
   const bool has_stored = request_.resume && RunFolder(request_.out).has_config();
   if (request_.settings.data.empty() && !request_.settings.task && !request_.out.empty() && !has_stored)
     throw options_.missing_inputs();
+  if (!processes.first()) {
+    SilentReporter silent;
+    train(request_, silent);
+    return ExitCode::success;
+  }
   ConsoleReporter reporter(console);
   const TrainOutcome outcome = train(request_, reporter);
   if (json_)

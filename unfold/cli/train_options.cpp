@@ -236,6 +236,15 @@ void add_training_options(VerbOptions& options, TrainSettings& s) {
        .help = "start K times from other seeds and graphs; the best by validation after half of the budget goes on",
        .least = 1,
        .most = 10000});
+  options.add({.name = "shards",
+               .target = &s.shards,
+               .placeholder = "S",
+               .help =
+                   "divide every batch into S parts and add their gradients in one order: `mpirun -n K unfold train` "
+                   "computes them in K processes, with the same result for every K up to S",
+               .least = 1,
+               .most = 65536,
+               .default_text = "1"});
   options.add({.name = "validate-every",
                .target = &s.validate_every,
                .placeholder = "STEPS",

@@ -61,6 +61,7 @@ std::unique_ptr<Verb> make_info();
 std::unique_ptr<Verb> make_bench();
 std::unique_ptr<Verb> make_generate();
 std::unique_ptr<Verb> make_reproduce();
+std::unique_ptr<Verb> make_sweep();
 
 /// The whole command: picks the verb, reports errors, returns the exit code. `arguments` without the program's name.
 int run_command(std::span<const std::string> arguments);

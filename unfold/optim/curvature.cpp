@@ -91,7 +91,7 @@ template <class T>
 Curvature<T>::~Curvature() = default;
 
 template <class T>
-void Curvature<T>::start(const Parameters<T>& parameters, std::span<const CurvaturePart<T>> parts) {
+void Curvature<T>::start(const Parameters<T>& parameters, std::span<const CurvaturePart<T>> parts, double predicted) {
   while (pieces_.size() < parts.size()) pieces_.push_back(std::make_unique<Piece>(network_, team_));
   used_ = parts.size();
   predicted_ = 0;
@@ -104,6 +104,7 @@ void Curvature<T>::start(const Parameters<T>& parameters, std::span<const Curvat
     piece.pass.forward(*piece.batch, state);
     predicted_ += static_cast<double>(piece.batch->predicted);
   }
+  if (predicted > 0) predicted_ = predicted;
 }
 
 template <class T>

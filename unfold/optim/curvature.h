@@ -50,8 +50,8 @@ class Curvature {
   ~Curvature();
 
   /// Forward passes. Batches and parameters must live, unchanged, until the next call. REQUIRES at least one predicted
-  /// symbol.
-  void start(const Parameters<T>& parameters, std::span<const CurvaturePart<T>> parts);
+  /// symbol. `predicted`: P, where these batches are not all; 0: what they predict.
+  void start(const Parameters<T>& parameters, std::span<const CurvaturePart<T>> parts, double predicted = 0);
   /// result = (G + structural S) v.
   void product(std::span<const T> v, double structural, std::span<T> result);
   /// A random vector with mean 0 and covariance G + structural S: squares of it estimate the diagonal. A function of

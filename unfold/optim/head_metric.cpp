@@ -55,6 +55,21 @@ void HeadMetric<T>::load(const Parameters<T>& parameters, const MetricWanted& wa
       for (Index x = 0; x < outputs_; ++x) weights_by_output_[x * units_ + i] = w(i, x);
 }
 
+template <class T>
+void HeadMetric<T>::count_targets(const Batch& batch) {
+  count(batch.field(head_.field));
+}
+
+template <class T>
+void HeadMetric<T>::count(const Field& field) {
+  const auto* symbols = std::get_if<SymbolRows>(&field);
+  if (symbols == nullptr) return;
+  const auto all = std::ranges::count_if(symbols->symbols, [](Symbol x) { return x != kNoSymbol; });
+  std::fill(frequencies_.begin(), frequencies_.end(), 0);
+  for (const Symbol x : symbols->symbols)
+    if (x != kNoSymbol) frequencies_[at(x)] += 1 / static_cast<double>(all);
+}
+
 /// The rows to be predicted, and how often each symbol is.
 template <class T>
 void HeadMetric<T>::find_rows(const Field& field, const MetricWanted& wanted) {
@@ -66,10 +81,7 @@ void HeadMetric<T>::find_rows(const Field& field, const MetricWanted& wanted) {
     if (variances_.size() != positions * units_) variances_.resize(positions * units_);
     if (static_cast<Index>(rows_.size()) < positions) variances_.fill_zero();
   }
-  const auto* symbols = std::get_if<SymbolRows>(&field);
-  if (!wanted.metric || symbols == nullptr) return;
-  std::fill(frequencies_.begin(), frequencies_.end(), 0);
-  for (const Index r : rows_) frequencies_[at(symbols->symbols[at(r)])] += 1 / static_cast<double>(rows_.size());
+  if (wanted.metric) count(field);
 }
 
 template <class T>

@@ -35,6 +35,11 @@ class HeadMetric {
   void direction(const Parameters<T>& parameters, double keep, std::span<double> direction);
   /// Sets the gradient of the last pass with metric at the head's weights.
   void gradient(const Parameters<T>& parameters, std::span<double> gradient) const;
+  /// Gradient and Hessian of the last pass with metric, to be replaced by sums over several; then `count_targets` of
+  /// all that was summed over must follow.
+  std::span<double> sums() { return sums_; }
+  /// How often each symbol is predicted, for the damping: counted by `pass` in its batch.
+  void count_targets(const Batch& batch);
   /// Adds the variances of the last pass that wanted them to the adjoints of the core's activities.
   void add_variances(CorePass<T>& core) const;
 
@@ -58,6 +63,7 @@ class HeadMetric {
 
   void load(const Parameters<T>& parameters, const MetricWanted& wanted);
   void find_rows(const Field& field, const MetricWanted& wanted);
+  void count(const Field& field);
   void make_room(Scratch& s) const;
   Targets<T> gather_targets(const Field& field, Range range, Scratch& s) const;
   void tile(CorePass<T>& core, const Field& field, const MetricWanted& wanted, Range range, Scratch& s, double* sums,

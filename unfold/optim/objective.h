@@ -13,6 +13,7 @@
 #include "unfold/circuit/parameters.h"
 #include "unfold/data/batch.h"
 #include "unfold/losses/network.h"
+#include "unfold/processes/shard_sum.h"
 
 namespace unfold {
 
@@ -88,6 +89,8 @@ class Objective {
     throw UsageError("this optimiser needs a network to look into, and there is none");
   }
   virtual void entered(double /*loss*/) {}
+  /// How the batch is divided, for steps that run their own passes.
+  virtual Sharding sharding() const { return {}; }
 };
 
 }  // namespace unfold

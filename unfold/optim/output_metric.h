@@ -29,6 +29,16 @@ class OutputMetric {
   /// Overwrites the adjoints of the core's activities by the variances of the last pass that wanted them.
   void seed_variances(CorePass<T>& core) const;
 
+  /// Gradients and Hessians of the last pass with metric, to be replaced by sums over several batches; then
+  /// `count_targets` of all of them must follow.
+  template <class Visit>
+  void visit_sums(const Visit& visit) {
+    for (HeadMetric<T>& head : heads_) visit(head.sums());
+  }
+  void count_targets(const Batch& batch) {
+    for (HeadMetric<T>& head : heads_) head.count_targets(batch);
+  }
+
   void visit_averages(StateVisitor<T>& visitor);  ///< the state of the running averages, for checkpoints
 
  private:

@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "unfold/optim/output_metric.h"
-#include "unfold/optim/unit_metric.h"
+#include "unfold/optim/metric_shards.h"
 
 namespace unfold {
 namespace {
@@ -31,17 +30,13 @@ class RiemannianControl final : public Control<T> {
 
   void attach(Objective<T>& objective) override {
     const Network<T>& network = objective.network();
-    core_ = std::make_unique<CorePass<T>>(network, objective.team());
-    output_ = std::make_unique<OutputMetric<T>>(*core_, options_.writing_damping, options_.keep > 0);
-    if (options_.metric != RiemannianMetric::none)
-      metric_ = std::make_unique<UnitMetric<T>>(*core_, options_.reduction == Reduction::full, options_.damping,
-                                                options_.keep > 0);
+    shards_ = std::make_unique<MetricShards<T>>(objective, options_);
     is_output_.assign(gradient_.size(), 0);
     const auto mark = [&](int parameter) {
       const ParameterInfo& p = network.plan->parameters()[at(parameter)];
       std::fill_n(is_output_.begin() + p.offset, p.size(), char{1});
     };
-    for (const CoreHead<T>& head : core_->heads()) {
+    for (const CoreHead<T>& head : shards_->core().heads()) {
       for (const auto& term : head.output.terms) mark(term.parameter);
       if (head.output.bias >= 0) mark(head.output.bias);
     }
@@ -63,7 +58,7 @@ class RiemannianControl final : public Control<T> {
     const typename OutputMetric<T>::Wanted seeds{
         .metric = false, .adjoints = true, .variances = options_.metric == RiemannianMetric::rbpm};
     find_output_direction(objective, predicted);
-    move(kOutput, objective, rate, [&] { return output_->pass(*core_, objective.parameters(), batch.batch, seeds); });
+    move(kOutput, objective, rate, [&] { return shards_->outputs(seeds); });
     find_transition_direction(objective, predicted);
     report.gradient_norm = norm_of_gradient() / predicted;
     report.finite = std::isfinite(report.gradient_norm);
@@ -85,19 +80,19 @@ class RiemannianControl final : public Control<T> {
       visitor("previous/transition", previous_[kTransition].span());
     }
     if (options_.keep > 0) {
-      output_->visit_averages(visitor);
-      if (metric_) metric_->visit_averages(visitor);
+      shards_->output().visit_averages(visitor);
+      if (shards_->has_metric()) shards_->metric().visit_averages(visitor);
     }
   }
 
  private:
-  double units() const { return static_cast<double>(core_->units()); }
+  double units() const { return static_cast<double>(shards_->core().units()); }
 
   /// Forward pass of the core, then the sweep over the predictions.
   void evaluate(Objective<T>& objective, const EnteredBatch<T>& batch, const typename OutputMetric<T>::Wanted& wanted) {
     leaving_ = batch.entering;
-    core_->forward(batch.batch, objective.parameters(), leaving_, batch.dropout_seed);
-    nats_ = output_->pass(*core_, objective.parameters(), batch.batch, wanted);
+    shards_->forward(batch, objective.parameters(), leaving_);
+    nats_ = shards_->outputs(wanted);
   }
 
   // The last evaluation of a step is the first of the next one, if nothing has changed in between.
@@ -114,6 +109,7 @@ class RiemannianControl final : public Control<T> {
     const std::vector<Index>& slots = b.carry.slots;
     cached_ = options_.control == StepControl::backtracking && kept_[kTransition] && !batch.dropout_seed &&
               std::all_of(slots.begin(), slots.end(), [&](Index slot) { return batch.entering.fresh(slot); });
+    cached_ = !objective.sharding().all().any(!cached_);  // each process knows the slots of its shards
     if (!cached_) return;
     fields_ = b.fields;
     slots_ = slots;
@@ -131,29 +127,20 @@ class RiemannianControl final : public Control<T> {
 
   void find_output_direction(Objective<T>& objective, double predicted) {
     std::vector<double>& d = directions_[kOutput];
-    output_->gradient(objective.parameters(), sums_);
+    shards_->output().gradient(objective.parameters(), sums_);
     if (options_.metric == RiemannianMetric::none)
       for (std::size_t i = 0; i < d.size(); ++i) d[i] = is_output_[i] ? sums_[i] / predicted : 0;
     else
-      output_->direction(objective.parameters(), options_.keep, d);
+      shards_->output().direction(objective.parameters(), options_.keep, d);
     average(kOutput);
   }
 
   void find_transition_direction(Objective<T>& objective, double predicted) {
     std::vector<double>& d = directions_[kTransition];
-    Unfolding<T>& u = core_->unfolding();
-    const bool plain = options_.metric == RiemannianMetric::none, outer = options_.metric == RiemannianMetric::ruop;
-    // The sums of the metric are more exact than those of the pass, and make them superfluous.
-    u.backward(gradient_, {.weights = plain});
-    if (outer) u.squares_at_starts(squares_);
+    const bool plain = options_.metric == RiemannianMetric::none;
+    shards_->backward(gradient_, squares_);
     if (!plain) {
-      metric_->keep_adjoints(*core_);
-      if (!outer) {
-        output_->seed_variances(*core_);
-        u.backward(squares_, {.algebra = Algebra::squared, .weights = false});
-      }
-      metric_->accumulate(*core_, outer);
-      metric_->direction(options_.keep, d, sums_);
+      shards_->metric().direction(options_.keep, d, sums_);
     } else {
       for (std::size_t i = 0; i < d.size(); ++i) {
         if (is_output_[i]) continue;
@@ -161,7 +148,7 @@ class RiemannianControl final : public Control<T> {
         d[i] = sums_[i] / predicted;
       }
     }
-    for (const Node& node : core_->plan().nodes()) {  // trained starts
+    for (const Node& node : shards_->core().plan().nodes()) {  // trained starts
       if (node.kind != Node::Kind::link || node.initial < 0) continue;
       const ParameterInfo& p = objective.parameters().info()[at(node.initial)];
       for (Index i = p.offset; i < p.offset + p.size(); ++i) {
@@ -234,9 +221,7 @@ class RiemannianControl final : public Control<T> {
   Buffer<T> previous_[2];
   std::vector<char> is_output_;
 
-  std::unique_ptr<CorePass<T>> core_;
-  std::unique_ptr<OutputMetric<T>> output_;
-  std::unique_ptr<UnitMetric<T>> metric_;
+  std::unique_ptr<MetricShards<T>> shards_;
   double nats_ = 0;
   State<T> leaving_;
 

@@ -30,6 +30,12 @@ class UnitMetric {
   /// Sets `direction` and `gradient` at the transition weights. M is averaged over batches with `keep` > 0.
   void direction(double keep, std::span<double> direction, std::span<double> gradient);
 
+  /// M and G as accumulated, to be replaced by sums over several batches.
+  template <class Visit>
+  void visit_sums(const Visit& visit) {
+    for (Unit& unit : units_) visit(unit.moments.by_symbol()), visit(unit.moments.by_all());
+  }
+
   void visit_averages(StateVisitor<T>& visitor);  ///< the state of the running averages
 
  private:

@@ -30,7 +30,7 @@ constexpr auto kGradientOnly = std::to_array<std::string_view>(
      "curriculum",       "epochs",          "steps",        "minutes",         "validate-every",
      "early-stop",       "resume",          "sample-every", "log-every",       "memory-limit",
      "checkpoint-every", "sampled-softmax", "precision",    "teacher-forcing", "forcing-schedule",
-     "gradient",         "follow",          "objective"});
+     "gradient",         "follow",          "objective",    "shards"});
 
 /// Options of files: tasks have no use for them.
 constexpr auto kFilesOnly = std::to_array<std::string_view>(
@@ -179,6 +179,27 @@ void settle_follow(TrainSettings& s, const Given& given) {
   s.epochs = 1;
 }
 
+/// What is not divided among shards is refused here, before data are read; 1 is as if nobody had said anything.
+void check_shards(TrainSettings& s) {
+  if (s.shards == 1) s.shards.reset();
+  if (!s.shards) return;
+  const auto refuse = [](std::string_view what) {
+    throw UsageError(fmt::format("{} cannot be divided among shards yet: leave it out, or --shards", what));
+  };
+  if (s.follow) refuse("--follow");
+  if (*s.shards > s.batch)
+    throw UsageError(
+        fmt::format("--shards {} is more than the {} sequences of a step: some shards would stay empty; "
+                    "raise --batch, or take fewer",
+                    *s.shards, s.batch));
+  if (s.gradient) refuse("--gradient " + *s.gradient);
+  if (s.restarts > 1) refuse("--restarts");
+  if (s.sampled_softmax > 0) refuse("--sampled-softmax");
+  if (s.teacher_forcing) refuse("--teacher-forcing");
+  if (s.activity_penalty > 0) refuse("--activity-penalty");
+  if (s.flow_penalty > 0) refuse("--flow-penalty");
+}
+
 /// Whether a file can be looked at before it is read.
 bool is_file(const std::string& path) {
   std::error_code ignored;
@@ -298,6 +319,7 @@ std::vector<Setting> all_settings(TrainSettings& s, RunSettings& r) {
       {"precision", &s.precision, model},
       {"seed", &s.seed, model},
       {"restarts", &s.restarts, model},
+      {"shards", &s.shards, model},
       {"validate-every", &s.validate_every, model},
       {"early-stop", &s.early_stop, model},
       {"sample-every", &r.sample_every, run},
@@ -403,6 +425,7 @@ void make_canonical(TrainSettings& s, const RunSettings& run, const Given& given
   settle_follow(s, given);
   settle_gradient(s);
   if (s.task) s.task = canonical_task(*s.task);
+  check_shards(s);
   if (s.sampled_softmax > 0 && s.restarts > 1)
     throw UsageError("--sampled-softmax and --restarts exclude each other: restarts are compared by their whole loss");
   if (s.symbols != kAnyText && s.format == "pairs")

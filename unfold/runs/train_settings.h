@@ -53,6 +53,7 @@ struct TrainSettings {
   bool follow = false;                        ///< DATA is one stream of bytes, read as it comes
   std::optional<Index> steps = {};
   Index restarts = 1, validate_every = 0, early_stop = 0;
+  std::optional<Index> shards = {};  ///< that a batch is divided into (docs/processes.md); none: one
 };
 
 /// In place of a kind of symbols: the reader decides.

@@ -133,7 +133,7 @@ LanguageModel<float> random_model(const TrainingShape& shape) {
   return model;
 }
 
-TrainingSpeed measure_training(const TrainingShape& shape, Team& team, double seconds) {
+TrainingSpeed measure_training(const TrainingShape& shape, Team& team, double seconds, const Sharding& sharding) {
   constexpr Index kWindows = 200;  // per epoch: rare enough that an epoch's ragged ends do not count
   LanguageModel<float> model = random_model(shape);
   const Corpus corpus = random_corpus(model.alphabet(), shape.batch * shape.window * kWindows);
@@ -145,6 +145,8 @@ TrainingSpeed measure_training(const TrainingShape& shape, Team& team, double se
   options.batches = {.window = shape.window, .batch = shape.batch};
   options.steps = std::numeric_limits<Index>::max();
   options.stop = &stop;
+  options.shards = sharding.shards;
+  options.processes = sharding.processes;
   const Network<float> network = model.network();
   Trainer<float> trainer(network, model.parameters(), {.corpus = corpus, .training = part}, options, team);
   trainer.set_observer(&clock);

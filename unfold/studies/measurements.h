@@ -7,6 +7,7 @@
 #include "unfold/base/team.h"
 #include "unfold/base/types.h"
 #include "unfold/models/language_model.h"
+#include "unfold/processes/shard_sum.h"
 
 namespace unfold {
 
@@ -29,7 +30,8 @@ struct TrainingSpeed {
   double seconds_per_step = 0, symbols_per_second = 0;
   double flops_per_symbol = 0;  ///< of all matrix products, forward and backward
 };
-TrainingSpeed measure_training(const TrainingShape& shape, Team& team, double seconds);
+/// Of one of several processes, which all measure: seconds of a step of all, which divide the batch.
+TrainingSpeed measure_training(const TrainingShape& shape, Team& team, double seconds, const Sharding& sharding = {});
 
 struct StepperSpeed {
   double seconds_per_step = 0;  ///< one symbol in, one distribution over all symbols out

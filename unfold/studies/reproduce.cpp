@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "unfold/app/train.h"
+#include "unfold/app/train_processes.h"
 #include "unfold/base/file.h"
 #include "unfold/base/text_distance.h"
 #include "unfold/data/text_source_spec.h"
@@ -20,6 +21,7 @@
 #include "unfold/report/plot.h"
 #include "unfold/runs/run_folder.h"
 #include "unfold/studies/reproduction.h"
+#include "unfold/studies/work.h"
 
 namespace unfold {
 
@@ -87,12 +89,12 @@ struct PreparedText {
   std::vector<std::string> arguments, commands;
   double floor = 0, success = 0;
 };
-PreparedText prepare(const SourceText& text, const std::string& stem) {
+PreparedText prepare(const SourceText& text, const std::string& stem, bool writes) {
   const std::unique_ptr<TextSource> source = make_text_source(text.source);
   PreparedText result;
   const auto write = [&](const std::string& path, std::uint64_t seed, Index units, Index symbols) {
     const GeneratedText made = generate(*source, {.seed = seed, .units = units, .symbols = symbols});
-    write_file_atomically(path, made.text);
+    if (writes) write_file_atomically(path, made.text);
     result.commands.push_back(fmt::format("unfold generate {} {} {} --seed {} -o {}", text.source,
                                           units > 0 ? "--count" : "--size", units > 0 ? units : symbols, seed, path));
     const double own = made.source_bits / static_cast<double>(made.text.size());
@@ -123,7 +125,9 @@ class Reproducing {
                                         Index seed) const;
   std::string made_stem(const Variant& column) const { return fmt::format("{}/data/{}", r_.out, slug(column.label)); }
   bool finished(Run& run) const;
-  void carry_out(Run& run) const;
+  Processes& all() const { return r_.processes != nullptr ? *r_.processes : one_process(); }
+  Index threads() const;
+  void carry_out(const Run& run, Reporter& reporter) const;
   void carry_out(std::vector<Section>& sections) const;
   void keep_finished(std::vector<Section>& sections) const;
   std::vector<double> values(const Reproduction& table, const Cell& cell) const;
@@ -195,6 +199,7 @@ std::vector<Section> Reproducing::plan() {
 /// Those that columns make of the real data.
 void Reproducing::make_files(const std::vector<Cell>& cells) const {
   const Variant* last = nullptr;
+  if (!all().first()) return;
   for (const Cell& cell : cells) {
     if (cell.column == last || cell.column->prepare == nullptr) continue;
     last = cell.column;
@@ -229,7 +234,8 @@ std::vector<Cell> Reproducing::plan(const Reproduction& table) {
   for (const Variant& column : scale.columns) {
     for (const Variant& row : table.rows) {
       if (r_.only && fmt::format("{} / {}", row.label, column.label).find(*r_.only) == std::string::npos) continue;
-      if (column.text && !texts_.contains(&column)) texts_[&column] = prepare(*column.text, made_stem(column));
+      if (column.text && !texts_.contains(&column))
+        texts_[&column] = prepare(*column.text, made_stem(column), all().first());
       Cell cell{&row, &column, {}, 0, column.success != 0 ? column.success : table.success};
       if (column.text) cell.floor = texts_[&column].floor, cell.success = texts_[&column].success;
       for (Index seed = 1; seed <= (row.fitted ? 1 : r_.seeds.value_or(scale.seeds)); ++seed)
@@ -253,23 +259,29 @@ bool Reproducing::finished(Run& run) const {
   return true;
 }
 
-/// Trains, unless the result is there already; goes on where a run was interrupted.
-void Reproducing::carry_out(Run& run) const {
-  if (finished(run)) return;
+/// Runs side by side share the processors.
+Index Reproducing::threads() const {
+  if (r_.threads > 0) return r_.threads;
+  return std::max(1, threads_of_process(0, all()) / static_cast<int>(std::max<Index>(1, r_.jobs)));
+}
+
+/// Trains; goes on where a run was interrupted.
+void Reproducing::carry_out(const Run& run, Reporter& reporter) const {
   TrainRequest request = train_request(run.arguments);
   request.out = run.folder;
-  request.run.threads = thread_count(r_.threads);
+  request.run.threads = threads();
   request.given.emplace("threads");
   (RunFolder(run.folder).has_checkpoint() ? request.resume : request.overwrite) = true;
+  Json result;
   try {
-    run.result = Json::parse(to_json(train(request, reporter_)).dump());  // as --json would print it
+    result = Json::parse(to_json(train(request, reporter)).dump());  // as --json would print it
   } catch (const DivergedError& error) {
-    run.result = {{"failed", error.what()}};
+    result = {{"failed", error.what()}};
   } catch (const InterruptedError&) {
     throw InterruptedError(fmt::format("interrupted in {}; run the same again to go on", run.folder));
   }
-  run.result["command"] = command_of(run);
-  write_file_atomically(run.folder + "/result.json", run.result.dump(2) + "\n");
+  result["command"] = command_of(run);
+  write_file_atomically(run.folder + "/result.json", result.dump(2) + "\n");
 }
 
 /// The measure of every run; infinite for those that failed.
@@ -405,7 +417,7 @@ void Reproducing::write_files(const std::vector<Section>& sections) const {
   const std::string& name = r_.table;
   const std::string page = fmt::format(
       "# Reproduced: {}\n\nMade by `{}`: {:.0f} s of training, threads: {}, {}.\n{}\n## Commands\n\n```sh\n{}```\n",
-      name, own_command(), seconds, thread_count(r_.threads), simd_name(), body, commands);
+      name, own_command(), seconds, threads(), simd_name(), body, commands);
   write_file_atomically(r_.out + "/" + name + ".md", page);
   write_file_atomically(r_.out + "/" + name + ".json", results_json(sections).dump(2) + "\n");
 }
@@ -420,23 +432,24 @@ void Reproducing::keep_finished(std::vector<Section>& sections) const {
 }
 
 void Reproducing::carry_out(std::vector<Section>& sections) const {
-  std::size_t done = 0, all = 0;
-  for (const Section& section : sections)
-    for (const Cell& cell : section.cells) all += cell.runs.size();
+  std::vector<WorkPiece> pieces;
   for (Section& section : sections)
     for (Cell& cell : section.cells)
-      for (Run& run : cell.runs) {
-        reporter_.remark(fmt::format("{}/{}  {}: {}", ++done, all, cell.column->label, cell.row->label));
-        carry_out(run);
-      }
+      for (Run& run : cell.runs)
+        pieces.push_back({.name = fmt::format("{}: {}", cell.column->label, cell.row->label),
+                          .claim = run.folder + ".claim",
+                          .is_done = [this, &run] { return finished(run); },
+                          .do_it = [this, &run](Reporter& reporter) { carry_out(run, reporter); }});
+  do_work(pieces, {.jobs = r_.jobs, .processes = r_.processes}, reporter_);
 }
 
 ReproduceOutcome Reproducing::run() {
   if (r_.out.empty()) throw UsageError("reproduce needs --out DIR, the folder for runs and results");
   std::vector<Section> sections = plan();
+  all().any(false);  // the first has written the data
   if (r_.finished) keep_finished(sections);
   carry_out(sections);
-  write_files(sections);
+  if (all().first()) write_files(sections);
   ReproduceOutcome outcome{.page = fmt::format("{}/{}.md", r_.out, r_.table),
                            .results_file = fmt::format("{}/{}.json", r_.out, r_.table)};
   for (const Section& section : sections) outcome.tables.push_back(summary(*section.table, section.cells));

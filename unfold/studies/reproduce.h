@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "unfold/processes/processes.h"
 #include "unfold/report/table.h"
 #include "unfold/runs/reporter.h"
 
@@ -18,7 +19,9 @@ struct ReproduceRequest {
   std::optional<double> minutes = {};    ///< of each run, instead of what the scale says
   std::optional<Index> seeds = {};       ///< runs of each cell, instead of what the scale says
   bool finished = false;                 ///< run nothing: make the page of the runs that are finished
-  Index threads = 0;                     ///< 0: every processor available
+  Index threads = 0;                     ///< of each run; 0: every processor available
+  Index jobs = 1;                        ///< runs side by side, each in a process of its own (work.h)
+  Processes* processes = nullptr;        ///< of mpirun, which all do this; the first writes the page
 };
 
 struct ReproduceOutcome {

@@ -47,13 +47,19 @@ BatchObjective<T>::BatchObjective(const Network<T>& network, Parameters<T>& para
       team_(team),
       entered_(std::move(entered)),
       pass_(with_precision(network, options.precision), team, options.gradient.looks_back() ? options.memory_limit : 0,
-            share_of(options.penalties, options.batches)),
+            share_of(options.penalties, options.batches), options.sharding),
       carried_(*network.plan, source.streams()),
       earlier_(at(options.batches - 1)),
       before_(at(options.batches)) {
   if (options.penalties.flow > 0 && options.batches > 1)
     throw UsageError("a flow penalty is known after a backward pass only, and " + options.optimizer +
                      " measures the loss of several batches without one; use sgd, adam or path");
+  if (options.sharding.divided() &&
+      (options.own_outputs || network.fewer_outputs != nullptr || !options.gradient.looks_back()))
+    throw UsageError(fmt::format("{} is not divided among shards: leave it out, or --shards",
+                                 options.own_outputs             ? "scheduled sampling (--teacher-forcing)"
+                                 : options.gradient.looks_back() ? "a sampled softmax"
+                                                                 : "a gradient that is carried along (--gradient)"));
   if (options.own_outputs) {
     if (options.batches > 1)
       throw UsageError(options.optimizer +
@@ -253,7 +259,7 @@ void BatchObjective<T>::start_curvature(double share, Distance damping) {
         fmt::format("{} keeps the activities of its batches for products with the curvature; "
                     "train it without a memory limit",
                     options_.optimizer));
-  if (!curvature_) curvature_ = std::make_unique<Curvature<T>>(network_, damping, team_);
+  if (!curvature_) curvature_ = std::make_unique<ShardedCurvature<T>>(network_, damping, team_, options_.sharding);
   const auto least = static_cast<Index>(std::ceil(share * static_cast<double>(options_.batches)));
   std::vector<CurvaturePart<T>> parts;
   Index found = 0;

@@ -13,9 +13,8 @@
 #include <vector>
 
 #include "unfold/forward/forward_gradient.h"
-#include "unfold/optim/batch_pass.h"
-#include "unfold/optim/curvature.h"
 #include "unfold/optim/objective.h"
+#include "unfold/optim/sharded_pass.h"
 #include "unfold/training/own_outputs.h"
 #include "unfold/training/sampled_softmax.h"
 
@@ -30,6 +29,7 @@ struct BatchObjectiveOptions {
   bool own_outputs = false;                 ///< read_own_outputs will be called
   GradientMethod gradient = {};             ///< looking back, or carried along (forward_gradient.h)
   Precision precision = Precision::exact;   ///< of loss and gradient; curvature wants exact ones (UsageError)
+  Sharding sharding = {};                   ///< of each batch
   const std::atomic<bool>* stop = nullptr;  ///< polled between passes; where it is set they throw StepBrokenOff
 };
 
@@ -44,7 +44,8 @@ class BatchObjective final : public Objective<T> {
   using Entered = std::function<bool(double loss, std::span<const T> gradient)>;
 
   /// Everything given is referred to and must outlive the objective. UsageError: a flow penalty, or own outputs, with
-  /// several batches; forward gradients with these, a sampled softmax, several batches or bfloat16.
+  /// several batches; penalties, own outputs, forward gradients or a sampled softmax with several shards; forward
+  /// gradients with own outputs, a sampled softmax, several batches or bfloat16.
   BatchObjective(const Network<T>& network, Parameters<T>& parameters, BatchSource& source,
                  const BatchObjectiveOptions& options, Team& team, Entered entered);
 
@@ -87,6 +88,7 @@ class BatchObjective final : public Objective<T> {
   PathReading path_reading() override;
   EnteredBatch<T> enter() override;
   void entered(double loss) override { entered_(loss, {}); }
+  Sharding sharding() const override { return options_.sharding; }
 
  private:
   /// The k-th batch of this step: the last one is that of the source.
@@ -101,7 +103,8 @@ class BatchObjective final : public Objective<T> {
   void check_forward() const;
   void require_exact_products() const;
   void poll() const {
-    if (options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed)) throw StepBrokenOff();
+    if (options_.stop == nullptr) return;
+    if (options_.sharding.all().any(options_.stop->load(std::memory_order_relaxed))) throw StepBrokenOff();
   }
 
   const Network<T>& network_;
@@ -110,12 +113,12 @@ class BatchObjective final : public Objective<T> {
   BatchObjectiveOptions options_;
   Team& team_;
   Entered entered_;
-  BatchPass<T> pass_;
+  ShardedPass<T> pass_;
   std::unique_ptr<SampledSoftmax<T>> sampled_;   // takes the place of pass_ in `gradient`
   std::unique_ptr<ForwardGradient<T>> forward_;  // so does this
   std::unique_ptr<OwnOutputs<T>> own_;
-  const Batch* mixed_ = nullptr;             // in place of that of the source
-  std::unique_ptr<Curvature<T>> curvature_;  // of optimisers that ask for it
+  const Batch* mixed_ = nullptr;                    // in place of that of the source
+  std::unique_ptr<ShardedCurvature<T>> curvature_;  // of optimisers that ask for it
   State<T> carried_, scratch_;
   std::vector<Batch> earlier_;    // the batches of the present step but the last
   std::vector<State<T>> before_;  // as it was when each of them was entered

@@ -11,6 +11,7 @@
 #include "unfold/numerics/bf16.h"
 #include "unfold/numerics/functions.h"
 #include "unfold/numerics/vector.h"
+#include "unfold/processes/agreement.h"
 
 namespace unfold {
 namespace {
@@ -60,6 +61,7 @@ nlohmann::json configuration_of(const Run<T>& run, const nlohmann::json& sources
   if (!options.forcing.always())
     result["teacher_forcing"] = {options.forcing.from, options.forcing.to, static_cast<int>(options.forcing.shape)};
   if (!options.gradient.looks_back()) result["gradient"] = options.gradient.text();
+  if (options.shards > 1) result["shards"] = options.shards;
   if (options.penalties.any())
     result["penalties"] = {{"activity", options.penalties.activity}, {"flow", options.penalties.flow}};
   return result;
@@ -85,6 +87,19 @@ bool Recovery<T>::entered(double loss, std::span<const T> gradient) {
     run_.objective.swap_carried();
   }
   return gradient.empty() || !(loss > kDiverged * uniform_loss_) || state.step == last_good_.run.step;
+}
+
+template <class T>
+void Recovery<T>::require_same_run() const {
+  Processes& all = run_.sharding.all();
+  if (all.alone()) return;
+  if (all.count() > run_.sharding.shards)
+    throw UsageError(fmt::format("{} processes, but {} shards: start at most as many processes as there are shards",
+                                 all.count(), run_.sharding.shards));
+  std::vector<Claim> claims;
+  for (const auto& [key, value] : configuration_->items()) claims.push_back({key, value.dump()});
+  claims.push_back({"the parameters at the start", fingerprint(std::as_bytes(run_.values.flat()))});
+  require_agreement(all, claims);
 }
 
 /// The first number of a vector like the parameters that is not finite, by name and place; empty if all are.
@@ -196,11 +211,43 @@ bool Recovery<T>::write_if_due() {
 }
 
 template <class T>
-void Recovery<T>::write(const Snapshot<T>& s, const Snapshot<T>* rollback) {
+void Recovery<T>::write(Snapshot<T>& s, Snapshot<T>* rollback) {
   const std::string& file = run_.options.checkpoint;
-  write_checkpoint(file, s, rollback, *configuration_);
+  gather_carried(s.carried);
+  if (rollback != nullptr) gather_carried(rollback->carried);
+  if (run_.sharding.all().first()) write_checkpoint(file, s, rollback, *configuration_);
   written_step_ = s.run.step;
   if (run_.listeners.observer != nullptr) run_.listeners.observer->checkpoint({s.run.step, file});
+}
+
+/// What each process carries of its shards comes to the first.
+template <class T>
+void Recovery<T>::gather_carried(State<T>& carried) const {
+  Processes& all = run_.sharding.all();
+  if (all.alone()) return;
+  const auto slots_of = [&](int process) {
+    std::vector<Index> slots;
+    const Range own = run_.sharding.of(process);
+    for (Index slot = 0; slot < carried.slots(); ++slot)
+      if (const Index s = shard_of_slot(slot, run_.sharding.shards); own.begin <= s && s < own.end)
+        slots.push_back(slot);
+    return slots;
+  };
+  std::vector<Sending> sendings;
+  std::vector<Receiving> receivings;
+  const auto row = [&](Index slot) { return std::span(carried.row(slot), at(carried.width())); };
+  const auto flag = [&](Index slot) { return carried.fresh_flags().subspan(at(slot), 1); };
+  if (!all.first())
+    for (const Index slot : slots_of(all.number())) {
+      sendings.push_back({0, std::as_bytes(row(slot))});
+      sendings.push_back({0, std::as_bytes(flag(slot))});
+    }
+  for (int p = 1; all.first() && p < all.count(); ++p)
+    for (const Index slot : slots_of(p)) {
+      receivings.push_back({p, std::as_writable_bytes(row(slot))});
+      receivings.push_back({p, std::as_writable_bytes(flag(slot))});
+    }
+  all.exchange(sendings, receivings);
 }
 
 template <class T>
@@ -217,7 +264,7 @@ void Recovery<T>::interrupt() {
 }
 
 template <class T>
-void Recovery<T>::interrupt(const Snapshot<T>& present) {
+void Recovery<T>::interrupt(Snapshot<T>& present) {
   const RunState& state = run_.state;
   if (run_.options.checkpoint.empty())
     throw InterruptedError(fmt::format("interrupted at step {}; no checkpoint was asked for", state.step));

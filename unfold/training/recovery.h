@@ -15,6 +15,8 @@ class Recovery {
   /// `configuration`: of the sources; what must be the same when a run is resumed. `run` is referred to.
   Recovery(Run<T>& run, const nlohmann::json& configuration);
 
+  /// Of several processes: whether all are about to do the same. UsageError naming the first difference.
+  void require_same_run() const;
   /// Keeps the present state as the last good one.
   void start() { capture(last_good_); }
   /// Goes on from the checkpoint. Throws as read_checkpoint.
@@ -51,8 +53,9 @@ class Recovery {
   void capture(Snapshot<T>& s);
   void restore(const Snapshot<T>& s);
   bool is_due() const;
-  void write(const Snapshot<T>& s, const Snapshot<T>* rollback);
-  [[noreturn]] void interrupt(const Snapshot<T>& present);
+  void write(Snapshot<T>& s, Snapshot<T>* rollback);
+  void gather_carried(State<T>& carried) const;
+  [[noreturn]] void interrupt(Snapshot<T>& present);
 
   Run<T>& run_;
   JsonBox configuration_;

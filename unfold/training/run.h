@@ -12,7 +12,8 @@
 
 namespace unfold {
 
-/// The wall clock of a run, earlier parts of a resumed run included.
+/// The wall clock of a run, earlier parts of a resumed run included. Several processes go by that of the first: all
+/// ask for it at the same places.
 class RunClock {
  public:
   using Clock = std::chrono::steady_clock;
@@ -21,12 +22,17 @@ class RunClock {
     before_ = seconds_before;
     started_ = Clock::now();
   }
-  double now() const { return before_ + since(started_); }
+  double now() const {
+    const double here = before_ + since(started_);
+    return processes_ != nullptr ? processes_->of_first(here) : here;
+  }
+  void share(Processes* processes) { processes_ = processes; }
   static double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
  private:
   Clock::time_point started_ = Clock::now();
   double before_ = 0;
+  Processes* processes_ = nullptr;
 };
 
 /// An observer and the log of a run; either may be absent.
@@ -50,6 +56,7 @@ struct Run {
   BatchSource& batches;
   Optimizer<T>& optimizer;
   BatchObjective<T>& objective;
+  Sharding sharding = {};
 
   RunState state = {};
   std::shared_ptr<const Parameters<T>> best = nullptr;  ///< null: no validation yet

@@ -22,6 +22,7 @@ const T& checked(const T& options) {
     throw UsageError("training: snapshot_every and log_every must be at least 1");
   if (options.validation_streams < 1 || options.validation_warmup < 0)
     throw UsageError("training: validation needs at least 1 lane and a warm-up of at least 0 symbols");
+  if (options.shards < 1) throw UsageError("training: at least 1 shard is needed");
   return options;
 }
 
@@ -45,13 +46,16 @@ struct Trainer<T>::Body {
                    .own_outputs = !options.forcing.always(),
                    .gradient = options.gradient,
                    .precision = options.precision,
+                   .sharding = sharding(),
                    .stop = optimizer->gradients() > 1 ? options.stop : nullptr},
                   team, [this](double loss, std::span<const T> gradient) { return recovery.entered(loss, gradient); }),
-        now({network, values, options, team, *sources.training, *optimizer, objective}),
+        now({network, values, options, team, *sources.training, *optimizer, objective, sharding()}),
         minutes(sources, now),
         validation(sources, now, minutes),
         recovery(now, *sources.configuration) {
+    now.clock.share(options.processes);
     optimizer->attach(objective);
+    recovery.require_same_run();
     recovery.start();
     if (options.resume) {
       recovery.resume();
@@ -82,7 +86,7 @@ struct Trainer<T>::Body {
 
   /// A step, and what is due after it.
   void step_and_look() {
-    if (options.stop != nullptr && options.stop->load(std::memory_order_relaxed)) {
+    if (options.stop != nullptr && now.sharding.all().any(options.stop->load(std::memory_order_relaxed))) {
       keep_model_of_stream();
       recovery.interrupt();
     }
@@ -100,6 +104,8 @@ struct Trainer<T>::Body {
   void keep_model_of_stream() {
     if (sources.wait && best_observer && all_finite<T>(now.values.flat())) best_observer(now.values);
   }
+
+  Sharding sharding() const { return {.shards = options.shards, .processes = options.processes}; }
 
   /// Not so near to the end that the last validation would follow at once.
   bool there_is_time_to_validate() const { return options.minutes <= 0 || minutes.has_time_for_validation(); }

@@ -11,6 +11,10 @@
 /// Law 3. A run that is stopped at any moment and resumed ends with the same bytes as one that was not, for budgets in
 /// steps or epochs; a budget in minutes depends on the clock and so does its schedule.
 ///
+/// Shards and processes. A step adds the gradients of its shards in one order, whoever has them: the same bytes for any
+/// number of processes (docs/processes.md). All of them run the same trainer on the same data; clock and signals are
+/// those of the first and of any, and the first alone writes the checkpoint. Give only the first a log.
+///
 /// Divergence. When a loss or gradient is not finite (or the loss exceeds 100 ln(alphabet), which no useful model
 /// does), the run goes back to the last snapshot, lowers the rate and tries again; after too many attempts:
 /// DivergedError.
@@ -48,13 +52,15 @@ struct TrainerOptions {
   double spent_seconds = 0;      ///< of the minutes, before the run: reading the data
   double validations_after = 0;  ///< of the minutes, after the run: worth so many validations
 
-  Index validate_every = 0;       ///< steps; 0: so that validation costs about a twentieth of the time
-  Index validation_streams = 64;  ///< the validation part is cut into about so many segments ...
-  Index validation_warmup = 256;  ///< ... each warmed up on so many symbols before it
-  Index patience = 0;             ///< stop after so many validations without improvement; 0: never
-  double goal_error = -1;         ///< stop when a judge finds at most this share of sequences wrong; below 0: never
-  Index sample_every = 0;         ///< steps; 0: never
-  Index log_every = 100;          ///< steps between progress entries of the log
+  Index validate_every = 0;        ///< steps; 0: so that validation costs about a twentieth of the time
+  Index validation_streams = 64;   ///< the validation part is cut into about so many segments ...
+  Index validation_warmup = 256;   ///< ... each warmed up on so many symbols before it
+  Index patience = 0;              ///< stop after so many validations without improvement; 0: never
+  double goal_error = -1;          ///< stop when a judge finds at most this share of sequences wrong; below 0: never
+  Index sample_every = 0;          ///< steps; 0: never
+  Index log_every = 100;           ///< steps between progress entries of the log
+  Index shards = 1;                ///< that every batch is divided into; part of what is computed
+  Processes* processes = nullptr;  ///< that have the shards, each a trainer of its own; nullptr: this one
   Precision precision = Precision::exact;  ///< of the products of training (bf16.h); validation is always exact
   std::size_t memory_limit = 0;            ///< bytes for the activities of one batch; 0: none (see batch_pass.h)
 
@@ -123,7 +129,8 @@ class Trainer {
  public:
   /// Trains `parameters` in place. Everything given is referred to and must outlive the trainer. Throws UsageError for
   /// options that make no sense; with `resume` ModelError for a checkpoint that is damaged or missing, UsageError for
-  /// one of another configuration, naming what differs.
+  /// one of another configuration, naming what differs; UsageError, too, for more processes than shards, and where
+  /// processes have other data, options or parameters than the first.
   Trainer(const Network<T>& network, Parameters<T>& parameters, const TrainingData& data, const TrainerOptions& options,
           Team& team);
   /// The same with batches from elsewhere; options.batches has no meaning then.

@@ -105,7 +105,7 @@ void Validation<T>::lower_rate_on_plateau(bool best) {
 
 template <class T>
 std::string Validation<T>::run(const OnBest& on_best) {
-  const auto start = RunClock::Clock::now();
+  const double start = run_.clock.now();
   const Evaluation found = measure();
   const double nats = found.nats_per_symbol();
   if (!std::isfinite(nats) &&
@@ -116,7 +116,7 @@ std::string Validation<T>::run(const OnBest& on_best) {
   RunState& state = run_.state;
   state.validated_step = state.step;
   state.validation_symbols = found.predicted;
-  state.validation_seconds = RunClock::since(start);
+  state.validation_seconds = run_.clock.now() - start;
   run_.listeners.tell(&Observer::validation,
                       ValidationEvent{.step = state.step,
                                       .epochs = run_.batches.epochs_done(),
@@ -126,10 +126,10 @@ std::string Validation<T>::run(const OnBest& on_best) {
                                       .best = best,
                                       .seconds = run_.clock.now(),
                                       .measures = sources_.judge ? sources_.judge->measures() : Measures{}});
-  if (!best || !on_best) return {};
-  const auto saving = RunClock::Clock::now();
-  on_best(run_.values);
-  budget_.saving_took(RunClock::since(saving));
+  if (!best) return {};
+  const double saving = run_.clock.now();  // asked for by all processes, though one alone saves
+  if (on_best) on_best(run_.values);
+  budget_.saving_took(run_.clock.now() - saving);
   return {};
 }
 

@@ -1,0 +1,72 @@
+/// Planning of training in several processes: the model by hand, and the command.
+
+#include "unfold/studies/distributed.h"
+
+#include "cli/fixture.h"
+#include "support/simulated_processes.h"
+
+namespace unfold::test {
+namespace {
+
+const StepCost kCost{.per_sequence = 2e-3, .fixed = 4e-3, .parameters = 1'000'000};
+const LinkSpeed kLink{.latency = 1e-4, .bytes_per_second = 1e9};
+
+TEST(Distributed, an_exchange_costs_messages_and_bytes) {
+  EXPECT_EQ(exchange_seconds(kLink, kCost.parameters, 1), 0);
+  // Two processes: 2 messages, twice half of 4 MB, six gatherings of one message.
+  EXPECT_NEAR(exchange_seconds(kLink, kCost.parameters, 2), 2e-4 + 4e-3 + 6e-4, 1e-12);
+  // Four: 6 messages, twice three quarters of 4 MB, six gatherings of two messages.
+  EXPECT_NEAR(exchange_seconds(kLink, kCost.parameters, 4), 6e-4 + 6e-3 + 12e-4, 1e-12);
+}
+
+TEST(Distributed, a_divided_batch_ends_where_a_process_has_one_sequence) {
+  const auto rows = predict_divided(kCost, kLink, 8);
+  ASSERT_EQ(rows.size(), 4u);
+  EXPECT_EQ(rows[0].efficiency, 1);
+  EXPECT_NEAR(rows[0].seconds, 8 * 2e-3 + 4e-3, 1e-12);
+  EXPECT_EQ(rows[2].processes, 4);
+  EXPECT_NEAR(rows[2].seconds, 2 * 2e-3 + 4e-3 + 7.8e-3, 1e-12);
+  EXPECT_NEAR(rows[2].efficiency, 20e-3 / rows[2].seconds / 4, 1e-12);
+}
+
+TEST(Distributed, a_growing_batch_goes_to_1024_processes) {
+  const auto rows = predict_growing(kCost, kLink, 8);
+  ASSERT_EQ(rows.size(), 11u);
+  EXPECT_EQ(rows.back().processes, 1024);
+  for (std::size_t i = 1; i < rows.size(); ++i) EXPECT_LT(rows[i].efficiency, rows[i - 1].efficiency);
+}
+
+TEST(Distributed, so_many_sequences_are_as_efficient_as_wanted) {
+  const double each = sequences_for(kCost, kLink, 16, 0.8);
+  const double alone = kCost.seconds(each);
+  EXPECT_NEAR(alone / (alone + exchange_seconds(kLink, kCost.parameters, 16)), 0.8, 1e-9);
+}
+
+TEST(Distributed, measures_links_and_sums_between_processes) {
+  in_processes(3, [](Processes& processes) {
+    const LinkSpeed link = measure_links(processes);
+    EXPECT_GT(link.latency, 0);
+    EXPECT_GT(link.bytes_per_second, 0);
+    const double seconds = measure_exchange(processes, 10'000);
+    EXPECT_GT(seconds, 0);
+    EXPECT_EQ(processes.gather(link.latency), std::vector<double>(3, link.latency));
+  });
+}
+
+TEST(Distributed, the_command_plans_for_a_network_that_is_not_at_hand) {
+  const Arguments bench = {"bench", "--distributed", "--model", "rnn:8",     "--batch",
+                           "8",     "--window",      "8",       "--seconds", "0.02"};
+  expect_failure(bench, 2, "there is one process and no link to measure");
+  expect_failure({"bench", "--latency", "1"}, 2, "--latency and --bandwidth belong to --distributed");
+  const Finished text = unfold_command(bench + Arguments{"--latency", "1e-4", "--bandwidth", "1e9"});
+  ASSERT_EQ(text.code, 0) << text.err;
+  EXPECT_THAT(text.out, HasSubstr("100.0 us a message, 1.00 GB/s (as given)"));
+  EXPECT_THAT(text.out, HasSubstr("Advice"));
+  const Finished found = unfold_command(bench + Arguments{"--latency", "1e-4", "--bandwidth", "1e9", "--json"});
+  const nlohmann::json json = only_object(found.out);
+  EXPECT_EQ(json["divided"].size(), 4u);
+  EXPECT_EQ(json["growing"].size(), 11u);
+}
+
+}  // namespace
+}  // namespace unfold::test

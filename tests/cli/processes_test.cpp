@@ -1,0 +1,163 @@
+/// `mpirun -n K unfold train --shards S`: the same model bytes for every K; what does not fit is refused by all with
+/// one voice; a process that is killed takes the others along, and the run is resumed in another number of processes.
+/// Tests say that they skip where the build has no MPI.
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <thread>
+
+#include "cli/fields.h"
+#include "cli/fixture.h"
+
+namespace unfold::test {
+namespace {
+
+/// What Open MPI shall not do here: ask for other machines, read the memory of other processes.
+const Surroundings kQuietMpi = {.environment = {{"OMPI_ALLOW_RUN_AS_ROOT", "1"},
+                                                {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
+                                                {"OMPI_MCA_plm", "isolated"},
+                                                {"OMPI_MCA_btl_vader_single_copy_mechanism", "none"},
+                                                {"OMPI_MCA_rmaps_base_oversubscribe", "1"},
+                                                {"OMPI_MCA_hwloc_base_binding_policy", "none"}}};
+
+class ProcessesTest : public CommandTest {
+ protected:
+  void SetUp() override {
+    if (std::string(UNFOLD_MPIEXEC).empty()) GTEST_SKIP() << "this build has no MPI";
+    write_bytes(text_, small_text(6000));
+  }
+
+  /// The arguments of a program that starts `unfold arguments...` in so many processes.
+  static Surroundings started_in(int count) {
+    Surroundings result = kQuietMpi;
+    result.before = {UNFOLD_MPIEXEC, "-n", std::to_string(count)};
+    return result;
+  }
+  static Finished mpirun(int count, const Arguments& arguments) {
+    return count == 1 ? unfold_command(arguments) : unfold_command(arguments, started_in(count));
+  }
+
+  /// The model that a training in so many processes leaves in a folder of its own.
+  std::string model_of(int count, const std::string& name, const Arguments& arguments) const {
+    const std::string out = folder_ / (name + "-" + std::to_string(count));
+    const Finished finished = mpirun(count, arguments + Arguments{"--out", out, "--overwrite"});
+    EXPECT_EQ(finished.code, 0) << name << " in " << count << ": " << finished.err;
+    return read_bytes(out + "/model.safetensors");
+  }
+};
+
+struct Kind {
+  std::string name;
+  Arguments options;
+};
+
+TEST_F(ProcessesTest, leave_the_same_model_in_any_number) {
+  write_bytes(folder_ / "some.trees", tree_lines(40));
+  const Arguments text = {"train", text_, "--window", "10", "--batch", "12", "--seed", "5"};
+  const std::vector<Kind> kinds = {
+      {"lstm", text + Arguments{"--model", "lstm:12,layers=2,dropout=0.2", "--optimizer", "adam:rate=0.01,clip=1",
+                                "--steps", "30", "--validate-every", "10"}},
+      {"ruop", text + Arguments{"--model", "glnn:6,edges=3", "--optimizer", "ruop", "--steps", "5"}},
+      {"hf", text + Arguments{"--model", "rnn:8", "--optimizer", "hf:windows=2,iterations=5", "--steps", "3"}},
+      {"path", text + Arguments{"--model", "rnn:8,activation=relu", "--optimizer", "path+adam", "--steps", "20"}},
+      {"trees", {"train", folder_ / "some.trees", "--model", "tree-lstm:5", "--batch", "12", "--steps", "12"}}};
+  for (const Kind& kind : kinds) {
+    const std::string expected = model_of(1, kind.name, kind.options + Arguments{"--shards", "6"});
+    EXPECT_FALSE(expected.empty());
+    EXPECT_EQ(model_of(2, kind.name, kind.options + Arguments{"--shards", "6"}), expected) << kind.name;
+    EXPECT_EQ(model_of(3, kind.name, kind.options + Arguments{"--shards", "6", "--threads", "2"}), expected)
+        << kind.name;
+  }
+  const std::string expected = model_of(1, "eight", kinds.front().options + Arguments{"--shards", "8"});
+  EXPECT_EQ(model_of(4, "eight", kinds.front().options + Arguments{"--shards", "8"}), expected);
+}
+
+TEST_F(ProcessesTest, refuse_with_one_voice) {
+  const auto refused = [&](int count, const Arguments& more, const std::string& message) {
+    const Finished finished = unfold_command(training(more), started_in(count));
+    EXPECT_EQ(finished.code, 2) << finished.err;
+    EXPECT_THAT(finished.err, HasSubstr(message));
+    EXPECT_EQ(finished.err.find("unfold: "), finished.err.rfind("unfold: ")) << finished.err;
+  };
+  refused(2, {}, "2 processes were started, and nothing is divided among them");
+  refused(3, {"--shards", "2"}, "3 processes, but --shards 2");
+  refused(2, {"--shards", "5"}, "--shards 5 is more than the 4 sequences of a step");
+}
+
+TEST_F(ProcessesTest, one_that_reads_other_data_is_named) {
+  // Each process has a folder of its own, as machines have.
+  const std::string script = folder_ / "apart.sh";
+  write_bytes(script, "cd '" + folder_.path() + "/'$OMPI_COMM_WORLD_RANK && exec \"$@\"\n");
+  for (const char* process : {"0", "1"}) {
+    std::filesystem::create_directories(folder_ / process);
+    write_bytes(folder_ / process + "/book.txt", small_text(process[0] == '0' ? 3000 : 2990));
+  }
+  Surroundings apart = started_in(2);
+  apart.before.insert(apart.before.end(), {"sh", script});
+  const Finished finished = unfold_command({"train", "book.txt", "--shards", "2", "--model", "rnn:4", "--batch", "4",
+                                            "--window", "8", "--steps", "3", "--out", "run"},
+                                           apart);
+  EXPECT_EQ(finished.code, 2) << finished.err;
+  EXPECT_THAT(finished.err, HasSubstr("process 1 on "));
+  EXPECT_THAT(finished.err, HasSubstr("the fingerprint of book.txt"));
+}
+
+/// The processes of `unfold` whose parent is this one.
+std::vector<pid_t> children_of(pid_t parent) {
+  std::vector<pid_t> result;
+  std::ifstream list("/proc/" + std::to_string(parent) + "/task/" + std::to_string(parent) + "/children");
+  std::copy(std::istream_iterator<pid_t>(list), {}, std::back_inserter(result));
+  return result;
+}
+
+TEST_F(ProcessesTest, a_killed_one_ends_the_others_and_the_run_is_resumed_in_another_number) {
+  const Arguments options = {
+      "train",    text_, "--window",           "10", "--batch", "12",  "--model", "lstm:16,dropout=0.2",
+      "--shards", "6",   "--checkpoint-every", "3",  "--steps", "400", "--seed",  "3"};
+  const std::string expected = model_of(1, "whole", options);
+  const Arguments cut = options + Arguments{"--out", run_};
+  const Arguments resumed = {"train", "--out", run_, "--resume"};
+  int count = 3, killed = 0;
+  for (const int moment : {700, 1100, 900}) {
+    Process process(killed == 0 ? cut : resumed, started_in(count));
+    std::this_thread::sleep_for(std::chrono::milliseconds(moment));
+    std::vector<pid_t> children = children_of(process.id());
+    while (children.size() < static_cast<std::size_t>(count) && process.running()) {  // mpirun still starts them
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      children = children_of(process.id());
+    }
+    if (!children.empty()) ::kill(children[static_cast<std::size_t>(killed) % children.size()], SIGKILL);
+    const auto begin = std::chrono::steady_clock::now();
+    const Finished finished = process.finish(60);
+    if (finished.code == 0) break;  // it was over before
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
+    EXPECT_THAT(finished.err, HasSubstr("exited on signal 9")) << finished.err;
+    if (!read_bytes(run_ + "/config.toml").empty()) ++killed;
+    count = count == 3 ? 2 : 3;
+  }
+  const Finished finished = mpirun(count, killed == 0 ? cut + Arguments{"--overwrite"} : resumed);
+  EXPECT_EQ(finished.code, 0) << finished.err;
+  EXPECT_EQ(read_bytes(run_ + "/model.safetensors"), expected);
+}
+
+TEST(WithoutMpi, shards_need_no_other_process) {
+  TemporaryFolder folder;
+  write_bytes(folder / "text.txt", small_text(3000));
+  const Finished finished = unfold_command({"train", folder / "text.txt", "--shards", "3", "--model", "rnn:4",
+                                            "--batch", "6", "--window", "8", "--steps", "5", "--out", folder / "run"});
+  EXPECT_EQ(finished.code, 0) << finished.err;
+}
+
+TEST(WithoutMpi, other_processes_are_refused) {
+  if (!std::string(UNFOLD_MPIEXEC).empty()) GTEST_SKIP() << "this build has MPI";
+  TemporaryFolder folder;
+  write_bytes(folder / "text.txt", small_text(3000));
+  expect_failure({"train", folder / "text.txt", "--shards", "2", "--out", folder / "run"}, 2, "was built without MPI",
+                 {.environment = {{"OMPI_COMM_WORLD_SIZE", "2"}}});
+}
+
+}  // namespace
+}  // namespace unfold::test

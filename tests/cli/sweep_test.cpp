@@ -1,0 +1,108 @@
+/// Trainings over a grid: in one process, side by side, with one that is killed.
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <thread>
+
+#include "cli/fixture.h"
+
+namespace unfold::test {
+namespace {
+
+class SweepTest : public CommandTest {
+ protected:
+  Arguments sweeping(const std::string& grid, const std::string& out, const Arguments& more = {}) const {
+    return Arguments{"sweep",   text_, "--grid",   grid, "--out",   folder_ / out, "--model",     "rnn:4",
+                     "--batch", "4",   "--window", "8",  "--steps", "12",          "--optimizer", "adam:rate=0.01"} +
+           more;
+  }
+  /// What the sweep measured, point by point.
+  std::vector<std::vector<double>> values_of(const std::string& out) const {
+    std::vector<std::vector<double>> result;
+    for (const auto& point : only_object(read_bytes(folder_ / out + "/sweep.json"))["points"])
+      result.push_back(point["values"].get<std::vector<double>>());
+    return result;
+  }
+};
+
+TEST_F(SweepTest, tells_every_point_in_one_table) {
+  const Finished finished = unfold_command(sweeping("rate=0.001,0.01;units=3,5", "s", {"--seeds", "2"}));
+  ASSERT_EQ(finished.code, 0) << finished.err;
+  EXPECT_THAT(finished.out, HasSubstr("rate"));
+  EXPECT_THAT(finished.out, HasSubstr("deviation"));
+  EXPECT_THAT(finished.out, HasSubstr("2 of 2"));
+  EXPECT_THAT(finished.out, HasSubstr("valid/bits_per_symbol; the best: rate=0.01;units="));
+  const auto values = values_of("s");
+  ASSERT_EQ(values.size(), 4u);
+  // A point is an ordinary training.
+  const Finished alone =
+      unfold_command({"train", text_, "--out", run_, "--model", "rnn:5", "--batch", "4", "--window", "8", "--steps",
+                      "12", "--optimizer", "adam:rate=0.001", "--seed", "2", "--json"});
+  EXPECT_EQ(only_object(alone.out)["valid"]["bits_per_symbol"].get<double>(), values[1][1]);
+}
+
+TEST_F(SweepTest, goes_on_with_what_is_there) {
+  ASSERT_EQ(unfold_command(sweeping("units=3", "s")).code, 0);
+  const Finished again = unfold_command(sweeping("units=3,5", "s"));
+  ASSERT_EQ(again.code, 0) << again.err;
+  EXPECT_THAT(again.err, Not(HasSubstr("units=3, seed")));
+  EXPECT_THAT(again.err, HasSubstr("2/2  units=5, seed 1"));
+  const Finished changed = unfold_command(sweeping("units=3,5", "s", {"--window", "9"}));
+  EXPECT_THAT(changed.err, HasSubstr("1/2  units=3, seed 1"));
+}
+
+TEST_F(SweepTest, finds_the_same_side_by_side) {
+  ASSERT_EQ(unfold_command(sweeping("units=3,4,5", "one", {"--seeds", "2"})).code, 0);
+  const Finished finished = unfold_command(sweeping("units=3,4,5", "three", {"--seeds", "2", "--jobs", "3"}));
+  ASSERT_EQ(finished.code, 0) << finished.err;
+  EXPECT_EQ(values_of("three"), values_of("one"));
+}
+
+TEST_F(SweepTest, the_work_of_a_process_that_dies_is_done_by_another) {
+  const Arguments longer = {"--steps", "1500", "--checkpoint-every", "50", "--jobs", "2"};
+  ASSERT_EQ(unfold_command(sweeping("units=3,4", "whole", longer)).code, 0);
+  Process process(sweeping("units=3,4", "cut", longer));
+  std::vector<pid_t> children;
+  while (process.running() && children.empty()) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    const std::string id = std::to_string(process.id());
+    std::ifstream list("/proc/" + id + "/task/" + id + "/children");
+    children.assign(std::istream_iterator<pid_t>(list), {});
+  }
+  ASSERT_FALSE(children.empty());
+  std::this_thread::sleep_for(std::chrono::milliseconds(60));
+  ::kill(children.front(), SIGKILL);
+  const Finished finished = process.finish();
+  ASSERT_EQ(finished.code, 0) << finished.err;
+  EXPECT_THAT(finished.err, HasSubstr("was ended by signal 9; another takes over its work"));
+  EXPECT_EQ(values_of("cut"), values_of("whole"));
+}
+
+TEST_F(SweepTest, a_run_that_diverges_counts_as_failed) {
+  const Finished finished = unfold_command(
+      sweeping("optimizer=sgd:rate=1e30,clip=0|adam:rate=0.01", "s", {"--model", "rnn:4,activation=relu"}));
+  ASSERT_EQ(finished.code, 0) << finished.err;
+  EXPECT_THAT(finished.out, HasSubstr("failed"));
+  EXPECT_THAT(finished.out, HasSubstr("the best: optimizer=adam"));
+}
+
+TEST_F(SweepTest, refuses_grids_without_sense) {
+  const auto refused = [&](const std::string& grid, const std::string& message) {
+    expect_failure(sweeping(grid, "s"), 2, message);
+  };
+  refused("rate", "\"rate\" is no setting with values");
+  refused("rate=", "rate has an empty value");
+  refused("rate=1;rate=2", "rate stands there twice");
+  refused("seed=1,2", "--seeds N takes N of them");
+  refused("speed=1,2", "it is no setting of train");
+  refused("model.rate=1,2", "it is no setting of train");
+  refused("batch=many", "batch wants a whole number");
+  expect_failure({"sweep", text_, "--out", folder_ / "s"}, 2, "sweep needs --grid");
+  expect_failure({"sweep", text_, "--grid", "units=3"}, 2, "sweep needs --out");
+  expect_failure(sweeping("units=3", "s", {"--resume"}), 2, "leave out --resume");
+}
+
+}  // namespace
+}  // namespace unfold::test

@@ -1,0 +1,105 @@
+/// Sums over shards of simulated processes against additions written out.
+
+#include "unfold/processes/shard_sum.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "support/simulated_processes.h"
+
+namespace unfold {
+namespace {
+
+/// A number of a shard, of very different sizes, so that the order of additions shows.
+float number_of(Index shard, Index i) {
+  const auto k = static_cast<double>((shard * 7919 + i * 104729) % 1009);
+  return static_cast<float>(std::sin(k) * std::pow(10.0, static_cast<double>((shard + i) % 9)));
+}
+
+std::vector<float> expected_sum(Range node, Index size) {
+  std::vector<float> result(static_cast<std::size_t>(size));
+  if (node.size() == 1) {
+    for (Index i = 0; i < size; ++i) result[static_cast<std::size_t>(i)] = number_of(node.begin, i);
+    return result;
+  }
+  const Index middle = middle_of(node);
+  result = expected_sum({node.begin, middle}, size);
+  const std::vector<float> right = expected_sum({middle, node.end}, size);
+  for (std::size_t i = 0; i < result.size(); ++i) result[i] += right[i];
+  return result;
+}
+
+std::vector<std::vector<float>> sums_of_processes(SimulatedNetwork& network, Index shards, Index size, int times = 1) {
+  std::vector<std::vector<float>> results(static_cast<std::size_t>(network.count));
+  in_processes(network, [&](Processes& processes) {
+    Team team(1);
+    ShardSum<float> sum({.shards = shards, .processes = &processes}, size);
+    std::vector<float>& result = results[static_cast<std::size_t>(processes.number())];
+    result.resize(static_cast<std::size_t>(size));
+    for (int time = 0; time < times; ++time) {
+      for (Index s = sum.own().begin; s < sum.own().end; ++s) {
+        const std::span<float> next = sum.next();
+        for (Index i = 0; i < size; ++i) next[static_cast<std::size_t>(i)] = number_of(s, i);
+        sum.add_next(team);
+      }
+      sum.total(team, result);
+    }
+  });
+  return results;
+}
+
+TEST(ShardSum, has_the_bits_of_the_tree_for_any_number_of_processes) {
+  for (const Index shards : {1, 2, 3, 6, 8, 13})
+    for (const Index size : {1, 64, 1000}) {
+      const std::vector<float> expected = expected_sum({0, shards}, size);
+      for (int count = 1; count <= shards; ++count) {
+        SimulatedNetwork network(count);
+        for (const auto& result : sums_of_processes(network, shards, size, 2))
+          EXPECT_EQ(result, expected) << shards << " shards, " << size << " numbers, " << count << " processes";
+      }
+    }
+}
+
+TEST(ShardSum, the_order_of_additions_shows_in_the_bits) {
+  const std::vector<float> in_tree = expected_sum({0, 6}, 1000);
+  std::vector<float> in_a_row(1000);
+  for (Index s = 0; s < 6; ++s)
+    for (Index i = 0; i < 1000; ++i) in_a_row[static_cast<std::size_t>(i)] += number_of(s, i);
+  EXPECT_NE(in_tree, in_a_row);
+}
+
+TEST(ShardSum, sends_no_more_than_there_must_be_where_shards_of_a_process_are_a_node) {
+  constexpr Index kSize = 64 * 64;
+  for (const int count : {2, 4, 8}) {
+    SimulatedNetwork network(count);
+    sums_of_processes(network, 8, kSize);
+    const double least = 2.0 * (count - 1) / count * kSize * sizeof(float);
+    for (int p = 0; p < count; ++p) EXPECT_EQ(static_cast<double>(network.sent(p)), least) << count;
+  }
+}
+
+TEST(ShardSum, what_shards_that_are_no_node_cost_more) {
+  constexpr Index kSize = 64 * 66;
+  SimulatedNetwork network(3);
+  sums_of_processes(network, 6, kSize);
+  const double slices = 2.0 / 3 * kSize * sizeof(float);
+  EXPECT_EQ(static_cast<double>(network.sent(0)), 2 * slices);  // its two shards are a node
+  EXPECT_EQ(static_cast<double>(network.sent(1)), 3 * slices);  // its two are not
+}
+
+TEST(Sharding, numbers_of_shards_are_added_in_the_order_of_the_tree) {
+  for (int count = 1; count <= 6; ++count)
+    in_processes(count, [&](Processes& processes) {
+      const Sharding sharding{.shards = 6, .processes = &processes};
+      const std::vector<double> all = {1e16, 1, -1e16, 1, 1, 3};
+      const Range own = sharding.own();
+      EXPECT_EQ(sharding.sum(
+                    std::span(all).subspan(static_cast<std::size_t>(own.begin), static_cast<std::size_t>(own.size()))),
+                ((all[0] + all[1]) + all[2]) + ((all[3] + all[4]) + all[5]));
+    });
+}
+
+}  // namespace
+}  // namespace unfold

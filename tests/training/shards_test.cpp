@@ -1,0 +1,261 @@
+/// Training on shards: the bytes of a run are the same in any number of processes, whole or resumed. Processes are
+/// simulated: each is a trainer in a thread of its own.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <iterator>
+#include <utility>
+
+#include "support/simulated_processes.h"
+#include "training/trained_text.h"
+
+namespace unfold {
+namespace {
+
+constexpr Index kShards = 6;
+
+/// A text and a network over it, of any kind.
+struct ShardedText {
+  using Add = std::function<Signal(Circuit&, Signal)>;
+  explicit ShardedText(const Add& add, Index length = 1200)
+      : text(wavy_text(length)),
+        corpus(Corpus::from_text(text, Alphabet::chars_of(text))),
+        parts(split_corpus(corpus, parse_split("80/20"))) {
+    const Index symbols = corpus.alphabet().size();
+    const Signal x = circuit.symbols("symbols", symbols);
+    const Signal h = add(circuit, x);
+    const Signal logits = circuit.affine("output", symbols, {{"V", h}});
+    circuit.output(logits);
+    network = text_network<float>(std::make_shared<const Plan>(circuit), x, logits, true);
+    parameters = Parameters<float>(circuit);
+    parameters.initialise(3);
+  }
+  TrainingData data() const { return {corpus, parts[0], &parts[1], nullptr}; }
+
+  std::string text;
+  Corpus corpus;
+  std::array<Split, 3> parts;
+  Circuit circuit;
+  Network<float> network;
+  Parameters<float> parameters;
+};
+
+Signal dropped_lstm(Circuit& c, Signal x) { return c.dropout(lstm(c, x, 8, {}), 0.3); }
+Signal relu_rnn(Circuit& c, Signal x) { return rnn(c, x, 8, {.activation = Map::relu}); }
+Signal small_rnn(Circuit& c, Signal x) { return rnn(c, x, 5, {.trained_initial = true}); }
+
+TrainerOptions sharded_options(const std::string& optimizer, Index steps) {
+  TrainerOptions options = small_options(steps);
+  options.optimizer = optimizer;
+  options.batches = {.window = 9, .batch = 8};
+  options.shards = kShards;
+  return options;
+}
+
+Ending train_in_one(const ShardedText::Add& add, const TrainerOptions& options, int threads = 1) {
+  ShardedText setting(add);
+  Team team(threads);
+  Trainer<float> trainer(setting.network, setting.parameters, setting.data(), options, team);
+  Ending ending{.last = {}, .best = {}, .result = trainer.run()};
+  ending.last = flat(setting.parameters);
+  ending.best = flat(trainer.best());
+  return ending;
+}
+
+/// The endings of all processes; the first alone has a log.
+std::vector<Ending> train_in(int count, const ShardedText::Add& add, const TrainerOptions& given) {
+  std::vector<Ending> endings(static_cast<std::size_t>(count));
+  in_processes(count, [&](Processes& processes) {
+    TrainerOptions options = given;
+    options.processes = &processes;
+    if (!processes.first()) options.log = "";
+    endings[static_cast<std::size_t>(processes.number())] = train_in_one(add, options, 1 + processes.number() % 2);
+  });
+  return endings;
+}
+
+struct Trained {
+  std::string name, optimizer;
+  ShardedText::Add add;
+  Index steps;
+  bool whole = false;
+};
+const std::vector<Trained> kTrained = {
+    {"dropout", "adam:rate=0.01,clip=1", dropped_lstm, 40},
+    {"path", "path+adam:refresh=7", relu_rnn, 25},
+    {"hf", "hf:windows=3,iterations=9,probes=2", dropped_lstm, 4},
+    {"natural", "natural:windows=2,iterations=6", small_rnn, 4},
+    {"ruop", "ruop", small_rnn, 12, true},
+    {"rbpm", "rbpm:reduction=quasi-diagonal,control=fixed,rate=0.3,keep=0.8,average=true", small_rnn, 12},
+    {"ascent", "ascent", small_rnn, 8, true},
+    {"lbfgs", "lbfgs:l2=0.1", small_rnn, 8, true},
+};
+
+TEST_F(TrainerTest, shards_give_the_same_bytes_in_any_number_of_processes) {
+  for (const Trained& trained : kTrained) {
+    TrainerOptions options = sharded_options(trained.optimizer, trained.steps);
+    options.batches.whole_sequences = trained.whole;
+    const Ending expected = train_in_one(trained.add, options);
+    EXPECT_EQ(expected.result.reason, expected.result.reason == "converged" ? "converged" : "steps") << trained.name;
+    for (const int count : {2, 3, 4})
+      for (const Ending& ending : train_in(count, trained.add, options)) {
+        EXPECT_EQ(ending.last, expected.last) << trained.name << " in " << count;
+        EXPECT_EQ(ending.best, expected.best) << trained.name << " in " << count;
+        EXPECT_EQ(ending.result.best_nats_per_symbol, expected.result.best_nats_per_symbol);
+      }
+  }
+}
+
+TEST_F(TrainerTest, one_shard_is_training_as_ever) {
+  TrainerOptions options = sharded_options("adam:rate=0.01", 30);
+  options.shards = 1;
+  TrainerOptions plain = options;
+  options.processes = &one_process();
+  EXPECT_EQ(train_in_one(dropped_lstm, options).last, train_in_one(dropped_lstm, plain).last);
+}
+
+TEST_F(TrainerTest, shards_learn_what_the_whole_batch_learns) {
+  TrainerOptions options = sharded_options("adam:rate=0.01", 30);
+  const Ending divided = train_in_one(small_rnn, options);
+  options.shards = 1;
+  const Ending whole = train_in_one(small_rnn, options);
+  EXPECT_NEAR(divided.result.best_nats_per_symbol, whole.result.best_nats_per_symbol, 1e-4);
+}
+
+/// Stopped by a signal that only one process gets, resumed in another number of processes, again and again.
+TEST_F(TrainerTest, runs_on_shards_resume_in_another_number_of_processes_with_the_same_bytes) {
+  for (const char* optimizer : {"adam:rate=0.01,clip=1", "hf:windows=2,iterations=6"}) {
+    TrainerOptions options = sharded_options(optimizer, optimizer[0] == 'a' ? 60 : 9);
+    options.checkpoint_steps = 4;
+    options.checkpoint = file(std::string("whole") + optimizer[0]);
+    const Ending expected = train_in_one(dropped_lstm, options);
+    options.checkpoint = file(std::string("cut") + optimizer[0]);
+    const std::vector<Index> stops = optimizer[0] == 'a' ? std::vector<Index>{7, 21, 33} : std::vector<Index>{2, 5};
+    int count = 3;
+    for (const Index at_step : stops) {
+      in_processes(count, [&](Processes& processes) {
+        TrainerOptions own = options;
+        own.processes = &processes;
+        Stop stop(at_step, Stop::How::flag);
+        own.stop = &stop.flag;
+        ShardedText setting(dropped_lstm);
+        Team team(1);
+        Trainer<float> trainer(setting.network, setting.parameters, setting.data(), own, team);
+        if (processes.number() == count - 1) trainer.set_observer(&stop);  // the others are not told
+        EXPECT_THROW(trainer.run(), InterruptedError);
+      });
+      options.resume = true;
+      count = count == 3 ? 2 : 4;
+    }
+    for (const Ending& ending : train_in(count, dropped_lstm, options))
+      EXPECT_EQ(ending.last, expected.last) << optimizer;
+    options.resume = false;
+  }
+}
+
+TEST_F(TrainerTest, the_checkpoint_of_several_processes_holds_the_state_of_all_lanes) {
+  TrainerOptions options = sharded_options("adam:rate=0.01", 8);
+  const auto carried = [&](const std::string& name, int count) {
+    options.checkpoint = file(name);
+    train_in(count, small_rnn, options);
+    std::ifstream in(options.checkpoint, std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(in), {});
+  };
+  const std::string one = carried("one", 1), three = carried("three", 3);
+  ASSERT_EQ(one.size(), three.size());
+  // The tensors lie behind a header that holds times: compare the last part, where the carried state is.
+  const std::size_t tensors = flat(ShardedText(small_rnn).parameters).size() * sizeof(float);
+  EXPECT_EQ(one.substr(one.size() - tensors), three.substr(three.size() - tensors));
+}
+
+TEST_F(TrainerTest, a_divergence_is_seen_by_all_processes) {
+  struct Breaker : Observer {
+    explicit Breaker(Parameters<float>& given) : parameters(given) {}
+    void progress(const ProgressEvent& e) override {
+      if (e.step == 11 && !std::exchange(broken, true)) parameters.flat()[5] = std::nanf("");
+    }
+    void rollback(const RollbackEvent& e) override { reason = e.reason; }
+    Parameters<float>& parameters;
+    bool broken = false;
+    std::string reason;
+  };
+  std::vector<std::vector<float>> endings(3);
+  for (const int count : {1, 3})
+    in_processes(count, [&](Processes& processes) {
+      TrainerOptions options = sharded_options("adam:rate=0.01", 30);
+      options.processes = &processes;
+      ShardedText setting(small_rnn);
+      Team team(1);
+      Trainer<float> trainer(setting.network, setting.parameters, setting.data(), options, team);
+      Breaker breaker(setting.parameters);
+      trainer.set_observer(&breaker);
+      EXPECT_EQ(trainer.run().rollbacks, 1);
+      EXPECT_NE(breaker.reason.find("counted in shard"), std::string::npos) << breaker.reason;
+      if (count == 1)
+        endings[0] = flat(setting.parameters);
+      else
+        EXPECT_EQ(flat(setting.parameters), endings[0]);
+    });
+}
+
+TEST_F(TrainerTest, a_budget_in_minutes_goes_by_the_clock_of_the_first_process) {
+  in_processes(3, [&](Processes& processes) {
+    TrainerOptions options = sharded_options("adam:rate=0.01,schedule=cosine", 0);
+    options.processes = &processes;
+    options.minutes = 0.005;
+    ShardedText setting(small_rnn);
+    Team team(1);
+    Trainer<float> trainer(setting.network, setting.parameters, setting.data(), options, team);
+    const TrainingResult result = trainer.run();
+    for (const double steps : processes.gather(static_cast<double>(result.steps)))
+      EXPECT_EQ(steps, static_cast<double>(result.steps));
+  });
+}
+
+TEST_F(TrainerTest, processes_that_do_not_fit_each_other_are_refused) {
+  const auto refusal = [&](int count, const std::function<void(int, TrainerOptions&, ShardedText&)>& change) {
+    try {
+      in_processes(count, [&](Processes& processes) {
+        TrainerOptions options = sharded_options("adam:rate=0.01", 5);
+        options.processes = &processes;
+        ShardedText setting(small_rnn);
+        change(processes.number(), options, setting);
+        Team team(1);
+        Trainer<float>(setting.network, setting.parameters, setting.data(), options, team).run();
+      });
+    } catch (const UsageError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(refusal(2, [](int, TrainerOptions&, ShardedText&) {}), "");
+  EXPECT_NE(refusal(7, [](int, TrainerOptions&, ShardedText&) {}).find("7 processes, but 6 shards"), std::string::npos);
+  EXPECT_NE(refusal(3, [](int process, TrainerOptions& o, ShardedText&) { o.seed += process == 1 ? 1 : 0; })
+                .find("process 1 on machine1: seed is 2"),
+            std::string::npos);
+  EXPECT_NE(refusal(2, [](int process, TrainerOptions&, ShardedText& s) { s.parameters.flat()[0] += process; })
+                .find("the parameters at the start"),
+            std::string::npos);
+}
+
+TEST_F(TrainerTest, what_is_not_divided_is_refused_by_name) {
+  TrainerOptions options = sharded_options("adam", 5);
+  options.forcing = TeacherForcing::parse("1..0.2", TeacherForcing::Shape::linear);
+  try {
+    train_in_one(small_rnn, options);
+    FAIL();
+  } catch (const UsageError& error) {
+    EXPECT_NE(std::string(error.what()).find("scheduled sampling"), std::string::npos) << error.what();
+  }
+  options = sharded_options("adam", 5);
+  options.penalties.activity = 1;
+  EXPECT_THROW(train_in_one(small_rnn, options), UsageError);
+  options = sharded_options("adam", 5);
+  options.shards = 0;
+  EXPECT_THROW(train_in_one(small_rnn, options), UsageError);
+}
+
+}  // namespace
+}  // namespace unfold

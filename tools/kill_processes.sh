@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# Trains in several processes, kills one of them at random moments, each time resumes in another number of processes, and
+# compares the model with that of one process that nobody disturbed: every byte must be the same. Needs MPI.
+#
+#   tools/kill_processes.sh [UNFOLD [MOMENTS [SEED]]]      default: build/release/bin/unfold 20 1
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+unfold=$(realpath "${1:-build/release/bin/unfold}") moments=${2:-20}
+RANDOM=${3:-1}
+export UNFOLD_THREADS=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_plm=isolated
+if ! command -v mpirun >/dev/null; then echo "kill_processes: there is no mpirun (tools/setup.sh processes)" >&2; exit 2; fi
+folder=$(mktemp -d)
+job=
+trap '[ -z "$job" ] || kill "$job" 2>/dev/null; rm -rf "$folder"' EXIT
+
+"$unfold" generate music --size 20000 --seed 1 -o "$folder/text"
+train=("$unfold" train "$folder/text" --symbols chars --model lstm:24,dropout=0.2 --batch 12 --window 20 --shards 6
+       --steps 12000 --checkpoint-every 10 --validate-every 500 --quiet)
+began=$SECONDS
+"${train[@]}" --out "$folder/whole" >/dev/null
+echo "undisturbed, in one process: $((SECONDS - began)) s"
+
+# Sets `job` to the process of mpirun, whose children are those of unfold.
+start() {
+  mpirun -n "$1" --oversubscribe --bind-to none "${@:2}" >"$folder/output" 2>&1 &
+  job=$!
+}
+
+numbers=(3 2 4 6) killed=0
+while [ "$killed" -lt "$moments" ]; do
+  count=${numbers[$((killed % ${#numbers[@]}))]}
+  if [ -e "$folder/cut/config.toml" ]; then command=("$unfold" train --out "$folder/cut" --resume --quiet)
+  else command=("${train[@]}" --out "$folder/cut" --overwrite); fi
+  start "$count" "${command[@]}"
+  waited=$((700 + RANDOM % 1500))
+  sleep "$(printf '%d.%03d' $((waited / 1000)) $((waited % 1000)))"
+  mapfile -t children < <(pgrep -P "$job")
+  # One that is killed before mpirun has started the others may leave mpirun waiting.
+  while [ ${#children[@]} -lt "$count" ] && kill -0 "$job" 2>/dev/null; do
+    sleep 0.1
+    mapfile -t children < <(pgrep -P "$job")
+  done
+  if [ ${#children[@]} = 0 ]; then
+    if wait "$job"; then echo "the run was over after $killed moments; raise --steps" >&2; exit 1; fi
+    cat "$folder/output" >&2
+    exit 1
+  fi
+  victim=${children[$((RANDOM % ${#children[@]}))]}
+  kill -KILL "$victim"
+  killed_at=$SECONDS
+  if wait "$job"; then echo "process $victim was killed, and the others went on" >&2; exit 1; fi
+  job=
+  if [ $((SECONDS - killed_at)) -gt 10 ]; then echo "the others took $((SECONDS - killed_at)) s to end" >&2; exit 1; fi
+  if ! grep -q "signal 9" "$folder/output"; then
+    echo "nobody named the process that was killed:" >&2
+    cat "$folder/output" >&2
+    exit 1
+  fi
+  killed=$((killed + 1))
+done
+start 2 "$unfold" train --out "$folder/cut" --resume --quiet
+wait "$job"
+job=
+cmp "$folder/whole/model.safetensors" "$folder/cut/model.safetensors"
+echo "killed at $killed moments and resumed in 2 to 6 processes: the same bytes"

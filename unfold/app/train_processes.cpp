@@ -1,0 +1,63 @@
+#include "unfold/app/train_processes.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "unfold/base/error.h"
+#include "unfold/numerics/bf16.h"
+#include "unfold/processes/agreement.h"
+
+namespace unfold {
+namespace {
+
+/// Settings that may differ: they change no bit and no decision.
+bool may_differ(std::string_view key) { return key == "threads" || key == "memory-limit"; }
+
+void add_settings(const TrainSettings& settings, const RunSettings& run, std::vector<Claim>& claims) {
+  const Config all = configuration(settings, run, Stored::run);
+  for (const ConfigEntry& entry : all.entries())
+    if (!may_differ(entry.key)) claims.push_back({"--" + entry.key, to_string(entry.value)});
+}
+
+void add_files(const TrainSettings& s, std::vector<Claim>& claims) {
+  std::vector<std::string> files = s.data;
+  for (const auto* file : {&s.valid, &s.mask, &s.valid_mask, &s.test, &s.log_rules})
+    if (*file) files.push_back(**file);
+  for (const std::string& file : files) {
+    if (file == "-") throw UsageError("standard input reaches one of several processes alone: name a file");
+    claims.push_back({"the fingerprint of " + file, fingerprint_of_file(file)});
+  }
+}
+
+}  // namespace
+
+int threads_of_process(Index wanted, const Processes& processes) {
+  if (wanted > 0 || processes.alone()) return thread_count(wanted);
+  const int share = static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN)) / std::max(1, processes.on_this_machine());
+  return std::max(1, std::min(thread_count(0), share));
+}
+
+void require_same_training(Processes& processes, const TrainSettings& settings, const RunSettings& run, bool resumes) {
+  if (processes.alone()) return;
+  if (!settings.shards)
+    throw UsageError(
+        fmt::format("{0} processes were started, and nothing is divided among them: give --shards {0}, or "
+                    "a multiple of it (models that are fitted as a whole train in one process)",
+                    processes.count()));
+  if (processes.count() > *settings.shards)
+    throw UsageError(fmt::format("{} processes, but --shards {}: start at most as many processes as there are shards",
+                                 processes.count(), *settings.shards));
+  std::vector<Claim> claims = {
+      {"the version", UNFOLD_VERSION},
+      {"the order of bytes", std::endian::native == std::endian::little ? "little-endian" : "big-endian"},
+      {"a checkpoint", resumes ? "found" : "not found"}};
+  if (settings.precision == "bf16") claims.push_back({"the unit for bfloat16", std::string(bf16_unit_name())});
+  add_settings(settings, run, claims);
+  add_files(settings, claims);
+  require_agreement(processes, claims);
+}
+
+}  // namespace unfold

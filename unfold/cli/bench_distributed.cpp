@@ -1,0 +1,116 @@
+#include "unfold/cli/bench_distributed.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "unfold/app/train_processes.h"
+#include "unfold/base/error.h"
+
+namespace unfold {
+namespace {
+
+using DistributedJson = nlohmann::ordered_json;
+
+std::string prediction_rows(const std::vector<StepPrediction>& predictions) {
+  std::string text = fmt::format("{:>10} {:>12} {:>11}\n", "processes", "ms/step", "efficiency");
+  for (const StepPrediction& p : predictions)
+    text += fmt::format("{:>10} {:>12.3f} {:>9.0f} %\n", p.processes, p.seconds * 1e3, 100 * p.efficiency);
+  return text;
+}
+
+DistributedJson to_json(const std::vector<StepPrediction>& predictions) {
+  DistributedJson rows = DistributedJson::array();
+  for (const StepPrediction& p : predictions)
+    rows.push_back({{"processes", p.processes}, {"seconds_per_step", p.seconds}, {"efficiency", p.efficiency}});
+  return rows;
+}
+
+/// The last K, of those without a gap from 1 on, that is efficient enough; 1 if none is.
+int most_efficient(const std::vector<StepPrediction>& predictions, double wanted) {
+  int most = 1;
+  for (const StepPrediction& p : predictions) {
+    if (p.efficiency < wanted) break;
+    most = p.processes;
+  }
+  return most;
+}
+
+}  // namespace
+
+DistributedFigures bench_distributed(const DistributedBench& bench, Processes& all) {
+  if (all.alone() && (!bench.latency || !bench.bandwidth))
+    throw UsageError(
+        "there is one process and no link to measure: start it as `mpirun -n 2 unfold bench --distributed`, or "
+        "describe a "
+        "network with --latency SECONDS and --bandwidth BYTES");
+  DistributedFigures f;
+  f.processes = all.count();
+  f.measured_link = !bench.latency || !bench.bandwidth;
+  if (f.measured_link) f.link = measure_links(all);
+  if (bench.latency) f.link.latency = *bench.latency;
+  if (bench.bandwidth) f.link.bytes_per_second = *bench.bandwidth;
+  Team team(threads_of_process(bench.threads, all));
+  f.cost = measure_step(bench.shape, team, bench.seconds, all);
+  if (!all.alone()) {
+    f.exchange_measured = measure_exchange(all, f.cost.parameters);
+    f.step_measured = measure_step_together(bench.shape, team, bench.seconds, all);
+  }
+  f.divided = predict_divided(f.cost, f.link, bench.shape.batch);
+  f.growing = predict_growing(f.cost, f.link, bench.shape.batch);
+  return f;
+}
+
+std::string to_text(const DistributedBench& bench, const DistributedFigures& f) {
+  constexpr double kWanted = 0.8;
+  const TrainingShape& shape = bench.shape;
+  std::string text = fmt::format(
+      "link            {:.1f} us a message, {:.2f} GB/s ({})\n"
+      "step            {}, batch {}, window {}: {:.3f} ms a sequence and {:.3f} ms apart from them\n"
+      "exchange        {} parameters, {:.2f} MB\n",
+      f.link.latency * 1e6, f.link.bytes_per_second / 1e9, f.measured_link ? "the slowest measured" : "as given",
+      shape.model, shape.batch, shape.window, f.cost.per_sequence * 1e3, f.cost.fixed * 1e3, f.cost.parameters,
+      static_cast<double>(f.cost.parameters) * sizeof(float) / 1e6);
+  if (f.processes > 1) {
+    const double each = static_cast<double>(shape.batch);
+    text += fmt::format(
+        "{} processes     exchange {:.3f} ms measured, {:.3f} ms by the model\n"
+        "                step of {} sequences each {:.3f} ms measured, {:.3f} ms by the model\n",
+        f.processes, f.exchange_measured * 1e3, exchange_seconds(f.link, f.cost.parameters, f.processes) * 1e3,
+        shape.batch, f.step_measured * 1e3,
+        (f.cost.seconds(each) + exchange_seconds(f.link, f.cost.parameters, f.processes)) * 1e3);
+  }
+  text += fmt::format("\nA batch of {} divided among K processes, by the model\n{}", shape.batch,
+                      prediction_rows(f.divided));
+  text +=
+      fmt::format("\nA batch of {} for each of K processes, by the model\n{}", shape.batch, prediction_rows(f.growing));
+  const int most = most_efficient(f.divided, kWanted);
+  text += fmt::format("\nAdvice (efficiency {:.0f} % or more): a batch of {} is worth {} process{}", 100 * kWanted,
+                      shape.batch, most, most == 1 ? "" : "es");
+  for (const int k : {4, 16, 64})
+    text +=
+        fmt::format("; {} want a batch of {:.0f}, --shards {}", k, k * sequences_for(f.cost, f.link, k, kWanted), k);
+  return text + "\n";
+}
+
+DistributedJson to_json(const DistributedBench& bench, const DistributedFigures& f) {
+  DistributedJson json = {{"model", bench.shape.model},
+                          {"batch", bench.shape.batch},
+                          {"window", bench.shape.window},
+                          {"symbols", bench.shape.symbols},
+                          {"parameters", f.cost.parameters},
+                          {"processes", f.processes},
+                          {"latency_seconds", f.link.latency},
+                          {"bytes_per_second", f.link.bytes_per_second},
+                          {"seconds_per_sequence", f.cost.per_sequence},
+                          {"seconds_fixed", f.cost.fixed},
+                          {"divided", to_json(f.divided)},
+                          {"growing", to_json(f.growing)}};
+  if (f.processes > 1)
+    json.update({{"exchange_seconds_measured", f.exchange_measured},
+                 {"exchange_seconds", exchange_seconds(f.link, f.cost.parameters, f.processes)},
+                 {"seconds_per_step_measured", f.step_measured}});
+  return json;
+}
+
+}  // namespace unfold

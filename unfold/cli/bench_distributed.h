@@ -1,0 +1,33 @@
+#pragma once
+/// `unfold bench --distributed`: what a step of training would cost in K processes.
+
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+
+#include "unfold/studies/distributed.h"
+
+namespace unfold {
+
+struct DistributedBench {
+  TrainingShape shape;
+  double seconds = 1;                        ///< of measuring each step
+  std::optional<double> latency, bandwidth;  ///< of a network that is not at hand: seconds, bytes a second
+  Index threads = 0;                         ///< of each process; 0: its share
+};
+
+/// By all processes. Throws UsageError: one process, and no network given.
+struct DistributedFigures {
+  LinkSpeed link;
+  bool measured_link = false;
+  StepCost cost;
+  int processes = 1;
+  double exchange_measured = 0, step_measured = 0;  ///< of these processes; 0: one process alone
+  std::vector<StepPrediction> divided, growing;
+};
+DistributedFigures bench_distributed(const DistributedBench& bench, Processes& processes);
+
+std::string to_text(const DistributedBench& bench, const DistributedFigures& figures);
+nlohmann::ordered_json to_json(const DistributedBench& bench, const DistributedFigures& figures);
+
+}  // namespace unfold

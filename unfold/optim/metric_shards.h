@@ -1,0 +1,65 @@
+#pragma once
+/// The passes and sums of Riemannian training, over the shards of a batch that this process has: each has a core with
+/// its activities and metrics of its own, whose sums are added over all shards in the order of a tree and put into
+/// those of the first. An undivided batch is one shard, whose sums stay as they are.
+
+#include <memory>
+#include <vector>
+
+#include "unfold/data/shards.h"
+#include "unfold/optim/output_metric.h"
+#include "unfold/optim/riemannian.h"
+#include "unfold/optim/unit_metric.h"
+
+namespace unfold {
+
+template <class T>
+class MetricShards {
+ public:
+  MetricShards(Objective<T>& objective, const RiemannianOptions& options);
+
+  /// Where directions come from: the sums over all shards are here.
+  OutputMetric<T>& output() { return *shards_.front().output; }
+  UnitMetric<T>& metric() { return *shards_.front().metric; }
+  bool has_metric() const { return shards_.front().metric != nullptr; }
+  const CorePass<T>& core() const { return *shards_.front().core; }
+
+  /// Forward through the cores. The batch and the parameters must live until the next call. Of the state, each process
+  /// carries the slots of its shards.
+  void forward(const EnteredBatch<T>& batch, const Parameters<T>& parameters, State<T>& state);
+  /// The sweep over the predictions, after `forward`: nats of the whole batch.
+  double outputs(const MetricWanted& wanted);
+  /// Backward from the seeds of `outputs`: sets the gradient and its squares (or moduli) at trained starts, and
+  /// accumulates the metric; without a metric sets the whole gradient.
+  void backward(std::span<T> gradient, std::span<T> squares);
+
+ private:
+  struct Shard {
+    std::unique_ptr<CorePass<T>> core;
+    std::unique_ptr<OutputMetric<T>> output;
+    std::unique_ptr<UnitMetric<T>> metric;  ///< null: none
+    Batch room = {};
+    const Batch* batch = nullptr;  ///< null: it has no chains now
+  };
+
+  void backward(Shard& shard, std::span<T> gradient, std::span<T> squares);
+  /// Calls visit(span) for the sums of the outputs, or of what lies below them, that a shard has.
+  template <class Visit>
+  void visit_sums(Shard& shard, bool outputs, const Visit& visit);
+  void add_shard(Shard& shard, bool outputs, ShardSum<double>& sum);
+  void add_up(bool outputs, ShardSum<double>& sum);
+
+  const RiemannianOptions options_;
+  Team& team_;
+  Sharding sharding_;
+  BatchShards divided_;
+  std::vector<Shard> shards_;
+  const Parameters<T>* parameters_ = nullptr;
+  const Batch* whole_ = nullptr;
+  std::vector<Index> passed_;   // parameters whose gradient the backward pass sets
+  std::vector<double> starts_;  // scratch: of these, gradient and squares
+  std::unique_ptr<ShardSum<double>> output_sum_, unit_sum_;
+  std::vector<double> total_;
+};
+
+}  // namespace unfold

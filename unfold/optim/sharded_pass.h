@@ -1,0 +1,82 @@
+#pragma once
+/// The passes of a training step over a batch that is divided into shards (data/shards.h), of which this process has
+/// some: losses, gradients and products with the curvature are sums over shards, added in the order of a tree and known
+/// to all processes. Undivided, they are BatchPass and Curvature, to the bit.
+///
+/// Every function but the setters is called by all processes alike.
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "unfold/data/shards.h"
+#include "unfold/optim/batch_pass.h"
+#include "unfold/optim/curvature.h"
+#include "unfold/processes/shard_sum.h"
+
+namespace unfold {
+
+/// The seed of what is drawn in a shard: rows and chains of parts are numbered anew in each.
+std::uint64_t seed_of_shard(std::uint64_t seed, Index shard);
+
+template <class T>
+class ShardedPass {
+ public:
+  /// As BatchPass. UsageError: penalties on shards, which are means over a whole batch.
+  ShardedPass(const Network<T>& network, Team& team, std::size_t memory_limit, const PenaltyOptions& penalties,
+              const Sharding& sharding);
+
+  void set_parameters(const Parameters<T>& parameters) { pass_.set_parameters(parameters); }
+  void set_dropout_seed(std::uint64_t seed) { dropout_seed_ = seed; }
+
+  /// As those of BatchPass. Of the state, each process carries the slots of its shards.
+  double forward(const Batch& batch, State<T>& state);
+  double gradient(const Batch& batch, State<T>& state, double scale, std::span<T> gradient, bool accumulate);
+  double penalty(const Batch& batch) const { return sharding_.divided() ? 0 : pass_.penalty(batch); }
+  std::string find_non_finite(const Batch& batch, const State<T>& state);
+
+ private:
+  /// pass(batch) for each shard of this process, null where it has no chains: the sum of the nats over all shards.
+  template <class Pass>
+  double over_shards(const Batch& batch, const Pass& pass);
+  void seed_dropout(const Batch& batch, Index shard);
+
+  Team& team_;
+  Sharding sharding_;
+  BatchPass<T> pass_;
+  BatchShards shards_;
+  Batch room_;
+  std::optional<std::uint64_t> dropout_seed_;
+  std::unique_ptr<ShardSum<T>> sum_;
+  Buffer<T> scratch_;
+};
+
+template <class T>
+class ShardedCurvature {
+ public:
+  /// As Curvature.
+  ShardedCurvature(const Network<T>& network, Distance distance, Team& team, const Sharding& sharding);
+
+  void start(const Parameters<T>& parameters, std::span<const CurvaturePart<T>> parts);
+  void product(std::span<const T> v, double structural, std::span<T> result);
+  void sample(std::uint64_t seed, double structural, std::span<T> result);
+
+ private:
+  /// A shard of this process: what it has of the batches.
+  struct Shard {
+    std::unique_ptr<Curvature<T>> curvature;
+    std::vector<std::unique_ptr<Batch>> batches = {};
+    bool empty = true;
+  };
+  template <class Work>
+  void over_shards(std::span<T> result, const Work& work);
+
+  Team& team_;
+  Sharding sharding_;
+  BatchShards batch_shards_;
+  std::vector<Shard> shards_;
+  std::unique_ptr<ShardSum<T>> sum_;
+};
+
+}  // namespace unfold

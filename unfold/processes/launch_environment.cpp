@@ -1,0 +1,32 @@
+#include <charconv>
+#include <cstdlib>
+#include <initializer_list>
+#include <string_view>
+
+#include "unfold/processes/launch.h"
+
+namespace unfold {
+namespace {
+
+/// The first of some variables that is a number above 0; else 1.
+int number_in(std::initializer_list<const char*> variables) {
+  for (const char* variable : variables) {
+    const char* value = std::getenv(variable);
+    if (value == nullptr) continue;
+    const std::string_view text = value;
+    int number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error == std::errc() && end == text.data() + text.size() && number > 0) return number;
+  }
+  return 1;
+}
+
+}  // namespace
+
+/// Open MPI says how many there are; other launchers of the same interface (Hydra, Slurm) use the names of PMI.
+LaunchedCount count_in_environment() {
+  return {.all = number_in({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}),
+          .here = number_in({"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"})};
+}
+
+}  // namespace unfold

@@ -1,0 +1,142 @@
+#include "unfold/processes/shard_sum.h"
+
+#include <algorithm>
+
+namespace unfold {
+namespace {
+
+constexpr Index kSliceGrain = 64;  // numbers: slices begin at lines of the cache
+
+std::size_t place(Index i) { return static_cast<std::size_t>(i); }
+
+}  // namespace
+
+double Sharding::sum(std::span<const double> own_numbers) const {
+  if (all().alone()) return sum_in_tree(own_numbers);
+  const int count = all().count();
+  Index most = 0;
+  for (int p = 0; p < count; ++p) most = std::max(most, of(p).size());
+  std::vector<double> mine(place(most)), padded(place(most * count)), of_shards;
+  std::ranges::copy(own_numbers, mine.begin());
+  all().gather_bytes(std::as_bytes(std::span(mine)), std::as_writable_bytes(std::span(padded)));
+  of_shards.reserve(place(shards));
+  for (int p = 0; p < count; ++p)
+    for (Index s = 0; s < of(p).size(); ++s) of_shards.push_back(padded[place(p * most + s)]);
+  return sum_in_tree(of_shards);
+}
+
+template <class T>
+void add_vector(Team& team, std::span<T> x, std::span<const T> y) {
+  team.run([&](Member& me) {
+    const Range mine = me.share(static_cast<Index>(x.size()), kSliceGrain);
+    for (Index i = mine.begin; i < mine.end; ++i) x[place(i)] += y[place(i)];
+  });
+}
+
+template <class T>
+Buffer<T> ShardSum<T>::take_buffer() {
+  if (spare_.empty()) return Buffer<T>(size_);
+  Buffer<T> result = std::move(spare_.back());
+  spare_.pop_back();
+  return result;
+}
+
+template <class T>
+std::span<T> ShardSum<T>::next() {
+  if (next_.empty()) next_ = take_buffer();
+  return next_.span();
+}
+
+template <class T>
+void ShardSum<T>::add_next(Team& team) {
+  const Index shard = nodes_.empty() ? own().begin : nodes_.back().shards.end;
+  nodes_.push_back({{shard, shard + 1}, std::move(next_)});
+  next_ = Buffer<T>();
+  while (nodes_.size() > 1) {
+    Node &left = nodes_[nodes_.size() - 2], &right = nodes_.back();
+    if (!are_siblings(sharding_.shards, left.shards, right.shards)) return;
+    add_vector<T>(team, left.numbers.span(), right.numbers.span());
+    left.shards.end = right.shards.end;
+    spare_.push_back(std::move(right.numbers));
+    nodes_.pop_back();
+  }
+}
+
+template <class T>
+Range ShardSum<T>::slice_of(int process) const {
+  return share_of_process(size_, process, sharding_.all().count(), kSliceGrain);
+}
+
+/// The slice that this process adds, of every node, in order.
+template <class T>
+std::vector<typename ShardSum<T>::Slice> ShardSum<T>::gather_slices() {
+  Processes& all = sharding_.all();
+  const Range mine = slice_of(all.number());
+  std::vector<Sending> sendings;
+  std::vector<Receiving> receivings;
+  std::vector<Slice> slices;
+  std::size_t received = 0;
+  for (int p = 0; p < all.count(); ++p) {
+    const bool here = p == all.number();
+    const Range theirs = slice_of(p);
+    for (Node& node : nodes_) {
+      const auto slice = node.numbers.span().subspan(place(theirs.begin), place(theirs.size()));
+      if (here) slices.push_back({node.shards, slice});
+      if (!here && !slice.empty()) sendings.push_back({p, std::as_bytes(slice)});
+    }
+    if (here) continue;
+    for (const Range shards : nodes_of(sharding_.shards, sharding_.of(p))) {
+      if (received == received_.size()) received_.emplace_back(mine.size());
+      const std::span<T> slice = received_[received++].span();
+      slices.push_back({shards, slice});
+      if (!slice.empty()) receivings.push_back({p, std::as_writable_bytes(slice)});
+    }
+  }
+  all.exchange(sendings, receivings);
+  return slices;
+}
+
+/// The sum of a node, in the memory of its first slice.
+template <class T>
+std::span<T> ShardSum<T>::add_below(std::span<const Slice> slices, Range node, Team& team) const {
+  const auto whole = std::ranges::find_if(
+      slices, [&](const Slice& s) { return s.shards.begin == node.begin && s.shards.end == node.end; });
+  if (whole != slices.end()) return whole->numbers;
+  const Index middle = middle_of(node);
+  const std::span<T> left = add_below(slices, {node.begin, middle}, team);
+  const std::span<T> right = add_below(slices, {middle, node.end}, team);
+  add_vector<T>(team, left, right);
+  return left;
+}
+
+/// Everybody's slice of the result to everybody.
+template <class T>
+void ShardSum<T>::spread(std::span<T> result) {
+  Processes& all = sharding_.all();
+  std::vector<Sending> sendings;
+  std::vector<Receiving> receivings;
+  const auto slice = [&](int p) { return result.subspan(place(slice_of(p).begin), place(slice_of(p).size())); };
+  for (int p = 0; p < all.count(); ++p) {
+    if (p == all.number()) continue;
+    if (!slice(all.number()).empty()) sendings.push_back({p, std::as_bytes(slice(all.number()))});
+    if (!slice(p).empty()) receivings.push_back({p, std::as_writable_bytes(slice(p))});
+  }
+  all.exchange(sendings, receivings);
+}
+
+template <class T>
+void ShardSum<T>::total(Team& team, std::span<T> result) {
+  const std::vector<Slice> slices = gather_slices();
+  const std::span<const T> sum = add_below(slices, {0, sharding_.shards}, team);
+  std::ranges::copy(sum, result.begin() + slice_of(sharding_.all().number()).begin);
+  spread(result);
+  for (Node& node : nodes_) spare_.push_back(std::move(node.numbers));
+  nodes_.clear();
+}
+
+template class ShardSum<float>;
+template class ShardSum<double>;
+template void add_vector(Team&, std::span<float>, std::span<const float>);
+template void add_vector(Team&, std::span<double>, std::span<const double>);
+
+}  // namespace unfold

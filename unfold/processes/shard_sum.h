@@ -1,0 +1,84 @@
+#pragma once
+/// Sums of vectors over shards that several processes have, in the order of the tree (shard_tree.h): the same bits for
+/// any number of processes.
+///
+///   ShardSum<float> sum(shards, size, processes);
+///   for (Index s = sum.own().begin; s < sum.own().end; ++s) {
+///     compute(s, sum.next());                     // the vector of shard s
+///     sum.add_next(team);
+///   }
+///   sum.total(team, result);                      // the same in all processes
+///
+/// How. A process adds what it can by itself, so that it keeps a vector for each node that its shards make. Then every
+/// process becomes the one that adds a slice of the vector: it gets that slice of all nodes of the others, adds in
+/// order, and gives the others its part of the result. Where the shards of each process are a node, a process sends
+/// and receives 2 (K - 1) / K vectors, the least there is for a sum that everybody has in the end.
+
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "unfold/base/team.h"
+#include "unfold/base/views.h"
+#include "unfold/processes/processes.h"
+#include "unfold/processes/shard_tree.h"
+
+namespace unfold {
+
+/// How the work of a step is divided: into shards, whose number is part of what a run computes, and those among
+/// processes, whose number is not. One shard: not at all.
+struct Sharding {
+  Index shards = 1;
+  Processes* processes = nullptr;  ///< nullptr: this one alone
+
+  bool divided() const { return shards > 1; }
+  Processes& all() const { return processes != nullptr ? *processes : one_process(); }
+  /// The shards of this process.
+  Range own() const { return of(all().number()); }
+  Range of(int process) const { return share_of_process(shards, process, all().count()); }
+  /// The sum over all shards of a number, of which this process has those of its own.
+  double sum(std::span<const double> own_numbers) const;
+};
+
+template <class T>
+class ShardSum {
+ public:
+  ShardSum(const Sharding& sharding, Index size) : sharding_(sharding), size_(size) {}
+
+  Index size() const { return size_; }
+  Range own() const { return sharding_.own(); }
+  /// The vector of the next shard of this process, to be filled.
+  std::span<T> next();
+  /// It is filled: adds it to what came before it, where that completes a node.
+  void add_next(Team& team);
+  /// The sum over all shards. By all processes, when each has given its shards; the next sum may begin then.
+  void total(Team& team, std::span<T> result);
+
+ private:
+  struct Node {
+    Range shards;
+    Buffer<T> numbers;
+  };
+  /// A node's slice in this process: its own, or what it got of another.
+  struct Slice {
+    Range shards;
+    std::span<T> numbers;
+  };
+  Buffer<T> take_buffer();
+  Range slice_of(int process) const;
+  std::vector<Slice> gather_slices();
+  std::span<T> add_below(std::span<const Slice> slices, Range node, Team& team) const;
+  void spread(std::span<T> result);
+
+  Sharding sharding_;
+  Index size_;
+  std::vector<Node> nodes_;  // of this process, in order
+  Buffer<T> next_;
+  std::vector<Buffer<T>> spare_, received_;
+};
+
+/// x += y, divided over a team.
+template <class T>
+void add_vector(Team& team, std::span<T> x, std::span<const T> y);
+
+}  // namespace unfold

@@ -1,0 +1,55 @@
+#pragma once
+/// Planning of training in several processes: what a message costs, what a step costs, and so what a step costs in K
+/// processes, by the model
+///
+///   t(K) = a b + c + 2 (K - 1) alpha + 2 (K - 1) / K P / B + 6 ceil(log2 K) alpha
+///
+/// b: sequences that each process has; a, c: of a step in one process, by the sequence and apart from them (the
+/// optimiser, which every process runs whole); alpha: of a message; B: bytes a second between two processes; P: bytes
+/// of the parameters, of which each process sends and receives a slice to and from all others, twice; six small
+/// gatherings a step say who is finished and when. What overlaps, or shares a link, is not in the model.
+
+#include <vector>
+
+#include "unfold/processes/processes.h"
+#include "unfold/studies/measurements.h"
+
+namespace unfold {
+
+struct LinkSpeed {
+  double latency = 0;           ///< alpha, seconds
+  double bytes_per_second = 0;  ///< B
+};
+/// Between the first process and each other one, there and back; the slowest. By all processes. REQUIRES others.
+LinkSpeed measure_links(Processes& processes);
+
+/// Seconds of a sum of vectors of this many floats over one shard of each process (ShardSum::total). By all processes.
+double measure_exchange(Processes& processes, Index parameters);
+
+struct StepCost {
+  double per_sequence = 0, fixed = 0;  ///< a and c, seconds
+  Index parameters = 0;
+  double seconds(double sequences) const { return per_sequence * sequences + fixed; }
+};
+/// From steps with the batch of the shape and with half of it. The processes measure at the same time; the slowest.
+StepCost measure_step(const TrainingShape& shape, Team& team, double seconds, Processes& processes);
+
+/// Of a step of all processes together, each with a shard of the shape's batch; the slowest.
+double measure_step_together(const TrainingShape& shape, Team& team, double seconds, Processes& processes);
+
+/// Of the exchange in one step.
+double exchange_seconds(const LinkSpeed& link, Index parameters, int processes);
+
+struct StepPrediction {
+  int processes = 1;
+  double seconds = 0;
+  double efficiency = 0;  ///< against as many times the speed of one process
+};
+/// K = 1, 2, 4 to 1024 with one batch divided among them: those where each still has a sequence.
+std::vector<StepPrediction> predict_divided(const StepCost& cost, const LinkSpeed& link, Index batch);
+/// The same with a batch of `batch` sequences for each process.
+std::vector<StepPrediction> predict_growing(const StepCost& cost, const LinkSpeed& link, Index batch);
+/// Sequences for each process at which so many are as efficient as wanted.
+double sequences_for(const StepCost& cost, const LinkSpeed& link, int processes, double efficiency);
+
+}  // namespace unfold
