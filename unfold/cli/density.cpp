@@ -1,6 +1,8 @@
 #include "unfold/cli/verb.h"
 #include "unfold/fields/predict.h"
 #include "unfold/fields/row_densities.h"
+#include "unfold/models/registry.h"
+#include "unfold/runs/run_folder.h"
 
 namespace unfold {
 namespace {
@@ -20,9 +22,10 @@ DensityVerb::DensityVerb()
                         "unfold density digits t10k-images-idx3-ubyte"})) {
   options_.add_inputs({.name = "inputs",
                        .target = &inputs_,
-                       .placeholder = "MODEL DATA",
+                       .placeholder = "MODEL DATA...",
                        .help = "a run folder or model file of data with fields, then files",
-                       .least = 2});
+                       .least = 2,
+                       .most = std::string::npos});
   add_key();
   add_unpacking_limit();
   add_threads();
@@ -30,6 +33,7 @@ DensityVerb::DensityVerb()
 }
 
 ExitCode DensityVerb::run(Console&) {
+  (void)load_model_file(model_file(inputs_.front()));  // throws for what is no model at all
   if (!holds_field_model(inputs_.front()))
     throw UsageError(
         "density is of models of data with fields (tables, images, music); of running text, `unfold score` "
