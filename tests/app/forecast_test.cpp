@@ -9,8 +9,8 @@
 
 #include "app/small_runs.h"
 #include "base/scratch.h"
+#include "unfold/densities/deviation.h"
 #include "unfold/fields/predict.h"
-#include "unfold/losses/deviation.h"
 #include "unfold/losses/distribution.h"
 #include "unfold/models/network_model.h"
 

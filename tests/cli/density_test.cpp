@@ -39,7 +39,7 @@ class DensityTest : public FieldsTest {
 
 TEST_F(DensityTest, rows_of_bits_are_learnt_measured_scored_and_drawn) {
   const std::string file = data("bits.csv", bit_rows(400));
-  for (const char* model : {"nade:8", "made:24,layers=2", "neural-ar:8", "bernoulli-mixture:8"}) {
+  for (const char* model : {"nade:8", "nade:8,rounds=2", "made:24,layers=2", "neural-ar:8", "bernoulli-mixture:8"}) {
     const nlohmann::json trained = learn(file, {"--model", model, "--format", "table", "--epochs", "80", "--batch",
                                                 "10", "--optimizer", "adam:rate=0.02"});
     // Two bits decide the other two: half of all rows are ones of four, ln 4 = 1.386.
@@ -198,6 +198,102 @@ TEST_F(DensityTest, models_with_an_order_answer_whatever_is_given_too) {
   EXPECT_GT(agree, 42);
 }
 
+/// Colours with a number around 1, 2 or 3 and a bit that is 1 of red ones alone.
+std::string colour_rows(int rows) {
+  const char* names[] = {"red", "green", "\"deep blue\""};
+  std::string text = "colour,size,hot\n";
+  for (int i = 0; i < rows; ++i) {
+    const int k = (i * 7 + i / 5) % 3;
+    text += std::string(names[k]) + "," + std::to_string(10 * (k + 1) + 0.3 * std::sin(i * 1.7)) + "," +
+            (k == 0 ? "1" : "0") + "\n";
+  }
+  return text;
+}
+
+TEST_F(DensityTest, texts_are_classes_beside_bits_and_numbers) {
+  const std::string file = data("colours.csv", colour_rows(300));
+  for (const char* model : {"rnade:12,components=3", "deep-rnade:30,components=3,orders=4"}) {
+    const nlohmann::json trained = learn(file, {"--model", model, "--format", "table", "--epochs", "80", "--batch",
+                                                "10", "--optimizer", "adam:rate=0.01"});
+    EXPECT_THAT(trained["model"].get<std::string>(), HasSubstr("columns=c3+n+b"));
+    // Columns by themselves: ln 3 of the colours, 0.64 of the bits, 3.5 of a normal distribution of all numbers.
+    const nlohmann::json head = trained["valid"]["heads"]["values"];
+    EXPECT_LT(head["nats_per_example"].get<double>(), 4) << model;
+    const nlohmann::json given = completed({"--given", "size=30,hot=0"});
+    EXPECT_GT(given["colour=deep blue"]["mean"].get<double>(), 0.9) << model;
+    EXPECT_LT(given["colour=red"]["mean"].get<double>(), 0.1) << model;
+    EXPECT_GT(completed({"--given", "colour=red"})["hot"]["mean"].get<double>(), 0.9) << model;
+    EXPECT_NEAR(completed({"--given", "colour=green"})["size"]["mean"].get<double>(), 20, 1.5) << model;
+    const std::string drawn = output_of({"sample", run_, "--count", "30", "--given", "hot=1"});
+    EXPECT_EQ(first_line(drawn), "colour,size,hot");
+    EXPECT_GT(std::ranges::count(drawn, 'r'), 25) << drawn;  // the second letter of colour, and of red
+    const std::string holes = data("holes.csv", "colour,size,hot\n?,10.1,1\ndeep blue,,0\nNA,20,\n");
+    const std::string filled = output_of({"predict", run_, holes, "--fill", "best", "--samples", "2000"});
+    EXPECT_THAT(filled, HasSubstr("red\t10.1\t1\n")) << model;
+    EXPECT_THAT(filled, HasSubstr("green\t20\t0\n")) << model;
+    EXPECT_THAT(output_of({"score", run_, file, "--by", "symbol"}), HasSubstr("deep blue,"));
+  }
+  expect_failure(
+      {"eval", run_, data("teal.csv", "colour,size,hot\nred,10,1\nteal,10,1\n")}, 3,
+      "teal.csv: line 3: colour is \"teal\", a class that training never showed; it knows deep blue, green, red");
+  expect_failure({"complete", run_, "--given", "colour=rde"}, 2, "did you mean \"red\"?");
+  expect_failure({"train", file, "--out", run_, "--overwrite", "--format", "table", "--model", "nade:4"}, 3,
+                 "line 2: size is 1");
+  expect_failure({"train", file, "--out", run_, "--overwrite", "--format", "table", "--model", "bernoulli-mixture:4",
+                  "--predict", "colour,hot"},
+                 2, "is of bits alone");
+}
+
+TEST_F(DensityTest, classes_and_bits_alone_are_exact_whatever_is_given) {
+  const std::string file = data("colours.csv", colour_rows(300));
+  for (const char* model : {"nade:6", "made:12", "neural-ar:4", "logistic-ar"}) {
+    learn(file, {"--model", model, "--format", "table", "--predict", "colour,hot", "--steps", "600", "--optimizer",
+                 "adam:rate=0.01"});
+    // Over all rows that agree, by what `density` says of each.
+    const auto log_density = [&](const std::string& row) {
+      return only_object(output_of(
+          {"density", run_, data("row.csv", "colour,hot\n" + row + "\n"), "--json"}))["mean"]["log_density"]
+          .get<double>();
+    };
+    double total = 0, of_red = 0, all = 0;
+    for (const char* colour : {"red", "green", "deep blue"})
+      for (const char* hot : {"0", "1"}) {
+        const double p = std::exp(log_density(std::string(colour) + "," + hot));
+        all += p;
+        if (*hot == '0') continue;
+        total += p;
+        of_red += colour == std::string("red") ? p : 0;
+      }
+    EXPECT_NEAR(all, 1, 1e-5) << model;
+    const nlohmann::json found = completed({"--given", "hot=1"})["colour=red"];
+    EXPECT_NEAR(found["mean"].get<double>(), of_red / total, 1e-5) << model;
+    EXPECT_EQ(found["standard_error"].get<double>(), 0) << model;
+    EXPECT_GT(found["mean"].get<double>(), 0.8) << model;
+  }
+  const std::string codes = data("codes.csv", "code,bit\n7,1\n3,0\n7,1\n12,0\n3,0\n12,1\n7,0\n3,1\n");
+  learn(codes, {"--model", "nade:3", "--format", "table", "--predict", "code=classes,bit", "--steps", "5", "--split",
+                "100/0"});
+  const nlohmann::json found = completed({"--given", "bit=1"});
+  EXPECT_EQ(found.size(), 3);
+  EXPECT_TRUE(found.contains("code=3") && found.contains("code=7") && found.contains("code=12")) << found;
+  EXPECT_EQ(output_of({"density", run_, codes}).substr(0, 16), "row\tlog_density\n");
+}
+
+TEST_F(DensityTest, densities_of_rows_are_those_that_eval_averages) {
+  const std::string file = data("numbers.csv", number_rows(100));
+  learn(file, {"--model", "linear-ar", "--split", "100/0", "--precision", "double"});
+  const nlohmann::json measured = only_object(output_of({"eval", run_, file, "--json"}))["heads"]["values"];
+  const nlohmann::json rows = only_object(output_of({"density", run_, file, "--json"}));
+  ASSERT_EQ(rows["rows"].size(), 100);
+  double mean = 0;
+  for (const nlohmann::json& row : rows["rows"]) mean += row["log_density"].get<double>() / 100;
+  EXPECT_NEAR(mean, -measured["nats_per_example"].get<double>(), 1e-9);
+  EXPECT_NEAR(rows["mean"]["standardised"].get<double>(), -measured["standardised_nats"].get<double>(), 1e-9);
+  EXPECT_EQ(count_lines(output_of({"density", run_, file})), 101);
+  expect_failure({"density", run_}, 2, "");
+  expect_failure({"density", text_, text_}, 4, "");
+}
+
 TEST_F(DensityTest, an_interrupted_run_ends_as_one_that_was_not) {
   const std::string file = data("bits.csv", bit_rows(100)), whole = folder_ / "whole";
   const Arguments common = {"train",   file, "--format", "table",       "--model",       "nade:5",
@@ -247,8 +343,8 @@ TEST_F(DensityTest, frames_of_music_are_predicted_as_whole_chords) {
 }
 
 TEST_F(DensityTest, derivatives_are_checked) {
-  for (const char* model : {"nade:3", "made:4,layers=2", "rnade:3,components=2", "linear-ar", "deep-nade:3,layers=2",
-                            "deep-rnade:3,components=2"})
+  for (const char* model : {"nade:3", "nade:3,rounds=3", "made:4,layers=2", "rnade:3,components=2", "linear-ar",
+                            "deep-nade:3,layers=2", "deep-rnade:3,components=2"})
     EXPECT_EQ(unfold_command({"check", model, "--symbols", "4"}).code, 0) << model;
 }
 
@@ -263,7 +359,8 @@ TEST_F(DensityTest, what_has_no_meaning_for_it_is_refused) {
   refused(bits, {"--model", "nade:5", "--read", "a"}, 2, "nade:5 reads nothing: leave --read out");
   refused(bits, {"--model", "nade:5", "--ahead", "1"}, 2, "takes each row by itself");
   refused(bits, {"--model", "nade:5", "--optimizer", "ruop"}, 2, "nade");
-  refused(data("texts.csv", "a,b\n0,x\n1,y\n0,z\n"), {"--model", "nade:5"}, 3, "the column b holds texts");
+  refused(data("texts.csv", "a,b\n0,x\n1,y\n0,z\n"), {"--model", "bernoulli-mixture:5"}, 2, "is of bits alone");
+  refused(bits, {"--model", "nade:5,columns=b*3"}, 2, "the columns of the data are b*4; leave columns out");
   expect_failure({"train", text_, "--out", folder_ / "other", "--model", "nade:5"}, 2, "is a distribution of vectors");
   learn(bits, {"--format", "table", "--model", "nade:5", "--steps", "2"});
   expect_failure({"complete", run_, "--given", "q=1"}, 2, "there is no number q: the model has 4 of them, x1 to x4");

@@ -32,10 +32,6 @@ TEST_F(CommandTest, a_verb_that_does_not_exist_is_refused_with_the_nearest_one) 
   expect_failure({"--json", "eval"}, 2, "the verb comes first");
 }
 
-TEST_F(CommandTest, verbs_of_later_versions_say_that_they_are_not_built_yet) {
-  expect_failure({"density", text_}, 2, "not built yet in this version");
-}
-
 TEST_F(CommandTest, an_option_that_does_not_exist_is_refused_with_the_nearest_one) {
   expect_failure(training({"--bathc", "8"}), 2, "did you mean \"batch\"?");
   expect_failure(training({"--bathc=8"}), 2, "did you mean \"batch\"?");

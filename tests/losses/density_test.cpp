@@ -131,6 +131,33 @@ WrittenOut made_nats(Index units, Index layers) {
   };
 }
 
+/// Of NADE-k every round with all its guesses, number by number.
+WrittenOut rounds_nats(Index units, Index rounds) {
+  return [=](const DensityRows<double>& f, const double* signal, const double* x) {
+    const double *v = f.own(0), *w = f.own(1), *s = f.own(2);
+    const auto said = [&](Index j, const Numbers& h) {
+      double o = signal[j];
+      for (Index i = 0; i < units; ++i) o += v[j * units + i] * h[at(i)];
+      return o;
+    };
+    double sum = 0;
+    for (Index d = 0; d < f.n; ++d) {
+      Numbers guess, h(at(units));
+      for (Index j = 0; j < f.n; ++j) guess.push_back(j < d ? x[j] : logistic(s[j]));
+      for (Index t = 1; t <= rounds; ++t) {
+        for (Index i = 0; i < units; ++i) {
+          double a = signal[f.n + i];
+          for (Index j = 0; j < f.n; ++j) a += guess[at(j)] * w[j * units + i];
+          h[at(i)] = logistic(a);
+        }
+        for (Index j = d; j < f.n; ++j) guess[at(j)] = logistic(said(j, h));
+      }
+      sum += bit_nats(said(d, h), x[d]);
+    }
+    return sum;
+  };
+}
+
 WrittenOut mixture_nats(Index k) {
   return [=](const DensityRows<double>& f, const double* signal, const double* x) {
     double total = 0, p = 0;
@@ -181,6 +208,8 @@ WrittenOut full_mixture_nats(Index components) {
 std::vector<DensityCase> all_densities() {
   return {{"nade:4", true, nade_nats(4)},
           {"nade:1", true, nade_nats(1)},
+          {"nade:3,rounds=2", true, rounds_nats(3, 2)},
+          {"nade:2,rounds=5", true, rounds_nats(2, 5)},
           {"logistic-ar", true, logistic_nats},
           {"neural-ar:3", true, neural_nats(3)},
           {"bernoulli-mixture:3", true, mixture_nats(3)},

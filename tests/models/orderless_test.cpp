@@ -147,7 +147,7 @@ TEST(DeepNade, learns_from_rows_that_know_some_bits_and_weigh_the_others) {
   const auto sources = [&] {
     TrainingSources<double> plain{.training = example_batches(*small.set, options, 1)};
     plain.validation = [&] { return example_reader(*small.set, options); };
-    return orderless_sources(std::move(plain), kVector, 9);
+    return orderless_sources(std::move(plain), kVector, density_columns(small.model->spec(), kBits), 9);
   };
   TrainingSources<double> first = sources(), second = sources();
   std::vector<int> counts(at(kBits));

@@ -22,6 +22,7 @@
 #include "unfold/models/counts_start.h"
 #include "unfold/models/density_model.h"
 #include "unfold/models/linear.h"
+#include "unfold/models/means_start.h"
 #include "unfold/models/orderless.h"
 #include "unfold/models/readout.h"
 #include "unfold/models/restarts.h"
@@ -151,6 +152,7 @@ class Training {
 
   Config kept(Stored least) const { return configuration(s_, run_, least); }
   nlohmann::json card_configuration() const;
+  ReaderOptions further_data() const;
   int threads() const { return threads_of_process(run_.threads, processes()); }
   Processes& processes() const { return request_.processes != nullptr ? *request_.processes : one_process(); }
   bool writes() const { return processes().first(); }
@@ -464,6 +466,13 @@ void Training::settle_fields() {
   if (!request_.resume) settle_for(fields_, examples_, given_, s_);
 }
 
+/// How files beside those to train on are read.
+ReaderOptions Training::further_data() const {
+  ReaderOptions options = reader_options(s_);
+  if (!options.rows.field.empty()) know_classes(classes_of(examples_.column(kVector)), options);
+  return options;
+}
+
 TrainOutcome Training::run_on_fields() {
   const ExampleSplit split(examples_, s_.valid ? SplitShares{{100'000'000, 0, 0}} : parse_split(*s_.split),
                            fields_.problem);
@@ -472,7 +481,7 @@ TrainOutcome Training::run_on_fields() {
   const ExampleSet all(examples_, data, fields_.choice.predicts, UnknownPolicy::skip);
   std::array<ExampleSet, 3> parts = split.parts(all, s_.window);
   if (s_.valid)
-    parts[1] = ExampleSet(read_fields({*s_.valid}, reader_options(s_)), data, fields_.choice.predicts,
+    parts[1] = ExampleSet(read_fields({*s_.valid}, further_data()), data, fields_.choice.predicts,
                           parse_unknown_policy(s_.unknown));
   if (parts[0].count() == 0) throw DataError(fmt::format("{}: nothing is left to train on", all.source()));
   if (*s_.precision == "double") return run_on_examples<double>(parts);
@@ -510,10 +519,15 @@ TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
   for (const ExampleSet& part : parts) require_told_apart(model.spec(), part);
   model.initialise(options.trainer.seed);
   start_from_counts(model, parts[0], options.trainer.seed);
+  start_from_means(model, parts[0]);
   model.configuration() = card_configuration();
   if (s_.ends && std::ranges::find(LengthModel::kinds(), *s_.ends) != LengthModel::kinds().end())
     model.configuration()[kLengthKey] = LengthModel::fit(*s_.ends, lengths_of(parts[0])).to_json();
-  if (is_density(model.spec())) model.configuration()[kPartsKey] = examples_.column(kVector).parts;
+  if (is_density(model.spec())) {
+    model.configuration()[kPartsKey] = examples_.column(kVector).parts;
+    if (const ColumnClasses classes = classes_of(examples_.column(kVector)); !classes.empty())
+      model.configuration()[kClassesKey] = classes;
+  }
   begin_folder(options.trainer.resume);
   reporter_.remark(
       fmt::format("{} reads {} and predicts {}: {} parameters; {} examples of {} positions to train on, {} "
@@ -539,7 +553,9 @@ TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
     } else {
       TrainingSources<T> sources = example_sources<T>(parts[0], parts[1], batches, options.trainer.seed);
       if (is_orderless(model.spec()))
-        sources = orderless_sources(std::move(sources), fields_.choice.predicts.front(), options.trainer.seed);
+        sources =
+            orderless_sources(std::move(sources), fields_.choice.predicts.front(),
+                              density_columns(model.spec(), parts[0].data().field(kVector).size), options.trainer.seed);
       const Network<T> network = searching_network(model.network(), s_.objective.value_or("likelihood"));
       result.result = train_by(network, model, std::move(sources), options.trainer, options.model_file, team,
                                reporter_.observer(options.trainer.steps));
@@ -549,7 +565,7 @@ TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
   }
   if (parts[1].count() > 0) result.field_valid = evaluate_fields(model, parts[1], team);
   if (s_.test) {
-    const ExampleSet test(read_fields({*s_.test}, reader_options(s_)), parts[0].shared_data(), fields_.choice.predicts,
+    const ExampleSet test(read_fields({*s_.test}, further_data()), parts[0].shared_data(), fields_.choice.predicts,
                           UnknownPolicy::skip);
     result.field_test = evaluate_fields(model, test, team);
   }

@@ -18,7 +18,7 @@ namespace {
 
 struct VerbEntry {
   std::string name, summary;
-  std::unique_ptr<Verb> (*make)();  ///< nullptr: not built yet
+  std::unique_ptr<Verb> (*make)();
 };
 
 const std::vector<VerbEntry>& verb_list() {
@@ -32,6 +32,7 @@ const std::vector<VerbEntry>& verb_list() {
       {"forecast", "predicts what comes after the end of each sequence", make_forecast},
       {"sample", "generates text from a model", make_sample},
       {"complete", "finds the most probable continuations of a text", make_complete},
+      {"density", "prints how probable every row of a table is, or every image", make_density},
       {"explain", "shows why: surprise, first guesses, what a state goes back to", make_explain},
       {"compare", "says whether a model is better than another, with an interval", make_compare},
       {"report", "writes a page about runs: curves, text by surprise, neurons and more, in one file", make_report},
@@ -45,7 +46,6 @@ const std::vector<VerbEntry>& verb_list() {
       {"reproduce", "runs a table of published results again", make_reproduce},
       {"sweep", "trains over a grid of settings and seeds: one table", make_sweep},
       {"bench", "measures the speed of this machine beside its floor", make_bench},
-      {"density", "", nullptr},
   };
   return verbs;
 }
@@ -55,8 +55,7 @@ std::string overview() {
       "Example: unfold train book.txt --split 90/5/5 --out run && unfold sample run --length 500\n\n"
       "unfold VERB [options] INPUT...\n"
       "  learns the structure of sequences: trains recurrent models, then predicts, scores and samples\n\nVerbs:\n";
-  for (const VerbEntry& entry : verb_list())
-    if (entry.make != nullptr) text += fmt::format("  {:<10} {}\n", entry.name, entry.summary);
+  for (const VerbEntry& entry : verb_list()) text += fmt::format("  {:<10} {}\n", entry.name, entry.summary);
   text +=
       "\n  unfold VERB --help    the options of a verb, with examples\n  unfold --version      the version\n\n"
       "Exit codes: 0 success, 1 run-time failure, 2 usage, 3 bad data, 4 bad model, 5 training diverged,\n"
@@ -67,12 +66,8 @@ std::string overview() {
 const VerbEntry& find_verb(const std::string& name) {
   std::vector<std::string> names;
   for (const VerbEntry& entry : verb_list()) {
-    if (entry.name == name) {
-      if (entry.make == nullptr)
-        throw UsageError(fmt::format("the verb {} is not built yet in this version ({})", name, UNFOLD_VERSION));
-      return entry;
-    }
-    if (entry.make != nullptr) names.push_back(entry.name);
+    if (entry.name == name) return entry;
+    names.push_back(entry.name);
   }
   throw UsageError(fmt::format("there is no verb \"{}\"; see `unfold --help`{}", name, did_you_mean(name, names)));
 }
@@ -80,8 +75,7 @@ const VerbEntry& find_verb(const std::string& name) {
 std::vector<std::string> all_option_names() {
   std::vector<std::string> names;
   for (const VerbEntry& entry : verb_list())
-    if (entry.make != nullptr)
-      for (std::string& name : entry.make()->options().names()) names.push_back(std::move(name));
+    for (std::string& name : entry.make()->options().names()) names.push_back(std::move(name));
   return names;
 }
 

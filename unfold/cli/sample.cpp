@@ -169,6 +169,42 @@ ExitCode Sample::sample_rolls() const {
   return ExitCode::success;
 }
 
+/// A cell of a table with commas between them.
+std::string quoted_cell(const std::string& text) {
+  if (text.find_first_of(",\"\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
+  return quoted + '"';
+}
+
+/// The class that a number of a row is the place of; null: it is a number.
+const std::string* class_of(const VectorTable& table, const std::vector<double>& row, std::size_t d) {
+  if (d >= table.classes.size() || table.classes[d].empty()) return nullptr;
+  return &table.classes[d].at(at(static_cast<Index>(row[d])));
+}
+
+std::string row_of_cells(const VectorTable& table, const std::vector<double>& row) {
+  std::vector<std::string> cells;
+  cells.reserve(row.size());
+  for (std::size_t d = 0; d < row.size(); ++d) {
+    const std::string* name = class_of(table, row, d);
+    cells.push_back(name != nullptr ? quoted_cell(*name) : fmt::format("{:.6g}", row[d]));
+  }
+  return fmt::format("{}\n", fmt::join(cells, ","));
+}
+
+nlohmann::ordered_json rows_json(const VectorTable& table) {
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  for (const std::vector<double>& row : table.rows) {
+    nlohmann::ordered_json& cells = rows.emplace_back(nlohmann::ordered_json::array());
+    for (std::size_t d = 0; d < row.size(); ++d) {
+      const std::string* name = class_of(table, row, d);
+      cells.push_back(name != nullptr ? nlohmann::ordered_json(*name) : nlohmann::ordered_json(row[d]));
+    }
+  }
+  return rows;
+}
+
 /// Vectors: a table with a row each.
 ExitCode Sample::sample_rows() const {
   refuse_options(
@@ -179,14 +215,14 @@ ExitCode Sample::sample_rows() const {
                                             .count = request_.count,
                                             .seed = static_cast<std::uint64_t>(seed_)});
   if (json_) {
-    print_result(one_line({{"names", table.names}, {"rows", table.rows}}));
+    print_result(one_line({{"names", table.names}, {"rows", rows_json(table)}}));
     return ExitCode::success;
   }
   const bool named = !std::ranges::all_of(table.names, [](const std::string& name) {
     return std::ranges::all_of(name, [](unsigned char c) { return std::isdigit(c) != 0; });
   });
   if (named) print_result(fmt::format("{}\n", fmt::join(table.names, ",")));
-  for (const std::vector<double>& row : table.rows) print_result(fmt::format("{:.6g}\n", fmt::join(row, ",")));
+  for (const std::vector<double>& row : table.rows) print_result(row_of_cells(table, row));
   return ExitCode::success;
 }
 

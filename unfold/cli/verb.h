@@ -51,6 +51,7 @@ std::unique_ptr<Verb> make_sample();
 std::unique_ptr<Verb> make_compress();
 std::unique_ptr<Verb> make_decompress();
 std::unique_ptr<Verb> make_complete();
+std::unique_ptr<Verb> make_density();
 std::unique_ptr<Verb> make_explain();
 std::unique_ptr<Verb> make_compare();
 std::unique_ptr<Verb> make_report();

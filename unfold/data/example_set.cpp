@@ -201,10 +201,16 @@ std::pair<double, double> mean_and_deviation(const std::vector<double>& numbers)
   return {mean, std::sqrt(squares / count)};
 }
 
-/// Leaves mean and deviation empty where all numbers are 0 or 1.
-void standardise(const ExampleColumn& column, std::span<const Index> entries, FieldSpecification& field) {
+/// Leaves mean and deviation empty where all numbers are 0 or 1, or kept as they are.
+void standardise(const ExampleColumn& column, std::span<const Index> entries, std::span<const char> kept,
+                 FieldSpecification& field) {
   bool bits = true;
   for (Index i = 0; i < column.width; ++i) {
+    if (at(i) < kept.size() && kept[at(i)] != 0) {
+      field.mean.push_back(0);
+      field.deviation.push_back(1);
+      continue;
+    }
     const std::vector<double> numbers = numbers_of(column, entries, i);
     bits = bits && std::ranges::all_of(numbers, [](double x) { return x == 0 || x == 1; });
     const auto [mean, deviation] = mean_and_deviation(numbers);
@@ -220,11 +226,13 @@ void standardise(const ExampleColumn& column, std::span<const Index> entries, Fi
 }
 
 FieldSpecification specify_values(const ExampleColumn& column, std::span<const Index> entries, const std::string& name,
-                                  bool as_they_are) {
+                                  const FieldChoice& choice) {
   FieldSpecification field{.name = name, .type = Type::values, .size = column.width};
   if (std::ranges::none_of(entries, [&](Index e) { return column.present(e); }))
     throw DataError(fmt::format("field {} holds nothing: every entry is missing", name));
-  if (!as_they_are) standardise(column, entries, field);
+  const auto kept = choice.kept.find(name);
+  if (!choice.as_they_are.contains(name))
+    standardise(column, entries, kept == choice.kept.end() ? std::vector<char>() : kept->second, field);
   return field;
 }
 
@@ -344,9 +352,8 @@ DataSpecification specify(const Examples& examples, const FieldChoice& choice, s
     if (once && predicted && std::ranges::find(choice.reads, name) != choice.reads.end())
       throw UsageError(fmt::format("field {} is predicted once an example, so it cannot be read too", name));
     const std::vector<Index> entries = entries_of(examples, *origin.column, once);
-    data.fields.push_back(origin.column->is_text()
-                              ? specify_symbols(origin, entries, name, predicted, choice.least)
-                              : specify_values(*origin.column, entries, name, choice.as_they_are.contains(name)));
+    data.fields.push_back(origin.column->is_text() ? specify_symbols(origin, entries, name, predicted, choice.least)
+                                                   : specify_values(*origin.column, entries, name, choice));
     data.fields.back().once = once;
     data.fields.back().source = origin.column->source;
     data.fields.back().spelt = origin.spelt();

@@ -37,6 +37,8 @@ struct FieldChoice {
       predicts = {};  ///< by name; those read may be derived (data/derived.h) or templates (data/templates.h)
   std::set<std::string, std::less<>> once = {};         ///< predicted once an example: at its end
   std::set<std::string, std::less<>> as_they_are = {};  ///< numbers that are not to be standardised
+  /// Of a field, flags of those of its numbers that are not.
+  std::map<std::string, std::vector<char>, std::less<>> kept = {};
   /// How often a text that is read must occur to be a symbol of its own; 0: twice where there are many.
   Index least = 0;
 };

@@ -101,6 +101,7 @@ void append(Examples& examples, Examples more) {
         column.source != added.source)
       throw DataError(fmt::format("field {} of {} is not of the kind of field {} of {}", added.name, more.source,
                                   column.name, examples.source));
+    if (added.classes.size() >= column.classes.size()) column.classes = added.classes;  // it knew those before
     extend_column(column, added);
   }
   if (examples.are_trees() != more.are_trees())

@@ -26,6 +26,9 @@ struct ExampleColumn {
   std::vector<char> missing = {};       ///< one flag an entry; empty: none is missing
   std::vector<Index> ends = {};         ///< of a source: one an example, number of entries up to its end
   std::vector<std::string> parts = {};  ///< what the numbers of an entry are called; empty: nothing
+  /// What the classes are called that a number is the place of, of each number: an empty list of one that is none.
+  /// Empty: no number is the place of a class.
+  std::vector<std::vector<std::string>> classes = {};
 
   bool is_text() const { return width == 0; }
   Index entries() const {
@@ -35,6 +38,7 @@ struct ExampleColumn {
   Range chain(Index example) const {
     return {example == 0 ? 0 : ends[static_cast<std::size_t>(example - 1)], ends[static_cast<std::size_t>(example)]};
   }
+  bool is_class(std::size_t number) const { return number < classes.size() && !classes[number].empty(); }
   bool present(Index entry) const { return missing.empty() || missing[static_cast<std::size_t>(entry)] == 0; }
   bool operator==(const ExampleColumn&) const = default;
 };

@@ -16,9 +16,14 @@ FieldPlan plan_density(const Examples& examples, TrainSettings& settings);
 /// Optimiser, batch and budget, where nobody gave them.
 void settle_density(const Examples& examples, const Given& given, TrainSettings& settings);
 
-/// The key of the card where the names of the numbers of a vector are kept.
-inline constexpr const char* kPartsKey = "columns";
+/// Classes that training showed are all that there are: what is read behind it, and with the model.
+void know_classes(const ColumnClasses& classes, ReaderOptions& options);
+
+/// The keys of the card where the names of the numbers of a vector are kept, and those of classes, by column.
+inline constexpr const char *kPartsKey = "columns", *kClassesKey = "classes";
 /// Numbers of vectors by name.
 std::vector<std::string> vector_parts(const Model& model);
+/// Throws ModelError where the card has no sense.
+ColumnClasses vector_classes(const Model& model);
 
 }  // namespace unfold

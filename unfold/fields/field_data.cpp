@@ -226,8 +226,10 @@ ReaderOptions reader_options(const TrainSettings& s) {
 
 Examples read_fields(const std::vector<std::string>& files, const ReaderOptions& options) {
   Examples all;
+  ReaderOptions next = options;
   for (const Input& input : open_data(files, options.format)) {
-    Examples more = read_examples(input, options);
+    Examples more = read_examples(input, next);
+    if (!next.rows.field.empty()) next.rows.classes = classes_of(more.column(next.rows.field));
     if (all.columns.empty())
       all = std::move(more);
     else

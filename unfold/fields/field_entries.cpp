@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <vector>
@@ -26,13 +27,31 @@ std::string entry_text(const ExampleColumn& column, Index entry) {
   if (!column.present(entry)) return "";
   if (column.is_text()) return table_cell(column.texts[at(entry)]);
   const double* numbers = column.numbers.data() + entry * column.width;
-  return fmt::format("{}", fmt::join(std::span(numbers, at(column.width)), ","));
+  if (column.classes.empty()) return fmt::format("{}", fmt::join(std::span(numbers, at(column.width)), ","));
+  std::string text;
+  for (std::size_t i = 0; i < at(column.width); ++i) {
+    const bool is_class = column.is_class(i) && std::isfinite(numbers[i]);
+    text += i > 0 ? "," : "";
+    text +=
+        is_class ? table_cell(column.classes[i].at(at(static_cast<Index>(numbers[i])))) : fmt::format("{}", numbers[i]);
+  }
+  return text;
 }
 
 nlohmann::ordered_json entry_json(const ExampleColumn& column, Index entry) {
   if (!column.present(entry)) return nullptr;
   if (column.is_text()) return column.texts[at(entry)];
   const double* numbers = column.numbers.data() + entry * column.width;
+  if (!column.classes.empty()) {
+    nlohmann::ordered_json list = nlohmann::ordered_json::array();
+    for (std::size_t i = 0; i < at(column.width); ++i) {
+      if (column.is_class(i) && std::isfinite(numbers[i]))
+        list.push_back(column.classes[i].at(at(static_cast<Index>(numbers[i]))));
+      else
+        list.push_back(numbers[i]);
+    }
+    return list;
+  }
   if (column.width == 1) return *numbers;
   return std::vector<double>(numbers, numbers + column.width);
 }

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "unfold/base/error.h"
 #include "unfold/data/templates.h"
+#include "unfold/fields/density_data.h"
 #include "unfold/losses/registry.h"
 #include "unfold/models/density_model.h"
 
@@ -55,8 +57,22 @@ std::optional<LengthModel> length_model_of(const Model& model) {
   return LengthModel::from_json(stored[kLengthKey]);
 }
 
+namespace {
+
+bool looks_like_number(const std::string& text) {
+  double x = 0;
+  return std::from_chars(text.data(), text.data() + text.size(), x).ptr == text.data() + text.size();
+}
+
+}  // namespace
+
 ReaderOptions reader_options_for(const Model& model) {
   ReaderOptions options = reader_options(stored_settings(model));
+  if (!options.rows.field.empty()) {
+    know_classes(vector_classes(model), options);
+    for (const auto& [column, classes] : options.rows.classes)
+      if (!std::ranges::all_of(classes, looks_like_number)) options.texts.push_back(column);
+  }
   for (const FieldSpecification& field : model.data().fields) {
     options.stops = options.stops || field.name.ends_with(kStopField);
     if (field.type == FieldSpecification::Type::values) {

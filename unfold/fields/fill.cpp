@@ -8,6 +8,7 @@
 
 #include "unfold/base/error.h"
 #include "unfold/base/text_distance.h"
+#include "unfold/fields/field_entries.h"
 #include "unfold/fields/vector_model.h"
 
 namespace unfold {
@@ -19,7 +20,7 @@ PartOfVector<T> known_part(const VectorModel<T>& model, const double* row, const
   PartOfVector<T> part{std::vector<char>(n), std::vector<T>(n)};
   for (std::size_t d = 0; d < n; ++d) {
     if (std::isnan(row[d])) continue;
-    if (model.of_bits() && row[d] != 0 && row[d] != 1)
+    if (model.is_bit(d) && row[d] != 0 && row[d] != 1)
       throw DataError(fmt::format("{}: {} is {}, and the model is of bits, 0 or 1", where, model.names()[d], row[d]));
     part.known[d] = 1;
     part.values[d] = model.standardised(d, row[d]);
@@ -36,26 +37,34 @@ void fill_row(const VectorModel<T>& model, const PartOfVector<T>& part, const Fi
   const std::vector<T> drawn = request.how == Filling::sample ? answers.sample(random) : std::vector<T>();
   for (std::size_t d = 0; d < part.known.size(); ++d) {
     if (part.known[d] != 0) continue;
+    if (model.is_class(d)) {
+      row[d] = drawn.empty() ? static_cast<double>(answers.best_class(d)) : static_cast<double>(drawn[d]);
+      continue;
+    }
     const double z = drawn.empty() ? answers.mean(d).value : static_cast<double>(drawn[d]);
-    row[d] = model.in_units(d, request.how == Filling::best && model.of_bits() ? std::round(z) : z);
+    row[d] = model.in_units(d, request.how == Filling::best && model.is_bit(d) ? std::round(z) : z);
   }
 }
 
-std::string row_text(const std::vector<std::string>& names, const std::vector<char>& known, const double* row,
-                     bool jsonl) {
+template <class T>
+std::string row_text(const VectorModel<T>& model, const std::vector<char>& known, const double* row, bool jsonl) {
+  const std::vector<std::string>& names = model.names();
+  const auto class_of = [&](std::size_t d) { return model.classes(d)[at(static_cast<Index>(row[d]))]; };
   if (jsonl) {
     nlohmann::ordered_json json = nlohmann::ordered_json::object(), filled = nlohmann::ordered_json::array();
     for (std::size_t d = 0; d < names.size(); ++d) {
-      json[names[d]] = row[d];
+      json[names[d]] = model.is_class(d) ? nlohmann::ordered_json(class_of(d)) : nlohmann::ordered_json(row[d]);
       if (known[d] == 0) filled.push_back(names[d]);
     }
     json["filled"] = std::move(filled);
-    return json.dump() + "\n";
+    return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
   }
   std::vector<std::string> cells;
   cells.reserve(names.size());
   for (std::size_t d = 0; d < names.size(); ++d)
-    cells.push_back(known[d] != 0 ? fmt::format("{}", row[d]) : fmt::format("{:.6g}", row[d]));
+    cells.push_back(model.is_class(d) ? table_cell(class_of(d))
+                    : known[d] != 0   ? fmt::format("{}", row[d])
+                                      : fmt::format("{:.6g}", row[d]));
   return fmt::format("{}\n", fmt::join(cells, "\t"));
 }
 
@@ -75,7 +84,8 @@ void fill_holes(const FillRequest& request, const std::function<void(std::string
     ReaderOptions options = reader_options_for(network);
     options.rows.holes = true;
     if (options.rows.columns.empty()) options.rows.columns = model.names();
-    options.numbers = model.names();
+    for (std::size_t d = 0; d < model.names().size(); ++d)
+      (model.is_class(d) ? options.texts : options.numbers).push_back(model.names()[d]);
     const bool named = network.data().source == "table";
     if (!named) options.rows.columns.clear();
     Examples examples = read_fields(request.data, options);
@@ -91,7 +101,7 @@ void fill_holes(const FillRequest& request, const std::function<void(std::string
                      examples.lines.empty() ? examples.source
                                             : fmt::format("{}: line {}", examples.source, examples.lines[at(r)]));
       fill_row(model, part, request, r, row);
-      write(row_text(model.names(), part.known, row, request.jsonl));
+      write(row_text(model, part.known, row, request.jsonl));
     }
   });
 }

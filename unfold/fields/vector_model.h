@@ -2,6 +2,9 @@
 /// Internal: a model that is a distribution of vectors by itself, with what its numbers are called, and what it says of
 /// numbers when others are given.
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -9,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "unfold/base/error.h"
+#include "unfold/base/text_distance.h"
 #include "unfold/engine/stepper.h"
 #include "unfold/fields/density_data.h"
 #include "unfold/fields/field_model.h"
@@ -35,6 +40,8 @@ class VectorLaw {
   virtual bool any_order() const = 0;
   /// Of number d, where it is exact: any_order(), or the known ones are those before d.
   virtual double mean(const PartOfVector<T>& part, std::size_t d) = 0;
+  /// The same of a bit or a class: what each of its values has.
+  virtual std::vector<double> probabilities(const PartOfVector<T>& part, std::size_t d) = 0;
   /// Draws what is not known; the logarithm of the draw's weight (VectorDensity::sample).
   virtual double sample(PartOfVector<T>& part, Random& random) = 0;
   /// -log p of a whole vector. REQUIRES !any_order().
@@ -56,6 +63,9 @@ class LawOfLoss final : public VectorLaw<T> {
   bool any_order() const override { return density_.any_order(); }
   double mean(const PartOfVector<T>& part, std::size_t d) override {
     return density_.mean({signal_, parameters_}, part.known, part.values, static_cast<Index>(d));
+  }
+  std::vector<double> probabilities(const PartOfVector<T>& part, std::size_t d) override {
+    return density_.probabilities({signal_, parameters_}, part.known, part.values, static_cast<Index>(d));
   }
   double sample(PartOfVector<T>& part, Random& random) override {
     return density_.sample({signal_, parameters_}, random, part.known, std::span<T>(part.values));
@@ -86,11 +96,15 @@ class LawOfNetwork final : public VectorLaw<T> {
   LawOfNetwork(const NetworkModel<T>& model, const Head<T>& head)
       : head_(head),
         each_(head.loss->template need<EachNumber<T>>("this")),
+        shape_(each_.shape_of(head.signal.size())),
         input_(model.network().inputs.front().signal),
         stepper_(model.plan(), model.parameters(), team_) {}
   bool any_order() const override { return true; }
   double mean(const PartOfVector<T>& part, std::size_t d) override {
-    return each_.mean_of(signal(part), static_cast<Index>(d));
+    return each_.mean_of(outputs(part, d), static_cast<Index>(d));
+  }
+  std::vector<double> probabilities(const PartOfVector<T>& part, std::size_t d) override {
+    return each_.probabilities_of(outputs(part, d), static_cast<Index>(d));
   }
   /// In an order of its own for every draw.
   double sample(PartOfVector<T>& part, Random& random) override {
@@ -100,7 +114,7 @@ class LawOfNetwork final : public VectorLaw<T> {
     const std::vector<char> known = part.known;
     for (std::size_t i = 0; i < left.size(); ++i) {
       std::swap(left[i], left[i + random.below(left.size() - i)]);
-      part.values[left[i]] = each_.draw(signal(part), static_cast<Index>(left[i]), random);
+      part.values[left[i]] = each_.draw(outputs(part, left[i]), static_cast<Index>(left[i]), random);
       part.known[left[i]] = 1;
     }
     part.known = known;
@@ -109,19 +123,23 @@ class LawOfNetwork final : public VectorLaw<T> {
   double nats(const std::vector<T>&) override { throw UsageError("a model of all orders has no one probability"); }
 
  private:
-  std::span<const T> signal(const PartOfVector<T>& part) {
+  /// What the network says of number d.
+  const T* outputs(const PartOfVector<T>& part, std::size_t d) {
     T* known = stepper_.input(input_).row(0);
-    for (std::size_t i = 0; i < part.known.size(); ++i) {
-      known[i] = part.known[i] != 0 ? part.values[i] : T{0};
-      known[part.known.size() + i] = part.known[i] != 0 ? T{1} : T{0};
+    std::fill_n(known, shape_.all_inputs() + shape_.numbers(), T{0});
+    for (Index i = 0; i < shape_.numbers(); ++i) {
+      if (part.known[at(i)] == 0) continue;
+      const auto [place, value] = shape_.input(i, part.values[at(i)]);
+      known[place] = value;
+      known[shape_.all_inputs() + i] = 1;
     }
     stepper_.step();
-    const Matrix<const T> said = stepper_.value(head_.signal);
-    return {said.row(0), at(said.cols)};
+    return stepper_.value(head_.signal).row(0) + shape_.first_output(static_cast<Index>(d));
   }
 
   const Head<T>& head_;
   const EachNumber<T>& each_;
+  VectorShape shape_;
   Signal input_;
   Team team_{1};
   Stepper<T> stepper_;
@@ -134,7 +152,9 @@ class VectorModel {
   explicit VectorModel(const NetworkModel<T>& model)
       : names_(vector_parts(model)),
         field_(model.data().field(kVector)),
-        of_bits_(observes_bits(losses().get(spec_name(model.spec().density)).density)) {
+        columns_(density_columns(model.spec(), field_.size)),
+        classes_(names_.size()) {
+    name_classes(vector_classes(model));
     const Head<T>& head = model.network().only_head("a distribution of vectors");
     if (is_orderless(model.spec()))
       law_ = std::make_unique<LawOfNetwork<T>>(model, head);
@@ -145,7 +165,23 @@ class VectorModel {
   const std::vector<std::string>& names() const { return names_; }
   const FieldSpecification& field() const { return field_; }
   VectorLaw<T>& law() const { return *law_; }
-  bool of_bits() const { return of_bits_; }  ///< 0 and 1, or other numbers, which the model sees standardised
+  /// How many values number d may have; 0 of one that is neither a bit nor a class.
+  Index values_of(std::size_t d) const {
+    if (columns_[d].kind == Column::Kind::bit) return 2;
+    return columns_[d].classes;
+  }
+  bool is_bit(std::size_t d) const { return columns_[d].kind == Column::Kind::bit; }
+  bool is_class(std::size_t d) const { return columns_[d].kind == Column::Kind::classes; }
+  /// What the classes are called that number d is the place of.
+  const std::vector<std::string>& classes(std::size_t d) const { return classes_[d]; }
+  /// The place of a class. UsageError: there is none of that name.
+  std::size_t class_place(std::size_t d, const std::string& name) const {
+    const auto found = std::ranges::find(classes_[d], name);
+    if (found == classes_[d].end())
+      throw UsageError(fmt::format("{} is never {}: it is {}{}", names_[d], name, fmt::join(classes_[d], ", "),
+                                   did_you_mean(name, classes_[d])));
+    return static_cast<std::size_t>(found - classes_[d].begin());
+  }
   double in_units(std::size_t place, double z) const { return restored(field_, static_cast<Index>(place), z); }
   double unit(std::size_t place) const { return field_.deviation.empty() ? 1 : field_.deviation[place]; }
   T standardised(std::size_t place, double x) const {
@@ -153,14 +189,27 @@ class VectorModel {
   }
 
  private:
+  void name_classes(const ColumnClasses& known) {
+    for (std::size_t d = 0; d < names_.size(); ++d) {
+      if (!is_class(d)) continue;
+      const auto found = known.find(names_[d]);
+      if (found == known.end() || static_cast<Index>(found->second.size()) != columns_[d].classes)
+        throw ModelError(fmt::format("the card of the model: configuration: \"{}\" does not name the {} classes of {}",
+                                     kClassesKey, columns_[d].classes, names_[d]));
+      classes_[d] = found->second;
+    }
+  }
+
   std::vector<std::string> names_;
   const FieldSpecification& field_;
-  bool of_bits_;
+  std::vector<Column> columns_;
+  std::vector<std::vector<std::string>> classes_;
   std::unique_ptr<VectorLaw<T>> law_;
 };
 
-/// What is said of the numbers of a vector that are not given. Exact where the model answers it by itself; of up to
-/// kMostEnumerated unknown bits by summing over all they can be; else by `draws` draws, weighted.
+/// What is said of the numbers of a vector that are not given. Exact where the model answers it by itself; where
+/// unknown bits and classes can be up to kMostEnumerated things together, by summing over them; else by `draws` draws,
+/// weighted.
 template <class T>
 class GivenOthers {
  public:
@@ -170,18 +219,27 @@ class GivenOthers {
   struct Mean {
     double value = 0, error = 0;  ///< standardised; error: standard, 0 where the mean is exact
   };
+  /// Of a number that is no class.
   Mean mean(std::size_t d) {
-    if (model_.law().any_order() || (is_prefix(part_.known) && at(known_at_front(part_.known)) == d))
-      return {model_.law().mean(part_, d), 0};
-    gather();
-    Mean m;
-    for (const Draw& draw : drawn_) m.value += draw.weight * static_cast<double>(draw.values[d]);
-    for (const Draw& draw : drawn_) {
-      const double off = draw.weight * (static_cast<double>(draw.values[d]) - m.value);
-      m.error += off * off;
+    if (answers(d)) return {model_.law().mean(part_, d), 0};
+    return over_draws([d](const std::vector<T>& values) { return static_cast<double>(values[d]); });
+  }
+  /// Of a class, the probability of each.
+  std::vector<Mean> shares(std::size_t d) {
+    std::vector<Mean> result;
+    if (answers(d)) {
+      for (const double p : model_.law().probabilities(part_, d)) result.push_back({p, 0});
+      return result;
     }
-    m.error = exact_ ? 0 : std::sqrt(m.error);
-    return m;
+    for (Index k = 0; k < model_.values_of(d); ++k)
+      result.push_back(
+          over_draws([&](const std::vector<T>& values) { return values[d] == static_cast<T>(k) ? 1. : 0.; }));
+    return result;
+  }
+  /// The most probable one.
+  std::size_t best_class(std::size_t d) {
+    const std::vector<Mean> all = shares(d);
+    return static_cast<std::size_t>(std::ranges::max_element(all, {}, &Mean::value) - all.begin());
   }
   /// The whole vector.
   std::vector<T> sample(Random& random) {
@@ -198,18 +256,39 @@ class GivenOthers {
   }
 
  private:
-  static constexpr std::size_t kMostEnumerated = 10;
+  static constexpr Index kMostEnumerated = 1024;
   struct Draw {
     std::vector<T> values;
     double weight;  ///< first its logarithm; in the end all sum to one
   };
 
+  /// Whether the model knows of number d without summing over others.
+  bool answers(std::size_t d) const {
+    return model_.law().any_order() || (is_prefix(part_.known) && at(known_at_front(part_.known)) == d);
+  }
+  template <class Value>
+  Mean over_draws(const Value& value) {
+    gather();
+    Mean m;
+    for (const Draw& draw : drawn_) m.value += draw.weight * value(draw.values);
+    for (const Draw& draw : drawn_) {
+      const double off = draw.weight * (value(draw.values) - m.value);
+      m.error += off * off;
+    }
+    m.error = exact_ ? 0 : std::sqrt(m.error);
+    return m;
+  }
+
   void gather() {
     if (!drawn_.empty()) return;
     std::vector<std::size_t> unknown;
-    for (std::size_t d = 0; d < part_.known.size(); ++d)
-      if (part_.known[d] == 0) unknown.push_back(d);
-    exact_ = model_.of_bits() && unknown.size() <= kMostEnumerated;
+    Index all = 1;  // that they can be together; 0: there is no end of them
+    for (std::size_t d = 0; d < part_.known.size(); ++d) {
+      if (part_.known[d] != 0) continue;
+      unknown.push_back(d);
+      all = all > kMostEnumerated ? all : all * model_.values_of(d);
+    }
+    exact_ = all > 0 && all <= kMostEnumerated;
     exact_ ? enumerate(unknown) : draw();
     double most = drawn_.front().weight;
     for (const Draw& d : drawn_) most = std::max(most, d.weight);
@@ -222,9 +301,16 @@ class GivenOthers {
     for (Draw& d : drawn_) d.weight /= sum;
   }
   void enumerate(const std::vector<std::size_t>& unknown) {
-    for (std::size_t code = 0; code < (std::size_t{1} << unknown.size()); ++code) {
+    Index all = 1;
+    for (const std::size_t d : unknown) all *= model_.values_of(d);
+    drawn_.reserve(at(all));
+    for (Index code = 0; code < all; ++code) {
       Draw draw{part_.values, 0};
-      for (std::size_t i = 0; i < unknown.size(); ++i) draw.values[unknown[i]] = static_cast<T>((code >> i) & 1U);
+      Index left = code;
+      for (const std::size_t d : unknown) {
+        draw.values[d] = static_cast<T>(left % model_.values_of(d));
+        left /= model_.values_of(d);
+      }
       draw.weight = -model_.law().nats(draw.values);
       drawn_.push_back(std::move(draw));
     }

@@ -25,23 +25,30 @@ std::size_t place_of(const std::vector<std::string>& names, const std::string& n
                                names.size(), did_you_mean(name, names)));
 }
 
+/// What stands in a text from a place on.
+double number_given(const std::string& text, std::size_t from) {
+  double x = 0;
+  const char* end = text.data() + text.size();
+  if (std::from_chars(text.data() + from, end, x).ptr != end)
+    throw UsageError(fmt::format("--given {}: write NAME=NUMBER", text));
+  return x;
+}
+
 template <class T>
 PartOfVector<T> parse_part(const std::vector<std::string>& given, const VectorModel<T>& model) {
   const std::vector<std::string>& names = model.names();
   PartOfVector<T> part{std::vector<char>(names.size()), std::vector<T>(names.size())};
   for (const std::string& text : given) {
     const std::size_t equals = text.rfind('=');
-    double x = 0;
-    const char* end = text.data() + text.size();
-    if (equals == std::string::npos || equals == 0 || std::from_chars(text.data() + equals + 1, end, x).ptr != end ||
-        equals + 1 == text.size())
+    if (equals == std::string::npos || equals == 0 || equals + 1 == text.size())
       throw UsageError(fmt::format("--given {}: write NAME=NUMBER", text));
-    if (model.of_bits() && x != 0 && x != 1)
-      throw UsageError(fmt::format("--given {}: the model is of bits, 0 or 1", text));
     const std::size_t place = place_of(names, text.substr(0, equals));
     if (part.known[place] != 0) throw UsageError(fmt::format("--given says {} twice", names[place]));
     part.known[place] = 1;
-    part.values[place] = model.standardised(place, x);
+    part.values[place] = model.is_class(place) ? static_cast<T>(model.class_place(place, text.substr(equals + 1)))
+                                               : model.standardised(place, number_given(text, equals + 1));
+    if (model.is_bit(place) && part.values[place] != 0 && part.values[place] != 1)
+      throw UsageError(fmt::format("--given {}: the model is of bits, 0 or 1", text));
   }
   return part;
 }
@@ -67,7 +74,8 @@ VectorTable sample_vectors(const VectorRequest& request) {
   constexpr Index kProposals = 1000;
   return with_vector_model(request.model, [&]<class T>(const VectorModel<T>& model) {
     GivenOthers<T> answers(model, parse_part(request.given, model), kProposals, request.seed);
-    VectorTable table{.names = model.names(), .rows = {}};
+    VectorTable table{.names = model.names(), .rows = {}, .classes = {}};
+    for (std::size_t d = 0; d < table.names.size(); ++d) table.classes.push_back(model.classes(d));
     table.rows.reserve(at(request.count));
     for (Index i = 0; i < request.count; ++i) {
       Random random(request.seed, fmt::format("vectors/{}", i));
@@ -93,6 +101,13 @@ std::vector<CompletedNumber> complete_vector(const VectorRequest& request) {
     std::vector<CompletedNumber> result;
     result.reserve(places.size());
     for (const std::size_t d : places) {
+      if (model.is_class(d)) {
+        const auto shares = answers.shares(d);
+        for (std::size_t k = 0; k < shares.size(); ++k)
+          result.push_back(
+              {fmt::format("{}={}", model.names()[d], model.classes(d)[k]), shares[k].value, shares[k].error});
+        continue;
+      }
       const auto mean = answers.mean(d);
       result.push_back({model.names()[d], model.in_units(d, mean.value), model.unit(d) * mean.error});
     }

@@ -15,7 +15,7 @@ bool holds_density(const std::string& model);
 struct VectorRequest {
   std::string model = {};  ///< run folder or model file
   std::vector<std::string> given =
-      {};  ///< "NAME=NUMBER": numbers that are known; the name of a column, or its place, "x3"
+      {};  ///< "NAME=NUMBER", "NAME=CLASS": what is known; the name of a column, or its place, "x3"
   std::vector<std::string> wanted = {};  ///< of `complete_vector`: names of numbers; empty: all that are not given
   Index count = 1;                       ///< draws
   std::uint64_t seed = 1;
@@ -24,13 +24,15 @@ struct VectorRequest {
 struct VectorTable {
   std::vector<std::string> names;
   std::vector<std::vector<double>> rows;
+  /// Of each column what its classes are called, whose places the rows hold; empty of numbers.
+  std::vector<std::vector<std::string>> classes = {};
 };
 /// Draws, in units of the data. Throws UsageError (also for what is given, where the model has its numbers in an order
 /// and they are not its first ones), ModelError.
 VectorTable sample_vectors(const VectorRequest& request);
 
 struct CompletedNumber {
-  std::string name;
+  std::string name;  ///< "color=red": a class; the mean is its probability
   double mean = 0;   ///< of a bit the probability that it is 1
   double error = 0;  ///< standard error of the mean, where it was found by draws; 0: it is exact
 };

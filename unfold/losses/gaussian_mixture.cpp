@@ -3,7 +3,7 @@
 #include <memory>
 #include <vector>
 
-#include "unfold/losses/deviation.h"
+#include "unfold/densities/deviation.h"
 #include "unfold/losses/registry.h"
 #include "unfold/losses/rows.h"
 #include "unfold/losses/vector_density.h"

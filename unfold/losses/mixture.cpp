@@ -2,7 +2,7 @@
 #include <memory>
 #include <vector>
 
-#include "unfold/losses/deviation.h"
+#include "unfold/densities/deviation.h"
 #include "unfold/losses/distribution.h"
 #include "unfold/losses/laws.h"
 #include "unfold/losses/registry.h"

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <memory>
 
+#include "unfold/densities/deviation.h"
 #include "unfold/losses/components.h"
-#include "unfold/losses/deviation.h"
 #include "unfold/losses/distribution.h"
 #include "unfold/losses/laws.h"
 #include "unfold/losses/registry.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "unfold/losses/rows.h"
 #include "unfold/losses/separate_rows.h"
 #include "unfold/losses/vector_density.h"
 
@@ -16,25 +17,20 @@ constexpr Index kRowGrain = 2, kNumberGrain = 4;
 template <class T>
 class OrderedDensity final : public SeparateRows<T>, public LossCurvature<T>, public VectorDensity<T> {
  public:
-  OrderedDensity(std::string name, std::unique_ptr<OrderedNet<T>> net, std::unique_ptr<ComponentLaw<T>> law)
-      : name_(std::move(name)), net_(std::move(net)), law_(std::move(law)) {}
+  OrderedDensity(std::string name, std::unique_ptr<OrderedNet<T>> net, ColumnLaws<T> laws)
+      : name_(std::move(name)), net_(std::move(net)), laws_(std::move(laws)) {}
 
   std::string_view name() const override { return name_; }
 
   Index target_size(Index signal_size) const override {
-    const Index biases = signal_size - net_->beside_biases();
-    if (biases < law_->outputs() || biases % law_->outputs() != 0)
-      throw UsageError(name_ + " loss: a signal of " + std::to_string(signal_size) + " numbers, which must be " +
-                       std::to_string(law_->outputs()) + " for each number predicted and " +
-                       std::to_string(net_->beside_biases()) + " more");
-    return biases / law_->outputs();
+    return laws_.numbers_of(signal_size, net_->beside_biases(), name_);
   }
 
   void declare(Circuit& circuit, Signal signal) override {
     const std::string& owner = circuit.nodes()[at(signal.id)].name;
     circuit_ = &circuit;
-    numbers_ = target_size(signal.size());
-    for (const NetBlock& block : net_->blocks(numbers_, law_->outputs()))
+    shape_ = laws_.shape(target_size(signal.size()));
+    for (const NetBlock& block : net_->blocks(shape_))
       own_.push_back(
           circuit.parameter(owner + "/" + name_ + "/" + std::string(block.name), block.rows, block.cols, block.init));
   }
@@ -48,11 +44,11 @@ class OrderedDensity final : public SeparateRows<T>, public LossCurvature<T>, pu
       for (Index r = mine.begin; r < mine.end; ++r) {
         nats[r] = 0;
         if (!is_predicted(o.targets, r)) continue;
-        const T* x = o.targets.values.row(r);
+        const T* x = numbers_in(o, r);
         const Index kept = net_->kept(w, x);
         T* memory = row_scratch<T, kMemory>(kept + w.all_outputs());
         net_->value(w, o.signal.row(r), x, memory, memory + kept);
-        nats[r] = law_->nats(memory + kept, x, w.numbers, name_);
+        nats[r] = laws_.nats(shape_, memory + kept, x, name_);
       }
     });
   }
@@ -62,7 +58,7 @@ class OrderedDensity final : public SeparateRows<T>, public LossCurvature<T>, pu
     back(o, team, adjoint, own_gradient, [&](Index r, const Work& work) {
       nats[r] = 0;
       if (work.outputs == nullptr) return;
-      nats[r] = law_->slopes(work.outputs, work.x, numbers_, name_, work.slopes);
+      nats[r] = laws_.slopes(shape_, work.outputs, work.x, name_, work.slopes);
       for (Index i = 0; i < work.size; ++i) work.slopes[i] *= scale;
     });
   }
@@ -73,7 +69,7 @@ class OrderedDensity final : public SeparateRows<T>, public LossCurvature<T>, pu
     back(o, team, result, own_result, [&](Index r, const Work& work) {
       if (work.outputs == nullptr) return;
       net_->tangent(w, along, tangent.row(r), work.x, work.kept, work.slopes);
-      law_->curvature(work.outputs, work.x, numbers_, work.slopes, work.slopes);
+      laws_.curvature(shape_, work.outputs, work.x, work.slopes, work.slopes);
       for (Index i = 0; i < work.size; ++i) work.slopes[i] *= scale;
     });
   }
@@ -83,7 +79,7 @@ class OrderedDensity final : public SeparateRows<T>, public LossCurvature<T>, pu
     back(o, team, result, own_result, [&](Index r, const Work& work) {
       if (work.outputs == nullptr) return;
       fill_signs(seed, stream, r, Matrix<T>{work.slopes, 1, work.size, work.size});
-      law_->curvature_root(work.outputs, work.x, numbers_, work.slopes, work.slopes);
+      laws_.curvature_root(shape_, work.outputs, work.x, work.slopes, work.slopes);
       for (Index i = 0; i < work.size; ++i) work.slopes[i] *= scale;
     });
   }
@@ -92,26 +88,24 @@ class OrderedDensity final : public SeparateRows<T>, public LossCurvature<T>, pu
 
   double mean(const DensityQuestion<T>& q, std::span<const char> known, std::span<const T> values,
               Index d) const override {
-    const NetWeights<T> w = asked(q, known, values.size());
-    if (known_at_front(known) != d || !is_prefix(known))
-      throw UsageError(name_ + " knows the mean of number " + std::to_string(d + 1) +
-                       " where those before it are known, and no others");
-    T* o = row_scratch<T, kMemory>(w.outputs);
-    net_->outputs_of(w, q.signal.data(), values.data(), d, o);
-    return law_->mean(o);
+    return laws_.of(d).mean(outputs_of(q, known, values, d));
+  }
+  std::vector<double> probabilities(const DensityQuestion<T>& q, std::span<const char> known, std::span<const T> values,
+                                    Index d) const override {
+    return laws_.of(d).probabilities(outputs_of(q, known, values, d));
   }
 
   double sample(const DensityQuestion<T>& q, Random& random, std::span<const char> known,
                 std::span<T> values) const override {
     const NetWeights<T> w = asked(q, known, values.size());
-    T* o = row_scratch<T, kMemory>(w.outputs);
     double log_weight = 0;
-    for (Index d = known_at_front(known); d < w.numbers; ++d) {
+    for (Index d = known_at_front(known); d < w.numbers(); ++d) {
+      T* o = row_scratch<T, kMemory>(shape_.outputs(d));
       net_->outputs_of(w, q.signal.data(), values.data(), d, o);
       if (known[at(d)] != 0)
-        log_weight -= static_cast<double>(law_->nats(o, &values[at(d)], 1, name_));
+        log_weight -= static_cast<double>(laws_.of(d).nats(o, &values[at(d)], 1, name_));
       else
-        values[at(d)] = law_->sample(o, random);
+        values[at(d)] = laws_.of(d).sample(o, random);
     }
     return log_weight;
   }
@@ -134,7 +128,7 @@ class OrderedDensity final : public SeparateRows<T>, public LossCurvature<T>, pu
   };
 
   NetWeights<T> weights(std::span<const T> all) const {
-    NetWeights<T> w{.numbers = numbers_, .outputs = law_->outputs()};
+    NetWeights<T> w{.shape = &shape_};
     for (const int own : own_) w.blocks.push_back(all.data() + circuit_->parameters()[at(own)].offset);
     return w;
   }
@@ -145,6 +139,25 @@ class OrderedDensity final : public SeparateRows<T>, public LossCurvature<T>, pu
     return weights(q.parameters);
   }
 
+  /// Given the numbers before d, which are known. Stays until it is called again.
+  const T* outputs_of(const DensityQuestion<T>& q, std::span<const char> known, std::span<const T> values,
+                      Index d) const {
+    const NetWeights<T> w = asked(q, known, values.size());
+    if (known_at_front(known) != d || !is_prefix(known))
+      throw UsageError(name_ + " knows the mean of number " + std::to_string(d + 1) +
+                       " where those before it are known, and no others");
+    T* o = row_scratch<T, kMemory>(shape_.outputs(d));
+    net_->outputs_of(w, q.signal.data(), values.data(), d, o);
+    return o;
+  }
+
+  /// Throws DataError where a class is none.
+  const T* numbers_in(const Observed<T>& o, Index row) const {
+    const T* x = o.targets.values.row(row);
+    shape_.require_classes(x, name_);
+    return x;
+  }
+
   std::vector<Chunk> chunks(const Observed<T>& o, const NetWeights<T>& w) const {
     std::vector<Chunk> all(1);
     for (Index r = 0; r < o.signal.rows; ++r) {
@@ -152,7 +165,7 @@ class OrderedDensity final : public SeparateRows<T>, public LossCurvature<T>, pu
       Chunk& chunk = all.back();
       chunk.rows.push_back(r);
       chunk.offsets.push_back(chunk.size);
-      if (is_predicted(o.targets, r)) chunk.size += net_->kept(w, o.targets.values.row(r)) + 2 * w.all_outputs();
+      if (is_predicted(o.targets, r)) chunk.size += net_->kept(w, numbers_in(o, r)) + 2 * w.all_outputs();
     }
     return all;
   }
@@ -176,7 +189,7 @@ class OrderedDensity final : public SeparateRows<T>, public LossCurvature<T>, pu
         for (Index i = rows.begin; i < rows.end; ++i)
           work_on(o, w, all[c].rows[at(i)], memory.data() + all[c].offsets[at(i)], adjoint, slopes);
         me.sync();
-        const Range numbers = me.share(numbers_, kNumberGrain);
+        const Range numbers = me.share(shape_.numbers(), kNumberGrain);
         if (!numbers.empty()) net_->gradient(w, judged[c], numbers, out);
         me.sync();
       }
@@ -212,22 +225,21 @@ class OrderedDensity final : public SeparateRows<T>, public LossCurvature<T>, pu
 
   std::string name_;
   std::unique_ptr<OrderedNet<T>> net_;
-  std::unique_ptr<ComponentLaw<T>> law_;
+  ColumnLaws<T> laws_;
+  VectorShape shape_;
   const Circuit* circuit_ = nullptr;
-  Index numbers_ = 0;
   std::vector<int> own_;
 };
 
 }  // namespace
 
 template <class T>
-std::unique_ptr<Loss<T>> ordered_density(std::string name, std::unique_ptr<OrderedNet<T>> net,
-                                         std::unique_ptr<ComponentLaw<T>> law) {
-  return std::make_unique<OrderedDensity<T>>(std::move(name), std::move(net), std::move(law));
+std::unique_ptr<Loss<T>> ordered_density(std::string name, std::unique_ptr<OrderedNet<T>> net, ColumnLaws<T> laws) {
+  return std::make_unique<OrderedDensity<T>>(std::move(name), std::move(net), std::move(laws));
 }
 template std::unique_ptr<Loss<float>> ordered_density(std::string, std::unique_ptr<OrderedNet<float>>,
-                                                      std::unique_ptr<ComponentLaw<float>>);
+                                                      ColumnLaws<float>);
 template std::unique_ptr<Loss<double>> ordered_density(std::string, std::unique_ptr<OrderedNet<double>>,
-                                                       std::unique_ptr<ComponentLaw<double>>);
+                                                       ColumnLaws<double>);
 
 }  // namespace unfold

@@ -9,16 +9,15 @@
 #include <memory>
 #include <string>
 
-#include "unfold/losses/component_law.h"
+#include "unfold/densities/component_law.h"
+#include "unfold/densities/ordered_net.h"
 #include "unfold/losses/loss.h"
-#include "unfold/losses/ordered_net.h"
 
 namespace unfold {
 
 /// It has SeparateRows, LossCurvature (the Gauss-Newton matrix of the net with the
 /// curvature of the law) and VectorDensity. `name`: of the net's blocks and for messages.
 template <class T>
-std::unique_ptr<Loss<T>> ordered_density(std::string name, std::unique_ptr<OrderedNet<T>> net,
-                                         std::unique_ptr<ComponentLaw<T>> law);
+std::unique_ptr<Loss<T>> ordered_density(std::string name, std::unique_ptr<OrderedNet<T>> net, ColumnLaws<T> laws);
 
 }  // namespace unfold

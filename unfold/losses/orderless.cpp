@@ -54,10 +54,11 @@ class OrderlessLoss final : public RowLoss<T>, public RowCurvature<T>, public Lo
     }
   }
 
-  double mean_of(std::span<const T> signal, Index d) const override { return law_->mean(&signal[at(d)]); }
-  T draw(std::span<const T> signal, Index d, Random& random) const override {
-    return law_->sample(&signal[at(d)], random);
-  }
+  VectorShape shape_of(Index signal_size) const override { return VectorShape::alike(signal_size, 1); }
+  T nats_of(const T* o, Index, T x) const override { return law_->nats(o, &x, 1, name()); }
+  double mean_of(const T* o, Index) const override { return law_->mean(o); }
+  std::vector<double> probabilities_of(const T* o, Index) const override { return law_->probabilities(o); }
+  T draw(const T* o, Index, Random& random) const override { return law_->sample(o, random); }
 
   void fisher_diagonal(Matrix<const T> signal, const Targets<T>& targets, Matrix<T> seed) const override {
     for (Index r = 0; r < signal.rows; ++r) {
@@ -118,16 +119,29 @@ class OrderlessLoss final : public RowLoss<T>, public RowCurvature<T>, public Lo
   std::unique_ptr<ComponentLaw<T>> law_ = bit_law<T>();
 };
 
+template <class T>
+std::unique_ptr<Loss<T>> make_orderless(const AnyOptions& any) {
+  const std::string& columns = any.as<OrderlessOptions>().columns;
+  if (columns.empty()) return std::make_unique<OrderlessLoss<T>>();
+  return orderless_numbers<T>("deep-nade", ColumnLaws<T>(parse_columns(columns), nullptr, "deep-nade"));
+}
+
 }  // namespace
 
 LossEntry orderless_entry() {
   return {.name = "deep-nade",
           .help = "bits in any order, by layers that know some of them and predict the others",
           .of_symbols = false,
-          .make_float = [] { return std::unique_ptr<Loss<float>>(std::make_unique<OrderlessLoss<float>>()); },
-          .make_double = [] { return std::unique_ptr<Loss<double>>(std::make_unique<OrderlessLoss<double>>()); },
+          .make_float = make_orderless<float>,
+          .make_double = make_orderless<double>,
           .options = OrderlessOptions(),
           .main_option = "units",
+          .size_of_signal =
+              [](Index n, const AnyOptions& any) {
+                const std::string& columns = any.as<OrderlessOptions>().columns;
+                if (columns.empty()) return n;
+                return ColumnLaws<float>(parse_columns(columns), nullptr, "deep-nade").shape(n).all_outputs();
+              },
           .density = Density::orderless_bits};
 }
 

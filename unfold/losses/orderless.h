@@ -2,15 +2,18 @@
 /// The losses of networks that know some numbers of a vector and predict the others, whichever they are (Uria, Murray &
 /// Larochelle 2014): targets are [x, w], the numbers and a weight for each,
 ///
-///   nats = sum_i w_i (-log p(x_i)),   of bits p(x_i = 1) = sigmoid(o_i), of other numbers a mixture (component_law.h)
+///   nats = sum_i w_i (-log p(x_i)),   of bits p(x_i = 1) = sigmoid(o_i), of classes softmax(o_i), of other numbers a
+///                                     mixture (densities/component_law.h)
 ///
 /// w_i = 0 of numbers that are known; targets without weights are the numbers alone, of weight 1. Such a network is a
 /// model by itself, `deep-nade:500,layers=2` of bits, `deep-rnade:200,layers=2` of others (models/orderless.h).
 
 #include <span>
+#include <string>
+#include <vector>
 
-#include "unfold/base/options.h"
-#include "unfold/losses/component_law.h"
+#include "unfold/densities/component_law.h"
+#include "unfold/losses/columns_option.h"
 #include "unfold/losses/loss.h"
 
 namespace unfold {
@@ -20,12 +23,14 @@ inline constexpr double kMostOrderlessUnits = 65536, kMostOrderlessLayers = 64, 
 
 struct OrderlessOptions {
   Index units = 500, layers = 2, orders = 16;
+  std::string columns = {};
 };
 template <class Visitor>
 void describe(Visitor& v, OrderlessOptions& o) {
   v("units", o.units, "hidden units of a layer", range(1, kMostOrderlessUnits));
   v("layers", o.layers, "of hidden units", range(1, kMostOrderlessLayers));
   v("orders", o.orders, "whose probabilities are averaged when it is measured", range(1, kMostOrders));
+  describe_columns(v, o.columns);
 }
 
 struct OrderlessNumbersOptions {
@@ -46,8 +51,19 @@ class EachNumber : public virtual Loss<T> {
  public:
   static constexpr const char* kWhat = "a distribution of each number by itself";
 
-  virtual double mean_of(std::span<const T> signal, Index d) const = 0;
-  virtual T draw(std::span<const T> signal, Index d, Random& random) const = 0;
+  /// Its inputs and outputs, of a signal of so many numbers.
+  virtual VectorShape shape_of(Index signal_size) const = 0;
+  /// Of the outputs of number d: -log p(x), the mean (ComponentLaw::mean), the probabilities of the values of a bit or
+  /// a class, and a draw.
+  virtual T nats_of(const T* outputs, Index d, T x) const = 0;
+  virtual double mean_of(const T* outputs, Index d) const = 0;
+  virtual std::vector<double> probabilities_of(const T* outputs, Index d) const = 0;
+  virtual T draw(const T* outputs, Index d, Random& random) const = 0;
 };
+
+/// Of numbers of any columns, each by its law; a signal holds the outputs of one number after another. `name`: of the
+/// model.
+template <class T>
+std::unique_ptr<Loss<T>> orderless_numbers(std::string name, ColumnLaws<T> laws);
 
 }  // namespace unfold

@@ -6,27 +6,10 @@
 #include <string_view>
 
 #include "unfold/base/error.h"
+#include "unfold/densities/scratch.h"
 #include "unfold/losses/loss.h"
 
 namespace unfold {
-
-/// Memory for one row and thread; contents are lost by the next call for the same `user`. Allocates only when it grows.
-template <class T, int user = 0>
-T* row_scratch(Index n) {
-  thread_local Buffer<T> memory;
-  if (memory.size() < n) memory.resize(n);
-  return memory.data();
-}
-
-template <class T>
-std::span<const T> span_of(const T* x, Index n) {
-  return {x, static_cast<std::size_t>(n)};
-}
-
-template <class T>
-void set_row(T* row, Index n, T value) {
-  for (Index i = 0; i < n; ++i) row[i] = value;
-}
 
 inline void require_same(std::string_view loss, std::string_view what, Index got, Index expected) {
   if (got != expected)

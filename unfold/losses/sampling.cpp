@@ -1,3 +1,4 @@
+#include "unfold/densities/draw.h"
 #include "unfold/losses/rows.h"
 #include "unfold/numerics/functions.h"
 
@@ -5,22 +6,9 @@ namespace unfold {
 
 template <class T>
 Symbol sample_symbol(std::span<const T> log_probabilities, Random& random) {
-  const auto n = static_cast<Index>(log_probabilities.size());
-  T* p = row_scratch<T>(n);
-  vector_exp(log_probabilities.data(), p, n);
-  double total = 0;
-  for (Index x = 0; x < n; ++x) total += p[x];
-  if (!(total > 0)) throw UsageError("sample_symbol: no symbol has a positive probability (is the signal finite?)");
-  // Scaled by the total, so that rounding of the probabilities leaves no gap behind the last symbol.
-  double left = random.uniform() * total;
-  Symbol last = kNoSymbol;
-  for (Index x = 0; x < n; ++x) {
-    if (p[x] <= 0) continue;
-    last = static_cast<Symbol>(x);
-    if (left < p[x]) break;
-    left -= p[x];
-  }
-  return last;
+  const Index drawn = draw_by_logs(log_probabilities, random);
+  if (drawn < 0) throw UsageError("sample_symbol: no symbol has a positive probability (is the signal finite?)");
+  return static_cast<Symbol>(drawn);
 }
 
 template <class T>

@@ -10,6 +10,7 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
 #include "unfold/losses/loss.h"
 
@@ -28,10 +29,15 @@ class VectorDensity : public virtual Loss<T> {
 
   /// Whether the known numbers may be any.
   virtual bool any_order() const = 0;
-  /// The mean of number d, of a bit its probability, given the known ones; others of `values` may hold anything. In a
-  /// fixed order the known ones are those before d. UsageError where it cannot answer.
+  /// The mean of number d, of a bit its probability, of a class the most probable one, given the known ones; others of
+  /// `values` may hold anything. In a fixed order the known ones are those before d. UsageError where it cannot answer.
   virtual double mean(const DensityQuestion<T>& question, std::span<const char> known, std::span<const T> values,
                       Index d) const = 0;
+  /// Of a number that is a bit or a class, what each of its values has, given what `mean` is given; of others nothing.
+  virtual std::vector<double> probabilities(const DensityQuestion<T>& /*question*/, std::span<const char> /*known*/,
+                                            std::span<const T> /*values*/, Index /*d*/) const {
+    return {};
+  }
   /// Draws all numbers that are not known, given those that are: those before them, of a fixed order. Returns the
   /// logarithm of a weight, sum log p(x_d | x_1 .. x_d-1) over the known numbers behind the first unknown one; draws
   /// weighted so are of the conditional distribution (likelihood weighting; Fung & Chang 1990). 0: draws are exact.

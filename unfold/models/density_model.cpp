@@ -1,7 +1,10 @@
 #include "unfold/models/density_model.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
+#include "unfold/base/error.h"
 #include "unfold/losses/registry.h"
 
 namespace unfold {
@@ -26,6 +29,17 @@ std::string canonical(const ChosenLoss& loss) {
   return to_string(spec);
 }
 
+/// Of its options; null: it has none of that name.
+std::unique_ptr<OptionHelp> columns_option(const ChosenLoss& loss) {
+  for (const OptionHelp& option : help_of(loss.options))
+    if (option.name == "columns") return std::make_unique<OptionHelp>(option);
+  return nullptr;
+}
+
+Column plain_column(const LossEntry& loss) {
+  return {.kind = observes_bits(loss.density) ? Column::Kind::bit : Column::Kind::number};
+}
+
 }  // namespace
 
 bool names_density(std::string_view spec) {
@@ -37,8 +51,37 @@ ModelSpec parse_density(std::string_view spec) {
   ModelSpec result;
   result.cell = &density_cell();
   result.options = density_cell().options;
-  result.density = canonical(choose_loss(spec));
+  const ChosenLoss loss = choose_loss(spec);
+  if (const auto option = columns_option(loss)) (void)parse_columns(option->value);
+  result.density = canonical(loss);
   return result;
+}
+
+std::vector<Column> density_columns(const ModelSpec& spec, Index numbers) {
+  const ChosenLoss loss = choose_loss(spec.density);
+  const auto option = columns_option(loss);
+  if (option != nullptr && !option->value.empty()) return parse_columns(option->value);
+  return std::vector<Column>(at(numbers), plain_column(loss.entry));
+}
+
+std::string with_columns(std::string_view text, const std::vector<Column>& columns) {
+  const ChosenLoss loss = choose_loss(text);
+  const auto option = columns_option(loss);
+  const bool plain = std::ranges::all_of(columns, [&](const Column& c) { return c == plain_column(loss.entry); });
+  if (option == nullptr && !plain)
+    throw UsageError(
+        fmt::format("model {} is of {} alone; nade, made and deep-nade are of classes too, rnade and deep-rnade of all "
+                    "kinds of columns",
+                    text, observes_bits(loss.entry.density) ? "bits" : "numbers"));
+  if (plain && (option == nullptr || option->value.empty())) return std::string(text);
+  const std::string wanted = plain ? "" : to_string(columns);
+  if (option != nullptr && !option->value.empty() && option->value != wanted)
+    throw UsageError(fmt::format("model {}: the columns of the data are {}; leave columns out", text,
+                                 to_string(std::span(columns))));
+  Spec spec = parse_spec(text);
+  std::erase_if(spec.values, [](const auto& value) { return value.first == "columns"; });
+  if (!plain) spec.values.emplace_back("columns", wanted);
+  return to_string(spec);
 }
 
 std::vector<std::string> density_names() {

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "unfold/densities/columns.h"
 #include "unfold/models/spec.h"
 
 namespace unfold {
@@ -19,6 +20,12 @@ bool names_density(std::string_view spec);
 inline bool is_density(const ModelSpec& spec) { return !spec.density.empty(); }
 /// Throws UsageError for options that the loss does not know. REQUIRES names_density.
 ModelSpec parse_density(std::string_view spec);
+
+/// What the numbers of its vectors are: as its option `columns` says, or all bits, or all numbers. REQUIRES is_density.
+std::vector<Column> density_columns(const ModelSpec& spec, Index numbers);
+/// The SPEC with this option, or without it where the numbers are what the model is of anyhow. Throws UsageError for a
+/// model that has no such option, and where the SPEC says something else.
+std::string with_columns(std::string_view spec, const std::vector<Column>& columns);
 
 /// What parse_model_spec lists when it knows a name of neither kind.
 std::vector<std::string> density_names();

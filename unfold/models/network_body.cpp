@@ -384,6 +384,9 @@ Network<T> build_network(const ModelSpec& spec, const DataSpecification& data, c
     const HeadSpecification& head = layout.heads[h];
     const FieldSpecification& field = data.field(head.field);
     const ChosenLoss chosen = loss_for(head, field);
+    if (is_density(spec) && static_cast<Index>(density_columns(spec, field.size).size()) != field.size)
+      throw UsageError(fmt::format("model {} is of {} columns, and a row of the data has {} numbers", to_string(spec),
+                                   density_columns(spec, field.size).size(), field.size));
     if (is_orderless(chosen.entry.density) && !is_orderless(spec))
       throw UsageError(fmt::format("{} is a model by itself (--model {}), no loss of others; nade is", head.loss,
                                    chosen.entry.name));

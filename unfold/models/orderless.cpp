@@ -11,50 +11,53 @@
 namespace unfold {
 namespace {
 
-/// Rows of which the first numbers of an order are known.
-class KnownRows {
+/// What hides numbers of rows of some columns.
+class Hiding {
  public:
-  explicit KnownRows(Batch& batch, Index rows, Index numbers)
-      : known_(batch.value_field(kKnown)), target_(batch.value_field(kVector)), numbers_(numbers) {
-    known_.clear(rows, 2 * numbers);
-    target_.clear(rows, 2 * numbers);
-  }
-  /// `weight`: of the numbers order[count] .. order[end - 1].
-  void put(Index row, const float* x, const std::vector<Index>& order, Index count, Index end, float weight) {
-    known_.set(row, 0, 0);  // the row is there, though all of it may be zero
-    for (Index i = 0; i < count; ++i) {
-      const Index d = order[at(i)];
-      known_.set(row, d, x[d]);
-      known_.set(row, numbers_ + d, 1);
+  Hiding(std::string field, const std::vector<Column>& columns)
+      : field_(std::move(field)), shape_(columns, std::vector<Index>(columns.size(), 1)) {}
+
+  /// Draws for every row what is known of it.
+  void hide(Batch& batch, Random random) const {
+    const ValueRows all = std::get<ValueRows>(batch.field(field_));
+    const Index numbers = shape_.numbers();
+    ValueRows &known = batch.value_field(kKnown), &target = batch.value_field(kVector);
+    known.clear(all.rows(), shape_.all_inputs() + numbers);
+    target.clear(all.rows(), 2 * numbers);
+    std::vector<Index> order(at(numbers));
+    for (Index r = 0; r < all.rows(); ++r) {
+      const auto count = static_cast<Index>(random.below(static_cast<std::uint64_t>(numbers)));
+      draw_order(random, order, count);
+      // What is behind `count` need not be in random order: all of it has one weight.
+      const float *x = all.values<float>(r, 1).row(0),
+                  weight = static_cast<float>(static_cast<double>(numbers) / static_cast<double>(numbers - count));
+      known.set(r, 0, 0);  // the row is there, though all of it may be zero
+      for (Index d = 0; d < numbers; ++d) target.set(r, d, x[d]);
+      for (Index i = 0; i < numbers; ++i) {
+        const Index d = order[at(i)];
+        if (i < count)
+          tell(known, r, d, x[d]);
+        else
+          target.set(r, numbers + d, weight);
+      }
     }
-    for (Index d = 0; d < numbers_; ++d) target_.set(row, d, x[d]);
-    for (Index i = count; i < end; ++i) target_.set(row, numbers_ + order[at(i)], weight);
   }
 
  private:
-  ValueRows &known_, &target_;
-  Index numbers_;
-};
-
-/// Draws for every row what is known of it.
-void hide(Batch& batch, const std::string& field, Random random) {
-  const ValueRows all = std::get<ValueRows>(batch.field(field));
-  const Index numbers = all.cols();
-  KnownRows rows(batch, all.rows(), numbers);
-  std::vector<Index> order(at(numbers));
-  for (Index r = 0; r < all.rows(); ++r) {
-    const auto count = static_cast<Index>(random.below(static_cast<std::uint64_t>(numbers)));
-    draw_order(random, order, count);
-    // What is behind `count` need not be in random order: all of it has one weight.
-    rows.put(r, all.values<float>(r, 1).row(0), order, count, numbers,
-             static_cast<float>(static_cast<double>(numbers) / static_cast<double>(numbers - count)));
+  void tell(ValueRows& known, Index row, Index d, float x) const {
+    const auto [place, value] = shape_.input(d, x);
+    known.set(row, place, value);
+    known.set(row, shape_.all_inputs() + d, 1);
   }
-}
+
+  std::string field_;
+  VectorShape shape_;
+};
 
 class HidingSource final : public BatchSource {
  public:
-  HidingSource(std::unique_ptr<BatchSource> inner, std::string field, std::uint64_t seed)
-      : inner_(std::move(inner)), field_(std::move(field)), seed_(seed) {
+  HidingSource(std::unique_ptr<BatchSource> inner, Hiding hiding, std::uint64_t seed)
+      : inner_(std::move(inner)), hiding_(std::move(hiding)), seed_(seed) {
     take();
   }
   const Batch& batch() const override { return batch_; }
@@ -75,29 +78,29 @@ class HidingSource final : public BatchSource {
  private:
   void take() {
     batch_ = inner_->batch();
-    hide(batch_, field_, Random(seed_, fmt::format("orderless/{}/{}", inner_->epoch(), inner_->position())));
+    hiding_.hide(batch_, Random(seed_, fmt::format("orderless/{}/{}", inner_->epoch(), inner_->position())));
   }
 
   std::unique_ptr<BatchSource> inner_;
-  std::string field_;
+  Hiding hiding_;
   std::uint64_t seed_;
   Batch batch_;
 };
 
 class HidingReader final : public BatchReader {
  public:
-  HidingReader(std::unique_ptr<BatchReader> inner, std::string field)
-      : inner_(std::move(inner)), field_(std::move(field)) {}
+  HidingReader(std::unique_ptr<BatchReader> inner, Hiding hiding)
+      : inner_(std::move(inner)), hiding_(std::move(hiding)) {}
   bool next(Batch& batch) override {
     if (!inner_->next(batch)) return false;
-    hide(batch, field_, Random(kValidationSeed, fmt::format("orderless/validation/{}", number_++)));
+    hiding_.hide(batch, Random(kValidationSeed, fmt::format("orderless/validation/{}", number_++)));
     return true;
   }
 
  private:
   static constexpr std::uint64_t kValidationSeed = 1;
   std::unique_ptr<BatchReader> inner_;
-  std::string field_;
+  Hiding hiding_;
   Index number_ = 0;
 };
 
@@ -122,7 +125,9 @@ OrderlessOptions orderless_options(const ModelSpec& spec) {
 
 Signal add_orderless(const ModelSpec& spec, Index numbers, Circuit& circuit, std::vector<NetworkInput>& inputs) {
   const OrderlessOptions options = orderless_options(spec);
-  Signal x = circuit.input(kKnown, 2 * numbers);
+  Index inputs_of_all = numbers;  // and a flag for each
+  for (const Column& column : density_columns(spec, numbers)) inputs_of_all += column.inputs();
+  Signal x = circuit.input(kKnown, inputs_of_all);
   inputs.push_back({kKnown, x});
   for (Index layer = 1; layer <= options.layers; ++layer) {
     const auto scope = circuit.scope(fmt::format("layer{}", layer));
@@ -132,14 +137,20 @@ Signal add_orderless(const ModelSpec& spec, Index numbers, Circuit& circuit, std
 }
 
 template <class T>
-TrainingSources<T> orderless_sources(TrainingSources<T> sources, const std::string& field, std::uint64_t seed) {
-  sources.training = std::make_unique<HidingSource>(std::move(sources.training), field, seed);
+TrainingSources<T> orderless_sources(TrainingSources<T> sources, const std::string& field,
+                                     const std::vector<Column>& columns, std::uint64_t seed) {
+  const Hiding hiding(field, columns);
+  sources.training = std::make_unique<HidingSource>(std::move(sources.training), hiding, seed);
   if (sources.validation)
-    sources.validation = [inner = sources.validation, field] { return std::make_unique<HidingReader>(inner(), field); };
+    sources.validation = [inner = sources.validation, hiding] {
+      return std::make_unique<HidingReader>(inner(), hiding);
+    };
   return sources;
 }
 
-template TrainingSources<float> orderless_sources(TrainingSources<float>, const std::string&, std::uint64_t);
-template TrainingSources<double> orderless_sources(TrainingSources<double>, const std::string&, std::uint64_t);
+template TrainingSources<float> orderless_sources(TrainingSources<float>, const std::string&,
+                                                  const std::vector<Column>&, std::uint64_t);
+template TrainingSources<double> orderless_sources(TrainingSources<double>, const std::string&,
+                                                   const std::vector<Column>&, std::uint64_t);
 
 }  // namespace unfold

@@ -4,6 +4,7 @@
 ///
 ///   [x m ; m] -> relu layers -> o,   p(x_i = 1 | what is known) = sigmoid(o_i)
 ///
+/// A number that is a class is read as K inputs, one of which is 1 where it is known, and o_i are its K logits.
 /// `deep-rnade:200,layers=2` is the same of other numbers: o_i are the parameters of a mixture. One network stands for
 /// all orders of the D numbers. In training a row knows d - 1 bits drawn at random, d uniform on
 /// 1 .. D, and its loss is D / (D - d + 1) times the nats of the others: its mean is that of -log p(x) over all orders.
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "unfold/data/example_set.h"
+#include "unfold/densities/columns.h"
 #include "unfold/losses/orderless.h"
 #include "unfold/models/network_model.h"
 #include "unfold/training/trainer.h"
@@ -31,9 +33,10 @@ OrderlessOptions orderless_options(const ModelSpec& spec);
 Signal add_orderless(const ModelSpec& spec, Index numbers, Circuit& circuit, std::vector<NetworkInput>& inputs);
 
 /// The same batches in which rows know some of their bits and predict the others: drawn anew for every batch in
-/// training, always the same in validation. `field`: that is predicted.
+/// training, always the same in validation. `field`: that is predicted, of these columns (density_columns).
 template <class T>
-TrainingSources<T> orderless_sources(TrainingSources<T> sources, const std::string& field, std::uint64_t seed);
+TrainingSources<T> orderless_sources(TrainingSources<T> sources, const std::string& field,
+                                     const std::vector<Column>& columns, std::uint64_t seed);
 
 /// A random order of the numbers 0 .. n - 1, n the size of `order`; the first `count` of it are drawn.
 void draw_order(Random& random, std::vector<Index>& order, Index count);

@@ -24,7 +24,8 @@ class LayersInOrder {
       : model_(model),
         numbers_(model.data().field(kVector).size),
         options_(orderless_options(model.spec())),
-        loss_(model.network().heads.front().loss->template need<RowLoss<T>>("measuring orders")) {
+        loss_(model.network().heads.front().loss->template need<EachNumber<T>>("measuring orders")),
+        shape_(density_shape()) {
     first_ = parameter("layer1/z/W");
     for (Index layer = 1; layer <= options_.layers; ++layer) {
       biases_.push_back(parameter(fmt::format("layer{}/z/bias", layer)));
@@ -33,10 +34,12 @@ class LayersInOrder {
       packed_.back().pack({parameter(fmt::format("layer{}/z/W", layer)), units(), units(), units()});
     }
     const T* v = parameter("output/V");
-    each_ = model.network().heads.front().signal.size() / numbers_;
-    outputs_.resize(numbers_ * each_ * units());
-    for (Index o = 0; o < numbers_ * each_; ++o)
-      for (Index k = 0; k < units(); ++k) outputs_.data()[o * units() + k] = v[k * numbers_ * each_ + o];
+    const Index all = shape_.all_outputs();
+    outputs_.resize(all * units());
+    for (Index o = 0; o < all; ++o) {
+      for (Index k = 0; k < units(); ++k) outputs_.data()[o * units() + k] = v[k * all + o];
+    }
+    for (Index d = 0; d < numbers_; ++d) most_ = std::max(most_, shape_.outputs(d));
     output_biases_ = parameter("output/bias");
   }
 
@@ -45,9 +48,8 @@ class LayersInOrder {
   /// nats[e] of up to kExamplesAtOnce examples x [examples x numbers].
   void nats(const std::vector<Index>& order, const float* x, Index examples, double* nats) const {
     const Index size = kExamplesAtOnce * units();
-    T* memory = scratch(3 * size + kExamplesAtOnce * (each_ + 2));
+    T* memory = scratch(3 * size + most_);
     T *sums = memory, *layers[] = {memory + size, memory + 2 * size}, *o = memory + 3 * size;
-    T *wanted = o + kExamplesAtOnce * each_, *paid = wanted + kExamplesAtOnce;
     for (Index e = 0; e < examples; ++e) {
       std::copy_n(biases_.front(), units(), sums + e * units());
       nats[e] = 0;
@@ -55,20 +57,13 @@ class LayersInOrder {
     for (const Index d : order) {
       const T* top = layers_above(sums, examples, layers);
       for (Index e = 0; e < examples; ++e) {
-        wanted[e] = static_cast<T>(x[e * numbers_ + d]);
-        for (Index i = 0; i < each_; ++i) {
-          const Index out = d * each_ + i;
-          o[e * each_ + i] =
-              output_biases_[out] +
-              static_cast<T>(dot<T>({top + e * units(), at(units())}, {outputs_.data() + out * units(), at(units())}));
-        }
-      }
-      loss_.row_losses({o, examples, each_, each_}, {nullptr, {wanted, examples, 1, 1}, nullptr}, paid);
-      for (Index e = 0; e < examples; ++e) {
-        nats[e] += static_cast<double>(paid[e]);
+        const auto x_d = static_cast<T>(x[e * numbers_ + d]);
+        put_outputs(top + e * units(), d, o);
+        nats[e] += static_cast<double>(loss_.nats_of(o, d, x_d));
         const std::span<T> sum(sums + e * units(), at(units()));
-        axpy<T>(T{1}, {first_ + (numbers_ + d) * units(), at(units())}, sum);
-        if (wanted[e] != 0) axpy<T>(wanted[e], {first_ + d * units(), at(units())}, sum);
+        axpy<T>(T{1}, {first_ + (shape_.all_inputs() + d) * units(), at(units())}, sum);
+        const auto [place, value] = shape_.input(d, x_d);
+        if (value != 0) axpy<T>(value, {first_ + place * units(), at(units())}, sum);
       }
     }
   }
@@ -84,6 +79,13 @@ class LayersInOrder {
     thread_local Buffer<T> memory;
     if (memory.size() < n) memory.resize(n);
     return memory.data();
+  }
+  /// Inputs as the model's columns have them, outputs as its loss has.
+  VectorShape density_shape() const { return loss_.shape_of(model_.network().heads.front().signal.size()); }
+  void put_outputs(const T* units_above, Index d, T* o) const {
+    for (Index out = shape_.first_output(d); out < shape_.first_output(d + 1); ++out)
+      *o++ = output_biases_[out] +
+             static_cast<T>(dot<T>({units_above, at(units())}, {outputs_.data() + out * units(), at(units())}));
   }
   /// Units of the last layer.
   const T* layers_above(const T* sums, Index examples, T* const* layers) const {
@@ -102,9 +104,10 @@ class LayersInOrder {
   }
 
   const NetworkModel<T>& model_;
-  Index numbers_, each_ = 1;
+  Index numbers_, most_ = 0;  // outputs of a number at most
   OrderlessOptions options_;
-  const RowLoss<T>& loss_;
+  const EachNumber<T>& loss_;
+  VectorShape shape_;
   const T *first_ = nullptr, *output_biases_ = nullptr;
   std::vector<const T*> biases_;
   std::vector<PackedMatrix<T>> packed_;  // of the second layer on

@@ -99,7 +99,7 @@ class HeadFit {
     filled_ = 0;
   }
 
-  /// The signal of a deviation, log d = 10 tanh(s / 10) (losses/deviation.h), within its range.
+  /// The signal of a deviation, log d = 10 tanh(s / 10) (densities/deviation.h), within its range.
   static double deviation_signal(double square) {
     constexpr double kMost = 10, kFarthest = 9.9;
     double log_d = std::max(square, 1e-300);

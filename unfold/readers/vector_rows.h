@@ -1,7 +1,10 @@
 #pragma once
 /// Rows as vectors: what distributions of vectors are of. Every position of every example becomes an example of its
-/// own, with the numbers of its columns, one after another, as one vector.
+/// own, with the numbers of its columns, one after another, as one vector. A text is a class: its number is its place
+/// among the texts of the column.
 
+#include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -9,16 +12,26 @@
 
 namespace unfold {
 
+/// What the classes of columns are called, by column.
+using ColumnClasses = std::map<std::string, std::vector<std::string>, std::less<>>;
+
 struct VectorRows {
   std::string field = {};                 ///< what the vector is called; empty: examples stay as they are
   std::string one = {};                   ///< a field of the number 1, beside it
   bool holes = false;                     ///< numbers may be missing: NaN then
   std::vector<std::string> columns = {};  ///< whose numbers it holds, in this order; empty: all that stand at positions
+  std::set<std::string, std::less<>> as_classes = {};  ///< columns whose numbers are classes
+  ColumnClasses classes = {};                          ///< those that are known
+  bool further = true;                                 ///< there may be others
 };
 
-/// The vector stands once an example, and knows what its numbers are called (ExampleColumn::parts): a column, or of a
-/// column of vectors "notes.1", "notes.2", ... Throws DataError with the line: a text, a number that is missing
-/// (without `holes`); UsageError for a column that there is none of.
+/// The vector stands once an example, and knows what its numbers and their classes are called (ExampleColumn::parts,
+/// classes): a column, or of a column of vectors "notes.1", "notes.2", ... Classes that are not known yet stand behind
+/// those that are, in the order of their texts. Throws DataError with the line: a class that may not be, a number that
+/// is missing (without `holes`), more than a thousand classes; UsageError for a column that there is none of.
 void make_vectors(const VectorRows& how, Examples& examples);
+
+/// The classes of such a vector, by the columns that have any.
+ColumnClasses classes_of(const ExampleColumn& vectors);
 
 }  // namespace unfold

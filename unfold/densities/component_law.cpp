@@ -1,11 +1,12 @@
-#include "unfold/losses/component_law.h"
+#include "unfold/densities/component_law.h"
 
 #include <cmath>
+#include <string>
 
 #include "unfold/base/error.h"
-#include "unfold/losses/deviation.h"
-#include "unfold/losses/loss.h"
-#include "unfold/losses/rows.h"
+#include "unfold/densities/deviation.h"
+#include "unfold/densities/draw.h"
+#include "unfold/densities/scratch.h"
 #include "unfold/numerics/functions.h"
 #include "unfold/numerics/vector.h"
 
@@ -52,6 +53,7 @@ class BitLaw final : public ComponentLaw<T> {
     return p;
   }
   T sample(const T* o, Random& random) const override { return random.uniform() < mean(o) ? T{1} : T{0}; }
+  std::vector<double> probabilities(const T* o) const override { return {1 - mean(o), mean(o)}; }
 
  private:
   static const T* probabilities(const T* o, Index n) {
@@ -59,6 +61,69 @@ class BitLaw final : public ComponentLaw<T> {
     vector_sigmoid(o, p, n);
     return p;
   }
+};
+
+/// K logits for each number, which is the place of a class.
+template <class T>
+class ClassLaw final : public ComponentLaw<T> {
+ public:
+  explicit ClassLaw(Index classes) : k_(classes) {}
+
+  Index outputs() const override { return k_; }
+
+  T nats(const T* o, const T* x, Index n, std::string_view) const override {
+    T *log_p = row_scratch<T, kLawMemory>(k_ + n), *each = log_p + k_;
+    for (Index i = 0; i < n; ++i) {
+      log_softmax(o + i * k_, log_p, k_);
+      each[i] = -log_p[static_cast<Index>(x[i])];
+    }
+    return static_cast<T>(sum(span_of<T>(each, n)));
+  }
+  T slopes(const T* o, const T* x, Index n, std::string_view who, T* out) const override {
+    const T result = nats(o, x, n, who);
+    for (Index i = 0; i < n; ++i) {
+      softmax(o + i * k_, out + i * k_, k_);
+      out[i * k_ + static_cast<Index>(x[i])] -= 1;
+    }
+    return result;
+  }
+  void curvature(const T* o, const T*, Index n, const T* v, T* out) const override {
+    T* p = row_scratch<T, kLawMemory>(k_);
+    for (Index i = 0; i < n; ++i, o += k_, v += k_, out += k_) {
+      softmax(o, p, k_);
+      T along = 0;
+      for (Index k = 0; k < k_; ++k) along += p[k] * v[k];
+      for (Index k = 0; k < k_; ++k) out[k] = p[k] * (v[k] - along);
+    }
+  }
+  void curvature_root(const T* o, const T*, Index n, const T* noise, T* out) const override {
+    T* p = row_scratch<T, kLawMemory>(k_);
+    for (Index i = 0; i < n; ++i, o += k_, noise += k_, out += k_) {
+      softmax(o, p, k_);
+      T along = 0;  // diag(root) - p root' is a root of diag(p) - p p'
+      for (Index k = 0; k < k_; ++k) along += std::sqrt(p[k]) * noise[k];
+      for (Index k = 0; k < k_; ++k) out[k] = std::sqrt(p[k]) * noise[k] - p[k] * along;
+    }
+  }
+  double mean(const T* o) const override {
+    Index best = 0;
+    for (Index k = 1; k < k_; ++k)
+      if (o[k] > o[best]) best = k;
+    return static_cast<double>(best);
+  }
+  T sample(const T* o, Random& random) const override {
+    std::vector<double> log_p(o, o + k_);
+    log_softmax(log_p.data(), log_p.data(), k_);
+    return static_cast<T>(draw_by_logs<double>(log_p, random));
+  }
+  std::vector<double> probabilities(const T* o) const override {
+    std::vector<double> p(o, o + k_);
+    softmax(p.data(), p.data(), k_);
+    return p;
+  }
+
+ private:
+  Index k_;
 };
 
 /// (m, s) for each number.
@@ -193,7 +258,7 @@ class MixtureLaw final : public ComponentLaw<T> {
   T sample(const T* o, Random& random) const override {
     std::vector<double> log_p(o, o + k_);
     log_softmax(log_p.data(), log_p.data(), k_);
-    const Index k = sample_symbol<double>(log_p, random);
+    const Index k = draw_by_logs<double>(log_p, random);
     const auto m = static_cast<double>(o[k_ + k]), d = deviation(static_cast<double>(o[2 * k_ + k]));
     return static_cast<T>(m + d * (gaussian() ? random.normal() : laplace(random)));
   }
@@ -265,6 +330,10 @@ std::unique_ptr<ComponentLaw<T>> normal_law() {
   return std::make_unique<NormalLaw<T>>();
 }
 template <class T>
+std::unique_ptr<ComponentLaw<T>> class_law(Index classes) {
+  return std::make_unique<ClassLaw<T>>(classes);
+}
+template <class T>
 std::unique_ptr<ComponentLaw<T>> mixture_law(Index components, MixtureShape shape) {
   return std::make_unique<MixtureLaw<T>>(components, shape);
 }
@@ -272,6 +341,8 @@ template std::unique_ptr<ComponentLaw<float>> bit_law<float>();
 template std::unique_ptr<ComponentLaw<double>> bit_law<double>();
 template std::unique_ptr<ComponentLaw<float>> normal_law<float>();
 template std::unique_ptr<ComponentLaw<double>> normal_law<double>();
+template std::unique_ptr<ComponentLaw<float>> class_law<float>(Index);
+template std::unique_ptr<ComponentLaw<double>> class_law<double>(Index);
 template std::unique_ptr<ComponentLaw<float>> mixture_law<float>(Index, MixtureShape);
 template std::unique_ptr<ComponentLaw<double>> mixture_law<double>(Index, MixtureShape);
 

@@ -1,23 +1,19 @@
 #include <cmath>
-#include <memory>
 
-#include "unfold/losses/ordered_density.h"
-#include "unfold/losses/registry.h"
+#include "unfold/densities/ordered_net.h"
 #include "unfold/numerics/functions.h"
 
 namespace unfold {
 namespace {
-
-enum class NadeActivation { sigmoid, relu };
 
 /// The neural autoregressive distribution estimator (Larochelle & Murray 2011; of real numbers: Uria, Murray &
 /// Larochelle 2013). With b and c from the signal,
 ///
 ///   a_1 = c,   a_{d+1} = a_d + x_d W_d,   h_d = s(a_d),   o_d = b_d + V_d h_d
 ///
-/// The running sum makes it O(D H). Where x_d is 0, h stays what it was: only numbers that are not cost an activation,
-/// and between two of them is a *stretch* of numbers that share h. What is kept of a row, stretch by stretch: h [H],
-/// and the adjoint of a [H].
+/// and where number d is a class, its row of W_d in place of x_d W_d. The running sum makes it O(D H). Where x_d is 0,
+/// h stays what it was: only numbers that are not cost an activation, and between two of them is a *stretch* of numbers
+/// that share h. What is kept of a row, stretch by stretch: h [H], and the adjoint of a [H].
 template <class T>
 class NadeNet final : public OrderedNet<T> {
  public:
@@ -25,14 +21,14 @@ class NadeNet final : public OrderedNet<T> {
 
   Index beside_biases() const override { return units_; }
 
-  std::vector<NetBlock> blocks(Index numbers, Index outputs) const override {
-    return {{"V", numbers * outputs, units_, Init::normal(1 / std::sqrt(static_cast<double>(units_)))},
-            {"W", numbers, units_, Init::normal()}};
+  std::vector<NetBlock> blocks(const VectorShape& shape) const override {
+    return {{"V", shape.all_outputs(), units_, Init::normal(1 / std::sqrt(static_cast<double>(units_)))},
+            {"W", shape.all_inputs(), units_, Init::normal(1 / std::sqrt(static_cast<double>(shape.numbers())))}};
   }
 
   Index kept(const NetWeights<T>& w, const T* x) const override {
     Index stretches = 1;
-    for (Index d = 0; d + 1 < w.numbers; ++d) stretches += x[d] != 0 ? 1 : 0;
+    for (Index d = 0; d + 1 < w.numbers(); ++d) stretches += ends_stretch(w, x, d) ? 1 : 0;
     return 2 * units_ * stretches;
   }
 
@@ -41,10 +37,10 @@ class NadeNet final : public OrderedNet<T> {
     const T* c = signal + w.all_outputs();
     for (Index i = 0; i < units_; ++i) a[i] = c[i];
     activate(a, kept);
-    for (Index d = 0; d < w.numbers; ++d) {
-      put_outputs(w, signal, d, kept, o + d * w.outputs);
+    for (Index d = 0; d < w.numbers(); ++d) {
+      put_outputs(w, signal, d, kept, o + w.first(d));
       if (!ends_stretch(w, x, d)) continue;
-      add_scaled(x[d], row_of(w, kW, d), a, units_);
+      add_input(w, d, x, a);
       activate(a, kept += 2 * units_);
     }
   }
@@ -56,11 +52,11 @@ class NadeNet final : public OrderedNet<T> {
     const T* c = signal + w.all_outputs();
     for (Index i = 0; i < units_; ++i) a[i] = c[i];
     times_slopes(kept, a, h);
-    for (Index d = 0; d < w.numbers; ++d) {
-      for (Index j = d * w.outputs; j < (d + 1) * w.outputs; ++j)
+    for (Index d = 0; d < w.numbers(); ++d) {
+      for (Index j = w.first(d); j < w.first(d + 1); ++j)
         out[j] = signal[j] + (product(row_of(direction, kV, j), kept, units_) + product(row_of(w, kV, j), h, units_));
       if (!ends_stretch(w, x, d)) continue;
-      add_scaled(x[d], row_of(direction, kW, d), a, units_);
+      add_input(direction, d, x, a);
       times_slopes(kept += 2 * units_, a, h);
     }
   }
@@ -70,9 +66,8 @@ class NadeNet final : public OrderedNet<T> {
     T *of_h = of_a + units_, *moved = of_h + units_;
     for (Index i = 0; i < 2 * units_; ++i) of_a[i] = 0;
     kept += this->kept(w, x) - 2 * units_;
-    for (Index d = w.numbers - 1; d >= 0; --d) {
-      for (Index j = (d + 1) * w.outputs - 1; j >= d * w.outputs; --j)
-        add_scaled(slopes[j], row_of(w, kV, j), of_h, units_);
+    for (Index d = w.numbers() - 1; d >= 0; --d) {
+      for (Index j = w.first(d + 1) - 1; j >= w.first(d); --j) add_scaled(slopes[j], row_of(w, kV, j), of_h, units_);
       if (d > 0 && !ends_stretch(w, x, d - 1)) continue;
       times_slopes(kept, of_h, moved);
       for (Index i = 0; i < units_; ++i) {
@@ -98,11 +93,12 @@ class NadeNet final : public OrderedNet<T> {
     }
     for (Index d = numbers.begin; d < numbers.end; ++d)
       for (std::size_t r = 0; r < rows.size(); ++r) {
-        for (Index j = d * w.outputs; j < (d + 1) * w.outputs; ++j)
+        for (Index j = w.first(d); j < w.first(d + 1); ++j)
           add_scaled(rows[r].slopes[j], at_stretch[r], out[kV] + j * units_, units_);
         if (!ends_stretch(w, rows[r].x, d)) continue;
         at_stretch[r] += 2 * units_;
-        add_scaled(rows[r].x[d], at_stretch[r] + units_, out[kW] + d * units_, units_);
+        const auto [place, value] = w.shape->input(d, rows[r].x[d]);
+        add_scaled(value, at_stretch[r] + units_, out[kW] + place * units_, units_);
       }
   }
 
@@ -111,7 +107,7 @@ class NadeNet final : public OrderedNet<T> {
     const T* c = signal + w.all_outputs();
     for (Index i = 0; i < units_; ++i) a[i] = c[i];
     for (Index j = 0; j < d; ++j)
-      if (x[j] != 0) add_scaled(x[j], row_of(w, kW, j), a, units_);
+      if (ends_stretch(w, x, j)) add_input(w, j, x, a);
     activate(a, a + units_);
     put_outputs(w, signal, d, a + units_, o);
   }
@@ -121,12 +117,17 @@ class NadeNet final : public OrderedNet<T> {
   static constexpr int kSums = 11;  // whose row_scratch it is
 
   /// Whether h changes behind number d. Nobody reads what comes behind the last one.
-  static bool ends_stretch(const NetWeights<T>& w, const T* x, Index d) { return x[d] != 0 && d + 1 < w.numbers; }
+  static bool ends_stretch(const NetWeights<T>& w, const T* x, Index d) {
+    return d + 1 < w.numbers() && w.shape->input(d, x[d]).second != 0;
+  }
   const T* row_of(const NetWeights<T>& w, Block block, Index row) const { return w.blocks[block] + row * units_; }
+  void add_input(const NetWeights<T>& w, Index d, const T* x, T* a) const {
+    const auto [place, value] = w.shape->input(d, x[d]);
+    add_scaled(value, row_of(w, kW, place), a, units_);
+  }
 
   void put_outputs(const NetWeights<T>& w, const T* signal, Index d, const T* h, T* o) const {
-    for (Index i = 0; i < w.outputs; ++i)
-      o[i] = signal[d * w.outputs + i] + product(row_of(w, kV, d * w.outputs + i), h, units_);
+    for (Index j = w.first(d); j < w.first(d + 1); ++j) *o++ = signal[j] + product(row_of(w, kV, j), h, units_);
   }
   void activate(const T* a, T* h) const {
     if (activation_ == NadeActivation::sigmoid) return vector_sigmoid(a, h, units_);
@@ -142,70 +143,13 @@ class NadeNet final : public OrderedNet<T> {
   NadeActivation activation_;
 };
 
-constexpr double kMostNadeUnits = 65536, kMostNadeComponents = 1000;
-
-struct NadeOptions {
-  Index units = 100;
-};
-template <class Visitor>
-void describe(Visitor& v, NadeOptions& o) {
-  v("units", o.units, "hidden units", range(1, kMostNadeUnits));
-}
-
-struct RnadeOptions {
-  Index units = 50, components = 10;
-  MixtureShape shape = MixtureShape::gaussian;
-  NadeActivation activation = NadeActivation::relu;
-};
-template <class Visitor>
-void describe(Visitor& v, RnadeOptions& o) {
-  v("units", o.units, "hidden units", range(1, kMostNadeUnits));
-  v("components", o.components, "in the mixture of each number", range(1, kMostNadeComponents));
-  v("shape", o.shape, "of the components", {{MixtureShape::gaussian, "gaussian"}, {MixtureShape::laplace, "laplace"}});
-  v("activation", o.activation, "of the units", {{NadeActivation::sigmoid, "sigmoid"}, {NadeActivation::relu, "relu"}});
-}
-
-template <class T>
-std::unique_ptr<Loss<T>> make_nade(const AnyOptions& any) {
-  const auto& o = any.as<NadeOptions>();
-  return ordered_density<T>("nade", std::make_unique<NadeNet<T>>(o.units, NadeActivation::sigmoid), bit_law<T>());
-}
-
-template <class T>
-std::unique_ptr<Loss<T>> make_rnade(const AnyOptions& any) {
-  const auto& o = any.as<RnadeOptions>();
-  return ordered_density<T>("rnade", std::make_unique<NadeNet<T>>(o.units, o.activation),
-                            mixture_law<T>(o.components, o.shape));
-}
-
 }  // namespace
 
-LossEntry nade_entry() {
-  return {.name = "nade",
-          .help = "bits in their order, each given those before it: h_d = sigmoid(c + sum_{j<d} x_j W_j)",
-          .of_symbols = false,
-          .make_float = make_nade<float>,
-          .make_double = make_nade<double>,
-          .options = NadeOptions(),
-          .main_option = "units",
-          .size_of_signal = [](Index n, const AnyOptions& any) { return n + any.as<NadeOptions>().units; },
-          .density = Density::bits};
+template <class T>
+std::unique_ptr<OrderedNet<T>> nade_net(Index units, NadeActivation activation) {
+  return std::make_unique<NadeNet<T>>(units, activation);
 }
-
-LossEntry rnade_entry() {
-  return {.name = "rnade",
-          .help = "numbers in their order, each a mixture given those before it",
-          .of_symbols = false,
-          .make_float = make_rnade<float>,
-          .make_double = make_rnade<double>,
-          .options = RnadeOptions(),
-          .main_option = "units",
-          .size_of_signal =
-              [](Index n, const AnyOptions& any) {
-                const auto& o = any.as<RnadeOptions>();
-                return 3 * o.components * n + o.units;
-              },
-          .density = Density::numbers};
-}
+template std::unique_ptr<OrderedNet<float>> nade_net(Index, NadeActivation);
+template std::unique_ptr<OrderedNet<double>> nade_net(Index, NadeActivation);
 
 }  // namespace unfold

@@ -1,17 +1,19 @@
 #pragma once
-/// Internal: nets over the numbers of a vector in their order: o_d = f_d(signal, x_1 .. x_d-1), m outputs for each of D
-/// numbers. The signal of a row is what the network gives: m D biases of the outputs first, then what else the net
-/// takes from it. All other weights are its own, in blocks.
+/// Internal: nets over the numbers of a vector in their order: o_d = f_d(signal, x_1 .. x_d-1), some outputs for each
+/// of D numbers (columns.h says how many, and how a number is read). The signal of a row is what the network gives: the
+/// biases of all outputs first, then what else the net takes from it. All other weights are its own, in blocks.
 ///
 /// Four rules, as an operation has: value, tangent, adjoint, and the gradient of its weights, in which rows meet: there
 /// sums run from the last row to the first (law 2), and members of a team take numbers d of their own.
 
+#include <memory>
 #include <span>
 #include <string_view>
 #include <vector>
 
 #include "unfold/circuit/init.h"
-#include "unfold/losses/rows.h"
+#include "unfold/densities/columns.h"
+#include "unfold/densities/scratch.h"
 #include "unfold/numerics/vector.h"
 
 namespace unfold {
@@ -23,20 +25,22 @@ struct NetBlock {
   Init init;
 };
 
-/// How many numbers, outputs for each, and where the blocks lie, in the order in which the net names them.
+/// What the numbers are, and where the blocks lie, in the order in which the net names them.
 template <class T>
 struct NetWeights {
-  Index numbers = 0, outputs = 0;
+  const VectorShape* shape = nullptr;
   std::vector<const T*> blocks = {};
 
-  Index all_outputs() const { return numbers * outputs; }
+  Index numbers() const { return shape->numbers(); }
+  Index all_outputs() const { return shape->all_outputs(); }
+  Index first(Index d) const { return shape->first_output(d); }  ///< output of number d; of D: behind the last
 };
 
 /// A row whose slopes at the outputs are known.
 template <class T>
 struct NetRow {
   const T* x;       ///< [numbers]
-  const T* slopes;  ///< [numbers x outputs]
+  const T* slopes;  ///< [outputs of all numbers]
   const T* kept;    ///< what `adjoint` left
 };
 
@@ -47,7 +51,7 @@ class OrderedNet {
 
   /// Numbers of a signal beside the biases of outputs.
   virtual Index beside_biases() const = 0;
-  virtual std::vector<NetBlock> blocks(Index numbers, Index outputs) const = 0;
+  virtual std::vector<NetBlock> blocks(const VectorShape& shape) const = 0;
   /// How many numbers `value` keeps of a row for the other rules.
   virtual Index kept(const NetWeights<T>& w, const T* x) const = 0;
 
@@ -63,6 +67,25 @@ class OrderedNet {
   /// The outputs of number d alone, the same bits as in `value`; reads the numbers before it.
   virtual void outputs_of(const NetWeights<T>& w, const T* signal, const T* x, Index d, T* o) const = 0;
 };
+
+enum class NadeActivation { sigmoid, relu };
+
+/// One hidden layer whose sums are carried from number to number (nade_net.cpp).
+template <class T>
+std::unique_ptr<OrderedNet<T>> nade_net(Index units, NadeActivation activation);
+/// Bits; rounds in which those that are not known yet are guessed anew (rounds_net.cpp).
+template <class T>
+std::unique_ptr<OrderedNet<T>> rounds_net(Index units, Index rounds);
+/// Layers whose weights from later numbers are masked (made_net.cpp); up to kMostMadeLayers.
+inline constexpr Index kMostMadeLayers = 8;
+template <class T>
+std::unique_ptr<OrderedNet<T>> made_net(Index units, Index layers);
+/// A group of units behind every number, which all later ones read (group_net.cpp).
+template <class T>
+std::unique_ptr<OrderedNet<T>> group_net(Index units);
+/// Linear maps (linear_net.cpp).
+template <class T>
+std::unique_ptr<OrderedNet<T>> linear_net();
 
 /// y += a x, in the widths of rows.
 template <class T>

@@ -1,0 +1,51 @@
+#include "unfold/cli/verb.h"
+#include "unfold/fields/predict.h"
+#include "unfold/fields/row_densities.h"
+#include "unfold/models/registry.h"
+#include "unfold/runs/run_folder.h"
+
+namespace unfold {
+namespace {
+
+class DensityVerb final : public Verb {
+ public:
+  DensityVerb();
+  ExitCode run(Console& console) override;
+
+ private:
+  std::vector<std::string> inputs_;
+};
+
+DensityVerb::DensityVerb()
+    : Verb(VerbOptions("density", "prints the logarithm of the probability of every row, or of another example (TSV)",
+                       {"unfold density votes new.csv", "unfold density wine new.csv --json",
+                        "unfold density digits t10k-images-idx3-ubyte"})) {
+  options_.add_inputs({.name = "inputs",
+                       .target = &inputs_,
+                       .placeholder = "MODEL DATA...",
+                       .help = "a run folder or model file of data with fields, then files",
+                       .least = 2,
+                       .most = std::string::npos});
+  add_key();
+  add_unpacking_limit();
+  add_threads();
+  add_common();
+}
+
+ExitCode DensityVerb::run(Console&) {
+  (void)load_model_file(model_file(inputs_.front()));  // throws for what is no model at all
+  if (!holds_field_model(inputs_.front()))
+    throw UsageError(
+        "density is of models of data with fields (tables, images, music); of running text, `unfold score` "
+        "says how probable every symbol or line is");
+  row_densities(
+      {.model = inputs_.front(), .data = {inputs_.begin() + 1, inputs_.end()}, .json = json_, .threads = threads_},
+      [](std::string_view text) { print_result(text); });
+  return ExitCode::success;
+}
+
+}  // namespace
+
+std::unique_ptr<Verb> make_density() { return std::make_unique<DensityVerb>(); }
+
+}  // namespace unfold
