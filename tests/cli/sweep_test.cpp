@@ -21,8 +21,9 @@ class SweepTest : public CommandTest {
   /// What the sweep measured, point by point.
   std::vector<std::vector<double>> values_of(const std::string& out) const {
     std::vector<std::vector<double>> result;
-    for (const auto& point : only_object(read_bytes(folder_ / out + "/sweep.json"))["points"])
-      result.push_back(point["values"].get<std::vector<double>>());
+    const nlohmann::json all = only_object(read_bytes(folder_ / out + "/sweep.json"));
+    for (const auto& point : all["points"]) result.push_back(point["values"].get<std::vector<double>>());
+    EXPECT_FALSE(result.empty());
     return result;
   }
 };
