@@ -12,6 +12,7 @@
 #include "unfold/app/log_data.h"
 #include "unfold/app/required_passes.h"
 #include "unfold/app/step_cost.h"
+#include "unfold/app/train_material.h"
 #include "unfold/app/train_processes.h"
 #include "unfold/base/team.h"
 #include "unfold/data/labels.h"
@@ -43,16 +44,6 @@ constexpr Index kTestExamples = 1000;
 /// How readily a rare symbol is read as one that was never seen (ExampleBatchOptions).
 constexpr double kUnknownRate = 0.25;
 
-/// What is trained on. Parts refer to the corpora by number only.
-struct Material {
-  Corpus corpus;
-  std::optional<Corpus> valid;
-  Split training, validation;
-  bool has_test = false;
-
-  const Corpus& validation_corpus() const { return valid ? *valid : corpus; }
-};
-
 TeacherForcing teacher_forcing(const TrainSettings& s) {
   using Shape = TeacherForcing::Shape;
   if (!s.teacher_forcing && s.forcing_schedule)
@@ -62,47 +53,6 @@ TeacherForcing teacher_forcing(const TrainSettings& s) {
   return TeacherForcing::parse(*s.teacher_forcing, name == "exponential"       ? Shape::exponential
                                                    : name == "inverse-sigmoid" ? Shape::inverse_sigmoid
                                                                                : Shape::linear);
-}
-
-/// DATA as running text. `log`: how logs are read; nullptr for other data.
-std::vector<Input> read_data(TrainSettings& s, LogTraining* log, Reporter& reporter) {
-  if (log != nullptr) return log->read_data(open_inputs(s.data), s, reporter);
-  if (is_fasta(s)) return read_fasta_data(open_inputs(s.data), s, reporter);
-  return unlabelled(open_inputs(s.data), s.label_column, s.only_label);
-}
-
-/// Another file, read in the same way.
-std::vector<Input> read_more(const std::string& file, const TrainSettings& s, const LogTraining* log) {
-  if (log != nullptr) return log->read_more(open_inputs({file}), s);
-  if (is_fasta(s)) return fasta_inputs(open_inputs({file}), s.lines);
-  return unlabelled(open_inputs({file}), s.label_column, s.only_label);
-}
-
-Material load(TrainSettings& s, LogTraining* log, Reporter& reporter) {
-  std::vector<Input> inputs = read_data(s, log, reporter);
-  Alphabet alphabet = build_alphabet(
-      inputs,
-      {.kind = parse_symbol_kind(s.symbols),
-       .vocabulary = s.vocabulary,
-       .with_unknown = log != nullptr || (s.valid.has_value() && parse_symbol_kind(s.symbols) == SymbolKind::words)});
-  const UnknownPolicy unknown = parse_unknown_policy(s.unknown);
-  Material material{.corpus = Corpus::load(std::move(inputs), alphabet, {.unknown = unknown, .lines = s.lines}),
-                    .valid = std::nullopt,
-                    .training = {},
-                    .validation = {}};
-  if (s.mask) material.corpus.set_mask(Input::open(*s.mask));
-  if (s.valid) {
-    material.valid = Corpus::load(read_more(*s.valid, s, log), alphabet, {.unknown = unknown, .lines = s.lines});
-    if (s.valid_mask) material.valid->set_mask(Input::open(*s.valid_mask));
-    material.training = whole_corpus(material.corpus, "training");
-    material.validation = whole_corpus(*material.valid, "validation");
-  } else {
-    auto [training, validation, test] = split_corpus(material.corpus, parse_split(*s.split));
-    material.has_test = !test.empty();
-    material.training = std::move(training);
-    material.validation = std::move(validation);
-  }
-  return material;
 }
 
 std::vector<Index> lengths_of(const ExampleSet& examples) {
@@ -274,7 +224,7 @@ TrainOutcome Training::run() {
   if (s_.follow) return *s_.precision == "double" ? run_followed<double>() : run_followed<float>();
   if (has_fields(s_)) return run_on_fields();
   if (s_.format == kLogFormat) log_.emplace(s_);
-  const Material material = load(s_, log_ ? &*log_ : nullptr, reporter_);
+  const Material material = load_material(s_, log_ ? &*log_ : nullptr, reporter_);
   const TrainingData data{.corpus = material.corpus,
                           .training = material.training,
                           .validation = &material.validation,

@@ -91,7 +91,7 @@ Complete::Complete()
 
 void Complete::add_matching() {
   const auto add = [&](const char* name, OptionTarget target, const char* placeholder, const char* help, double least) {
-    options_.add({.name = name, .target = target, .placeholder = placeholder, .help = help, .least = least});
+    options_.add({.name = name, .target = std::move(target), .placeholder = placeholder, .help = help, .least = least});
   };
   add("match", &match_.allowed.match, "REGEX", "only continuations that match this expression as a whole", 0);
   add("words", &match_.allowed.words, "FILE", "only words of this file, one a line, and what stands between words", 0);

@@ -118,9 +118,9 @@ Index signal_size(const MadeOptions& o, Index n) { return signal_size(o.columns,
 Index signal_size(const NeuralArOptions& o, Index n) { return signal_size(o.columns, n, nullptr, 0); }
 
 template <class Options>
-LossEntry ordered_entry(std::string name, std::string help, Density density) {
-  return {.name = std::move(name),
-          .help = std::move(help),
+LossEntry ordered_entry(const char* name, const char* help, Density density) {
+  return {.name = name,
+          .help = help,
           .of_symbols = false,
           .make_float = [](const AnyOptions& any) { return make<float>(any.as<Options>()); },
           .make_double = [](const AnyOptions& any) { return make<double>(any.as<Options>()); },
