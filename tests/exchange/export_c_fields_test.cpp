@@ -185,7 +185,7 @@ TEST_F(ExportCFields, what_cannot_be_written_is_refused_by_name) {
   };
   EXPECT_TRUE(contains(message(train_on("state", "load", "gru:4", 0)), "it reads texts, state"));
   EXPECT_TRUE(contains(message(train_on("load", "heat=mixture:2", "gru:4", 0)), "its loss is mixture"));
-  EXPECT_TRUE(contains(message(train_on("load", "state", "bigru:4", 0)), "a step sees what was alone"));
+  EXPECT_TRUE(contains(message(train_on("load", "heat", "bigru:4", 0)), "a step sees what was alone"));
 }
 
 }  // namespace
