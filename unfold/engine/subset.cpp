@@ -64,7 +64,7 @@ Structure subset(const Structure& whole, std::span<const Index> sequences, std::
   rows.push_back(std::move(before));
   std::vector<Index> seen = looked;
   std::ranges::sort(seen);
-  seen.erase(std::ranges::unique(seen).begin(), seen.end());
+  seen.erase(std::unique(seen.begin(), seen.end()), seen.end());
   for (Index& chain : looked) chain = std::ranges::lower_bound(seen, chain) - seen.begin();
   return result.looking_at(subset(*whole.source(), seen, rows), std::move(looked));
 }
