@@ -26,6 +26,8 @@ def train(
     forcing_schedule: str | None = None,
     gradient: str | None = None,
     follow: bool | None = None,
+    objective: str | None = None,
+    shards: int | None = None,
     log_rules: str | None = None,
     symbols: str | None = None,
     vocabulary: int | None = None,

@@ -61,7 +61,7 @@ IndexSet InfluencePattern::closed(IndexSet set, Index steps, const Reach& reach)
   return set;
 }
 
-InfluencePattern::InfluencePattern(const Reach& reach, Index steps) : steps_(steps) {
+InfluencePattern::InfluencePattern(const Reach& reach, Index steps) {
   std::map<IndexSet, std::size_t> known;
   const auto add = [&](const Reaching& reaching) {
     IndexSet states = closed(reaching.states, steps, reach);

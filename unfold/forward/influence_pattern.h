@@ -61,7 +61,7 @@ class InfluencePattern {
   IndexSet closed(IndexSet set, Index steps, const Reach& reach) const;
   void list_entries();
 
-  Index size_ = 0, steps_ = 0;
+  Index size_ = 0;
   double operations_ = 0;
   std::vector<Group> groups_;
   std::vector<std::vector<Index>> passes_;
