@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "unfold/base/error.h"
+#include "unfold/fields/example_split.h"
 
 namespace unfold {
 namespace {

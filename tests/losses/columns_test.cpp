@@ -9,7 +9,7 @@
 #include <functional>
 #include <utility>
 
-#include "losses/density_rows.h"
+#include "losses/density_checks.h"
 #include "unfold/base/error.h"
 
 namespace unfold {
@@ -262,83 +262,31 @@ TEST_P(EveryColumns, say_of_the_next_one_what_sums_over_all_vectors_say) {
 }
 
 TEST_P(EveryColumns, have_the_gradient_of_their_nats_in_signal_and_parameters) {
-  ColumnRows<double> f = rows();
-  const Slopes<double> found = slopes_of(f, 0.5);
-  EXPECT_EQ(found.nats, f.nats());
-  constexpr double kStep = 1e-5;
-  const auto difference = [&](double& x) {
-    const double before = x;
-    x = before + kStep;
-    const double above = f.total(f.signal, f.parameters);
-    x = before - kStep;
-    const double below = f.total(f.signal, f.parameters);
-    x = before;
-    return 0.5 * (above - below) / (2 * kStep);
-  };
-  for (std::size_t i = 0; i < f.signal.size(); ++i) EXPECT_NEAR(found.adjoint[i], difference(f.signal[i]), 2e-8) << i;
-  for (const int own : f.loss->own_parameters()) {
-    const ParameterInfo& p = f.circuit.parameters()[at(own)];
-    for (Index i = p.offset; i < p.offset + p.size(); ++i)
-      EXPECT_NEAR(found.own[at(i)], difference(f.parameters[at(i)]), 2e-8) << p.name << i - p.offset;
-  }
+  expect_gradient_of_nats(rows(), 2e-8);
 }
 
 TEST_P(EveryColumns, of_a_linear_map_have_the_curvature_that_differences_of_their_gradient_have) {
   if (!GetParam().spec().starts_with("logistic-ar")) return;  // of others it is not the Hessian
   ColumnRows<double> f = rows();
-  Team team(1);
-  Random random(3, "direction");
-  Numbers s(f.signal.size()), p(f.parameters.size()), of_s(s.size()), of_p(p.size());
-  for (double& x : s) x = random.normal();
-  for (double& x : p) x = random.normal();
-  f.loss->need<LossCurvature<double>>("test").curvature(f.observed(), 1, team, f.matrix(std::as_const(s)), p,
-                                                        f.matrix(of_s), of_p);
+  const Numbers v = random_direction(f, 3), found = curved(f, v);
+  const std::size_t n = f.signal.size();
   constexpr double kStep = 1e-5;
   const auto moved = [&](double step) {
-    for (std::size_t i = 0; i < s.size(); ++i) f.signal[i] += step * s[i];
-    for (std::size_t i = 0; i < p.size(); ++i) f.parameters[i] += step * p[i];
+    for (std::size_t i = 0; i < v.size(); ++i) (i < n ? f.signal[i] : f.parameters[i - n]) += step * v[i];
     return slopes_of(f);
   };
   const Slopes<double> above = moved(kStep), below = moved(-2 * kStep);
-  for (std::size_t i = 0; i < s.size(); ++i)
-    EXPECT_NEAR(of_s[i], (above.adjoint[i] - below.adjoint[i]) / (2 * kStep), 1e-7) << i;
-  for (std::size_t i = 0; i < p.size(); ++i)
-    EXPECT_NEAR(of_p[i], (above.own[i] - below.own[i]) / (2 * kStep), 1e-7) << i;
+  for (std::size_t i = 0; i < v.size(); ++i) {
+    const double difference = i < n ? above.adjoint[i] - below.adjoint[i] : above.own[i - n] - below.own[i - n];
+    EXPECT_NEAR(found[i], difference / (2 * kStep), 1e-7) << i;
+  }
 }
 
 TEST_P(EveryColumns, have_a_curvature_that_is_symmetric_and_never_negative) {
   const ColumnRows<double> f = rows();
-  const auto* curved = f.loss->as<LossCurvature<double>>();
-  ASSERT_NE(curved, nullptr);
-  Team team(1);
-  Random random(7, "direction");
-  const auto draw = [&](std::size_t n) {
-    Numbers v(n);
-    for (double& x : v) x = random.normal();
-    return v;
-  };
-  const auto product = [&](const Numbers& signal, const Numbers& own) {
-    Numbers out(f.signal.size() + f.parameters.size());
-    Numbers of_own(f.parameters.size());
-    Numbers of_signal(f.signal.size());
-    curved->curvature(f.observed(), 1, team, f.matrix(signal), own, f.matrix(of_signal), of_own);
-    std::copy(of_signal.begin(), of_signal.end(), out.begin());
-    std::copy(of_own.begin(), of_own.end(), out.begin() + static_cast<std::ptrdiff_t>(of_signal.size()));
-    return out;
-  };
-  const Numbers s1 = draw(f.signal.size()), p1 = draw(f.parameters.size()), s2 = draw(f.signal.size()),
-                p2 = draw(f.parameters.size());
-  const Numbers c1 = product(s1, p1), c2 = product(s2, p2);
-  double one = 0, two = 0, square = 0;
-  for (std::size_t i = 0; i < c1.size(); ++i) {
-    const bool of_signal = i < s1.size();
-    const double v1 = of_signal ? s1[i] : p1[i - s1.size()], v2 = of_signal ? s2[i] : p2[i - s1.size()];
-    one += c1[i] * v2;
-    two += c2[i] * v1;
-    square += c1[i] * v1;
-  }
-  EXPECT_NEAR(one, two, 1e-10 * std::fabs(one) + 1e-10);  // symmetric
-  EXPECT_GE(square, 0);
+  const Numbers u = random_direction(f, 7), v = random_direction(f, 8), gu = curved(f, u), gv = curved(f, v);
+  EXPECT_NEAR(inner(gu, v), inner(gv, u), 1e-10 * std::fabs(inner(gu, v)) + 1e-10);
+  EXPECT_GE(inner(gu, u), 0);
 }
 
 TEST_P(EveryColumns, have_the_same_bits_on_any_number_of_threads) {

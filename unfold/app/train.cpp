@@ -17,6 +17,7 @@
 #include "unfold/base/team.h"
 #include "unfold/data/labels.h"
 #include "unfold/fields/density_data.h"
+#include "unfold/fields/example_split.h"
 #include "unfold/fields/field_data.h"
 #include "unfold/fields/field_model.h"
 #include "unfold/fields/sequence_choice.h"

@@ -2,13 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
-#include <nlohmann/json.hpp>
-
-#include "unfold/cli/console_reporter.h"
-#include "unfold/cli/figures.h"
-#include "unfold/cli/verb.h"
-#include "unfold/processes/launch.h"
+#include "unfold/cli/in_processes.h"
 #include "unfold/studies/reproduction.h"
 
 namespace unfold {
@@ -78,23 +72,14 @@ Reproduce::Reproduce()
 ExitCode Reproduce::run(Console& console) {
   request_.table = table_.front();
   request_.threads = threads_;
-  Processes& processes = launched_processes();
-  if (!processes.alone() && request_.jobs > 1) throw UsageError("--jobs and mpirun exclude each other");
-  request_.processes = &processes;
-  if (!processes.first()) {
-    SilentReporter silent;
-    reproduce(request_, silent);
-    return ExitCode::success;
-  }
-  ConsoleReporter reporter(console);
-  const ReproduceOutcome outcome = reproduce(request_, reporter);
+  const auto outcome = in_processes_or_jobs(request_, console, reproduce);
+  if (!outcome) return ExitCode::success;
   if (json_) {
-    std::ifstream results(outcome.results_file);
-    print_result(one_line(nlohmann::ordered_json::parse(results)));
+    print_results(outcome->results_file);
     return ExitCode::success;
   }
-  for (const TextTable& table : outcome.tables) print_result(to_text(table));
-  print_result(fmt::format("\nThe page is {}\n", outcome.page));
+  for (const TextTable& table : outcome->tables) print_result(to_text(table));
+  print_result(fmt::format("\nThe page is {}\n", outcome->page));
   return ExitCode::success;
 }
 

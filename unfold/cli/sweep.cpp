@@ -2,13 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
-#include <nlohmann/json.hpp>
-
-#include "unfold/cli/console_reporter.h"
+#include "unfold/cli/in_processes.h"
 #include "unfold/cli/train_options.h"
-#include "unfold/cli/verb.h"
-#include "unfold/processes/launch.h"
 
 namespace unfold {
 namespace {
@@ -63,24 +58,15 @@ ExitCode Sweep::run(Console& console) {
         "sweep goes on with what is in --out by itself: leave out --resume and --overwrite, or choose another --out");
   take_given(options_, request_.base);
   request_.base.run.threads = threads_;
-  Processes& processes = launched_processes();
-  if (!processes.alone() && request_.jobs > 1) throw UsageError("--jobs and mpirun exclude each other");
-  request_.processes = &processes;
-  if (!processes.first()) {
-    SilentReporter silent;
-    sweep(request_, silent);
-    return ExitCode::success;
-  }
-  ConsoleReporter reporter(console);
-  const SweepOutcome outcome = sweep(request_, reporter);
+  const auto outcome = in_processes_or_jobs(request_, console, sweep);
+  if (!outcome) return ExitCode::success;
   if (json_) {
-    std::ifstream results(outcome.results_file);
-    print_result(one_line(nlohmann::ordered_json::parse(results)));
+    print_results(outcome->results_file);
     return ExitCode::success;
   }
-  print_result(to_text(outcome.table));
-  print_result(fmt::format("\n{}; the best: {}\nEvery run stands in {}\n", outcome.measure,
-                           outcome.best.empty() ? "none, all failed" : outcome.best, outcome.results_file));
+  print_result(to_text(outcome->table));
+  print_result(fmt::format("\n{}; the best: {}\nEvery run stands in {}\n", outcome->measure,
+                           outcome->best.empty() ? "none, all failed" : outcome->best, outcome->results_file));
   return ExitCode::success;
 }
 

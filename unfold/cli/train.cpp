@@ -4,11 +4,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "unfold/cli/console_reporter.h"
 #include "unfold/cli/figures.h"
+#include "unfold/cli/in_processes.h"
 #include "unfold/cli/train_options.h"
-#include "unfold/cli/verb.h"
-#include "unfold/processes/launch.h"
 #include "unfold/runs/run_folder.h"
 
 namespace unfold {
@@ -75,23 +73,19 @@ std::string next_text(const TrainOutcome& outcome) {
 
 ExitCode Train::run(Console& console) {
   Processes& processes = launched_processes();
-  request_.processes = &processes;
   take_given(options_, request_);
   request_.run.threads = threads_;
   const bool has_stored = request_.resume && RunFolder(request_.out).has_config();
   if (request_.settings.data.empty() && !request_.settings.task && !request_.out.empty() && !has_stored)
     throw options_.missing_inputs();
-  if (!processes.first()) {
-    SilentReporter silent;
-    train(request_, silent);
-    return ExitCode::success;
-  }
-  ConsoleReporter reporter(console);
-  const TrainOutcome outcome = train(request_, reporter);
+  const auto outcome = in_processes(processes, request_, console, [](const TrainRequest& request, Reporter& reporter) {
+    return train(request, reporter);
+  });
+  if (!outcome) return ExitCode::success;
   if (json_)
-    print_result(one_line(to_json(outcome)));
+    print_result(one_line(to_json(*outcome)));
   else
-    print_result(figures_text(outcome) + run_text(outcome) + (console.quiet() ? "" : next_text(outcome)));
+    print_result(figures_text(*outcome) + run_text(*outcome) + (console.quiet() ? "" : next_text(*outcome)));
   return ExitCode::success;
 }
 

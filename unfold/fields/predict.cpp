@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "unfold/fields/constraint.h"
+#include "unfold/fields/example_split.h"
 #include "unfold/fields/field_entries.h"
 #include "unfold/fields/field_model.h"
 #include "unfold/fields/field_stepper.h"

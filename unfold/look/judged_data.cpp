@@ -7,6 +7,7 @@
 
 #include "unfold/app/reading.h"
 #include "unfold/base/config.h"
+#include "unfold/fields/example_split.h"
 #include "unfold/look/judged_examples.h"
 #include "unfold/runs/run_folder.h"
 

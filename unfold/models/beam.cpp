@@ -3,11 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "unfold/base/error.h"
-#include "unfold/numerics/functions.h"
+#include "unfold/search/length_factor.h"
 
 namespace unfold {
 namespace {
@@ -25,16 +24,6 @@ struct Step {
   Symbol symbol;
   double log_probability;
 };
-
-/// length^-normalisation, through the vector functions (law 2).
-double length_factor(std::size_t length, double normalisation) {
-  if (length == 0) return 1;
-  auto x = static_cast<double>(length);
-  vector_log(&x, &x, 1);
-  x *= -normalisation;
-  vector_exp(&x, &x, 1);
-  return x;
-}
 
 /// The `beam` most probable steps; of equals, those of the better branch and the smaller symbol.
 std::vector<Step> best_steps(const std::vector<Branch>& branches, std::size_t beam) {
@@ -68,7 +57,8 @@ Branch extend(const Branch& from, const Step& step, const Alphabet& alphabet, co
   next.made.symbols.push_back(step.symbol);
   next.made.log_probabilities.push_back(log_probability);
   next.made.log_probability = step.log_probability;
-  next.made.score = step.log_probability * length_factor(next.made.symbols.size(), options.normalisation);
+  next.made.score =
+      step.log_probability * length_factor(static_cast<Index>(next.made.symbols.size()), options.normalisation);
   return next;
 }
 
@@ -78,8 +68,7 @@ void validate(const BeamOptions& o) {
   if (o.length < 1) throw UsageError(fmt::format("length {}: at least 1", o.length));
   if (o.beam < 1) throw UsageError(fmt::format("beam {}: at least 1", o.beam));
   if (o.count < 1) throw UsageError(fmt::format("count {}: at least 1", o.count));
-  if (!(o.normalisation >= 0) || !std::isfinite(o.normalisation))
-    throw UsageError(fmt::format("normalisation {}: at least 0", o.normalisation));
+  require_normalisation(o.normalisation);
 }
 
 std::vector<Completion> complete(Predictor& predictor, const Alphabet& alphabet, const BeamOptions& options) {

@@ -9,7 +9,7 @@
 
 #include "unfold/base/error.h"
 #include "unfold/capabilities/markov.h"
-#include "unfold/numerics/functions.h"
+#include "unfold/search/length_factor.h"
 
 namespace unfold {
 namespace {
@@ -118,14 +118,9 @@ class Search {
   }
 
  private:
-  /// length^-normalisation, through the vector functions (law 2).
   void find_factors() {
-    factor_.resize(at(options_.length) + 1);
-    for (std::size_t n = 0; n < factor_.size(); ++n) factor_[n] = static_cast<double>(std::max<std::size_t>(n, 1));
-    const auto size = static_cast<Index>(factor_.size());
-    vector_log(factor_.data(), factor_.data(), size);
-    for (double& x : factor_) x *= -options_.normalisation;
-    vector_exp(factor_.data(), factor_.data(), size);
+    factor_.reserve(at(options_.length) + 1);
+    for (Index n = 0; n <= options_.length; ++n) factor_.push_back(length_factor(n, options_.normalisation));
   }
 
   /// rest_[left][state]: the most that the bounds of symbols on an allowed way of at most so many can sum to.
@@ -300,8 +295,7 @@ void validate(const Predictor& predictor, const Automaton& allowed, const Decode
   if (o.expansions < 1) throw UsageError(fmt::format("expansions {}: at least 1", o.expansions));
   if (!(o.diversity >= 0) || !std::isfinite(o.diversity))
     throw UsageError(fmt::format("diversity {}: at least 0", o.diversity));
-  if (!(o.normalisation >= 0) || !std::isfinite(o.normalisation))
-    throw UsageError(fmt::format("normalisation {}: at least 0", o.normalisation));
+  require_normalisation(o.normalisation);
   if (allowed.alphabet() != predictor.alphabet())
     throw UsageError(
         fmt::format("an automaton over {} symbols for a model of {}", allowed.alphabet(), predictor.alphabet()));

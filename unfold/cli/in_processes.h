@@ -1,0 +1,46 @@
+#pragma once
+/// Work of verbs that `mpirun` may have started several times: every process does it, and the first one tells.
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "unfold/base/error.h"
+#include "unfold/cli/console_reporter.h"
+#include "unfold/cli/figures.h"
+#include "unfold/cli/verb.h"
+#include "unfold/processes/launch.h"
+
+namespace unfold {
+
+/// What `work(request, reporter)` gives in the first process; in the others, which say nothing, nothing.
+template <class Request, class Work>
+auto in_processes(Processes& processes, Request& request, Console& console, const Work& work) {
+  request.processes = &processes;
+  std::optional<decltype(work(request, std::declval<Reporter&>()))> outcome;
+  if (processes.first()) {
+    ConsoleReporter reporter(console);
+    outcome = work(request, reporter);
+  } else {
+    SilentReporter silent;
+    work(request, silent);
+  }
+  return outcome;
+}
+
+/// The same of work that may also be done by `--jobs` processes of its own. Throws UsageError for both at once.
+template <class Request, class Work>
+auto in_processes_or_jobs(Request& request, Console& console, const Work& work) {
+  Processes& processes = launched_processes();
+  if (!processes.alone() && request.jobs > 1) throw UsageError("--jobs and mpirun exclude each other");
+  return in_processes(processes, request, console, work);
+}
+
+/// The JSON of a file as one line of standard output.
+inline void print_results(const std::string& file) {
+  std::ifstream results(file);
+  print_result(one_line(nlohmann::ordered_json::parse(results)));
+}
+
+}  // namespace unfold

@@ -1,0 +1,31 @@
+#pragma once
+/// How continuations of different lengths are ranked: log p / symbols^normalisation. 0: by probability, which prefers
+/// short ones; 1: by probability per symbol.
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "unfold/base/error.h"
+#include "unfold/base/types.h"
+#include "unfold/numerics/functions.h"
+
+namespace unfold {
+
+/// Throws UsageError unless it is at least 0, and finite.
+inline void require_normalisation(double normalisation) {
+  if (!(normalisation >= 0) || !std::isfinite(normalisation))
+    throw UsageError(fmt::format("normalisation {}: at least 0", normalisation));
+}
+
+/// length^-normalisation, through the vector functions (law 2); 1 of nothing.
+inline double length_factor(Index length, double normalisation) {
+  if (length == 0) return 1;
+  auto x = static_cast<double>(length);
+  vector_log(&x, &x, 1);
+  x *= -normalisation;
+  vector_exp(&x, &x, 1);
+  return x;
+}
+
+}  // namespace unfold
