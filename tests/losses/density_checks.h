@@ -8,7 +8,7 @@
 namespace unfold {
 
 /// Gradients in the signal and in what the loss owns are those of differences; others are zero.
-inline void expect_gradient_of_nats(DensityRows<double> f, double tolerance) {
+inline void expect_gradient_of_nats(DensityRows<double>&& f, double tolerance) {
   const Slopes<double> found = slopes_of(f, 0.5);
   EXPECT_EQ(found.nats, f.nats());
   constexpr double kStep = 1e-5;
