@@ -28,6 +28,7 @@ def train(
     follow: bool | None = None,
     objective: str | None = None,
     shards: int | None = None,
+    gradient_sums: str | None = None,
     log_rules: str | None = None,
     symbols: str | None = None,
     vocabulary: int | None = None,

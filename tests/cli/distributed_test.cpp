@@ -12,21 +12,21 @@ const StepCost kCost{.per_sequence = 2e-3, .fixed = 4e-3, .parameters = 1'000'00
 const LinkSpeed kLink{.latency = 1e-4, .bytes_per_second = 1e9};
 
 TEST(Distributed, an_exchange_costs_messages_and_bytes) {
-  EXPECT_EQ(exchange_seconds(kLink, kCost.parameters, 1), 0);
+  EXPECT_EQ(exchange_cost(kLink, kCost.parameters, 1).seconds(), 0);
   // Two processes: 2 messages, twice half of 4 MB, six gatherings of one message.
-  EXPECT_NEAR(exchange_seconds(kLink, kCost.parameters, 2), 2e-4 + 4e-3 + 6e-4, 1e-12);
+  EXPECT_NEAR(exchange_cost(kLink, kCost.parameters, 2).seconds(), 2e-4 + 4e-3 + 6e-4, 1e-12);
   // Four: 6 messages, twice three quarters of 4 MB, six gatherings of two messages.
-  EXPECT_NEAR(exchange_seconds(kLink, kCost.parameters, 4), 6e-4 + 6e-3 + 12e-4, 1e-12);
+  EXPECT_NEAR(exchange_cost(kLink, kCost.parameters, 4).seconds(), 6e-4 + 6e-3 + 12e-4, 1e-12);
 }
 
 TEST(Distributed, a_divided_batch_ends_where_a_process_has_one_sequence) {
   const auto rows = predict_divided(kCost, kLink, 8);
   ASSERT_EQ(rows.size(), 4u);
   EXPECT_EQ(rows[0].efficiency, 1);
-  EXPECT_NEAR(rows[0].seconds, 8 * 2e-3 + 4e-3, 1e-12);
+  EXPECT_NEAR(rows[0].seconds(), 8 * 2e-3 + 4e-3, 1e-12);
   EXPECT_EQ(rows[2].processes, 4);
-  EXPECT_NEAR(rows[2].seconds, 2 * 2e-3 + 4e-3 + 7.8e-3, 1e-12);
-  EXPECT_NEAR(rows[2].efficiency, 20e-3 / rows[2].seconds / 4, 1e-12);
+  EXPECT_NEAR(rows[2].seconds(), 2 * 2e-3 + 4e-3 + 7.8e-3, 1e-12);
+  EXPECT_NEAR(rows[2].efficiency, 20e-3 / rows[2].seconds() / 4, 1e-12);
 }
 
 TEST(Distributed, a_growing_batch_goes_to_1024_processes) {
@@ -39,7 +39,7 @@ TEST(Distributed, a_growing_batch_goes_to_1024_processes) {
 TEST(Distributed, so_many_sequences_are_as_efficient_as_wanted) {
   const double each = sequences_for(kCost, kLink, 16, 0.8);
   const double alone = kCost.seconds(each);
-  EXPECT_NEAR(alone / (alone + exchange_seconds(kLink, kCost.parameters, 16)), 0.8, 1e-9);
+  EXPECT_NEAR(alone / (alone + exchange_cost(kLink, kCost.parameters, 16).seconds()), 0.8, 1e-9);
 }
 
 TEST(Distributed, measures_links_and_sums_between_processes) {
@@ -57,12 +57,15 @@ TEST(Distributed, the_command_plans_for_a_network_that_is_not_at_hand) {
   const Arguments bench = {"bench", "--distributed", "--model", "rnn:8",     "--batch",
                            "8",     "--window",      "8",       "--seconds", "0.02"};
   expect_failure(bench, 2, "there is one process and no link to measure");
-  expect_failure({"bench", "--latency", "1"}, 2, "--latency and --bandwidth belong to --distributed");
+  expect_failure({"bench", "--latency", "1"}, 2, "--latency, --bandwidth and --plot belong to --distributed");
   const Finished text = unfold_command(bench + Arguments{"--latency", "1e-4", "--bandwidth", "1e9"});
   ASSERT_EQ(text.code, 0) << text.err;
   EXPECT_THAT(text.out, HasSubstr("100.0 us a message, 1.00 GB/s (as given)"));
   EXPECT_THAT(text.out, HasSubstr("Advice"));
-  const Finished found = unfold_command(bench + Arguments{"--latency", "1e-4", "--bandwidth", "1e9", "--json"});
+  const TemporaryFolder folder;
+  const Finished found = unfold_command(
+      bench + Arguments{"--latency", "1e-4", "--bandwidth", "1e9", "--json", "--plot", folder / "plan.svg"});
+  EXPECT_THAT(read_bytes(folder / "plan.svg"), HasSubstr("of it waiting"));
   const nlohmann::json json = only_object(found.out);
   EXPECT_EQ(json["divided"].size(), 4u);
   EXPECT_EQ(json["growing"].size(), 11u);

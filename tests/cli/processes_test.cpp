@@ -63,6 +63,7 @@ TEST_F(ProcessesTest, leave_the_same_model_in_any_number) {
       {"ruop", text + Arguments{"--model", "glnn:6,edges=3", "--optimizer", "ruop", "--steps", "5"}},
       {"hf", text + Arguments{"--model", "rnn:8", "--optimizer", "hf:windows=2,iterations=5", "--steps", "3"}},
       {"path", text + Arguments{"--model", "rnn:8,activation=relu", "--optimizer", "path+adam", "--steps", "20"}},
+      {"rounded", text + Arguments{"--model", "lstm:12", "--gradient-sums", "bf16", "--steps", "20"}},
       {"trees", {"train", folder_ / "some.trees", "--model", "tree-lstm:5", "--batch", "12", "--steps", "12"}}};
   for (const Kind& kind : kinds) {
     const std::string expected = model_of(1, kind.name, kind.options + Arguments{"--shards", "6"});
@@ -75,6 +76,17 @@ TEST_F(ProcessesTest, leave_the_same_model_in_any_number) {
   EXPECT_EQ(model_of(4, "eight", kinds.front().options + Arguments{"--shards", "8"}), expected);
 }
 
+TEST_F(ProcessesTest, count_ngrams_together) {
+  const Arguments options = {"train", text_, "--model", "ngram:6"};
+  const std::string expected = model_of(1, "ngrams", options);
+  EXPECT_FALSE(expected.empty());
+  EXPECT_EQ(model_of(2, "ngrams", options), expected);
+  EXPECT_EQ(model_of(3, "ngrams", options + Arguments{"--memory-limit", "1"}), expected);
+  const Finished refused = mpirun(2, {"train", text_, "--model", "ctw:4", "--out", run_});
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("2 processes were started, but ctw:4 is fitted in one"));
+}
+
 TEST_F(ProcessesTest, refuse_with_one_voice) {
   const auto refused = [&](int count, const Arguments& more, const std::string& message) {
     const Finished finished = unfold_command(training(more), started_in(count));
@@ -84,6 +96,7 @@ TEST_F(ProcessesTest, refuse_with_one_voice) {
   };
   refused(2, {}, "2 processes were started, and nothing is divided among them");
   refused(3, {"--shards", "2"}, "3 processes, but --shards 2");
+  refused(2, {"--gradient-sums", "bf16"}, "--gradient-sums is of shards: give --shards S");
   refused(2, {"--shards", "5"}, "--shards 5 is more than the 4 sequences of a step");
 }
 

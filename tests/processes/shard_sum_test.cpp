@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -18,24 +19,33 @@ float number_of(Index shard, Index i) {
   return static_cast<float>(std::sin(k) * std::pow(10.0, static_cast<double>((shard + i) % 9)));
 }
 
-std::vector<float> expected_sum(Range node, Index size) {
+/// The nearest number of 8 significant bits, ties to even.
+float rounded_to_8_bits(float x) {
+  if (x == 0) return x;
+  const float unit = std::ldexp(1.0F, std::ilogb(x) - 7);
+  return std::nearbyint(x / unit) * unit;
+}
+
+std::vector<float> expected_sum(Range node, Index size, Precision precision = Precision::exact) {
   std::vector<float> result(static_cast<std::size_t>(size));
   if (node.size() == 1) {
     for (Index i = 0; i < size; ++i) result[static_cast<std::size_t>(i)] = number_of(node.begin, i);
-    return result;
+  } else {
+    const Index middle = middle_of(node);
+    result = expected_sum({node.begin, middle}, size, precision);
+    const std::vector<float> right = expected_sum({middle, node.end}, size, precision);
+    for (std::size_t i = 0; i < result.size(); ++i) result[i] += right[i];
   }
-  const Index middle = middle_of(node);
-  result = expected_sum({node.begin, middle}, size);
-  const std::vector<float> right = expected_sum({middle, node.end}, size);
-  for (std::size_t i = 0; i < result.size(); ++i) result[i] += right[i];
+  if (precision == Precision::bf16) std::ranges::transform(result, result.begin(), rounded_to_8_bits);
   return result;
 }
 
-std::vector<std::vector<float>> sums_of_processes(SimulatedNetwork& network, Index shards, Index size, int times = 1) {
+std::vector<std::vector<float>> sums_of_processes(SimulatedNetwork& network, Index shards, Index size, int times = 1,
+                                                  Precision precision = Precision::exact) {
   std::vector<std::vector<float>> results(static_cast<std::size_t>(network.count));
   in_processes(network, [&](Processes& processes) {
     Team team(1);
-    ShardSum<float> sum({.shards = shards, .processes = &processes}, size);
+    ShardSum<float> sum({.shards = shards, .processes = &processes}, size, precision);
     std::vector<float>& result = results[static_cast<std::size_t>(processes.number())];
     result.resize(static_cast<std::size_t>(size));
     for (int time = 0; time < times; ++time) {
@@ -60,6 +70,28 @@ TEST(ShardSum, has_the_bits_of_the_tree_for_any_number_of_processes) {
           EXPECT_EQ(result, expected) << shards << " shards, " << size << " numbers, " << count << " processes";
       }
     }
+}
+
+TEST(ShardSum, in_bfloat16_every_vector_of_the_tree_is_rounded_whoever_has_it) {
+  for (const Index shards : {1, 2, 3, 6, 8, 13}) {
+    const std::vector<float> expected = expected_sum({0, shards}, 1000, Precision::bf16);
+    EXPECT_NE(expected, expected_sum({0, shards}, 1000)) << shards;
+    for (int count = 1; count <= shards; ++count) {
+      SimulatedNetwork network(count);
+      for (const auto& result : sums_of_processes(network, shards, 1000, 2, Precision::bf16))
+        EXPECT_EQ(result, expected) << shards << " shards, " << count << " processes";
+    }
+  }
+}
+
+TEST(ShardSum, in_bfloat16_half_as_much_is_sent) {
+  constexpr Index kSize = 64 * 66;
+  for (const int count : {2, 3, 4}) {
+    SimulatedNetwork exact(count), rounded(count);
+    sums_of_processes(exact, 12, kSize);
+    sums_of_processes(rounded, 12, kSize, 1, Precision::bf16);
+    for (int p = 0; p < count; ++p) EXPECT_EQ(2 * rounded.sent(p), exact.sent(p)) << count;
+  }
 }
 
 TEST(ShardSum, the_order_of_additions_shows_in_the_bits) {

@@ -203,6 +203,7 @@ TrainOptions Training::train_options() const {
   t.log_every = run_.log_every;
   if (run_.memory_limit) t.memory_limit = parse_bytes(*run_.memory_limit);
   t.shards = s_.shards.value_or(1);
+  t.gradient_sums = s_.gradient_sums == "bf16" ? Precision::bf16 : Precision::exact;
   t.processes = request_.processes;
   t.checkpoint = folder_.checkpoint();
   t.checkpoint_steps = run_.checkpoint_every;
@@ -330,15 +331,19 @@ TrainOutcome Training::run_fitted(const Material& material, const TrainingData& 
   begin(*model, material, false);
   model->configuration() = card_configuration();
   Team team(threads());
-  EventLog log(folder_.log());
+  std::optional<EventLog> log;
+  if (writes()) log.emplace(folder_.log());
   const FitOptions options{.seed = static_cast<std::uint64_t>(s_.seed),
                            .stop = reporter_.stop(),
+                           .memory_limit = run_.memory_limit ? parse_bytes(*run_.memory_limit) : 0,
+                           .processes = request_.processes,
                            .progress = [&](const std::string& what, double fraction) {
                              reporter_.progress({.what = what, .done = fraction});
                            }};
   const Symbol after = s_.predict_after ? model->alphabet().parse(*s_.predict_after) : kNoSymbol;
   try {
-    return outcome(*model, material, unfold::train(*model, data, options, team, folder_.model(), &log, after));
+    return outcome(*model, material,
+                   unfold::train(*model, data, options, team, folder_.model(), log ? &*log : nullptr, after));
   } catch (const InterruptedError&) {
     throw InterruptedError(
         fmt::format("interrupted; nothing is kept of fitting {}: start again with --overwrite", s_.model));

@@ -7,6 +7,7 @@
 #include <bit>
 
 #include "unfold/base/error.h"
+#include "unfold/models/registry.h"
 #include "unfold/numerics/bf16.h"
 #include "unfold/processes/agreement.h"
 
@@ -32,6 +33,23 @@ void add_files(const TrainSettings& s, std::vector<Claim>& claims) {
   }
 }
 
+void require_divided(const Processes& processes, const TrainSettings& settings) {
+  if (is_fitted_model(settings.model)) {
+    if (is_counted_model(settings.model)) return;
+    throw UsageError(
+        fmt::format("{} processes were started, but {} is fitted in one; ngram is what several count together",
+                    processes.count(), settings.model));
+  }
+  if (!settings.shards)
+    throw UsageError(
+        fmt::format("{0} processes were started, and nothing is divided among them: give --shards {0}, or "
+                    "a multiple of it",
+                    processes.count()));
+  if (processes.count() > *settings.shards)
+    throw UsageError(fmt::format("{} processes, but --shards {}: start at most as many processes as there are shards",
+                                 processes.count(), *settings.shards));
+}
+
 }  // namespace
 
 int threads_of_process(Index wanted, const Processes& processes) {
@@ -42,14 +60,7 @@ int threads_of_process(Index wanted, const Processes& processes) {
 
 void require_same_training(Processes& processes, const TrainSettings& settings, const RunSettings& run, bool resumes) {
   if (processes.alone()) return;
-  if (!settings.shards)
-    throw UsageError(
-        fmt::format("{0} processes were started, and nothing is divided among them: give --shards {0}, or "
-                    "a multiple of it (models that are fitted as a whole train in one process)",
-                    processes.count()));
-  if (processes.count() > *settings.shards)
-    throw UsageError(fmt::format("{} processes, but --shards {}: start at most as many processes as there are shards",
-                                 processes.count(), *settings.shards));
+  require_divided(processes, settings);
   std::vector<Claim> claims = {
       {"the version", UNFOLD_VERSION},
       {"the order of bytes", std::endian::native == std::endian::little ? "little-endian" : "big-endian"},

@@ -57,6 +57,9 @@ class SymbolModel : public Model {
 struct FitOptions {
   std::uint64_t seed = 1;
   const std::atomic<bool>* stop = nullptr;  ///< polled now and then; then InterruptedError
+  std::size_t memory_limit = 0;             ///< bytes, of models that have a use for one; 0: as they like
+  /// That all fit: those models that can divide the work do; nullptr: this one alone. Only the first has the model.
+  Processes* processes = nullptr;
   /// What is being done, and how much of it is done (0..1).
   std::function<void(const std::string&, double)> progress = {};
 

@@ -14,8 +14,8 @@
 /// Sentences: in words each line is a sentence of its own, as in the literature: its context begins anew after `<eos>`,
 /// which is predicted like a word. Bytes and characters run on over line ends. `sentences` chooses otherwise.
 ///
-/// Estimation sorts all positions by the symbols that follow them, one pass of counting per order, and needs about 12
-/// bytes per symbol of text and 32 per different n-gram.
+/// Estimation counts the n-grams of the highest order within a limit of memory, in several processes if there are
+/// (counting/corpus_counts.h), and needs about 32 bytes for each different n-gram besides.
 
 #include "unfold/base/options.h"
 #include "unfold/classical/ngram_trie.h"
@@ -39,8 +39,8 @@ void describe(Visitor& v, NgramOptions& o) {
     {{Sentences::automatic, "auto"}, {Sentences::yes, "yes"}, {Sentences::no, "no"}});
 }
 
-/// The n-grams of a part of a corpus. `line_end`: the symbol that ends a sentence; kNoSymbol: none. Throws
-/// InterruptedError; DataError for more than 2^32 - 2 symbols and sentence begins.
+/// The n-grams of a part of a corpus; in all processes but the first none. `line_end`: the symbol that ends a sentence;
+/// kNoSymbol: none. Throws InterruptedError; DataError for more than 2^32 - 2 symbols.
 NgramTrie estimate_ngrams(const Corpus& corpus, const Split& part, Index order, Smoothing smoothing, Symbol line_end,
                           const FitOptions& options, Team& team);
 

@@ -4,71 +4,13 @@
 
 #include "unfold/base/error.h"
 #include "unfold/classical/ngram.h"
+#include "unfold/counting/corpus_counts.h"
 #include "unfold/numerics/functions.h"
 
 namespace unfold {
 namespace {
 
-using Code = std::uint32_t;
-constexpr Code kEnd = 0;  // a symbol x has the code x + 1, the begin of a sentence alphabet + 1
-
-/// The text as codes: begin, symbols and end of every sentence, then `order` ends.
-std::vector<Code> codes_of(const Corpus& corpus, const Split& part, Index order, Symbol line_end,
-                           const FitOptions& options) {
-  const Code begin = static_cast<Code>(corpus.alphabet().size()) + 1;
-  const Index symbols = part.symbols();
-  std::size_t step = 0;
-  std::vector<Code> codes;
-  codes.reserve(static_cast<std::size_t>(symbols + 2 * static_cast<Index>(part.pieces.size()) + order));
-  for (const Piece& piece : part.pieces) {
-    bool open = false;
-    for_each_symbol(corpus, piece, [&](Symbol symbol) {
-      if (!open) codes.push_back(begin);
-      codes.push_back(static_cast<Code>(symbol) + 1);
-      open = symbol != line_end;
-      if (!open) codes.push_back(kEnd);
-      options.tick("reading", step++, static_cast<std::size_t>(symbols));
-    });
-    if (open) codes.push_back(kEnd);
-    if (codes.size() >= NgramTrie::kNone)
-      throw DataError("ngram: more than 2^32 - 2 symbols; train on a part of the data");
-  }
-  codes.insert(codes.end(), static_cast<std::size_t>(order), kEnd);
-  return codes;
-}
-
-/// All positions but the ends, sorted by the `order` codes from there on. What follows an end sorts too, which does no
-/// harm: n-grams stop at the end.
-std::vector<Code> sorted_positions(const std::vector<Code>& codes, Index order, Index alphabet,
-                                   const FitOptions& options) {
-  std::vector<Code> positions, other;
-  positions.reserve(codes.size());
-  for (std::size_t i = 0; i < codes.size(); ++i) {
-    options.tick("finding sentences", i, codes.size());
-    if (codes[i] != kEnd) positions.push_back(static_cast<Code>(i));
-  }
-  other.resize(positions.size());
-  std::vector<std::size_t> starts;
-  for (Index k = order - 1; k >= 0; --k) {  // counting sort by the last code first
-    const std::size_t before = static_cast<std::size_t>(order - 1 - k) * 2 * positions.size();
-    const auto tick = [&](std::size_t step) {
-      options.tick("sorting", before + step, static_cast<std::size_t>(order) * 2 * positions.size());
-    };
-    const Code* const key = codes.data() + k;
-    starts.assign(static_cast<std::size_t>(alphabet) + 3, 0);
-    for (std::size_t i = 0; i < positions.size(); ++i) {
-      tick(i);
-      ++starts[key[positions[i]] + 1];
-    }
-    for (std::size_t i = 1; i < starts.size(); ++i) starts[i] += starts[i - 1];
-    for (std::size_t i = 0; i < positions.size(); ++i) {
-      tick(positions.size() + i);
-      other[starts[key[positions[i]]]++] = positions[i];
-    }
-    positions.swap(other);
-  }
-  return positions;
-}
+constexpr std::size_t kBetweenTicks = std::size_t{1} << 20;  // n-grams
 
 /// What is known of the n-grams of one order while probabilities are estimated.
 struct Counts {
@@ -77,11 +19,16 @@ struct Counts {
 
 class Estimation {
  public:
-  Estimation(const Corpus& corpus, const Split& part, Index order, Smoothing smoothing, Symbol line_end,
+  /// `positions`: how many n-grams there are, about, the same ones included.
+  Estimation(CountStream& ngrams, Index positions, Index alphabet, Index order, Smoothing smoothing,
              const FitOptions& options, Team& team)
-      : options_(options), team_(team), smoothing_(smoothing), trie_(order, corpus.alphabet().size()) {
+      : options_(options),
+        team_(team),
+        positions_(static_cast<double>(std::max<Index>(1, positions))),
+        smoothing_(smoothing),
+        trie_(order, alphabet) {
     counts_.resize(static_cast<std::size_t>(order));
-    count(codes_of(corpus, part, order, line_end, options));
+    count(ngrams);
     link();
     if (smoothing_ == Smoothing::kneser_ney) adjust();
     estimate();
@@ -91,7 +38,8 @@ class Estimation {
  private:
   Counts& counts(Index n) { return counts_[static_cast<std::size_t>(n - 1)]; }
 
-  void count(const std::vector<Code>& codes);
+  void count(CountStream& ngrams);
+  void add_ngram(Index n, const std::vector<Code>& codes);
   void link();
   void adjust();
   void estimate();
@@ -102,59 +50,45 @@ class Estimation {
 
   const FitOptions& options_;
   Team& team_;
+  double positions_;
   Smoothing smoothing_;
   NgramTrie trie_;
   std::vector<Counts> counts_;
 };
 
-/// Fills the trie's symbols and children, and the counts.
-void Estimation::count(const std::vector<Code>& codes) {
+/// Fills the trie's symbols and children, and the counts, from all n-grams of the highest order in their order.
+void Estimation::count(CountStream& ngrams) {
   const Index order = trie_.order(), alphabet = trie_.alphabet();
-  const std::vector<Code> positions = sorted_positions(codes, order, alphabet, options_);
-  // For each position: how many of its codes are those of the position before, and how many it has up to the end.
-  std::vector<std::uint8_t> shared(positions.size()), length(positions.size());
-  std::vector<std::size_t> sizes(static_cast<std::size_t>(order) + 1);
-  for (std::size_t i = 0; i < positions.size(); ++i) {
-    options_.tick("counting", i, 2 * positions.size());
-    const Code* const here = codes.data() + positions[i];
-    const Code* const before = i > 0 ? codes.data() + positions[i - 1] : nullptr;
-    Index n = 0, same = 0;
-    while (n < order && here[n] != kEnd) {
-      if (before != nullptr && same == n && before[n] == here[n]) ++same;
-      ++n;
-    }
-    shared[i] = static_cast<std::uint8_t>(same);
-    length[i] = static_cast<std::uint8_t>(n);
-    for (Index k = same + 1; k <= n; ++k) ++sizes[static_cast<std::size_t>(k)];
-  }
   counts(1).counts.assign(static_cast<std::size_t>(alphabet) + 1, 0);
-  trie_.level(1).children.clear();
-  for (Index n = 2; n <= order; ++n) {
-    const std::size_t size = sizes[static_cast<std::size_t>(n)];
-    trie_.level(n).symbols.reserve(size);
-    counts(n).counts.reserve(size);
-    if (n < order) trie_.level(n).children.clear();
-    if (n < order) trie_.level(n).children.reserve(size + 1);
-  }
-  for (std::size_t i = 0; i < positions.size(); ++i) {
-    options_.tick("counting", positions.size() + i, 2 * positions.size());
-    const Code* const here = codes.data() + positions[i];
-    for (Index n = shared[i] + 1; n <= length[i]; ++n) {
-      NgramLevel& l = trie_.level(n);
-      if (n > 1) l.symbols.push_back(here[n - 1] - 1);
-      if (n > 1) counts(n).counts.push_back(0);
-      if (n == order) continue;
-      const auto children = static_cast<std::uint32_t>(trie_.level(n + 1).symbols.size());
-      if (n > 1) l.children.push_back(children);
-      while (n == 1 && l.children.size() < here[0]) l.children.push_back(children);  // symbols that do not occur, too
-    }
-    ++counts(1).counts[here[0] - 1];
-    for (Index n = 2; n <= length[i]; ++n) ++counts(n).counts.back();
+  for (Index n = 1; n < order; ++n) trie_.level(n).children.clear();
+  std::vector<Code> before(static_cast<std::size_t>(order), kEndCode);
+  CountedKey here;
+  double done = 0;
+  for (std::size_t seen = 0; ngrams.next(here); ++seen) {
+    if (seen % kBetweenTicks == 0) options_.tick("collecting n-grams", done / positions_);
+    done += here.count;
+    const auto changed = static_cast<Index>(std::ranges::mismatch(here.codes, before).in1 - here.codes.begin());
+    const auto length = static_cast<Index>(std::ranges::find(here.codes, kEndCode) - here.codes.begin());
+    for (Index n = changed + 1; n <= length; ++n) add_ngram(n, here.codes);
+    counts(1).counts[here.codes[0] - 1] += here.count;
+    for (Index n = 2; n <= length; ++n) counts(n).counts.back() += here.count;
+    std::swap(before, here.codes);
   }
   for (Index n = 1; n < order; ++n) {
     const auto children = static_cast<std::uint32_t>(trie_.level(n + 1).symbols.size());
     trie_.level(n).children.resize(counts(n).counts.size() + 1, children);
   }
+}
+
+/// The first n of some codes are an n-gram that was not there before.
+void Estimation::add_ngram(Index n, const std::vector<Code>& codes) {
+  NgramLevel& level = trie_.level(n);
+  if (n > 1) level.symbols.push_back(codes[static_cast<std::size_t>(n - 1)] - 1);
+  if (n > 1) counts(n).counts.push_back(0);
+  if (n == trie_.order()) return;
+  const auto children = static_cast<std::uint32_t>(trie_.level(n + 1).symbols.size());
+  if (n > 1) level.children.push_back(children);
+  while (n == 1 && level.children.size() < codes[0]) level.children.push_back(children);  // of absent symbols, too
 }
 
 void Estimation::link() {
@@ -277,7 +211,15 @@ void Estimation::estimate() {
 
 NgramTrie estimate_ngrams(const Corpus& corpus, const Split& part, Index order, Smoothing smoothing, Symbol line_end,
                           const FitOptions& options, Team& team) {
-  return Estimation(corpus, part, order, smoothing, line_end, options, team).take();
+  CorpusCountOptions counting{.order = order, .line_end = line_end, .processes = options.processes};
+  if (options.memory_limit > 0) counting.memory = options.memory_limit;
+  counting.tick = [&](Index done, Index all) {
+    options.tick("counting", static_cast<std::size_t>(done), static_cast<std::size_t>(all));
+  };
+  const std::unique_ptr<CountStream> ngrams = count_ngrams(corpus, part, counting);
+  const Index alphabet = corpus.alphabet().size();
+  if (!ngrams) return {order, alphabet};
+  return Estimation(*ngrams, part.symbols(), alphabet, order, smoothing, options, team).take();
 }
 
 }  // namespace unfold

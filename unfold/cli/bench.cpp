@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "unfold/base/file.h"
 #include "unfold/cli/bench_distributed.h"
 #include "unfold/cli/figures.h"
 #include "unfold/cli/verb.h"
@@ -38,7 +39,7 @@ class Bench final : public Verb {
   Json steppers(Console& console) const;
   void say(const std::string& text) const;
 
-  std::optional<std::string> model_;
+  std::optional<std::string> model_, plot_;
   bool stepper_ = false, profile_ = false, memory_ = false, distributed_ = false;
   std::optional<double> latency_, bandwidth_;
   Index batch_ = 32, window_ = 64, symbols_ = 64;
@@ -99,6 +100,10 @@ Bench::Bench()
                 .placeholder = "BYTES",
                 .help = "with --distributed: a second between two processes, instead of measuring it",
                 .least = 1});
+  options_.add({.name = "plot",
+                .target = &plot_,
+                .placeholder = "FILE",
+                .help = "with --distributed: also draw a step over the number of processes, as SVG"});
   options_.add({.name = "seconds",
                 .target = &seconds_,
                 .placeholder = "N",
@@ -324,6 +329,7 @@ void Bench::distributed() {
   Processes& processes = launched_processes();
   const DistributedFigures figures = bench_distributed(bench, processes);
   if (!processes.first()) return;
+  if (plot_) write_file_atomically(*plot_, to_plot(bench, figures));
   print_result(json_ ? one_line(to_json(bench, figures)) : to_text(bench, figures));
 }
 
@@ -334,7 +340,8 @@ ExitCode Bench::run(Console& console) {
           static_cast<int>(distributed_) >
       1)
     throw UsageError("--profile, --memory, --stepper and --distributed exclude each other: choose one");
-  if ((latency_ || bandwidth_) && !distributed_) throw UsageError("--latency and --bandwidth belong to --distributed");
+  if ((latency_ || bandwidth_ || plot_) && !distributed_)
+    throw UsageError("--latency, --bandwidth and --plot belong to --distributed");
   if (distributed_) {
     distributed();
     return ExitCode::success;

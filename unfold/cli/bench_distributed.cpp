@@ -6,6 +6,7 @@
 
 #include "unfold/app/train_processes.h"
 #include "unfold/base/error.h"
+#include "unfold/report/plot.h"
 
 namespace unfold {
 namespace {
@@ -13,17 +14,37 @@ namespace {
 using DistributedJson = nlohmann::ordered_json;
 
 std::string prediction_rows(const std::vector<StepPrediction>& predictions) {
-  std::string text = fmt::format("{:>10} {:>12} {:>11}\n", "processes", "ms/step", "efficiency");
-  for (const StepPrediction& p : predictions)
-    text += fmt::format("{:>10} {:>12.3f} {:>9.0f} %\n", p.processes, p.seconds * 1e3, 100 * p.efficiency);
+  std::string text = fmt::format("{:>10} {:>12} {:>11} {:>14} {:>10} {:>10}\n", "processes", "ms/step", "efficiency",
+                                 "of it computing", "sending", "waiting");
+  for (const StepPrediction& p : predictions) {
+    const auto share = [&](double seconds) { return 100 * seconds / p.seconds(); };
+    text +=
+        fmt::format("{:>10} {:>12.3f} {:>9.0f} % {:>13.0f} % {:>8.0f} % {:>8.0f} %\n", p.processes, p.seconds() * 1e3,
+                    100 * p.efficiency, share(p.computing), share(p.exchange.bytes), share(p.exchange.messages));
+  }
   return text;
 }
 
 DistributedJson to_json(const std::vector<StepPrediction>& predictions) {
   DistributedJson rows = DistributedJson::array();
   for (const StepPrediction& p : predictions)
-    rows.push_back({{"processes", p.processes}, {"seconds_per_step", p.seconds}, {"efficiency", p.efficiency}});
+    rows.push_back({{"processes", p.processes},
+                    {"seconds_per_step", p.seconds()},
+                    {"seconds_computing", p.computing},
+                    {"seconds_sending", p.exchange.bytes},
+                    {"seconds_waiting", p.exchange.messages},
+                    {"efficiency", p.efficiency}});
   return rows;
+}
+
+template <class Seconds>
+Curve curve_of(const std::string& label, const std::vector<StepPrediction>& predictions, const Seconds& seconds) {
+  Curve curve{.label = label, .points = {}};
+  for (const StepPrediction& p : predictions) {
+    const double y = seconds(p) * 1e3;
+    curve.points.push_back({static_cast<double>(p.processes), {y, y, y}});
+  }
+  return curve;
 }
 
 /// The last K, of those without a gap from 1 on, that is efficient enough; 1 if none is.
@@ -76,9 +97,9 @@ std::string to_text(const DistributedBench& bench, const DistributedFigures& f) 
     text += fmt::format(
         "{} processes     exchange {:.3f} ms measured, {:.3f} ms by the model\n"
         "                step of {} sequences each {:.3f} ms measured, {:.3f} ms by the model\n",
-        f.processes, f.exchange_measured * 1e3, exchange_seconds(f.link, f.cost.parameters, f.processes) * 1e3,
+        f.processes, f.exchange_measured * 1e3, exchange_cost(f.link, f.cost.parameters, f.processes).seconds() * 1e3,
         shape.batch, f.step_measured * 1e3,
-        (f.cost.seconds(each) + exchange_seconds(f.link, f.cost.parameters, f.processes)) * 1e3);
+        (f.cost.seconds(each) + exchange_cost(f.link, f.cost.parameters, f.processes).seconds()) * 1e3);
   }
   text += fmt::format("\nA batch of {} divided among K processes, by the model\n{}", shape.batch,
                       prediction_rows(f.divided));
@@ -91,6 +112,17 @@ std::string to_text(const DistributedBench& bench, const DistributedFigures& f) 
     text +=
         fmt::format("; {} want a batch of {:.0f}, --shards {}", k, k * sequences_for(f.cost, f.link, k, kWanted), k);
   return text + "\n";
+}
+
+std::string to_plot(const DistributedBench& bench, const DistributedFigures& f) {
+  std::vector<Curve> curves = {
+      curve_of("batch for each", f.growing, [](const StepPrediction& p) { return p.seconds(); }),
+      curve_of("batch divided", f.divided, [](const StepPrediction& p) { return p.seconds(); }),
+      curve_of("of it sending", f.growing, [](const StepPrediction& p) { return p.exchange.bytes; }),
+      curve_of("of it waiting", f.growing, [](const StepPrediction& p) { return p.exchange.messages; })};
+  return line_plot(fmt::format("A step of {}, batch {}: {:.3g} us a message, {:.3g} GB/s", bench.shape.model,
+                               bench.shape.batch, f.link.latency * 1e6, f.link.bytes_per_second / 1e9),
+                   {.label = "processes", .logarithmic = true}, {.label = "ms", .logarithmic = true}, curves);
 }
 
 DistributedJson to_json(const DistributedBench& bench, const DistributedFigures& f) {
@@ -108,7 +140,7 @@ DistributedJson to_json(const DistributedBench& bench, const DistributedFigures&
                           {"growing", to_json(f.growing)}};
   if (f.processes > 1)
     json.update({{"exchange_seconds_measured", f.exchange_measured},
-                 {"exchange_seconds", exchange_seconds(f.link, f.cost.parameters, f.processes)},
+                 {"exchange_seconds", exchange_cost(f.link, f.cost.parameters, f.processes).seconds()},
                  {"seconds_per_step_measured", f.step_measured}});
   return json;
 }

@@ -28,6 +28,8 @@ struct DistributedFigures {
 DistributedFigures bench_distributed(const DistributedBench& bench, Processes& processes);
 
 std::string to_text(const DistributedBench& bench, const DistributedFigures& figures);
+/// A step over the number of processes, as a picture (SVG).
+std::string to_plot(const DistributedBench& bench, const DistributedFigures& figures);
 nlohmann::ordered_json to_json(const DistributedBench& bench, const DistributedFigures& figures);
 
 }  // namespace unfold

@@ -245,6 +245,11 @@ void add_training_options(VerbOptions& options, TrainSettings& s) {
                .least = 1,
                .most = 65536,
                .default_text = "1"});
+  options.add({.name = "gradient-sums",
+               .target = &s.gradient_sums,
+               .help = "of shards and their sums: exact, or bf16: rounded to bfloat16, half as much is sent",
+               .choices = {"exact", "bf16"},
+               .default_text = "exact"});
   options.add({.name = "validate-every",
                .target = &s.validate_every,
                .placeholder = "STEPS",
@@ -281,7 +286,9 @@ void add_run_options(VerbOptions& options, TrainRequest& request) {
   options.add({.name = "memory-limit",
                .target = &r.memory_limit,
                .placeholder = "BYTES",
-               .help = "for activities, as 2G; recomputes what does not fit, with the same result"});
+               .help = "for activities, as 2G; recomputes what does not fit; ngram: of counting, what does not fit "
+                       "goes to $TMPDIR; the "
+                       "result is the same"});
 }
 
 }  // namespace

@@ -1,11 +1,13 @@
 #pragma once
 /// Symbols in the smallest width that holds them, in memory or, beyond a limit, in an unnamed temporary file.
 
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "unfold/base/file.h"
 #include "unfold/base/types.h"
+#include "unfold/base/unnamed_file.h"
 
 namespace unfold {
 
@@ -14,9 +16,6 @@ class SymbolStore {
  public:
   /// For symbols 0 .. alphabet_size - 1. More than `memory_limit` bytes go to the file.
   SymbolStore(Index alphabet_size, Index memory_limit);
-  SymbolStore(const SymbolStore&) = delete;
-  SymbolStore& operator=(const SymbolStore&) = delete;
-  ~SymbolStore();
 
   void append(Symbol symbol);  ///< throws RuntimeFailure when the file cannot be written
   void finish();               ///< throws RuntimeFailure
@@ -27,12 +26,10 @@ class SymbolStore {
 
  private:
   void spill();
-  [[noreturn]] static void fail(int error);
 
   Index width_, memory_limit_, size_ = 0;
   std::vector<char> buffer_;
-  int descriptor_ = -1;
-  std::size_t written_ = 0;
+  std::unique_ptr<UnnamedFile> file_;  // from the first spill until `finish`
   MappedFile mapping_;
 };
 

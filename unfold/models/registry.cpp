@@ -82,6 +82,8 @@ std::string canonical_model(std::string_view spec) {
 
 bool is_fitted_model(std::string_view spec) { return find_kind(spec) != nullptr; }
 
+bool is_counted_model(std::string_view spec) { return spec_name(spec) == NgramModel::kName; }
+
 std::unique_ptr<FittedModel> make_fitted_model(std::string_view spec, Alphabet alphabet) {
   const FittedKind* kind = find_kind(spec);
   if (kind == nullptr) throw UsageError(fmt::format("{} is not a fitted model", canonical_model(spec)));

@@ -23,6 +23,8 @@ namespace unfold {
 std::string canonical_model(std::string_view spec);
 /// True for a model that is fitted, false for one that is trained by gradient. REQUIRES a valid SPEC.
 bool is_fitted_model(std::string_view spec);
+/// Of fitted models: whether several processes may fit one together, within a limit of memory (FitOptions).
+bool is_counted_model(std::string_view spec);
 /// A fitted model that was not fitted yet. Throws UsageError.
 std::unique_ptr<FittedModel> make_fitted_model(std::string_view spec, Alphabet alphabet);
 

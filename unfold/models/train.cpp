@@ -58,6 +58,7 @@ TrainingResult train(FittedModel& model, const TrainingData& data, const FitOpti
   result.symbols = data.training.symbols();
   result.epochs = 1;
   result.reason = "fitted";
+  if (options.processes != nullptr && !options.processes->first()) return result;
   if (data.validation != nullptr && !data.validation->empty()) {
     const Corpus& corpus = data.validation_corpus != nullptr ? *data.validation_corpus : data.corpus;
     std::size_t step = 0;

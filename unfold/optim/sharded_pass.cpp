@@ -61,7 +61,7 @@ double ShardedPass<T>::gradient(const Batch& batch, State<T>& state, double scal
     return pass_.gradient(batch, state, scale, gradient, accumulate);
   }
   const auto size = static_cast<Index>(gradient.size());
-  if (!sum_) sum_ = std::make_unique<ShardSum<T>>(sharding_, size);
+  if (!sum_) sum_ = std::make_unique<ShardSum<T>>(sharding_, size, sharding_.gradients);
   const double nats = over_shards(batch, [&](const Batch* shard) {
     const std::span<T> own = sum_->next();
     double found = 0;

@@ -9,6 +9,24 @@ constexpr Index kSliceGrain = 64;  // numbers: slices begin at lines of the cach
 
 std::size_t place(Index i) { return static_cast<std::size_t>(i); }
 
+template <class T>
+std::uint16_t narrowed(T number) {
+  return static_cast<std::uint16_t>(to_bf16(static_cast<float>(number)));
+}
+template <class T>
+T widened(std::uint16_t number) {
+  return from_bf16(number);
+}
+
+/// work(i) for every i below n, divided over a team.
+template <class Work>
+void in_shares(Team& team, std::size_t n, const Work& work) {
+  team.run([&](Member& me) {
+    const Range mine = me.share(static_cast<Index>(n), kSliceGrain);
+    for (Index i = mine.begin; i < mine.end; ++i) work(place(i));
+  });
+}
+
 }  // namespace
 
 double Sharding::sum(std::span<const double> own_numbers) const {
@@ -27,10 +45,7 @@ double Sharding::sum(std::span<const double> own_numbers) const {
 
 template <class T>
 void add_vector(Team& team, std::span<T> x, std::span<const T> y) {
-  team.run([&](Member& me) {
-    const Range mine = me.share(static_cast<Index>(x.size()), kSliceGrain);
-    for (Index i = mine.begin; i < mine.end; ++i) x[place(i)] += y[place(i)];
-  });
+  in_shares(team, x.size(), [&](std::size_t i) { x[i] += y[i]; });
 }
 
 template <class T>
@@ -47,15 +62,24 @@ std::span<T> ShardSum<T>::next() {
   return next_.span();
 }
 
+/// A vector of the tree has all its shards.
+template <class T>
+void ShardSum<T>::complete(std::span<T> node, Team& team) const {
+  if (precision_ == Precision::bf16)
+    in_shares(team, node.size(), [&](std::size_t i) { node[i] = widened<T>(narrowed(node[i])); });
+}
+
 template <class T>
 void ShardSum<T>::add_next(Team& team) {
   const Index shard = nodes_.empty() ? own().begin : nodes_.back().shards.end;
   nodes_.push_back({{shard, shard + 1}, std::move(next_)});
   next_ = Buffer<T>();
+  complete(nodes_.back().numbers.span(), team);
   while (nodes_.size() > 1) {
     Node &left = nodes_[nodes_.size() - 2], &right = nodes_.back();
     if (!are_siblings(sharding_.shards, left.shards, right.shards)) return;
     add_vector<T>(team, left.numbers.span(), right.numbers.span());
+    complete(left.numbers.span(), team);
     left.shards.end = right.shards.end;
     spare_.push_back(std::move(right.numbers));
     nodes_.pop_back();
@@ -67,32 +91,68 @@ Range ShardSum<T>::slice_of(int process) const {
   return share_of_process(size_, process, sharding_.all().count(), kSliceGrain);
 }
 
-/// The slice that this process adds, of every node, in order.
+/// Slices of the nodes of this process go to those who add them; `received` becomes the slice that this process adds,
+/// of the nodes of all others, in order.
 template <class T>
-std::vector<typename ShardSum<T>::Slice> ShardSum<T>::gather_slices() {
+template <class Sent>
+void ShardSum<T>::exchange_slices(std::span<const std::span<Sent>> nodes, std::vector<Buffer<Sent>>& received) {
   Processes& all = sharding_.all();
   const Range mine = slice_of(all.number());
   std::vector<Sending> sendings;
   std::vector<Receiving> receivings;
-  std::vector<Slice> slices;
-  std::size_t received = 0;
+  std::size_t awaited = 0;
   for (int p = 0; p < all.count(); ++p) {
-    const bool here = p == all.number();
+    if (p == all.number()) continue;
     const Range theirs = slice_of(p);
-    for (Node& node : nodes_) {
-      const auto slice = node.numbers.span().subspan(place(theirs.begin), place(theirs.size()));
-      if (here) slices.push_back({node.shards, slice});
-      if (!here && !slice.empty()) sendings.push_back({p, std::as_bytes(slice)});
-    }
-    if (here) continue;
-    for (const Range shards : nodes_of(sharding_.shards, sharding_.of(p))) {
-      if (received == received_.size()) received_.emplace_back(mine.size());
-      const std::span<T> slice = received_[received++].span();
-      slices.push_back({shards, slice});
+    for (const std::span<Sent> node : nodes)
+      if (theirs.size() > 0)
+        sendings.push_back({p, std::as_bytes(node.subspan(place(theirs.begin), place(theirs.size())))});
+    for (std::size_t n = nodes_of(sharding_.shards, sharding_.of(p)).size(); n > 0; --n) {
+      if (awaited == received.size()) received.emplace_back(mine.size());
+      const std::span<Sent> slice = received[awaited++].span();
       if (!slice.empty()) receivings.push_back({p, std::as_writable_bytes(slice)});
     }
   }
   all.exchange(sendings, receivings);
+}
+
+/// The slice that this process adds, of every node, in order.
+template <class T>
+std::vector<typename ShardSum<T>::Slice> ShardSum<T>::gather_slices(Team& team) {
+  Processes& all = sharding_.all();
+  const Range mine = slice_of(all.number());
+  if (precision_ == Precision::bf16 && !all.alone()) {
+    std::vector<std::span<Word>> nodes;
+    for (std::size_t n = 0; n < nodes_.size(); ++n) {
+      if (n == words_.size()) words_.emplace_back(size_);
+      const std::span<Word> words = words_[n].span();
+      const std::span<const T> numbers = nodes_[n].numbers.span();
+      in_shares(team, words.size(), [&](std::size_t i) { words[i] = narrowed(numbers[i]); });
+      nodes.push_back(words);
+    }
+    exchange_slices<Word>(nodes, received_words_);
+    while (received_.size() < received_words_.size()) received_.emplace_back(mine.size());
+    for (std::size_t n = 0; n < received_words_.size(); ++n) {
+      const std::span<const Word> words = received_words_[n].span();
+      const std::span<T> numbers = received_[n].span();
+      in_shares(team, words.size(), [&](std::size_t i) { numbers[i] = widened<T>(words[i]); });
+    }
+  } else {
+    std::vector<std::span<T>> nodes;
+    nodes.reserve(nodes_.size());
+    for (Node& node : nodes_) nodes.push_back(node.numbers.span());
+    exchange_slices<T>(nodes, received_);
+  }
+  std::vector<Slice> slices;
+  std::size_t received = 0;
+  for (int p = 0; p < all.count(); ++p) {
+    if (p == all.number())
+      for (Node& node : nodes_)
+        slices.push_back({node.shards, node.numbers.span().subspan(place(mine.begin), place(mine.size()))});
+    else
+      for (const Range shards : nodes_of(sharding_.shards, sharding_.of(p)))
+        slices.push_back({shards, received_[received++].span()});
+  }
   return slices;
 }
 
@@ -106,12 +166,14 @@ std::span<T> ShardSum<T>::add_below(std::span<const Slice> slices, Range node, T
   const std::span<T> left = add_below(slices, {node.begin, middle}, team);
   const std::span<T> right = add_below(slices, {middle, node.end}, team);
   add_vector<T>(team, left, right);
+  complete(left, team);
   return left;
 }
 
 /// Everybody's slice of the result to everybody.
 template <class T>
-void ShardSum<T>::spread(std::span<T> result) {
+template <class Sent>
+void ShardSum<T>::spread(std::span<Sent> result) {
   Processes& all = sharding_.all();
   std::vector<Sending> sendings;
   std::vector<Receiving> receivings;
@@ -125,11 +187,23 @@ void ShardSum<T>::spread(std::span<T> result) {
 }
 
 template <class T>
+void ShardSum<T>::spread_words(std::span<T> result, Team& team) {
+  const std::span<Word> words = words_.front().span();
+  const Range mine = slice_of(sharding_.all().number());
+  for (Index i = mine.begin; i < mine.end; ++i) words[place(i)] = narrowed(result[place(i)]);
+  spread(words);
+  in_shares(team, words.size(), [&](std::size_t i) { result[i] = widened<T>(words[i]); });
+}
+
+template <class T>
 void ShardSum<T>::total(Team& team, std::span<T> result) {
-  const std::vector<Slice> slices = gather_slices();
+  const std::vector<Slice> slices = gather_slices(team);
   const std::span<const T> sum = add_below(slices, {0, sharding_.shards}, team);
   std::ranges::copy(sum, result.begin() + slice_of(sharding_.all().number()).begin);
-  spread(result);
+  if (precision_ == Precision::bf16 && !sharding_.all().alone())
+    spread_words(result, team);
+  else
+    spread(result);
   for (Node& node : nodes_) spare_.push_back(std::move(node.numbers));
   nodes_.clear();
 }

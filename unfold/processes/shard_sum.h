@@ -13,13 +13,18 @@
 /// process becomes the one that adds a slice of the vector: it gets that slice of all nodes of the others, adds in
 /// order, and gives the others its part of the result. Where the shards of each process are a node, a process sends
 /// and receives 2 (K - 1) / K vectors, the least there is for a sum that everybody has in the end.
+///
+/// In bfloat16 every vector of the tree, those of single shards and each sum, is rounded to bfloat16 when it is
+/// complete, whoever has it, and sent in two bytes a number.
 
+#include <cstdint>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "unfold/base/team.h"
 #include "unfold/base/views.h"
+#include "unfold/numerics/bf16.h"
 #include "unfold/processes/processes.h"
 #include "unfold/processes/shard_tree.h"
 
@@ -29,7 +34,8 @@ namespace unfold {
 /// processes, whose number is not. One shard: not at all.
 struct Sharding {
   Index shards = 1;
-  Processes* processes = nullptr;  ///< nullptr: this one alone
+  Processes* processes = nullptr;          ///< nullptr: this one alone
+  Precision gradients = Precision::exact;  ///< of the tree of gradients; part of what a run computes, too
 
   bool divided() const { return shards > 1; }
   Processes& all() const { return processes != nullptr ? *processes : one_process(); }
@@ -43,7 +49,8 @@ struct Sharding {
 template <class T>
 class ShardSum {
  public:
-  ShardSum(const Sharding& sharding, Index size) : sharding_(sharding), size_(size) {}
+  ShardSum(const Sharding& sharding, Index size, Precision precision = Precision::exact)
+      : sharding_(sharding), size_(size), precision_(precision) {}
 
   Index size() const { return size_; }
   Range own() const { return sharding_.own(); }
@@ -64,17 +71,25 @@ class ShardSum {
     Range shards;
     std::span<T> numbers;
   };
+  using Word = std::uint16_t;  ///< a number in bfloat16
   Buffer<T> take_buffer();
   Range slice_of(int process) const;
-  std::vector<Slice> gather_slices();
+  void complete(std::span<T> node, Team& team) const;
+  std::vector<Slice> gather_slices(Team& team);
+  template <class Sent>
+  void exchange_slices(std::span<const std::span<Sent>> nodes, std::vector<Buffer<Sent>>& received);
   std::span<T> add_below(std::span<const Slice> slices, Range node, Team& team) const;
-  void spread(std::span<T> result);
+  template <class Sent>
+  void spread(std::span<Sent> result);
+  void spread_words(std::span<T> result, Team& team);
 
   Sharding sharding_;
   Index size_;
+  Precision precision_;
   std::vector<Node> nodes_;  // of this process, in order
   Buffer<T> next_;
   std::vector<Buffer<T>> spare_, received_;
+  std::vector<Buffer<Word>> words_, received_words_;  // of nodes in bfloat16, and of what was received
 };
 
 /// x += y, divided over a team.

@@ -24,13 +24,14 @@ namespace unfold {
 namespace {
 
 constexpr auto kBudget = std::to_array<std::string_view>({"epochs", "steps", "minutes"});
+constexpr std::string_view kMemoryLimit = "memory-limit";
 /// Options of training by gradient: models that are fitted as a whole have no use for them.
 constexpr auto kGradientOnly = std::to_array<std::string_view>(
     {"restarts",         "optimizer",       "window",       "batch",           "whole-sequences",
      "curriculum",       "epochs",          "steps",        "minutes",         "validate-every",
      "early-stop",       "resume",          "sample-every", "log-every",       "memory-limit",
      "checkpoint-every", "sampled-softmax", "precision",    "teacher-forcing", "forcing-schedule",
-     "gradient",         "follow",          "objective",    "shards"});
+     "gradient",         "follow",          "objective",    "shards",          "gradient-sums"});
 
 /// Options of files: tasks have no use for them.
 constexpr auto kFilesOnly = std::to_array<std::string_view>(
@@ -182,6 +183,10 @@ void settle_follow(TrainSettings& s, const Given& given) {
 /// What is not divided among shards is refused here, before data are read; 1 is as if nobody had said anything.
 void check_shards(TrainSettings& s) {
   if (s.shards == 1) s.shards.reset();
+  if (s.gradient_sums == "exact") s.gradient_sums.reset();
+  if (s.gradient_sums && s.gradient_sums != "bf16")
+    throw UsageError(fmt::format("--gradient-sums is exact or bf16, not \"{}\"", *s.gradient_sums));
+  if (s.gradient_sums && !s.shards) throw UsageError("--gradient-sums is of shards: give --shards S, 2 or more");
   if (!s.shards) return;
   const auto refuse = [](std::string_view what) {
     throw UsageError(fmt::format("{} cannot be divided among shards yet: leave it out, or --shards", what));
@@ -320,6 +325,7 @@ std::vector<Setting> all_settings(TrainSettings& s, RunSettings& r) {
       {"seed", &s.seed, model},
       {"restarts", &s.restarts, model},
       {"shards", &s.shards, model},
+      {"gradient-sums", &s.gradient_sums, model},
       {"validate-every", &s.validate_every, model},
       {"early-stop", &s.early_stop, model},
       {"sample-every", &r.sample_every, run},
@@ -412,7 +418,7 @@ void make_canonical(TrainSettings& s, const RunSettings& run, const Given& given
   }
   if (is_fitted_model(s.model))
     for (const std::string_view name : kGradientOnly)
-      if (given.contains(name))
+      if (given.contains(name) && !(name == kMemoryLimit && is_counted_model(s.model)))
         throw UsageError(fmt::format("--{} is for models trained by gradient; {} is fitted as a whole", name, s.model));
   s.optimizer = canonical_optimizer(s.optimizer);
   if (s.objective) s.objective = canonical_objective(*s.objective);
@@ -449,6 +455,7 @@ void make_canonical(TrainSettings& s, const RunSettings& run, const Given& given
 
 bool applies(std::string_view setting, const TrainSettings& s) {
   if (setting == "follow" && !s.follow) return false;
+  if (setting == kMemoryLimit && is_counted_model(s.model)) return true;
   if (is_fitted_model(s.model) && is_in(kGradientOnly, setting)) return false;
   if (s.task) return !is_in(kFilesOnly, setting);
   return !is_in(kTaskOnly, setting) && !(has_fields(s) ? is_in(kTextOnly, setting) : is_in(kFieldsOnly, setting));

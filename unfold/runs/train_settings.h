@@ -53,7 +53,8 @@ struct TrainSettings {
   bool follow = false;                        ///< DATA is one stream of bytes, read as it comes
   std::optional<Index> steps = {};
   Index restarts = 1, validate_every = 0, early_stop = 0;
-  std::optional<Index> shards = {};  ///< that a batch is divided into (docs/processes.md); none: one
+  std::optional<Index> shards = {};               ///< that a batch is divided into (docs/processes.md); none: one
+  std::optional<std::string> gradient_sums = {};  ///< of shards: "exact" (none) or "bf16"
 };
 
 /// In place of a kind of symbols: the reader decides.

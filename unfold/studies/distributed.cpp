@@ -50,8 +50,10 @@ std::vector<StepPrediction> predict(const StepCost& cost, const LinkSpeed& link,
   for (int k = 1; k <= kMostProcesses; k *= 2) {
     if (divided && k > batch) break;
     const double each = static_cast<double>(batch) / (divided ? k : 1);
-    const double seconds = cost.seconds(each) + exchange_seconds(link, cost.parameters, k);
-    result.push_back({k, seconds, alone / seconds / (divided ? k : 1)});
+    StepPrediction step{
+        .processes = k, .computing = cost.seconds(each), .exchange = exchange_cost(link, cost.parameters, k)};
+    step.efficiency = alone / step.seconds() / (divided ? k : 1);
+    result.push_back(step);
   }
   return result;
 }
@@ -114,11 +116,11 @@ double measure_step_together(const TrainingShape& shape, Team& team, double seco
   return *std::ranges::max_element(of_all);
 }
 
-double exchange_seconds(const LinkSpeed& link, Index parameters, int processes) {
-  if (processes == 1) return 0;
+ExchangeCost exchange_cost(const LinkSpeed& link, Index parameters, int processes) {
+  if (processes == 1) return {};
   const double k = processes, bytes = static_cast<double>(parameters) * sizeof(float);
-  return 2 * (k - 1) * link.latency + 2 * (k - 1) / k * bytes / link.bytes_per_second +
-         kGatheringsOfStep * std::ceil(std::log2(k)) * link.latency;
+  return {.bytes = 2 * (k - 1) / k * bytes / link.bytes_per_second,
+          .messages = (2 * (k - 1) + kGatheringsOfStep * std::ceil(std::log2(k))) * link.latency};
 }
 
 std::vector<StepPrediction> predict_divided(const StepCost& cost, const LinkSpeed& link, Index batch) {
@@ -131,7 +133,7 @@ std::vector<StepPrediction> predict_growing(const StepCost& cost, const LinkSpee
 
 /// (a b + c) / (a b + c + e) = efficiency.
 double sequences_for(const StepCost& cost, const LinkSpeed& link, int processes, double efficiency) {
-  const double exchange = exchange_seconds(link, cost.parameters, processes);
+  const double exchange = exchange_cost(link, cost.parameters, processes).seconds();
   return std::max(1.0, (exchange * efficiency / (1 - efficiency) - cost.fixed) / cost.per_sequence);
 }
 

@@ -37,13 +37,19 @@ StepCost measure_step(const TrainingShape& shape, Team& team, double seconds, Pr
 /// Of a step of all processes together, each with a shard of the shape's batch; the slowest.
 double measure_step_together(const TrainingShape& shape, Team& team, double seconds, Processes& processes);
 
-/// Of the exchange in one step.
-double exchange_seconds(const LinkSpeed& link, Index parameters, int processes);
+/// Of the exchange in one step: bytes under way, and messages waited for.
+struct ExchangeCost {
+  double bytes = 0, messages = 0;  ///< seconds
+  double seconds() const { return bytes + messages; }
+};
+ExchangeCost exchange_cost(const LinkSpeed& link, Index parameters, int processes);
 
 struct StepPrediction {
   int processes = 1;
-  double seconds = 0;
+  double computing = 0;  ///< seconds
+  ExchangeCost exchange = {};
   double efficiency = 0;  ///< against as many times the speed of one process
+  double seconds() const { return computing + exchange.seconds(); }
 };
 /// K = 1, 2, 4 to 1024 with one batch divided among them: those where each still has a sequence.
 std::vector<StepPrediction> predict_divided(const StepCost& cost, const LinkSpeed& link, Index batch);

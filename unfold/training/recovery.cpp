@@ -62,6 +62,7 @@ nlohmann::json configuration_of(const Run<T>& run, const nlohmann::json& sources
     result["teacher_forcing"] = {options.forcing.from, options.forcing.to, static_cast<int>(options.forcing.shape)};
   if (!options.gradient.looks_back()) result["gradient"] = options.gradient.text();
   if (options.shards > 1) result["shards"] = options.shards;
+  if (options.shards > 1 && options.gradient_sums == Precision::bf16) result["gradient_sums"] = "bf16";
   if (options.penalties.any())
     result["penalties"] = {{"activity", options.penalties.activity}, {"flow", options.penalties.flow}};
   return result;

@@ -105,7 +105,9 @@ struct Trainer<T>::Body {
     if (sources.wait && best_observer && all_finite<T>(now.values.flat())) best_observer(now.values);
   }
 
-  Sharding sharding() const { return {.shards = options.shards, .processes = options.processes}; }
+  Sharding sharding() const {
+    return {.shards = options.shards, .processes = options.processes, .gradients = options.gradient_sums};
+  }
 
   /// Not so near to the end that the last validation would follow at once.
   bool there_is_time_to_validate() const { return options.minutes <= 0 || minutes.has_time_for_validation(); }

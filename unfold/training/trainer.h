@@ -52,17 +52,18 @@ struct TrainerOptions {
   double spent_seconds = 0;      ///< of the minutes, before the run: reading the data
   double validations_after = 0;  ///< of the minutes, after the run: worth so many validations
 
-  Index validate_every = 0;        ///< steps; 0: so that validation costs about a twentieth of the time
-  Index validation_streams = 64;   ///< the validation part is cut into about so many segments ...
-  Index validation_warmup = 256;   ///< ... each warmed up on so many symbols before it
-  Index patience = 0;              ///< stop after so many validations without improvement; 0: never
-  double goal_error = -1;          ///< stop when a judge finds at most this share of sequences wrong; below 0: never
-  Index sample_every = 0;          ///< steps; 0: never
-  Index log_every = 100;           ///< steps between progress entries of the log
-  Index shards = 1;                ///< that every batch is divided into; part of what is computed
-  Processes* processes = nullptr;  ///< that have the shards, each a trainer of its own; nullptr: this one
-  Precision precision = Precision::exact;  ///< of the products of training (bf16.h); validation is always exact
-  std::size_t memory_limit = 0;            ///< bytes for the activities of one batch; 0: none (see batch_pass.h)
+  Index validate_every = 0;       ///< steps; 0: so that validation costs about a twentieth of the time
+  Index validation_streams = 64;  ///< the validation part is cut into about so many segments ...
+  Index validation_warmup = 256;  ///< ... each warmed up on so many symbols before it
+  Index patience = 0;             ///< stop after so many validations without improvement; 0: never
+  double goal_error = -1;         ///< stop when a judge finds at most this share of sequences wrong; below 0: never
+  Index sample_every = 0;         ///< steps; 0: never
+  Index log_every = 100;          ///< steps between progress entries of the log
+  Index shards = 1;               ///< that every batch is divided into; part of what is computed
+  Precision gradient_sums = Precision::exact;  ///< of gradients of shards; likewise
+  Processes* processes = nullptr;              ///< that have the shards, each a trainer of its own; nullptr: this one
+  Precision precision = Precision::exact;      ///< of the products of training (bf16.h); validation is always exact
+  std::size_t memory_limit = 0;                ///< bytes for the activities of one batch; 0: none (see batch_pass.h)
 
   std::string checkpoint = {};     ///< file; empty: none
   double checkpoint_seconds = 60;  ///< written when the last one is older (0: never for age) ...
