@@ -11,6 +11,8 @@ SOURCES := find unfold tests bench examples -name '*.h' -o -name '*.cpp'
 
 # Where tools/setup.sh puts a CMake of its own if that of the system is too old.
 export PATH := $(CURDIR)/build/tools/bin:$(PATH)
+# Ninja's own default is two more, which takes as long and another 2.5 GB.
+export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell nproc)
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo test python wheel bench peers format format-check lint sanitize asan-ubsan tsan fuzz attack soak arm64 package portable install clean site pages site-figures

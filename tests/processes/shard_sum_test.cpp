@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <vector>
 
@@ -61,7 +62,7 @@ std::vector<std::vector<float>> sums_of_processes(SimulatedNetwork& network, Ind
 }
 
 TEST(ShardSum, has_the_bits_of_the_tree_for_any_number_of_processes) {
-  for (const Index shards : {1, 2, 3, 6, 8, 13})
+  for (const Index shards : {1, 2, 3, 6, 8, 12, 13, 16})
     for (const Index size : {1, 64, 1000}) {
       const std::vector<float> expected = expected_sum({0, shards}, size);
       for (int count = 1; count <= shards; ++count) {
@@ -73,7 +74,7 @@ TEST(ShardSum, has_the_bits_of_the_tree_for_any_number_of_processes) {
 }
 
 TEST(ShardSum, in_bfloat16_every_vector_of_the_tree_is_rounded_whoever_has_it) {
-  for (const Index shards : {1, 2, 3, 6, 8, 13}) {
+  for (const Index shards : {1, 2, 3, 6, 8, 12, 13, 16}) {
     const std::vector<float> expected = expected_sum({0, shards}, 1000, Precision::bf16);
     EXPECT_NE(expected, expected_sum({0, shards}, 1000)) << shards;
     for (int count = 1; count <= shards; ++count) {
@@ -109,6 +110,15 @@ TEST(ShardSum, sends_no_more_than_there_must_be_where_shards_of_a_process_are_a_
     sums_of_processes(network, 8, kSize);
     const double least = 2.0 * (count - 1) / count * kSize * sizeof(float);
     for (int p = 0; p < count; ++p) EXPECT_EQ(static_cast<double>(network.sent(p)), least) << count;
+  }
+}
+
+TEST(ShardSum, two_messages_for_each_doubling_of_the_processes) {
+  for (const int count : {2, 4, 8, 16}) {
+    SimulatedNetwork network(count);
+    sums_of_processes(network, 16, 64 * 64);
+    for (int p = 0; p < count; ++p)
+      EXPECT_EQ(network.messages(p), 2 * static_cast<std::size_t>(std::countr_zero(static_cast<unsigned>(count))));
   }
 }
 

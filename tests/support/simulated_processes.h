@@ -26,6 +26,7 @@ class SimulatedNetwork {
     const std::lock_guard lock(mutex_);
     mail_[{from, to}].emplace_back(bytes.begin(), bytes.end());
     sent_[static_cast<std::size_t>(from)] += bytes.size();
+    ++messages_[static_cast<std::size_t>(from)];
     changed_.notify_all();
   }
   void receive(int from, int to, std::span<std::byte> bytes) {
@@ -43,6 +44,7 @@ class SimulatedNetwork {
     changed_.notify_all();
   }
   std::size_t sent(int from) const { return sent_[static_cast<std::size_t>(from)]; }  ///< bytes
+  std::size_t messages(int from) const { return messages_[static_cast<std::size_t>(from)]; }
 
   const int count;
 
@@ -50,7 +52,7 @@ class SimulatedNetwork {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::map<std::pair<int, int>, std::deque<std::vector<std::byte>>> mail_;
-  std::vector<std::size_t> sent_ = std::vector<std::size_t>(static_cast<std::size_t>(count));
+  std::vector<std::size_t> sent_ = std::vector<std::size_t>(static_cast<std::size_t>(count)), messages_ = sent_;
   bool broken_ = false;
 };
 

@@ -289,20 +289,24 @@ Json Bench::trainings(Team& team, Console& console) const {
 Json Bench::steppers(Console& console) const {
   Team team(threads_ > 0 ? threads() : 1);  // a step is too short to be worth dividing
   Json rows = Json::array();
-  say(fmt::format(
-      "\n{:<12} {:>10} {:>12} {:>8}   {} thread{}; floor: one thread reads the weights once from its caches", "stepper",
-      "us/step", "floor", "ratio", team.size(), team.size() == 1 ? "" : "s"));
+  say(
+      fmt::format("\n{:<12} {:>10} {:>12} {:>8} {:>10} {:>10}   {} thread{}; floor: one thread reads the weights once "
+                  "from its caches",
+                  "stepper", "us/step", "floor", "ratio", "99.9 %", "worst", team.size(), team.size() == 1 ? "" : "s"));
   for (const char* cell : {"lstm", "gru", "rnn"}) {
     for (const Index units : {64, 128, 256, 512, 1024}) {
       const std::string model = fmt::format("{}:{}", cell, units);
       console.progress(fmt::format("stepper {}", model));
       const StepperSpeed speed = measure_stepper(model, symbols_, team, seconds_ / 4);
-      say(fmt::format("{:<12} {:>10.2f} {:>12.2f} {:>8.2f}", model, speed.seconds_per_step * 1e6,
-                      speed.floor_seconds * 1e6, speed.seconds_per_step / speed.floor_seconds));
+      say(fmt::format("{:<12} {:>10.2f} {:>12.2f} {:>8.2f} {:>10.2f} {:>10.2f}", model, speed.seconds_per_step * 1e6,
+                      speed.floor_seconds * 1e6, speed.seconds_per_step / speed.floor_seconds, speed.rare * 1e6,
+                      speed.worst * 1e6));
       rows.push_back({{"model", model},
                       {"symbols", symbols_},
                       {"threads", team.size()},
                       {"microseconds_per_step", speed.seconds_per_step * 1e6},
+                      {"rare_microseconds", speed.rare * 1e6},
+                      {"worst_microseconds", speed.worst * 1e6},
                       {"weight_bytes", speed.weight_bytes},
                       {"floor_microseconds", speed.floor_seconds * 1e6}});
     }

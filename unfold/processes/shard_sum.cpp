@@ -1,6 +1,7 @@
 #include "unfold/processes/shard_sum.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace unfold {
 namespace {
@@ -195,8 +196,79 @@ void ShardSum<T>::spread_words(std::span<T> result, Team& team) {
   in_shares(team, words.size(), [&](std::size_t i) { result[i] = widened<T>(words[i]); });
 }
 
+/// Whether groups of 1, 2, 4, ... processes are nodes of the tree, up to all of them.
+template <class T>
+bool ShardSum<T>::may_halve() const {
+  const int count = sharding_.all().count();
+  if (count == 1 || !std::has_single_bit(static_cast<unsigned>(count))) return false;
+  for (int p = 0; p < count; ++p)
+    if (nodes_of(sharding_.shards, sharding_.of(p)).size() != 1) return false;
+  for (int group = 1; group < count; group *= 2)
+    for (int p = 0; p < count; p += 2 * group) {
+      const Index begin = sharding_.of(p).begin, middle = sharding_.of(p + group).begin;
+      if (!are_siblings(sharding_.shards, {begin, middle}, {middle, sharding_.of(p + 2 * group - 1).end})) return false;
+    }
+  return true;
+}
+
+/// Gives numbers to another process, which does the same.
+template <class T>
+void ShardSum<T>::trade(int partner, std::span<const T> give, std::span<T> take, Team& team) {
+  Sending sending{partner, std::as_bytes(give)};
+  Receiving receiving{partner, std::as_writable_bytes(take)};
+  if (precision_ == Precision::exact) {
+    sharding_.all().exchange(std::span(&sending, give.empty() ? 0 : 1), std::span(&receiving, take.empty() ? 0 : 1));
+    return;
+  }
+  while (words_.size() < 2) words_.emplace_back(size_);
+  const std::span<Word> narrow = words_[0].span().first(give.size()), wide = words_[1].span().first(take.size());
+  in_shares(team, give.size(), [&](std::size_t i) { narrow[i] = narrowed(give[i]); });
+  sending.bytes = std::as_bytes(narrow);
+  receiving.bytes = std::as_writable_bytes(wide);
+  sharding_.all().exchange(std::span(&sending, give.empty() ? 0 : 1), std::span(&receiving, take.empty() ? 0 : 1));
+  in_shares(team, take.size(), [&](std::size_t i) { take[i] = widened<T>(wide[i]); });
+}
+
+template <class T>
+void ShardSum<T>::total_by_halves(Team& team, std::span<T> result) {
+  const int me = sharding_.all().number(), count = sharding_.all().count();
+  const std::span<T> mine = nodes_.front().numbers.span();
+  const auto part = [](std::span<T> of, Range r) { return of.subspan(place(r.begin), place(r.size())); };
+  std::vector<std::pair<Range, Range>> halves;  // kept and given, from the first pair on
+  Range all{0, size_};
+  for (int group = 1; group < count; group *= 2) {
+    const bool lower = (me & group) == 0;
+    const Index middle = all.begin + share_of_process(all.size(), 0, 2, kSliceGrain).end;
+    halves.emplace_back(Range{all.begin, middle}, Range{middle, all.end});
+    if (!lower) std::swap(halves.back().first, halves.back().second);
+    const auto [kept, given] = halves.back();
+    if (half_.size() < kept.size()) half_.resize(size_);
+    const std::span<T> taken = half_.span().first(place(kept.size()));
+    trade(me ^ group, part(mine, given), taken, team);
+    add_vector<T>(team, part(mine, kept), taken);
+    complete(part(mine, kept), team);
+    all = kept;
+  }
+  std::ranges::copy(part(mine, all), result.begin() + all.begin);
+  for (int group = count / 2; group > 0; group /= 2, halves.pop_back()) {
+    const auto [kept, given] = halves.back();
+    trade(me ^ group, part(result, kept), part(result, given), team);
+  }
+}
+
 template <class T>
 void ShardSum<T>::total(Team& team, std::span<T> result) {
+  if (may_halve()) {
+    total_by_halves(team, result);
+  } else {
+    total_by_slices(team, result);
+  }
+  for (Node& node : nodes_) spare_.push_back(std::move(node.numbers));
+  nodes_.clear();
+}
+
+template <class T>
+void ShardSum<T>::total_by_slices(Team& team, std::span<T> result) {
   const std::vector<Slice> slices = gather_slices(team);
   const std::span<const T> sum = add_below(slices, {0, sharding_.shards}, team);
   std::ranges::copy(sum, result.begin() + slice_of(sharding_.all().number()).begin);
@@ -204,8 +276,6 @@ void ShardSum<T>::total(Team& team, std::span<T> result) {
     spread_words(result, team);
   else
     spread(result);
-  for (Node& node : nodes_) spare_.push_back(std::move(node.numbers));
-  nodes_.clear();
 }
 
 template class ShardSum<float>;

@@ -12,7 +12,9 @@
 /// How. A process adds what it can by itself, so that it keeps a vector for each node that its shards make. Then every
 /// process becomes the one that adds a slice of the vector: it gets that slice of all nodes of the others, adds in
 /// order, and gives the others its part of the result. Where the shards of each process are a node, a process sends
-/// and receives 2 (K - 1) / K vectors, the least there is for a sum that everybody has in the end.
+/// and receives 2 (K - 1) / K vectors, the least there is for a sum that everybody has in the end. Where K is a power
+/// of two besides, pairs of processes, of pairs, and so on halve the vector that they add together, and put the result
+/// together in the opposite order: as many bytes, in 2 log2 K messages instead of 2 (K - 1), and the same additions.
 ///
 /// In bfloat16 every vector of the tree, those of single shards and each sum, is rounded to bfloat16 when it is
 /// complete, whoever has it, and sent in two bytes a number.
@@ -82,6 +84,10 @@ class ShardSum {
   template <class Sent>
   void spread(std::span<Sent> result);
   void spread_words(std::span<T> result, Team& team);
+  void total_by_slices(Team& team, std::span<T> result);
+  bool may_halve() const;
+  void total_by_halves(Team& team, std::span<T> result);
+  void trade(int partner, std::span<const T> give, std::span<T> take, Team& team);
 
   Sharding sharding_;
   Index size_;
@@ -89,6 +95,7 @@ class ShardSum {
   std::vector<Node> nodes_;  // of this process, in order
   Buffer<T> next_;
   std::vector<Buffer<T>> spare_, received_;
+  Buffer<T> half_;                                    // what a partner gave
   std::vector<Buffer<Word>> words_, received_words_;  // of nodes in bfloat16, and of what was received
 };
 

@@ -1,6 +1,7 @@
 #include "unfold/studies/distributed.h"
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cmath>
 
@@ -119,8 +120,10 @@ double measure_step_together(const TrainingShape& shape, Team& team, double seco
 ExchangeCost exchange_cost(const LinkSpeed& link, Index parameters, int processes) {
   if (processes == 1) return {};
   const double k = processes, bytes = static_cast<double>(parameters) * sizeof(float);
+  const double doublings = std::ceil(std::log2(k));
+  const double messages = 2 * (std::has_single_bit(static_cast<unsigned>(processes)) ? doublings : k - 1);
   return {.bytes = 2 * (k - 1) / k * bytes / link.bytes_per_second,
-          .messages = (2 * (k - 1) + kGatheringsOfStep * std::ceil(std::log2(k))) * link.latency};
+          .messages = (messages + kGatheringsOfStep * doublings) * link.latency};
 }
 
 std::vector<StepPrediction> predict_divided(const StepCost& cost, const LinkSpeed& link, Index batch) {

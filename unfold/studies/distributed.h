@@ -2,12 +2,13 @@
 /// Planning of training in several processes: what a message costs, what a step costs, and so what a step costs in K
 /// processes, by the model
 ///
-///   t(K) = a b + c + 2 (K - 1) alpha + 2 (K - 1) / K P / B + 6 ceil(log2 K) alpha
+///   t(K) = a b + c + m alpha + 2 (K - 1) / K P / B + 6 ceil(log2 K) alpha
 ///
 /// b: sequences that each process has; a, c: of a step in one process, by the sequence and apart from them (the
-/// optimiser, which every process runs whole); alpha: of a message; B: bytes a second between two processes; P: bytes
-/// of the parameters, of which each process sends and receives a slice to and from all others, twice; six small
-/// gatherings a step say who is finished and when. What overlaps, or shares a link, is not in the model.
+/// optimiser, which every process runs whole); alpha: of a message, of which an exchange waits for m = 2 log2 K where K
+/// is a power of two, else 2 (K - 1); B: bytes a second between two processes; P: bytes of the parameters, of which
+/// each process sends and receives slices, twice (ShardSum); six small gatherings a step say who is finished and when.
+/// What overlaps, or shares a link, is not in the model.
 
 #include <vector>
 

@@ -162,20 +162,43 @@ TrainingSpeed measure_training(const TrainingShape& shape, Team& team, double se
   return speed;
 }
 
+namespace {
+
+/// Seconds of each call, for so many seconds in all; at least one.
+template <class Call>
+std::vector<double> times_one_by_one(const Call& call, double seconds) {
+  using Clock = std::chrono::steady_clock;
+  std::vector<double> result;
+  for (const Clock::time_point start = Clock::now();;) {
+    const Clock::time_point before = Clock::now();
+    call();
+    const Clock::time_point after = Clock::now();
+    result.push_back(std::chrono::duration<double>(after - before).count());
+    if (std::chrono::duration<double>(after - start).count() >= seconds) return result;
+  }
+}
+
+}  // namespace
+
 StepperSpeed measure_stepper(const std::string& spec, Index symbols, Team& team, double seconds) {
   LanguageModel<float> model(spec, numbered_alphabet(symbols));
   model.initialise(1);
   Stepper<float> stepper(model.plan(), model.parameters(), team);
   Symbol next = 0;
+  const auto step = [&] {
+    stepper.symbols(model.symbols())[0] = next;
+    stepper.step();
+    next = static_cast<Symbol>((next + 1) % symbols);
+  };
   const auto call = [&] {
-    for (int i = 0; i < 16; ++i) {
-      stepper.symbols(model.symbols())[0] = next;
-      stepper.step();
-      next = static_cast<Symbol>((next + 1) % symbols);
-    }
+    for (int i = 0; i < 16; ++i) step();
   };
   const double weights = dense_weights(model.circuit());
-  return {.seconds_per_step = seconds_per_call(call, seconds) / 16,
+  const double each = seconds_per_call(call, seconds) / 16;
+  const std::vector<double> single = times_one_by_one(step, seconds);
+  return {.seconds_per_step = each,
+          .rare = quantile(single, 0.999),
+          .worst = std::ranges::max(single),
           .weight_bytes = weights * sizeof(float),
           .floor_seconds = seconds_to_read(static_cast<Index>(weights))};
 }

@@ -35,8 +35,10 @@ TrainingSpeed measure_training(const TrainingShape& shape, Team& team, double se
 
 struct StepperSpeed {
   double seconds_per_step = 0;  ///< one symbol in, one distribution over all symbols out
-  double weight_bytes = 0;      ///< that products read in a step
-  double floor_seconds = 0;     ///< one thread reads them once from the cache that they fit in
+  double rare = 0,
+         worst = 0;          ///< of steps timed one by one: 1 of 1,000 takes longer; the longest (other work included)
+  double weight_bytes = 0;   ///< that products read in a step
+  double floor_seconds = 0;  ///< one thread reads them once from the cache that they fit in
 };
 StepperSpeed measure_stepper(const std::string& model, Index symbols, Team& team, double seconds);
 
