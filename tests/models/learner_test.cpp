@@ -6,10 +6,10 @@
 #include <set>
 
 #include "unfold/base/error.h"
-#include "unfold/classical/byte_mixing.h"
-#include "unfold/classical/context_mixing.h"
 #include "unfold/classical/ctw.h"
 #include "unfold/classical/ppm.h"
+#include "unfold/mixing/byte_mixing.h"
+#include "unfold/mixing/context_mixing.h"
 #include "unfold/models/learning.h"
 #include "unfold/models/online_predictor.h"
 #include "unfold/models/registry.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "unfold/base/error.h"
-#include "unfold/classical/context_parts.h"
+#include "unfold/mixing/context_parts.h"
 #include "unfold/numerics/functions.h"
 
 namespace unfold {

@@ -13,7 +13,7 @@
 #include <memory>
 
 #include "unfold/base/options.h"
-#include "unfold/classical/bitwise_predictor.h"
+#include "unfold/mixing/bitwise_predictor.h"
 
 namespace unfold {
 

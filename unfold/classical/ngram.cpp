@@ -8,10 +8,10 @@
 namespace unfold {
 namespace {
 
-constexpr const char* kMain = "order";
+constexpr const char* kNgramMain = "order";
 
 NgramOptions read_options(std::string_view spec, const Alphabet& alphabet) {
-  const auto options = parse_fitted_spec<NgramOptions>(spec, kMain);
+  const auto options = parse_fitted_spec<NgramOptions>(spec, kNgramMain);
   if (options.sentences == Sentences::yes && alphabet.line_end() == kNoSymbol)
     throw UsageError("ngram: sentences=yes needs an alphabet with a line end");
   return options;
@@ -20,7 +20,7 @@ NgramOptions read_options(std::string_view spec, const Alphabet& alphabet) {
 }  // namespace
 
 std::string NgramModel::canonical(std::string_view spec) {
-  return fitted_spec(kName, parse_fitted_spec<NgramOptions>(spec, kMain), kMain);
+  return fitted_spec(kName, parse_fitted_spec<NgramOptions>(spec, kNgramMain), kNgramMain);
 }
 
 std::vector<OptionHelp> NgramModel::options() { return help_of(NgramOptions()); }
@@ -38,10 +38,10 @@ NgramModel::NgramModel(const NgramOptions& options, const Alphabet& alphabet, Ng
 
 NgramModel::NgramModel(const ModelFile& file)
     : FittedModel(file),
-      options_(read_fitted_spec<NgramOptions>(file, kName, kMain)),
+      options_(read_fitted_spec<NgramOptions>(file, kName, kNgramMain)),
       trie_(NgramTrie::read(file, options_.order, alphabet().size())) {}
 
-std::string NgramModel::spec_text() const { return fitted_spec(kName, options_, kMain); }
+std::string NgramModel::spec_text() const { return fitted_spec(kName, options_, kNgramMain); }
 
 Symbol NgramModel::sentence_end() const {
   const bool sentences = options_.sentences == Sentences::yes ||

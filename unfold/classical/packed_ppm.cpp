@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "unfold/base/error.h"
-#include "unfold/classical/quick_decision.h"
+#include "unfold/mixing/quick_decision.h"
 #include "unfold/numerics/functions.h"
 
 namespace unfold {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "unfold/base/error.h"
-#include "unfold/classical/learnt_decision.h"
+#include "unfold/mixing/learnt_decision.h"
 #include "unfold/numerics/functions.h"
 
 namespace unfold {
@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::int32_t kNone = -1;
 constexpr std::uint32_t kOccurrence = 4;   // a count of one occurrence
-constexpr std::uint32_t kMostCount = 500;  // counts are halved beyond
+constexpr std::uint32_t kMostPpmCount = 500;  // counts are halved beyond
 
 struct Context {
   std::int32_t suffix = kNone;  // the context without its first symbol
@@ -186,7 +186,7 @@ struct PpmPredictor::Body {
     Context& c = contexts[static_cast<std::size_t>(context)];
     entries[static_cast<std::size_t>(entry)].count += by;
     c.total += by;
-    if (entries[static_cast<std::size_t>(entry)].count <= kMostCount) return;
+    if (entries[static_cast<std::size_t>(entry)].count <= kMostPpmCount) return;
     c.total = 0;
     for (std::int32_t e = c.entries; e != kNone; e = entries[static_cast<std::size_t>(e)].next) {
       SymbolEntry& each = entries[static_cast<std::size_t>(e)];

@@ -6,7 +6,7 @@
 #include <array>
 #include <bit>
 
-#include "unfold/classical/byte_mixing.h"
+#include "unfold/mixing/byte_mixing.h"
 
 namespace unfold {
 namespace {

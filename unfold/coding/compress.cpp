@@ -9,9 +9,9 @@
 
 #include "unfold/base/error.h"
 #include "unfold/capabilities/finite.h"
-#include "unfold/classical/context_mixing.h"
 #include "unfold/coding/byte_symbols.h"
 #include "unfold/coding/symbol_coder.h"
+#include "unfold/mixing/context_mixing.h"
 #include "unfold/models/learning.h"
 #include "unfold/models/registry.h"
 

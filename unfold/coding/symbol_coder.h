@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "unfold/classical/bitwise_predictor.h"
 #include "unfold/classical/decision_coder.h"
 #include "unfold/coding/range_coder.h"
+#include "unfold/mixing/bitwise_predictor.h"
 
 namespace unfold {
 

@@ -8,14 +8,14 @@
 #include <cmath>
 
 #include "unfold/base/error.h"
-#include "unfold/classical/byte_mixing.h"
-#include "unfold/classical/context_mixing.h"
 #include "unfold/classical/ctw.h"
 #include "unfold/classical/fitted_spec.h"
-#include "unfold/classical/mixture.h"
-#include "unfold/classical/nucleotide_mixing.h"
 #include "unfold/classical/packed_ppm.h"
 #include "unfold/classical/ppm.h"
+#include "unfold/mixing/byte_mixing.h"
+#include "unfold/mixing/context_mixing.h"
+#include "unfold/mixing/mixture.h"
+#include "unfold/mixing/nucleotide_mixing.h"
 #include "unfold/models/online_predictor.h"
 
 namespace unfold {

@@ -11,7 +11,7 @@
 #include <memory>
 #include <span>
 
-#include "unfold/classical/bitwise_predictor.h"
+#include "unfold/mixing/bitwise_predictor.h"
 
 namespace unfold {
 

@@ -1,4 +1,4 @@
-#include "unfold/classical/learnt_decision.h"
+#include "unfold/mixing/learnt_decision.h"
 
 #include "unfold/numerics/functions.h"
 

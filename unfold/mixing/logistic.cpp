@@ -1,4 +1,4 @@
-#include "unfold/classical/logistic.h"
+#include "unfold/mixing/logistic.h"
 
 #include <vector>
 

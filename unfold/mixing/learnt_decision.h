@@ -15,7 +15,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "unfold/classical/context_parts.h"
+#include "unfold/mixing/context_parts.h"
 
 namespace unfold {
 

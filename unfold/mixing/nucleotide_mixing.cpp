@@ -1,4 +1,4 @@
-#include "unfold/classical/nucleotide_mixing.h"
+#include "unfold/mixing/nucleotide_mixing.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "unfold/base/error.h"
-#include "unfold/classical/mixing_parts.h"
+#include "unfold/mixing/mixing_parts.h"
 
 namespace unfold {
 namespace {

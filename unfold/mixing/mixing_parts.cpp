@@ -1,4 +1,4 @@
-#include "unfold/classical/mixing_parts.h"
+#include "unfold/mixing/mixing_parts.h"
 
 #include <algorithm>
 

@@ -8,7 +8,7 @@
 
 #include <memory>
 
-#include "unfold/classical/bitwise_predictor.h"
+#include "unfold/mixing/bitwise_predictor.h"
 
 namespace unfold {
 

@@ -2,8 +2,8 @@
 
 #include <vector>
 
-#include "unfold/classical/byte_mixing.h"
-#include "unfold/classical/row_table.h"
+#include "unfold/mixing/byte_mixing.h"
+#include "unfold/mixing/row_table.h"
 #include "unfold/numerics/random.h"
 
 namespace unfold::test {

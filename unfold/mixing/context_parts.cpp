@@ -1,4 +1,4 @@
-#include "unfold/classical/context_parts.h"
+#include "unfold/mixing/context_parts.h"
 
 #include <algorithm>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-#include "unfold/classical/byte_mixing.h"
+#include "unfold/mixing/byte_mixing.h"
 
 #include <fmt/format.h>
 
@@ -6,8 +6,8 @@
 #include <bit>
 
 #include "unfold/base/error.h"
-#include "unfold/classical/mixing_parts.h"
-#include "unfold/classical/read_past.h"
+#include "unfold/mixing/mixing_parts.h"
+#include "unfold/mixing/read_past.h"
 
 namespace unfold {
 namespace {

@@ -1,13 +1,13 @@
-#include "unfold/classical/context_mixing.h"
+#include "unfold/mixing/context_mixing.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "unfold/base/error.h"
-#include "unfold/classical/context_parts.h"
-#include "unfold/classical/logistic.h"
-#include "unfold/classical/read_past.h"
+#include "unfold/mixing/context_parts.h"
+#include "unfold/mixing/logistic.h"
+#include "unfold/mixing/read_past.h"
 
 namespace unfold {
 namespace {

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "unfold/classical/context_parts.h"
-#include "unfold/classical/row_table.h"
+#include "unfold/mixing/context_parts.h"
+#include "unfold/mixing/row_table.h"
 #include "unfold/numerics/gated_sums.h"
 
 namespace unfold {

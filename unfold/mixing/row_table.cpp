@@ -1,4 +1,4 @@
-#include "unfold/classical/row_table.h"
+#include "unfold/mixing/row_table.h"
 
 #include <algorithm>
 #include <cstdlib>

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <initializer_list>
 
-#include "unfold/classical/context_parts.h"
+#include "unfold/mixing/context_parts.h"
 
 namespace unfold {
 

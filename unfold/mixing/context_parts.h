@@ -8,8 +8,8 @@
 #include <memory>
 #include <vector>
 
-#include "unfold/classical/bitwise_predictor.h"
-#include "unfold/classical/logistic.h"
+#include "unfold/mixing/bitwise_predictor.h"
+#include "unfold/mixing/logistic.h"
 
 namespace unfold {
 

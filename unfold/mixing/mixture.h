@@ -8,8 +8,8 @@
 #include <memory>
 #include <vector>
 
-#include "unfold/classical/bitwise_predictor.h"
-#include "unfold/classical/context_parts.h"
+#include "unfold/mixing/bitwise_predictor.h"
+#include "unfold/mixing/context_parts.h"
 
 namespace unfold {
 

@@ -1,4 +1,4 @@
-#include "unfold/classical/quick_decision.h"
+#include "unfold/mixing/quick_decision.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "unfold/classical/mixture.h"
+#include "unfold/mixing/mixture.h"
 
 #include <algorithm>
 #include <array>
@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kGates = 1024;  // contexts that weights are chosen by
 constexpr std::size_t kRefinements = 1 << 14;
 
-std::vector<float> first_weights(std::size_t parts) {
+std::vector<float> first_part_weights(std::size_t parts) {
   if (parts < 1) throw UsageError("mix: a mixture needs at least one part, as in mix:lstm:128+ppm:5");
   const auto lanes = static_cast<std::size_t>(kMixLanes);
   std::vector<float> w((parts + 1 + lanes - 1) / lanes * lanes);
@@ -25,7 +25,7 @@ std::vector<float> first_weights(std::size_t parts) {
 
 MixturePredictor::MixturePredictor(std::vector<std::unique_ptr<Predictor>> parts)
     : BitwisePredictor(parts.empty() ? 1 : parts.front()->alphabet()),
-      inputs_(first_weights(parts.size())),
+      inputs_(first_part_weights(parts.size())),
       mixers_(inputs_, {kGates, kGates, 32}, kGates),
       refinement_(kRefinements) {
   for (std::unique_ptr<Predictor>& part : parts) add_part(std::move(part));

@@ -1,4 +1,4 @@
-#include "unfold/classical/bitwise_predictor.h"
+#include "unfold/mixing/bitwise_predictor.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "unfold/base/error.h"
-#include "unfold/classical/logistic.h"
+#include "unfold/mixing/logistic.h"
 #include "unfold/numerics/functions.h"
 
 namespace unfold {
