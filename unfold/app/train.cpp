@@ -190,7 +190,7 @@ TrainOptions Training::train_options() const {
   t.batches = {
       .window = s_.window, .batch = s_.batch, .whole_sequences = s_.whole_sequences, .curriculum = s_.curriculum};
   t.precision = s_.precision == "bf16" ? Precision::bf16 : Precision::exact;
-  t.penalties = {.activity = s_.activity_penalty, .flow = s_.flow_penalty};
+  t.penalties = {.activity = s_.activity_penalty, .flow = s_.flow_penalty, .smoothing = s_.label_smoothing};
   t.forcing = teacher_forcing(s_);
   if (s_.gradient) t.gradient = GradientMethod::parse(*s_.gradient);
   t.seed = static_cast<std::uint64_t>(s_.seed);

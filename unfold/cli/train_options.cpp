@@ -198,6 +198,11 @@ void add_training_options(VerbOptions& options, TrainSettings& s) {
                .placeholder = "WEIGHT",
                .help = "keeps the norm of the gradient as it flows back through time; rnn and mrnn",
                .least = 0});
+  options.add({.name = "label-smoothing",
+               .target = &s.label_smoothing,
+               .placeholder = "SHARE",
+               .help = "share of every target that is spread over all symbols, in training; 0: none",
+               .least = 0});
   options.add({.name = "sampled-softmax",
                .target = &s.sampled_softmax,
                .placeholder = "K",

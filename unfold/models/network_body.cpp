@@ -19,6 +19,7 @@
 #include "unfold/models/linear.h"
 #include "unfold/models/orderless.h"
 #include "unfold/models/parameter_tensors.h"
+#include "unfold/models/regularisation.h"
 
 namespace unfold {
 namespace {
@@ -104,7 +105,8 @@ Signal add_inputs(const ModelSpec& spec, const DataSpecification& data, const st
                      .source = is_spelt(input.field) ? add_spelling(spec, input, circuit) : input.signal,
                      .init = Init::normal(kFieldScale)});
   const Index size = spec.embedding > 0 ? spec.embedding : spec.units;
-  return circuit.dropout(circuit.affine("fields", size, terms, Init::zero(), false), spec.dropout);
+  return dropped(spec, circuit.affine("fields", size, terms, Init::zero(), false),
+                 spec.dropouti > 0 ? spec.dropouti : spec.dropout, circuit);
 }
 
 /// A network of both directions would read what it is to predict.
@@ -216,7 +218,7 @@ Layers add_layers(const ModelSpec& spec, const DataSpecification& data, const Ne
       throw UsageError(
           fmt::format("model {}: attention needs a source to look at (--format pairs); leave it out", to_string(spec)));
     if (own.size() > 1 || data.field(parse_read(own.front()).field).spelt)
-      stack.embedding = 0;  // the fields are embedded already
+      stack.embedding = 0, stack.dropouti = 0;  // the fields are embedded already, and dropped
     return build_layers(stack, input, circuit);
   }
   if (spec.direct > 0)
@@ -377,7 +379,6 @@ Network<T> build_network(const ModelSpec& spec, const DataSpecification& data, c
                     "table, npy); it predicts nothing else",
                     to_string(spec)));
   Network<T> network;
-  network.dropout = spec.dropout > 0;
   const Layers layers = add_layers(spec, data, layout, circuit, network.inputs);
   HeadSignals signals(spec, layers, network.inputs, circuit);
   for (std::size_t h = 0; h < layout.heads.size(); ++h) {
@@ -412,6 +413,10 @@ Network<T> build_network(const ModelSpec& spec, const DataSpecification& data, c
     network.hidden = layers.hidden;
   }
   network.plan = std::make_shared<const Plan>(circuit);
+  network.dropout =
+      std::ranges::any_of(circuit.nodes(), [](const Node& node) { return node.kind == Node::Kind::mask; });
+  network.drops = weight_drops(spec, *network.plan);
+  if (spec.tied) network.ties = {tied_weights(spec, layout, variant, circuit)};
   network.validate();
   return network;
 }

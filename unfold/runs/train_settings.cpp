@@ -30,7 +30,7 @@ constexpr auto kGradientOnly = std::to_array<std::string_view>(
      "curriculum",       "epochs",          "steps",        "minutes",         "validate-every",
      "early-stop",       "resume",          "sample-every", "log-every",       "memory-limit",
      "checkpoint-every", "sampled-softmax", "precision",    "teacher-forcing", "forcing-schedule",
-     "gradient",         "follow",          "objective",    "shards"});
+     "gradient",         "follow",          "objective",    "shards",          "label-smoothing"});
 
 /// Options of files: tasks have no use for them.
 constexpr auto kFilesOnly = std::to_array<std::string_view>(
@@ -310,6 +310,7 @@ std::vector<Setting> all_settings(TrainSettings& s, RunSettings& r) {
       {"minutes", &s.minutes, model},
       {"activity-penalty", &s.activity_penalty, model},
       {"flow-penalty", &s.flow_penalty, model},
+      {"label-smoothing", &s.label_smoothing, model},
       {"sampled-softmax", &s.sampled_softmax, model},
       {"gradient", &s.gradient, model},
       {"follow", &s.follow, model},

@@ -64,6 +64,7 @@ nlohmann::json configuration_of(const Run<T>& run, const nlohmann::json& sources
   if (options.shards > 1) result["shards"] = options.shards;
   if (options.penalties.any())
     result["penalties"] = {{"activity", options.penalties.activity}, {"flow", options.penalties.flow}};
+  if (options.penalties.smoothing > 0) result["label_smoothing"] = options.penalties.smoothing;
   return result;
 }
 

@@ -102,7 +102,15 @@ struct Trainer<T>::Body {
 
   /// A stream may have no end at which the model would be written.
   void keep_model_of_stream() {
-    if (sources.wait && best_observer && all_finite<T>(now.values.flat())) best_observer(now.values);
+    if (sources.wait && best_observer && all_finite<T>(now.values.flat())) best_observer(judged());
+  }
+
+  /// The present parameters, or what the optimiser keeps in their place.
+  Parameters<T> judged() const {
+    Parameters<T> result = now.values;
+    const std::span<const T> average = optimizer->average();
+    std::ranges::copy(average, result.flat().begin());
+    return result;
   }
 
   Sharding sharding() const { return {.shards = options.shards, .processes = options.processes}; }
@@ -219,6 +227,7 @@ struct Trainer<T>::Body {
 
   TrainingResult finish(const std::string& reason) {
     recovery.finish();
+    if (!now.best && !optimizer->average().empty()) now.best = std::make_shared<const Parameters<T>>(judged());
     if (best_observer) best_observer(best());
     const RunState& state = now.state;
     now.listeners.tell(&Observer::done, DoneEvent{.step = state.step,
