@@ -55,6 +55,7 @@ def train(
     activity_penalty: float | None = None,
     flow_penalty: float | None = None,
     label_smoothing: float | None = None,
+    feedback: str | None = None,
     sampled_softmax: int | None = None,
     precision: str | None = None,
     seed: int | None = None,

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "unfold/base/error.h"
+#include "unfold/data/example_set.h"
 
 namespace unfold {
 namespace {
