@@ -61,6 +61,14 @@ TEST(Regularisation, is_refused_by_name_where_it_makes_no_sense) {
             "");
 }
 
+TEST(Clockwork, cut_down_keeps_as_many_groups_as_units) {
+  const auto cut = [](const char* spec, Index units) { return to_string(cut_down(parse_model_spec(spec), units)); };
+  EXPECT_EQ(cut("clockwork:8,periods=1+3+9", 2), "clockwork:2,periods=1+3");
+  EXPECT_EQ(cut("clockwork:8,periods=2+3+9", 1), "clockwork:1,periods=2");
+  EXPECT_EQ(cut("clockwork:8", 4), "clockwork:4");
+  EXPECT_EQ(cut("clockwork:8", 20), "clockwork:8");
+}
+
 TEST(Regularisation, masks_that_last_are_those_of_all_layers) {
   for (const bool lasting : {false, true}) {
     LanguageModel<float> model(std::string("lstm:4,embedding=3,layers=3,dropout=0.2,dropouti=0.3,dropouth=0.4") +

@@ -125,6 +125,14 @@ Signal clockwork_in_words(Circuit& c, Signal x, Index n, const ClockworkWords& o
       c, x, n, {.activation = o.activation, .periods = parse_delays(o.periods), .trained_initial = o.trained_initial});
 }
 
+/// As many groups as units, the fastest.
+void keep_fastest(StackOptions&, ClockworkWords& o, Index most) {
+  std::size_t end = 0;
+  for (Index kept = 0; kept < most && end != std::string::npos; ++kept)
+    end = o.periods.find('+', end + (kept > 0 ? 1 : 0));
+  if (end != std::string::npos) o.periods.resize(end);
+}
+
 }  // namespace
 
 CellEntry clockwork_cell() {
@@ -133,6 +141,7 @@ CellEntry clockwork_cell() {
   cell.help = "groups of units that move at multiples of their periods alone (Koutnik et al. 2014)";
   cell.add = clockwork_in_words;
   cell.fault = clockwork_fault;
+  cell.cut_down = keep_fastest;
   return cell;
 }
 
