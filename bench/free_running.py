@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""How far a network can be left to itself: errors of free-running forecasts over the horizon, trained by teacher forcing
-and by scheduled sampling.
+"""How far a network can be left to itself: errors of free-running forecasts over the horizon, trained by teacher forcing,
+by feedback and by scheduled sampling.
 
   bench/free_running.py SERIES.csv --learn 2000 [--ahead 100] [--origins 20] [--seeds 5] [--folder free] [--unfold PATH]
 
@@ -17,6 +17,7 @@ import subprocess
 
 WAYS = {
     "teacher forcing": [],
+    "feedback 20+10": ["--feedback", "20+10"],
     "own outputs, 1..0.2 linear": ["--teacher-forcing", "1..0.2"],
     "own outputs, 1..0.2 inverse sigmoid": ["--teacher-forcing", "1..0.2", "--forcing-schedule", "inverse-sigmoid"],
 }

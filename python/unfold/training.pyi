@@ -55,6 +55,8 @@ def train(
     minutes: float | None = None,
     activity_penalty: float | None = None,
     flow_penalty: float | None = None,
+    label_smoothing: float | None = None,
+    feedback: str | None = None,
     sampled_softmax: int | None = None,
     precision: str | None = None,
     seed: int | None = None,

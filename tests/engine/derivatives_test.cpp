@@ -252,6 +252,37 @@ TEST(Dropout, keeps_its_mask_through_all_passes) {
   EXPECT_EQ(runner.run(structure).outputs, test::Runner<double>(c).run(structure).outputs);
 }
 
+/// Variational dropout: a sequence has one mask at all its positions, its own, alone and in a batch.
+TEST(Dropout, that_lasts_a_sequence_has_one_mask_for_it) {
+  constexpr Index kUnits = 40;
+  Circuit c;
+  const Signal ones = c.input("x", kUnits);
+  c.output(c.map(Map::copy, c.dropout(ones, 0.5, Lasts::sequence)));
+  test::Runner<float> runner(c);
+  const auto masks = [&](const Structure& structure, const std::vector<Index>& slots, Index first_position) {
+    runner.unfolding().lay(structure, slots);
+    Matrix<float> x = runner.unfolding().input(ones);
+    std::fill_n(x.data, x.rows * x.cols, 1.0f);
+    runner.unfolding().set_dropout_seed(5, first_position);
+    runner.unfolding().forward();
+    return runner.outputs();
+  };
+  const auto all = masks(ragged(), {0, 1, 2, 3}, 0);
+  const Index lengths[] = {3, 6, 1, 4};
+  std::vector<float> first;
+  for (Index s = 0, item = 0; s < 4; ++s)
+    for (Index t = 0; t < lengths[s]; ++t, ++item) {
+      const std::vector<float> row(all.begin() + item * kUnits, all.begin() + (item + 1) * kUnits);
+      if (t == 0) {
+        EXPECT_NE(row, first);
+        first = row;
+      }
+      EXPECT_EQ(row, first);
+    }
+  const auto alone = masks(Structure::chains(1, 4), {3}, 2);
+  EXPECT_EQ(alone, std::vector<float>(all.end() - 4 * kUnits, all.end()));
+}
+
 TEST(Dropout, zeroes_the_given_rate_and_scales_the_rest) {
   Circuit c;
   const Signal ones = c.input("x", 50);

@@ -131,6 +131,52 @@ TEST(BatchPass, gradient_is_that_of_the_loss) {
   }
 }
 
+/// -(1 - s) ln p_y - s / K sum over k of ln p_k, over rows that predict; the gradient by differences.
+TEST(LabelSmoothing, is_the_cross_entropy_to_a_target_that_is_spread) {
+  constexpr double kShare = 0.2;
+  const Corpus corpus = numbered_corpus({9, 4, 6});
+  const Split part = whole_corpus(corpus, "training");
+  SmallNetwork<double> small(corpus.alphabet().size(), 5, SmallNetwork<double>::Cell::lstm, 0, true);
+  TextBatches batches(corpus, part, {.window = 6, .batch = 2}, 1);
+  const Batch& batch = batches.batch();
+  Team team(2);
+  BatchPass<double> pass(small.network, team, 0, {.smoothing = kShare}), sharp(small.network, team);
+  const auto loss = [&](BatchPass<double>& by) {
+    State<double> state(*small.network.plan, 2);
+    enter_batch(batch, *small.network.plan, state);
+    by.set_parameters(small.parameters);
+    return by.forward(batch, state);
+  };
+  loss(sharp);
+  const Matrix<const double> o = sharp.outputs().front();
+  double want = 0;
+  for (Index r = 0; r < o.rows; ++r) {
+    const Symbol y = predicted_symbols(batch)[static_cast<std::size_t>(r)];
+    if (y == kNoSymbol) continue;
+    double all = 0;
+    for (Index k = 0; k < o.cols; ++k) all += std::exp(o(r, k));
+    for (Index k = 0; k < o.cols; ++k)
+      want -= ((k == y ? 1 - kShare : 0) + kShare / static_cast<double>(o.cols)) * (o(r, k) - std::log(all));
+  }
+  EXPECT_NEAR(loss(pass), want, 1e-10);
+  std::vector<double> gradient(static_cast<std::size_t>(small.parameters.size()));
+  State<double> state(*small.network.plan, 2);
+  enter_batch(batch, *small.network.plan, state);
+  EXPECT_EQ(pass.gradient(batch, state, 1, gradient), loss(pass));
+  for (std::size_t i = 0; i < gradient.size(); i += 7) {
+    double& p = small.parameters.flat()[i];
+    const double kept = p, step = 1e-5;
+    p = kept + step;
+    const double above = loss(pass);
+    p = kept - step;
+    const double below = loss(pass);
+    p = kept;
+    EXPECT_NEAR(gradient[i], (above - below) / (2 * step), 1e-7) << i;
+  }
+  for (const double share : {-0.1, 1.0})
+    EXPECT_THROW(BatchPass<double>(small.network, team, 0, {.smoothing = share}), UsageError);
+}
+
 TEST(BatchPass, names_the_first_value_that_is_not_finite) {
   const Corpus corpus = numbered_corpus({40});
   const Split part = whole_corpus(corpus, "training");

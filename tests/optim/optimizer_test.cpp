@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <numeric>
@@ -195,11 +196,53 @@ TEST(OptimizerSpec, canonical_text_is_complete_and_stable) {
 
 TEST(OptimizerSpec, help_lists_every_optimizer_with_its_defaults) {
   const auto all = optimizers();
-  ASSERT_EQ(all.size(), 13u);
+  ASSERT_EQ(all.size(), 14u);
   for (const OptimizerHelp& entry : all) {
     EXPECT_FALSE(entry.help.empty());
     EXPECT_GT(std::stod(entry.options.at(0).value), 0) << entry.name;
   }
+}
+
+/// Merity, Keskar & Socher 2018, algorithm 1: the trigger, over a list of all validations.
+TEST(AveragedSgd, takes_the_mean_once_validation_is_worse_than_the_best_of_those_not_recent) {
+  for (const int nonmono : {0, 1, 3}) {
+    Team team(2);
+    GivenGradients<double> objective(team);
+    const auto n = objective.parameters().flat().size();
+    const auto optimizer =
+        make_optimizer<double>("asgd:rate=0.1,clip=0,nonmono=" + std::to_string(nonmono), static_cast<Index>(n));
+    Random random(3, "validations");
+    std::vector<double> logs, mean(n, 0.0);
+    bool on = false;
+    int count = 0, began = -1;
+    for (int t = 0; t < 25; ++t) {
+      EXPECT_EQ(optimizer->average().empty(), count == 0);
+      optimizer->step(objective, {.step = t, .fraction = 0}, 1);
+      if (on) {
+        ++count;
+        for (std::size_t i = 0; i < n; ++i) mean[i] += (objective.parameters().flat()[i] - mean[i]) / count;
+        for (std::size_t i = 0; i < n; ++i) ASSERT_NEAR(optimizer->average()[i], mean[i], 1e-13);
+      }
+      const double v = 2 - 0.1 * t + random.uniform(0, 0.6);
+      optimizer->judged(v);
+      const auto old = static_cast<int>(logs.size()) - nonmono;
+      if (old > 0 && v > *std::min_element(logs.begin(), logs.begin() + old) && !on) on = true, began = t;
+      logs.push_back(v);
+    }
+    EXPECT_GE(began, nonmono);
+  }
+}
+
+TEST(AveragedSgd, takes_plain_steps_and_from_a_given_step_on_their_mean) {
+  expect_follows("asgd:rate=0.1,clip=0.5", 0.5, [](double& p, double g, int, double&, double&) { p -= 0.1 * g; });
+  Team team(1);
+  GivenGradients<float> objective(team);
+  const auto optimizer = make_optimizer<float>("asgd:t0=2", kEntries * 51);
+  optimizer->step(objective, {.step = 0, .fraction = 0}, 1);
+  EXPECT_TRUE(optimizer->average().empty());
+  optimizer->step(objective, {.step = 1, .fraction = 0}, 1);
+  ASSERT_FALSE(optimizer->average().empty());
+  EXPECT_EQ(optimizer->average()[7], objective.parameters().flat()[7]);
 }
 
 }  // namespace

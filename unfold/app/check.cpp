@@ -56,7 +56,7 @@ CheckOutcome check_density(const CheckRequest& request, Reporter& reporter) {
 CheckOutcome check_network(const CheckRequest& request, Reporter& reporter) {
   if (names_density(request.model)) return check_density(request, reporter);
   ModelSpec spec = cut_down(parse_model_spec(request.model), request.units);
-  spec.dropout = 0;  // a mask is a constant for every derivative
+  spec.dropout = spec.dropouti = spec.dropouth = 0;  // a mask is a constant for every derivative
   CheckOutcome outcome{.model = to_string(spec), .report = {}};
   Circuit circuit;
   const Signal input = [&] {

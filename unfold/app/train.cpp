@@ -190,8 +190,9 @@ TrainOptions Training::train_options() const {
   t.batches = {
       .window = s_.window, .batch = s_.batch, .whole_sequences = s_.whole_sequences, .curriculum = s_.curriculum};
   t.precision = s_.precision == "bf16" ? Precision::bf16 : Precision::exact;
-  t.penalties = {.activity = s_.activity_penalty, .flow = s_.flow_penalty};
+  t.penalties = {.activity = s_.activity_penalty, .flow = s_.flow_penalty, .smoothing = s_.label_smoothing};
   t.forcing = teacher_forcing(s_);
+  if (s_.feedback) t.feedback = Feedback::parse(*s_.feedback);
   if (s_.gradient) t.gradient = GradientMethod::parse(*s_.gradient);
   t.seed = static_cast<std::uint64_t>(s_.seed);
   t.steps = s_.steps.value_or(0);
@@ -502,6 +503,8 @@ TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
                       .has_test = parts[2].count() > 0};
   try {
     if (const auto readout = readout_of(model.spec())) {
+      if (s_.feedback)
+        throw UsageError("--feedback is of training by gradient, and a ridge readout is fitted: write readout=trained");
       ExampleBatchOptions once = batches;
       once.unknown_rate = once.word_dropout = 0;
       once.shift = 0;
@@ -512,6 +515,8 @@ TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
         sources =
             orderless_sources(std::move(sources), fields_.choice.predicts.front(),
                               density_columns(model.spec(), parts[0].data().field(kVector).size), options.trainer.seed);
+      Circuit freely;
+      if (s_.feedback) sources.feedback = std::make_shared<const Network<T>>(feedback_network(model, freely));
       const Network<T> network = searching_network(model.network(), s_.objective.value_or("likelihood"));
       result.result = train_by(network, model, std::move(sources), options.trainer, options.model_file, team,
                                reporter_.observer(options.trainer.steps));

@@ -40,6 +40,12 @@ struct StackOptions {
   bool both_directions = false;
   Attend attention = Attend::none;  ///< of models of two chains, as what follows
   Condition condition = Condition::both;
+  bool variational = false;  ///< masks of dropout last a sequence, or a window of it. Gal & Ghahramani 2016
+  double dropouti = 0;  ///< of what the first layer reads; this and what follows by the names of Merity et al. 2018
+  double dropouth = 0;  ///< of what layers below the last give; 0: as dropout
+  double dropoute = 0;  ///< of whole symbols, where they are embedded (training/weight_rules.h)
+  double wdrop = 0;     ///< of the weights of recurrent matrices
+  bool tied = false;    ///< the weights of the output are those of the embedding
 };
 
 /// How the layers of a cell over grids are laid.

@@ -28,9 +28,19 @@ struct RnnOptions {
   std::vector<Index> delays = {1};
   TimeConstants leak = TimeConstants::none;
   double longest = 100;  ///< time constant of leaky units, in steps
+  double zoneout = 0;    ///< share of units that stay as they were, in training; then delays begin with 1
   bool trained_initial = false;
 };
 Signal rnn(Circuit& c, Signal x, Index n, const RnnOptions& options = {});
+
+/// clockwork: units in groups, one for each period, that move where their period divides the position and read
+/// themselves and slower ones. What sleeps costs no products. Koutnik et al. 2014.
+struct ClockworkOptions {
+  Map activation = Map::tanh;
+  std::vector<Index> periods = {1, 2, 4, 8};  ///< ascending
+  bool trained_initial = false;
+};
+Signal clockwork(Circuit& c, Signal x, Index n, const ClockworkOptions& options = {});
 
 /// bag, no memory: h_t = x_t W, or x_t itself where it is a vector [n]. With the mean over positions (pool.h) a
 /// sequence is a bag of what was read: words, and runs of them. Iyyer et al. 2015; Joulin et al. 2016.
@@ -45,6 +55,7 @@ struct LstmOptions {
   double chrono = 0;         ///< > 1: gate biases from time scales up to this many steps (Tallec & Ollivier 2018)
   std::string delays = "1";  ///< as "1+2+4": all gates read h_{t-k} of each
   bool layer_norm = false;   ///< of both products, and of the cell where it goes out. Ba et al. 2016
+  double zoneout = 0, zoneout_cell = 0;  ///< shares of h, of the cell that stay as they were, in training
   bool trained_initial = false;
 };
 Signal lstm(Circuit& c, Signal x, Index n, const LstmOptions& options = {});
@@ -55,6 +66,7 @@ struct GruOptions {
   bool reset_after = false;
   bool two_biases = false;  ///< of reset_after: one more, outside the reset gate, as PyTorch and cuDNN have
   bool layer_norm = false;  ///< of each product; the reset gate then acts after it. Ba et al. 2016
+  double zoneout = 0;       ///< share of units that stay as they were, in training. Krueger et al. 2017
   bool trained_initial = false;
 };
 Signal gru(Circuit& c, Signal x, Index n, const GruOptions& options = {});

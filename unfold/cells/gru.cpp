@@ -1,6 +1,7 @@
 #include "unfold/cells/cell.h"
 #include "unfold/cells/cells.h"
 #include "unfold/cells/norm.h"
+#include "unfold/cells/zoneout.h"
 #include "unfold/circuit/cell_maps.h"
 
 namespace unfold {
@@ -57,6 +58,7 @@ Signal gru(Circuit& c, Signal x, Index n, const GruOptions& options) {
   auto next = options.layer_norm    ? gru_normalised(c, x, h, n)
               : options.reset_after ? gru_reset_after(c, x, h, n, options.two_biases)
                                     : gru_reset_before(c, x, h, n);
+  next = zoned(c, h, next, options.zoneout);
   c.feed(h, next);
   return next;
 }
@@ -68,6 +70,7 @@ void describe(Visitor& v, GruOptions& o) {
   v("biases", o.two_biases, "2, of reset=after: one more for what is read, as PyTorch and Keras have it",
     {{false, "1"}, {true, "2"}});
   describe_norm(v, o.layer_norm);
+  describe_zoneout(v, o.zoneout);
 }
 
 namespace {

@@ -2,6 +2,7 @@
 #include "unfold/cells/cells.h"
 #include "unfold/cells/delays.h"
 #include "unfold/cells/norm.h"
+#include "unfold/cells/zoneout.h"
 #include "unfold/circuit/cell_maps.h"
 
 namespace unfold {
@@ -41,7 +42,8 @@ Signal normalised_cell(Circuit& c, Signal cell) {
 /// 2000
 /// With norm=layer: sums and cell are normalised, LN(x_t W) + LN(h_{t-1} U) + b and h_t = o * tanh(LN(c_t)). Ba et al.
 /// 2016
-/// With delays, h_{t-1} U becomes a sum over them.
+/// With delays, h_{t-1} U becomes a sum over them. With zoneout, shares of c and h stay as they were; h_t reads the
+/// cell before that. Krueger et al. 2017
 Signal lstm(Circuit& c, Signal x, Index n, const LstmOptions& options) {
   const DelayedState h(c, n, parse_delays(options.delays), options.trained_initial);
   auto cell = c.link(n, {}, options.trained_initial);
@@ -51,7 +53,8 @@ Signal lstm(Circuit& c, Signal x, Index n, const LstmOptions& options) {
   auto [i, f, o, g] = c.split<4>(z);
   auto next = sigmoid(f) * cell + sigmoid(i) * tanh(g);
   auto y = sigmoid(o) * tanh(options.layer_norm ? normalised_cell(c, next) : next);
-  c.feed(cell, next);
+  y = zoned(c, h.links().front(), y, options.zoneout);
+  c.feed(cell, zoned(c, cell, next, options.zoneout_cell));
   h.feed(y);
   return y;
 }
@@ -62,13 +65,16 @@ void describe(Visitor& v, LstmOptions& o) {
   v("chrono", o.chrono, "start the gates from time scales up to so many steps; 0: off", at_least(0));
   describe_norm(v, o.layer_norm);
   describe_delays(v, o.delays);
+  describe_zoneout(v, o.zoneout);
+  v("zoneout-cell", o.zoneout_cell, "the same of the cell's memory", from_to_below(0, 1));
 }
 
 namespace {
 
 std::string lstm_fault(const StackOptions&, const LstmOptions& o) {
   if (o.chrono > 0 && !(o.chrono > 2)) return "chrono must be 0 or above 2 steps";
-  return delays_fault(o.delays);
+  if (std::string fault = delays_fault(o.delays); !fault.empty()) return fault;
+  return o.zoneout > 0 ? zoneout_fault(o.delays) : "";
 }
 
 }  // namespace

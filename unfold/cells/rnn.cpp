@@ -1,6 +1,7 @@
 #include "unfold/cells/cell.h"
 #include "unfold/cells/cells.h"
 #include "unfold/cells/delays.h"
+#include "unfold/cells/zoneout.h"
 #include "unfold/circuit/cell_maps.h"
 
 namespace unfold {
@@ -32,6 +33,7 @@ Signal rnn(Circuit& c, Signal x, Index n, const RnnOptions& options) {
   h.add_terms(terms, options.recurrent);
   auto next = c.map(options.activation, c.affine("z", n, terms));
   if (options.leak != TimeConstants::none) next = leaky(c, h.links().front(), next, options);
+  next = zoned(c, h.links().front(), next, options.zoneout);
   h.feed(next);
   return next;
 }
@@ -48,6 +50,7 @@ struct RnnWords {
   std::string delays = "1";
   TimeConstants leak = TimeConstants::none;
   double longest = 100;
+  double zoneout = 0;
   bool trained_initial = false;
 };
 
@@ -66,10 +69,13 @@ void describe(Visitor& v, RnnWords& o) {
   v("leak", o.leak, "time constants of leaky units, spread over 1 .. longest steps",
     {{TimeConstants::none, "none"}, {TimeConstants::fixed, "fixed"}, {TimeConstants::learned, "learned"}});
   v("longest", o.longest, "time constant of leaky units, in steps", above(1));
+  describe_zoneout(v, o.zoneout);
 }
 
 std::string rnn_fault(const StackOptions&, const RnnWords& o) {
   if (std::string fault = delays_fault(o.delays); !fault.empty()) return fault;
+  if (o.zoneout > 0)
+    if (std::string fault = zoneout_fault(o.delays); !fault.empty()) return fault;
   return o.leak != TimeConstants::none && parse_delays(o.delays).front() != 1
              ? "leaky units read the state one step back: delays begin with 1"
              : "";
@@ -95,6 +101,7 @@ Signal rnn_in_words(Circuit& c, Signal x, Index n, const RnnWords& o) {
               .delays = parse_delays(o.delays),
               .leak = o.leak,
               .longest = o.longest,
+              .zoneout = o.zoneout,
               .trained_initial = o.trained_initial});
 }
 

@@ -339,14 +339,32 @@ Signal Circuit::slice(Signal x, Index offset, Index size) {
   return add(std::move(node));
 }
 
-Signal Circuit::dropout(Signal x, double rate) {
+Signal Circuit::dropout(Signal x, double rate, Lasts lasts) {
   if (!(rate >= 0 && rate < 1)) throw UsageError("circuit: dropout rate " + std::to_string(rate) + " is not in [0, 1)");
   if (rate == 0) return x;
   const Node& a = own(x, "dropout");
   Node node{.kind = Node::Kind::mask, .name = path("mask" + std::to_string(nodes_.size())), .size = a.size};
   node.part = a.part;
   node.constant = rate;
+  node.lasts = lasts;
   return map(Map::mul, x, add(std::move(node)));
+}
+
+void Circuit::only_where(Signal affine, Signal awake, Index period) {
+  const Node& a = own(awake, "only_where");
+  const Node& wanted = own(affine, "only_where");
+  if (wanted.kind != Node::Kind::affine || wanted.awake >= 0)
+    throw UsageError("circuit: only_where: " + wanted.name + " is no affine map, or has its times already");
+  for (const Node::AffineTerm& term : wanted.terms)
+    if (!term.dense())
+      throw UsageError("circuit: only_where: " + wanted.name + " has a " + std::string(term.op->name()) +
+                       " map, which is computed everywhere");
+  if (period < 1) throw UsageError("circuit: only_where: a period of " + std::to_string(period) + " positions");
+  check_part(wanted, awake);
+  if (a.kind == Node::Kind::symbols) throw UsageError("circuit: only_where: " + a.name + " holds symbols");
+  Node& node = nodes_[static_cast<std::size_t>(affine.id)];
+  node.awake = awake.id;
+  node.period = period;
 }
 
 Signal Circuit::join(std::vector<Signal> parts) {

@@ -135,6 +135,10 @@ struct Term {
   std::vector<Signal> symbols = {};
 };
 
+/// How long a dropout mask lasts: each position has its own, or all positions of a sequence (of a window of it) have
+/// one (variational dropout; Gal & Ghahramani 2016).
+enum class Lasts : unsigned char { position, sequence };
+
 struct Node {
   enum class Kind {
     input,
@@ -169,6 +173,9 @@ struct Node {
   Delay delay = {};                        // link
   int source = -1;                         // link: node fed to it
   int initial = -1;                        // link: parameter [1 x size] of the value beyond the boundary, or -1: zero
+  Lasts lasts = Lasts::position;           // mask
+  int awake = -1;                          // affine: node whose first component says where it is wanted, or -1
+  Index period = 1;                        // affine with `awake`: it is wanted at one of so many positions
 };
 
 class Circuit {
@@ -216,7 +223,11 @@ class Circuit {
   /// each part, "W1", "W2", ... where there would be one "W" with the rows of all.
   Signal join(std::vector<Signal> parts);
   /// Dropout with the given rate: zeroes components with probability `rate` and scales the others, in training only.
-  Signal dropout(Signal x, double rate);
+  Signal dropout(Signal x, double rate, Lasts lasts = Lasts::position);
+  /// A promise: nothing depends on the affine map where the first component of `awake` is 0, because whoever reads it
+  /// multiplies by that; it is computed elsewhere alone, and is 0 there. `awake` holds 0 and 1, depends on no parameter
+  /// and is 1 at one of `period` positions (for costs). UsageError: one has no such promise twice, nor a memory.
+  void only_where(Signal affine, Signal awake, Index period);
 
   /// A parameter [rows x cols] that no operation here reads: of a loss (losses/loss.h), which adds its gradient itself.
   /// Returns its index.

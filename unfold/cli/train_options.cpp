@@ -198,6 +198,11 @@ void add_training_options(VerbOptions& options, TrainSettings& s) {
                .placeholder = "WEIGHT",
                .help = "keeps the norm of the gradient as it flows back through time; rnn and mrnn",
                .least = 0});
+  options.add({.name = "label-smoothing",
+               .target = &s.label_smoothing,
+               .placeholder = "SHARE",
+               .help = "share of every target that is spread over all symbols, in training; 0: none",
+               .least = 0});
   options.add({.name = "sampled-softmax",
                .target = &s.sampled_softmax,
                .placeholder = "K",
@@ -210,6 +215,13 @@ void add_training_options(VerbOptions& options, TrainSettings& s) {
                .help = "share of positions that read what is true as \"previous F\", from the first to the last step; "
                        "the others read what the network gave itself (scheduled sampling)",
                .default_text = "1"});
+  options.add({.name = "feedback",
+               .target = &s.feedback,
+               .placeholder = "N+K",
+               .help =
+                   "numbers read as \"previous F\" are true for N positions, then for K those that the network gave, "
+                   "with the gradient through them; --teacher-forcing: the share of these K that stays true",
+               .default_text = "none"});
   options.add({.name = "objective",
                .target = &s.objective,
                .placeholder = "SPEC",

@@ -98,7 +98,10 @@ void BackwardPass<T>::run_item(std::size_t g, std::size_t index, const Work& wor
   const StageTimer timer(schedule_.account(), work.member->id(), stage_of(segment(g), item));
   switch (item.kind) {
     case Item::Kind::pointwise: return run_program(parts_.programs.backward(g, index, squared_), work);
-    case Item::Kind::affine: return affine(segment(g), item, work);
+    case Item::Kind::affine:
+      return over_awake(node(item.node), work, [&](const Work& run, bool awake) {
+        awake ? affine(segment(g), item, run) : leave_out(item, run);
+      });
     case Item::Kind::gather:
       if (plan_.needs_adjoint(item.node)) LinkPass<T>(parts_).scatter(item.node, segment(g).loop, work);
       return;
@@ -126,6 +129,17 @@ void BackwardPass<T>::affine(const Segment& in, const Item& item, const Work& wo
     const auto& w = parts_.weights(squared_ ? Form::squared : Form::transposed, t.parameter);
     multiply<T>(dz, w, dx, whole ? Panels{Range{0, w.panels()}} : work.panels(w.n(), PackedMatrix<T>::kPanel),
                 part->adjoint_sets ? Start::zero : Start::accumulate);
+  }
+}
+
+/// Rows of an affine map that nobody wants: nothing comes back from them.
+template <class T>
+void BackwardPass<T>::leave_out(const Item& item, const Work& work) {
+  for (const auto& part : item.parts) {
+    const int source = term_of(item, part).source;
+    if (part.adjoint_sets && plan_.needs_adjoint(source))
+      start_panels<T>(matrix(What::adjoint, source, work), work.panels(node(source).size, PackedMatrix<T>::kPanel),
+                      Start::zero, nullptr);
   }
 }
 

@@ -33,7 +33,10 @@ void ForwardPass<T>::run_item(std::size_t g, std::size_t index, const Work& work
   const Item& item = segment(g).items[index];
   const StageTimer timer(schedule_.account(), work.member->id(), stage_of(segment(g), item));
   switch (item.kind) {
-    case Item::Kind::affine: return affine(segment(g), item, work);
+    case Item::Kind::affine:
+      return over_awake(node(item.node), work, [&](const Work& run, bool awake) {
+        awake ? affine(segment(g), item, run) : leave_out(item, run);
+      });
     case Item::Kind::pointwise: return run_program(parts_.programs.forward(g, index), work);
     case Item::Kind::gather: {
       const int initial = node(item.node).initial;
@@ -61,7 +64,7 @@ void ForwardPass<T>::affine(const Segment& in, const Item& item, const Work& wor
   for (const auto& part : item.parts) {
     const auto& t = term_of(item, part);
     if (meets_leaves(in, work, t.source)) {
-      whole ? start_rows(y, start, bias) : start_panels(y, panels, start, bias);
+      whole ? start_rows(y, start, bias) : start_panels<T>(y, panels, start, bias);
     } else if (!t.dense()) {
       start_rows(y, start, bias);
       t.op->apply(operator_rows(t, work), y);
@@ -75,14 +78,12 @@ void ForwardPass<T>::affine(const Segment& in, const Item& item, const Work& wor
   }
 }
 
+/// Rows of an affine map that nobody wants.
 template <class T>
-void ForwardPass<T>::start_panels(Matrix<T> y, const Panels& panels, Start start, const T* bias) {
-  constexpr Index kPanel = PackedMatrix<T>::kPanel;
-  for (Index block = 0; block < panels.blocks; ++block) {
-    const Index first = (panels.range.begin + block * panels.every) * kPanel;
-    const Index last = std::min(y.cols, (panels.range.end + block * panels.every) * kPanel);
-    start_rows(y.cols_from(first, last - first), start, bias == nullptr ? nullptr : bias + first);
-  }
+void ForwardPass<T>::leave_out(const Item& item, const Work& work) {
+  if (item.start)
+    start_panels<T>(matrix(What::value, item.node, work), work.panels(node(item.node).size, PackedMatrix<T>::kPanel),
+                    Start::zero, nullptr);
 }
 
 template <class T>

@@ -1,6 +1,7 @@
 /// Weight gradients, batched over all positions. Sums over rows run from the last row to the first.
 
 #include <algorithm>
+#include <utility>
 
 #include "unfold/engine/passes.h"
 
@@ -16,27 +17,48 @@ void GradientPass<T>::run(Member& me, T* gradient) {
       if (!options_.accumulate && me.id() == 0) clear(affine, gradient);
       continue;
     }
+    if (affine.awake >= 0) {
+      of_awake_rows(me, i, gradient);
+      continue;
+    }
     for (const auto& term : affine.terms)
       if (!term.dense()) of_operator(me, i, term, of(term.parameter));
     // A block of rows is read by all terms and the bias while it is in the second-level cache.
     const Index rows = layout_.rows(affine.part);
     const Index block = layout_.rectangular(affine.part) && !squared_ ? kRows : std::max<Index>(rows, 1);
     bool accumulate = options_.accumulate;
-    for (Index end = rows; end > 0; end -= block, accumulate = true) {
-      const Range part{std::max<Index>(end - block, 0), end};
-      for (const auto& term : affine.terms) {
-        if (!term.dense()) continue;
-        if (const Symbol* read = layout_.lookup(term.source))
-          of_lookup(me, i, read, of(term.parameter), part, accumulate);
-        else
-          of_product(me, i, term.source, of(term.parameter), {std::max(part.begin, first_row_of(i, term)), part.end},
-                     accumulate);
-      }
-      if (affine.bias >= 0)
-        accumulate_columns<T>(layout_.matrix(What::adjoint, i, 0, part), of(affine.bias).data,
-                              my_columns(me, affine.size), accumulate ? Start::accumulate : Start::zero);
-    }
+    for (Index end = rows; end > 0; end -= block, accumulate = true)
+      of_rows(me, i, {std::max<Index>(end - block, 0), end}, accumulate, gradient);
   }
+}
+
+template <class T>
+void GradientPass<T>::of_rows(Member& me, int i, Range rows, bool accumulate, T* gradient) {
+  const Node& affine = node(i);
+  const auto of = [&](int parameter) { return parameters().view(gradient, parameter); };
+  for (const auto& term : affine.terms) {
+    if (!term.dense()) continue;
+    if (const Symbol* read = layout_.lookup(term.source))
+      of_lookup(me, i, read, of(term.parameter), rows, accumulate);
+    else
+      of_product(me, i, term.source, of(term.parameter), {std::max(rows.begin, first_row_of(i, term)), rows.end},
+                 accumulate);
+  }
+  if (affine.bias >= 0)
+    accumulate_columns<T>(layout_.matrix(What::adjoint, i, 0, rows), of(affine.bias).data, my_columns(me, affine.size),
+                          accumulate ? Start::accumulate : Start::zero);
+}
+
+template <class T>
+void GradientPass<T>::of_awake_rows(Member& me, int i, T* gradient) {
+  const Matrix<T> awake = layout_.matrix(What::value, node(i).awake);
+  bool accumulate = options_.accumulate;
+  for (Index end = awake.rows, begin = end; end > 0; end = begin) {
+    const bool on = awake(end - 1, 0) != 0;
+    while (begin > 0 && (awake(begin - 1, 0) != 0) == on) --begin;
+    if (on) of_rows(me, i, {begin, end}, std::exchange(accumulate, true), gradient);
+  }
+  if (!accumulate && me.id() == 0) clear(node(i), gradient);
 }
 
 template <class T>
@@ -103,7 +125,8 @@ void GradientPass<T>::of_product(Member& me, int i, int source, Matrix<T> g, Ran
   if (layout_.rectangular(node(i).part) && !squared_)
     return add(layout_.matrix(What::value, source, 0, rows), layout_.matrix(What::adjoint, i, 0, rows));
   for (auto [step, run] : layout_.runs(plan_.value_place(source).shift, node(i).part)) {
-    run.begin = std::max(run.begin, rows.begin);
+    run = {std::max(run.begin, rows.begin), std::min(run.end, rows.end)};
+    if (run.empty() && node(i).awake >= 0) continue;
     Matrix<const T> x = layout_.matrix(What::value, source, step, run);
     if (squared_) x = square(me, x);
     add(x, layout_.matrix(What::adjoint, i, step, run));

@@ -1,6 +1,6 @@
 #pragma once
 /// Dropout masks: functions of (seed, state slot, position in the stream), so that no division of the work and no cut
-/// of a window changes them. Internal to engine/.
+/// of a window changes them; those that last a sequence, of (seed, state slot). Internal to engine/.
 
 #include <algorithm>
 #include <cstdint>
@@ -20,8 +20,10 @@ class Masks {
   template <class T>
   void lay(const Layout<T>& layout) {
     keys_.resize(static_cast<std::size_t>(layout.parts()));
+    chains_.resize(keys_.size());
     for (int p = 0; p < layout.parts(); ++p)
-      keys_[static_cast<std::size_t>(p)].resize(static_cast<std::size_t>(layout.rows(p)));
+      for (auto* of : {&keys_, &chains_})
+        (*of)[static_cast<std::size_t>(p)].resize(static_cast<std::size_t>(layout.rows(p)));
   }
 
   /// Numbers the rows of a layout. By all members.
@@ -34,8 +36,10 @@ class Masks {
   template <class T>
   void fill(const Node& node, Index row, Matrix<T> mask) const {
     if (drawn_)
-      dropout_mask<T>(seed_, stream_of(node.name), keys_[static_cast<std::size_t>(node.part)].data() + row,
-                      node.constant, mask);
+      dropout_mask<T>(
+          seed_, stream_of(node.name),
+          (node.lasts == Lasts::sequence ? chains_ : keys_)[static_cast<std::size_t>(node.part)].data() + row,
+          node.constant, mask);
     else
       std::fill_n(mask.data, mask.rows * mask.cols, T{1});
   }
@@ -50,15 +54,17 @@ class Masks {
       const Index item = structure.order().items[static_cast<std::size_t>(r)], s = structure.sequence_of_item(item);
       const Index position = item - structure.item(s, 0) + (part == 0 ? origin_ : 0);
       const Index stream = part == 0 ? layout.slot(structure.place(s)) : s;
-      keys_[static_cast<std::size_t>(part)][static_cast<std::size_t>(r)] =
-          (static_cast<std::uint64_t>(stream) << 32) | static_cast<std::uint64_t>(position);
+      const std::uint64_t chain = static_cast<std::uint64_t>(stream) << 32;
+      chains_[static_cast<std::size_t>(part)][static_cast<std::size_t>(r)] = chain;
+      keys_[static_cast<std::size_t>(part)][static_cast<std::size_t>(r)] = chain | static_cast<std::uint64_t>(position);
     }
   }
 
   bool drawn_ = false;
   std::uint64_t seed_ = 0;
   Index origin_ = 0;
-  std::vector<std::vector<std::uint64_t>> keys_;  // per part and row
+  std::vector<std::vector<std::uint64_t>> keys_;    // per part and row
+  std::vector<std::vector<std::uint64_t>> chains_;  // the same, one for all rows of a chain
 };
 
 }  // namespace unfold

@@ -1,6 +1,8 @@
 #pragma once
 /// What an unfolding is made of, and what its passes have in common. Internal to engine/.
 
+#include <algorithm>
+
 #include "unfold/engine/boundary.h"
 #include "unfold/engine/chain_loop.h"
 #include "unfold/engine/layout.h"
@@ -86,6 +88,20 @@ class PassOver {
   bool meets_leaves(const Segment& in, const Work& work, int source) const {
     return in.loop && !in.descending && work.step == 0 && reads_children(source);
   }
+  /// Calls use(work, awake) for the rows where an affine map is wanted and for those where it is not, run by run
+  /// (Circuit::only_where).
+  template <class Use>
+  void over_awake(const Node& affine, const Work& work, Use&& use) {
+    if (affine.awake < 0) return use(work, true);
+    const Matrix<T> awake = matrix(What::value, affine.awake, work);
+    for (Index begin = 0, end = 0; begin < work.rows.size(); begin = end) {
+      const bool on = awake(begin, 0) != 0;
+      while (end < work.rows.size() && (awake(end, 0) != 0) == on) ++end;
+      Work run = work;
+      run.rows = {work.rows.begin + begin, work.rows.begin + end};
+      use(run, on);
+    }
+  }
   /// Whether one member does the whole item, where members divide columns: operators are not divided.
   bool is_whole(const Item& item, const Work& work) const;
 
@@ -110,6 +126,17 @@ void start_rows(Matrix<T> y, Start start, const T* bias) {
   if (start == Start::accumulate) return;
   for (Index r = 0; r < y.rows; ++r)
     for (Index j = 0; j < y.cols; ++j) y(r, j) = start == Start::bias ? bias[j] : T{0};
+}
+
+/// The same for the columns of some panels.
+template <class T>
+void start_panels(Matrix<T> y, const Panels& panels, Start start, const T* bias) {
+  constexpr Index kPanel = PackedMatrix<T>::kPanel;
+  for (Index block = 0; block < panels.blocks; ++block) {
+    const Index first = (panels.range.begin + block * panels.every) * kPanel;
+    const Index last = std::min(y.cols, (panels.range.end + block * panels.every) * kPanel);
+    start_rows(y.cols_from(first, last - first), start, bias == nullptr ? nullptr : bias + first);
+  }
 }
 
 }  // namespace unfold

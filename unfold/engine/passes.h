@@ -12,7 +12,7 @@ namespace unfold {
   using PassOver<T>::node, PassOver<T>::term_of, PassOver<T>::segment, PassOver<T>::parameters;           \
   using PassOver<T>::matrix, PassOver<T>::run_program, PassOver<T>::operator_rows, PassOver<T>::is_whole; \
   using PassOver<T>::with_adjoints, PassOver<T>::with_tangents, PassOver<T>::reads_children;              \
-  using PassOver<T>::meets_leaves;
+  using PassOver<T>::meets_leaves, PassOver<T>::over_awake;
 
 /// What moves rows: links that are gathered, and signals put into the order of another corner (links.cpp).
 template <class T>
@@ -62,7 +62,7 @@ class ForwardPass : private PassOver<T> {
   UNFOLD_PASS_OVER
   void run_item(std::size_t g, std::size_t index, const Work& work);
   void affine(const Segment& in, const Item& item, const Work& work);
-  void start_panels(Matrix<T> y, const Panels& panels, Start start, const T* bias);
+  void leave_out(const Item& item, const Work& work);
   void look_up(const Node::AffineTerm& term, const Symbol* read, Matrix<T> y, const Panels& panels, const Work& work,
                Start start, const T* bias);
 
@@ -85,6 +85,7 @@ class BackwardPass : private PassOver<T> {
   void start_tail(int root, Index step, Corner corner, Range places, Range columns);
   void run_item(std::size_t g, std::size_t index, const Work& work);
   void affine(const Segment& in, const Item& item, const Work& work);
+  void leave_out(const Item& item, const Work& work);
 
   BackwardOptions options_;
   bool squared_;
@@ -104,6 +105,9 @@ class GradientPass : private PassOver<T> {
   static constexpr Index kRows = 256;  ///< rows whose adjoints are read once from far
   static Range my_columns(const Member& me, Index columns);
   void clear(const Node& affine, T* gradient) const;
+  void of_rows(Member& me, int i, Range rows, bool accumulate, T* gradient);
+  /// Of an affine map that is not wanted everywhere.
+  void of_awake_rows(Member& me, int i, T* gradient);
   /// The first row that a term adds to.
   Index first_row_of(int i, const Node::AffineTerm& term) const;
   void of_operator(Member& me, int i, const Node::AffineTerm& term, Matrix<T> g);
@@ -126,6 +130,7 @@ class TangentPass : private PassOver<T> {
   UNFOLD_PASS_OVER
   void run_item(std::size_t g, std::size_t index, const Work& work);
   void affine(const Item& item, const Work& work);
+  void leave_out(const Item& item, const Work& work);
   Matrix<const T> moved(int parameter) const { return parameters().view(direction_, parameter); }
   /// The tangent of a source; null if it does not move.
   Matrix<const T> tangent_of(int source, const Work& work);

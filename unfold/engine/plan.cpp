@@ -33,7 +33,8 @@ double Plan::flops_per_position() const {
           flops += term.op->operations();
           continue;
         }
-        flops += static_cast<double>(nodes_[i].size) * (lookup ? 1.0 : 2.0 * static_cast<double>(source.size));
+        flops += static_cast<double>(nodes_[i].size) * (lookup ? 1.0 : 2.0 * static_cast<double>(source.size)) /
+                 static_cast<double>(nodes_[i].period);
       }
   return flops;
 }

@@ -42,6 +42,7 @@ std::vector<int> PlanBuilder::inputs_of(int i) const {
     result.insert(result.end(), term.symbols.begin(), term.symbols.end());
   }
   if (n.source >= 0) result.push_back(n.source);
+  if (n.awake >= 0) result.push_back(n.awake);
   return result;
 }
 
@@ -157,6 +158,7 @@ void PlanBuilder::add_exits() {
         for (int* read : {&term.source, &term.keys, &term.values})
           if (*read == s) *read = e;
       if (node(c).source == s) node(c).source = e;
+      if (node(c).awake == s) node(c).awake = e;
     }
     std::replace(plan_.outputs_.begin(), plan_.outputs_.end(), s, e);
   }
@@ -355,6 +357,7 @@ std::vector<int> PlanBuilder::unit_sources(const Segment& segment, const Item& u
         if (read >= 0) open.push_back(read);
       open.insert(open.end(), term.symbols.begin(), term.symbols.end());
     }
+    if (const int awake = plan_.nodes_[at(unit.node)].awake; awake >= 0) open.push_back(awake);
   } else if (unit.kind == Item::Kind::gather) {
     if (!segment.loop) open.push_back(plan_.nodes_[at(unit.node)].source);
   } else if (unit.kind == Item::Kind::pointwise) {

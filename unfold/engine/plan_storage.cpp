@@ -15,6 +15,7 @@ void PlanBuilder::find_uses() {
       for (const int read : {n.terms[k].source, n.terms[k].keys, n.terms[k].values})
         if (read >= 0) uses_[at(read)].push_back({i, static_cast<int>(k)});
     if (n.source >= 0) uses_[at(n.source)].push_back({i, -1});
+    if (n.awake >= 0) uses_[at(n.awake)].push_back({i, -1});
   }
   item_of_.assign(plan_.nodes_.size(), -1);
   int number = 0;

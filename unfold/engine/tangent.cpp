@@ -29,7 +29,9 @@ template <class T>
 void TangentPass<T>::run_item(std::size_t g, std::size_t index, const Work& work) {
   const Item& item = segment(g).items[index];
   switch (item.kind) {
-    case Item::Kind::affine: return affine(item, work);
+    case Item::Kind::affine:
+      return over_awake(node(item.node), work,
+                        [&](const Work& run, bool awake) { awake ? affine(item, run) : leave_out(item, run); });
     case Item::Kind::pointwise: return run_program(parts_.programs.tangent(g, index), work);
     case Item::Kind::gather: {
       if (!plan_.needs_adjoint(item.node)) return;
@@ -48,6 +50,13 @@ template <class T>
 Matrix<const T> TangentPass<T>::tangent_of(int source, const Work& work) {
   if (!plan_.needs_adjoint(source)) return {};
   return matrix(What::tangent, source, work);
+}
+
+template <class T>
+void TangentPass<T>::leave_out(const Item& item, const Work& work) {
+  if (item.start)
+    start_panels<T>(matrix(What::tangent, item.node, work), work.panels(node(item.node).size, PackedMatrix<T>::kPanel),
+                    Start::zero, nullptr);
 }
 
 /// d(b + sum x W) = db + sum (x dW + dx W)

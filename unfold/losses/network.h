@@ -33,6 +33,17 @@ struct Head {
   double weight = 1;
 };
 
+/// A parameter of which training drops numbers, or whole rows (training/weight_rules.h).
+struct WeightDrop {
+  int parameter;
+  double rate;
+  bool rows = false;
+};
+/// Two parameters that training keeps each other's transpose.
+struct WeightTie {
+  int parameter, transposed;
+};
+
 template <class T>
 struct Network {
   std::shared_ptr<const Plan> plan;
@@ -44,6 +55,8 @@ struct Network {
   std::shared_ptr<const Network> fewer_outputs = nullptr;
   /// Of the products of passes over batches (batch_pass.h). What else is done with the network is exact.
   Precision precision = Precision::exact;
+  std::vector<WeightDrop> drops = {};
+  std::vector<WeightTie> ties = {};
 
   const Circuit& circuit() const { return *heads.front().signal.circuit; }
   /// For what works on one head: UsageError naming who asks when there are several.

@@ -23,7 +23,7 @@ std::vector<Signal> encode(const ModelSpec& spec, Signal source, Circuit& circui
   const auto scope = circuit.scope("encoder");
   const auto part = circuit.in_part(kSourcePart);
   Layers layers = build_layers(spec, source, circuit);
-  for (Signal& signal : layers.last) signal = circuit.dropout(signal, spec.dropout);
+  for (Signal& signal : layers.last) signal = dropped(spec, signal, spec.dropout, circuit);
   return layers.last;
 }
 
@@ -81,6 +81,11 @@ class SourceMemory {
 }  // namespace
 
 Layers build_encoder_decoder(const ModelSpec& spec, Signal source, bool once, Signal target, Circuit& circuit) {
+  if (spec.dropouti > 0 || spec.dropoute > 0 || spec.tied)
+    throw UsageError(fmt::format(
+        "model {}: of a source and its target, dropout acts on the embedding too, and what is read and what "
+        "is predicted have weights of their own; leave dropouti, dropoute and tied out",
+        to_string(spec)));
   std::vector<Signal> encoded;
   if (!once) encoded = encode(spec, source, circuit);
   const Signal summary = once ? summarise_once(spec, source, circuit) : summarise(spec, encoded, circuit);
@@ -92,8 +97,9 @@ Layers build_encoder_decoder(const ModelSpec& spec, Signal source, bool once, Si
   const Index embedding = spec.embedding > 0 ? spec.embedding : spec.units;
   // Where something is given once, the network is the one that is given nothing, and what is given.
   const double drop = once ? 0 : spec.dropout;
-  std::vector<Signal> read = {circuit.dropout(
-      circuit.affine("embedding", embedding, {{"E", target, Init::normal(1)}}, Init::zero(), false), drop)};
+  std::vector<Signal> read = {
+      dropped(spec, circuit.affine("embedding", embedding, {{"E", target, Init::normal(1)}}, Init::zero(), false), drop,
+              circuit)};
   if (spec.condition != Condition::start) read.push_back(crossing(circuit, summary, Delay::source_last()));
   Signal before, context;
   if (memory) {
@@ -111,7 +117,7 @@ Layers build_encoder_decoder(const ModelSpec& spec, Signal source, bool once, Si
                        ": attention asks with what the cell gives, which has more numbers than there are units; use "
                        "another cell, or attention=none");
     circuit.feed(before, layers.last.front());
-    layers.top = circuit.join({layers.top, circuit.dropout(context, spec.dropout)});
+    layers.top = circuit.join({layers.top, dropped(spec, context, spec.dropout, circuit)});
   }
   layers.last.clear();
   return layers;

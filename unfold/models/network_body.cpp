@@ -16,9 +16,11 @@
 #include "unfold/losses/registry.h"
 #include "unfold/models/density_model.h"
 #include "unfold/models/encoder_decoder.h"
+#include "unfold/models/feedback.h"
 #include "unfold/models/linear.h"
 #include "unfold/models/orderless.h"
 #include "unfold/models/parameter_tensors.h"
+#include "unfold/models/regularisation.h"
 
 namespace unfold {
 namespace {
@@ -80,7 +82,7 @@ Signal add_spelling(const ModelSpec& spec, const NetworkInput& input, Circuit& c
 
 /// One input, or several embedded together. Adds to `inputs`.
 Signal add_inputs(const ModelSpec& spec, const DataSpecification& data, const std::vector<std::string>& reads,
-                  Circuit& circuit, std::vector<NetworkInput>& inputs) {
+                  Circuit& circuit, FeedbackLoops& loops, std::vector<NetworkInput>& inputs) {
   if (reads.empty()) throw UsageError("a network reads at least one field");
   const auto is_spelt = [&](const std::string& name) { return data.field(parse_read(name).field).spelt; };
   const bool several = reads.size() > 1 || is_spelt(reads.front());
@@ -94,7 +96,8 @@ Signal add_inputs(const ModelSpec& spec, const DataSpecification& data, const st
                                    "FIELD.prefix3, FIELD.suffix3 and their like"));
     std::optional<Circuit::InPart> part;
     if (field.spelt) part.emplace(circuit, kSpellingPart);
-    inputs.push_back({name, symbols ? circuit.symbols(signal, field.size) : circuit.input(signal, field.size)});
+    const Signal input = symbols ? circuit.symbols(signal, field.size) : circuit.input(signal, field.size);
+    inputs.push_back({name, loops.open(name, input, circuit)});
   }
   if (!several || is_linear(spec)) return inputs.back().signal;
   std::vector<Term> terms;
@@ -104,7 +107,8 @@ Signal add_inputs(const ModelSpec& spec, const DataSpecification& data, const st
                      .source = is_spelt(input.field) ? add_spelling(spec, input, circuit) : input.signal,
                      .init = Init::normal(kFieldScale)});
   const Index size = spec.embedding > 0 ? spec.embedding : spec.units;
-  return circuit.dropout(circuit.affine("fields", size, terms, Init::zero(), false), spec.dropout);
+  return dropped(spec, circuit.affine("fields", size, terms, Init::zero(), false),
+                 spec.dropouti > 0 ? spec.dropouti : spec.dropout, circuit);
 }
 
 /// A network of both directions would read what it is to predict.
@@ -195,7 +199,7 @@ bool predicts_what_it_reads(const ModelSpec& spec, const DataSpecification& data
 
 /// Everything up to what heads read. Where some field is a source, the network is an encoder and a decoder.
 Layers add_layers(const ModelSpec& spec, const DataSpecification& data, const NetworkLayout& layout, Circuit& circuit,
-                  std::vector<NetworkInput>& inputs) {
+                  FeedbackLoops& loops, std::vector<NetworkInput>& inputs) {
   require_fitting_cell(spec, data);
   std::vector<std::string> sources, own;
   for (const std::string& read : layout.reads)
@@ -209,14 +213,14 @@ Layers add_layers(const ModelSpec& spec, const DataSpecification& data, const Ne
     stack.causal = predicts_what_it_reads(spec, data, layout);
     std::optional<Circuit::InPart> part;
     if (data.grids) part.emplace(circuit, input_part(spec));
-    const Signal input = add_inputs(spec, data, own, circuit, inputs);
+    const Signal input = add_inputs(spec, data, own, circuit, loops, inputs);
     part.reset();
     if (spec.both_directions) refuse_to_see_ahead(spec, layout);
     if (spec.attention != Attend::none)
       throw UsageError(
           fmt::format("model {}: attention needs a source to look at (--format pairs); leave it out", to_string(spec)));
     if (own.size() > 1 || data.field(parse_read(own.front()).field).spelt)
-      stack.embedding = 0;  // the fields are embedded already
+      stack.embedding = 0, stack.dropouti = 0;  // the fields are embedded already, and dropped
     return build_layers(stack, input, circuit);
   }
   if (spec.direct > 0)
@@ -230,10 +234,10 @@ Layers add_layers(const ModelSpec& spec, const DataSpecification& data, const Ne
   {
     const auto scope = circuit.scope("source");
     const auto part = circuit.in_part(kSourcePart);
-    source = add_inputs(spec, data, sources, circuit, inputs);
+    source = add_inputs(spec, data, sources, circuit, loops, inputs);
   }
   if (sources.size() > 1) stack.embedding = 0;
-  const Signal target = add_inputs(spec, data, own, circuit, inputs);
+  const Signal target = add_inputs(spec, data, own, circuit, loops, inputs);
   const bool once =
       std::ranges::all_of(sources, [&](const std::string& read) { return data.field(parse_read(read).field).once; });
   return build_encoder_decoder(stack, source, once, target, circuit);
@@ -377,9 +381,12 @@ Network<T> build_network(const ModelSpec& spec, const DataSpecification& data, c
                     "table, npy); it predicts nothing else",
                     to_string(spec)));
   Network<T> network;
-  network.dropout = spec.dropout > 0;
-  const Layers layers = add_layers(spec, data, layout, circuit, network.inputs);
-  HeadSignals signals(spec, layers, network.inputs, circuit);
+  FeedbackLoops loops(layout, variant.feedback);
+  std::vector<NetworkInput> read;
+  const Layers layers = add_layers(spec, data, layout, circuit, loops, read);
+  network.inputs = loops.inputs(read);
+  loops.require_some();
+  HeadSignals signals(spec, layers, read, circuit);
   for (std::size_t h = 0; h < layout.heads.size(); ++h) {
     const HeadSpecification& head = layout.heads[h];
     const FieldSpecification& field = data.field(head.field);
@@ -405,6 +412,7 @@ Network<T> build_network(const ModelSpec& spec, const DataSpecification& data, c
     const std::shared_ptr<Loss<T>> loss = chosen.make<T>();
     tell_labels(*loss, field);
     loss->declare(circuit, signal);
+    loops.close<T>(head, *loss, signal, circuit);
     network.heads.push_back({head.field, signal, loss, head.weight});
   }
   if (variant.watch_hidden) {
@@ -412,6 +420,10 @@ Network<T> build_network(const ModelSpec& spec, const DataSpecification& data, c
     network.hidden = layers.hidden;
   }
   network.plan = std::make_shared<const Plan>(circuit);
+  network.dropout =
+      std::ranges::any_of(circuit.nodes(), [](const Node& node) { return node.kind == Node::Kind::mask; });
+  if (!variant.feedback) network.drops = weight_drops(spec, *network.plan);  // else what is read is in a loop, too
+  if (spec.tied) network.ties = {tied_weights(spec, layout, variant, circuit)};
   network.validate();
   return network;
 }

@@ -49,6 +49,7 @@ struct NetworkLayout {
 struct NetworkVariant {
   bool watch_hidden = false;  ///< what each layer gives is an output too, for penalties
   Index candidates = 0;       ///< > 0: so many outputs instead of one a symbol, for a sampled softmax
+  bool feedback = false;      ///< numbers read as "previous F" may be its own (feedback.h)
 };
 
 /// Adds the network to an empty circuit, which must outlive the result. Throws UsageError: a field that the data do not

@@ -104,6 +104,13 @@ TrainingResult train_by(const Network<T>& network, NetworkModel<T>& model, Train
 }
 
 template <class T>
+Network<T> feedback_network(const NetworkModel<T>& model, Circuit& circuit) {
+  Network<T> network = build_network<T>(model.spec(), model.data(), model.layout(), circuit, {.feedback = true});
+  network.drops = model.network().drops;
+  return network;
+}
+
+template <class T>
 TrainingResult train(NetworkModel<T>& model, TrainingSources<T> sources, const TrainerOptions& options,
                      const std::string& model_file, Team& team, Observer* observer) {
   return train_by(model.network(), model, std::move(sources), options, model_file, team, observer);
@@ -117,6 +124,8 @@ TrainingResult train(NetworkModel<float>& model, const Task& task, const TaskTra
                options.model_file, team, observer);
 }
 
+template Network<float> feedback_network(const NetworkModel<float>&, Circuit&);
+template Network<double> feedback_network(const NetworkModel<double>&, Circuit&);
 template TrainingResult train(NetworkModel<float>&, TrainingSources<float>, const TrainerOptions&, const std::string&,
                               Team&, Observer*);
 template TrainingResult train(NetworkModel<double>&, TrainingSources<double>, const TrainerOptions&, const std::string&,

@@ -67,6 +67,12 @@ template <class T>
 TrainingResult train(NetworkModel<T>& model, TrainingSources<T> sources, const TrainerOptions& options,
                      const std::string& model_file, Team& team, Observer* observer = nullptr);
 
+/// The network of a model with its own numbers read where it is told to (training/free_positions.h), added to an empty
+/// circuit; weights are dropped and tied as in the model's. Throws UsageError where nothing is fed back, or where what
+/// is predicted is no mean.
+template <class T>
+Network<T> feedback_network(const NetworkModel<T>& model, Circuit& circuit);
+
 // Models of tasks (tasks/tasks.h): they read symbols or vectors and predict a value or a class at the end, or one at
 // every step.
 

@@ -34,6 +34,15 @@ OptionTable table_of(ModelSpec& spec) {
         {{Attend::none, "none"}, {Attend::additive, "additive"}, {Attend::multiplicative, "multiplicative"}});
   table("condition", spec.condition, "of a source and its target: what the summary of the source gives",
         {{Condition::start, "start"}, {Condition::steps, "steps"}, {Condition::both, "both"}});
+  table("variational", spec.variational, "masks of dropout last a whole sequence, or a window of it");
+  table("dropouti", spec.dropouti, "share of what the first layer reads that is dropped in training",
+        from_to_below(0, 1));
+  table("dropouth", spec.dropouth, "dropout of what goes from layer to layer; 0: as dropout", from_to_below(0, 1));
+  table("dropoute", spec.dropoute, "share of symbols whose embedding is dropped in a step of training",
+        from_to_below(0, 1));
+  table("wdrop", spec.wdrop, "share of the weights of recurrent matrices that is dropped in a step of training",
+        from_to_below(0, 1));
+  table("tied", spec.tied, "the weights of the output are those of the embedding");
   return table;
 }
 
@@ -92,6 +101,22 @@ Index parse_units(const Spec& spec) {
         fmt::format("model {}: the number of units is missing; write for example {}:128", spec.name, spec.name));
   table.set(spec.name, "units", spec.size);
   return units;
+}
+
+/// The dropout of what layer `layer`, from 1 on, gives.
+double rate_above(const ModelSpec& spec, Index layer) {
+  return layer < spec.layers && spec.dropouth > 0 ? spec.dropouth : spec.dropout;
+}
+
+/// What the first layer reads, after dropout.
+Signal dropped_input(const ModelSpec& spec, Signal input, Circuit& circuit) {
+  if (spec.dropouti == 0) return input;
+  if (input.id < 0 || circuit.holds_symbols(input))
+    throw UsageError(
+        fmt::format("model {}: dropouti drops numbers that the first layer reads, and it reads symbols "
+                    "themselves; write embedding={} as well",
+                    to_string(spec), spec.units));
+  return dropped(spec, input, spec.dropouti, circuit);
 }
 
 Signal joined(const std::vector<Signal>& signals, Circuit& circuit) {
@@ -160,7 +185,8 @@ Layers build_grid_layers(const ModelSpec& spec, Signal input, Circuit& circuit) 
     given = add_grid_layer(spec, given, layer == 0, circuit);
     result.hidden.insert(result.hidden.end(), given.begin(), given.end());
     result.last = given;
-    for (Signal& signal : given) signal = circuit.dropout(signal, spec.dropout);
+    const double rate = rate_above(spec, static_cast<Index>(layer) + 1);
+    for (Signal& signal : given) signal = dropped(spec, signal, rate, circuit);
   }
   result.top = joined(given, circuit);
   return result;
@@ -213,6 +239,10 @@ std::string to_string(const ModelSpec& spec) {
   return to_string(result);
 }
 
+Signal dropped(const ModelSpec& spec, Signal signal, double rate, Circuit& circuit) {
+  return circuit.dropout(signal, rate, spec.variational ? Lasts::sequence : Lasts::position);
+}
+
 bool is_linear(const ModelSpec& spec) { return spec.cell == &linear_model(); }
 
 bool has_random_graph(const ModelSpec& spec) { return spec.cell->graph != nullptr; }
@@ -235,6 +265,7 @@ Layers build_layers(const ModelSpec& spec, Signal input, Circuit& circuit) {
     result.top =
         circuit.affine("embedding", size, {{"W", input, Init::normal(spec.cell->reads_trees() ? kTreeScale : 1)}},
                        Init::zero(), false);
+  result.top = dropped_input(spec, result.top, circuit);
   if (spec.cell->reads_grids()) return build_grid_layers(spec, result.top, circuit);
   for (Index layer = 1; layer <= spec.layers; ++layer) {
     const auto scope = circuit.scope(fmt::format("layer{}", layer));
@@ -244,7 +275,8 @@ Layers build_layers(const ModelSpec& spec, Signal input, Circuit& circuit) {
     std::vector<Signal> given = add_layer(spec, result.top, circuit);
     result.hidden.insert(result.hidden.end(), given.begin(), given.end());
     result.last = given;
-    for (Signal& signal : given) signal = circuit.dropout(signal, spec.dropout);
+    const double rate = rate_above(spec, layer);
+    for (Signal& signal : given) signal = dropped(spec, signal, rate, circuit);
     result.top = given.size() == 1 ? given.front() : circuit.join(std::move(given));
   }
   return result;
@@ -255,7 +287,7 @@ Signal pooled(const ModelSpec& spec, const Layers& layers, Circuit& circuit) {
   const auto scope = circuit.scope("pool");
   std::vector<Signal> parts =
       spec.cell->reads_grids() ? grid_pool(circuit, layers.last, spec.pool) : pool(circuit, layers.last, spec.pool);
-  for (Signal& part : parts) part = circuit.dropout(part, spec.dropout);
+  for (Signal& part : parts) part = dropped(spec, part, spec.dropout, circuit);
   return parts.size() == 1 ? parts.front() : circuit.join(std::move(parts));
 }
 

@@ -14,7 +14,9 @@
 /// `direct=K`: the output also reads the last K inputs as they are, past the layers: an autoregression of order K
 /// beside the network, or with symbols, K = 1, a table of pairs (Bengio et al. 2003; Mikolov et al. 2011).
 ///
-/// Dropout acts on the output of every layer on its way up, never on the recurrence (Zaremba et al. 2014).
+/// Dropout acts on the output of every layer on its way up, never on the recurrence (Zaremba et al. 2014); `wdrop`
+/// drops weights of the recurrence itself, `dropoute` whole symbols of the embedding, and `tied` makes the embedding
+/// the weights of the output, by the names of AWD-LSTM (Merity et al. 2018): regularisation.h.
 
 #include <string>
 #include <string_view>
@@ -41,6 +43,8 @@ ModelSpec parse_model_spec(std::string_view text, const std::vector<std::string>
 /// Canonical: only what differs from the defaults, in the order of the table. parse_model_spec reads it back.
 std::string to_string(const ModelSpec& spec);
 
+/// A signal after dropout at a rate, as the model wants its masks.
+Signal dropped(const ModelSpec& spec, Signal signal, double rate, Circuit& circuit);
 /// Whether heads weigh what is read, without layers (linear.h).
 bool is_linear(const ModelSpec& spec);
 /// Whether a model is made on a random graph (option `graph`), and starts from symbol frequencies.

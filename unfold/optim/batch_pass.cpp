@@ -6,6 +6,7 @@
 
 #include "unfold/base/error.h"
 #include "unfold/losses/separate_rows.h"
+#include "unfold/numerics/vector.h"
 
 namespace unfold {
 namespace {
@@ -24,6 +25,15 @@ BatchPass<T>::BatchPass(const Network<T>& network, Team& team, std::size_t memor
                         const PenaltyOptions& penalties)
     : network_(network), team_(team), unfolding_(network.plan, team, network.precision), memory_limit_(memory_limit) {
   if (penalties.any()) penalties_.emplace(penalties, network, team);
+  smoothing_ = penalties.smoothing;
+  if (!(smoothing_ >= 0 && smoothing_ < 1))
+    throw UsageError(fmt::format("label smoothing {}: a share of at least 0 and below 1", smoothing_));
+  if (smoothing_ > 0 && std::ranges::none_of(network.heads, [](const Head<T>& head) {
+        return head.loss->template as<Categorical<T>>() != nullptr;
+      }))
+    throw UsageError(
+        fmt::format("label smoothing spreads the target over symbols, and {} has the loss {}; leave it out",
+                    network.heads.front().field, network.heads.front().loss->name()));
   if (penalties.flow > 0 && memory_limit > 0)
     throw UsageError("a flow penalty needs the whole batch at once: leave out the memory limit");
   if (memory_limit == 0) return;
@@ -133,6 +143,7 @@ void BatchPass<T>::read(const Batch& batch, Index piece, double scale, std::span
     else
       head.loss->gradient(seen, static_cast<T>(scale * head.weight), team_, nats, unfolding_.adjoint(head.signal),
                           gradient);
+    smooth(head, seen, scale, nats, gradient);
     if (only) continue;
     const bool starts = &head == &network_.heads.front();
     for (Index r = 0; r < seen.signal.rows; ++r) {
@@ -141,6 +152,28 @@ void BatchPass<T>::read(const Batch& batch, Index piece, double scale, std::span
     }
   }
   if (!gradient.empty() && penalties_) penalties_->seed(unfolding_, batch.structure, first);
+}
+
+/// With symbols y: o_y - mean of o is added, times the share; its gradient is 1 at y, less 1 / K everywhere.
+template <class T>
+void BatchPass<T>::smooth(const Head<T>& head, const Observed<T>& seen, double scale, T* nats, std::span<T> gradient) {
+  if (smoothing_ == 0 || head.loss->template as<Categorical<T>>() == nullptr) return;
+  const auto share = static_cast<T>(smoothing_), push = static_cast<T>(scale * head.weight * smoothing_);
+  const Index symbols = seen.signal.cols;
+  const T each = push / static_cast<T>(symbols);
+  const Matrix<T> adjoint = gradient.empty() ? Matrix<T>{} : unfolding_.adjoint(head.signal);
+  team_.run([&](Member& me) {
+    const Range mine = me.share(seen.signal.rows, 8);
+    for (Index r = mine.begin; r < mine.end; ++r) {
+      const Symbol y = seen.targets.symbols[r];
+      if (y == kNoSymbol) continue;
+      const std::span<const T> o(seen.signal.row(r), at(symbols));
+      nats[r] += share * (o[at(y)] - static_cast<T>(sum<T>(o)) / static_cast<T>(symbols));
+      if (gradient.empty()) continue;
+      for (Index k = 0; k < symbols; ++k) adjoint(r, k) -= each;
+      adjoint(r, y) += push;
+    }
+  });
 }
 
 template <class T>

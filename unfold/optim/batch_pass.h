@@ -5,6 +5,9 @@
 /// the state at each seam; a second one goes from the last piece to the first: forward again, backward, and the
 /// adjoint of the state handed on. With pieces of about sqrt(T) steps memory is O(sqrt T), for one more forward pass.
 /// Sums of gradients run over rows from the last to the first, so the result has the bits of the plain pass.
+///
+/// Label smoothing (Szegedy et al. 2016): the target of a row is y with probability 1 - s and any of K symbols with s /
+/// K each. With logits o the loss of the row is larger by s (o_y - mean of o), which is counted in its nats.
 
 #include <cstdint>
 #include <optional>
@@ -20,7 +23,8 @@ template <class T>
 class BatchPass {
  public:
   /// `memory_limit` in bytes for the activities of one batch; 0: none.
-  /// UsageError: a memory limit with a penalty on the flow of the gradient, or with a loss that needs whole sequences.
+  /// UsageError: a memory limit with a penalty on the flow of the gradient, or with a loss that needs whole sequences;
+  /// smoothing where no head is a softmax over symbols.
   BatchPass(const Network<T>& network, Team& team, std::size_t memory_limit = 0, const PenaltyOptions& penalties = {});
 
   void set_parameters(const Parameters<T>& parameters) {
@@ -67,6 +71,7 @@ class BatchPass {
   void run(const Batch& batch, Index piece, State<T>& state);
   void read(const Batch& batch, Index piece, double scale, std::span<T> gradient);
   Observed<T> observed(const Batch& batch, const Head<T>& head, Index first_row) const;
+  void smooth(const Head<T>& head, const Observed<T>& seen, double scale, T* nats, std::span<T> gradient);
   void require_rows(std::string_view why) const;
   void check(const Batch& batch) const;
   double total() const;
@@ -78,6 +83,7 @@ class BatchPass {
   const Parameters<T>* parameters_ = nullptr;
   std::size_t memory_limit_, bytes_per_row_ = 0, bytes_per_chain_ = 0, bytes_per_state_ = 0;
   std::optional<std::uint64_t> dropout_seed_;
+  double smoothing_ = 0;
   Index forced_piece_ = 0, cut_steps_ = 0;
   std::vector<Index> cut_sizes_;  // the structure that cuts_ belong to
   std::vector<Cut> cuts_;

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "unfold/base/error.h"
+#include "unfold/optim/averaged.h"
 #include "unfold/optim/hessian_free.h"
 #include "unfold/optim/lbfgs.h"
 #include "unfold/optim/riemannian.h"
@@ -23,6 +24,19 @@ struct SgdKind {
   template <class T>
   static auto make(Index parameters, const Options& o, double decay) {
     return sgd_direction<T>(parameters, o, decay);
+  }
+};
+
+/// Plain steps, of which a mean is taken.
+struct AveragedSgdKind {
+  using Options = AveragingOptions;
+  static constexpr const char* kName = "asgd";
+  static constexpr const char* kHelp = "plain steps, then their mean, once validation stops getting better (NT-ASGD)";
+  static constexpr bool kAverages = true;
+  static CommonOptions common() { return {.rate = 1, .clip = 0.25}; }
+  template <class T>
+  static auto make(Index parameters, const Options&, double decay) {
+    return sgd_direction<T>(parameters, {.momentum = 0}, decay);
   }
 };
 
@@ -253,6 +267,10 @@ std::unique_ptr<Optimizer<T>> make_kind(Index parameters, const AnyOptions& sett
       throw UsageError(fmt::format("optimiser {}: clip and decay have no meaning for it", Kind::kName));
     return std::make_unique<Optimizer<T>>(no_direction<T>(), Kind::template control<T>(parameters, s.own), s.common,
                                           s.schedule, spec);
+  } else if constexpr (requires { Kind::kAverages; }) {
+    return std::make_unique<AveragedOptimizer<T>>(parameters, s.own, direction_of<T>(parameters, s),
+                                                  fixed_control<T>(parameters, s.common.clip), s.common, s.schedule,
+                                                  spec);
   } else {
     return std::make_unique<Optimizer<T>>(direction_of<T>(parameters, s),
                                           fixed_control<T>(parameters, own_clip ? 0 : s.common.clip), s.common,
@@ -285,10 +303,11 @@ OptimizerEntry entry() {
 
 const Registry<OptimizerEntry>& registry() {
   static const Registry<OptimizerEntry> list(
-      "optimiser", {entry<SgdKind>(), entry<RmsPropKind>(), entry<AdamKind>(), entry<AdamWKind>(), entry<PathKind>(),
-                    entry<PathMomentumKind>(), entry<PathAdamKind>(), entry<HessianFreeKind>(), entry<NaturalKind>(),
-                    entry<LbfgsKind>(), entry<RiemannianKind<RiemannianMetric::ruop>>(),
-                    entry<RiemannianKind<RiemannianMetric::rbpm>>(), entry<RiemannianKind<RiemannianMetric::none>>()});
+      "optimiser",
+      {entry<SgdKind>(), entry<AveragedSgdKind>(), entry<RmsPropKind>(), entry<AdamKind>(), entry<AdamWKind>(),
+       entry<PathKind>(), entry<PathMomentumKind>(), entry<PathAdamKind>(), entry<HessianFreeKind>(),
+       entry<NaturalKind>(), entry<LbfgsKind>(), entry<RiemannianKind<RiemannianMetric::ruop>>(),
+       entry<RiemannianKind<RiemannianMetric::rbpm>>(), entry<RiemannianKind<RiemannianMetric::none>>()});
   return list;
 }
 

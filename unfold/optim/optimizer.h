@@ -40,6 +40,10 @@ class Optimizer {
   virtual StepReport step(Objective<T>& objective, const Progress& progress, double factor);
   /// Everything that a checkpoint must hold.
   virtual void visit_state(StateVisitor<T>& visitor);
+  /// The parameters to be judged and kept, where they are not those that move; empty: they are.
+  virtual std::span<const T> average() const { return {}; }
+  /// Told the loss of every validation.
+  virtual void judged(double /*nats*/) {}
   virtual Index batches() const { return 1; }    ///< of the data, for one step
   virtual Index gradients() const { return 1; }  ///< what a step costs, roughly, in gradients of one batch
 

@@ -21,6 +21,9 @@ namespace unfold {
 struct PenaltyOptions {
   double activity = 0;  ///< beta, >= 0
   double flow = 0;      ///< weight, >= 0
+  /// Share of the target that is spread over all symbols, in [0, 1): not a penalty on activities, but a part of the
+  /// loss of symbols (batch_pass.h).
+  double smoothing = 0;
   bool any() const { return activity > 0 || flow > 0; }
 };
 

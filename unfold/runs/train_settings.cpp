@@ -31,7 +31,8 @@ constexpr auto kGradientOnly = std::to_array<std::string_view>(
      "curriculum",       "epochs",          "steps",        "minutes",         "validate-every",
      "early-stop",       "resume",          "sample-every", "log-every",       "memory-limit",
      "checkpoint-every", "sampled-softmax", "precision",    "teacher-forcing", "forcing-schedule",
-     "gradient",         "follow",          "objective",    "shards",          "gradient-sums"});
+     "gradient",         "follow",          "objective",    "shards",          "gradient-sums",
+     "label-smoothing",  "feedback"});
 
 /// Options of files: tasks have no use for them.
 constexpr auto kFilesOnly = std::to_array<std::string_view>(
@@ -40,13 +41,14 @@ constexpr auto kFilesOnly = std::to_array<std::string_view>(
      "window",       "sampled-softmax", "precision", "whole-sequences", "format",
      "read",         "predict",         "ahead",     "sequences",       "test",
      "word-dropout", "log-rules",       "ends",      "teacher-forcing", "forcing-schedule",
-     "objective",    "trees",           "shift",     "follow"});
+     "objective",    "trees",           "shift",     "follow",          "feedback"});
 /// Options of text: data with fields have no use for them.
 constexpr auto kTextOnly = std::to_array<std::string_view>(
     {"vocabulary", "lines", "predict-after", "mask", "valid-mask", "label-column", "only-label", "sample-every",
      "sampled-softmax", "activity-penalty", "flow-penalty", "restarts", "curriculum", "log-rules", "follow"});
-constexpr auto kFieldsOnly = std::to_array<std::string_view>(
-    {"read", "predict", "ahead", "sequences", "test", "word-dropout", "ends", "trees", "shift", "objective"});
+constexpr auto kFieldsOnly =
+    std::to_array<std::string_view>({"read", "predict", "ahead", "sequences", "test", "word-dropout", "ends", "trees",
+                                     "shift", "objective", "feedback"});
 /// Options of data that have an end: a stream has none that is known.
 constexpr auto kEndsOnly = std::to_array<std::string_view>(
     {"format", "vocabulary", "label-column", "only-label", "lines", "split", "valid", "unknown", "predict-after",
@@ -201,6 +203,7 @@ void check_shards(TrainSettings& s) {
   if (s.restarts > 1) refuse("--restarts");
   if (s.sampled_softmax > 0) refuse("--sampled-softmax");
   if (s.teacher_forcing) refuse("--teacher-forcing");
+  if (s.feedback) refuse("--feedback");
   if (s.activity_penalty > 0) refuse("--activity-penalty");
   if (s.flow_penalty > 0) refuse("--flow-penalty");
 }
@@ -315,10 +318,12 @@ std::vector<Setting> all_settings(TrainSettings& s, RunSettings& r) {
       {"minutes", &s.minutes, model},
       {"activity-penalty", &s.activity_penalty, model},
       {"flow-penalty", &s.flow_penalty, model},
+      {"label-smoothing", &s.label_smoothing, model},
       {"sampled-softmax", &s.sampled_softmax, model},
       {"gradient", &s.gradient, model},
       {"follow", &s.follow, model},
       {"teacher-forcing", &s.teacher_forcing, model},
+      {"feedback", &s.feedback, model},
       {"forcing-schedule", &s.forcing_schedule, model},
       {"objective", &s.objective, model},
       {"precision", &s.precision, model},

@@ -44,7 +44,8 @@ struct TrainSettings {
       false;  ///< when neither this nor `window` was given, the optimiser decides (sequence_choice.h)
   std::optional<double> epochs = {}, minutes = {}, goal_error = {};
   Index validate_on = 1000;
-  double activity_penalty = 0, flow_penalty = 0;
+  double activity_penalty = 0, flow_penalty = 0, label_smoothing = 0;
+  std::optional<std::string> feedback = {};                                ///< training/free_positions.h
   std::optional<std::string> teacher_forcing = {}, forcing_schedule = {};  ///< training/own_outputs.h
   std::optional<std::string> objective = {};  ///< data with fields: what is paid for labels judged together (SPEC)
   double word_dropout = 0;                    ///< data with fields: share of positions that training leaves unread

@@ -24,7 +24,7 @@ bool predicts_before_the_end(const Batch& batch, const Network<T>& network) {
 /// The weights in one of several batches: a penalty is the mean over them.
 PenaltyOptions share_of(const PenaltyOptions& whole, Index batches) {
   const auto n = static_cast<double>(batches);
-  return {.activity = whole.activity / n, .flow = whole.flow / n};
+  return {.activity = whole.activity / n, .flow = whole.flow / n, .smoothing = whole.smoothing};
 }
 
 template <class T>
@@ -54,10 +54,11 @@ BatchObjective<T>::BatchObjective(const Network<T>& network, Parameters<T>& para
   if (options.penalties.flow > 0 && options.batches > 1)
     throw UsageError("a flow penalty is known after a backward pass only, and " + options.optimizer +
                      " measures the loss of several batches without one; use sgd, adam or path");
-  if (options.sharding.divided() &&
-      (options.own_outputs || network.fewer_outputs != nullptr || !options.gradient.looks_back()))
+  if (options.sharding.divided() && (options.own_outputs || options.feedback.on() || network.fewer_outputs != nullptr ||
+                                     !options.gradient.looks_back()))
     throw UsageError(fmt::format("{} is not divided among shards: leave it out, or --shards",
-                                 options.own_outputs             ? "scheduled sampling (--teacher-forcing)"
+                                 options.feedback.on()           ? "feedback of own outputs (--feedback)"
+                                 : options.own_outputs           ? "scheduled sampling (--teacher-forcing)"
                                  : options.gradient.looks_back() ? "a sampled softmax"
                                                                  : "a gradient that is carried along (--gradient)"));
   if (options.own_outputs) {
@@ -67,6 +68,16 @@ BatchObjective<T>::BatchObjective(const Network<T>& network, Parameters<T>& para
                        "they read; use sgd, adam or path, or leave --teacher-forcing out");
     own_ = std::make_unique<OwnOutputs<T>>(network, team, options.seed);
   }
+  if (options.feedback.on()) {
+    if (options.batches > 1)
+      throw UsageError(
+          options.optimizer +
+          " compares losses over several batches, and feedback changes what they read; use sgd, rmsprop or "
+          "adam, or leave --feedback out");
+    free_ = std::make_unique<FreePositions<T>>(network, options.feedback, options.seed);
+  }
+  if (WeightRules<T>::needed(network))
+    weights_ = std::make_unique<WeightRules<T>>(network, parameters, options.seed, team);
   if (!options.gradient.looks_back()) {
     check_forward();
     const std::size_t limit = options.memory_limit > 0 ? options.memory_limit : ForwardOptions::kLimit;
@@ -75,7 +86,8 @@ BatchObjective<T>::BatchObjective(const Network<T>& network, Parameters<T>& para
         team);
   }
   if (network.fewer_outputs == nullptr) return;
-  if (options.penalties.any()) throw UsageError("penalties need the whole softmax: leave out the sampled one");
+  if (options.penalties.any() || options.penalties.smoothing > 0)
+    throw UsageError("penalties and label smoothing need the whole softmax: leave out the sampled one");
   sampled_ = std::make_unique<SampledSoftmax<T>>(with_precision(network, options.precision), parameters, options.seed,
                                                  team, options.memory_limit);
 }
@@ -88,6 +100,9 @@ void BatchObjective<T>::check_forward() const {
                                  options_.gradient.text(), what));
   };
   if (options_.penalties.any()) refuse("penalties on the states of a window");
+  if (options_.penalties.smoothing > 0) refuse("label smoothing");
+  if (weights_) refuse("dropped or tied weights");
+  if (free_) refuse("feedback of own outputs");
   if (network_.fewer_outputs != nullptr) refuse("sampled softmax");
   if (options_.precision != Precision::exact) refuse("bfloat16 products");
   if (options_.batches > 1) refuse(fmt::format("steps over several batches, as {} takes them", options_.optimizer));
@@ -116,6 +131,26 @@ void BatchObjective<T>::require_exact_products() const {
     throw UsageError(options_.optimizer + " measures curvature, for which bfloat16 is too coarse; train it in float");
 }
 
+/// Metrics know outputs that nothing reads.
+template <class T>
+void BatchObjective<T>::require_own_inputs_apart() const {
+  if (free_)
+    throw UsageError(
+        fmt::format("{} knows no network that reads its own outputs; train with sgd, asgd, rmsprop or adam, or "
+                    "leave --feedback out",
+                    options_.optimizer));
+}
+
+/// What works on several weights together knows nothing of those that are dropped, or equal.
+template <class T>
+void BatchObjective<T>::require_plain_weights() const {
+  if (weights_)
+    throw UsageError(
+        fmt::format("{} knows no weights that are dropped or tied; train with sgd, asgd, rmsprop or adam, "
+                    "or leave wdrop, dropoute and tied out of the model",
+                    options_.optimizer));
+}
+
 template <class T>
 void BatchObjective<T>::gather(Index step) {
   step_ = step;
@@ -131,6 +166,10 @@ void BatchObjective<T>::gather(Index step) {
 
 template <class T>
 void BatchObjective<T>::read_own_outputs(double forcing) {
+  if (free_) {
+    mixed_ = &free_->mark(source_.batch(), forcing, step_);
+    return;
+  }
   enter_batch(source_.batch(), *network_.plan, carried_);  // once more in `gradient`, to the same end
   mixed_ = &own_->mix(source_.batch(), carried_, parameters_, forcing, step_);
 }
@@ -177,9 +216,9 @@ std::string BatchObjective<T>::find_non_finite() {
 template <class T>
 double BatchObjective<T>::gradient(std::span<T> result) {
   if (sampled_)
-    sampled_->set_parameters(parameters_);
+    sampled_->set_parameters(seen());
   else
-    pass_.set_parameters(parameters_);
+    pass_.set_parameters(seen());
   double nats = 0, penalty = 0;
   for (Index k = 0; k < options_.batches; ++k) {
     poll();
@@ -200,6 +239,7 @@ double BatchObjective<T>::gradient(std::span<T> result) {
     }
     if (k + 1 < options_.batches) leave_batch(batch(k), carried_);
   }
+  if (weights_) weights_->turn(result);
   const double loss = nats / predicted_ + penalty;
   const bool again = !computed_.empty();  // at a trial point, which no run goes back to
   computed_ = result;
@@ -209,7 +249,7 @@ double BatchObjective<T>::gradient(std::span<T> result) {
 template <class T>
 double BatchObjective<T>::loss() {
   require_full_softmax();
-  pass_.set_parameters(parameters_);
+  pass_.set_parameters(seen());
   double nats = 0, penalty = 0;
   for (Index k = 0; k < options_.batches; ++k) {
     poll();
@@ -230,6 +270,8 @@ double BatchObjective<T>::symbols_per_sequence() const {
 
 template <class T>
 EnteredBatch<T> BatchObjective<T>::enter() {
+  require_plain_weights();
+  require_own_inputs_apart();
   require_looking_back();
   require_full_softmax();
   require_exact_products();
@@ -241,6 +283,8 @@ EnteredBatch<T> BatchObjective<T>::enter() {
 
 template <class T>
 PathReading BatchObjective<T>::path_reading() {
+  require_plain_weights();
+  require_own_inputs_apart();
   const Batch& first = batch(0);
   const Head<T>& head = network_.only_head("path");
   return {.circuit = head.signal.circuit,
@@ -251,6 +295,8 @@ PathReading BatchObjective<T>::path_reading() {
 
 template <class T>
 void BatchObjective<T>::start_curvature(double share, Distance damping) {
+  require_plain_weights();
+  require_own_inputs_apart();
   require_looking_back();
   require_full_softmax();
   require_exact_products();

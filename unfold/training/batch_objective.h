@@ -15,8 +15,10 @@
 #include "unfold/forward/forward_gradient.h"
 #include "unfold/optim/objective.h"
 #include "unfold/optim/sharded_pass.h"
+#include "unfold/training/free_positions.h"
 #include "unfold/training/own_outputs.h"
 #include "unfold/training/sampled_softmax.h"
+#include "unfold/training/weight_rules.h"
 
 namespace unfold {
 
@@ -27,6 +29,7 @@ struct BatchObjectiveOptions {
   std::size_t memory_limit = 0;
   PenaltyOptions penalties = {};            ///< the mean over the batches
   bool own_outputs = false;                 ///< read_own_outputs will be called
+  Feedback feedback = {};                   ///< so it will, and the gradient flows through what is read
   GradientMethod gradient = {};             ///< looking back, or carried along (forward_gradient.h)
   Precision precision = Precision::exact;   ///< of loss and gradient; curvature wants exact ones (UsageError)
   Sharding sharding = {};                   ///< of each batch
@@ -45,17 +48,19 @@ class BatchObjective final : public Objective<T> {
 
   /// Everything given is referred to and must outlive the objective. UsageError: a flow penalty, or own outputs, with
   /// several batches; penalties, own outputs, forward gradients or a sampled softmax with several shards; forward
-  /// gradients with own outputs, a sampled softmax, several batches or bfloat16.
+  /// gradients with own outputs, a sampled softmax, several batches, dropped weights or bfloat16.
   BatchObjective(const Network<T>& network, Parameters<T>& parameters, BatchSource& source,
                  const BatchObjectiveOptions& options, Team& team, Entered entered);
 
   /// Takes the batches of this step from the source, which is left at the last of them.
   void gather(Index step);
-  /// From now until the next `gather` the network reads its own outputs at a share 1 - forcing of the positions.
-  /// REQUIRES the option.
+  /// From now until the next `gather` the network reads its own outputs at a share 1 - forcing of the positions, with
+  /// feedback of those that are free. REQUIRES one of the options.
   void read_own_outputs(double forcing);
   double predicted() const override { return predicted_; }  ///< symbols, in all batches of the step
-  bool repeats() const override { return source_.unchanging() && options_.batches == 1 && !network_.dropout && !own_; }
+  bool repeats() const override {
+    return source_.unchanging() && options_.batches == 1 && !network_.dropout && !own_ && !free_ && !weights_;
+  }
   Index symbols() const;
   /// Runs forward through the batches, for the state alone.
   void skip();
@@ -102,6 +107,9 @@ class BatchObjective final : public Objective<T> {
   void require_looking_back() const;
   void check_forward() const;
   void require_exact_products() const;
+  void require_plain_weights() const;
+  void require_own_inputs_apart() const;
+  const Parameters<T>& seen() { return weights_ ? weights_->seen(static_cast<std::uint64_t>(step_)) : parameters_; }
   void poll() const {
     if (options_.stop == nullptr) return;
     if (options_.sharding.all().any(options_.stop->load(std::memory_order_relaxed))) throw StepBrokenOff();
@@ -117,6 +125,8 @@ class BatchObjective final : public Objective<T> {
   std::unique_ptr<SampledSoftmax<T>> sampled_;   // takes the place of pass_ in `gradient`
   std::unique_ptr<ForwardGradient<T>> forward_;  // so does this
   std::unique_ptr<OwnOutputs<T>> own_;
+  std::unique_ptr<FreePositions<T>> free_;
+  std::unique_ptr<WeightRules<T>> weights_;         // where weights are dropped or tied
   const Batch* mixed_ = nullptr;                    // in place of that of the source
   std::unique_ptr<ShardedCurvature<T>> curvature_;  // of optimisers that ask for it
   State<T> carried_, scratch_;

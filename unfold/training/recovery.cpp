@@ -65,6 +65,8 @@ nlohmann::json configuration_of(const Run<T>& run, const nlohmann::json& sources
   if (options.shards > 1 && options.gradient_sums == Precision::bf16) result["gradient_sums"] = "bf16";
   if (options.penalties.any())
     result["penalties"] = {{"activity", options.penalties.activity}, {"flow", options.penalties.flow}};
+  if (options.feedback.on()) result["feedback"] = {options.feedback.given, options.feedback.free};
+  if (options.penalties.smoothing > 0) result["label_smoothing"] = options.penalties.smoothing;
   return result;
 }
 
@@ -173,7 +175,7 @@ void Recovery<T>::capture(Snapshot<T>& s) {
   if (s.parameters.size() != values.size()) s.parameters.resize(values.size());
   std::copy(values.flat().begin(), values.flat().end(), s.parameters.begin());
   capture_optimizer(run_.optimizer, s);
-  s.carried = State<T>(*run_.network.plan, streams);  // spare slots hold nothing between batches
+  s.carried = State<T>(*run_.objective.network().plan, streams);  // spare slots hold nothing between batches
   for (Index slot = 0; slot < streams; ++slot) s.carried.copy_slot(run_.objective.carried(), slot, slot);
   const std::span<const T> influences = run_.objective.influences();
   if (s.influences.size() != static_cast<Index>(influences.size()))

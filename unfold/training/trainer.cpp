@@ -23,6 +23,8 @@ const T& checked(const T& options) {
   if (options.validation_streams < 1 || options.validation_warmup < 0)
     throw UsageError("training: validation needs at least 1 lane and a warm-up of at least 0 symbols");
   if (options.shards < 1) throw UsageError("training: at least 1 shard is needed");
+  if (options.feedback.given < 0 || options.feedback.free < 0)
+    throw UsageError("training: feedback is of numbers of positions");
   return options;
 }
 
@@ -37,13 +39,14 @@ struct Trainer<T>::Body {
         sources(std::move(sources_given)),
         options(checked(options_given)),
         optimizer(make_optimizer<T>(options.optimizer, values.size())),
-        objective(network, values, *sources.training,
+        objective(sources.feedback ? *sources.feedback : network, values, *sources.training,
                   {.optimizer = optimizer->spec(),
                    .batches = optimizer->batches(),
                    .seed = options.seed,
                    .memory_limit = options.memory_limit,
                    .penalties = options.penalties,
-                   .own_outputs = !options.forcing.always(),
+                   .own_outputs = !options.feedback.on() && !options.forcing.always(),
+                   .feedback = options.feedback,
                    .gradient = options.gradient,
                    .precision = options.precision,
                    .sharding = sharding(),
@@ -102,7 +105,15 @@ struct Trainer<T>::Body {
 
   /// A stream may have no end at which the model would be written.
   void keep_model_of_stream() {
-    if (sources.wait && best_observer && all_finite<T>(now.values.flat())) best_observer(now.values);
+    if (sources.wait && best_observer && all_finite<T>(now.values.flat())) best_observer(judged());
+  }
+
+  /// The present parameters, or what the optimiser keeps in their place.
+  Parameters<T> judged() const {
+    Parameters<T> result = now.values;
+    const std::span<const T> average = optimizer->average();
+    std::ranges::copy(average, result.flat().begin());
+    return result;
   }
 
   Sharding sharding() const {
@@ -146,7 +157,8 @@ struct Trainer<T>::Body {
     RunState& state = now.state;
     if (optimizer->gradients() > 1 && options.stop != nullptr) recovery.keep_start_of_step();
     objective.gather(state.step);
-    if (!options.forcing.always()) objective.read_own_outputs(options.forcing.at(progress().fraction));
+    const bool freely = options.feedback.on(), always = options.forcing.always();
+    if (freely || !always) objective.read_own_outputs(always ? 0 : options.forcing.at(progress().fraction));
     StepReport report;
     if (objective.predicted() > 0) {
       report = move();
@@ -221,6 +233,7 @@ struct Trainer<T>::Body {
 
   TrainingResult finish(const std::string& reason) {
     recovery.finish();
+    if (!now.best && !optimizer->average().empty()) now.best = std::make_shared<const Parameters<T>>(judged());
     if (best_observer) best_observer(best());
     const RunState& state = now.state;
     now.listeners.tell(&Observer::done, DoneEvent{.step = state.step,

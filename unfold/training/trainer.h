@@ -32,6 +32,7 @@
 #include "unfold/optim/optimizer.h"
 #include "unfold/optim/penalty.h"
 #include "unfold/training/events.h"
+#include "unfold/training/free_positions.h"
 #include "unfold/training/own_outputs.h"
 
 namespace unfold {
@@ -41,8 +42,10 @@ struct TrainerOptions {
   BatchOptions batches = {};
   PenaltyOptions penalties = {};  ///< added to the loss of every step; need Network::hidden
   TeacherForcing forcing = {};    ///< less than always: the network reads some of its own outputs
-  GradientMethod gradient = {};   ///< looking back through a window, or carried along (forward/forward_gradient.h)
-  std::uint64_t seed = 1;         ///< of data order and dropout
+  Feedback feedback = {};         ///< where own outputs are read with the gradient through them; then `forcing` is the
+                           ///< share of those positions that read what is true, none unless it says less than always
+  GradientMethod gradient = {};  ///< looking back through a window, or carried along (forward/forward_gradient.h)
+  std::uint64_t seed = 1;        ///< of data order and dropout
 
   // The budget; the first one reached ends the run. At least one is > 0 (UsageError). Minutes are kept within 5 % or
   // one step, the last validation and saving included; a validation that would take more than a tenth of them reads a
@@ -107,6 +110,9 @@ struct TrainingSources {
   /// Of a stream that goes on elsewhere: waits until the next batch is there, or until there is none or the flag is
   /// set; false then. Empty: batches are there.
   std::function<bool(const std::atomic<bool>*)> wait = {};
+  /// The network whose outputs are read in training, with the parameters of the one that is trained
+  /// (free_positions.h); null: none is.
+  std::shared_ptr<const Network<T>> feedback = nullptr;
   JsonBox configuration = {};  ///< what must be the same when a run is resumed (an object)
 };
 

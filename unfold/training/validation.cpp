@@ -30,6 +30,26 @@ class FirstRows final : public BatchReader {
   Index rows_, read_ = 0;
 };
 
+/// While it lives, the parameters are those that are judged, where the optimiser keeps others than it moves.
+template <class T>
+class Judged {
+ public:
+  explicit Judged(Run<T>& run) : run_(run), moving_(run.optimizer.average().size()) {
+    const std::span<const T> average = run.optimizer.average();
+    if (average.empty()) return;
+    std::ranges::copy(run.values.flat(), moving_.begin());
+    std::ranges::copy(average, run.values.flat().begin());
+  }
+  ~Judged() {
+    if (!moving_.empty()) std::ranges::copy(moving_, run_.values.flat().begin());
+  }
+  Judged(const Judged&) = delete;
+
+ private:
+  Run<T>& run_;
+  std::vector<T> moving_;
+};
+
 }  // namespace
 
 template <class T>
@@ -106,6 +126,7 @@ void Validation<T>::lower_rate_on_plateau(bool best) {
 template <class T>
 std::string Validation<T>::run(const OnBest& on_best) {
   const double start = run_.clock.now();
+  const Judged<T> judged(run_);
   const Evaluation found = measure();
   const double nats = found.nats_per_symbol();
   if (!std::isfinite(nats) &&
@@ -113,6 +134,7 @@ std::string Validation<T>::run(const OnBest& on_best) {
     return fmt::format("the validation loss is {}", nats);
   const bool best = judge_best(nats);
   lower_rate_on_plateau(best);
+  run_.optimizer.judged(nats);
   RunState& state = run_.state;
   state.validated_step = state.step;
   state.validation_symbols = found.predicted;

@@ -1,0 +1,148 @@
+#include "unfold/cells/cell.h"
+#include "unfold/cells/cells.h"
+#include "unfold/cells/delays.h"
+#include "unfold/circuit/sparse_operator.h"
+
+namespace unfold {
+namespace {
+
+/// 1 where `period` divides the position, counted from the begin of a sequence; else 0. It is 1 at the first position,
+/// where nothing came before, and wherever it was 1 a period ago.
+Signal awake(Circuit& c, Index n, Index period) {
+  const auto plain = c.starting_from({});  // clocks begin with the sequence, whatever states begin with
+  auto begun = c.link(n), earlier = c.link(n, Delay::previous(period));
+  c.feed(begun, 0.0 * begun + 1.0);
+  auto now = one_minus(begun) + earlier;
+  c.feed(earlier, now);
+  return now;
+}
+
+/// A group of units, and its place among them.
+struct Group {
+  Index first, size, period;
+  Signal before;
+};
+
+/// Units in groups of as equal sizes as may be; without those that have none.
+std::vector<Group> divide(Circuit& c, Index n, const ClockworkOptions& options) {
+  const auto count = static_cast<Index>(options.periods.size());
+  std::vector<Group> groups;
+  groups.reserve(options.periods.size());
+  for (Index g = 0; g < count; ++g) {
+    const Index first = n * g / count, size = n * (g + 1) / count - first;
+    if (size > 0) groups.push_back({first, size, options.periods[at(g)], c.link(size, {}, options.trained_initial)});
+  }
+  return groups;
+}
+
+/// What group `own` becomes: it reads itself and slower ones.
+Signal move(Circuit& c, Signal x, const std::vector<Group>& groups, std::size_t own, Map activation) {
+  const Group& g = groups[own];
+  std::vector<std::string> names;
+  names.reserve(groups.size());
+  std::vector<Term> terms = {{"W", x}};
+  terms.reserve(groups.size() + 1);
+  for (std::size_t j = own; j < groups.size(); ++j) {
+    names.push_back("U" + std::to_string(j + 1));
+    terms.push_back({names.back(), groups[j].before, j == own ? Init::orthogonal() : Init::uniform()});
+  }
+  const Signal z = c.affine("z" + std::to_string(own + 1), g.size, terms);
+  if (g.period == 1) return c.map(activation, z);
+  const Signal now = awake(c, g.size, g.period);
+  c.only_where(z, now, g.period);
+  return g.before + now * (c.map(activation, z) - g.before);
+}
+
+/// The groups behind one another, each unit with a gain that starts at 1.
+Signal together(Circuit& c, Index n, const std::vector<Group>& groups, const std::vector<Signal>& states) {
+  std::vector<std::string> names;
+  names.reserve(groups.size());
+  std::vector<Term> terms;
+  terms.reserve(groups.size());
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    std::vector<std::pair<std::int32_t, std::int32_t>> places;
+    places.reserve(at(groups[g].size));
+    for (Index i = 0; i < groups[g].size; ++i)
+      places.emplace_back(static_cast<std::int32_t>(i), static_cast<std::int32_t>(groups[g].first + i));
+    names.push_back("gain" + std::to_string(g + 1));
+    terms.push_back({.parameter = names.back(),
+                     .source = states[g],
+                     .init = Init::constant(1),
+                     .op = sparse_operator(std::make_shared<const Edges>(groups[g].size, n, std::move(places)))});
+  }
+  return c.affine("out", n, terms, Init::zero(), false);
+}
+
+}  // namespace
+
+/// Groups of units with periods p_1 < p_2 < ..: where p_g divides t = 0, 1, ..
+///   h^g_t = s(x_t W_g + sum over j >= g of h^j_{t-1} U_gj + b_g),   elsewhere h^g_t = h^g_{t-1}
+/// and nothing of a group that sleeps is multiplied. Output: all groups, each unit times a gain, which starts at 1.
+///                                                                                             Koutnik et al. 2014
+Signal clockwork(Circuit& c, Signal x, Index n, const ClockworkOptions& options) {
+  if (options.periods.empty()) throw UsageError("clockwork: no period");
+  const std::vector<Group> groups = divide(c, n, options);
+  std::vector<Signal> states;
+  states.reserve(groups.size());
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    states.push_back(move(c, x, groups, g, options.activation));
+    c.feed(groups[g].before, states.back());
+  }
+  return together(c, n, groups, states);
+}
+
+namespace {
+
+/// The options as a SPEC says them.
+struct ClockworkWords {
+  Map activation = Map::tanh;
+  std::string periods = "1+2+4+8";
+  bool trained_initial = false;
+};
+
+template <class Visitor>
+void describe(Visitor& v, ClockworkWords& o) {
+  describe_activation(v, o.activation);
+  v.add({.name = "periods",
+         .target = &o.periods,
+         .help = "of the groups of units: each moves at every so many steps",
+         .fallback = OptionValue(std::string("1+2+4+8"))});
+}
+
+std::string clockwork_fault(const StackOptions& stack, const ClockworkWords& o) {
+  const std::vector<Index> periods = parse_delays(o.periods);
+  if (periods.empty())
+    return "periods are ascending whole numbers from 1 to 10000 with + between them, such as 1+2+4+8; \"" + o.periods +
+           "\" is not";
+  if (static_cast<Index>(periods.size()) > stack.units)
+    return "there are " + std::to_string(periods.size()) + " periods, one a group, and only " +
+           std::to_string(stack.units) + " units";
+  return "";
+}
+
+Signal clockwork_in_words(Circuit& c, Signal x, Index n, const ClockworkWords& o) {
+  return clockwork(
+      c, x, n, {.activation = o.activation, .periods = parse_delays(o.periods), .trained_initial = o.trained_initial});
+}
+
+/// As many groups as units, the fastest.
+void keep_fastest(StackOptions&, ClockworkWords& o, Index most) {
+  std::size_t end = 0;
+  for (Index kept = 0; kept < most && end != std::string::npos; ++kept)
+    end = o.periods.find('+', end + (kept > 0 ? 1 : 0));
+  if (end != std::string::npos) o.periods.resize(end);
+}
+
+}  // namespace
+
+CellEntry clockwork_cell() {
+  CellOf<ClockworkWords> cell;  // piece by piece: GCC 12 warns of the text in a temporary one
+  cell.name = "clockwork";
+  cell.help = "groups of units that move at multiples of their periods alone (Koutnik et al. 2014)";
+  cell.add = clockwork_in_words;
+  cell.fault = clockwork_fault;
+  cell.cut_down = keep_fastest;
+  return cell;
+}
+
+}  // namespace unfold

@@ -1,0 +1,44 @@
+#pragma once
+/// Averaged stochastic gradient descent by trigger (NT-ASGD; Merity, Keskar & Socher 2018, after Polyak & Juditsky
+/// 1992): plain steps at one rate. Once a validation is worse than the best of those more than `nonmono` validations
+/// before it, the mean of the parameters over all steps from there on is what is judged and kept; the steps themselves
+/// go on as they were.
+
+#include <vector>
+
+#include "unfold/optim/optimizer.h"
+
+namespace unfold {
+
+struct AveragingOptions {
+  Index nonmono = 5, t0 = 0;
+};
+template <class Visitor>
+void describe(Visitor& v, AveragingOptions& o) {
+  v("nonmono", o.nonmono, "validations without a better one before the mean of the parameters is taken",
+    range(0, 10000));
+  v("t0", o.t0, "take the mean from this step on, whatever validations say; 0: by validation", at_least(0));
+}
+
+template <class T>
+class AveragedOptimizer final : public Optimizer<T> {
+ public:
+  AveragedOptimizer(Index parameters, const AveragingOptions& averaging, std::unique_ptr<Direction<T>> direction,
+                    std::unique_ptr<Control<T>> control, const CommonOptions& common, const ScheduleOptions& schedule,
+                    std::string spec);
+
+  StepReport step(Objective<T>& objective, const Progress& progress, double factor) override;
+  void visit_state(StateVisitor<T>& visitor) override;
+  std::span<const T> average() const override { return count_ > 0 ? mean_.span() : std::span<const T>(); }
+  void judged(double nats) override;
+
+ private:
+  AveragingOptions options_;
+  Buffer<T> mean_;
+  double count_ = 0;            // of steps in the mean
+  double steps_ = 0, on_ = 0;   // done in all; 1: means are taken
+  double judged_ = 0, best_;    // validations; the best of those that are not recent
+  std::vector<double> recent_;  // the last nonmono ones, a ring
+};
+
+}  // namespace unfold
