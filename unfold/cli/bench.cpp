@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "unfold/base/file.h"
-#include "unfold/cli/bench_distributed.h"
+#include "unfold/studies/distributed_plan.h"
 #include "unfold/cli/figures.h"
 #include "unfold/cli/verb.h"
 #include "unfold/models/spec.h"

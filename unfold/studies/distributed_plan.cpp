@@ -1,4 +1,4 @@
-#include "unfold/cli/bench_distributed.h"
+#include "unfold/studies/distributed_plan.h"
 
 #include <fmt/format.h>
 
