@@ -11,6 +11,8 @@
 namespace unfold {
 namespace {
 
+constexpr Index kSmall = 1 << 16;  // files that take no time: all contexts
+
 /// The largest memory of context mixing, MiB; its contexts for texts, for other files and where nothing is known; the
 /// model of a level: {} is the context mixing.
 struct Level {
@@ -71,9 +73,9 @@ LevelChoice choose_level(Index level, std::string_view beginning, Index size) {
   if (chosen.memory == 0) return {.model = chosen.model};
   if (std::string bases = bases_of(beginning); !bases.empty())
     return {.model = fmt::format("dna:{}", bases_size(size, level == kBestLevel)), .bytes = std::move(bases)};
-  const char* const contexts = beginning.empty()    ? chosen.of_unknown
-                               : is_text(beginning) ? chosen.of_texts
-                                                    : chosen.of_others;
+  const char* const contexts = beginning.empty() || (size >= 0 && size <= kSmall) ? chosen.of_unknown
+                               : is_text(beginning)                               ? chosen.of_texts
+                                                                                  : chosen.of_others;
   std::string mixing = fmt::format("cm:memory={}{},version=3", mixing_memory(size, chosen.memory), contexts);
   const Index row = find_row({reinterpret_cast<const std::uint8_t*>(beginning.data()), beginning.size()});
   if (row > 0) mixing += fmt::format(",row={}", row);
