@@ -67,6 +67,23 @@ TEST_F(CommandTest, compression_finds_records_and_genomes_by_itself) {
   EXPECT_TRUE(model(genome).starts_with("dna:"));
 }
 
+TEST_F(CommandTest, compression_takes_contexts_that_suit_the_file) {
+  const std::string packed = folder_ / "packed";
+  const auto model = [&](const std::string& bytes) {
+    write_bytes(text_, bytes);
+    const Finished compressed = unfold_command({"compress", text_, "-o", packed, "--json", "--no-verify"});
+    EXPECT_EQ(compressed.code, 0) << compressed.err;
+    return only_object(compressed.out)["model"].get<std::string>();
+  };
+  constexpr std::size_t kNotSmall = 66000;
+  std::string text = small_text(kNotSmall), noise;
+  text.resize(kNotSmall, '.');
+  for (unsigned i = 0, x = 1; i < kNotSmall; ++i, x = x * 1103515245 + 12345) noise += static_cast<char>(x >> 16);
+  EXPECT_NE(model(text).find("level=text"), std::string::npos);
+  EXPECT_NE(model(noise).find("level=binary"), std::string::npos);
+  EXPECT_EQ(model(text.substr(0, 5000)).find("level="), std::string::npos);
+}
+
 TEST_F(CommandTest, compression_streams_through_standard_input_and_output) {
   const std::string bytes = small_text(3000);
   const Finished packed = unfold_command({"compress", "-", "--fast"}, {.input = bytes});

@@ -51,6 +51,10 @@ const std::vector<std::string> kLearners = {"cm:10",
                                             "cm:10,level=fast",
                                             "cm:memory=1",
                                             "cm:memory=1M,level=fast,row=5",
+                                            "cm:memory=1,version=3",
+                                            "cm:memory=1,version=3,level=text",
+                                            "cm:memory=1,version=3,level=binary,row=5",
+                                            "cm:memory=1,version=3,level=fast",
                                             "ppm:3",
                                             "ppm:0",
                                             "ppm:3,memory=1",
@@ -134,6 +138,12 @@ TEST(Learners, take_sizes_of_memory_with_units) {
   for (const char* spec :
        {"ppm:5,memory=M", "ppm:5,memory=1.5M", "ppm:5,memory=64T", "ppm:5,memory=17G", "ppm:5,memory=-1M"})
     EXPECT_THROW(canonical_learner(spec), UsageError) << spec;
+}
+
+TEST(Learners, of_version_3_need_memory_and_its_levels_need_it) {
+  EXPECT_THROW(make_learner("cm:18,version=3", letters(3)), UsageError);
+  EXPECT_THROW(make_learner("cm:memory=1,level=text", letters(3)), UsageError);
+  EXPECT_THROW(make_learner("cm:memory=1,version=4", letters(3)), UsageError);
 }
 
 /// 6000 bases, of which the second half is the first half backwards and complemented.

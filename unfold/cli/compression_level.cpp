@@ -11,25 +11,30 @@
 namespace unfold {
 namespace {
 
-/// The largest memory of context mixing, MiB, and the model of a level: {} is the context mixing.
+constexpr Index kSmall = 1 << 16;  // files that take no time: all contexts
+
+/// The largest memory of context mixing, MiB; its contexts for texts, for other files and where nothing is known; the
+/// model of a level: {} is the context mixing.
 struct Level {
   Index memory;
+  const char *of_texts, *of_others, *of_unknown;
   const char* model;
 };
-constexpr std::array<Level, 9> kLevels = {{{0, "ppm:3,memory=64"},
-                                           {0, "ppm:4,memory=64"},
-                                           {0, "ppm:5,memory=64"},
-                                           {0, "ppm:6,memory=64"},
-                                           {64, "{},level=fast"},
-                                           {72, "{}"},
-                                           {256, "{}"},
-                                           {72, "mix:{}+ppm:6,memory=64"},
-                                           {512, "mix:{}+ppm:6,memory=256"}}};
+constexpr const char *kFew = ",level=fast", *kTexts = ",level=text", *kOthers = ",level=binary", *kAll = "";
+constexpr std::array<Level, 9> kLevels = {{{0, kAll, kAll, kAll, "ppm:3,memory=64"},
+                                           {0, kAll, kAll, kAll, "ppm:4,memory=64"},
+                                           {0, kAll, kAll, kAll, "ppm:5,memory=64"},
+                                           {0, kAll, kAll, kAll, "ppm:6,memory=64"},
+                                           {64, kFew, kFew, kFew, "{}"},
+                                           {64, kTexts, kOthers, kAll, "{}"},
+                                           {256, kTexts, kAll, kAll, "{}"},
+                                           {512, kAll, kAll, kAll, "{}"},
+                                           {512, kAll, kAll, kAll, "mix:{}+ppm:6,memory=256"}}};
 
 /// A byte needs two rows of each context, and shares many of them.
 Index mixing_memory(Index size, Index most) {
-  constexpr Index kPerByte = 2048;
-  return size < 0 || size >= most << 9 ? most : std::clamp<Index>((size * kPerByte >> 20) + 1, 1, most);
+  constexpr Index kPerByte = 1024;
+  return size < 0 || size >= most << 10 ? most : std::clamp<Index>((size * kPerByte >> 20) + 1, 1, most);
 }
 
 int bases_size(Index size, bool best) {
@@ -53,12 +58,25 @@ std::string bases_of(std::string_view bytes) {
   return {};
 }
 
+bool is_text(std::string_view bytes) {
+  constexpr std::ptrdiff_t kRest = 100;  // one of so many may be a control character
+  constexpr std::string_view kOfTexts = "\t\n\f\r";
+  const auto strange = std::ranges::count_if(bytes, [&](char byte) {
+    const auto code = static_cast<std::uint8_t>(byte);
+    return code == 127 || (code < 32 && kOfTexts.find(byte) == kOfTexts.npos);
+  });
+  return !bytes.empty() && strange * kRest <= std::ssize(bytes);
+}
+
 LevelChoice choose_level(Index level, std::string_view beginning, Index size) {
   const Level& chosen = kLevels.at(static_cast<std::size_t>(level - 1));
   if (chosen.memory == 0) return {.model = chosen.model};
   if (std::string bases = bases_of(beginning); !bases.empty())
     return {.model = fmt::format("dna:{}", bases_size(size, level == kBestLevel)), .bytes = std::move(bases)};
-  std::string mixing = fmt::format("cm:memory={}", mixing_memory(size, chosen.memory));
+  const char* const contexts = beginning.empty() || (size >= 0 && size <= kSmall) ? chosen.of_unknown
+                               : is_text(beginning)                               ? chosen.of_texts
+                                                                                  : chosen.of_others;
+  std::string mixing = fmt::format("cm:memory={}{},version=3", mixing_memory(size, chosen.memory), contexts);
   const Index row = find_row({reinterpret_cast<const std::uint8_t*>(beginning.data()), beginning.size()});
   if (row > 0) mixing += fmt::format(",row={}", row);
   return {.model = fmt::format(fmt::runtime(chosen.model), mixing)};

@@ -22,4 +22,7 @@ LevelChoice choose_level(Index level, std::string_view beginning, Index size);
 /// The letters of a genome, ACGT, acgt or ACGU, if nearly all bytes are among them; empty: it is none.
 std::string bases_of(std::string_view bytes);
 
+/// Nearly all bytes are those of texts: printable ones, ends of lines, anything from 128 on. False for no bytes.
+bool is_text(std::string_view bytes);
+
 }  // namespace unfold

@@ -127,9 +127,10 @@ void CounterMap::learn(ContextSlot& slot, std::size_t node, int bit) {
 
 // Matches
 
-MatchModel::MatchModel(int size, int least)
+MatchModel::MatchModel(int size, int least, bool foreseen)
     : least_(static_cast<std::uint64_t>(least)),
       mask_((std::uint64_t{1} << size) - 1),
+      foreseen_(foreseen),
       history_(mask_ + 1),
       last_(mask_ + 1),
       map_(std::size_t{16} * 2) {
@@ -146,12 +147,25 @@ void MatchModel::start() {
   class_ = 0;
 }
 
+std::uint64_t MatchModel::place() const {
+  if (foreseen_) return (line_ | (history_[(end_ - 1) & mask_] * 0x9E3779B1U >> 28)) & mask_;
+  std::uint64_t key = 0;
+  for (std::uint64_t i = 1; i <= least_; ++i) key = hash(key, history_[(end_ - i) & mask_]);
+  return key & mask_;
+}
+
+void MatchModel::foresee() {
+  if (!foreseen_) return;
+  std::uint64_t key = 0;
+  for (std::uint64_t i = 1; i < least_; ++i) key = key << 8 | history_[(end_ - i) & mask_];
+  line_ = (hash(key, 0) << 4) & mask_;
+  for (std::uint64_t line = 0; line < 16; line += 8) __builtin_prefetch(&last_[(line_ | line) & mask_], 1);
+}
+
 void MatchModel::look_up(bool remember) {
   constexpr std::uint64_t kLongest = 65535;
   if (end_ - begin_ < least_) return;
-  std::uint64_t key = 0;
-  for (std::uint64_t i = 1; i <= least_; ++i) key = hash(key, history_[(end_ - i) & mask_]);
-  std::uint64_t& last = last_[key & mask_];
+  std::uint64_t& last = last_[place()];
   if (length_ == 0 && last != 0 && end_ - last + kLongest < mask_) {
     pointer_ = last;
     while (length_ < kLongest && length_ < pointer_ &&
@@ -173,6 +187,7 @@ void MatchModel::advance(Symbol symbol, bool remember) {
   history_[end_ & mask_] = static_cast<std::uint8_t>(symbol);
   ++end_;
   look_up(remember);
+  foresee();
   expected_ = history_[pointer_ & mask_];
   class_ = length_ == 0     ? 0
            : length_ < 16   ? 1 + length_ / 2

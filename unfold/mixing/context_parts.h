@@ -113,8 +113,10 @@ class CounterMap {
 class MatchModel {
  public:
   static constexpr Index kInputs = 2;
-  MatchModel(int size, int least);  ///< remembers 2^size symbols, looks for matches of at least so many
-  void start();                     ///< a new sequence
+  /// Remembers 2^size symbols, looks for matches of at least so many. `foreseen`: the place of the last occurrence of
+  /// some symbols is known but for four bits before the last of them, so that its memory is asked for in time.
+  MatchModel(int size, int least, bool foreseen = false);
+  void start();                                       ///< a new sequence
   void advance(Symbol symbol, bool remember = true);  ///< not remembered: never found again
   /// How sure the expected bit is. `bits`: of a symbol.
   void inputs(BitPath path, int depth, int bits, float* x);
@@ -124,7 +126,11 @@ class MatchModel {
 
  private:
   void look_up(bool remember);
+  std::uint64_t place() const;
+  void foresee();
   std::uint64_t least_, mask_;
+  bool foreseen_;
+  std::uint64_t line_ = 0;             // where the next occurrence will be looked for, if foreseen
   std::vector<std::uint8_t> history_;  // ring
   std::vector<std::uint64_t> last_;    // the place after the last occurrence, by hash; 0: none
   std::uint64_t end_ = 0, begin_ = 0, pointer_ = 0, length_ = 0;
@@ -162,7 +168,7 @@ class RefinementMap {
   explicit RefinementMap(std::size_t contexts);
   void select(std::size_t context) {
     row_ = context * kPlaces;
-    __builtin_prefetch(&map_[row_ + kPlaces / 2]);
+    for (std::size_t i = 0; i < kPlaces; i += kPlaces / 2) __builtin_prefetch(&map_[row_ + i]);
   }
   float refine(float logit);
   void learn(int bit);

@@ -1,6 +1,7 @@
 #include "unfold/mixing/mixing_parts.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace unfold {
 namespace {
@@ -73,10 +74,12 @@ namespace {
 constexpr float kFirstStep = 0.02F, kLastStep = 0.0015F, kStepFall = 2e-5F, kOuterStep = 0.002F;
 }  // namespace
 
-GatedMixer::GatedMixer(const std::vector<float>& start, const std::vector<std::size_t>& sets, std::size_t last_contexts)
+GatedMixer::GatedMixer(const std::vector<float>& start, const std::vector<std::size_t>& sets, std::size_t last_contexts,
+                       float least_error)
     : inputs_(static_cast<Index>(start.size())),
       sets_(sets.size()),
       last_weights_(last_contexts * kMostSets),
+      least_error_(least_error),
       rate_(kFirstStep) {
   for (const std::size_t contexts : sets) {
     std::vector<float>& w = weights_.emplace_back();
@@ -103,7 +106,10 @@ float GatedMixer::mix(const float* x, std::size_t last_context) {
 
 void GatedMixer::learn(const float* x, int bit) {
   const auto target = static_cast<float>(bit);
-  for (std::size_t s = 0; s < sets_; ++s) steps_[s] = rate_ * (target - probabilities_[s]);
+  for (std::size_t s = 0; s < sets_; ++s) {
+    const float error = target - probabilities_[s];
+    steps_[s] = std::abs(error) < least_error_ ? 0 : rate_ * error;
+  }
   gated_steps(x, inputs_, rows_.data(), steps_.data(), static_cast<Index>(sets_));
   const float step = kOuterStep * (target - kLogit.squash(mixed_));
   gated_steps(outputs_.data(), kMixingLanes, &last_row_, &step, 1);

@@ -34,8 +34,10 @@ class CounterMeaning {
 class GatedMixer {
  public:
   static constexpr std::size_t kMostSets = kMixingLanes;
-  /// `sets`: the number of contexts of each set; `start`: the first weights, a multiple of kMixingLanes.
-  GatedMixer(const std::vector<float>& start, const std::vector<std::size_t>& sets, std::size_t last_contexts);
+  /// `sets`: the number of contexts of each set; `start`: the first weights, a multiple of kMixingLanes. A row
+  /// whose error is below `least_error` learns nothing, in no time.
+  GatedMixer(const std::vector<float>& start, const std::vector<std::size_t>& sets, std::size_t last_contexts,
+             float least_error = 0);
   void select(std::size_t set, std::size_t context) { chosen_[set] = context; }
   float mix(const float* x, std::size_t last_context);  ///< a logit
   void learn(const float* x, int bit);
@@ -49,7 +51,8 @@ class GatedMixer {
   std::array<float*, kMostSets> rows_{};
   alignas(64) std::array<float, kMostSets> outputs_{}, probabilities_{}, steps_{};
   float* last_row_ = nullptr;
-  float mixed_ = 0, rate_, steps_taken_ = 0;  // as long as a float counts, 2^24: the rate has fallen by then
+  float mixed_ = 0, least_error_, rate_,
+        steps_taken_ = 0;  // as long as a float counts, 2^24: the rate has fallen by then
 };
 
 }  // namespace unfold

@@ -34,6 +34,24 @@ struct ReadPast {
     for (const int order : {1, 2, 3, 4, 6}) add(last(order));
     add(hash(word, last(1)));
   }
+  /// For each of the twelve that tell something of texts; eleven without the column.
+  template <class Add>
+  void text_contexts(bool with_column, Add&& add) const {
+    add(0);
+    for (const int order : {1, 2, 3, 4, 5, 7}) add(last(order));
+    add(hash(word, last(1)));
+    add(hash(word, before));
+    add(hash(word, before_that));
+    add(recent & 0xF8F8F8F8);
+    if (with_column) add(hash(column, last(1)));
+  }
+  /// For each of ten that tell something of files that are no texts.
+  template <class Add>
+  void binary_contexts(Add&& add) const {
+    add(0);
+    for (int order = 1; order <= 6; ++order) add(last(order));
+    for (const std::uint64_t mask : {0xFFFF00ULL, 0xFF00FF00ULL, 0xF8F8F8F8ULL}) add(recent & mask);
+  }
   /// For each of the sixteen of the full one; fifteen without the column.
   template <class Add>
   void full_contexts(bool with_column, Add&& add) const {

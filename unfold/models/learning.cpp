@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 
@@ -14,6 +15,7 @@
 #include "unfold/classical/ppm.h"
 #include "unfold/mixing/byte_mixing.h"
 #include "unfold/mixing/context_mixing.h"
+#include "unfold/mixing/history_mixing.h"
 #include "unfold/mixing/mixture.h"
 #include "unfold/mixing/nucleotide_mixing.h"
 #include "unfold/models/online_predictor.h"
@@ -21,20 +23,28 @@
 namespace unfold {
 namespace {
 
+enum class CmLevel { fast, text, binary, full };
+
 struct CmOptions {
   Index size = 18;
-  MixingLevel level = MixingLevel::full;
+  CmLevel level = CmLevel::full;
   Index memory = 0;
   Index row = 0;
+  Index version = 2;
 };
 template <class Visitor>
 void describe(Visitor& v, CmOptions& o) {
   v("size", o.size, "binary logarithm of the slots per context model; without a meaning where there is a memory",
     range(10, 24));
-  v("level", o.level, "how many context models", {{MixingLevel::full, "full"}, {MixingLevel::fast, "fast"}});
+  v("level", o.level, "how many context models; text, binary: those for such files, of version 3",
+    {{CmLevel::full, "full"}, {CmLevel::binary, "binary"}, {CmLevel::text, "text"}, {CmLevel::fast, "fast"}});
   v("memory", o.memory, "MiB, or a size such as 64M: the model of that memory; 0: the older one", range(0, 16384));
   v("row", o.row, "with a memory: bytes of a record or of a row of a bitmap, whose contexts stand above; 0: none",
     range(0, 65535));
+  v("version", o.version,
+    "with a memory, 3: histories of bits, smaller and in half the time; 2: as in containers of "
+    "earlier versions",
+    range(2, 3));
 }
 
 struct DnaOptions {
@@ -74,26 +84,40 @@ struct LearnerEntry : Entry {
   double (*memory)(const AnyOptions&);  ///< bytes that it begins with, about
 };
 
+std::unique_ptr<Predictor> make_history_mixing(const CmOptions& o, const Alphabet& alphabet) {
+  if (o.memory == 0) throw UsageError("cm: version=3 needs memory=, as in cm:memory=64M,version=3");
+  static constexpr std::array kContexts = {HistoryContexts::few, HistoryContexts::text, HistoryContexts::binary,
+                                           HistoryContexts::full};
+  const HistoryContexts contexts = kContexts.at(static_cast<std::size_t>(o.level));
+  return std::make_unique<HistoryMixing>(
+      alphabet.size(), HistoryMixingOptions{.contexts = contexts, .memory = o.memory << 20, .row = o.row},
+      looks(alphabet));
+}
+
 std::unique_ptr<Predictor> make_cm(const AnyOptions& options, const Alphabet& alphabet) {
   const auto& o = options.as<CmOptions>();
   if (o.memory == 0 && o.row > 0) throw UsageError("cm: row= needs memory=, as in cm:memory=64M,row=216");
-  if (o.memory > 0) {
-    const bool full = o.level == MixingLevel::full;
+  if (o.version == 3) return make_history_mixing(o, alphabet);
+  if (o.level == CmLevel::text || o.level == CmLevel::binary)
+    throw UsageError("cm: level=text and level=binary need version=3, as in cm:memory=64M,version=3,level=text");
+  const bool full = o.level == CmLevel::full;
+  if (o.memory > 0)
     return std::make_unique<ByteMixing>(
         alphabet.size(),
         ByteMixingOptions{
             .contexts = full ? MixingContexts::full : MixingContexts::few, .memory = o.memory << 20, .row = o.row},
         looks(alphabet));
-  }
   return std::make_unique<ContextMixing>(
-      alphabet.size(), ContextMixingOptions{.level = o.level, .size = static_cast<int>(o.size)}, looks(alphabet));
+      alphabet.size(),
+      ContextMixingOptions{.level = full ? MixingLevel::full : MixingLevel::fast, .size = static_cast<int>(o.size)},
+      looks(alphabet));
 }
 
 /// The slots of all contexts, and by what matches are found.
 double cm_memory(const AnyOptions& options) {
   const auto& o = options.as<CmOptions>();
   if (o.memory > 0) return 1.15 * static_cast<double>(o.memory << 20) + 2 * kSmall;
-  const double contexts = o.level == MixingLevel::full ? 16 : 6;
+  const double contexts = o.level == CmLevel::full ? 16 : 6;
   return (32 * contexts + 72) * std::exp2(static_cast<double>(o.size)) + kSmall;
 }
 

@@ -26,33 +26,75 @@ HWY_BEFORE_NAMESPACE();
 namespace unfold {
 namespace HWY_NAMESPACE {
 
-/// Halves added to halves, without a loop that the compiler would not unroll: a tenth of the time of a sum.
-float add_sixteen(const float* lane) {
-  float eight[8], four[4];  // NOLINT(modernize-avoid-c-arrays): they stay in registers
-  for (int i = 0; i < 8; ++i) eight[i] = lane[i] + lane[i + 8];
-  for (int i = 0; i < 4; ++i) four[i] = eight[i] + eight[i + 4];
-  return (four[0] + four[2]) + (four[1] + four[3]);
+#if HWY_TARGET == HWY_SCALAR
+
+void all_gated_sums(const float* x, Index n, const float* const* weights, Index rows, float* sums) {
+  for (Index r = 0; r < rows; ++r) {
+    float lane[kMixingLanes] = {};  // NOLINT(modernize-avoid-c-arrays)
+    for (Index i = 0; i < n; ++i) lane[i % kMixingLanes] += x[i] * weights[r][i];
+    for (Index half = kMixingLanes / 2; half > 0; half /= 2)
+      for (Index i = 0; i < half; ++i) lane[i] += lane[i + half];
+    sums[r] = lane[0];
+  }
 }
 
-float gated_sum(const float* x, const float* w, Index n) {
+#else
+
+/// Four lanes: those of sixteen, halves added to halves twice.
+template <size_t kWidth, class Vector>
+HWY_INLINE auto four_of_sixteen(const Vector* sums) {
+  if constexpr (kWidth == 16) {
+    const hn::FixedTag<float, kWidth / 2> eight;
+    const hn::FixedTag<float, kWidth / 4> four;
+    const auto sum = hn::Add(hn::LowerHalf(eight, sums[0]), hn::UpperHalf(eight, sums[0]));
+    return hn::Add(hn::LowerHalf(four, sum), hn::UpperHalf(four, sum));
+  } else if constexpr (kWidth == 8) {
+    const hn::FixedTag<float, kWidth / 2> four;
+    const auto sum = hn::Add(sums[0], sums[1]);
+    return hn::Add(hn::LowerHalf(four, sum), hn::UpperHalf(four, sum));
+  } else {
+    static_assert(kWidth == 4);
+    return hn::Add(hn::Add(sums[0], sums[2]), hn::Add(sums[1], sums[3]));
+  }
+}
+
+/// Four rows at once, which share what they read of x, and the additions of their lanes.
+HWY_INLINE void four_gated_sums(const float* x, Index n, const float* const* w, float* sums) {
   const hn::CappedTag<float, kMixingLanes> d;
-  constexpr Index kWidth = static_cast<Index>(hn::MaxLanes(hn::CappedTag<float, kMixingLanes>()));
-  constexpr Index kVectors = kMixingLanes / kWidth;
-  hn::Vec<decltype(d)> sums[kVectors];
-  for (Index v = 0; v < kVectors; ++v) sums[v] = hn::Zero(d);
+  const hn::FixedTag<float, 4> four;
+  constexpr size_t kWidth = hn::MaxLanes(hn::CappedTag<float, kMixingLanes>());
+  constexpr size_t kVectors = kMixingLanes / kWidth;
+  hn::Vec<decltype(d)> a[kVectors], b[kVectors], c[kVectors], e[kVectors];
+  for (size_t v = 0; v < kVectors; ++v) a[v] = b[v] = c[v] = e[v] = hn::Zero(d);
   for (Index i = 0; i < n; i += kMixingLanes)
-    for (Index v = 0; v < kVectors; ++v) {
-      const Index at = i + v * kWidth;
-      sums[v] = hn::Add(sums[v], hn::Mul(hn::LoadU(d, x + at), hn::LoadU(d, w + at)));
+    for (size_t v = 0; v < kVectors; ++v) {
+      const Index at = i + static_cast<Index>(v * kWidth);
+      const auto in = hn::LoadU(d, x + at);
+      a[v] = hn::Add(a[v], hn::Mul(in, hn::LoadU(d, w[0] + at)));
+      b[v] = hn::Add(b[v], hn::Mul(in, hn::LoadU(d, w[1] + at)));
+      c[v] = hn::Add(c[v], hn::Mul(in, hn::LoadU(d, w[2] + at)));
+      e[v] = hn::Add(e[v], hn::Mul(in, hn::LoadU(d, w[3] + at)));
     }
-  HWY_ALIGN float lanes[kMixingLanes];
-  for (Index v = 0; v < kVectors; ++v) hn::Store(sums[v], d, lanes + v * kWidth);
-  return add_sixteen(lanes);
+  const auto fa = four_of_sixteen<kWidth>(a), fb = four_of_sixteen<kWidth>(b), fc = four_of_sixteen<kWidth>(c),
+             fe = four_of_sixteen<kWidth>(e);
+  // (0 + 2) and (1 + 3) of each row, rows side by side.
+  const auto ab = hn::Add(hn::InterleaveLower(four, fa, fb), hn::InterleaveUpper(four, fa, fb));
+  const auto ce = hn::Add(hn::InterleaveLower(four, fc, fe), hn::InterleaveUpper(four, fc, fe));
+  hn::StoreU(hn::Add(hn::ConcatLowerLower(four, ce, ab), hn::ConcatUpperUpper(four, ce, ab)), four, sums);
 }
 
 void all_gated_sums(const float* x, Index n, const float* const* weights, Index rows, float* sums) {
-  for (Index r = 0; r < rows; ++r) sums[r] = gated_sum(x, weights[r], n);
+  Index r = 0;
+  for (; r + 4 <= rows; r += 4) four_gated_sums(x, n, weights + r, sums + r);
+  if (r == rows) return;
+  const float* left[4];  // NOLINT(modernize-avoid-c-arrays): some rows may stand there more than once
+  HWY_ALIGN float left_sums[4];
+  for (Index i = 0; i < 4; ++i) left[i] = weights[r + i < rows ? r + i : rows - 1];
+  four_gated_sums(x, n, left, left_sums);
+  for (Index i = 0; r + i < rows; ++i) sums[r + i] = left_sums[i];
 }
+
+#endif
 
 struct StepBody {
   const float* x;

@@ -1,0 +1,156 @@
+#include "unfold/mixing/bit_histories.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "unfold/numerics/functions.h"
+
+namespace unfold {
+namespace {
+
+constexpr double kSpan = 8.5, kPerUnit = 30;  // logits from -kSpan on, in steps of 1 / kPerUnit
+constexpr int kMostEstimate = 511, kFraction = 64;
+constexpr std::uint16_t kEstimated = 0x8000;
+/// The share of the error that an estimate moves by, by trust.
+constexpr std::array<double, 4> kEstimateSteps = {1 / 12.0, 1 / 22.0, 1 / 45.0, 1 / 110.0};
+
+double probability_at(double place) {
+  double x = place / kPerUnit - kSpan;
+  vector_sigmoid(&x, &x, 1);
+  return x;
+}
+
+/// In units of the estimate, within its range.
+double place_of(double p) {
+  std::array<double, 2> logs = {p, 1 - p};
+  vector_log(logs.data(), logs.data(), 2);
+  return std::clamp((logs[0] - logs[1] + kSpan) * kPerUnit, 0.0, static_cast<double>(kMostEstimate));
+}
+
+std::uint16_t rounded_up_from_half(double x) { return static_cast<std::uint16_t>(x + 0.5); }
+
+}  // namespace
+
+const BitHistories& BitHistories::tables() {
+  static const BitHistories tables;
+  return tables;
+}
+
+BitHistories::BitHistories() {
+  for (std::uint32_t h = 0; h < kExact; ++h) {
+    const std::uint32_t history = std::max(h, 1U);
+    const int seen = static_cast<int>(std::bit_width(history)) - 1;
+    double p = 0.5;
+    for (int i = 0; i < seen; ++i) p += ((history >> (seen - 1 - i) & 1) - p) / (i + 1.5);
+    exact_[h] = p;
+    for (std::uint32_t bit = 0; bit < 2; ++bit) {
+      const std::uint32_t longer = 2 * history + bit;
+      const std::uint32_t place = rounded_up_from_half(place_of(p + (bit - p) / (seen + 1.5)));
+      next_[bit][h] = static_cast<std::uint16_t>(longer < kExact ? longer : kEstimated | place << 6 | (longer & 15));
+    }
+  }
+  for (std::uint32_t e = 0; e < kEstimates; ++e)
+    for (std::uint32_t trust = 0; trust < kTrusts; ++trust)
+      for (std::uint32_t bit = 0; bit < 2; ++bit) {
+        const double p = probability_at(e), moved = place_of(p + (bit - p) * kEstimateSteps[trust]);
+        next_[bit][kExact + e * kTrusts + trust] = kEstimated + rounded_up_from_half(kFraction * moved);
+      }
+}
+
+double BitHistories::meaning_of_history(std::size_t cell) const {
+  return cell < kExact ? exact_[cell] : probability_at(static_cast<double>((cell - kExact) / 16 * 16 + 8));
+}
+
+double BitHistories::meaning_of_estimate(std::size_t cell) const {
+  return cell < kExact ? exact_[cell] : probability_at(static_cast<double>((cell - kExact) / 4 * 8 + 4));
+}
+
+void BitHistories::cells(const std::uint16_t* counters, std::uint16_t* by_history, std::uint16_t* by_estimate) {
+  for (std::size_t i = 0; i < kSide; ++i) {
+    const std::uint16_t c = counters[i];
+    const auto estimated = static_cast<std::uint16_t>(-(c >> 15));
+    const auto history = static_cast<std::uint16_t>(kExact + ((c >> 6 & 0x1F0) | (c & 15)));
+    const auto estimate = static_cast<std::uint16_t>(kExact + ((c >> 7 & 0xFC) | (c >> 4 & 3)));
+    by_history[i] = static_cast<std::uint16_t>((history & estimated) | (c & ~estimated));
+    by_estimate[i] = static_cast<std::uint16_t>((estimate & estimated) | (c & ~estimated));
+  }
+}
+
+void BitHistories::learn(const std::uint16_t* counters, int bit, std::uint32_t chance, std::uint16_t* next) const {
+  // What makes the chances of counters side by side differ; odd numbers without a pattern.
+  static constexpr Counters kUnlike = {0x9E37, 0x79B9, 0x7F4B, 0x85EB, 0xCA6B, 0xC2B3, 0x27D5, 0x1657};
+  Counters places, moved;
+  for (std::size_t i = 0; i < kSide; ++i) {
+    const std::uint16_t c = counters[i];
+    const auto estimated = static_cast<std::uint16_t>(-(c >> 15));
+    const auto place = static_cast<std::uint16_t>(kExact + (c >> 4 & 0x7FF));
+    places[i] = static_cast<std::uint16_t>((place & estimated) | (c & ~estimated));
+  }
+  const auto& table = next_[static_cast<std::size_t>(bit)];
+  for (std::size_t i = 0; i < kSide; ++i) moved[i] = table[places[i]];
+  const auto one = static_cast<std::uint16_t>(bit);
+  const auto low = static_cast<std::uint16_t>(chance), high = static_cast<std::uint16_t>(chance >> 16);
+  for (std::size_t i = 0; i < kSide; ++i) {
+    const std::uint16_t c = counters[i];
+    const auto estimated = static_cast<std::uint16_t>(-(c >> 15));
+    const auto fraction = static_cast<std::uint16_t>(static_cast<std::uint16_t>(low * kUnlike[i]) >> 10);
+    const auto lot = static_cast<std::uint16_t>(static_cast<std::uint16_t>(high * kUnlike[i]) >> 8);
+    // The trust grows at one of 8, 18, 64 bits: with what is lacking of it, q, at (3 q + 1) q of 256.
+    const auto lacking = static_cast<std::uint16_t>(3 - (c >> 4 & 3));
+    const auto trust = static_cast<std::uint16_t>((c >> 4 & 3) + (lot < (3 * lacking + 1) * lacking ? 1 : 0));
+    const auto estimate = static_cast<std::uint16_t>((moved[i] + fraction) & 0xFFC0);
+    const auto grown = static_cast<std::uint16_t>(estimate | trust << 4 | ((2 * c | one) & 15));
+    next[i] = static_cast<std::uint16_t>((grown & estimated) | (moved[i] & ~estimated));
+  }
+}
+
+void HistoryTable::Free::operator()(HistoryRow* rows) const { std::free(rows); }
+
+HistoryTable::Rows HistoryTable::allocate(std::size_t lines) {
+  // Large pages, where the system has them, spare a look-up of the address for nearly every row.
+  constexpr std::size_t kPage = std::size_t{2} << 20;
+  const std::size_t bytes = (lines * kLine * sizeof(HistoryRow) + kPage - 1) / kPage * kPage;
+  void* const memory = std::aligned_alloc(kPage, bytes);
+  if (memory == nullptr) throw std::bad_alloc();
+#ifdef MADV_HUGEPAGE
+  madvise(memory, bytes, MADV_HUGEPAGE);
+#endif
+  return Rows(static_cast<HistoryRow*>(memory));
+}
+
+HistoryTable::HistoryTable(std::size_t bytes)
+    : lines_(std::clamp<std::size_t>(bytes / (kLine * sizeof(HistoryRow)), 1, std::size_t{1} << 32)),
+      rows_(allocate(lines_)) {
+  std::memset(static_cast<void*>(rows_.get()), 0, lines_ * kLine * sizeof(HistoryRow));
+}
+
+HistoryTable::HistoryTable(const HistoryTable& other) : lines_(other.lines_), rows_(allocate(lines_)) {
+  std::memcpy(static_cast<void*>(rows_.get()), other.rows_.get(), lines_ * kLine * sizeof(HistoryRow));
+}
+
+HistoryRow* HistoryTable::find(std::uint64_t key) const {
+  HistoryRow* const rows = line(key);
+  for (std::size_t i = 0; i < kLine; ++i)
+    if (rows[i].mark >> 4 == check(key) && (rows[i].mark & kUse) != 0) return rows + i;
+  return nullptr;
+}
+
+HistoryRow* HistoryTable::create(std::uint64_t key) {
+  HistoryRow* const rows = line(key);
+  HistoryRow* least = rows;
+  for (std::size_t i = 1; i < kLine; ++i)
+    if ((rows[i].mark & kUse) < (least->mark & kUse)) least = rows + i;
+  if ((least->mark & kUse) != 0)  // what stays grows old
+    for (std::size_t i = 0; i < kLine; ++i)
+      if ((rows[i].mark & kUse) != 0) --rows[i].mark;
+  *least = HistoryRow();
+  least->mark = static_cast<std::uint16_t>(check(key) << 4 | 1);
+  return least;
+}
+
+}  // namespace unfold
