@@ -13,8 +13,8 @@
 #include <ctime>
 #include <vector>
 
-#include "unfold/losses/chain.h"
-#include "unfold/losses/chain_block.h"
+#include "unfold/markov/chain.h"
+#include "unfold/markov/chain_block.h"
 #include "unfold/losses/registry.h"
 #include "unfold/numerics/functions.h"
 

@@ -9,7 +9,7 @@
 #include <numeric>
 
 #include "unfold/base/error.h"
-#include "unfold/losses/ctc_lattice.h"
+#include "unfold/markov/ctc_lattice.h"
 #include "unfold/losses/registry.h"
 
 namespace unfold {

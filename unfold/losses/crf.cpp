@@ -6,10 +6,11 @@
 #include <limits>
 #include <memory>
 
-#include "unfold/losses/chain_block.h"
-#include "unfold/losses/label_scheme.h"
+#include "unfold/markov/label_scheme.h"
+#include "unfold/losses/label_sequences.h"
 #include "unfold/losses/registry.h"
 #include "unfold/losses/rows.h"
+#include "unfold/markov/chain_block.h"
 #include "unfold/numerics/functions.h"
 
 namespace unfold {
