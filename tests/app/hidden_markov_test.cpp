@@ -137,7 +137,9 @@ TEST_F(HiddenMarkov, states_over_a_network_learn_one_label_a_sequence) {
     const HeadFigures found = head(run, file);
     EXPECT_EQ(found.predicted, 60);
     for (const auto& [name, value] : found.measures)
-      if (name == "accuracy") EXPECT_EQ(value, 1) << loss;
+      if (name == "accuracy") {
+        EXPECT_EQ(value, 1) << loss;
+      }
     const std::string table = predicted(run, file);
     EXPECT_TRUE(contains(table, "label.best")) << table.substr(0, 200);
   }

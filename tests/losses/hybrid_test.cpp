@@ -182,8 +182,9 @@ TEST_P(JointHybrid, answers_are_those_of_all_paths) {
       found.push_back(best[at(row)]);
       for (std::size_t l = 0; l < 3; ++l) EXPECT_NEAR(std::exp(log_p[at(row) * 3 + l]), p[3 * at(t) + l], 1e-9);
     }
-    if (GetParam().one || GetParam().each == 1)  // the most probable labels
+    if (GetParam().one || GetParam().each == 1) {  // the most probable labels
       for (const auto& [labels, share] : all) EXPECT_LE(share, all.at(found) + 1e-12);
+    }
   }
 }
 
@@ -228,10 +229,11 @@ TEST_P(EveryHybrid, gradient_is_that_of_differences) {
   const bool joint = GetParam().spec.find("frames") == std::string::npos;
   const Index prior = c.circuit.parameters()[at(c.loss->own_parameters()[2])].offset;
   for (Index i = c.circuit.parameters()[at(c.loss->own_parameters()[0])].offset; i < c.circuit.parameter_count(); ++i)
-    if (joint && i >= prior && i < prior + c.states)
+    if (joint && i >= prior && i < prior + c.states) {
       EXPECT_EQ(own[at(i)], 0);  // priors are not trained by the whole recursion
-    else
+    } else {
       EXPECT_NEAR(own[at(i)], difference(c.parameters[at(i)]), 1e-7);
+    }
 }
 
 TEST_P(EveryHybrid, no_thread_changes_a_bit_and_floats_stay_near) {

@@ -463,7 +463,7 @@ bool Training::list_features(const ExampleSet& training) {
   const std::vector<std::string> reads = listed_reads(training.data(), fields_.layout.reads);
   for (HeadSpecification& head : fields_.layout.heads)
     if (!reads.empty() && training.data().field(head.field).type == FieldSpecification::Type::symbols)
-      head.listing = list_pairs(training, reads, head.field, spec.options.as<LinearOptions>().all);
+      head.listing = list_pairs(training, reads, head.field, spec.options.as<LinearOptions>(), head.loss);
   return true;
 }
 

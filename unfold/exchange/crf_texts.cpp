@@ -8,6 +8,7 @@
 #include "unfold/base/error.h"
 #include "unfold/circuit/listed.h"
 #include "unfold/data/templates.h"
+#include "unfold/losses/registry.h"
 #include "unfold/models/linear.h"
 #include "unfold/models/network_model.h"
 #include "unfold/models/registry.h"
@@ -68,7 +69,9 @@ std::shared_ptr<const Alphabet> alphabet_of(const std::vector<std::string>& text
 std::unique_ptr<NetworkModel<float>> model_of(const CrfTexts& crf, const std::string& label, Index& features) {
   DataSpecification data{.source = "columns", .fields = {}};
   NetworkLayout layout;
-  Listing listing{.alphabets = {}, .outputs = static_cast<Index>(crf.labels.size()), .begin = {0}, .outputs_of = {}};
+  const auto n = static_cast<Index>(crf.labels.size());
+  const std::string loss = crf.weighs_steps() ? "crf:steps=read" : "crf";
+  Listing listing{.alphabets = {}, .outputs = choose_loss(loss).signal_size(n), .begin = {0}, .outputs_of = {}};
   std::vector<float> weights;
   std::string read_names;
   for (const CrfTexts::Read& read : crf.reads) {
@@ -91,7 +94,7 @@ std::unique_ptr<NetworkModel<float>> model_of(const CrfTexts& crf, const std::st
   }
   const auto labels = std::make_shared<const Alphabet>(SymbolKind::entries, crf.labels);
   data.fields.push_back({.name = label, .size = labels->size(), .alphabet = labels});
-  layout.heads = {{.field = label, .loss = "crf", .listing = std::make_shared<const Listing>(std::move(listing))}};
+  layout.heads = {{.field = label, .loss = loss, .listing = std::make_shared<const Listing>(std::move(listing))}};
   features = static_cast<Index>(weights.size());
   auto model = std::make_unique<NetworkModel<float>>("crf", data, layout);
   const auto put = [&](const std::string& name, const auto& values) {
@@ -102,7 +105,7 @@ std::unique_ptr<NetworkModel<float>> model_of(const CrfTexts& crf, const std::st
   put("output/transitions", crf.transitions);
   put("output/start", crf.start);
   put("output/stop", crf.stop);
-  model->configuration() = {{"model", "crf"}, {"read", read_names}, {"predict", label + "=crf"}};
+  model->configuration() = {{"model", "crf"}, {"read", read_names}, {"predict", label + "=" + loss}};
   return model;
 }
 
@@ -124,11 +127,18 @@ CrfTexts::Read& CrfTexts::read(const std::string& name) {
   return reads.emplace_back(Read{.name = name, .texts = {}, .weights = {}});
 }
 
-void CrfTexts::add(const std::string& name, const std::string& text, Index label, double weight) {
+void CrfTexts::add(const std::string& name, const std::string& text, Index output, double weight) {
   Read& of = read(name);
   const auto [found, fresh] = of.weights.try_emplace(text);
   if (fresh) of.texts.push_back(text);
-  found->second[label] += weight;
+  found->second[output] += weight;
+}
+
+bool CrfTexts::weighs_steps() const {
+  const auto n = static_cast<Index>(labels.size());
+  return std::ranges::any_of(reads, [&](const Read& read) {
+    return std::ranges::any_of(read.weights, [&](const auto& text) { return text.second.rbegin()->first >= n; });
+  });
 }
 
 std::vector<std::vector<std::string>> cuts(std::string_view text, char separator, std::size_t parts) {
@@ -171,6 +181,8 @@ void export_crf(const ExportCrfRequest& request, const std::function<void(std::s
   if (model == nullptr)
     refuse_model(request.model, *loaded, "--model crf, of data in columns and of --precision float, is one");
   const CrfTexts crf = texts_of(request.model, *model);
+  if (!request.crfpp && crf.weighs_steps())
+    refuse_model(request.model, *model, "what is read weighs steps of labels, which CRFsuite has not; CRF++ has");
   if (request.crfpp)
     write_crfpp(crf, request.columns, write);
   else

@@ -23,7 +23,7 @@ namespace unfold {
 
 /// A field as the formats see it. Internal to exchange/.
 struct CrfTexts {
-  /// What is read, by its name; of each text, weights by label.
+  /// What is read, by its name; of each text, weights by label, and of steps from label i to j by n + i n + j.
   using Weights = std::map<Index, double>;
   struct Read {
     std::string name;
@@ -38,8 +38,9 @@ struct CrfTexts {
 
   explicit CrfTexts(std::vector<std::string> of);
   Read& read(const std::string& name);  ///< there afterwards
-  /// Adds to what is there.
-  void add(const std::string& read, const std::string& text, Index label, double weight);
+  /// Adds to what is there; `output`: a label or a step.
+  void add(const std::string& read, const std::string& text, Index output, double weight);
+  bool weighs_steps() const;
 };
 
 /// What `crfsuite dump MODEL` printed. `templates`: lines of CRF++ by their names ("U05"), as names of ours. Throws

@@ -52,15 +52,12 @@ class CrfppReader {
   }
 
   void take_template(std::string_view line) {
-    if (line.front() == 'B') {
-      if (line.find('%') != std::string_view::npos)
-        lines_.fail(
-            fmt::format("the template \"{}\" weighs neighbouring labels by what is read, which is not built", line));
+    if (line.front() == 'B' && line.find('%') == std::string_view::npos) {
       bigram_ = std::string(line);
       return;
     }
     const TemplateFile one = read_templates(Input::from_bytes(name_, std::string(line)), columns_);
-    reads_[std::string(line.substr(0, line.find(':')))] = one.reads.front();
+    reads_[std::string(line.substr(0, line.find(':')))] = line.front() == 'B' ? one.steps.front() : one.reads.front();
   }
 
   void take_texts(Index weights, CrfTexts& crf) {
@@ -69,7 +66,7 @@ class CrfppReader {
       const std::size_t blank = line.find(' ');
       if (blank == std::string_view::npos) lines_.fail("a number and a text should stand here");
       const PlacedText found{line.substr(blank + 1), lines_.whole_number(line.substr(0, blank))};
-      const Index needed = found.text == bigram_ ? n * n : n;
+      const Index needed = found.text.starts_with('B') ? n * n : n;
       if (found.place > weights - needed)
         lines_.fail(fmt::format("there are {} weights, which are too few for {}", weights, line));
       texts_.push_back(found);
@@ -88,11 +85,14 @@ class CrfppReader {
         std::copy(from, from + static_cast<Index>(n * n), crf.transitions.begin());
         continue;
       }
-      for (std::size_t y = 0; y < n; ++y) put(found.text, static_cast<Index>(y), from[static_cast<Index>(y)], crf);
+      // Behind the labels, weights of steps.
+      const bool steps = found.text.starts_with('B');
+      const auto outputs = static_cast<Index>(steps ? n * n : n), first = static_cast<Index>(steps ? n : 0);
+      for (Index o = 0; o < outputs; ++o) put(found.text, first + o, from[o], crf);
     }
   }
 
-  void put(std::string_view text, Index label, double weight, CrfTexts& crf) const {
+  void put(std::string_view text, Index output, double weight, CrfTexts& crf) const {
     const std::string key(text.substr(0, text.find(':')));
     const auto found = reads_.find(key);
     if (found == reads_.end() || key.size() == text.size())
@@ -104,11 +104,11 @@ class CrfppReader {
       std::string ours = cut.front();
       for (std::size_t i = 1; i < cut.size(); ++i) ours += '|' + cut[i];
       if (key == kFirstLabel && ours == "_B-1")
-        crf.start[at(label)] += weight;
+        crf.start[at(output)] += weight;
       else if (key == kLastLabel && ours == "_B+1")
-        crf.stop[at(label)] += weight;
+        crf.stop[at(output)] += weight;
       else
-        crf.add(found->second, ours, label, weight);
+        crf.add(found->second, ours, output, weight);
     }
   }
 
@@ -154,27 +154,47 @@ void write_crfpp(const CrfTexts& crf, const std::vector<std::string>& names,
   Index width = 1;
   std::string templates, texts;
   std::vector<double> weights;
-  const auto add_text = [&](const std::string& text) {
+  const auto add_text = [&](const std::string& text, std::size_t count) {
     texts += fmt::format("{} {}\n", weights.size(), text);
-    weights.resize(weights.size() + n);
-    return weights.end() - static_cast<Index>(n);
+    weights.resize(weights.size() + count);
+    return weights.end() - static_cast<Index>(count);
   };
-  for (std::size_t r = 0; r < crf.reads.size(); ++r) {
-    const CrfTexts::Read& read = crf.reads[r];
-    const std::string key = fmt::format("U{:02}", r);
-    templates += fmt::format("{}:{}\n", key, crfpp_template(read.name, columns, width));
+  /// The weights of labels, or those of steps, of one read; its texts as templates of CRF++ cut them.
+  const auto add_read = [&](const CrfTexts::Read& read, const std::string& key, Index first, Index end) {
     const auto parts = static_cast<std::size_t>(std::ranges::count(read.name, '|')) + 1;
-    for (const std::string& text : read.texts)
+    for (const std::string& text : read.texts) {
+      const CrfTexts::Weights& all = read.weights.find(text)->second;
+      if (all.lower_bound(first) == all.lower_bound(end)) continue;
       for (const std::vector<std::string>& cut : cuts(text, '|', parts)) {
         std::string theirs = key + ":" + cut.front();
         for (std::size_t i = 1; i < cut.size(); ++i) theirs += '/' + cut[i];
-        const auto to = add_text(theirs);
-        for (const auto& [label, weight] : read.weights.find(text)->second) to[label] = weight;
+        const auto to = add_text(theirs, static_cast<std::size_t>(end - first));
+        for (auto each = all.lower_bound(first); each != all.lower_bound(end); ++each)
+          to[each->first - first] = each->second;
       }
+    }
+  };
+  const auto labels = static_cast<Index>(n), all_outputs = static_cast<Index>(n + n * n);
+  std::string step_templates;
+  for (std::size_t r = 0; r < crf.reads.size(); ++r) {
+    const CrfTexts::Read& read = crf.reads[r];
+    const std::string theirs = crfpp_template(read.name, columns, width);
+    const auto has = [&](bool steps) {
+      return std::ranges::any_of(read.weights, [&](const auto& text) {
+        return std::ranges::any_of(text.second, [&](const auto& each) { return (each.first >= labels) == steps; });
+      });
+    };
+    if (has(false)) {
+      templates += fmt::format("U{:02}:{}\n", r, theirs);
+      add_read(read, fmt::format("U{:02}", r), 0, labels);
+    }
+    if (!has(true)) continue;
+    step_templates += fmt::format("B{:02}:{}\n", r, theirs);
+    add_read(read, fmt::format("B{:02}", r), labels, all_outputs);
   }
-  std::ranges::copy(crf.start, add_text(fmt::format("{}:_B-1", kFirstLabel)));
-  std::ranges::copy(crf.stop, add_text(fmt::format("{}:_B+1", kLastLabel)));
-  templates += fmt::format("{}:%x[-1,0]\n{}:%x[1,0]\nB\n", kFirstLabel, kLastLabel);
+  std::ranges::copy(crf.start, add_text(fmt::format("{}:_B-1", kFirstLabel), n));
+  std::ranges::copy(crf.stop, add_text(fmt::format("{}:_B+1", kLastLabel), n));
+  templates += fmt::format("{}:%x[-1,0]\n{}:%x[1,0]\nB\n{}", kFirstLabel, kLastLabel, step_templates);
   texts += fmt::format("{} B\n", weights.size());
   weights.insert(weights.end(), crf.transitions.begin(), crf.transitions.end());
   write(fmt::format("version: 100\ncost-factor: 1\nmaxid: {}\nxsize: {}\n\n", weights.size(), width));

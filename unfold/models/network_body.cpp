@@ -329,6 +329,12 @@ bool tell_labels(Loss<T>& loss, const FieldSpecification& field) {
   return one;
 }
 
+/// Numbers of the signal that a head reads.
+Index outputs_of(const DataSpecification& data, const HeadSpecification& head) {
+  const FieldSpecification& field = data.field(head.field);
+  return loss_for(head, field).signal_size(field.size);
+}
+
 }  // namespace
 
 Json NetworkLayout::heads_to_json() const {
@@ -351,9 +357,12 @@ NetworkLayout NetworkLayout::from_file(const ModelFile& file) {
                               .loss = head.value("loss", std::string()),
                               .weight = head.value("weight", 1.0)});
     for (std::size_t h = 0; h < layout.heads.size(); ++h)
-      layout.heads[h].listing = read_listing(file, layout.output_name(h), layout.reads, layout.heads[h].field);
+      layout.heads[h].listing =
+          read_listing(file, layout.output_name(h), layout.reads, outputs_of(file.data(), layout.heads[h]));
   } catch (const Json::exception&) {
     file.fail("\"reads\" or \"heads\" in the card are not what they should be");
+  } catch (const UsageError& error) {
+    file.fail(fmt::format("\"heads\" in the card: {}", error.what()));
   }
   return layout;
 }
