@@ -6,10 +6,10 @@
 #include <numeric>
 
 #include "unfold/losses/label_sequences.h"
-#include "unfold/markov/label_states.h"
 #include "unfold/losses/one_label.h"
 #include "unfold/losses/registry.h"
 #include "unfold/losses/rows.h"
+#include "unfold/markov/label_states.h"
 #include "unfold/numerics/functions.h"
 
 namespace unfold {
