@@ -20,7 +20,8 @@ namespace {
 constexpr const char* kFeatures = "output/features";
 constexpr Index kMostColumns = 100;  // whose names are numbers
 
-std::vector<double> own_numbers(const Parameters<float>& parameters, const std::string& name) {
+template <class T>
+std::vector<double> own_numbers(const Parameters<T>& parameters, const std::string& name) {
   for (const ParameterInfo& p : parameters.info())
     if (p.name == name) return {parameters.flat().begin() + p.offset, parameters.flat().begin() + p.offset + p.size()};
   return {};
@@ -32,8 +33,9 @@ std::vector<double> own_numbers(const Parameters<float>& parameters, const std::
 }
 
 /// The field of a model of ours. UsageError naming what has no counterpart.
-CrfTexts texts_of(const std::string& name, const NetworkModel<float>& model) {
-  const Network<float>& network = model.network();
+template <class T>
+CrfTexts texts_of(const std::string& name, const NetworkModel<T>& model) {
+  const Network<T>& network = model.network();
   if (!is_linear(model.spec())) refuse_model(name, model, "it has layers; --model crf has none");
   if (network.heads.size() != 1 || network.heads.front().loss->name() != "crf")
     refuse_model(name, model, "it predicts other things than one field by the loss crf");
@@ -177,12 +179,13 @@ std::map<std::string, std::string, std::less<>> named_templates(const std::strin
 
 void export_crf(const ExportCrfRequest& request, const std::function<void(std::string_view)>& write) {
   const std::unique_ptr<Model> loaded = load_model_file(model_file(request.model));
-  const auto* model = loaded->as<NetworkModel<float>>();
-  if (model == nullptr)
-    refuse_model(request.model, *loaded, "--model crf, of data in columns and of --precision float, is one");
-  const CrfTexts crf = texts_of(request.model, *model);
+  const auto* single = loaded->as<NetworkModel<float>>();
+  const auto* exact = loaded->as<NetworkModel<double>>();
+  if (single == nullptr && exact == nullptr)
+    refuse_model(request.model, *loaded, "--model crf, of data in columns, is one");
+  const CrfTexts crf = single != nullptr ? texts_of(request.model, *single) : texts_of(request.model, *exact);
   if (!request.crfpp && crf.weighs_steps())
-    refuse_model(request.model, *model, "what is read weighs steps of labels, which CRFsuite has not; CRF++ has");
+    refuse_model(request.model, *loaded, "what is read weighs steps of labels, which CRFsuite has not; CRF++ has");
   if (request.crfpp)
     write_crfpp(crf, request.columns, write);
   else

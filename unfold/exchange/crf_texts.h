@@ -64,18 +64,19 @@ std::vector<std::string> numbered_columns(Index count);
 // The verbs.
 
 struct ExportCrfRequest {
-  std::string model;                 ///< run folder or model file
-  bool crfpp = false;                ///< otherwise CRFsuite
-  std::vector<std::string> columns;  ///< CRF++: names of the columns, in their order; empty: their names are numbers
+  std::string model;   ///< run folder or model file
+  bool crfpp = false;  ///< otherwise CRFsuite
+  std::vector<std::string> columns =
+      {};  ///< CRF++: names of the columns, in their order; empty: their names are numbers
 };
 /// Throws ModelError; UsageError for a model that is no `crf`, naming what has no counterpart.
 void export_crf(const ExportCrfRequest& request, const std::function<void(std::string_view)>& write);
 
 struct ImportCrfRequest {
   std::string file, out;
-  std::string label;                 ///< what the labels are called; empty, CRF++: the column behind the others
-  std::string templates;             ///< CRFsuite: a file of templates in the syntax of CRF++
-  std::vector<std::string> columns;  ///< names of the columns that templates speak of; empty: numbers from 1
+  std::string label = {};                 ///< what the labels are called; empty, CRF++: the column behind the others
+  std::string templates = {};             ///< CRFsuite: a file of templates in the syntax of CRF++
+  std::vector<std::string> columns = {};  ///< names of the columns that templates speak of; empty: numbers from 1
 };
 struct ImportCrfOutcome {
   Index labels = 0, features = 0;  ///< pairs of a text and a label
