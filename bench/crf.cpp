@@ -13,9 +13,9 @@
 #include <ctime>
 #include <vector>
 
-#include "unfold/losses/chain.h"
-#include "unfold/losses/chain_block.h"
 #include "unfold/losses/registry.h"
+#include "unfold/markov/chain.h"
+#include "unfold/markov/chain_block.h"
 #include "unfold/numerics/functions.h"
 
 namespace unfold {

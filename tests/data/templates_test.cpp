@@ -51,7 +51,6 @@ TEST(Templates, what_is_wrong_is_said_with_its_line) {
   EXPECT_THAT(refusal_of("U00:%y[0,0]\n"), HasSubstr("begins no %x[row,column]"));
   EXPECT_THAT(refusal_of("U00\n"), HasSubstr("reads nothing"));
   EXPECT_THAT(refusal_of("\nX00:%x[0,0]\n"), HasSubstr("line 2"));
-  EXPECT_THAT(refusal_of("B01:%x[0,0]\n"), HasSubstr("write B alone"));
   EXPECT_THAT(refusal_of("B\n"), HasSubstr("no line begins with U"));
 }
 

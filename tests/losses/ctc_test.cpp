@@ -9,8 +9,9 @@
 #include <numeric>
 
 #include "unfold/base/error.h"
-#include "unfold/losses/ctc_lattice.h"
 #include "unfold/losses/registry.h"
+#include "unfold/losses/unsegmented.h"
+#include "unfold/markov/ctc_lattice.h"
 
 namespace unfold {
 namespace {

@@ -33,14 +33,22 @@ struct LinearData {
       specify(examples, {.reads = kLinearReads, .predicts = {"label"}, .least = 1}, "columns"));
   ExampleSet set{examples, data, std::vector<std::string>{"label"}};
 
+  /// With `steps`, word[-1] weighs steps and labels, word[0]|tag[1] steps alone.
+  NetworkLayout layout_with_steps() const {
+    const LinearOptions options{.steps = "word[-1];" + kLinearReads.back() + "!"};
+    const std::string loss = "crf:steps=read";
+    return {
+        .reads = kLinearReads,
+        .heads = {{.field = "label", .loss = loss, .listing = list_pairs(set, kLinearReads, "label", options, loss)}}};
+  }
   NetworkLayout layout(bool all = false) const {
     return {.reads = kLinearReads,
             .heads = {{.field = "label", .loss = "crf", .listing = list_pairs(set, kLinearReads, "label", all)}}};
   }
 };
 
-NetworkModel<double> linear_model_of(const LinearData& data) {
-  NetworkModel<double> model("crf", *data.data, data.layout());
+NetworkModel<double> linear_model_of(const LinearData& data, bool steps = false) {
+  NetworkModel<double> model("crf", *data.data, steps ? data.layout_with_steps() : data.layout());
   Random random(5, "linear");
   for (double& x : model.parameters().flat()) x = random.normal();
   return model;
@@ -82,16 +90,21 @@ double score_of(const LinearData& data, const NetworkModel<double>& model, Index
     for (const std::string& read : kLinearReads) {
       const Symbol x = data.set.column(read).symbols[at(data.set.begin(example)) + t];
       for (Index k = listing->begin[at(first + x)]; k < listing->begin[at(first + x + 1)]; ++k)
-        if (listing->outputs_of[at(k)] == labels[t]) score += features[k];
+        if (listing->outputs_of[at(k)] == labels[t] ||
+            (t > 0 && listing->outputs_of[at(k)] == 3 + 3 * labels[t - 1] + labels[t]))
+          score += features[k];
       first += data.data->field(read).size;
     }
   }
   return score;
 }
 
-TEST(Linear, nats_are_those_of_enumeration) {
+class LinearWithSteps : public testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(Linear, LinearWithSteps, testing::Bool());
+
+TEST_P(LinearWithSteps, nats_are_those_of_enumeration) {
   const LinearData data;
-  const NetworkModel<double> model = linear_model_of(data);
+  const NetworkModel<double> model = linear_model_of(data, GetParam());
   double expected = 0;
   for (Index e = 0; e < data.set.count(); ++e) {
     double all = 0, known = 0;
@@ -130,9 +143,43 @@ TEST(Linear, derivatives_are_correct) {
   }
 }
 
-TEST(Linear, a_file_holds_the_pairs_and_their_weights) {
+TEST(Linear, steps_are_listed_where_their_labels_stand_together) {
   const LinearData data;
-  const NetworkModel<double> model = linear_model_of(data);
+  const auto listing = data.layout_with_steps().heads.front().listing;
+  EXPECT_EQ(listing->outputs, 3 + 9);
+  std::vector<std::string> pairs;
+  Index first = 0;
+  const Alphabet& labels = *data.data->field("label").alphabet;
+  for (const std::string& read : kLinearReads) {
+    const FieldSpecification& field = data.data->field(read);
+    for (Symbol x = 0; x < field.size; ++x)
+      for (Index k = listing->begin[at(first + x)]; k < listing->begin[at(first + x + 1)]; ++k) {
+        const Index output = listing->outputs_of[at(k)];
+        std::string what(output < 3 ? labels.text(static_cast<Symbol>(output))
+                                    : labels.text(static_cast<Symbol>((output - 3) / 3)));
+        if (output >= 3) what += std::string(labels.text(static_cast<Symbol>((output - 3) % 3)));
+        pairs.push_back(std::string(field.alphabet->text(x)) + " " + what);
+      }
+    first += field.size;
+  }
+  EXPECT_THAT(pairs, testing::UnorderedElementsAre("a P", "a Q", "b Q", "b R", "c P",                 // word[0]
+                                                   "_B-1 P", "_B-1 R", "a Q", "b Q", "a PQ", "b QQ",  // word[-1]
+                                                   "b|y PQ", "a|_B+1 QQ"));  // word[0]|tag[1], steps alone
+  EXPECT_EQ(StepReads::parse("a[0];b[1]!").option(), "a[0];b[1]!");
+  EXPECT_THROW(list_pairs(data.set, kLinearReads, "label", LinearOptions{.steps = "word[0]"}, "crf"), UsageError);
+  EXPECT_THROW(list_pairs(data.set, kLinearReads, "label", LinearOptions{}, "crf:steps=read"), UsageError);
+}
+
+TEST(Linear, hidden_states_of_a_label_have_weights_each) {
+  const LinearData data;
+  const auto listing = list_pairs(data.set, {"word[0]"}, "label", LinearOptions{}, "hybrid:2");
+  EXPECT_EQ(listing->outputs, 6);
+  EXPECT_EQ(listing->pairs(), 10);
+}
+
+TEST_P(LinearWithSteps, a_file_holds_the_pairs_and_their_weights) {
+  const LinearData data;
+  const NetworkModel<double> model = linear_model_of(data, GetParam());
   const auto back = ModelFile::from_bytes(model.bytes(), "copy");
   const NetworkModel<double> again(back);
   EXPECT_EQ(again.bytes(), model.bytes());

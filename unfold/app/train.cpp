@@ -23,6 +23,7 @@
 #include "unfold/fields/sequence_choice.h"
 #include "unfold/models/counts_start.h"
 #include "unfold/models/density_model.h"
+#include "unfold/models/hmm_fit.h"
 #include "unfold/models/linear.h"
 #include "unfold/models/means_start.h"
 #include "unfold/models/orderless.h"
@@ -100,6 +101,7 @@ class Training {
 
   template <class T>
   TrainingResult fit(NetworkModel<T>& model, BatchReader& reader, const ReadoutOptions& options, Team& team);
+  std::optional<HmmFit> settle_states(const ExampleSet& training, Team& team);
 
   Config kept(Stored least) const { return configuration(s_, run_, least); }
   nlohmann::json card_configuration() const;
@@ -370,6 +372,21 @@ TrainingResult Training::fit(NetworkModel<T>& model, BatchReader& reader, const 
           .reason = "fitted"};
 }
 
+/// Fits hidden Markov models of vectors, whose number of states may follow from the data; none: it is another model.
+std::optional<HmmFit> Training::settle_states(const ExampleSet& training, Team& team) {
+  const ModelSpec spec = parse_model_spec(s_.model);
+  if (!is_hidden_markov(spec)) return std::nullopt;
+  if (request_.resume || s_.shards || s_.objective)
+    throw UsageError(
+        fmt::format("model {} is fitted as a whole, by expectation-maximisation: leave --resume, --shards and "
+                    "--objective out",
+                    s_.model));
+  HmmFit fitted = fit_states(spec, training, static_cast<std::uint64_t>(s_.seed), reporter_.stop(), team);
+  reporter_.remark(fitted.remark());
+  s_.model = fields_.layout.heads.front().loss = fitted.model;
+  return fitted;
+}
+
 TrainOutcome Training::run_on_task() {
   const TrainOptions text = train_options();
   TaskTrainOptions options{.trainer = text.trainer,
@@ -452,7 +469,7 @@ bool Training::list_features(const ExampleSet& training) {
   const std::vector<std::string> reads = listed_reads(training.data(), fields_.layout.reads);
   for (HeadSpecification& head : fields_.layout.heads)
     if (!reads.empty() && training.data().field(head.field).type == FieldSpecification::Type::symbols)
-      head.listing = list_pairs(training, reads, head.field, spec.options.as<LinearOptions>().all);
+      head.listing = list_pairs(training, reads, head.field, spec.options.as<LinearOptions>(), head.loss);
   return true;
 }
 
@@ -471,6 +488,8 @@ TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
                                     .word_dropout = s_.word_dropout,
                                     .shift = s_.shift,
                                     .in_order = wants_everything(s_.optimizer)};
+  Team team(threads());
+  const std::optional<HmmFit> states = settle_states(parts[0], team);
   NetworkModel<T> model(s_.model, parts[0].data(), fields_.layout);
   require_passes(model.network(), model.spec(), s_, run_);
   for (const ExampleSet& part : parts) require_told_apart(model.spec(), part);
@@ -491,7 +510,6 @@ TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
                   "of {} to validate on",
                   s_.model, *s_.read, *s_.predict, model.parameters().size(), parts[0].count(), parts[0].positions(),
                   parts[1].count(), parts[1].positions()));
-  Team team(threads());
   options.trainer.spent_seconds = seconds();
   if (parts[1].count() > 0)
     options.trainer.validations_after =
@@ -502,7 +520,10 @@ TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
                       .parameters = model.parameters().size(),
                       .has_test = parts[2].count() > 0};
   try {
-    if (const auto readout = readout_of(model.spec())) {
+    if (states) {
+      result.result = take_states(*states, model, folder_.model());
+      result.result.seconds = seconds();
+    } else if (const auto readout = readout_of(model.spec())) {
       if (s_.feedback)
         throw UsageError("--feedback is of training by gradient, and a ridge readout is fitted: write readout=trained");
       ExampleBatchOptions once = batches;

@@ -5,12 +5,23 @@
 #include "unfold/cli/result_file.h"
 #include "unfold/cli/verb.h"
 #include "unfold/exchange/arpa_file.h"
+#include "unfold/exchange/crf_texts.h"
 #include "unfold/exchange/exchange_network.h"
 #include "unfold/exchange/export_c.h"
 #include "unfold/exchange/export_onnx.h"
 
 namespace unfold {
 namespace {
+
+std::vector<std::string> names_in_list(std::string_view list) {
+  std::vector<std::string> names;
+  while (!list.empty()) {
+    const std::size_t comma = std::min(list.find(','), list.size());
+    names.emplace_back(list.substr(0, comma));
+    list.remove_prefix(std::min(comma + 1, list.size()));
+  }
+  return names;
+}
 
 class Export final : public Verb {
  public:
@@ -20,14 +31,19 @@ class Export final : public Verb {
             {"unfold export run --to c --out model.c", "unfold export run --to safetensors --out model.safetensors"})) {
     options_.add_inputs(
         {.name = "model", .target = &model_, .placeholder = "MODEL", .help = "a run folder or model file"});
-    options_.add({.name = "to",
-                  .target = &to_,
-                  .placeholder = "FORMAT",
-                  .help =
-                      "arpa: n-grams as SRILM and KenLM read them; c: a network as one C99 file with the same bits; "
-                      "safetensors: rnn, lstm, gru with PyTorch's names; rtneural: lstm, gru as RTNeural's JSON; "
-                      "onnx: a network as an ONNX graph",
-                  .choices = {"arpa", "c", "safetensors", "rtneural", "onnx"}});
+    options_.add(
+        {.name = "to",
+         .target = &to_,
+         .placeholder = "FORMAT",
+         .help = "arpa: n-grams as SRILM and KenLM read them; c: a network as one C99 file with the same bits; "
+                 "safetensors: rnn, lstm, gru with PyTorch's names; rtneural: lstm, gru as RTNeural's JSON; "
+                 "onnx: a network as an ONNX graph; crfsuite: a crf as `crfsuite dump` prints one; crfpp: a crf as "
+                 "a text model of CRF++",
+         .choices = {"arpa", "c", "safetensors", "rtneural", "onnx", "crfsuite", "crfpp"}});
+    options_.add({.name = "columns",
+                  .target = &columns_,
+                  .placeholder = "NAME,...",
+                  .help = "crfpp: what the columns of the data are called, where their names are no numbers"});
     options_.add({.name = "name",
                   .target = &name_,
                   .placeholder = "NAME",
@@ -44,6 +60,7 @@ class Export final : public Verb {
   ExitCode run(Console&) override {
     if (json_ && out_ == "-") throw UsageError("--json and --out - both want standard output; name a file");
     if (name_ && to_ != "c") throw UsageError("--name is of --to c");
+    if (!columns_.empty() && to_ != "crfpp") throw UsageError("--columns is of --to crfpp");
     ResultFile file(out_);
     const auto write = [&](std::string_view text) { file.write(text); };
     if (to_ == "c")
@@ -52,6 +69,8 @@ class Export final : public Verb {
       export_torch(model_.front(), write);
     else if (to_ == "onnx")
       export_onnx(model_.front(), write);
+    else if (to_ == "crfsuite" || to_ == "crfpp")
+      export_crf({.model = model_.front(), .crfpp = to_ == "crfpp", .columns = names_in_list(columns_)}, write);
     else if (to_ == "rtneural")
       export_rtneural(model_.front(), write);
     else
@@ -63,20 +82,22 @@ class Export final : public Verb {
 
  private:
   std::vector<std::string> model_;
-  std::string to_ = "arpa", out_ = "-";
+  std::string to_ = "arpa", out_ = "-", columns_;
   std::optional<std::string> name_;
 };
 
 class Import final : public Verb {
  public:
   Import()
-      : Verb(VerbOptions("import", "reads a model of another program: n-grams, layers of PyTorch or Keras",
-                         {"unfold import model.arpa --out model.safetensors",
-                          "unfold import weights.safetensors --alphabet symbols.json --out model.safetensors"})) {
+      : Verb(VerbOptions(
+            "import", "reads a model of another program: n-grams, fields of features, layers of PyTorch or Keras",
+            {"unfold import model.arpa --out model.safetensors", "unfold import model.txt --out model.safetensors",
+             "unfold import weights.safetensors --alphabet symbols.json --out model.safetensors"})) {
     options_.add_inputs({.name = "file",
                          .target = &file_,
                          .placeholder = "FILE",
-                         .help = "an ARPA file (also .gz, .xz, .zst), safetensors of PyTorch or .npz of Keras"});
+                         .help = "an ARPA file (also .gz, .xz, .zst), safetensors of PyTorch or .npz of Keras, what "
+                                 "`crfsuite dump` prints, or a text model of CRF++"});
     options_.add({.name = "symbols",
                   .target = &symbols_,
                   .placeholder = "KIND",
@@ -98,6 +119,18 @@ class Import final : public Verb {
                   .placeholder = "NAME",
                   .help = "layers of an RNN: tanh or relu (default tanh)",
                   .choices = {"tanh", "relu"}});
+    options_.add({.name = "label",
+                  .target = &crf_.label,
+                  .placeholder = "NAME",
+                  .help = "CRFsuite, CRF++: what the labels are called; needed of CRFsuite"});
+    options_.add({.name = "template",
+                  .target = &crf_.templates,
+                  .placeholder = "FILE",
+                  .help = "CRFsuite: templates in the syntax of CRF++ that attributes like U05:a/b are of"});
+    options_.add({.name = "columns",
+                  .target = &columns_,
+                  .placeholder = "NAME,...",
+                  .help = "CRFsuite, CRF++: what the columns of templates are called (default 1, 2, ...)"});
     options_.add(
         {.name = "out", .target = &out_, .placeholder = "FILE", .help = "the model file, needed", .letter = "o"});
     add_unpacking_limit();
@@ -107,11 +140,16 @@ class Import final : public Verb {
 
   ExitCode run(Console&) override {
     if (out_.empty()) throw UsageError("import needs --out FILE, the model file to be written");
-    if (holds_arrays(file_.front())) return import_layers();
+    const bool crf = holds_crf(file_.front());
+    if (!crf && (!crf_.label.empty() || !crf_.templates.empty() || !columns_.empty()))
+      throw UsageError("--label, --template and --columns are of CRFsuite and CRF++, and " + file_.front() +
+                       " is no model of these");
+    if (!crf && holds_arrays(file_.front())) return import_layers();
     for (const std::string* option : {&network_.alphabet, &network_.like, &network_.begin})
       if (!option->empty() || activation_)
         throw UsageError("--alphabet, --like, --begin and --activation are of layers of PyTorch or Keras, and " +
                          file_.front() + " is no file of these");
+    if (crf) return import_features();
     const ImportOutcome made = import_arpa(file_.front(), symbols_.value_or("words"), out_);
     if (json_)
       print_result(fmt::format("{{\"model\":\"{}\",\"symbols\":{}}}\n", made.model, made.symbols));
@@ -121,6 +159,19 @@ class Import final : public Verb {
   }
 
  private:
+  ExitCode import_features() {
+    if (symbols_) throw UsageError("--symbols is of ARPA files");
+    crf_.file = file_.front();
+    crf_.out = out_;
+    crf_.columns = names_in_list(columns_);
+    const ImportCrfOutcome made = import_crf(crf_);
+    if (json_)
+      print_result(fmt::format("{{\"model\":\"crf\",\"labels\":{},\"features\":{}}}\n", made.labels, made.features));
+    else
+      print_result(fmt::format("{}: crf of {} labels, {} features\n", out_, made.labels, made.features));
+    return ExitCode::success;
+  }
+
   ExitCode import_layers() {
     if (symbols_) throw UsageError("--symbols is of ARPA files; of layers, --alphabet FILE says what symbols are");
     network_.file = file_.front();
@@ -146,8 +197,9 @@ class Import final : public Verb {
 
   std::vector<std::string> file_;
   std::optional<std::string> symbols_, activation_;
-  std::string out_;
+  std::string out_, columns_;
   ImportNetworkRequest network_;
+  ImportCrfRequest crf_;
 };
 
 }  // namespace

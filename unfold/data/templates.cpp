@@ -37,7 +37,7 @@ class TemplateLine {
   TemplateLine(std::string_view text, std::string place, const std::vector<std::string>& columns)
       : text_(text), place_(std::move(place)), columns_(columns) {}
 
-  /// The parts of a line that begins with U.
+  /// The parts of a line that begins with U or B.
   std::vector<TemplatePart> parts() const {
     std::vector<TemplatePart> parts;
     for (std::size_t begin = text_.find('%'); begin != std::string_view::npos; begin = text_.find('%', begin + 1)) {
@@ -104,10 +104,11 @@ TemplateFile read_templates(const Input& input, const std::vector<std::string>& 
     while (!line.empty() && (line.back() == '\r' || line.back() == ' ' || line.back() == '\t')) line.remove_suffix(1);
     if (line.empty() || line.front() == '#') continue;
     const TemplateLine text(line, fmt::format("{}, line {}", input.name(), number), columns);
-    if (line.front() == 'B') {
-      if (line.find('%') != std::string_view::npos)
-        text.fail("weighs neighbouring labels by what is read, which is not built; write B alone");
+    if (line.front() == 'B' && line.find('%') == std::string_view::npos) {
       result.bigrams = true;
+    } else if (line.front() == 'B') {
+      const std::string name = template_name(text.parts());
+      if (std::ranges::find(result.steps, name) == result.steps.end()) result.steps.push_back(name);
     } else if (line.front() == 'U') {
       const std::string name = template_name(text.parts());
       if (std::ranges::find(result.reads, name) == result.reads.end()) result.reads.push_back(name);
@@ -116,7 +117,8 @@ TemplateFile read_templates(const Input& input, const std::vector<std::string>& 
     }
   }
   input.require_whole();
-  if (result.reads.empty()) throw DataError(fmt::format("{}: no line begins with U", input.name()));
+  if (result.reads.empty() && result.steps.empty())
+    throw DataError(fmt::format("{}: no line begins with U", input.name()));
   return result;
 }
 

@@ -7,7 +7,8 @@
 ///   word.suffix3[2]     what is in front of the bracket may be derived (data/derived.h)
 ///
 /// A file of templates in the syntax of CRF++ says the same by the numbers of columns, from 0: `U03:%x[-1,0]/%x[0,0]`;
-/// a line `B` stands for weights between labels that follow each other.
+/// a line `B` stands for weights between labels that follow each other, `B01:%x[0,0]` for some that depend on what is
+/// read.
 
 #include <string>
 #include <string_view>
@@ -29,8 +30,9 @@ std::vector<TemplatePart> parse_template(std::string_view name);
 std::string template_name(const std::vector<TemplatePart>& parts);
 
 struct TemplateFile {
-  std::vector<std::string> reads;  ///< names of fields as above, in the order of the file, each once
-  bool bigrams = false;            ///< it has a line `B`
+  std::vector<std::string> reads;       ///< names of fields as above, in the order of the file, each once
+  bool bigrams = false;                 ///< it has a line `B`
+  std::vector<std::string> steps = {};  ///< names of what lines `B01:%x[0,0]` read, each once
 };
 /// `columns`: names of the columns of the data. Throws DataError naming file, line and remedy.
 TemplateFile read_templates(const Input& input, const std::vector<std::string>& columns);

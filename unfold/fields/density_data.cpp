@@ -64,7 +64,8 @@ bool is_solved(std::string_view model) {
 /// numbers. The Gaussian of the sample is that of all numbers.
 std::vector<Column> columns_in(const ExampleColumn& vectors, std::string_view model) {
   std::vector<Column> columns;
-  const bool bits_too = spec_name(model) != "linear-ar" && spec_name(model) != "gaussian-mixture";
+  const bool bits_too =
+      spec_name(model) != "linear-ar" && spec_name(model) != "gaussian-mixture" && !is_of_sequences(model);
   for (std::size_t d = 0; d < at(vectors.width); ++d) {
     bool bits = bits_too;
     for (std::size_t i = d; bits && i < vectors.numbers.size(); i += at(vectors.width))
@@ -85,6 +86,8 @@ constexpr std::string_view kAsClasses = "=classes";
 VectorRows density_rows(const TrainSettings& s) {
   if (!names_density(s.model)) return {};
   VectorRows rows{.field = kVector, .one = kOne};
+  rows.sequences = is_of_sequences(s.model);
+  if (rows.sequences) rows.without = s.sequences.value_or("");
   if (s.predict && *s.predict != kVector) rows.columns = names_in(*s.predict);
   for (std::string& name : rows.columns)
     if (name.ends_with(kAsClasses)) {
@@ -98,7 +101,10 @@ FieldPlan plan_density(const Examples& examples, TrainSettings& s) {
   if (s.read && *s.read != kOne)
     throw UsageError(
         fmt::format("model {} reads nothing: leave --read out; --predict names the columns of the vector", s.model));
-  if (s.ends || s.sequences)
+  const bool sequences = is_of_sequences(s.model);
+  if (s.ends && sequences)
+    throw UsageError(fmt::format("model {} knows no ends of sequences: leave --ends out", s.model));
+  if (!sequences && (s.ends || s.sequences))
     throw UsageError(fmt::format("model {} takes each row by itself: leave --ends and --sequences out", s.model));
   if (s.ahead.value_or(0) != 0)
     throw UsageError(fmt::format("model {} takes each row by itself: leave --ahead out", s.model));
@@ -111,6 +117,7 @@ FieldPlan plan_density(const Examples& examples, TrainSettings& s) {
   FieldPlan plan;
   plan.layout = {.reads = {kOne}, .heads = {{.field = kVector, .loss = to_string(parse_model_spec(s.model))}}};
   plan.choice = {.reads = {kOne}, .predicts = {kVector}, .once = {kVector}};
+  if (sequences) plan.choice.once.clear();
   for (const Column& column : columns)
     plan.choice.kept[kVector].push_back(s.model.find("columns=") != std::string::npos &&
                                         column.kind != Column::Kind::number);

@@ -12,9 +12,10 @@
 #include "unfold/base/error.h"
 #include "unfold/base/text_distance.h"
 #include "unfold/base/utf8.h"
-#include "unfold/data/templates.h"
 #include "unfold/fields/density_data.h"
 #include "unfold/fields/grid_data.h"
+#include "unfold/fields/predicted_list.h"
+#include "unfold/fields/template_data.h"
 #include "unfold/models/density_model.h"
 #include "unfold/models/length_model.h"
 #include "unfold/models/linear.h"
@@ -26,35 +27,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-Names split_names(std::string_view list) {
-  Names names;
-  while (true) {
-    const std::size_t comma = list.find(',');
-    if (const std::string name(list.substr(0, comma)); !name.empty()) names.push_back(name);
-    if (comma == std::string_view::npos) return names;
-    list.remove_prefix(comma + 1);
-  }
-}
-
 std::string joined(const Names& names) { return fmt::format("{}", fmt::join(names, ",")); }
-
-/// "chunk", "label@end", "value=mixture:5".
-struct Predicted {
-  std::string field, loss;
-  bool at_end = false;
-};
-Predicted parse_predicted(const std::string& text) {
-  Predicted result;
-  const std::size_t equals = text.find('=');
-  result.field = text.substr(0, equals);
-  if (equals != std::string::npos) result.loss = text.substr(equals + 1);
-  constexpr std::string_view kAtEnd = "@end";
-  if (result.field.ends_with(kAtEnd)) {
-    result.at_end = true;
-    result.field.resize(result.field.size() - kAtEnd.size());
-  }
-  return result;
-}
 
 /// A source with a chain of its own length, not what is given once.
 bool is_long_source(const ExampleColumn& column) { return column.source && !column.once; }
@@ -209,12 +182,12 @@ ReaderOptions reader_options(const TrainSettings& s) {
     options.trees = parse_tree_shape(*s.trees);
     if (s.ends) throw UsageError("--ends is for sequences, which end; a tree ends at its root: leave --trees out");
   }
-  for (const std::string& name : split_names(s.predict.value_or("")))
+  for (const std::string& name : split_predicted(s.predict.value_or("")))
     options.stops = options.stops || name.ends_with(kStopField);
   if (s.ends) {
     if (!s.predict) throw UsageError("--ends wants to know of what: name the field with --predict FIELD");
     Names predicted;
-    for (const std::string& text : split_names(s.predict.value_or("")))
+    for (const std::string& text : split_predicted(s.predict.value_or("")))
       predicted.push_back(parse_predicted(text).field);
     options.whole = whole_sequences(*s.ends, split_names(s.read.value_or("")), predicted);
   }
@@ -258,41 +231,11 @@ Names column_names(const Examples& examples) {
   return names;
 }
 
-bool is_of_crf(const std::string& model) { return model == "crf" || model.starts_with("crf:"); }
-
-/// `crf:template=FILE`: what the file says takes the place of `read`, and the option is gone.
-void take_template(const Examples& examples, TrainSettings& s) {
-  Spec spec = parse_spec(s.model);
-  const auto given = std::ranges::find(spec.values, "template", [](const auto& value) { return value.first; });
-  if (given == spec.values.end()) return;
-  if (s.read) throw UsageError("--read and the template of --model crf say both what is read; leave one of them out");
-  const TemplateFile file = read_templates(Input::open(given->second), column_names(examples));
-  if (!file.bigrams)
-    throw DataError(
-        fmt::format("{}: no line says B, so labels would not depend on each other; add it, or leave the "
-                    "template out and say --read {} --predict FIELD=softmax",
-                    given->second, fmt::join(file.reads, ",")));
-  s.read = joined(file.reads);
-  spec.values.erase(given);
-  s.model = to_string(spec);
-}
-
-/// What a linear model reads where nobody says: the neighbourhood of each text.
-Names default_templates(const Examples& examples, const std::vector<Predicted>& heads) {
-  Names reads;
-  for (const ExampleColumn& column : examples.columns) {
-    if (column.once || !column.is_text() || predicts(heads, column.name)) continue;
-    for (const char* around : {"{0}[-2]", "{0}[-1]", "{0}[0]", "{0}[1]", "{0}[2]", "{0}[-1]|{0}[0]", "{0}[0]|{0}[1]"})
-      reads.push_back(fmt::format(fmt::runtime(around), column.name));
-  }
-  return reads;
-}
-
 }  // namespace
 
 FieldPlan plan_fields(const Examples& examples, TrainSettings& s) {
   if (names_density(s.model)) return plan_density(examples, s);
-  if (is_of_crf(s.model)) take_template(examples, s);
+  if (is_of_crf(s.model)) take_template(column_names(examples), s);
   if (!s.predict) {
     s.predict = obvious_target(examples);
     if (s.predict->empty()) {
@@ -301,10 +244,10 @@ FieldPlan plan_fields(const Examples& examples, TrainSettings& s) {
     }
   }
   std::vector<Predicted> heads;
-  for (const std::string& text : split_names(*s.predict)) heads.push_back(parse_predicted(text));
+  for (const std::string& text : split_predicted(*s.predict)) heads.push_back(parse_predicted(text));
   Names reads = s.read               ? split_names(*s.read)
                 : s.ends             ? Names{heads.front().field}
-                : is_of_crf(s.model) ? default_templates(examples, heads)
+                : is_of_crf(s.model) ? default_templates(examples, predicted_names(heads))
                                      : default_reads(examples, heads);
   std::erase_if(reads, [&](const std::string& name) { return name == s.sequences.value_or(""); });
   const bool grids = examples.are_grids();
@@ -313,6 +256,12 @@ FieldPlan plan_fields(const Examples& examples, TrainSettings& s) {
       if (!examples.column(head.field).once) reads.push_back(head.field);
   if (reads.empty())
     throw UsageError(fmt::format("nothing is left to be read of {}; name fields with --read", examples.source));
+  if (is_of_crf(s.model)) {
+    std::vector<std::string*> judged;
+    for (Predicted& head : heads) judged.push_back(&head.loss);
+    take_steps(s.model, reads, judged);
+    s.predict = text_of(heads);
+  }
   if (!s.ahead)
     s.ahead = Index{!grids && std::ranges::any_of(reads, [&](const auto& name) { return predicts(heads, name); })};
   s.read = joined(reads);
@@ -403,7 +352,7 @@ void settle_label_loss(FieldPlan& plan, const Examples& examples, TrainSettings&
   if (plan.problem == Problem::transducing) return;
   const ModelSpec model = parse_model_spec(s.model);
   if ((!model.both_directions && !is_linear(model)) || wants_rows(s.optimizer)) return;
-  Names all = split_names(*s.predict);
+  Names all = split_predicted(*s.predict);
   for (std::size_t h = 0; h < plan.layout.heads.size(); ++h) {
     HeadSpecification& head = plan.layout.heads[h];
     if (!head.loss.empty() || plan.choice.once.contains(head.field)) continue;

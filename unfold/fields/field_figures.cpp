@@ -13,6 +13,7 @@
 #include "unfold/fields/tree_figures.h"
 #include "unfold/fields/unsegmented_figures.h"
 #include "unfold/losses/distribution.h"
+#include "unfold/losses/hidden_states.h"
 #include "unfold/losses/label_sequences.h"
 #include "unfold/losses/separate_rows.h"
 #include "unfold/losses/unsegmented.h"
@@ -232,16 +233,36 @@ struct HeadAnswer {
     signal = output;
     if (const auto* unsegmented = head.loss->template as<Unsegmented<T>>())
       best = placed_labels<T>(*unsegmented, {batch.structure, output, parameters}, team);
+    if (const auto* hidden = head.loss->template as<HiddenStates<T>>())
+      return take_states(*hidden, head, batch, output, parameters, team);
     const auto* labels = head.loss->template as<LabelSequences<T>>();
     if (labels == nullptr) return;
-    const Index size = output.rows * output.cols;
+    const Index count = head.loss->target_size(output.cols), size = output.rows * count;
     if (posteriors.size() < size) posteriors.resize(size);
-    const Matrix<T> log_p{posteriors.data(), output.rows, output.cols, output.cols};
+    const Matrix<T> log_p{posteriors.data(), output.rows, count, count};
     const LabelQuestion<T> question{batch.structure, output, parameters};
     labels->log_posteriors(question, team, log_p);
     best.resize(at(output.rows));
     labels->best(question, team, best.data());
     signal = log_p;
+  }
+
+  /// What was observed says them.
+  void take_states(const HiddenStates<T>& hidden, const Head<T>& head, const Batch& batch, Matrix<const T> output,
+                   std::span<const T> parameters, Team& team) {
+    const Observed<T> observed{.structure = batch.structure,
+                               .signal = output,
+                               .targets = targets_of<T>(batch.field(head.field), 0, output.rows),
+                               .parameters = parameters};
+    std::vector<Index> path(at(output.rows));
+    hidden.most_probable(observed, team, path);
+    best.assign(path.begin(), path.end());
+    std::vector<double> shares(at(output.rows * hidden.states()));
+    hidden.posteriors(observed, team, {shares.data(), output.rows, hidden.states(), hidden.states()});
+    vector_log(shares.data(), shares.data(), output.rows * hidden.states());
+    posteriors.resize(output.rows * hidden.states());
+    std::copy(shares.begin(), shares.end(), posteriors.begin());
+    signal = {posteriors.data(), output.rows, hidden.states(), hidden.states()};
   }
 };
 
@@ -375,7 +396,7 @@ void for_each_prediction(const NetworkModel<T>& model, const ExampleSet& example
           use({.head = h,
                .example = example,
                .position = first + t,
-               .signal = {answers[h].signal.row(rows[t]), at(outputs[h].cols)},
+               .signal = {answers[h].signal.row(rows[t]), at(answers[h].signal.cols)},
                .best = answers[h].best.empty() ? kNoSymbol : answers[h].best[at(rows[t])]});
         }
     }

@@ -17,6 +17,7 @@
 #include "unfold/fields/n_best.h"
 #include "unfold/fields/pair_figures.h"
 #include "unfold/losses/distribution.h"
+#include "unfold/losses/hidden_states.h"
 #include "unfold/losses/label_sequences.h"
 #include "unfold/losses/unsegmented.h"
 #include "unfold/numerics/functions.h"
@@ -67,9 +68,18 @@ class HeadColumns {
       unsegmented_ = head.loss->template as<Unsegmented<T>>() != nullptr;
       if (head.loss->template as<LabelSequences<T>>() == nullptr && !unsegmented_)
         head.loss->template need<Categorical<T>>("predict");
+      for (Symbol x = 0; x < field.size; ++x) names_.emplace_back(field.alphabet->text(x));
       add("best", true);
       add("probability", false);
-      for (Symbol x = 0; classes_ && x < field.size; ++x) add(std::string(field.alphabet->text(x)), false);
+      for (std::size_t x = 0; classes_ && x < names_.size(); ++x) add(names_[x], false);
+      return;
+    }
+    if (const auto* hidden = head.loss->template as<HiddenStates<T>>()) {
+      for (Index k = 1; k <= hidden->states(); ++k) names_.push_back(std::to_string(k));
+      classes_ = probabilities;
+      add("state", true);
+      add("probability", false);
+      for (std::size_t k = 0; classes_ && k < names_.size(); ++k) add("state." + names_[k], false);
       return;
     }
     head.loss->template need<ValueDistribution<T>>("predict");
@@ -81,7 +91,7 @@ class HeadColumns {
 
   /// `best`: the label to answer with, where it is not the most probable one by itself.
   void set(Index entry, std::span<const T> signal, Symbol best = kNoSymbol) {
-    if (field_.type == Type::symbols)
+    if (field_.type == Type::symbols || !names_.empty())
       set_symbol(entry, signal, best);
     else
       set_values(entry, signal);
@@ -98,9 +108,9 @@ class HeadColumns {
     for (double& x : probabilities_) x -= static_cast<double>(*largest);
     vector_exp(probabilities_.data(), probabilities_.data(), static_cast<Index>(probabilities_.size()));
     for (const double x : probabilities_) sum += x;
-    if (!none) columns_[0].texts[at(entry)] = field_.alphabet->text(static_cast<Symbol>(best));
+    if (!none) columns_[0].texts[at(entry)] = names_[best];
     columns_[1].numbers[at(entry)] = probabilities_[best] / sum;
-    for (std::size_t x = 0; classes_ && x < at(field_.size); ++x)
+    for (std::size_t x = 0; classes_ && x < names_.size(); ++x)
       columns_[2 + x].numbers[at(entry)] = probabilities_[x] / sum;
   }
 
@@ -123,6 +133,7 @@ class HeadColumns {
   const FieldSpecification& field_;
   bool classes_;
   bool unsegmented_ = false;
+  std::vector<std::string> names_;  // of labels, or of hidden states
   std::vector<Added> columns_;
   std::vector<double> probabilities_;
   std::vector<T> values_;

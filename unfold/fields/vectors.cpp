@@ -8,6 +8,7 @@
 
 #include "unfold/base/text_distance.h"
 #include "unfold/fields/vector_model.h"
+#include "unfold/models/hmm_fit.h"
 
 namespace unfold {
 namespace {
@@ -56,7 +57,7 @@ PartOfVector<T> parse_part(const std::vector<std::string>& given, const VectorMo
 template <class Use>
 auto with_vector_model(const std::string& name, const Use& use) {
   return with_network_model(name, [&]<class T>(const NetworkModel<T>& model) {
-    if (!is_density(model.spec()))
+    if (!is_density(model.spec()) || is_hidden_markov(model.spec()))
       throw UsageError(fmt::format("{}: {} is no distribution of vectors by itself", name, model.spec_text()));
     return use(VectorModel<T>(model));
   });
@@ -67,7 +68,7 @@ auto with_vector_model(const std::string& name, const Use& use) {
 bool holds_density(const std::string& model) {
   const std::unique_ptr<Model> loaded = load_model_file(model_file(model));
   const auto* network = loaded->as<NetworkHolder>();
-  return network != nullptr && is_density(network->spec());
+  return network != nullptr && is_density(network->spec()) && !is_hidden_markov(network->spec());
 }
 
 VectorTable sample_vectors(const VectorRequest& request) {

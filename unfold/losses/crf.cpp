@@ -6,10 +6,12 @@
 #include <limits>
 #include <memory>
 
-#include "unfold/losses/chain_block.h"
-#include "unfold/losses/label_scheme.h"
+#include "unfold/losses/label_sequences.h"
 #include "unfold/losses/registry.h"
 #include "unfold/losses/rows.h"
+#include "unfold/losses/step_crf.h"
+#include "unfold/markov/chain_block.h"
+#include "unfold/markov/label_scheme.h"
 #include "unfold/numerics/functions.h"
 
 namespace unfold {
@@ -24,13 +26,17 @@ constexpr Index kChains = 16;
 ///   start[y_1] + sum_t o_t[y_t] + sum_{t>1} transitions[y_{t-1}][y_t] + stop[y_T],   p(y) = exp(score(y)) / Z.
 ///
 /// Chains of ordinary scores whose labels are all known go through chain_block.h, all others through chain.h.
+enum class CrfSteps { fixed, read };
 struct CrfOptions {
   LabelScheme labels = LabelScheme::any;
+  CrfSteps steps = CrfSteps::fixed;  ///< read: step_crf.cpp
 };
 template <class Visitor>
 void describe(Visitor& v, CrfOptions& o) {
   v("labels", o.labels, "labels that may follow each other",
     {{LabelScheme::any, "any"}, {LabelScheme::iob2, "iob2"}, {LabelScheme::iobes, "iobes"}});
+  v("steps", o.steps, "whether what is read scores steps from label to label, too",
+    {{CrfSteps::fixed, "fixed"}, {CrfSteps::read, "read"}});
 }
 
 /// Expected minus observed counts of neighbours, or what a curvature makes of them.
@@ -480,20 +486,25 @@ class CrfLoss final : public LossCurvature<T>, public LabelSequences<T>, public 
   std::array<int, 3> own_ = {-1, -1, -1};
 };
 
+template <class T>
+std::unique_ptr<Loss<T>> make_crf(const AnyOptions& options) {
+  const auto& o = options.as<CrfOptions>();
+  if (o.steps == CrfSteps::read) return step_crf_loss<T>(o.labels);
+  return std::make_unique<CrfLoss<T>>(o.labels);
+}
+
 }  // namespace
 
 LossEntry crf_entry() {
-  const auto scheme = [](const AnyOptions& options) { return options.as<CrfOptions>().labels; };
   return {.name = "crf",
           .help = "symbols of a whole sequence together: a linear-chain conditional random field",
           .of_symbols = true,
-          .make_float = [=](const AnyOptions& options) -> std::unique_ptr<Loss<float>> {
-            return std::make_unique<CrfLoss<float>>(scheme(options));
-          },
-          .make_double = [=](const AnyOptions& options) -> std::unique_ptr<Loss<double>> {
-            return std::make_unique<CrfLoss<double>>(scheme(options));
-          },
-          .options = CrfOptions()};
+          .make_float = make_crf<float>,
+          .make_double = make_crf<double>,
+          .options = CrfOptions(),
+          .size_of_signal = [](Index labels, const AnyOptions& options) {
+            return options.as<CrfOptions>().steps == CrfSteps::read ? labels + labels * labels : labels;
+          }};
 }
 
 }  // namespace unfold

@@ -5,9 +5,10 @@
 #include <limits>
 #include <memory>
 
-#include "unfold/losses/ctc_lattice.h"
 #include "unfold/losses/registry.h"
 #include "unfold/losses/rows.h"
+#include "unfold/losses/unsegmented.h"
+#include "unfold/markov/ctc_lattice.h"
 #include "unfold/numerics/functions.h"
 
 namespace unfold {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "unfold/densities/deviation.h"
+#include "unfold/losses/gaussian_hmm.h"
 #include "unfold/losses/registry.h"
 #include "unfold/losses/rows.h"
 #include "unfold/losses/vector_density.h"
@@ -321,6 +322,13 @@ std::unique_ptr<Loss<T>> make_gaussian_mixture(const AnyOptions& any) {
 }
 
 }  // namespace
+
+template <class T>
+std::unique_ptr<Loss<T>> gaussian_mixture_loss(Index components) {
+  return std::make_unique<GaussianMixture<T>>(components);
+}
+template std::unique_ptr<Loss<float>> gaussian_mixture_loss<float>(Index);
+template std::unique_ptr<Loss<double>> gaussian_mixture_loss<double>(Index);
 
 LossEntry gaussian_mixture_entry() {
   return {.name = "gaussian-mixture",

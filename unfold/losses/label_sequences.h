@@ -11,10 +11,9 @@
 #include <vector>
 
 #include "unfold/losses/loss.h"
+#include "unfold/markov/chain.h"
 
 namespace unfold {
-
-struct ChainScores;  // chain.h
 
 /// A signal over chains, and all parameters of the circuit.
 template <class T>
@@ -23,12 +22,6 @@ struct LabelQuestion {
   Matrix<const T> signal;  ///< [positions x labels]
   std::span<const T> parameters;
   Matrix<const char> allowed = {};  ///< [positions x labels], 0: not here; without data: everything is allowed
-};
-
-/// The labels of one chain, position by position, and the logarithm of their probability (of all that is allowed).
-struct LabelledChain {
-  std::vector<Symbol> labels;
-  double log_probability = 0;
 };
 
 template <class T>

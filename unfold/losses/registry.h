@@ -32,8 +32,9 @@ class LossMaker {
   std::function<std::unique_ptr<Loss<T>>(const AnyOptions&)> make_;
 };
 
-/// What a loss is a distribution of whole vectors of.
-enum class Density { none, bits, numbers, orderless_bits, orderless_numbers };
+/// What a loss is a distribution of whole vectors of; of `sequences` it is one of vectors of numbers, one after
+/// another.
+enum class Density { none, bits, numbers, orderless_bits, orderless_numbers, sequences };
 
 inline bool observes_bits(Density d) { return d == Density::bits || d == Density::orderless_bits; }
 inline bool is_orderless(Density d) { return d == Density::orderless_bits || d == Density::orderless_numbers; }

@@ -8,13 +8,9 @@
 #include <vector>
 
 #include "unfold/losses/label_sequences.h"
+#include "unfold/markov/ctc_lattice.h"
 
 namespace unfold {
-
-struct UnsegmentedSearch {
-  Index beam = 1;  ///< beginnings kept at each position; 1: the best symbol of each position, collapsed
-  Index best = 1;  ///< answers, at most `beam`
-};
 
 template <class T>
 class Unsegmented : public virtual Loss<T> {

@@ -47,6 +47,8 @@ bool names_density(std::string_view spec) {
   return entry != nullptr && entry->density != Density::none;
 }
 
+bool is_of_sequences(std::string_view spec) { return losses().get(spec_name(spec)).density == Density::sequences; }
+
 ModelSpec parse_density(std::string_view spec) {
   ModelSpec result;
   result.cell = &density_cell();

@@ -18,6 +18,8 @@ inline constexpr const char *kVector = "values", *kOne = "one";
 bool names_density(std::string_view spec);
 /// Whether a model is one; its ModelSpec::density is the SPEC of the loss.
 inline bool is_density(const ModelSpec& spec) { return !spec.density.empty(); }
+/// Whether such a model is of sequences of vectors: then they stand at every position. REQUIRES names_density.
+bool is_of_sequences(std::string_view spec);
 /// Throws UsageError for options that the loss does not know. REQUIRES names_density.
 ModelSpec parse_density(std::string_view spec);
 

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "unfold/base/error.h"
+#include "unfold/losses/registry.h"
 
 namespace unfold {
 namespace {
@@ -29,40 +30,58 @@ struct ReadColumn {
   Symbol unknown;
 };
 
-/// Seen pairs as rows of flags [symbols x labels], packed: alphabets are large, and few pairs are seen.
+/// Seen pairs as rows of flags [symbols x outputs], packed: alphabets are large, and few pairs are seen.
 class PairFlags {
  public:
-  PairFlags(Index symbols, Index labels) : labels_(labels), words_((labels + 63) / 64) {
+  PairFlags(Index symbols, Index outputs) : outputs_(outputs), words_((outputs + 63) / 64) {
     flags_.assign(at(symbols * words_), 0);
   }
-  void set(Index symbol, Symbol label) { flags_[at(symbol * words_ + label / 64)] |= std::uint64_t{1} << (label % 64); }
-  bool has(Index symbol, Symbol label) const {
-    return ((flags_[at(symbol * words_ + label / 64)] >> (label % 64)) & 1U) != 0;
+  void set(Index symbol, Index output) {
+    flags_[at(symbol * words_ + output / 64)] |= std::uint64_t{1} << (output % 64);
   }
-  Index labels() const { return labels_; }
+  bool has(Index symbol, Index output) const {
+    return ((flags_[at(symbol * words_ + output / 64)] >> (output % 64)) & 1U) != 0;
+  }
+  Index outputs() const { return outputs_; }
 
  private:
-  Index labels_, words_;
+  Index outputs_, words_;
   std::vector<std::uint64_t> flags_;
+};
+
+/// What a read weighs: labels, of so many states each, and steps from label to label behind them.
+struct Weighed {
+  Index labels, each;
+  bool of_labels, of_steps;
+
+  Range labels_range() const { return {0, of_labels ? labels * each : 0}; }
+  Range steps_range() const { return {labels, of_steps ? labels + labels * labels : labels}; }
 };
 
 /// Pairs that a column and the labels have together.
 void flag_pairs(const ExampleSet& examples, const ReadColumn& column, const std::vector<Symbol>& labels, Index first,
-                PairFlags& flags) {
+                const Weighed& weighed, PairFlags& flags) {
   for (Index e = 0; e < examples.count(); ++e)
     for (Index t = column.back; t < examples.length(e); ++t) {
       const Index position = examples.begin(e) + t;
       const Symbol read = column.symbols[at(position - column.back)], label = labels[at(position)];
-      if (read != kNoSymbol && read != column.unknown && label != kNoSymbol) flags.set(first + read, label);
+      if (read == kNoSymbol || read == column.unknown || label == kNoSymbol) continue;
+      for (Index k = 0; weighed.of_labels && k < weighed.each; ++k) flags.set(first + read, label * weighed.each + k);
+      const Symbol before = t > 0 ? labels[at(position - 1)] : kNoSymbol;
+      if (weighed.of_steps && before != kNoSymbol)
+        flags.set(first + read, weighed.labels + before * weighed.labels + label);
     }
 }
 
-void take_pairs(const PairFlags& flags, bool all, Listing& listing) {
-  for (Index symbol = 0; symbol < listing.symbols(); ++symbol) {
-    bool any = false;
-    for (Symbol label = 0; label < flags.labels(); ++label) any = any || flags.has(symbol, label);
-    for (Symbol label = 0; label < flags.labels() && any; ++label)
-      if (all || flags.has(symbol, label)) listing.outputs_of.push_back(label);
+/// Lists the pairs of the symbols [first, last).
+void take_pairs(const PairFlags& flags, Range symbols, const Weighed& weighed, bool all, Listing& listing) {
+  for (Index symbol = symbols.begin; symbol < symbols.end; ++symbol) {
+    for (const Range outputs : {weighed.labels_range(), weighed.steps_range()}) {
+      bool any = false;
+      for (Index o = outputs.begin; o < outputs.end; ++o) any = any || flags.has(symbol, o);
+      for (Index o = outputs.begin; o < outputs.end && any; ++o)
+        if (all || flags.has(symbol, o)) listing.outputs_of.push_back(static_cast<std::int32_t>(o));
+    }
     if (listing.pairs() > std::numeric_limits<std::int32_t>::max())
       throw DataError("there are too many pairs of texts and labels; raise cut, or read fewer templates");
     listing.begin.push_back(static_cast<std::int32_t>(listing.pairs()));
@@ -85,22 +104,60 @@ std::vector<std::string> listed_reads(const DataSpecification& data, const std::
   return result;
 }
 
+StepReads StepReads::parse(std::string_view option) {
+  StepReads result;
+  while (!option.empty()) {
+    const std::size_t end = std::min(option.find(';'), option.size());
+    std::string name(option.substr(0, end));
+    option.remove_prefix(std::min(end + 1, option.size()));
+    const bool alone = name.ends_with('!');
+    if (alone) name.pop_back();
+    if (name.empty()) throw UsageError("steps of --model crf: a name is empty");
+    result.steps.push_back(name);
+    if (alone) result.alone.push_back(std::move(name));
+  }
+  return result;
+}
+
+std::string StepReads::option() const {
+  std::string text;
+  for (const std::string& name : steps)
+    text +=
+        fmt::format("{}{}{}", text.empty() ? "" : ";", name, std::ranges::find(alone, name) != alone.end() ? "!" : "");
+  return text;
+}
+
 std::shared_ptr<const Listing> list_pairs(const ExampleSet& examples, const std::vector<std::string>& reads,
-                                          const std::string& labels, bool all) {
+                                          const std::string& labels, const LinearOptions& options,
+                                          const std::string& loss) {
   const DataSpecification& data = examples.data();
-  Listing listing{.alphabets = {}, .outputs = data.field(labels).size, .begin = {0}, .outputs_of = {}};
+  const Index n = data.field(labels).size;
+  const StepReads steps = StepReads::parse(options.steps);
+  const bool of_steps = !steps.steps.empty();
+  const Index outputs = choose_loss(loss.empty() ? "softmax" : loss).signal_size(n);
+  if (of_steps ? outputs != n + n * n : outputs % n != 0 || outputs == n + n * n)
+    throw UsageError(
+        fmt::format("--model crf: {} is judged by {}, {}", labels, loss.empty() ? "softmax" : loss,
+                    of_steps ? "which scores no steps; crf:steps=read does"
+                             : "and nothing that is read weighs its steps; name it (--model crf:steps=word[0])"));
+  Listing listing{.alphabets = {}, .outputs = outputs, .begin = {0}, .outputs_of = {}};
   for (const std::string& read : reads) listing.alphabets.push_back(data.field(parse_read(read).field).size);
   PairFlags flags(listing.symbols(), listing.outputs);
   Index first = 0;
+  const auto among = [](const std::vector<std::string>& names, const std::string& name) {
+    return std::ranges::find(names, name) != names.end();
+  };
   for (const std::string& read : reads) {
     const FieldRead from = parse_read(read);
     const FieldSpecification& field = data.field(from.field);
     const Symbol unknown = field.alphabet ? field.alphabet->unknown() : kNoSymbol;
+    const Weighed weighed{n, of_steps ? 1 : outputs / n, !among(steps.alone, from.field),
+                          among(steps.steps, from.field)};
     flag_pairs(examples, {examples.column(from.field).symbols, from.back, unknown}, examples.column(labels).symbols,
-               first, flags);
+               first, weighed, flags);
+    take_pairs(flags, {first, first + field.size}, weighed, options.all, listing);
     first += field.size;
   }
-  take_pairs(flags, all, listing);
   if (listing.pairs() == 0)
     throw DataError(fmt::format("{}: nothing that is read stands beside a label of {}", examples.source(), labels));
   return std::make_shared<const Listing>(std::move(listing));
@@ -117,14 +174,14 @@ void add_listing(SafetensorsWriter& writer, const std::string& output, const Lis
 }
 
 std::shared_ptr<const Listing> read_listing(const ModelFile& file, const std::string& output,
-                                            const std::vector<std::string>& reads, const std::string& labels) {
+                                            const std::vector<std::string>& reads, Index outputs) {
   const std::vector<std::string> names = listing_tensors(output);
   const auto has = [&](const std::string& name) {
     return std::ranges::find(file.tensors().tensors(), name, &Tensor::name) != file.tensors().tensors().end();
   };
   if (!has(names[0])) return nullptr;
   const DataSpecification data = file.data();
-  Listing listing{.alphabets = {}, .outputs = data.field(labels).size, .begin = {}, .outputs_of = {}};
+  Listing listing{.alphabets = {}, .outputs = outputs, .begin = {}, .outputs_of = {}};
   for (const std::string& read : listed_reads(data, reads))
     listing.alphabets.push_back(data.field(parse_read(read).field).size);
   listing.begin.resize(at(file.tensors().tensor(names[0]).elements()));

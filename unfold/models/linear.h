@@ -6,6 +6,9 @@
 /// any label. Which pairs there are is a list (circuit/listed.h), made once from the training data, and kept in the
 /// model file as two tensors, NAME/listing/begin and NAME/listing/outputs, NAME being the output of the head.
 ///
+/// What is read may also weigh steps from label to label (the loss crf:steps=read): outputs are then n labels and
+/// behind them n^2 steps. With several hidden states a label (hybrid:K) a pair is listed for each of them.
+///
 /// `crf:template=FILE`, which only training knows, reads what a template of CRF++ names.
 
 #include <memory>
@@ -23,11 +26,15 @@ namespace unfold {
 struct LinearOptions {
   Index cut = 1;
   bool all = false;
+  std::string steps = {};
 };
 template <class Visitor>
 void describe(Visitor& v, LinearOptions& o) {
   v("cut", o.cut, "how often a text must occur in training to have weights", at_least(1));
   v("all", o.all, "weights for all labels, not only those that a text was seen with");
+  v.add({.name = "steps",
+         .target = &o.steps,
+         .help = "what weighs steps from label to label, with ; between; a name that ends in ! weighs nothing else"});
 }
 
 /// Its entry, which is no cell of the registry: it adds nothing.
@@ -36,16 +43,30 @@ const CellEntry& linear_model();
 /// The fields of symbols among those that are read, in their order: the signals of a listing.
 std::vector<std::string> listed_reads(const DataSpecification& data, const std::vector<std::string>& reads);
 
+/// What the option `steps` names.
+struct StepReads {
+  std::vector<std::string> steps, alone;  ///< what weighs steps; those of them that weigh no labels
+
+  static StepReads parse(std::string_view option);
+  std::string option() const;
+};
+
 /// The pairs of what is read and the labels of a field in the examples. What was never seen in training, `<unk>`, has
-/// none. Throws DataError: no example has a label.
+/// none. `loss`: SPEC of what judges the field; empty: softmax. Throws DataError: no example has a label; UsageError
+/// for a loss that does not score what the options name.
 std::shared_ptr<const Listing> list_pairs(const ExampleSet& examples, const std::vector<std::string>& reads,
-                                          const std::string& labels, bool all);
+                                          const std::string& labels, const LinearOptions& options,
+                                          const std::string& loss);
+inline std::shared_ptr<const Listing> list_pairs(const ExampleSet& examples, const std::vector<std::string>& reads,
+                                                 const std::string& labels, bool all) {
+  return list_pairs(examples, reads, labels, LinearOptions{.all = all}, "");
+}
 
 /// The tensors of a listing, by the output that has it.
 std::vector<std::string> listing_tensors(const std::string& output);
 void add_listing(SafetensorsWriter& writer, const std::string& output, const Listing& listing);
 /// Null: the file has none for this output. Throws ModelError.
 std::shared_ptr<const Listing> read_listing(const ModelFile& file, const std::string& output,
-                                            const std::vector<std::string>& reads, const std::string& labels);
+                                            const std::vector<std::string>& reads, Index outputs);
 
 }  // namespace unfold

@@ -13,6 +13,7 @@
 #include "unfold/data/example_set.h"
 #include "unfold/data/text_batches.h"
 #include "unfold/losses/label_sequences.h"
+#include "unfold/losses/one_label.h"
 #include "unfold/losses/registry.h"
 #include "unfold/models/density_model.h"
 #include "unfold/models/encoder_decoder.h"
@@ -309,18 +310,33 @@ ChosenLoss loss_for(const HeadSpecification& head, const FieldSpecification& fie
   return loss;
 }
 
-/// Losses of whole sequences learn what their labels are called. UsageError: there is one label a sequence.
+/// Losses of whole sequences learn what their labels are called, and whether there is one a sequence; then they read
+/// the signal at every position all the same, which is what is returned. UsageError: they cannot judge one.
 template <class T>
-void tell_labels(Loss<T>& loss, const FieldSpecification& field) {
-  if (field.once && loss.template as<LabelSequences<T>>() != nullptr)
-    throw UsageError(fmt::format("the loss {} is of labels at every position, but {} is predicted once a sequence",
-                                 loss.name(), field.name));
+bool tell_labels(Loss<T>& loss, const FieldSpecification& field) {
+  const bool one = field.once && loss.template as<LabelSequences<T>>() != nullptr;
+  if (one) {
+    auto* whole = dynamic_cast<OneLabel<T>*>(&loss);
+    if (whole == nullptr)
+      throw UsageError(
+          fmt::format("the loss {} is of labels at every position, but {} is predicted once a sequence; softmax and "
+                      "hybrid are of one label",
+                      loss.name(), field.name));
+    whole->one_label();
+  }
   auto* named = dynamic_cast<NamedLabels<T>*>(&loss);
-  if (named == nullptr || !field.alphabet) return;
+  if (named == nullptr || !field.alphabet) return one;
   std::vector<std::string> names;
   names.reserve(static_cast<std::size_t>(field.size));
   for (Symbol x = 0; x < field.size; ++x) names.emplace_back(field.alphabet->text(x));
   named->name_labels(names);
+  return one;
+}
+
+/// Numbers of the signal that a head reads.
+Index outputs_of(const DataSpecification& data, const HeadSpecification& head) {
+  const FieldSpecification& field = data.field(head.field);
+  return loss_for(head, field).signal_size(field.size);
 }
 
 }  // namespace
@@ -345,9 +361,12 @@ NetworkLayout NetworkLayout::from_file(const ModelFile& file) {
                               .loss = head.value("loss", std::string()),
                               .weight = head.value("weight", 1.0)});
     for (std::size_t h = 0; h < layout.heads.size(); ++h)
-      layout.heads[h].listing = read_listing(file, layout.output_name(h), layout.reads, layout.heads[h].field);
+      layout.heads[h].listing =
+          read_listing(file, layout.output_name(h), layout.reads, outputs_of(file.data(), layout.heads[h]));
   } catch (const Json::exception&) {
     file.fail("\"reads\" or \"heads\" in the card are not what they should be");
+  } catch (const UsageError& error) {
+    file.fail(fmt::format("\"heads\" in the card: {}", error.what()));
   }
   return layout;
 }
@@ -408,9 +427,9 @@ Network<T> build_network(const ModelSpec& spec, const DataSpecification& data, c
                       "block; leave patch out",
                       to_string(spec), head.field));
     const Index size = chosen.signal_size(variant.candidates > 0 ? variant.candidates : field.size);
-    const Signal signal = signals.add(layout.output_name(h), size, field.once, head.listing);
     const std::shared_ptr<Loss<T>> loss = chosen.make<T>();
-    tell_labels(*loss, field);
+    const bool everywhere = tell_labels(*loss, field);
+    const Signal signal = signals.add(layout.output_name(h), size, field.once && !everywhere, head.listing);
     loss->declare(circuit, signal);
     loops.close<T>(head, *loss, signal, circuit);
     network.heads.push_back({head.field, signal, loss, head.weight});

@@ -22,7 +22,7 @@ std::vector<const ExampleColumn*> chosen_columns(const VectorRows& how, const Ex
   for (const std::string& name : how.columns) columns.push_back(&examples.column(name));
   if (how.columns.empty())
     for (const ExampleColumn& column : examples.columns)
-      if (!column.once && !column.source) columns.push_back(&column);
+      if (!column.once && !column.source && column.name != how.without) columns.push_back(&column);
   for (const ExampleColumn* column : columns)
     if (column->once || column->source)
       throw DataError(fmt::format("{}: {} does not stand at every position", examples.source, column->name));
@@ -141,7 +141,7 @@ void make_vectors(const VectorRows& how, Examples& examples) {
   if (how.field.empty()) return;
   const std::vector<const ExampleColumn*> columns = chosen_columns(how, examples);
   const std::vector<VectorPart> parts = parts_of(how, examples, columns);
-  ExampleColumn vectors{.name = how.field, .once = true}, one{.name = how.one, .width = 1};
+  ExampleColumn vectors{.name = how.field, .once = !how.sequences}, one{.name = how.one, .width = 1};
   vectors.parts = names_of(columns);
   vectors.width = static_cast<Index>(vectors.parts.size());
   if (std::ranges::any_of(parts, [](const VectorPart& part) { return part.classes != nullptr; }))
@@ -163,9 +163,11 @@ void make_vectors(const VectorRows& how, Examples& examples) {
       }
     }
   one.numbers.assign(at(positions), 1);
-  examples.ends.resize(at(positions));
-  for (Index p = 0; p < positions; ++p) examples.ends[at(p)] = p + 1;
-  examples.example_lines = examples.lines;
+  if (!how.sequences) {
+    examples.ends.resize(at(positions));
+    for (Index p = 0; p < positions; ++p) examples.ends[at(p)] = p + 1;
+    examples.example_lines = examples.lines;
+  }
   examples.columns = {std::move(vectors), std::move(one)};
 }
 

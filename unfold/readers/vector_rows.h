@@ -1,6 +1,7 @@
 #pragma once
 /// Rows as vectors: what distributions of vectors are of. Every position of every example becomes an example of its
-/// own, with the numbers of its columns, one after another, as one vector. A text is a class: its number is its place
+/// own (or, of distributions of sequences, stays where it is), with the numbers of its columns, one after another, as
+/// one vector. A text is a class: its number is its place
 /// among the texts of the column.
 
 #include <map>
@@ -23,12 +24,15 @@ struct VectorRows {
   std::set<std::string, std::less<>> as_classes = {};  ///< columns whose numbers are classes
   ColumnClasses classes = {};                          ///< those that are known
   bool further = true;                                 ///< there may be others
+  bool sequences = false;                              ///< examples stay sequences: the vector stands at every position
+  std::string without = {};                            ///< a column that is none of them: what names sequences
 };
 
-/// The vector stands once an example, and knows what its numbers and their classes are called (ExampleColumn::parts,
-/// classes): a column, or of a column of vectors "notes.1", "notes.2", ... Classes that are not known yet stand behind
-/// those that are, in the order of their texts. Throws DataError with the line: a class that may not be, a number that
-/// is missing (without `holes`), more than a thousand classes; UsageError for a column that there is none of.
+/// The vector stands once an example (unless they are sequences), and knows what its numbers and their classes are
+/// called (ExampleColumn::parts, classes): a column, or of a column of vectors "notes.1", "notes.2", ... Classes that
+/// are not known yet stand behind those that are, in the order of their texts. Throws DataError with the line: a class
+/// that may not be, a number that is missing (without `holes`), more than a thousand classes; UsageError for a column
+/// that there is none of.
 void make_vectors(const VectorRows& how, Examples& examples);
 
 /// The classes of such a vector, by the columns that have any.

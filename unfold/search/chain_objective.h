@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "unfold/losses/chain.h"
+#include "unfold/markov/chain.h"
 
 namespace unfold {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "unfold/losses/label_scheme.h"
+#include "unfold/markov/label_scheme.h"
 #include "unfold/numerics/functions.h"
 
 namespace unfold {

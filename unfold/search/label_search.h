@@ -1,5 +1,5 @@
 #pragma once
-/// The labels of a whole chain (losses/chain.h) under an automaton, exactly: the chain over pairs of a label and the
+/// The labels of a whole chain (markov/chain.h) under an automaton, exactly: the chain over pairs of a label and the
 /// state that the automaton is in after it. Viterbi, the N best, sums and posteriors of all that is allowed.
 ///
 ///   const LabelSearch search(scores, emissions, allowed);
@@ -11,7 +11,7 @@
 
 #include <vector>
 
-#include "unfold/losses/chain.h"
+#include "unfold/markov/chain.h"
 #include "unfold/search/automaton.h"
 
 namespace unfold {
@@ -50,7 +50,7 @@ class LabelSearch {
 };
 
 /// What a scheme of labels allows, as an automaton: iob2 or iobes where some label begins with E- or S-
-/// (losses/label_scheme.h). Throws UsageError for labels of no scheme.
+/// (markov/label_scheme.h). Throws UsageError for labels of no scheme.
 Automaton chunk_automaton(const std::vector<std::string>& names);
 
 }  // namespace unfold

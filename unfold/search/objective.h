@@ -1,6 +1,6 @@
 #pragma once
 /// Learning through search: what is paid in training for labels that are judged together, in place of minus the
-/// logarithm of their probability. With s the score of a whole sequence of labels (losses/chain.h), y* the true labels,
+/// logarithm of their probability. With s the score of a whole sequence of labels (markov/chain.h), y* the true labels,
 /// H(y, y*) the number of positions that differ:
 ///
 ///   perceptron          max_y s(y) - s(y*)                                                    Collins 2002

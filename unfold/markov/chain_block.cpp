@@ -1,4 +1,4 @@
-#include "unfold/losses/chain_block.h"
+#include "unfold/markov/chain_block.h"
 
 #include <algorithm>
 #include <array>

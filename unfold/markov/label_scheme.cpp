@@ -1,8 +1,10 @@
-#include "unfold/losses/label_scheme.h"
+#include "unfold/markov/label_scheme.h"
 
 #include <fmt/format.h>
 
 #include <limits>
+
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {

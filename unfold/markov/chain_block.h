@@ -8,7 +8,8 @@
 
 #include <vector>
 
-#include "unfold/losses/chain.h"
+#include "unfold/engine/structure.h"
+#include "unfold/markov/chain.h"
 #include "unfold/numerics/product.h"
 
 namespace unfold {

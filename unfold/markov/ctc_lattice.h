@@ -11,10 +11,14 @@
 #include <span>
 #include <vector>
 
-#include "unfold/losses/label_sequences.h"
-#include "unfold/losses/unsegmented.h"
+#include "unfold/markov/chain.h"
 
 namespace unfold {
+
+struct UnsegmentedSearch {
+  Index beam = 1;  ///< beginnings kept at each position; 1: the best symbol of each position, collapsed
+  Index best = 1;  ///< answers, at most `beam`
+};
 
 /// The positions that labels need: one each, and one between two that are equal.
 Index ctc_positions_needed(std::span<const Symbol> labels);

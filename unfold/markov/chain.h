@@ -1,12 +1,13 @@
 #pragma once
-/// Internal: a linear chain over labels, in double and by logarithms: exact for any finite scores and for impossible
-/// ones (-inf), whatever their size. crf.cpp has a faster way for scores of ordinary size.
+/// A linear chain over labels, or over hidden states, in double and by logarithms: exact for any finite scores and for
+/// impossible ones (-inf), whatever their size. crf.cpp has a faster way for scores of ordinary size.
 ///
 ///   score(y) = start[y_1] + sum_t e_t[y_t] + sum_{t>1} transitions[y_{t-1}][y_t] + stop[y_T]
 
 #include <vector>
 
-#include "unfold/losses/label_sequences.h"
+#include "unfold/base/views.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold {
 
@@ -14,6 +15,12 @@ namespace unfold {
 struct ChainScores {
   Index labels = 0;
   std::vector<double> transitions, start, stop;  // [labels x labels], [labels], [labels]
+};
+
+/// The labels of one chain, position by position, and the logarithm of their probability (of all that is allowed).
+struct LabelledChain {
+  std::vector<Symbol> labels;
+  double log_probability = 0;
 };
 
 /// One chain: positions x labels, contiguous.

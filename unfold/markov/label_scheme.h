@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "unfold/losses/chain.h"
+#include "unfold/markov/chain.h"
 
 namespace unfold {
 

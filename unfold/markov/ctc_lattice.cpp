@@ -1,4 +1,4 @@
-#include "unfold/losses/ctc_lattice.h"
+#include "unfold/markov/ctc_lattice.h"
 
 #include <algorithm>
 #include <limits>

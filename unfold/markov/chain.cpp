@@ -1,9 +1,11 @@
-#include "unfold/losses/chain.h"
+#include "unfold/markov/chain.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "unfold/base/error.h"
+#include "unfold/densities/draw.h"
 #include "unfold/numerics/functions.h"
 
 namespace unfold {
@@ -251,7 +253,9 @@ void chain_sample(const ChainScores& s, Matrix<const double> alpha, Random& rand
     }
     const double largest = *std::max_element(weights.begin(), weights.end());
     for (double& w : weights) w -= largest;
-    labels[t] = sample_symbol<double>(weights, random);
+    const Index drawn = draw_by_logs<double>(weights, random);
+    if (drawn < 0) throw UsageError("chain_sample: no label has a positive probability (are the scores finite?)");
+    labels[t] = static_cast<Symbol>(drawn);
   }
 }
 

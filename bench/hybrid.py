@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+"""Hidden Markov models and networks, together and one after the other, on one label a sequence.
+
+  bench/hybrid.py --unfold build/release/bin/unfold                        the generated task
+  bench/hybrid.py --unfold ... --vowels ../shared/data/timeseries/japanese_vowels
+
+Prints the share of wrong sequences, %, of: a Gaussian hidden Markov model for each label (the best likelihood wins), the
+two-step hybrid (positions trained alone on an even path, then scaled likelihoods), the joint one, and softmax over the
+same network. The generated task has three labels: the same three rings in the plane (radii 1, 2 and 3, any angle,
+deviation 0.5), in the orders 1 2 3, 3 2 1 and 2 3 1; how long each lasts is geometric. Its optimum is that of the
+distribution it was drawn from, computed exactly but for the integral over the angle.
+"""
+import argparse
+import json
+import math
+import os
+import random
+import subprocess
+import tempfile
+
+ORDERS = [(0, 1, 2), (2, 1, 0), (1, 2, 0)]
+RADII, DEVIATION, STAY = (1.0, 2.0, 3.0), 0.5, 0.75
+STEPS = 64
+
+
+def drawn(count, seed):
+    rng = random.Random(seed)
+    examples = []
+    for _ in range(count):
+        label, stage, frames = rng.randrange(3), 0, []
+        while stage < 3:
+            angle = rng.uniform(0, 2 * math.pi)
+            radius = RADII[ORDERS[label][stage]]
+            frames.append([radius * math.cos(angle) + rng.gauss(0, DEVIATION),
+                           radius * math.sin(angle) + rng.gauss(0, DEVIATION)])
+            if rng.random() > STAY:
+                stage += 1
+        examples.append({"frames": frames, "label": "abc"[label]})
+    return examples
+
+
+def ring(frame, radius):
+    total = 0.0
+    for k in range(STEPS):
+        angle = 2 * math.pi * k / STEPS
+        square = (frame[0] - radius * math.cos(angle)) ** 2 + (frame[1] - radius * math.sin(angle)) ** 2
+        total += math.exp(-square / (2 * DEVIATION ** 2))
+    return total / STEPS
+
+
+def optimum(examples):
+    """Wrong, %, of who knows the distribution."""
+    wrong = 0
+    for example in examples:
+        best = None
+        densities = [[ring(frame, radius) for radius in RADII] for frame in example["frames"]]
+        for label, order in enumerate(ORDERS):
+            now, log_p = [1.0, 0.0, 0.0], 0.0
+            for t, of in enumerate(densities):
+                if t > 0:
+                    now = [now[0] * STAY, now[1] * STAY + now[0] * (1 - STAY), now[2] * STAY + now[1] * (1 - STAY)]
+                now = [p * of[order[k]] for k, p in enumerate(now)]
+                total = sum(now) or 1e-300
+                log_p += math.log(total)
+                now = [p / total for p in now]
+            log_p += math.log(now[2] * (1 - STAY) or 1e-300)
+            if best is None or log_p > best[0]:
+                best = (log_p, "abc"[label])
+        wrong += best[1] != example["label"]
+    return 100 * wrong / len(examples)
+
+
+def vowels(folder, part, sizes):
+    blocks, block = [], []
+    for line in open(os.path.join(folder, f"ae.{part}"), encoding="utf-8"):
+        if line.strip():
+            block.append([float(x) for x in line.split()])
+        elif block:
+            blocks.append(block)
+            block = []
+    if block:
+        blocks.append(block)
+    labels = [str(speaker + 1) for speaker, count in enumerate(sizes) for _ in range(count)]
+    assert len(blocks) == len(labels)
+    return [{"frames": frames, "label": label} for frames, label in zip(blocks, labels)]
+
+
+class Bench:
+    def __init__(self, unfold, folder):
+        self.unfold, self.folder = unfold, folder
+
+    def write(self, name, examples):
+        path = os.path.join(self.folder, name + ".jsonl")
+        with open(path, "w", encoding="utf-8") as out:
+            for example in examples:
+                out.write(json.dumps(example) + "\n")
+        return path
+
+    def run(self, *arguments):
+        done = subprocess.run([self.unfold, *arguments], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise SystemExit(f"{' '.join(arguments)}: {done.stderr.strip()}")
+        return done.stdout
+
+    def train(self, data, *arguments):
+        run = os.path.join(self.folder, "run")
+        self.run("train", data, "--out", run, "--overwrite", "--quiet", "--threads", "1", *arguments)
+        return run
+
+    def plain(self, train, test, states, covariance, seed):
+        """A model for each label; the best likelihood wins."""
+        labels = sorted({example["label"] for example in train})
+        scores = []
+        everything = self.write("test-frames", [{"frames": example["frames"]} for example in test])
+        for label in labels:
+            own = self.write("own", [{"frames": e["frames"]} for e in train if e["label"] == label])
+            run = self.train(own, "--model", f"gaussian-hmm:{states},covariance={covariance}", "--seed", str(seed),
+                             "--split", "100/0/0")
+            told = json.loads(self.run("score", run, everything, "--by", "line", "--json"))["scores"]
+            count = sum(e["label"] == label for e in train)
+            scores.append([row["bits"] - math.log2(count) for row in told])
+        wrong = sum(labels[min(range(len(labels)), key=lambda k: scores[k][i])] != example["label"]
+                    for i, example in enumerate(test))
+        return 100 * wrong / len(test)
+
+    def network(self, train, valid, test, model, loss, epochs, seed):
+        run = self.train(train, "--valid", valid, "--read", "frames", "--predict", f"label={loss}" if loss else "label",
+                         "--model", model, "--optimizer", "adam:rate=0.005,clip=1,schedule=cosine", "--batch", "20",
+                         "--epochs", str(epochs), "--seed", str(seed))
+        head = json.loads(self.run("eval", run, test, "--json"))["heads"]["label"]
+        return 100 * head["error_rate"]
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--unfold", default="unfold")
+    options.add_argument("--vowels", help="the folder of Japanese vowels; without it, the generated task")
+    options.add_argument("--seeds", type=int, default=3)
+    options.add_argument("--model", default="rnn:24")
+    options.add_argument("--states", type=int, default=3)
+    options.add_argument("--epochs", type=int, default=30)
+    given = options.parse_args()
+    if given.vowels:
+        train = vowels(given.vowels, "train", [30] * 9)
+        valid = [e for i, e in enumerate(train) if i % 10 == 9]
+        fit = [e for i, e in enumerate(train) if i % 10 != 9]
+        test = vowels(given.vowels, "test", [31, 35, 88, 44, 29, 24, 40, 50, 29])
+    else:
+        train = drawn(1000, 1)
+        fit, valid, test = train[:900], train[900:], drawn(2000, 2)
+        print(f"optimum\t{optimum(test):.2f}")
+    with tempfile.TemporaryDirectory() as folder:
+        bench = Bench(given.unfold, folder)
+        files = [bench.write(name, part) for name, part in (("fit", fit), ("valid", valid), ("test", test))]
+        states, order = given.states, "order=forward"
+        methods = {
+            "plain, full": lambda seed: bench.plain(fit, test, states, "full", seed),
+            "plain, diagonal": lambda seed: bench.plain(fit, test, states, "diagonal", seed),
+            "two steps": lambda seed: bench.network(*files, given.model, f"hybrid:{states},{order},training=frames",
+                                                    given.epochs, seed),
+            "joint": lambda seed: bench.network(*files, given.model, f"hybrid:{states},{order}", given.epochs, seed),
+            "softmax": lambda seed: bench.network(*files, given.model, "softmax", given.epochs, seed),
+        }
+        for name, method in methods.items():
+            errors = [method(seed) for seed in range(1, given.seeds + 1)]
+            print(name, *(f"{error:.2f}" for error in errors), sep="\t", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,154 @@
+/// Hidden Markov models of vectors and over networks, through the verbs.
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "app/small_runs.h"
+#include "base/scratch.h"
+#include "unfold/app/evaluate.h"
+#include "unfold/base/error.h"
+#include "unfold/fields/field_figures.h"
+#include "unfold/fields/field_model.h"
+#include "unfold/fields/predict.h"
+#include "unfold/markov/vector_hmm.h"
+
+namespace unfold {
+namespace {
+
+using testing_support::contains;
+using testing_support::message_of;
+using testing_support::ScratchFolder;
+using testing_support::train_small;
+
+/// Sequences of two numbers from three well separated states.
+VectorHmm three_states() {
+  VectorHmm hmm({3, 1, 2, true});
+  hmm.transitions = {0.9, 0.05, 0.05, 0.1, 0.8, 0.1, 0.05, 0.15, 0.8};
+  hmm.means = {-40, 3, 40, 3, 0, 8};
+  hmm.covariances = {100, 6, 6, 1, 100, -6, -6, 1, 50, 0, 0, 0.5};
+  return hmm;
+}
+std::string drawn_table(Index sequences, Index length, std::vector<double>* rows = nullptr) {
+  Random random(3, "table");
+  std::string text = "run,a,b\n";
+  for (Index s = 0; s < sequences; ++s) {
+    const DrawnRun run = sample(three_states(), length, random);
+    for (Index t = 0; t < length; ++t)
+      text += fmt::format("{},{:.9g},{:.9g}\n", s, run.rows[at(2 * t)], run.rows[at(2 * t + 1)]);
+    if (rows != nullptr) rows->insert(rows->end(), run.rows.begin(), run.rows.end());
+  }
+  return text;
+}
+
+class HiddenMarkov : public ::testing::Test {
+ protected:
+  std::string learn(const std::string& file, const std::string& model, Index steps, const std::string& predict = "",
+                    const std::string& sequences = "") const {
+    return train_small(folder_.path("run"), file, model, "adam:rate=0.02,clip=1", steps, [&](TrainRequest& request) {
+      request.overwrite = true;
+      const auto give = [&](const char* name, std::optional<std::string>& to, const std::string& value) {
+        if (value.empty()) return;
+        to = value;
+        request.given.insert(name);
+      };
+      give("predict", request.settings.predict, predict);
+      give("sequences", request.settings.sequences, sequences);
+    });
+  }
+  HeadFigures head(const std::string& run, const std::string& file) const {
+    return with_network_model(run, [&]<class T>(const NetworkModel<T>& model) {
+      Team team(1);
+      const ExampleSet set(read_for(model, {file}), std::make_shared<const DataSpecification>(model.data()),
+                           predicted_fields(model.layout()));
+      return evaluate_fields(model, set, team).heads.front();
+    });
+  }
+  std::string predicted(const std::string& run, const std::string& file) const {
+    std::string table;
+    Reporter quiet;
+    predict(
+        {.model = run, .data = {file}, .threads = 1}, [&](std::string_view text) { table += text; }, quiet);
+    return table;
+  }
+
+  ScratchFolder folder_;
+};
+
+TEST_F(HiddenMarkov, bic_chooses_the_states_and_eval_is_the_likelihood_of_the_fit) {
+  std::vector<double> rows;
+  const std::string file = folder_.write("runs.csv", drawn_table(20, 40, &rows));
+  for (const char* covariance : {"full", "diagonal"}) {
+    const std::string run =
+        learn(file, fmt::format("gaussian-hmm:4,covariance={},fewest=2,restarts=3", covariance), 1, "", "run");
+    const std::unique_ptr<Model> model = load_model_file(model_file(run));
+    // Diagonal ones need more states for what leans.
+    if (std::string(covariance) == "full") {
+      EXPECT_TRUE(model->spec_text().starts_with("gaussian-hmm:3")) << model->spec_text();
+    }
+    const auto tried = model->history().back().at("states");
+    ASSERT_EQ(tried.size(), 3u);
+    const HeadFigures found = head(run, file);
+    EXPECT_EQ(found.predicted, 800);
+    // The fit was of standardised numbers.
+    const double scale = log_scale(model->data().field("values"));
+    EXPECT_NEAR(found.nats, 800 * scale - tried[0].at("log_likelihood").get<double>(), 0.05);
+    if (std::string(covariance) == "diagonal") continue;
+    std::vector<Index> ends;
+    for (Index s = 1; s <= 20; ++s) ends.push_back(40 * s);
+    Team team(1);
+    const double truth = log_likelihood(three_states(), {{rows.data(), 800, 2, 2}, ends}, team);
+    EXPECT_LT(found.nats, -truth + 10);
+  }
+}
+
+TEST_F(HiddenMarkov, predict_names_the_states) {
+  const std::string file = folder_.write("runs.csv", drawn_table(5, 40));
+  const std::string table = predicted(learn(file, "gaussian-hmm:3", 1, "", "run"), file);
+  EXPECT_TRUE(contains(table.substr(0, table.find('\n')), "values.state\tvalues.probability")) << table.substr(0, 200);
+}
+
+TEST_F(HiddenMarkov, a_table_without_sequences_is_one) {
+  const std::string file = folder_.write("runs.csv", drawn_table(1, 60));
+  const std::string run = learn(file, "gaussian-hmm:2", 1, "a,b");
+  EXPECT_EQ(head(run, file).predicted, 60);
+}
+
+TEST_F(HiddenMarkov, what_has_no_meaning_is_refused) {
+  const std::string file = folder_.write("runs.csv", drawn_table(2, 20));
+  EXPECT_TRUE(contains(message_of<UsageError>([&] { learn(file, "gaussian-hmm:2,fewest=3", 1); }), "fewest is more"));
+  EXPECT_TRUE(
+      contains(message_of<UsageError>([&] { learn(file, "gaussian-hmm:50", 1, "a", "run"); }), "as many vectors"));
+  const std::string texts = folder_.write("texts.csv", "a,b\n1,x\n2,y\n3,x\n");
+  EXPECT_TRUE(contains(message_of<UsageError>([&] { learn(texts, "gaussian-hmm:2", 1); }), "is of numbers alone"));
+}
+
+/// What is read at the first position alone says the label: only a memory, here the states, can carry it to the end.
+TEST_F(HiddenMarkov, states_over_a_network_learn_one_label_a_sequence) {
+  std::string text;
+  for (int i = 0; i < 60; ++i) {
+    text += fmt::format("{{\"x\":[{}", i % 2 == 0 ? 1 : -1);
+    for (int t = 0; t < 3 + i % 4; ++t) text += ",0";
+    text += fmt::format("],\"label\":\"{}\"}}\n", i % 2 == 0 ? "up" : "down");
+  }
+  const std::string file = folder_.write("labels.jsonl", text);
+  for (const char* loss : {"hybrid:2", "hybrid:2,order=forward"}) {
+    const std::string run = learn(file, "bag:1", 200, fmt::format("label={}", loss));
+    const HeadFigures found = head(run, file);
+    EXPECT_EQ(found.predicted, 60);
+    for (const auto& [name, value] : found.measures)
+      if (name == "accuracy") {
+        EXPECT_EQ(value, 1) << loss;
+      }
+    const std::string table = predicted(run, file);
+    EXPECT_TRUE(contains(table, "label.best")) << table.substr(0, 200);
+  }
+  EXPECT_TRUE(
+      contains(message_of<UsageError>([&] { learn(file, "rnn:4", 1, "label=crf"); }), "hybrid are of one label"));
+}
+
+}  // namespace
+}  // namespace unfold
