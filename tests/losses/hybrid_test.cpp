@@ -9,9 +9,9 @@
 
 #include "unfold/base/error.h"
 #include "unfold/losses/label_sequences.h"
-#include "unfold/markov/label_states.h"
 #include "unfold/losses/one_label.h"
 #include "unfold/losses/registry.h"
+#include "unfold/markov/label_states.h"
 
 namespace unfold {
 namespace {

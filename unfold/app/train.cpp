@@ -13,6 +13,7 @@
 #include "unfold/app/required_passes.h"
 #include "unfold/app/step_cost.h"
 #include "unfold/app/train_material.h"
+#include "unfold/app/teacher_forcing.h"
 #include "unfold/app/train_processes.h"
 #include "unfold/base/team.h"
 #include "unfold/data/labels.h"
@@ -45,17 +46,6 @@ namespace {
 constexpr Index kTestExamples = 1000;
 /// How readily a rare symbol is read as one that was never seen (ExampleBatchOptions).
 constexpr double kUnknownRate = 0.25;
-
-TeacherForcing teacher_forcing(const TrainSettings& s) {
-  using Shape = TeacherForcing::Shape;
-  if (!s.teacher_forcing && s.forcing_schedule)
-    throw UsageError("--forcing-schedule says how --teacher-forcing falls, as 1..0.2: give that, too");
-  if (!s.teacher_forcing) return {};
-  const std::string name = s.forcing_schedule.value_or("linear");
-  return TeacherForcing::parse(*s.teacher_forcing, name == "exponential"       ? Shape::exponential
-                                                   : name == "inverse-sigmoid" ? Shape::inverse_sigmoid
-                                                                               : Shape::linear);
-}
 
 std::vector<Index> lengths_of(const ExampleSet& examples) {
   std::vector<Index> lengths;

@@ -15,7 +15,7 @@ namespace unfold {
 namespace {
 
 constexpr std::int32_t kNone = -1;
-constexpr std::uint32_t kOccurrence = 4;   // a count of one occurrence
+constexpr std::uint32_t kOccurrence = 4;      // a count of one occurrence
 constexpr std::uint32_t kMostPpmCount = 500;  // counts are halved beyond
 
 struct Context {

@@ -5,12 +5,12 @@
 #include <functional>
 
 #include "unfold/base/file.h"
-#include "unfold/studies/distributed_plan.h"
 #include "unfold/cli/figures.h"
 #include "unfold/cli/verb.h"
 #include "unfold/models/spec.h"
 #include "unfold/numerics/simd.h"
 #include "unfold/processes/launch.h"
+#include "unfold/studies/distributed_plan.h"
 #include "unfold/studies/machine.h"
 #include "unfold/studies/measurements.h"
 #include "unfold/studies/profile.h"

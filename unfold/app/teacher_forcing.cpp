@@ -1,0 +1,18 @@
+#include "unfold/app/teacher_forcing.h"
+
+#include "unfold/base/error.h"
+
+namespace unfold {
+
+TeacherForcing teacher_forcing(const TrainSettings& s) {
+  using Shape = TeacherForcing::Shape;
+  if (!s.teacher_forcing && s.forcing_schedule)
+    throw UsageError("--forcing-schedule says how --teacher-forcing falls, as 1..0.2: give that, too");
+  if (!s.teacher_forcing) return {};
+  const std::string name = s.forcing_schedule.value_or("linear");
+  return TeacherForcing::parse(*s.teacher_forcing, name == "exponential"       ? Shape::exponential
+                                                   : name == "inverse-sigmoid" ? Shape::inverse_sigmoid
+                                                                               : Shape::linear);
+}
+
+}  // namespace unfold
