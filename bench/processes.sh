@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Draws what a step costs in K processes up to 1024, by the model of `bench --distributed`, for three sizes of an LSTM and
-# two networks: docs/results/processes-*.svg, and the tables that docs/processes.md shows.
+# two networks: docs/results/processes-*.svg (docs/processes.md shows two), and the tables that stand there.
 #
 #   bench/processes.sh [UNFOLD [FOLDER]]            default: build/release/bin/unfold docs/results
 set -euo pipefail
