@@ -62,7 +62,7 @@ TEST_F(SweepTest, finds_the_same_side_by_side) {
 }
 
 TEST_F(SweepTest, the_work_of_a_process_that_dies_is_done_by_another) {
-  const Arguments longer = {"--steps", "1500", "--checkpoint-every", "50", "--jobs", "2"};
+  const Arguments longer = {"--steps", "8000", "--checkpoint-every", "250", "--jobs", "2"};
   ASSERT_EQ(unfold_command(sweeping("units=3,4", "whole", longer)).code, 0);
   Process process(sweeping("units=3,4", "cut", longer));
   std::vector<pid_t> children;

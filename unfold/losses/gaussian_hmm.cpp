@@ -57,17 +57,17 @@ class GaussianHmm final : public HiddenStates<T> {
   std::span<const int> own_parameters() const override { return own_; }
 
   void negative_log_likelihood(const Observed<T>& o, Team& team, T* nats) const override {
-    each_chain(o, team, nats, [](Index, Index, StepsWork&) {});
+    each_chain(o, team, nats, [](Index, Index, StateWork&) {});
   }
 
   void gradient(const Observed<T>& o, T scale, Team& team, T* nats, Matrix<T> adjoint,
                 std::span<T> own_gradient) const override {
     const Index k = options_.states;
     std::vector<std::vector<double>> start(at(blocks(o.structure)), std::vector<double>(at(k)));
-    each_chain(o, team, nats, [&](Index block, Index s, StepsWork& work) {
+    each_chain(o, team, nats, [&](Index block, Index s, StateWork& work) {
       backward(work.chain(), work.matrix(work.beta));
-      state_marginals(work.matrix(work.alpha), work.matrix(work.beta), work.matrix(work.gamma));
-      for (Index j = 0; j < k; ++j) start[at(block)][at(j)] += work.gamma[at(j)];
+      state_marginals(work.matrix(work.alpha), work.matrix(work.beta), work.matrix(work.marginals));
+      for (Index j = 0; j < k; ++j) start[at(block)][at(j)] += work.marginals[at(j)];
       for (Index t = 0; t < work.rows; ++t) put_slopes(o, s, t, scale, work, adjoint);
     });
     put_start(o, start, scale, own_gradient);
@@ -75,44 +75,22 @@ class GaussianHmm final : public HiddenStates<T> {
 
   void most_probable(const Observed<T>& o, Team& team, std::span<Index> path) const override {
     std::vector<T> nats(at(o.signal.rows));
-    each_chain(o, team, nats.data(), [&](Index, Index s, StepsWork& work) {
+    each_chain(o, team, nats.data(), [&](Index, Index s, StateWork& work) {
       const std::vector<Index> found = best_states(work.chain());
       for (Index t = 0; t < work.rows; ++t) path[at(o.structure.row(s, t))] = found[at(t)];
     });
   }
   void posteriors(const Observed<T>& o, Team& team, Matrix<double> p) const override {
     std::vector<T> nats(at(o.signal.rows));
-    each_chain(o, team, nats.data(), [&](Index, Index s, StepsWork& work) {
+    each_chain(o, team, nats.data(), [&](Index, Index s, StateWork& work) {
       backward(work.chain(), work.matrix(work.beta));
-      state_marginals(work.matrix(work.alpha), work.matrix(work.beta), work.matrix(work.gamma));
+      state_marginals(work.matrix(work.alpha), work.matrix(work.beta), work.matrix(work.marginals));
       for (Index t = 0; t < work.rows; ++t)
-        std::copy_n(work.gamma.data() + t * work.states, work.states, p.row(o.structure.row(s, t)));
+        std::copy_n(work.marginals.data() + t * work.states, work.states, p.row(o.structure.row(s, t)));
     });
   }
 
  private:
-  /// Of one chain.
-  struct StepsWork {
-    std::vector<double> start, steps, emissions, alpha, beta, gamma, pairs;
-    std::vector<T> nats;
-    Index rows = 0, states = 0;
-
-    void make_room(Index length, Index count) {
-      rows = length, states = count;
-      for (auto* each : {&emissions, &alpha, &beta, &gamma}) each->resize(at(length * count));
-      steps.resize(at(length * count * count));
-      pairs.resize(at(count * count));
-      nats.resize(at(length * count));
-    }
-    Matrix<double> matrix(std::vector<double>& of) const { return {of.data(), rows, states, states}; }
-    StateSteps chain() const {
-      return {.states = states,
-              .start = start.data(),
-              .steps = {steps.data(), rows, states * states, states * states},
-              .emissions = {emissions.data(), rows, states, states}};
-    }
-  };
-
   static Index blocks(const Structure& s) {
     return std::max<Index>(1, (s.sequences() + kChainsTogether - 1) / kChainsTogether);
   }
@@ -135,7 +113,7 @@ class GaussianHmm final : public HiddenStates<T> {
     require_values<T>(*this, o.signal, o.targets);
     const std::vector<double> start = log_start(o);
     team.run([&](Member& me) {
-      StepsWork work;
+      StateWork work;
       work.start = start;
       const Range mine = me.share(blocks(o.structure), 1);
       for (Index b = mine.begin; b < mine.end; ++b)
@@ -148,7 +126,7 @@ class GaussianHmm final : public HiddenStates<T> {
     });
   }
 
-  void lay_out(const Observed<T>& o, Index s, StepsWork& work) const {
+  void lay_out(const Observed<T>& o, Index s, StateWork& work) const {
     const Index k = options_.states;
     work.make_room(o.structure.size(s), k);
     for (Index t = 0; t < work.rows; ++t) {
@@ -167,7 +145,7 @@ class GaussianHmm final : public HiddenStates<T> {
     return o.signal.rows_from(row, 1).cols_from(emission_place(o, j), emission_size(o));
   }
 
-  void put_nats(const Observed<T>& o, Index s, StepsWork& work, T* nats) const {
+  void put_nats(const Observed<T>& o, Index s, StateWork& work, T* nats) const {
     double before = 0;
     for (Index t = 0; t < work.rows; ++t) {
       const Index row = o.structure.row(s, t);
@@ -177,12 +155,12 @@ class GaussianHmm final : public HiddenStates<T> {
     }
   }
 
-  void put_slopes(const Observed<T>& o, Index s, Index t, T scale, StepsWork& work, Matrix<T> adjoint) const {
+  void put_slopes(const Observed<T>& o, Index s, Index t, T scale, StateWork& work, Matrix<T> adjoint) const {
     const Index k = options_.states, row = o.structure.row(s, t);
     const Matrix<T> out = adjoint.rows_from(row, 1);
     for (Index j = 0; j < k; ++j) {
       T nats = 0;
-      const auto share = static_cast<T>(static_cast<double>(scale) * work.gamma[at(t * k + j)]);
+      const auto share = static_cast<T>(static_cast<double>(scale) * work.marginals[at(t * k + j)]);
       emission_->row_gradients(emission(o, row, j), o.targets.from_row(row, 1), share, &nats,
                                out.cols_from(emission_place(o, j), emission_size(o)));
     }

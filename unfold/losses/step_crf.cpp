@@ -131,24 +131,8 @@ class StepCrf final : public LabelSequences<T>, public NamedLabels<T> {
   void add_neighbours(const ChainScores&, double, std::span<T>) const override { refuse_neighbours(); }
 
  private:
-  struct StepWork {
-    std::vector<double> start, steps, e, alpha, beta, pairs, p;
+  struct StepWork : StateWork {
     std::vector<Symbol> labels;
-    Index rows = 0, n = 0;
-
-    void make_room(Index length, Index count) {
-      rows = length, n = count;
-      for (auto* each : {&e, &alpha, &beta, &p}) each->resize(at(length * count));
-      steps.resize(at(length * count * count));
-      pairs.resize(at(count * count));
-    }
-    Matrix<double> matrix(std::vector<double>& of) const { return {of.data(), rows, n, n}; }
-    StateSteps chain() const {
-      return {.states = n,
-              .start = start.data(),
-              .steps = {steps.data(), rows, n * n, n * n},
-              .emissions = {e.data(), rows, n, n}};
-    }
   };
 
   static Index blocks(const Structure& s) {
@@ -184,11 +168,11 @@ class StepCrf final : public LabelSequences<T>, public NamedLabels<T> {
     work.start = scores.start;
     for (Index t = 0; t < work.rows; ++t) {
       const T* row = signal.row(structure.row(s, t));
-      std::copy_n(row, n_, work.e.data() + t * n_);
+      std::copy_n(row, n_, work.emissions.data() + t * n_);
       double* steps = work.steps.data() + t * n_ * n_;
       for (Index k = 0; k < n_ * n_; ++k) steps[k] = scores.transitions[at(k)] + static_cast<double>(row[n_ + k]);
     }
-    for (Index j = 0; j < n_; ++j) work.e[at((work.rows - 1) * n_ + j)] += scores.stop[at(j)];
+    for (Index j = 0; j < n_; ++j) work.emissions[at((work.rows - 1) * n_ + j)] += scores.stop[at(j)];
   }
 
   /// Nats of all chains, alpha and beta of all paths in `work`; use(block, chain, work, judged).
@@ -251,16 +235,16 @@ class StepCrf final : public LabelSequences<T>, public NamedLabels<T> {
   void know(StepWork& work) const {
     for (Index t = 0; t < work.rows; ++t)
       for (Index j = 0; j < n_ && work.labels[at(t)] != kNoSymbol; ++j)
-        if (j != work.labels[at(t)]) work.e[at(t * n_ + j)] = kForbidden;
+        if (j != work.labels[at(t)]) work.emissions[at(t * n_ + j)] = kForbidden;
   }
 
   /// Adds sign times the expected counts: to the adjoint times scale, to `counts` as they are.
   void add_counts(const Observed<T>& o, Index s, StepWork& work, double sign, double scale, Matrix<T> adjoint,
                   ChainScores& counts) const {
-    state_marginals(work.matrix(work.alpha), work.matrix(work.beta), work.matrix(work.p));
+    state_marginals(work.matrix(work.alpha), work.matrix(work.beta), work.matrix(work.marginals));
     for (Index t = 0; t < work.rows; ++t) {
       T* row = adjoint.row(o.structure.row(s, t));
-      const double* p = work.p.data() + t * n_;
+      const double* p = work.marginals.data() + t * n_;
       for (Index j = 0; j < n_; ++j) row[j] += static_cast<T>(scale * sign * p[j]);
       for (Index j = 0; j < n_ && t == 0; ++j) counts.start[at(j)] += sign * p[j];
       for (Index j = 0; j < n_ && t + 1 == work.rows; ++j) counts.stop[at(j)] += sign * p[j];
@@ -277,7 +261,7 @@ class StepCrf final : public LabelSequences<T>, public NamedLabels<T> {
     lay_out(q.structure, s, q.signal, scores, work);
     for (Index t = 0; t < work.rows && q.allowed.data != nullptr; ++t)
       for (Index j = 0; j < n_; ++j)
-        if (q.allowed(q.structure.row(s, t), j) == 0) work.e[at(t * n_ + j)] = kForbidden;
+        if (q.allowed(q.structure.row(s, t), j) == 0) work.emissions[at(t * n_ + j)] = kForbidden;
   }
   double ask(const LabelQuestion<T>& q, Index s, StepWork& work) const {
     require_chains(q.structure);

@@ -19,6 +19,20 @@ void to_probabilities(double* x, Index n) {
 
 }  // namespace
 
+void StateWork::make_room(Index positions, Index count) {
+  rows = positions, states = count;
+  for (auto* each : {&emissions, &alpha, &beta, &marginals}) each->resize(at(rows * states));
+  steps.resize(at(rows * states * states));
+  pairs.resize(at(states * states));
+}
+
+StateSteps StateWork::chain() const {
+  return {.states = states,
+          .start = start.data(),
+          .steps = {steps.data(), rows, states * states, states * states},
+          .emissions = {emissions.data(), rows, states, states}};
+}
+
 double forward(const StateSteps& c, Matrix<double> alpha) {
   std::vector<double> terms(at(c.states));
   for (Index j = 0; j < c.states; ++j) alpha(0, j) = c.start[j] + c.emissions(0, j);

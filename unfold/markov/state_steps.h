@@ -20,6 +20,17 @@ struct StateSteps {
   Index positions() const { return emissions.rows; }
 };
 
+/// Room for the recursions below over one chain, to be used for chain after chain.
+struct StateWork {
+  std::vector<double> start, steps, emissions, alpha, beta, marginals, pairs;
+  Index rows = 0, states = 0;
+
+  /// For so many positions, with steps of their own, and states; `start` is left alone.
+  void make_room(Index positions, Index count);
+  Matrix<double> matrix(std::vector<double>& of) const { return {of.data(), rows, states, states}; }
+  StateSteps chain() const;
+};
+
 /// alpha_t(j) = log of the sum over all beginnings that end in j at t; their sum over j is the logarithm of the
 /// probability of all that was seen up to t. Returns that of everything.
 double forward(const StateSteps& chain, Matrix<double> alpha);

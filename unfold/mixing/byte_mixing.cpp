@@ -1,20 +1,12 @@
 #include "unfold/mixing/byte_mixing.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <bit>
 
-#include "unfold/base/error.h"
 #include "unfold/mixing/mixing_parts.h"
 #include "unfold/mixing/read_past.h"
 
 namespace unfold {
-namespace {
-
-constexpr Index kLongestRow = 65535;
-
-}  // namespace
 
 Index find_row(std::span<const std::uint8_t> bytes) {
   constexpr std::size_t kLooked = 1 << 17, kLongest = 2048;
@@ -41,7 +33,6 @@ Index find_row(std::span<const std::uint8_t> bytes) {
 }
 
 struct ByteMixing::Body {
-  static constexpr Index kLeastMemory = Index{1} << 20, kMostMemory = Index{16} << 30;
   static constexpr std::uint64_t kHistory = (1 << 17) - 1;           // two rows
   static constexpr std::size_t kLengths = std::size_t{16} * 20 * 8;  // match length, contexts that know, depth
 
@@ -213,12 +204,7 @@ struct ByteMixing::Body {
 
 ByteMixing::ByteMixing(Index alphabet, const ByteMixingOptions& options, std::vector<std::uint8_t> bytes)
     : BitwisePredictor(alphabet) {
-  if (alphabet > 256)
-    throw UsageError(fmt::format("cm: {} symbols; context mixing takes at most 256, so use --symbols bytes", alphabet));
-  if (options.memory < Body::kLeastMemory || options.memory > Body::kMostMemory)
-    throw UsageError(fmt::format("cm: memory of {} bytes is not in 1 MiB .. 16 GiB", options.memory));
-  if (options.row < 0 || options.row > kLongestRow)
-    throw UsageError(fmt::format("cm: row {} is not in 0 .. {}", options.row, kLongestRow));
+  require_mixing(alphabet, options.memory, options.row);
   body_ = std::make_unique<Body>(options, std::move(bytes), tree().bits());
 }
 

@@ -1,12 +1,9 @@
 #include "unfold/mixing/history_mixing.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <bit>
 
-#include "unfold/base/error.h"
 #include "unfold/mixing/bit_histories.h"
 #include "unfold/mixing/mixing_parts.h"
 #include "unfold/mixing/read_past.h"
@@ -14,7 +11,6 @@
 namespace unfold {
 namespace {
 
-constexpr Index kLongestHistoryRow = 65535;
 constexpr std::size_t kSide = BitHistories::kSide;
 constexpr std::size_t kMostContexts = 24;  // a multiple of kSide
 constexpr std::size_t kInputsEach = 3;
@@ -76,7 +72,6 @@ class Followers {
 }  // namespace
 
 struct HistoryMixing::Body {
-  static constexpr Index kLeastMemory = Index{1} << 20, kMostMemory = Index{16} << 30;
   static constexpr std::uint64_t kAbove = (1 << 17) - 1;  // two rows
   static constexpr std::size_t kKnown = kMostContexts + 1, kLengths = 16 * kKnown * 8;
 
@@ -288,12 +283,7 @@ struct HistoryMixing::Body {
 
 HistoryMixing::HistoryMixing(Index alphabet, const HistoryMixingOptions& options, std::vector<std::uint8_t> bytes)
     : BitwisePredictor(alphabet) {
-  if (alphabet > 256)
-    throw UsageError(fmt::format("cm: {} symbols; context mixing takes at most 256, so use --symbols bytes", alphabet));
-  if (options.memory < Body::kLeastMemory || options.memory > Body::kMostMemory)
-    throw UsageError(fmt::format("cm: memory of {} bytes is not in 1 MiB .. 16 GiB", options.memory));
-  if (options.row < 0 || options.row > kLongestHistoryRow)
-    throw UsageError(fmt::format("cm: row {} is not in 0 .. {}", options.row, kLongestHistoryRow));
+  require_mixing(alphabet, options.memory, options.row);
   body_ = std::make_unique<Body>(options, std::move(bytes), tree().bits());
 }
 

@@ -1,7 +1,11 @@
 #include "unfold/mixing/mixing_parts.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {
@@ -24,6 +28,15 @@ inline std::uint32_t taught(std::uint32_t value, std::int64_t target22) {
 }
 
 }  // namespace
+
+void require_mixing(Index alphabet, Index memory, Index row) {
+  constexpr Index kLeastMemory = Index{1} << 20, kMostMemory = Index{16} << 30, kLongestRow = 65535;
+  if (alphabet > 256)
+    throw UsageError(fmt::format("cm: {} symbols; context mixing takes at most 256, so use --symbols bytes", alphabet));
+  if (memory < kLeastMemory || memory > kMostMemory)
+    throw UsageError(fmt::format("cm: memory of {} bytes is not in 1 MiB .. 16 GiB", memory));
+  if (row < 0 || row > kLongestRow) throw UsageError(fmt::format("cm: row {} is not in 0 .. {}", row, kLongestRow));
+}
 
 CounterMeaning::CounterMeaning(int limit) : limit_(static_cast<std::uint32_t>(limit)) {
   constexpr std::uint32_t kTrustInMeaning = 6;  // before anything is learnt a counter means what it says

@@ -11,6 +11,9 @@
 
 namespace unfold {
 
+/// Throws UsageError: more than 256 symbols, bytes of memory not in 1 MiB .. 16 GiB, a row not in 0 .. 65535.
+void require_mixing(Index alphabet, Index memory, Index row);
+
 /// What the counters of one context are worth, learnt.
 class CounterMeaning {
  public:
