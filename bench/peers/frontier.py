@@ -35,6 +35,17 @@ def frontier(points):
     return found
 
 
+def free_place(x, y, width, taken):
+    """Where a label of this width stands beside a point without touching what is there."""
+    tries = [(x + 7, y + 4, "start", x + 7), (x - 7, y + 4, "end", x - 7 - width),
+             (x, y - 9, "middle", x - width / 2), (x, y + 17, "middle", x - width / 2),
+             (x + 4, y - 9, "start", x + 4), (x - 4, y + 17, "end", x - 4 - width)]
+    boxes = [(left, height - 10, left + width, height + 3) for _, height, _, left in tries]
+    free = [not any(a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3] for b in taken) for a in boxes]
+    best = free.index(True) if True in free else 0
+    return (*tries[best][:3], boxes[best])
+
+
 def picture(points):
     seconds = [math.log10(s) for s, _ in points.values()]
     sizes = [math.log10(b) for _, b in points.values()]
@@ -62,14 +73,15 @@ def picture(points):
     edge = frontier(points)
     out.append('<path d="' + "".join(("M" if i == 0 else "L") + f"{x(points[p][0]):.1f} {y(points[p][1]):.1f}"
                                      for i, p in enumerate(edge)) + '" fill="none" stroke="#888" stroke-dasharray="4 3"/>')
-    places = [(x(s), y(b)) for s, b in points.values()]
-    for program, (s, b) in sorted(points.items()):
+    taken = [(x(s) - 5, y(b) - 5, x(s) + 5, y(b) + 5) for s, b in points.values()]
+    for program, (s, b) in sorted(points.items(), key=lambda item: item[1]):
         ours = program.startswith("unfold")
         colour, label = ("#c0392b", program.removeprefix("unfold compress ")) if ours else ("#2c3e50", program)
         out.append(f'<circle cx="{x(s):.1f}" cy="{y(b):.1f}" r="4" fill="{colour}"/>')
-        crowded = any(0 < right - x(s) < 24 and abs(below - y(b)) < 12 for right, below in places)  # right of it
-        at, anchor = (x(s) - 7, "end") if crowded else (x(s) + 7, "start")
-        out.append(f'<text x="{at:.1f}" y="{y(b) + 4:.1f}" text-anchor="{anchor}" fill="{colour}">{html.escape(label)}</text>')
+        at, height, anchor, box = free_place(x(s), y(b), 6.5 * len(label), taken)
+        taken.append(box)
+        out.append(f'<text x="{at:.1f}" y="{height:.1f}" text-anchor="{anchor}" fill="{colour}" stroke="white" '
+                   f'stroke-width="3" paint-order="stroke">{html.escape(label)}</text>')
     return "\n".join(out + ["</svg>"]) + "\n"
 
 
