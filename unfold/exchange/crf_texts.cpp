@@ -44,6 +44,7 @@ CrfTexts texts_of(const std::string& name, const NetworkModel<T>& model) {
   if (listing == nullptr || reads.size() != model.layout().reads.size()) refuse_model(name, model, "it reads numbers");
   const Alphabet& labels = *model.data().field(network.heads.front().field).alphabet;
   std::vector<std::string> names;
+  names.reserve(at(labels.size()));
   for (Symbol y = 0; y < labels.size(); ++y) names.emplace_back(labels.text(y));
   CrfTexts crf(std::move(names));
   const std::vector<double> weights = own_numbers(model.parameters(), kFeatures);

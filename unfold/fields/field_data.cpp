@@ -258,6 +258,7 @@ FieldPlan plan_fields(const Examples& examples, TrainSettings& s) {
     throw UsageError(fmt::format("nothing is left to be read of {}; name fields with --read", examples.source));
   if (is_of_crf(s.model)) {
     std::vector<std::string*> judged;
+    judged.reserve(heads.size());
     for (Predicted& head : heads) judged.push_back(&head.loss);
     take_steps(s.model, reads, judged);
     s.predict = text_of(heads);

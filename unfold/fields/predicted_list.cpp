@@ -21,6 +21,7 @@ std::vector<std::string> split_names(std::string_view list) {
 
 std::vector<std::string> split_predicted(std::string_view list) {
   std::vector<std::string> texts;
+  texts.reserve(heads.size());
   for (std::string& name : split_names(list)) {
     const std::string before = texts.empty() ? "" : texts.back();
     const std::size_t equals = before.find('=');
@@ -52,6 +53,7 @@ Predicted parse_predicted(const std::string& text) {
 
 std::vector<std::string> predicted_names(const std::vector<Predicted>& heads) {
   std::vector<std::string> names;
+  names.reserve(heads.size());
   for (const Predicted& head : heads) names.push_back(head.field);
   return names;
 }

@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <cmath>
 #include <bit>
 #include <cstdlib>
 #include <cstring>
@@ -32,7 +33,7 @@ double place_of(double p) {
   return std::clamp((logs[0] - logs[1] + kSpan) * kPerUnit, 0.0, static_cast<double>(kMostEstimate));
 }
 
-std::uint16_t rounded_up_from_half(double x) { return static_cast<std::uint16_t>(x + 0.5); }
+std::uint16_t rounded_up_from_half(double x) { return static_cast<std::uint16_t>(std::floor(x + 0.5)); }
 
 }  // namespace
 
@@ -63,11 +64,15 @@ BitHistories::BitHistories() {
 }
 
 double BitHistories::meaning_of_history(std::size_t cell) const {
-  return cell < kExact ? exact_[cell] : probability_at(static_cast<double>((cell - kExact) / 16 * 16 + 8));
+  if (cell < kExact) return exact_[cell];
+  const std::size_t middle = (cell - kExact) / 16 * 16 + 8;
+  return probability_at(static_cast<double>(middle));
 }
 
 double BitHistories::meaning_of_estimate(std::size_t cell) const {
-  return cell < kExact ? exact_[cell] : probability_at(static_cast<double>((cell - kExact) / 4 * 8 + 4));
+  if (cell < kExact) return exact_[cell];
+  const std::size_t middle = (cell - kExact) / 4 * 8 + 4;
+  return probability_at(static_cast<double>(middle));
 }
 
 void BitHistories::cells(const std::uint16_t* counters, std::uint16_t* by_history, std::uint16_t* by_estimate) {
