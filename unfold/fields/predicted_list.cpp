@@ -21,7 +21,6 @@ std::vector<std::string> split_names(std::string_view list) {
 
 std::vector<std::string> split_predicted(std::string_view list) {
   std::vector<std::string> texts;
-  texts.reserve(heads.size());
   for (std::string& name : split_names(list)) {
     const std::string before = texts.empty() ? "" : texts.back();
     const std::size_t equals = before.find('=');
@@ -59,6 +58,7 @@ std::vector<std::string> predicted_names(const std::vector<Predicted>& heads) {
 }
 std::string text_of(const std::vector<Predicted>& heads) {
   std::vector<std::string> texts;
+  texts.reserve(heads.size());
   for (const Predicted& head : heads)
     texts.push_back(
         fmt::format("{}{}{}{}", head.field, head.at_end ? "@end" : "", head.loss.empty() ? "" : "=", head.loss));

@@ -106,7 +106,7 @@ void ShardSum<T>::exchange_slices(std::span<const std::span<Sent>> nodes, std::v
     if (p == all.number()) continue;
     const Range theirs = slice_of(p);
     for (const std::span<Sent> node : nodes)
-      if (theirs.size() > 0)
+      if (!theirs.empty())
         sendings.push_back({p, std::as_bytes(node.subspan(place(theirs.begin), place(theirs.size())))});
     for (std::size_t n = nodes_of(sharding_.shards, sharding_.of(p)).size(); n > 0; --n) {
       if (awaited == received.size()) received.emplace_back(mine.size());
