@@ -14,6 +14,17 @@ namespace unfold {
 
 using BitPath = std::uint32_t;
 
+/// Where a bit of a symbol stands for contexts that keep a row for each half of it, of 4 bits at most.
+struct HalfPlace {
+  BitPath prefix;    ///< the path to the half: tells halves apart
+  std::size_t node;  ///< within the half
+};
+inline HalfPlace half_place(BitPath path, int depth) {
+  const int into = depth < 4 ? depth : depth - 4;  // bits since the half began
+  const BitPath last = BitPath{1} << into;
+  return {path >> into, (last | (path & (last - 1))) - 1};
+}
+
 /// Probabilities of bits are integers in units of 2^-kBitPrecision, from 1 to 2^kBitPrecision - 1.
 inline constexpr int kBitPrecision = 22;
 

@@ -87,10 +87,9 @@ struct ContextMixing::Body {
 
   /// Gathers the inputs; the number of context models that have seen this node.
   std::size_t gather(BitPath path, int depth) {
-    const int into = depth < 4 ? depth : depth - 4;  // bits since the half began
-    const BitPath prefix = path >> into;
-    if (prefix != half) select_half(prefix);
-    node = ((BitPath{1} << into) | (path & ((BitPath{1} << into) - 1))) - 1;
+    const HalfPlace at = half_place(path, depth);
+    if (at.prefix != half) select_half(at.prefix);
+    node = at.node;
     float* x = inputs.data();
     std::size_t known = 0;
     for (std::size_t i = 0; i < contexts; ++i, x += CounterMap::kInputs) {

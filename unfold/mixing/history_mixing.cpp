@@ -202,10 +202,9 @@ struct HistoryMixing::Body {
 
   /// Gathers the inputs; the number of contexts that have seen this node.
   std::size_t gather(BitPath path, int depth) {
-    const int into = depth < 4 ? depth : depth - 4;  // bits since the half began
-    const BitPath prefix = path >> into;
-    if (prefix != half) select_half(prefix);
-    node = ((BitPath{1} << into) | (path & ((BitPath{1} << into) - 1))) - 1;
+    const HalfPlace at = half_place(path, depth);
+    if (at.prefix != half) select_half(at.prefix);
+    node = at.node;
     for (std::size_t i = 0; i < contexts; ++i) counters[i] = rows[i]->counter[node];
     for (std::size_t i = 0; i < lanes; i += kSide) BitHistories::cells(&counters[i], &histories[i], &estimates[i]);
     by_history.ask(histories.data(), contexts);
