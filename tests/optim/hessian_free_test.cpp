@@ -195,6 +195,50 @@ TEST(HessianFree, goes_back_past_iterates_that_are_worse_than_the_start) {
   EXPECT_LT(report.curvature->ratio, 0);  // that of the last iterate, although the one taken is good
 }
 
+/// Trial points seem worse than the start until the damping has grown three times: no step until then.
+TEST(HessianFree, that_refuses_solves_again_with_more_damping_until_a_step_is_to_be_trusted) {
+  Team team(1);
+  Bowl bowl(team);
+  const Vector start = flat(bowl);
+  const double before = bowl.true_loss();
+  int trials = 0;
+  bowl.lie = [&](double loss) { return ++trials <= 3 ? before + 1 : loss; };
+  const auto optimizer =
+      make_optimizer<double>("hf:lambda=2,tolerance=0,structural=0,warm=0,refuse=true", bowl.parameters().size());
+  const StepReport report = optimizer->step(bowl, {}, 1);
+  const double damping = 2 * 1.5 * 1.5 * 1.5;
+  EXPECT_EQ(trials, 4);
+  EXPECT_DOUBLE_EQ(report.curvature->damping, damping);
+  EXPECT_GT(report.curvature->ratio, 0.75);
+  for (std::size_t i = 0; i < start.size(); ++i)  // from where it began, not from a refused step
+    EXPECT_NEAR(bowl.parameters().flat()[i], start[i] - bowl.a[i] * (start[i] - bowl.goal[i]) / (bowl.a[i] + damping),
+                1e-9);
+  EXPECT_NEAR(optimizer->step(bowl, {}, 1).curvature->damping, damping * 2 / 3, 1e-12);  // it was trusted
+}
+
+TEST(HessianFree, that_refuses_stands_still_where_nothing_is_to_be_trusted) {
+  Team team(1);
+  Bowl bowl(team);
+  const Vector start = flat(bowl);
+  int trials = 0;
+  bowl.lie = [&, before = bowl.true_loss()](double) { return ++trials, before - 1e-9; };  // falls, but far too little
+  const auto optimizer = make_optimizer<double>("hf:lambda=2,refuse=true", bowl.parameters().size());
+  const StepReport report = optimizer->step(bowl, {}, 1);
+  EXPECT_EQ(trials, 20);
+  EXPECT_EQ(report.curvature->length, 0);
+  EXPECT_EQ(report.curvature->loss_after, report.loss);
+  EXPECT_EQ(flat(bowl), start);
+}
+
+TEST(HessianFree, that_resets_begins_every_step_with_the_first_damping) {
+  Team team(1);
+  Bowl bowl(team);
+  for (const char* spec : {"hf:lambda=3,tolerance=0,reset=true", "hf:lambda=3,tolerance=0,reset=true,refuse=true"}) {
+    const auto optimizer = make_optimizer<double>(spec, bowl.parameters().size());
+    for (int step = 0; step < 3; ++step) EXPECT_DOUBLE_EQ(optimizer->step(bowl, {}, 1).curvature->damping, 3) << spec;
+  }
+}
+
 TEST(NaturalGradient, steps_along_the_damped_inverse_fisher_matrix) {
   Team team(1);
   Bowl bowl(team);

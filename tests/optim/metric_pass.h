@@ -37,7 +37,7 @@ inline MetricPass metric_pass(const Network<double>& net, Team& team, const Batc
     writing.seed_variances(core);
     core.unfolding().backward(squares, {.algebra = Algebra::squared, .weights = false});
   }
-  metric.accumulate(core, outer);
+  metric.accumulate(core, outer ? Modulus::outer : Modulus::adjoints);
   metric.direction(0, found.direction, found.gradient);
   for (const Node& node : circuit.nodes()) {
     if (node.kind != Node::Kind::link || node.initial < 0) continue;

@@ -6,179 +6,25 @@
 
 #include <cmath>
 #include <functional>
-#include <map>
 
 #include "optim/metric_pass.h"
-#include "optim/small_network.h"
+#include "optim/riemannian_reference.h"
+#include "unfold/optim/metric_shards.h"
 #include "unfold/optim/output_metric.h"
 #include "unfold/optim/unit_metric.h"
-#include "unfold/verify/scalar_graph.h"
 
 namespace unfold {
 namespace {
 
+using reference::BruteForce, reference::kAlphabet, reference::kNetworks, reference::Phi, reference::sparse;
+using reference::WindowProblem;
 using Vector = std::vector<double>;
-constexpr Index kAlphabet = 3;
 
-/// A network over kAlphabet symbols with random parameters, and one batch of ragged fresh sequences.
-struct WindowProblem final : Objective<double> {
-  using Add = std::function<Signal(Circuit&, Signal)>;
-
-  WindowProblem(const Add& add, const std::vector<Index>& lengths, int threads = 1) : crew(threads) {
-    x = circuit.symbols("symbols", kAlphabet);
-    activity = add(circuit, x);
-    logits = circuit.affine("output", kAlphabet, {{"V", activity}});
-    circuit.output(logits);
-    net = text_network<double>(std::make_shared<const Plan>(circuit), x, logits);
-    values = Parameters<double>(circuit);
-    values.initialise(3);
-    Random noise(8, "noise");
-    for (double& p : values.flat()) p += 0.4 * noise.normal();
-    window.structure = Structure::chains(lengths);
-    const Index rows = window.structure.positions();
-    read_symbols(window).assign(at(rows), kNoSymbol);
-    predicted_symbols(window).assign(at(rows), kNoSymbol);
-    Random text(5, "text");
-    for (Index s = 0; s < window.structure.sequences(); ++s) {
-      window.carry.slots.push_back(s);
-      Symbol last = kNoSymbol;
-      for (Index p = 0; p < window.structure.size(s); ++p) {
-        const auto row = at(window.structure.row(s, p));
-        read_symbols(window)[row] = last;
-        const bool turn = text.below(4) == 0;  // mostly counting up: there is something to learn
-        last = turn || last == kNoSymbol ? static_cast<Symbol>(text.below(kAlphabet)) : (last + 1) % kAlphabet;
-        if (text.below(5) != 0) predicted_symbols(window)[row] = last, ++window.predicted;
-      }
-    }
-    before = after = State<double>(*net.plan, window.structure.sequences());
-  }
-
-  Parameters<double>& parameters() override { return values; }
-  Team& team() override { return crew; }
-  double gradient(std::span<double>) override { throw UsageError("not asked for"); }
-  double loss() override { throw UsageError("not asked for"); }
-  EnteredBatch<double> enter() override { return {net, window, before, after, std::nullopt}; }
-
-  const Network<double>& network() const override { return net; }
-
-  Circuit circuit;
-  Signal x, activity, logits;
-  Network<double> net;
-  Parameters<double> values;
-  Batch window;
-  State<double> before, after;
-  Team crew;
-};
-
-WindowProblem::Add sparse(Signal (*add)(Circuit&, Signal, Index, const SparseOptions&), Map activation, Index n = 3,
-                          Index edges = 2) {
-  return [=](Circuit& c, Signal x) { return add(c, x, n, {.edges = edges, .graph = 4, .activation = activation}); };
+double distance(const Vector& a, const Vector& b) {
+  double most = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) most = std::max(most, std::fabs(a[i] - b[i]));
+  return most;
 }
-const std::map<std::string, WindowProblem::Add> kNetworks = {
-    {"rnn", [](Circuit& c, Signal x) { return rnn(c, x, 3, {.trained_initial = true}); }},
-    {"lstm", [](Circuit& c, Signal x) { return lstm(c, x, 2, {.trained_initial = true}); }},
-    {"gru", [](Circuit& c, Signal x) { return gru(c, x, 2, {.reset_after = true}); }},
-    {"glnn", sparse(glnn, Map::tanh)},
-    {"glnn sigmoid", sparse(glnn, Map::sigmoid)},
-    {"gnn", sparse(gnn, Map::tanh)},
-    {"sparse-rnn", sparse(sparse_rnn, Map::tanh)},
-};
-
-/// x with A x = b, by Gauss-Jordan elimination.
-Vector solve(std::vector<Vector> a, Vector b) {
-  const std::size_t n = b.size();
-  for (std::size_t k = 0; k < n; ++k) {
-    std::size_t pivot = k;
-    for (std::size_t i = k; i < n; ++i)
-      if (std::fabs(a[i][k]) > std::fabs(a[pivot][k])) pivot = i;
-    std::swap(a[k], a[pivot]);
-    std::swap(b[k], b[pivot]);
-    for (std::size_t i = 0; i < n; ++i) {
-      if (i == k) continue;
-      const double f = a[i][k] / a[k][k];
-      for (std::size_t j = 0; j < n; ++j) a[i][j] -= f * a[k][j];
-      b[i] -= f * b[k];
-    }
-  }
-  for (std::size_t k = 0; k < n; ++k) b[k] /= a[k][k];
-  return b;
-}
-
-/// Everything by definition: unfold into scalars, sum over paths, fill whole matrices, solve.
-struct BruteForce {
-  Vector direction, gradient;
-  double nats = 0;
-
-  BruteForce(WindowProblem& problem, bool outer, double damping) {
-    const Circuit& c = problem.circuit;
-    CircuitInputs inputs;
-    inputs.symbols[problem.x.id] = read_symbols(problem.window);
-    const ScalarGraph graph(c, problem.window.structure, problem.values.flat(), inputs);
-    const Matrix<double> w = problem.values.at("output/V");
-    Vector linear(at(graph.nodes()), 0), modulus = linear;
-    for (Index r = 0; r < problem.window.structure.positions(); ++r) {
-      const Symbol target = predicted_symbols(problem.window)[at(r)];
-      if (target == kNoSymbol) continue;
-      double p[kAlphabet], total = 0;
-      for (Index y = 0; y < kAlphabet; ++y) total += p[y] = std::exp(graph.value(graph.node(problem.logits.id, r, y)));
-      for (Index y = 0; y < kAlphabet; ++y) p[y] /= total;
-      nats -= std::log(p[target]);
-      for (Index y = 0; y < kAlphabet; ++y) linear[at(graph.node(problem.logits.id, r, y))] = p[y] - (y == target);
-      for (Index i = 0; i < w.rows; ++i) {
-        double mean = 0, square = 0;
-        for (Index y = 0; y < kAlphabet; ++y) mean += p[y] * w(i, y), square += p[y] * w(i, y) * w(i, y);
-        modulus[at(graph.node(problem.activity.id, r, i))] = square - mean * mean;
-      }
-    }
-    const Vector b = graph.backward(linear, false), phi = graph.backward(modulus, true);
-    gradient.assign(b.begin(), b.begin() + graph.parameters());
-    direction.assign(at(graph.parameters()), 0);
-    // The inputs of a unit at a position are the partials by its parameters.
-    std::map<Index, std::vector<std::pair<Index, double>>> inputs_of;
-    for (const auto& edge : graph.edges())
-      if (edge.from < graph.parameters()) inputs_of[edge.to].emplace_back(edge.from, edge.partial);
-    for (std::size_t s = 0; s < c.nodes().size(); ++s) {
-      const Node& node = c.nodes()[s];
-      if (node.kind != Node::Kind::affine || static_cast<int>(s) == problem.logits.id) continue;
-      for (Index i = 0; i < node.size; ++i)
-        solve_unit(graph, problem, static_cast<int>(s), i, b, phi, inputs_of, outer, damping);
-    }
-    for (const Node& node : c.nodes()) {  // trained starts: one more position, whose only input is 1
-      if (node.kind != Node::Kind::link || node.initial < 0) continue;
-      const ParameterInfo& p = c.parameters()[at(node.initial)];
-      for (Index i = 0; i < node.size; ++i) {
-        double m = damping;
-        for (const auto& edge : graph.edges())
-          if (edge.from == p.offset + i) m += outer ? b[at(edge.to)] * b[at(edge.to)] : phi[at(edge.to)];
-        direction[at(p.offset + i)] = gradient[at(p.offset + i)] / m;
-      }
-    }
-  }
-
-  void solve_unit(const ScalarGraph& graph, WindowProblem& problem, int signal, Index component, const Vector& b,
-                  const Vector& phi, std::map<Index, std::vector<std::pair<Index, double>>>& inputs_of, bool outer,
-                  double damping) {
-    std::map<Index, std::size_t> place;
-    std::vector<Index> parameter;
-    for (Index r = 0; r < problem.window.structure.positions(); ++r)
-      for (const auto& [q, u] : inputs_of[graph.node(signal, r, component)])
-        if (place.emplace(q, parameter.size()).second) parameter.push_back(q);
-    const std::size_t n = parameter.size();
-    std::vector<Vector> m(n, Vector(n, 0));
-    Vector g(n, 0);
-    for (Index r = 0; r < problem.window.structure.positions(); ++r) {
-      const Index node = graph.node(signal, r, component);
-      const double weight = outer ? b[at(node)] * b[at(node)] : phi[at(node)];
-      for (const auto& [q, u] : inputs_of[node]) {
-        g[place[q]] += b[at(node)] * u;
-        for (const auto& [k, v] : inputs_of[node]) m[place[q]][place[k]] += weight * u * v;
-      }
-    }
-    for (std::size_t k = 0; k < n; ++k) m[k][k] += damping;
-    const Vector d = solve(m, g);
-    for (std::size_t k = 0; k < n; ++k) direction[at(parameter[k])] = d[k];
-  }
-};
 
 /// The direction from the passes under test.
 MetricPass find(WindowProblem& problem, bool outer, bool full, double damping) {
@@ -206,7 +52,7 @@ TEST(UnitMetric, equals_the_dense_matrices_of_all_units) {
   for (const auto& [name, add] : kNetworks)
     for (const bool outer : {true, false}) {
       WindowProblem problem(add, {9, 14, 1, 6});
-      const BruteForce expected(problem, outer, 0.3);
+      const BruteForce expected(problem, outer ? Phi::outer : Phi::backpropagated, 0.3);
       const MetricPass found = find(problem, outer, true, 0.3);
       EXPECT_NEAR(found.nats, expected.nats, 1e-10) << name;
       expect_near(problem, found.gradient, expected.gradient, name + " gradient");
@@ -214,10 +60,74 @@ TEST(UnitMetric, equals_the_dense_matrices_of_all_units) {
     }
 }
 
+/// The direction as the control finds it.
+Vector direction_of(WindowProblem& problem, const RiemannianOptions& options, std::uint64_t draw = 0) {
+  MetricShards<double> shards(problem, options);
+  const EnteredBatch<double> batch = problem.enter();
+  State<double> state = problem.before;
+  shards.forward(batch, problem.values, state);
+  shards.outputs({.metric = true, .adjoints = true, .variances = options.metric == RiemannianMetric::rbpm});
+  const auto count = problem.values.flat().size();
+  Vector gradient(count), squares(count), sums(count), direction(count);
+  shards.backward(gradient, squares, draw);
+  shards.metric().direction(0, direction, sums);
+  for (const Node& node : problem.circuit.nodes()) {
+    if (node.kind != Node::Kind::link || node.initial < 0) continue;
+    const ParameterInfo& p = problem.circuit.parameters()[at(node.initial)];
+    for (Index i = p.offset; i < p.offset + p.size(); ++i)
+      direction[at(i)] = gradient[at(i)] / (squares[at(i)] + options.damping);
+  }
+  return direction;
+}
+
+/// Each sequence counts the mean length over its own (remark 8).
+TEST(UnitMetric, can_count_every_sequence_the_same) {
+  const std::vector<Index> lengths = {9, 14, 1, 6};
+  for (const auto& [name, add] : kNetworks)
+    for (const auto metric : {RiemannianMetric::ruop, RiemannianMetric::rbpm}) {
+      WindowProblem problem(add, lengths);
+      Vector weights(30);
+      for (Index s = 0; s < 4; ++s)
+        for (Index p = 0; p < lengths[at(s)]; ++p)
+          weights[at(problem.window.structure.row(s, p))] = 30.0 / 4 / static_cast<double>(lengths[at(s)]);
+      const Phi phi = metric == RiemannianMetric::ruop ? Phi::outer : Phi::backpropagated;
+      const BruteForce expected(problem, phi, 0.3, weights);
+      const Vector found =
+          direction_of(problem, {.metric = metric, .damping = 0.3, .sequences = SequenceWeights::equal});
+      expect_near(problem, found, expected.direction, name);
+      EXPECT_GT(distance(found, BruteForce(problem, phi, 0.3).direction), 1e-3) << name;  // it is not the same anyway
+    }
+}
+
+/// With random errors that have the covariance of the Fisher matrix the moduli are those of the natural metric in the
+/// mean: the error of the direction falls as the root of their number.
+TEST(UnitMetric, measured_with_draws_is_the_recurrent_natural_metric) {
+  for (const char* name : {"glnn", "sparse-rnn", "lstm"}) {
+    WindowProblem problem(kNetworks.at(name), {7, 4});
+    const BruteForce expected(problem, Phi::natural, 0.3), back(problem, Phi::backpropagated, 0.3);
+    double scale = 0;
+    for (const double v : expected.direction) scale = std::max(scale, std::fabs(v));
+    const auto error = [&](Index draws, std::uint64_t seed) {
+      const Vector found =
+          direction_of(problem, {.metric = RiemannianMetric::ruop, .damping = 0.3, .draws = draws}, seed);
+      double worst = 0;
+      for (std::size_t i = 0; i < found.size(); ++i)
+        if (!is_writing(problem, i)) worst = std::max(worst, std::fabs(found[i] - expected.direction[i]));
+      return worst / scale;
+    };
+    double apart = 0;  // of this metric and the back-propagated one: more than what chance leaves
+    for (std::size_t i = 0; i < expected.direction.size(); ++i)
+      apart = std::max(apart, std::fabs(back.direction[i] - expected.direction[i]) / scale);
+    EXPECT_LT(error(60'000, 0), apart / 3) << name;
+    EXPECT_GT(error(3, 0), 3 * apart) << name;
+    EXPECT_NE(error(3, 0), error(3, 3)) << name;
+  }
+}
+
 TEST(UnitMetric, of_one_chain_equals_the_dense_matrices) {
   for (const char* name : {"glnn", "gnn", "sparse-rnn"}) {
     WindowProblem problem(kNetworks.at(name), {40}, 2);
-    const BruteForce expected(problem, false, 0.3);
+    const BruteForce expected(problem, Phi::backpropagated, 0.3);
     const MetricPass found = find(problem, false, true, 0.3);
     expect_near(problem, found.gradient, expected.gradient, name);
     expect_near(problem, found.direction, expected.direction, name);
@@ -301,16 +211,19 @@ struct NoMove final : Direction<double> {
 };
 
 /// The losses of a few steps with negligible damping.
-Vector losses(WindowProblem& problem, RiemannianMetric metric, Reduction reduction, int steps = 6,
-              double damping = 1e-13) {
-  const auto control = riemannian_control<double>(
-      problem.circuit.parameter_count(),
-      {.metric = metric, .reduction = reduction, .damping = damping, .writing_damping = damping});
+Vector losses(WindowProblem& problem, const RiemannianOptions& options, int steps) {
+  const auto control = riemannian_control<double>(problem.circuit.parameter_count(), options);
   control->attach(problem);
   NoMove none;
   Vector result;
   for (int i = 0; i < steps; ++i) result.push_back(control->step(problem, none, 0.5).loss);
   return result;
+}
+
+Vector losses(WindowProblem& problem, RiemannianMetric metric, Reduction reduction, int steps = 6,
+              double damping = 1e-13) {
+  return losses(problem, {.metric = metric, .reduction = reduction, .damping = damping, .writing_damping = damping},
+                steps);
 }
 
 /// Two spellings of one network: built, and the parameters of the first written into those of the second.
@@ -408,12 +321,6 @@ void calm(WindowProblem& problem) {
   each(block(problem, "V/rho"), [](double& v, Index, Index) { v = 0.1 + std::fabs(v); });  // relu: alive
 }
 
-double distance(const Vector& a, const Vector& b) {
-  double most = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) most = std::max(most, std::fabs(a[i] - b[i]));
-  return most;
-}
-
 TEST(Invariance, holds_for_the_trajectory_under_another_spelling_of_the_network) {
   const std::vector<Index> lengths = {60, 45};
   for (const Spelling& spelling : kSpellings)
@@ -427,6 +334,20 @@ TEST(Invariance, holds_for_the_trajectory_under_another_spelling_of_the_network)
         EXPECT_LT(distance(a, b), 1e-5) << spelling.name << (metric == RiemannianMetric::ruop ? " ruop" : " rbpm")
                                         << (reduction == Reduction::full ? " full" : " quasi-diagonal");
       }
+}
+
+/// The errors are drawn at the outputs, which all spellings share (but for the order of the alphabet).
+TEST(Invariance, holds_for_metrics_with_draws_and_equal_sequences) {
+  for (const Spelling& spelling : {kSpellings[0], kSpellings[1], kSpellings[2]}) {
+    WindowProblem first(spelling.first, {60, 45}), second(spelling.second, {60, 45});
+    calm(first);
+    spelling.translate(first, second);
+    const RiemannianOptions options = {
+        .damping = 1e-13, .writing_damping = 1e-13, .draws = 6, .sequences = SequenceWeights::equal};
+    const Vector a = losses(first, options, 6), b = losses(second, options, 6);
+    EXPECT_LT(a.back(), a.front() - 0.01) << spelling.name;
+    EXPECT_LT(distance(a, b), 1e-5) << spelling.name;
+  }
 }
 
 TEST(Invariance, does_not_hold_for_the_plain_gradient) {
@@ -462,6 +383,14 @@ TEST(Riemannian, gives_the_same_bits_on_any_number_of_threads) {
       EXPECT_EQ(losses(one, metric, Reduction::full, 4, 1), losses(three, metric, Reduction::full, 4, 1)) << name;
       EXPECT_TRUE(std::equal(one.values.flat().begin(), one.values.flat().end(), three.values.flat().begin()));
     }
+}
+
+TEST(Riemannian, gives_the_same_bits_on_any_number_of_threads_with_draws) {
+  for (const char* name : {"glnn", "lstm"}) {
+    WindowProblem one(kNetworks.at(name), {700, 9}), three(kNetworks.at(name), {700, 9}, 3);
+    const RiemannianOptions options = {.draws = 2, .sequences = SequenceWeights::equal};
+    EXPECT_EQ(losses(one, options, 4), losses(three, options, 4)) << name;
+  }
 }
 
 TEST(Riemannian, survives_saturated_units_and_symbols_that_are_never_seen) {

@@ -1,9 +1,11 @@
 #include "unfold/optim/head_metric.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "unfold/numerics/prediction_rows.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold {
 namespace {
@@ -163,15 +165,23 @@ void HeadMetric<T>::tile(CorePass<T>& core, const Field& field, const MetricWant
                   .targets = gather_targets(field, range, s)};
   multiply<T>(activities, packed_, tile.signal, {0, packed_.panels()}, bias_ >= 0 ? Start::bias : Start::zero,
               bias_values_.data());
-  softmax_ ? judge_softmax(tile, wanted, s.nats.data()) : judge(tile, wanted, s.nats.data());
+  if (wanted.seeds == MetricSeeds::drawn)
+    draw_errors(tile, wanted, s.nats.data());
+  else
+    softmax_ ? judge_softmax(tile, wanted, s.nats.data()) : judge(tile, wanted, s.nats.data());
   for (Index r = 0; r < rows; ++r) nats += static_cast<double>(s.nats[r]);
-  if (wanted.metric) accumulate(tile, activities, s, sums);
+  if (wanted.metric) {
+    weigh(tile, wanted, tile.hessians, false);
+    accumulate(tile, activities, s, sums);
+  }
+  if (wanted.seeds != MetricSeeds::gradient) weigh(tile, wanted, tile.signal, true);
   if (wanted.adjoints) {
     multiply<T>(tile.signal, packed_transposed_, tile.seeds, {0, packed_transposed_.panels()}, Start::zero);
     add_seeds(core, tile);
   }
   if (wanted.variances) {
     if (softmax_) softmax_variances(tile);  // with adjoints, whose seeds it needs
+    weigh(tile, wanted, tile.variances, false);
     for (Index r = 0; r < rows; ++r)
       std::copy_n(tile.variances.row(r), n, variances_.data() + rows_[at(range.begin + r)] * n);
   }
@@ -195,6 +205,30 @@ template <class T>
 void HeadMetric<T>::judge_softmax(const Tile& tile, const MetricWanted& wanted, T* nats) const {
   softmax_errors<T>(tile.signal, tile.targets.symbols, nats);  // logits become pi - 1[x = target]
   if (wanted.metric) hessian_diagonals<T>(tile.signal, tile.targets.symbols, tile.hessians);
+}
+
+/// Signals become random errors with the Fisher matrix as covariance: what the backward pass makes of them has the
+/// mean squares of the natural metric.
+template <class T>
+void HeadMetric<T>::draw_errors(const Tile& tile, const MetricWanted& wanted, T* nats) const {
+  const auto& curvature = head_.loss->template need<RowCurvature<T>>("riemannian training with draws");
+  const Index rows = tile.signal.rows;
+  std::fill_n(nats, rows, T{0});
+  const Matrix<T> noise = tile.hessians;
+  for (Index r = 0; r < rows; ++r)
+    fill_signs(wanted.draw, wanted.stream, rows_[at(tile.range.begin + r)], noise.rows_from(r, 1));
+  curvature.row_curvature_roots(tile.signal, tile.targets, static_cast<T>(std::sqrt(head_.weight)), noise, tile.signal);
+}
+
+/// Times the weight of each row, or its root.
+template <class T>
+void HeadMetric<T>::weigh(const Tile& tile, const MetricWanted& wanted, Matrix<T> m, bool root) const {
+  if (wanted.weights.empty()) return;
+  for (Index r = 0; r < m.rows; ++r) {
+    const double weight = wanted.weights[at(rows_[at(tile.range.begin + r)])];
+    const T k = static_cast<T>(root ? std::sqrt(weight) : weight);
+    for (Index c = 0; c < m.cols; ++c) m(r, c) *= k;
+  }
 }
 
 /// From the errors and the seeds, which are overwritten.

@@ -11,10 +11,20 @@
 
 namespace unfold {
 
+/// What the seeds of the backward pass are.
+enum class MetricSeeds {
+  gradient,  ///< the gradient of the loss
+  weighted,  ///< that times the root of the weight of a row
+  drawn      ///< random, with the Fisher matrix as covariance, times the root of the weight of a row
+};
+
 struct MetricWanted {
   bool metric = false;     ///< gradient and Hessian
   bool adjoints = false;   ///< seeds of the backward pass at the activities
   bool variances = false;  ///< seeds of the modulus: Fisher metric at the activities; REQUIRES adjoints
+  MetricSeeds seeds = MetricSeeds::gradient;
+  std::uint64_t draw = 0, stream = 0;    ///< what drawn seeds are a function of
+  std::span<const double> weights = {};  ///< of every row, in the Hessian and the modulus; empty: 1
 };
 
 template <class T>
@@ -27,8 +37,8 @@ class HeadMetric {
 
   const std::string& field() const { return head_.field; }
 
-  /// Sum of nats over the targets of the batch, times the head's weight; adds the seeds of the backward pass to the
-  /// adjoints of the core's activities.
+  /// Sum of nats over the targets of the batch (0 where errors are drawn), times the head's weight; adds the seeds of
+  /// the backward pass to the adjoints of the core's activities.
   double pass(CorePass<T>& core, const Parameters<T>& parameters, const Batch& batch, const MetricWanted& wanted);
 
   /// Sets the direction H^-1 G at the head's weights, with H averaged over batches for `keep` > 0.
@@ -71,6 +81,8 @@ class HeadMetric {
   void judge(const Tile& tile, const MetricWanted& wanted, T* nats) const;
   void judge_softmax(const Tile& tile, const MetricWanted& wanted, T* nats) const;
   void softmax_variances(const Tile& tile) const;
+  void draw_errors(const Tile& tile, const MetricWanted& wanted, T* nats) const;
+  void weigh(const Tile& tile, const MetricWanted& wanted, Matrix<T> m, bool root) const;
   void accumulate(const Tile& tile, Matrix<const T> activities, Scratch& s, double* sums) const;
   void add_seeds(CorePass<T>& core, const Tile& tile) const;
   Index block() const { return units_ * outputs_; }

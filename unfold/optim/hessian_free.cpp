@@ -115,12 +115,17 @@ class NewtonOptimizer : public Optimizer<T> {
 template <class T>
 class HessianFree final : public NewtonOptimizer<T> {
  public:
-  HessianFree(Index parameters, const NewtonOptions& options, std::string spec)
-      : NewtonOptimizer<T>(parameters, options, 1, {}, std::move(spec)), lambda_(options.lambda) {}
+  HessianFree(Index parameters, const HessianFreeOptions& options, std::string spec)
+      : NewtonOptimizer<T>(parameters, options.newton, 1, {}, std::move(spec)),
+        refuse_(options.refuse),
+        reset_(options.reset),
+        lambda_(options.newton.lambda) {}
 
   StepReport step(Objective<T>& objective, const Progress&, double factor) override {
     StepReport report = this->begin(objective);
     if (!report.finite) return report;
+    if (reset_) lambda_ = this->options_.lambda;
+    if (refuse_) return take_or_refuse(objective, factor, report);
     const double lambda = lambda_ / factor;
     const CgResult<T> found = this->direction_.solve(objective, this->gradient_.span(), lambda);
     const CgIterate<T>& last = found.iterates.back();
@@ -148,6 +153,27 @@ class HessianFree final : public NewtonOptimizer<T> {
 
  private:
   static constexpr double kLeast = 1e-20;
+
+  /// The rule of the text: the last iterate where rho >= 1/4, else nothing, more damping, and again.
+  StepReport take_or_refuse(Objective<T>& objective, double factor, StepReport report) {
+    constexpr int kMostSystems = 20;
+    CurvatureReport& curvature = report.curvature.emplace();
+    for (int system = 0; system < kMostSystems && curvature.length == 0; ++system) {
+      curvature.damping = lambda_ / factor;
+      const CgResult<T> found = this->direction_.solve(objective, this->gradient_.span(), curvature.damping);
+      const CgIterate<T>& last = found.iterates.back();
+      const double end = loss_at(objective, 1, last.x);
+      curvature.ratio = (end - report.loss) / last.q;
+      curvature.iterations += found.iterations;
+      curvature.kept = last.iteration;
+      lambda_ = std::clamp(next_damping(lambda_, curvature.ratio), kLeast, 1 / kLeast);
+      curvature.length = curvature.ratio >= 0.25 ? 1 : 0;
+      curvature.loss_after = curvature.length > 0 ? end : report.loss;
+      this->move(objective, curvature.length, last.x);
+    }
+    report.rate = curvature.length;
+    return report;
+  }
 
   /// The loss at a trial point; what is no number is worse than anything.
   double loss_at(Objective<T>& objective, double length, const Buffer<T>& d) {
@@ -189,6 +215,7 @@ class HessianFree final : public NewtonOptimizer<T> {
     return {0, start};
   }
 
+  const bool refuse_, reset_;
   double lambda_;
 };
 
@@ -210,7 +237,7 @@ class NaturalGradient final : public NewtonOptimizer<T> {
 }  // namespace
 
 template <class T>
-std::unique_ptr<Optimizer<T>> hessian_free(Index parameters, const NewtonOptions& options, std::string spec) {
+std::unique_ptr<Optimizer<T>> hessian_free(Index parameters, const HessianFreeOptions& options, std::string spec) {
   return std::make_unique<HessianFree<T>>(parameters, options, std::move(spec));
 }
 template <class T>
@@ -221,8 +248,8 @@ std::unique_ptr<Optimizer<T>> natural_gradient(Index parameters, const NaturalOp
 
 template class NewtonDirection<float>;
 template class NewtonDirection<double>;
-template std::unique_ptr<Optimizer<float>> hessian_free(Index, const NewtonOptions&, std::string);
-template std::unique_ptr<Optimizer<double>> hessian_free(Index, const NewtonOptions&, std::string);
+template std::unique_ptr<Optimizer<float>> hessian_free(Index, const HessianFreeOptions&, std::string);
+template std::unique_ptr<Optimizer<double>> hessian_free(Index, const HessianFreeOptions&, std::string);
 template std::unique_ptr<Optimizer<float>> natural_gradient(Index, const NaturalOptions&, std::string);
 template std::unique_ptr<Optimizer<double>> natural_gradient(Index, const NaturalOptions&, std::string);
 

@@ -36,6 +36,19 @@ void describe(Visitor& v, NewtonOptions& o) {
   v("probes", o.probes, "random vectors for the preconditioner; 0: none", at_least(0));
 }
 
+/// hf: `refuse` and `reset` follow the text to the letter (docs/hessian-free.md compares).
+struct HessianFreeOptions {
+  NewtonOptions newton;
+  bool refuse = false;  ///< a step with rho < 1/4 is not taken: lambda rises and the system is solved again
+  bool reset = false;   ///< every step begins with the first lambda
+};
+template <class Visitor>
+void describe(Visitor& v, HessianFreeOptions& o) {
+  describe(v, o.newton);
+  v("refuse", o.refuse, "take no step with rho < 1/4, but solve again with more damping; no line search");
+  v("reset", o.reset, "begin every step with the first damping");
+}
+
 struct NaturalOptions {
   double rate = 0.5;
   NewtonOptions newton = {.lambda = 0.1, .structural = 0, .iterations = 30};
@@ -72,9 +85,10 @@ double next_damping(double lambda, double rho);
 /// there is none. rho is that of the last iterate, where q is least: it is what the damping has to make true. Lambda
 /// rises above its start only where no step was found: under a curriculum every longer stage makes some steps fail, and
 /// a damping that has risen for them keeps the net where short sequences have put it. `factor` of the trainer raises
-/// the damping: a run that diverged goes on with lambda / factor.
+/// the damping: a run that diverged goes on with lambda / factor. With `refuse` the last iterate is taken, or after 20
+/// systems without rho >= 1/4 nothing.
 template <class T>
-std::unique_ptr<Optimizer<T>> hessian_free(Index parameters, const NewtonOptions& options, std::string spec);
+std::unique_ptr<Optimizer<T>> hessian_free(Index parameters, const HessianFreeOptions& options, std::string spec);
 
 /// natural: p += rate d with fixed lambda. The Fisher matrix of the outputs is their Gauss-Newton matrix for the
 /// losses here (softmax, Bernoulli, Gaussian, Poisson).

@@ -17,6 +17,9 @@ MetricShards<T>::MetricShards(Objective<T>& objective, const RiemannianOptions& 
     if (!plain)
       shard.metric = std::make_unique<UnitMetric<T>>(*shard.core, options.reduction == Reduction::full, options.damping,
                                                      options.keep > 0);
+    // Each head of each shard draws for itself.
+    shard.stream = static_cast<std::uint64_t>((sharding_.divided() ? sharding_.own().begin + i : 0) *
+                                              static_cast<Index>(shard.core->heads().size()));
     shards_.push_back(std::move(shard));
   }
   const std::vector<ParameterInfo>& parameters = objective.parameters().info();
@@ -41,16 +44,34 @@ void MetricShards<T>::forward(const EnteredBatch<T>& batch, const Parameters<T>&
     Shard& shard = shards_[i];
     shard.batch =
         sharding_.divided() ? divided_.take(sharding_.own().begin + static_cast<Index>(i), shard.room) : whole_;
-    if (shard.batch != nullptr) shard.core->forward(*shard.batch, parameters, state, batch.dropout_seed);
+    if (shard.batch == nullptr) continue;
+    weigh_rows(shard);
+    shard.core->forward(*shard.batch, parameters, state, batch.dropout_seed);
   }
+}
+
+/// The square norm of a step is the mean of what it is for each sequence (remark 8 of the source): a row counts the
+/// mean length over the length of its sequence.
+template <class T>
+void MetricShards<T>::weigh_rows(Shard& shard) const {
+  if (options_.sequences == SequenceWeights::length) return;
+  const Structure& all = whole_->structure;
+  const double mean = static_cast<double>(all.positions()) / static_cast<double>(all.sequences());
+  const Structure& own = shard.batch->structure;
+  shard.weights.resize(at(own.positions()));
+  for (Index s = 0; s < own.sequences(); ++s)
+    for (Index p = 0; p < own.size(s); ++p) shard.weights[at(own.row(s, p))] = mean / static_cast<double>(own.size(s));
 }
 
 template <class T>
 double MetricShards<T>::outputs(const MetricWanted& wanted) {
   std::vector<double> nats;
   nats.reserve(shards_.size());
-  for (Shard& shard : shards_)
-    nats.push_back(shard.batch == nullptr ? 0 : shard.output->pass(*shard.core, *parameters_, *shard.batch, wanted));
+  for (Shard& shard : shards_) {
+    MetricWanted of_shard = wanted;
+    of_shard.weights = shard.weights;
+    nats.push_back(shard.batch == nullptr ? 0 : shard.output->pass(*shard.core, *parameters_, *shard.batch, of_shard));
+  }
   if (!sharding_.divided()) return nats.front();
   if (wanted.metric) {
     Index size = 0;
@@ -66,21 +87,52 @@ double MetricShards<T>::outputs(const MetricWanted& wanted) {
 template <class T>
 void MetricShards<T>::backward(Shard& shard, std::span<T> gradient, std::span<T> squares) {
   Unfolding<T>& u = shard.core->unfolding();
-  const bool plain = options_.metric == RiemannianMetric::none, outer = options_.metric == RiemannianMetric::ruop;
+  const bool plain = options_.metric == RiemannianMetric::none;
   // The sums of the metric are more exact than those of the pass, and make them superfluous.
   u.backward(gradient, {.weights = plain});
-  if (outer) u.squares_at_starts(squares);
   if (plain) return;
   shard.metric->keep_adjoints(*shard.core);
-  if (!outer) {
+  const Modulus modulus = measure(shard, squares);
+  shard.metric->accumulate(*shard.core, modulus);
+}
+
+/// Phi, after the backward pass of the gradient, and its sum over the sequences at trained starts.
+template <class T>
+Modulus MetricShards<T>::measure(Shard& shard, std::span<T> squares) {
+  Unfolding<T>& u = shard.core->unfolding();
+  if (options_.metric == RiemannianMetric::rbpm) {
     shard.output->seed_variances(*shard.core);
     u.backward(squares, {.algebra = Algebra::squared, .weights = false});
+    return Modulus::adjoints;
   }
-  shard.metric->accumulate(*shard.core, outer);
+  if (options_.draws == 0 && shard.weights.empty()) {
+    u.squares_at_starts(squares);
+    return Modulus::outer;
+  }
+  const Index passes = std::max<Index>(1, options_.draws);
+  const double share = 1 / static_cast<double>(passes);
+  scratch_.resize(2 * squares.size());
+  const std::span<T> gradient = std::span(scratch_).first(squares.size()),
+                     of_pass = std::span(scratch_).last(squares.size());
+  std::ranges::fill(squares, T{0});
+  for (Index k = 0; k < passes; ++k) {
+    shard.output->pass(*shard.core, *parameters_, *shard.batch,
+                       {.adjoints = true,
+                        .seeds = options_.draws > 0 ? MetricSeeds::drawn : MetricSeeds::weighted,
+                        .draw = draw_ + static_cast<std::uint64_t>(k),
+                        .stream = shard.stream,
+                        .weights = shard.weights});
+    u.backward(gradient, {.weights = false});
+    u.squares_at_starts(of_pass);
+    shard.metric->add_squares(*shard.core, share, k == 0);
+    for (const Index i : passed_) squares[at(i)] += static_cast<T>(share) * of_pass[at(i)];
+  }
+  return Modulus::squares;
 }
 
 template <class T>
-void MetricShards<T>::backward(std::span<T> gradient, std::span<T> squares) {
+void MetricShards<T>::backward(std::span<T> gradient, std::span<T> squares, std::uint64_t draw) {
+  draw_ = draw;
   if (!sharding_.divided()) return backward(shards_.front(), gradient, squares);
   starts_.assign(2 * passed_.size(), 0);
   if (!unit_sum_) {

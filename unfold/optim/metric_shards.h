@@ -30,8 +30,8 @@ class MetricShards {
   /// The sweep over the predictions, after `forward`: nats of the whole batch.
   double outputs(const MetricWanted& wanted);
   /// Backward from the seeds of `outputs`: sets the gradient and its squares (or moduli) at trained starts, and
-  /// accumulates the metric; without a metric sets the whole gradient.
-  void backward(std::span<T> gradient, std::span<T> squares);
+  /// accumulates the metric; without a metric sets the whole gradient. `draw`: of random errors, if there are any.
+  void backward(std::span<T> gradient, std::span<T> squares, std::uint64_t draw);
 
  private:
   struct Shard {
@@ -39,10 +39,14 @@ class MetricShards {
     std::unique_ptr<OutputMetric<T>> output;
     std::unique_ptr<UnitMetric<T>> metric;  ///< null: none
     Batch room = {};
-    const Batch* batch = nullptr;  ///< null: it has no chains now
+    const Batch* batch = nullptr;      ///< null: it has no chains now
+    std::vector<double> weights = {};  ///< of its rows in the metric, where they are not 1
+    std::uint64_t stream = 0;
   };
 
   void backward(Shard& shard, std::span<T> gradient, std::span<T> squares);
+  Modulus measure(Shard& shard, std::span<T> squares);
+  void weigh_rows(Shard& shard) const;
   /// Calls visit(span) for the sums of the outputs, or of what lies below them, that a shard has.
   template <class Visit>
   void visit_sums(Shard& shard, bool outputs, const Visit& visit);
@@ -56,7 +60,9 @@ class MetricShards {
   std::vector<Shard> shards_;
   const Parameters<T>* parameters_ = nullptr;
   const Batch* whole_ = nullptr;
-  std::vector<Index> passed_;   // parameters whose gradient the backward pass sets
+  std::vector<Index> passed_;  // parameters whose gradient the backward pass sets
+  std::vector<T> scratch_;     // a gradient that nobody wants
+  std::uint64_t draw_ = 0;
   std::vector<double> starts_;  // scratch: of these, gradient and squares
   std::unique_ptr<ShardSum<double>> output_sum_, unit_sum_;
   std::vector<double> total_;

@@ -124,7 +124,7 @@ struct PathAdamKind {
 // Optimisers with a direction and a control of their own describe all of their options themselves.
 
 struct HessianFreeKind {
-  using Options = NewtonOptions;
+  using Options = HessianFreeOptions;
   static constexpr const char* kName = "hf";
   static constexpr const char* kHelp = "Hessian-free: conjugate gradients on the curvature of a large batch";
   static constexpr bool kWhole = true;

@@ -13,7 +13,11 @@ double OutputMetric<T>::pass(CorePass<T>& core, const Parameters<T>& parameters,
                              const Wanted& wanted) {
   if (wanted.adjoints) core.unfolding().clear_adjoints();
   double nats = 0;
-  for (HeadMetric<T>& head : heads_) nats += head.pass(core, parameters, batch, wanted);
+  Wanted of_head = wanted;
+  for (HeadMetric<T>& head : heads_) {
+    nats += head.pass(core, parameters, batch, of_head);
+    ++of_head.stream;
+  }
   return nats;
 }
 

@@ -75,6 +75,7 @@ class RiemannianControl final : public Control<T> {
   void visit_state(StateVisitor<T>& visitor) override {
     visitor("rate/writing", rates_[kOutput]);
     visitor("rate/transition", rates_[kTransition]);
+    if (options_.draws > 0) visitor("draws", drawn_);
     if (options_.average) {
       visitor("previous/writing", previous_[kOutput].span());
       visitor("previous/transition", previous_[kTransition].span());
@@ -138,7 +139,8 @@ class RiemannianControl final : public Control<T> {
   void find_transition_direction(Objective<T>& objective, double predicted) {
     std::vector<double>& d = directions_[kTransition];
     const bool plain = options_.metric == RiemannianMetric::none;
-    shards_->backward(gradient_, squares_);
+    shards_->backward(gradient_, squares_, static_cast<std::uint64_t>(drawn_));
+    drawn_ += static_cast<double>(options_.draws);
     if (!plain) {
       shards_->metric().direction(options_.keep, d, sums_);
     } else {
@@ -222,7 +224,7 @@ class RiemannianControl final : public Control<T> {
   std::vector<char> is_output_;
 
   std::unique_ptr<MetricShards<T>> shards_;
-  double nats_ = 0;
+  double nats_ = 0, drawn_ = 0;  // random errors so far: the seeds of the next
   State<T> leaving_;
 
   bool cached_ = false;

@@ -3,7 +3,8 @@
 /// quasi-diagonal natural gradient, then the transition weights along M^-1 G with a matrix M for every unit, in turn,
 /// each with its own rate. For every circuit of affine maps.
 ///
-///   ruop    Phi = B^2, unit-wise outer product
+///   ruop    Phi = B^2, unit-wise outer product; with `draws` the mean square of B for random errors that have the
+///           covariance of the Fisher matrix: the recurrent natural metric, unit by unit
 ///   rbpm    Phi = the backpropagated modulus, seeded with the Fisher matrix of the softmax
 ///   ascent  no metric: the mean gradient, for comparison under the same control
 ///
@@ -17,6 +18,7 @@ namespace unfold {
 enum class RiemannianMetric { ruop, rbpm, none };
 enum class StepControl { backtracking, fixed };
 enum class Reduction { full, quasi_diagonal };
+enum class SequenceWeights { length, equal };
 
 struct RiemannianOptions {
   RiemannianMetric metric = RiemannianMetric::ruop;  ///< set by the optimiser's name
@@ -24,8 +26,10 @@ struct RiemannianOptions {
   StepControl control = StepControl::backtracking;
   double damping = 1;          ///< epsilon, added to the diagonal of M
   double writing_damping = 1;  ///< times the frequency of a symbol: added to the diagonal of its Hessian
-  double keep = 0;             ///< share of the old matrices that is kept from batch to batch
-  bool average = false;        ///< each direction is the mean of the last two
+  Index draws = 0;             ///< of ruop: random errors that B^2 is the mean of; 0: the error made
+  SequenceWeights sequences = SequenceWeights::length;  ///< in the metric: as long as it is, or each as much
+  double keep = 0;                                      ///< share of the old matrices that is kept from batch to batch
+  bool average = false;                                 ///< each direction is the mean of the last two
 };
 template <class Visitor>
 void describe(Visitor& v, RiemannianOptions& o) {
@@ -36,6 +40,12 @@ void describe(Visitor& v, RiemannianOptions& o) {
       {{Reduction::full, "full"}, {Reduction::quasi_diagonal, "quasi-diagonal"}});
     v("damping", o.damping, "added to the diagonal of the matrices of the units", at_least(0));
     v("writing-damping", o.writing_damping, "of the writing weights, times the frequency of each symbol", at_least(0));
+    if (o.metric == RiemannianMetric::ruop)
+      v("draws", o.draws,
+        "measure with so many random errors of the model's own (the recurrent natural metric); 0: with the error made",
+        at_least(0));
+    v("sequences", o.sequences, "what a sequence counts in the metric: its length, or each the same",
+      {{SequenceWeights::length, "length"}, {SequenceWeights::equal, "equal"}});
     v("keep", o.keep, "share of the matrices that is kept from batch to batch; 0 for full batches",
       from_to_below(0, 1));
   }

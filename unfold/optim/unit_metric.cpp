@@ -24,6 +24,7 @@ UnitMetric<T>::UnitMetric(const CorePass<T>& core, bool full, double damping, bo
   for (int i = 0; i < static_cast<int>(plan.nodes().size()); ++i)
     if (plan.live(i) && plan.nodes()[at(i)].kind == Node::Kind::affine) add_maps(plan, i);
   adjoints_.resize(maps_.size());
+  squares_.resize(maps_.size());
   inputs_.resize(at(core.team().size()));
   Index widest = 0, columns = 0;
   for (const Map& map : maps_) {
@@ -139,6 +140,29 @@ void UnitMetric<T>::keep_adjoints(const CorePass<T>& core) {
   }
 }
 
+template <class T>
+void UnitMetric<T>::add_squares(const CorePass<T>& core, double share, bool first) {
+  for (std::size_t m = 0; m < maps_.size(); ++m) {
+    const Matrix<const T> b = core.unfolding().affine_adjoint(core.signal(maps_[m].node));
+    if (squares_[m].size() != b.rows * b.cols) squares_[m].resize(b.rows * b.cols);
+    const T k = static_cast<T>(share);
+    core.team().run([&](Member& me) {
+      const Range mine = me.share(b.rows, 64);
+      for (Index r = mine.begin; r < mine.end; ++r) {
+        T* square = squares_[m].data() + r * b.cols;
+        for (Index c = 0; c < b.cols; ++c) square[c] = (first ? T{0} : square[c]) + k * (b(r, c) * b(r, c));
+      }
+    });
+  }
+}
+
+template <class T>
+Matrix<const T> UnitMetric<T>::moduli(const CorePass<T>& core, std::size_t m, Modulus modulus) const {
+  if (modulus == Modulus::adjoints) return core.unfolding().affine_adjoint(core.signal(maps_[m].node));
+  const Index size = maps_[m].size;
+  return {squares_[m].data(), squares_[m].size() / size, size, size};
+}
+
 /// What the weights of a source multiply, [rows x size]: its values, activations of sparse terms. In inputs.row.
 template <class T>
 Matrix<T> UnitMetric<T>::source_rows(const CorePass<T>& core, const Map& map, const typename Map::Source& source,
@@ -172,7 +196,7 @@ void UnitMetric<T>::load_inputs(const CorePass<T>& core, const Map& map, Range r
 }
 
 template <class T>
-void UnitMetric<T>::accumulate(const CorePass<T>& core, bool outer) {
+void UnitMetric<T>::accumulate(const CorePass<T>& core, Modulus modulus) {
   core.team().run([&](Member& me) {
     const Range mine = me.share(static_cast<Index>(units_.size()));
     for (std::size_t m = 0; m < maps_.size(); ++m) {
@@ -180,14 +204,15 @@ void UnitMetric<T>::accumulate(const CorePass<T>& core, bool outer) {
       if (units.begin >= units.end) continue;
       for (Index u = units.begin; u < units.end; ++u) units_[at(u)].moments.clear();
       Inputs& inputs = inputs_[at(me.id())];
-      maps_[m].all_gated ? accumulate_sorted(core, m, units, outer, inputs)
-                         : accumulate_rows(core, m, units, outer, inputs);
+      maps_[m].all_gated ? accumulate_sorted(core, m, units, modulus, inputs)
+                         : accumulate_rows(core, m, units, modulus, inputs);
     }
   });
 }
 
 template <class T>
-void UnitMetric<T>::accumulate_rows(const CorePass<T>& core, std::size_t m, Range units, bool outer, Inputs& inputs) {
+void UnitMetric<T>::accumulate_rows(const CorePass<T>& core, std::size_t m, Range units, Modulus modulus,
+                                    Inputs& inputs) {
   const Map& map = maps_[m];
   const Index positions = core.unfolding().structure().positions();
   for (Index begin = 0; begin < positions; begin += kTile) {
@@ -197,7 +222,7 @@ void UnitMetric<T>::accumulate_rows(const CorePass<T>& core, std::size_t m, Rang
       Unit& unit = units_[at(u)];
       const T* b = adjoints_[m].data() + begin * map.size + unit.component;
       const T* phi = nullptr;
-      if (!outer) phi = core.unfolding().affine_adjoint(core.signal(map.node)).row(begin) + unit.component;
+      if (modulus != Modulus::outer) phi = moduli(core, m, modulus).row(begin) + unit.component;
       const Symbol* symbols = map.symbols < 0 ? nullptr : core.unfolding().symbols_read(map.symbols).data() + begin;
       unit.moments.template add<T>({inputs.values.data(), range.size(), map.columns, map.columns}, symbols, b, phi,
                                    map.size);
@@ -207,7 +232,8 @@ void UnitMetric<T>::accumulate_rows(const CorePass<T>& core, std::size_t m, Rang
 
 /// Where every weight belongs to a symbol, positions are put in the order of their symbols and vectors run over them.
 template <class T>
-void UnitMetric<T>::accumulate_sorted(const CorePass<T>& core, std::size_t m, Range units, bool outer, Inputs& inputs) {
+void UnitMetric<T>::accumulate_sorted(const CorePass<T>& core, std::size_t m, Range units, Modulus modulus,
+                                      Inputs& inputs) {
   const Map& map = maps_[m];
   const Index positions = core.unfolding().structure().positions();
   const std::span<const Symbol> symbols = core.unfolding().symbols_read(map.symbols);
@@ -227,10 +253,10 @@ void UnitMetric<T>::accumulate_sorted(const CorePass<T>& core, std::size_t m, Ra
     for (const auto& source : map.sources)
       tile.put(source_rows(core, map, source, range, inputs), {0, source.size}, source.column);
     tile.put({adjoints_[m].data() + begin * map.size, rows, map.size, map.size}, components, first_b);
-    if (outer) {
+    if (modulus == Modulus::outer) {
       tile.square(first_b, first_phi, components.size());
     } else {
-      const Matrix<const T> phi = core.unfolding().affine_adjoint(core.signal(map.node));
+      const Matrix<const T> phi = moduli(core, m, modulus);
       tile.put({phi.row(begin), rows, phi.cols, phi.stride}, components, first_phi);
     }
     for (Index u = units.begin; u < units.end; ++u) {

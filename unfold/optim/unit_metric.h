@@ -17,6 +17,13 @@
 
 namespace unfold {
 
+/// Where Phi is.
+enum class Modulus {
+  outer,     ///< B^2, of B as kept
+  adjoints,  ///< the adjoints that the core holds now
+  squares    ///< what add_squares has gathered
+};
+
 template <class T>
 class UnitMetric {
  public:
@@ -25,8 +32,10 @@ class UnitMetric {
 
   /// Keeps the adjoints of the core's last backward pass: B. They are overwritten by the next one.
   void keep_adjoints(const CorePass<T>& core);
-  /// Sums M and G over all positions: with B as kept; Phi the adjoints that the core holds now, or B^2 (`outer`).
-  void accumulate(const CorePass<T>& core, bool outer);
+  /// Adds share * (adjoints of the core's last backward pass)^2 to the moduli, which are 0 before the `first`.
+  void add_squares(const CorePass<T>& core, double share, bool first);
+  /// Sums M and G over all positions, with B as kept.
+  void accumulate(const CorePass<T>& core, Modulus modulus);
   /// Sets `direction` and `gradient` at the transition weights. M is averaged over batches with `keep` > 0.
   void direction(double keep, std::span<double> direction, std::span<double> gradient);
 
@@ -73,8 +82,9 @@ class UnitMetric {
   Matrix<T> source_rows(const CorePass<T>& core, const Map& map, const typename Map::Source& source, Range rows,
                         Inputs& inputs) const;
   void load_inputs(const CorePass<T>& core, const Map& map, Range rows, Inputs& inputs) const;
-  void accumulate_rows(const CorePass<T>& core, std::size_t map, Range units, bool outer, Inputs& inputs);
-  void accumulate_sorted(const CorePass<T>& core, std::size_t map, Range units, bool outer, Inputs& inputs);
+  void accumulate_rows(const CorePass<T>& core, std::size_t map, Range units, Modulus modulus, Inputs& inputs);
+  void accumulate_sorted(const CorePass<T>& core, std::size_t map, Range units, Modulus modulus, Inputs& inputs);
+  Matrix<const T> moduli(const CorePass<T>& core, std::size_t map, Modulus modulus) const;
   void solve_full(Unit& unit, std::span<double> direction) const;
   void solve_quasi_diagonal(Unit& unit, std::span<double> direction) const;
   void average(std::size_t unit, double keep);
@@ -86,6 +96,7 @@ class UnitMetric {
   std::vector<LaneMoments<T>> lanes_;     // per unit of maps whose inputs are all gated, at lanes_of_
   std::vector<std::size_t> lanes_of_;     // per unit
   std::vector<Buffer<T>> adjoints_;       // per map: B [positions x size]
+  std::vector<Buffer<T>> squares_;        // per map: the moduli that are gathered [positions x size]
   std::vector<std::vector<T>> averages_;  // per unit, if wanted; the last number is the weight
   std::vector<Inputs> inputs_;            // per member
 };
