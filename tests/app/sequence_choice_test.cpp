@@ -88,5 +88,25 @@ TEST(SequenceChoice, training_without_flags_is_training_on_whole_sequences) {
   EXPECT_FALSE(chosen == windows);
 }
 
+/// A forecast reads windows of its series, but not where losses of the whole series are compared.
+TEST(SequenceChoice, of_a_series_goes_by_the_optimiser) {
+  const ScratchFolder folder;
+  std::string rows = "value\n";
+  for (int t = 0; t < 300; ++t) rows += std::to_string((t * 37) % 11) + "\n";
+  const auto is_whole = [&](const std::string& out, const std::string& optimizer, const Given& given) {
+    TrainRequest request{.out = folder.path(out), .given = given};
+    request.settings.data = {folder.write("series.csv", rows)};
+    request.settings.format = "table";
+    request.settings.model = "glnn:4,edges=2";
+    request.settings.optimizer = optimizer;
+    request.settings.steps = 2;
+    Remarks remarks;
+    return train(request, remarks).settings.whole_sequences;
+  };
+  EXPECT_TRUE(is_whole("ruop", "ruop", {}));
+  EXPECT_FALSE(is_whole("adam", "adam", {}));
+  EXPECT_FALSE(is_whole("window", "ruop", {"window"}));
+}
+
 }  // namespace
 }  // namespace unfold

@@ -359,9 +359,13 @@ TEST(TensorRnn, has_a_dense_recurrent_matrix_for_each_symbol) {
   }
 }
 
-TEST(TensorRnn, reads_symbols_only) {
+TEST(TensorRnn, of_vectors_has_correct_derivatives) {
+  const Index lengths[] = {4, 1, 3};
   Circuit c;
-  EXPECT_THROW(tensor_rnn(c, c.input("x", 3), 4), UsageError);
+  const Signal h = tensor_rnn(c, c.input("x", 2), 3, {.trained_initial = true});
+  c.output(c.affine("logits", 3, {{"V", h}}));
+  const CheckReport report = check_derivatives(c, *softmax_loss<double>(), Structure::chains(lengths), {});
+  EXPECT_TRUE(report.passed()) << report.text();
 }
 
 TEST(Cells, lstm_opens_its_forget_gate) {

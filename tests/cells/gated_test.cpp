@@ -2,10 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
+#include <map>
 
 #include "support/runner.h"
 #include "unfold/cells/cells.h"
+#include "unfold/circuit/mixed_sparse.h"
+#include "unfold/numerics/random.h"
 #include "unfold/verify/derivative_check.h"
 
 namespace unfold {
@@ -105,9 +109,163 @@ TEST(Graph, is_complete_from_as_many_edges_as_units_on) {
   EXPECT_THROW(random_edges(4, 0, 1), UsageError);
 }
 
-TEST(SparseCells, read_symbols_only) {
-  Circuit c;
-  EXPECT_THROW(glnn(c, c.input("x", 3), 4), UsageError);
+// Of vectors (remark 2 of the source): the weights are mixed by what is read.
+
+Built build_of_vectors(Circuit& c, Add add, Index inputs, Index n, const SparseOptions& options) {
+  const Signal x = c.input("x", inputs), a = add(c, x, n, options);
+  const Signal logits = c.affine("output", 3, {{"V", a}});
+  c.output(logits);
+  return {x, a, logits};
+}
+
+TEST(SparseCells, of_vectors_have_correct_derivatives) {
+  const Index lengths[] = {4, 1, 3};
+  for (const Kind& kind : kKinds)
+    for (const Map activation : {Map::tanh, Map::sigmoid, Map::relu}) {
+      Circuit c;
+      build_of_vectors(c, kind.add, 2, 4, {.edges = 2, .graph = 3, .activation = activation});
+      CheckOptions options;
+      options.dense_parameters = 0;
+      const CheckReport report = check_derivatives(c, *softmax_loss<double>(), Structure::chains(lengths), options);
+      EXPECT_TRUE(report.passed()) << kind.name << "\n" << report.text();
+    }
+}
+
+TEST(SparseCells, of_layers_and_embeddings_have_correct_derivatives) {
+  const Index lengths[] = {4, 2};
+  for (const Kind& kind : kKinds) {
+    Circuit c;
+    const Signal embedded = c.affine("embedding", 2, {{"E", c.symbols("x", 3)}}, Init::zero(), false);
+    Signal above = embedded;
+    for (const char* name : {"layer1", "layer2"}) {
+      const auto layer = c.scope(name);
+      above = kind.add(c, above, 3, {.edges = 2, .graph = 3});
+    }
+    c.output(c.affine("output", 3, {{"V", above}}));
+    CheckOptions options;
+    options.dense_parameters = 0;
+    const CheckReport report = check_derivatives(c, *softmax_loss<double>(), Structure::chains(lengths), options);
+    EXPECT_TRUE(report.passed()) << kind.name << "\n" << report.text();
+  }
+}
+
+TEST(SparseCells, of_vectors_follow_their_equations) {
+  constexpr Index n = 4, inputs = 2, length = 5;
+  for (const Kind& kind : kKinds) {
+    Circuit c;
+    const Built net = build_of_vectors(c, kind.add, inputs, n, {.edges = 2, .graph = 1});
+    const auto edges = random_edges(n, 2, 1);
+    Parameters<double> p = test::some_parameters<double>(c);
+    Team team(1);
+    Unfolding<double> u(std::make_shared<const Plan>(c), team);
+    u.lay(Structure::chains(1, length));
+    u.set_parameters(p);
+    Random random(4, "x");
+    std::vector<std::vector<double>> read;
+    for (Index t = 0; t < length; ++t) {
+      read.push_back({1, random.normal(), random.normal()});
+      for (Index k = 0; k < inputs; ++k) u.input(net.x)(t, k) = read.back()[static_cast<std::size_t>(k + 1)];
+    }
+    u.forward();
+    const Matrix<double> tau = p.at("V/tau"), rho = p.at("V/rho"), bias = p.at("V/bias"), start = p.at("link1/start");
+    // Columns of tau: by the unit that is reached, by k, by the unit that reaches it.
+    std::map<std::array<Index, 3>, Index> column;
+    for (Index i = 0, next = 0; i < n; ++i)
+      for (Index k = 0; k <= (kind.gated ? inputs : 0); ++k)
+        for (Index j = 0; j < n; ++j)
+          for (Index e = 0; e < edges->count(); ++e)
+            if (edges->from()[static_cast<std::size_t>(e)] == j && edges->to()[static_cast<std::size_t>(e)] == i)
+              column[{i, k, j}] = next++;
+    std::vector<double> v(start.data, start.data + n);
+    for (const auto& x : read) {
+      std::vector<double> next(v.size());
+      for (Index i = 0; i < n; ++i) {
+        double& sum = next[static_cast<std::size_t>(i)];
+        sum = (kind.leaky ? v[static_cast<std::size_t>(i)] : 0) + bias(0, i);
+        for (Index k = 0; k < inputs; ++k) sum += x[static_cast<std::size_t>(k + 1)] * rho(k, i);
+      }
+      for (const auto& [place, at] : column)
+        next[static_cast<std::size_t>(place[0])] +=
+            x[static_cast<std::size_t>(place[1])] * tau(0, at) * std::tanh(v[static_cast<std::size_t>(place[2])]);
+      v = next;
+      const auto t = static_cast<Index>(&x - read.data());
+      for (Index i = 0; i < n; ++i)
+        EXPECT_NEAR(u.value(net.a)(t, i), std::tanh(v[static_cast<std::size_t>(i)]), 1e-13) << kind.name << " " << t;
+    }
+  }
+}
+
+/// The vector that is 1 at the symbol and else 0.
+TEST(SparseCells, of_one_hot_vectors_are_those_of_symbols) {
+  constexpr Index n = 4, length = 6;
+  for (const Kind& kind : {kKinds[0], kKinds[1]}) {
+    Circuit by_symbol, by_vector;
+    const SparseOptions options = {.edges = 2, .graph = 1};
+    const Built one = build(by_symbol, kind.add, n, options);
+    const Built other = build_of_vectors(by_vector, kind.add, 3, n, options);
+    Parameters<double> p = test::some_parameters<double>(by_symbol);
+    Parameters<double> q(by_vector);
+    const auto edges = random_edges(n, 2, 1);
+    const MixedSparse mixed(edges, 3, {.activation = Map::tanh, .leaky = kind.leaky});
+    for (Index x = 0; x < 3; ++x) {
+      for (Index e = 0; e < edges->count(); ++e) q.at("V/tau")(0, mixed.column(x + 1, e)) = p.at("V/tau")(x, e);
+      for (Index i = 0; i < n; ++i) q.at("V/rho")(x, i) = p.at("V/rho")(x, i);
+    }
+    for (Index e = 0; e < edges->count(); ++e) q.at("V/tau")(0, mixed.column(0, e)) = 0;
+    for (Index i = 0; i < n; ++i) q.at("V/bias")(0, i) = 0;
+    for (const char* name : {"link1/start", "output/V", "output/bias"})
+      std::copy_n(p.at(name).data, p.at(name).rows * p.at(name).cols, q.at(name).data);
+    Team team(1);
+    Unfolding<double> a(std::make_shared<const Plan>(by_symbol), team),
+        b(std::make_shared<const Plan>(by_vector), team);
+    const Symbol text[length] = {2, 0, 1, 1, 0, 2};
+    a.lay(Structure::chains(1, length)), b.lay(Structure::chains(1, length));
+    a.set_parameters(p), b.set_parameters(q);
+    for (Index t = 0; t < length; ++t) {
+      a.symbols(one.x)[static_cast<std::size_t>(t)] = text[t];
+      for (Index x = 0; x < 3; ++x) b.input(other.x)(t, x) = text[t] == x;
+    }
+    a.forward(), b.forward();
+    for (Index t = 0; t < length; ++t)
+      for (Index y = 0; y < 3; ++y) EXPECT_NEAR(a.value(one.logits)(t, y), b.value(other.logits)(t, y), 1e-13);
+  }
+}
+
+TEST(Start, of_units_that_read_vectors_forgets_at_their_rates) {
+  constexpr Index n = 5, inputs = 2000;
+  for (const Kind& kind : kKinds)
+    for (const Map activation : {Map::tanh, Map::sigmoid}) {
+      Circuit c;
+      build_of_vectors(c, kind.add, inputs, n, {.edges = 2, .graph = 2, .activation = activation});
+      Parameters<double> p(c);
+      p.initialise(1);
+      const auto edges = random_edges(n, 2, 2);
+      const MixedSparse mixed(edges, inputs, {.activation = activation});
+      double others = 0, loops = 0;
+      for (Index e = 0; e < p.at("V/tau").cols; ++e) others += std::abs(p.at("V/tau")(0, e));
+      for (Index i = 0; i < n; ++i) {
+        const Index e = edges->loops()[static_cast<std::size_t>(i)];
+        const double loop = p.at("V/tau")(0, kind.gated ? mixed.column(0, e) : e);
+        const double alpha = 1.0 / static_cast<double>(i + 2), slope = activation == Map::sigmoid ? 0.25 : 1;
+        EXPECT_NEAR((kind.leaky ? 1 : 0) + slope * loop, 1 - alpha, 1e-14);
+        EXPECT_NEAR(p.at("V/bias")(0, i) + loop * (activation == Map::sigmoid ? 0.5 : 0), 0, 1e-14);
+        loops += std::abs(loop);
+        double variance = 0;  // of what it adds at a step, of inputs with variance 1
+        for (Index k = 0; k < inputs; ++k) variance += p.at("V/rho")(k, i) * p.at("V/rho")(k, i);
+        EXPECT_NEAR(variance / (1 - (1 - alpha) * (1 - alpha)), 0.25, 0.04);
+      }
+      EXPECT_NEAR(others, loops, 1e-12);  // no weight but those of the loops
+    }
+}
+
+TEST(MixedSparse, refuses_what_it_cannot_be) {
+  const auto edges = random_edges(3, 2, 1);
+  EXPECT_THROW(mixed_sparse(nullptr, 2), UsageError);
+  EXPECT_THROW(mixed_sparse(edges, 0), UsageError);
+  EXPECT_THROW(mixed_sparse(edges, 2, {.activation = Map::exp}), UsageError);
+  EXPECT_THROW(mixed_sparse(edges, Index{1} << 40), UsageError);
+  using Pairs = std::vector<std::pair<std::int32_t, std::int32_t>>;
+  EXPECT_THROW(mixed_sparse(std::make_shared<const Edges>(2, 3, Pairs{{0, 1}}), 2), UsageError);
 }
 
 /// The untrained model is the i.i.d. one; in the linear regime V_i has standard deviation 1/2 and forgets at its rate.

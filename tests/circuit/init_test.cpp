@@ -26,6 +26,13 @@ TEST(Init, uniform_stays_within_one_over_root_of_the_inputs_and_fills_it) {
   EXPECT_GT(largest, 0.099);
 }
 
+TEST(Init, normal_columns_have_scales_of_their_own) {
+  const std::vector<double> one = drawn(Init::normal_columns({1, 1, 1}), 40, 3);
+  const std::vector<double> scaled = drawn(Init::normal_columns({2, 0.5, 0}), 40, 3);
+  const double scales[] = {2, 0.5, 0};
+  for (std::size_t i = 0; i < one.size(); ++i) EXPECT_DOUBLE_EQ(scaled[i], scales[i % 3] * one[i]);
+}
+
 TEST(Init, orthogonal_blocks_have_orthonormal_rows) {
   const Index n = 12;
   const auto w = drawn(Init::orthogonal(3), n, 3 * n);

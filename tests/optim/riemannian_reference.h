@@ -71,6 +71,10 @@ inline WindowProblem::Add sparse(Signal (*add)(Circuit&, Signal, Index, const Sp
                                  Index n = 3, Index edges = 2) {
   return [=](Circuit& c, Signal x) { return add(c, x, n, {.edges = edges, .graph = 4, .activation = activation}); };
 }
+inline Signal embedded(Circuit& c, Signal x) { return c.affine("embedding", 2, {{"E", x}}, Init::uniform(), false); }
+inline WindowProblem::Add of_vectors(Signal (*add)(Circuit&, Signal, Index, const SparseOptions&)) {
+  return [=](Circuit& c, Signal x) { return add(c, embedded(c, x), 3, {.edges = 2, .graph = 4}); };
+}
 inline const std::map<std::string, WindowProblem::Add> kNetworks = {
     {"rnn", [](Circuit& c, Signal x) { return rnn(c, x, 3, {.trained_initial = true}); }},
     {"lstm", [](Circuit& c, Signal x) { return lstm(c, x, 2, {.trained_initial = true}); }},
@@ -79,6 +83,10 @@ inline const std::map<std::string, WindowProblem::Add> kNetworks = {
     {"glnn sigmoid", sparse(glnn, Map::sigmoid)},
     {"gnn", sparse(gnn, Map::tanh)},
     {"sparse-rnn", sparse(sparse_rnn, Map::tanh)},
+    {"glnn of vectors", of_vectors(glnn)},
+    {"gnn of vectors", of_vectors(gnn)},
+    {"tensor-rnn of vectors",
+     [](Circuit& c, Signal x) { return tensor_rnn(c, embedded(c, x), 2, {.trained_initial = true}); }},
 };
 
 /// x with A x = b, by Gauss-Jordan elimination.

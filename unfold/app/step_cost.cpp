@@ -7,7 +7,7 @@
 #include <functional>
 #include <numeric>
 
-#include "unfold/circuit/sparse_operator.h"
+#include "unfold/circuit/unit_weights.h"
 #include "unfold/engine/unfolding.h"
 #include "unfold/fields/sequence_choice.h"
 #include "unfold/numerics/moments.h"
@@ -60,8 +60,8 @@ struct UnitsOfMap {
 };
 
 Index edges_of(const Node::AffineTerm& term) {
-  const SparseOperator* sparse = as_sparse(term.op.get());
-  return sparse == nullptr ? 0 : sparse->edges().count();
+  const UnitWeights* weights = unit_weights(term.op.get());
+  return weights == nullptr ? 0 : weights->unit_edges().count();
 }
 
 UnitsOfMap units_of(const Plan& plan, const Node& node) {

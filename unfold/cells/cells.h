@@ -229,7 +229,8 @@ Signal esn(Circuit& c, Signal x, Index n, const EsnOptions& options = {});
 ///   sparse-rnn:         V_t =           rho_{x_t} + sum over edges j -> i of tau_{j i}     a_{j, t-1}
 ///
 /// rho_{i x} is tau_{0 i x}, the weight from the unit that is always active. V before the first symbol is trained.
-/// `x` are symbols (UsageError otherwise); at the first position, where there is none yet, V is the trained start.
+/// At the first position, where there is no symbol yet, V is the trained start. Where x is a vector, its components mix
+/// the weights (remark 2), with x_0 = 1: tau_{j i x} = sum over k of x_k tau_{j i k}, rho the same.
 /// O(edges) per step and per symbol-indexed gradient.
 struct SparseOptions {
   Index edges = 3;  ///< leaving each unit, the loop always among them; from the number of units on: the dense limit

@@ -5,18 +5,67 @@
 
 #include "unfold/cells/cell.h"
 #include "unfold/cells/cells.h"
+#include "unfold/circuit/mixed_sparse.h"
+#include "unfold/circuit/placed.h"
 #include "unfold/numerics/functions.h"
 #include "unfold/numerics/random.h"
 
 namespace unfold {
 namespace {
 
+/// s(0) and s'(0); the kink of relu counts with its slope above 0.
+std::pair<double, double> at_zero(Map activation) {
+  return activation == Map::sigmoid ? std::pair(0.5, 0.25) : std::pair(0.0, 1.0);
+}
+
+/// How unit i starts: it forgets at the rate alpha_i = 1 / (i + 2), and what it reads makes V_i deviate by 1/2.
+struct UnitStart {
+  double loop;       ///< weight from itself
+  double deviation;  ///< of what it adds at a step
+  double offset;     ///< what it adds at a step beside, so that s(0) from itself does no harm
+
+  UnitStart(Index i, Map activation, bool leaky) {
+    constexpr double kDeviation = 0.5;  // of V_i, stationary
+    const auto [at_rest, slope] = at_zero(activation);
+    const double alpha = 1 / static_cast<double>(i + 2);
+    loop = (leaky ? -alpha : 1 - alpha) / slope;
+    deviation = kDeviation * std::sqrt(2 * alpha - alpha * alpha);
+    offset = -loop * at_rest;
+  }
+};
+
+/// V_t = [V_{t-1}] + rho x_t + sum over edges of the weights that x_t mixes. The start is that of symbols: unit i adds
+/// a random combination of what it reads, which its loop forgets.
+Signal of_vector(Circuit& c, Signal x, Signal v, const SparseOptions& options, bool gated, bool leaky) {
+  const Index n = v.size();
+  const auto edges = random_edges(n, options.edges, options.graph);
+  std::shared_ptr<const Operator> op;
+  if (gated)
+    op = mixed_sparse(edges, x.size(), {.activation = options.activation, .leaky = leaky});
+  else
+    op = sparse_operator(edges, {.activation = options.activation});
+  std::vector<double> tau(at(op->parameter_shape(0).cols), 0.0), deviations, offsets;
+  for (Index i = 0; i < n; ++i) {
+    const UnitStart start(i, options.activation, leaky);
+    const std::int32_t loop = edges->loops()[at(i)];
+    tau[at(gated ? as_mixed_sparse(op.get())->column(0, loop) : loop)] = start.loop;
+    deviations.push_back(start.deviation);
+    offsets.push_back(start.offset);
+  }
+  const Term recurrent{.parameter = "tau",
+                       .source = gated ? placed_together(c, "xV", {x, v}) : v,
+                       .init = Init::block_values(std::move(tau)),
+                       .op = std::move(op)};
+  const Signal next = c.affine("V", n, {{"rho", x, Init::normal_columns(std::move(deviations))}, recurrent},
+                               Init::block_values(std::move(offsets)));
+  c.feed(v, next);
+  return c.map(options.activation, next);
+}
+
 /// V_t = [V_{t-1}] + rho_{x_t} + sum over edges tau s(V_{t-1}), a_t = s(V_t).
-Signal sparse_cell(Circuit& c, Signal x, Index n, const SparseOptions& options, bool gated, bool leaky,
-                   std::string_view who) {
-  if (!c.holds_symbols(x))
-    throw UsageError(std::string(who) + " reads the symbols themselves: it has one layer and no embedding");
+Signal sparse_cell(Circuit& c, Signal x, Index n, const SparseOptions& options, bool gated, bool leaky) {
   const Signal v = c.link(n, Delay::previous(), true);
+  if (!c.holds_symbols(x)) return of_vector(c, x, v, options, gated, leaky);
   Term recurrent{.parameter = "tau", .source = v, .init = Init::zero(), .gate = x};
   recurrent.op = sparse_operator(
       random_edges(n, options.edges, options.graph),
@@ -24,11 +73,6 @@ Signal sparse_cell(Circuit& c, Signal x, Index n, const SparseOptions& options, 
   const Signal next = c.affine("V", n, {{"rho", x, Init::zero()}, recurrent}, Init::zero(), false);
   c.feed(v, next);
   return c.map(options.activation, next);
-}
-
-/// s(0) and s'(0); the kink of relu counts with its slope above 0.
-std::pair<double, double> at_zero(Map activation) {
-  return activation == Map::sigmoid ? std::pair(0.5, 0.25) : std::pair(0.0, 1.0);
 }
 
 /// (u - mean) / deviation under the frequencies, u uniform on [0, 1); zero where nothing varies.
@@ -48,9 +92,7 @@ std::vector<double> standardised(Random& random, std::span<const double> frequen
 template <class T>
 void start_recurrence(const Node& affine, const Node::AffineTerm& term, std::span<const double> frequencies,
                       std::uint64_t seed, Parameters<T>& parameters) {
-  constexpr double kDeviation = 0.5;  // of V_i, stationary
   const SparseOperator& op = *as_sparse(term.op.get());
-  const auto [offset, slope] = at_zero(op.form().activation);
   Matrix<T> tau = parameters[term.parameter];
   std::fill_n(tau.data, tau.rows * tau.cols, T{0});
   Matrix<T> rho{};
@@ -58,13 +100,11 @@ void start_recurrence(const Node& affine, const Node::AffineTerm& term, std::spa
     if (other.dense()) rho = parameters[other.parameter];
   Random random(seed, affine.name + "/start");
   for (Index i = 0; i < affine.size; ++i) {
-    const double alpha = 1 / static_cast<double>(i + 2);
-    const double loop = (op.form().leaky ? -alpha : 1 - alpha) / slope;
+    const UnitStart start(i, op.form().activation, op.form().leaky);
     if (const std::int32_t e = op.edges().loops()[at(i)]; e >= 0)
-      for (Index x = 0; x < tau.rows; ++x) tau(x, e) = static_cast<T>(loop);
+      for (Index x = 0; x < tau.rows; ++x) tau(x, e) = static_cast<T>(start.loop);
     const std::vector<double> u = standardised(random, frequencies);
-    const double size = kDeviation * std::sqrt(2 * alpha - alpha * alpha);
-    for (Index x = 0; x < rho.rows; ++x) rho(x, i) = static_cast<T>(size * u[at(x)] - loop * offset);
+    for (Index x = 0; x < rho.rows; ++x) rho(x, i) = static_cast<T>(start.deviation * u[at(x)] + start.offset);
   }
 }
 
@@ -89,13 +129,13 @@ std::shared_ptr<const Edges> random_edges(Index units, Index degree, Index graph
 }
 
 Signal gnn(Circuit& c, Signal x, Index n, const SparseOptions& options) {
-  return sparse_cell(c, x, n, options, true, false, "gnn");
+  return sparse_cell(c, x, n, options, true, false);
 }
 Signal glnn(Circuit& c, Signal x, Index n, const SparseOptions& options) {
-  return sparse_cell(c, x, n, options, true, true, "glnn");
+  return sparse_cell(c, x, n, options, true, true);
 }
 Signal sparse_rnn(Circuit& c, Signal x, Index n, const SparseOptions& options) {
-  return sparse_cell(c, x, n, options, false, false, "sparse-rnn");
+  return sparse_cell(c, x, n, options, false, false);
 }
 
 template <class Visitor>
@@ -114,10 +154,7 @@ CellEntry sparse_entry(const std::string& name, const char* help,
       .help = help,
       .add = add,
       .fault = [name](const StackOptions& stack, const SparseOptions&) -> std::string {
-        if (stack.layers == 1 && stack.embedding == 0 && !stack.trained_initial) return "";
-        return name +
-               " reads the symbols themselves (one layer, no embedding) and its start is always trained; "
-               "leave layers, embedding and trained-initial out";
+        return stack.trained_initial ? name + " always has a trained start; leave trained-initial out" : "";
       },
       .graph = &SparseOptions::graph};
 }

@@ -2,17 +2,33 @@
 
 #include "unfold/cells/cell.h"
 #include "unfold/cells/cells.h"
+#include "unfold/circuit/mixed_sparse.h"
+#include "unfold/circuit/placed.h"
 
 namespace unfold {
 
+namespace {
+
+Init matrices(Index n, Index count) { return Init::normal(1 / std::sqrt(static_cast<double>(n * count))); }
+
+}  // namespace
+
 /// h_t = s(h_{t-1} U_{x_t} + w_{x_t})                                      Sutskever, Martens & Hinton 2011, section 3
+/// of a vector x with x_0 = 1:  U_t = sum over k of x_k U_k
 Signal tensor_rnn(Circuit& c, Signal x, Index n, const TensorRnnOptions& options) {
-  if (!c.holds_symbols(x))
-    throw UsageError("tensor-rnn reads the symbols themselves: it has one layer and no embedding");
   auto h = c.link(n, {}, options.trained_initial);
-  Term recurrent{.parameter = "U", .source = h, .init = Init::normal(1 / std::sqrt(static_cast<double>(n))), .gate = x};
-  recurrent.op = sparse_operator(random_edges(n, n, 0), {.gating = Gating::weights});  // all edges
-  auto next = c.map(options.activation, c.affine("z", n, {{"W", x}, recurrent}, Init::zero(), false));
+  const auto edges = random_edges(n, n, 0);  // all
+  const bool symbols = c.holds_symbols(x);
+  Term recurrent{.parameter = "U", .source = h, .init = matrices(n, 1)};
+  if (symbols) {
+    recurrent.gate = x;
+    recurrent.op = sparse_operator(edges, {.gating = Gating::weights});
+  } else {
+    recurrent.source = placed_together(c, "xh", {x, h});
+    recurrent.init = matrices(n, x.size() + 1);
+    recurrent.op = mixed_sparse(edges, x.size(), {.activation = Map::copy});
+  }
+  auto next = c.map(options.activation, c.affine("z", n, {{"W", x}, recurrent}, Init::zero(), !symbols));
   c.feed(h, next);
   return next;
 }
@@ -27,8 +43,6 @@ namespace {
 constexpr Index kMostTensorUnits = 4096;
 
 std::string tensor_rnn_fault(const StackOptions& stack, const TensorRnnOptions&) {
-  if (stack.layers > 1 || stack.embedding > 0)
-    return "tensor-rnn reads the symbols themselves: it has one layer and no embedding";
   if (stack.units > kMostTensorUnits)
     return "a tensor-rnn has at most " + std::to_string(kMostTensorUnits) + " units: each symbol has a matrix of them";
   return "";
@@ -38,7 +52,7 @@ std::string tensor_rnn_fault(const StackOptions& stack, const TensorRnnOptions&)
 
 CellEntry tensor_rnn_cell() {
   return CellOf<TensorRnnOptions>{.name = "tensor-rnn",
-                                  .help = "one dense recurrent matrix for each symbol; one layer",
+                                  .help = "one dense recurrent matrix for each symbol, or component of a vector",
                                   .add = tensor_rnn,
                                   .fault = tensor_rnn_fault};
 }

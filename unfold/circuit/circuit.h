@@ -222,6 +222,8 @@ class Circuit {
   /// Several signals read as one, of the sizes' sum. Only terms of affine maps read it; such a term has a matrix for
   /// each part, "W1", "W2", ... where there would be one "W" with the rows of all.
   Signal join(std::vector<Signal> parts);
+  /// Those that were joined to x, or x itself.
+  std::vector<Signal> parts(Signal x) const;
   /// Dropout with the given rate: zeroes components with probability `rate` and scales the others, in training only.
   Signal dropout(Signal x, double rate, Lasts lasts = Lasts::position);
   /// A promise: nothing depends on the affine map where the first component of `awake` is 0, because whoever reads it
@@ -272,8 +274,6 @@ class Circuit {
   void check_part(const Node& node, Signal read) const;
   Signal begin_link(Signal link);
   Delay turned(const Delay& delay) const;
-
-  std::vector<Signal> parts(Signal x) const;
 
   std::vector<Node> nodes_;
   std::vector<std::vector<Signal>> joins_;  // a signal with the id -1 - i stands for joins_[i]

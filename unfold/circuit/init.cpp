@@ -136,6 +136,9 @@ void fill(const Init& init, std::uint64_t seed, std::string_view name, Index inp
   }
   if (init.kind == Init::Kind::chrono) return fill_chrono(init, random, n, w);
   for (Index block = 0; block < blocks; ++block) fill_block(init, {w + block * n, inputs, n, outputs}, random);
+  if (init.kind != Init::Kind::normal || init.values == std::vector<double>{0}) return;
+  for (Index i = 0; i < inputs; ++i)
+    for (Index j = 0; j < outputs; ++j) w[i * outputs + j] *= init.values[static_cast<std::size_t>(j / n)];
 }
 
 }  // namespace unfold

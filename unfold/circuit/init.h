@@ -16,7 +16,7 @@ struct Init {
   enum class Kind {
     constant,    ///< `values[block]` in each column block (one value: everywhere)
     uniform,     ///< U(-scale, scale); scale 0: 1/sqrt(inputs)
-    normal,      ///< N(0, scale^2); scale 0: 1/sqrt(inputs)
+    normal,      ///< N(0, scale^2); scale 0: 1/sqrt(inputs); several `values`: times `values[block]`
     glorot,      ///< U(-a, a), a = sqrt(6 / (inputs + outputs of one block)), times scale
     orthogonal,  ///< random orthonormal rows or columns, times scale (Saxe et al. 2014)
     identity,    ///< scale on the diagonal (Le et al. 2015, IRNN)
@@ -41,6 +41,11 @@ struct Init {
   }
   static Init uniform(double scale = 0) { return {.kind = Kind::uniform, .scale = scale}; }
   static Init normal(double scale = 0) { return {.kind = Kind::normal, .scale = scale}; }
+  /// Every output with a scale of its own, over sqrt(inputs).
+  static Init normal_columns(std::vector<double> scales) {
+    const auto n = static_cast<Index>(scales.size());
+    return {.kind = Kind::normal, .blocks = n, .values = std::move(scales)};
+  }
   static Init glorot(Index blocks = 1, double scale = 1) {
     return {.kind = Kind::glorot, .scale = scale, .blocks = blocks};
   }

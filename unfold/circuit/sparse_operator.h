@@ -7,8 +7,7 @@
 /// Its parameter is [1 x edges], or [alphabet x edges] when a gate chooses the weights. Its weights are those of edges
 /// between units: it has a squared form and a reading as paths.
 
-#include "unfold/circuit/operator.h"
-#include "unfold/numerics/sparse.h"
+#include "unfold/circuit/unit_weights.h"
 
 namespace unfold {
 
@@ -26,7 +25,7 @@ struct SparseForm {
   Index weight_rows = 1;  ///< unless the gate chooses: so many rows of weights act together
 };
 
-class SparseOperator final : public OperatorOf<SparseOperator>, private RecurrenceKernel {
+class SparseOperator final : public OperatorOf<SparseOperator>, public UnitWeights, private RecurrenceKernel {
  public:
   /// Throws UsageError: no edges, an activation that is_activation does not know, or leaky or gated (then x is kept)
   /// with other outputs than inputs.
@@ -34,10 +33,13 @@ class SparseOperator final : public OperatorOf<SparseOperator>, private Recurren
 
   const Edges& edges() const { return *edges_; }
   const SparseForm& form() const { return form_; }
-  /// s(x) of rows, 0 where there is no symbol: what the weights multiply.
-  template <class T>
-  void activations(const OperatorRows<T>& in, Matrix<T> s) const {
-    sparse_activations<T>(term(in.w, in.gates), in.x, s);
+  const Edges& unit_edges() const override { return *edges_; }
+  /// s(x).
+  void unit_inputs(const OperatorRows<float>& in, Matrix<float> u) const override {
+    sparse_activations<float>(term(in.w, in.gates), in.x, u);
+  }
+  void unit_inputs(const OperatorRows<double>& in, Matrix<double> u) const override {
+    sparse_activations<double>(term(in.w, in.gates), in.x, u);
   }
 
   std::string_view name() const override { return "sparse"; }

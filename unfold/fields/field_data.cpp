@@ -312,6 +312,8 @@ namespace {
 
 /// Optimisers that compare losses want the same examples each time: all of them, up to so many.
 constexpr Index kWholeSet = 2048;
+/// Positions that an optimiser that compares losses reads whole: about a gigabyte for every 10^6 with 20 units.
+constexpr Index kMostWholePositions = 2'000'000;
 
 /// Steps after which an optimiser that knows when it has converged is stopped.
 constexpr double kUntilConverged = 1000;
@@ -457,14 +459,16 @@ void settle_for(FieldPlan& plan, const Examples& examples, const Given& given, T
       if (!budget) s.epochs = 20;
       break;
   }
+  const bool compares = compares_losses(canonical_optimizer(s.optimizer));
   const bool settled = plan.problem == Problem::transducing || plan.problem == Problem::generating ||
                        (plan.problem == Problem::classifying && reads_runs(plan)) ||
                        (plan.problem == Problem::forecasting && of_bits);
   if (everything)
     settle("batch", s.batch, std::max<Index>(1, examples.count()));
-  else if (!settled || compares_losses(canonical_optimizer(s.optimizer)))
-    settle("batch", s.batch, compares_losses(canonical_optimizer(s.optimizer)) ? kWholeSet : Index{16});
-  const bool cut = plan.problem == Problem::forecasting && !parse_model_spec(s.model).both_directions;
+  else if (!settled || compares)
+    settle("batch", s.batch, compares ? kWholeSet : Index{16});
+  const bool affordable = compares && examples.positions() <= kMostWholePositions;  // else memory is short
+  const bool cut = plan.problem == Problem::forecasting && !parse_model_spec(s.model).both_directions && !affordable;
   if (!given.contains("whole-sequences") && !given.contains("window")) s.whole_sequences = !cut;
   if (parse_model_spec(s.model).both_directions && !s.whole_sequences)
     throw UsageError(fmt::format("{} reads whole sequences, from both ends: leave out --window", s.model));

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "unfold/circuit/placed.h"
+
 namespace unfold {
 namespace {
 
@@ -26,16 +28,23 @@ UnitMetric<T>::UnitMetric(const CorePass<T>& core, bool full, double damping, bo
   adjoints_.resize(maps_.size());
   squares_.resize(maps_.size());
   inputs_.resize(at(core.team().size()));
-  Index widest = 0, columns = 0;
+  Index widest = 0, widest_read = 0, columns = 0;
   for (const Map& map : maps_) {
     columns = std::max(columns, map.columns);
-    for (const auto& source : map.sources) widest = std::max(widest, source.size);
+    for (const auto& source : map.sources) {
+      widest = std::max(widest, source.size);
+      widest_read = std::max(widest_read, source.read);
+    }
   }
   for (Unit& unit : units_) {
     if (!averages) break;
     averages_.emplace_back(unit.moments.by_symbol().size() + unit.moments.by_all().size() + 1, T{0});
   }
-  for (Inputs& inputs : inputs_) inputs.values.resize(kTile * columns), inputs.row.resize(kSortedTile * widest);
+  for (Inputs& inputs : inputs_) {
+    inputs.values.resize(kTile * columns);
+    inputs.row.resize(kSortedTile * widest);
+    inputs.read.resize(kSortedTile * widest_read);
+  }
 }
 
 /// Throws UsageError where the parameters of a term are no weights of units.
@@ -48,7 +57,8 @@ void UnitMetric<T>::add_maps(const Plan& plan, int i) {
         " runs over a chain of its own; the metrics are built for circuits over one chain: use sgd or adam");
   std::vector<int> kinds;
   for (const auto& term : node.terms) {
-    if (!term.dense() && as_sparse(term.op.get()) == nullptr)
+    if (as_placed(term.op.get()) != nullptr) return;  // no weights, and nothing beside
+    if (!term.dense() && unit_weights(term.op.get()) == nullptr)
       throw UsageError("riemannian training: the parameters " + plan.parameters()[at(term.parameter)].name + " of a " +
                        std::string(term.op->name()) + " map are no weights of units; use sgd or adam");
     const int symbols = symbols_of(plan, term);
@@ -73,8 +83,9 @@ void UnitMetric<T>::add_map(const Plan& plan, int i, int symbols, bool with_shar
     const auto& term = node.terms[k];
     if (!belongs(term) || reads_symbols(term.source)) continue;
     const Index size = plan.nodes()[at(term.source)].size;
-    map.sources.push_back({k, map.columns, size});
-    map.columns += size;
+    const Index inputs = term.dense() ? size : unit_weights(term.op.get())->unit_edges().inputs();
+    map.sources.push_back({k, map.columns, inputs, size});
+    map.columns += inputs;
   }
   const Index alphabet = map.symbols < 0 ? 0 : plan.nodes()[at(map.symbols)].size;
   map.units = {static_cast<Index>(units_.size()), static_cast<Index>(units_.size()) + node.size};
@@ -101,7 +112,7 @@ void UnitMetric<T>::add_map(const Plan& plan, int i, int symbols, bool with_shar
         continue;
       }
       const bool by_symbol = term.gate >= 0 && plan.parameters()[at(term.parameter)].rows > 1;
-      const Edges& edges = as_sparse(term.op.get())->edges();
+      const Edges& edges = unit_weights(term.op.get())->unit_edges();
       for (std::int32_t e = edges.entering()[at(c)]; e < edges.entering()[at(c + 1)]; ++e) {
         const auto column = static_cast<std::int32_t>(source.column) + edges.from()[at(e)];
         if (by_symbol)
@@ -163,22 +174,23 @@ Matrix<const T> UnitMetric<T>::moduli(const CorePass<T>& core, std::size_t m, Mo
   return {squares_[m].data(), squares_[m].size() / size, size, size};
 }
 
-/// What the weights of a source multiply, [rows x size]: its values, activations of sparse terms. In inputs.row.
+/// What the weights of a source multiply, [rows x size]: its values, or what an operator makes of them. In inputs.row.
 template <class T>
 Matrix<T> UnitMetric<T>::source_rows(const CorePass<T>& core, const Map& map, const typename Map::Source& source,
                                      Range range, Inputs& inputs) const {
   const auto& order = core.unfolding().structure().order();
   const auto& term = core.plan().nodes()[at(map.node)].terms[source.term];
   const Matrix<T> rows{inputs.row.data(), range.size(), source.size, source.size};
+  const Matrix<T> read = term.dense() ? rows : Matrix<T>{inputs.read.data(), range.size(), source.read, source.read};
   Index step =
       std::upper_bound(order.step_begin.begin(), order.step_begin.end(), range.begin) - order.step_begin.begin() - 1;
   for (Index r = 0; r < rows.rows; ++r) {
     while (order.step_begin[at(step + 1)] <= range.begin + r) ++step;
-    std::copy_n(core.unfolding().source_row(term.source, step, range.begin + r), source.size, rows.row(r));
+    std::copy_n(core.unfolding().source_row(term.source, step, range.begin + r), source.read, read.row(r));
   }
   if (!term.dense()) {
     const Symbol* gates = term.gate >= 0 ? core.unfolding().symbols_read(term.gate).data() + range.begin : nullptr;
-    as_sparse(term.op.get())->activations(OperatorRows<T>{.x = rows, .gates = gates}, rows);
+    unit_weights(term.op.get())->unit_inputs(OperatorRows<T>{.x = read, .gates = gates}, rows);
   }
   return rows;
 }

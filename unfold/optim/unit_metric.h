@@ -10,6 +10,7 @@
 
 #include <vector>
 
+#include "unfold/circuit/unit_weights.h"
 #include "unfold/numerics/moments.h"
 #include "unfold/optim/core_pass.h"
 #include "unfold/optim/direction.h"
@@ -55,7 +56,8 @@ class UnitMetric {
     int symbols = -1;  ///< node
     struct Source {
       std::size_t term;
-      Index column, size;
+      Index column, size;  ///< of what the weights multiply
+      Index read;          ///< components of the signal
     };
     std::vector<Source> sources = {};
     Range units = {};        ///< its components among all units
@@ -70,10 +72,10 @@ class UnitMetric {
     std::vector<Index> shared;
     bool gated_first = false, shared_first = false;  ///< the first gated (shared) input is the constant 1
   };
-  /// One member's memory: the inputs of a tile, and rows of a source on their way there.
+  /// One member's memory: the inputs of a tile, and rows of a source on their way there, as read and as multiplied.
   struct Inputs {
     Buffer<double> values;
-    Buffer<T> row;
+    Buffer<T> read, row;
     std::vector<SortedTile<T>> sorted;  ///< per map: its inputs, then B and Phi of the member's units
   };
 

@@ -5,6 +5,8 @@
 #include <cstdio>
 
 #include "unfold/circuit/attention.h"
+#include "unfold/circuit/mixed_sparse.h"
+#include "unfold/circuit/placed.h"
 #include "unfold/numerics/random.h"
 #include "unfold/verify/checked_losses.h"
 
@@ -406,7 +408,8 @@ class Checker {
   bool has_vector_maps() const {
     for (const Node& node : passes_.circuit().nodes())
       for (const auto& term : node.terms)
-        if (!term.dense() && as_sparse(term.op.get()) == nullptr && !as_attention(term.op.get())) return true;
+        if (!term.dense() && !unit_weights(term.op.get()) && !as_attention(term.op.get()) && !as_placed(term.op.get()))
+          return true;
     return false;
   }
 
@@ -444,6 +447,8 @@ class Checker {
                            passes_.circuit().nodes()[at(node.operands[1])].kind == Node::Kind::mask;
       if (node.kind == Node::Kind::map && !map_info(node.map).homogeneous && !dropped)
         return skip(result, node.name + " is not positively homogeneous");
+      for (const auto& term : node.terms)
+        if (as_mixed_sparse(term.op.get()) != nullptr) return skip(result, node.name + " has weights mixed by a vector");
     }
     if (has_vector_maps()) return skip(result, "vector maps have no paths");
     if (objective_.owns_parameters()) return skip(result, "the loss has parameters of its own, where no path leads");

@@ -5,6 +5,8 @@
 
 #include "unfold/base/error.h"
 #include "unfold/circuit/attention.h"
+#include "unfold/circuit/mixed_sparse.h"
+#include "unfold/circuit/placed.h"
 
 namespace unfold {
 namespace {
@@ -268,6 +270,13 @@ struct ScalarGraph::Builder {
     }
     double total = 0;
     if (const SparseOperator* op = as_sparse(term.op.get())) return add_sparse_term(term, *op, source, row, column, to);
+    if (const MixedSparse* op = as_mixed_sparse(term.op.get())) return add_mixed_term(term, *op, source, column, to);
+    if (const Placed* op = as_placed(term.op.get())) {
+      const Index i = column - op->offset();
+      if (i < 0 || i >= op->inputs()) return 0;
+      edge(source + static_cast<int>(i), to, 1);
+      return value(source + static_cast<int>(i));
+    }
     if (!term.dense()) throw UsageError("scalar graph: vector maps are not spelt out in scalars");
     for (int i = 0; i < static_cast<int>(circuit.nodes()[at(term.source)].size); ++i) {
       const int weight = parameter_node(term.parameter, i, column);
@@ -320,6 +329,34 @@ struct ScalarGraph::Builder {
       }
     }
     if (own_partial != 0 || form.leaky) edge(own, to, own_partial);
+    return total;
+  }
+
+  /// [V_i] + sum over edges j -> i and k of x_k tau s(V_j): one edge of the graph from each V_j and from each x_k.
+  double add_mixed_term(const Node::AffineTerm& term, const MixedSparse& op, int source, Index column, int to) {
+    if (reading == Reading::paths) throw UsageError("scalar graph: weights mixed by a vector are no paths");
+    const Edges& edges = op.edges();
+    const auto mixing = static_cast<int>(op.mixing());
+    const int first = source + mixing, own = first + static_cast<int>(column);
+    double total = op.form().leaky ? value(own) : 0;
+    std::vector<double> of_mixing(at(op.mixing()), 0.0);
+    std::map<int, double> of_units;
+    if (op.form().leaky) of_units[own] = 1;
+    for (Index e = 0; e < edges.count(); ++e) {
+      if (edges.to()[at(e)] != column) continue;
+      const int from = first + edges.from()[at(e)];
+      const Local s = evaluate(op.form().activation, value(from), 0, 0);
+      for (int k = 0; k <= mixing; ++k) {
+        const int weight = parameter_node(term.parameter, 0, op.column(k, e));
+        const double x = k == 0 ? 1 : value(source + k - 1), w = value(weight);
+        edge(weight, to, x * s.value, -1, true);
+        of_units[from] += x * w * s.d0;
+        if (k > 0) of_mixing[at(k - 1)] += w * s.value;
+        total += x * w * s.value;
+      }
+    }
+    for (const auto& [from, partial] : of_units) edge(from, to, partial);
+    for (int k = 0; k < mixing; ++k) edge(source + k, to, of_mixing[at(k)]);
     return total;
   }
 
@@ -480,6 +517,10 @@ double ScalarGraph::count_edges(const Circuit& circuit, const Structure& structu
         if (const SparseOperator* op = as_sparse(term.op.get())) {
           const Index rows = circuit.parameters()[at(term.parameter)].rows;
           edges += 2.0 * static_cast<double>(op->edges().count() * rows + node.size);
+          continue;
+        }
+        if (const MixedSparse* op = as_mixed_sparse(term.op.get())) {
+          edges += 2.0 * static_cast<double>(op->unit_edges().count() + node.size * op->mixing());
           continue;
         }
         if (term.keys >= 0) {
