@@ -192,25 +192,30 @@ int @find(const char *text, size_t size);
     else
       text += fmt::format("  if (numbers == NULL) return -1;\n  for (i = 0; i < @@_INPUTS; ++i) {{\n    x[i] = {}",
                           standardise);
-    return text + step.statements + output_text(step.output) + "  return 0;\n}\n";
+    return text + step.statements + output_text(step) + "  return 0;\n}\n";
   }
 
-  std::string output_text(const std::string& at) const {
+  std::string output_text(const CStep& step) const {
+    const std::string& at = step.output;
     if (given_ == Given::labels)
       return fmt::format(R"(  if (log_probabilities != NULL) {{
-    const @real *logits = {};
+{}    const @real *logits = {};
     const @real normaliser = @log_sum_exp(logits);
     for (i = 0; i < @@_SYMBOLS; ++i) log_probabilities[i] = logits[i] - normaliser;
   }}
 )",
-                         at);
+                         step.output_statements, at);
     const std::string value =
         given_ == Given::probabilities ? fmt::format("@sigmoid(({})[i])", at) : fmt::format("({})[i]", at);
-    std::string text = fmt::format(
-        "  if (means != NULL)\n    for (i = 0; i < @@_OUTPUTS; ++i)\n"
+    const bool two = given_ == Given::means_and_deviations;
+    std::string text =
+        two ? "  if (means == NULL && deviations == NULL) return 0;\n" : "  if (means == NULL) return 0;\n";
+    text += step.output_statements;
+    text += fmt::format(
+        "  {}for (i = 0; i < @@_OUTPUTS; ++i)\n"
         "      means[i] = @output_mean[i] + @output_deviation[i] * (double){};\n",
-        value);
-    if (given_ == Given::means_and_deviations)
+        two ? "if (means != NULL)\n    " : "", value);
+    if (two)
       text += fmt::format(
           "  if (deviations != NULL)\n    for (i = 0; i < @@_OUTPUTS; ++i)\n"
           "      deviations[i] = @output_deviation[i] * (double)@exp(10 * @tanh(({})[@@_OUTPUTS + i] / 10));\n",

@@ -20,6 +20,7 @@ struct CStep {
   std::string fields;               ///< members of the state
   std::string begin;                ///< statements: the state before the first symbol
   std::string statements;           ///< of a step
+  std::string output_statements;    ///< after them, where the output is wanted
   std::string output;               ///< where it is then
   std::set<std::string> functions;  ///< of c_functions
   bool uses_places = false;         ///< there are tables of places

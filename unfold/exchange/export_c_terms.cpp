@@ -73,15 +73,24 @@ std::string CStepWriter<T>::room(Index size) {
 /// last, for none, the bias alone.
 template <class T>
 std::string CStepWriter<T>::looked_up(const Node& n, const Node::AffineTerm* term) {
-  const Index width = padded_to_lanes(n.size);
+  const auto tiling = tilings_.find(static_cast<int>(&n - plan_.nodes().data()));
+  std::vector<Index> components;
+  if (tiling != tilings_.end())
+    for (Index t = 0; t * tiling->second.width < tiling->second.units; ++t)
+      std::ranges::copy(tiling->second.components(t), std::back_inserter(components));
+  else
+    for (Index j = 0; j < padded_to_lanes(n.size); ++j) components.push_back(j < n.size ? j : -1);
+  const auto width = static_cast<Index>(components.size());
   const T* bias = n.bias >= 0 ? parameters_[n.bias].data : nullptr;
   const Matrix<const T> w = term != nullptr ? Matrix<const T>(parameters_[term->parameter]) : Matrix<const T>{};
   const Index symbols = term != nullptr ? w.rows : 0;
   std::vector<T> table(at((symbols + 1) * width), T{0});
   for (Index r = 0; r <= symbols; ++r)
-    for (Index j = 0; j < n.size; ++j) {
+    for (Index k = 0; k < width; ++k) {
+      const Index j = components[at(k)];
+      if (j < 0) continue;
       const T start = bias != nullptr ? bias[j] : T{0};
-      table[at(r * width + j)] = r < symbols ? start + w(r, j) : start;
+      table[at(r * width + k)] = r < symbols ? start + w(r, j) : start;
     }
   const std::string name = array(fresh("b"), table);
   return symbols == 0 ? name : fmt::format("{} + row * {}", name, width);
