@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "unfold/base/error.h"
-#include "unfold/data/derived.h"
 #include "unfold/data/example_set.h"
 #include "unfold/exchange/export_c_file.h"
 #include "unfold/exchange/export_c_functions.h"
@@ -17,11 +16,13 @@ namespace unfold {
 namespace {
 
 /// What a step takes.
-struct NumbersRead {
-  std::vector<int> signals = {};
+struct Reads {
+  CInputs signals = {};
   std::vector<std::string> names = {};  ///< of all numbers, in their order
   std::vector<double> mean = {}, deviation = {};
-  bool looks_back = false;  ///< a step reads the numbers of the position before the one that it speaks of
+  std::vector<std::string> texts = {};  ///< of all texts
+  std::vector<const FieldSpecification*> fields = {};
+  bool looks_back = false;  ///< a step reads the position before the one that it speaks of
 };
 
 /// What a step gives of its field.
@@ -38,19 +39,23 @@ void add_field(const FieldSpecification& field, std::vector<std::string>& names,
 }
 
 template <class T>
-NumbersRead numbers_read(const NetworkModel<T>& model) {
-  NumbersRead result;
+Reads reads_of(const NetworkModel<T>& model) {
+  Reads result;
   for (const NetworkInput& input : model.network().inputs) {
     const FieldRead read = parse_read(input.field);
-    if (parse_derived(read.field)) throw UsageError("it reads " + input.field + ", which is derived from a text");
     const FieldSpecification& field = model.data().field(read.field);
-    if (field.type != FieldSpecification::Type::values) throw UsageError("it reads texts, " + input.field);
-    const bool back = read.back == 1;
-    if (read.back > 1 || (!result.signals.empty() && back != result.looks_back))
+    if (field.spelt) throw UsageError("it spells " + input.field);
+    if (read.back > 1 || (&input != &model.network().inputs.front() && (read.back == 1) != result.looks_back))
       throw UsageError("it reads " + input.field + ", and other positions too");
-    result.looks_back = back;
-    result.signals.push_back(input.signal.id);
-    add_field(field, result.names, result.mean, result.deviation);
+    result.looks_back = read.back == 1;
+    if (field.type == FieldSpecification::Type::symbols) {
+      result.signals.texts.push_back(input.signal.id);
+      result.texts.push_back(read.field);
+      result.fields.push_back(&field);
+    } else {
+      result.signals.numbers.push_back(input.signal.id);
+      add_field(field, result.names, result.mean, result.deviation);
+    }
   }
   return result;
 }
@@ -63,7 +68,9 @@ Given given_by(std::string_view loss) {
   throw UsageError(fmt::format("its loss is {}; there are softmax, gaussian, bernoulli and normal", loss));
 }
 
-std::string list_of(const std::vector<std::string>& names) { return fmt::format("{}", fmt::join(names, ", ")); }
+std::string list_of(const std::vector<std::string>& names) {
+  return comment_text(fmt::format("{}", fmt::join(names, ", ")));
+}
 
 std::string table(const char* name, const std::vector<double>& numbers) {
   std::string text = fmt::format("static const double @{}[] = {{", name);
@@ -80,7 +87,7 @@ constexpr const char* kUse = R"( *
  * multiply-add (-march=native) a step is fast; without, exact and slow. Link with -lm.
  * To include the declarations alone: #define @@_DECLARATIONS before #include. */
 
-#ifndef @@_INPUTS
+#ifndef @@_%
 #include <stddef.h>
 )";
 
@@ -90,7 +97,7 @@ class FieldsFile {
   FieldsFile(const NetworkModel<T>& model, const ExportCRequest& request)
       : model_(model),
         text_(request.name, sizeof(T) == sizeof(double)),
-        read_(numbers_read(model)),
+        read_(reads_of(model)),
         head_(model.network().only_head("export --to c")),
         field_(model.data().field(head_.field)),
         given_(given_by(head_.loss->name())) {}
@@ -102,19 +109,25 @@ class FieldsFile {
     if (given_ == Given::means_and_deviations) step.functions.insert({"exp", "tanh"});
     write("/* " +
           comment_text(fmt::format("{}, which reads {} and predicts {}{}, written by Unfold.\n", model_.spec_text(),
-                                   list_of(read_.names), field_.name, field_.once ? " at the end" : "")));
+                                   list_of(all_names()), field_.name, field_.once ? " at the end" : "")));
     write(text_(head_text()));
     write(text_(declarations(step)));
     write(c_guards(text_));
     if (step.uses_places) write(text_("typedef uint32_t @place;\n"));
     write(c_functions(text_, step.functions));
     write("\n");
-    write(text_(table("input_mean", read_.mean) + table("input_deviation", read_.deviation) + output_tables()));
+    if (!read_.names.empty()) write(text_(table("input_mean", read_.mean) + table("input_deviation", read_.deviation)));
+    write(text_(output_tables()));
     write(step.constants);
     write(text_("\nvoid @init(@state *s) {\n  memset(s, 0, sizeof *s);\n"));
     write(step.begin);
     write(text_(step_text(step)));
     if (given_ == Given::labels) write(c_alphabet(*field_.alphabet, text_));
+    if (!read_.texts.empty()) {
+      std::vector<const Alphabet*> alphabets;
+      for (const FieldSpecification* field : read_.fields) alphabets.push_back(field->alphabet.get());
+      write(c_find_read(alphabets, text_));
+    }
     write("#endif\n");
   }
 
@@ -128,31 +141,47 @@ class FieldsFile {
     }
     return "";
   }
+  bool has_numbers() const { return !read_.names.empty(); }
+  bool has_texts() const { return !read_.texts.empty(); }
+  std::vector<std::string> all_names() const {
+    std::vector<std::string> names = read_.names;
+    names.insert(names.end(), read_.texts.begin(), read_.texts.end());
+    return names;
+  }
+  /// What a step is given: parameters, arguments, or what stands for none.
+  std::string given(const char* numbers, const char* texts, const char* between = ", ") const {
+    return fmt::format("{}{}{}", has_numbers() ? numbers : "", has_numbers() && has_texts() ? between : "",
+                       has_texts() ? texts : "");
+  }
+  std::string parameters() const { return given("const double *numbers", "const int *read"); }
   std::string head_text() const {
     std::string head = kUse, use;
     if (read_.looks_back)
-      use = fmt::format(" *   @step(&state, NULL, {});      before the first numbers\n", arguments(false));
-    use += fmt::format(" *   @step(&state, numbers, {});   {}", arguments(false),
-                       read_.looks_back ? "after them: what comes next" : "of these numbers");
+      use = fmt::format(" *   @step(&state, {}, {});   before the first position\n", given("NULL", "NULL"),
+                        arguments(false));
+    use += fmt::format(" *   @step(&state, {}, {});   {}", given("numbers", "read"), arguments(false),
+                       read_.looks_back ? "after it: what comes next" : "of this position");
+    head.replace(head.rfind('%'), 1, has_numbers() ? "INPUTS" : "TEXTS");
     return head.replace(head.find('%'), 1, use);
   }
 
   std::string declarations(const CStep& step) const {
-    std::string text = fmt::format("\n#define @@_INPUTS {}\n", read_.names.size());
-    text += given_ == Given::labels ? fmt::format("#define @@_SYMBOLS {}\n#define @@_NO_SYMBOL (-1)\n", field_.size)
-                                    : fmt::format("#define @@_OUTPUTS {}\n", field_.size);
+    std::string text = "\n";
+    if (has_numbers()) text += fmt::format("#define @@_INPUTS {}\n", read_.names.size());
+    if (has_texts()) text += fmt::format("#define @@_TEXTS {}\n", read_.texts.size());
+    if (has_texts() || given_ == Given::labels) text += "#define @@_NO_SYMBOL (-1)\n";
+    text += fmt::format("#define @@_{} {}\n", given_ == Given::labels ? "SYMBOLS" : "OUTPUTS", field_.size);
     text += fmt::format("typedef {} @real;\ntypedef struct {{\n{}}} @state;\n", text_.wide() ? "double" : "float",
                         step.fields.empty() ? "  char nothing;\n" : step.fields);
     text += fmt::format(R"(
 /* The state before the first step. */
 void @init(@state *state);
-/* Reads {} as the data had {}{}; what it gives may be NULL: {}. Returns 0, or -1
- * for numbers that are not finite{}: nothing is done. */
-int @step(@state *state, const double *numbers, {});
+/* Reads {}{}; what it gives may be NULL: {}. Returns 0, or -1
+ * for numbers that are not finite, or are no symbols{}: nothing is done. */
+int @step(@state *state, {}, {});
 )",
-                        list_of(read_.names), read_.names.size() == 1 ? "it" : "them",
-                        read_.looks_back ? ", or NULL before the first" : "", what_is_given(),
-                        read_.looks_back ? "" : " or NULL", arguments(true));
+                        what_is_read(), read_.looks_back ? ", or NULL before the first position" : "", what_is_given(),
+                        read_.looks_back ? "" : ", or NULL", parameters(), arguments(true));
     if (given_ == Given::labels)
       text += R"(/* The text of a label, and how many bytes it has. */
 extern const char *const @texts[@@_SYMBOLS];
@@ -160,7 +189,20 @@ extern const unsigned char @text_sizes[@@_SYMBOLS];
 /* The label with this text; @@_NO_SYMBOL if there is none. */
 int @find(const char *text, size_t size);
 )";
+    if (has_texts())
+      text += fmt::format(
+          R"(/* The symbol of a text read: field 0 is {}. A text that was never seen: the symbol that stands for
+ * such, where there is one, or @@_NO_SYMBOL, which is also that of a missing one. */
+int @find_read(int field, const char *text, size_t size);
+)",
+          fmt::join(read_.texts, ", then "));
     return text + "#endif\n\n#ifndef @@_DECLARATIONS\n";
+  }
+
+  std::string what_is_read() const {
+    std::string text = has_numbers() ? list_of(read_.names) + " as the data had them" : "";
+    if (has_numbers() && has_texts()) text += "; ";
+    return has_texts() ? text + "the symbols of " + list_of(read_.texts) : text;
   }
 
   std::string what_is_given() const {
@@ -183,16 +225,33 @@ int @find(const char *text, size_t size);
   }
 
   std::string step_text(const CStep& step) const {
-    std::string text = fmt::format(
-        "}}\n\nint @step(@state *s, const double *numbers, {}) {{\n  @real x[@@_INPUTS];\n  int i;\n", arguments(true));
-    const char* standardise =
-        "(float)((numbers[i] - @input_mean[i]) / @input_deviation[i]);\n    if (!isfinite(x[i])) return -1;\n  }\n";
-    if (read_.looks_back)
-      text += fmt::format("  for (i = 0; i < @@_INPUTS; ++i) {{\n    x[i] = numbers == NULL ? 0 : {}", standardise);
-    else
-      text += fmt::format("  if (numbers == NULL) return -1;\n  for (i = 0; i < @@_INPUTS; ++i) {{\n    x[i] = {}",
-                          standardise);
+    std::string text = fmt::format("}}\n\nint @step(@state *s, {}, {}) {{\n", parameters(), arguments(true));
+    if (has_numbers()) text += "  @real x[@@_INPUTS];\n";
+    if (has_texts()) {
+      text += "  static const int sizes[@@_TEXTS] = {";
+      for (const FieldSpecification* field : read_.fields) text += fmt::format("{}, ", field->size);
+      text += "};\n";
+      if (read_.looks_back) text += "  static const int none[@@_TEXTS] = {" + repeated("-1, ") + "};\n";
+    }
+    text += "  int i;\n";
+    if (!read_.looks_back)
+      text += given("  if (numbers == NULL) return -1;\n", "  if (read == NULL) return -1;\n", "");
+    else if (has_texts())
+      text += "  if (read == NULL) read = none;\n";
+    if (has_numbers())
+      text += fmt::format(
+          "  for (i = 0; i < @@_INPUTS; ++i) {{\n"
+          "    x[i] = {}(float)((numbers[i] - @input_mean[i]) / @input_deviation[i]);\n"
+          "    if (!isfinite(x[i])) return -1;\n  }}\n",
+          read_.looks_back ? "numbers == NULL ? 0 : " : "");
+    if (has_texts())
+      text += "  for (i = 0; i < @@_TEXTS; ++i)\n    if (read[i] < @@_NO_SYMBOL || read[i] >= sizes[i]) return -1;\n";
     return text + step.statements + output_text(step) + "  return 0;\n}\n";
+  }
+  std::string repeated(const char* piece) const {
+    std::string text;
+    for (std::size_t k = 0; k < read_.texts.size(); ++k) text += piece;
+    return text;
   }
 
   std::string output_text(const CStep& step) const {
@@ -225,7 +284,7 @@ int @find(const char *text, size_t size);
 
   const NetworkModel<T>& model_;
   CText text_;
-  NumbersRead read_;
+  Reads read_;
   const Head<T>& head_;
   const FieldSpecification& field_;
   Given given_;

@@ -72,7 +72,7 @@ void CStepWriter<T>::declare_values() {
     if (steps > 1) out_.fields += fmt::format("  int at{};\n", base);
   }
   for (int i = 0; i < static_cast<int>(plan_.nodes().size()); ++i) {
-    const bool given = std::ranges::find(inputs_, i) != inputs_.end();
+    const bool given = std::ranges::find(inputs_.numbers, i) != inputs_.numbers.end();
     const bool computed = node(i).kind == Node::Kind::affine || places_.stored(i);
     if (room_of(i) > 0 && (given || (plan_.live(i) && computed)))
       out_.fields += text_(fmt::format("  @real v{}[{}]; /* {} */\n", i, room_of(i), node(i).name));
@@ -109,7 +109,7 @@ void CStepWriter<T>::push_histories() {
 template <class T>
 void CStepWriter<T>::take_inputs() {
   Index first = 0;
-  for (const int i : inputs_) {
+  for (const int i : inputs_.numbers) {
     say("for (i = 0; i < {}; ++i) s->v{}[i] = x[{} + i];", node(i).size, i, first);
     first += node(i).size;
   }
@@ -140,8 +140,9 @@ void CStepWriter<T>::affine(const Item& item) {
       settle();
       const Matrix<const T> w = parameters_[term.parameter];
       const std::string table = array(fresh("w"), {w.data, at(w.rows * w.cols)});
-      say("if (symbol >= 0)");
-      say("  for (i = 0; i < {0}; ++i) {1}[i] = {1}[i] + {2}[symbol * {0} + i];", n.size, to, table);
+      const std::string symbol = symbol_of(term.source);
+      say("if ({} >= 0)", symbol);
+      say("  for (i = 0; i < {0}; ++i) {1}[i] = {1}[i] + {2}[{3} * {0} + i];", n.size, to, table, symbol);
     } else if (term.dense()) {
       product(parameters_[term.parameter], pointer(term.source), from, to);
       from = to;
@@ -210,11 +211,11 @@ std::string CStepWriter<T>::map_text(const Node& n, const std::string& x, const 
 
 template <class T>
 CStep write_c_step(const Plan& plan, const Parameters<T>& parameters, int output, const CText& text,
-                   std::span<const int> inputs) {
+                   const CInputs& inputs) {
   return CStepWriter<T>(plan, parameters, output, text, inputs).write(output);
 }
 
-template CStep write_c_step(const Plan&, const Parameters<float>&, int, const CText&, std::span<const int>);
-template CStep write_c_step(const Plan&, const Parameters<double>&, int, const CText&, std::span<const int>);
+template CStep write_c_step(const Plan&, const Parameters<float>&, int, const CText&, const CInputs&);
+template CStep write_c_step(const Plan&, const Parameters<double>&, int, const CText&, const CInputs&);
 
 }  // namespace unfold

@@ -4,7 +4,6 @@
 
 #include <map>
 #include <set>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -26,11 +25,15 @@ struct CStep {
   bool uses_places = false;         ///< there are tables of places
 };
 
-/// `inputs`: signals that are given as numbers, in their order; they are copied from `x[i]` first. Throws UsageError
-/// naming what in the circuit cannot be written: another such signal, a link that does not look back, an operator that
-/// no text is known for.
+/// What a step is given, as signals in their order.
+struct CInputs {
+  std::vector<int> numbers = {};  ///< copied from `x[i]` first
+  std::vector<int> texts = {};    ///< of which `read[k]` is the symbol, below 0: none. Empty: the one `symbol`
+};
+/// Throws UsageError naming what in the circuit cannot be written: another signal that is given, a link that does not
+/// look back, an operator that no text is known for.
 template <class T>
 CStep write_c_step(const Plan& plan, const Parameters<T>& parameters, int output, const CText& text,
-                   std::span<const int> inputs = {});
+                   const CInputs& inputs = {});
 
 }  // namespace unfold

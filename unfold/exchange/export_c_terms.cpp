@@ -93,7 +93,19 @@ std::string CStepWriter<T>::looked_up(const Node& n, const Node::AffineTerm* ter
       table[at(r * width + k)] = r < symbols ? start + w(r, j) : start;
     }
   const std::string name = array(fresh("b"), table);
-  return symbols == 0 ? name : fmt::format("{} + row * {}", name, width);
+  if (symbols == 0) return name;
+  const std::string symbol = symbol_of(term->source);
+  const std::string row = inputs_.texts.empty() ? "row" : fmt::format("({0} < 0 ? {1} : {0})", symbol, symbols);
+  return fmt::format("{} + {} * {}", name, row, width);
+}
+
+/// An expression: the symbol given for a node.
+template <class T>
+std::string CStepWriter<T>::symbol_of(int i) const {
+  if (inputs_.texts.empty()) return "symbol";
+  const auto found = std::ranges::find(inputs_.texts, i);
+  if (found == inputs_.texts.end()) throw UsageError("it reads texts of other positions, " + node(i).name);
+  return fmt::format("read[{}]", found - inputs_.texts.begin());
 }
 
 /// The matrix in columns of 64, and what is left in columns of 16, 32 or 48, filled with zeros.
@@ -181,9 +193,9 @@ void CStepWriter<T>::apply_sparse(const Node::AffineTerm& term, const std::strin
   const Matrix<const T> w = parameters_[term.parameter];
   const Index inputs = edges.inputs(), outputs = edges.outputs();
   const bool gated = op.reads_gate(), full = edges.count() == inputs * outputs;
-  const std::string x = pointer(term.source);
+  const std::string x = pointer(term.source), symbol = gated ? symbol_of(term.gate) : "";
   if (gated) {
-    say("if (symbol < 0)");
+    say("if ({} < 0)", symbol);
     say("  for (i = 0; i < {0}; ++i) {1}[i] = {1}[i] + ({2})[i];", outputs, to, x);
     say("else {{");
   }
@@ -212,7 +224,7 @@ void CStepWriter<T>::apply_sparse(const Node::AffineTerm& term, const std::strin
   }
   const Index stride = full ? inputs * padded_to_lanes(outputs) : edges.count();
   for (Index r = 0; r < (chosen ? 1 : w.rows); ++r) {
-    const std::string row = fmt::format("{} + {} * {}", weights, chosen ? "symbol" : std::to_string(r), stride);
+    const std::string row = fmt::format("{} + {} * {}", weights, chosen ? symbol : std::to_string(r), stride);
     if (full)
       columns_calls(inputs, outputs, row, s, to, to);
     else
@@ -260,6 +272,7 @@ void CStepWriter<T>::apply_unitary(const Node::AffineTerm& term, const std::stri
 
 #define UNFOLD_INSTANTIATE(T)                                                                           \
   template std::string CStepWriter<T>::array(const std::string&, std::span<const T>);                   \
+  template std::string CStepWriter<T>::symbol_of(int) const;                                            \
   template std::string CStepWriter<T>::looked_up(const Node&, const Node::AffineTerm*);                 \
   template void CStepWriter<T>::product(const Matrix<const T>&, const std::string&, const std::string&, \
                                         const std::string&);                                            \

@@ -32,9 +32,12 @@ struct CTile {
 template <class T>
 class CStepWriter {
  public:
-  CStepWriter(const Plan& plan, const Parameters<T>& parameters, int output, const CText& text,
-              std::span<const int> inputs)
-      : plan_(plan), parameters_(parameters), text_(text), inputs_(inputs), places_(plan, output, !inputs.empty()) {}
+  CStepWriter(const Plan& plan, const Parameters<T>& parameters, int output, const CText& text, const CInputs& inputs)
+      : plan_(plan),
+        parameters_(parameters),
+        text_(text),
+        inputs_(inputs),
+        places_(plan, output, !inputs.numbers.empty()) {}
   CStep write(int output);
 
  private:
@@ -68,6 +71,7 @@ class CStepWriter {
   Index room_of(int node) const;
 
   // export_c_terms.cpp
+  std::string symbol_of(int node) const;
   std::string looked_up(const Node& n, const Node::AffineTerm* term);
   void product(const Matrix<const T>& w, const std::string& x, const std::string& from, const std::string& to);
   std::string columns(const Matrix<const T>& w);
@@ -93,7 +97,7 @@ class CStepWriter {
   const Plan& plan_;
   const Parameters<T>& parameters_;
   const CText& text_;
-  std::span<const int> inputs_;
+  const CInputs& inputs_;
   CStep out_ = {};
   StepPlaces places_;
   std::vector<const Item*> items_ = {};
