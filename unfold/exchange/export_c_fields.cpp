@@ -10,63 +10,10 @@
 #include "unfold/exchange/export_c_file.h"
 #include "unfold/exchange/export_c_functions.h"
 #include "unfold/exchange/export_c_step.h"
-#include "unfold/models/density_model.h"
+#include "unfold/exchange/field_reads.h"
 
 namespace unfold {
 namespace {
-
-/// What a step takes.
-struct Reads {
-  CInputs signals = {};
-  std::vector<std::string> names = {};  ///< of all numbers, in their order
-  std::vector<double> mean = {}, deviation = {};
-  std::vector<std::string> texts = {};  ///< of all texts
-  std::vector<const FieldSpecification*> fields = {};
-  bool looks_back = false;  ///< a step reads the position before the one that it speaks of
-};
-
-/// What a step gives of its field.
-enum class Given { labels, means, probabilities, means_and_deviations };
-
-void add_field(const FieldSpecification& field, std::vector<std::string>& names, std::vector<double>& mean,
-               std::vector<double>& deviation) {
-  for (Index i = 0; i < field.size; ++i) {
-    const auto k = static_cast<std::size_t>(i);
-    names.push_back(field.size == 1 ? field.name : fmt::format("{}[{}]", field.name, i));
-    mean.push_back(field.mean.empty() ? 0 : field.mean[k]);
-    deviation.push_back(field.mean.empty() ? 1 : field.deviation[k]);
-  }
-}
-
-template <class T>
-Reads reads_of(const NetworkModel<T>& model) {
-  Reads result;
-  for (const NetworkInput& input : model.network().inputs) {
-    const FieldRead read = parse_read(input.field);
-    const FieldSpecification& field = model.data().field(read.field);
-    if (field.spelt) throw UsageError("it spells " + input.field);
-    if (read.back > 1 || (&input != &model.network().inputs.front() && (read.back == 1) != result.looks_back))
-      throw UsageError("it reads " + input.field + ", and other positions too");
-    result.looks_back = read.back == 1;
-    if (field.type == FieldSpecification::Type::symbols) {
-      result.signals.texts.push_back(input.signal.id);
-      result.texts.push_back(read.field);
-      result.fields.push_back(&field);
-    } else {
-      result.signals.numbers.push_back(input.signal.id);
-      add_field(field, result.names, result.mean, result.deviation);
-    }
-  }
-  return result;
-}
-
-Given given_by(std::string_view loss) {
-  if (loss == "softmax") return Given::labels;
-  if (loss == "gaussian") return Given::means;
-  if (loss == "bernoulli") return Given::probabilities;
-  if (loss == "normal") return Given::means_and_deviations;
-  throw UsageError(fmt::format("its loss is {}; there are softmax, gaussian, bernoulli and normal", loss));
-}
 
 std::string list_of(const std::vector<std::string>& names) {
   return comment_text(fmt::format("{}", fmt::join(names, ", ")));
@@ -104,9 +51,9 @@ class FieldsFile {
 
   void write(const std::function<void(std::string_view)>& write) {
     CStep step = write_c_step(*model_.plan(), model_.parameters(), head_.signal.id, text_, read_.signals);
-    if (given_ == Given::labels) step.functions.insert("log_sum_exp");
-    if (given_ == Given::probabilities) step.functions.insert("sigmoid");
-    if (given_ == Given::means_and_deviations) step.functions.insert({"exp", "tanh"});
+    if (given_ == FieldGiven::labels) step.functions.insert("log_sum_exp");
+    if (given_ == FieldGiven::probabilities) step.functions.insert("sigmoid");
+    if (given_ == FieldGiven::means_and_deviations) step.functions.insert({"exp", "tanh"});
     write("/* " +
           comment_text(fmt::format("{}, which reads {} and predicts {}{}, written by Unfold.\n", model_.spec_text(),
                                    list_of(all_names()), field_.name, field_.once ? " at the end" : "")));
@@ -122,7 +69,7 @@ class FieldsFile {
     write(text_("\nvoid @init(@state *s) {\n  memset(s, 0, sizeof *s);\n"));
     write(step.begin);
     write(text_(step_text(step)));
-    if (given_ == Given::labels) write(c_alphabet(*field_.alphabet, text_));
+    if (given_ == FieldGiven::labels) write(c_alphabet(*field_.alphabet, text_));
     if (!read_.texts.empty()) {
       std::vector<const Alphabet*> alphabets;
       for (const FieldSpecification* field : read_.fields) alphabets.push_back(field->alphabet.get());
@@ -134,10 +81,10 @@ class FieldsFile {
  private:
   std::string arguments(bool types) const {
     switch (given_) {
-      case Given::labels: return types ? "@real *log_probabilities" : "log_probabilities";
-      case Given::means:
-      case Given::probabilities: return types ? "double *means" : "means";
-      case Given::means_and_deviations: return types ? "double *means, double *deviations" : "means, deviations";
+      case FieldGiven::labels: return types ? "@real *log_probabilities" : "log_probabilities";
+      case FieldGiven::means:
+      case FieldGiven::probabilities: return types ? "double *means" : "means";
+      case FieldGiven::means_and_deviations: return types ? "double *means, double *deviations" : "means, deviations";
     }
     return "";
   }
@@ -169,8 +116,8 @@ class FieldsFile {
     std::string text = "\n";
     if (has_numbers()) text += fmt::format("#define @@_INPUTS {}\n", read_.names.size());
     if (has_texts()) text += fmt::format("#define @@_TEXTS {}\n", read_.texts.size());
-    if (has_texts() || given_ == Given::labels) text += "#define @@_NO_SYMBOL (-1)\n";
-    text += fmt::format("#define @@_{} {}\n", given_ == Given::labels ? "SYMBOLS" : "OUTPUTS", field_.size);
+    if (has_texts() || given_ == FieldGiven::labels) text += "#define @@_NO_SYMBOL (-1)\n";
+    text += fmt::format("#define @@_{} {}\n", given_ == FieldGiven::labels ? "SYMBOLS" : "OUTPUTS", field_.size);
     text += fmt::format("typedef {} @real;\ntypedef struct {{\n{}}} @state;\n", text_.wide() ? "double" : "float",
                         step.fields.empty() ? "  char nothing;\n" : step.fields);
     text += fmt::format(R"(
@@ -182,7 +129,7 @@ int @step(@state *state, {}, {});
 )",
                         what_is_read(), read_.looks_back ? ", or NULL before the first position" : "", what_is_given(),
                         read_.looks_back ? "" : ", or NULL", parameters(), arguments(true));
-    if (given_ == Given::labels)
+    if (given_ == FieldGiven::labels)
       text += R"(/* The text of a label, and how many bytes it has. */
 extern const char *const @texts[@@_SYMBOLS];
 extern const unsigned char @text_sizes[@@_SYMBOLS];
@@ -207,17 +154,17 @@ int @find_read(int field, const char *text, size_t size);
 
   std::string what_is_given() const {
     switch (given_) {
-      case Given::labels: return "natural logarithms of the probabilities of the labels";
-      case Given::means: return "the mean of " + field_.name + " in units of the data";
-      case Given::probabilities: return "the probability that " + field_.name + " is 1";
-      case Given::means_and_deviations:
+      case FieldGiven::labels: return "natural logarithms of the probabilities of the labels";
+      case FieldGiven::means: return "the mean of " + field_.name + " in units of the data";
+      case FieldGiven::probabilities: return "the probability that " + field_.name + " is 1";
+      case FieldGiven::means_and_deviations:
         return "mean and standard deviation of " + field_.name + " in units of the data";
     }
     return "";
   }
 
   std::string output_tables() const {
-    if (given_ == Given::labels) return "";
+    if (given_ == FieldGiven::labels) return "";
     std::vector<std::string> names;
     std::vector<double> mean, deviation;
     add_field(field_, names, mean, deviation);
@@ -256,7 +203,7 @@ int @find_read(int field, const char *text, size_t size);
 
   std::string output_text(const CStep& step) const {
     const std::string& at = step.output;
-    if (given_ == Given::labels)
+    if (given_ == FieldGiven::labels)
       return fmt::format(R"(  if (log_probabilities != NULL) {{
 {}    const @real *logits = {};
     const @real normaliser = @log_sum_exp(logits);
@@ -265,8 +212,8 @@ int @find_read(int field, const char *text, size_t size);
 )",
                          step.output_statements, at);
     const std::string value =
-        given_ == Given::probabilities ? fmt::format("@sigmoid(({})[i])", at) : fmt::format("({})[i]", at);
-    const bool two = given_ == Given::means_and_deviations;
+        given_ == FieldGiven::probabilities ? fmt::format("@sigmoid(({})[i])", at) : fmt::format("({})[i]", at);
+    const bool two = given_ == FieldGiven::means_and_deviations;
     std::string text =
         two ? "  if (means == NULL && deviations == NULL) return 0;\n" : "  if (means == NULL) return 0;\n";
     text += step.output_statements;
@@ -284,10 +231,10 @@ int @find_read(int field, const char *text, size_t size);
 
   const NetworkModel<T>& model_;
   CText text_;
-  Reads read_;
+  FieldReads read_;
   const Head<T>& head_;
   const FieldSpecification& field_;
-  Given given_;
+  FieldGiven given_;
 };
 
 }  // namespace
@@ -295,7 +242,6 @@ int @find_read(int field, const char *text, size_t size);
 template <class T>
 void export_c_fields(const NetworkModel<T>& model, const ExportCRequest& request,
                      const std::function<void(std::string_view)>& write) {
-  if (is_density(model.spec())) throw UsageError("it is a distribution of vectors");
   FieldsFile<T>(model, request).write(write);
 }
 

@@ -211,11 +211,11 @@ std::string CStepWriter<T>::map_text(const Node& n, const std::string& x, const 
 
 template <class T>
 CStep write_c_step(const Plan& plan, const Parameters<T>& parameters, int output, const CText& text,
-                   const CInputs& inputs) {
+                   const StepInputs& inputs) {
   return CStepWriter<T>(plan, parameters, output, text, inputs).write(output);
 }
 
-template CStep write_c_step(const Plan&, const Parameters<float>&, int, const CText&, const CInputs&);
-template CStep write_c_step(const Plan&, const Parameters<double>&, int, const CText&, const CInputs&);
+template CStep write_c_step(const Plan&, const Parameters<float>&, int, const CText&, const StepInputs&);
+template CStep write_c_step(const Plan&, const Parameters<double>&, int, const CText&, const StepInputs&);
 
 }  // namespace unfold

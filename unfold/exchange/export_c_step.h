@@ -10,6 +10,7 @@
 #include "unfold/circuit/parameters.h"
 #include "unfold/engine/plan.h"
 #include "unfold/exchange/export_c_functions.h"
+#include "unfold/exchange/step_places.h"
 
 namespace unfold {
 
@@ -25,15 +26,11 @@ struct CStep {
   bool uses_places = false;         ///< there are tables of places
 };
 
-/// What a step is given, as signals in their order.
-struct CInputs {
-  std::vector<int> numbers = {};  ///< copied from `x[i]` first
-  std::vector<int> texts = {};    ///< of which `read[k]` is the symbol, below 0: none. Empty: the one `symbol`
-};
+/// The step has `x[i]`, what is read, and `read[k]`, or `symbol` where nothing is said of texts; below 0: none.
 /// Throws UsageError naming what in the circuit cannot be written: another signal that is given, a link that does not
 /// look back, an operator that no text is known for.
 template <class T>
 CStep write_c_step(const Plan& plan, const Parameters<T>& parameters, int output, const CText& text,
-                   const CInputs& inputs = {});
+                   const StepInputs& inputs = {});
 
 }  // namespace unfold

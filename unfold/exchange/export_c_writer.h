@@ -32,7 +32,8 @@ struct CTile {
 template <class T>
 class CStepWriter {
  public:
-  CStepWriter(const Plan& plan, const Parameters<T>& parameters, int output, const CText& text, const CInputs& inputs)
+  CStepWriter(const Plan& plan, const Parameters<T>& parameters, int output, const CText& text,
+              const StepInputs& inputs)
       : plan_(plan),
         parameters_(parameters),
         text_(text),
@@ -97,7 +98,7 @@ class CStepWriter {
   const Plan& plan_;
   const Parameters<T>& parameters_;
   const CText& text_;
-  const CInputs& inputs_;
+  const StepInputs& inputs_;
   CStep out_ = {};
   StepPlaces places_;
   std::vector<const Item*> items_ = {};
