@@ -3,8 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 
 #include "app/texts.h"
 #include "base/scratch.h"
@@ -12,6 +15,7 @@
 #include "unfold/cells/registry.h"
 #include "unfold/exchange/export_c.h"
 #include "unfold/models/language_model.h"
+#include "unfold/numerics/functions.h"
 #include "unfold/numerics/random.h"
 
 namespace unfold {
@@ -24,7 +28,8 @@ using testing_support::ScratchFolder;
 
 const std::string kLetters = "abc ?\"\\\n*/z";
 
-/// Every cell once or more, of sizes that fill no vector; and what wraps cells.
+/// Every cell once or more, of sizes that fill no vector; what wraps cells; and sizes of several tiles, with a rest and
+/// without, below and above the first-level cache.
 const std::vector<std::string> kModels = {"rnn:20",
                                           "rnn:21,activation=relu,layers=3",
                                           "rnn:18,delays=1+2+5",
@@ -57,7 +62,11 @@ const std::vector<std::string> kModels = {"rnn:20",
                                           "glnn:25,edges=4",
                                           "glnn:25,edges=4,activation=relu",
                                           "sparse-rnn:30,edges=3",
-                                          "bag:12"};
+                                          "bag:12",
+                                          "rnn:137",
+                                          "lstm:64",
+                                          "gru:72",
+                                          "gru:40,reset=after"};
 
 std::vector<Symbol> some_symbols(Index count, Index alphabet) {
   Random random(5, "symbols");
@@ -206,6 +215,87 @@ TEST_F(ExportC, a_trained_model_has_them_over_ten_thousand_symbols) {
   symbols_ = some_symbols(10000, model.alphabet().size());
   add(model, "trained", false);
   compare_everywhere();
+}
+
+/// As the file has it, of every number, in loops that become vectors where the compiler can.
+template <class T>
+std::string functions_driver() {
+  const std::string real = sizeof(T) == 8 ? "double" : "float";
+  std::string text =
+      "#include <stdio.h>\n#include \"m0.c\"\nstatic REAL x[1 << 16], y[1 << 16];\nint main(void) {\n"
+      "  FILE *in = fopen(\"in\", \"rb\"), *out = fopen(\"out\", \"wb\");\n  size_t n, i;\n"
+      "  while ((n = fread(x, sizeof *x, 1 << 16, in)) > 0) {\n"
+      "    for (i = 0; i < n; ++i) y[i] = m0_sigmoid(x[i]);\n    fwrite(y, sizeof *y, n, out);\n"
+      "    for (i = 0; i < n; ++i) y[i] = m0_tanh(x[i]);\n    fwrite(y, sizeof *y, n, out);\n"
+      "    for (i = 0; i < n; ++i) y[i] = m0_exp_minus(x[i]);\n    fwrite(y, sizeof *y, n, out);\n"
+      "  }\n  fclose(in); fclose(out);\n  return 0;\n}\n";
+  return text.replace(text.find("REAL"), 4, real);
+}
+
+/// Numbers of every exponent and sign, and those between which the functions change their ways.
+template <class T>
+std::vector<T> numbers_of_all_sizes() {
+  using Bits = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
+  std::vector<T> numbers;
+  for (const double x : {0.0, 0.55, 10.0, 20.0, 87.4, 89.0, 103.9, 104.0, 708.5, 744.5, 745.2, 1e30, HUGE_VAL})
+    for (const T sign : {T{1}, T{-1}})
+      for (const T to : {T{0}, static_cast<T>(x), std::numeric_limits<T>::infinity()})
+        numbers.push_back(sign * std::nextafter(static_cast<T>(x), to));
+  for (int payload = 0; payload < 4; ++payload)
+    numbers.push_back(std::bit_cast<T>(std::bit_cast<Bits>(std::numeric_limits<T>::quiet_NaN()) + Bits(payload)));
+  Random random(3, "bits");
+  for (int i = 0; i < 1000000; ++i) {
+    const auto bits = static_cast<Bits>(random.below(std::uint64_t{1} << 63) * 2 + random.below(2));
+    numbers.push_back(std::bit_cast<T>(bits));
+    numbers.push_back(static_cast<T>(220 * random.uniform() - 110));
+  }
+  return numbers;
+}
+
+template <class T>
+void compare_functions(const std::string& folder, const std::vector<T>& x) {
+  const std::string bytes = file_bytes(folder + "/out");
+  ASSERT_EQ(bytes.size(), 3 * x.size() * sizeof(T));
+  std::size_t at = 0;
+  std::vector<T> below, expected(1 << 16), found(1 << 16);
+  for (std::size_t begin = 0; begin < x.size(); begin += 1 << 16) {
+    const auto n = std::min(x.size() - begin, std::size_t{1} << 16);
+    for (int function = 0; function < 3; ++function, at += n * sizeof(T)) {
+      below.assign(x.begin() + static_cast<std::ptrdiff_t>(begin), x.begin() + static_cast<std::ptrdiff_t>(begin + n));
+      if (function == 0) vector_sigmoid(below.data(), expected.data(), static_cast<Index>(n));
+      if (function == 1) vector_tanh(below.data(), expected.data(), static_cast<Index>(n));
+      if (function == 2) {
+        for (T& v : below) v = -std::fabs(v);
+        vector_exp(below.data(), expected.data(), static_cast<Index>(n));
+      }
+      std::memcpy(found.data(), bytes.data() + at, n * sizeof(T));
+      for (std::size_t i = 0; i < n; ++i) {
+        if (std::isnan(expected[i]) && std::isnan(found[i])) continue;
+        ASSERT_EQ(std::memcmp(&expected[i], &found[i], sizeof(T)), 0) << function << " of " << below[i];
+      }
+    }
+  }
+}
+
+TEST_F(ExportC, functions_have_the_bits_of_the_library_for_numbers_of_all_sizes) {
+  if (!runs("command -v gcc")) GTEST_SKIP() << "gcc is not here";
+  const auto check = [&]<class T>(T) {
+    models_.clear();
+    add_random<T>("lstm:5");
+    const std::vector<T> x = numbers_of_all_sizes<T>();
+    folder_.write("in", std::string(reinterpret_cast<const char*>(x.data()), x.size() * sizeof(T)));
+    folder_.write("driver.c", functions_driver<T>());
+    for (const char* flags : {"-O1 -mfma", "-O3 -march=native"}) {
+      SCOPED_TRACE(flags);
+      if (!runs("cd " + folder_.path(".") + " && gcc -w " + flags + " driver.c -o driver -lm")) continue;
+      ASSERT_TRUE(runs("cd " + folder_.path(".") + " && ./driver"));
+      compare_functions(folder_.path("."), x);
+      ++compared_;
+    }
+  };
+  check(float{});
+  check(double{});
+  EXPECT_GE(compared_, 2);
 }
 
 TEST_F(ExportC, every_cell_of_the_registry_is_written_or_refused_by_name) {

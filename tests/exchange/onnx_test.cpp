@@ -75,14 +75,22 @@ TEST_F(ExportOnnx, equal_models_give_equal_files) {
   EXPECT_EQ(write(model), write(model));
 }
 
-TEST_F(ExportOnnx, what_predicts_no_next_symbol_is_refused) {
+DataSpecification words_and_tags() {
   const auto letters = std::make_shared<const Alphabet>(Alphabet::chars_of("abc"));
-  const DataSpecification data = {
+  return {
       .source = "columns",
       .fields = {{.name = "tag", .size = 3, .alphabet = letters}, {.name = "word", .size = 3, .alphabet = letters}}};
-  const NetworkModel<float> model("bilstm:4", data, {.reads = {"word"}, .heads = {{.field = "tag"}}});
-  EXPECT_TRUE(
-      contains(message_of<UsageError>([&] { write(model); }), "only networks that predict the next symbol can"));
+}
+
+TEST_F(ExportOnnx, networks_of_fields_are_written) {
+  const NetworkModel<float> model("lstm:4", words_and_tags(), {.reads = {"word"}, .heads = {{.field = "tag"}}});
+  const std::string bytes = write(model);
+  EXPECT_TRUE(contains(bytes, "read_now") && contains(bytes, "log_probabilities") && contains(bytes, "predicts"));
+}
+
+TEST_F(ExportOnnx, what_looks_ahead_is_refused) {
+  const NetworkModel<float> model("bilstm:4", words_and_tags(), {.reads = {"word"}, .heads = {{.field = "tag"}}});
+  EXPECT_TRUE(contains(message_of<UsageError>([&] { write(model); }), "a step sees what was alone"));
 }
 
 }  // namespace

@@ -1,9 +1,11 @@
 """Models in the formats of other programs, run by those programs. What is not installed is skipped: onnx and onnxruntime,
 torch and safetensors."""
 
+import ctypes
 import importlib.util
 import json
 import os
+import shutil
 import subprocess
 import unittest
 
@@ -135,6 +137,96 @@ class OnnxTest(Exchange):
                     )
                     for name in states:  # the state of an ended sequence stays
                         numpy.testing.assert_allclose(states[name][b], last[name][0], atol=1e-5)
+
+
+@unittest.skipIf(missing("onnx", "onnxruntime") or not shutil.which("gcc"), "onnx, onnxruntime or gcc is not installed")
+class OnnxFieldsTest(Exchange):
+    """Beside the C file of the same model, whose figures tests/exchange/export_c_fields_test.cpp compares with the library's."""
+
+    def table(self):
+        random = numpy.random.default_rng(3)
+        with open(self.path("table.csv"), "w", encoding="utf-8") as file:
+            file.write("load,heat,alarm,state,word\n")
+            for _ in range(150):
+                load = 40 + 3 * random.normal()
+                row = load, load / 7 + random.normal(), int(load > 41), "hot" if load > 41 else "cold", random.integers(30)
+                file.write("%f,%f,%d,%s,w%d\n" % row)
+
+    def exported_twice(self, spec, read, predict, ahead):
+        self.command("train", self.path("table.csv"), "--format", "table", "--read", read, "--predict", predict, "--model",
+                     spec, "--steps", 20, "--threads", 1, "--out", self.path("run"), "--overwrite", "--quiet",
+                     *(["--ahead", 1] if ahead else []))  # fmt: skip
+        for form in ("onnx", "c"):
+            self.command("export", self.path("run"), "--to", form, "--out", self.path("model." + form), "--quiet")
+        subprocess.run(["gcc", "-O2", "-shared", "-fPIC", self.path("model.c"), "-o", self.path("model.so"), "-lm"], check=True)
+        # A library is loaded once by its name.
+        library = self.path("model%d.so" % len(os.listdir(self.path("."))))
+        os.rename(self.path("model.so"), library)
+        return OnnxTest.session(self, self.path("model.onnx")), ctypes.CDLL(library)
+
+    def told_by_c(self, library, numbers, read, outputs, labels, two):
+        state = ctypes.create_string_buffer(1 << 20)
+        library.model_init(state)
+        rows = []
+        for t in range(len(numbers)):
+            given = []
+            if numbers.shape[1]:
+                given.append(numbers[t].ctypes.data_as(ctypes.c_void_p) if not numpy.isnan(numbers[t, 0]) else None)
+            if read.shape[1]:
+                row = numpy.ascontiguousarray(read[t], numpy.int32)
+                given.append(row.ctypes.data_as(ctypes.c_void_p))
+            told = [numpy.zeros(outputs, numpy.float32 if labels else numpy.float64) for _ in range(2 if two else 1)]
+            self.assertEqual(library.model_step(state, *given, *[x.ctypes.data_as(ctypes.c_void_p) for x in told]), 0)
+            rows.append(numpy.concatenate(told))
+        return numpy.array(rows)
+
+    def compare(self, spec, read, predict, ahead=False):
+        session, library = self.exported_twice(spec, read, predict, ahead)
+        about = session.get_modelmeta().custom_metadata_map
+        names, texts = json.loads(about["numbers"]), json.loads(about["read"])
+        outputs = {x.name: x for x in session.get_outputs()}
+        random = numpy.random.default_rng(5)
+        lengths, time = [70, 1, 33], 70
+        numbers = 41 + 5 * random.normal(size=(time, 3, len(names)))
+        if ahead:
+            numbers[0] = numpy.nan
+        sizes = [len(x["alphabet"]["symbols"]) for x in texts]
+        symbols = numpy.array([[[random.integers(-1, n) for n in sizes] for _ in range(3)] for _ in range(time)])
+        given = {"lengths": numpy.array(lengths, numpy.int64)}
+        if names:
+            given["numbers"] = numbers
+        if texts:
+            given["read"] = symbols.astype(numpy.int64)
+        start = json.loads(about["start"])
+        for value in session.get_inputs():
+            if value.name.startswith("state_"):
+                given[value.name] = numpy.zeros((3, value.shape[1]), numpy.float32)
+                given[value.name][:] = start.get(value.name, 0)
+        told = dict(zip(outputs, session.run(None, given)))
+        labels = "log_probabilities" in told
+        theirs = told["log_probabilities"] if labels else told["means"]
+        size = theirs.shape[2]
+        if "deviations" in told:
+            theirs = numpy.concatenate([theirs, told["deviations"]], axis=2)
+        symbols = symbols.reshape(time, 3, len(sizes))
+        for b, length in enumerate(lengths):
+            ours = self.told_by_c(library, numbers[:length, b].copy(), symbols[:length, b], size, labels, "deviations" in told)
+            self.assertLess(numpy.abs(theirs[:length, b] - ours).max() / max(1, numpy.abs(ours).max()), 1e-5)
+
+    def test_fields_give_the_same_as_the_c_file(self):
+        self.table()
+        for arguments in [
+            ("lstm:12", "load", "load", True),
+            ("gru:9,layers=2", "load,heat", "heat=gaussian"),
+            ("gru:9", "load,heat", "heat=normal"),
+            ("lstm:20", "load", "alarm"),
+            ("gru:9", "state", "load=gaussian"),
+            ("lstm:8,embedding=5", "load,word,heat,state", "alarm"),
+            ("gru:12,layers=2", "word,word.suffix1", "state"),
+            ("gnn:20,edges=3", "word", "state"),
+        ]:
+            with self.subTest(arguments):
+                self.compare(*arguments)
 
 
 @unittest.skipIf(missing("torch", "safetensors"), "torch and safetensors are not installed")

@@ -91,11 +91,12 @@ void write_model(const LanguageModel<T>& model, const ExportCRequest& request,
   write(text(kInit));
   write(step.begin);
   write(text(kStepBegin));
-  if (step.statements.find(" row * ") != std::string::npos)
+  if ((step.statements + step.output_statements).find(" row * ") != std::string::npos)
     write(text("  const int row = symbol < 0 ? @@_SYMBOLS : symbol;\n"));
   write(text(kStepChecks));
   write(step.statements);
   write("  if (log_probabilities != NULL) {\n");
+  write(step.output_statements);
   write(text(fmt::format("    const @real *logits = {};\n", step.output)));
   write(
       text("    const @real normaliser = @log_sum_exp(logits);\n"

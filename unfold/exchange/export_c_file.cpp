@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <numeric>
+
 #include "unfold/base/error.h"
 
 namespace unfold {
@@ -41,6 +44,24 @@ int @find(const char *text, size_t size) {
 }
 )";
 
+constexpr const char* kFindRead = R"(
+int @find_read(int field, const char *text, size_t size) {
+  int low = 0, high;
+  if (field < 0 || field >= @@_TEXTS) return @@_NO_SYMBOL;
+  for (high = @read_fields[field].count; low < high;) {
+    const int i = low + (high - low) / 2;
+    const size_t length = @read_fields[field].sizes[i];
+    const int order = memcmp(@read_fields[field].texts[i], text, length < size ? length : size);
+    if (order == 0 && length == size) return @read_fields[field].symbols[i];
+    if (order < 0 || (order == 0 && length < size))
+      low = i + 1;
+    else
+      high = i;
+  }
+  return @read_fields[field].unknown;
+}
+)";
+
 /// The bytes of a text as a C string; octal escapes have three digits, so that no digit after one is taken in.
 std::string quoted(std::string_view text) {
   std::string result = "\"";
@@ -52,6 +73,17 @@ std::string quoted(std::string_view text) {
       result += c;
   }
   return result + "\"";
+}
+
+void require_short(std::string_view symbol) {
+  if (symbol.size() > 255) throw UsageError("a symbol has more than 255 bytes");
+}
+
+template <class Write>
+std::string list_of_numbers(std::size_t count, Write write) {
+  std::string list;
+  for (std::size_t i = 0; i < count; ++i) list += fmt::format("{}{},", i % 24 == 0 ? "\n  " : " ", write(i));
+  return list;
 }
 
 }  // namespace
@@ -72,12 +104,46 @@ std::string c_alphabet(const Alphabet& alphabet, const CText& text) {
   std::string texts, sizes;
   for (Symbol x = 0; x < alphabet.size(); ++x) {
     const std::string_view symbol = alphabet.text(x);
-    if (symbol.size() > 255) throw UsageError("a symbol has more than 255 bytes");
+    require_short(symbol);
     texts += "  " + quoted(symbol) + ",\n";
     sizes += fmt::format("{}{},", x % 24 == 0 ? "\n  " : " ", symbol.size());
   }
   return text("\nconst char *const @texts[@@_SYMBOLS] = {\n") + texts +
          text("};\nconst unsigned char @text_sizes[@@_SYMBOLS] = {") + sizes + "};\n" + text(kFind);
+}
+
+std::string c_find_read(const std::vector<const Alphabet*>& alphabets, const CText& text) {
+  std::string tables, fields;
+  for (std::size_t k = 0; k < alphabets.size(); ++k) {
+    if (alphabets[k] == nullptr) {
+      fields += "  {NULL, NULL, NULL, 0, -1},\n";
+      continue;
+    }
+    const Alphabet& alphabet = *alphabets[k];
+    std::vector<Symbol> order(static_cast<std::size_t>(alphabet.size()));
+    std::iota(order.begin(), order.end(), Symbol{0});
+    std::ranges::sort(order, {}, [&](Symbol x) { return alphabet.text(x); });
+    std::string texts;
+    for (const Symbol x : order) {
+      require_short(alphabet.text(x));
+      texts += "  " + quoted(alphabet.text(x)) + ",\n";
+    }
+    const auto size = [&](std::size_t i) { return alphabet.text(order[i]).size(); };
+    const auto symbol = [&](std::size_t i) { return order[i]; };
+    tables += text(fmt::format("\nstatic const char *const @read_texts{}[] = {{\n", k)) + texts +
+              text(fmt::format("}};\nstatic const unsigned char @read_sizes{}[] = {{", k)) +
+              list_of_numbers(order.size(), size) +
+              text(fmt::format("}};\nstatic const int @read_symbols{}[] = {{", k)) +
+              list_of_numbers(order.size(), symbol) + "};\n";
+    fields += text(fmt::format("  {{@read_texts{0}, @read_sizes{0}, @read_symbols{0}, {1}, {2}}},\n", k, order.size(),
+                               alphabet.unknown()));
+  }
+  return tables +
+         text(
+             "static const struct {\n  const char *const *texts; /* in the order of their bytes */\n"
+             "  const unsigned char *sizes;\n  const int *symbols;\n  int count, unknown;\n"
+             "} @read_fields[@@_TEXTS] = {\n") +
+         fields + "};\n" + text(kFindRead);
 }
 
 }  // namespace unfold

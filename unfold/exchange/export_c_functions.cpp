@@ -69,6 +69,7 @@ std::string constants(bool wide) {
   return wide ? R"(enum { @mantissa = 52 };
 #define @@_BITS(x) UINT64_C(x)
 #define @@_ROUNDER 0x1.8p+52
+#define @@_BIASED_ROUNDER (0x1.8p+52 + 1023)
 #define @@_LOG2E 0x1.71547652b82fep+0
 #define @@_LN2_HIGH 0x1.62e42fefa38p-1
 #define @@_LN2_LOW 0x1.ef35793c7673p-45
@@ -88,6 +89,7 @@ std::string constants(bool wide) {
               : R"(enum { @mantissa = 23 };
 #define @@_BITS(x) UINT32_C(x)
 #define @@_ROUNDER 0x1.8p+23f
+#define @@_BIASED_ROUNDER (0x1.8p+23f + 127)
 #define @@_LOG2E 0x1.715476p+0f
 #define @@_LN2_HIGH 0x1.62e4p-1f
 #define @@_LN2_LOW 0x1.7f7d1cp-20f
@@ -117,8 +119,9 @@ static inline @real @from_bits(@bits b) {
   memcpy(&x, &b, sizeof x);
   return x;
 }
-/* 2^n for a whole number n, given n + @@_ROUNDER */
-static inline @real @power(@real shifted) { return @from_bits((@bits_of(shifted) << @mantissa) + @@_ONE); }
+/* 2^n for a whole number n, given n + @@_BIASED_ROUNDER, or n + @@_ROUNDER */
+static inline @real @power(@real shifted) { return @from_bits(@bits_of(shifted) << @mantissa); }
+static inline @real @power_of(@real shifted) { return @from_bits((@bits_of(shifted) << @mantissa) + @@_ONE); }
 )";
 
 /// exp(x) = 2^n (1 + q), n and q given, for x within bounds.
@@ -134,26 +137,29 @@ static inline @real @expm1(@real r) {
 }
 
 constexpr const char* kExp = R"(
-static inline @real @exp_bounded(@real x) {
+static inline @real @exp(@real given) {
+  const @real least = given < @@_UNDERFLOW ? @@_UNDERFLOW : given;
+  const @real x = least > @@_OVERFLOW ? @@_OVERFLOW : least;
   const @real n = fma$(x, @@_LOG2E, @@_ROUNDER) - @@_ROUNDER;
   const @real r = fma$(-n, @@_LN2_LOW, fma$(-n, @@_LN2_HIGH, x));
   const @real p = 1 + @expm1(r), half = fma$(n, 0.5$, @@_ROUNDER);
   const @real rest = (n - (half - @@_ROUNDER)) + @@_ROUNDER;
-  return (p * @power(half)) * @power(rest);
+  return (p * @power_of(half)) * @power_of(rest);
 }
 )";
-constexpr const char* kWholeExp = R"(
-static inline @real @exp(@real x) {
-  const @real least = x < @@_UNDERFLOW ? @@_UNDERFLOW : x;
-  return @exp_bounded(least > @@_OVERFLOW ? @@_OVERFLOW : least);
+/// 2^n (1 + q) again: as n <= 0, 2^(n + 64) is finite and no denormal, and 2^-64 rounds once.
+constexpr const char* kExpBelow = R"(
+/* exp(x) for x <= 0 */
+static inline @real @exp_below(@real x) {
+  const @real bounded = x < @@_UNDERFLOW ? @@_UNDERFLOW : x;
+  const @real shifted = fma$(bounded, @@_LOG2E, @@_BIASED_ROUNDER + 64), n = shifted - (@@_BIASED_ROUNDER + 64);
+  const @real r = fma$(-n, @@_LN2_LOW, fma$(-n, @@_LN2_HIGH, bounded));
+  return ((1 + @expm1(r)) * @power(shifted)) * 0x1p-64$;
 }
 )";
 constexpr const char* kExpMinus = R"(
 /* exp(-|x|) */
-static inline @real @exp_minus(@real x) {
-  const @real minus = @from_bits(@bits_of(x) | @@_SIGN);
-  return @exp_bounded(minus < @@_UNDERFLOW ? @@_UNDERFLOW : minus);
-}
+static inline @real @exp_minus(@real x) { return @exp_below(@from_bits(@bits_of(x) | @@_SIGN)); }
 )";
 constexpr const char* kSigmoid = R"(
 static inline @real @sigmoid(@real x) {
@@ -166,17 +172,16 @@ std::string tanh_text(bool wide) {
   return R"(
 static inline @real @tanh(@real x) {
   const @bits sign = @bits_of(x) & @@_SIGN;
-  const @real magnitude = @from_bits(@bits_of(x) & ~@@_SIGN);
-  const @real bounded = magnitude > @@_SATURATES ? @@_SATURATES : magnitude, twice = bounded + bounded;
-  const @real shifted = fma$(twice, @@_LOG2E, @@_ROUNDER), n = shifted - @@_ROUNDER;
+  const @real a = @from_bits(@bits_of(x) ^ sign), bounded = a > @@_SATURATES ? @@_SATURATES : a;
+  const @real twice = bounded + bounded;
+  const @real shifted = fma$(twice, @@_LOG2E, @@_BIASED_ROUNDER), n = shifted - @@_BIASED_ROUNDER;
   const @real r = fma$(-n, @@_LN2_LOW, fma$(-n, @@_LN2_HIGH, twice));
   const @real power = @power(shifted);
   const @real large = 1 - 2 / fma$(power, @expm1(r), power + 1);
-  const @real square = x * x, fourth = square * square;
-  const @real small = fma$(square * x, )" +
-         tanh_polynomial(wide) + R"(, x);
-  const @real result = magnitude < 0.55$ ? small : large;
-  return @from_bits((@bits_of(result) & ~@@_SIGN) | sign);
+  const @real square = a * a, fourth = square * square;
+  const @real small = fma$(square * a, )" +
+         tanh_polynomial(wide) + R"(, a);
+  return @from_bits(@bits_of(a < 0.55$ ? small : large) | sign);
 }
 )";
 }
@@ -225,12 +230,21 @@ constexpr const char* kLogSumExp = R"(
 static @real @log_sum_exp(const @real *x) {
   @real lanes[16], top;
   int i, j;
+#if defined(@@_LANES)
+  @vector most[16 / @@_LANES];
+  for (j = 0; j < 16 / @@_LANES; ++j) most[j] = @@_OF(set1)(-INFINITY);
+  for (i = 0; i + 16 <= @@_SYMBOLS; i += 16)
+    for (j = 0; j < 16 / @@_LANES; ++j) most[j] = @@_OF(max)(@@_OF(loadu)(x + i + j * @@_LANES), most[j]);
+  for (j = 0; j < 16 / @@_LANES; ++j) @@_OF(storeu)(lanes + j * @@_LANES, most[j]);
+#else
   for (j = 0; j < 16; ++j) lanes[j] = -INFINITY;
   for (i = 0; i + 16 <= @@_SYMBOLS; i += 16)
     for (j = 0; j < 16; ++j) lanes[j] = x[i + j] > lanes[j] ? x[i + j] : lanes[j];
+#endif
   for (j = 0; i + j < @@_SYMBOLS; ++j) lanes[j] = x[i + j] > lanes[j] ? x[i + j] : lanes[j];
+  for (i = 8; i > 0; i /= 2)
+    for (j = 0; j < i; ++j) lanes[j] = lanes[j + i] > lanes[j] ? lanes[j + i] : lanes[j];
   top = lanes[0];
-  for (j = 1; j < 16; ++j) top = lanes[j] > top ? lanes[j] : top;
   if (top == INFINITY || top == -INFINITY) {
     for (i = 0; i < @@_SYMBOLS; ++i)
       if (x[i] != x[i]) return x[i];
@@ -238,8 +252,8 @@ static @real @log_sum_exp(const @real *x) {
   }
   for (j = 0; j < 16; ++j) lanes[j] = 0;
   for (i = 0; i + 16 <= @@_SYMBOLS; i += 16)
-    for (j = 0; j < 16; ++j) lanes[j] += @exp(x[i + j] - top);
-  for (j = 0; i + j < @@_SYMBOLS; ++j) lanes[j] += @exp(x[i + j] - top);
+    for (j = 0; j < 16; ++j) lanes[j] += @exp_below(x[i + j] - top);
+  for (j = 0; i + j < @@_SYMBOLS; ++j) lanes[j] += @exp_below(x[i + j] - top);
   for (i = 8; i > 0; i /= 2)
     for (j = 0; j < i; ++j) lanes[j] += lanes[j + i];
   return top + @log(lanes[0]);
@@ -457,21 +471,23 @@ std::vector<CFunction> all_functions(bool wide) {
   return {{"constants", {}, constants(wide)},
           {"bits", {"constants"}, kBitCasts},
           {"expm1", {"bits"}, expm1_text(wide)},
-          {"exp_bounded", {"expm1"}, kExp},
-          {"exp", {"exp_bounded"}, kWholeExp},
-          {"exp_minus", {"exp_bounded"}, kExpMinus},
+          {"exp", {"expm1"}, kExp},
+          {"exp_below", {"expm1"}, kExpBelow},
+          {"exp_minus", {"exp_below"}, kExpMinus},
           {"sigmoid", {"exp_minus"}, kSigmoid},
           {"tanh", {"expm1"}, tanh_text(wide)},
           {"log_of_parts", {"bits"}, log_parts_text(wide)},
           {"log", {"log_of_parts"}, kLog},
           {"softplus", {"exp_minus", "log_of_parts"}, kSoftplus},
           {"relu", {}, kRelu},
-          {"log_sum_exp", {"exp", "log"}, kLogSumExp},
           {"vectors", {}, vectors_text(wide)},
+          {"log_sum_exp", {"exp_below", "log", "vectors"}, kLogSumExp},
           {"columns16", {"vectors"}, columns_text(16)},
           {"columns32", {"vectors"}, columns_text(32)},
           {"columns48", {"vectors"}, columns_text(48)},
           {"columns64", {"vectors"}, columns_text(64)},
+          {"columns80", {"vectors"}, columns_text(80)},
+          {"columns96", {"vectors"}, columns_text(96)},
           {"edges", {}, kEdges},
           {"layer_norm", {}, kLayerNorm},
           {"modulus_relu", {}, kModulusRelu},

@@ -1,6 +1,7 @@
 #include "unfold/exchange/export_c_step.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "unfold/base/error.h"
 #include "unfold/exchange/export_c_writer.h"
@@ -9,17 +10,45 @@ namespace unfold {
 
 template <class T>
 CStep CStepWriter<T>::write(int output) {
+  for (const Segment& segment : plan_.segments())
+    for (const Item& item : segment.items)
+      if (item.kind == Item::Kind::affine || item.kind == Item::Kind::pointwise) items_.push_back(&item);
+  find_tiles(output);
   declare_values();
   begin_histories();
   take_inputs();
-  for (const Segment& segment : plan_.segments())
-    for (const Item& item : segment.items) {
-      if (item.kind == Item::Kind::affine) affine(item);
-      if (item.kind == Item::Kind::pointwise) pointwise(item);
-    }
+  if (turns_) say("s->turn = !s->turn;");
+  const std::size_t end = items_.size() - (last_is_of_output(output) ? 1 : 0);
+  for (std::size_t k = 0; k < end;) k = step_from(k);
   push_histories();
+  const std::string before = std::exchange(out_.statements, "");
+  for (std::size_t k = end; k < items_.size();) k = step_from(k);
+  out_.output_statements = std::exchange(out_.statements, before);
   out_.output = pointer(output);
   return std::move(out_);
+}
+
+/// Whether the last thing that a step does is for its output alone, so that it can wait until the state is carried on.
+template <class T>
+bool CStepWriter<T>::last_is_of_output(int output) const {
+  const Item& last = *items_.back();
+  const int base = places_.find(output).base;
+  return last.kind == Item::Kind::affine && last.node == base && !places_.history().contains(base) &&
+         std::ranges::all_of(last.parts, [&](const Item::Part& part) {
+           const int source = node(base).terms[at(part.term)].source;
+           return node(source).kind == Node::Kind::symbols || places_.find(source).shift == 0;
+         });
+}
+
+/// Writes item k, and those after it that are done with it; returns the next one.
+template <class T>
+std::size_t CStepWriter<T>::step_from(std::size_t k) {
+  if (const std::size_t next = tiles_from(k); next > k) return next;
+  if (items_[k]->kind == Item::Kind::affine)
+    affine(*items_[k]);
+  else
+    pointwise(*items_[k]);
+  return k + 1;
 }
 
 /// An expression: the first of the numbers of a node.
@@ -36,16 +65,17 @@ std::string CStepWriter<T>::pointer(int i) const {
 /// What is carried comes first in the state, then what a step works with.
 template <class T>
 void CStepWriter<T>::declare_values() {
+  if (turns_) out_.fields += "  int turn;\n";
   for (const auto& [base, steps] : places_.history()) {
     out_.fields += text_(
         fmt::format("  @real p{}[{}]; /* {}: the last {} */\n", base, steps * node(base).size, node(base).name, steps));
     if (steps > 1) out_.fields += fmt::format("  int at{};\n", base);
   }
   for (int i = 0; i < static_cast<int>(plan_.nodes().size()); ++i) {
-    const bool given = std::ranges::find(inputs_, i) != inputs_.end();
+    const bool given = std::ranges::find(inputs_.numbers, i) != inputs_.numbers.end();
     const bool computed = node(i).kind == Node::Kind::affine || places_.stored(i);
-    if (given || (plan_.live(i) && computed))
-      out_.fields += text_(fmt::format("  @real v{}[{}]; /* {} */\n", i, padded_to_lanes(node(i).size), node(i).name));
+    if (room_of(i) > 0 && (given || (plan_.live(i) && computed)))
+      out_.fields += text_(fmt::format("  @real v{}[{}]; /* {} */\n", i, room_of(i), node(i).name));
   }
 }
 
@@ -79,7 +109,7 @@ void CStepWriter<T>::push_histories() {
 template <class T>
 void CStepWriter<T>::take_inputs() {
   Index first = 0;
-  for (const int i : inputs_) {
+  for (const int i : inputs_.numbers) {
     say("for (i = 0; i < {}; ++i) s->v{}[i] = x[{} + i];", node(i).size, i, first);
     first += node(i).size;
   }
@@ -95,11 +125,8 @@ void CStepWriter<T>::affine(const Item& item) {
   if (item.parts.empty() && !item.start) return;
   say("/* {} */", n.name);
   const auto term_of = [&](std::size_t k) -> const Node::AffineTerm& { return n.terms[at(item.parts[k].term)]; };
-  const auto is_lookup = [&](std::size_t k) {
-    return term_of(k).dense() && node(term_of(k).source).kind == Node::Kind::symbols;
-  };
   if (item.start) {
-    const bool lookup = !item.parts.empty() && is_lookup(0);
+    const bool lookup = !item.parts.empty() && is_lookup(term_of(0));
     from = looked_up(n, lookup ? &term_of(0) : nullptr);
     first = lookup ? 1 : 0;
   }
@@ -109,12 +136,13 @@ void CStepWriter<T>::affine(const Item& item) {
   };
   for (std::size_t k = first; k < item.parts.size(); ++k) {
     const Node::AffineTerm& term = term_of(k);
-    if (is_lookup(k)) {
+    if (is_lookup(term_of(k))) {
       settle();
       const Matrix<const T> w = parameters_[term.parameter];
       const std::string table = array(fresh("w"), {w.data, at(w.rows * w.cols)});
-      say("if (symbol >= 0)");
-      say("  for (i = 0; i < {0}; ++i) {1}[i] = {1}[i] + {2}[symbol * {0} + i];", n.size, to, table);
+      const std::string symbol = symbol_of(term.source);
+      say("if ({} >= 0)", symbol);
+      say("  for (i = 0; i < {0}; ++i) {1}[i] = {1}[i] + {2}[{3} * {0} + i];", n.size, to, table, symbol);
     } else if (term.dense()) {
       product(parameters_[term.parameter], pointer(term.source), from, to);
       from = to;
@@ -126,10 +154,11 @@ void CStepWriter<T>::affine(const Item& item) {
   settle();
 }
 
-/// One loop over all components.
+/// One loop over all components, or over those of a tile.
 template <class T>
-void CStepWriter<T>::pointwise(const Item& item) {
-  const Index size = node(item.nodes.front()).size;
+void CStepWriter<T>::pointwise(const Item& item, const CTile* tile) {
+  const Index size = tile != nullptr ? tile->count : node(item.nodes.front()).size;
+  const std::string first = tile != nullptr ? tile->first + " + " : "";
   std::string body;
   const auto operand = [&](int i) -> std::string {
     if (i < 0) return "";
@@ -137,13 +166,15 @@ void CStepWriter<T>::pointwise(const Item& item) {
     if (place.ones) return "1";
     const bool here = place.shift == 0 && place.offset == 0 && places_.mapped(place.base) &&
                       std::find(item.nodes.begin(), item.nodes.end(), place.base) != item.nodes.end();
-    return here ? fmt::format("x{}", place.base) : fmt::format("({})[i]", pointer(i));
+    if (here) return fmt::format("x{}", place.base);
+    return fmt::format("({})[i]", tile != nullptr ? pointer(i, *tile) : pointer(i));
   };
   for (const int i : item.nodes) {
     if (plan_.is_exit(i)) continue;
     const Node& n = node(i);
-    body += fmt::format("    const @real x{} = {};\n", i, map_text(n, operand(n.operands[0]), operand(n.operands[1])));
-    if (places_.stored(i)) body += fmt::format("    s->v{0}[i] = x{0};\n", i);
+    body += fmt::format("{}  const @real x{} = {};\n", indent_, i,
+                        map_text(n, operand(n.operands[0]), operand(n.operands[1])));
+    if (places_.stored(i)) body += fmt::format("{0}  s->v{1}[{2}i] = x{1};\n", indent_, i, first);
   }
   if (body.empty()) return;
   say("for (i = 0; i < {}; ++i) {{", size);
@@ -180,11 +211,11 @@ std::string CStepWriter<T>::map_text(const Node& n, const std::string& x, const 
 
 template <class T>
 CStep write_c_step(const Plan& plan, const Parameters<T>& parameters, int output, const CText& text,
-                   std::span<const int> inputs) {
+                   const StepInputs& inputs) {
   return CStepWriter<T>(plan, parameters, output, text, inputs).write(output);
 }
 
-template CStep write_c_step(const Plan&, const Parameters<float>&, int, const CText&, std::span<const int>);
-template CStep write_c_step(const Plan&, const Parameters<double>&, int, const CText&, std::span<const int>);
+template CStep write_c_step(const Plan&, const Parameters<float>&, int, const CText&, const StepInputs&);
+template CStep write_c_step(const Plan&, const Parameters<double>&, int, const CText&, const StepInputs&);
 
 }  // namespace unfold

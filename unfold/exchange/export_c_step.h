@@ -4,13 +4,13 @@
 
 #include <map>
 #include <set>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "unfold/circuit/parameters.h"
 #include "unfold/engine/plan.h"
 #include "unfold/exchange/export_c_functions.h"
+#include "unfold/exchange/step_places.h"
 
 namespace unfold {
 
@@ -20,16 +20,17 @@ struct CStep {
   std::string fields;               ///< members of the state
   std::string begin;                ///< statements: the state before the first symbol
   std::string statements;           ///< of a step
+  std::string output_statements;    ///< after them, where the output is wanted
   std::string output;               ///< where it is then
   std::set<std::string> functions;  ///< of c_functions
   bool uses_places = false;         ///< there are tables of places
 };
 
-/// `inputs`: signals that are given as numbers, in their order; they are copied from `x[i]` first. Throws UsageError
-/// naming what in the circuit cannot be written: another such signal, a link that does not look back, an operator that
-/// no text is known for.
+/// The step has `x[i]`, what is read, and `read[k]`, or `symbol` where nothing is said of texts; below 0: none.
+/// Throws UsageError naming what in the circuit cannot be written: another signal that is given, a link that does not
+/// look back, an operator that no text is known for.
 template <class T>
 CStep write_c_step(const Plan& plan, const Parameters<T>& parameters, int output, const CText& text,
-                   std::span<const int> inputs = {});
+                   const StepInputs& inputs = {});
 
 }  // namespace unfold

@@ -73,18 +73,39 @@ std::string CStepWriter<T>::room(Index size) {
 /// last, for none, the bias alone.
 template <class T>
 std::string CStepWriter<T>::looked_up(const Node& n, const Node::AffineTerm* term) {
-  const Index width = padded_to_lanes(n.size);
+  const auto tiling = tilings_.find(static_cast<int>(&n - plan_.nodes().data()));
+  std::vector<Index> components;
+  if (tiling != tilings_.end())
+    for (Index t = 0; t * tiling->second.width < tiling->second.units; ++t)
+      std::ranges::copy(tiling->second.components(t), std::back_inserter(components));
+  else
+    for (Index j = 0; j < padded_to_lanes(n.size); ++j) components.push_back(j < n.size ? j : -1);
+  const auto width = static_cast<Index>(components.size());
   const T* bias = n.bias >= 0 ? parameters_[n.bias].data : nullptr;
   const Matrix<const T> w = term != nullptr ? Matrix<const T>(parameters_[term->parameter]) : Matrix<const T>{};
   const Index symbols = term != nullptr ? w.rows : 0;
   std::vector<T> table(at((symbols + 1) * width), T{0});
   for (Index r = 0; r <= symbols; ++r)
-    for (Index j = 0; j < n.size; ++j) {
+    for (Index k = 0; k < width; ++k) {
+      const Index j = components[at(k)];
+      if (j < 0) continue;
       const T start = bias != nullptr ? bias[j] : T{0};
-      table[at(r * width + j)] = r < symbols ? start + w(r, j) : start;
+      table[at(r * width + k)] = r < symbols ? start + w(r, j) : start;
     }
   const std::string name = array(fresh("b"), table);
-  return symbols == 0 ? name : fmt::format("{} + row * {}", name, width);
+  if (symbols == 0) return name;
+  const std::string symbol = symbol_of(term->source);
+  const std::string row = inputs_.texts.empty() ? "row" : fmt::format("({0} < 0 ? {1} : {0})", symbol, symbols);
+  return fmt::format("{} + {} * {}", name, row, width);
+}
+
+/// An expression: the symbol given for a node.
+template <class T>
+std::string CStepWriter<T>::symbol_of(int i) const {
+  if (inputs_.texts.empty()) return "symbol";
+  const auto found = std::ranges::find(inputs_.texts, i);
+  if (found == inputs_.texts.end()) throw UsageError("it reads texts of other positions, " + node(i).name);
+  return fmt::format("read[{}]", found - inputs_.texts.begin());
 }
 
 /// The matrix in columns of 64, and what is left in columns of 16, 32 or 48, filled with zeros.
@@ -172,9 +193,9 @@ void CStepWriter<T>::apply_sparse(const Node::AffineTerm& term, const std::strin
   const Matrix<const T> w = parameters_[term.parameter];
   const Index inputs = edges.inputs(), outputs = edges.outputs();
   const bool gated = op.reads_gate(), full = edges.count() == inputs * outputs;
-  const std::string x = pointer(term.source);
+  const std::string x = pointer(term.source), symbol = gated ? symbol_of(term.gate) : "";
   if (gated) {
-    say("if (symbol < 0)");
+    say("if ({} < 0)", symbol);
     say("  for (i = 0; i < {0}; ++i) {1}[i] = {1}[i] + ({2})[i];", outputs, to, x);
     say("else {{");
   }
@@ -203,7 +224,7 @@ void CStepWriter<T>::apply_sparse(const Node::AffineTerm& term, const std::strin
   }
   const Index stride = full ? inputs * padded_to_lanes(outputs) : edges.count();
   for (Index r = 0; r < (chosen ? 1 : w.rows); ++r) {
-    const std::string row = fmt::format("{} + {} * {}", weights, chosen ? "symbol" : std::to_string(r), stride);
+    const std::string row = fmt::format("{} + {} * {}", weights, chosen ? symbol : std::to_string(r), stride);
     if (full)
       columns_calls(inputs, outputs, row, s, to, to);
     else
@@ -251,6 +272,7 @@ void CStepWriter<T>::apply_unitary(const Node::AffineTerm& term, const std::stri
 
 #define UNFOLD_INSTANTIATE(T)                                                                           \
   template std::string CStepWriter<T>::array(const std::string&, std::span<const T>);                   \
+  template std::string CStepWriter<T>::symbol_of(int) const;                                            \
   template std::string CStepWriter<T>::looked_up(const Node&, const Node::AffineTerm*);                 \
   template void CStepWriter<T>::product(const Matrix<const T>&, const std::string&, const std::string&, \
                                         const std::string&);                                            \

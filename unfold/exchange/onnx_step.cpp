@@ -9,8 +9,14 @@
 namespace unfold {
 
 template <class T>
-OnnxStep<T>::OnnxStep(const Plan& plan, const Parameters<T>& parameters, int logits, OnnxGraph& constants)
-    : plan_(plan), parameters_(parameters), places_(plan, logits), logits_(logits), constants_(constants) {
+OnnxStep<T>::OnnxStep(const Plan& plan, const Parameters<T>& parameters, int output, const StepInputs& inputs,
+                      OnnxGraph& constants)
+    : plan_(plan),
+      parameters_(parameters),
+      places_(plan, output, !inputs.numbers.empty()),
+      output_(output),
+      inputs_(inputs),
+      constants_(constants) {
   find_states();
 }
 
@@ -36,9 +42,7 @@ void OnnxStep<T>::find_states() {
 template <class T>
 std::string OnnxStep<T>::write(OnnxGraph& body, std::vector<std::string>& next) {
   body_ = &body;
-  known_ =
-      body.add("Unsqueeze", {body.add("GreaterOrEqual", {"symbol", constants_.number(0)}), constants_.numbers({1})});
-  reads_ = body.add("Max", {"symbol", constants_.number(0)});
+  take_inputs();
   for (const Segment& segment : plan_.segments())
     for (const Item& item : segment.items) {
       if (item.kind == Item::Kind::affine) affine(item);
@@ -52,7 +56,37 @@ std::string OnnxStep<T>::write(OnnxGraph& body, std::vector<std::string>& next) 
                               : body.add("Concat", {values_.at(base), columns(state.name, 0, (steps - 1) * size)},
                                          {onnx_attribute("axis", 1)}));
   }
-  return value(logits_);
+  return value(output_);
+}
+
+template <class T>
+void OnnxStep<T>::take_inputs() {
+  const std::string rows =
+      constants_.add("Cast", {"lengths"}, {onnx_attribute("to", static_cast<std::int64_t>(kType))});
+  zeros_ = constants_.add("Mul", {constants_.add("Unsqueeze", {rows, constants_.numbers({1})}), scalar(0)});
+  Index all = 0, first = 0;
+  for (const int i : inputs_.numbers) all += node(i).size;
+  for (const int i : inputs_.numbers) {
+    values_[i] = node(i).size == all ? "x" : columns("x", first, first + node(i).size);
+    first += node(i).size;
+  }
+}
+
+template <class T>
+const typename OnnxStep<T>::Read& OnnxStep<T>::read(int i) {
+  Read& known = reads_[i];
+  if (!known.row.empty()) return known;
+  std::string symbol = "symbol";
+  if (!inputs_.texts.empty()) {
+    const auto found = std::ranges::find(inputs_.texts, i);
+    if (found == inputs_.texts.end()) throw UsageError("it reads texts of other positions, " + node(i).name);
+    symbol = body_->add("Gather", {"read_now", constants_.number(found - inputs_.texts.begin())},
+                        {onnx_attribute("axis", 1)});
+  }
+  known.known =
+      body_->add("Unsqueeze", {body_->add("GreaterOrEqual", {symbol, constants_.number(0)}), constants_.numbers({1})});
+  known.row = body_->add("Max", {symbol, constants_.number(0)});
+  return known;
 }
 
 /// Columns [from, to).
@@ -86,10 +120,7 @@ void OnnxStep<T>::affine(const Item& item) {
   if (item.start) {
     std::vector<T> bias(static_cast<std::size_t>(n.size), T{0});
     if (n.bias >= 0) std::copy_n(parameters_[n.bias].data, n.size, bias.begin());
-    // One row for each sequence, where nothing else makes it so.
-    const std::string zeros =
-        mul(body_->add("Cast", {known_}, {onnx_attribute("to", static_cast<std::int64_t>(kType))}), scalar(0));
-    sum = add(constant({n.size}, bias), zeros);
+    sum = add(constant({n.size}, bias), zeros_);  // one row for each sequence
   }
   for (const Item::Part& part : item.parts) sum = term(n, n.terms[static_cast<std::size_t>(part.term)], sum);
 }

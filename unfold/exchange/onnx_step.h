@@ -24,16 +24,23 @@ class OnnxStep {
   static constexpr OnnxType kType = sizeof(T) == sizeof(double) ? OnnxType::f64 : OnnxType::f32;
 
   /// Constants go into `constants`, which the body sees from outside. Throws UsageError naming what cannot be written.
-  OnnxStep(const Plan& plan, const Parameters<T>& parameters, int logits, OnnxGraph& constants);
+  OnnxStep(const Plan& plan, const Parameters<T>& parameters, int output, const StepInputs& inputs,
+           OnnxGraph& constants);
 
   const std::vector<OnnxState>& states() const { return states_; }
-  /// Adds the step to a body that has an input of each state's name and "symbol" [batch], -1 for none. Returns the name
-  /// of the logits [batch x size]; names of the new states go to `next`.
+  /// Adds the step to a body that has an input of each state's name, and "symbol" [batch], -1 for none, or "read_now"
+  /// [batch x texts] and "x" [batch x numbers]; "lengths" [batch] is outside. Returns the name of the output [batch x
+  /// size]; names of the new states go to `next`.
   std::string write(OnnxGraph& body, std::vector<std::string>& next);
 
  private:
   // onnx_step.cpp
+  struct Read {
+    std::string row, known;  // the symbol, or 0 for none; whether there is one, [batch x 1]
+  };
   void find_states();
+  void take_inputs();
+  const Read& read(int node);
   std::string value(int node);
   std::string columns(const std::string& x, Index from, Index to);
   void affine(const Item& item);
@@ -61,13 +68,15 @@ class OnnxStep {
   const Plan& plan_;
   const Parameters<T>& parameters_;
   StepPlaces places_;
-  int logits_;
+  int output_;
+  const StepInputs& inputs_;
   OnnxGraph& constants_;
   OnnxGraph* body_ = nullptr;
   std::vector<OnnxState> states_ = {};
   std::map<int, std::string> values_ = {};           // of a node: where it is
   std::map<std::string, std::string> columns_ = {};  // that were cut out already
-  std::string reads_, known_;                        // symbol, or 0 for none; whether there is one, [batch x 1]
+  std::map<int, Read> reads_ = {};
+  std::string zeros_;  // [batch x 1]
 };
 
 }  // namespace unfold

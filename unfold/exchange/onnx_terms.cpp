@@ -59,8 +59,8 @@ template <class T>
 std::string OnnxStep<T>::lookup(const Node::AffineTerm& term) {
   const Matrix<const T> w = parameters_[term.parameter];
   const std::vector<T> table(w.data, w.data + w.rows * w.cols);
-  const std::string rows = body_->add("Gather", {constant({w.rows, w.cols}, table), reads_});
-  return body_->add("Where", {known_, rows, scalar(0)});
+  const std::string rows = body_->add("Gather", {constant({w.rows, w.cols}, table), read(term.source).row});
+  return body_->add("Where", {read(term.source).known, rows, scalar(0)});
 }
 
 template <class T>
@@ -147,7 +147,7 @@ std::string OnnxStep<T>::sparse(const Node::AffineTerm& term, const std::string&
   }
   if (op.form().leaky) result = add(result, x);
   if (op.reads_gate() && rows > 1) {
-    const std::string chosen = body_->add("Gather", {constant({rows, inputs, outputs}, weights), reads_});
+    const std::string chosen = body_->add("Gather", {constant({rows, inputs, outputs}, weights), read(term.gate).row});
     const std::string row = body_->add("Unsqueeze", {s, constants_.numbers({1})});
     result = add(result, body_->add("Squeeze", {body_->add("MatMul", {row, chosen}), constants_.numbers({1})}));
   } else {
@@ -156,7 +156,7 @@ std::string OnnxStep<T>::sparse(const Node::AffineTerm& term, const std::string&
       result = add(result, body_->add("MatMul", {s, constant({inputs, outputs}, {begin, begin + inputs * outputs})}));
     }
   }
-  return op.reads_gate() ? body_->add("Where", {known_, result, add(sum, x)}) : result;
+  return op.reads_gate() ? body_->add("Where", {read(term.gate).known, result, add(sum, x)}) : result;
 }
 
 #define UNFOLD_INSTANTIATE(T) \

@@ -5,10 +5,17 @@
 
 #include <map>
 #include <set>
+#include <vector>
 
 #include "unfold/engine/plan.h"
 
 namespace unfold {
+
+/// What a step is given, as signals in their order.
+struct StepInputs {
+  std::vector<int> numbers = {};
+  std::vector<int> texts = {};  ///< empty: the symbol of a text
+};
 
 /// Columns from `offset` of the value of node `base`, `shift` steps ago; or ones everywhere.
 struct StepPlace {
