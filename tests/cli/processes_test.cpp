@@ -123,6 +123,10 @@ TEST(WithoutMpi, other_processes_are_refused) {
   write_bytes(folder / "text.txt", small_text(3000));
   expect_failure({"train", folder / "text.txt", "--shards", "2", "--out", folder / "run"}, 2, "was built without MPI",
                  {.environment = {{"OMPI_COMM_WORLD_SIZE", "2"}}});
+  const Finished second = unfold_command(
+      {"info", folder / "run"}, {.environment = {{"OMPI_COMM_WORLD_SIZE", "2"}, {"OMPI_COMM_WORLD_RANK", "1"}}});
+  EXPECT_EQ(second.code, 2);
+  EXPECT_EQ(second.err, "");  // the first has said it
 }
 
 }  // namespace

@@ -90,9 +90,9 @@ TEST_F(ProcessesTest, say_once_what_is_wrong_with_a_corpus) {
 }
 
 TEST_F(ProcessesTest, share_restarts_and_go_on_with_those_that_were_finished) {
-  const Arguments options = {"train",      text_, "--model", "glnn:6,edges=3", "--window", "10", "--batch", "12",
-                             "--shards",   "6",   "--steps", "1600",           "--seed",   "5",  "--split", "90/10",
-                             "--restarts", "4"};
+  const Arguments options = {
+      "train", text_,     "--model", "glnn:6,edges=3", "--window", "10",      "--batch", "12",         "--shards",
+      "6",     "--steps", "800",     "--seed",         "5",        "--split", "90/10",   "--restarts", "4"};
   const std::string expected = model_of(1, "restarts", options);
   EXPECT_FALSE(expected.empty());
   for (const int count : {2, 3}) EXPECT_EQ(model_of(count, "restarts", options), expected);
@@ -154,13 +154,20 @@ TEST_F(ProcessesTest, compress_blocks_to_the_bytes_of_one) {
   refused({"compress", text_, "--block", "1M", "-o", "-"}, "a file into a file");
 }
 
-TEST_F(ProcessesTest, score_files_as_one) {
-  train();
-  Arguments options = {"score", run_, "--by", "file"};
+/// `score MODEL FILE...`: five files in a folder.
+Arguments scoring_of_five(const TemporaryFolder& folder, const std::string& run) {
+  Arguments options = {"score", run, "--by", "file"};
   for (int i = 0; i < 5; ++i) {
-    options.push_back(folder_ / ("part" + std::to_string(i)));
+    options.push_back(folder / ("part" + std::to_string(i)));
     write_bytes(options.back(), small_text(6000).substr(static_cast<std::size_t>(700 * i), 900));
   }
+  return options;
+}
+
+TEST_F(CommandTest, scores_of_files_are_one_table) {
+  write_bytes(text_, small_text(6000));
+  train();
+  const Arguments options = scoring_of_five(folder_, run_);
   const Finished one = unfold_command(options);
   ASSERT_EQ(one.code, 0) << one.err;
   EXPECT_THAT(one.out, StartsWith("file\tsymbols\tbits\tbits_per_symbol\tbits_per_byte\n" + options[4] + "\t900\t"));
@@ -168,17 +175,33 @@ TEST_F(ProcessesTest, score_files_as_one) {
   const Finished measured = unfold_command({"eval", run_, options[5], "--json"});
   const auto second = only_object(unfold_command(options + Arguments{"--json"}).out)["scores"][1];
   EXPECT_EQ(second["bits_per_symbol"], only_object(measured.out)["bits_per_symbol"]);
-  const std::string out = folder_ / "scores";
-  for (const int count : {1, 2, 3}) {
-    const Finished finished = mpirun(count, options + Arguments{"--out", out + std::to_string(count)});
+
+  const Arguments kept = options + Arguments{"--out", folder_ / "scores"};
+  EXPECT_EQ(unfold_command(kept + Arguments{"--jobs", "2"}).out, one.out);
+  // A file that has changed since is scored anew, others are not.
+  write_bytes(options[5], small_text(6000).substr(0, 700));
+  std::string first = read_bytes(folder_ / "scores/file-1.json");
+  first.replace(first.find("\"symbols\": 900"), 14, "\"symbols\": 901");
+  write_bytes(folder_ / "scores/file-1.json", first);
+  const Finished again = unfold_command(kept);
+  EXPECT_THAT(again.out, HasSubstr(options[4] + "\t901\t"));
+  EXPECT_THAT(again.out, HasSubstr(options[5] + "\t700\t"));
+
+  expect_failure(options + Arguments{"--jobs", "2"}, 2, "name it with --out DIR");
+  expect_failure(options + Arguments{options[4]}, 2, "is named twice");
+  expect_failure(options + Arguments{"--top", "3"}, 2, "--top is not for files");
+  expect_failure({"score", run_, options[4], options[5]}, 2, "add --by file");
+}
+
+TEST_F(ProcessesTest, score_files_as_one) {
+  train();
+  const Arguments options = scoring_of_five(folder_, run_);
+  const Finished one = unfold_command(options);
+  for (const int count : {2, 3}) {
+    const Finished finished = mpirun(count, options + Arguments{"--out", folder_ / ("in" + std::to_string(count))});
     EXPECT_EQ(finished.code, 0) << finished.err;
     EXPECT_EQ(finished.out, one.out) << count;
   }
-  EXPECT_EQ(unfold_command(options + Arguments{"--out", out, "--jobs", "2"}).out, one.out);
-  // A file that has changed since is scored anew, the others are not.
-  write_bytes(out + "/file-1.json", read_bytes(out + "/file-1.json"));
-  write_bytes(options[5], small_text(800));
-  EXPECT_EQ(mpirun(2, options + Arguments{"--out", out}).out, unfold_command(options).out);
   const Finished refused = mpirun(2, options);
   EXPECT_EQ(refused.code, 2);
   EXPECT_THAT(refused.err, HasSubstr("name it with --out DIR"));
@@ -187,8 +210,7 @@ TEST_F(ProcessesTest, score_files_as_one) {
 TEST_F(ProcessesTest, a_verb_that_has_no_use_for_several_refuses_them_once) {
   train();
   for (const Arguments& arguments :
-       {Arguments{"eval", run_, text_}, Arguments{"sample", run_}, Arguments{"info", run_}, Arguments{"check", "rnn:3"},
-        Arguments{"score", run_, text_}, Arguments{"bench", "--model", "rnn:3"}, Arguments{"decompress", text_},
+       {Arguments{"sample", run_}, Arguments{"score", run_, text_}, Arguments{"bench", "--model", "rnn:3"},
         Arguments{"train", text_, "--no-such-option"}, Arguments{"generate", "adding", "-o", folder_ / "made"}}) {
     const Finished finished = mpirun(2, arguments);
     EXPECT_EQ(finished.code, 2) << arguments.front() << finished.err;
