@@ -104,6 +104,50 @@ TEST(BatchShards, the_state_of_a_lane_stays_in_its_shard) {
   }
 }
 
+const std::vector<Symbol>& symbols_of(const Batch& batch, const char* field) {
+  return std::get<SymbolRows>(batch.field(field)).symbols;
+}
+
+/// Who reads only what its shards hold has the same shards, and of the others what is to be predicted.
+TEST(BatchShards, are_those_of_the_whole_batch_where_only_they_are_read) {
+  const LanguageNetwork net;
+  std::string text;
+  for (int i = 0; i < 400; ++i) text += static_cast<char>('a' + (i * i + i / 3) % 9);
+  std::vector<Input> inputs = {Input::from_bytes("one", text), Input::from_bytes("two", text.substr(7, 31)),
+                               Input::from_bytes("three", text.substr(2, 90))};
+  const Alphabet alphabet = build_alphabet(inputs, {.kind = SymbolKind::chars});
+  const Corpus corpus = Corpus::load(std::move(inputs), alphabet);
+  const Split part = whole_corpus(corpus, "training");
+  for (const bool whole : {false, true})
+    for (const Range own : {Range{0, 2}, Range{2, 4}}) {
+      BatchOptions options{.window = 6, .batch = 7, .whole_sequences = whole};
+      TextBatches all(corpus, part, options, 3);
+      options.own = {4, own};
+      TextBatches ours(corpus, part, options, 3);
+      for (; all.epoch() < 3; all.advance(), ours.advance()) {
+        const Batch &expected = all.batch(), &found = ours.batch();
+        EXPECT_EQ(found.predicted, expected.predicted);
+        EXPECT_EQ(found.symbols, expected.symbols);
+        EXPECT_EQ(found.carry.slots, expected.carry.slots);
+        const PredictedRows predicted_there(expected, net.network), predicted_here(found, net.network);
+        for (Index row = 0; row < expected.structure.positions(); ++row)
+          EXPECT_EQ(predicted_here[row], predicted_there[row]);
+        BatchShards of_all(net.network), of_ours(net.network);
+        of_all.divide(expected, 4);
+        of_ours.divide(found, 4);
+        for (Index s = own.begin; s < own.end; ++s) {
+          Batch room, other_room;
+          const Batch *there = of_all.take(s, room), *here = of_ours.take(s, other_room);
+          ASSERT_EQ(here == nullptr, there == nullptr);
+          if (there == nullptr) continue;
+          EXPECT_EQ(symbols_of(*here, kSymbol), symbols_of(*there, kSymbol));
+          EXPECT_EQ(symbols_of(*here, kPreviousSymbol), symbols_of(*there, kPreviousSymbol));
+          EXPECT_EQ(here->predicted, there->predicted);
+        }
+      }
+    }
+}
+
 TEST(BatchShards, rows_of_numbers_keep_what_is_missing) {
   ValueRows values;
   values.clear(3, 2);

@@ -15,6 +15,7 @@
 #include "unfold/app/teacher_forcing.h"
 #include "unfold/app/train_material.h"
 #include "unfold/app/train_processes.h"
+#include "unfold/app/train_restarts.h"
 #include "unfold/base/team.h"
 #include "unfold/data/labels.h"
 #include "unfold/fields/density_data.h"
@@ -29,7 +30,6 @@
 #include "unfold/models/means_start.h"
 #include "unfold/models/orderless.h"
 #include "unfold/models/readout.h"
-#include "unfold/models/restarts.h"
 #include "unfold/models/train.h"
 #include "unfold/models/train_by.h"
 #include "unfold/numerics/bf16.h"
@@ -87,7 +87,7 @@ class Training {
   template <class T>
   void decide_sequences(const LanguageModel<T>& model, const Split& training);
   template <class T>
-  Index choose_restart(const TrainingData& data, TrainerOptions options);
+  Index best_restart(const TrainingData& data, TrainerOptions options, const RestartOptions& restarts);
 
   template <class T>
   TrainingResult fit(NetworkModel<T>& model, BatchReader& reader, const ReadoutOptions& options, Team& team);
@@ -219,11 +219,12 @@ TrainOutcome Training::run() {
   if (s_.follow) return *s_.precision == "double" ? run_followed<double>() : run_followed<float>();
   if (has_fields(s_)) return run_on_fields();
   if (s_.format == kLogFormat) log_.emplace(s_);
-  const Material material = load_material(s_, log_ ? &*log_ : nullptr, reporter_);
+  const Material material = load_material(s_, log_ ? &*log_ : nullptr, reporter_, processes());
   const TrainingData data{.corpus = material.corpus,
                           .training = material.training,
                           .validation = &material.validation,
-                          .validation_corpus = &material.validation_corpus()};
+                          .validation_corpus = &material.validation_corpus(),
+                          .processes = request_.processes};
   if (s_.model == "crf" || s_.model.starts_with("crf:"))
     throw UsageError(
         "model crf labels the positions of data with fields, such as columns; of running text learn an ngram");
@@ -260,14 +261,15 @@ TrainOutcome Training::run_recurrent(const Material& material, const TrainingDat
   if (const std::string cost = remark_on_steps(model, s_, material.training, threads()); !cost.empty())
     reporter_.remark(cost);
   options.trainer.spent_seconds = seconds();
+  const RestartOptions restarts{.count = s_.restarts, .side_by_side = sum_over(threads(), processes())};
   if (s_.restarts > 1 && !options.trainer.resume) {
-    const Index best = choose_restart<T>(data, options.trainer);
+    const Index best = best_restart<T>(data, options.trainer, restarts);
     model = make_candidate<T>(parse_model_spec(s_.model), data, after, seed, best);
     s_.model = to_string(model.spec());
-    folder_.write_config(kept(Stored::run));
+    if (writes()) folder_.write_config(kept(Stored::run));
     options.trainer.resume = true;
   }
-  if (s_.restarts > 1) set_budget_after_restarts(options.trainer, s_.restarts, threads());
+  if (s_.restarts > 1) set_budget_after_restarts(options.trainer, restarts);
   model.configuration() = card_configuration();
   Team team(threads());
   options.trainer.stop = reporter_.stop();
@@ -297,25 +299,20 @@ TrainOutcome Training::run_followed() {
 
 /// Trains the candidates of restarts for half of the budget; the best is then resumed.
 template <class T>
-Index Training::choose_restart(const TrainingData& data, TrainerOptions options) {
+Index Training::best_restart(const TrainingData& data, TrainerOptions options, const RestartOptions& restarts) {
   reporter_.remark(fmt::format("{} restarts for half of the budget", s_.restarts));
   options.stop = reporter_.stop();
-  const RestartOptions restarts{
-      .count = s_.restarts,
-      .threads = threads(),
-      .folder = folder_.path(),
-      .done = [&](Index k, const TrainingResult& result) {
-        const std::string validation =
-            result.validated ? fmt::format("{:.5f} in validation, ", bits(result.best_nats_per_symbol)) : "";
-        reporter_.remark(fmt::format("restart {}: {}{:.5f} bits per predicted symbol in training, after {} steps",
-                                     k + 1, validation, bits(result.last_loss), result.steps));
-      }};
+  const RestartWork work{
+      .folder = folder_.path(), .threads = threads(), .goes_on = request_.resume, .processes = request_.processes};
   try {
-    const Index best = train_candidates<T>(parse_model_spec(s_.model), data, options, restarts);
+    const Index best = choose_restart<T>(parse_model_spec(s_.model), data, options, restarts, work, reporter_);
     reporter_.remark(fmt::format("restart {} goes on", best + 1));
     return best;
   } catch (const InterruptedError&) {
-    throw InterruptedError("interrupted among the restarts, of which nothing is kept: start again with --overwrite");
+    throw InterruptedError(
+        fmt::format("interrupted among the restarts; those that were finished are kept: go on with "
+                    "`unfold train --out {} --resume`",
+                    folder_.path()));
   }
 }
 

@@ -1,7 +1,13 @@
 #include "unfold/app/train_material.h"
 
+#include <algorithm>
+
 #include "unfold/app/fasta_data.h"
+#include "unfold/base/decompress.h"
+#include "unfold/base/team.h"
+#include "unfold/counting/corpus_survey.h"
 #include "unfold/data/labels.h"
+#include "unfold/training/text_sources.h"
 
 namespace unfold {
 namespace {
@@ -20,23 +26,53 @@ std::vector<Input> read_more(const std::string& file, const TrainSettings& s, co
   return unlabelled(open_inputs({file}), s.label_column, s.only_label);
 }
 
+AlphabetOptions alphabet_options(const TrainSettings& s, bool is_log) {
+  const SymbolKind kind = parse_symbol_kind(s.symbols);
+  return {.kind = kind,
+          .vocabulary = s.vocabulary,
+          .with_unknown = is_log || (s.valid.has_value() && kind == SymbolKind::words)};
+}
+
+/// As many blocks as there are places that a process reads side by side: its lanes and those of validation; all lanes,
+/// where every thread trains a candidate.
+Index kept_blocks(const TrainSettings& s, const Processes& processes) {
+  const Index validation = TrainerOptions().validation_streams, shards = s.shards.value_or(1);
+  if (s.restarts > 1) return std::min<Index>(s.restarts, thread_count(0)) * (s.batch + validation);
+  if (reads_whole_batches(s.optimizer)) return s.batch + validation;
+  const Range own = share_of_process(shards, processes.number(), processes.count());
+  return (s.batch + shards - 1) / shards * own.size() + validation;
+}
+
+Corpus read_in_parts(const TrainSettings& s, Processes& processes) {
+  CorpusSurvey found = survey_corpus(s.data, alphabet_options(s, false), processes);
+  return Corpus::of_blocks(std::move(found.files), found.marks, std::move(found.alphabet), kept_blocks(s, processes));
+}
+
 }  // namespace
 
-Material load_material(TrainSettings& s, LogTraining* log, Reporter& reporter) {
-  std::vector<Input> inputs = read_data(s, log, reporter);
-  Alphabet alphabet = build_alphabet(
-      inputs,
-      {.kind = parse_symbol_kind(s.symbols),
-       .vocabulary = s.vocabulary,
-       .with_unknown = log != nullptr || (s.valid.has_value() && parse_symbol_kind(s.symbols) == SymbolKind::words)});
+bool is_read_in_parts(const TrainSettings& s) {
+  const bool plain = std::ranges::all_of(
+      s.data, [](const std::string& file) { return file != "-" && compression_of(file) == Compression::none; });
+  return plain && !s.task && !s.follow && !has_fields(s) && s.format != kLogFormat && !is_fasta(s) && !s.lines &&
+         !s.label_column && !s.only_label && !s.mask;
+}
+
+Material load_material(TrainSettings& s, LogTraining* log, Reporter& reporter, Processes& processes) {
+  const auto whole = [&] {
+    std::vector<Input> inputs = read_data(s, log, reporter);
+    Alphabet alphabet = build_alphabet(inputs, alphabet_options(s, log != nullptr));
+    return Corpus::load(std::move(inputs), std::move(alphabet),
+                        {.unknown = parse_unknown_policy(s.unknown), .lines = s.lines});
+  };
   const UnknownPolicy unknown = parse_unknown_policy(s.unknown);
-  Material material{.corpus = Corpus::load(std::move(inputs), alphabet, {.unknown = unknown, .lines = s.lines}),
+  Material material{.corpus = !processes.alone() && is_read_in_parts(s) ? read_in_parts(s, processes) : whole(),
                     .valid = std::nullopt,
                     .training = {},
                     .validation = {}};
   if (s.mask) material.corpus.set_mask(Input::open(*s.mask));
   if (s.valid) {
-    material.valid = Corpus::load(read_more(*s.valid, s, log), alphabet, {.unknown = unknown, .lines = s.lines});
+    material.valid =
+        Corpus::load(read_more(*s.valid, s, log), material.corpus.alphabet(), {.unknown = unknown, .lines = s.lines});
     if (s.valid_mask) material.valid->set_mask(Input::open(*s.valid_mask));
     material.training = whole_corpus(material.corpus, "training");
     material.validation = whole_corpus(*material.valid, "validation");

@@ -6,6 +6,7 @@
 #include "unfold/app/log_data.h"
 #include "unfold/data/corpus.h"
 #include "unfold/data/split.h"
+#include "unfold/processes/processes.h"
 #include "unfold/runs/reporter.h"
 #include "unfold/runs/train_settings.h"
 
@@ -21,8 +22,12 @@ struct Material {
   const Corpus& validation_corpus() const { return valid ? *valid : corpus; }
 };
 
-/// `log`: how logs are read; nullptr for other data. Settings that the data decide are filled in. Throws DataError,
-/// UsageError.
-Material load_material(TrainSettings& s, LogTraining* log, Reporter& reporter);
+/// Whether of DATA each of several processes reads only what it needs: running text in plain files. What is rewritten,
+/// unpacked, masked or cut into lines is read by everybody.
+bool is_read_in_parts(const TrainSettings& s);
+
+/// `log`: how logs are read; nullptr for other data. Settings that the data decide are filled in. By all processes.
+/// Throws DataError, UsageError.
+Material load_material(TrainSettings& s, LogTraining* log, Reporter& reporter, Processes& processes);
 
 }  // namespace unfold

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
 
+#include "unfold/app/train_material.h"
 #include "unfold/base/error.h"
 #include "unfold/models/registry.h"
 #include "unfold/numerics/bf16.h"
@@ -24,13 +26,14 @@ void add_settings(const TrainSettings& settings, const RunSettings& run, std::ve
 }
 
 void add_files(const TrainSettings& s, std::vector<Claim>& claims) {
-  std::vector<std::string> files = s.data;
-  for (const auto* file : {&s.valid, &s.mask, &s.valid_mask, &s.test, &s.log_rules})
-    if (*file) files.push_back(**file);
-  for (const std::string& file : files) {
+  const auto add = [&](const std::string& file, auto&& fingerprint_of) {
     if (file == "-") throw UsageError("standard input reaches one of several processes alone: name a file");
-    claims.push_back({"the fingerprint of " + file, fingerprint_of_file(file)});
-  }
+    claims.push_back({"the fingerprint of " + file, fingerprint_of(file)});
+  };
+  // What is read in parts is checked as it is read (Corpus::of_blocks).
+  for (const std::string& file : s.data) add(file, is_read_in_parts(s) ? fingerprint_of_parts : fingerprint_of_file);
+  for (const auto* file : {&s.valid, &s.mask, &s.valid_mask, &s.test, &s.log_rules})
+    if (*file) add(**file, fingerprint_of_file);
 }
 
 void require_divided(const Processes& processes, const TrainSettings& settings) {
@@ -56,6 +59,11 @@ int threads_of_process(Index wanted, const Processes& processes) {
   if (wanted > 0 || processes.alone()) return thread_count(wanted);
   const int share = static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN)) / std::max(1, processes.on_this_machine());
   return std::max(1, std::min(thread_count(0), share));
+}
+
+int sum_over(int mine, Processes& processes) {
+  const std::vector<double> all = processes.gather(mine);
+  return static_cast<int>(std::accumulate(all.begin(), all.end(), 0.0));
 }
 
 void require_same_training(Processes& processes, const TrainSettings& settings, const RunSettings& run, bool resumes) {

@@ -11,6 +11,9 @@ namespace unfold {
 /// machine, so that processes do not get in each other's way.
 int threads_of_process(Index wanted, const Processes& processes);
 
+/// The sum of a number of every process.
+int sum_over(int mine, Processes& processes);
+
 /// By all processes, when the settings are final. Throws UsageError in all of them: nothing is divided (no shards),
 /// there are more processes than shards, or a process has another version, order of bytes, setting or file of data than
 /// the first, which is named. `resumes`: a checkpoint was found.

@@ -350,6 +350,8 @@ ExitCode Bench::run(Console& console) {
     distributed();
     return ExitCode::success;
   }
+  if (!launched_processes().alone())
+    throw UsageError("several processes were started, and what they share is bench --distributed: start others alone");
   if (model_) parse_model_spec(*model_);
   Team team(threads());
   if (profile_ && !model_) {

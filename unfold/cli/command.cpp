@@ -19,13 +19,14 @@ namespace {
 struct VerbEntry {
   std::string name, summary;
   std::unique_ptr<Verb> (*make)();
+  bool divided = false;  ///< several processes (mpirun) share its work
 };
 
 const std::vector<VerbEntry>& verb_list() {
   static const std::vector<VerbEntry> verbs = {
-      {"train", "trains a model on text or on data with fields", make_train},
+      {"train", "trains a model on text or on data with fields", make_train, true},
       {"eval", "measures a model on data: bits per symbol and per byte, perplexity", make_eval},
-      {"score", "prints how surprising every symbol or line is", make_score},
+      {"score", "prints how surprising every symbol or line is", make_score, true},
       {"predict", "writes data with what a model predicts in columns beside it", make_predict},
       {"tag", "predict, for something at every position", make_tag},
       {"classify", "predict, for one thing a sequence", make_classify},
@@ -36,16 +37,16 @@ const std::vector<VerbEntry>& verb_list() {
       {"explain", "shows why: surprise, first guesses, what a state goes back to", make_explain},
       {"compare", "says whether a model is better than another, with an interval", make_compare},
       {"report", "writes a page about runs: curves, text by surprise, neurons and more, in one file", make_report},
-      {"compress", "compresses a file without loss, with any model of symbols", make_compress},
+      {"compress", "compresses a file without loss, with any model of symbols", make_compress, true},
       {"decompress", "restores what compress made, bit for bit", make_decompress},
       {"export", "writes a model for other programs: ARPA, C", make_export},
       {"import", "reads an ARPA file as an n-gram model", make_import},
       {"check", "verifies all derivatives of a model against finite differences", make_check},
       {"info", "shows what a model file or run folder holds", make_info},
       {"generate", "writes synthetic sequences with a known entropy", make_generate},
-      {"reproduce", "runs a table of published results again", make_reproduce},
-      {"sweep", "trains over a grid of settings and seeds: one table", make_sweep},
-      {"bench", "measures the speed of this machine beside its floor", make_bench},
+      {"reproduce", "runs a table of published results again", make_reproduce, true},
+      {"sweep", "trains over a grid of settings and seeds: one table", make_sweep, true},
+      {"bench", "measures the speed of this machine beside its floor", make_bench, true},
   };
   return verbs;
 }
@@ -72,6 +73,20 @@ const VerbEntry& find_verb(const std::string& name) {
   throw UsageError(fmt::format("there is no verb \"{}\"; see `unfold --help`{}", name, did_you_mean(name, names)));
 }
 
+/// Joins the others where there are any, so that what is wrong is said once. Throws UsageError where they would do the
+/// same.
+void require_use_for_processes(const VerbEntry& verb) {
+  const Processes& all = launched_processes();
+  if (all.alone() || verb.divided) return;
+  std::string divided;
+  for (const VerbEntry& entry : verb_list())
+    if (entry.divided) divided += (divided.empty() ? "" : ", ") + entry.name;
+  throw UsageError(
+      fmt::format("{} processes were started, and {} has work for one: start it without mpirun (what several "
+                  "share is the work of {})",
+                  all.count(), verb.name, divided));
+}
+
 std::vector<std::string> all_option_names() {
   std::vector<std::string> names;
   for (const VerbEntry& entry : verb_list())
@@ -92,7 +107,9 @@ ExitCode dispatch(std::span<const std::string> arguments, Console& console) {
   }
   if (first.starts_with('-'))
     throw UsageError(fmt::format("the verb comes first, before {}; see `unfold --help`", first));
-  const std::unique_ptr<Verb> verb = find_verb(first).make();
+  const VerbEntry& entry = find_verb(first);
+  require_use_for_processes(entry);
+  const std::unique_ptr<Verb> verb = entry.make();
   if (verb->options().read_arguments(arguments.subspan(1))) {
     print_result(verb->options().help());
     return ExitCode::success;
@@ -115,7 +132,8 @@ std::string thread_failure(const std::system_error& error) {
 /// that of the first. One that fails alone says which it is and ends the others, which would wait for it for ever.
 ExitCode tell_failure(Console& console, const std::string& message, ExitCode code) {
   if (!joined_others()) {
-    console.error(message);
+    const bool said_by_first = code == ExitCode::usage && count_in_environment().number > 0;
+    if (!said_by_first) console.error(message);
     return code;
   }
   const Processes& processes = launched_processes();

@@ -12,9 +12,12 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "unfold/app/compress_pieces.h"
+#include "unfold/app/train_processes.h"
 #include "unfold/base/file.h"
 #include "unfold/cli/compression_level.h"
 #include "unfold/cli/figures.h"
+#include "unfold/cli/in_processes.h"
 #include "unfold/cli/result_file.h"
 #include "unfold/cli/verb.h"
 #include "unfold/data/split.h"
@@ -142,6 +145,9 @@ class Compress final : public Verb {
   void choose_model(CompressOptions& options, RawInput& input) const;
   void fit_model(CompressOptions& options, const RawInput& input) const;
   void read_back(const std::string& path) const;
+  void require_divided(const RawInput& input) const;
+  void tell(Console& console, const RawInput& input, const CompressOptions& options, const CompressResult& result,
+            double seconds) const;
 
   std::vector<std::string> inputs_;
   std::string output_ = "-";
@@ -155,7 +161,8 @@ class Compress final : public Verb {
 Compress::Compress()
     : Verb(VerbOptions("compress", "compresses a file without loss, with any model of symbols",
                        {"unfold compress book.txt -o book.unf && unfold decompress book.unf -o book.txt",
-                        "unfold compress today.log --model run --online -o today.unf"})) {
+                        "unfold compress today.log --model run --online -o today.unf",
+                        "mpirun -n 4 unfold compress corpus.txt --block 1M -o corpus.unf"})) {
   options_.add_inputs({.name = "inputs",
                        .target = &inputs_,
                        .placeholder = "FILE",
@@ -270,30 +277,16 @@ void Compress::read_back(const std::string& path) const {
   }
 }
 
-ExitCode Compress::run(Console& console) {
-  if (fast_ + best_ + (level_ ? 1 : 0) + (model_ ? 1 : 0) > 1)
-    throw UsageError("--fast, --best, a level (-1 .. -9) and --model exclude each other");
-  if (json_ && output_ == "-")
-    throw UsageError("--json and the compressed data both want standard output; name a file with -o");
-  refuse_terminal(output_);
-  block_ = block_size(block_text_);
-  RawInput input(inputs_.front());
-  CompressOptions options{.optimizer = optimizer_.value_or(""),
-                          .window = window_.value_or(0),
-                          .independent = block_ > 0,
-                          .threads = threads(),
-                          .verify = !no_verify_,
-                          .key = authentication_key(),
-                          .progress = count_bytes(console, input.size(), "compress")};
-  options.block = block_ > 0 ? block_ : chain_block(input.size());
-  choose_model(options, input);
-  ResultFile output(output_);
-  const ByteSink sink = [&](std::string_view bytes) { output.write(bytes); };
-  const double start = seconds_now();
-  const CompressResult result = compress(input.source(), sink, options);
-  output.commit();
-  if (output_ != "-" && !no_verify_) read_back(output_);
-  const double seconds = seconds_now() - start;
+/// What several processes need to share the work.
+void Compress::require_divided(const RawInput& input) const {
+  if (block_ == 0)
+    throw UsageError("several processes were started, and one chain is not divided among them: give --block, as 1M");
+  if (output_ == "-" || input.size() < 0)
+    throw UsageError("several processes compress a file into a file: name both, no pipe and no standard output");
+}
+
+void Compress::tell(Console& console, const RawInput& input, const CompressOptions& options,
+                    const CompressResult& result, double seconds) const {
   if (options.embed && static_cast<Index>(options.file.size()) * 2 > result.bytes_out)
     console.remark(fmt::format(
         "{} of the {} bytes are the model {} itself, which a small file does not pay for; a model "
@@ -310,6 +303,41 @@ ExitCode Compress::run(Console& console) {
   else
     console.remark(fmt::format("{}: {} -> {} bytes, {:.4f} bits per byte, {}", input.name(), result.bytes_in,
                                result.bytes_out, bits_per_byte, duration_text(seconds)));
+}
+
+ExitCode Compress::run(Console& console) {
+  if (fast_ + best_ + (level_ ? 1 : 0) + (model_ ? 1 : 0) > 1)
+    throw UsageError("--fast, --best, a level (-1 .. -9) and --model exclude each other");
+  if (json_ && output_ == "-")
+    throw UsageError("--json and the compressed data both want standard output; name a file with -o");
+  block_ = block_size(block_text_);
+  Processes& processes = launched_processes();
+  RawInput input(inputs_.front());
+  if (!processes.alone()) require_divided(input);
+  refuse_terminal(output_);
+  CompressOptions options{.optimizer = optimizer_.value_or(""),
+                          .window = window_.value_or(0),
+                          .independent = block_ > 0,
+                          .threads = threads_of_process(threads_, processes),
+                          .verify = !no_verify_,
+                          .key = authentication_key(),
+                          .progress = count_bytes(console, input.size(), "compress")};
+  options.block = block_ > 0 ? block_ : chain_block(input.size());
+  choose_model(options, input);
+  const double start = seconds_now();
+  std::optional<ResultFile> output;
+  if (processes.first()) output.emplace(output_);
+  const ByteSink sink = [&](std::string_view bytes) { output->write(bytes); };
+  const CompressResult result =
+      processes.alone()
+          ? compress(input.source(), sink, options)
+          : in_processes(processes, console, [&](Reporter& reporter) {
+              return compress_in_processes({inputs_.front(), output_ + ".pieces", options}, sink, processes, reporter);
+            });
+  if (!processes.first()) return ExitCode::success;
+  output->commit();
+  if (output_ != "-" && !no_verify_) read_back(output_);
+  tell(console, input, options, result, seconds_now() - start);
   return ExitCode::success;
 }
 

@@ -14,18 +14,21 @@
 
 namespace unfold {
 
+/// What `work(reporter)` gives in this process; the first one tells what it reports.
+template <class Work>
+auto in_processes(const Processes& processes, Console& console, const Work& work) {
+  SilentReporter silent;
+  ConsoleReporter reporter(console);
+  return work(processes.first() ? static_cast<Reporter&>(reporter) : silent);
+}
+
 /// What `work(request, reporter)` gives in the first process; in the others, which say nothing, nothing.
 template <class Request, class Work>
 auto in_processes(Processes& processes, Request& request, Console& console, const Work& work) {
   request.processes = &processes;
-  std::optional<decltype(work(request, std::declval<Reporter&>()))> outcome;
-  if (processes.first()) {
-    ConsoleReporter reporter(console);
-    outcome = work(request, reporter);
-  } else {
-    SilentReporter silent;
-    work(request, silent);
-  }
+  auto outcome =
+      std::make_optional(in_processes(processes, console, [&](Reporter& reporter) { return work(request, reporter); }));
+  if (!processes.first()) outcome.reset();
   return outcome;
 }
 

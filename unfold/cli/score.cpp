@@ -1,19 +1,21 @@
 #include "unfold/app/score.h"
-#include "unfold/fields/given.h"
 
 #include <fmt/format.h>
 
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "unfold/app/score_files.h"
 #include "unfold/base/file.h"
 #include "unfold/cli/console_reporter.h"
 #include "unfold/cli/figures.h"
+#include "unfold/cli/in_processes.h"
 #include "unfold/cli/reading_options.h"
 #include "unfold/cli/score_log.h"
 #include "unfold/cli/score_text.h"
 #include "unfold/cli/verb.h"
 #include "unfold/fields/field_score.h"
+#include "unfold/fields/given.h"
 #include "unfold/fields/predict.h"
 #include "unfold/runs/figures.h"
 #include "unfold/runs/run_folder.h"
@@ -37,6 +39,7 @@ class Score final : public Verb {
   std::vector<std::string> inputs_;
   std::string by_ = "symbol", unknown_ = "error", normal_ = "-";
   void run_on_fields() const;
+  void by_file(Console& console);
   void check_log_options() const;
   void check_text_options() const;
   ScoreRowOptions row_options() const;
@@ -49,6 +52,7 @@ class Score final : public Verb {
   std::optional<std::string> given_;
   bool text_ = false, masked_ = false, fixed_ = false, follow_ = false;
   ReadingSettings reading_;
+  ScoreFilesRequest files_;
   bool summary_ = false;
 };
 
@@ -56,19 +60,33 @@ Score::Score()
     : Verb(VerbOptions("score", "prints how surprising every symbol or line is, in bits (TSV)",
                        {"unfold score run today.log --by line --top 10 --text",
                         "tail -f today.log | unfold score run - --by line --unknown surprise",
-                        "unfold score run today.log --by symbol > surprisals.tsv"})) {
+                        "unfold score run today.log --by symbol > surprisals.tsv",
+                        "mpirun -n 4 unfold score run logs/*.txt --by file --out scores"})) {
   options_.add_inputs({.name = "inputs",
                        .target = &inputs_,
                        .placeholder = "MODEL DATA",
-                       .help = "a run folder or model file, then a text file",
+                       .help = "a run folder or model file, then a text file; several by file",
                        .least = 2,
-                       .most = 2});
+                       .most = 1000000});
   options_.add({.name = "by",
                 .target = &by_,
                 .placeholder = "UNIT",
-                .help = "symbol (position, symbol, bits), line (line, symbols, bits, bits per symbol), or, of an hmm, "
-                        "state (the most probable path); of a log: value (what placeholders stand for)",
-                .choices = {"symbol", "line", "state", "value"}});
+                .help =
+                    "symbol (position, symbol, bits), line (line, symbols, bits, bits per symbol), file (a row each, "
+                    "and one of all), or, of an hmm, state (the most probable path); of a log: value (what "
+                    "placeholders stand for)",
+                .choices = {"symbol", "line", "file", "state", "value"}});
+  options_.add({.name = "out",
+                .target = &files_.out,
+                .placeholder = "DIR",
+                .help = "by file: keep what is finished there, so that several processes share the work, and the same "
+                        "command goes on where it was broken off"});
+  options_.add({.name = "jobs",
+                .target = &files_.jobs,
+                .placeholder = "N",
+                .help = "by file: files side by side, each in a process of its own; they share the processors",
+                .least = 1,
+                .most = 1024});
   options_.add({.name = "labels",
                 .target = &labels_,
                 .placeholder = "FILE",
@@ -285,8 +303,34 @@ void Score::run_on_fields() const {
                });
 }
 
+/// A row a file, and one of all.
+void Score::by_file(Console& console) {
+  for (const char* name : {"labels", "normal", "roc", "plot", "summary", "top", "follow", "given", "text", "masked",
+                           "context", "fixed", "mask"})
+    if (options_.given(name)) throw UsageError(fmt::format("--{} is not for files: leave it or --by file out", name));
+  if (unknown_ == "surprise") throw UsageError("--unknown surprise is for lines: by file, error and skip");
+  if (holds_field_model(inputs_[0])) throw UsageError("--by file is for models of text; of data with fields, by line");
+  files_.model = inputs_[0];
+  files_.data.assign(inputs_.begin() + 1, inputs_.end());
+  files_.unknown = unknown_;
+  files_.reading = reading_;
+  files_.threads = threads_;
+  const auto found = in_processes_or_jobs(files_, console, score_files);
+  if (!found) return;
+  print_result(json_ ? one_line(to_json(*found)) : to_text(*found));
+}
+
 ExitCode Score::run(Console& console) {
   check_reading_options(options_, reading_);
+  if (by_ == "file") {
+    by_file(console);
+    return ExitCode::success;
+  }
+  if (!launched_processes().alone())
+    throw UsageError("several processes were started, and they share files: score MODEL FILE... --by file --out DIR");
+  if (inputs_.size() > 2) throw UsageError("several files are scored by file: add --by file");
+  for (const char* name : {"out", "jobs"})
+    if (options_.given(name)) throw UsageError(fmt::format("--{} is for files: add --by file", name));
   if (holds_field_model(inputs_[0])) {
     run_on_fields();
     return ExitCode::success;

@@ -207,29 +207,58 @@ void side_by_side(std::size_t n, Work&& work) {
   if (error) std::rethrow_exception(error);
 }
 
+/// Blocks that start anew, each on a thread of its own.
+std::vector<ContainerBlock> code_apart(const std::vector<std::string>& bytes, const Codec& codec, bool verify) {
+  std::vector<ContainerBlock> blocks(bytes.size());
+  side_by_side(bytes.size(), [&](std::size_t i) {
+    blocks[i] = BlockCoder(codec).encode(bytes[i]);
+    if (verify) check(BlockCoder(codec).decode(blocks[i]), bytes[i]);
+  });
+  return blocks;
+}
+
+/// The next blocks of a source, at most so many; fewer at its end.
+std::vector<std::string> next_blocks(BlockReader& reader, Index most) {
+  std::vector<std::string> blocks;
+  while (static_cast<Index>(blocks.size()) < most) {
+    std::string bytes = reader.next();
+    if (bytes.empty()) break;
+    blocks.push_back(std::move(bytes));
+  }
+  return blocks;
+}
+
 void compress_apart(BlockReader& reader, const Codec& codec, ContainerWriter& writer, const CompressOptions& options,
                     CompressResult& result) {
-  for (bool more = true; more;) {
+  for (;;) {
     poll(options.stop);
-    std::vector<std::string> bytes;
-    while (static_cast<int>(bytes.size()) < options.threads && more) {
-      bytes.push_back(reader.next());
-      if (bytes.back().empty()) {
-        bytes.pop_back();
-        more = false;
-      }
-    }
-    std::vector<ContainerBlock> blocks(bytes.size());
-    side_by_side(bytes.size(), [&](std::size_t i) {
-      blocks[i] = BlockCoder(codec).encode(bytes[i]);
-      if (options.verify) check(BlockCoder(codec).decode(blocks[i]), bytes[i]);
-    });
-    for (const ContainerBlock& block : blocks) {
+    const std::vector<std::string> bytes = next_blocks(reader, options.threads);
+    if (bytes.empty()) return;
+    for (const ContainerBlock& block : code_apart(bytes, codec, options.verify)) {
       writer.write(block);
       result.bytes_in += block.bytes;
     }
     if (options.progress) options.progress(result.bytes_in);
   }
+}
+
+ContainerHeader header_of(const CompressOptions& options) {
+  if (options.block < 1 || options.block > kMostBlock)
+    throw UsageError(fmt::format("blocks of {} bytes: from 1 to {}", options.block, kMostBlock));
+  ContainerHeader header{.learns = options.learns,
+                         .optimizer = options.optimizer,
+                         .window = options.window,
+                         .bytes = options.bytes,
+                         .block = options.block,
+                         .independent = options.independent};
+  if (options.trained) {
+    header.source = options.embed ? ModelSource::embedded : ModelSource::external;
+    header.model = options.embed ? options.file : options.model;
+    header.identity = identity_of(options.file);
+  } else {
+    header.model = canonical_learner(options.model);
+  }
+  return header;
 }
 
 /// What an archive may cost, counted before it costs it.
@@ -352,21 +381,7 @@ class Decompressor {
 }  // namespace
 
 CompressResult compress(const ByteSource& source, const ByteSink& sink, const CompressOptions& options) {
-  if (options.block < 1 || options.block > kMostBlock)
-    throw UsageError(fmt::format("blocks of {} bytes: from 1 to {}", options.block, kMostBlock));
-  ContainerHeader header{.learns = options.learns,
-                         .optimizer = options.optimizer,
-                         .window = options.window,
-                         .bytes = options.bytes,
-                         .block = options.block,
-                         .independent = options.independent};
-  if (options.trained) {
-    header.source = options.embed ? ModelSource::embedded : ModelSource::external;
-    header.model = options.embed ? options.file : options.model;
-    header.identity = identity_of(options.file);
-  } else {
-    header.model = canonical_learner(options.model);
-  }
+  const ContainerHeader header = header_of(options);
   const Codec codec(header, options.trained);
   ContainerWriter writer(sink, header, options.key);
   BlockReader reader(source, codec.alphabet(), options.block);
@@ -378,6 +393,64 @@ CompressResult compress(const ByteSource& source, const ByteSink& sink, const Co
       compress_chain(reader, codec, writer, options, result);
   } catch (const NotFiniteError& error) {
     fail_not_finite(options, error);
+  }
+  writer.end();
+  result.bytes_out = writer.bytes();
+  return result;
+}
+
+struct PieceCompressor::Parts {
+  Parts(const ByteSource& source, const CompressOptions& options)
+      : codec(header_of(options), options.trained), reader(source, codec.alphabet(), options.block) {}
+  Codec codec;
+  BlockReader reader;
+  Index next = 0;  ///< block of the reader
+};
+
+PieceCompressor::PieceCompressor(ByteSource source, const CompressOptions& options)
+    : source_(std::move(source)), options_(options), parts_(std::make_unique<Parts>(source_, options_)) {}
+PieceCompressor::~PieceCompressor() = default;
+
+Index PieceCompressor::skip(Index blocks) {
+  Index skipped = 0;
+  while (skipped < blocks && !parts_->reader.next().empty()) ++skipped;
+  parts_->next += skipped;
+  return skipped;
+}
+
+std::string PieceCompressor::piece(Range blocks) {
+  poll(options_.stop);
+  skip(blocks.begin - parts_->next);
+  const std::vector<std::string> bytes = next_blocks(parts_->reader, blocks.size());
+  parts_->next += static_cast<Index>(bytes.size());
+  std::string result;
+  ContainerWriter writer([&](std::string_view written) { result += written; }, {.model = "piece", .independent = true},
+                         options_.key);
+  try {
+    for (const ContainerBlock& block : code_apart(bytes, parts_->codec, options_.verify)) writer.write(block);
+  } catch (const NotFiniteError& error) {
+    fail_not_finite(options_, error);
+  }
+  writer.end();
+  return result;
+}
+
+CompressResult join_pieces(const std::function<bool(std::string&)>& next, const ByteSink& sink,
+                           const CompressOptions& options) {
+  ContainerWriter writer(sink, header_of(options), options.key);
+  CompressResult result;
+  for (std::string piece; next(piece);) {
+    std::size_t read = 0;
+    const ByteSource source = [&](char* out, std::size_t size) {
+      const std::size_t taken = piece.copy(out, size, read);
+      read += taken;
+      return taken;
+    };
+    ContainerReader reader(source, "a piece of what is compressed", options.key);
+    for (ContainerBlock block; reader.next(block);) {
+      writer.write(block);
+      result.bytes_in += block.bytes;
+    }
   }
   writer.end();
   result.bytes_out = writer.bytes();

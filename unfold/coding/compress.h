@@ -43,6 +43,28 @@ struct CompressResult {
 /// fit; ModelError for one whose predictions are not finite, DivergedError when it was learning; InterruptedError.
 CompressResult compress(const ByteSource& source, const ByteSink& sink, const CompressOptions& options);
 
+/// Codes pieces of what `compress` makes where blocks start anew (options.independent): several processes share them,
+/// and whoever joins all pieces in order (`join_pieces`) has the same container.
+class PieceCompressor {
+ public:
+  /// Errors are those of `compress`.
+  PieceCompressor(ByteSource source, const CompressOptions& options);
+  ~PieceCompressor();
+  /// Blocks [begin, end) of the source, or as many of them as there are. Pieces are asked for in rising order.
+  std::string piece(Range blocks);
+  /// Reads on without coding; how many blocks there were, at most so many.
+  Index skip(Index blocks);
+
+ private:
+  struct Parts;
+  ByteSource source_;
+  CompressOptions options_;
+  std::unique_ptr<Parts> parts_;
+};
+/// `next` sets the next piece; false: there is none.
+CompressResult join_pieces(const std::function<bool(std::string&)>& next, const ByteSink& sink,
+                           const CompressOptions& options);
+
 /// What an archive may cost: a hundred bytes may ask for gigabytes and hours, and only the end of the work would show
 /// whether they mean it. What is claimed is checked before anything is allocated or decoded.
 struct DecompressLimits {

@@ -27,17 +27,6 @@ Index choose(std::string_view name, const std::vector<std::string>& names, std::
 
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
-/// The next word, or "\n" for a line end; empty when only blanks are left.
-std::string_view next_word(std::string_view text, Index& position) {
-  std::size_t begin = static_cast<std::size_t>(position);
-  while (begin < text.size() && is_blank(text[begin])) ++begin;
-  std::size_t end = begin;
-  while (end < text.size() && !is_blank(text[end]) && text[end] != '\n') ++end;
-  if (end == begin && end < text.size()) ++end;
-  position = static_cast<Index>(end);
-  return text.substr(begin, end - begin);
-}
-
 /// Code points that show as nothing or as a gap, or change the text around them.
 bool is_invisible(char32_t c) {
   return c < 0x20 || (c >= 0x7F && c <= 0xA0) || c == 0xAD || c == 0x61C || c == 0x1680 || c == 0x180E ||
@@ -82,9 +71,7 @@ std::string printable(std::string_view text) {
 Index line_of(std::string_view text, Index offset) { return 1 + std::count(text.begin(), text.begin() + offset, '\n'); }
 
 [[noreturn]] void fail_utf8(std::string_view text, Index offset, std::string_view prefix) {
-  throw DataError(fmt::format(
-      "{}byte 0x{:02X} at offset {} (line {}) is not valid UTF-8; use --symbols bytes or convert it (iconv)", prefix,
-      static_cast<std::uint8_t>(text[static_cast<std::size_t>(offset)]), offset, line_of(text, offset)));
+  throw invalid_utf8_error(prefix, text[static_cast<std::size_t>(offset)], offset, line_of(text, offset));
 }
 
 [[noreturn]] void fail_symbol(std::string_view text, std::string_view why) {
@@ -119,6 +106,16 @@ void require_entry(const std::string& text) {
 bool by_text(SymbolKind kind) { return kind == SymbolKind::words || kind == SymbolKind::entries; }
 
 }  // namespace
+
+std::string_view next_word(std::string_view text, Index& position) {
+  std::size_t begin = static_cast<std::size_t>(position);
+  while (begin < text.size() && is_blank(text[begin])) ++begin;
+  std::size_t end = begin;
+  while (end < text.size() && !is_blank(text[end]) && text[end] != '\n') ++end;
+  if (end == begin && end < text.size()) ++end;
+  position = static_cast<Index>(end);
+  return text.substr(begin, end - begin);
+}
 
 SymbolKind parse_symbol_kind(std::string_view name) {
   return static_cast<SymbolKind>(choose(name, kTextKinds, "--symbols"));
@@ -318,12 +315,6 @@ void mark_chars(std::string_view text, CodeMap& seen) {
   }
 }
 
-Alphabet alphabet_of(const CodeMap& seen) {
-  std::vector<std::string> texts;
-  for (const char32_t code : seen.codes()) append_utf8(texts.emplace_back(), code);
-  return Alphabet(SymbolKind::chars, std::move(texts));
-}
-
 /// How often each word stands in the inputs, line ends as `<eos>`. The keys point into the inputs.
 std::unordered_map<std::string_view, Index> count_words(std::span<const Input> inputs) {
   std::unordered_map<std::string_view, Index> counts;
@@ -339,9 +330,32 @@ std::unordered_map<std::string_view, Index> count_words(std::span<const Input> i
   return counts;
 }
 
-Alphabet words_of(std::span<const Input> inputs, const AlphabetOptions& options) {
+}  // namespace
+
+void require_alphabet_options(const AlphabetOptions& options) {
+  if (options.kind != SymbolKind::words && (options.vocabulary != 0 || options.with_unknown)) {
+    throw UsageError("--vocabulary goes with --symbols words");
+  }
+  if (options.vocabulary < 0 || options.vocabulary == 1) {
+    throw UsageError(fmt::format("--vocabulary {}: at least 2, for <eos> and <unk>", options.vocabulary));
+  }
+}
+
+DataError invalid_utf8_error(std::string_view where, char byte, Index offset, Index line) {
+  return DataError(fmt::format(
+      "{}byte 0x{:02X} at offset {} (line {}) is not valid UTF-8; use --symbols bytes or convert it (iconv)", where,
+      static_cast<std::uint8_t>(byte), offset, line));
+}
+
+Alphabet alphabet_of_chars(const CodeMap& seen) {
+  std::vector<std::string> texts;
+  for (const char32_t code : seen.codes()) append_utf8(texts.emplace_back(), code);
+  return Alphabet(SymbolKind::chars, std::move(texts));
+}
+
+Alphabet alphabet_of_words(std::unordered_map<std::string_view, Index> counts, const AlphabetOptions& options) {
   using Counted = std::pair<std::string_view, Index>;
-  auto counts = count_words(inputs);
+  require_alphabet_options(options);
   if (counts.empty()) throw DataError("the inputs hold no words, only blanks; check the files");
   counts.try_emplace(kLineEndWord, 0);
   if (options.with_unknown) counts.try_emplace(kUnknownWord, 0);
@@ -370,24 +384,13 @@ Alphabet words_of(std::span<const Input> inputs, const AlphabetOptions& options)
   return Alphabet(SymbolKind::words, std::move(texts));
 }
 
-void require_options(const AlphabetOptions& options) {
-  if (options.kind != SymbolKind::words && (options.vocabulary != 0 || options.with_unknown)) {
-    throw UsageError("--vocabulary goes with --symbols words");
-  }
-  if (options.vocabulary < 0 || options.vocabulary == 1) {
-    throw UsageError(fmt::format("--vocabulary {}: at least 2, for <eos> and <unk>", options.vocabulary));
-  }
-}
-
-}  // namespace
-
 Alphabet Alphabet::chars_of(std::string_view text) {
   const Index invalid = find_invalid_utf8(text);
   if (invalid >= 0) fail_utf8(text, invalid, "");
   if (text.empty()) throw DataError("the text is empty; it has no alphabet");
   CodeMap seen;
   mark_chars(text, seen);
-  return alphabet_of(seen);
+  return alphabet_of_chars(seen);
 }
 
 void require_utf8(const Input& input) {
@@ -396,15 +399,15 @@ void require_utf8(const Input& input) {
 }
 
 Alphabet build_alphabet(std::span<const Input> inputs, const AlphabetOptions& options) {
-  require_options(options);
+  require_alphabet_options(options);
   const auto empty = [](const Input& input) { return input.bytes().empty(); };
   if (std::all_of(inputs.begin(), inputs.end(), empty)) throw DataError("there is nothing to read an alphabet from");
   if (options.kind == SymbolKind::bytes) return Alphabet::all_bytes();
   for (const Input& input : inputs) require_utf8(input);
-  if (options.kind == SymbolKind::words) return words_of(inputs, options);
+  if (options.kind == SymbolKind::words) return alphabet_of_words(count_words(inputs), options);
   CodeMap seen;
   for (const Input& input : inputs) mark_chars(input.bytes(), seen);
-  return alphabet_of(seen);
+  return alphabet_of_chars(seen);
 }
 
 Alphabet build_alphabet(const std::vector<std::string>& files, const AlphabetOptions& options) {

@@ -124,6 +124,19 @@ struct AlphabetOptions {
 Alphabet build_alphabet(std::span<const Input> inputs, const AlphabetOptions& options);
 Alphabet build_alphabet(const std::vector<std::string>& files, const AlphabetOptions& options);
 
+/// Throws UsageError: a vocabulary without words, or too small.
+void require_alphabet_options(const AlphabetOptions& options);
+
+/// The same of what was counted before: how often each word stands there, line ends as `<eos>`; or the code points.
+Alphabet alphabet_of_words(std::unordered_map<std::string_view, Index> counts, const AlphabetOptions& options);
+Alphabet alphabet_of_chars(const CodeMap& seen);
+
+/// The next word of a text, or "\n" for a line end; empty when only blanks are left.
+std::string_view next_word(std::string_view text, Index& position);
+
+/// "WHERE byte 0xFF at offset N (line L) is not valid UTF-8; ...".
+DataError invalid_utf8_error(std::string_view where, char byte, Index offset, Index line);
+
 /// Throws DataError "FILE: byte 0xFF at offset N (line L) is not valid UTF-8; ..." unless the input is valid UTF-8.
 void require_utf8(const Input& input);
 

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "unfold/base/error.h"
+#include "unfold/data/blocked_text.h"
 #include "unfold/data/symbol_store.h"
 
 namespace unfold {
@@ -50,23 +51,28 @@ std::optional<ByteTable> byte_table(const Alphabet& alphabet, std::string_view t
 
 }  // namespace
 
-/// The symbols of one file: either its bytes through a table, or a store with marks into the text.
+/// The symbols of one file: its bytes through a table, a store with marks into the text, or its blocks as they are
+/// read.
 struct Corpus::Source {
   explicit Source(Input opened) : input(std::move(opened)) {}
+  explicit Source(std::unique_ptr<BlockedText> text)
+      : blocks(std::move(text)), length(blocks->symbols()), bytes(blocks->bytes()) {}
 
-  Input input;
+  std::optional<Input> input;
+  std::unique_ptr<BlockedText> blocks;
   std::optional<ByteTable> table;
   std::unique_ptr<SymbolStore> store;
   std::vector<Mark> marks;  ///< before symbol 0, kMarkEvery, 2 kMarkEvery, ...
   Index length = 0, bytes = 0, unknown = 0;
 
+  const std::string& name() const { return blocks ? blocks->name() : input->name(); }
   void tokenise(const Alphabet& alphabet, UnknownPolicy policy, Index memory_limit);
-  void read(Index begin, std::span<Symbol> out) const;
+  void read(const Alphabet& alphabet, Index begin, std::span<Symbol> out) const;
   Index bytes_before(const Alphabet& alphabet, Index symbol) const;
 };
 
 void Corpus::Source::tokenise(const Alphabet& alphabet, UnknownPolicy policy, Index memory_limit) {
-  const std::string_view text = input.bytes();
+  const std::string_view text = input->bytes();
   store = std::make_unique<SymbolStore>(alphabet.size(), memory_limit);
   bool open_line = false;
   Mark mark;
@@ -84,7 +90,7 @@ void Corpus::Source::tokenise(const Alphabet& alphabet, UnknownPolicy policy, In
     }
     if (!token.known) ++unknown;
     if (token.symbol == kNoSymbol && policy == UnknownPolicy::error) {
-      throw alphabet.unknown_symbol_error(token, text, input.name());
+      throw alphabet.unknown_symbol_error(token, text, input->name());
     }
     open_line = token.text != "\n";
     if (token.symbol != kNoSymbol) append(token.symbol);
@@ -95,22 +101,24 @@ void Corpus::Source::tokenise(const Alphabet& alphabet, UnknownPolicy policy, In
   bytes = mark.bytes;
 }
 
-void Corpus::Source::read(Index begin, std::span<Symbol> out) const {
+void Corpus::Source::read(const Alphabet& alphabet, Index begin, std::span<Symbol> out) const {
+  if (blocks) return blocks->read(alphabet, begin, out);
   if (!table) {
     store->read(begin, out);
     return;
   }
-  const char* from = input.bytes().data() + begin;
+  const char* from = input->bytes().data() + begin;
   for (Symbol& symbol : out) symbol = (*table)[static_cast<std::uint8_t>(*from++)];
-  input.require_whole();
+  input->require_whole();
 }
 
 Index Corpus::Source::bytes_before(const Alphabet& alphabet, Index symbol) const {
+  if (blocks) return blocks->bytes_before(alphabet, symbol);
   if (table) return symbol;
   if (symbol == length) return bytes;
   Mark mark = marks[static_cast<std::size_t>(symbol / kMarkEvery)];
   for (Index left = symbol % kMarkEvery; left > 0;) {
-    if (advance(alphabet, input.bytes(), mark).symbol != kNoSymbol) --left;
+    if (advance(alphabet, input->bytes(), mark).symbol != kNoSymbol) --left;
   }
   return mark.bytes;
 }
@@ -125,30 +133,46 @@ Corpus Corpus::load(std::vector<Input> inputs, Alphabet alphabet, const CorpusOp
   corpus.alphabet_ = std::move(alphabet);
   Index memory_left = options.memory_limit;
   for (Input& input : inputs) {
-    corpus.sources_.push_back(std::make_unique<Source>(std::move(input)));
-    Source& source = *corpus.sources_.back();
-    if (source.input.bytes().empty()) {
-      throw DataError(fmt::format("{} is empty; there is nothing to read", source.input.name()));
-    }
-    source.table = byte_table(corpus.alphabet_, source.input.bytes());
-    if (source.table) {
-      source.length = source.bytes = static_cast<Index>(source.input.bytes().size());
+    const std::string_view text = input.bytes();
+    if (text.empty()) throw DataError(fmt::format("{} is empty; there is nothing to read", input.name()));
+    auto source = std::make_unique<Source>(std::move(input));
+    source->table = byte_table(corpus.alphabet_, text);
+    if (source->table) {
+      source->length = source->bytes = static_cast<Index>(text.size());
     } else {
-      if (corpus.alphabet_.kind() != SymbolKind::bytes) require_utf8(source.input);
-      source.tokenise(corpus.alphabet_, options.unknown, memory_left);
-      memory_left -= source.store->memory();
+      if (corpus.alphabet_.kind() != SymbolKind::bytes) require_utf8(*source->input);
+      source->tokenise(corpus.alphabet_, options.unknown, memory_left);
+      memory_left -= source->store->memory();
     }
-    if (source.length == 0) {
-      throw DataError(fmt::format("{} holds none of the {} {} of the alphabet; check the file", source.input.name(),
-                                  corpus.alphabet_.size(), to_string(corpus.alphabet_.kind())));
-    }
-    source.input.require_whole();
-    corpus.symbols_ += source.length;
-    corpus.unknown_ += source.unknown;
-    corpus.add_sequences(options.lines);
+    source->input->require_whole();
+    corpus.add_source(std::move(source), options.lines);
   }
   if (corpus.sources_.empty()) throw DataError("there are no files to read");
   return corpus;
+}
+
+Corpus Corpus::of_blocks(std::vector<BlockFile> files, std::span<const BlockMark> marks, Alphabet alphabet,
+                         Index kept_blocks) {
+  Corpus corpus;
+  corpus.alphabet_ = std::move(alphabet);
+  const auto cache = std::make_shared<BlockCache>(static_cast<std::size_t>(kept_blocks));
+  for (BlockFile& file : files) {
+    const auto blocks = static_cast<std::size_t>(file.blocks());
+    corpus.add_source(
+        std::make_unique<Source>(std::make_unique<BlockedText>(std::move(file), marks.first(blocks), cache)), false);
+    marks = marks.subspan(blocks);
+  }
+  return corpus;
+}
+
+void Corpus::add_source(std::unique_ptr<Source> source, bool lines) {
+  if (source->length == 0)
+    throw DataError(fmt::format("{} holds none of the {} {} of the alphabet; check the file", source->name(),
+                                alphabet_.size(), to_string(alphabet_.kind())));
+  symbols_ += source->length;
+  unknown_ += source->unknown;
+  sources_.push_back(std::move(source));
+  add_sequences(lines);
 }
 
 /// The sequences of the last source.
@@ -160,7 +184,7 @@ void Corpus::add_sequences(bool lines) {
     std::vector<Symbol> block(std::min<Index>(source.length, 65536));
     for (Index at = 0; at < source.length; at += static_cast<Index>(block.size())) {
       block.resize(static_cast<std::size_t>(std::min<Index>(source.length - at, static_cast<Index>(block.size()))));
-      source.read(at, block);
+      source.read(alphabet_, at, block);
       for (std::size_t i = 0; i < block.size(); ++i) {
         if (block[i] != alphabet_.line_end()) continue;
         const Index end = at + static_cast<Index>(i) + 1;
@@ -181,7 +205,7 @@ Corpus Corpus::from_text(std::string text, Alphabet alphabet) {
 }
 
 const std::string& Corpus::source(Index sequence) const {
-  return sources_[static_cast<std::size_t>(sequences_[static_cast<std::size_t>(sequence)].source)]->input.name();
+  return sources_[static_cast<std::size_t>(sequences_[static_cast<std::size_t>(sequence)].source)]->name();
 }
 
 void Corpus::read(Index sequence, Index begin, std::span<Symbol> out) const {
@@ -189,7 +213,7 @@ void Corpus::read(Index sequence, Index begin, std::span<Symbol> out) const {
   if (begin < 0 || begin + static_cast<Index>(out.size()) > s.range.size()) {
     throw std::out_of_range("Corpus::read beyond the end of a sequence");
   }
-  sources_[static_cast<std::size_t>(s.source)]->read(s.range.begin + begin, out);
+  sources_[static_cast<std::size_t>(s.source)]->read(alphabet_, s.range.begin + begin, out);
 }
 
 std::vector<Symbol> Corpus::read(Index sequence, Range range) const {

@@ -9,6 +9,7 @@
 #include "unfold/base/file.h"
 #include "unfold/base/types.h"
 #include "unfold/data/alphabet.h"
+#include "unfold/data/block_file.h"
 
 namespace unfold {
 
@@ -23,7 +24,8 @@ struct CorpusOptions {
 /// One or many sequences of symbols of one alphabet. Immutable; cheap to move; reading is safe from several threads.
 ///
 /// Bytes, and characters that are all ASCII, are read straight from the mapped file through a table of 256 entries;
-/// everything else is kept as 1, 2 or 4 bytes per symbol, whichever is the smallest that holds the alphabet. In words,
+/// everything else is kept as 1, 2 or 4 bytes per symbol, whichever is the smallest that holds the alphabet; or nothing
+/// is kept, and files are read block by block (`of_blocks`). In words,
 /// an unfinished last line ends in `<eos>` too, unless it holds nothing but blanks.
 class Corpus {
  public:
@@ -31,6 +33,11 @@ class Corpus {
   /// the temporary file cannot be written.
   static Corpus load(std::vector<Input> inputs, Alphabet alphabet, const CorpusOptions& options = {});
   static Corpus load(const std::vector<std::string>& files, Alphabet alphabet, const CorpusOptions& options = {});
+  /// Files that are read block by block, each a sequence: what every process has of one that none of them holds.
+  /// `marks` are those of all their blocks, with an alphabet that has all their tokens (counting/corpus_survey.h); as
+  /// many blocks are kept as `kept_blocks` says, for that many places read side by side.
+  static Corpus of_blocks(std::vector<BlockFile> files, std::span<const BlockMark> marks, Alphabet alphabet,
+                          Index kept_blocks);
   /// A single sequence, for tests and generated text.
   static Corpus from_text(std::string text, Alphabet alphabet);
 
@@ -74,6 +81,7 @@ class Corpus {
     Index first;  ///< number of its first symbol among those of all sequences
   };
   Corpus();
+  void add_source(std::unique_ptr<Source> source, bool lines);
   void add_sequences(bool lines);
 
   Alphabet alphabet_;

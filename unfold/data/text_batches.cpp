@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "unfold/base/error.h"
+#include "unfold/data/shards.h"
 #include "unfold/numerics/random.h"
 
 namespace unfold {
@@ -103,8 +104,10 @@ Network<T> text_network(const std::shared_ptr<const Plan>& plan, Signal symbols,
 template Network<float> text_network(const std::shared_ptr<const Plan>&, Signal, Signal, bool);
 template Network<double> text_network(const std::shared_ptr<const Plan>&, Signal, Signal, bool);
 
-StreamReader::StreamReader(const Corpus& corpus, Index window, Symbol predict_after)
-    : corpus_(corpus), window_(window), predict_after_(predict_after) {}
+StreamReader::StreamReader(const Corpus& corpus, Index window, Symbol predict_after, const OwnShards& own)
+    : corpus_(corpus), window_(window), predict_after_(predict_after), own_(own) {
+  if (predict_after != kNoSymbol || corpus.has_mask()) own_ = {};  // how much is predicted depends on all symbols
+}
 
 void StreamReader::start(std::vector<std::vector<Passage>> streams) {
   streams_ = std::move(streams);
@@ -132,20 +135,23 @@ bool StreamReader::next(Batch& batch) {
   batch.symbol_field(kPreviousSymbol).symbols.resize(at(batch.structure.positions()));
   batch.symbol_field(kSymbol).symbols.resize(at(batch.structure.positions()));
   batch.predicted = batch.symbols = 0;
+  const std::vector<Index> shards = own_.all() ? std::vector<Index>() : shards_of_chains(batch, own_.shards);
   for (std::size_t c = 0; c < stretches_.size(); ++c) {
     const Lanes::Stretch& stretch = stretches_[c];
     const Passage& passage = streams_[stretch.lane][stretch.item];
     const Index begin = passage.range.begin + stretch.first;
-    fill(batch, static_cast<Index>(c), passage, {begin, begin + stretch.length});
+    const bool own = shards.empty() || (own_.own.begin <= shards[c] && shards[c] < own_.own.end);
+    fill(batch, static_cast<Index>(c), passage, {begin, begin + stretch.length}, own);
   }
   return true;
 }
 
-void StreamReader::fill(Batch& batch, Index chain, const Passage& passage, Range range) {
+void StreamReader::fill(Batch& batch, Index chain, const Passage& passage, Range range, bool own) {
   const Index before = range.begin > passage.range.begin || passage.has_previous ? 1 : 0;
-  buffer_.resize(at(range.size() + 1));
-  corpus_.read(passage.sequence, range.begin - before,
-               std::span(buffer_).subspan(at(1 - before), at(range.size() + before)));
+  buffer_.assign(at(range.size() + 1), 0);
+  if (own)
+    corpus_.read(passage.sequence, range.begin - before,
+                 std::span(buffer_).subspan(at(1 - before), at(range.size() + before)));
   if (before == 0) buffer_[0] = kNoSymbol;
   const Index* rows = batch.structure.order().rows.data() + batch.structure.item(chain, 0);
   Symbol* const inputs = batch.symbol_field(kPreviousSymbol).symbols.data();
@@ -167,7 +173,8 @@ TextBatches::TextBatches(const Corpus& corpus, const Split& part, const BatchOpt
       options_(options),
       seed_(seed),
       reader_(corpus, options.whole_sequences ? std::numeric_limits<Index>::max() : options.window,
-              options.predict_after) {
+              options.predict_after, options.own) {
+  batch_.whole = options.whole_sequences;
   if (options.window < 1) throw UsageError(fmt::format("window {}: at least 1 symbol is needed", options.window));
   if (options.batch < 1) throw UsageError(fmt::format("batch {}: at least 1 is needed", options.batch));
   if (options.curriculum < 0) throw UsageError(fmt::format("curriculum {}: 0 or more symbols", options.curriculum));
@@ -226,7 +233,6 @@ void TextBatches::read() {
     reader_.start(std::move(streams));
   }
   reader_.next(batch_);
-  batch_.whole = options_.whole_sequences;
 }
 
 void TextBatches::advance() {

@@ -38,10 +38,18 @@ struct Passage {
   Index place = 0;            ///< of the caller: where the score of `begin` would go
 };
 
+/// Which shards of a batch (shards.h) a process has. Of the chains of others it needs their lengths, and reads no
+/// symbols: what stands in their place is that there is one.
+struct OwnShards {
+  Index shards = 1;
+  Range own = {0, 1};
+  bool all() const { return own.size() == shards; }
+};
+
 /// Reads streams side by side.
 class StreamReader final : public BatchReader {
  public:
-  StreamReader(const Corpus& corpus, Index window, Symbol predict_after = kNoSymbol);
+  StreamReader(const Corpus& corpus, Index window, Symbol predict_after = kNoSymbol, const OwnShards& own = {});
   void start(std::vector<std::vector<Passage>> streams);  ///< at the first batch
   bool next(Batch& batch) override;                       ///< allocates only when the shape changes
   /// As if next had been called so often.
@@ -49,11 +57,12 @@ class StreamReader final : public BatchReader {
   Index batches() const { return lanes_.windows(window_); }  ///< in all
 
  private:
-  void fill(Batch& batch, Index chain, const Passage& passage, Range range);
+  void fill(Batch& batch, Index chain, const Passage& passage, Range range, bool own);
 
   const Corpus& corpus_;
   Index window_;
   Symbol predict_after_;
+  OwnShards own_;
   std::vector<std::vector<Passage>> streams_;
   Lanes lanes_;
   std::vector<Lanes::Stretch> stretches_;
@@ -67,6 +76,7 @@ struct BatchOptions {
   bool whole_sequences = false;  ///< full back-propagation: every chain is one whole sequence
   Index curriculum = 0;  ///< > 0: epoch e (from 0) reads only the first (e + 1) * curriculum symbols of each sequence
   Symbol predict_after = kNoSymbol;  ///< only symbols that follow this one are predicted
+  OwnShards own = {};  ///< what of each batch is read; all where a mask or a symbol says what is predicted
 };
 
 /// The training part, epoch after epoch, without end. An epoch reads every symbol exactly once: the sequences are put

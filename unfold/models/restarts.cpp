@@ -3,14 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
-#include <exception>
-#include <filesystem>
-#include <mutex>
-#include <optional>
-#include <thread>
+#include <span>
+#include <vector>
 
-#include "unfold/base/error.h"
 #include "unfold/cells/cells.h"
 #include "unfold/data/text_batches.h"
 
@@ -21,26 +16,64 @@ namespace {
 struct Counts {
   std::vector<double> read, predicted;
 };
+
+/// What a process goes through of the training part: its share of the symbols.
+std::vector<Passage> share_of_part(const Split& part, const Processes& processes) {
+  const Range mine = share_of_process(part.symbols(), processes.number(), processes.count());
+  std::vector<Passage> passages;
+  Index first = 0;  // number of the first symbol of a piece among all
+  for (const Piece& piece : part.pieces) {
+    const Range own = {piece.range.begin + std::max<Index>(0, mine.begin - first),
+                       piece.range.begin + std::min(piece.range.size(), mine.end - first)};
+    first += piece.range.size();
+    if (own.empty()) continue;
+    const bool inside = own.begin > piece.range.begin;
+    passages.push_back({.sequence = piece.sequence,
+                        .range = own,
+                        .score_from = own.begin,
+                        .has_previous = inside,
+                        .number = 0,
+                        .place = 0});
+  }
+  return passages;
+}
+
+/// Counts are whole numbers, so that their sums are exact in any order.
+void add_over(std::vector<double>& counts, Processes& processes) {
+  if (processes.alone()) return;
+  std::vector<double> all(counts.size() * static_cast<std::size_t>(processes.count()));
+  processes.gather_bytes(std::as_bytes(std::span(counts)), std::as_writable_bytes(std::span(all)));
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    counts[i] = 0;
+    for (std::size_t p = i; p < all.size(); p += counts.size()) counts[i] += all[p];
+  }
+}
+
 Counts count_symbols(const TrainingData& data, Symbol predict_after) {
   const auto alphabet = static_cast<std::size_t>(data.corpus.alphabet().size());
   Counts counts{std::vector<double>(alphabet), std::vector<double>(alphabet)};
+  Processes& processes = data.processes != nullptr ? *data.processes : one_process();
   StreamReader reader(data.corpus, 4096, predict_after);
-  reader.start(exact_streams(data.training, 1));
+  reader.start({share_of_part(data.training, processes)});
   for (Batch batch; reader.next(batch);) {
     for (const Symbol x : batch.symbol_field(kPreviousSymbol).symbols)
       if (x != kNoSymbol) ++counts.read[static_cast<std::size_t>(x)];
     for (const Symbol x : batch.symbol_field(kSymbol).symbols)
       if (x != kNoSymbol) ++counts.predicted[static_cast<std::size_t>(x)];
   }
+  add_over(counts.read, processes);
+  add_over(counts.predicted, processes);
   return counts;
 }
 
 /// What one candidate does: its part of the budget, without anything that only the run itself should leave behind.
-TrainerOptions candidate_options(const TrainerOptions& all, Index count, int threads, const std::string& checkpoint) {
+TrainerOptions candidate_options(const TrainerOptions& all, const RestartOptions& restarts,
+                                 const std::string& checkpoint) {
+  const auto count = static_cast<double>(restarts.count);
   TrainerOptions c = all;
-  c.steps = all.steps > 0 ? std::max<Index>(1, all.steps / (2 * count)) : 0;
-  c.epochs = all.epochs / (2 * static_cast<double>(count));
-  c.minutes = all.minutes / 2 * static_cast<double>(std::min<Index>(threads, count)) / static_cast<double>(count);
+  c.steps = all.steps > 0 ? std::max<Index>(1, all.steps / (2 * restarts.count)) : 0;
+  c.epochs = all.epochs / (2 * count);
+  c.minutes = all.minutes / 2 * std::min(static_cast<double>(restarts.side_by_side), count) / count;
   c.spent_seconds = 0;  // what is left is halved
   c.checkpoint = checkpoint;
   c.checkpoint_seconds = 0;
@@ -48,15 +81,14 @@ TrainerOptions candidate_options(const TrainerOptions& all, Index count, int thr
   c.sample_every = 0;
   c.log.clear();
   c.resume = false;
+  c.processes = nullptr;
   return c;
 }
 
-double loss_to_compare(const TrainingResult& r) { return r.validated ? r.best_nats_per_symbol : r.last_loss; }
-
 }  // namespace
 
-void set_budget_after_restarts(TrainerOptions& options, Index count, int threads) {
-  const TrainerOptions candidate = candidate_options(options, count, threads, {});
+void set_budget_after_restarts(TrainerOptions& options, const RestartOptions& restarts) {
+  const TrainerOptions candidate = candidate_options(options, restarts, {});
   if (options.steps > 0) options.steps = candidate.steps + (options.steps + 1) / 2;
   options.epochs = candidate.epochs + options.epochs / 2;
   options.minutes = candidate.minutes + options.minutes / 2;
@@ -81,58 +113,24 @@ LanguageModel<T> make_candidate(const ModelSpec& spec, const TrainingData& data,
 }
 
 template <class T>
-Index train_candidates(const ModelSpec& spec, const TrainingData& data, const TrainerOptions& options,
-                       const RestartOptions& restarts) {
-  const auto path = [&](Index k) { return fmt::format("{}/candidate-{}.safetensors", restarts.folder, k); };
-  std::vector<std::optional<TrainingResult>> results(at(restarts.count));
-  std::exception_ptr failure, divergence;
-  std::mutex mutex;
-  std::atomic<Index> next{0};
-  const auto work = [&] {
-    for (Index k; (k = next++) < restarts.count;) try {
-        LanguageModel<T> model = make_candidate<T>(spec, data, options.batches.predict_after, options.seed, k);
-        Team team(1);
-        TrainerOptions own = candidate_options(options, restarts.count, restarts.threads, path(k));
-        own.model = fmt::format("{} over {} symbols", to_string(model.spec()), model.alphabet().size());
-        Trainer<T> trainer(model.network(), model.parameters(), data, own, team);
-        const TrainingResult result = trainer.run();
-        const std::lock_guard lock(mutex);
-        results[at(k)] = result;
-        if (restarts.done) restarts.done(k, result);
-      } catch (const DivergedError&) {
-        const std::lock_guard lock(mutex);
-        divergence = std::current_exception();
-      } catch (...) {
-        const std::lock_guard lock(mutex);
-        failure = std::current_exception();
-        next = restarts.count;
-      }
-  };
-  std::vector<std::thread> threads;
-  for (int i = 1; i < std::min<Index>(restarts.threads, restarts.count); ++i) threads.emplace_back(work);
-  work();
-  for (std::thread& thread : threads) thread.join();
-
-  Index best = -1;
-  for (Index k = 0; k < restarts.count; ++k) {
-    const auto& result = results[at(k)];
-    if (result && (best < 0 || loss_to_compare(*result) < loss_to_compare(*results[at(best)]))) best = k;
-  }
-  std::error_code ignored;
-  if (failure == nullptr && best >= 0) std::filesystem::rename(path(best), options.checkpoint);
-  for (Index k = 0; k < restarts.count; ++k) std::filesystem::remove(path(k), ignored);
-  if (failure != nullptr) std::rethrow_exception(failure);
-  if (best < 0) std::rethrow_exception(divergence);
-  return best;
+TrainingResult train_candidate(const ModelSpec& spec, const TrainingData& data, const TrainerOptions& options,
+                               const RestartOptions& restarts, Index number, const std::string& file) {
+  TrainingData own = data;
+  own.processes = nullptr;
+  LanguageModel<T> model = make_candidate<T>(spec, own, options.batches.predict_after, options.seed, number);
+  Team team(1);
+  TrainerOptions its = candidate_options(options, restarts, file);
+  its.model = fmt::format("{} over {} symbols", to_string(model.spec()), model.alphabet().size());
+  return Trainer<T>(model.network(), model.parameters(), own, its, team).run();
 }
 
 template LanguageModel<float> make_candidate(const ModelSpec&, const TrainingData&, Symbol, std::uint64_t, Index);
 template LanguageModel<double> make_candidate(const ModelSpec&, const TrainingData&, Symbol, std::uint64_t, Index);
 template void initialise(LanguageModel<float>&, const TrainingData&, Symbol, std::uint64_t);
 template void initialise(LanguageModel<double>&, const TrainingData&, Symbol, std::uint64_t);
-template Index train_candidates<float>(const ModelSpec&, const TrainingData&, const TrainerOptions&,
-                                       const RestartOptions&);
-template Index train_candidates<double>(const ModelSpec&, const TrainingData&, const TrainerOptions&,
-                                        const RestartOptions&);
+template TrainingResult train_candidate<float>(const ModelSpec&, const TrainingData&, const TrainerOptions&,
+                                               const RestartOptions&, Index, const std::string&);
+template TrainingResult train_candidate<double>(const ModelSpec&, const TrainingData&, const TrainerOptions&,
+                                                const RestartOptions&, Index, const std::string&);
 
 }  // namespace unfold

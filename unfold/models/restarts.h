@@ -12,9 +12,7 @@
 ///
 /// T, the type of the parameters, is float or double.
 
-#include <functional>
 #include <string>
-#include <vector>
 
 #include "unfold/models/train.h"
 
@@ -32,18 +30,19 @@ void initialise(LanguageModel<T>& model, const TrainingData& data, Symbol predic
 
 struct RestartOptions {
   Index count = 1;
-  int threads = 1;
-  std::string folder = {};                                      ///< for the candidates' checkpoints, removed afterwards
-  std::function<void(Index, const TrainingResult&)> done = {};  ///< called for every candidate, one at a time
+  int side_by_side = 1;  ///< candidates that are trained at a time
 };
 
-/// Trains the candidates with their parts of the budget of `options`. Moves the checkpoint of the best to
-/// options.checkpoint and returns its number. Throws as Trainer; DivergedError only when every candidate diverged.
+/// Trains candidate `number` with its part of the budget of `options`, alone, to the checkpoint `file`. Throws as
+/// Trainer.
 template <class T>
-Index train_candidates(const ModelSpec& spec, const TrainingData& data, const TrainerOptions& options,
-                       const RestartOptions& restarts);
+TrainingResult train_candidate(const ModelSpec& spec, const TrainingData& data, const TrainerOptions& options,
+                               const RestartOptions& restarts, Index number, const std::string& file);
+
+/// By which candidates are compared: the best validation so far; the training loss where nothing was validated.
+inline double loss_to_compare(const TrainingResult& r) { return r.validated ? r.best_nats_per_symbol : r.last_loss; }
 
 /// The budget at which the run of the best candidate ends: its part of the first half, and the second half.
-void set_budget_after_restarts(TrainerOptions& options, Index count, int threads);
+void set_budget_after_restarts(TrainerOptions& options, const RestartOptions& restarts);
 
 }  // namespace unfold

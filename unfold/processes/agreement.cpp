@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -31,15 +32,25 @@ class Hash {
     if (in.bad() || !in.eof()) throw RuntimeFailure(path.string() + ": cannot be read");
   }
   std::string hexadecimal() {
-    std::array<unsigned char, kBytes> bytes{};
-    crypto_generichash_final(&state_, bytes.data(), bytes.size());
     std::string text;
-    for (const unsigned char byte : bytes) text += fmt::format("{:02x}", byte);
+    for (const unsigned char byte : finish()) text += fmt::format("{:02x}", byte);
     return text;
+  }
+  std::uint64_t number() {
+    const auto bytes = finish();
+    std::uint64_t result = 0;
+    std::memcpy(&result, bytes.data(), sizeof result);
+    return result;
   }
 
  private:
   static constexpr std::size_t kBytes = 16;
+  std::array<unsigned char, kBytes> finish() {
+    std::array<unsigned char, kBytes> bytes{};
+    crypto_generichash_final(&state_, bytes.data(), bytes.size());
+    return bytes;
+  }
+
   crypto_generichash_state state_{};
 };
 
@@ -87,6 +98,29 @@ void require_agreement(Processes& processes, const std::vector<Claim>& claims) {
 std::string fingerprint(std::span<const std::byte> bytes) {
   Hash hash;
   hash.add(bytes.data(), bytes.size());
+  return hash.hexadecimal();
+}
+
+std::uint64_t short_fingerprint(std::span<const std::byte> bytes) {
+  Hash hash;
+  hash.add(bytes.data(), bytes.size());
+  return hash.number();
+}
+
+std::string fingerprint_of_parts(const std::string& path) {
+  constexpr std::uintmax_t kParts = 256, kPart = 1 << 16;
+  std::error_code ignored;
+  const std::uintmax_t size = fs::is_regular_file(path, ignored) ? fs::file_size(path) : 0;
+  if (size <= kParts * kPart) return fingerprint_of_file(path);
+  Hash hash;
+  hash.add(&size, sizeof size);
+  std::ifstream in(path, std::ios::binary);
+  std::vector<char> part(kPart);
+  for (std::uintmax_t i = 0; i < kParts; ++i) {
+    in.seekg(static_cast<std::streamoff>((size - kPart) / (kParts - 1) * i));
+    if (!in.read(part.data(), static_cast<std::streamsize>(kPart))) throw RuntimeFailure(path + ": cannot be read");
+    hash.add(part.data(), part.size());
+  }
   return hash.hexadecimal();
 }
 

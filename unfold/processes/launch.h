@@ -20,9 +20,10 @@ bool all_have_failed();
 /// To be called before an end in good order. Harmless where there are no others.
 void part_from_others();
 
-/// How many processes the environment says that a launcher has started, and on this machine; 1 where it says nothing.
+/// How many processes the environment says that a launcher has started, and on this machine, 1 where it says nothing;
+/// and which of them this is.
 struct LaunchedCount {
-  int all = 1, here = 1;
+  int all = 1, here = 1, number = 0;
 };
 LaunchedCount count_in_environment();
 

@@ -8,25 +8,26 @@
 namespace unfold {
 namespace {
 
-/// The first of some variables that is a number above 0; else 1.
-int number_in(std::initializer_list<const char*> variables) {
+/// The first of some variables that is a number from `least` on; else `least`.
+int number_in(std::initializer_list<const char*> variables, int least) {
   for (const char* variable : variables) {
     const char* value = std::getenv(variable);
     if (value == nullptr) continue;
     const std::string_view text = value;
     int number = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error == std::errc() && end == text.data() + text.size() && number > 0) return number;
+    if (error == std::errc() && end == text.data() + text.size() && number >= least) return number;
   }
-  return 1;
+  return least;
 }
 
 }  // namespace
 
 /// Open MPI says how many there are; other launchers of the same interface (Hydra, Slurm) use the names of PMI.
 LaunchedCount count_in_environment() {
-  return {.all = number_in({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}),
-          .here = number_in({"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"})};
+  return {.all = number_in({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}, 1),
+          .here = number_in({"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"}, 1),
+          .number = number_in({"OMPI_COMM_WORLD_RANK", "PMI_RANK"}, 0)};
 }
 
 }  // namespace unfold

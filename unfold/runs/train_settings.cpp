@@ -200,7 +200,6 @@ void check_shards(TrainSettings& s) {
                     "raise --batch, or take fewer",
                     *s.shards, s.batch));
   if (s.gradient) refuse("--gradient " + *s.gradient);
-  if (s.restarts > 1) refuse("--restarts");
   if (s.sampled_softmax > 0) refuse("--sampled-softmax");
   if (s.teacher_forcing) refuse("--teacher-forcing");
   if (s.feedback) refuse("--feedback");

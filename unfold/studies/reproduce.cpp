@@ -21,7 +21,7 @@
 #include "unfold/report/plot.h"
 #include "unfold/runs/run_folder.h"
 #include "unfold/studies/reproduction.h"
-#include "unfold/studies/work.h"
+#include "unfold/runs/work.h"
 
 namespace unfold {
 

@@ -17,7 +17,7 @@
 #include "unfold/optim/optimizer.h"
 #include "unfold/runs/figures.h"
 #include "unfold/runs/run_folder.h"
-#include "unfold/studies/work.h"
+#include "unfold/runs/work.h"
 
 namespace unfold {
 namespace {

@@ -17,9 +17,18 @@ Index symbols_of_step(const Split& training, const BatchOptions& b, Index stream
 
 }  // namespace
 
+bool reads_whole_batches(std::string_view optimizer) {
+  const std::string_view name = optimizer.substr(0, optimizer.find(':'));
+  return name == "ruop" || name == "rbpm" || name == "ascent";
+}
+
 template <class T>
 TrainingSources<T> text_sources(const TrainingData& data, const TrainerOptions& options) {
-  const BatchOptions& b = options.batches;
+  BatchOptions b = options.batches;
+  if (options.processes != nullptr && !reads_whole_batches(options.optimizer)) {
+    const Sharding sharding{.shards = options.shards, .processes = options.processes};
+    b.own = {sharding.shards, sharding.own()};
+  }
   auto batches = std::make_unique<TextBatches>(data.corpus, data.training, b, options.seed);
   TrainingSources<T> sources{.training = nullptr,
                              .step_symbols = symbols_of_step(data.training, b, batches->streams())};

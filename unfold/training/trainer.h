@@ -85,6 +85,7 @@ struct TrainingData {
   const Split& training;
   const Split* validation = nullptr;          ///< none or empty: no validation
   const Corpus* validation_corpus = nullptr;  ///< where it is not `corpus`
+  Processes* processes = nullptr;  ///< that share what goes through all of the training part; nullptr: this one
 };
 
 /// Judges predictions by more than their nats: the share of wrong sequences and the like.

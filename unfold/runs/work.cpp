@@ -1,4 +1,4 @@
-#include "unfold/studies/work.h"
+#include "unfold/runs/work.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -7,11 +7,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <exception>
 #include <filesystem>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <system_error>
@@ -49,17 +52,60 @@ class Claim {
   int descriptor_;
 };
 
-/// What nobody has done or claimed, piece after piece.
-void do_what_is_free(std::span<const WorkPiece> pieces, Reporter& reporter) {
+/// What nobody has done or claimed, piece after piece, until one fails.
+void do_what_is_free(std::span<const WorkPiece> pieces, Reporter& reporter, const std::atomic<bool>& failed) {
   std::size_t number = 0;
   for (const WorkPiece& piece : pieces) {
     ++number;
+    if (failed) return;
     if (piece.is_done()) continue;
     const std::optional<Claim> claim = Claim::try_to_take(piece.claim);
     if (!claim || piece.is_done()) continue;
     reporter.remark(fmt::format("{}/{}  {}", number, pieces.size(), piece.name));
     piece.do_it(reporter);
   }
+}
+
+/// What threads tell, one at a time.
+class SharedReporter final : public Reporter {
+ public:
+  explicit SharedReporter(Reporter& one) : one_(one), stop_(one.stop()) {}
+  void remark(std::string_view text) override {
+    const std::lock_guard lock(mutex_);
+    one_.remark(text);
+  }
+  void warn(std::string_view text) override {
+    const std::lock_guard lock(mutex_);
+    one_.warn(text);
+  }
+  const std::atomic<bool>* stop() override { return stop_; }
+
+ private:
+  Reporter& one_;
+  const std::atomic<bool>* stop_;
+  std::mutex mutex_;
+};
+
+/// The same on several threads; the first error is thrown when all have ended.
+void do_side_by_side(std::span<const WorkPiece> pieces, int threads, Reporter& reporter) {
+  std::atomic<bool> failed = false;
+  if (threads <= 1) return do_what_is_free(pieces, reporter, failed);
+  SharedReporter shared(reporter);
+  std::exception_ptr failure;
+  std::mutex mutex;
+  const auto work = [&] {
+    try {
+      do_what_is_free(pieces, shared, failed);
+    } catch (...) {
+      const std::lock_guard lock(mutex);
+      if (!failed.exchange(true)) failure = std::current_exception();
+    }
+  };
+  std::vector<std::thread> others;
+  for (int i = 1; i < threads; ++i) others.emplace_back(work);
+  work();
+  for (std::thread& other : others) other.join();
+  if (failure) std::rethrow_exception(failure);
 }
 
 /// Of a child: its remarks are lines of the parent's, it can be told to stop.
@@ -110,7 +156,7 @@ class Jobs {
     ChildReporter reporter(reporter_);
     ExitCode code = ExitCode::success;
     try {
-      do_what_is_free(pieces_, reporter);
+      do_side_by_side(pieces_, 1, reporter);
     } catch (const Error& error) {
       code = error.code();
       if (code != ExitCode::interrupted) reporter.warn(error.what());
@@ -172,7 +218,7 @@ void do_work(std::span<const WorkPiece> pieces, const WorkOptions& options, Repo
   if (options.jobs > 1)
     Jobs(pieces, reporter).run(std::min(options.jobs, static_cast<Index>(pieces.size())));
   else
-    do_what_is_free(pieces, reporter);
+    do_side_by_side(pieces, std::min(options.threads, static_cast<int>(pieces.size())), reporter);
   all.any(false);  // everybody has done what he claimed
   for (const WorkPiece& piece : pieces)
     if (!piece.is_done())

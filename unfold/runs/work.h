@@ -1,8 +1,9 @@
 #pragma once
 /// Pieces of work that do not depend on each other, done by several processes that share a folder: child processes on
 /// this machine (`jobs`), or those of `mpirun`. Each goes through the pieces in order and does those that nobody has
-/// claimed. A claim is a lock of the kernel, which goes with the process that holds it: the work of one that died is
-/// free again, and whoever does it goes on where it stood if it left a checkpoint.
+/// claimed; so do several threads of one process. A claim is a lock of the kernel, which goes with the process that
+/// holds it: the work of one that died is free again, and whoever does it goes on where it stood if it left a
+/// checkpoint.
 
 #include <functional>
 #include <span>
@@ -22,7 +23,8 @@ struct WorkPiece {
 
 struct WorkOptions {
   Index jobs = 1;                  ///< child processes; 1: this process alone
-  Processes* processes = nullptr;  ///< that all do this work, each with one job; nullptr: this one
+  int threads = 1;                 ///< of this process that do pieces side by side, where there are no child processes
+  Processes* processes = nullptr;  ///< that all do this work, each without child processes; nullptr: this one
 };
 
 /// Returns, in all processes, when every piece is done. A child that dies is named, and its work is done again, three
