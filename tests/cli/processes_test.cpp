@@ -147,7 +147,7 @@ std::vector<pid_t> children_of(pid_t parent) {
 
 TEST_F(ProcessesTest, a_killed_one_ends_the_others_and_the_run_is_resumed_in_another_number) {
   const Arguments options = {
-      "train",    text_, "--window",           "10", "--batch", "12",  "--model", "lstm:16,dropout=0.2",
+      "train",    text_, "--window",           "10", "--batch", "12",  "--model", "lstm:64,dropout=0.2",
       "--shards", "6",   "--checkpoint-every", "3",  "--steps", "400", "--seed",  "3"};
   const std::string expected = model_of(1, "whole", options);
   const Arguments cut = options + Arguments{"--out", run_};

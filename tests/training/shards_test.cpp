@@ -134,6 +134,16 @@ TEST_F(TrainerTest, shards_give_the_same_bytes_in_any_number_of_processes) {
   }
 }
 
+TEST_F(TrainerTest, rounded_sums_have_the_same_bytes_in_any_number_of_processes) {
+  TrainerOptions options = sharded_options("adam", 2);
+  const Ending exact = train_in_one(deep_rnn, options);
+  options.gradient_sums = Precision::bf16;
+  const Ending expected = train_in_one(deep_rnn, options);
+  EXPECT_NE(expected.last, exact.last);
+  for (const int count : {2, 3})
+    for (const Ending& ending : train_in(count, deep_rnn, options)) EXPECT_EQ(ending.last, expected.last) << count;
+}
+
 TEST_F(TrainerTest, one_shard_is_training_as_ever) {
   TrainerOptions options = sharded_options("adam:rate=0.01", 30);
   options.shards = 1;

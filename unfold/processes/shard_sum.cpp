@@ -211,6 +211,7 @@ void ShardSum<T>::sum_by_slices(Range part, const std::vector<Piece>& mine, Team
     }
   } else {
     std::vector<std::span<T>> nodes;
+    nodes.reserve(mine.size());
     for (const Piece& piece : mine) nodes.push_back(piece.numbers);
     exchange_slices<T>(part, nodes, received_, team == nullptr);
   }

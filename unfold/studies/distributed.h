@@ -5,9 +5,10 @@
 ///   t(K) = a b + c + m alpha + 2 (K - 1) / K P / B + ceil(log2 K) alpha
 ///
 /// b: sequences that each process has; a, c: of a step in one process, by the sequence and apart from them (the
-/// optimiser, which every process runs whole); alpha: of a message, of which an exchange waits for m = 2 log2 K where K
-/// is a power of two, else 2 (K - 1); B: bytes a second between two processes; P: bytes of the parameters, of which
-/// each process sends and receives slices, twice (ShardSum); one small gathering a step has losses, norms, the clock.
+/// optimiser above all, of which several processes run slices); alpha: of a message, of which an exchange waits for
+/// m = 2 log2 K where K is a power of two, else 2 (K - 1); B: bytes a second between two processes; P: bytes of the
+/// parameters, of which each process sends and receives slices, twice (ShardSum); one small gathering a step has
+/// losses, norms, the clock.
 /// What overlaps, or shares a link, is not in the model.
 
 #include <vector>

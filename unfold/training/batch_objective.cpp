@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "unfold/base/error.h"
+#include "unfold/optim/control.h"
 
 namespace unfold {
 namespace {
