@@ -2,10 +2,12 @@
 # Measures `bench --distributed` between two processes with a limited link between them, as two machines have it: each
 # process in a network of its own. Needs root, MPI, ip and tc (iproute2).
 #
-#   bench/links.sh [UNFOLD [MODEL [BATCH]]]         default: build/release/bin/unfold lstm:512 32
+#   bench/links.sh [UNFOLD [MODEL [BATCH [FOLDER]]]]         default: build/release/bin/unfold lstm:512 32
+#
+# With a folder: also writes what both do in three steps there, a trace for each link (chrome://tracing, Perfetto).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-unfold=$(realpath "${1:-build/release/bin/unfold}") model=${2:-lstm:512} batch=${3:-32}
+unfold=$(realpath "${1:-build/release/bin/unfold}") model=${2:-lstm:512} batch=${3:-32} traces=${4:+$(realpath "$4")}
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 for tool in mpirun ip tc; do
   command -v "$tool" >/dev/null || { echo "links: there is no $tool" >&2; exit 2; }
@@ -48,12 +50,13 @@ measure() {
   ip netns exec "${spaces[0]}" mpirun -n 2 --host 10.77.0.1,10.77.0.2 --bind-to none \
     --mca plm_rsh_agent "$folder/agent" --mca btl self,tcp --mca btl_tcp_if_include 10.77.0.0/24 \
     --mca oob_tcp_if_include 10.77.0.0/24 --mca orte_keep_fqdn_hostnames 1 \
-    "$unfold" bench --distributed --model "$model" --batch "$batch" --threads 1 | sed '/^$/,$d'
+    "$unfold" bench --distributed --model "$model" --batch "$batch" --threads 1 "$@" | sed '/^$/,$d'
 }
 for link in "" "10gbit 0.1ms" "1gbit 0.1ms"; do
   late=
   # shellcheck disable=SC2086
   limit $link
   echo "== ${link:-without a limit}${late:+ ($late)}"
-  measure
+  name=${link:-unlimited}
+  measure ${traces:+--trace "$traces/step-${name%% *}.json"}
 done

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <functional>
 
@@ -134,6 +135,34 @@ TEST_P(BitsOf, a_cell_in_windows_are_those_of_one_long_window) {
       EXPECT_TRUE(same_bits(std::span(part).subspan(at(s * length * kBitSymbols), at(length * kBitSymbols)),
                             std::span(whole).subspan(at((s * 10 + begin) * kBitSymbols), at(length * kBitSymbols))))
           << cell().name << " from " << begin;
+  }
+}
+
+/// And after each segment the gradients that it completes are what they are in the end.
+TEST_P(BitsOf, a_cell_do_not_depend_on_when_its_gradients_are_computed) {
+  for (const int threads : {1, 3}) {
+    test::Runner<float> runner(circuit_, {}, threads);
+    runner.run(Structure::chains(kBitLengths));
+    const std::vector<float> expected = runner.gradient();
+    runner.seed(false);
+    const Plan& plan = runner.unfolding().plan();
+    std::vector<float> gradient(expected.size(), 1234.5F), announced = gradient;
+    const auto take = [&](const ParameterInfo& p) {
+      std::copy_n(gradient.begin() + p.offset, p.size(), announced.begin() + p.offset);
+    };
+    const SegmentDone done = [&](int segment) {
+      for (int i = 0; i < static_cast<int>(plan.nodes().size()); ++i) {
+        const Node& node = plan.nodes()[static_cast<std::size_t>(i)];
+        if (node.kind != Node::Kind::affine || !plan.live(i) || plan.last_segment(i) != segment) continue;
+        for (const auto& term : node.terms) take(plan.parameters()[at(term.parameter)]);
+        if (node.bias >= 0) take(plan.parameters()[at(node.bias)]);
+      }
+    };
+    runner.unfolding().backward(gradient, {.done = &done});
+    EXPECT_TRUE(same_bits(gradient, expected)) << cell().name;
+    for (std::size_t i = 0; i < announced.size(); ++i)
+      EXPECT_TRUE(announced[i] == 1234.5F || announced[i] == expected[i]) << cell().name << " at " << i;
+    EXPECT_LT(std::ranges::count(announced, 1234.5F), static_cast<std::ptrdiff_t>(announced.size()));
   }
 }
 

@@ -2,8 +2,14 @@
 
 #include "unfold/studies/distributed.h"
 
+#include <chrono>
+#include <map>
+#include <set>
+#include <thread>
+
 #include "cli/fixture.h"
 #include "support/simulated_processes.h"
+#include "unfold/studies/distributed_trace.h"
 
 namespace unfold::test {
 namespace {
@@ -13,15 +19,15 @@ const LinkSpeed kLink{.latency = 1e-4, .bytes_per_second = 1e9};
 
 TEST(Distributed, an_exchange_costs_messages_and_bytes) {
   EXPECT_EQ(exchange_cost(kLink, kCost.parameters, 1).seconds(), 0);
-  // Two processes: 2 messages, twice half of 4 MB, six gatherings of one message.
-  EXPECT_NEAR(exchange_cost(kLink, kCost.parameters, 2).seconds(), 2e-4 + 4e-3 + 6e-4, 1e-12);
-  // Four: 4 messages, twice three quarters of 4 MB, six gatherings of two messages.
-  EXPECT_NEAR(exchange_cost(kLink, kCost.parameters, 4).seconds(), 4e-4 + 6e-3 + 12e-4, 1e-12);
+  // Two processes: 2 messages, twice half of 4 MB, a gathering of one message.
+  EXPECT_NEAR(exchange_cost(kLink, kCost.parameters, 2).seconds(), 2e-4 + 4e-3 + 1e-4, 1e-12);
+  // Four: 4 messages, twice three quarters of 4 MB, a gathering of two messages.
+  EXPECT_NEAR(exchange_cost(kLink, kCost.parameters, 4).seconds(), 4e-4 + 6e-3 + 2e-4, 1e-12);
 }
 
 TEST(Distributed, where_processes_cannot_halve_each_sends_to_all) {
-  // Three: 4 messages, twice two thirds of 4 MB, six gatherings of two messages.
-  EXPECT_NEAR(exchange_cost(kLink, kCost.parameters, 3).seconds(), 4e-4 + 16e-3 / 3 + 12e-4, 1e-12);
+  // Three: 4 messages, twice two thirds of 4 MB, a gathering of two messages.
+  EXPECT_NEAR(exchange_cost(kLink, kCost.parameters, 3).seconds(), 4e-4 + 16e-3 / 3 + 2e-4, 1e-12);
 }
 
 TEST(Distributed, a_divided_batch_ends_where_a_process_has_one_sequence) {
@@ -30,7 +36,7 @@ TEST(Distributed, a_divided_batch_ends_where_a_process_has_one_sequence) {
   EXPECT_EQ(rows[0].efficiency, 1);
   EXPECT_NEAR(rows[0].seconds(), 8 * 2e-3 + 4e-3, 1e-12);
   EXPECT_EQ(rows[2].processes, 4);
-  EXPECT_NEAR(rows[2].seconds(), 2 * 2e-3 + 4e-3 + 7.6e-3, 1e-12);
+  EXPECT_NEAR(rows[2].seconds(), 2 * 2e-3 + 4e-3 + 6.6e-3, 1e-12);
   EXPECT_NEAR(rows[2].efficiency, 20e-3 / rows[2].seconds() / 4, 1e-12);
 }
 
@@ -58,11 +64,68 @@ TEST(Distributed, measures_links_and_sums_between_processes) {
   });
 }
 
+/// A step of 0.4 seconds that ends now, of which so much waits for an exchange.
+void note_step(Timeline& timeline, double waited) {
+  const auto now = Timeline::Clock::now();
+  const auto before = [&](double seconds) {
+    return now - std::chrono::duration_cast<Timeline::Clock::duration>(std::chrono::duration<double>(seconds));
+  };
+  timeline.note("sum", Timeline::Lane::beside, before(0.3));
+  timeline.note("waiting", Timeline::Lane::alone, before(waited));
+  timeline.note("step", Timeline::Lane::step, before(0.4));
+}
+
+TEST(Distributed, a_timeline_says_what_a_step_waits_for) {
+  Timeline timeline;
+  timeline.start();
+  EXPECT_EQ(waited_in_step(timeline), 0);
+  for (const double waited : {0.4, 0.4, 0.1, 0.3}) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(450));
+    note_step(timeline, waited);
+  }
+  EXPECT_NEAR(waited_in_step(timeline), 0.2, 0.05);
+}
+
+TEST(Distributed, a_trace_shows_the_last_steps_of_all_processes) {
+  in_processes(2, [](Processes& processes) {
+    Timeline timeline;
+    timeline.start();
+    for (int step = 0; step < 3; ++step) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(450));
+      note_step(timeline, 0.1);
+    }
+    const nlohmann::json trace = nlohmann::json::parse(to_trace(processes, timeline, 2));
+    std::map<std::string, int> counts;
+    for (const auto& event : trace["traceEvents"])
+      ++counts[event["name"].get<std::string>() + " of " + std::to_string(event["pid"].get<int>())];
+    for (const char* event : {"sum of ", "waiting of ", "step of "})
+      for (const char* process : {"0", "1"}) EXPECT_EQ(counts[std::string(event) + process], 2) << event << process;
+  });
+}
+
+TEST(Distributed, steps_of_processes_leave_a_timeline) {
+  in_processes(2, [](Processes& processes) {
+    Timeline timeline;
+    Team team(1);
+    const TrainingShape shape{"rnn:8", 4, 8, 10};
+    EXPECT_GT(measure_step_together(shape, team, 0.05, processes, timeline), 0);
+    std::set<std::string> names;
+    for (const Timeline::Entry& e : timeline.entries()) {
+      EXPECT_LE(e.begin, e.end);
+      names.insert(e.lane == Timeline::Lane::step ? "step" : e.name);
+    }
+    for (const char* name : {"step", "forward", "gathering losses and norms"})
+      EXPECT_TRUE(names.contains(name)) << name;
+  });
+}
+
 TEST(Distributed, the_command_plans_for_a_network_that_is_not_at_hand) {
   const Arguments bench = {"bench", "--distributed", "--model", "rnn:8",     "--batch",
                            "8",     "--window",      "8",       "--seconds", "0.02"};
   expect_failure(bench, 2, "there is one process and no link to measure");
-  expect_failure({"bench", "--latency", "1"}, 2, "--latency, --bandwidth and --plot belong to --distributed");
+  expect_failure({"bench", "--latency", "1"}, 2, "--latency, --bandwidth, --plot and --trace belong to --distributed");
+  expect_failure(bench + Arguments{"--latency", "1e-4", "--bandwidth", "1e9", "--trace", "t.json"}, 2,
+                 "--trace shows what several processes do");
   const Finished text = unfold_command(bench + Arguments{"--latency", "1e-4", "--bandwidth", "1e9"});
   ASSERT_EQ(text.code, 0) << text.err;
   EXPECT_THAT(text.out, HasSubstr("100.0 us a message, 1.00 GB/s (as given)"));

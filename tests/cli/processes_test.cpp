@@ -3,6 +3,9 @@
 /// Tests say that they skip where the build has no MPI.
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <thread>
 
 #include "cli/fields.h"
 #include "cli/mpirun.h"
@@ -22,8 +25,12 @@ TEST_F(ProcessesTest, leave_the_same_model_in_any_number) {
       {"lstm", text + Arguments{"--model", "lstm:12,layers=2,dropout=0.2", "--optimizer", "adam:rate=0.01,clip=1",
                                 "--steps", "30", "--validate-every", "10"}},
       {"ruop", text + Arguments{"--model", "glnn:6,edges=3", "--optimizer", "ruop", "--steps", "5"}},
+      {"ruop with draws",
+       text + Arguments{"--model", "glnn:6,edges=3", "--optimizer", "ruop:draws=2,sequences=equal", "--steps", "3"}},
       {"hf", text + Arguments{"--model", "rnn:8", "--optimizer", "hf:windows=2,iterations=5", "--steps", "3"}},
       {"path", text + Arguments{"--model", "rnn:8,activation=relu", "--optimizer", "path+adam", "--steps", "20"}},
+      // Parts of the gradient are sent while the rest is computed, and each process has its slices.
+      {"wide", text + Arguments{"--model", "lstm:256,layers=2", "--optimizer", "adam:rate=0.01", "--steps", "4"}},
       {"rounded", text + Arguments{"--model", "lstm:12", "--gradient-sums", "bf16", "--steps", "20"}},
       {"trees", {"train", folder_ / "some.trees", "--model", "tree-lstm:5", "--batch", "12", "--steps", "12"}}};
   for (const Kind& kind : kinds) {
@@ -33,8 +40,23 @@ TEST_F(ProcessesTest, leave_the_same_model_in_any_number) {
     EXPECT_EQ(model_of(3, kind.name, kind.options + Arguments{"--shards", "6", "--threads", "2"}), expected)
         << kind.name;
   }
-  const std::string expected = model_of(1, "eight", kinds.front().options + Arguments{"--shards", "8"});
-  EXPECT_EQ(model_of(4, "eight", kinds.front().options + Arguments{"--shards", "8"}), expected);
+  for (const std::size_t kind : {0, 4}) {
+    const Arguments eight = kinds[kind].options + Arguments{"--shards", "8"};
+    EXPECT_EQ(model_of(4, "eight", eight), model_of(1, "eight", eight)) << kinds[kind].name;
+  }
+}
+
+TEST_F(ProcessesTest, show_what_they_do_when) {
+  const std::string trace = folder_ / "trace.json";
+  const Finished finished = mpirun(2, {"bench", "--distributed", "--model", "lstm:256,layers=2", "--batch", "4",
+                                       "--window", "8", "--seconds", "0.1", "--threads", "1", "--trace", trace});
+  EXPECT_EQ(finished.code, 0) << finished.err;
+  EXPECT_THAT(finished.out, HasSubstr("% of an exchange are hidden"));
+  const nlohmann::json events = nlohmann::json::parse(read_bytes(trace))["traceEvents"];
+  std::set<int> with_sums_beside;
+  for (const auto& event : events)
+    if (event.value("cat", "") == "exchange beside") with_sums_beside.insert(event["pid"].get<int>());
+  EXPECT_EQ(with_sums_beside, (std::set<int>{0, 1}));
 }
 
 TEST_F(ProcessesTest, count_ngrams_together) {
@@ -81,7 +103,7 @@ TEST_F(ProcessesTest, one_that_reads_other_data_is_named) {
 
 TEST_F(ProcessesTest, a_killed_one_ends_the_others_and_the_run_is_resumed_in_another_number) {
   const Arguments options = {
-      "train",    text_, "--window",           "10", "--batch", "12",  "--model", "lstm:16,dropout=0.2",
+      "train",    text_, "--window",           "10", "--batch", "12",  "--model", "lstm:64,dropout=0.2",
       "--shards", "6",   "--checkpoint-every", "3",  "--steps", "400", "--seed",  "3"};
   const std::string expected = model_of(1, "whole", options);
   const Arguments cut = options + Arguments{"--out", run_};

@@ -248,7 +248,7 @@ TEST(Penalties, are_the_mean_over_the_windows_of_a_step) {
   const auto objective = [&](TextBatches& source, Index windows, double activity) {
     const BatchObjectiveOptions options{.batches = windows, .penalties = {.activity = activity}};
     return BatchObjective<double>(net.network, net.parameters, source, options, team,
-                                  [](double, std::span<const double>) { return true; });
+                                  [](double, const std::function<double()>&) { return true; });
   };
   std::vector<double> gradient(net.parameters.flat().size());
   double mean = 0;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "support/simulated_processes.h"
+#include "unfold/processes/shard_tree.h"
 
 namespace unfold {
 namespace {
@@ -85,6 +86,65 @@ TEST(ShardSum, in_bfloat16_every_vector_of_the_tree_is_rounded_whoever_has_it) {
   }
 }
 
+/// In parts, of which the last shard's are sent while the rest of it is computed, and in slices alone.
+TEST(ShardSum, has_the_bits_of_the_tree_in_parts_and_slices) {
+  constexpr Index kSize = 1000;
+  const std::vector<Range> parts = {{512, 1000}, {0, 128}, {128, 512}};
+  for (const Precision precision : {Precision::exact, Precision::bf16})
+    for (const Index shards : {2, 6, 8, 13}) {
+      const std::vector<float> expected = expected_sum({0, shards}, kSize, precision);
+      for (int count = 1; count <= shards; ++count)
+        in_processes(count, [&](Processes& processes) {
+          Team team(1);
+          const Sharding sharding{.shards = shards, .processes = &processes};
+          ShardSum<float> sum(sharding, Slices(sharding, kSize, 64, parts), precision);
+          for (int time = 0; time < 4; ++time) {
+            for (Index s = sum.own().begin; s < sum.own().end; ++s) {
+              const std::span<float> next = sum.next();
+              EXPECT_EQ(sum.at_last(), s + 1 == sum.own().end);
+              for (const Range part : parts) {
+                for (Index i = part.begin; i < part.end; ++i) next[static_cast<std::size_t>(i)] = number_of(s, i);
+                const bool early = part.begin != parts.back().begin && (time + processes.number()) % 2 == 0;
+                if (sum.at_last() && early) sum.send_part();
+              }
+              sum.add_next(team);
+            }
+            std::vector<float> found(kSize), own(static_cast<std::size_t>(sum.slices().own_size()));
+            if (time < 2) {
+              sum.total(team, found);
+            } else {
+              sum.own_total(team, own);
+              put_ranges<float>(own, sum.slices().own(), found);
+              sum.spread(found);
+            }
+            EXPECT_EQ(found, expected) << shards << " shards, " << count << " processes, time " << time;
+          }
+        });
+    }
+}
+
+TEST(ShardSum, parts_need_no_more_bytes) {
+  constexpr Index kSize = 64 * 64;
+  SimulatedNetwork whole(4), divided(4);
+  sums_of_processes(whole, 8, kSize);
+  in_processes(divided, [&](Processes& processes) {
+    Team team(1);
+    const Sharding sharding{.shards = 8, .processes = &processes};
+    ShardSum<float> sum(sharding, Slices(sharding, kSize, 64, {{1024, kSize}, {0, 1024}}));
+    for (Index s = sum.own().begin; s < sum.own().end; ++s) {
+      std::ranges::fill(sum.next(), 1.0F);
+      if (sum.at_last()) sum.send_part();
+      sum.add_next(team);
+    }
+    std::vector<float> found(kSize);
+    sum.total(team, found);
+  });
+  for (int p = 0; p < 4; ++p) {
+    EXPECT_EQ(divided.sent(p), whole.sent(p));
+    EXPECT_EQ(divided.exchanges_beside(p), 2u);  // one of each doubling
+  }
+}
+
 TEST(ShardSum, in_bfloat16_half_as_much_is_sent) {
   constexpr Index kSize = 64 * 66;
   for (const int count : {2, 3, 4}) {
@@ -129,6 +189,22 @@ TEST(ShardSum, what_shards_that_are_no_node_cost_more) {
   const double slices = 2.0 / 3 * kSize * sizeof(float);
   EXPECT_EQ(static_cast<double>(network.sent(0)), 2 * slices);  // its two shards are a node
   EXPECT_EQ(static_cast<double>(network.sent(1)), 3 * slices);  // its two are not
+}
+
+TEST(Sharding, notices_go_along_with_every_gathering) {
+  in_processes(3, [](Processes& processes) {
+    std::atomic<bool> stop = false;
+    Notices notices{.clock = [&] { return 10.0 + processes.number(); }, .stop = &stop};
+    const Sharding sharding{.shards = 3, .processes = &processes, .notices = &notices};
+    const double own = processes.number();
+    EXPECT_EQ(sharding.sum(std::span(&own, 1)), 3);
+    EXPECT_EQ(notices.time, 10);
+    EXPECT_FALSE(notices.stopped);
+    stop = processes.number() == 2;
+    const auto gathered = sharding.gather(std::span(&own, 1), 2);
+    EXPECT_TRUE(notices.stopped);
+    EXPECT_EQ(gathered, (std::vector<std::vector<double>>{{0, 0}, {1, 0}, {2, 0}}));
+  });
 }
 
 TEST(Sharding, numbers_of_shards_are_added_in_the_order_of_the_tree) {

@@ -2,6 +2,7 @@
 /// Several processes in one, each a thread, for tests of what processes do together: no MPI is needed.
 
 #include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <exception>
@@ -29,10 +30,11 @@ class SimulatedNetwork {
     ++messages_[static_cast<std::size_t>(from)];
     changed_.notify_all();
   }
-  void receive(int from, int to, std::span<std::byte> bytes) {
+  void receive(int from, int to, std::span<std::byte> bytes, const Pace* pace = nullptr) {
     std::unique_lock lock(mutex_);
     auto& box = mail_[{from, to}];
-    changed_.wait(lock, [&] { return broken_ || !box.empty(); });
+    const auto ended = [&] { return broken_ || !box.empty() || (pace != nullptr && pace->broken_off); };
+    while (!changed_.wait_for(lock, std::chrono::milliseconds(10), ended)) continue;
     if (box.empty()) throw std::runtime_error("another process has ended");
     if (box.front().size() != bytes.size()) throw std::logic_error("a message of another size than was awaited");
     std::ranges::copy(box.front(), bytes.begin());
@@ -45,6 +47,11 @@ class SimulatedNetwork {
   }
   std::size_t sent(int from) const { return sent_[static_cast<std::size_t>(from)]; }  ///< bytes
   std::size_t messages(int from) const { return messages_[static_cast<std::size_t>(from)]; }
+  /// Calls of gather_bytes, and of exchange_beside.
+  std::size_t gatherings(int process) const { return gatherings_[static_cast<std::size_t>(process)]; }
+  std::size_t exchanges_beside(int process) const { return beside_[static_cast<std::size_t>(process)]; }
+  void count_gathering(int process) { ++gatherings_[static_cast<std::size_t>(process)]; }
+  void count_beside(int process) { ++beside_[static_cast<std::size_t>(process)]; }
 
   const int count;
 
@@ -53,6 +60,7 @@ class SimulatedNetwork {
   std::condition_variable changed_;
   std::map<std::pair<int, int>, std::deque<std::vector<std::byte>>> mail_;
   std::vector<std::size_t> sent_ = std::vector<std::size_t>(static_cast<std::size_t>(count)), messages_ = sent_;
+  std::vector<std::size_t> gatherings_ = sent_, beside_ = sent_;
   bool broken_ = false;
 };
 
@@ -66,7 +74,14 @@ class SimulatedProcess final : public Processes {
     for (const Sending& s : sendings) network_.send(number_, s.to, s.bytes);
     for (const Receiving& r : receivings) network_.receive(r.from, number_, r.bytes);
   }
+  void exchange_beside(std::span<const Sending> sendings, std::span<const Receiving> receivings,
+                       const Pace& pace) override {
+    network_.count_beside(number_);
+    for (const Sending& s : sendings) network_.send(number_, s.to, s.bytes);
+    for (const Receiving& r : receivings) network_.receive(r.from, number_, r.bytes, &pace);
+  }
   void gather_bytes(std::span<const std::byte> mine, std::span<std::byte> all) override {
+    network_.count_gathering(number_);
     for (int p = 0; p < count(); ++p) network_.send(number_, p, mine);
     for (int p = 0; p < count(); ++p)
       network_.receive(p, number_, all.subspan(static_cast<std::size_t>(p) * mine.size(), mine.size()));

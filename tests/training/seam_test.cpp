@@ -69,7 +69,7 @@ Losses train(const Network<double>& network, const std::string& optimizer, int s
   const auto made = make_optimizer<double>(optimizer, parameters.size());
   BatchObjective<double> objective(network, parameters, sentences,
                                    {.optimizer = made->spec(), .batches = made->batches()}, team,
-                                   [](double, std::span<const double>) { return true; });
+                                   [](double, const std::function<double()>&) { return true; });
   made->attach(objective);
   Losses losses{};
   for (int step = 0; step < steps; ++step) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 #include <functional>
 #include <iterator>
 #include <utility>
@@ -43,6 +44,23 @@ struct ShardedText {
 };
 
 Signal dropped_lstm(Circuit& c, Signal x) { return c.dropout(lstm(c, x, 8, {}), 0.3); }
+/// Enough parameters for every process to have some of its own.
+Signal wide_lstm(Circuit& c, Signal x) {
+  {
+    const auto scope = c.scope("layer1");
+    x = lstm(c, x, 40, {});
+  }
+  const auto scope = c.scope("layer2");
+  return c.dropout(lstm(c, x, 32, {}), 0.3);
+}
+/// Whose gradient is worth several messages.
+Signal deep_rnn(Circuit& c, Signal x) {
+  for (const char* layer : {"layer1", "layer2"}) {
+    const auto scope = c.scope(layer);
+    x = rnn(c, x, 380, {});
+  }
+  return x;
+}
 Signal relu_rnn(Circuit& c, Signal x) { return rnn(c, x, 8, {.activation = Map::relu}); }
 Signal small_rnn(Circuit& c, Signal x) { return rnn(c, x, 5, {.trained_initial = true}); }
 
@@ -91,6 +109,14 @@ const std::vector<Trained> kTrained = {
     {"rbpm", "rbpm:reduction=quasi-diagonal,control=fixed,rate=0.3,keep=0.8,average=true", small_rnn, 12},
     {"ascent", "ascent", small_rnn, 8, true},
     {"lbfgs", "lbfgs:l2=0.1", small_rnn, 8, true},
+    {"slices", "adam:rate=0.01,clip=0.1", wide_lstm, 8},
+    {"decay", "adam:rate=0.01,decay=0.01", wide_lstm, 3},
+    {"adamw", "adamw:lazy=true", wide_lstm, 3},
+    {"sgd", "sgd", wide_lstm, 3},
+    {"rmsprop", "rmsprop", wide_lstm, 3},
+    {"asgd", "asgd:t0=2", wide_lstm, 3},
+    {"path+momentum", "path+momentum", relu_rnn, 5},
+    {"parts", "adam:clip=0.5", deep_rnn, 2},
 };
 
 TEST_F(TrainerTest, shards_give_the_same_bytes_in_any_number_of_processes) {
@@ -106,6 +132,16 @@ TEST_F(TrainerTest, shards_give_the_same_bytes_in_any_number_of_processes) {
         EXPECT_EQ(ending.result.best_nats_per_symbol, expected.result.best_nats_per_symbol);
       }
   }
+}
+
+TEST_F(TrainerTest, rounded_sums_have_the_same_bytes_in_any_number_of_processes) {
+  TrainerOptions options = sharded_options("adam", 2);
+  const Ending exact = train_in_one(deep_rnn, options);
+  options.gradient_sums = Precision::bf16;
+  const Ending expected = train_in_one(deep_rnn, options);
+  EXPECT_NE(expected.last, exact.last);
+  for (const int count : {2, 3})
+    for (const Ending& ending : train_in(count, deep_rnn, options)) EXPECT_EQ(ending.last, expected.last) << count;
 }
 
 TEST_F(TrainerTest, one_shard_is_training_as_ever) {
@@ -168,6 +204,88 @@ TEST_F(TrainerTest, the_checkpoint_of_several_processes_holds_the_state_of_all_l
   // The tensors lie behind a header that holds times: compare the last part, where the carried state is.
   const std::size_t tensors = flat(ShardedText(small_rnn).parameters).size() * sizeof(float);
   EXPECT_EQ(one.substr(one.size() - tensors), three.substr(three.size() - tensors));
+}
+
+/// The tensors of a checkpoint, behind the header, which holds times.
+std::string tensors_of(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  const std::string bytes(std::istreambuf_iterator<char>(in), {});
+  std::uint64_t header = 0;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  return bytes.substr(sizeof header + header);
+}
+
+TEST_F(TrainerTest, the_checkpoint_of_slices_is_that_of_one_process) {
+  for (const char* optimizer : {"adam:rate=0.01", "sgd", "asgd:t0=2"}) {
+    TrainerOptions options = sharded_options(optimizer, 4);
+    const auto written_in = [&](int count) {
+      options.checkpoint = file(optimizer + std::to_string(count));
+      train_in(count, wide_lstm, options);
+      return tensors_of(options.checkpoint);
+    };
+    const std::string one = written_in(1);
+    EXPECT_GT(one.size(), 2 * 4096 * sizeof(float));
+    for (const int count : {2, 3, 4}) EXPECT_EQ(written_in(count), one) << optimizer << " in " << count;
+  }
+}
+
+/// Interrupted between snapshots, so that the checkpoint has two states; other slices when it goes on.
+TEST_F(TrainerTest, slices_resume_in_another_number_of_processes_with_the_same_bytes) {
+  TrainerOptions options = sharded_options("adam:rate=0.01,clip=1", 21);
+  const Ending expected = train_in_one(wide_lstm, options);
+  options.checkpoint = file("cut");
+  int count = 4;
+  for (const Index at_step : {5, 11, 14}) {
+    in_processes(count, [&](Processes& processes) {
+      TrainerOptions own = options;
+      own.processes = &processes;
+      Stop stop(at_step, Stop::How::flag);
+      own.stop = &stop.flag;
+      ShardedText setting(wide_lstm);
+      Team team(1);
+      Trainer<float> trainer(setting.network, setting.parameters, setting.data(), own, team);
+      if (processes.number() == 1) trainer.set_observer(&stop);
+      EXPECT_THROW(trainer.run(), InterruptedError);
+    });
+    options.resume = true;
+    count = count == 4 ? 2 : 3;
+  }
+  for (const int last : {1, 2})
+    for (const Ending& ending : train_in(last, wide_lstm, options)) EXPECT_EQ(ending.last, expected.last) << last;
+}
+
+/// Going back after a divergence restores each process's slices.
+TEST_F(TrainerTest, slices_go_back_from_a_divergence_together) {
+  TrainerOptions options = sharded_options("sgd:rate=1e8,clip=0", 12);
+  options.attempts = 12;
+  const Ending expected = train_in_one(wide_lstm, options);
+  EXPECT_GT(expected.result.rollbacks, 0);
+  for (const int count : {2, 3})
+    for (const Ending& ending : train_in(count, wide_lstm, options)) {
+      EXPECT_EQ(ending.result.rollbacks, expected.result.rollbacks);
+      EXPECT_EQ(ending.last, expected.last) << count;
+    }
+}
+
+TEST_F(TrainerTest, a_step_has_one_small_gathering) {
+  const auto gatherings = [&](Index steps, const std::string& optimizer, bool beside) {
+    SimulatedNetwork network(3);
+    std::atomic<bool> stop = false;
+    in_processes(network, [&](Processes& processes) {
+      TrainerOptions options = sharded_options(optimizer, steps);
+      options.processes = &processes;
+      options.validate_every = 100;
+      options.stop = &stop;
+      options.checkpoint = file("some");
+      options.checkpoint_seconds = 1000;
+      train_in_one(beside ? deep_rnn : wide_lstm, options);
+    });
+    EXPECT_EQ(network.exchanges_beside(0) > 0, beside);
+    return network.gatherings(0);
+  };
+  EXPECT_EQ(gatherings(6, "adam", false) - gatherings(3, "adam", false), 3u);
+  EXPECT_EQ(gatherings(3, "adam", true) - gatherings(2, "adam", true), 1u);
+  EXPECT_EQ(gatherings(6, "asgd:t0=2", false) - gatherings(3, "asgd:t0=2", false), 3u);
 }
 
 TEST_F(TrainerTest, a_divergence_is_seen_by_all_processes) {

@@ -39,7 +39,7 @@ class Bench final : public Verb {
   Json steppers(Console& console) const;
   void say(const std::string& text) const;
 
-  std::optional<std::string> model_, plot_;
+  std::optional<std::string> model_, plot_, trace_;
   bool stepper_ = false, profile_ = false, memory_ = false, distributed_ = false;
   std::optional<double> latency_, bandwidth_;
   Index batch_ = 32, window_ = 64, symbols_ = 64;
@@ -104,6 +104,11 @@ Bench::Bench()
                 .target = &plot_,
                 .placeholder = "FILE",
                 .help = "with --distributed: also draw a step over the number of processes, as SVG"});
+  options_.add({.name = "trace",
+                .target = &trace_,
+                .placeholder = "FILE",
+                .help = "with --distributed: also write what the processes of mpirun do in three steps, computing and "
+                        "exchange, as a trace for chrome://tracing or Perfetto"});
   options_.add({.name = "seconds",
                 .target = &seconds_,
                 .placeholder = "N",
@@ -329,11 +334,13 @@ void Bench::distributed() {
       .seconds = seconds_,
       .latency = latency_,
       .bandwidth = bandwidth_,
-      .threads = threads_};
+      .threads = threads_,
+      .trace = trace_.has_value()};
   Processes& processes = launched_processes();
   const DistributedFigures figures = bench_distributed(bench, processes);
   if (!processes.first()) return;
   if (plot_) write_file_atomically(*plot_, to_plot(bench, figures));
+  if (trace_) write_file_atomically(*trace_, figures.trace);
   print_result(json_ ? one_line(to_json(bench, figures)) : to_text(bench, figures));
 }
 
@@ -344,8 +351,8 @@ ExitCode Bench::run(Console& console) {
           static_cast<int>(distributed_) >
       1)
     throw UsageError("--profile, --memory, --stepper and --distributed exclude each other: choose one");
-  if ((latency_ || bandwidth_ || plot_) && !distributed_)
-    throw UsageError("--latency, --bandwidth and --plot belong to --distributed");
+  if ((latency_ || bandwidth_ || plot_ || trace_) && !distributed_)
+    throw UsageError("--latency, --bandwidth, --plot and --trace belong to --distributed");
   if (distributed_) {
     distributed();
     return ExitCode::success;

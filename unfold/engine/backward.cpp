@@ -13,6 +13,7 @@ void BackwardPass<T>::run(Member& me, T* gradient) {
   parts_.weights.pack(me, squared_ ? Form::squared : Form::transposed, parameters(), parameters().flat().data(),
                       schedule_.account());
   prepare(me);
+  if (options_.done != nullptr && me.id() == 0) (*options_.done)(static_cast<int>(plan_.segments().size()));
   for (std::size_t g = plan_.segments().size(); g-- > 0;) {
     const auto run = [&](std::size_t index, const Work& work) { run_item(g, index, work); };
     const auto begin_step = [&](Index step, Division how) { start_tails(me, g, step, how); };
@@ -24,13 +25,22 @@ void BackwardPass<T>::run(Member& me, T* gradient) {
     } else {
       schedule_.walk_batched(me, segment(g), true, run);
     }
+    if (options_.weights && options_.done != nullptr) {
+      schedule_.sync(me);
+      weights(me, gradient, static_cast<int>(g));
+      schedule_.sync(me);
+      if (me.id() == 0) (*options_.done)(static_cast<int>(g));
+    }
   }
-  if (options_.weights) {
-    const StageTimer timer(schedule_.account(), me.id(), Stage::deferred);
-    GradientPass<T>(parts_, options_).run(me, gradient);
-  }
+  if (options_.weights && options_.done == nullptr) weights(me, gradient, GradientPass<T>::kAll);
   schedule_.sync(me);
   if (me.id() == 0) parts_.boundary.initial_gradients(parameters(), gradient, options_.accumulate, false);
+}
+
+template <class T>
+void BackwardPass<T>::weights(Member& me, T* gradient, int after) {
+  const StageTimer timer(schedule_.account(), me.id(), Stage::deferred);
+  GradientPass<T>(parts_, options_).run(me, gradient, after);
 }
 
 /// Zeroes what writers add to, and hands over the adjoints of the carried state where no step of this window sets them.

@@ -8,11 +8,12 @@
 namespace unfold {
 
 template <class T>
-void GradientPass<T>::run(Member& me, T* gradient) {
+void GradientPass<T>::run(Member& me, T* gradient, int after) {
   const auto of = [&](int parameter) { return parameters().view(gradient, parameter); };
   for (int i = 0; i < static_cast<int>(plan_.nodes().size()); ++i) {
     const Node& affine = node(i);
     if (affine.kind != Node::Kind::affine) continue;
+    if (after != kAll && after != (plan_.live(i) ? plan_.last_segment(i) : 0)) continue;
     if (!plan_.live(i)) {  // nothing depends on these parameters
       if (!options_.accumulate && me.id() == 0) clear(affine, gradient);
       continue;

@@ -80,6 +80,7 @@ class BackwardPass : private PassOver<T> {
 
  private:
   UNFOLD_PASS_OVER
+  void weights(Member& me, T* gradient, int after);
   void prepare(Member& me);
   void start_tails(Member& me, std::size_t g, Index step, Division how);
   void start_tail(int root, Index step, Corner corner, Range places, Range columns);
@@ -98,7 +99,9 @@ class GradientPass : private PassOver<T> {
  public:
   GradientPass(Parts<T>& parts, const BackwardOptions& options)
       : PassOver<T>(parts), options_(options), squared_(options.algebra == Algebra::squared) {}
-  void run(Member& me, T* gradient);
+  static constexpr int kAll = -1;
+  /// Of the maps that this is the last segment of; with the first one those that nothing depends on.
+  void run(Member& me, T* gradient, int after);
 
  private:
   UNFOLD_PASS_OVER

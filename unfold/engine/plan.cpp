@@ -20,6 +20,10 @@ Plan::Plan(const Circuit& circuit, const PlanOptions& options, const std::vector
 
 Plan::Plan(const Circuit& circuit, std::vector<int> outputs, const PlanOptions& options) {
   PlanBuilder(*this, circuit, std::move(outputs), options).build();
+  last_segment_.assign(nodes_.size(), -1);
+  for (std::size_t g = 0; g < segments_.size(); ++g)
+    for (const Item& item : segments_[g].items)
+      if (item.kind == Item::Kind::affine) last_segment_[at(item.node)] = static_cast<int>(g);
 }
 
 double Plan::flops_per_position() const {

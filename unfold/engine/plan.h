@@ -92,6 +92,8 @@ class Plan {
   bool needs_adjoint(int node) const { return needs_adjoint_[at(node)]; }
   /// The node that outside readers of `node` use: itself, or its copy at the exit of a loop.
   int outside(int node) const { return exit_[at(node)] >= 0 ? exit_[at(node)] : node; }
+  /// Of a live affine map: the segment after which a backward pass has all of its adjoint.
+  int last_segment(int affine) const { return last_segment_[at(affine)]; }
   bool is_exit(int node) const { return is_exit_[at(node)]; }
   Corner corner(int node) const { return corner_[at(node)]; }
 
@@ -136,7 +138,7 @@ class Plan {
   std::vector<Segment> segments_;
   std::vector<int> outputs_;
   std::vector<char> live_, needs_adjoint_, is_exit_;
-  std::vector<int> exit_;
+  std::vector<int> exit_, last_segment_;
   std::vector<Corner> corner_;
   std::vector<Place> value_, adjoint_;
   std::vector<AdjointBuffer> adjoint_buffer_;

@@ -16,6 +16,7 @@
 /// Memory belongs to the unfolding and is reused between calls: after `lay` no pass allocates.
 /// Not thread-safe; the passes use the team given.
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -62,10 +63,15 @@ class State {
 /// Which local rules a backward pass uses: the transposed Jacobian, or every entry of it squared (the modulus pass).
 enum class Algebra { linear, squared };
 
+/// Called by the first member of the team when a backward pass has done a segment: the gradients of the affine maps
+/// that it is the last segment of (Plan::last_segment) are complete. Once before, with the number of segments.
+using SegmentDone = std::function<void(int segment)>;
+
 struct BackwardOptions {
   Algebra algebra = Algebra::linear;
   bool accumulate = false;  ///< add to the gradient instead of setting it
   bool weights = true;      ///< false: adjoints and trained starts only, the rest of the gradient is left alone
+  const SegmentDone* done = nullptr;  ///< weight gradients segment by segment, not all in the end; the same bits
 };
 
 template <class T>

@@ -32,6 +32,9 @@ class AveragedOptimizer final : public Optimizer<T> {
   std::span<const T> average() const override { return count_ > 0 ? mean_.span() : std::span<const T>(); }
   void judged(double nats) override;
 
+ protected:
+  bool may_keep_slices() const override { return false; }  // the mean is of all parameters, for all processes
+
  private:
   AveragingOptions options_;
   Buffer<T> mean_;

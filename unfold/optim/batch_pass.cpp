@@ -223,15 +223,15 @@ double BatchPass<T>::forward(const Batch& batch, State<T>& state) {
 }
 
 template <class T>
-double BatchPass<T>::gradient(const Batch& batch, State<T>& state, double scale, std::span<T> gradient,
-                              bool accumulate) {
+double BatchPass<T>::gradient(const Batch& batch, State<T>& state, double scale, std::span<T> gradient, bool accumulate,
+                              const SegmentDone* done) {
   check(batch);
   cut(batch);
   if (!accumulate) network_.clear_own(gradient);
   if (cuts_.empty()) {
     run(batch, -1, state);
     read(batch, -1, scale, gradient);
-    unfolding_.backward(gradient, {.accumulate = accumulate});
+    unfolding_.backward(gradient, {.accumulate = accumulate, .done = done});
     if (penalties_) penalties_->add_flow(unfolding_, *parameters_, gradient);
     return total();
   }
@@ -247,7 +247,8 @@ double BatchPass<T>::gradient(const Batch& batch, State<T>& state, double scale,
     read(batch, piece, scale, gradient);
     const bool last = piece == pieces - 1;
     start = State<T>(*network_.plan, state.slots());  // zero for chains that do not reach this piece
-    unfolding_.backward(gradient, {.accumulate = accumulate || !last}, last ? nullptr : &end, &start);
+    unfolding_.backward(gradient, {.accumulate = accumulate || !last, .done = piece == 0 ? done : nullptr},
+                        last ? nullptr : &end, &start);
     std::swap(start, end);
   }
   return total();

@@ -39,7 +39,9 @@ class BatchPass {
   double forward(const Batch& batch, State<T>& state);
   /// The same, and gradient [parameters] = (with `accumulate` +=) scale * d nats / d parameters. Throws UsageError when
   /// the batch does not fit the memory limit, saying what it needs.
-  double gradient(const Batch& batch, State<T>& state, double scale, std::span<T> gradient, bool accumulate = false);
+  /// `done`: of the last backward pass (BackwardOptions::done).
+  double gradient(const Batch& batch, State<T>& state, double scale, std::span<T> gradient, bool accumulate = false,
+                  const SegmentDone* done = nullptr);
 
   /// After `forward` without a memory limit: the activities of the whole batch, for further passes over them.
   Unfolding<T>& unfolding() { return unfolding_; }

@@ -8,7 +8,7 @@
 namespace unfold {
 
 template <class T>
-double dot(Team& team, std::span<const T> x, std::span<const T> y) {
+std::vector<double> dots_of_chunks(Team& team, std::span<const T> x, std::span<const T> y) {
   const auto chunks = (static_cast<Index>(x.size()) + kSumChunk - 1) / kSumChunk;
   std::vector<double> sums(static_cast<std::size_t>(chunks));
   team.run([&](Member& me) {
@@ -19,8 +19,13 @@ double dot(Team& team, std::span<const T> x, std::span<const T> y) {
       sums[static_cast<std::size_t>(c)] = dot<T>(x.subspan(first, count), y.subspan(first, count));
     }
   });
+  return sums;
+}
+
+template <class T>
+double dot(Team& team, std::span<const T> x, std::span<const T> y) {
   double total = 0;
-  for (const double sum : sums) total += sum;
+  for (const double sum : dots_of_chunks(team, x, y)) total += sum;
   return total;
 }
 
@@ -126,6 +131,8 @@ CgResult<T> conjugate_gradient(Team& team, const std::function<void(std::span<co
   return result;
 }
 
+template std::vector<double> dots_of_chunks(Team&, std::span<const float>, std::span<const float>);
+template std::vector<double> dots_of_chunks(Team&, std::span<const double>, std::span<const double>);
 template double dot(Team&, std::span<const float>, std::span<const float>);
 template double dot(Team&, std::span<const double>, std::span<const double>);
 template CgResult<float> conjugate_gradient(Team&, const std::function<void(std::span<const float>, std::span<float>)>&,

@@ -43,7 +43,10 @@ CgResult<T> conjugate_gradient(Team& team, const std::function<void(std::span<co
                                std::span<const T> b, std::span<const T> preconditioner, std::span<const T> start,
                                const CgOptions& options);
 
-/// sum_i x_i y_i, divided over a team.
+/// The sums of x_i y_i over chunks of kSumChunk numbers, divided over a team.
+template <class T>
+std::vector<double> dots_of_chunks(Team& team, std::span<const T> x, std::span<const T> y);
+/// sum_i x_i y_i: those of the chunks, added in order.
 template <class T>
 double dot(Team& team, std::span<const T> x, std::span<const T> y);
 

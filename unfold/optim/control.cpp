@@ -15,20 +15,39 @@ class FixedControl final : public Control<T> {
   StepReport step(Objective<T>& objective, Direction<T>& direction, double rate) override {
     StepReport report;
     report.rate = rate;
-    report.loss = objective.gradient(gradient_.span());
-    report.gradient_norm = global_norm<T>(objective.team(), gradient_.span());
+    if (slices_ != nullptr) {
+      const SliceGradient found = objective.gradient_of_slices(gradient_.span());
+      report.loss = found.loss;
+      report.gradient_norm = found.norm;
+    } else {
+      report.loss = objective.gradient(gradient_.span());
+      report.gradient_norm = global_norm<T>(objective.team(), gradient_.span());
+    }
     report.finite = std::isfinite(report.loss) && std::isfinite(report.gradient_norm);
     if (!report.finite) return report;
     const double scale = clip_ > 0 && report.gradient_norm > clip_ ? clip_ / report.gradient_norm : 1;
     direction.prepare(objective);
-    direction.move(objective.team(), objective.parameters().flat(), gradient_.span(), scale, rate);
+    const std::span<T> parameters = objective.parameters().flat();
+    if (slices_ == nullptr) {
+      direction.move(objective.team(), parameters, gradient_.span(), scale, rate);
+      return report;
+    }
+    take_ranges<T>(parameters, slices_->own(), own_.span());
+    direction.move(objective.team(), own_.span(), gradient_.span(), scale, rate);
+    put_ranges<T>(own_.span(), slices_->own(), parameters);
+    objective.spread_parameters();
     return report;
   }
   void visit_state(StateVisitor<T>&) override {}
+  void keep_slices(const Slices& slices) override {
+    slices_ = &slices;
+    for (Buffer<T>* numbers : {&gradient_, &own_}) numbers->resize(slices.own_size());
+  }
 
  private:
   double clip_;
-  Buffer<T> gradient_;
+  const Slices* slices_ = nullptr;  // null: this process moves all parameters
+  Buffer<T> gradient_, own_;        // of the slices: gradient and parameters
 };
 
 }  // namespace

@@ -37,6 +37,8 @@ class Control {
   /// Called once before the first step and before `visit_state`. Throws UsageError for a network that it cannot train.
   virtual void attach(Objective<T>&) {}
   virtual void visit_state(StateVisitor<T>& visitor) = 0;
+  /// The direction keeps the slices of this process (Direction::keep_slices): steps are taken in slices from now on.
+  virtual void keep_slices(const Slices& /*slices*/) {}
 };
 
 /// Always the scheduled rate. A gradient whose norm over all parameters exceeds `clip` is scaled down to it (0: never).

@@ -36,6 +36,9 @@ class Direction {
   /// One pass over memory, divided over the team; the result does not depend on its size.
   virtual void move(Team& team, std::span<T> parameters, std::span<const T> gradient, double scale, double rate) = 0;
   virtual void visit_state(StateVisitor<T>& visitor) = 0;
+  /// After `attach`: whether each number of the state belongs to one parameter. Then it is kept for so many from now
+  /// on, which `move` gets in the place of all.
+  virtual bool keep_slices(Index /*own*/) { return false; }
 };
 
 /// Sgd: velocity = momentum * velocity + g; p -= rate * velocity (Polyak 1964), or the look-ahead form of Nesterov

@@ -29,6 +29,10 @@ class Sgd final : public Direction<T> {
     });
   }
   void visit_state(StateVisitor<T>& visitor) override { visitor("velocity", velocity_.span()); }
+  bool keep_slices(Index own) override {
+    velocity_.resize(own);
+    return true;
+  }
 
  private:
   SgdOptions options_;
@@ -49,6 +53,10 @@ class RmsProp final : public Direction<T> {
     });
   }
   void visit_state(StateVisitor<T>& visitor) override { visitor("square", square_.span()); }
+  bool keep_slices(Index own) override {
+    square_.resize(own);
+    return true;
+  }
 
  private:
   RmsPropOptions options_;
@@ -65,6 +73,7 @@ class Adam final : public Direction<T> {
     if (options.lazy)
       throw UsageError("adam: with a weight decay no gradient is zero, and lazy has no meaning; use adamw for both");
     gradient_.resize(parameters);
+    with_decay_ = true;
   }
 
   void move(Team& team, std::span<T> p, std::span<const T> g, double scale, double rate) override {
@@ -77,11 +86,11 @@ class Adam final : public Direction<T> {
                         .correction1 = 1 - power1_,
                         .correction2 = 1 - power2_,
                         .decay = decoupled_ ? decay_ : 0,
-                        .gradient_scale = gradient_.empty() ? scale : 1,
+                        .gradient_scale = with_decay_ ? 1 : scale,
                         .lazy = options_.lazy};
     over_spans<T>(team, p.size(), [&](std::size_t at, std::size_t n) {
       auto part = g.subspan(at, n);
-      if (!gradient_.empty()) part = with_decay(p.subspan(at, n), part, scale, gradient_.span().subspan(at, n));
+      if (with_decay_) part = decayed(p.subspan(at, n), part, scale, gradient_.span().subspan(at, n));
       adam_step<T>(p.subspan(at, n), part, mean_.span().subspan(at, n), square_.span().subspan(at, n), step);
     });
   }
@@ -91,10 +100,15 @@ class Adam final : public Direction<T> {
     visitor("power1", power1_);
     visitor("power2", power2_);
   }
+  bool keep_slices(Index own) override {
+    for (Buffer<T>* state : {&mean_, &square_}) state->resize(own);
+    if (with_decay_) gradient_.resize(own);
+    return true;
+  }
 
  private:
   /// The gradient of the penalised loss: scale * g + decay * p.
-  std::span<const T> with_decay(std::span<const T> p, std::span<const T> g, double scale, std::span<T> result) const {
+  std::span<const T> decayed(std::span<const T> p, std::span<const T> g, double scale, std::span<T> result) const {
     const T s = static_cast<T>(scale), d = static_cast<T>(decay_);
     for (std::size_t i = 0; i < result.size(); ++i) result[i] = s * g[i] + d * p[i];
     return result;
@@ -102,7 +116,7 @@ class Adam final : public Direction<T> {
 
   AdamOptions options_;
   double decay_;
-  bool decoupled_;
+  bool decoupled_, with_decay_ = false;  // through the gradient
   Buffer<T> mean_, square_, gradient_;
   double power1_ = 1, power2_ = 1;  // beta^t
 };

@@ -10,6 +10,7 @@
 #include "unfold/optim/output_metric.h"
 #include "unfold/optim/riemannian.h"
 #include "unfold/optim/unit_metric.h"
+#include "unfold/processes/shard_sum.h"
 
 namespace unfold {
 

@@ -13,7 +13,7 @@
 #include "unfold/circuit/parameters.h"
 #include "unfold/data/batch.h"
 #include "unfold/losses/network.h"
-#include "unfold/processes/shard_sum.h"
+#include "unfold/processes/slices.h"
 
 namespace unfold {
 
@@ -45,6 +45,12 @@ struct EnteredBatch {
   std::optional<std::uint64_t> dropout_seed;
 };
 
+/// Of a gradient of which each process has some slices.
+struct SliceGradient {
+  double loss = 0;  ///< of all shards
+  double norm = 0;  ///< of the whole gradient
+};
+
 template <class T>
 class Objective {
  public:
@@ -57,6 +63,13 @@ class Objective {
   }
   /// The loss at the present parameters; sets `gradient` [parameters].
   virtual double gradient(std::span<T> gradient) = 0;
+  /// Where several processes divide the parameters among them: which has which, until the end of the run. nullptr: each
+  /// has all.
+  virtual const Slices* slices() { return nullptr; }
+  /// As `gradient`, of which `own` becomes the slices of this process, one behind the other. REQUIRES slices().
+  virtual SliceGradient gradient_of_slices(std::span<T> /*own*/) { return {}; }
+  /// When each process has moved the parameters in its slices: gives them to all. REQUIRES slices().
+  virtual void spread_parameters() {}
   /// The loss alone, of the same batch at the present parameters.
   virtual double loss() = 0;
   /// Predicted symbols of the batch.

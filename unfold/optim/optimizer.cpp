@@ -345,6 +345,10 @@ template <class T>
 void Optimizer<T>::attach(Objective<T>& objective) {
   if (direction_) direction_->attach(objective);
   if (control_) control_->attach(objective);
+  if (!direction_ || !control_ || !may_keep_slices()) return;
+  const Slices* slices = objective.slices();
+  in_slices_ = slices != nullptr && direction_->keep_slices(slices->own_size());
+  if (in_slices_) control_->keep_slices(*slices);
 }
 
 template <class T>

@@ -40,6 +40,9 @@ class Optimizer {
   virtual StepReport step(Objective<T>& objective, const Progress& progress, double factor);
   /// Everything that a checkpoint must hold.
   virtual void visit_state(StateVisitor<T>& visitor);
+  /// After `attach`: whether every vector that it visits holds what belongs to the slices of this process
+  /// (Objective::slices), one behind the other, and not what belongs to all parameters.
+  bool in_slices() const { return in_slices_; }
   /// The parameters to be judged and kept, where they are not those that move; empty: they are.
   virtual std::span<const T> average() const { return {}; }
   /// Told the loss of every validation.
@@ -51,12 +54,17 @@ class Optimizer {
   double rate() const { return rate_; }
   const std::string& spec() const { return spec_; }  ///< canonical, with every option
 
+ protected:
+  /// Whether it keeps nothing besides direction and control that belongs to parameters.
+  virtual bool may_keep_slices() const { return true; }
+
  private:
   std::unique_ptr<Direction<T>> direction_;
   std::unique_ptr<Control<T>> control_;
   double rate_;
   ScheduleOptions schedule_;
   std::string spec_;
+  bool in_slices_ = false;
 };
 
 /// Throws UsageError: an unknown optimiser or option (with the nearest name), a value out of range.

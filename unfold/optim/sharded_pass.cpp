@@ -3,9 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <utility>
 
 #include "unfold/base/error.h"
 #include "unfold/numerics/random.h"
+#include "unfold/numerics/vector.h"
+#include "unfold/optim/conjugate_gradient.h"
 
 namespace unfold {
 
@@ -18,7 +23,11 @@ std::uint64_t seed_of_shard(std::uint64_t seed, Index shard) {
 template <class T>
 ShardedPass<T>::ShardedPass(const Network<T>& network, Team& team, std::size_t memory_limit,
                             const PenaltyOptions& penalties, const Sharding& sharding)
-    : team_(team), sharding_(sharding), pass_(network, team, memory_limit, penalties), shards_(network) {
+    : team_(team),
+      sharding_(sharding),
+      pass_(network, team, memory_limit, penalties),
+      shards_(network),
+      plan_(network.plan) {
   if (sharding.divided() && penalties.any())
     throw UsageError("penalties are means over a whole batch, which --shards divides: leave one of them out");
 }
@@ -32,7 +41,7 @@ void ShardedPass<T>::seed_dropout(const Batch& batch, Index shard) {
 
 template <class T>
 template <class Pass>
-double ShardedPass<T>::over_shards(const Batch& batch, const Pass& pass) {
+std::vector<double> ShardedPass<T>::over_shards(const Batch& batch, const Pass& pass) {
   shards_.divide(batch, sharding_.shards);
   const Range own = sharding_.own();
   std::vector<double> nats;
@@ -41,7 +50,7 @@ double ShardedPass<T>::over_shards(const Batch& batch, const Pass& pass) {
     seed_dropout(batch, s);
     nats.push_back(pass(shards_.take(s, room_)));
   }
-  return sharding_.sum(nats);
+  return nats;
 }
 
 template <class T>
@@ -50,7 +59,8 @@ double ShardedPass<T>::forward(const Batch& batch, State<T>& state) {
     if (dropout_seed_) pass_.set_dropout_seed(*dropout_seed_);
     return pass_.forward(batch, state);
   }
-  return over_shards(batch, [&](const Batch* shard) { return shard == nullptr ? 0 : pass_.forward(*shard, state); });
+  return sharding_.sum(
+      over_shards(batch, [&](const Batch* shard) { return shard == nullptr ? 0 : pass_.forward(*shard, state); }));
 }
 
 template <class T>
@@ -60,26 +70,95 @@ double ShardedPass<T>::gradient(const Batch& batch, State<T>& state, double scal
     if (dropout_seed_) pass_.set_dropout_seed(*dropout_seed_);
     return pass_.gradient(batch, state, scale, gradient, accumulate);
   }
-  const auto size = static_cast<Index>(gradient.size());
-  if (!sum_) sum_ = std::make_unique<ShardSum<T>>(sharding_, size, sharding_.gradients);
-  const double nats = over_shards(batch, [&](const Batch* shard) {
-    const std::span<T> own = sum_->next();
+  const std::vector<double> nats = add_gradients(batch, state, scale);
+  if (!accumulate) {
+    sum().total(team_, gradient);
+  } else {
+    if (scratch_.size() != sum().size()) scratch_.resize(sum().size());
+    sum().total(team_, scratch_.span());
+    add_vector<T>(team_, gradient, scratch_.span());
+  }
+  return sharding_.sum(nats);
+}
+
+/// Slices have whole chunks, whose sums of squares are those of one process.
+template <class T>
+SliceGradient ShardedPass<T>::gradient_of_slices(const Batch& batch, State<T>& state, double scale, std::span<T> own) {
+  std::vector<double> numbers = add_gradients(batch, state, scale);
+  sum().own_total(team_, own);
+  const Index most_shards = sharding_.most_shards();
+  numbers.resize(at(most_shards));
+  std::ranges::copy(dots_of_chunks<T>(team_, own, own), std::back_inserter(numbers));
+  const int count = sharding_.all().count();
+  const auto chunks_of = [](Range r) { return (r.size() + kSumChunk - 1) / kSumChunk; };
+  Index most_chunks = 0;
+  for (int p = 0; p < count; ++p) most_chunks = std::max(most_chunks, chunks_of({0, slices().size_of(p)}));
+  const Timeline::Clock::time_point begin = Timeline::Clock::now();
+  const std::vector<std::vector<double>> gathered = sharding_.gather(numbers, most_shards + most_chunks);
+  if (sharding_.timeline != nullptr)
+    sharding_.timeline->note("gathering losses and norms", Timeline::Lane::alone, begin);
+  std::vector<double> squares(at(chunks_of({0, slices().size()})));
+  for (int p = 0; p < count; ++p) {
+    auto from = gathered[static_cast<std::size_t>(p)].begin() + most_shards;
+    for (const Range r : slices().of(p)) {
+      std::copy_n(from, chunks_of(r), squares.begin() + r.begin / kSumChunk);
+      from += chunks_of(r);
+    }
+  }
+  double sum_of_squares = 0;
+  for (const double s : squares) sum_of_squares += s;
+  return {.loss = sharding_.sum_of(gathered), .norm = std::sqrt(sum_of_squares)};
+}
+
+template <class T>
+const Slices& ShardedPass<T>::slices() {
+  return sum().slices();
+}
+
+template <class T>
+ShardSum<T>& ShardedPass<T>::sum() {
+  if (sum_) return *sum_;
+  constexpr Index kWorthMessages = Index{1} << 17;
+  const Index chosen = std::max<Index>(kWorthMessages, 8 * kSumChunk * sharding_.all().count());
+  parts_ = gradient_parts(*plan_, kSumChunk, sharding_.least_part > 0 ? sharding_.least_part : chosen);
+  segment_names_ = parameters_of_segments(*plan_);
+  std::vector<Range> ranges;
+  for (const GradientPart& part : parts_) ranges.push_back(part.range);
+  sum_ = std::make_unique<ShardSum<T>>(
+      sharding_, Slices(sharding_, plan_->parameter_count(), kSumChunk, std::move(ranges)), sharding_.gradients);
+  return *sum_;
+}
+
+template <class T>
+std::vector<double> ShardedPass<T>::add_gradients(const Batch& batch, State<T>& state, double scale) {
+  ShardSum<T>& sum = this->sum();
+  std::size_t sent = 0;
+  bool last = false;
+  Timeline::Clock::time_point begin = Timeline::Clock::now();
+  const SegmentDone done = [&](int segment) {
+    if (last)
+      for (; sent < parts_.size() && parts_[sent].segment >= segment; ++sent) sum.send_part();
+    if (sharding_.timeline == nullptr) return;
+    const auto place = static_cast<std::size_t>(segment);
+    const bool begins = place == segment_names_.size();
+    sharding_.timeline->note(begins ? "forward"
+                             : segment_names_[place].empty()
+                                 ? "backward"
+                                 : "backward, then the gradient of " + segment_names_[place],
+                             Timeline::Lane::computing, std::exchange(begin, Timeline::Clock::now()));
+  };
+  const bool tells = !sharding_.all().alone() && (parts_.size() > 1 || sharding_.timeline != nullptr);
+  return over_shards(batch, [&](const Batch* shard) {
+    const std::span<T> own = sum.next();
+    last = sum.at_last();
     double found = 0;
     if (shard == nullptr)
       std::ranges::fill(own, T{0});
     else
-      found = pass_.gradient(*shard, state, scale, own, false);
-    sum_->add_next(team_);
+      found = pass_.gradient(*shard, state, scale, own, false, tells ? &done : nullptr);
+    sum.add_next(team_);
     return found;
   });
-  if (!accumulate) {
-    sum_->total(team_, gradient);
-    return nats;
-  }
-  if (scratch_.size() != size) scratch_.resize(size);
-  sum_->total(team_, scratch_.span());
-  add_vector<T>(team_, gradient, scratch_.span());
-  return nats;
 }
 
 template <class T>

@@ -13,6 +13,8 @@
 #include "unfold/data/shards.h"
 #include "unfold/optim/batch_pass.h"
 #include "unfold/optim/curvature.h"
+#include "unfold/optim/gradient_parts.h"
+#include "unfold/optim/objective.h"
 #include "unfold/processes/shard_sum.h"
 
 namespace unfold {
@@ -33,21 +35,33 @@ class ShardedPass {
   /// As those of BatchPass. Of the state, each process carries the slots of its shards.
   double forward(const Batch& batch, State<T>& state);
   double gradient(const Batch& batch, State<T>& state, double scale, std::span<T> gradient, bool accumulate);
+  /// As `gradient`, of which `own` becomes the slices of this process, one behind the other; the loss in nats.
+  SliceGradient gradient_of_slices(const Batch& batch, State<T>& state, double scale, std::span<T> own);
+  /// Which parameters each process adds; REQUIRES a divided batch.
+  const Slices& slices();
+  /// What each process has in its slices of a vector to all.
+  void spread(std::span<T> vector) { sum().spread(vector); }
   double penalty(const Batch& batch) const { return sharding_.divided() ? 0 : pass_.penalty(batch); }
   std::string find_non_finite(const Batch& batch, const State<T>& state);
 
  private:
-  /// pass(batch) for each shard of this process, null where it has no chains: the sum of the nats over all shards.
+  /// pass(batch) for each shard of this process, null where it has no chains: their nats.
   template <class Pass>
-  double over_shards(const Batch& batch, const Pass& pass);
+  std::vector<double> over_shards(const Batch& batch, const Pass& pass);
+  /// The gradients of the shards of this process go into the sum, parts that are complete in the background.
+  std::vector<double> add_gradients(const Batch& batch, State<T>& state, double scale);
   void seed_dropout(const Batch& batch, Index shard);
+  ShardSum<T>& sum();
 
   Team& team_;
   Sharding sharding_;
   BatchPass<T> pass_;
   BatchShards shards_;
   Batch room_;
+  std::shared_ptr<const Plan> plan_;
   std::optional<std::uint64_t> dropout_seed_;
+  std::vector<GradientPart> parts_;         // of the sum
+  std::vector<std::string> segment_names_;  // of the timeline
   std::unique_ptr<ShardSum<T>> sum_;
   Buffer<T> scratch_;
 };

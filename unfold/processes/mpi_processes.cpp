@@ -1,4 +1,4 @@
-/// Processes over MPI. Only the thread that joined calls it.
+/// Processes over MPI. One thread at a time calls it.
 
 #include <mpi.h>
 
@@ -33,8 +33,8 @@ class MpiProcesses final : public Processes {
  public:
   MpiProcesses() {
     int given = 0;
-    MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &given);
-    if (given < MPI_THREAD_FUNNELED) throw RuntimeFailure("this MPI cannot be used by programs with threads");
+    MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &given);
+    if (given < MPI_THREAD_SERIALIZED) throw RuntimeFailure("this MPI cannot be used by programs with threads");
     MPI_Comm_dup(MPI_COMM_WORLD, &work_);
     MPI_Comm_dup(MPI_COMM_WORLD, &failures_);
     MPI_Comm_set_errhandler(work_, MPI_ERRORS_RETURN);
@@ -56,20 +56,14 @@ class MpiProcesses final : public Processes {
   std::string machine() const override { return machine_; }
 
   void exchange(std::span<const Sending> sendings, std::span<const Receiving> receivings) override {
-    requests_.clear();
-    for (const Receiving& r : receivings)
-      in_messages(r.bytes, [&](std::span<std::byte> part) {
-        check_mpi(MPI_Irecv(part.data(), static_cast<int>(part.size()), MPI_BYTE, r.from, 0, work_,
-                            &requests_.emplace_back()),
-                  "receiving");
-      });
-    for (const Sending& s : sendings)
-      in_messages(s.bytes, [&](std::span<const std::byte> part) {
-        check_mpi(
-            MPI_Isend(part.data(), static_cast<int>(part.size()), MPI_BYTE, s.to, 0, work_, &requests_.emplace_back()),
-            "sending");
-      });
-    wait("exchanging");
+    begin(sendings, receivings);
+    wait("exchanging", nullptr);
+  }
+
+  void exchange_beside(std::span<const Sending> sendings, std::span<const Receiving> receivings,
+                       const Pace& pace) override {
+    begin(sendings, receivings);
+    wait("exchanging", &pace);
   }
 
   void gather_bytes(std::span<const std::byte> mine, std::span<std::byte> all) override {
@@ -77,7 +71,7 @@ class MpiProcesses final : public Processes {
     requests_.assign(1, MPI_REQUEST_NULL);
     check_mpi(MPI_Iallgather(mine.data(), size, MPI_BYTE, all.data(), size, MPI_BYTE, work_, requests_.data()),
               "gathering");
-    wait("gathering");
+    wait("gathering", nullptr);
   }
 
   bool all_have_failed() {
@@ -93,13 +87,35 @@ class MpiProcesses final : public Processes {
   }
 
  private:
-  /// Lets others run where there are more processes than processors, whatever MPI takes itself to be alone with.
-  void wait(const char* what) {
+  void begin(std::span<const Sending> sendings, std::span<const Receiving> receivings) {
+    requests_.clear();
+    for (const Receiving& r : receivings)
+      in_messages(r.bytes, [&](std::span<std::byte> part) {
+        check_mpi(MPI_Irecv(part.data(), static_cast<int>(part.size()), MPI_BYTE, r.from, 0, work_,
+                            &requests_.emplace_back()),
+                  "receiving");
+      });
+    for (const Sending& s : sendings)
+      in_messages(s.bytes, [&](std::span<const std::byte> part) {
+        check_mpi(
+            MPI_Isend(part.data(), static_cast<int>(part.size()), MPI_BYTE, s.to, 0, work_, &requests_.emplace_back()),
+            "sending");
+      });
+  }
+
+  /// Lets others run where there are more processes than processors, whatever MPI takes itself to be alone with. At a
+  /// pace that nobody waits for, looks now and then: what computes meanwhile has the processor.
+  void wait(const char* what, const Pace* pace) {
     constexpr int kTries = 200;
+    constexpr std::chrono::microseconds kPause{50};
     for (int tries = 0, done = 0;; ++tries) {
       check_mpi(MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done, MPI_STATUSES_IGNORE), what);
       if (done != 0) return;
-      if (tries >= kTries) std::this_thread::yield();
+      if (pace != nullptr && pace->broken_off) throw RuntimeFailure("an exchange was broken off");
+      if (pace != nullptr && !pace->awaited)
+        std::this_thread::sleep_for(kPause);
+      else if (tries >= kTries)
+        std::this_thread::yield();
     }
   }
 

@@ -11,6 +11,7 @@
 ///
 /// A call may throw RuntimeFailure when the processes can no longer reach each other.
 
+#include <atomic>
 #include <cstddef>
 #include <span>
 #include <string>
@@ -30,6 +31,12 @@ struct Receiving {
   std::span<std::byte> bytes;
 };
 
+/// How an exchange goes that runs beside other work, in another thread.
+struct Pace {
+  std::atomic<bool> awaited = false;     ///< somebody waits for it; until then it leaves the processors to others
+  std::atomic<bool> broken_off = false;  ///< nobody wants it any more: it throws RuntimeFailure
+};
+
 class Processes {
  public:
   virtual ~Processes() = default;
@@ -44,6 +51,11 @@ class Processes {
   /// Sends and receives all of it. What one process sends another arrives in the order of the two lists, whose sizes
   /// agree; nothing goes to the process itself.
   virtual void exchange(std::span<const Sending> sendings, std::span<const Receiving> receivings) = 0;
+  /// The same beside other work: meanwhile no other thread calls any of these functions.
+  virtual void exchange_beside(std::span<const Sending> sendings, std::span<const Receiving> receivings,
+                               const Pace& /*pace*/) {
+    exchange(sendings, receivings);
+  }
   /// Sets `all` to what every process gave, in the order of their numbers; everybody gives as much.
   virtual void gather_bytes(std::span<const std::byte> mine, std::span<std::byte> all) = 0;
 

@@ -1,12 +1,14 @@
 #include "unfold/processes/shard_sum.h"
 
 #include <algorithm>
-#include <bit>
+#include <iterator>
+
+#include "unfold/processes/shard_tree.h"
 
 namespace unfold {
 namespace {
 
-constexpr Index kSliceGrain = 64;  // numbers: slices begin at lines of the cache
+constexpr Index kLine = 64;  // numbers: members of a team meet at lines of the cache
 
 std::size_t place(Index i) { return static_cast<std::size_t>(i); }
 
@@ -19,263 +21,320 @@ T widened(std::uint16_t number) {
   return from_bf16(number);
 }
 
-/// work(i) for every i below n, divided over a team.
+template <class T>
+std::span<T> part_of(std::span<T> vector, Range r) {
+  return vector.subspan(place(r.begin), place(r.size()));
+}
+
+/// work(i) for every i below n, divided over a team; by this thread where there is none.
 template <class Work>
-void in_shares(Team& team, std::size_t n, const Work& work) {
-  team.run([&](Member& me) {
-    const Range mine = me.share(static_cast<Index>(n), kSliceGrain);
+void in_shares(Team* team, std::size_t n, const Work& work) {
+  if (team == nullptr) {
+    for (std::size_t i = 0; i < n; ++i) work(i);
+    return;
+  }
+  team->run([&](Member& me) {
+    const Range mine = me.share(static_cast<Index>(n), kLine);
     for (Index i = mine.begin; i < mine.end; ++i) work(place(i));
   });
 }
 
-}  // namespace
-
-double Sharding::sum(std::span<const double> own_numbers) const {
-  if (all().alone()) return sum_in_tree(own_numbers);
-  const int count = all().count();
-  Index most = 0;
-  for (int p = 0; p < count; ++p) most = std::max(most, of(p).size());
-  std::vector<double> mine(place(most)), padded(place(most * count)), of_shards;
-  std::ranges::copy(own_numbers, mine.begin());
-  all().gather_bytes(std::as_bytes(std::span(mine)), std::as_writable_bytes(std::span(padded)));
-  of_shards.reserve(place(shards));
-  for (int p = 0; p < count; ++p)
-    for (Index s = 0; s < of(p).size(); ++s) of_shards.push_back(padded[place(p * most + s)]);
-  return sum_in_tree(of_shards);
-}
-
 template <class T>
-void add_vector(Team& team, std::span<T> x, std::span<const T> y) {
+void add_to(Team* team, std::span<T> x, std::span<const T> y) {
   in_shares(team, x.size(), [&](std::size_t i) { x[i] += y[i]; });
 }
 
+}  // namespace
+
 template <class T>
-Buffer<T> ShardSum<T>::take_buffer() {
-  if (spare_.empty()) return Buffer<T>(size_);
-  Buffer<T> result = std::move(spare_.back());
-  spare_.pop_back();
-  return result;
+void add_vector(Team& team, std::span<T> x, std::span<const T> y) {
+  add_to(&team, x, y);
 }
 
 template <class T>
 std::span<T> ShardSum<T>::next() {
-  if (next_.empty()) next_ = take_buffer();
-  return next_.span();
+  const Index shard = own().begin + added_;
+  if (nodes_.empty() || nodes_.back().shards.begin < shard) {
+    nodes_.push_back({.shards = {shard, shard + 1}, .numbers = {}});
+    Node& node = nodes_.back();
+    if (spare_.empty()) {
+      node.numbers.resize(size());
+    } else {
+      node.numbers = std::move(spare_.back());
+      spare_.pop_back();
+    }
+  }
+  return nodes_.back().numbers.span();
 }
 
 /// A vector of the tree has all its shards.
 template <class T>
-void ShardSum<T>::complete(std::span<T> node, Team& team) const {
+void ShardSum<T>::complete(std::span<T> node, Team* team) const {
   if (precision_ == Precision::bf16)
     in_shares(team, node.size(), [&](std::size_t i) { node[i] = widened<T>(narrowed(node[i])); });
 }
 
+/// The vector of the last shard stays as it is, until its parts are exchanged.
 template <class T>
 void ShardSum<T>::add_next(Team& team) {
-  const Index shard = nodes_.empty() ? own().begin : nodes_.back().shards.end;
-  nodes_.push_back({{shard, shard + 1}, std::move(next_)});
-  next_ = Buffer<T>();
-  complete(nodes_.back().numbers.span(), team);
-  while (nodes_.size() > 1) {
-    Node &left = nodes_[nodes_.size() - 2], &right = nodes_.back();
-    if (!are_siblings(sharding_.shards, left.shards, right.shards)) return;
-    add_vector<T>(team, left.numbers.span(), right.numbers.span());
-    complete(left.numbers.span(), team);
-    left.shards.end = right.shards.end;
-    spare_.push_back(std::move(right.numbers));
+  const bool last = at_last();
+  ++added_;
+  if (last) return;
+  const std::vector<Piece> pieces = merge({0, size()}, &team);
+  while (nodes_.size() > pieces.size()) {
+    spare_.push_back(std::move(nodes_.back().numbers));
     nodes_.pop_back();
   }
+  nodes_.back().shards = pieces.back().shards;
+}
+
+/// In some range of the vector: the last node, which is not complete, and what it completes with those before it.
+template <class T>
+std::vector<typename ShardSum<T>::Piece> ShardSum<T>::merge(Range range, Team* team) {
+  std::vector<Piece> pieces;
+  for (Node& node : nodes_) pieces.push_back({node.shards, part_of(node.numbers.span(), range)});
+  complete(pieces.back().numbers, team);
+  while (pieces.size() > 1) {
+    Piece &left = pieces[pieces.size() - 2], &right = pieces.back();
+    if (!are_siblings(sharding_.shards, left.shards, right.shards)) break;
+    add_to<T>(team, left.numbers, right.numbers);
+    complete(left.numbers, team);
+    left.shards.end = right.shards.end;
+    pieces.pop_back();
+  }
+  return pieces;
 }
 
 template <class T>
-Range ShardSum<T>::slice_of(int process) const {
-  return share_of_process(size_, process, sharding_.all().count(), kSliceGrain);
+void ShardSum<T>::send_part() {
+  if (sharding_.all().alone()) return;
+  const Range part = slices_.parts()[sent_++];
+  background_.give([this, part] { sum_part(part, nullptr); });
+}
+
+/// Adds and exchanges a part, so that this process has its slice of the sum, where the first of its nodes has it.
+/// Without a team: in the background.
+template <class T>
+void ShardSum<T>::sum_part(Range part, Team* team) {
+  const Timeline::Clock::time_point begin = Timeline::Clock::now();
+  const std::vector<Piece> mine = merge(part, team);
+  if (sharding_.all().alone()) return;
+  if (slices_.by_halves())
+    sum_by_halves(part, nodes_.front().numbers.span(), team);
+  else
+    sum_by_slices(part, mine, team);
+  if (sharding_.timeline != nullptr)
+    sharding_.timeline->note("sum of " + std::to_string(part.size()),
+                             team == nullptr ? Timeline::Lane::beside : Timeline::Lane::alone, begin);
+}
+
+template <class T>
+void ShardSum<T>::exchange(std::span<const Sending> sendings, std::span<const Receiving> receivings, bool beside) {
+  if (beside)
+    sharding_.all().exchange_beside(sendings, receivings, background_.pace());
+  else
+    sharding_.all().exchange(sendings, receivings);
+}
+
+template <class T>
+void ShardSum<T>::sum_by_halves(Range part, std::span<T> mine, Team* team) {
+  const int me = sharding_.all().number();
+  int group = 1;
+  for (const auto& [kept, given] : slices_.halves(part, me)) {
+    if (half_.size() < kept.size()) half_.resize(kept.size());
+    const std::span<T> give = part_of(mine, given), keep = part_of(mine, kept);
+    const std::span<T> taken = half_.span().first(keep.size());
+    Sending sending{me ^ group, std::as_bytes(give)};
+    Receiving receiving{me ^ group, std::as_writable_bytes(taken)};
+    if (precision_ == Precision::bf16) {
+      while (words_.size() < 2) words_.emplace_back(size());
+      const std::span<Word> narrow = words_[0].span().first(give.size()), wide = words_[1].span().first(keep.size());
+      in_shares(team, give.size(), [&](std::size_t i) { narrow[i] = narrowed(give[i]); });
+      sending.bytes = std::as_bytes(narrow);
+      receiving.bytes = std::as_writable_bytes(wide);
+    }
+    exchange(std::span(&sending, give.empty() ? 0 : 1), std::span(&receiving, keep.empty() ? 0 : 1), team == nullptr);
+    if (precision_ == Precision::bf16)
+      in_shares(team, keep.size(), [&](std::size_t i) { taken[i] = widened<T>(words_[1][static_cast<Index>(i)]); });
+    add_to<T>(team, keep, taken);
+    complete(keep, team);
+    group *= 2;
+  }
 }
 
 /// Slices of the nodes of this process go to those who add them; `received` becomes the slice that this process adds,
 /// of the nodes of all others, in order.
 template <class T>
 template <class Sent>
-void ShardSum<T>::exchange_slices(std::span<const std::span<Sent>> nodes, std::vector<Buffer<Sent>>& received) {
+void ShardSum<T>::exchange_slices(Range part, std::span<const std::span<Sent>> nodes,
+                                  std::vector<Buffer<Sent>>& received, bool beside) {
   Processes& all = sharding_.all();
-  const Range mine = slice_of(all.number());
+  const Range mine = slices_.of(part, all.number());
   std::vector<Sending> sendings;
   std::vector<Receiving> receivings;
   std::size_t awaited = 0;
   for (int p = 0; p < all.count(); ++p) {
     if (p == all.number()) continue;
-    const Range theirs = slice_of(p);
+    const Range theirs = slices_.of(part, p);
     for (const std::span<Sent> node : nodes)
       if (!theirs.empty())
-        sendings.push_back({p, std::as_bytes(node.subspan(place(theirs.begin), place(theirs.size())))});
+        sendings.push_back({p, std::as_bytes(part_of(node, {theirs.begin - part.begin, theirs.end - part.begin}))});
     for (std::size_t n = nodes_of(sharding_.shards, sharding_.of(p)).size(); n > 0; --n) {
-      if (awaited == received.size()) received.emplace_back(mine.size());
-      const std::span<Sent> slice = received[awaited++].span();
+      if (awaited == received.size()) received.emplace_back();
+      if (received[awaited].size() < mine.size()) received[awaited].resize(mine.size());
+      const std::span<Sent> slice = received[awaited++].span().first(place(mine.size()));
       if (!slice.empty()) receivings.push_back({p, std::as_writable_bytes(slice)});
     }
   }
-  all.exchange(sendings, receivings);
+  exchange(sendings, receivings, beside);
 }
 
-/// The slice that this process adds, of every node, in order.
 template <class T>
-std::vector<typename ShardSum<T>::Slice> ShardSum<T>::gather_slices(Team& team) {
+void ShardSum<T>::sum_by_slices(Range part, const std::vector<Piece>& mine, Team* team) {
   Processes& all = sharding_.all();
-  const Range mine = slice_of(all.number());
-  if (precision_ == Precision::bf16 && !all.alone()) {
+  const Range slice = slices_.of(part, all.number());
+  const std::size_t size = place(slice.size());
+  if (precision_ == Precision::bf16) {
     std::vector<std::span<Word>> nodes;
-    for (std::size_t n = 0; n < nodes_.size(); ++n) {
-      if (n == words_.size()) words_.emplace_back(size_);
-      const std::span<Word> words = words_[n].span();
-      const std::span<const T> numbers = nodes_[n].numbers.span();
-      in_shares(team, words.size(), [&](std::size_t i) { words[i] = narrowed(numbers[i]); });
-      nodes.push_back(words);
+    for (std::size_t n = 0; n < mine.size(); ++n) {
+      if (n == words_.size()) words_.emplace_back(this->size());
+      nodes.push_back(words_[n].span().first(place(part.size())));
+      in_shares(team, nodes[n].size(), [&](std::size_t i) { nodes[n][i] = narrowed(mine[n].numbers[i]); });
     }
-    exchange_slices<Word>(nodes, received_words_);
-    while (received_.size() < received_words_.size()) received_.emplace_back(mine.size());
+    exchange_slices<Word>(part, nodes, received_words_, team == nullptr);
+    while (received_.size() < received_words_.size()) received_.emplace_back();
     for (std::size_t n = 0; n < received_words_.size(); ++n) {
-      const std::span<const Word> words = received_words_[n].span();
-      const std::span<T> numbers = received_[n].span();
-      in_shares(team, words.size(), [&](std::size_t i) { numbers[i] = widened<T>(words[i]); });
+      if (received_[n].size() < slice.size()) received_[n].resize(slice.size());
+      const Buffer<Word>& words = received_words_[n];
+      in_shares(team, size,
+                [&](std::size_t i) { received_[n][static_cast<Index>(i)] = widened<T>(words[static_cast<Index>(i)]); });
     }
   } else {
     std::vector<std::span<T>> nodes;
-    nodes.reserve(nodes_.size());
-    for (Node& node : nodes_) nodes.push_back(node.numbers.span());
-    exchange_slices<T>(nodes, received_);
+    nodes.reserve(mine.size());
+    for (const Piece& piece : mine) nodes.push_back(piece.numbers);
+    exchange_slices<T>(part, nodes, received_, team == nullptr);
   }
-  std::vector<Slice> slices;
+  const Range within{slice.begin - part.begin, slice.end - part.begin};
+  std::vector<Piece> pieces;
   std::size_t received = 0;
   for (int p = 0; p < all.count(); ++p) {
     if (p == all.number())
-      for (Node& node : nodes_)
-        slices.push_back({node.shards, node.numbers.span().subspan(place(mine.begin), place(mine.size()))});
+      for (const Piece& piece : mine) pieces.push_back({piece.shards, part_of(piece.numbers, within)});
     else
       for (const Range shards : nodes_of(sharding_.shards, sharding_.of(p)))
-        slices.push_back({shards, received_[received++].span()});
+        pieces.push_back({shards, received_[received++].span().first(size)});
   }
-  return slices;
+  const std::span<const T> sum = add_below(pieces, {0, sharding_.shards}, team);
+  const std::span<T> to = part_of(nodes_.front().numbers.span(), slice);
+  if (sum.data() != to.data()) std::ranges::copy(sum, to.begin());
 }
 
-/// The sum of a node, in the memory of its first slice.
+/// The sum of a node, in the memory of its first piece.
 template <class T>
-std::span<T> ShardSum<T>::add_below(std::span<const Slice> slices, Range node, Team& team) const {
+std::span<T> ShardSum<T>::add_below(std::span<const Piece> pieces, Range node, Team* team) const {
   const auto whole = std::ranges::find_if(
-      slices, [&](const Slice& s) { return s.shards.begin == node.begin && s.shards.end == node.end; });
-  if (whole != slices.end()) return whole->numbers;
+      pieces, [&](const Piece& s) { return s.shards.begin == node.begin && s.shards.end == node.end; });
+  if (whole != pieces.end()) return whole->numbers;
   const Index middle = middle_of(node);
-  const std::span<T> left = add_below(slices, {node.begin, middle}, team);
-  const std::span<T> right = add_below(slices, {middle, node.end}, team);
-  add_vector<T>(team, left, right);
+  const std::span<T> left = add_below(pieces, {node.begin, middle}, team);
+  const std::span<T> right = add_below(pieces, {middle, node.end}, team);
+  add_to<T>(team, left, right);
   complete(left, team);
   return left;
 }
 
-/// Everybody's slice of the result to everybody.
+/// In the order opposite to that of the halves; all parts at once.
 template <class T>
 template <class Sent>
-void ShardSum<T>::spread(std::span<Sent> result) {
+void ShardSum<T>::spread_slices(std::span<Sent> vector) {
   Processes& all = sharding_.all();
+  const int me = all.number(), count = all.count();
   std::vector<Sending> sendings;
   std::vector<Receiving> receivings;
-  const auto slice = [&](int p) { return result.subspan(place(slice_of(p).begin), place(slice_of(p).size())); };
-  for (int p = 0; p < all.count(); ++p) {
-    if (p == all.number()) continue;
-    if (!slice(all.number()).empty()) sendings.push_back({p, std::as_bytes(slice(all.number()))});
-    if (!slice(p).empty()) receivings.push_back({p, std::as_writable_bytes(slice(p))});
-  }
-  all.exchange(sendings, receivings);
-}
-
-template <class T>
-void ShardSum<T>::spread_words(std::span<T> result, Team& team) {
-  const std::span<Word> words = words_.front().span();
-  const Range mine = slice_of(sharding_.all().number());
-  for (Index i = mine.begin; i < mine.end; ++i) words[place(i)] = narrowed(result[place(i)]);
-  spread(words);
-  in_shares(team, words.size(), [&](std::size_t i) { result[i] = widened<T>(words[i]); });
-}
-
-/// Whether groups of 1, 2, 4, ... processes are nodes of the tree, up to all of them.
-template <class T>
-bool ShardSum<T>::may_halve() const {
-  const int count = sharding_.all().count();
-  if (count == 1 || !std::has_single_bit(static_cast<unsigned>(count))) return false;
-  for (int p = 0; p < count; ++p)
-    if (nodes_of(sharding_.shards, sharding_.of(p)).size() != 1) return false;
-  for (int group = 1; group < count; group *= 2)
-    for (int p = 0; p < count; p += 2 * group) {
-      const Index begin = sharding_.of(p).begin, middle = sharding_.of(p + group).begin;
-      if (!are_siblings(sharding_.shards, {begin, middle}, {middle, sharding_.of(p + 2 * group - 1).end})) return false;
+  const auto give = [&](int to, Range r) {
+    if (!r.empty()) sendings.push_back({to, std::as_bytes(part_of(vector, r))});
+  };
+  const auto take = [&](int from, Range r) {
+    if (!r.empty()) receivings.push_back({from, std::as_writable_bytes(part_of(vector, r))});
+  };
+  const auto trade = [&] {
+    exchange(sendings, receivings, false);
+    sendings.clear(), receivings.clear();
+  };
+  if (slices_.by_halves()) {
+    std::vector<std::vector<std::pair<Range, Range>>> halves;
+    for (const Range part : slices_.parts()) halves.push_back(slices_.halves(part, me));
+    for (int group = count / 2; group > 0; group /= 2) {
+      for (auto& of_part : halves) {
+        give(me ^ group, of_part.back().first), take(me ^ group, of_part.back().second);
+        of_part.pop_back();
+      }
+      trade();
     }
-  return true;
-}
-
-/// Gives numbers to another process, which does the same.
-template <class T>
-void ShardSum<T>::trade(int partner, std::span<const T> give, std::span<T> take, Team& team) {
-  Sending sending{partner, std::as_bytes(give)};
-  Receiving receiving{partner, std::as_writable_bytes(take)};
-  if (precision_ == Precision::exact) {
-    sharding_.all().exchange(std::span(&sending, give.empty() ? 0 : 1), std::span(&receiving, take.empty() ? 0 : 1));
     return;
   }
-  while (words_.size() < 2) words_.emplace_back(size_);
-  const std::span<Word> narrow = words_[0].span().first(give.size()), wide = words_[1].span().first(take.size());
-  in_shares(team, give.size(), [&](std::size_t i) { narrow[i] = narrowed(give[i]); });
-  sending.bytes = std::as_bytes(narrow);
-  receiving.bytes = std::as_writable_bytes(wide);
-  sharding_.all().exchange(std::span(&sending, give.empty() ? 0 : 1), std::span(&receiving, take.empty() ? 0 : 1));
-  in_shares(team, take.size(), [&](std::size_t i) { take[i] = widened<T>(wide[i]); });
+  for (int p = 0; p < count; ++p)
+    for (const Range part : slices_.parts())
+      if (p != me) give(p, slices_.of(part, me)), take(p, slices_.of(part, p));
+  trade();
 }
 
 template <class T>
-void ShardSum<T>::total_by_halves(Team& team, std::span<T> result) {
-  const int me = sharding_.all().number(), count = sharding_.all().count();
-  const std::span<T> mine = nodes_.front().numbers.span();
-  const auto part = [](std::span<T> of, Range r) { return of.subspan(place(r.begin), place(r.size())); };
-  std::vector<std::pair<Range, Range>> halves;  // kept and given, from the first pair on
-  Range all{0, size_};
-  for (int group = 1; group < count; group *= 2) {
-    const bool lower = (me & group) == 0;
-    const Index middle = all.begin + share_of_process(all.size(), 0, 2, kSliceGrain).end;
-    halves.emplace_back(Range{all.begin, middle}, Range{middle, all.end});
-    if (!lower) std::swap(halves.back().first, halves.back().second);
-    const auto [kept, given] = halves.back();
-    if (half_.size() < kept.size()) half_.resize(size_);
-    const std::span<T> taken = half_.span().first(place(kept.size()));
-    trade(me ^ group, part(mine, given), taken, team);
-    add_vector<T>(team, part(mine, kept), taken);
-    complete(part(mine, kept), team);
-    all = kept;
+void ShardSum<T>::spread(std::span<T> vector) {
+  if (sharding_.all().alone()) return;
+  const Timeline::Clock::time_point begin = Timeline::Clock::now();
+  spread_slices(vector);
+  if (sharding_.timeline != nullptr)
+    sharding_.timeline->note("spreading " + std::to_string(vector.size()), Timeline::Lane::alone, begin);
+}
+
+template <class T>
+void ShardSum<T>::spread_rounded(std::span<T> vector, Team& team) {
+  if (words_.empty()) words_.emplace_back(size());
+  const std::span<Word> words = words_.front().span();
+  for (const Range r : slices_.own())
+    for (Index i = r.begin; i < r.end; ++i) words[place(i)] = narrowed(vector[place(i)]);
+  spread_slices(words);
+  in_shares(&team, words.size(), [&](std::size_t i) { vector[i] = widened<T>(words[i]); });
+}
+
+/// What the background has not done is done now.
+template <class T>
+void ShardSum<T>::finish(Team& team) {
+  if (sent_ > 0) {
+    const Timeline::Clock::time_point begin = Timeline::Clock::now();
+    background_.wait();
+    if (sharding_.timeline != nullptr) sharding_.timeline->note("waiting for sums", Timeline::Lane::alone, begin);
   }
-  std::ranges::copy(part(mine, all), result.begin() + all.begin);
-  for (int group = count / 2; group > 0; group /= 2, halves.pop_back()) {
-    const auto [kept, given] = halves.back();
-    trade(me ^ group, part(result, kept), part(result, given), team);
-  }
+  for (; sent_ < slices_.parts().size(); ++sent_) sum_part(slices_.parts()[sent_], &team);
+}
+
+template <class T>
+void ShardSum<T>::begin_anew() {
+  for (Node& node : nodes_) spare_.push_back(std::move(node.numbers));
+  nodes_.clear();
+  added_ = 0;
+  sent_ = 0;
 }
 
 template <class T>
 void ShardSum<T>::total(Team& team, std::span<T> result) {
-  if (may_halve()) {
-    total_by_halves(team, result);
-  } else {
-    total_by_slices(team, result);
-  }
-  for (Node& node : nodes_) spare_.push_back(std::move(node.numbers));
-  nodes_.clear();
+  finish(team);
+  const std::span<const T> sum = nodes_.front().numbers.span();
+  for (const Range r : slices_.own()) std::copy(sum.begin() + r.begin, sum.begin() + r.end, result.begin() + r.begin);
+  if (precision_ == Precision::bf16 && !sharding_.all().alone())
+    spread_rounded(result, team);
+  else
+    spread(result);
+  begin_anew();
 }
 
 template <class T>
-void ShardSum<T>::total_by_slices(Team& team, std::span<T> result) {
-  const std::vector<Slice> slices = gather_slices(team);
-  const std::span<const T> sum = add_below(slices, {0, sharding_.shards}, team);
-  std::ranges::copy(sum, result.begin() + slice_of(sharding_.all().number()).begin);
-  if (precision_ == Precision::bf16 && !sharding_.all().alone())
-    spread_words(result, team);
-  else
-    spread(result);
+void ShardSum<T>::own_total(Team& team, std::span<T> result) {
+  finish(team);
+  take_ranges<T>(nodes_.front().numbers.span(), slices_.own(), result);
+  begin_anew();
 }
 
 template class ShardSum<float>;

@@ -12,7 +12,7 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 constexpr int kMostProcesses = 1024;
-constexpr double kGatheringsOfStep = 6;
+constexpr double kGatheringsOfStep = 1;
 
 double elapsed_since(SteadyClock::time_point start) {
   return std::chrono::duration<double>(SteadyClock::now() - start).count();
@@ -110,9 +110,12 @@ StepCost measure_step(const TrainingShape& shape, Team& team, double seconds, Pr
           .parameters = parameters};
 }
 
-double measure_step_together(const TrainingShape& shape, Team& team, double seconds, Processes& all) {
+double measure_step_together(const TrainingShape& shape, Team& team, double seconds, Processes& all,
+                             Timeline& timeline) {
   const TrainingShape together{shape.model, shape.batch * all.count(), shape.window, shape.symbols};
-  const Sharding sharding{.shards = all.count(), .processes = &all};
+  const Sharding sharding{.shards = all.count(), .processes = &all, .timeline = &timeline};
+  all.any(false);
+  timeline.start();
   const std::vector<double> of_all = all.gather(measure_training(together, team, seconds, sharding).seconds_per_step);
   return *std::ranges::max_element(of_all);
 }

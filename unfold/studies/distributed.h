@@ -2,12 +2,13 @@
 /// Planning of training in several processes: what a message costs, what a step costs, and so what a step costs in K
 /// processes, by the model
 ///
-///   t(K) = a b + c + m alpha + 2 (K - 1) / K P / B + 6 ceil(log2 K) alpha
+///   t(K) = a b + c + m alpha + 2 (K - 1) / K P / B + ceil(log2 K) alpha
 ///
 /// b: sequences that each process has; a, c: of a step in one process, by the sequence and apart from them (the
-/// optimiser, which every process runs whole); alpha: of a message, of which an exchange waits for m = 2 log2 K where K
-/// is a power of two, else 2 (K - 1); B: bytes a second between two processes; P: bytes of the parameters, of which
-/// each process sends and receives slices, twice (ShardSum); six small gatherings a step say who is finished and when.
+/// optimiser above all, of which several processes run slices); alpha: of a message, of which an exchange waits for
+/// m = 2 log2 K where K is a power of two, else 2 (K - 1); B: bytes a second between two processes; P: bytes of the
+/// parameters, of which each process sends and receives slices, twice (ShardSum); one small gathering a step has
+/// losses, norms, the clock.
 /// What overlaps, or shares a link, is not in the model.
 
 #include <vector>
@@ -35,8 +36,9 @@ struct StepCost {
 /// From steps with the batch of the shape and with half of it. The processes measure at the same time; the slowest.
 StepCost measure_step(const TrainingShape& shape, Team& team, double seconds, Processes& processes);
 
-/// Of a step of all processes together, each with a shard of the shape's batch; the slowest.
-double measure_step_together(const TrainingShape& shape, Team& team, double seconds, Processes& processes);
+/// Of a step of all processes together, each with a shard of the shape's batch; the slowest. The timeline begins anew.
+double measure_step_together(const TrainingShape& shape, Team& team, double seconds, Processes& processes,
+                             Timeline& timeline);
 
 /// Of the exchange in one step: bytes under way, and messages waited for.
 struct ExchangeCost {

@@ -2,16 +2,22 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "unfold/app/train_processes.h"
 #include "unfold/base/error.h"
 #include "unfold/report/plot.h"
+#include "unfold/studies/distributed_trace.h"
 
 namespace unfold {
 namespace {
 
 using DistributedJson = nlohmann::ordered_json;
+constexpr int kTracedSteps = 3;
+
+/// Of an exchange that nothing runs beside: what a step does not wait for.
+double hidden_share(const DistributedFigures& f) { return std::max(0.0, 1 - f.waited / f.exchange_measured); }
 
 std::string prediction_rows(const std::vector<StepPrediction>& predictions) {
   std::string text = fmt::format("{:>10} {:>12} {:>11} {:>14} {:>10} {:>10}\n", "processes", "ms/step", "efficiency",
@@ -65,6 +71,7 @@ DistributedFigures bench_distributed(const DistributedBench& bench, Processes& a
         "there is one process and no link to measure: start it as `mpirun -n 2 unfold bench --distributed`, or "
         "describe a "
         "network with --latency SECONDS and --bandwidth BYTES");
+  if (all.alone() && bench.trace) throw UsageError("--trace shows what several processes do: start it with mpirun");
   DistributedFigures f;
   f.processes = all.count();
   f.measured_link = !bench.latency || !bench.bandwidth;
@@ -75,7 +82,10 @@ DistributedFigures bench_distributed(const DistributedBench& bench, Processes& a
   f.cost = measure_step(bench.shape, team, bench.seconds, all);
   if (!all.alone()) {
     f.exchange_measured = measure_exchange(all, f.cost.parameters);
-    f.step_measured = measure_step_together(bench.shape, team, bench.seconds, all);
+    Timeline timeline;
+    f.step_measured = measure_step_together(bench.shape, team, bench.seconds, all, timeline);
+    f.waited = all.of_first(waited_in_step(timeline));
+    if (bench.trace) f.trace = to_trace(all, timeline, kTracedSteps);
   }
   f.divided = predict_divided(f.cost, f.link, bench.shape.batch);
   f.growing = predict_growing(f.cost, f.link, bench.shape.batch);
@@ -100,6 +110,8 @@ std::string to_text(const DistributedBench& bench, const DistributedFigures& f) 
         f.processes, f.exchange_measured * 1e3, exchange_cost(f.link, f.cost.parameters, f.processes).seconds() * 1e3,
         shape.batch, f.step_measured * 1e3,
         (f.cost.seconds(each) + exchange_cost(f.link, f.cost.parameters, f.processes).seconds()) * 1e3);
+    text += fmt::format("                {:.3f} ms of it wait for the exchange: {:.0f} % of an exchange are hidden\n",
+                        f.waited * 1e3, 100 * hidden_share(f));
   }
   text += fmt::format("\nA batch of {} divided among K processes, by the model\n{}", shape.batch,
                       prediction_rows(f.divided));
@@ -141,7 +153,9 @@ DistributedJson to_json(const DistributedBench& bench, const DistributedFigures&
   if (f.processes > 1)
     json.update({{"exchange_seconds_measured", f.exchange_measured},
                  {"exchange_seconds", exchange_cost(f.link, f.cost.parameters, f.processes).seconds()},
-                 {"seconds_per_step_measured", f.step_measured}});
+                 {"seconds_per_step_measured", f.step_measured},
+                 {"seconds_waited", f.waited},
+                 {"hidden_share", hidden_share(f)}});
   return json;
 }
 

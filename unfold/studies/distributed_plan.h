@@ -14,6 +14,7 @@ struct DistributedBench {
   double seconds = 1;                        ///< of measuring each step
   std::optional<double> latency, bandwidth;  ///< of a network that is not at hand: seconds, bytes a second
   Index threads = 0;                         ///< of each process; 0: its share
+  bool trace = false;
 };
 
 /// By all processes. Throws UsageError: one process, and no network given.
@@ -23,6 +24,8 @@ struct DistributedFigures {
   StepCost cost;
   int processes = 1;
   double exchange_measured = 0, step_measured = 0;  ///< of these processes; 0: one process alone
+  double waited = 0;                                ///< seconds of a step that wait for the exchange
+  std::string trace = {};                           ///< of some steps, where it is wanted
   std::vector<StepPrediction> divided, growing;
 };
 DistributedFigures bench_distributed(const DistributedBench& bench, Processes& processes);

@@ -148,6 +148,7 @@ TrainingSpeed measure_training(const TrainingShape& shape, Team& team, double se
   options.stop = &stop;
   options.shards = sharding.shards;
   options.processes = sharding.processes;
+  options.timeline = sharding.timeline;
   const Network<float> network = model.network();
   Trainer<float> trainer(network, model.parameters(), {.corpus = corpus, .training = part}, options, team);
   trainer.set_observer(&clock);

@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "unfold/base/error.h"
+#include "unfold/optim/control.h"
 
 namespace unfold {
 namespace {
@@ -243,7 +245,49 @@ double BatchObjective<T>::gradient(std::span<T> result) {
   const double loss = nats / predicted_ + penalty;
   const bool again = !computed_.empty();  // at a trial point, which no run goes back to
   computed_ = result;
-  return again || entered_(loss, result) ? loss : std::numeric_limits<double>::infinity();
+  in_slices_ = false;
+  const auto norm = [&] { return global_norm<T>(team_, result); };
+  return again || entered_(loss, norm) ? loss : std::numeric_limits<double>::infinity();
+}
+
+/// What works on all of a gradient, or adds up several, wants it whole; so do slices whose sums are rounded: parameters
+/// cannot be, so that sending them would take twice what sending the gradient takes.
+template <class T>
+const Slices* BatchObjective<T>::slices() {
+  const Sharding& sharding = options_.sharding;
+  const bool divided = sharding.divided() && !sharding.all().alone() && options_.batches == 1 && weights_ == nullptr &&
+                       sharding.gradients == Precision::exact;
+  return divided ? &pass_.slices() : nullptr;
+}
+
+template <class T>
+SliceGradient BatchObjective<T>::gradient_of_slices(std::span<T> own) {
+  pass_.set_parameters(parameters_);
+  set_dropout(0);
+  enter_batch(batch(0), *network_.plan, carried_);
+  copy_state(carried_, before_.front());
+  SliceGradient found = pass_.gradient_of_slices(batch(0), carried_, 1 / predicted_, own);
+  found.loss /= predicted_;
+  computed_ = own;
+  in_slices_ = true;
+  if (!entered_(found.loss, [&] { return found.norm; })) found.loss = std::numeric_limits<double>::infinity();
+  return found;
+}
+
+template <class T>
+Index BatchObjective<T>::first_non_finite_of_gradient() {
+  const auto found = std::ranges::find_if(computed_, [](T x) { return !std::isfinite(x); });
+  Index place = found - computed_.begin();
+  if (!in_slices_) return found == computed_.end() ? -1 : place;
+  constexpr double kNone = std::numeric_limits<double>::infinity();
+  double first = kNone;
+  for (const Range r : pass_.slices().own()) {
+    if (first == kNone && place < r.size()) first = static_cast<double>(r.begin + place);
+    place -= r.size();
+  }
+  const std::vector<double> of_all = options_.sharding.all().gather(found == computed_.end() ? kNone : first);
+  const double least = *std::ranges::min_element(of_all);
+  return least == kNone ? -1 : static_cast<Index>(least);
 }
 
 template <class T>

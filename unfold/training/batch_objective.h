@@ -42,9 +42,11 @@ struct StepBrokenOff {};
 template <class T>
 class BatchObjective final : public Objective<T> {
  public:
-  /// Told the loss, and the gradient if there is one, when a step has entered its batches and before parameters move;
-  /// false: the loss is not to be believed, and counts as infinite.
-  using Entered = std::function<bool(double loss, std::span<const T> gradient)>;
+  /// The norm of a gradient, for those who want to know.
+  using Norm = std::function<double()>;
+  /// Told the loss, and the norm of the gradient (empty: there is none), when a step has entered its batches and before
+  /// parameters move; false: the loss is not to be believed, and counts as infinite.
+  using Entered = std::function<bool(double loss, const Norm& norm)>;
 
   /// Everything given is referred to and must outlive the objective. UsageError: a flow penalty, or own outputs, with
   /// several batches; penalties, own outputs, forward gradients or a sampled softmax with several shards; forward
@@ -78,13 +80,16 @@ class BatchObjective final : public Objective<T> {
   std::span<T> influences() { return forward_ ? forward_->carried() : std::span<T>(); }
   /// What is not finite in the batches of this step, by signal and position; empty if all is.
   std::string find_non_finite();
-  /// The last gradient of this step; empty before it.
-  std::span<const T> last_gradient() const { return computed_; }
+  /// The first number of the last gradient of this step that is not finite; -1: there is none. By all processes.
+  Index first_non_finite_of_gradient();
 
   Parameters<T>& parameters() override { return parameters_; }
   Team& team() override { return team_; }
   const Network<T>& network() const override { return network_; }
   double gradient(std::span<T> gradient) override;
+  const Slices* slices() override;
+  SliceGradient gradient_of_slices(std::span<T> own) override;
+  void spread_parameters() override { pass_.spread(parameters_.flat()); }
   double loss() override;
   double symbols_per_sequence() const override;
   void start_curvature(double share, Distance damping) override;
@@ -92,7 +97,7 @@ class BatchObjective final : public Objective<T> {
   void curvature_sample(std::uint64_t seed, double structural, std::span<T> result) override;
   PathReading path_reading() override;
   EnteredBatch<T> enter() override;
-  void entered(double loss) override { entered_(loss, {}); }
+  void entered(double loss) override { entered_(loss, nullptr); }
   Sharding sharding() const override { return options_.sharding; }
 
  private:
@@ -134,7 +139,8 @@ class BatchObjective final : public Objective<T> {
   std::vector<State<T>> before_;  // as it was when each of them was entered
   double predicted_ = 0;
   Index step_ = 0;
-  std::span<const T> computed_;  // the gradient of the present step, which belongs to the control
+  std::span<const T> computed_;  // the gradient of the present step, which belongs to the control; or its slices
+  bool in_slices_ = false;
 };
 
 }  // namespace unfold

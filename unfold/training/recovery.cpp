@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "unfold/base/error.h"
 #include "unfold/numerics/bf16.h"
@@ -80,16 +81,16 @@ Recovery<T>::Recovery(Run<T>& run, const nlohmann::json& configuration)
       snapshot_interval_(std::max<Index>(1, run.options.snapshot_every / run.optimizer.gradients())) {}
 
 template <class T>
-bool Recovery<T>::entered(double loss, std::span<const T> gradient) {
+bool Recovery<T>::entered(double loss, const typename BatchObjective<T>::Norm& norm) {
   const RunState& state = run_.state;
   const bool good = std::isfinite(loss) && (state.step == 0 || loss <= kNotGood * uniform_loss_);
   if (state.step % snapshot_interval_ == 0 && good && all_finite<T>(run_.values.flat()) &&
-      (gradient.empty() || std::isfinite(global_norm<T>(run_.team, gradient)))) {
+      (!norm || std::isfinite(norm()))) {
     run_.objective.swap_carried();
     capture(last_good_);
     run_.objective.swap_carried();
   }
-  return gradient.empty() || !(loss > kDiverged * uniform_loss_) || state.step == last_good_.run.step;
+  return !norm || !(loss > kDiverged * uniform_loss_) || state.step == last_good_.run.step;
 }
 
 template <class T>
@@ -105,28 +106,28 @@ void Recovery<T>::require_same_run() const {
   require_agreement(all, claims);
 }
 
-/// The first number of a vector like the parameters that is not finite, by name and place; empty if all are.
 template <class T>
-std::string Recovery<T>::first_non_finite(std::span<const T> x) const {
-  if (all_finite<T>(x)) return {};
+std::string Recovery<T>::name_of(Index parameter) const {
   for (const ParameterInfo& p : run_.values.info())
-    for (Index i = 0; i < p.size(); ++i)
-      if (!std::isfinite(x[at(p.offset + i)])) return fmt::format("{} at ({}, {})", p.name, i / p.cols, i % p.cols);
-  return {};
+    if (const Index i = parameter - p.offset; 0 <= i && i < p.size())
+      return fmt::format("{} at ({}, {})", p.name, i / p.cols, i % p.cols);
+  return "no parameter";
 }
 
 template <class T>
 bool Recovery<T>::parameters_are_finite() {
-  const std::string first = first_non_finite(run_.values.flat());
-  if (!first.empty()) roll_back(fmt::format("a weight is not finite; first in {}", first));
-  return first.empty();
+  if (all_finite<T>(run_.values.flat())) return true;
+  const auto all = run_.values.flat();
+  const auto first = std::ranges::find_if(all, [](T x) { return !std::isfinite(x); });
+  roll_back(fmt::format("a weight is not finite; first in {}", name_of(first - all.begin())));
+  return false;
 }
 
 template <class T>
 std::string Recovery<T>::explain(const StepReport& report) {
   if (std::isfinite(report.loss)) {
-    if (const std::string first = first_non_finite(run_.objective.last_gradient()); !first.empty())
-      return fmt::format("the gradient is not finite; first in {}", first);
+    if (const Index first = run_.objective.first_non_finite_of_gradient(); first >= 0)
+      return fmt::format("the gradient is not finite; first in {}", name_of(first));
     return fmt::format("the norm of the gradient is {}", report.gradient_norm);
   }
   if (const std::string first = run_.objective.find_non_finite(); !first.empty())
@@ -200,13 +201,13 @@ bool Recovery<T>::is_due() const {
   const TrainerOptions& options = run_.options;
   if (options.checkpoint.empty()) return false;
   if (options.checkpoint_steps > 0 && run_.state.step % options.checkpoint_steps == 0) return true;
-  return options.checkpoint_seconds > 0 && run_.clock.now() - checkpoint_mark_ >= options.checkpoint_seconds;
+  return options.checkpoint_seconds > 0 && run_.clock.agreed() - checkpoint_mark_ >= options.checkpoint_seconds;
 }
 
 template <class T>
 bool Recovery<T>::write_if_due() {
   if (!is_due()) return false;
-  checkpoint_mark_ = run_.clock.now();
+  checkpoint_mark_ = run_.clock.agreed();
   if (last_good_.run.step == written_step_) return false;
   last_good_.run.seconds = run_.state.seconds;
   write(last_good_, nullptr);
@@ -218,7 +219,14 @@ void Recovery<T>::write(Snapshot<T>& s, Snapshot<T>* rollback) {
   const std::string& file = run_.options.checkpoint;
   gather_carried(s.carried);
   if (rollback != nullptr) gather_carried(rollback->carried);
+  const bool in_slices = run_.optimizer.in_slices();
+  Tensors own, own_rollback;
+  if (in_slices) own = std::exchange(s.optimizer, gather_slices(s.optimizer));
+  if (in_slices && rollback != nullptr)
+    own_rollback = std::exchange(rollback->optimizer, gather_slices(rollback->optimizer));
   if (run_.sharding.all().first()) write_checkpoint(file, s, rollback, *configuration_);
+  if (in_slices) s.optimizer = std::move(own);
+  if (in_slices && rollback != nullptr) rollback->optimizer = std::move(own_rollback);
   written_step_ = s.run.step;
   if (run_.listeners.observer != nullptr) run_.listeners.observer->checkpoint({s.run.step, file});
 }
@@ -254,6 +262,39 @@ void Recovery<T>::gather_carried(State<T>& carried) const {
 }
 
 template <class T>
+typename Recovery<T>::Tensors Recovery<T>::gather_slices(const Tensors& slices) const {
+  Processes& all = run_.sharding.all();
+  const Slices& of = *run_.objective.slices();
+  Tensors whole;
+  for (const auto& [name, own] : slices) {
+    if (!all.first()) {
+      const Sending sending{0, std::as_bytes(own.span())};
+      all.exchange(std::span(&sending, own.empty() ? 0 : 1), {});
+      continue;
+    }
+    Buffer<T>& numbers = whole.emplace_back(name, Buffer<T>(of.size())).second;
+    put_ranges<T>(own.span(), of.own(), numbers.span());
+    for (int p = 1; p < all.count(); ++p) {
+      std::vector<T> theirs(at(of.size_of(p)));
+      const Receiving receiving{p, std::as_writable_bytes(std::span(theirs))};
+      all.exchange({}, std::span(&receiving, theirs.empty() ? 0 : 1));
+      put_ranges<T>(theirs, of.of(p), numbers.span());
+    }
+  }
+  return whole;
+}
+
+template <class T>
+void Recovery<T>::take_slices(Tensors& whole) const {
+  const Slices& of = *run_.objective.slices();
+  for (auto& [name, numbers] : whole) {
+    Buffer<T> own(of.own_size());
+    take_ranges<T>(numbers.span(), of.own(), own.span());
+    numbers = std::move(own);
+  }
+}
+
+template <class T>
 void Recovery<T>::finish() {
   capture(last_good_);
   if (!run_.options.checkpoint.empty()) write(last_good_, nullptr);
@@ -281,8 +322,12 @@ void Recovery<T>::resume() {
   Snapshot<T> present, rollback;
   capture(present);
   present.best = std::make_shared<const Parameters<T>>(run_.values);
+  const bool in_slices = run_.optimizer.in_slices();
+  for (auto& [name, numbers] : present.optimizer)
+    if (in_slices) numbers.resize(run_.values.size());
   rollback = present;
   const bool has_rollback = read_checkpoint(run_.options.checkpoint, *configuration_, present, rollback);
+  if (in_slices) take_slices(present.optimizer), take_slices(rollback.optimizer);
   restore(present);
   last_good_ = has_rollback ? std::move(rollback) : std::move(present);
   written_step_ = run_.state.step;

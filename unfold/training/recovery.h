@@ -27,9 +27,9 @@ class Recovery {
     if (!run_.options.checkpoint.empty()) capture(start_of_step_);
   }
 
-  /// Told the loss, and the gradient if there is one, before the parameters of a step move: keeps a snapshot of where
-  /// the step began, when one is due. False: the loss is not to be believed.
-  bool entered(double loss, std::span<const T> gradient);
+  /// Told the loss, and the norm of the gradient if there is one, before the parameters of a step move: keeps a
+  /// snapshot of where the step began, when one is due. False: the loss is not to be believed.
+  bool entered(double loss, const typename BatchObjective<T>::Norm& norm);
   /// A step may leave weights that are not finite, and that neither its batch nor a validation reads: goes back as
   /// from a divergence, and is false then.
   bool parameters_are_finite();
@@ -49,7 +49,13 @@ class Recovery {
   [[noreturn]] void interrupt_step() { interrupt(start_of_step_); }
 
  private:
-  std::string first_non_finite(std::span<const T> x) const;
+  /// A parameter by name and place.
+  std::string name_of(Index parameter) const;
+  using Tensors = std::vector<std::pair<std::string, Buffer<T>>>;
+  /// By all processes: the state of an optimiser that each has for its slices, whole in the first; empty in the others.
+  Tensors gather_slices(const Tensors& slices) const;
+  /// Back to the slices of this process.
+  void take_slices(Tensors& whole) const;
   void capture(Snapshot<T>& s);
   void restore(const Snapshot<T>& s);
   bool is_due() const;

@@ -12,8 +12,8 @@
 
 namespace unfold {
 
-/// The wall clock of a run, earlier parts of a resumed run included. Several processes go by that of the first: all
-/// ask for it at the same places.
+/// The wall clock of a run, earlier parts of a resumed run included. Several processes go by that of the first, which
+/// is known to all since they last told each other anything (Notices), in every step; to ask for it costs a message.
 class RunClock {
  public:
   using Clock = std::chrono::steady_clock;
@@ -22,17 +22,25 @@ class RunClock {
     before_ = seconds_before;
     started_ = Clock::now();
   }
+  double here() const { return before_ + since(started_); }
+  /// By all processes at the same places.
   double now() const {
-    const double here = before_ + since(started_);
-    return processes_ != nullptr ? processes_->of_first(here) : here;
+    if (alone()) return here();
+    sharding_.gather({}, 0);
+    return sharding_.notices->time;
   }
-  void share(Processes* processes) { processes_ = processes; }
+  /// As last known to all.
+  double agreed() const { return alone() ? here() : sharding_.notices->time; }
+  /// REQUIRES notices.
+  void share(const Sharding& sharding) { sharding_ = sharding; }
   static double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
  private:
+  bool alone() const { return sharding_.all().alone(); }
+
   Clock::time_point started_ = Clock::now();
   double before_ = 0;
-  Processes* processes_ = nullptr;
+  Sharding sharding_;
 };
 
 /// An observer and the log of a run; either may be absent.

@@ -39,24 +39,28 @@ struct Trainer<T>::Body {
         sources(std::move(sources_given)),
         options(checked(options_given)),
         optimizer(make_optimizer<T>(options.optimizer, values.size())),
-        objective(sources.feedback ? *sources.feedback : network, values, *sources.training,
-                  {.optimizer = optimizer->spec(),
-                   .batches = optimizer->batches(),
-                   .seed = options.seed,
-                   .memory_limit = options.memory_limit,
-                   .penalties = options.penalties,
-                   .own_outputs = !options.feedback.on() && !options.forcing.always(),
-                   .feedback = options.feedback,
-                   .gradient = options.gradient,
-                   .precision = options.precision,
-                   .sharding = sharding(),
-                   .stop = optimizer->gradients() > 1 ? options.stop : nullptr},
-                  team, [this](double loss, std::span<const T> gradient) { return recovery.entered(loss, gradient); }),
+        objective(
+            sources.feedback ? *sources.feedback : network, values, *sources.training,
+            {.optimizer = optimizer->spec(),
+             .batches = optimizer->batches(),
+             .seed = options.seed,
+             .memory_limit = options.memory_limit,
+             .penalties = options.penalties,
+             .own_outputs = !options.feedback.on() && !options.forcing.always(),
+             .feedback = options.feedback,
+             .gradient = options.gradient,
+             .precision = options.precision,
+             .sharding = sharding(),
+             .stop = optimizer->gradients() > 1 ? options.stop : nullptr},
+            team,
+            [this](double loss, const typename BatchObjective<T>::Norm& norm) { return recovery.entered(loss, norm); }),
         now({network, values, options, team, *sources.training, *optimizer, objective, sharding()}),
         minutes(sources, now),
         validation(sources, now, minutes),
         recovery(now, *sources.configuration) {
-    now.clock.share(options.processes);
+    notices.clock = [this] { return now.clock.here(); };
+    notices.stop = options.stop;
+    now.clock.share(now.sharding);
     optimizer->attach(objective);
     recovery.require_same_run();
     recovery.start();
@@ -71,6 +75,7 @@ struct Trainer<T>::Body {
 
   TrainingResult run() {
     now.clock.start(now.state.seconds);
+    now.clock.now();
     log_mark = {now.state.seconds, now.state.symbols};
     for (;;) {
       const std::string reason = finished();
@@ -89,18 +94,27 @@ struct Trainer<T>::Body {
 
   /// A step, and what is due after it.
   void step_and_look() {
-    if (options.stop != nullptr && now.sharding.all().any(options.stop->load(std::memory_order_relaxed))) {
+    if (told_to_stop()) {
       keep_model_of_stream();
       recovery.interrupt();
     }
     if (sources.wait && !sources.wait(options.stop)) return;
-    const double start = now.clock.now();
+    const double start = now.clock.agreed();
+    const Timeline::Clock::time_point begin = Timeline::Clock::now();
     if (!step()) return;
-    minutes.step_took(now.clock.now() - start);
+    if (options.timeline != nullptr)
+      options.timeline->note("step " + std::to_string(now.state.step), Timeline::Lane::step, begin);
+    minutes.step_took(now.clock.agreed() - start);
     validation.settle();
     if (validation.is_due() && there_is_time_to_validate() && !validate()) return;
     if (options.sample_every > 0 && now.state.step % options.sample_every == 0) draw_sample();
     if (recovery.write_if_due()) keep_model_of_stream();
+  }
+
+  /// Any of the processes: what is told to one of them, all know a step later.
+  bool told_to_stop() const {
+    if (!now.sharding.all().alone()) return notices.stopped;
+    return options.stop != nullptr && options.stop->load(std::memory_order_relaxed);
   }
 
   /// A stream may have no end at which the model would be written.
@@ -116,8 +130,12 @@ struct Trainer<T>::Body {
     return result;
   }
 
-  Sharding sharding() const {
-    return {.shards = options.shards, .processes = options.processes, .gradients = options.gradient_sums};
+  Sharding sharding() {
+    return {.shards = options.shards,
+            .processes = options.processes,
+            .gradients = options.gradient_sums,
+            .notices = &notices,
+            .timeline = options.timeline};
   }
 
   /// Not so near to the end that the last validation would follow at once.
@@ -129,7 +147,7 @@ struct Trainer<T>::Body {
   /// Why the run is over; empty while it is not.
   std::string finished() {
     RunState& state = now.state;
-    state.seconds = now.clock.now();
+    state.seconds = now.clock.agreed();
     if (state.solved) return "goal";
     if (converged) return "converged";
     if (options.patience > 0 && state.bad_validations >= options.patience) return "patience";
@@ -193,7 +211,7 @@ struct Trainer<T>::Body {
 
   void tell_progress(const StepReport& report) {
     RunState& state = now.state;
-    state.seconds = now.clock.now();
+    state.seconds = now.clock.agreed();
     ProgressEvent event{.step = state.step,
                         .epochs = now.batches.epochs_done(),
                         .fraction = progress().fraction,
@@ -262,6 +280,7 @@ struct Trainer<T>::Body {
   Network<T> network;
   TrainingSources<T> sources;
   TrainerOptions options;
+  Notices notices;
   std::unique_ptr<Optimizer<T>> optimizer;
   BatchObjective<T> objective;
   Run<T> now;

@@ -31,6 +31,7 @@
 #include "unfold/losses/network.h"
 #include "unfold/optim/optimizer.h"
 #include "unfold/optim/penalty.h"
+#include "unfold/processes/timeline.h"
 #include "unfold/training/events.h"
 #include "unfold/training/free_positions.h"
 #include "unfold/training/own_outputs.h"
@@ -65,6 +66,7 @@ struct TrainerOptions {
   Index shards = 1;               ///< that every batch is divided into; part of what is computed
   Precision gradient_sums = Precision::exact;  ///< of gradients of shards; likewise
   Processes* processes = nullptr;              ///< that have the shards, each a trainer of its own; nullptr: this one
+  Timeline* timeline = nullptr;                ///< of steps on shards; nullptr: not wanted
   Precision precision = Precision::exact;      ///< of the products of training (bf16.h); validation is always exact
   std::size_t memory_limit = 0;                ///< bytes for the activities of one batch; 0: none (see batch_pass.h)
 
