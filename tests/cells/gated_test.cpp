@@ -21,7 +21,11 @@ struct Kind {
   Add add;
   bool gated, leaky;
 };
-const Kind kKinds[] = {{"glnn", glnn, true, true}, {"gnn", gnn, true, false}, {"sparse-rnn", sparse_rnn, false, false}};
+Signal plain_sparse_rnn(Circuit& c, Signal x, Index n, const SparseOptions& options) {
+  return sparse_rnn(c, x, n, SparseRnnOptions{options});
+}
+const Kind kKinds[] = {
+    {"glnn", glnn, true, true}, {"gnn", gnn, true, false}, {"sparse-rnn", plain_sparse_rnn, false, false}};
 
 struct Built {
   Signal x, a, logits;

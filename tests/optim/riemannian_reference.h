@@ -71,6 +71,9 @@ inline WindowProblem::Add sparse(Signal (*add)(Circuit&, Signal, Index, const Sp
                                  Index n = 3, Index edges = 2) {
   return [=](Circuit& c, Signal x) { return add(c, x, n, {.edges = edges, .graph = 4, .activation = activation}); };
 }
+inline Signal simple(Circuit& c, Signal x, Index n, const SparseOptions& options) {
+  return sparse_rnn(c, x, n, SparseRnnOptions{options});
+}
 inline Signal embedded(Circuit& c, Signal x) { return c.affine("embedding", 2, {{"E", x}}, Init::uniform(), false); }
 inline WindowProblem::Add of_vectors(Signal (*add)(Circuit&, Signal, Index, const SparseOptions&)) {
   return [=](Circuit& c, Signal x) { return add(c, embedded(c, x), 3, {.edges = 2, .graph = 4}); };
@@ -82,7 +85,11 @@ inline const std::map<std::string, WindowProblem::Add> kNetworks = {
     {"glnn", sparse(glnn, Map::tanh)},
     {"glnn sigmoid", sparse(glnn, Map::sigmoid)},
     {"gnn", sparse(gnn, Map::tanh)},
-    {"sparse-rnn", sparse(sparse_rnn, Map::tanh)},
+    {"sparse-rnn", sparse(simple, Map::tanh)},
+    {"sparse-rnn with a unit that is always active",
+     [](Circuit& c, Signal x) {
+       return sparse_rnn(c, x, 3, SparseRnnOptions{{.edges = 2, .graph = 4}, true});
+     }},
     {"glnn of vectors", of_vectors(glnn)},
     {"gnn of vectors", of_vectors(gnn)},
     {"tensor-rnn of vectors",

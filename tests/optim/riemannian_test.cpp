@@ -153,7 +153,7 @@ TEST(UnitMetric, does_not_move_what_has_an_infinite_modulus) {
 
 /// With one input beside the constant, the quasi-diagonal reduction is the whole matrix.
 TEST(UnitMetric, reduced_to_its_quasi_diagonal_is_exact_for_one_input) {
-  for (const auto& add : {sparse(glnn, Map::tanh, 3, 1), sparse(sparse_rnn, Map::tanh, 3, 1)})
+  for (const auto& add : {sparse(glnn, Map::tanh, 3, 1), sparse(reference::simple, Map::tanh, 3, 1)})
     for (const bool outer : {true, false}) {
       WindowProblem problem(add, {30, 5});
       const MetricPass full = find(problem, outer, true, 1e-9), reduced = find(problem, outer, false, 1e-9);

@@ -239,7 +239,12 @@ struct SparseOptions {
 };
 Signal glnn(Circuit& c, Signal x, Index n, const SparseOptions& options = {});
 Signal gnn(Circuit& c, Signal x, Index n, const SparseOptions& options = {});
-Signal sparse_rnn(Circuit& c, Signal x, Index n, const SparseOptions& options = {});
+/// With `always`, tau_{0 i} beside the rho_{i x}, the weight from the unit that is always active: the same functions,
+/// but another metric, which lets all symbols move together.
+struct SparseRnnOptions : SparseOptions {
+  bool always = false;
+};
+Signal sparse_rnn(Circuit& c, Signal x, Index n, const SparseRnnOptions& options = {});
 
 /// The graph of these cells: every unit has min(degree, units) distinct outgoing edges, its loop among them.
 std::shared_ptr<const Edges> random_edges(Index units, Index degree, Index graph);

@@ -63,14 +63,15 @@ Signal of_vector(Circuit& c, Signal x, Signal v, const SparseOptions& options, b
 }
 
 /// V_t = [V_{t-1}] + rho_{x_t} + sum over edges tau s(V_{t-1}), a_t = s(V_t).
-Signal sparse_cell(Circuit& c, Signal x, Index n, const SparseOptions& options, bool gated, bool leaky) {
+Signal sparse_cell(Circuit& c, Signal x, Index n, const SparseOptions& options, bool gated, bool leaky,
+                   bool always = false) {
   const Signal v = c.link(n, Delay::previous(), true);
   if (!c.holds_symbols(x)) return of_vector(c, x, v, options, gated, leaky);
   Term recurrent{.parameter = "tau", .source = v, .init = Init::zero(), .gate = x};
   recurrent.op = sparse_operator(
       random_edges(n, options.edges, options.graph),
       {.activation = options.activation, .leaky = leaky, .gating = gated ? Gating::weights : Gating::state});
-  const Signal next = c.affine("V", n, {{"rho", x, Init::zero()}, recurrent}, Init::zero(), false);
+  const Signal next = c.affine("V", n, {{"rho", x, Init::zero()}, recurrent}, Init::zero(), always);
   c.feed(v, next);
   return c.map(options.activation, next);
 }
@@ -134,8 +135,8 @@ Signal gnn(Circuit& c, Signal x, Index n, const SparseOptions& options) {
 Signal glnn(Circuit& c, Signal x, Index n, const SparseOptions& options) {
   return sparse_cell(c, x, n, options, true, true);
 }
-Signal sparse_rnn(Circuit& c, Signal x, Index n, const SparseOptions& options) {
-  return sparse_cell(c, x, n, options, false, false);
+Signal sparse_rnn(Circuit& c, Signal x, Index n, const SparseRnnOptions& options) {
+  return sparse_cell(c, x, n, options, false, false, options.always);
 }
 
 template <class Visitor>
@@ -145,26 +146,33 @@ void describe(Visitor& v, SparseOptions& o) {
   v("activation", o.activation, "of the units", {{Map::tanh, "tanh"}, {Map::relu, "relu"}, {Map::sigmoid, "sigmoid"}});
 }
 
+template <class Visitor>
+void describe(Visitor& v, SparseRnnOptions& o) {
+  describe(v, static_cast<SparseOptions&>(o));
+  v("always", o.always, "weights from a unit that is always active, beside those of symbols");
+}
+
 namespace {
 
+template <class Options>
 CellEntry sparse_entry(const std::string& name, const char* help,
-                       Signal (*add)(Circuit&, Signal, Index, const SparseOptions&)) {
-  return CellOf<SparseOptions>{
+                       Signal (*add)(Circuit&, Signal, Index, const Options&)) {
+  return CellOf<Options>{
       .name = name,
       .help = help,
       .add = add,
-      .fault = [name](const StackOptions& stack, const SparseOptions&) -> std::string {
+      .fault = [name](const StackOptions& stack, const Options&) -> std::string {
         return stack.trained_initial ? name + " always has a trained start; leave trained-initial out" : "";
       },
-      .graph = &SparseOptions::graph};
+      .graph = &Options::graph};
 }
 
 }  // namespace
 
-CellEntry gnn_cell() { return sparse_entry("gnn", "gated network on a random graph", gnn); }
-CellEntry glnn_cell() { return sparse_entry("glnn", "gated leaky network on a random graph", glnn); }
+CellEntry gnn_cell() { return sparse_entry<SparseOptions>("gnn", "gated network on a random graph", gnn); }
+CellEntry glnn_cell() { return sparse_entry<SparseOptions>("glnn", "gated leaky network on a random graph", glnn); }
 CellEntry sparse_rnn_cell() {
-  return sparse_entry("sparse-rnn", "simple recurrent network on a random graph", sparse_rnn);
+  return sparse_entry<SparseRnnOptions>("sparse-rnn", "simple recurrent network on a random graph", sparse_rnn);
 }
 
 template <class T>
