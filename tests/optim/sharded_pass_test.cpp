@@ -6,6 +6,7 @@
 
 #include "optim/small_network.h"
 #include "support/simulated_processes.h"
+#include "unfold/optim/control.h"
 #include "unfold/optim/metric_shards.h"
 
 namespace unfold {
@@ -15,8 +16,8 @@ constexpr Index kAlphabetSize = 5, kShardCount = 6;
 
 /// A ragged batch with carried state, over a network with the given dropout.
 struct ShardedProblem {
-  explicit ShardedProblem(double dropout = 0)
-      : small(kAlphabetSize, 4, SmallNetwork<double>::Cell::lstm, dropout, true) {
+  explicit ShardedProblem(double dropout = 0, Index units = 4)
+      : small(kAlphabetSize, units, SmallNetwork<double>::Cell::lstm, dropout, true) {
     batch.structure = Structure::chains({5, 3, 6, 2, 6, 4, 1, 3});
     batch.start_afresh();
     batch.whole = false;
@@ -90,6 +91,36 @@ TEST(ShardedPass, has_the_same_bits_in_any_number_of_processes) {
       EXPECT_EQ(found.nats, expected.nats);
       EXPECT_EQ(found.forward, expected.forward);
       EXPECT_EQ(found.gradient, expected.gradient);
+    });
+}
+
+TEST(ShardedPass, slices_are_those_of_the_gradient_with_its_norm) {
+  constexpr Index kWide = 64;  // several chunks of the norm
+  Team team(1);
+  ShardedProblem problem(0.3, kWide);
+  ShardedPass<double> whole(problem.small.network, team, 0, {}, {.shards = kShardCount});
+  whole.set_parameters(problem.small.parameters);
+  std::vector<double> gradient(problem.size());
+  State<double> carried = problem.before;
+  const double nats = whole.gradient(problem.batch, carried, problem.scale(), gradient, false);
+  const double norm = global_norm<double>(team, gradient);
+  for (const int count : {2, 3, 4})
+    in_processes(count, [&](Processes& processes) {
+      ShardedProblem own(0.3, kWide);
+      Team threads(1 + processes.number() % 2);
+      ShardedPass<double> pass(own.small.network, threads, 0, {}, {.shards = kShardCount, .processes = &processes});
+      pass.set_parameters(own.small.parameters);
+      std::vector<double> slices(at(pass.slices().own_size())), expected(slices.size()), together(own.size());
+      State<double> state = own.before;
+      const SliceGradient found = pass.gradient_of_slices(own.batch, state, own.scale(), slices);
+      EXPECT_EQ(found.loss, nats);
+      EXPECT_EQ(found.norm, norm);
+      take_ranges<double>(gradient, pass.slices().own(), expected);
+      EXPECT_EQ(slices, expected);
+      EXPECT_LT(slices.size(), own.size());
+      put_ranges<double>(slices, pass.slices().own(), together);
+      pass.spread(together);
+      EXPECT_EQ(together, gradient);
     });
 }
 

@@ -119,8 +119,8 @@ template <class T>
 ShardSum<T>& ShardedPass<T>::sum() {
   if (sum_) return *sum_;
   constexpr Index kWorthMessages = Index{1} << 17;
-  const Index chosen = std::max<Index>(kWorthMessages, 8 * kSumChunk * sharding_.all().count());
-  parts_ = gradient_parts(*plan_, kSumChunk, sharding_.least_part > 0 ? sharding_.least_part : chosen);
+  const Index least = std::max<Index>(kWorthMessages, 8 * kSumChunk * sharding_.all().count());
+  parts_ = gradient_parts(*plan_, kSumChunk, least);
   segment_names_ = parameters_of_segments(*plan_);
   std::vector<Range> ranges;
   for (const GradientPart& part : parts_) ranges.push_back(part.range);

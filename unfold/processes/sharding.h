@@ -29,7 +29,6 @@ struct Sharding {
   Precision gradients = Precision::exact;  ///< of the tree of gradients; part of what a run computes, too
   Notices* notices = nullptr;              ///< nullptr: none
   Timeline* timeline = nullptr;            ///< where the time goes; nullptr: not wanted
-  Index least_part = 0;                    ///< numbers of a gradient that are worth messages of their own; 0: chosen
 
   bool divided() const { return shards > 1; }
   Processes& all() const { return processes != nullptr ? *processes : one_process(); }
