@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Opens reports of small runs in headless Chromium: no message in the console, every section in the page that the scripts
-have built. Exit status 77 where there is no Chromium.
+"""Opens reports of small runs in headless Chromium: no message in the console, and sections and pictures in the page that
+the scripts have built. Exit status 77 where there is no Chromium.
 
     browser_check.py --unfold build/release/bin/unfold
 """
@@ -34,7 +34,8 @@ def faults_of(browser, page):
     console, dom = console_and_page(browser, page)
     with open(page, encoding="utf-8") as file:
         written = file.read()
-    faults = console + [f"{page} asks the network for {x}" for x in re.findall(r'(?:src|href)="(https?://[^"]+)"', written)]
+    outside = re.findall(r'(?:src|href)="(https?://[^"]+)"', written)
+    faults = console + [f"{page} asks the network for {x}" for x in outside]
     if dom.count("<section") < 3 or "<svg" not in dom and "<canvas" not in dom:
         faults.append(f"{page} shows {dom.count('<section')} sections and no picture: its scripts did not run")
     return faults
