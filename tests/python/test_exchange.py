@@ -139,9 +139,9 @@ class OnnxTest(Exchange):
                         numpy.testing.assert_allclose(states[name][b], last[name][0], atol=1e-5)
 
 
-@unittest.skipIf(missing("onnx", "onnxruntime") or not shutil.which("gcc"), "onnx, onnxruntime or gcc is not installed")
+@unittest.skipIf(missing("onnx", "onnxruntime") or not shutil.which("gcc"), "onnx, onnxruntime or gcc is not there")
 class OnnxFieldsTest(Exchange):
-    """Beside the C file of the same model, whose figures tests/exchange/export_c_fields_test.cpp compares with the library's."""
+    """Beside the C file of the same model, which tests/exchange/export_c_fields_test.cpp compares with the library."""
 
     def table(self):
         random = numpy.random.default_rng(3)
@@ -149,19 +149,18 @@ class OnnxFieldsTest(Exchange):
             file.write("load,heat,alarm,state,word\n")
             for _ in range(150):
                 load = 40 + 3 * random.normal()
-                row = load, load / 7 + random.normal(), int(load > 41), "hot" if load > 41 else "cold", random.integers(30)
+                state = "hot" if load > 41 else "cold"
+                row = load, load / 7 + random.normal(), int(load > 41), state, random.integers(30)
                 file.write("%f,%f,%d,%s,w%d\n" % row)
 
     def exported_twice(self, spec, read, predict, ahead):
-        self.command("train", self.path("table.csv"), "--format", "table", "--read", read, "--predict", predict, "--model",
-                     spec, "--steps", 20, "--threads", 1, "--out", self.path("run"), "--overwrite", "--quiet",
+        self.command("train", self.path("table.csv"), "--format", "table", "--read", read, "--predict", predict,
+                     "--model", spec, "--steps", 20, "--threads", 1, "--out", self.path("run"), "--overwrite", "--quiet",
                      *(["--ahead", 1] if ahead else []))  # fmt: skip
         for form in ("onnx", "c"):
             self.command("export", self.path("run"), "--to", form, "--out", self.path("model." + form), "--quiet")
-        subprocess.run(["gcc", "-O2", "-shared", "-fPIC", self.path("model.c"), "-o", self.path("model.so"), "-lm"], check=True)
-        # A library is loaded once by its name.
-        library = self.path("model%d.so" % len(os.listdir(self.path("."))))
-        os.rename(self.path("model.so"), library)
+        library = self.path("model%d.so" % len(os.listdir(self.path("."))))  # one is loaded once by its name
+        subprocess.run(["gcc", "-O2", "-shared", "-fPIC", self.path("model.c"), "-o", library, "-lm"], check=True)
         return OnnxTest.session(self, self.path("model.onnx")), ctypes.CDLL(library)
 
     def told_by_c(self, library, numbers, read, outputs, labels, two):
@@ -175,7 +174,8 @@ class OnnxFieldsTest(Exchange):
             if read.shape[1]:
                 row = numpy.ascontiguousarray(read[t], numpy.int32)
                 given.append(row.ctypes.data_as(ctypes.c_void_p))
-            told = [numpy.zeros(outputs, numpy.float32 if labels else numpy.float64) for _ in range(2 if two else 1)]
+            kind = numpy.float32 if labels else numpy.float64
+            told = [numpy.zeros(outputs, kind) for _ in range(2 if two else 1)]
             self.assertEqual(library.model_step(state, *given, *[x.ctypes.data_as(ctypes.c_void_p) for x in told]), 0)
             rows.append(numpy.concatenate(told))
         return numpy.array(rows)
@@ -184,7 +184,7 @@ class OnnxFieldsTest(Exchange):
         session, library = self.exported_twice(spec, read, predict, ahead)
         about = session.get_modelmeta().custom_metadata_map
         names, texts = json.loads(about["numbers"]), json.loads(about["read"])
-        outputs = {x.name: x for x in session.get_outputs()}
+        outputs = [x.name for x in session.get_outputs()]
         random = numpy.random.default_rng(5)
         lengths, time = [70, 1, 33], 70
         numbers = 41 + 5 * random.normal(size=(time, 3, len(names)))
@@ -192,17 +192,17 @@ class OnnxFieldsTest(Exchange):
             numbers[0] = numpy.nan
         sizes = [len(x["alphabet"]["symbols"]) for x in texts]
         symbols = numpy.array([[[random.integers(-1, n) for n in sizes] for _ in range(3)] for _ in range(time)])
-        given = {"lengths": numpy.array(lengths, numpy.int64)}
+        inputs = {"lengths": numpy.array(lengths, numpy.int64)}
         if names:
-            given["numbers"] = numbers
+            inputs["numbers"] = numbers
         if texts:
-            given["read"] = symbols.astype(numpy.int64)
+            inputs["read"] = symbols.astype(numpy.int64)
         start = json.loads(about["start"])
         for value in session.get_inputs():
             if value.name.startswith("state_"):
-                given[value.name] = numpy.zeros((3, value.shape[1]), numpy.float32)
-                given[value.name][:] = start.get(value.name, 0)
-        told = dict(zip(outputs, session.run(None, given)))
+                inputs[value.name] = numpy.zeros((3, value.shape[1]), numpy.float32)
+                inputs[value.name][:] = start.get(value.name, 0)
+        told = dict(zip(outputs, session.run(None, inputs)))
         labels = "log_probabilities" in told
         theirs = told["log_probabilities"] if labels else told["means"]
         size = theirs.shape[2]
@@ -210,7 +210,8 @@ class OnnxFieldsTest(Exchange):
             theirs = numpy.concatenate([theirs, told["deviations"]], axis=2)
         symbols = symbols.reshape(time, 3, len(sizes))
         for b, length in enumerate(lengths):
-            ours = self.told_by_c(library, numbers[:length, b].copy(), symbols[:length, b], size, labels, "deviations" in told)
+            given = numbers[:length, b].copy(), symbols[:length, b]
+            ours = self.told_by_c(library, *given, size, labels, "deviations" in told)
             self.assertLess(numpy.abs(theirs[:length, b] - ours).max() / max(1, numpy.abs(ours).max()), 1e-5)
 
     def test_fields_give_the_same_as_the_c_file(self):

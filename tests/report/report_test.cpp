@@ -53,12 +53,32 @@ TEST(Report, logs_become_curves_and_curves_of_several_runs_a_band) {
   EXPECT_TRUE(read_log_curve("/nowhere", "validation", "a", "b").empty());
 
   const auto joined = join_curves({curve, {{3, 1.5}}});
-  ASSERT_EQ(joined.size(), 3u);
-  EXPECT_EQ(joined[0].y.median, 0.5);  // only one run has begun
-  EXPECT_EQ(joined[1].x, 3);
-  EXPECT_EQ(joined[1].y.median, 1.0);
-  EXPECT_EQ(joined[2].y.median, 0.875);
-  EXPECT_EQ(joined[2].y.lower, 0.25 + 0.25 * 1.25);
+  ASSERT_EQ(joined.size(), 2u);  // from where both have begun
+  EXPECT_EQ(joined[0].x, 3);
+  EXPECT_EQ(joined[0].y.median, (0.375 + 1.5) / 2);  // the first is half way between its points
+  EXPECT_EQ(joined[1].y.median, 0.875);
+  EXPECT_EQ(joined[1].y.lower, 0.25 + 0.25 * 1.25);
+}
+
+TEST(Report, a_run_that_begins_late_is_not_waited_for) {
+  const std::vector<std::pair<double, double>> early = {{1, 4}, {2, 3}, {9, 2}}, also = {{1.5, 4}, {3, 3}},
+                                               late = {{8, 9}};
+  const auto joined = join_curves({early, also, late});
+  ASSERT_FALSE(joined.empty());
+  EXPECT_EQ(joined.front().x, 1.5);
+  EXPECT_EQ(joined.front().y.median, (3.5 + 4) / 2);
+  EXPECT_EQ(joined.back().y.median, 3);
+  EXPECT_TRUE(join_curves({{}, {}}).empty());
+}
+
+TEST(Report, values_that_span_orders_of_magnitude_get_a_logarithmic_axis) {
+  const auto plot_of = [](double low, double high) {
+    return line_plot("t", {"x"}, {"y"}, {{"a", {{1, {high, high, high}}, {2, {low, low, low}}}}});
+  };
+  EXPECT_NE(plot_of(0.01, 10).find(">0.1<"), std::string::npos);
+  EXPECT_EQ(plot_of(1, 10).find(">5<"), std::string::npos);
+  EXPECT_NE(plot_of(-1, 400).find(">100<"), std::string::npos);
+  EXPECT_EQ(plot_of(-1, 400).find(">10<"), std::string::npos);
 }
 
 TEST(Report, plots_hold_a_line_and_a_band_for_every_curve_and_no_number_that_is_not_finite) {

@@ -92,7 +92,7 @@ std::string CStepWriter<T>::looked_up(const Node& n, const Node::AffineTerm* ter
       const T start = bias != nullptr ? bias[j] : T{0};
       table[at(r * width + k)] = r < symbols ? start + w(r, j) : start;
     }
-  const std::string name = array(fresh("b"), table);
+  std::string name = array(fresh("b"), table);
   if (symbols == 0) return name;
   const std::string symbol = symbol_of(term->source);
   const std::string row = inputs_.texts.empty() ? "row" : fmt::format("({0} < 0 ? {1} : {0})", symbol, symbols);

@@ -21,18 +21,39 @@ std::vector<std::pair<double, double>> read_log_curve(const std::string& path, c
   return points;
 }
 
-std::vector<CurvePoint> join_curves(const std::vector<std::vector<std::pair<double, double>>>& runs) {
+namespace {
+
+using Points = std::vector<std::pair<double, double>>;
+
+/// On the line between its points; REQUIRES place at the first of them or beyond.
+double value_at(const Points& run, double place) {
+  const auto after = std::ranges::find_if(run, [&](const auto& p) { return p.first > place; });
+  const auto [x0, y0] = *(after - 1);
+  if (after == run.end() || !(after->first > x0)) return y0;
+  return y0 + (after->second - y0) * (place - x0) / (after->first - x0);
+}
+
+}  // namespace
+
+std::vector<CurvePoint> join_curves(const std::vector<Points>& runs) {
   std::set<double> places;
-  for (const auto& run : runs)
+  std::vector<double> begins;
+  for (const Points& run : runs) {
+    if (!run.empty()) begins.push_back(run.front().first);
     for (const auto& [x, y] : run) places.insert(x);
+  }
+  if (begins.empty()) return {};
+  // Where one more run begins, the median leaps, so it waits for all but those that are late.
+  std::ranges::sort(begins);
+  const double late = 2 * begins[begins.size() / 2];
+  const auto waits = [&](double x) { return x <= late || x == begins.front(); };
+  const double begin = *std::find_if(begins.rbegin(), begins.rend(), waits);
   std::vector<CurvePoint> result;
-  for (const double place : places) {
-    std::vector<double> reached;
-    for (const auto& run : runs) {
-      const auto after = std::find_if(run.begin(), run.end(), [&](const auto& p) { return p.first > place; });
-      if (after != run.begin()) reached.push_back((after - 1)->second);
-    }
-    if (!reached.empty()) result.push_back({place, quartiles(reached)});
+  for (auto place = places.lower_bound(begin); place != places.end(); ++place) {
+    std::vector<double> there;
+    for (const Points& run : runs)
+      if (!run.empty() && run.front().first <= *place) there.push_back(value_at(run, *place));
+    result.push_back({*place, quartiles(there)});
   }
   return result;
 }

@@ -14,8 +14,8 @@ namespace unfold {
 std::vector<std::pair<double, double>> read_log_curve(const std::string& path, const std::string& event,
                                                       const std::string& x, const std::string& y);
 
-/// The runs together: at every x of any of them, quartiles of what each run had last reached by then. A run counts from
-/// its first point on, and keeps its last value.
+/// The runs together, from where all but the latest have begun: at every x of any of them, quartiles of the lines
+/// between each run's points. A run keeps its last value.
 std::vector<CurvePoint> join_curves(const std::vector<std::vector<std::pair<double, double>>>& runs);
 
 }  // namespace unfold

@@ -156,6 +156,20 @@ Frame frame_of(const Axis& x, const Axis& y, const std::vector<Curve>& curves) {
   return frame;
 }
 
+/// Whether values lie so far apart, and above 0, that on an even axis all but the largest would be one line.
+bool spans_orders(const std::vector<Curve>& curves) {
+  constexpr double kFar = 30;
+  double low = std::numeric_limits<double>::infinity(), high = 0;
+  for (const Curve& curve : curves)
+    for (const CurvePoint& p : curve.points)
+      for (const double value : {p.y.lower, p.y.median, p.y.upper}) {
+        if (!std::isfinite(value)) continue;
+        low = std::min(low, value);
+        high = std::max(high, value);
+      }
+  return low > 0 && high > kFar * low;
+}
+
 /// Heights for labels that want to stand at `wanted`, none over another, within the frame.
 std::vector<double> spread(const std::vector<double>& wanted) {
   std::vector<std::size_t> order(wanted.size());
@@ -225,7 +239,9 @@ std::string panel(const std::string& title, const Axis& x, const Axis& y, const 
 
 }  // namespace
 
-std::string line_plot(const std::string& title, const Axis& x, const Axis& y, const std::vector<Curve>& curves) {
+std::string line_plot(const std::string& title, const Axis& x, const Axis& given, const std::vector<Curve>& curves) {
+  Axis y = given;
+  y.logarithmic = given.logarithmic || spans_orders(curves);
   const Frame frame = frame_of(x, y, curves);
   const double labels = room_for(curves);
   const std::size_t panels = (curves.size() + kMostLines - 1) / kMostLines;

@@ -26,7 +26,7 @@ struct Axis {
 inline constexpr std::size_t kMostLines = 8;
 
 /// Lines of medians with bands between the quartiles, each labelled where it ends. Points that are not finite are left
-/// out.
+/// out. Values above 0 that span orders of magnitude get a logarithmic axis, asked for or not.
 std::string line_plot(const std::string& title, const Axis& x, const Axis& y, const std::vector<Curve>& curves);
 
 /// Plots, each as the functions here make them, one below the other in one picture.

@@ -362,6 +362,8 @@ Json Reproducing::results_json(const std::vector<Section>& sections) const {
   return {{"table", r_.table}, {"scale", r_.scale}, {"cells", std::move(list)}};
 }
 
+constexpr double kLeastAbove = 1e-4;  // bits above a source, or so; less, or by luck below it, is drawn there
+
 /// Writes the plots of a section and returns the Markdown that shows them.
 std::string Reproducing::plots(const Section& section) const {
   const Reproduction& table = *section.table;
@@ -380,7 +382,10 @@ std::string Reproducing::plots(const Section& section) const {
       std::vector<std::vector<std::pair<double, double>>> runs;
       for (const Run& run : cell.runs) {
         runs.push_back(read_log_curve(RunFolder(run.folder).log(), "validation", "seconds", table.curve));
-        for (auto& point : runs.back()) point.second = curve_factor * (table.curve_factor * point.second - cell.floor);
+        for (auto& point : runs.back()) {
+          point.second = curve_factor * (table.curve_factor * point.second - cell.floor);
+          if (cell.floor > 0) point.second = std::max(point.second, kLeastAbove);
+        }
       }
       curves.push_back({cell.row->label, join_curves(runs)});
       Quartiles q = quartiles(values(table, cell));
@@ -388,10 +393,14 @@ std::string Reproducing::plots(const Section& section) const {
       bars.push_back({cell.row->label, {shown_value(q.lower), shown_value(q.median), shown_value(q.upper)}});
     }
     const std::string name = slug(column->label);
-    write_file_atomically(fmt::format("{}/{}-curves.svg", r_.out, name),
-                          line_plot(column->label, {"seconds", true}, {curve_text}, curves));
     write_file_atomically(fmt::format("{}/{}.svg", r_.out, name), bar_plot(column->label, table.measure_text, bars));
-    page += fmt::format("\n### {0}\n\n![{0}]({1}.svg) ![{0}: learning]({1}-curves.svg)\n", column->label, name);
+    page += fmt::format("\n### {0}\n\n![{0}]({1}.svg)", column->label, name);
+    if (std::ranges::any_of(curves, [](const Curve& curve) { return curve.points.size() > 1; })) {
+      write_file_atomically(fmt::format("{}/{}-curves.svg", r_.out, name),
+                            line_plot(column->label, {"seconds", true}, {curve_text}, curves));
+      page += fmt::format(" ![{}: learning]({}-curves.svg)", column->label, name);
+    }
+    page += "\n";
   }
   return page;
 }
