@@ -111,8 +111,7 @@ TEST_F(ProcessesTest, share_restarts_and_go_on_with_those_that_were_finished) {
 TEST_F(ProcessesTest, compress_blocks_to_the_bytes_of_one) {
   write_bytes(text_, words_of(150000, 4));
   const std::string packed = folder_ / "packed", expected_file = folder_ / "expected", restored = folder_ / "restored";
-  train({"--symbols", "chars"});
-  for (const Arguments& model : {Arguments{"--model", "cm"}, Arguments{"--model", "ngram:3"}, Arguments{"-4"}}) {
+  for (const Arguments& model : {Arguments{"--model", "ctw:8"}, Arguments{"--model", "ngram:3"}, Arguments{"-4"}}) {
     const Arguments options = Arguments{"compress", text_, "--block", "20000"} + model;
     ASSERT_EQ(unfold_command(options + Arguments{"-o", expected_file}).code, 0);
     for (const int count : {2, 3}) {
@@ -127,7 +126,7 @@ TEST_F(ProcessesTest, compress_blocks_to_the_bytes_of_one) {
   EXPECT_EQ(read_bytes(restored), read_bytes(text_));
 
   // What was finished when a process was killed is not done again.
-  const Arguments slow = {"compress", text_, "--block", "10000", "-9", "--threads", "1", "-o"};
+  const Arguments slow = {"compress", text_, "--block", "10000", "--model", "rnn:16", "--threads", "1", "-o"};
   ASSERT_EQ(unfold_command(slow + Arguments{expected_file}).code, 0);
   const auto pieces = [&] {
     std::error_code none;

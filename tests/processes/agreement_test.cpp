@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
@@ -41,6 +42,29 @@ TEST(Agreement, what_one_process_alone_claims_is_named) {
               HasSubstr("--dropout is 0.1, in process 0 it is not there"));
   EXPECT_THAT(refusal(2, [&](int process) { return process == 0 ? more : std::vector<Claim>(); }),
               HasSubstr("--dropout is not there, in process 0 it is 0.1"));
+}
+
+TEST(Agreement, fingerprints_of_parts_see_the_size_both_ends_and_all_of_a_small_file) {
+  const std::string path =
+      (std::filesystem::temp_directory_path() / ("unfold-parts-" + std::to_string(::getpid()))).string();
+  const auto fingerprint_with = [&](std::size_t size, std::size_t place) {
+    std::string text(size, 'x');
+    text[place] = 'y';
+    std::ofstream(path) << text;
+    return fingerprint_of_parts(path);
+  };
+  constexpr std::size_t kLarge = (std::size_t{20} << 20) + 77;
+  std::vector<std::string> found;
+  for (const std::size_t place : {std::size_t{0}, kLarge - 1}) found.push_back(fingerprint_with(kLarge, place));
+  found.push_back(fingerprint_with(kLarge + 1, 0));
+  for (const std::size_t place : {std::size_t{0}, std::size_t{70000}, std::size_t{99999}}) {
+    found.push_back(fingerprint_with(100000, place));
+    EXPECT_EQ(found.back(), fingerprint_of_file(path));
+  }
+  EXPECT_EQ(fingerprint_with(kLarge, 0), found.front());
+  std::ranges::sort(found);
+  EXPECT_EQ(std::ranges::adjacent_find(found), found.end());
+  std::filesystem::remove(path);
 }
 
 TEST(Agreement, fingerprints_tell_files_and_folders_apart) {

@@ -58,13 +58,12 @@ bool is_read_in_parts(const TrainSettings& s) {
 }
 
 Material load_material(TrainSettings& s, LogTraining* log, Reporter& reporter, Processes& processes) {
+  const UnknownPolicy unknown = parse_unknown_policy(s.unknown);
   const auto whole = [&] {
     std::vector<Input> inputs = read_data(s, log, reporter);
     Alphabet alphabet = build_alphabet(inputs, alphabet_options(s, log != nullptr));
-    return Corpus::load(std::move(inputs), std::move(alphabet),
-                        {.unknown = parse_unknown_policy(s.unknown), .lines = s.lines});
+    return Corpus::load(std::move(inputs), std::move(alphabet), {.unknown = unknown, .lines = s.lines});
   };
-  const UnknownPolicy unknown = parse_unknown_policy(s.unknown);
   Material material{.corpus = !processes.alone() && is_read_in_parts(s) ? read_in_parts(s, processes) : whole(),
                     .valid = std::nullopt,
                     .training = {},

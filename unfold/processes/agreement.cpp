@@ -117,7 +117,7 @@ std::string fingerprint_of_parts(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   std::vector<char> part(kPart);
   for (std::uintmax_t i = 0; i < kParts; ++i) {
-    in.seekg(static_cast<std::streamoff>((size - kPart) / (kParts - 1) * i));
+    in.seekg(static_cast<std::streamoff>((size - kPart) * i / (kParts - 1)));
     if (!in.read(part.data(), static_cast<std::streamsize>(kPart))) throw RuntimeFailure(path + ": cannot be read");
     hash.add(part.data(), part.size());
   }
