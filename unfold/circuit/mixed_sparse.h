@@ -4,7 +4,8 @@
 ///
 ///   y_i += [V_i, when leaky] + sum over edges e = (j -> i) of sum over k = 0 .. K of x_k tau_{k e} s(V_j)
 ///
-///   Term{.parameter = "tau", .source = placed_together(c, "xV", {x, v}), .op = mixed_sparse(edges, x.size(), {.leaky = true})}
+///   Term{.parameter = "tau", .source = placed_together(c, "xV", {x, v}), .op = mixed_sparse(edges, x.size(), {.leaky =
+///   true})}
 ///
 /// With x_1 .. x_K one of which is 1 this is the sparse operator gated by a symbol. Its parameter is [1 x (K + 1)
 /// edges]; columns by i, then by k, then by j. The Jacobian by V_j is one entry, [i = j, when leaky] + s'(V_j) sum_k

@@ -20,8 +20,8 @@
 #include "unfold/report/log_curve.h"
 #include "unfold/report/plot.h"
 #include "unfold/runs/run_folder.h"
-#include "unfold/studies/reproduction.h"
 #include "unfold/runs/work.h"
+#include "unfold/studies/reproduction.h"
 
 namespace unfold {
 

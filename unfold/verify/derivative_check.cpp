@@ -448,7 +448,8 @@ class Checker {
       if (node.kind == Node::Kind::map && !map_info(node.map).homogeneous && !dropped)
         return skip(result, node.name + " is not positively homogeneous");
       for (const auto& term : node.terms)
-        if (as_mixed_sparse(term.op.get()) != nullptr) return skip(result, node.name + " has weights mixed by a vector");
+        if (as_mixed_sparse(term.op.get()) != nullptr)
+          return skip(result, node.name + " has weights mixed by a vector");
     }
     if (has_vector_maps()) return skip(result, "vector maps have no paths");
     if (objective_.owns_parameters()) return skip(result, "the loss has parameters of its own, where no path leads");
