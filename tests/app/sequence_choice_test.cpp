@@ -95,6 +95,7 @@ TEST(SequenceChoice, of_a_series_goes_by_the_optimiser) {
   for (int t = 0; t < 300; ++t) rows += std::to_string((t * 37) % 11) + "\n";
   const auto is_whole = [&](const std::string& out, const std::string& optimizer, const Given& given) {
     TrainRequest request{.out = folder.path(out), .given = given};
+    for (const char* name : {"format", "model", "optimizer", "steps"}) request.given.emplace(name);
     request.settings.data = {folder.write("series.csv", rows)};
     request.settings.format = "table";
     request.settings.model = "glnn:4,edges=2";

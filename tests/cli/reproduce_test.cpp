@@ -17,7 +17,8 @@ TEST_F(CommandTest, reproduce_fills_a_table_and_does_not_repeat_what_is_there) {
   EXPECT_THAT(first.out, HasSubstr("tanh RNN, Adam"));
   EXPECT_THAT(first.out, HasSubstr("LSTM, Adam"));
   EXPECT_THAT(first.out, Not(HasSubstr("SGD")));
-  for (const char* file : {"long-range.md", "long-range.json", "permutation-100.svg", "permutation-100-curves.svg"})
+  // Whether there are curves to draw, of two validations or more, is up to the clock.
+  for (const char* file : {"long-range.md", "long-range.json", "permutation-100.svg"})
     EXPECT_NE(read_bytes(out + "/" + file), "") << file;
   EXPECT_THAT(read_bytes(out + "/long-range.md"), HasSubstr("unfold train --task permutation:100"));
 

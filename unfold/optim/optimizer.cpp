@@ -368,6 +368,14 @@ std::string canonical_optimizer(std::string_view spec) {
   return write_out(parsed.entry.name, parsed.settings);
 }
 
+std::string canonical_stored_optimizer(const std::string& spec) {
+  try {
+    return canonical_optimizer(spec);
+  } catch (const UsageError&) {
+    return spec;
+  }
+}
+
 bool compares_losses(std::string_view spec) {
   const ParsedOptimizer parsed = parse_optimizer(spec);
   return parsed.entry.compares_losses(parsed.settings);

@@ -73,6 +73,9 @@ std::unique_ptr<Optimizer<T>> make_optimizer(std::string_view spec, Index parame
 
 /// Checks a SPEC and writes it out with every option. Throws as make_optimizer.
 std::string canonical_optimizer(std::string_view spec);
+/// The same of what an earlier version has stored: options that it did not know are at their defaults. What cannot be
+/// read stays as it is.
+std::string canonical_stored_optimizer(const std::string& spec);
 /// Whether it keeps a step only if the loss of all the data did not rise. Late in training that is a difference in the
 /// last digits of a float. Throws as make_optimizer.
 bool compares_losses(std::string_view spec);

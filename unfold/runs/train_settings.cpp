@@ -393,8 +393,9 @@ Config comparable(const Config& all, bool resume) {
   for (const ConfigEntry& entry : all.entries()) {
     const auto setting = std::ranges::find(settings, entry.key, &Setting::name);
     const bool may_differ = resume && is_in(kBudget, entry.key);
-    if (setting != settings.end() && setting->stored >= Stored::fixed && !may_differ)
-      result.set(entry.key, entry.value);
+    if (setting == settings.end() || setting->stored < Stored::fixed || may_differ) continue;
+    const auto* text = std::get_if<std::string>(&entry.value);
+    result.set(entry.key, entry.key == "optimizer" && text ? canonical_stored_optimizer(*text) : entry.value);
   }
   return result;
 }

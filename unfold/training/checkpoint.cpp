@@ -11,6 +11,7 @@
 #include "unfold/base/error.h"
 #include "unfold/base/json.h"
 #include "unfold/data/safetensors.h"
+#include "unfold/optim/optimizer.h"
 
 namespace unfold {
 namespace {
@@ -168,7 +169,10 @@ bool read_checkpoint(const std::string& path, const Json& configuration, Snapsho
   if (file.metadata("format") != kFormat)
     throw ModelError(fmt::format("{} is not a checkpoint of this version (format \"{}\" instead of \"{}\")", path,
                                  file.metadata("format"), kFormat));
-  require_same(configuration, parse_json(file.metadata("configuration"), path), path);
+  Json stored = parse_json(file.metadata("configuration"), path);
+  if (const auto optimizer = stored.find("optimizer"); optimizer != stored.end() && optimizer->is_string())
+    *optimizer = canonical_stored_optimizer(optimizer->get<std::string>());
+  require_same(configuration, stored, path);
   const Json run = parse_json(file.metadata("run"), path);
   if (!run.is_object() || !run.contains("now")) throw ModelError(fmt::format("{}: the counters are missing", path));
   const auto best = [&](const std::string& name, Snapshot<T>& s) {
