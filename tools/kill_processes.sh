@@ -16,7 +16,7 @@ trap '[ -z "$job" ] || kill "$job" 2>/dev/null; rm -rf "$folder"' EXIT
 
 "$unfold" generate music --size 20000 --seed 1 -o "$folder/text"
 train=("$unfold" train "$folder/text" --symbols chars --model lstm:24,dropout=0.2 --batch 12 --window 20 --shards 6
-       --steps 12000 --checkpoint-every 10 --validate-every 500 --quiet)
+       --steps 150000 --checkpoint-every 10 --validate-every 500 --quiet)
 began=$SECONDS
 "${train[@]}" --out "$folder/whole" >/dev/null
 echo "undisturbed, in one process: $((SECONDS - began)) s"
