@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cmath>
+#include <functional>
 #include <map>
 
 #include "support/runner.h"
@@ -30,24 +31,34 @@ const Kind kKinds[] = {
 struct Built {
   Signal x, a, logits;
 };
-Built build(Circuit& c, Add add, Index n, const SparseOptions& options) {
-  const Signal x = c.symbols("x", 3), a = add(c, x, n, options);
+Built build_on(Circuit& c, Signal x, Add add, Index n, const SparseOptions& options) {
+  const Signal a = add(c, x, n, options);
   const Signal logits = c.affine("output", 3, {{"V", a}});
   c.output(logits);
   return {x, a, logits};
 }
+Built build(Circuit& c, Add add, Index n, const SparseOptions& options) {
+  return build_on(c, c.symbols("x", 3), add, n, options);
+}
+Built build_of_vectors(Circuit& c, Add add, Index inputs, Index n, const SparseOptions& options) {
+  return build_on(c, c.input("x", inputs), add, n, options);
+}
 
-TEST(SparseCells, have_correct_derivatives) {
+void expect_correct_derivatives(const std::function<Signal(Circuit&)>& read) {
   const Index lengths[] = {4, 1, 3};
   for (const Kind& kind : kKinds)
     for (const Map activation : {Map::tanh, Map::sigmoid, Map::relu}) {
       Circuit c;
-      build(c, kind.add, 4, {.edges = 2, .graph = 3, .activation = activation});
+      build_on(c, read(c), kind.add, 4, {.edges = 2, .graph = 3, .activation = activation});
       CheckOptions options;
       options.dense_parameters = 0;
       const CheckReport report = check_derivatives(c, *softmax_loss<double>(), Structure::chains(lengths), options);
       EXPECT_TRUE(report.passed()) << kind.name << "\n" << report.text();
     }
+}
+
+TEST(SparseCells, have_correct_derivatives) {
+  expect_correct_derivatives([](Circuit& c) { return c.symbols("x", 3); });
 }
 
 /// x_t is printed from a^t, and then a^{t+1} is made from a^t and x_t: position p reads x_{p-1} and prints x_p.
@@ -115,24 +126,8 @@ TEST(Graph, is_complete_from_as_many_edges_as_units_on) {
 
 // Of vectors (remark 2 of the source): the weights are mixed by what is read.
 
-Built build_of_vectors(Circuit& c, Add add, Index inputs, Index n, const SparseOptions& options) {
-  const Signal x = c.input("x", inputs), a = add(c, x, n, options);
-  const Signal logits = c.affine("output", 3, {{"V", a}});
-  c.output(logits);
-  return {x, a, logits};
-}
-
 TEST(SparseCells, of_vectors_have_correct_derivatives) {
-  const Index lengths[] = {4, 1, 3};
-  for (const Kind& kind : kKinds)
-    for (const Map activation : {Map::tanh, Map::sigmoid, Map::relu}) {
-      Circuit c;
-      build_of_vectors(c, kind.add, 2, 4, {.edges = 2, .graph = 3, .activation = activation});
-      CheckOptions options;
-      options.dense_parameters = 0;
-      const CheckReport report = check_derivatives(c, *softmax_loss<double>(), Structure::chains(lengths), options);
-      EXPECT_TRUE(report.passed()) << kind.name << "\n" << report.text();
-    }
+  expect_correct_derivatives([](Circuit& c) { return c.input("x", 2); });
 }
 
 TEST(SparseCells, of_layers_and_embeddings_have_correct_derivatives) {
