@@ -15,7 +15,7 @@ run("the installation" ${CMAKE_COMMAND} --install ${BUILD_DIR} --prefix ${WORK_D
 file(RENAME ${WORK_DIR}/installed ${WORK_DIR}/moved)
 
 run("the consumer's configuration" ${CMAKE_COMMAND} -S ${CONSUMER_DIR} -B ${WORK_DIR}/consumer -G ${GENERATOR}
-    -D CMAKE_BUILD_TYPE=Debug -D CMAKE_CXX_COMPILER=${CXX_COMPILER}
+    -D CMAKE_CXX_COMPILER=${CXX_COMPILER}
     -D CMAKE_CXX_COMPILER_LAUNCHER=${CXX_COMPILER_LAUNCHER}
     -D CMAKE_PREFIX_PATH=${WORK_DIR}/moved)
 string(REGEX MATCH "unfold ([0-9.]+), ([0-9]+) headers" found "${output}")

@@ -15,6 +15,9 @@ import tempfile
 STAGES = [10, 30, 60, 2000]  # steps after which it is asked for a line
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 860, 400, 60, 24, 58, 46
 HIGH, LOW, LAST = 5.6, 1.2, 2000
+STYLE = ("<style>.paper{fill:#fff}.ink{fill:#1b1f24}.faint{fill:#555}.grid{stroke:#e4e4e4}.net{fill:#1f5fa8}.floor{fill:#c0392b}"
+         "@media (prefers-color-scheme:dark){.paper{fill:#0d1117}.ink{fill:#e6edf3}.faint{fill:#9aa4ae}.grid{stroke:#30363d}"
+         ".net{fill:#58a6ff}.floor{fill:#ff7b72}.line{stroke:#58a6ff}.level{stroke:#ff7b72}}</style>")
 
 
 def learn(unfold, folder):
@@ -44,37 +47,37 @@ def y(bits):
     return TOP + (HIGH - bits) / (HIGH - LOW) * (HEIGHT - TOP - BOTTOM)
 
 
-def text(at_x, at_y, words, **more):
-    extra = "".join(f' {key.replace("_", "-")}="{value}"' for key, value in more.items())
+def text(at_x, at_y, words, kind="ink", **more):
+    extra = f' class="{kind}"' + "".join(f' {key.replace("_", "-")}="{value}"' for key, value in more.items())
     return f'<text x="{at_x:.1f}" y="{at_y:.1f}"{extra}>{html.escape(words)}</text>'
 
 
 def picture(curve, lines, floor):
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}" '
-             f'font-family="sans-serif" font-size="13"><rect width="{WIDTH}" height="{HEIGHT}" rx="6" fill="white"/>',
+             f'font-family="sans-serif" font-size="13">{STYLE}<rect width="{WIDTH}" height="{HEIGHT}" rx="6" fill="white" class="paper"/>',
              text(LEFT, 24, "A network learns abc(0123[RANDOM]456789)def..., and what it writes on the way", font_size=16),
-             text(LEFT, 44, "bits per symbol on text that it has not seen", fill="#555")]
+             text(LEFT, 44, "bits per symbol on text that it has not seen", kind="faint", fill="#555")]
     for bits in (2, 3, 4, 5):
-        parts += [f'<path d="M{LEFT} {y(bits):.1f}H{WIDTH - RIGHT}" stroke="#e4e4e4"/>',
+        parts += [f'<path d="M{LEFT} {y(bits):.1f}H{WIDTH - RIGHT}" stroke="#e4e4e4" class="grid"/>',
                   text(LEFT - 8, y(bits) + 4, str(bits), text_anchor="end")]
     for step in (10, 100, 1000):
         parts.append(text(x(step), HEIGHT - BOTTOM + 20, str(step), text_anchor="middle"))
     parts.append(text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 8, "steps of training", text_anchor="middle"))
-    parts += [f'<path d="M{LEFT} {y(floor):.1f}H{WIDTH - RIGHT}" stroke="#c0392b" stroke-width="1.6" stroke-dasharray="6 4"/>',
-              text(LEFT + 6, y(floor) + 17, f"the source itself: {floor:.2f} bits. No model can do better", fill="#c0392b")]
+    parts += [f'<path d="M{LEFT} {y(floor):.1f}H{WIDTH - RIGHT}" stroke="#c0392b" stroke-width="1.6" stroke-dasharray="6 4" class="level"/>',
+              text(LEFT + 6, y(floor) + 17, f"the source itself: {floor:.2f} bits. No model can do better", kind="floor", fill="#c0392b")]
     points = " ".join(f"{x(step):.1f},{y(bits):.1f}" for step, bits in curve)
-    parts.append(f'<polyline points="{points}" fill="none" stroke="#1f5fa8" stroke-width="2.4" stroke-linejoin="round"/>')
+    parts.append(f'<polyline points="{points}" fill="none" stroke="#1f5fa8" stroke-width="2.4" stroke-linejoin="round" class="line"/>')
     bits_at = dict(curve)
     for step, line in lines.items():
         at_x, at_y = x(step), y(bits_at[step])
-        parts.append(f'<circle cx="{at_x:.1f}" cy="{at_y:.1f}" r="4" fill="#1f5fa8"/>')
+        parts.append(f'<circle cx="{at_x:.1f}" cy="{at_y:.1f}" r="4" fill="#1f5fa8" class="net"/>')
         end = step == LAST
         if end:
-            parts.append(f'<path d="M{at_x:.1f} {at_y - 8:.1f}v-46" stroke="#1f5fa8"/>')
+            parts.append(f'<path d="M{at_x:.1f} {at_y - 8:.1f}v-46" stroke="#1f5fa8" class="line"/>')
         parts.append(text(at_x + (0 if end else 12), at_y - (60 if end else 2), line, font_family="monospace", font_size=12,
                           text_anchor="end" if end else "start"))
     best = min(bits for _, bits in curve)
-    parts.append(text(WIDTH - RIGHT, y(floor) + 17, f"the network: {best:.2f}, {best - floor:.2f} above", fill="#1f5fa8", text_anchor="end"))
+    parts.append(text(WIDTH - RIGHT, y(floor) + 17, f"the network: {best:.2f}, {best - floor:.2f} above", kind="net", fill="#1f5fa8", text_anchor="end"))
     return "\n".join(parts) + "\n</svg>\n"
 
 

@@ -393,12 +393,15 @@ std::string Reproducing::plots(const Section& section) const {
       bars.push_back({cell.row->label, {shown_value(q.lower), shown_value(q.median), shown_value(q.upper)}});
     }
     const std::string name = slug(column->label);
-    write_file_atomically(fmt::format("{}/{}.svg", r_.out, name), bar_plot(column->label, table.measure_text, bars));
-    page += fmt::format("\n### {0}\n\n![{0}]({1}.svg)", column->label, name);
+    page += fmt::format("\n### {}\n\n", column->label);
+    if (bars.size() > 1) {  // one bar is its number, which the table has
+      write_file_atomically(fmt::format("{}/{}.svg", r_.out, name), bar_plot(column->label, table.measure_text, bars));
+      page += fmt::format("![{}]({}.svg) ", column->label, name);
+    }
     if (std::ranges::any_of(curves, [](const Curve& curve) { return curve.points.size() > 1; })) {
       write_file_atomically(fmt::format("{}/{}-curves.svg", r_.out, name),
                             line_plot(column->label, {"seconds", true}, {curve_text}, curves));
-      page += fmt::format(" ![{}: learning]({}-curves.svg)", column->label, name);
+      page += fmt::format("![{}: learning]({}-curves.svg)", column->label, name);
     }
     page += "\n";
   }
