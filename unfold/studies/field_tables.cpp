@@ -320,10 +320,9 @@ Reproduction music() {
 }
 
 Reproduction music_of_dependent_notes() {
-  const std::vector<Variant> columns = {chords("JSB chorales by note", "JSB_Chorales", "", 5.56),
-                                        chords("Nottingham by note", "Nottingham by note", ".gz", 2.31),
-                                        chords("Piano-midi by note", "Piano_midi", "", 7.05),
-                                        chords("MuseData by note", "MuseData by note", ".gz", 5.60)};
+  const std::vector<Variant> columns = {
+      chords("JSB chorales by note", "JSB_Chorales", "", 5.56), chords("Nottingham by note", "Nottingham", ".gz", 2.31),
+      chords("Piano-midi by note", "Piano_midi", "", 7.05), chords("MuseData by note", "MuseData", ".gz", 5.60)};
   const std::string row = "LSTM-NADE";
   return {.name = "music",
           .title = "Chords, each note given those below it",
