@@ -6,6 +6,7 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <set>
 
 #include "unfold/app/fasta_data.h"
 #include "unfold/app/follow.h"
@@ -35,6 +36,7 @@
 #include "unfold/numerics/bf16.h"
 #include "unfold/optim/optimizer.h"
 #include "unfold/runs/run_folder.h"
+#include "unfold/runs/size_choice.h"
 #include "unfold/search/objective.h"
 #include "unfold/training/event_log.h"
 #include "unfold/training/example_sources.h"
@@ -115,7 +117,7 @@ class Training {
   Examples examples_ = {};  // of data with fields
   FieldPlan fields_ = {};
   std::optional<LogTraining> log_;   // how logs are read
-  bool sequences_are_open_ = false;  // whether whole sequences are read is still to be decided
+  std::set<std::string_view> open_;  // settings that the data are still to decide
 };
 
 /// Brings the settings into their final form, before any data is read.
@@ -129,12 +131,12 @@ void Training::settle() {
   const bool goes_on = request_.resume && folder_.has_config();
   if (goes_on) take_stored(read_config(folder_.config()), given_, s_, run_);
   if (s_.data.empty() && !s_.task) throw UsageError("train needs DATA: text files, each one sequence");
-  const bool is_stored_text = goes_on && !s_.format;
-  if (const std::string found = is_stored_text ? "" : settle_format(s_, given_); !found.empty())
-    reporter_.remark(found);
+  if (!goes_on || s_.format) reporter_.remark_if(settle_format(s_, given_));
   if (has_fields(s_)) settle_fields();
   make_canonical(s_, run_, given_);
-  sequences_are_open_ = !goes_on && !s_.whole_sequences && chooses_sequences(s_, given_);
+  if (goes_on) return;
+  if (!s_.whole_sequences && chooses_sequences(s_, given_)) open_ = {"whole-sequences"};
+  if (chooses_size(s_, given_)) open_.insert({"model", "optimizer"});
 }
 
 void Training::check_folder() const {
@@ -143,8 +145,8 @@ void Training::check_folder() const {
   if (folder_.has_config()) {
     const Config there = read_config(folder_.config());
     Config here = kept(Stored::fixed);
-    const ConfigEntry* decided = there.find("whole-sequences");
-    if (sequences_are_open_ && decided != nullptr) here.set(decided->key, decided->value);
+    for (const std::string_view name : open_)
+      if (const ConfigEntry* decided = there.find(name)) here.set(decided->key, decided->value);
     difference = first_difference(comparable(there, request_.resume),
                                   comparable(without_defaults_unknown_to(there, here), request_.resume));
   }
@@ -236,7 +238,7 @@ TrainOutcome Training::run() {
 /// Whole sequences or windows, where nobody said. The decision is kept like one that was given.
 template <class T>
 void Training::decide_sequences(const LanguageModel<T>& model, const Split& training) {
-  if (!sequences_are_open_) return;
+  if (!open_.contains("whole-sequences")) return;
   std::size_t needed = whole_sequence_bytes(*model.plan(), model.alphabet().size(), training, s_.batch, sizeof(T));
   if (run_.memory_limit) needed = std::min(needed, parse_bytes(*run_.memory_limit));
   needed *= static_cast<std::size_t>(std::min<Index>(s_.restarts, threads()));  // restarts run side by side
@@ -249,6 +251,7 @@ template <class T>
 TrainOutcome Training::run_recurrent(const Material& material, const TrainingData& data) {
   const Symbol after = s_.predict_after ? material.corpus.alphabet().parse(*s_.predict_after) : kNoSymbol;
   const auto seed = static_cast<std::uint64_t>(s_.seed);
+  if (open_.contains("model")) reporter_.remark_if(choose_size(s_, given_, material.training.symbols()));
   LanguageModel<T> model = make_candidate<T>(parse_model_spec(s_.model), data, after, seed, 0);
   if (readout_of(model.spec()))
     throw UsageError("a ridge readout predicts numbers, not symbols: write esn:" + std::to_string(model.spec().units) +
@@ -258,8 +261,7 @@ TrainOutcome Training::run_recurrent(const Material& material, const TrainingDat
   TrainOptions options = train_options();
   options.trainer.batches.predict_after = after;
   begin(model, material, options.trainer.resume);
-  if (const std::string cost = remark_on_steps(model, s_, material.training, threads()); !cost.empty())
-    reporter_.remark(cost);
+  reporter_.remark_if(remark_on_steps(model, s_, material.training, threads()));
   options.trainer.spent_seconds = seconds();
   const RestartOptions restarts{.count = s_.restarts, .side_by_side = sum_over(threads(), processes())};
   if (s_.restarts > 1 && !options.trainer.resume) {

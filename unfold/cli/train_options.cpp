@@ -147,8 +147,9 @@ void add_training_options(VerbOptions& options, TrainSettings& s) {
   options.add({.name = "model",
                .target = &s.model,
                .placeholder = "SPEC",
-               .help = "rnn:N, lstm:N, gru:N, mrnn:N, glnn:N, ngram:N, hmm:N, ppm:N, ctw:N, mix:A+B, frequency or "
-                       "uniform, with options, as lstm:256,layers=2"});
+               .help =
+                   "rnn:N, lstm:N, gru:N, mrnn:N, glnn:N, ngram:N, hmm:N, ppm:N, ctw:N, mix:A+B, frequency or "
+                   "uniform, with options, as lstm:256,layers=2; of the default less units where --minutes are few"});
   options.add({.name = "optimizer",
                .target = &s.optimizer,
                .placeholder = "SPEC",

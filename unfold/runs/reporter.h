@@ -21,6 +21,10 @@ class Reporter {
   virtual ~Reporter() = default;
   /// A line that people may want to read.
   virtual void remark(std::string_view) {}
+  /// The same, unless there is nothing to say.
+  void remark_if(std::string_view text) {
+    if (!text.empty()) remark(text);
+  }
   /// A line that they should read even if they want no remarks.
   virtual void warn(std::string_view) {}
   /// Called often, at most once for a few hundred symbols.

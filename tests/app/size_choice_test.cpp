@@ -1,0 +1,92 @@
+#include "unfold/runs/size_choice.h"
+
+#include <gtest/gtest.h>
+
+#include "app/texts.h"
+#include "base/scratch.h"
+#include "unfold/app/train.h"
+#include "unfold/base/error.h"
+#include "unfold/models/defaults.h"
+#include "unfold/runs/run_folder.h"
+
+namespace unfold {
+namespace {
+
+using testing_support::file_bytes;
+using testing_support::ScratchFolder;
+
+TEST(SizeChoice, more_time_is_worth_more_units_and_more_text_fewer) {
+  constexpr Index kMultiple = 32;
+  for (const Index symbols : {0, 1000, 100'000, 1'000'000, 100'000'000}) {
+    Index last = 0;
+    for (double minutes = 0.001; minutes < 1000; minutes *= 1.3) {
+      const Index units = default_units(minutes, symbols);
+      EXPECT_TRUE(units >= 64 && units <= 448 && units % kMultiple == 0) << units;
+      EXPECT_GE(units, last);
+      EXPECT_GE(units, default_units(minutes, 10 * symbols));
+      last = units;
+    }
+    EXPECT_EQ(last, 448);
+  }
+}
+
+/// What a grid of sizes found to be best (docs/performance.md), or next to it.
+TEST(SizeChoice, is_that_of_the_measurements) {
+  constexpr double kTenSeconds = 10.0 / 60;
+  EXPECT_EQ(default_units(kTenSeconds, 1'000'000), 128);
+  EXPECT_EQ(default_units(3 * kTenSeconds, 1'000'000), 224);
+  EXPECT_EQ(default_units(kTenSeconds, 120'000), 224 - 32);
+  EXPECT_EQ(default_units(3, 1'000'000), 448);
+}
+
+TEST(SizeChoice, is_open_where_minutes_are_the_budget_and_nobody_named_a_model) {
+  TrainSettings s;
+  s.minutes = 0.5;
+  EXPECT_TRUE(chooses_size(s, {"minutes"}));
+  EXPECT_FALSE(chooses_size(s, {"minutes", "model"}));
+  TrainSettings steps = s, epochs = s, fields = s, none = s;
+  steps.steps = 100;
+  epochs.epochs = 3;
+  fields.format = "table";
+  none.minutes.reset();
+  for (const TrainSettings* other : {&steps, &epochs, &fields, &none}) EXPECT_FALSE(chooses_size(*other, {}));
+}
+
+TEST(SizeChoice, a_rate_that_was_given_is_left_alone) {
+  TrainSettings s, own;
+  s.minutes = own.minutes = 0.1;
+  own.optimizer = "adam:rate=0.001";
+  EXPECT_NE(choose_size(s, {}, 1'000'000), "");
+  EXPECT_NE(choose_size(own, {"optimizer"}, 1'000'000), "");
+  EXPECT_EQ(s.model, own.model);
+  EXPECT_NE(s.optimizer.find("rate=0.013"), std::string::npos) << s.optimizer;
+  EXPECT_EQ(own.optimizer, "adam:rate=0.001");
+}
+
+TEST(SizeChoice, is_kept_with_the_run) {
+  const ScratchFolder folder;
+  std::string text;
+  for (int i = 0; i < 2000; ++i) text += i % 3 == 0 ? "ab" : "abc";
+  TrainRequest request{.out = folder.path("run"), .given = {"minutes"}};
+  request.settings.data = {folder.write("text", text)};
+  request.settings.minutes = 0.002;
+  Reporter silent;
+  const TrainRequest again = request;
+  const std::string model = train(request, silent).settings.model;
+  EXPECT_EQ(model, "gru:128,reset=after,dropout=0.15");
+  EXPECT_NE(file_bytes(folder.path("run/config.toml")).find(model), std::string::npos);
+  try {
+    TrainRequest same = again;
+    train(same, silent);
+    ADD_FAILURE() << "a run was replaced";
+  } catch (const UsageError& error) {
+    EXPECT_NE(std::string(error.what()).find("holds a run already"), std::string::npos) << error.what();
+  }
+  TrainRequest resumed{.out = folder.path("run"), .given = {"minutes"}};
+  resumed.resume = true;
+  resumed.settings.minutes = 0.004;
+  EXPECT_EQ(train(resumed, silent).settings.model, model);
+}
+
+}  // namespace
+}  // namespace unfold

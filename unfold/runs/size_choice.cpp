@@ -1,0 +1,54 @@
+#include "unfold/runs/size_choice.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "unfold/models/defaults.h"
+#include "unfold/models/registry.h"
+#include "unfold/models/spec.h"
+#include "unfold/optim/optimizer.h"
+
+namespace unfold {
+namespace {
+
+constexpr Index kLargest = 448, kSmallest = 64, kMultiple = 32;
+constexpr double kLargestRate = 0.006;
+constexpr double kStepsASecond = 30;  // of the largest, on two cores
+constexpr double kSteps = 3500, kEpochs = 12;
+
+}  // namespace
+
+bool chooses_size(const TrainSettings& s, const Given& given) {
+  return s.minutes && !s.steps && !s.epochs && !given.contains("model") && s.model == canonical_model(kDefaultModel) &&
+         !s.task && !s.follow && !has_fields(s);
+}
+
+Index default_units(double minutes, Index symbols) {
+  const double step = static_cast<double>(kDefaultWindow * kDefaultBatch);
+  const double wanted = std::clamp(kEpochs * static_cast<double>(symbols) / step, 1.0, kSteps);
+  constexpr double kSecondsAMinute = 60;
+  // The time of a step goes with the square of the units.
+  const double units = static_cast<double>(kLargest) * std::sqrt(kStepsASecond * kSecondsAMinute * minutes / wanted);
+  if (units >= static_cast<double>(kLargest)) return kLargest;
+  return std::max(kSmallest, static_cast<Index>(std::lround(units / static_cast<double>(kMultiple))) * kMultiple);
+}
+
+std::string choose_size(TrainSettings& s, const Given& given, Index symbols) {
+  const Index units = default_units(*s.minutes, symbols);
+  if (units == kLargest) return {};
+  ModelSpec spec = parse_model_spec(s.model);
+  spec.units = units;
+  s.model = to_string(spec);
+  if (!given.contains("optimizer")) {
+    const double rate = kLargestRate * std::sqrt(static_cast<double>(kLargest) / static_cast<double>(units));
+    constexpr double kShown = 1000;  // rounded to thousandths
+    s.optimizer = canonical_optimizer(
+        fmt::format("adam:rate={},clip=1,schedule=cosine,warmup=100", std::round(kShown * rate) / kShown));
+  }
+  return fmt::format("{}: as large as learns well in {:.4g} minute{}; --model says otherwise", s.model, *s.minutes,
+                     *s.minutes == 1 ? "" : "s");
+}
+
+}  // namespace unfold
