@@ -5,8 +5,8 @@
   bench/hybrid.py --unfold ... --vowels ../shared/data/timeseries/japanese_vowels
 
 Prints the share of wrong sequences, %, of: a Gaussian hidden Markov model for each label (the best likelihood wins), the
-two-step hybrid (positions trained alone on an even path, then scaled likelihoods), the joint one, and softmax over the
-same network. The generated task has three labels: the same three rings in the plane (radii 1, 2 and 3, any angle,
+two-step hybrid (positions trained alone on an even path, then scaled likelihoods), the joint one, the joint one that
+starts with the weights of the two-step one (half of the epochs each), and softmax over the same network. The generated task has three labels: the same three rings in the plane (radii 1, 2 and 3, any angle,
 deviation 0.5), in the orders 1 2 3, 3 2 1 and 2 3 1; how long each lasts is geometric. Its optimum is that of the
 distribution it was drawn from, computed exactly but for the integral over the angle.
 """
@@ -102,8 +102,8 @@ class Bench:
             raise SystemExit(f"{' '.join(arguments)}: {done.stderr.strip()}")
         return done.stdout
 
-    def train(self, data, *arguments):
-        run = os.path.join(self.folder, "run")
+    def train(self, data, *arguments, run="run"):
+        run = os.path.join(self.folder, run)
         self.run("train", data, "--out", run, "--overwrite", "--quiet", "--threads", "1", *arguments)
         return run
 
@@ -123,10 +123,14 @@ class Bench:
                     for i, example in enumerate(test))
         return 100 * wrong / len(test)
 
-    def network(self, train, valid, test, model, loss, epochs, seed):
-        run = self.train(train, "--valid", valid, "--read", "frames", "--predict", f"label={loss}" if loss else "label",
-                         "--model", model, "--optimizer", "adam:rate=0.005,clip=1,schedule=cosine", "--batch", "20",
-                         "--epochs", str(epochs), "--seed", str(seed))
+    def network(self, train, valid, test, model, losses, epochs, seed):
+        """Trained by one loss after the other, each with its share of the epochs."""
+        run = None
+        for i, loss in enumerate(losses):
+            start = ["--start", run] if run else []
+            run = self.train(train, "--valid", valid, "--read", "frames", "--predict", f"label={loss}", "--model",
+                             model, "--optimizer", "adam:rate=0.005,clip=1,schedule=cosine", "--batch", "20",
+                             "--epochs", str(epochs / len(losses)), "--seed", str(seed), *start, run=f"run{i}")
         head = json.loads(self.run("eval", run, test, "--json"))["heads"]["label"]
         return 100 * head["error_rate"]
 
@@ -153,14 +157,15 @@ def main():
         bench = Bench(given.unfold, folder)
         files = [bench.write(name, part) for name, part in (("fit", fit), ("valid", valid), ("test", test))]
         states, order = given.states, "order=forward"
+        joint = f"hybrid:{states},{order}"
+        two = f"{joint},training=frames"
         methods = {
             "plain, full": lambda seed: bench.plain(fit, test, states, "full", seed),
             "plain, diagonal": lambda seed: bench.plain(fit, test, states, "diagonal", seed),
-            "two steps": lambda seed: bench.network(*files, given.model, f"hybrid:{states},{order},training=frames",
-                                                    given.epochs, seed),
-            "joint": lambda seed: bench.network(*files, given.model, f"hybrid:{states},{order}", given.epochs, seed),
-            "softmax": lambda seed: bench.network(*files, given.model, "softmax", given.epochs, seed),
         }
+        networks = {"two steps": [two], "joint": [joint], "joint after two steps": [two, joint], "softmax": ["softmax"]}
+        for name, losses in networks.items():
+            methods[name] = lambda seed, losses=losses: bench.network(*files, given.model, losses, given.epochs, seed)
         for name, method in methods.items():
             errors = [method(seed) for seed in range(1, given.seeds + 1)]
             print(name, *(f"{error:.2f}" for error in errors), sep="\t", flush=True)

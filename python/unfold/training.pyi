@@ -26,6 +26,7 @@ def train(
     forcing_schedule: str | None = None,
     gradient: str | None = None,
     follow: bool | None = None,
+    start: str | None = None,
     objective: str | None = None,
     shards: int | None = None,
     gradient_sums: str | None = None,

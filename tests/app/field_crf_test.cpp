@@ -146,6 +146,93 @@ TEST_F(FieldCrfTest, templates_over_columns_are_learnt_to_convergence) {
   EXPECT_THAT([&] { train(request); }, testing::ThrowsMessage<UsageError>(HasSubstr("it has no units")));
 }
 
+TEST_F(FieldCrfTest, texts_that_are_hashed_are_learnt_and_none_of_them_is_kept) {
+  TrainRequest request{.out = folder_.path("run")};
+  request.settings.data = {data_};
+  request.settings.read = "1[-1],1[0],1[-1]|1[0]";
+  request.settings.predict = "2";
+  request.settings.model = "crf:hash=6";
+  request.run.threads = 1;
+  request.given = {"read", "predict", "model"};
+  EXPECT_EQ(train(request).settings.model, "crf:hash=6");
+  with_network_model(folder_.path("run"), [&]<class T>(const NetworkModel<T>& model) {
+    EXPECT_EQ(model.data().field("1[0]").alphabet->kind(), SymbolKind::hashed);
+    EXPECT_EQ(model.data().field("1[0]").size, 64);
+    EXPECT_NE(model.data().field("2").alphabet->find("B-NP"), kNoSymbol);
+  });
+  const auto accuracy = [&](const std::string& data) {
+    return evaluate_on_fields({.model = folder_.path("run"), .data = {data}}).heads.front().measures.front().second;
+  };
+  EXPECT_EQ(accuracy(data_), 1);
+  EXPECT_GT(accuracy(folder_.write("unseen.conll", "the B-NP\nodd I-NP\nstops O\n\n")), 0.6);
+  request.overwrite = true;
+  request.settings.model = "crf:hash=6,cut=2";
+  EXPECT_THAT([&] { train(request); }, testing::ThrowsMessage<UsageError>(HasSubstr("leave cut or hash out")));
+}
+
+TEST_F(FieldCrfTest, segments_are_learnt_and_their_answers_keep_to_the_scheme) {
+  EXPECT_EQ(trained("2=crf:labels=iob2,segments=4").settings.predict, "2=crf:labels=iob2,segments=4");
+  const FieldFigures figures = evaluate_on_fields({.model = folder_.path("run"), .data = {data_}});
+  EXPECT_EQ(figures.heads.front().measures.front(), std::make_pair(std::string("accuracy"), 1.0));
+  const std::string table =
+      predicted({.model = folder_.path("run"), .data = {data_}, .format = TableFormat::jsonl, .best = 2});
+  const auto example = nlohmann::json::parse(table.substr(0, table.find('\n')));
+  EXPECT_EQ(example["2.best.1"], example["2.best"]);
+  EXPECT_GT(example["2.sequence.1"][0], example["2.sequence.2"][0]);
+  EXPECT_THAT([&] { predicted({.model = folder_.path("run"), .data = {data_}, .constraint = "iob"}); },
+              testing::ThrowsMessage<UsageError>(HasSubstr("crf:segments=L scores whole segments")));
+  EXPECT_THAT([&] { trained("2=crf:labels=iob2,segments=2"); },
+              testing::ThrowsMessage<DataError>(HasSubstr("raise segments=")));
+}
+
+TEST_F(FieldCrfTest, the_averaged_perceptron_learns_templates) {
+  TrainRequest request{.out = folder_.path("run")};
+  request.settings.data = {data_};
+  request.settings.read = "1[-1],1[0],1[-1]|1[0]";
+  request.settings.predict = "2=crf";
+  request.settings.model = "crf";
+  request.settings.objective = "perceptron";
+  request.settings.optimizer = "asgd:t0=1,rate=1,clip=0";
+  request.settings.batch = 1;
+  request.settings.epochs = 5;
+  request.run.threads = 1;
+  request.given = {"read", "predict", "model", "objective", "optimizer", "batch", "epochs"};
+  train(request);
+  const FieldFigures figures = evaluate_on_fields({.model = folder_.path("run"), .data = {data_}});
+  EXPECT_EQ(figures.heads.front().measures.front(), std::make_pair(std::string("accuracy"), 1.0));
+}
+
+TEST_F(FieldCrfTest, training_starts_with_the_parameters_of_another_run) {
+  trained("2=softmax");
+  const auto parameter = [&](const std::string& run, const std::string& name) {
+    return with_network_model(run, [&]<class T>(const NetworkModel<T>& model) {
+      for (const ParameterInfo& p : model.parameters().info())
+        if (p.name == name) return static_cast<double>(model.parameters().flat()[at(p.offset)]);
+      throw UsageError(name + " is no parameter");
+    });
+  };
+  std::string first;
+  with_network_model(folder_.path("run"),
+                     [&]<class T>(const NetworkModel<T>& model) { first = model.parameters().info().front().name; });
+  TrainRequest request{.out = folder_.path("next")};
+  request.settings.data = {data_};
+  request.settings.predict = "2=crf";
+  request.settings.model = "birnn:6";
+  request.settings.start = folder_.path("run");
+  request.settings.optimizer = "sgd:rate=1e-9";
+  request.settings.steps = 1;
+  request.run.threads = 1;
+  request.overwrite = true;
+  request.given = {"predict", "model", "start", "optimizer", "steps"};
+  train(request);
+  EXPECT_NEAR(parameter(folder_.path("next"), first), parameter(folder_.path("run"), first), 1e-6);
+  request.settings.model = "birnn:7";
+  EXPECT_THROW(train(request), ModelError);
+  request.settings.model = "birnn:6";
+  request.settings.data = {folder_.write("other.conll", "a B-NP\nb O\n\nb O\n\n")};
+  EXPECT_THAT([&] { train(request); }, testing::ThrowsMessage<UsageError>(HasSubstr("trained on the same data")));
+}
+
 TEST_F(FieldCrfTest, a_metric_of_paths_says_that_none_leads_to_parameters_of_the_loss) {
   TrainRequest request{.out = folder_.path("run")};
   request.settings.data = {data_};

@@ -156,6 +156,21 @@ TEST(Alphabets, the_card_reads_back_to_the_same_alphabet) {
   }
 }
 
+TEST(Alphabets, hashed_texts_share_symbols_and_none_is_unknown) {
+  const Alphabet alphabet = Alphabet::hashed(3);
+  EXPECT_EQ(alphabet.size(), 8);
+  EXPECT_EQ(alphabet.unknown(), kNoSymbol);
+  std::set<Symbol> found;
+  for (int i = 0; i < 100; ++i) found.insert(alphabet.find("text " + std::to_string(i)));
+  EXPECT_EQ(found.size(), 8U);
+  EXPECT_EQ(*found.begin(), 0);
+  EXPECT_EQ(alphabet.text(5), "#5");
+  EXPECT_EQ(Alphabet::from_json(alphabet.to_json()), alphabet);
+  EXPECT_EQ(alphabet.find("of|the"), Alphabet::from_json(alphabet.to_json()).find("of|the"));
+  EXPECT_THROW(Alphabet::hashed(0), ModelError);
+  EXPECT_THROW(Alphabet::from_json({{"kind", "hashed"}, {"symbols", 60}}), ModelError);
+}
+
 TEST(Alphabets, a_bad_card_is_a_model_error_naming_the_key) {
   const auto message = [](const std::string& json) {
     return message_of<ModelError>([&] { Alphabet::from_json(nlohmann::json::parse(json)); });

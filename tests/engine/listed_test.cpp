@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "support/runner.h"
 #include "unfold/base/error.h"
 #include "unfold/verify/derivative_check.h"
@@ -92,6 +94,59 @@ TEST(Listed, many_rows_at_once_have_the_bits_of_each_alone) {
   for (const Range columns : {Range{0, 10}, Range{10, 31}, Range{31, pairs}})
     op->gradient(rows_from(0, rows), {dy.data(), rows, 11, 11}, {in_parts.data(), 1, pairs, pairs}, columns, false);
   EXPECT_EQ(sum, in_parts);
+}
+
+/// Signals of symbols with any outputs, in order or not, and sums pair by pair.
+template <class T>
+void expect_sums_pair_by_pair(Index outputs, bool ascending) {
+  Random random(static_cast<std::uint64_t>(outputs), "any listing");
+  auto listing =
+      std::make_shared<Listing>(Listing{.alphabets = {20, 1, 30}, .outputs = outputs, .begin = {0}, .outputs_of = {}});
+  for (Index symbol = 0; symbol < 51; ++symbol) {
+    for (Index o = 0; o < outputs; ++o)
+      if (random.uniform() < 0.4) listing->outputs_of.push_back(static_cast<std::int32_t>(o));
+    const auto begin = listing->outputs_of.begin() + listing->begin.back();
+    if (!ascending) std::reverse(begin, listing->outputs_of.end());
+    listing->begin.push_back(static_cast<std::int32_t>(listing->outputs_of.size()));
+  }
+  const Index pairs = listing->pairs(), rows = 60, stride = outputs + 3;
+  std::vector<T> w(at(pairs)), y(at(rows * stride)), g(at(pairs));
+  for (auto* numbers : {&w, &y, &g})
+    for (T& x : *numbers) x = static_cast<T>(random.normal());
+  std::vector<std::vector<Symbol>> symbols(3, std::vector<Symbol>(at(rows)));
+  const Index first[] = {0, 20, 21};
+  for (std::size_t s = 0; s < 3; ++s)
+    for (Symbol& x : symbols[s]) x = static_cast<Symbol>(random.below(at(listing->alphabets[s] + 1))) - 1;
+  const OperatorRows<T> in{.w = {w.data(), 1, pairs, pairs},
+                           .x = {nullptr, rows, 0, 0},
+                           .symbols = {symbols[0].data(), symbols[1].data(), symbols[2].data()}};
+  std::vector<T> sums = y, slopes = g;
+  const Range mine{pairs / 5, pairs - pairs / 7};
+  for (Index r = 0; r < rows; ++r)
+    for (std::size_t s = 0; s < 3; ++s)
+      for (Index k = 0; symbols[s][at(r)] != kNoSymbol && k < pairs; ++k)
+        if (const auto x = at(first[s] + symbols[s][at(r)]); k >= listing->begin[x] && k < listing->begin[x + 1])
+          sums[at(r * stride + listing->outputs_of[at(k)])] += w[at(k)];
+  for (Index r = rows - 1; r >= 0; --r)
+    for (std::size_t s = 0; s < 3; ++s)
+      for (Index k = mine.begin; symbols[s][at(r)] != kNoSymbol && k < mine.end; ++k)
+        if (const auto x = at(first[s] + symbols[s][at(r)]); k >= listing->begin[x] && k < listing->begin[x + 1])
+          slopes[at(k)] += y[at(r * stride + listing->outputs_of[at(k)])];
+  const auto op = listed_operator(listing);
+  std::vector<T> found = y, found_slopes = g;
+  op->apply(in, Matrix<T>{found.data(), rows, outputs, stride});
+  EXPECT_EQ(found, sums) << outputs;
+  op->gradient(in, Matrix<const T>{y.data(), rows, outputs, stride}, Matrix<T>{found_slopes.data(), 1, pairs, pairs},
+               mine, false);
+  EXPECT_EQ(found_slopes, slopes) << outputs;
+}
+
+TEST(Listed, any_listing_has_the_bits_of_sums_pair_by_pair) {
+  for (const Index outputs : {1, 3, 8, 11, 16, 17, 22, 31, 32, 33, 70})
+    for (const bool ascending : {true, false}) {
+      expect_sums_pair_by_pair<float>(outputs, ascending);
+      expect_sums_pair_by_pair<double>(outputs, ascending);
+    }
 }
 
 /// Listed symbols beside ordinary ones, before a loop and inside it.

@@ -12,6 +12,7 @@
 #include "unfold/app/follow.h"
 #include "unfold/app/log_data.h"
 #include "unfold/app/required_passes.h"
+#include "unfold/app/start.h"
 #include "unfold/app/step_cost.h"
 #include "unfold/app/teacher_forcing.h"
 #include "unfold/app/train_material.h"
@@ -485,6 +486,7 @@ TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
   model.initialise(options.trainer.seed);
   start_from_counts(model, parts[0], options.trainer.seed);
   start_from_means(model, parts[0]);
+  if (s_.start) reporter_.remark(start_from(*s_.start, model));
   model.configuration() = card_configuration();
   if (s_.ends && std::ranges::find(LengthModel::kinds(), *s_.ends) != LengthModel::kinds().end())
     model.configuration()[kLengthKey] = LengthModel::fit(*s_.ends, lengths_of(parts[0])).to_json();

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "unfold/base/error.h"
+#include "unfold/numerics/listed_rows.h"
 
 namespace unfold {
 namespace {
@@ -16,6 +17,7 @@ class ListedOperator final : public OperatorOf<ListedOperator> {
       first_.push_back(first);
       first += alphabet;
     }
+    if (listing_->outputs <= kMostSpread) list_bits();
   }
 
   std::string_view name() const override { return "listed"; }
@@ -32,11 +34,11 @@ class ListedOperator final : public OperatorOf<ListedOperator> {
 
   template <class T>
   void apply_rows(const OperatorRows<T>& in, Matrix<T> y) const {
-    add(in, in.w.data, y);
+    add_listed<T>(pairs(), {in.symbols, first_}, in.w.data, y);
   }
   template <class T>
   void tangent_rows(const OperatorRows<T>& in, Matrix<const T> dw, Matrix<const T>, Matrix<T> dy) const {
-    add(in, dw.data, dy);
+    add_listed<T>(pairs(), {in.symbols, first_}, dw.data, dy);
   }
   template <class T>
   void transposed_rows(const OperatorRows<T>&, Matrix<const T>, Matrix<T>, bool, bool) const {
@@ -44,39 +46,38 @@ class ListedOperator final : public OperatorOf<ListedOperator> {
   }
   template <class T>
   void gradient_rows(const OperatorRows<T>& in, Matrix<const T> dy, Matrix<T> g, Range columns, bool) const {
-    const std::int32_t* outputs = listing_->outputs_of.data();
-    const bool all = columns.begin == 0 && columns.end == listing_->pairs();
-    for (Index r = dy.rows - 1; r >= 0; --r) {
-      const T* d = dy.row(r);
-      for (std::size_t s = 0; s < in.symbols.size(); ++s) {
-        Range pairs = pairs_of(s, in.symbols[s][r]);
-        if (!all) pairs = {std::max(pairs.begin, columns.begin), std::min(pairs.end, columns.end)};
-        for (Index k = pairs.begin; k < pairs.end; ++k) g.data[k] += d[outputs[k]];
-      }
+    std::vector<const Symbol*> symbols;  // of signals that have some of these pairs
+    std::vector<Index> first;
+    for (std::size_t i = 0; i < first_.size(); ++i) {
+      const Index last = first_[i] + listing_->alphabets[i];
+      if (listing_->begin[at(last)] <= columns.begin || listing_->begin[at(first_[i])] >= columns.end) continue;
+      symbols.push_back(in.symbols[i]);
+      first.push_back(first_[i]);
     }
+    gather_listed<T>(pairs(), {symbols, first}, dy, g.data, columns);
   }
 
  private:
-  template <class T>
-  void add(const OperatorRows<T>& in, const T* w, Matrix<T> y) const {
-    const std::int32_t* outputs = listing_->outputs_of.data();
-    for (Index r = 0; r < y.rows; ++r) {
-      T* out = y.row(r);
-      for (std::size_t s = 0; s < in.symbols.size(); ++s) {
-        const Range pairs = pairs_of(s, in.symbols[s][r]);
-        for (Index k = pairs.begin; k < pairs.end; ++k) out[outputs[k]] += w[k];
+  /// Bits stand for ascending outputs.
+  void list_bits() {
+    spread_.resize(at(listing_->symbols()));
+    for (std::size_t symbol = 0; symbol < spread_.size(); ++symbol) {
+      spread_[symbol] = {listing_->begin[symbol], 0};
+      for (std::int32_t k = listing_->begin[symbol]; k < listing_->begin[symbol + 1]; ++k) {
+        const std::uint32_t bit = std::uint32_t{1} << listing_->outputs_of[at(k)];
+        if (spread_[symbol].components >= bit) return spread_.clear();
+        spread_[symbol].components |= bit;
       }
     }
   }
 
-  Range pairs_of(std::size_t signal, Symbol symbol) const {
-    if (symbol == kNoSymbol) return {0, 0};
-    const std::int32_t* begin = listing_->begin.data() + first_[signal] + symbol;
-    return {begin[0], begin[1]};
+  ListedPairs pairs() const {
+    return {listing_->begin.data(), listing_->outputs_of.data(), spread_.empty() ? nullptr : spread_.data()};
   }
 
   std::shared_ptr<const Listing> listing_;
-  std::vector<Index> first_;  // where the symbols of a signal begin
+  std::vector<Index> first_;         // where the symbols of a signal begin
+  std::vector<SpreadPairs> spread_;  // empty where there are too many outputs
 };
 
 }  // namespace

@@ -223,6 +223,11 @@ void add_training_options(VerbOptions& options, TrainSettings& s) {
                    "numbers read as \"previous F\" are true for N positions, then for K those that the network gave, "
                    "with the gradient through them; --teacher-forcing: the share of these K that stays true",
                .default_text = "none"});
+  options.add({.name = "start",
+               .target = &s.start,
+               .placeholder = "RUN",
+               .help = "data with fields: begin with the parameters of a run, or model file, of the same data",
+               .default_text = "random"});
   options.add({.name = "objective",
                .target = &s.objective,
                .placeholder = "SPEC",

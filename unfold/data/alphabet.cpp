@@ -4,17 +4,19 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <bit>
 #include <nlohmann/json.hpp>
 
 #include "unfold/base/error.h"
 #include "unfold/base/text_distance.h"
 #include "unfold/base/utf8.h"
+#include "unfold/numerics/random.h"
 
 namespace unfold {
 namespace {
 
 const std::vector<std::string> kTextKinds{"bytes", "chars", "words"};
-const std::vector<std::string> kKindNames{"bytes", "chars", "words", "entries"};
+const std::vector<std::string> kKindNames{"bytes", "chars", "words", "entries", "hashed"};
 const std::vector<std::string> kPolicyNames{"error", "skip"};
 
 /// The place of `name` in `names`.
@@ -155,6 +157,15 @@ Alphabet Alphabet::all_bytes() {
   return Alphabet(SymbolKind::bytes, std::move(texts));
 }
 
+Alphabet Alphabet::hashed(Index bits) {
+  if (bits < 1 || bits > kMostHashBits)
+    throw ModelError(fmt::format("alphabet: {} bits of a hash, which must be 1 to {}", bits, kMostHashBits));
+  Alphabet result;
+  result.kind_ = SymbolKind::hashed;
+  for (Index s = 0; s < Index{1} << bits; ++s) result.texts_.push_back(fmt::format("#{}", s));
+  return result;
+}
+
 std::string_view Alphabet::text(Symbol symbol) const {
   if (kind_ == SymbolKind::words && symbol == line_end_) return "\n";
   return texts_[static_cast<std::size_t>(symbol)];
@@ -166,6 +177,7 @@ std::string Alphabet::name(Symbol symbol) const {
 }
 
 Symbol Alphabet::find(std::string_view text) const {
+  if (kind_ == SymbolKind::hashed) return static_cast<Symbol>(stream_of(text) & (texts_.size() - 1));
   if (by_text(kind_)) {
     const auto found = words_.find(kind_ == SymbolKind::words && text == "\n" ? kLineEndWord : text);
     return found == words_.end() ? kNoSymbol : found->second;
@@ -245,7 +257,9 @@ std::string Alphabet::decode(std::span<const Symbol> symbols, Symbol previous) c
 
 nlohmann::json Alphabet::to_json() const {
   nlohmann::json symbols;
-  if (by_text(kind_)) {
+  if (kind_ == SymbolKind::hashed) {
+    symbols = static_cast<std::uint64_t>(std::countr_zero(texts_.size()));
+  } else if (by_text(kind_)) {
     symbols = texts_;
   } else if (kind_ == SymbolKind::chars) {
     symbols = fmt::format("{}", fmt::join(texts_, ""));
@@ -301,9 +315,13 @@ Alphabet Alphabet::from_json(const nlohmann::json& json) {
   const auto found =
       kind.is_string() ? std::find(kKindNames.begin(), kKindNames.end(), kind.get<std::string>()) : kKindNames.end();
   if (found == kKindNames.end())
-    throw ModelError("alphabet: key \"kind\" must be \"bytes\", \"chars\", \"words\" or \"entries\"");
+    throw ModelError("alphabet: key \"kind\" must be \"bytes\", \"chars\", \"words\", \"entries\" or \"hashed\"");
   const SymbolKind parsed = static_cast<SymbolKind>(found - kKindNames.begin());
-  return Alphabet(parsed, texts_from_json(parsed, json.at("symbols")));
+  const nlohmann::json& symbols = json.at("symbols");
+  if (parsed != SymbolKind::hashed) return Alphabet(parsed, texts_from_json(parsed, symbols));
+  if (!symbols.is_number_unsigned() || symbols.get<std::uint64_t>() > kMostHashBits)
+    throw ModelError(fmt::format("alphabet: key \"symbols\" must be the bits of a hash, 1 to {}", kMostHashBits));
+  return hashed(symbols.get<Index>());
 }
 
 namespace {

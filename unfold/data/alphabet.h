@@ -22,9 +22,9 @@ namespace unfold {
 ///  - words: runs of anything but blanks (space, tab, carriage return) in UTF-8 text; each line end is the symbol
 ///    `<eos>`. The literal words `<eos>` and `<unk>` in a text are those symbols.
 ///  - entries: what stands in a field of an example, whole: any UTF-8 text that is not empty. Not for running text:
-///  such
-///    an alphabet finds and names symbols, and does not encode.
-enum class SymbolKind { bytes, chars, words, entries };
+///    such an alphabet finds and names symbols, and does not encode.
+///  - hashed: the same, in a given number of symbols that texts share by their hash; none is unknown, none is kept.
+enum class SymbolKind { bytes, chars, words, entries, hashed };
 
 /// "bytes", "chars", "words": the kinds of running text. Throws UsageError suggesting the nearest name.
 SymbolKind parse_symbol_kind(std::string_view name);
@@ -51,6 +51,10 @@ class Alphabet {
   Alphabet(SymbolKind kind, std::vector<std::string> texts);
   /// All 256 bytes, by value.
   static Alphabet all_bytes();
+  /// 2^bits symbols, called "#0", "#1", ..., for texts by their hash (Weinberger et al. 2009). Throws ModelError unless
+  /// bits is from 1 to kMostHashBits.
+  static Alphabet hashed(Index bits);
+  static constexpr Index kMostHashBits = 24;
   /// The distinct characters of a UTF-8 text, by code point. Throws DataError when the text is invalid or empty.
   static Alphabet chars_of(std::string_view text);
 
@@ -77,7 +81,7 @@ class Alphabet {
   std::string decode(std::span<const Symbol> symbols, Symbol previous = kNoSymbol) const;
 
   /// {"kind": "bytes", "symbols": [0, 1, ...]}, {"kind": "chars", "symbols": "\n !abc"} or
-  /// {"kind": "words", "symbols": ["<eos>", "the", ...]}; entries as words.
+  /// {"kind": "words", "symbols": ["<eos>", "the", ...]}; entries as words; {"kind": "hashed", "symbols": BITS}.
   nlohmann::json to_json() const;
   /// Throws ModelError naming the key that is missing, unknown or malformed.
   static Alphabet from_json(const nlohmann::json& json);

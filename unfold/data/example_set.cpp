@@ -166,9 +166,16 @@ std::vector<std::string> distinct_texts(const Origin& origin, std::span<const In
   return texts;
 }
 
+FieldSpecification field_of(const std::string& name, Alphabet symbols) {
+  auto alphabet = std::make_shared<const Alphabet>(std::move(symbols));
+  const Index size = alphabet->size();
+  return {.name = name, .type = Type::symbols, .size = size, .alphabet = std::move(alphabet)};
+}
+
 FieldSpecification specify_symbols(const Origin& origin, std::span<const Index> entries, const std::string& name,
-                                   bool predicted, Index least) {
-  std::vector<std::string> texts = distinct_texts(origin, entries, predicted ? 1 : least);
+                                   bool predicted, const FieldChoice& choice) {
+  if (!predicted && choice.hash_bits > 0 && !origin.spelt()) return field_of(name, Alphabet::hashed(choice.hash_bits));
+  std::vector<std::string> texts = distinct_texts(origin, entries, predicted ? 1 : choice.least);
   if (texts.empty()) throw DataError(fmt::format("field {} holds nothing: every entry is missing", name));
   if (predicted) {
     std::ranges::sort(texts);
@@ -176,9 +183,7 @@ FieldSpecification specify_symbols(const Origin& origin, std::span<const Index> 
     std::erase(texts, kUnknownWord);
     texts.insert(texts.begin(), std::string(kUnknownWord));
   }
-  auto alphabet = std::make_shared<const Alphabet>(SymbolKind::entries, std::move(texts));
-  const Index size = alphabet->size();
-  return {.name = name, .type = Type::symbols, .size = size, .alphabet = std::move(alphabet)};
+  return field_of(name, Alphabet(SymbolKind::entries, std::move(texts)));
 }
 
 /// The numbers of one component that are there.
@@ -352,7 +357,7 @@ DataSpecification specify(const Examples& examples, const FieldChoice& choice, s
     if (once && predicted && std::ranges::find(choice.reads, name) != choice.reads.end())
       throw UsageError(fmt::format("field {} is predicted once an example, so it cannot be read too", name));
     const std::vector<Index> entries = entries_of(examples, *origin.column, once);
-    data.fields.push_back(origin.column->is_text() ? specify_symbols(origin, entries, name, predicted, choice.least)
+    data.fields.push_back(origin.column->is_text() ? specify_symbols(origin, entries, name, predicted, choice)
                                                    : specify_values(*origin.column, entries, name, choice));
     data.fields.back().once = once;
     data.fields.back().source = origin.column->source;

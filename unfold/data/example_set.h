@@ -41,6 +41,7 @@ struct FieldChoice {
   std::map<std::string, std::vector<char>, std::less<>> kept = {};
   /// How often a text that is read must occur to be a symbol of its own; 0: twice where there are many.
   Index least = 0;
+  Index hash_bits = 0;  ///< above 0: texts that are read share so many symbols by their hash (Alphabet::hashed)
 };
 
 /// What the fields of some examples are. Throws DataError: a field that is not there (with the nearest name), holds

@@ -39,6 +39,8 @@ CrfTexts texts_of(const std::string& name, const NetworkModel<T>& model) {
   if (!is_linear(model.spec())) refuse_model(name, model, "it has layers; --model crf has none");
   if (network.heads.size() != 1 || network.heads.front().loss->name() != "crf")
     refuse_model(name, model, "it predicts other things than one field by the loss crf");
+  if (network.heads.front().loss->own_parameters().size() != 3)
+    refuse_model(name, model, "it weighs the lengths of segments, which these programs do not");
   const std::shared_ptr<const Listing>& listing = model.layout().heads.front().listing;
   const std::vector<std::string> reads = listed_reads(model.data(), model.layout().reads);
   if (listing == nullptr || reads.size() != model.layout().reads.size()) refuse_model(name, model, "it reads numbers");
@@ -51,6 +53,7 @@ CrfTexts texts_of(const std::string& name, const NetworkModel<T>& model) {
   Index first = 0;
   for (const std::string& read : reads) {
     const Alphabet& alphabet = *model.data().field(parse_read(read).field).alphabet;
+    if (alphabet.kind() == SymbolKind::hashed) refuse_model(name, model, "its texts are hashed, so that none is kept");
     for (Symbol x = 0; x < alphabet.size(); ++x)
       for (Index pair = listing->begin[at(first + x)]; pair < listing->begin[at(first + x + 1)]; ++pair)
         crf.add(read, std::string(alphabet.text(x)), listing->outputs_of[at(pair)], weights[at(pair)]);

@@ -285,7 +285,11 @@ FieldPlan plan_fields(const Examples& examples, TrainSettings& s) {
     plan.layout.reads.push_back(FieldRead{name, *s.ahead}.name());
     plan.choice.reads.push_back(name);
   }
-  if (is_of_crf(s.model)) plan.choice.least = parse_model_spec(s.model).options.as<LinearOptions>().cut;
+  if (is_of_crf(s.model)) {
+    const ModelSpec spec = parse_model_spec(s.model);
+    plan.choice.least = spec.options.as<LinearOptions>().cut;
+    plan.choice.hash_bits = spec.options.as<LinearOptions>().hash;
+  }
   plan.problem = problem_of(plan.layout, plan.choice.once);
   if (s.ends) add_ends(examples, s, plan);
   if (has_source(examples)) add_decoder(plan, Problem::transducing);

@@ -9,6 +9,7 @@
 #include "unfold/losses/label_sequences.h"
 #include "unfold/losses/registry.h"
 #include "unfold/losses/rows.h"
+#include "unfold/losses/segment_crf.h"
 #include "unfold/losses/step_crf.h"
 #include "unfold/markov/chain_block.h"
 #include "unfold/markov/label_scheme.h"
@@ -30,6 +31,7 @@ enum class CrfSteps { fixed, read };
 struct CrfOptions {
   LabelScheme labels = LabelScheme::any;
   CrfSteps steps = CrfSteps::fixed;  ///< read: step_crf.cpp
+  Index segments = 0;                ///< above 0: segment_crf.cpp
 };
 template <class Visitor>
 void describe(Visitor& v, CrfOptions& o) {
@@ -37,6 +39,8 @@ void describe(Visitor& v, CrfOptions& o) {
     {{LabelScheme::any, "any"}, {LabelScheme::iob2, "iob2"}, {LabelScheme::iobes, "iobes"}});
   v("steps", o.steps, "whether what is read scores steps from label to label, too",
     {{CrfSteps::fixed, "fixed"}, {CrfSteps::read, "read"}});
+  v("segments", o.segments, "positions of a segment at most: semi-Markov; 0: labels follow each other one by one",
+    range(0, 1000));
 }
 
 /// Expected minus observed counts of neighbours, or what a curvature makes of them.
@@ -305,16 +309,15 @@ class CrfLoss final : public LossCurvature<T>, public LabelSequences<T>, public 
     work.surprise.resize(at(block.rows()));
     for (Index k = 0; k < work.count; ++k) work.counted[at(k)] = block.suits(k) && find_shares(o, k, work) ? 1 : 0;
     vector_log(work.surprise.data(), work.surprise.data(), block.rows());
+    const auto factor = static_cast<double>(scale);
+    if (adjoint != nullptr) block.put_expected(factor, *adjoint);
     for (Index k = 0; k < work.count; ++k)
       for (Index t = 0; t < block.length(k) && work.counted[at(k)] != 0; ++t) {
         nats[block.outer(k, t)] = static_cast<T>(std::max(0.0, -work.surprise[at(block.inner(k, t))]));
         if (adjoint == nullptr) continue;
-        const double *expected = block.expected(block.inner(k, t)), factor = static_cast<double>(scale);
         count_position(o, k, t, work, *counts);
-        T* out = adjoint->row(block.outer(k, t));
         const Symbol label = o.targets.symbols[block.outer(k, t)];
-        for (Index j = 0; j < n; ++j) out[j] = static_cast<T>(factor * expected[j]);
-        out[label] = static_cast<T>(factor * (expected[label] - 1));
+        (*adjoint)(block.outer(k, t), label) = static_cast<T>(factor * (block.expected(block.inner(k, t))[label] - 1));
       }
     if (counts == nullptr) return;
     std::vector<double>& pairs = work.chain.counts;
@@ -489,6 +492,9 @@ class CrfLoss final : public LossCurvature<T>, public LabelSequences<T>, public 
 template <class T>
 std::unique_ptr<Loss<T>> make_crf(const AnyOptions& options) {
   const auto& o = options.as<CrfOptions>();
+  if (o.steps == CrfSteps::read && o.segments > 0)
+    throw UsageError("crf: segments follow each other by fixed scores; leave steps=read or segments= out");
+  if (o.segments > 0) return segment_crf_loss<T>(o.labels, o.segments);
   if (o.steps == CrfSteps::read) return step_crf_loss<T>(o.labels);
   return std::make_unique<CrfLoss<T>>(o.labels);
 }

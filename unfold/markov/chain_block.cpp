@@ -49,22 +49,6 @@ double row_sum(const double* x, Index n) {
   return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
-template <class T>
-bool row_extent(const T* x, Index n, T& most) {
-  std::array<T, 4> high{x[0], x[0], x[0], x[0]}, low = high;
-  for (Index i = 0; i < n; ++i) {
-    T &h = high[at(i % 4)], &l = low[at(i % 4)];
-    h = x[i] > h ? x[i] : h;
-    l = x[i] < l ? x[i] : l;
-  }
-  most = std::max(std::max(high[0], high[1]), std::max(high[2], high[3]));
-  const T least = std::min(std::min(low[0], low[1]), std::min(low[2], low[3]));
-  if (!(most - least <= static_cast<T>(ScaledNeighbours::kSpread))) return false;
-  for (Index i = 0; i < n; ++i)
-    if (std::isnan(x[i])) return false;
-  return true;
-}
-
 }  // namespace
 
 ScaledNeighbours::ScaledNeighbours(const ChainScores& scores) : labels_(scores.labels) {
@@ -108,18 +92,19 @@ void ChainBlock::make_room() {
 
 template <class T>
 void ChainBlock::load(Matrix<const T> signal) {
+  std::vector<char> fits(at(count_));
+  for (Index t = 0; t < steps(); ++t) {
+    const Matrix<const T> scores{signal.row(begins_[at(t)]), running(t), labels_, signal.stride};
+    exp_below_largest<T>(scores, ScaledNeighbours::kSpread, padded(weight_, t, running(t)), fits.data());
+    for (Index k = 0; k < running(t); ++k)
+      if (fits[at(k)] == 0) suits_[at(k)] = 0;
+  }
+}
+
+template <class T>
+void ChainBlock::put_expected(double factor, Matrix<T> out) {
   for (Index t = 0; t < steps(); ++t)
-    for (Index k = 0; k < running(t); ++k) {
-      const T* x = signal.row(outer(k, t));
-      double* out = weight_.data() + inner(k, t) * stride_;
-      T most;
-      const bool fits = row_extent(x, labels_, most);
-      if (!fits) suits_[at(k)] = 0;
-      for (Index j = 0; j < labels_; ++j)
-        out[j] = fits ? static_cast<double>(x[j]) - static_cast<double>(most) : 0;  // anything finite
-      for (Index j = labels_; j < stride_; ++j) out[j] = 0;
-    }
-  vector_exp(weight_.data(), weight_.data(), rows() * stride_);
+    scale_rows<T>(step(expected_, t, running(t)), factor, {out.row(begins_[at(t)]), running(t), labels_, out.stride});
 }
 
 void ChainBlock::run(const ScaledNeighbours& neighbours) {
@@ -182,5 +167,7 @@ void ChainBlock::add_pairs(const std::vector<char>& counted, double* sum) {
 
 template void ChainBlock::load(Matrix<const float>);
 template void ChainBlock::load(Matrix<const double>);
+template void ChainBlock::put_expected(double, Matrix<float>);
+template void ChainBlock::put_expected(double, Matrix<double>);
 
 }  // namespace unfold

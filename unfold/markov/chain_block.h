@@ -66,6 +66,9 @@ class ChainBlock {
   const double* behind(Index row) const { return beta_.data() + row * stride_; }
   /// p(y_{t-1} = i, y_t = j) = ahead(r')[i] weight(i, j) entering(r)[j], r' the row before.
   const double* entering(Index row) const { return weight_.data() + row * stride_; }
+  /// The rows of the batch that are these chains', also of chains that do not suit: factor p(y_t = j).
+  template <class T>
+  void put_expected(double factor, Matrix<T> out);
   /// sum [labels x labels] += sum over positions of ahead' x entering, without the weights; chains whose flag is 0 are
   /// left out, and their `entering` is lost.
   void add_pairs(const std::vector<char>& counted, double* sum);

@@ -7,14 +7,7 @@
 #include "unfold/base/error.h"
 
 namespace unfold {
-namespace {
-
-struct ChunkLabel {
-  char place = 'O';
-  std::string type = {};
-};
-
-ChunkLabel chunk_label_of(LabelScheme scheme, const std::string& name) {
+ChunkLabel chunk_label(LabelScheme scheme, const std::string& name) {
   const std::string_view places = scheme == LabelScheme::iob2 ? "BI" : "BIES";
   if (name == "O") return {};
   if (name.size() > 2 && name[1] == '-' && places.find(name[0]) != std::string_view::npos)
@@ -22,6 +15,8 @@ ChunkLabel chunk_label_of(LabelScheme scheme, const std::string& name) {
   throw UsageError(fmt::format("crf: the label \"{}\" is none of the scheme {}: O, or one of the letters {} and -TYPE",
                                name, scheme == LabelScheme::iob2 ? "iob2" : "iobes", places));
 }
+
+namespace {
 
 /// Whether a chunk of this label goes on to the next position.
 bool may_go_on(const ChunkLabel& label) { return label.place == 'B' || label.place == 'I'; }
@@ -40,7 +35,7 @@ void forbid(LabelScheme scheme, const std::vector<std::string>& names, ChainScor
   constexpr double kForbidden = -std::numeric_limits<double>::infinity();
   std::vector<ChunkLabel> labels;
   labels.reserve(names.size());
-  for (const std::string& name : names) labels.push_back(chunk_label_of(scheme, name));
+  for (const std::string& name : names) labels.push_back(chunk_label(scheme, name));
   for (std::size_t i = 0; i < labels.size(); ++i) {
     if (continues(labels[i])) scores.start[i] = kForbidden;
     if (scheme == LabelScheme::iobes && may_go_on(labels[i])) scores.stop[i] = kForbidden;

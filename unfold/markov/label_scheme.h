@@ -15,6 +15,14 @@ enum class LabelScheme {
   iobes  ///< I-X and E-X follow B-X or I-X, and nothing else does; a sequence does not end within a chunk
 };
 
+/// A label of a scheme: its letter and the type of its chunk.
+struct ChunkLabel {
+  char place = 'O';
+  std::string type = {};
+};
+/// Throws UsageError for a name that the scheme does not know.
+ChunkLabel chunk_label(LabelScheme scheme, const std::string& name);
+
 /// Sets to -inf what the scheme forbids. Throws UsageError for a name that no scheme knows.
 void forbid(LabelScheme scheme, const std::vector<std::string>& names, ChainScores& scores);
 

@@ -9,6 +9,9 @@
 /// What is read may also weigh steps from label to label (the loss crf:steps=read): outputs are then n labels and
 /// behind them n^2 steps. With several hidden states a label (hybrid:K) a pair is listed for each of them.
 ///
+/// `hash=BITS`: texts are no symbols of their own, but those of each name share 2^BITS by their hash (Weinberger,
+/// Dasgupta, Langford, Smola & Attenberg 2009): no text is kept, and what was never seen has the weights of its number.
+///
 /// `crf:template=FILE`, which only training knows, reads what a template of CRF++ names.
 
 #include <memory>
@@ -24,13 +27,15 @@
 namespace unfold {
 
 struct LinearOptions {
-  Index cut = 1;
+  Index cut = 1, hash = 0;
   bool all = false;
   std::string steps = {};
 };
 template <class Visitor>
 void describe(Visitor& v, LinearOptions& o) {
   v("cut", o.cut, "how often a text must occur in training to have weights", at_least(1));
+  v("hash", o.hash, "bits: the texts of a name that is read share 2^bits rows of weights by their hash; 0: none does",
+    range(0, Alphabet::kMostHashBits));
   v("all", o.all, "weights for all labels, not only those that a text was seen with");
   v.add({.name = "steps",
          .target = &o.steps,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <limits>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "unfold/numerics/state_rows.cpp"
@@ -10,6 +11,7 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 // Everything below is compiled once for each target.
+#include "unfold/numerics/functions-inl.h"
 #include "unfold/numerics/loops-inl.h"
 
 #ifndef UNFOLD_NUMERICS_STATE_ROWS_ONCE
@@ -21,6 +23,11 @@ struct StateRowOperations {
   decltype(see_symbols)* forward;
   decltype(look_back)* backward;
   decltype(best_origins)* best;
+};
+template <class T>
+struct ScoreRowOperations {
+  decltype(exp_below_largest<T>)* exp;
+  decltype(scale_rows<T>)* scale;
 };
 
 }  // namespace unfold
@@ -122,6 +129,71 @@ void best_origins_row(const double* best, Matrix<const double> a, double* next, 
   for_each_vector<double>(a.cols, BestOriginsBody{best, a, next, from});
 }
 
+/// The first `count` numbers as doubles; the others are `otherwise`.
+template <class D, class T>
+HWY_INLINE hn::Vec<D> first_doubles(D d, const T* from, Index count, hn::Vec<D> otherwise) {
+  if (count >= static_cast<Index>(hn::Lanes(d))) return load_double(d, from);
+  const auto some = static_cast<size_t>(std::max<Index>(count, 0));
+  hn::Vec<D> v;
+  if constexpr (sizeof(T) == sizeof(double)) {
+    v = load_first(d, from, some);
+  } else {
+    v = hn::PromoteTo(d, load_first(hn::Rebind<T, D>(), from, some));
+  }
+  return hn::IfThenElse(hn::FirstN(d, some), v, otherwise);
+}
+
+template <class T>
+bool exp_row(const T* x, Index n, double spread, double* y, Index stride) {
+  const hn::CappedTag<double, 8> d;
+  const auto width = static_cast<Index>(hn::Lanes(d));
+  const auto first = hn::Set(d, static_cast<double>(x[0]));
+  auto most = first, least = first, not_finite = hn::Zero(d);
+  for (Index i = 0; i < n; i += width) {
+    const auto v = first_doubles(d, x + i, n - i, first);
+    most = hn::IfThenElse(hn::Gt(v, most), v, most);
+    least = hn::IfThenElse(hn::Lt(v, least), v, least);
+    not_finite = hn::Add(not_finite, hn::Mul(v, hn::Zero(d)));
+  }
+  most = hn::MaxOfLanes(d, most);
+  const double extent = hn::GetLane(hn::Sub(most, hn::MinOfLanes(d, least)));
+  const bool fits = extent <= spread && hn::AllTrue(d, hn::Eq(not_finite, hn::Zero(d)));
+  for (Index i = 0; i < stride; i += width) {
+    const auto v = fits ? hn::Sub(first_doubles(d, x + i, n - i, most), most) : hn::Zero(d);
+    hn::StoreU(exp_lanes(d, v), d, y + i);
+  }
+  return fits;
+}
+template <class T>
+void exp_rows(Matrix<const T> x, double spread, Matrix<double> y, char* fits) {
+  for (Index m = 0; m < x.rows; ++m) fits[m] = exp_row(x.row(m), x.cols, spread, y.row(m), y.cols) ? 1 : 0;
+}
+
+template <class T>
+struct ScaleBody {
+  const double* x;
+  T* y;
+  double factor;
+  template <class D, class Place>
+  HWY_INLINE void at(D d, Index i, Place place) const {
+    const auto v = hn::Mul(place.load(d, x + i), hn::Set(d, factor));
+    if constexpr (sizeof(T) == sizeof(double)) {
+      place.store(v, d, y + i);
+    } else {
+      const hn::Rebind<T, D> narrow;
+      place.store(hn::DemoteTo(narrow, v), narrow, y + i);
+    }
+  }
+};
+template <class T>
+void scale_row_by_row(Matrix<const double> x, double factor, Matrix<T> y) {
+  for (Index m = 0; m < x.rows; ++m) for_each_vector<double>(x.cols, ScaleBody<T>{x.row(m), y.row(m), factor});
+}
+
+template <class T>
+constexpr ScoreRowOperations<T> kScoreRowOperations = {exp_rows<T>, scale_row_by_row<T>};
+UNFOLD_TARGET_TABLE(ScoreRowOperations, kScoreRowOperations);
+
 constexpr StateRowOperations kStateRowOperations = {see_rows, look_back_rows, best_origins_row};
 const StateRowOperations* StateRowTable() { return &kStateRowOperations; }
 
@@ -135,6 +207,7 @@ namespace {
 
 HWY_EXPORT(StateRowTable);
 const StateRowOperations& state_rows() { return *HWY_DYNAMIC_DISPATCH(StateRowTable)(); }
+UNFOLD_CHOOSE_TABLE(ScoreRowOperations, score_rows);
 
 }  // namespace
 
@@ -147,6 +220,20 @@ void look_back(Matrix<const double> beta, Matrix<const double> g, Matrix<const d
                const double* c, Matrix<double> counts, Matrix<double> w) {
   state_rows().backward(beta, g, b, symbols, c, counts, w);
 }
+
+template <class T>
+void exp_below_largest(Matrix<const T> x, double spread, Matrix<double> y, char* fits) {
+  assert(x.cols > 0 && x.cols <= y.cols && y.cols % 8 == 0);
+  score_rows<T>().exp(x, spread, y, fits);
+}
+template <class T>
+void scale_rows(Matrix<const double> x, double factor, Matrix<T> y) {
+  score_rows<T>().scale(x, factor, y);
+}
+template void exp_below_largest(Matrix<const float>, double, Matrix<double>, char*);
+template void exp_below_largest(Matrix<const double>, double, Matrix<double>, char*);
+template void scale_rows(Matrix<const double>, double, Matrix<float>);
+template void scale_rows(Matrix<const double>, double, Matrix<double>);
 
 void best_origins(const double* best, Matrix<const double> a, double* next, double* from) {
   assert(a.rows > 0);

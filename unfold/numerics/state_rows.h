@@ -16,6 +16,15 @@ void see_symbols(Matrix<const double> f, Matrix<const double> b, const Symbol* s
 void look_back(Matrix<const double> beta, Matrix<const double> g, Matrix<const double> b, const Symbol* symbols,
                const double* c, Matrix<double> counts, Matrix<double> w);
 
+/// y = exp(x - the largest of the row), and 1 behind the components of x; y.cols is a whole number of 8. fits = 0 where
+/// numbers of a row lie farther apart than `spread` or are not finite: such a row of y is 1.
+template <class T>
+void exp_below_largest(Matrix<const T> x, double spread, Matrix<double> y, char* fits);
+
+/// y = factor x, rounded to T.
+template <class T>
+void scale_rows(Matrix<const double> x, double factor, Matrix<T> y);
+
 /// next[j] = max over i of best[i] + a[i][j], and from[j] the smallest i that gives it (Viterbi 1967). No NaN.
 void best_origins(const double* best, Matrix<const double> a, double* next, double* from);
 

@@ -18,6 +18,15 @@ constexpr double kDecrease = 1e-4, kFlatness = 0.9;  // of the conditions of Wol
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 constexpr std::size_t kRecent = 10;  // values of F that `change` looks back on
 
+/// y += a x, divided over a team.
+template <class T>
+void add_multiple(Team& team, double a, std::span<const T> x, std::span<T> y) {
+  team.run([&](Member& me) {
+    const Range mine = me.share(static_cast<Index>(x.size()), 64);
+    axpy<T>(static_cast<T>(a), x.subspan(at(mine.begin), at(mine.size())), y.subspan(at(mine.begin), at(mine.size())));
+  });
+}
+
 template <class T>
 class Lbfgs final : public Optimizer<T> {
  public:
@@ -98,9 +107,7 @@ class Lbfgs final : public Optimizer<T> {
     point.value = point.loss;
     const std::span<const T> p = objective.parameters().flat();
     if (l2_ > 0) {
-      const T weight = static_cast<T>(l2_);
-      for_each_element(objective.team(), gradient.size(),
-                       [&](Index i) { gradient[i] = std::fma(weight, p[at(i)], gradient[i]); });
+      add_multiple<T>(objective.team(), l2_, p, gradient.span());
       point.value += 0.5 * l2_ * dot<T>(objective.team(), p, p);
     }
     if (l1_ > 0) {
@@ -179,10 +186,7 @@ class Lbfgs final : public Optimizer<T> {
     const auto slot = [&](Index back) {  // 0: the last step
       return at((static_cast<Index>(next_) - 1 - back + 2 * options_.history) % options_.history);
     };
-    const auto add = [&](double a, const Buffer<T>& x) {
-      const T factor = static_cast<T>(a);
-      for_each_element(team, x.size(), [&](Index i) { direction_[i] = std::fma(factor, x[i], direction_[i]); });
-    };
+    const auto add = [&](double a, const Buffer<T>& x) { add_multiple<T>(team, a, x.span(), direction_.span()); };
     for (Index k = 0; k < count; ++k) {
       const std::size_t s = slot(k);
       along[at(k)] = weights_[s] * dot<T>(team, steps_[s].span(), direction_.span());
@@ -225,9 +229,8 @@ class Lbfgs final : public Optimizer<T> {
   /// F and its gradient (into next_gradient_) at the length t.
   Point try_length(Objective<T>& objective, double t) {
     const std::span<T> p = objective.parameters().flat();
-    const T length = static_cast<T>(t);
-    for_each_element(objective.team(), start_.size(),
-                     [&](Index i) { p[at(i)] = std::fma(length, direction_[i], start_[i]); });
+    std::ranges::copy(start_, p.begin());
+    add_multiple<T>(objective.team(), t, direction_.span(), p);
     return evaluate(objective, next_gradient_);
   }
 

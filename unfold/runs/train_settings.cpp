@@ -32,7 +32,7 @@ constexpr auto kGradientOnly = std::to_array<std::string_view>(
      "early-stop",       "resume",          "sample-every", "log-every",       "memory-limit",
      "checkpoint-every", "sampled-softmax", "precision",    "teacher-forcing", "forcing-schedule",
      "gradient",         "follow",          "objective",    "shards",          "gradient-sums",
-     "label-smoothing",  "feedback"});
+     "label-smoothing",  "feedback",        "start"});
 
 /// Options of files: tasks have no use for them.
 constexpr auto kFilesOnly = std::to_array<std::string_view>(
@@ -41,14 +41,15 @@ constexpr auto kFilesOnly = std::to_array<std::string_view>(
      "window",       "sampled-softmax", "precision", "whole-sequences", "format",
      "read",         "predict",         "ahead",     "sequences",       "test",
      "word-dropout", "log-rules",       "ends",      "teacher-forcing", "forcing-schedule",
-     "objective",    "trees",           "shift",     "follow",          "feedback"});
+     "objective",    "trees",           "shift",     "follow",          "feedback",
+     "start"});
 /// Options of text: data with fields have no use for them.
 constexpr auto kTextOnly = std::to_array<std::string_view>(
     {"vocabulary", "lines", "predict-after", "mask", "valid-mask", "label-column", "only-label", "sample-every",
      "sampled-softmax", "activity-penalty", "flow-penalty", "restarts", "curriculum", "log-rules", "follow"});
 constexpr auto kFieldsOnly =
     std::to_array<std::string_view>({"read", "predict", "ahead", "sequences", "test", "word-dropout", "ends", "trees",
-                                     "shift", "objective", "feedback"});
+                                     "shift", "objective", "feedback", "start"});
 /// Options of data that have an end: a stream has none that is known.
 constexpr auto kEndsOnly = std::to_array<std::string_view>(
     {"format", "vocabulary", "label-column", "only-label", "lines", "split", "valid", "unknown", "predict-after",
@@ -325,6 +326,7 @@ std::vector<Setting> all_settings(TrainSettings& s, RunSettings& r) {
       {"feedback", &s.feedback, model},
       {"forcing-schedule", &s.forcing_schedule, model},
       {"objective", &s.objective, model},
+      {"start", &s.start, fixed},
       {"precision", &s.precision, model},
       {"seed", &s.seed, model},
       {"restarts", &s.restarts, model},

@@ -47,6 +47,7 @@ struct TrainSettings {
   double activity_penalty = 0, flow_penalty = 0, label_smoothing = 0;
   std::optional<std::string> feedback = {};                                ///< training/free_positions.h
   std::optional<std::string> teacher_forcing = {}, forcing_schedule = {};  ///< training/own_outputs.h
+  std::optional<std::string> start = {};      ///< data with fields: a run whose parameters training begins with
   std::optional<std::string> objective = {};  ///< data with fields: what is paid for labels judged together (SPEC)
   double word_dropout = 0;                    ///< data with fields: share of positions that training leaves unread
   Index shift = 0;                            ///< images: positions by which training moves each at most

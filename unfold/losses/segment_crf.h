@@ -1,0 +1,15 @@
+#pragma once
+/// Internal: the loss crf over segments (segment_crf.cpp).
+
+#include <memory>
+
+#include "unfold/losses/loss.h"
+#include "unfold/markov/label_scheme.h"
+
+namespace unfold {
+
+/// It has LabelSequences and NamedLabels. `longest`: positions of a segment at most.
+template <class T>
+std::unique_ptr<Loss<T>> segment_crf_loss(LabelScheme scheme, Index longest);
+
+}  // namespace unfold
