@@ -143,6 +143,7 @@ def main():
     options.add_argument("--model", default="rnn:24")
     options.add_argument("--states", type=int, default=3)
     options.add_argument("--epochs", type=int, default=30)
+    options.add_argument("--only", help="names of what is measured, with commas between; default: everything")
     given = options.parse_args()
     if given.vowels:
         train = vowels(given.vowels, "train", [30] * 9)
@@ -166,7 +167,8 @@ def main():
         networks = {"two steps": [two], "joint": [joint], "joint after two steps": [two, joint], "softmax": ["softmax"]}
         for name, losses in networks.items():
             methods[name] = lambda seed, losses=losses: bench.network(*files, given.model, losses, given.epochs, seed)
-        for name, method in methods.items():
+        for name in given.only.split(",") if given.only else methods:
+            method = methods[name]
             errors = [method(seed) for seed in range(1, given.seeds + 1)]
             print(name, *(f"{error:.2f}" for error in errors), sep="\t", flush=True)
 

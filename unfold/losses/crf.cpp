@@ -317,7 +317,7 @@ class CrfLoss final : public LossCurvature<T>, public LabelSequences<T>, public 
         if (adjoint == nullptr) continue;
         count_position(o, k, t, work, *counts);
         const Symbol label = o.targets.symbols[block.outer(k, t)];
-        (*adjoint)(block.outer(k, t), label) = static_cast<T>(factor * (block.expected(block.inner(k, t))[label] - 1));
+        (*adjoint)(block.outer(k, t), label) = static_cast<T>(factor * (expected(block, block.inner(k, t), label) - 1));
       }
     if (counts == nullptr) return;
     std::vector<double>& pairs = work.chain.counts;
@@ -350,12 +350,16 @@ class CrfLoss final : public LossCurvature<T>, public LabelSequences<T>, public 
     return holds;
   }
 
+  static double expected(const ChainBlock& block, Index row, Index label) {
+    return block.ahead(row)[label] * block.behind(row)[label];
+  }
+
   void count_position(const Observed<T>& o, Index k, Index t, const BlockWork& work, NeighbourCounts& counts) const {
     const ChainBlock& block = work.block;
     const Index n = o.signal.cols, row = block.inner(k, t);
     const Symbol label = o.targets.symbols[block.outer(k, t)];
     const auto add = [&](std::vector<double>& to) {
-      for (Index j = 0; j < n; ++j) to[at(j)] += block.expected(row)[j];
+      for (Index j = 0; j < n; ++j) to[at(j)] += expected(block, row, j);
       to[at(label)] -= 1;
     };
     if (t == 0) add(counts.first);

@@ -79,11 +79,10 @@ void ChainBlock::lay(const Structure& structure, Index first, Index count, Index
 void ChainBlock::make_room() {
   const Index needed = rows() * stride_;
   if (alpha_.size() < needed)
-    for (Buffer<double>* each : {&alpha_, &beta_, &weight_, &expected_}) {
+    for (Buffer<double>* each : {&alpha_, &beta_, &weight_}) {
       each->resize(needed);
       std::fill_n(each->data(), needed, 0.0);  // nobody writes behind the labels of a row
     }
-  std::fill_n(expected_.data(), needed, 0.0);
   own_.resize(at(count_));
   std::iota(own_.begin(), own_.end(), 0);
   scale_.resize(at(rows()));
@@ -104,7 +103,8 @@ void ChainBlock::load(Matrix<const T> signal) {
 template <class T>
 void ChainBlock::put_expected(double factor, Matrix<T> out) {
   for (Index t = 0; t < steps(); ++t)
-    scale_rows<T>(step(expected_, t, running(t)), factor, {out.row(begins_[at(t)]), running(t), labels_, out.stride});
+    scaled_products<T>(step(alpha_, t, running(t)), step(beta_, t, running(t)), factor,
+                       {out.row(begins_[at(t)]), running(t), labels_, out.stride});
 }
 
 void ChainBlock::run(const ScaledNeighbours& neighbours) {
@@ -136,8 +136,8 @@ void ChainBlock::go_backward(const ScaledNeighbours& neighbours) {
     if (later > 0)
       multiply<double>(step(weight_, t + 1, later), e, step(beta_, t, later), {0, e.panels()}, Start::zero);
     for (Index k = later; k < now; ++k) end_chain(inner(k, t), neighbours.stop());
-    look_back(padded(beta_, t, now), padded(alpha_, t, now), padded(weight_, t, now), own_.data(),
-              scale_.data() + offsets_[at(t)], padded(expected_, t, now), padded(weight_, t, now));
+    weigh_back(padded(beta_, t, now), padded(weight_, t, now), scale_.data() + offsets_[at(t)],
+               padded(weight_, t, now));
   }
 }
 

@@ -61,7 +61,6 @@ class ChainBlock {
   void run(const ScaledNeighbours& neighbours);
 
   /// After `run`, of chains that suit: p(y_t = j) = ahead(r)[j] * behind(r)[j] at the block's row r = inner(chain, t).
-  const double* expected(Index row) const { return expected_.data() + row * stride_; }
   const double* ahead(Index row) const { return alpha_.data() + row * stride_; }
   const double* behind(Index row) const { return beta_.data() + row * stride_; }
   /// p(y_{t-1} = i, y_t = j) = ahead(r')[i] weight(i, j) entering(r)[j], r' the row before.
@@ -90,9 +89,9 @@ class ChainBlock {
   Index count_ = 0, labels_ = 0, stride_ = 0;
   std::vector<Index> lengths_, offsets_, begins_;  // by chain; rows before each step; rows of the batch
   std::vector<char> suits_;
-  std::vector<Symbol> own_;                          // 0, 1, ...: each chain of a step has its own row of weights
-  std::vector<double> scale_;                        // by row
-  Buffer<double> alpha_, beta_, weight_, expected_;  // [rows x stride], zero behind the labels of a row
+  std::vector<Symbol> own_;               // 0, 1, ...: each chain of a step has its own row of weights
+  std::vector<double> scale_;             // by row
+  Buffer<double> alpha_, beta_, weight_;  // [rows x stride], zero behind the labels of a row
 };
 
 }  // namespace unfold

@@ -23,11 +23,12 @@ struct StateRowOperations {
   decltype(see_symbols)* forward;
   decltype(look_back)* backward;
   decltype(best_origins)* best;
+  decltype(weigh_back)* weigh;
 };
 template <class T>
 struct ScoreRowOperations {
   decltype(exp_below_largest<T>)* exp;
-  decltype(scale_rows<T>)* scale;
+  decltype(scaled_products<T>)* products;
 };
 
 }  // namespace unfold
@@ -170,13 +171,13 @@ void exp_rows(Matrix<const T> x, double spread, Matrix<double> y, char* fits) {
 }
 
 template <class T>
-struct ScaleBody {
-  const double* x;
+struct ScaledProductBody {
+  const double *a, *b;
   T* y;
   double factor;
   template <class D, class Place>
   HWY_INLINE void at(D d, Index i, Place place) const {
-    const auto v = hn::Mul(place.load(d, x + i), hn::Set(d, factor));
+    const auto v = hn::Mul(hn::Set(d, factor), hn::Mul(place.load(d, a + i), place.load(d, b + i)));
     if constexpr (sizeof(T) == sizeof(double)) {
       place.store(v, d, y + i);
     } else {
@@ -186,15 +187,34 @@ struct ScaleBody {
   }
 };
 template <class T>
-void scale_row_by_row(Matrix<const double> x, double factor, Matrix<T> y) {
-  for (Index m = 0; m < x.rows; ++m) for_each_vector<double>(x.cols, ScaleBody<T>{x.row(m), y.row(m), factor});
+void product_rows(Matrix<const double> a, Matrix<const double> b, double factor, Matrix<T> y) {
+  for (Index m = 0; m < a.rows; ++m)
+    for_each_vector<double>(a.cols, ScaledProductBody<T>{a.row(m), b.row(m), y.row(m), factor});
+}
+
+struct WeighBackBody {
+  const double *beta, *b;
+  double factor;
+  double* w;
+  template <class D, class Place>
+  HWY_INLINE void at(D d, Index i, Place place) const {
+    place.store(hn::Mul(hn::Mul(place.load(d, b + i), place.load(d, beta + i)), hn::Set(d, factor)), d, w + i);
+  }
+};
+void weigh_back_rows(Matrix<const double> beta, Matrix<const double> b, const double* c, Matrix<double> w) {
+  for (Index m = 0; m < b.rows; ++m) {
+    if (c[m] > 0)
+      for_each_vector<double>(b.cols, WeighBackBody{beta.row(m), b.row(m), 1 / c[m], w.row(m)});
+    else
+      std::copy_n(beta.row(m), b.cols, w.row(m));
+  }
 }
 
 template <class T>
-constexpr ScoreRowOperations<T> kScoreRowOperations = {exp_rows<T>, scale_row_by_row<T>};
+constexpr ScoreRowOperations<T> kScoreRowOperations = {exp_rows<T>, product_rows<T>};
 UNFOLD_TARGET_TABLE(ScoreRowOperations, kScoreRowOperations);
 
-constexpr StateRowOperations kStateRowOperations = {see_rows, look_back_rows, best_origins_row};
+constexpr StateRowOperations kStateRowOperations = {see_rows, look_back_rows, best_origins_row, weigh_back_rows};
 const StateRowOperations* StateRowTable() { return &kStateRowOperations; }
 
 }  // namespace HWY_NAMESPACE
@@ -227,13 +247,17 @@ void exp_below_largest(Matrix<const T> x, double spread, Matrix<double> y, char*
   score_rows<T>().exp(x, spread, y, fits);
 }
 template <class T>
-void scale_rows(Matrix<const double> x, double factor, Matrix<T> y) {
-  score_rows<T>().scale(x, factor, y);
+void scaled_products(Matrix<const double> a, Matrix<const double> b, double factor, Matrix<T> y) {
+  score_rows<T>().products(a, b, factor, y);
 }
 template void exp_below_largest(Matrix<const float>, double, Matrix<double>, char*);
 template void exp_below_largest(Matrix<const double>, double, Matrix<double>, char*);
-template void scale_rows(Matrix<const double>, double, Matrix<float>);
-template void scale_rows(Matrix<const double>, double, Matrix<double>);
+template void scaled_products(Matrix<const double>, Matrix<const double>, double, Matrix<float>);
+template void scaled_products(Matrix<const double>, Matrix<const double>, double, Matrix<double>);
+
+void weigh_back(Matrix<const double> beta, Matrix<const double> b, const double* c, Matrix<double> w) {
+  state_rows().weigh(beta, b, c, w);
+}
 
 void best_origins(const double* best, Matrix<const double> a, double* next, double* from) {
   assert(a.rows > 0);

@@ -21,9 +21,12 @@ void look_back(Matrix<const double> beta, Matrix<const double> g, Matrix<const d
 template <class T>
 void exp_below_largest(Matrix<const T> x, double spread, Matrix<double> y, char* fits);
 
-/// y = factor x, rounded to T.
+/// y = factor (a b), component by component, rounded to T.
 template <class T>
-void scale_rows(Matrix<const double> x, double factor, Matrix<T> y);
+void scaled_products(Matrix<const double> a, Matrix<const double> b, double factor, Matrix<T> y);
+
+/// w = b beta / c, row by row; beta where c = 0. w may be b.
+void weigh_back(Matrix<const double> beta, Matrix<const double> b, const double* c, Matrix<double> w);
 
 /// next[j] = max over i of best[i] + a[i][j], and from[j] the smallest i that gives it (Viterbi 1967). No NaN.
 void best_origins(const double* best, Matrix<const double> a, double* next, double* from);
