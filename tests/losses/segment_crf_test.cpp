@@ -190,6 +190,7 @@ TEST_P(EverySegmentField, the_best_answers_and_draws_have_the_probabilities_of_a
   for (Index s = 0; s < f_.structure.sequences(); ++s) {
     const auto all = f_.all(s);
     std::vector<double> ranked;
+    ranked.reserve(all.size());
     for (const auto& [y, share] : all) ranked.push_back(share);
     std::ranges::sort(ranked, std::ranges::greater());
     const auto found = f_.sequences().n_best(f_.question(), s, 6);
