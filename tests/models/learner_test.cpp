@@ -55,6 +55,10 @@ const std::vector<std::string> kLearners = {"cm:10",
                                             "cm:memory=1,version=3,level=text",
                                             "cm:memory=1,version=3,level=binary,row=5",
                                             "cm:memory=1,version=3,level=fast",
+                                            "cm:memory=1,version=4",
+                                            "cm:memory=1,version=4,level=text",
+                                            "cm:memory=1,version=4,level=binary,row=5",
+                                            "cm:memory=1,version=4,level=fast",
                                             "ppm:3",
                                             "ppm:0",
                                             "ppm:3,memory=1",
@@ -142,8 +146,9 @@ TEST(Learners, take_sizes_of_memory_with_units) {
 
 TEST(Learners, of_version_3_need_memory_and_its_levels_need_it) {
   EXPECT_THROW(make_learner("cm:18,version=3", letters(3)), UsageError);
+  EXPECT_THROW(make_learner("cm:18,version=4", letters(3)), UsageError);
   EXPECT_THROW(make_learner("cm:memory=1,level=text", letters(3)), UsageError);
-  EXPECT_THROW(make_learner("cm:memory=1,version=4", letters(3)), UsageError);
+  EXPECT_THROW(make_learner("cm:memory=1,version=5", letters(3)), UsageError);
 }
 
 /// 6000 bases, of which the second half is the first half backwards and complemented.

@@ -21,15 +21,25 @@ struct Level {
   const char* model;
 };
 constexpr const char *kFew = ",level=fast", *kTexts = ",level=text", *kOthers = ",level=binary", *kAll = "";
-constexpr std::array<Level, 9> kLevels = {{{0, kAll, kAll, kAll, "ppm:3,memory=64"},
-                                           {0, kAll, kAll, kAll, "ppm:4,memory=64"},
-                                           {0, kAll, kAll, kAll, "ppm:5,memory=64"},
-                                           {0, kAll, kAll, kAll, "ppm:6,memory=64"},
-                                           {64, kFew, kFew, kFew, "{}"},
-                                           {64, kTexts, kOthers, kAll, "{}"},
+constexpr Level without_mixing(const char* model) { return {0, kAll, kAll, kAll, model}; }
+constexpr std::array<Level, 9> kLevels = {{without_mixing("ppm:4,memory=64"),
+                                           without_mixing("ppm:5,memory=64"),
+                                           without_mixing("ppm:6,memory=64"),
+                                           without_mixing("ppm:{},memory=64"),
+                                           {60, kFew, kFew, kFew, "{}"},
+                                           {60, kTexts, kOthers, kAll, "{}"},
                                            {256, kTexts, kAll, kAll, "{}"},
                                            {512, kAll, kAll, kAll, "{}"},
                                            {512, kAll, kAll, kAll, "mix:{}+ppm:6,memory=256"}}};
+
+/// The order of prediction by partial matching that suits what a file begins with: long repetitions are rare in large
+/// texts, and common elsewhere.
+Index order_of(std::string_view beginning, Index size) {
+  constexpr Index kLargeText = 1 << 18;
+  if (beginning.empty()) return 7;
+  if (!is_text(beginning)) return 32;
+  return size > kLargeText ? 6 : 7;
+}
 
 /// A byte needs two rows of each context, and shares many of them.
 Index mixing_memory(Index size, Index most) {
@@ -70,13 +80,13 @@ bool is_text(std::string_view bytes) {
 
 LevelChoice choose_level(Index level, std::string_view beginning, Index size) {
   const Level& chosen = kLevels.at(static_cast<std::size_t>(level - 1));
-  if (chosen.memory == 0) return {.model = chosen.model};
+  if (chosen.memory == 0) return {.model = fmt::format(fmt::runtime(chosen.model), order_of(beginning, size))};
   if (std::string bases = bases_of(beginning); !bases.empty())
     return {.model = fmt::format("dna:{}", bases_size(size, level == kBestLevel)), .bytes = std::move(bases)};
   const char* const contexts = beginning.empty() || (size >= 0 && size <= kSmall) ? chosen.of_unknown
                                : is_text(beginning)                               ? chosen.of_texts
                                                                                   : chosen.of_others;
-  std::string mixing = fmt::format("cm:memory={}{},version=3", mixing_memory(size, chosen.memory), contexts);
+  std::string mixing = fmt::format("cm:memory={}{},version=4", mixing_memory(size, chosen.memory), contexts);
   const Index row = find_row({reinterpret_cast<const std::uint8_t*>(beginning.data()), beginning.size()});
   if (row > 0) mixing += fmt::format(",row={}", row);
   return {.model = fmt::format(fmt::runtime(chosen.model), mixing)};

@@ -63,8 +63,8 @@ class BitwisePredictor : public Predictor {
   /// All bits of this symbol were learnt: the next call is about the symbol after it.
   virtual void finish(Symbol symbol) = 0;
 
-  /// P(1) as the coder uses it.
-  std::uint32_t probability_of_one(BitPath path, int depth) { return to_probability(logit(path, depth)); }
+  /// P(1) as the coder uses it; of those that know it with more digits than a logit gives, theirs.
+  virtual std::uint32_t probability_of_one(BitPath path, int depth) { return to_probability(logit(path, depth)); }
   static std::uint32_t to_probability(float logit);
 
   Index alphabet() const final { return tree_.alphabet(); }

@@ -50,7 +50,7 @@ struct ByteMixing::Body {
         mixers(first_weights(),
                full ? std::vector<std::size_t>{256, kLengths, 256, 256, std::size_t{256} * 3, 2048, 256}
                     : std::vector<std::size_t>{256, kLengths},
-               256),
+               {256}),
         order1(1 << 16),
         order2(1 << 16) {
     nothing.clear();
@@ -163,7 +163,8 @@ struct ByteMixing::Body {
       mixers.select(
           4, length == 0 ? 0 : static_cast<std::size_t>(match.expected()) + 256 * std::min<std::size_t>(2, length / 3));
     }
-    const float mixed = mixers.mix(inputs.data(), path);
+    mixers.select_last(0, path);
+    const float mixed = mixers.mix(inputs.data());
     return 0.5F * (order1.refine(mixed) + order2.refine(mixed));
   }
 

@@ -3,30 +3,85 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <optional>
 
 #include "unfold/mixing/bit_histories.h"
+#include "unfold/mixing/history_rows.h"
 #include "unfold/mixing/mixing_parts.h"
 #include "unfold/mixing/read_past.h"
+#include "unfold/numerics/functions.h"
 
 namespace unfold {
 namespace {
 
 constexpr std::size_t kSide = BitHistories::kSide;
-constexpr std::size_t kMostContexts = 24;  // a multiple of kSide
-constexpr std::size_t kInputsEach = 3;
+constexpr std::size_t kMostContexts = HistoryRows::kMost;
 constexpr float kBias = 0.4F;
 /// Errors below this teach the weights nothing that is worth its time; sizes are no larger.
 constexpr float kLeastError = 0.02F;
+constexpr std::size_t kLengths = 16 * (kMostContexts + 1) * 8;  // of matches, contexts that know, depth
+
+/// What versions differ in.
+struct HistoryRecipe {
+  bool runs;                       // of contexts that one symbol alone has followed
+  bool lines;                      // contexts of lines, and of texts fewer others
+  bool estimates;                  // a map and an input of estimates beside those of histories
+  float first_weight;              // of what histories say
+  double caution;                  // by which logits are multiplied that nothing was learnt of
+  bool expected;                   // an input: the symbol that the match expects after the last one
+  std::vector<std::size_t> sets;   // of weights
+  std::vector<std::size_t> lasts;  // mixers of what the sets say
+  bool hurry_rows;
+  Index match_memory;  // in fifteenths of the memory: decides how far back matches are found
+  bool counted;        // refinement that learns by counts, and keeps a quarter of what it refines
+};
+
+const HistoryRecipe& recipe_of(HistoryVersion version) {
+  static const HistoryRecipe three = {.runs = false,
+                                      .lines = false,
+                                      .estimates = true,
+                                      .first_weight = 0.13F,
+                                      .caution = 1,
+                                      .expected = false,
+                                      .sets = {kLengths, 256, 256, 2048},
+                                      .lasts = {256},
+                                      .hurry_rows = false,
+                                      .match_memory = 15,
+                                      .counted = false};
+  static const HistoryRecipe four = {.runs = true,
+                                     .lines = true,
+                                     .estimates = false,
+                                     .first_weight = 0.2F,
+                                     .caution = 0.85,
+                                     .expected = true,
+                                     .sets = {kLengths, 256, 256, 2048, 256},
+                                     .lasts = {256, 512},
+                                     .hurry_rows = true,
+                                     .match_memory = 16,
+                                     .counted = true};
+  return version == HistoryVersion::three ? three : four;
+}
+
+/// p with its logit multiplied.
+double with_caution(double p, double caution) {
+  if (caution == 1) return p;
+  std::array<double, 2> logs = {p, 1 - p};
+  vector_log(logs.data(), logs.data(), 2);
+  double x = caution * (logs[0] - logs[1]);
+  vector_sigmoid(&x, &x, 1);
+  return x;
+}
 
 /// What the counters of all contexts are worth, learnt: adaptive probabilities (22 bits above a count of 10).
 template <std::size_t kCells>
 class SideBySideMaps {
  public:
   template <class Meaning>
-  SideBySideMaps(std::size_t contexts, Meaning&& meaning) : cells_(contexts * kCells) {
+  SideBySideMaps(std::size_t contexts, Meaning&& meaning) {
     constexpr std::uint32_t kTrust = 6;  // before anything is learnt a counter means what it says
-    for (std::size_t i = 0; i < cells_.size(); ++i)
-      cells_[i] = i % kCells == 0 ? AdaptiveProbability() : AdaptiveProbability::of(meaning(i % kCells), kTrust);
+    std::vector<AdaptiveProbability> of_one(kCells);
+    for (std::size_t i = 1; i < kCells; ++i) of_one[i] = AdaptiveProbability::of(meaning(i), kTrust);
+    for (std::size_t c = 0; c < contexts; ++c) cells_.insert(cells_.end(), of_one.begin(), of_one.end());
   }
   void ask(const std::uint16_t* cell, std::size_t contexts) {
     for (std::size_t i = 0; i < contexts; ++i) values_[i] = cells_[i * kCells + cell[i]].value;
@@ -69,65 +124,139 @@ class Followers {
   std::vector<std::uint32_t> one_ = std::vector<std::uint32_t>(256), two_ = std::vector<std::uint32_t>(1 << 16);
 };
 
+/// What follows the last symbol where a match expects a certain symbol: a line of memory for each half of a symbol.
+class ExpectedAfter {
+ public:
+  void begin(Symbol expected, std::uint64_t last) {
+    const auto symbol = static_cast<std::uint64_t>(expected == kNoSymbol ? 256 : expected);
+    context_ = hash(symbol, last);
+    half_ = 0;
+    __builtin_prefetch(&map_[line(1)], 1);
+  }
+  float ask(BitPath path, int depth) {
+    const HalfPlace at = half_place(path, depth);
+    if (at.prefix != half_) line_ = line(half_ = at.prefix);
+    cell_ = line_ + at.node;
+    return Logistic::tables().stretch(map_[cell_].p12());
+  }
+  void learn(BitPath path, int depth, int bit) {
+    map_[cell_].learn(bit);
+    if (depth == 3) __builtin_prefetch(&map_[line(2 * path + static_cast<BitPath>(bit))], 1);
+  }
+
+ private:
+  static constexpr int kLineBits = 14;
+  std::size_t line(BitPath prefix) const { return hash(context_, prefix) >> (64 - kLineBits) << 4; }
+  std::vector<AdaptiveProbability> map_ = std::vector<AdaptiveProbability>(std::size_t{16} << kLineBits);
+  std::uint64_t context_ = 0;
+  BitPath half_ = 0;
+  std::size_t line_ = 0, cell_ = 0;
+};
+
+/// The two maps that refine what was mixed, by the last symbol and by the last three.
+template <class Map>
+struct TwoRefinements {
+  TwoRefinements(int bits_by_one, int bits_by_three)
+      : by_one(std::size_t{1} << bits_by_one), by_three(std::size_t{1} << bits_by_three), shift(64 - bits_by_three) {}
+  void select(const ReadPast& past, BitPath path) {
+    by_one.select(past.last(1) << 8 | path);
+    by_three.select(hash(past.last(3), path) >> shift);
+  }
+  float refine(float logit) { return 0.5F * (by_one.refine(logit) + by_three.refine(logit)); }
+  void learn(int bit) {
+    by_one.learn(bit);
+    by_three.learn(bit);
+  }
+  Map by_one, by_three;
+  int shift;
+};
+
 }  // namespace
 
 struct HistoryMixing::Body {
   static constexpr std::uint64_t kAbove = (1 << 17) - 1;  // two rows
-  static constexpr std::size_t kKnown = kMostContexts + 1, kLengths = 16 * kKnown * 8;
+  static constexpr std::size_t kRunsFrom = BitHistories::kByHistory;
 
   Body(const HistoryMixingOptions& o, std::vector<std::uint8_t> bytes_of_symbols, int bits)
       : options(o),
+        recipe(recipe_of(o.version)),
         tree_bits(bits),
         bytes(std::move(bytes_of_symbols)),
-        contexts(count_contexts(o)),
+        contexts(count_contexts()),
         lanes((contexts + kSide - 1) / kSide * kSide),
-        table(static_cast<std::size_t>(o.memory)),
-        by_history(contexts, [](std::size_t cell) { return BitHistories::tables().meaning_of_history(cell); }),
-        by_estimate(contexts, [](std::size_t cell) { return BitHistories::tables().meaning_of_estimate(cell); }),
-        match(match_size(o.memory), o.contexts == HistoryContexts::few ? 5 : 6, true),
+        rows(contexts, static_cast<std::size_t>(o.memory), bits, recipe.runs),
+        by_history(contexts, [this](std::size_t cell) { return meaning_of_history(cell); }),
+        by_estimate(recipe.estimates ? contexts : 0,
+                    [this](std::size_t cell) {
+                      return with_caution(BitHistories::tables().meaning_of_estimate(cell), recipe.caution);
+                    }),
+        match(match_size(o.memory * recipe.match_memory / 15), o.contexts == HistoryContexts::few ? 5 : 6, true),
         inputs(first_weights().size()),
-        mixers(first_weights(), {kLengths, 256, 256, 2048}, 256, kLeastError),
-        order1(1 << 16),
-        order2(1 << 16) {
+        mixers(first_weights(), recipe.sets, recipe.lasts,
+               {.least_error = kLeastError, .hurry_rows = recipe.hurry_rows}) {
+    if (recipe.expected) expected.emplace();
+    if (recipe.counted)
+      counted.emplace(16, 14);
+    else
+      plain.emplace(16, 16);
     if (o.row > 0) above.resize(kAbove + 1);
     start();
   }
-  static std::size_t count_contexts(const HistoryMixingOptions& o) {
-    const bool with_column = o.row == 0 && (o.contexts == HistoryContexts::text || o.contexts == HistoryContexts::full);
-    const std::size_t plain = o.contexts == HistoryContexts::few      ? 6
-                              : o.contexts == HistoryContexts::text   ? 11
-                              : o.contexts == HistoryContexts::binary ? 12
-                                                                      : 17;
-    return plain + (with_column ? 1 : 0) + (o.row > 0 ? 3 : 0);
+  bool with_column() const {
+    return options.row == 0 && (options.contexts == HistoryContexts::text || options.contexts == HistoryContexts::full);
+  }
+  bool with_lines() const {
+    return recipe.lines && (options.contexts == HistoryContexts::text || options.contexts == HistoryContexts::full);
+  }
+  std::size_t count_contexts() const {
+    const bool texts = options.contexts == HistoryContexts::text;
+    const std::size_t of_symbols = options.contexts == HistoryContexts::few      ? 6
+                                   : texts                                       ? (recipe.lines ? 7 : 11)
+                                   : options.contexts == HistoryContexts::binary ? 12
+                                                                                 : 17;
+    return of_symbols + (with_lines() ? 4 : 0) + (with_column() ? 1 : 0) + (options.row > 0 ? 3 : 0);
   }
   static int match_size(Index memory) {
     return std::clamp(static_cast<int>(std::bit_width(static_cast<std::uint64_t>(memory))) - 7, 18, 22);
   }
+  /// Of the cells of runs: the more often one symbol came, the surer.
+  double meaning_of_history(std::size_t cell) const {
+    if (cell < kRunsFrom) return with_caution(BitHistories::tables().meaning_of_history(cell), recipe.caution);
+    const std::size_t seen = (cell - kRunsFrom) / 2;
+    const double other = 0.5 / (static_cast<double>(seen) + 1);
+    return (cell - kRunsFrom) % 2 != 0 ? 1 - other : other;
+  }
   std::vector<float> first_weights() const {
-    const std::size_t n = contexts * kInputsEach + MatchModel::kInputs + 1;
+    const std::size_t of_contexts = contexts * (recipe.estimates ? 3 : 2);
+    const std::size_t n = of_contexts + MatchModel::kInputs + 1 + (recipe.expected ? 1 : 0);
     constexpr auto kLanes = static_cast<std::size_t>(kMixingLanes);
     std::vector<float> w((n + kLanes - 1) / kLanes * kLanes);
-    std::fill_n(w.begin(), contexts, 0.13F);
-    w[contexts * kInputsEach] = 0.2F;
+    std::fill_n(w.begin(), contexts, recipe.first_weight);
+    w[of_contexts] = 0.2F;
     return w;
   }
 
   void start() {
     past = {};
+    lines = {};
     place = 0;
     match.start();
     set_contexts();
+    if (expected) expected->begin(match.expected(), past.last(1));
   }
 
   void advance(Symbol symbol) {
+    rows.finish(symbol);
     if (!above.empty()) above[place & kAbove] = static_cast<std::uint8_t>(symbol);
     ++place;
     if (learning) followers.advance(past.recent, static_cast<std::uint8_t>(symbol));
     const std::uint8_t byte =
         bytes.empty() ? static_cast<std::uint8_t>(symbol) : bytes[static_cast<std::size_t>(symbol)];
     past.advance(symbol, byte);
+    if (recipe.lines) lines.advance(byte);
     set_contexts();  // asks for memory; what follows need not wait for it
     match.advance(symbol, learning);
+    if (expected) expected->begin(match.expected(), past.last(1));
   }
 
   std::uint64_t back(Index distance) const {
@@ -138,15 +267,19 @@ struct HistoryMixing::Body {
   void set_contexts() {
     std::size_t i = 0;
     const auto add = [&](std::uint64_t value) {
-      hashes[i] = hash(value, i);
+      rows.hashes()[i] = hash(value, i);
       ++i;
     };
-    const bool with_column = options.row == 0;
     switch (options.contexts) {
       case HistoryContexts::few: past.few_contexts(add); break;
-      case HistoryContexts::text: past.text_contexts(with_column, add); break;
+      case HistoryContexts::text:
+        if (recipe.lines)
+          past.line_text_contexts(with_column(), add);
+        else
+          past.text_contexts(with_column(), add);
+        break;
       case HistoryContexts::binary: past.binary_contexts(add); break;
-      case HistoryContexts::full: past.full_contexts(with_column, add); break;
+      case HistoryContexts::full: past.full_contexts(with_column(), add); break;
     }
     if (options.contexts >= HistoryContexts::binary) {
       add(followers.of_one(past.recent));
@@ -158,126 +291,97 @@ struct HistoryMixing::Body {
       add(hash(up << 16 | back(2 * row) << 8 | back(row - 1), past.last(1)));
       add(hash(place % static_cast<std::uint64_t>(row), up));
     }
-    half = 0;
-    for (i = 0; i < contexts; ++i) table.prefetch(key_of(i, 1));
-  }
-
-  /// Of the row of context i in the half of a symbol that begins with `prefix`.
-  std::uint64_t key_of(std::size_t i, BitPath prefix) const {
-    const std::uint64_t k = (hashes[i] ^ prefix * 0x9E3779B97F4A7C15ULL) * 0xD6E8FEB86659FD93ULL;
-    return k ^ k >> 32;
-  }
-
-  void select_half(BitPath prefix) {
-    half = prefix;
-    taught = false;
-    for (std::size_t i = 0; i < contexts; ++i) {
-      keys[i] = key_of(i, prefix);
-      table.prefetch(keys[i]);
-    }
-    for (std::size_t i = 0; i < contexts; ++i) {
-      own[i] = table.find(keys[i]);
-      rows[i] = own[i] != nullptr ? own[i] : &nothing;
-    }
-  }
-
-  /// Asks for the rows of both halves that may follow, a bit before it is known which it is.
-  void foresee_half(BitPath prefix) const {
-    for (std::size_t i = 0; i < contexts; ++i) {
-      table.prefetch(key_of(i, 2 * prefix));
-      table.prefetch(key_of(i, 2 * prefix + 1));
-    }
-  }
-
-  /// What is read is written to from now on.
-  void own_rows() {
-    taught = true;
-    for (std::size_t i = 0; i < contexts; ++i)
-      if (own[i] != nullptr && node == 0) HistoryTable::use(*own[i]);
-    for (std::size_t i = 0; i < contexts; ++i) {
-      if (own[i] == nullptr) own[i] = table.create(keys[i]);
-      rows[i] = own[i];
-    }
+    if (with_lines()) lines.contexts(past, add);
+    rows.begin();
   }
 
   /// Gathers the inputs; the number of contexts that have seen this node.
   std::size_t gather(BitPath path, int depth) {
-    const HalfPlace at = half_place(path, depth);
-    if (at.prefix != half) select_half(at.prefix);
-    node = at.node;
-    for (std::size_t i = 0; i < contexts; ++i) counters[i] = rows[i]->counter[node];
+    rows.ask(path, depth, counters.data());
     for (std::size_t i = 0; i < lanes; i += kSide) BitHistories::cells(&counters[i], &histories[i], &estimates[i]);
-    by_history.ask(histories.data(), contexts);
-    by_estimate.ask(estimates.data(), contexts);
-    float* const x = inputs.data();
+    if (recipe.runs) rows.tell_runs(counters.data(), depth, kRunsFrom, histories.data());
     std::size_t known = 0;
     for (std::size_t i = 0; i < contexts; ++i) known += counters[i] != 0 ? 1 : 0;
-    const std::uint32_t *h = by_history.values(), *e = by_estimate.values();
-    for (std::size_t i = 0; i < contexts; ++i) x[i] = logistic.stretch(h[i] >> 20);
-    for (std::size_t i = 0; i < contexts; ++i) x[contexts + i] = logistic.stretch(e[i] >> 20);
+    float* x = inputs.data();
+    by_history.ask(histories.data(), contexts);
+    const std::uint32_t* const h = by_history.values();
+    for (std::size_t i = 0; i < contexts; ++i) *x++ = logistic.stretch(h[i] >> 20);
+    if (recipe.estimates) {
+      by_estimate.ask(estimates.data(), contexts);
+      for (std::size_t i = 0; i < contexts; ++i) *x++ = logistic.stretch(by_estimate.values()[i] >> 20);
+    }
     for (std::size_t i = 0; i < contexts; ++i)
-      x[2 * contexts + i] = (static_cast<float>(static_cast<std::int32_t>(h[i] >> 20)) - 2048) * (1.0F / 1024);
-    match.inputs(path, depth, tree_bits, x + kInputsEach * contexts);
-    x[kInputsEach * contexts + MatchModel::kInputs] = kBias;
+      *x++ = (static_cast<float>(static_cast<std::int32_t>(h[i] >> 20)) - 2048) * (1.0F / 1024);
+    match.inputs(path, depth, tree_bits, x);
+    x[MatchModel::kInputs] = kBias;
+    if (expected) x[MatchModel::kInputs + 1] = expected->ask(path, depth);
     return known;
   }
 
-  float logit(BitPath path, int depth) {
-    order1.select(past.last(1) << 8 | path);
-    order2.select(hash(past.last(3), path) >> 48);
-    const std::size_t known = gather(path, depth), length = match.length_class();
-    mixers.select(0, (length * kKnown + known) * 8 + static_cast<std::size_t>(depth));
+  float mix(BitPath path, int depth) {
+    const std::size_t known = gather(path, depth), length = match.length_class(), at = static_cast<std::size_t>(depth);
+    mixers.select(0, (length * (kMostContexts + 1) + known) * 8 + at);
     mixers.select(1, past.last(1));
     mixers.select(2, past.recent >> 8 & 255);
     mixers.select(3, (past.last(1) & 0xE0) << 3 | path);
-    const float mixed = mixers.mix(inputs.data(), path);
-    return 0.5F * (order1.refine(mixed) + order2.refine(mixed));
+    mixers.select(4, std::min<std::size_t>(lines.letters, 15) * 16 + length);
+    mixers.select_last(0, path);
+    mixers.select_last(1, (length * 8 + at) * 4 + std::min<std::size_t>(3, known * 4 / (contexts + 1)));
+    return mixers.mix(inputs.data());
+  }
+
+  /// With the refinement that learns by counts.
+  float probability(BitPath path, int depth) {
+    counted->select(past, path);
+    const float mixed = mix(path, depth);
+    return 0.25F * logistic.squash(mixed) + 0.75F * counted->refine(mixed);
+  }
+
+  float logit(BitPath path, int depth) {
+    if (recipe.counted)
+      return logistic.stretch(std::min(static_cast<std::uint32_t>(probability(path, depth) * 4096), 4095U));
+    plain->select(past, path);
+    return plain->refine(mix(path, depth));
   }
 
   void learn(BitPath path, int depth, int bit) {
-    if (depth == 2) foresee_half(2 * path + static_cast<BitPath>(bit));
-    if (!taught) own_rows();
     by_history.learn(histories.data(), contexts, bit);
-    by_estimate.learn(estimates.data(), contexts, bit);
+    if (recipe.estimates) by_estimate.learn(estimates.data(), contexts, bit);
     chance = chance * 0x9E3779B97F4A7C15ULL + 0xD1B54A32D192ED03ULL;
-    Lanes next;
+    HistoryRows::Counters next;
     for (std::size_t i = 0; i < lanes; i += kSide)
       bit_histories.learn(&counters[i], bit, static_cast<std::uint32_t>((chance + (i << 56)) >> 32), &next[i]);
-    for (std::size_t i = 0; i < contexts; ++i) own[i]->counter[node] = next[i];
+    rows.learn(path, depth, bit, next.data());
+    if (expected) expected->learn(path, depth, bit);
     match.learn(bit);
     mixers.learn(inputs.data(), bit);
-    order1.learn(bit);
-    order2.learn(bit);
+    if (plain) plain->learn(bit);
+    if (counted) counted->learn(bit);
   }
 
-  using Lanes = std::array<std::uint16_t, kMostContexts>;
   const Logistic& logistic = Logistic::tables();
   const BitHistories& bit_histories = BitHistories::tables();
   HistoryMixingOptions options;
+  const HistoryRecipe& recipe;
   bool learning = true;
   int tree_bits;
   std::vector<std::uint8_t> bytes;
   std::size_t contexts, lanes;
-  HistoryTable table;
-  SideBySideMaps<BitHistories::kByHistory> by_history;
+  HistoryRows rows;
+  SideBySideMaps<BitHistories::kByHistory + HistoryRows::kRunCells> by_history;
   SideBySideMaps<BitHistories::kByEstimate> by_estimate;
-  std::array<std::uint64_t, kMostContexts> hashes{}, keys{};  // of the contexts; of their rows in the present half
-  std::array<const HistoryRow*, kMostContexts> rows{};        // as asked; `nothing` where there is none
-  std::array<HistoryRow*, kMostContexts> own{};               // as taught; nullptr: to be made
-  alignas(64) Lanes counters{}, histories{}, estimates{};     // of the node asked last
-  HistoryRow nothing;
+  alignas(64) HistoryRows::Counters counters{}, histories{}, estimates{};  // of the node asked last
   MatchModel match;
+  std::optional<ExpectedAfter> expected;
   std::vector<float> inputs;
   GatedMixer mixers;
-  RefinementMap order1, order2;
+  std::optional<TwoRefinements<RefinementMap>> plain;
+  std::optional<TwoRefinements<CountedRefinement>> counted;
   Followers followers;
   std::vector<std::uint8_t> above;  // ring of what stands above; empty without rows
   std::uint64_t place = 0, chance = 1;
-
   ReadPast past;
-  BitPath half = 0;      // prefix of the present half; 0: none yet
-  bool taught = false;   // in this half
-  std::size_t node = 0;  // within the half
+  ReadLines lines;
 };
 
 HistoryMixing::HistoryMixing(Index alphabet, const HistoryMixingOptions& options, std::vector<std::uint8_t> bytes)
@@ -288,11 +392,14 @@ HistoryMixing::HistoryMixing(Index alphabet, const HistoryMixingOptions& options
 
 HistoryMixing::~HistoryMixing() = default;
 HistoryMixing::HistoryMixing(const HistoryMixing& other)
-    : BitwisePredictor(other), body_(std::make_unique<Body>(*other.body_)) {
-  body_->half = 0;  // the rows found belong to the other's table
-}
+    : BitwisePredictor(other), body_(std::make_unique<Body>(*other.body_)) {}
 
 float HistoryMixing::logit(BitPath path, int depth) { return body_->logit(path, depth); }
+std::uint32_t HistoryMixing::probability_of_one(BitPath path, int depth) {
+  if (!body_->recipe.counted) return BitwisePredictor::probability_of_one(path, depth);
+  constexpr float kOne = 1 << kBitPrecision;
+  return static_cast<std::uint32_t>(std::clamp(body_->probability(path, depth) * kOne, 1.0F, kOne - 1));
+}
 void HistoryMixing::learn(BitPath path, int depth, int bit) { body_->learn(path, depth, bit); }
 void HistoryMixing::finish(Symbol symbol) {
   forget_distribution();

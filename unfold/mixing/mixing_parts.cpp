@@ -85,25 +85,30 @@ void CounterMeaning::learn(CounterRow& row, std::size_t node, int bit) {
 
 namespace {
 constexpr float kFirstStep = 0.02F, kLastStep = 0.0015F, kStepFall = 2e-5F, kOuterStep = 0.002F;
+/// What is added to the step of a row that was never chosen, what is left of that after each time, and at least.
+constexpr float kHurry = 0.02F, kHurryLeft = 0.99F, kLeastHurry = 1e-6F;
 }  // namespace
 
-GatedMixer::GatedMixer(const std::vector<float>& start, const std::vector<std::size_t>& sets, std::size_t last_contexts,
-                       float least_error)
+GatedMixer::GatedMixer(const std::vector<float>& start, const std::vector<std::size_t>& sets,
+                       const std::vector<std::size_t>& lasts, GatedLearning learning)
     : inputs_(static_cast<Index>(start.size())),
       sets_(sets.size()),
-      last_weights_(last_contexts * kMostSets),
-      least_error_(least_error),
+      least_error_(learning.least_error),
       rate_(kFirstStep) {
   for (const std::size_t contexts : sets) {
     std::vector<float>& w = weights_.emplace_back();
     w.reserve(contexts * start.size());
     for (std::size_t c = 0; c < contexts; ++c) w.insert(w.end(), start.begin(), start.end());
+    if (learning.hurry_rows) hurry_.emplace_back(contexts, kHurry);
   }
-  for (std::size_t i = 0; i < last_weights_.size(); ++i)
-    last_weights_[i] = i % kMostSets < sets.size() ? 1 / static_cast<float>(sets.size()) : 0;
+  for (const std::size_t contexts : lasts) {
+    std::vector<float>& w = last_weights_.emplace_back(contexts * kMostSets);
+    for (std::size_t i = 0; i < w.size(); ++i)
+      w[i] = i % kMostSets < sets.size() ? 1 / static_cast<float>(sets.size()) : 0;
+  }
 }
 
-float GatedMixer::mix(const float* x, std::size_t last_context) {
+float GatedMixer::mix(const float* x) {
   for (std::size_t s = 0; s < sets_; ++s)
     rows_[s] = weights_[s].data() + chosen_[s] * static_cast<std::size_t>(inputs_);
   gated_sums(x, inputs_, rows_.data(), static_cast<Index>(sets_), outputs_.data());
@@ -111,23 +116,63 @@ float GatedMixer::mix(const float* x, std::size_t last_context) {
     outputs_[s] = std::clamp(outputs_[s], -kLargestLogit, kLargestLogit);
     probabilities_[s] = kLogit.squash(outputs_[s]);
   }
-  last_row_ = last_weights_.data() + last_context * kMostSets;
-  const float* const last = last_row_;
-  gated_sums(outputs_.data(), kMixingLanes, &last, 1, &mixed_);
-  return mixed_ = std::clamp(mixed_, -kLargestLogit, kLargestLogit);
+  const std::size_t lasts = last_weights_.size();
+  for (std::size_t l = 0; l < lasts; ++l) last_rows_[l] = last_weights_[l].data() + last_chosen_[l] * kMostSets;
+  gated_sums(outputs_.data(), kMixingLanes, last_rows_.data(), static_cast<Index>(lasts), mixed_.data());
+  float sum = 0;
+  for (std::size_t l = 0; l < lasts; ++l) sum += mixed_[l] = std::clamp(mixed_[l], -kLargestLogit, kLargestLogit);
+  return sum / static_cast<float>(lasts);
 }
 
 void GatedMixer::learn(const float* x, int bit) {
   const auto target = static_cast<float>(bit);
+  float largest = 0;
   for (std::size_t s = 0; s < sets_; ++s) {
     const float error = target - probabilities_[s];
-    steps_[s] = std::abs(error) < least_error_ ? 0 : rate_ * error;
+    float rate = rate_;
+    if (!hurry_.empty()) {
+      float& hurry = hurry_[s][chosen_[s]];
+      rate += hurry;
+      hurry = std::max(hurry * kHurryLeft, kLeastHurry);
+    }
+    largest = std::max(largest, std::abs(error));
+    steps_[s] = std::abs(error) < least_error_ ? 0 : rate * error;
   }
-  gated_steps(x, inputs_, rows_.data(), steps_.data(), static_cast<Index>(sets_));
-  const float step = kOuterStep * (target - kLogit.squash(mixed_));
-  gated_steps(outputs_.data(), kMixingLanes, &last_row_, &step, 1);
+  if (largest >= least_error_) gated_steps(x, inputs_, rows_.data(), steps_.data(), static_cast<Index>(sets_));
+  for (std::size_t l = 0; l < last_weights_.size(); ++l) steps_[l] = kOuterStep * (target - kLogit.squash(mixed_[l]));
+  gated_steps(outputs_.data(), kMixingLanes, last_rows_.data(), steps_.data(),
+              static_cast<Index>(last_weights_.size()));
   steps_taken_ += 1;
   rate_ = kLastStep + (kFirstStep - kLastStep) / (1 + kStepFall * steps_taken_);
+}
+
+CountedRefinement::CountedRefinement(std::size_t contexts) : map_(contexts * kPlaces) {
+  constexpr std::uint32_t kTrust = 6;
+  for (std::size_t i = 0; i < kPlaces; ++i)
+    map_[i] =
+        AdaptiveProbability::of(static_cast<double>(kLogit.squash((static_cast<float>(i) - 16) * 0.5F)), kTrust).value;
+  for (std::size_t i = kPlaces; i < map_.size(); ++i) map_[i] = map_[i - kPlaces];
+}
+
+void CountedRefinement::select(std::size_t context) {
+  row_ = context * kPlaces;
+  for (std::size_t i = 0; i < kPlaces; i += kPlaces / 2) __builtin_prefetch(&map_[row_ + i], 1);
+}
+
+float CountedRefinement::refine(float logit) {
+  const float place = (std::clamp(logit, -7.999F, 7.999F) + 8) * 2;
+  const auto i = static_cast<std::size_t>(place);
+  const float share = place - static_cast<float>(i);
+  nearest_ = row_ + i + (share >= 0.5F ? 1 : 0);
+  const auto low = static_cast<float>(static_cast<std::int32_t>(map_[row_ + i] >> 10));
+  const auto high = static_cast<float>(static_cast<std::int32_t>(map_[row_ + i + 1] >> 10));
+  return (low * (1 - share) + high * share) * (1.0F / (1 << 22));
+}
+
+void CountedRefinement::learn(int bit) {
+  constexpr std::uint32_t kMostCount = 255;
+  const std::uint32_t next = taught(map_[nearest_], bit != 0 ? (1 << 22) - 1 : 0);
+  map_[nearest_] = (next & 1023) > kMostCount ? (next & ~1023U) | kMostCount : next;
 }
 
 }  // namespace unfold

@@ -32,17 +32,25 @@ class CounterMeaning {
   std::array<AdaptiveProbability, 256> by_past_;
 };
 
-/// Gated mixing in the logistic domain: of several sets of weights one row each is chosen by a context; a last mixer
-/// weighs their results. Weights follow the gradient of the coding cost.
+/// How the weights of a GatedMixer learn.
+struct GatedLearning {
+  float least_error = 0;    ///< a row whose error is smaller learns nothing, in no time
+  bool hurry_rows = false;  ///< rows that were seldom chosen take longer steps
+};
+
+/// Gated mixing in the logistic domain: of several sets of weights one row each is chosen by a context; last mixers
+/// weigh their results, each by a row that a context chooses, too, and the mean of what they say is the result. Weights
+/// follow the gradient of the coding cost.
 class GatedMixer {
  public:
-  static constexpr std::size_t kMostSets = kMixingLanes;
-  /// `sets`: the number of contexts of each set; `start`: the first weights, a multiple of kMixingLanes. A row
-  /// whose error is below `least_error` learns nothing, in no time.
-  GatedMixer(const std::vector<float>& start, const std::vector<std::size_t>& sets, std::size_t last_contexts,
-             float least_error = 0);
+  static constexpr std::size_t kMostSets = kMixingLanes, kMostLast = 2;
+  /// `sets`, `lasts`: the number of contexts of each set and of each last mixer; `start`: the first weights, a multiple
+  /// of kMixingLanes.
+  GatedMixer(const std::vector<float>& start, const std::vector<std::size_t>& sets,
+             const std::vector<std::size_t>& lasts, GatedLearning learning = {});
   void select(std::size_t set, std::size_t context) { chosen_[set] = context; }
-  float mix(const float* x, std::size_t last_context);  ///< a logit
+  void select_last(std::size_t last, std::size_t context) { last_chosen_[last] = context; }
+  float mix(const float* x);  ///< a logit
   void learn(const float* x, int bit);
 
  private:
@@ -50,12 +58,29 @@ class GatedMixer {
   std::size_t sets_;
   std::array<std::size_t, kMostSets> chosen_{};
   std::vector<std::vector<float>> weights_;
-  std::vector<float> last_weights_;
+  std::vector<std::vector<float>> last_weights_;
+  std::vector<std::vector<float>> hurry_;  // of each row of each set; none: rows do not hurry
   std::array<float*, kMostSets> rows_{};
+  std::array<std::size_t, kMostLast> last_chosen_{};
+  std::array<float*, kMostLast> last_rows_{};
   alignas(64) std::array<float, kMostSets> outputs_{}, probabilities_{}, steps_{};
-  float* last_row_ = nullptr;
-  float mixed_ = 0, least_error_, rate_,
-        steps_taken_ = 0;  // as long as a float counts, 2^24: the rate has fallen by then
+  std::array<float, kMostLast> mixed_{};
+  float least_error_, rate_,
+      steps_taken_ = 0;  // as long as a float counts, 2^24: the rate has fallen by then
+};
+
+/// RefinementMap with values that learn the faster the less they have seen.
+class CountedRefinement {
+ public:
+  explicit CountedRefinement(std::size_t contexts);
+  void select(std::size_t context);
+  float refine(float logit);  ///< a probability
+  void learn(int bit);
+
+ private:
+  static constexpr std::size_t kPlaces = 33;
+  std::vector<std::uint32_t> map_;  // 22 bits above a count of 10, as AdaptiveProbability
+  std::size_t row_ = 0, nearest_ = 0;
 };
 
 }  // namespace unfold

@@ -287,7 +287,7 @@ struct NucleotideMixing::Body {
   static constexpr int kHistoryBits = 24;
 
   explicit Body(int size)
-      : mixers(first_weights(), {kNodes * 256, kNodes * 64, kNodes * 64, kNodes * 1024}, kNodes * 64),
+      : mixers(first_weights(), {kNodes * 256, kNodes * 64, kNodes * 64, kNodes * 1024}, {kNodes * 64}),
         by_bases(kNodes << 12),
         by_copies(kNodes << 12),
         history(kHistoryBits) {
@@ -345,7 +345,8 @@ struct NucleotideMixing::Body {
     mixers.select(1, node * 64 + near);
     mixers.select(2, node * 64 + far);
     mixers.select(3, node * 1024 + recent.last(5));
-    const float mixed = mixers.mix(inputs.data(), node * 64 + far);
+    mixers.select_last(0, node * 64 + far);
+    const float mixed = mixers.mix(inputs.data());
     by_bases.select(node << 12 | recent.last(6));
     by_copies.select(node << 12 | near << 6 | far);
     return 0.5F * mixed + 0.25F * (by_bases.refine(mixed) + by_copies.refine(mixed));

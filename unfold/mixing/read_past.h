@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <vector>
 
 #include "unfold/mixing/context_parts.h"
 
@@ -45,6 +46,15 @@ struct ReadPast {
     add(recent & 0xF8F8F8F8);
     if (with_column) add(hash(column, last(1)));
   }
+  /// For each of the eight that tell something of texts beside those of their lines; seven without the column.
+  template <class Add>
+  void line_text_contexts(bool with_column, Add&& add) const {
+    add(0);
+    for (const int order : {1, 2, 3, 4}) add(last(order));
+    add(hash(word, last(1)));
+    add(hash(word, before));
+    if (with_column) add(hash(column, last(1)));
+  }
   /// For each of ten that tell something of files that are no texts.
   template <class Add>
   void binary_contexts(Add&& add) const {
@@ -72,6 +82,43 @@ struct ReadPast {
   static bool makes_words(std::uint8_t byte) {
     return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || byte >= 128;
   }
+};
+
+/// What texts are made of beside words: lines, and their letters whatever their case and the blanks between them.
+struct ReadLines {
+  std::uint64_t plain = 0;    ///< the last eight letters, small, and other symbols, blanks and line ends as one blank
+  std::uint64_t letters = 0;  ///< since the last symbol that is none
+  std::uint8_t first = 0;     ///< of the present line
+  std::vector<std::uint8_t> line, line_above;  ///< the beginnings of the present line and of the one before
+
+  /// `byte`: what the symbol looks like.
+  void advance(std::uint8_t byte) {
+    const bool capital = byte >= 'A' && byte <= 'Z',
+               blank = byte == '\n' || byte == '\r' || byte == '\t' || byte == ' ';
+    letters = capital || (byte >= 'a' && byte <= 'z') ? letters + 1 : 0;
+    if (!blank || (plain & 0xFF) != ' ')
+      plain = plain << 8 | static_cast<std::uint64_t>(blank ? ' ' : capital ? byte | 0x20 : byte);
+    if (byte == '\n') {
+      line_above.swap(line);
+      line.clear();
+      return;
+    }
+    if (line.empty()) first = byte;
+    if (line.size() < kLongest) line.push_back(byte);
+  }
+  std::uint64_t above() const { return line.size() < line_above.size() ? line_above[line.size()] : 0; }
+
+  /// Calls add(value) for each of the four contexts of whatever has lines.
+  template <class Add>
+  void contexts(const ReadPast& past, Add&& add) const {
+    add(hash(above(), past.last(1)));
+    add(hash(first, past.word));
+    add(hash(plain & 0xFFFFFF, past.before));
+    add(plain);
+  }
+
+ private:
+  static constexpr std::size_t kLongest = 1 << 12;
 };
 
 }  // namespace unfold

@@ -36,15 +36,13 @@ template <class Visitor>
 void describe(Visitor& v, CmOptions& o) {
   v("size", o.size, "binary logarithm of the slots per context model; without a meaning where there is a memory",
     range(10, 24));
-  v("level", o.level, "how many context models; text, binary: those for such files, of version 3",
+  v("level", o.level, "how many context models; text, binary: those for such files, from version 3 on",
     {{CmLevel::full, "full"}, {CmLevel::binary, "binary"}, {CmLevel::text, "text"}, {CmLevel::fast, "fast"}});
   v("memory", o.memory, "MiB, or a size such as 64M: the model of that memory; 0: the older one", range(0, 16384));
   v("row", o.row, "with a memory: bytes of a record or of a row of a bitmap, whose contexts stand above; 0: none",
     range(0, 65535));
   v("version", o.version,
-    "with a memory, 3: histories of bits, smaller and in half the time; 2: as in containers of "
-    "earlier versions",
-    range(2, 3));
+    "with a memory, 4: histories of bits, the smallest; 3 and 2: as in containers of earlier versions", range(2, 4));
 }
 
 struct DnaOptions {
@@ -85,21 +83,24 @@ struct LearnerEntry : Entry {
 };
 
 std::unique_ptr<Predictor> make_history_mixing(const CmOptions& o, const Alphabet& alphabet) {
-  if (o.memory == 0) throw UsageError("cm: version=3 needs memory=, as in cm:memory=64M,version=3");
+  if (o.memory == 0) throw UsageError("cm: versions 3 and 4 need memory=, as in cm:memory=64M,version=4");
   static constexpr std::array kContexts = {HistoryContexts::few, HistoryContexts::text, HistoryContexts::binary,
                                            HistoryContexts::full};
   const HistoryContexts contexts = kContexts.at(static_cast<std::size_t>(o.level));
-  return std::make_unique<HistoryMixing>(
-      alphabet.size(), HistoryMixingOptions{.contexts = contexts, .memory = o.memory << 20, .row = o.row},
-      looks(alphabet));
+  return std::make_unique<HistoryMixing>(alphabet.size(),
+                                         HistoryMixingOptions{.contexts = contexts,
+                                                              .memory = o.memory << 20,
+                                                              .row = o.row,
+                                                              .version = static_cast<HistoryVersion>(o.version)},
+                                         looks(alphabet));
 }
 
 std::unique_ptr<Predictor> make_cm(const AnyOptions& options, const Alphabet& alphabet) {
   const auto& o = options.as<CmOptions>();
   if (o.memory == 0 && o.row > 0) throw UsageError("cm: row= needs memory=, as in cm:memory=64M,row=216");
-  if (o.version == 3) return make_history_mixing(o, alphabet);
+  if (o.version >= 3) return make_history_mixing(o, alphabet);
   if (o.level == CmLevel::text || o.level == CmLevel::binary)
-    throw UsageError("cm: level=text and level=binary need version=3, as in cm:memory=64M,version=3,level=text");
+    throw UsageError("cm: level=text and level=binary need version=4, as in cm:memory=64M,version=4,level=text");
   const bool full = o.level == CmLevel::full;
   if (o.memory > 0)
     return std::make_unique<ByteMixing>(

@@ -83,10 +83,30 @@ HWY_INLINE void four_gated_sums(const float* x, Index n, const float* const* w, 
   hn::StoreU(hn::Add(hn::ConcatLowerLower(four, ce, ab), hn::ConcatUpperUpper(four, ce, ab)), four, sums);
 }
 
+/// One row, in the same order.
+HWY_INLINE float one_gated_sum(const float* x, Index n, const float* w) {
+  const hn::CappedTag<float, kMixingLanes> d;
+  constexpr size_t kWidth = hn::MaxLanes(hn::CappedTag<float, kMixingLanes>());
+  constexpr size_t kVectors = kMixingLanes / kWidth;
+  hn::Vec<decltype(d)> sum[kVectors];
+  for (size_t v = 0; v < kVectors; ++v) sum[v] = hn::Zero(d);
+  for (Index i = 0; i < n; i += kMixingLanes)
+    for (size_t v = 0; v < kVectors; ++v) {
+      const Index at = i + static_cast<Index>(v * kWidth);
+      sum[v] = hn::Add(sum[v], hn::Mul(hn::LoadU(d, x + at), hn::LoadU(d, w + at)));
+    }
+  HWY_ALIGN float lane[4];
+  hn::Store(four_of_sixteen<kWidth>(sum), hn::FixedTag<float, 4>(), lane);
+  return (lane[0] + lane[2]) + (lane[1] + lane[3]);
+}
+
 void all_gated_sums(const float* x, Index n, const float* const* weights, Index rows, float* sums) {
   Index r = 0;
   for (; r + 4 <= rows; r += 4) four_gated_sums(x, n, weights + r, sums + r);
-  if (r == rows) return;
+  if (rows - r <= 2) {
+    for (; r < rows; ++r) sums[r] = one_gated_sum(x, n, weights[r]);
+    return;
+  }
   const float* left[4];  // NOLINT(modernize-avoid-c-arrays): some rows may stand there more than once
   HWY_ALIGN float left_sums[4];
   for (Index i = 0; i < 4; ++i) left[i] = weights[r + i < rows ? r + i : rows - 1];
