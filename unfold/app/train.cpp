@@ -116,7 +116,8 @@ class Training {
   Reporter& reporter_;
   Examples examples_ = {};  // of data with fields
   FieldPlan fields_ = {};
-  std::optional<LogTraining> log_;   // how logs are read
+  std::optional<LogTraining> log_;  // how logs are read
+  std::unique_ptr<KnownStart> known_;
   std::set<std::string_view> open_;  // settings that the data are still to decide
 };
 
@@ -130,6 +131,7 @@ void Training::settle() {
   if (request_.resume) given_.emplace("resume");
   const bool goes_on = request_.resume && folder_.has_config();
   if (goes_on) take_stored(read_config(folder_.config()), given_, s_, run_);
+  known_ = known_start(s_, given_);
   if (s_.data.empty() && !s_.task) throw UsageError("train needs DATA: text files, each one sequence");
   if (!goes_on || s_.format) reporter_.remark_if(settle_format(s_, given_));
   if (has_fields(s_)) settle_fields();
@@ -221,7 +223,7 @@ TrainOutcome Training::run() {
   if (s_.follow) return *s_.precision == "double" ? run_followed<double>() : run_followed<float>();
   if (has_fields(s_)) return run_on_fields();
   if (s_.format == kLogFormat) log_.emplace(s_);
-  const Material material = load_material(s_, log_ ? &*log_ : nullptr, reporter_, processes());
+  const Material material = load_material(s_, log_ ? &*log_ : nullptr, known_.get(), reporter_, processes());
   const TrainingData data{.corpus = material.corpus,
                           .training = material.training,
                           .validation = &material.validation,
@@ -231,8 +233,7 @@ TrainOutcome Training::run() {
     throw UsageError(
         "model crf labels the positions of data with fields, such as columns; of running text learn an ngram");
   if (is_fitted_model(s_.model)) return run_fitted(material, data);
-  if (*s_.precision == "double") return run_recurrent<double>(material, data);
-  return run_recurrent<float>(material, data);
+  return *s_.precision == "double" ? run_recurrent<double>(material, data) : run_recurrent<float>(material, data);
 }
 
 /// Whole sequences or windows, where nobody said. The decision is kept like one that was given.
@@ -253,6 +254,7 @@ TrainOutcome Training::run_recurrent(const Material& material, const TrainingDat
   const auto seed = static_cast<std::uint64_t>(s_.seed);
   if (open_.contains("model")) reporter_.remark_if(choose_size(s_, given_, material.training.symbols()));
   LanguageModel<T> model = make_candidate<T>(parse_model_spec(s_.model), data, after, seed, 0);
+  if (known_) known_->put_into(model);
   if (readout_of(model.spec()))
     throw UsageError("a ridge readout predicts numbers, not symbols: write esn:" + std::to_string(model.spec().units) +
                      ",readout=trained, and everything is trained by gradient");

@@ -150,6 +150,10 @@ void add_training_options(VerbOptions& options, TrainSettings& s) {
                .help =
                    "rnn:N, lstm:N, gru:N, mrnn:N, glnn:N, ngram:N, hmm:N, ppm:N, ctw:N, mix:A+B, frequency or "
                    "uniform, with options, as lstm:256,layers=2; of the default less units where --minutes are few"});
+  options.add({.name = "start-from",
+               .target = &s.start_from,
+               .placeholder = "MODEL",
+               .help = "text: begin with the parameters of this model, a network or an hmm, over its symbols"});
   options.add({.name = "optimizer",
                .target = &s.optimizer,
                .placeholder = "SPEC",

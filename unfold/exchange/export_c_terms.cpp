@@ -181,6 +181,7 @@ void CStepWriter<T>::apply_operator(const Node::AffineTerm& term, const std::str
     case Kind::modulus_relu:
       call("modulus_relu");
       return say("@modulus_relu({}, {}, {}, {});", weights(), x, to, n.size / 2);
+    case Kind::share: call("share"); return say("@share({}, {}, {});", x, to, n.size);
     case Kind::unitary: return apply_unitary(term, to);
   }
 }

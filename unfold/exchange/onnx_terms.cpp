@@ -40,6 +40,10 @@ std::string OnnxStep<T>::term(const Node& n, const Node::AffineTerm& term, const
     case Kind::complex_gain: return add(sum, mul(x, constant({op.outputs()}, response(term, ones(op.inputs())))));
     case Kind::complex_decay: return add(sum, complex_turn(term, x));
     case Kind::modulus_relu: return add(sum, modulus_relu(term, x));
+    case Kind::share:
+      return add(
+          sum,
+          body_->add("Div", {x, body_->add("ReduceSum", {x, body_->numbers({1})}, {onnx_attribute("keepdims", 1)})}));
     case Kind::unitary: {  // a linear map: its matrix, row by row
       std::vector<T> matrix;
       for (Index r = 0; r < op.inputs(); ++r) {

@@ -87,6 +87,7 @@ void tell_edges(const Operator& op, Index columns, OperatorEdges& edges) {
       case Kind::complex_gain:
       case Kind::modulus_relu: return tell_complex(op.outputs() / 2, columns, edges);
       case Kind::layer_norm:
+      case Kind::share:
       case Kind::unitary: break;
     }
   }
