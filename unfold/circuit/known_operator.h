@@ -10,7 +10,7 @@ namespace unfold {
 
 class KnownOperator {
  public:
-  enum class Kind { layer_norm, leak, complex_decay, complex_gain, modulus_relu, unitary, share };
+  enum class Kind { layer_norm, leak, complex_decay, complex_gain, modulus_relu, unitary, share, placed };
   virtual ~KnownOperator() = default;
   virtual Kind known_kind() const = 0;
 };
