@@ -127,7 +127,7 @@ class Bench:
         """Trained by one loss after the other, each with its share of the epochs."""
         run = None
         for i, loss in enumerate(losses):
-            start = ["--start", run] if run else []
+            start = ["--start-from", run] if run else []
             run = self.train(train, "--valid", valid, "--read", "frames", "--predict", f"label={loss}", "--model",
                              model, "--optimizer", "adam:rate=0.005,clip=1,schedule=cosine", "--batch", "20",
                              "--epochs", str(epochs / len(losses)), "--seed", str(seed), *start, run=f"run{i}")

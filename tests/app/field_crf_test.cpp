@@ -218,12 +218,12 @@ TEST_F(FieldCrfTest, training_starts_with_the_parameters_of_another_run) {
   request.settings.data = {data_};
   request.settings.predict = "2=crf";
   request.settings.model = "birnn:6";
-  request.settings.start = folder_.path("run");
+  request.settings.start_from = folder_.path("run");
   request.settings.optimizer = "sgd:rate=1e-9";
   request.settings.steps = 1;
   request.run.threads = 1;
   request.overwrite = true;
-  request.given = {"predict", "model", "start", "optimizer", "steps"};
+  request.given = {"predict", "model", "start-from", "optimizer", "steps"};
   train(request);
   EXPECT_NEAR(parameter(folder_.path("next"), first), parameter(folder_.path("run"), first), 1e-6);
   request.settings.model = "birnn:7";

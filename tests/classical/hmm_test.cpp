@@ -7,6 +7,7 @@
 
 #include "classical/fitted.h"
 #include "unfold/base/error.h"
+#include "unfold/cells/cells.h"
 #include "unfold/engine/stepper.h"
 #include "unfold/numerics/random.h"
 
@@ -242,35 +243,129 @@ TEST(Hmm, learns_a_machine_of_three_states_to_its_entropy) {
   EXPECT_GT(reached, 0.99 * entropy);
 }
 
+/// A linear gated network and what it says of symbols.
+struct LinearNetwork {
+  explicit LinearNetwork(Index states, Index alphabet) {
+    x = circuit.symbols("symbols", alphabet);
+    logits = log_of_probabilities(circuit.affine("output", alphabet, {{"V", linear_gnn(circuit, x, states)}}));
+    circuit.output(logits);
+    parameters = Parameters<double>(circuit);
+  }
+
+  /// log p(next | read) for each symbol that comes, every one after the others.
+  std::vector<double> log_probabilities(const std::vector<Symbol>& text) const {
+    Team team(1);
+    Stepper<double> stepper(std::make_shared<const Plan>(circuit), parameters, team);
+    std::vector<double> result;
+    Symbol last = kNoSymbol;
+    for (const Symbol next : text) {
+      stepper.symbols(x)[0] = last;
+      stepper.step();
+      const double* o = stepper.value(logits).row(0);
+      double total = 0;
+      for (Index k = 0; k < logits.size(); ++k) total += std::exp(o[k]);
+      result.push_back(o[next] - std::log(total));
+      last = next;
+    }
+    return result;
+  }
+  double log_probability(const std::vector<Symbol>& text) const {
+    double all = 0;
+    for (const double p : log_probabilities(text)) all += p;
+    return all;
+  }
+  Matrix<double> block(std::string_view end) {
+    for (const ParameterInfo& p : circuit.parameters())
+      if (p.name.ends_with(end)) return parameters.at(p.name);
+    throw UsageError("no such block");
+  }
+
+  Circuit circuit;
+  Signal x, logits;
+  Parameters<double> parameters;
+};
+
+void expect_same(const HmmParameters& a, const HmmParameters& b, double bound) {
+  const auto compare = [&](const std::vector<double>& x, const std::vector<double>& y) {
+    ASSERT_EQ(x.size(), y.size());
+    for (std::size_t i = 0; i < x.size(); ++i) EXPECT_NEAR(x[i], y[i], bound);
+  };
+  compare(a.initial, b.initial);
+  compare(a.transitions, b.transitions);
+  compare(a.emissions, b.emissions);
+}
+
 TEST(Hmm, is_a_linear_gated_network_and_back) {
   const HmmParameters hmm = HmmParameters::random(3, 5, 9, 0);
-  Circuit circuit;
-  const HmmNetwork network = add_hmm(3, 5, circuit);
-  const auto plan = std::make_shared<const Plan>(circuit);
-  Parameters<double> parameters(circuit);
-  set_hmm(hmm, parameters);
-  Team team(1);
-  Stepper<double> stepper(plan, parameters, team);
-  std::vector<Symbol> read;
-  for (const Symbol x : random_symbols(12, 5, 2)) {
-    stepper.symbols(network.symbols)[0] = x;
-    stepper.step();
-    read.push_back(x);
-    const double* y = stepper.value(network.output).row(0);
-    double total = 0;
-    for (int k = 0; k < 5; ++k) total += y[k];
-    for (Symbol next = 0; next < 5; ++next) {
-      auto longer = read;
-      longer.push_back(next);
-      EXPECT_NEAR(y[next] / total, std::exp(log_likelihood(hmm, longer) - log_likelihood(hmm, read)), 1e-12);
+  LinearNetwork network(3, 5);
+  set_hmm(hmm, network.parameters);
+  const std::vector<Symbol> text = random_symbols(5000, 5, 2);  // e^-8000: what is carried must not be that small
+  const double expected = log_likelihood(hmm, text);
+  EXPECT_NEAR(network.log_probability(text), expected, 1e-10 * std::abs(expected));
+  const std::vector<double> each = network.log_probabilities({text.begin(), text.begin() + 12});
+  for (std::size_t t = 1; t <= each.size(); ++t) {
+    const std::vector<Symbol> read(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(t));
+    EXPECT_NEAR(each[t - 1], log_likelihood(hmm, read) - log_likelihood(hmm, {read.data(), t - 1}), 1e-12);
+  }
+  expect_same(hmm_of(network.parameters), hmm, 1e-14);
+}
+
+/// A unit d times as active whose weights are d times as small is the same state; so is a network whose weights after
+/// some symbol are all multiplied by a number, or whose output is.
+TEST(Hmm, comes_back_from_a_network_with_scaled_units) {
+  const HmmParameters hmm = HmmParameters::random(3, 4, 5, 0);
+  LinearNetwork network(3, 4);
+  set_hmm(hmm, network.parameters);
+  const std::vector<Symbol> text = random_symbols(300, 4, 3);
+  const double before = network.log_probability(text);
+  const double d[] = {0.2, 1.7, 5};
+  double total = 0;
+  for (int j = 0; j < 3; ++j) total += hmm.initial[at(j)] * d[j];
+  for (Index j = 0; j < 3; ++j) {
+    network.block("/start")(0, j) = hmm.initial[at(j)] * d[j] / total - 1.0 / 3;
+    for (Index x = 0; x < 4; ++x) {
+      network.block("output/V")(j, x) *= 3 / d[j];
+      for (Index i = 0; i < 3; ++i) network.block("/tau")(x, i * 3 + j) *= (2.0 + static_cast<double>(x)) * d[i] / d[j];
     }
   }
-  const HmmParameters back = hmm_of(parameters);
-  EXPECT_EQ(back.transitions, hmm.transitions);
-  EXPECT_EQ(back.emissions, hmm.emissions);
-  EXPECT_EQ(back.initial, hmm.initial);
-  parameters.flat()[0] += 0.5;
-  EXPECT_THROW(hmm_of(parameters), UsageError);
+  EXPECT_NEAR(network.log_probability(text), before, 1e-10 * std::abs(before));
+  expect_same(hmm_of(network.parameters), hmm, 1e-12);
+  for (Index x = 0; x < 4; ++x) {  // what all units say alike may stand in the bias
+    network.block("output/bias")(0, x) = 0.01;
+    for (Index j = 0; j < 3; ++j) network.block("output/V")(j, x) -= 0.01;
+  }
+  EXPECT_NEAR(network.log_probability(text), before, 1e-10 * std::abs(before));
+  expect_same(hmm_of(network.parameters), hmm, 1e-12);
+}
+
+std::string why_not(const Parameters<double>& network) {
+  try {
+    hmm_of(network);
+  } catch (const ModelError& error) {
+    return error.what();
+  }
+  return "it is one";
+}
+
+TEST(Hmm, says_why_a_network_is_none) {
+  const HmmParameters hmm = HmmParameters::random(3, 4, 5, 0);
+  LinearNetwork network(3, 4);
+  set_hmm(hmm, network.parameters);
+  EXPECT_EQ(why_not(network.parameters), "it is one");
+  const auto with = [&](const char* block, Index row, Index column, double value) {
+    set_hmm(hmm, network.parameters);
+    network.block(block)(row, column) = value;
+    return why_not(network.parameters);
+  };
+  EXPECT_NE(with("/tau", 2, 5, 0.7).find("after symbol"), std::string::npos);
+  EXPECT_NE(with("/tau", 2, 5, -0.1).find("from unit 3 to unit 2 after symbol 2 is -0.1, below 0"), std::string::npos);
+  EXPECT_NE(with("output/V", 1, 0, -0.2).find("unit 2 to the output is -0.2"), std::string::npos);
+  EXPECT_NE(with("/start", 0, 1, -0.6).find("before the first symbol"), std::string::npos);
+  HmmParameters silent = hmm;
+  silent.emissions[5] = 0;
+  EXPECT_THROW(set_hmm(silent, network.parameters), UsageError);
+  LinearNetwork other(2, 4);
+  EXPECT_THROW(set_hmm(hmm, other.parameters), UsageError);
 }
 
 }  // namespace

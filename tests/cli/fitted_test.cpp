@@ -63,5 +63,63 @@ TEST_P(FittedTest, a_damaged_file_is_refused_by_every_verb) {
     expect_failure(arguments, 4, "model.safetensors");
 }
 
+class HmmNetworkTest : public CommandTest {
+ protected:
+  double nats(const std::string& model) const {
+    return only_object(unfold_command({"eval", model, text_, "--json"}).out)["nats_per_symbol"];
+  }
+  std::string file(const char* name) const { return folder_.path() + "/" + name; }
+};
+
+TEST_F(HmmNetworkTest, goes_out_as_a_network_is_trained_on_and_comes_back) {
+  ASSERT_EQ(unfold_command({"train", text_, "--out", run_, "--model", "hmm:4,restarts=1", "--quiet"}).code, 0);
+  const std::string network = file("network.safetensors"), back = file("back.safetensors");
+  const Finished out = unfold_command({"export", run_, "--to", "network", "--out", network});
+  ASSERT_EQ(out.code, 0) << out.err;
+  EXPECT_NEAR(nats(network), nats(run_), 1e-10 * nats(run_));
+  ASSERT_EQ(unfold_command({"export", network, "--to", "hmm", "--out", back}).code, 0);
+  EXPECT_NEAR(nats(back), nats(run_), 1e-10 * nats(run_));
+  EXPECT_EQ(only_object(unfold_command({"info", back, "--json"}).out)["model"], "hmm:4");
+  const std::string tuned = file("tuned");
+  const Finished trained = unfold_command({"train", text_, "--start-from", run_, "--optimizer", "ruop",
+                                           "--whole-sequences", "--steps", "15", "--out", tuned, "--json"});
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  EXPECT_EQ(only_object(trained.out)["model"], "linear-gnn:4");
+  EXPECT_LT(nats(tuned), nats(run_));
+  expect_failure({"export", tuned, "--to", "hmm", "--out", back}, 4, "no hidden Markov model");
+  expect_failure({"export", tuned, "--to", "network", "--out", back}, 4, "linear-gnn:4");
+  const std::string resumed = file("resumed");
+  const Arguments half = {"train", text_,   "--start-from",     network, "--optimizer", "ruop", "--whole-sequences",
+                          "--out", resumed, "--validate-every", "5"};
+  ASSERT_EQ(unfold_command(half + Arguments{"--steps", "5"}).code, 0);
+  ASSERT_EQ(unfold_command({"train", "--out", resumed, "--resume", "--steps", "15"}).code, 0);
+  const std::string whole = file("whole");
+  Arguments all = half;
+  all[8] = whole;
+  ASSERT_EQ(unfold_command(all + Arguments{"--steps", "15"}).code, 0);
+  EXPECT_EQ(nats(resumed), nats(whole));
+}
+
+TEST_F(HmmNetworkTest, training_starts_from_any_network_of_its_symbols) {
+  train();
+  const std::string on = file("on");
+  const Finished first = unfold_command(
+      {"train", text_, "--start-from", run_, "--optimizer", "sgd:rate=1e-12", "--steps", "1", "--out", on, "--quiet"});
+  ASSERT_EQ(first.code, 0) << first.err;
+  EXPECT_NEAR(nats(on), nats(run_), 1e-6);
+  const Arguments again = {"train", text_, "--start-from", run_, "--out", file("more")};
+  expect_failure(again + Arguments{"--model", "gru:3"}, 2, "leave --model out");
+  expect_failure(again + Arguments{"--restarts", "2"}, 2, "--restarts exclude each other");
+  expect_failure({"train", "--task", "adding:10", "--steps", "1", "--start-from", run_, "--out", file("more")}, 2,
+                 "start-from");
+  const std::string other = file("other.txt");
+  write_bytes(other, "Q~{}");
+  expect_failure({"train", other, "--start-from", run_, "--out", file("more")}, 3, "");
+  const std::string counts = file("counts");
+  ASSERT_EQ(unfold_command({"train", text_, "--out", counts, "--model", "ngram:2", "--quiet"}).code, 0);
+  expect_failure({"train", text_, "--start-from", counts, "--out", file("more")}, 2, "no parameters to train");
+  expect_failure({"export", counts, "--to", "network", "--out", file("x")}, 4, "hidden Markov model");
+}
+
 }  // namespace
 }  // namespace unfold::test

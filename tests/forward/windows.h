@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -56,12 +57,14 @@ struct Found {
 
 /// Looking back over all of the sequences at once.
 template <class T>
-Found<T> look_back(const Network<T>& network, const Parameters<T>& parameters, const Batch& batch) {
+Found<T> look_back(const Network<T>& network, const Parameters<T>& parameters, const Batch& batch,
+                   const std::optional<std::uint64_t>& dropout_seed = std::nullopt) {
   Team team;
   Found<T> result{.nats = 0, .gradient = std::vector<T>(at(parameters.size())), .state = {}};
   State<T> state(*network.plan, batch.carry.slots_needed);
   BatchPass<T> pass(network, team);
   pass.set_parameters(parameters);
+  if (dropout_seed) pass.set_dropout_seed(*dropout_seed);
   enter_batch(batch, *network.plan, state);
   result.nats = pass.gradient(batch, state, 0.5, result.gradient);
   result.state.assign(state.values().begin(), state.values().end());
@@ -71,6 +74,7 @@ Found<T> look_back(const Network<T>& network, const Parameters<T>& parameters, c
 struct ForwardRun {
   std::uint64_t seed = 1;
   int threads = 1;
+  std::optional<std::uint64_t> dropout_seed = {};
 };
 
 /// Without looking back, over several batches of the same sequences.
@@ -86,7 +90,7 @@ Found<T> go_forward(const Network<T>& network, const Parameters<T>& parameters, 
   Index step = 0;
   for (const Batch& batch : batches) {
     enter_batch(batch, *network.plan, state);
-    result.nats += forward.gradient(batch, state, parameters, step++, 0.5, part);
+    result.nats += forward.gradient(batch, state, parameters, step++, 0.5, part, run.dropout_seed);
     for (std::size_t i = 0; i < part.size(); ++i) result.gradient[i] += part[i];
     leave_batch(batch, state);
     forward.leave(batch);

@@ -12,9 +12,9 @@
 #include "optim/slow_losses.h"
 #include "optim/small_network.h"
 #include "unfold/cells/pool.h"
-#include "unfold/optim/output_metric.h"
+#include "unfold/metrics/output_metric.h"
 #include "unfold/optim/riemannian.h"
-#include "unfold/optim/unit_metric.h"
+#include "unfold/metrics/unit_metric.h"
 #include "unfold/verify/scalar_graph.h"
 
 namespace unfold {

@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "unfold/optim/output_metric.h"
-#include "unfold/optim/unit_metric.h"
+#include "unfold/metrics/output_metric.h"
+#include "unfold/metrics/unit_metric.h"
 
 namespace unfold {
 

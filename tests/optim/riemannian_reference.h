@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "optim/small_network.h"
-#include "unfold/optim/objective.h"
+#include "unfold/optim/riemannian.h"
 #include "unfold/verify/scalar_graph.h"
 
 namespace unfold::reference {
@@ -21,16 +21,19 @@ constexpr Index kAlphabet = 3;
 struct WindowProblem final : Objective<double> {
   using Add = std::function<Signal(Circuit&, Signal)>;
 
-  WindowProblem(const Add& add, const std::vector<Index>& lengths, int threads = 1) : crew(threads) {
+  /// `linear`: the output is linear, of probabilities, and the loss reads its logarithm.
+  WindowProblem(const Add& add, const std::vector<Index>& lengths, int threads = 1, bool linear = false)
+      : crew(threads), is_linear(linear) {
     x = circuit.symbols("symbols", kAlphabet);
     activity = add(circuit, x);
     logits = circuit.affine("output", kAlphabet, {{"V", activity}});
+    if (linear) logits = log_of_probabilities(logits);
     circuit.output(logits);
     net = text_network<double>(std::make_shared<const Plan>(circuit), x, logits);
     values = Parameters<double>(circuit);
     values.initialise(3);
     Random noise(8, "noise");
-    for (double& p : values.flat()) p += 0.4 * noise.normal();
+    for (double& p : values.flat()) p = linear ? 0.1 + std::fabs(p + 0.4 * noise.normal()) : p + 0.4 * noise.normal();
     window.structure = Structure::chains(lengths);
     const Index rows = window.structure.positions();
     read_symbols(window).assign(at(rows), kNoSymbol);
@@ -65,6 +68,7 @@ struct WindowProblem final : Objective<double> {
   Batch window;
   State<double> before, after;
   Team crew;
+  bool is_linear;
 };
 
 inline WindowProblem::Add sparse(Signal (*add)(Circuit&, Signal, Index, const SparseOptions&), Map activation,
@@ -142,7 +146,11 @@ struct BruteForce {
       for (Index y = 0; y < kAlphabet; ++y) linear[at(graph.node(problem.logits.id, r, y))] = p[y] - (y == target);
       for (Index i = 0; i < w.rows; ++i) {
         double mean = 0, square = 0;
-        for (Index y = 0; y < kAlphabet; ++y) mean += p[y] * w(i, y), square += p[y] * w(i, y) * w(i, y);
+        for (Index y = 0; y < kAlphabet; ++y) {
+          const double said = std::exp(graph.value(graph.node(problem.logits.id, r, y)));
+          const double slope = problem.is_linear ? w(i, y) / said : w(i, y);  // of the logit
+          mean += p[y] * slope, square += p[y] * slope * slope;
+        }
         modulus[at(graph.node(problem.activity.id, r, i))] = square - mean * mean;
       }
     }
@@ -237,5 +245,75 @@ struct BruteForce {
     for (std::size_t k = 0; k < n; ++k) direction[at(parameter[k])] = d[k];
   }
 };
+
+/// All texts that the network could write where the window's symbols are to be predicted, with their probabilities.
+template <class Use>
+void for_each_own_text(WindowProblem& problem, const Use& use) {
+  const Batch text = problem.window;
+  const Structure& structure = text.structure;
+  std::vector<std::pair<Index, Index>> wanted;  // row, and the row that reads it; -1: none
+  for (Index s = 0; s < structure.sequences(); ++s)
+    for (Index p = 0; p < structure.size(s); ++p)
+      if (predicted_symbols(text)[at(structure.row(s, p))] != kNoSymbol)
+        wanted.emplace_back(structure.row(s, p), p + 1 < structure.size(s) ? structure.row(s, p + 1) : -1);
+  Index texts = 1;
+  for (std::size_t k = 0; k < wanted.size(); ++k) texts *= kAlphabet;
+  for (Index number = 0; number < texts; ++number) {
+    Index rest = number;
+    for (const auto& [row, reader] : wanted) {
+      predicted_symbols(problem.window)[at(row)] = static_cast<Symbol>(rest % kAlphabet);
+      if (reader >= 0) read_symbols(problem.window)[at(reader)] = static_cast<Symbol>(rest % kAlphabet);
+      rest /= kAlphabet;
+    }
+    CircuitInputs inputs;
+    inputs.symbols[problem.x.id] = read_symbols(problem.window);
+    const ScalarGraph graph(problem.circuit, structure, problem.values.flat(), inputs);
+    Vector linear(at(graph.nodes()), 0);
+    double probability = 1;
+    for (const auto& [row, reader] : wanted) {
+      double p[kAlphabet], total = 0;
+      for (Index y = 0; y < kAlphabet; ++y)
+        total += p[y] = std::exp(graph.value(graph.node(problem.logits.id, row, y)));
+      const Symbol written = predicted_symbols(problem.window)[at(row)];
+      probability *= p[written] / total;
+      for (Index y = 0; y < kAlphabet; ++y)
+        linear[at(graph.node(problem.logits.id, row, y))] = p[y] / total - (y == written);
+    }
+    use(graph, graph.backward(linear, false), probability);
+  }
+  problem.window = text;
+}
+
+/// The gradient on the text, turned by the metric on everything that the network could write.
+inline Vector direction_by_own_texts(WindowProblem& problem, double damping) {
+  const BruteForce on_text(problem, Phi::outer, damping);
+  const std::size_t n = on_text.gradient.size();
+  std::vector<Vector> m(n, Vector(n, 0));
+  for_each_own_text(problem, [&](const ScalarGraph& graph, const Vector& b, double probability) {
+    std::map<Index, std::vector<std::pair<Index, double>>> inputs_of;
+    for (const auto& edge : graph.edges())
+      if (edge.from < graph.parameters()) inputs_of[edge.to].emplace_back(edge.from, edge.partial);
+    for (const auto& [node, inputs] : inputs_of)
+      for (const auto& [q, u] : inputs)
+        for (const auto& [k, v] : inputs) m[at(q)][at(k)] += probability * b[at(node)] * b[at(node)] * u * v;
+  });
+  for (std::size_t k = 0; k < n; ++k) m[k][k] += damping;
+  return solve(m, on_text.gradient);
+}
+
+struct NoMove final : Direction<double> {
+  void move(Team&, std::span<double>, std::span<const double>, double, double) override {}
+  void visit_state(StateVisitor<double>&) override {}
+};
+
+/// The losses of a few steps.
+inline Vector losses(WindowProblem& problem, const RiemannianOptions& options, int steps) {
+  const auto control = riemannian_control<double>(problem.circuit.parameter_count(), options);
+  control->attach(problem);
+  NoMove none;
+  Vector result;
+  for (int i = 0; i < steps; ++i) result.push_back(control->step(problem, none, 0.5).loss);
+  return result;
+}
 
 }  // namespace unfold::reference

@@ -9,14 +9,15 @@
 
 #include "optim/metric_pass.h"
 #include "optim/riemannian_reference.h"
+#include "unfold/metrics/output_metric.h"
+#include "unfold/metrics/unit_metric.h"
 #include "unfold/optim/metric_shards.h"
-#include "unfold/optim/output_metric.h"
-#include "unfold/optim/unit_metric.h"
 
 namespace unfold {
 namespace {
 
 using reference::BruteForce, reference::kAlphabet, reference::kNetworks, reference::Phi, reference::sparse;
+using reference::direction_by_own_texts, reference::for_each_own_text, reference::losses, reference::NoMove;
 using reference::WindowProblem;
 using Vector = std::vector<double>;
 
@@ -80,6 +81,19 @@ Vector direction_of(WindowProblem& problem, const RiemannianOptions& options, st
   return direction;
 }
 
+const WindowProblem::Add kLinear = [](Circuit& c, Signal x) { return linear_gnn(c, x, 3); };
+
+TEST(UnitMetric, of_linear_units_under_a_linear_output_equals_the_dense_matrices) {
+  for (const bool outer : {true, false}) {
+    WindowProblem problem(kLinear, {9, 14, 1, 6}, 1, true);
+    const BruteForce expected(problem, outer ? Phi::outer : Phi::backpropagated, 0.3);
+    const MetricPass found = find(problem, outer, true, 0.3);
+    EXPECT_NEAR(found.nats, expected.nats, 1e-10);
+    expect_near(problem, found.gradient, expected.gradient, "linear-gnn gradient");
+    expect_near(problem, found.direction, expected.direction, outer ? "linear-gnn ruop" : "linear-gnn rbpm");
+  }
+}
+
 /// Each sequence counts the mean length over its own (remark 8).
 TEST(UnitMetric, can_count_every_sequence_the_same) {
   const std::vector<Index> lengths = {9, 14, 1, 6};
@@ -120,6 +134,58 @@ TEST(UnitMetric, measured_with_draws_is_the_recurrent_natural_metric) {
       apart = std::max(apart, std::fabs(back.direction[i] - expected.direction[i]) / scale);
     EXPECT_LT(error(60'000, 0), apart / 3) << name;
     EXPECT_GT(error(3, 0), 3 * apart) << name;
+    EXPECT_NE(error(3, 0), error(3, 3)) << name;
+  }
+}
+
+TEST(OwnSequences, are_written_with_the_probabilities_of_the_network) {
+  WindowProblem problem(kNetworks.at("glnn"), {3, 2});
+  OwnSequences<double> own(problem.net);
+  std::map<std::vector<Symbol>, double> expected, counted;
+  for_each_own_text(problem, [&](const ScalarGraph&, const Vector&, double probability) {
+    expected[predicted_symbols(problem.window)] += probability;
+  });
+  constexpr int kDraws = 20'000;
+  for (int k = 0; k < kDraws; ++k) {
+    const Batch& batch = own.draw(problem.window, problem.values, problem.before, static_cast<std::uint64_t>(k), 0);
+    counted[predicted_symbols(batch)] += 1.0 / kDraws;
+    for (Index s = 0; s < batch.structure.sequences(); ++s)
+      for (Index p = 1; p < batch.structure.size(s); ++p)
+        if (const Symbol x = predicted_symbols(batch)[at(batch.structure.row(s, p - 1))]; x != kNoSymbol) {
+          ASSERT_EQ(read_symbols(batch)[at(batch.structure.row(s, p))], x);
+        }
+  }
+  double all = 0;
+  for (const auto& [text, p] : expected) {
+    EXPECT_NEAR(counted[text], p, 5 * std::sqrt(p * (1 - p) / kDraws) + 1e-9);
+    all += p;
+  }
+  EXPECT_NEAR(all, 1, 1e-12);
+  EXPECT_LE(counted.size(), expected.size());
+}
+
+/// The error of the direction falls as the root of the number of sequences that are written.
+TEST(UnitMetric, on_own_sequences_is_the_mean_over_all_that_could_be_written) {
+  for (const char* name : {"glnn", "sparse-rnn", "rnn"}) {
+    WindowProblem problem(kNetworks.at(name), {3, 2});
+    const Vector expected = direction_by_own_texts(problem, 0.3),
+                 on_text = BruteForce(problem, Phi::outer, 0.3).direction;
+    const auto distance_of = [&](const Vector& found) {
+      double worst = 0, scale = 0;
+      for (std::size_t i = 0; i < found.size(); ++i) {
+        if (is_writing(problem, i)) continue;
+        worst = std::max(worst, std::fabs(found[i] - expected[i]));
+        scale = std::max(scale, std::fabs(expected[i]));
+      }
+      return worst / scale;
+    };
+    const auto error = [&](Index own, std::uint64_t seed) {
+      return distance_of(direction_of(problem, {.metric = RiemannianMetric::ruop, .damping = 0.3, .own = own}, seed));
+    };
+    const double many = error(20'000, 0);
+    EXPECT_LT(many, 0.01) << name;
+    EXPECT_GT(distance_of(on_text), 10 * many) << name;  // what is read is something else
+    EXPECT_GT(error(3, 0), 10 * many) << name;
     EXPECT_NE(error(3, 0), error(3, 3)) << name;
   }
 }
@@ -204,21 +270,6 @@ TEST(OutputMetric, is_the_quasi_diagonal_newton_step) {
 }
 
 // --------------------------------------------------------------------------------------------------------- invariance
-
-struct NoMove final : Direction<double> {
-  void move(Team&, std::span<double>, std::span<const double>, double, double) override {}
-  void visit_state(StateVisitor<double>&) override {}
-};
-
-/// The losses of a few steps with negligible damping.
-Vector losses(WindowProblem& problem, const RiemannianOptions& options, int steps) {
-  const auto control = riemannian_control<double>(problem.circuit.parameter_count(), options);
-  control->attach(problem);
-  NoMove none;
-  Vector result;
-  for (int i = 0; i < steps; ++i) result.push_back(control->step(problem, none, 0.5).loss);
-  return result;
-}
 
 Vector losses(WindowProblem& problem, RiemannianMetric metric, Reduction reduction, int steps = 6,
               double damping = 1e-13) {
@@ -337,17 +388,53 @@ TEST(Invariance, holds_for_the_trajectory_under_another_spelling_of_the_network)
 }
 
 /// The errors are drawn at the outputs, which all spellings share (but for the order of the alphabet).
-TEST(Invariance, holds_for_metrics_with_draws_and_equal_sequences) {
+TEST(Invariance, holds_for_metrics_with_draws_equal_and_own_sequences) {
   for (const Spelling& spelling : {kSpellings[0], kSpellings[1], kSpellings[2]}) {
     WindowProblem first(spelling.first, {60, 45}), second(spelling.second, {60, 45});
     calm(first);
     spelling.translate(first, second);
     const RiemannianOptions options = {
         .damping = 1e-13, .writing_damping = 1e-13, .draws = 6, .sequences = SequenceWeights::equal};
-    const Vector a = losses(first, options, 6), b = losses(second, options, 6);
-    EXPECT_LT(a.back(), a.front() - 0.01) << spelling.name;
-    EXPECT_LT(distance(a, b), 1e-5) << spelling.name;
+    const RiemannianOptions own = {.damping = 1e-13, .writing_damping = 1e-13, .own = 3};
+    for (const RiemannianOptions& how : {options, own}) {
+      const Vector a = losses(first, how, 6), b = losses(second, how, 6);
+      EXPECT_LT(a.back(), a.front() - 0.01) << spelling.name;
+      EXPECT_LT(distance(a, b), 1e-5) << spelling.name;
+    }
   }
+}
+
+/// A unit of a linear network d times as active, with weights d times as small, is the same: the direction is, too.
+TEST(Invariance, holds_for_the_direction_of_linear_units_of_another_size) {
+  WindowProblem first(kLinear, {60, 45}, 1, true), second(kLinear, {60, 45}, 1, true);
+  const auto linear_block = [](WindowProblem& p, std::string_view end) {
+    for (const ParameterInfo& info : p.circuit.parameters())
+      if (info.name.ends_with(end)) return p.values.at(info.name);
+    throw UsageError("no such block");
+  };
+  const double d[] = {0.5, 1.5, 4};
+  for (WindowProblem* p : {&first, &second})
+    each(linear_block(*p, "output/bias"), [](double& v, Index, Index) { v = 0; });  // which has no size
+  copy_all(first, second);
+  each(linear_block(second, "/start"), [&](double& v, Index, Index i) { v = d[i] * (v + 1.0 / 3) - 1.0 / 3; });
+  each(linear_block(second, "/tau"), [&](double& v, Index, Index e) { v *= d[e / 3] / d[e % 3]; });
+  each(linear_block(second, "output/V"), [&](double& v, Index i, Index) { v /= d[i]; });
+  const RiemannianOptions options = {.metric = RiemannianMetric::ruop, .damping = 1e-15};
+  Vector a = direction_of(first, options);
+  const Vector b = direction_of(second, options);
+  const auto as_second = [&](std::string_view end, const std::function<double(Index)>& scale) {
+    for (const ParameterInfo& info : first.circuit.parameters())
+      if (info.name.ends_with(end))
+        for (Index k = 0; k < info.size(); ++k) a[at(info.offset + k)] *= scale(k % info.cols);
+  };
+  as_second("/start", [&](Index i) { return d[i]; });
+  as_second("/tau", [&](Index e) { return d[e / 3] / d[e % 3]; });
+  double scale = 0;
+  for (const double v : a) scale = std::max(scale, std::fabs(v));
+  for (std::size_t i = 0; i < a.size(); ++i)
+    if (!is_writing(second, i)) {
+      EXPECT_NEAR(b[i], a[i], 1e-8 * scale) << i;  // the matrices see nothing of V's length: they are near singular
+    }
 }
 
 TEST(Invariance, does_not_hold_for_the_plain_gradient) {
@@ -388,8 +475,9 @@ TEST(Riemannian, gives_the_same_bits_on_any_number_of_threads) {
 TEST(Riemannian, gives_the_same_bits_on_any_number_of_threads_with_draws) {
   for (const char* name : {"glnn", "lstm"}) {
     WindowProblem one(kNetworks.at(name), {700, 9}), three(kNetworks.at(name), {700, 9}, 3);
-    const RiemannianOptions options = {.draws = 2, .sequences = SequenceWeights::equal};
-    EXPECT_EQ(losses(one, options, 4), losses(three, options, 4)) << name;
+    for (const RiemannianOptions& options : {RiemannianOptions{.draws = 2, .sequences = SequenceWeights::equal},
+                                             RiemannianOptions{.own = 2, .sequences = SequenceWeights::equal}})
+      EXPECT_EQ(losses(one, options, 4), losses(three, options, 4)) << name;
   }
 }
 
@@ -419,6 +507,10 @@ TEST(Riemannian, averages_directions_and_matrices_when_asked) {
     for (int i = 0; i < 30; ++i) last = control->step(problem, none, 0.3).loss;
     EXPECT_LT(last, first - 0.05) << name;
   }
+}
+
+TEST(Riemannian, draws_errors_or_writes_sequences_not_both) {
+  EXPECT_THROW(riemannian_control<double>(3, {.draws = 1, .own = 1}), UsageError);
 }
 
 TEST(Riemannian, refuses_a_network_that_it_cannot_train) {

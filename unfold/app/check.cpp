@@ -86,12 +86,12 @@ std::vector<double> next_probabilities(const HmmParameters& hmm, std::vector<Sym
   return result;
 }
 
-/// The HMM as a network: symbols in, one output, and the parameters that make it so.
+/// The HMM as a network, and the parameters that make it so.
 class HmmAsNetwork {
  public:
   explicit HmmAsNetwork(const CheckRequest& request)
       : hmm_(HmmParameters::random(states(request), request.symbols, request.seed, 0)),
-        signals_(add_hmm(hmm_.states, hmm_.alphabet, circuit_)),
+        signals_(build_model(parse_model_spec(fmt::format("linear-gnn:{}", hmm_.states)), hmm_.alphabet, circuit_)),
         parameters_(circuit_),
         passes_(circuit_, small_structure(), request.seed) {
     set_hmm(hmm_, parameters_);
@@ -105,7 +105,7 @@ class HmmAsNetwork {
   Index parameter_count() const { return circuit_.parameter_count(); }
 
   CheckReport check(std::uint64_t seed) {
-    CheckReport report = check_derivatives(passes_, *normalised_loss<double>(), {.seed = seed});
+    CheckReport report = check_derivatives(passes_, *softmax_loss<double>(), {.seed = seed});
     report.results.push_back(check_probabilities());
     return report;
   }
@@ -137,10 +137,10 @@ class HmmAsNetwork {
 
   static void compare(CheckResult& result, std::span<const double> o, const std::vector<double>& expected,
                       const std::string& where) {
-    double total = 0;
-    for (const double x : o) total += x;
+    std::vector<double> p(o.begin(), o.end());  // logarithms
+    vector_exp(p.data(), p.data(), static_cast<Index>(p.size()));
     for (std::size_t x = 0; x < o.size(); ++x) {
-      const double error = std::fabs(o[x] / total - expected[x]);
+      const double error = std::fabs(p[x] - expected[x]);
       if (error <= result.worst && !result.where.empty()) continue;
       result.worst = std::isnan(error) ? INFINITY : error;
       result.where = fmt::format("symbol {} after {}", x, where);
@@ -149,7 +149,7 @@ class HmmAsNetwork {
 
   Circuit circuit_;
   HmmParameters hmm_;
-  HmmNetwork signals_;
+  ModelSignals signals_;
   Parameters<double> parameters_;
   Passes passes_;
 };

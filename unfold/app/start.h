@@ -1,5 +1,5 @@
 #pragma once
-/// Training that begins with the parameters of another model: `train --start RUN`.
+/// Training that begins with the parameters of another model: `train --start-from RUN`.
 
 #include <string>
 

@@ -14,10 +14,10 @@
 #include "unfold/app/required_passes.h"
 #include "unfold/app/start.h"
 #include "unfold/app/step_cost.h"
-#include "unfold/app/teacher_forcing.h"
 #include "unfold/app/train_material.h"
 #include "unfold/app/train_processes.h"
 #include "unfold/app/train_restarts.h"
+#include "unfold/app/trainer_options.h"
 #include "unfold/base/team.h"
 #include "unfold/data/labels.h"
 #include "unfold/fields/density_data.h"
@@ -117,7 +117,9 @@ class Training {
   Reporter& reporter_;
   Examples examples_ = {};  // of data with fields
   FieldPlan fields_ = {};
-  std::optional<LogTraining> log_;   // how logs are read
+  std::optional<LogTraining> log_;  // how logs are read
+  std::unique_ptr<KnownStart> known_;
+  bool begins_ = true;               // not from a checkpoint
   std::set<std::string_view> open_;  // settings that the data are still to decide
 };
 
@@ -133,6 +135,8 @@ void Training::settle() {
   if (goes_on) take_stored(read_config(folder_.config()), given_, s_, run_);
   if (s_.data.empty() && !s_.task) throw UsageError("train needs DATA: text files, each one sequence");
   if (!goes_on || s_.format) reporter_.remark_if(settle_format(s_, given_));
+  begins_ = !request_.resume || !folder_.has_checkpoint();
+  if (s_.start_from && begins_ && !has_fields(s_)) known_ = std::make_unique<KnownStart>(*s_.start_from, s_, given_);
   if (has_fields(s_)) settle_fields();
   make_canonical(s_, run_, given_);
   if (goes_on) return;
@@ -179,33 +183,12 @@ nlohmann::json Training::card_configuration() const {
 }
 
 TrainOptions Training::train_options() const {
-  TrainOptions options;
+  TrainOptions options{.trainer = trainer_options(s_, run_), .sampled_softmax = s_.sampled_softmax};
   TrainerOptions& t = options.trainer;
-  t.optimizer = s_.optimizer;
-  t.batches = {
-      .window = s_.window, .batch = s_.batch, .whole_sequences = s_.whole_sequences, .curriculum = s_.curriculum};
-  t.precision = s_.precision == "bf16" ? Precision::bf16 : Precision::exact;
-  t.penalties = {.activity = s_.activity_penalty, .flow = s_.flow_penalty, .smoothing = s_.label_smoothing};
-  t.forcing = teacher_forcing(s_);
-  if (s_.feedback) t.feedback = Feedback::parse(*s_.feedback);
-  if (s_.gradient) t.gradient = GradientMethod::parse(*s_.gradient);
-  t.seed = static_cast<std::uint64_t>(s_.seed);
-  t.steps = s_.steps.value_or(0);
-  t.epochs = s_.epochs.value_or(0);
-  t.minutes = s_.minutes.value_or(0);
-  t.validate_every = s_.validate_every;
-  t.patience = s_.early_stop;
-  t.sample_every = run_.sample_every;
-  t.log_every = run_.log_every;
-  if (run_.memory_limit) t.memory_limit = parse_bytes(*run_.memory_limit);
-  t.shards = s_.shards.value_or(1);
-  t.gradient_sums = s_.gradient_sums == "bf16" ? Precision::bf16 : Precision::exact;
   t.processes = request_.processes;
   t.checkpoint = folder_.checkpoint();
-  t.checkpoint_steps = run_.checkpoint_every;
   t.resume = request_.resume && folder_.has_checkpoint();
   if (writes()) t.log = folder_.log();
-  options.sampled_softmax = s_.sampled_softmax;
   if (writes()) options.model_file = folder_.model();
   options.sampling.seed = t.seed;
   return options;
@@ -222,7 +205,7 @@ TrainOutcome Training::run() {
   if (s_.follow) return *s_.precision == "double" ? run_followed<double>() : run_followed<float>();
   if (has_fields(s_)) return run_on_fields();
   if (s_.format == kLogFormat) log_.emplace(s_);
-  const Material material = load_material(s_, log_ ? &*log_ : nullptr, reporter_, processes());
+  const Material material = load_material(s_, log_ ? &*log_ : nullptr, known_.get(), reporter_, processes());
   const TrainingData data{.corpus = material.corpus,
                           .training = material.training,
                           .validation = &material.validation,
@@ -232,8 +215,7 @@ TrainOutcome Training::run() {
     throw UsageError(
         "model crf labels the positions of data with fields, such as columns; of running text learn an ngram");
   if (is_fitted_model(s_.model)) return run_fitted(material, data);
-  if (*s_.precision == "double") return run_recurrent<double>(material, data);
-  return run_recurrent<float>(material, data);
+  return *s_.precision == "double" ? run_recurrent<double>(material, data) : run_recurrent<float>(material, data);
 }
 
 /// Whole sequences or windows, where nobody said. The decision is kept like one that was given.
@@ -254,6 +236,7 @@ TrainOutcome Training::run_recurrent(const Material& material, const TrainingDat
   const auto seed = static_cast<std::uint64_t>(s_.seed);
   if (open_.contains("model")) reporter_.remark_if(choose_size(s_, given_, material.training.symbols()));
   LanguageModel<T> model = make_candidate<T>(parse_model_spec(s_.model), data, after, seed, 0);
+  if (known_) known_->put_into(model);
   if (readout_of(model.spec()))
     throw UsageError("a ridge readout predicts numbers, not symbols: write esn:" + std::to_string(model.spec().units) +
                      ",readout=trained, and everything is trained by gradient");
@@ -486,7 +469,7 @@ TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
   model.initialise(options.trainer.seed);
   start_from_counts(model, parts[0], options.trainer.seed);
   start_from_means(model, parts[0]);
-  if (s_.start) reporter_.remark(start_from(*s_.start, model));
+  if (s_.start_from && begins_) reporter_.remark(start_from(*s_.start_from, model));
   model.configuration() = card_configuration();
   if (s_.ends && std::ranges::find(LengthModel::kinds(), *s_.ends) != LengthModel::kinds().end())
     model.configuration()[kLengthKey] = LengthModel::fit(*s_.ends, lengths_of(parts[0])).to_json();

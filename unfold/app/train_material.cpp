@@ -54,14 +54,16 @@ bool is_read_in_parts(const TrainSettings& s) {
   const bool plain = std::ranges::all_of(
       s.data, [](const std::string& file) { return file != "-" && compression_of(file) == Compression::none; });
   return plain && !s.task && !s.follow && !has_fields(s) && s.format != kLogFormat && !is_fasta(s) && !s.lines &&
-         !s.label_column && !s.only_label && !s.mask;
+         !s.label_column && !s.only_label && !s.mask && !s.start_from;
 }
 
-Material load_material(TrainSettings& s, LogTraining* log, Reporter& reporter, Processes& processes) {
+Material load_material(TrainSettings& s, LogTraining* log, const KnownStart* known, Reporter& reporter,
+                       Processes& processes) {
   const UnknownPolicy unknown = parse_unknown_policy(s.unknown);
   const auto whole = [&] {
     std::vector<Input> inputs = read_data(s, log, reporter);
-    Alphabet alphabet = build_alphabet(inputs, alphabet_options(s, log != nullptr));
+    Alphabet alphabet =
+        known != nullptr ? known->alphabet() : build_alphabet(inputs, alphabet_options(s, log != nullptr));
     return Corpus::load(std::move(inputs), std::move(alphabet), {.unknown = unknown, .lines = s.lines});
   };
   Material material{.corpus = !processes.alone() && is_read_in_parts(s) ? read_in_parts(s, processes) : whole(),

@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "unfold/app/known_start.h"
 #include "unfold/app/log_data.h"
 #include "unfold/data/corpus.h"
 #include "unfold/data/split.h"
@@ -26,8 +27,9 @@ struct Material {
 /// unpacked, masked or cut into lines is read by everybody.
 bool is_read_in_parts(const TrainSettings& s);
 
-/// `log`: how logs are read; nullptr for other data. Settings that the data decide are filled in. By all processes.
-/// Throws DataError, UsageError.
-Material load_material(TrainSettings& s, LogTraining* log, Reporter& reporter, Processes& processes);
+/// `log`: how logs are read; nullptr for other data. `known`: has the alphabet; nullptr: DATA have it. Settings that
+/// the data decide are filled in. By all processes. Throws DataError, UsageError.
+Material load_material(TrainSettings& s, LogTraining* log, const KnownStart* known, Reporter& reporter,
+                       Processes& processes);
 
 }  // namespace unfold

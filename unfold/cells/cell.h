@@ -66,6 +66,9 @@ struct CellEntry : Entry {
   std::function<std::string(const StackOptions&, const AnyOptions&)> fault;
   /// How weights that read the cell's output start, where the model does not say.
   std::function<Init(const AnyOptions&)> output_start;
+  /// What it gives are probabilities of its units: an output is a mixture of what they would say, and the loss gets the
+  /// logarithm of that.
+  bool says_probabilities = false;
   /// The seed of the random graph that the cell is made on. Such a cell starts from symbol frequencies.
   std::function<Index&(AnyOptions&)> graph;
   /// Makes a version with at most so many units, for checks.
@@ -91,6 +94,7 @@ struct CellOf {
   Options defaults = {};
   std::function<std::string(const StackOptions&, const Options&)> fault = {};
   Init (*output_start)(const Options&) = nullptr;
+  bool says_probabilities = false;
   Index Options::*graph = nullptr;
   void (*cut_down)(StackOptions&, Options&, Index most) = nullptr;
   std::vector<Spelling> spellings = {};
@@ -114,6 +118,7 @@ struct CellOf {
     entry.output_start = [start = output_start](const AnyOptions& any) {
       return start != nullptr ? start(any.as<Options>()) : Init::uniform();
     };
+    entry.says_probabilities = says_probabilities;
     if (graph != nullptr) entry.graph = [graph = graph](AnyOptions& any) -> Index& { return any.as<Options>().*graph; };
     entry.cut_down = [cut = cut_down](StackOptions& stack, AnyOptions& any, Index most) {
       stack.units = std::min(stack.units, most);

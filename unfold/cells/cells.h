@@ -246,6 +246,12 @@ struct SparseRnnOptions : SparseOptions {
 };
 Signal sparse_rnn(Circuit& c, Signal x, Index n, const SparseRnnOptions& options = {});
 
+/// linear-gnn: a gated network of linear units on all edges, normalised at every step: what hidden Markov models are.
+struct LinearGnnOptions {};
+Signal linear_gnn(Circuit& c, Signal x, Index n, const LinearGnnOptions& options = {});
+/// Its output o as logits: log o, and where a trained network says a probability below 0, that of 1e-15.
+Signal log_of_probabilities(Signal o);
+
 /// The graph of these cells: every unit has min(degree, units) distinct outgoing edges, its loop among them.
 std::shared_ptr<const Edges> random_edges(Index units, Index degree, Index graph);
 

@@ -1,7 +1,7 @@
 #include "unfold/cells/cell.h"
 #include "unfold/cells/cells.h"
 #include "unfold/cells/delays.h"
-#include "unfold/circuit/sparse_operator.h"
+#include "unfold/circuit/placed.h"
 
 namespace unfold {
 namespace {
@@ -53,32 +53,11 @@ Signal move(Circuit& c, Signal x, const std::vector<Group>& groups, std::size_t 
   return g.before + now * (c.map(activation, z) - g.before);
 }
 
-/// The groups behind one another, each unit with a gain that starts at 1.
-Signal together(Circuit& c, Index n, const std::vector<Group>& groups, const std::vector<Signal>& states) {
-  std::vector<std::string> names;
-  names.reserve(groups.size());
-  std::vector<Term> terms;
-  terms.reserve(groups.size());
-  for (std::size_t g = 0; g < groups.size(); ++g) {
-    std::vector<std::pair<std::int32_t, std::int32_t>> places;
-    places.reserve(at(groups[g].size));
-    for (Index i = 0; i < groups[g].size; ++i)
-      places.emplace_back(static_cast<std::int32_t>(i), static_cast<std::int32_t>(groups[g].first + i));
-    names.push_back("gain" + std::to_string(g + 1));
-    terms.push_back({.parameter = names.back(),
-                     .source = states[g],
-                     .init = Init::constant(1),
-                     .op = sparse_operator(std::make_shared<const Edges>(groups[g].size, n, std::move(places)))});
-  }
-  return c.affine("out", n, terms, Init::zero(), false);
-}
-
 }  // namespace
 
 /// Groups of units with periods p_1 < p_2 < ..: where p_g divides t = 0, 1, ..
 ///   h^g_t = s(x_t W_g + sum over j >= g of h^j_{t-1} U_gj + b_g),   elsewhere h^g_t = h^g_{t-1}
-/// and nothing of a group that sleeps is multiplied. Output: all groups, each unit times a gain, which starts at 1.
-///                                                                                             Koutnik et al. 2014
+/// and nothing of a group that sleeps is multiplied. Output: all groups.                       Koutnik et al. 2014
 Signal clockwork(Circuit& c, Signal x, Index n, const ClockworkOptions& options) {
   if (options.periods.empty()) throw UsageError("clockwork: no period");
   const std::vector<Group> groups = divide(c, n, options);
@@ -88,7 +67,7 @@ Signal clockwork(Circuit& c, Signal x, Index n, const ClockworkOptions& options)
     states.push_back(move(c, x, groups, g, options.activation));
     c.feed(groups[g].before, states.back());
   }
-  return together(c, n, groups, states);
+  return placed_together(c, "out", states);
 }
 
 namespace {

@@ -1,5 +1,6 @@
 #pragma once
-/// Maps of whole vectors that cells are made of (vector_map.h): layer normalisation, and the decay of complex numbers.
+/// Maps of whole vectors that cells are made of (vector_map.h): layer normalisation, shares of a sum, and the decay of
+/// complex numbers.
 
 #include <memory>
 #include <vector>
@@ -11,6 +12,9 @@ namespace unfold {
 /// Layer normalisation (Ba, Kiros & Hinton 2016): y_i = g_i (x_i - mean) / sqrt(variance + 1e-5), mean and variance
 /// over the n components. Parameters [1 x n]: g.
 std::shared_ptr<const VectorMap> layer_norm(Index n);
+
+/// y_i = x_i / sum_j x_j. No parameters. Not a number where the sum is 0. Its Jacobian may be squared.
+std::shared_ptr<const Operator> shares(Index n);
 
 /// The recurrence of linear recurrent units (Orvieto et al. 2023): n complex numbers, n real and then n imaginary
 /// parts, each times l = exp(-exp(nu) + i phase). Parameters [1 x 2n]: nu, then phases.

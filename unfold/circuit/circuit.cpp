@@ -350,6 +350,13 @@ Signal Circuit::dropout(Signal x, double rate, Lasts lasts) {
   return map(Map::mul, x, add(std::move(node)));
 }
 
+Signal Circuit::mask_like(const Node& mask) {
+  Node copy{.kind = Node::Kind::mask, .name = mask.name, .size = mask.size};
+  copy.constant = mask.constant;
+  copy.lasts = mask.lasts;
+  return add(std::move(copy));
+}
+
 void Circuit::only_where(Signal affine, Signal awake, Index period) {
   const Node& a = own(awake, "only_where");
   const Node& wanted = own(affine, "only_where");

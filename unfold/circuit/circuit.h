@@ -226,6 +226,8 @@ class Circuit {
   std::vector<Signal> parts(Signal x) const;
   /// Dropout with the given rate: zeroes components with probability `rate` and scales the others, in training only.
   Signal dropout(Signal x, double rate, Lasts lasts = Lasts::position);
+  /// What dropout multiplies by: the mask of another circuit, whose draws it shares because it has its name.
+  Signal mask_like(const Node& mask);
   /// A promise: nothing depends on the affine map where the first component of `awake` is 0, because whoever reads it
   /// multiplies by that; it is computed elsewhere alone, and is 0 there. `awake` holds 0 and 1, depends on no parameter
   /// and is 1 at one of `period` positions (for costs). UsageError: one has no such promise twice, nor a memory.

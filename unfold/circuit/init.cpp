@@ -87,6 +87,10 @@ void fill_block(const Init& init, const WeightBlock& b, Random& random) {
       for (Index i = 0; i < b.inputs; ++i)
         for (Index j = 0; j < b.outputs; ++j) b(i, j) = random.uniform(-natural, natural);
       return;
+    case Init::Kind::positive:
+      for (Index i = 0; i < b.inputs; ++i)
+        for (Index j = 0; j < b.outputs; ++j) b(i, j) = random.uniform(0.5, 1.5);
+      return;
     case Init::Kind::normal:
       for (Index i = 0; i < b.inputs; ++i)
         for (Index j = 0; j < b.outputs; ++j) b(i, j) = natural * random.normal();

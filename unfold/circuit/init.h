@@ -16,6 +16,7 @@ struct Init {
   enum class Kind {
     constant,    ///< `values[block]` in each column block (one value: everywhere)
     uniform,     ///< U(-scale, scale); scale 0: 1/sqrt(inputs)
+    positive,    ///< U(1/2, 3/2)
     normal,      ///< N(0, scale^2); scale 0: 1/sqrt(inputs); several `values`: times `values[block]`
     glorot,      ///< U(-a, a), a = sqrt(6 / (inputs + outputs of one block)), times scale
     orthogonal,  ///< random orthonormal rows or columns, times scale (Saxe et al. 2014)
@@ -40,6 +41,7 @@ struct Init {
     return {.blocks = n, .values = std::move(values)};
   }
   static Init uniform(double scale = 0) { return {.kind = Kind::uniform, .scale = scale}; }
+  static Init positive() { return {.kind = Kind::positive}; }
   static Init normal(double scale = 0) { return {.kind = Kind::normal, .scale = scale}; }
   /// Every output with a scale of its own, over sqrt(inputs).
   static Init normal_columns(std::vector<double> scales) {

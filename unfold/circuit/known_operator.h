@@ -10,10 +10,15 @@ namespace unfold {
 
 class KnownOperator {
  public:
-  enum class Kind { layer_norm, leak, complex_decay, complex_gain, modulus_relu, unitary };
+  enum class Kind { layer_norm, leak, complex_decay, complex_gain, modulus_relu, unitary, share, placed };
   virtual ~KnownOperator() = default;
   virtual Kind known_kind() const = 0;
 };
+
+inline bool is_known(const Operator* op, KnownOperator::Kind kind) {
+  const auto* known = dynamic_cast<const KnownOperator*>(op);
+  return known != nullptr && known->known_kind() == kind;
+}
 
 /// What of a unitary map is fixed.
 struct UnitaryShape {

@@ -4,11 +4,12 @@
 ///   const Signal all = placed_together(c, "all", {x, v});      // [x.size() + v.size()], no parameters
 
 #include "unfold/circuit/circuit.h"
+#include "unfold/circuit/known_operator.h"
 
 namespace unfold {
 
 /// y_{offset + i} += x_i: no parameters.
-class Placed final : public OperatorOf<Placed> {
+class Placed final : public OperatorOf<Placed>, public KnownOperator {
  public:
   /// Throws UsageError: x does not fit.
   Placed(Index inputs, Index outputs, Index offset);
@@ -16,6 +17,7 @@ class Placed final : public OperatorOf<Placed> {
   Index offset() const { return offset_; }
 
   std::string_view name() const override { return "placed"; }
+  Kind known_kind() const override { return Kind::placed; }
   Index inputs() const override { return inputs_; }
   Index outputs() const override { return outputs_; }
   ParameterShape parameter_shape(Index) const override { return {0, inputs_}; }

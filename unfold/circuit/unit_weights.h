@@ -1,6 +1,6 @@
 #pragma once
 /// Operators whose parameters are weights of units: y_i += sum over edges e = (j -> i) of w_e u_j(x), with inputs u
-/// that depend on the source alone. Riemannian metrics are built on u (optim/unit_metric.h).
+/// that depend on the source alone. Riemannian metrics are built on u (metrics/unit_metric.h).
 
 #include "unfold/circuit/operator.h"
 #include "unfold/numerics/sparse.h"

@@ -27,13 +27,16 @@ class HmmPredictor final : public Predictor {
     log_probabilities_.clear();
   }
 
-  float log_probability(Symbol symbol) override {
+  float log_probability(Symbol symbol) override { return static_cast<float>(log_of(symbol)); }
+  double surprisal(Symbol symbol) override { return -log_of(symbol); }
+
+  double log_of(Symbol symbol) const {
     double p = 0;
     for (std::size_t j = 0; j < state_.size(); ++j)
       p += state_[j] * hmm_->emissions[j * at(hmm_->alphabet) + static_cast<std::size_t>(symbol)];
     p = std::min(p, 1.0);
     vector_log(&p, &p, 1);
-    return static_cast<float>(p);
+    return p;
   }
 
   std::span<const float> log_probabilities() override {
@@ -120,6 +123,11 @@ HmmModel::HmmModel(std::string_view spec, const Alphabet& alphabet)
     : FittedModel(alphabet),
       options_(parse_fitted_spec<HmmOptions>(spec, kMain)),
       hmm_(options_.states, this->alphabet().size()) {}
+
+HmmModel::HmmModel(HmmParameters hmm, const Alphabet& alphabet)
+    : FittedModel(alphabet), options_{.states = hmm.states}, hmm_(std::move(hmm)) {
+  if (hmm_.alphabet != this->alphabet().size()) throw UsageError("an HMM over another alphabet");
+}
 
 HmmModel::HmmModel(const ModelFile& file)
     : FittedModel(file), options_(read_fitted_spec<HmmOptions>(file, kName, kMain)) {

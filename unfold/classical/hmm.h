@@ -15,7 +15,7 @@
 /// With add = 0 the likelihood never falls; with add > 0 it is the posterior under a Dirichlet prior that never does. A
 /// state that empties keeps its transitions; it may come back.
 ///
-/// An HMM is a network with symbol-dependent linear transitions and a linear output: add_hmm below.
+/// An HMM is a network with symbol-dependent linear transitions and a linear output: set_hmm below.
 
 #include "unfold/base/options.h"
 #include "unfold/capabilities/symbol_model.h"
@@ -55,20 +55,16 @@ std::vector<Index> most_probable_states(const HmmParameters& hmm, std::span<cons
 /// p(s_t = j | x), [symbols x states], by forward and backward.
 std::vector<double> state_posteriors(const HmmParameters& hmm, std::span<const Symbol> symbols);
 
-/// The HMM as a network of an empty circuit, a gated linear network with identity activations and linear output:
-///   g_t = gate/E[x_t],   h_{t+1} = (h_t * g_t) state/A,   h_1 = pi,   y_t = h_{t+1} output/E
-/// where y_t(x) / sum_x y_t(x) = p(x_{t+1} = x | x_1..x_t). Section 1.2.2 of Ollivier's "Riemannian metrics for
-/// recurrent networks". Nothing is rescaled, so it is for short sequences.
-struct HmmNetwork {
-  Signal symbols, output;
-};
-HmmNetwork add_hmm(Index states, Index alphabet, Circuit& circuit);
-/// The parameters of such a circuit that make it this HMM ...
+/// An HMM as a gated network of linear units with a linear output, `linear-gnn` (cells/linear_gnn.cpp; section 1.2.2 of
+/// Ollivier's "Riemannian metrics for recurrent networks"):
+///   V_i = sum_j tau_{j i x} a_j,  tau_{j i x} = b(j,x) a(j,i),  a_j = V_j / sum_k V_k,  p(x) ~ sum_j a_j b(j,x)
+/// Sets the parameters of such a network of as many units and symbols. Throws UsageError: other sizes; a state that
+/// cannot emit a symbol, whose logarithm has no gradient.
 void set_hmm(const HmmParameters& hmm, Parameters<double>& network);
-/// ... and back: the parameters must be those of an HMM:
-/// state/A and pi stochastic, gate/E the transpose of a stochastic output/E. Throws UsageError
-/// otherwise.
-HmmParameters hmm_of(const Parameters<double>& network);
+/// ... and back, where the weights allow it: none is negative, and after each symbol x they are those above up to a
+/// factor of x, to `tolerance`. Units may be scaled: a unit of n times the activity with an n-th of the weights is the
+/// same state. Throws ModelError that says what stands in the way.
+HmmParameters hmm_of(const Parameters<double>& network, double tolerance = 1e-9);
 
 struct HmmOptions {
   Index states = 10;
@@ -92,6 +88,7 @@ class HmmModel final : public FittedModel {
   static std::string canonical(std::string_view spec);
   static std::vector<OptionHelp> options();
   HmmModel(std::string_view spec, const Alphabet& alphabet);
+  HmmModel(HmmParameters hmm, const Alphabet& alphabet);
   explicit HmmModel(const ModelFile& file);
 
   std::string spec_text() const override;

@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "unfold/app/known_start.h"
 #include "unfold/cli/result_file.h"
 #include "unfold/cli/verb.h"
 #include "unfold/exchange/arpa_file.h"
@@ -38,8 +39,9 @@ class Export final : public Verb {
          .help = "arpa: n-grams as SRILM and KenLM read them; c: a network as one C99 file with the same bits; "
                  "safetensors: rnn, lstm, gru with PyTorch's names; rtneural: lstm, gru as RTNeural's JSON; "
                  "onnx: a network as an ONNX graph; crfsuite: a crf as `crfsuite dump` prints one; crfpp: a crf as "
-                 "a text model of CRF++",
-         .choices = {"arpa", "c", "safetensors", "rtneural", "onnx", "crfsuite", "crfpp"}});
+                 "a text model of CRF++; network: an hmm as a linear-gnn, a model file of Unfold; hmm: a linear-gnn as "
+                 "an hmm",
+         .choices = {"arpa", "c", "safetensors", "rtneural", "onnx", "crfsuite", "crfpp", "network", "hmm"}});
     options_.add({.name = "columns",
                   .target = &columns_,
                   .placeholder = "NAME,...",
@@ -71,6 +73,10 @@ class Export final : public Verb {
       export_onnx(model_.front(), write);
     else if (to_ == "crfsuite" || to_ == "crfpp")
       export_crf({.model = model_.front(), .crfpp = to_ == "crfpp", .columns = names_in_list(columns_)}, write);
+    else if (to_ == "network")
+      export_hmm_as_network(model_.front(), write);
+    else if (to_ == "hmm")
+      export_network_as_hmm(model_.front(), write);
     else if (to_ == "rtneural")
       export_rtneural(model_.front(), write);
     else

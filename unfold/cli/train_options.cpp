@@ -150,6 +150,13 @@ void add_training_options(VerbOptions& options, TrainSettings& s) {
                .help =
                    "rnn:N, lstm:N, gru:N, mrnn:N, glnn:N, ngram:N, hmm:N, ppm:N, ctw:N, mix:A+B, frequency or "
                    "uniform, with options, as lstm:256,layers=2; of the default less units where --minutes are few"});
+  options.add({.name = "start-from",
+               .target = &s.start_from,
+               .placeholder = "MODEL",
+               .help =
+                   "begin with the parameters of this run or model file: a network or an hmm over the same symbols, "
+                   "or a model of the same data with fields",
+               .default_text = "random"});
   options.add({.name = "optimizer",
                .target = &s.optimizer,
                .placeholder = "SPEC",
@@ -223,11 +230,6 @@ void add_training_options(VerbOptions& options, TrainSettings& s) {
                    "numbers read as \"previous F\" are true for N positions, then for K those that the network gave, "
                    "with the gradient through them; --teacher-forcing: the share of these K that stays true",
                .default_text = "none"});
-  options.add({.name = "start",
-               .target = &s.start,
-               .placeholder = "RUN",
-               .help = "data with fields: begin with the parameters of a run, or model file, of the same data",
-               .default_text = "random"});
   options.add({.name = "objective",
                .target = &s.objective,
                .placeholder = "SPEC",

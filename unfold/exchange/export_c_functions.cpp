@@ -320,7 +320,7 @@ static void @edges(const @real *w, const @place *entering, const @place *from, c
 }
 )";
 
-constexpr const char* kLayerNorm = R"(
+constexpr const char* kSum = R"(
 static double @sum_lanes(double *lanes) {
   int i, j;
   for (i = 8; i > 0; i /= 2)
@@ -345,6 +345,9 @@ static double @sum(const @real *x, int n, int squares) {
   }
   return total;
 }
+)";
+
+constexpr const char* kLayerNorm = R"(
 /* y += g times x with mean 0 and variance 1; z: n numbers */
 static void @layer_norm(const @real *g, const @real *x, @real *y, @real *z, int n) {
   const @real share = 1 / (@real)n, mean = (@real)@sum(x, n, 0) * share;
@@ -356,6 +359,15 @@ static void @layer_norm(const @real *g, const @real *x, @real *y, @real *z, int 
     const @real normal = z[i] * inverse;
     y[i] = y[i] + g[i] * normal;
   }
+}
+)";
+
+constexpr const char* kShare = R"(
+/* y += x over its sum */
+static void @share(const @real *x, @real *y, int n) {
+  const @real inverse = 1 / (@real)@sum(x, n, 0);
+  int i;
+  for (i = 0; i < n; ++i) y[i] = y[i] + x[i] * inverse;
 }
 )";
 
@@ -489,7 +501,9 @@ std::vector<CFunction> all_functions(bool wide) {
           {"columns80", {"vectors"}, columns_text(80)},
           {"columns96", {"vectors"}, columns_text(96)},
           {"edges", {}, kEdges},
-          {"layer_norm", {}, kLayerNorm},
+          {"sum", {}, kSum},
+          {"layer_norm", {"sum"}, kLayerNorm},
+          {"share", {"sum"}, kShare},
           {"modulus_relu", {}, kModulusRelu},
           {"complex_turn", {}, kComplexTurn},
           {"unitary", {}, kUnitary}};

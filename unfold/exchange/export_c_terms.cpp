@@ -5,6 +5,7 @@
 
 #include "unfold/base/error.h"
 #include "unfold/circuit/known_operator.h"
+#include "unfold/circuit/placed.h"
 #include "unfold/circuit/sparse_operator.h"
 #include "unfold/exchange/export_c_writer.h"
 
@@ -181,6 +182,10 @@ void CStepWriter<T>::apply_operator(const Node::AffineTerm& term, const std::str
     case Kind::modulus_relu:
       call("modulus_relu");
       return say("@modulus_relu({}, {}, {}, {});", weights(), x, to, n.size / 2);
+    case Kind::share: call("share"); return say("@share({}, {}, {});", x, to, n.size);
+    case Kind::placed:
+      return say("for (i = 0; i < {0}; ++i) {1}[{2} + i] = {1}[{2} + i] + ({3})[i];", op.inputs(), to,
+                 as_placed(&op)->offset(), x);
     case Kind::unitary: return apply_unitary(term, to);
   }
 }

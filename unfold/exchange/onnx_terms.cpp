@@ -4,6 +4,7 @@
 
 #include "unfold/base/error.h"
 #include "unfold/circuit/known_operator.h"
+#include "unfold/circuit/placed.h"
 #include "unfold/circuit/sparse_operator.h"
 #include "unfold/exchange/onnx_step.h"
 
@@ -40,6 +41,16 @@ std::string OnnxStep<T>::term(const Node& n, const Node::AffineTerm& term, const
     case Kind::complex_gain: return add(sum, mul(x, constant({op.outputs()}, response(term, ones(op.inputs())))));
     case Kind::complex_decay: return add(sum, complex_turn(term, x));
     case Kind::modulus_relu: return add(sum, modulus_relu(term, x));
+    case Kind::placed: {  // a matrix of zeros and ones
+      std::vector<T> matrix(static_cast<std::size_t>(op.inputs() * op.outputs()), T{0});
+      for (Index r = 0; r < op.inputs(); ++r)
+        matrix[static_cast<std::size_t>(r * op.outputs() + as_placed(&op)->offset() + r)] = T{1};
+      return add(sum, body_->add("MatMul", {x, constant({op.inputs(), op.outputs()}, matrix)}));
+    }
+    case Kind::share:
+      return add(
+          sum,
+          body_->add("Div", {x, body_->add("ReduceSum", {x, body_->numbers({1})}, {onnx_attribute("keepdims", 1)})}));
     case Kind::unitary: {  // a linear map: its matrix, row by row
       std::vector<T> matrix;
       for (Index r = 0; r < op.inputs(); ++r) {

@@ -82,7 +82,7 @@ struct ForwardGradient<T>::Body {
 
   /// A sequence of the batch: its gradient is left with the worker.
   void read(ForwardWorker<T>& worker, const Batch& batch, Index sequence, State<T>& state,
-            const Parameters<T>& parameters, Index step, T scale) {
+            const Parameters<T>& parameters, Index step, T scale, const std::optional<std::uint64_t>& dropout_seed) {
     const Index slot = batch.carry.slots[at(sequence)];
     SignKey key{
         .seed = options.seed, .step = static_cast<std::uint64_t>(step), .stream = static_cast<std::uint64_t>(slot)};
@@ -91,6 +91,7 @@ struct ForwardGradient<T>::Body {
     const PredictedRows predicted(batch, network);
     for (Index t = 0; t < batch.structure.size(sequence); ++t) {
       const Index at_row = batch.structure.row(sequence, t);
+      if (dropout_seed) worker.pass.set_dropout(*dropout_seed, slot, t);
       worker.pass.forward(batch, at_row, state.row(slot));
       if (predicted[at_row]) {
         nats[at(at_row)] = worker.pass.losses(batch, at_row, scale, worker.gradient.span());
@@ -128,7 +129,7 @@ ForwardGradient<T>::~ForwardGradient() = default;
 
 template <class T>
 double ForwardGradient<T>::gradient(const Batch& batch, State<T>& state, const Parameters<T>& parameters, Index step,
-                                    double scale, std::span<T> gradient) {
+                                    double scale, std::span<T> gradient, std::optional<std::uint64_t> dropout_seed) {
   Body& b = *body_;
   b.make_room(state.slots());
   b.nats.assign(at(batch.structure.positions()), T{0});
@@ -140,7 +141,7 @@ double ForwardGradient<T>::gradient(const Batch& batch, State<T>& state, const P
     mine.pass.set_parameters(parameters);
     for (Index first = 0; first < sequences; first += workers) {
       if (first + me.id() < sequences)
-        b.read(mine, batch, first + me.id(), state, parameters, step, static_cast<T>(scale));
+        b.read(mine, batch, first + me.id(), state, parameters, step, static_cast<T>(scale), dropout_seed);
       me.sync();
       const Range part = me.share(static_cast<Index>(gradient.size()), 64);
       for (Index w = 0; w < std::min(workers, sequences - first); ++w)

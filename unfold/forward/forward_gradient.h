@@ -16,6 +16,7 @@
 /// added in order, so that no number of threads changes a bit.
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -40,15 +41,16 @@ template <class T>
 class ForwardGradient {
  public:
   /// `network` and `team` are referred to. REQUIRES !method.looks_back(). Throws UsageError: links that do not look
-  /// back in time, parts, dropout, losses of whole sequences, more memory or time than is affordable, saying how much.
+  /// back in time, parts, losses of whole sequences, more memory or time than is affordable, saying how much.
   ForwardGradient(const Network<T>& network, const GradientMethod& method, const ForwardOptions& options, Team& team);
   ~ForwardGradient();
   ForwardGradient(const ForwardGradient&) = delete;
 
   /// Sum of nats over the predicted targets; gradient [parameters] = scale * d nats / d parameters, by (2). The state
-  /// must have entered the batch and carries over. `step`: random signs are a function of it.
+  /// must have entered the batch and carries over. `step`: random signs are a function of it. `dropout_seed`: masks are
+  /// those of a pass over the whole batch with it; without one nothing is dropped.
   double gradient(const Batch& batch, State<T>& state, const Parameters<T>& parameters, Index step, double scale,
-                  std::span<T> gradient);
+                  std::span<T> gradient, std::optional<std::uint64_t> dropout_seed = std::nullopt);
   void leave(const Batch& batch);
 
   /// What the streams carry, [streams x width]: for checkpoints.

@@ -93,7 +93,7 @@ class Opening {
       case Node::Kind::map:
         return n.operands[1] >= 0 ? c.map(n.map, operand(0), operand(1)) : c.map(n.map, operand(0), n.constant);
       case Node::Kind::slice: return c.slice(operand(0), n.offset, n.size);
-      case Node::Kind::mask: refuse(n, "is dropout, which forward gradients do not draw yet");
+      case Node::Kind::mask: return c.mask_like(n);
       case Node::Kind::reorder: break;  // made by plans, never part of a circuit
     }
     return {};

@@ -34,7 +34,7 @@ struct OpenCircuit {
 };
 
 /// Opens the circuit of a network. Throws UsageError naming the node, and `who` asks: links other than `previous`,
-/// parts of their own chains, dropout.
+/// parts of their own chains.
 template <class T>
 std::unique_ptr<OpenCircuit> open_circuit(const Network<T>& network, std::string_view who);
 

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "unfold/circuit/known_operator.h"
+#include "unfold/circuit/placed.h"
 
 namespace unfold {
 
@@ -86,7 +87,13 @@ void tell_edges(const Operator& op, Index columns, OperatorEdges& edges) {
       case Kind::complex_decay:
       case Kind::complex_gain:
       case Kind::modulus_relu: return tell_complex(op.outputs() / 2, columns, edges);
+      case Kind::placed: {
+        const Index offset = as_placed(&op)->offset();
+        for (Index k = 0; k < op.inputs(); ++k) edges.input(k, offset + k);
+        return;
+      }
       case Kind::layer_norm:
+      case Kind::share:
       case Kind::unitary: break;
     }
   }

@@ -28,6 +28,12 @@ void StepPass<T>::set_parameters(const Parameters<T>& parameters) {
   unfolding_.set_parameters(values_);
 }
 
+template <class T>
+void StepPass<T>::set_dropout(std::uint64_t seed, Index slot, Index position) {
+  unfolding_.lay(unfolding_.structure(), std::span(&slot, 1));
+  unfolding_.set_dropout_seed(seed, position);
+}
+
 /// The state changes without a call of set_parameters: it is looked up, row by row, where it lies, and only matrices
 /// are packed.
 template <class T>

@@ -18,6 +18,8 @@ class StepPass {
 
   /// theta, from now on.
   void set_parameters(const Parameters<T>& parameters);
+  /// Dropout from now on as a pass over whole chains draws it at this place of a chain of this slot.
+  void set_dropout(std::uint64_t seed, Index slot, Index position);
   /// Forward at a row of a batch, from a state [state].
   void forward(const Batch& batch, Index row, const T* state);
   /// What the state is after it.

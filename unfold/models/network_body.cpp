@@ -261,9 +261,7 @@ class HeadSignals {
     if (once && !pooled_.valid()) pooled_ = pooled(spec_, layers_, circuit_);
     std::vector<Term> terms = {{"V", once ? pooled_ : layers_.top, output_start(spec_)}};
     if (!once) terms.insert(terms.end(), direct_.begin(), direct_.end());
-    const Signal output = circuit_.affine(name, size, terms);
-    circuit_.output(output);
-    return output;
+    return add_output(spec_, name, size, terms, circuit_);
   }
 
  private:
@@ -421,6 +419,9 @@ Network<T> build_network(const ModelSpec& spec, const DataSpecification& data, c
           fmt::format("{} stands once an example; of a source and its target, what is predicted stands at "
                       "the positions of the target",
                       head.field));
+    if (spec.cell->says_probabilities && (field.type != Type::symbols || variant.candidates > 0))
+      throw UsageError(fmt::format("model {} says probabilities of symbols: it predicts no numbers, and all symbols",
+                                   to_string(spec)));
     if (data.grids && !field.once && input_part(spec) > 0)
       throw UsageError(
           fmt::format("model {}: {} is predicted at every position, but with patches a position of the last layer is a "

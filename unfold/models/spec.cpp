@@ -6,6 +6,7 @@
 #include <array>
 
 #include "unfold/base/error.h"
+#include "unfold/cells/cells.h"
 #include "unfold/cells/grids.h"
 #include "unfold/models/density_model.h"
 #include "unfold/models/linear.h"
@@ -302,6 +303,14 @@ int input_part(const ModelSpec& spec) {
 
 Init output_start(const ModelSpec& spec) { return spec.cell->output_start(spec.options); }
 
+Signal add_output(const ModelSpec& spec, std::string_view name, Index size, const std::vector<Term>& terms,
+                  Circuit& circuit) {
+  const Signal linear = circuit.affine(name, size, terms);
+  const Signal output = spec.cell->says_probabilities ? log_of_probabilities(linear) : linear;
+  circuit.output(output);
+  return output;
+}
+
 ModelSignals build_model(const ModelSpec& spec, Index alphabet, Circuit& circuit) {
   if (spec.both_directions)
     throw UsageError(
@@ -323,8 +332,7 @@ ModelSignals build_model(const ModelSpec& spec, Signal input, Index outputs, Cir
                     "table, npy); it is none of running text",
                     to_string(spec)));
   Layers layers = build_layers(spec, input, circuit);
-  const Signal output = circuit.affine("output", outputs, {{"V", layers.top, output_start(spec)}});
-  circuit.output(output);
+  const Signal output = add_output(spec, "output", outputs, {{"V", layers.top, output_start(spec)}}, circuit);
   return {input, output, std::move(layers.hidden)};
 }
 

@@ -72,6 +72,10 @@ Signal pooled(const ModelSpec& spec, const Layers& layers, Circuit& circuit);
 /// How the weights of a head that reads `top` start.
 Init output_start(const ModelSpec& spec);
 
+/// The map from what heads read to the signal of one: affine, or its logarithm where the cell says probabilities.
+Signal add_output(const ModelSpec& spec, std::string_view name, Index size, const std::vector<Term>& terms,
+                  Circuit& circuit);
+
 /// The signals of a circuit that others need.
 struct ModelSignals {
   Signal symbols, logits;

@@ -8,18 +8,10 @@
 #include <string_view>
 
 #include "unfold/base/options.h"
+#include "unfold/base/state_visitor.h"
 #include "unfold/base/team.h"
 
 namespace unfold {
-
-/// Called with every piece of state that a checkpoint must hold.
-template <class T>
-class StateVisitor {
- public:
-  virtual ~StateVisitor() = default;
-  virtual void operator()(std::string_view name, std::span<T> values) = 0;
-  virtual void operator()(std::string_view name, double& value) = 0;
-};
 
 template <class T>
 class Objective;

@@ -4,6 +4,19 @@
 #include <numeric>
 
 namespace unfold {
+namespace {
+
+/// What the back-propagated metric needs: Jacobians made of single entries.
+void require_squares(const Plan& plan) {
+  for (int i = 0; i < static_cast<int>(plan.nodes().size()); ++i)
+    for (const auto& term : plan.nodes()[at(i)].terms)
+      if (plan.live(i) && !term.dense() && !term.op->has_squared())
+        throw UsageError("rbpm squares the Jacobian entry by entry, and that of the " + std::string(term.op->name()) +
+                         " map " + plan.parameters()[at(term.parameter)].name +
+                         " is not made of entries (docs/riemannian.md); use ruop, sgd or adam");
+}
+
+}  // namespace
 
 template <class T>
 MetricShards<T>::MetricShards(Objective<T>& objective, const RiemannianOptions& options)
@@ -13,10 +26,17 @@ MetricShards<T>::MetricShards(Objective<T>& objective, const RiemannianOptions& 
   for (Index i = 0; i < own; ++i) {
     Shard shard;
     shard.core = std::make_unique<CorePass<T>>(objective.network(), team_);
+    if (options.metric == RiemannianMetric::rbpm) require_squares(shard.core->plan());
     shard.output = std::make_unique<OutputMetric<T>>(*shard.core, options.writing_damping, options.keep > 0);
     if (!plain)
       shard.metric = std::make_unique<UnitMetric<T>>(*shard.core, options.reduction == Reduction::full, options.damping,
                                                      options.keep > 0);
+    if (options.own > 0) {
+      shard.own = std::make_unique<OwnSequences<T>>(objective.network());
+      shard.own_core = std::make_unique<CorePass<T>>(objective.network(), team_);
+      shard.own_metric = std::make_unique<UnitMetric<T>>(*shard.own_core, options.reduction == Reduction::full,
+                                                         options.damping, false);
+    }
     // Each head of each shard draws for itself.
     shard.stream = static_cast<std::uint64_t>((sharding_.divided() ? sharding_.own().begin + i : 0) *
                                               static_cast<Index>(shard.core->heads().size()));
@@ -38,6 +58,7 @@ MetricShards<T>::MetricShards(Objective<T>& objective, const RiemannianOptions& 
 template <class T>
 void MetricShards<T>::forward(const EnteredBatch<T>& batch, const Parameters<T>& parameters, State<T>& state) {
   whole_ = &batch.batch;
+  entering_ = &batch.entering;
   parameters_ = &parameters;
   if (sharding_.divided()) divided_.divide(*whole_, sharding_.shards);
   for (std::size_t i = 0; i < shards_.size(); ++i) {
@@ -94,6 +115,45 @@ void MetricShards<T>::backward(Shard& shard, std::span<T> gradient, std::span<T>
   shard.metric->keep_adjoints(*shard.core);
   const Modulus modulus = measure(shard, squares);
   shard.metric->accumulate(*shard.core, modulus);
+  if (shard.own) measure_own(shard, squares);
+}
+
+/// Room for squares at trained starts of one pass of several, whose sum begins at 0.
+template <class T>
+std::span<T> MetricShards<T>::clear_starts(std::span<T> squares) {
+  scratch_.resize(2 * squares.size());
+  std::ranges::fill(squares, T{0});
+  return std::span(scratch_).last(squares.size());
+}
+
+template <class T>
+void MetricShards<T>::add_starts(std::span<T> squares, std::span<const T> of_pass, double share) const {
+  for (const Index i : passed_) squares[at(i)] += static_cast<T>(share) * of_pass[at(i)];
+}
+
+/// M on sequences that the model writes itself, in the place of those that it reads: B there is the slope of the
+/// probability of what was drawn.
+template <class T>
+void MetricShards<T>::measure_own(Shard& shard, std::span<T> squares) {
+  const std::span<T> of_pass = clear_starts(squares), gradient = std::span(scratch_).first(squares.size());
+  const double share = 1 / static_cast<double>(options_.own);
+  Unfolding<T>& u = shard.own_core->unfolding();
+  for (Index k = 0; k < options_.own; ++k) {
+    const Batch& batch =
+        shard.own->draw(*shard.batch, *parameters_, *entering_, draw_ + static_cast<std::uint64_t>(k), shard.stream);
+    State<T> state = *entering_;
+    shard.own_core->forward(batch, *parameters_, state, std::nullopt);
+    shard.output->pass(*shard.own_core, *parameters_, batch,
+                       {.adjoints = true,
+                        .seeds = shard.weights.empty() ? MetricSeeds::gradient : MetricSeeds::weighted,
+                        .weights = shard.weights});
+    u.backward(gradient, {.weights = false});
+    u.squares_at_starts(of_pass);
+    add_starts(squares, of_pass, share);
+    shard.own_metric->keep_adjoints(*shard.own_core);
+    shard.own_metric->accumulate(*shard.own_core, Modulus::outer);
+    shard.metric->take_matrices(*shard.own_metric, share, k == 0);
+  }
 }
 
 /// Phi, after the backward pass of the gradient, and its sum over the sequences at trained starts.
@@ -105,16 +165,13 @@ Modulus MetricShards<T>::measure(Shard& shard, std::span<T> squares) {
     u.backward(squares, {.algebra = Algebra::squared, .weights = false});
     return Modulus::adjoints;
   }
-  if (options_.draws == 0 && shard.weights.empty()) {
+  if (shard.own || (options_.draws == 0 && shard.weights.empty())) {
     u.squares_at_starts(squares);
     return Modulus::outer;
   }
   const Index passes = std::max<Index>(1, options_.draws);
   const double share = 1 / static_cast<double>(passes);
-  scratch_.resize(2 * squares.size());
-  const std::span<T> gradient = std::span(scratch_).first(squares.size()),
-                     of_pass = std::span(scratch_).last(squares.size());
-  std::ranges::fill(squares, T{0});
+  const std::span<T> of_pass = clear_starts(squares), gradient = std::span(scratch_).first(squares.size());
   for (Index k = 0; k < passes; ++k) {
     shard.output->pass(*shard.core, *parameters_, *shard.batch,
                        {.adjoints = true,
@@ -125,7 +182,7 @@ Modulus MetricShards<T>::measure(Shard& shard, std::span<T> squares) {
     u.backward(gradient, {.weights = false});
     u.squares_at_starts(of_pass);
     shard.metric->add_squares(*shard.core, share, k == 0);
-    for (const Index i : passed_) squares[at(i)] += static_cast<T>(share) * of_pass[at(i)];
+    add_starts(squares, of_pass, share);
   }
   return Modulus::squares;
 }

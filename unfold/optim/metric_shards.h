@@ -7,9 +7,10 @@
 #include <vector>
 
 #include "unfold/data/shards.h"
-#include "unfold/optim/output_metric.h"
+#include "unfold/metrics/output_metric.h"
+#include "unfold/metrics/own_sequences.h"
+#include "unfold/metrics/unit_metric.h"
 #include "unfold/optim/riemannian.h"
-#include "unfold/optim/unit_metric.h"
 #include "unfold/processes/shard_sum.h"
 
 namespace unfold {
@@ -39,6 +40,9 @@ class MetricShards {
     std::unique_ptr<CorePass<T>> core;
     std::unique_ptr<OutputMetric<T>> output;
     std::unique_ptr<UnitMetric<T>> metric;  ///< null: none
+    std::unique_ptr<OwnSequences<T>> own;   ///< null: the metric is measured on what is read
+    std::unique_ptr<CorePass<T>> own_core = nullptr;
+    std::unique_ptr<UnitMetric<T>> own_metric = nullptr;
     Batch room = {};
     const Batch* batch = nullptr;      ///< null: it has no chains now
     std::vector<double> weights = {};  ///< of its rows in the metric, where they are not 1
@@ -47,6 +51,9 @@ class MetricShards {
 
   void backward(Shard& shard, std::span<T> gradient, std::span<T> squares);
   Modulus measure(Shard& shard, std::span<T> squares);
+  void measure_own(Shard& shard, std::span<T> squares);
+  std::span<T> clear_starts(std::span<T> squares);
+  void add_starts(std::span<T> squares, std::span<const T> of_pass, double share) const;
   void weigh_rows(Shard& shard) const;
   /// Calls visit(span) for the sums of the outputs, or of what lies below them, that a shard has.
   template <class Visit>
@@ -61,6 +68,7 @@ class MetricShards {
   std::vector<Shard> shards_;
   const Parameters<T>* parameters_ = nullptr;
   const Batch* whole_ = nullptr;
+  const State<T>* entering_ = nullptr;
   std::vector<Index> passed_;  // parameters whose gradient the backward pass sets
   std::vector<T> scratch_;     // a gradient that nobody wants
   std::uint64_t draw_ = 0;

@@ -23,6 +23,9 @@ class RiemannianControl final : public Control<T> {
         squares_(at(parameters)),
         sums_(at(parameters)),
         saved_(at(parameters)) {
+    if (options.draws > 0 && options.own > 0)
+      throw UsageError(
+          "ruop: draws and own exclude each other: errors on sequences of the model's own are drawn already");
     for (auto& d : directions_) d.resize(at(parameters));
     if (options.average)
       for (auto& d : previous_) d.resize(parameters);
@@ -75,7 +78,7 @@ class RiemannianControl final : public Control<T> {
   void visit_state(StateVisitor<T>& visitor) override {
     visitor("rate/writing", rates_[kOutput]);
     visitor("rate/transition", rates_[kTransition]);
-    if (options_.draws > 0) visitor("draws", drawn_);
+    if (options_.draws + options_.own > 0) visitor("draws", drawn_);
     if (options_.average) {
       visitor("previous/writing", previous_[kOutput].span());
       visitor("previous/transition", previous_[kTransition].span());
@@ -140,7 +143,7 @@ class RiemannianControl final : public Control<T> {
     std::vector<double>& d = directions_[kTransition];
     const bool plain = options_.metric == RiemannianMetric::none;
     shards_->backward(gradient_, squares_, static_cast<std::uint64_t>(drawn_));
-    drawn_ += static_cast<double>(options_.draws);
+    drawn_ += static_cast<double>(options_.draws + options_.own);
     if (!plain) {
       shards_->metric().direction(options_.keep, d, sums_);
     } else {

@@ -4,7 +4,8 @@
 /// each with its own rate. For every circuit of affine maps.
 ///
 ///   ruop    Phi = B^2, unit-wise outer product; with `draws` the mean square of B for random errors that have the
-///           covariance of the Fisher matrix: the recurrent natural metric, unit by unit
+///           covariance of the Fisher matrix: the recurrent natural metric, unit by unit; with `own` the mean over
+///           sequences that the model writes: the Fisher metric of whole sequences, unit by unit and step by step
 ///   rbpm    Phi = the backpropagated modulus, seeded with the Fisher matrix of the softmax
 ///   ascent  no metric: the mean gradient, for comparison under the same control
 ///
@@ -27,6 +28,7 @@ struct RiemannianOptions {
   double damping = 1;          ///< epsilon, added to the diagonal of M
   double writing_damping = 1;  ///< times the frequency of a symbol: added to the diagonal of its Hessian
   Index draws = 0;             ///< of ruop: random errors that B^2 is the mean of; 0: the error made
+  Index own = 0;  ///< of ruop: sequences of the model's own that M is summed over, times those read; 0: those read
   SequenceWeights sequences = SequenceWeights::length;  ///< in the metric: as long as it is, or each as much
   double keep = 0;                                      ///< share of the old matrices that is kept from batch to batch
   bool average = false;                                 ///< each direction is the mean of the last two
@@ -43,6 +45,11 @@ void describe(Visitor& v, RiemannianOptions& o) {
     if (o.metric == RiemannianMetric::ruop)
       v("draws", o.draws,
         "measure with so many random errors of the model's own (the recurrent natural metric); 0: with the error made",
+        at_least(0));
+    if (o.metric == RiemannianMetric::ruop)
+      v("own", o.own,
+        "measure on sequences that the model writes itself, so many for each that is read (the Fisher metric of whole "
+        "sequences); 0: on those that are read",
         at_least(0));
     v("sequences", o.sequences, "what a sequence counts in the metric: its length, or each the same",
       {{SequenceWeights::length, "length"}, {SequenceWeights::equal, "equal"}});

@@ -22,7 +22,7 @@ constexpr double kSteps = 3500, kEpochs = 12;
 
 bool chooses_size(const TrainSettings& s, const Given& given) {
   return s.minutes && !s.steps && !s.epochs && !given.contains("model") && s.model == canonical_model(kDefaultModel) &&
-         !s.task && !s.follow && !has_fields(s);
+         !s.task && !s.follow && !s.start_from && !has_fields(s);
 }
 
 Index default_units(double minutes, Index symbols) {

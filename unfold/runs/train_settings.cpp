@@ -32,7 +32,7 @@ constexpr auto kGradientOnly = std::to_array<std::string_view>(
      "early-stop",       "resume",          "sample-every", "log-every",       "memory-limit",
      "checkpoint-every", "sampled-softmax", "precision",    "teacher-forcing", "forcing-schedule",
      "gradient",         "follow",          "objective",    "shards",          "gradient-sums",
-     "label-smoothing",  "feedback",        "start"});
+     "label-smoothing",  "feedback",        "start-from"});
 
 /// Options of files: tasks have no use for them.
 constexpr auto kFilesOnly = std::to_array<std::string_view>(
@@ -42,18 +42,19 @@ constexpr auto kFilesOnly = std::to_array<std::string_view>(
      "read",         "predict",         "ahead",     "sequences",       "test",
      "word-dropout", "log-rules",       "ends",      "teacher-forcing", "forcing-schedule",
      "objective",    "trees",           "shift",     "follow",          "feedback",
-     "start"});
+     "start-from"});
 /// Options of text: data with fields have no use for them.
 constexpr auto kTextOnly = std::to_array<std::string_view>(
     {"vocabulary", "lines", "predict-after", "mask", "valid-mask", "label-column", "only-label", "sample-every",
      "sampled-softmax", "activity-penalty", "flow-penalty", "restarts", "curriculum", "log-rules", "follow"});
 constexpr auto kFieldsOnly =
     std::to_array<std::string_view>({"read", "predict", "ahead", "sequences", "test", "word-dropout", "ends", "trees",
-                                     "shift", "objective", "feedback", "start"});
+                                     "shift", "objective", "feedback"});
 /// Options of data that have an end: a stream has none that is known.
-constexpr auto kEndsOnly = std::to_array<std::string_view>(
-    {"format", "vocabulary", "label-column", "only-label", "lines", "split", "valid", "unknown", "predict-after",
-     "mask", "valid-mask", "whole-sequences", "curriculum", "epochs", "sampled-softmax", "restarts", "validate-every"});
+constexpr auto kEndsOnly =
+    std::to_array<std::string_view>({"format", "vocabulary", "label-column", "only-label", "lines", "split", "valid",
+                                     "unknown", "predict-after", "mask", "valid-mask", "whole-sequences", "curriculum",
+                                     "epochs", "sampled-softmax", "restarts", "validate-every", "start-from"});
 constexpr auto kTaskOnly = std::to_array<std::string_view>({"validate-on", "goal-error"});
 constexpr std::string_view kTextFormat = "text", kFastqFormat = "fastq";
 
@@ -308,6 +309,7 @@ std::vector<Setting> all_settings(TrainSettings& s, RunSettings& r) {
       {"mask", &s.mask, fixed},
       {"valid-mask", &s.valid_mask, fixed},
       {"model", &s.model, model},
+      {"start-from", &s.start_from, fixed},
       {"optimizer", &s.optimizer, model},
       {"window", &s.window, model},
       {"batch", &s.batch, model},
@@ -326,7 +328,6 @@ std::vector<Setting> all_settings(TrainSettings& s, RunSettings& r) {
       {"feedback", &s.feedback, model},
       {"forcing-schedule", &s.forcing_schedule, model},
       {"objective", &s.objective, model},
-      {"start", &s.start, fixed},
       {"precision", &s.precision, model},
       {"seed", &s.seed, model},
       {"restarts", &s.restarts, model},
@@ -439,6 +440,8 @@ void make_canonical(TrainSettings& s, const RunSettings& run, const Given& given
   settle_gradient(s);
   if (s.task) s.task = canonical_task(*s.task);
   check_shards(s);
+  if (s.start_from && s.restarts > 1)
+    throw UsageError("--start-from and --restarts exclude each other: all would start from the same parameters");
   if (s.sampled_softmax > 0 && s.restarts > 1)
     throw UsageError("--sampled-softmax and --restarts exclude each other: restarts are compared by their whole loss");
   if (s.symbols != kAnyText && s.format == "pairs")

@@ -23,6 +23,7 @@ struct TrainSettings {
   std::string model = kDefaultModel, optimizer = kDefaultOptimizer;
   std::optional<std::string> valid = {}, split = {}, predict_after = {}, mask = {}, valid_mask = {}, task = {};
   std::optional<std::string> precision = {};
+  std::optional<std::string> start_from = {};  ///< a run or model file whose parameters training begins with
   /// How data are read: "text", or a format with fields (data/example_reader.h); empty: the files say.
   std::optional<std::string> format = {};
   /// Of data with fields: lists of names, as "word,pos" and "chunk", "label@end", "value=mixture:5"; the field whose
@@ -47,7 +48,6 @@ struct TrainSettings {
   double activity_penalty = 0, flow_penalty = 0, label_smoothing = 0;
   std::optional<std::string> feedback = {};                                ///< training/free_positions.h
   std::optional<std::string> teacher_forcing = {}, forcing_schedule = {};  ///< training/own_outputs.h
-  std::optional<std::string> start = {};      ///< data with fields: a run whose parameters training begins with
   std::optional<std::string> objective = {};  ///< data with fields: what is paid for labels judged together (SPEC)
   double word_dropout = 0;                    ///< data with fields: share of positions that training leaves unread
   Index shift = 0;                            ///< images: positions by which training moves each at most

@@ -188,7 +188,7 @@ void BatchObjective<T>::skip() {
   if (forward_) {
     enter_batch(batch(0), *network_.plan, carried_);
     std::vector<T> nothing(at(parameters_.size()));
-    forward_->gradient(batch(0), carried_, parameters_, step_, 1, nothing);
+    forward_->gradient(batch(0), carried_, parameters_, step_, 1, nothing, dropout_seed(0));
     return;
   }
   pass_.set_parameters(parameters_);
@@ -232,7 +232,7 @@ double BatchObjective<T>::gradient(std::span<T> result) {
     copy_state(carried_, before_[at(k)]);
     if (forward_) {
       computed_.empty() ? forward_->keep() : forward_->put_back();
-      nats += forward_->gradient(batch(k), carried_, parameters_, step_, 1 / predicted_, result);
+      nats += forward_->gradient(batch(k), carried_, parameters_, step_, 1 / predicted_, result, dropout_seed(k));
     } else if (sampled_) {
       nats += sampled_->gradient(batch(k), carried_, step_ * options_.batches + k, 1 / predicted_, result, k > 0);
     } else {

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "unfold/circuit/attention.h"
+#include "unfold/circuit/known_operator.h"
 #include "unfold/circuit/mixed_sparse.h"
 #include "unfold/circuit/placed.h"
 #include "unfold/numerics/random.h"
@@ -408,7 +409,8 @@ class Checker {
   bool has_vector_maps() const {
     for (const Node& node : passes_.circuit().nodes())
       for (const auto& term : node.terms)
-        if (!term.dense() && !unit_weights(term.op.get()) && !as_attention(term.op.get()) && !as_placed(term.op.get()))
+        if (!term.dense() && !unit_weights(term.op.get()) && !as_attention(term.op.get()) &&
+            !as_placed(term.op.get()) && !is_known(term.op.get(), KnownOperator::Kind::share))
           return true;
     return false;
   }

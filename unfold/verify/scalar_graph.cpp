@@ -5,6 +5,7 @@
 
 #include "unfold/base/error.h"
 #include "unfold/circuit/attention.h"
+#include "unfold/circuit/known_operator.h"
 #include "unfold/circuit/mixed_sparse.h"
 #include "unfold/circuit/placed.h"
 
@@ -277,6 +278,8 @@ struct ScalarGraph::Builder {
       edge(source + static_cast<int>(i), to, 1);
       return value(source + static_cast<int>(i));
     }
+    if (is_known(term.op.get(), KnownOperator::Kind::share))
+      return add_share(source, static_cast<int>(term.op->inputs()), static_cast<int>(column), to);
     if (!term.dense()) throw UsageError("scalar graph: vector maps are not spelt out in scalars");
     for (int i = 0; i < static_cast<int>(circuit.nodes()[at(term.source)].size); ++i) {
       const int weight = parameter_node(term.parameter, i, column);
@@ -285,6 +288,14 @@ struct ScalarGraph::Builder {
       total += value(source + i) * value(weight);
     }
     return total;
+  }
+
+  double add_share(int source, int size, int column, int to) {
+    double all = 0;
+    for (int i = 0; i < size; ++i) all += value(source + i);
+    const double share = value(source + column) / all;
+    for (int i = 0; i < size; ++i) edge(source + i, to, ((i == column ? 1 : 0) - share) / all);
+    return share;
   }
 
   /// The rows of weights that act: those of the gate's symbol; as paths, and without a gate, all.

@@ -1,4 +1,4 @@
-#include "unfold/optim/core_pass.h"
+#include "unfold/metrics/core_pass.h"
 
 #include <algorithm>
 
@@ -27,8 +27,26 @@ const Node& output_node(Signal output) {
   return node;
 }
 
+/// A softmax of logarithms is what they are logarithms of, over their sum (log_of_probabilities): a linear output. What
+/// is below 0 there is no probability, and the loss not a number.
 template <class T>
-CoreHead<T> core_head(const Head<T>& head) {
+Head<T> without_logarithm(const Head<T>& head) {
+  const auto node = [&](int i) -> const Node& { return head.signal.circuit->nodes()[static_cast<std::size_t>(i)]; };
+  int linear = head.signal.id;
+  for (const Map map : {Map::log, Map::shift, Map::relu}) {
+    if (node(linear).kind != Node::Kind::map || node(linear).map != map) return head;
+    linear = node(linear).operands[0];
+  }
+  if (head.loss->template as<Categorical<T>>() == nullptr) return head;
+  Head<T> result = head;
+  result.signal = {head.signal.circuit, linear};
+  result.loss = normalised_loss<T>();
+  return result;
+}
+
+template <class T>
+CoreHead<T> core_head(const Head<T>& given) {
+  const Head<T> head = without_logarithm(given);
   CoreHead<T> result{.head = head, .output = output_node(head.signal), .activities = {}};
   for (const auto& term : result.output.terms) {
     result.activities.push_back({head.signal.circuit, term.source});
@@ -78,6 +96,7 @@ void CorePass<T>::forward(const Batch& batch, const Parameters<T>& parameters, S
   unfolding_.lay(batch.structure, batch.carry.slots);
   give_inputs(batch, 0, batch.structure.positions(), network_, unfolding_);
   unfolding_.set_parameters(parameters);
+  parameters_ = &parameters;
   if (dropout_seed) unfolding_.set_dropout_seed(*dropout_seed);
   unfolding_.forward(&state);
 }

@@ -10,11 +10,12 @@
 
 #include <vector>
 
+#include "unfold/base/state_visitor.h"
 #include "unfold/circuit/unit_weights.h"
+#include "unfold/metrics/core_pass.h"
+#include "unfold/metrics/map_metric.h"
+#include "unfold/metrics/sorted_tile.h"
 #include "unfold/numerics/moments.h"
-#include "unfold/optim/core_pass.h"
-#include "unfold/optim/direction.h"
-#include "unfold/optim/sorted_tile.h"
 
 namespace unfold {
 
@@ -28,7 +29,8 @@ enum class Modulus {
 template <class T>
 class UnitMetric {
  public:
-  /// Throws UsageError: parameters that are no weights of units.
+  /// Parameters that are no weights of units have blocks of their own (map_metric.h), which Modulus::adjoints cannot
+  /// measure. Throws UsageError for those that no metric knows.
   UnitMetric(const CorePass<T>& core, bool full, double damping, bool averages);
 
   /// Keeps the adjoints of the core's last backward pass: B. They are overwritten by the next one.
@@ -37,6 +39,8 @@ class UnitMetric {
   void add_squares(const CorePass<T>& core, double share, bool first);
   /// Sums M and G over all positions, with B as kept.
   void accumulate(const CorePass<T>& core, Modulus modulus);
+  /// M = share * that of another metric over the same core, or M += if not `first`; G stays.
+  void take_matrices(UnitMetric& other, double share, bool first);
   /// Sets `direction` and `gradient` at the transition weights. M is averaged over batches with `keep` > 0.
   void direction(double keep, std::span<double> direction, std::span<double> gradient);
 
@@ -44,6 +48,7 @@ class UnitMetric {
   template <class Visit>
   void visit_sums(const Visit& visit) {
     for (Unit& unit : units_) visit(unit.moments.by_symbol()), visit(unit.moments.by_all());
+    others_.visit_sums(visit);
   }
 
   void visit_averages(StateVisitor<T>& visitor);  ///< the state of the running averages
@@ -93,6 +98,7 @@ class UnitMetric {
 
   const bool full_;
   const double damping_;
+  MapMetric<T> others_;  // of what is no weight of a unit
   std::vector<Map> maps_;
   std::vector<Unit> units_;
   std::vector<LaneMoments<T>> lanes_;     // per unit of maps whose inputs are all gated, at lanes_of_

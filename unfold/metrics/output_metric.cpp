@@ -1,4 +1,4 @@
-#include "unfold/optim/output_metric.h"
+#include "unfold/metrics/output_metric.h"
 
 namespace unfold {
 

@@ -1,11 +1,9 @@
-#include "unfold/optim/unit_metric.h"
+#include "unfold/metrics/unit_metric.h"
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
-#include "unfold/circuit/placed.h"
-
+#include "unfold/metrics/raised_factor.h"
 namespace unfold {
 namespace {
 
@@ -21,7 +19,7 @@ int symbols_of(const Plan& plan, const Node::AffineTerm& term) {
 
 template <class T>
 UnitMetric<T>::UnitMetric(const CorePass<T>& core, bool full, double damping, bool averages)
-    : full_(full), damping_(damping) {
+    : full_(full), damping_(damping), others_(core, full, damping, averages) {
   const Plan& plan = core.plan();
   for (int i = 0; i < static_cast<int>(plan.nodes().size()); ++i)
     if (plan.live(i) && plan.nodes()[at(i)].kind == Node::Kind::affine) add_maps(plan, i);
@@ -56,14 +54,14 @@ void UnitMetric<T>::add_maps(const Plan& plan, int i) {
         "riemannian training: " + node.name +
         " runs over a chain of its own; the metrics are built for circuits over one chain: use sgd or adam");
   std::vector<int> kinds;
+  bool has_weights = node.bias >= 0;
   for (const auto& term : node.terms) {
-    if (as_placed(term.op.get()) != nullptr) return;  // no weights, and nothing beside
-    if (!term.dense() && unit_weights(term.op.get()) == nullptr)
-      throw UsageError("riemannian training: the parameters " + plan.parameters()[at(term.parameter)].name + " of a " +
-                       std::string(term.op->name()) + " map are no weights of units; use sgd or adam");
+    if (MapMetric<T>::takes(term)) continue;
+    has_weights = true;
     const int symbols = symbols_of(plan, term);
     if (symbols >= 0 && std::find(kinds.begin(), kinds.end(), symbols) == kinds.end()) kinds.push_back(symbols);
   }
+  if (!has_weights) return;
   if (kinds.empty()) kinds.push_back(-1);
   for (const int symbols : kinds) add_map(plan, i, symbols, symbols == kinds.front());
 }
@@ -76,6 +74,7 @@ void UnitMetric<T>::add_map(const Plan& plan, int i, int symbols, bool with_shar
   const auto offset = [&](int parameter) { return plan.parameters()[at(parameter)].offset; };
   const auto reads_symbols = [&](int s) { return plan.nodes()[at(s)].kind == Node::Kind::symbols; };
   const auto belongs = [&](const Node::AffineTerm& term) {
+    if (MapMetric<T>::takes(term)) return false;
     const int kind = symbols_of(plan, term);
     return kind < 0 ? with_shared : kind == symbols;
   };
@@ -141,6 +140,7 @@ void UnitMetric<T>::add_map(const Plan& plan, int i, int symbols, bool with_shar
 
 template <class T>
 void UnitMetric<T>::keep_adjoints(const CorePass<T>& core) {
+  others_.measure(core);
   for (std::size_t m = 0; m < maps_.size(); ++m) {
     const Matrix<const T> b = core.unfolding().affine_adjoint(core.signal(maps_[m].node));
     if (adjoints_[m].size() != b.rows * b.cols) adjoints_[m].resize(b.rows * b.cols);
@@ -153,6 +153,7 @@ void UnitMetric<T>::keep_adjoints(const CorePass<T>& core) {
 
 template <class T>
 void UnitMetric<T>::add_squares(const CorePass<T>& core, double share, bool first) {
+  others_.add_squares(core, share, first);
   for (std::size_t m = 0; m < maps_.size(); ++m) {
     const Matrix<const T> b = core.unfolding().affine_adjoint(core.signal(maps_[m].node));
     if (squares_[m].size() != b.rows * b.cols) squares_[m].resize(b.rows * b.cols);
@@ -279,6 +280,19 @@ void UnitMetric<T>::accumulate_sorted(const CorePass<T>& core, std::size_t m, Ra
   for (Index u = units.begin; u < units.end; ++u) lanes_[lanes_of_[at(u)]].move_to(units_[at(u)].moments);
 }
 
+template <class T>
+void UnitMetric<T>::take_matrices(UnitMetric& other, double share, bool first) {
+  others_.take_matrices(other.others_, share, first);
+  for (std::size_t u = 0; u < units_.size(); ++u) {
+    UnitMoments &to = units_[u].moments, &from = other.units_[u].moments;
+    const auto take = [&](double& m, double n) { m = (first ? 0 : m) + share * n; };
+    for (std::size_t i = 0; i < to.by_symbol().size(); ++i)
+      if (static_cast<Index>(i) % to.symbol_block() < to.symbol_gradient())
+        take(to.by_symbol()[i], from.by_symbol()[i]);
+    for (Index i = 0; i < to.shared_gradient_begin(); ++i) take(to.by_all()[at(i)], from.by_all()[at(i)]);
+  }
+}
+
 /// Replaces M by its running average; G stays that of the batch.
 template <class T>
 void UnitMetric<T>::average(std::size_t u, double keep) {
@@ -301,6 +315,7 @@ void UnitMetric<T>::average(std::size_t u, double keep) {
 
 template <class T>
 void UnitMetric<T>::direction(double keep, std::span<double> direction, std::span<double> gradient) {
+  others_.direction(keep, direction, gradient);
   // Where moduli are infinite M^-1 G is 0: a change there matters beyond all bounds.
   for (std::size_t u = 0; u < units_.size(); ++u) {
     Unit& unit = units_[u];
@@ -324,21 +339,9 @@ template <class T>
 void UnitMetric<T>::visit_averages(StateVisitor<T>& visitor) {
   for (std::size_t u = 0; u < averages_.size(); ++u)
     visitor("average/unit" + std::to_string(u), std::span<T>(averages_[u]));
+  others_.visit_averages(visitor);
 }
 
-/// Cholesky factor of a [n x n], in place. Moduli of many orders of magnitude can drown the damping: where rounding has
-/// left the matrix not positive, its diagonal is raised by a little of the largest entry. NaN where it is not finite.
-void factor(double* a, Index n) {
-  const std::vector<double> before(a, a + n * n);
-  double largest = 0;
-  for (Index i = 0; i < n; ++i) largest = std::max(largest, std::fabs(before[at(i * n + i)]));
-  for (const double share : {0.0, 1e-12, 1e-9, 1e-6}) {
-    std::copy(before.begin(), before.end(), a);
-    for (Index i = 0; i < n && share > 0; ++i) a[i * n + i] += share * largest;
-    if (cholesky(a, n, n)) return;
-  }
-  std::fill_n(a, n * n, std::numeric_limits<double>::quiet_NaN());
-}
 /// Per symbol P delta = G for the gated weights; with shared weights the bordered system, by its Schur complement:
 ///   (S - sum_x C_x^T P_x^-1 C_x) delta = G - sum_x C_x^T P_x^-1 G_x,  delta_x = P_x^-1 (G_x - C_x delta).
 template <class T>
@@ -359,7 +362,7 @@ void UnitMetric<T>::solve_full(Unit& unit, std::span<double> direction) const {
       for (Index j = 0; j <= i; ++j) l[i * p + j] = m.gated_moment(x, i, j) + (i == j ? damping_ : 0);
       top[i] = m.gated_gradient(x, i);
     }
-    factor(l, p);
+    raised_factor(l, p);
     solve_lower(l, p, p, top);
     for (Index j = 0; j < s; ++j) {
       for (Index i = 0; i < p; ++i) border[j * p + i] = m.mixed_moment(x, i, j);
@@ -370,7 +373,7 @@ void UnitMetric<T>::solve_full(Unit& unit, std::span<double> direction) const {
     }
   }
   if (s > 0) {
-    factor(schur.data(), s);
+    raised_factor(schur.data(), s);
     solve_lower(schur.data(), s, s, right.data());
     solve_upper(schur.data(), s, s, right.data());
     for (Index j = 0; j < s; ++j) direction[at(unit.shared[at(j)])] = right[at(j)];

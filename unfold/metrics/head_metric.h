@@ -7,7 +7,7 @@
 
 #include <vector>
 
-#include "unfold/optim/core_pass.h"
+#include "unfold/metrics/core_pass.h"
 
 namespace unfold {
 

@@ -5,8 +5,8 @@
 
 #include <vector>
 
-#include "unfold/optim/direction.h"
-#include "unfold/optim/head_metric.h"
+#include "unfold/base/state_visitor.h"
+#include "unfold/metrics/head_metric.h"
 
 namespace unfold {
 

@@ -1,4 +1,4 @@
-#include "unfold/optim/head_metric.h"
+#include "unfold/metrics/head_metric.h"
 
 #include <algorithm>
 #include <cmath>

@@ -36,6 +36,8 @@ class CorePass {
   const Unfolding<T>& unfolding() const { return unfolding_; }
   const Plan& plan() const { return *plan_; }
   Team& team() const { return team_; }
+  /// Those of the last forward pass, which must still live.
+  const Parameters<T>& parameters() const { return *parameters_; }
   const Network<T>& network() const { return network_; }
 
   const std::vector<CoreHead<T>>& heads() const { return heads_; }
@@ -49,6 +51,7 @@ class CorePass {
   std::vector<CoreHead<T>> heads_;
   std::shared_ptr<const Plan> plan_;
   Unfolding<T> unfolding_;
+  const Parameters<T>* parameters_ = nullptr;
 };
 
 }  // namespace unfold
