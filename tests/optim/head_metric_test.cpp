@@ -13,8 +13,8 @@
 #include "optim/small_network.h"
 #include "unfold/cells/pool.h"
 #include "unfold/metrics/output_metric.h"
-#include "unfold/optim/riemannian.h"
 #include "unfold/metrics/unit_metric.h"
+#include "unfold/optim/riemannian.h"
 #include "unfold/verify/scalar_graph.h"
 
 namespace unfold {
