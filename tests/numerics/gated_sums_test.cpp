@@ -12,7 +12,7 @@
 namespace unfold {
 namespace {
 
-constexpr Index kInputs = 80, kRows = 3;
+constexpr Index kInputs = 80, kRows = 9;
 
 struct Case {
   explicit Case(std::uint64_t seed) : x(kInputs), weights(kRows, std::vector<float>(kInputs)) {
@@ -21,7 +21,11 @@ struct Case {
     for (auto& row : weights)
       for (float& v : row) v = static_cast<float>(random.normal());
   }
-  std::array<float*, kRows> rows() { return {weights[0].data(), weights[1].data(), weights[2].data()}; }
+  std::array<float*, kRows> rows() {
+    std::array<float*, kRows> result{};
+    for (std::size_t r = 0; r < kRows; ++r) result[r] = weights[r].data();
+    return result;
+  }
   std::vector<float> x;
   std::vector<std::vector<float>> weights;
 };
@@ -46,8 +50,11 @@ TEST(GatedSums, are_those_of_the_documented_order_on_every_instruction_set) {
       Case c(seed);
       std::array<float, kRows> sums{};
       const auto rows = c.rows();
-      gated_sums(c.x.data(), kInputs, rows.data(), kRows, sums.data());
-      for (std::size_t r = 0; r < kRows; ++r) EXPECT_EQ(sums[r], plain_sum(c.x, c.weights[r])) << level;
+      for (Index count = 1; count <= kRows; ++count) {  // every number of rows beside the groups of four
+        sums.fill(0);
+        gated_sums(c.x.data(), kInputs, rows.data(), count, sums.data());
+        for (Index r = 0; r < count; ++r) EXPECT_EQ(sums[at(r)], plain_sum(c.x, c.weights[at(r)])) << level;
+      }
     }
   }
   simd_limit(levels.front());
@@ -59,7 +66,7 @@ TEST(GatedSteps, add_the_inputs_and_leave_rows_without_a_step_alone) {
     simd_limit(level);
     Case c(7);
     const Case before = c;
-    const std::array<float, kRows> steps = {0.25F, 0, -0.01F};
+    const std::array<float, kRows> steps = {0.25F, 0, -0.01F, 0, 0, 1, 0.5F, 0, -2};
     const auto rows = c.rows();
     gated_steps(c.x.data(), kInputs, rows.data(), steps.data(), kRows);
     for (std::size_t r = 0; r < kRows; ++r)
