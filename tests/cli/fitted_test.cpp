@@ -76,9 +76,10 @@ TEST_F(HmmNetworkTest, goes_out_as_a_network_is_trained_on_and_comes_back) {
   const std::string network = file("network.safetensors"), back = file("back.safetensors");
   const Finished out = unfold_command({"export", run_, "--to", "network", "--out", network});
   ASSERT_EQ(out.code, 0) << out.err;
-  EXPECT_NEAR(nats(network), nats(run_), 1e-10 * nats(run_));
+  // `eval` adds an HMM's logarithms rounded to float; hmm_test compares the exact ones, to 1e-10.
+  EXPECT_NEAR(nats(network), nats(run_), 1e-8 * nats(run_));
   ASSERT_EQ(unfold_command({"export", network, "--to", "hmm", "--out", back}).code, 0);
-  EXPECT_NEAR(nats(back), nats(run_), 1e-10 * nats(run_));
+  EXPECT_NEAR(nats(back), nats(run_), 1e-8 * nats(run_));
   EXPECT_EQ(only_object(unfold_command({"info", back, "--json"}).out)["model"], "hmm:4");
   const std::string tuned = file("tuned");
   const Finished trained = unfold_command({"train", text_, "--start-from", run_, "--optimizer", "ruop",

@@ -27,16 +27,13 @@ class HmmPredictor final : public Predictor {
     log_probabilities_.clear();
   }
 
-  float log_probability(Symbol symbol) override { return static_cast<float>(log_of(symbol)); }
-  double surprisal(Symbol symbol) override { return -log_of(symbol); }
-
-  double log_of(Symbol symbol) const {
+  float log_probability(Symbol symbol) override {
     double p = 0;
     for (std::size_t j = 0; j < state_.size(); ++j)
       p += state_[j] * hmm_->emissions[j * at(hmm_->alphabet) + static_cast<std::size_t>(symbol)];
     p = std::min(p, 1.0);
     vector_log(&p, &p, 1);
-    return p;
+    return static_cast<float>(p);
   }
 
   std::span<const float> log_probabilities() override {
