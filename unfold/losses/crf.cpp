@@ -236,8 +236,7 @@ class CrfLoss final : public LossCurvature<T>, public LabelSequences<T>, public 
   /// Calls use(member, work, number of the block) for all blocks, divided over the team.
   template <class Question, class Use>
   void each_block(const Question& q, Team& team, const Use& use) const {
-    if (q.structure.kind() != Structure::Kind::chains)
-      throw UsageError("crf: labels stand in a row, not in grids or trees");
+    require_chains(q.structure, "crf");
     const ChainScores scores = scores_in(q.parameters, q.signal.cols, true);
     const ScaledNeighbours neighbours(scores);
     team.run([&](Member& me) {

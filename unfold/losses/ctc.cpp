@@ -82,7 +82,7 @@ class CtcLoss final : public Unsegmented<T> {
   /// Nats of all chains; use(chain, work, lattice) for those with labels, none(chain) for the others.
   template <class Use, class None>
   void each_chain(const Observed<T>& o, Team& team, T* nats, const Use& use, const None& none) const {
-    require_chains(o.structure);
+    require_chains(o.structure, "ctc");
     std::vector<Index> short_of(at(o.structure.sequences()));
     team.run([&](Member& me) {
       CtcWork work;
@@ -129,7 +129,7 @@ class CtcLoss final : public Unsegmented<T> {
 
   /// Logarithms of the probabilities that a signal stands for.
   void take(const Structure& structure, Index s, Matrix<const T> signal, CtcWork& work) const {
-    require_chains(structure);
+    require_chains(structure, "ctc");
     work.rows = structure.size(s), work.cols = signal.cols;
     for (auto* each : {&work.log_p, &work.shares}) each->resize(at(work.rows * work.cols));
     const Matrix<double> log_p = work.matrix(work.log_p);
@@ -138,11 +138,6 @@ class CtcLoss final : public Unsegmented<T> {
       const double total = log_sum_exp(log_p.row(t), work.cols);
       for (Index k = 0; k < work.cols; ++k) log_p(t, k) -= total;
     }
-  }
-
-  static void require_chains(const Structure& structure) {
-    if (structure.kind() != Structure::Kind::chains)
-      throw UsageError("ctc: labels stand in a row, not in grids or trees");
   }
 };
 

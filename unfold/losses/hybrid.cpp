@@ -215,7 +215,7 @@ class HybridLoss final : public LabelSequences<T>, public OneLabel<T> {
   /// chains without any label nothing is judged, nor are nats written but 0.
   template <class Use>
   void judge_all(const Observed<T>& o, Team& team, const StateShares& shares, T* nats, const Use& use) const {
-    require_chains(o.structure);
+    require_chains(o.structure, "hybrid");
     const ChainScores scores = shares.scores(states_);
     team.run([&](Member& me) {
       HybridWork work;
@@ -391,13 +391,13 @@ class HybridLoss final : public LabelSequences<T>, public OneLabel<T> {
     }
   }
   ChainScores ask(const LabelQuestion<T>& q, Index s, HybridWork& work) const {
-    require_chains(q.structure);
+    require_chains(q.structure, "hybrid");
     lay_out(q, s, work);
     return shares_in(q.parameters).scores(states_);
   }
   template <class Use>
   void each_question(const LabelQuestion<T>& q, Team& team, const Use& use) const {
-    require_chains(q.structure);
+    require_chains(q.structure, "hybrid");
     const ChainScores scores = shares_in(q.parameters).scores(states_);
     team.run([&](Member& me) {
       HybridWork work;
@@ -413,10 +413,6 @@ class HybridLoss final : public LabelSequences<T>, public OneLabel<T> {
     if (states_.each > 1 || states_.one_label)
       throw UsageError(
           "hybrid: constraints are for states=1 and labels at every position; others sum over hidden states");
-  }
-  static void require_chains(const Structure& structure) {
-    if (structure.kind() != Structure::Kind::chains)
-      throw UsageError("hybrid: states stand in a row, not in grids or trees");
   }
   [[noreturn]] static void refuse(Index s) {
     throw DataError(fmt::format(

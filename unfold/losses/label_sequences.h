@@ -8,8 +8,10 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "unfold/base/error.h"
 #include "unfold/losses/loss.h"
 #include "unfold/markov/chain.h"
 
@@ -43,6 +45,12 @@ class LabelSequences : public virtual Loss<T> {
   /// own_gradient [all parameters of the circuit] += scale * counts of neighbours, as those scores are laid out.
   virtual void add_neighbours(const ChainScores& counts, double scale, std::span<T> own_gradient) const = 0;
 };
+
+/// Throws UsageError, in the name of a loss: what it judges are no chains.
+inline void require_chains(const Structure& structure, std::string_view loss) {
+  if (structure.kind() != Structure::Kind::chains)
+    throw UsageError(std::string(loss) + ": labels stand in a row, not in grids or trees");
+}
 
 /// Marks losses that want to know what their labels are called, before `declare`. UsageError where they do not suit.
 template <class T>

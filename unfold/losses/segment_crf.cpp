@@ -170,7 +170,7 @@ class SegmentCrf final : public LabelSequences<T>, public NamedLabels<T> {
   /// known, of_known(...) of every chain, after that over those that agree with its known ones.
   template <class OfAll, class OfKnown>
   void judge_all(const Observed<T>& o, Team& team, T* nats, const OfAll& of_all, const OfKnown& of_known) const {
-    require_chains(o.structure);
+    require_chains(o.structure, "crf");
     const SegmentScores scores = scores_in(o.parameters);
     std::vector<char> impossible(at(o.structure.sequences()));
     team.run([&](Member& me) {
@@ -225,7 +225,7 @@ class SegmentCrf final : public LabelSequences<T>, public NamedLabels<T> {
         if (q.allowed(q.structure.row(s, t), j) == 0) work.emissions[at(t * work.cols + j)] = kExcluded;
   }
   double ask(const LabelQuestion<T>& q, Index s, const SegmentScores& scores, SegmentWork& work) const {
-    require_chains(q.structure);
+    require_chains(q.structure, "crf");
     take_question(q, s, work);
     const double log_z = work.chain.forward(scores, work.matrix(work.emissions));
     if (!(log_z > kExcluded)) refuse(s);
@@ -233,7 +233,7 @@ class SegmentCrf final : public LabelSequences<T>, public NamedLabels<T> {
   }
   template <class Use>
   void each_question(const LabelQuestion<T>& q, Team& team, const Use& use) const {
-    require_chains(q.structure);
+    require_chains(q.structure, "crf");
     const SegmentScores scores = scores_in(q.parameters);
     team.run([&](Member& me) {
       SegmentWork work;
@@ -243,11 +243,6 @@ class SegmentCrf final : public LabelSequences<T>, public NamedLabels<T> {
         use(s, work, scores);
       }
     });
-  }
-
-  static void require_chains(const Structure& structure) {
-    if (structure.kind() != Structure::Kind::chains)
-      throw UsageError("crf: labels stand in a row, not in grids or trees");
   }
   [[noreturn]] static void refuse(Index s) {
     throw DataError(fmt::format("crf: nothing that is allowed fits example {} of a batch", s + 1));

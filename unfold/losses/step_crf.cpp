@@ -178,7 +178,7 @@ class StepCrf final : public LabelSequences<T>, public NamedLabels<T> {
   /// Nats of all chains, alpha and beta of all paths in `work`; use(block, chain, work, judged).
   template <class Use>
   void judge_all(const Observed<T>& o, Team& team, T* nats, const Use& use) const {
-    require_chains(o.structure);
+    require_chains(o.structure, "crf");
     const ChainScores scores = scores_in(o.parameters);
     std::vector<char> impossible(at(o.structure.sequences()));
     team.run([&](Member& me) {
@@ -264,7 +264,7 @@ class StepCrf final : public LabelSequences<T>, public NamedLabels<T> {
         if (q.allowed(q.structure.row(s, t), j) == 0) work.emissions[at(t * n_ + j)] = kForbidden;
   }
   double ask(const LabelQuestion<T>& q, Index s, StepWork& work) const {
-    require_chains(q.structure);
+    require_chains(q.structure, "crf");
     lay_out_question(q, s, scores_in(q.parameters), work);
     const double log_z = forward(work.chain(), work.matrix(work.alpha));
     if (!(log_z > kForbidden)) refuse(s);
@@ -272,7 +272,7 @@ class StepCrf final : public LabelSequences<T>, public NamedLabels<T> {
   }
   template <class Use>
   void each_question(const LabelQuestion<T>& q, Team& team, const Use& use) const {
-    require_chains(q.structure);
+    require_chains(q.structure, "crf");
     const ChainScores scores = scores_in(q.parameters);
     team.run([&](Member& me) {
       StepWork work;
@@ -282,11 +282,6 @@ class StepCrf final : public LabelSequences<T>, public NamedLabels<T> {
         use(s, work);
       }
     });
-  }
-
-  static void require_chains(const Structure& structure) {
-    if (structure.kind() != Structure::Kind::chains)
-      throw UsageError("crf: labels stand in a row, not in grids or trees");
   }
   [[noreturn]] static void refuse(Index s) {
     throw DataError(fmt::format("crf: nothing that is allowed fits example {} of a batch", s + 1));
