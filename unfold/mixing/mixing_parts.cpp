@@ -39,18 +39,18 @@ void require_mixing(Index alphabet, Index memory, Index row) {
 }
 
 CounterMeaning::CounterMeaning(int limit) : limit_(static_cast<std::uint32_t>(limit)) {
-  constexpr std::uint32_t kTrustInMeaning = 6;  // before anything is learnt a counter means what it says
+  constexpr std::uint32_t kPlaceTrustInMeaning = 6;  // before anything is learnt a counter means what it says
   for (std::uint32_t p = 0; p < 4096; ++p)
     for (std::size_t c = 1; c < kUseClasses; ++c)
       by_estimate_[kEstimateCell[p] + c] =
-          AdaptiveProbability::of((static_cast<double>(p) + 0.5) / 4096, kTrustInMeaning);
+          AdaptiveProbability::of((static_cast<double>(p) + 0.5) / 4096, kPlaceTrustInMeaning);
   for (std::uint32_t past = 2; past < 256; ++past) {
     double ones = 0.4, seen = 0.8;
     for (std::uint32_t p = past; p > 1; p >>= 1) {
       ones += p & 1;
       seen += 1;
     }
-    by_past_[past] = AdaptiveProbability::of(ones / seen, kTrustInMeaning);
+    by_past_[past] = AdaptiveProbability::of(ones / seen, kPlaceTrustInMeaning);
   }
 }
 
@@ -147,10 +147,11 @@ void GatedMixer::learn(const float* x, int bit) {
 }
 
 CountedRefinement::CountedRefinement(std::size_t contexts) : map_(contexts * kPlaces) {
-  constexpr std::uint32_t kTrust = 6;
+  constexpr std::uint32_t kPlaceTrust = 6;
   for (std::size_t i = 0; i < kPlaces; ++i)
     map_[i] =
-        AdaptiveProbability::of(static_cast<double>(kLogit.squash((static_cast<float>(i) - 16) * 0.5F)), kTrust).value;
+        AdaptiveProbability::of(static_cast<double>(kLogit.squash((static_cast<float>(i) - 16) * 0.5F)), kPlaceTrust)
+            .value;
   for (std::size_t i = kPlaces; i < map_.size(); ++i) map_[i] = map_[i - kPlaces];
 }
 
