@@ -9,6 +9,9 @@ import sys
 
 WIDTH, HEIGHT, LEFT, BOTTOM, MARGIN = 760, 480, 90, 60, 30
 LEAST_SECONDS = 0.01  # what the clock shows as 0.00
+DARK = ('<style>@media (prefers-color-scheme:dark){rect{fill:#0d1117}text{fill:#e6edf3}text[stroke]{stroke:#0d1117}'
+        'path[stroke="#ddd"],path[stroke="#eee"]{stroke:#30363d}[fill="#c0392b"]{fill:#ff7b72}'
+        '[fill="#2c3e50"]{fill:#a5b4c4}}</style>')
 
 
 def totals(lines):
@@ -59,7 +62,7 @@ def picture(points):
         return MARGIN + (large - math.log10(b)) / (large - small) * (HEIGHT - BOTTOM - MARGIN)
 
     out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" font-family="sans-serif" font-size="11">',
-           f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>']
+           DARK, f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>']
     for power in range(low, high + 1):
         at = x(10**power)
         out.append(f'<path d="M{at:.1f} {MARGIN}V{HEIGHT - BOTTOM}" stroke="#ddd"/>')
