@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 
+#include "losses/all_labels.h"
 #include "unfold/base/error.h"
 #include "unfold/losses/label_sequences.h"
 #include "unfold/losses/registry.h"
@@ -14,6 +15,8 @@ namespace unfold {
 namespace {
 
 using testing::HasSubstr;
+using testing_support::nats_of_all;
+using testing_support::shares_of_all_labels;
 using Labels = std::vector<Symbol>;
 using Names = std::vector<std::string>;
 
@@ -116,26 +119,12 @@ struct SegmentField {
   }
   /// All labels that say segments, with their probabilities.
   std::map<Labels, double> all(Index s) const {
-    std::map<Labels, double> found;
-    double sum = 0;
-    for (Labels y(at(structure.size(s)), 0);;) {
-      if (const Cut segments = cut(scheme, y, kLongest); segments.valid)
-        sum += found[y] = std::exp(score(s, y, segments));
-      std::size_t t = 0;
-      while (t < y.size() && ++y[t] == n) y[t++] = 0;
-      if (t == y.size()) break;
-    }
-    for (auto& [labels, p] : found) p /= sum;
-    return found;
+    return shares_of_all_labels(structure.size(s), n, [&](const Labels& y) {
+      const Cut segments = cut(scheme, y, kLongest);
+      return segments.valid ? static_cast<double>(score(s, y, segments)) : -INFINITY;
+    });
   }
-  double nats() const {
-    Team team(1);
-    std::vector<T> each(at(rows()));
-    loss->negative_log_likelihood(observed(), team, each.data());
-    double sum = 0;
-    for (const T x : each) sum += static_cast<double>(x);
-    return sum;
-  }
+  double nats() const { return nats_of_all(*loss, observed(), rows()); }
 };
 
 const Scheme kPlain{"crf:segments=3", {"a", "b", "c"}}, kIob{"crf:labels=iob2,segments=3", {"B-X", "O", "I-X", "B-Y"}},

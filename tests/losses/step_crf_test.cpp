@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 
+#include "losses/all_labels.h"
 #include "unfold/base/error.h"
 #include "unfold/losses/label_sequences.h"
 #include "unfold/losses/registry.h"
@@ -15,6 +16,8 @@ namespace unfold {
 namespace {
 
 using testing::HasSubstr;
+using testing_support::nats_of_all;
+using testing_support::shares_of_all_labels;
 using StepLabels = std::vector<Symbol>;
 
 template <class T>
@@ -55,26 +58,9 @@ struct StepField {
     return sum;
   }
   std::map<StepLabels, double> all(Index s) const {
-    std::map<StepLabels, double> found;
-    double sum = 0;
-    StepLabels y(at(structure.size(s)), 0);
-    while (true) {
-      sum += found[y] = std::exp(score(s, y));
-      std::size_t t = 0;
-      while (t < y.size() && ++y[t] == kLabels) y[t++] = 0;
-      if (t == y.size()) break;
-    }
-    for (auto& [labels, p] : found) p /= sum;
-    return found;
+    return shares_of_all_labels(structure.size(s), kLabels, [&](const StepLabels& y) { return score(s, y); });
   }
-  double nats() const {
-    Team team(1);
-    std::vector<T> each(at(rows()));
-    loss->negative_log_likelihood(observed(), team, each.data());
-    double sum = 0;
-    for (const T x : each) sum += static_cast<double>(x);
-    return sum;
-  }
+  double nats() const { return nats_of_all(*loss, observed(), rows()); }
 };
 
 class EveryStepField : public testing::TestWithParam<double> {};
