@@ -1,9 +1,9 @@
 # Installation: the command, the rooms as static libraries with their headers, and find_package(unfold), which defines
-# unfold::unfold (everything) and one target for each room. The room of the command itself is not part of the library.
+# unfold::unfold (everything) and one target for each room. The rooms of the command itself are not part of the library.
 include(CMakePackageConfigHelpers)
 
 get_property(rooms GLOBAL PROPERTY UNFOLD_ROOMS)
-list(REMOVE_ITEM rooms cli)
+list(REMOVE_ITEM rooms terminal cli)
 list(TRANSFORM rooms PREPEND unfold_ OUTPUT_VARIABLE libraries)
 
 add_library(unfold_all INTERFACE)

@@ -1,4 +1,4 @@
-#include "unfold/cli/heartbeat.h"
+#include "unfold/terminal/heartbeat.h"
 
 #include <gtest/gtest.h>
 

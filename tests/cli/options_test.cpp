@@ -1,4 +1,4 @@
-#include "unfold/cli/options.h"
+#include "unfold/terminal/options.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 #pragma once
 /// Options described once. An option is a name, a place for its value, what the value may be, and what it is for; SPECs
-/// (below) and the options of the command (cli/options.h) are both tables of them.
+/// (below) and the options of the command (terminal/options.h) are both tables of them.
 ///
 /// A struct of options has a function `describe(visitor, options)`; from it follow parsing, help text, range checks and
 /// the canonical text:

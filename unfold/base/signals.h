@@ -1,7 +1,7 @@
 #pragma once
 /// What a signal handler has to know, in a form that it may touch: whether somebody wants the process to stop, whether
 /// a thread waits for others (a pipe), which temporary files exist, which files are mapped where. Nothing here installs
-/// a handler: that is the program's choice (cli/interrupt.h).
+/// a handler: that is the program's choice (terminal/interrupt.h).
 
 #include <atomic>
 #include <cstddef>

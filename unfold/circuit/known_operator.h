@@ -1,6 +1,6 @@
 #pragma once
 /// Which of the library's operators one is, for those who write a circuit down as a program of another language
-/// (exchange/export_c.h): an operator that says nothing here can be run, but not written. Sparse ones: as_sparse.
+/// (programs/export_c.h): an operator that says nothing here can be run, but not written. Sparse ones: as_sparse.
 
 #include <vector>
 

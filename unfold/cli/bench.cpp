@@ -5,7 +5,6 @@
 #include <functional>
 
 #include "unfold/base/file.h"
-#include "unfold/cli/figures.h"
 #include "unfold/cli/verb.h"
 #include "unfold/models/spec.h"
 #include "unfold/numerics/simd.h"
@@ -14,6 +13,7 @@
 #include "unfold/studies/machine.h"
 #include "unfold/studies/measurements.h"
 #include "unfold/studies/profile.h"
+#include "unfold/terminal/figures.h"
 
 namespace unfold {
 namespace {

@@ -4,9 +4,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "unfold/cli/console_reporter.h"
-#include "unfold/cli/figures.h"
 #include "unfold/cli/verb.h"
+#include "unfold/terminal/console_reporter.h"
+#include "unfold/terminal/figures.h"
 
 namespace unfold {
 namespace {

@@ -4,10 +4,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "unfold/cli/console_reporter.h"
-#include "unfold/cli/figures.h"
 #include "unfold/cli/verb.h"
 #include "unfold/report/table.h"
+#include "unfold/terminal/console_reporter.h"
+#include "unfold/terminal/figures.h"
 
 namespace unfold {
 namespace {

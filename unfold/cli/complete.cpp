@@ -4,12 +4,12 @@
 #include <nlohmann/json.hpp>
 
 #include "unfold/app/match.h"
-#include "unfold/cli/figures.h"
 #include "unfold/cli/prime.h"
 #include "unfold/cli/verb.h"
 #include "unfold/fields/given.h"
 #include "unfold/fields/predict.h"
 #include "unfold/fields/vectors.h"
+#include "unfold/terminal/figures.h"
 
 namespace unfold {
 namespace {

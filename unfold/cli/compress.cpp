@@ -16,9 +16,7 @@
 #include "unfold/app/train_processes.h"
 #include "unfold/base/file.h"
 #include "unfold/cli/compression_level.h"
-#include "unfold/cli/figures.h"
 #include "unfold/cli/in_processes.h"
-#include "unfold/cli/result_file.h"
 #include "unfold/cli/verb.h"
 #include "unfold/data/split.h"
 #include "unfold/models/learning.h"
@@ -26,6 +24,8 @@
 #include "unfold/runs/run_folder.h"
 #include "unfold/runs/train_settings.h"
 #include "unfold/studies/machine.h"
+#include "unfold/terminal/figures.h"
+#include "unfold/terminal/result_file.h"
 
 namespace unfold {
 namespace {

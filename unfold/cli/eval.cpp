@@ -7,13 +7,13 @@
 #include <nlohmann/json.hpp>
 
 #include "unfold/app/task_figures.h"
-#include "unfold/cli/console_reporter.h"
-#include "unfold/cli/figures.h"
 #include "unfold/cli/reading_options.h"
-#include "unfold/cli/result_file.h"
 #include "unfold/cli/verb.h"
 #include "unfold/models/online_predictor.h"
 #include "unfold/runs/run_folder.h"
+#include "unfold/terminal/console_reporter.h"
+#include "unfold/terminal/figures.h"
+#include "unfold/terminal/result_file.h"
 
 namespace unfold {
 namespace {

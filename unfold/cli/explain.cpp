@@ -9,9 +9,9 @@
 #include <nlohmann/json.hpp>
 
 #include "unfold/app/task_figures.h"
-#include "unfold/cli/figures.h"
 #include "unfold/cli/verb.h"
 #include "unfold/fields/predict.h"
+#include "unfold/terminal/figures.h"
 
 namespace unfold {
 namespace {

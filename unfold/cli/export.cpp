@@ -3,13 +3,13 @@
 #include <optional>
 
 #include "unfold/app/known_start.h"
-#include "unfold/cli/result_file.h"
 #include "unfold/cli/verb.h"
 #include "unfold/exchange/arpa_file.h"
 #include "unfold/exchange/crf_texts.h"
 #include "unfold/exchange/exchange_network.h"
-#include "unfold/exchange/export_c.h"
-#include "unfold/exchange/export_onnx.h"
+#include "unfold/programs/export_c.h"
+#include "unfold/programs/export_onnx.h"
+#include "unfold/terminal/result_file.h"
 
 namespace unfold {
 namespace {

@@ -5,12 +5,12 @@
 #include <nlohmann/json.hpp>
 
 #include "unfold/base/file.h"
-#include "unfold/cli/figures.h"
 #include "unfold/cli/verb.h"
 #include "unfold/data/text_source_spec.h"
 #include "unfold/tasks/grid_tasks.h"
 #include "unfold/tasks/task_spec.h"
 #include "unfold/tasks/tree_tasks.h"
+#include "unfold/terminal/figures.h"
 
 namespace unfold {
 namespace {

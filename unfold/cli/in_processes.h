@@ -7,10 +7,10 @@
 #include <string>
 
 #include "unfold/base/error.h"
-#include "unfold/cli/console_reporter.h"
-#include "unfold/cli/figures.h"
 #include "unfold/cli/verb.h"
 #include "unfold/processes/launch.h"
+#include "unfold/terminal/console_reporter.h"
+#include "unfold/terminal/figures.h"
 
 namespace unfold {
 

@@ -5,8 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "unfold/cli/figures.h"
 #include "unfold/cli/verb.h"
+#include "unfold/terminal/figures.h"
 
 namespace unfold {
 namespace {

@@ -1,8 +1,8 @@
 #include <string>
 #include <vector>
 
-#include "unfold/cli/interrupt.h"
 #include "unfold/cli/verb.h"
+#include "unfold/terminal/interrupt.h"
 
 int main(int argc, char** argv) {
   unfold::handle_signals();

@@ -4,12 +4,12 @@
 
 #include <functional>
 
-#include "unfold/cli/console_reporter.h"
-#include "unfold/cli/result_file.h"
 #include "unfold/cli/verb.h"
 #include "unfold/fields/fill.h"
 #include "unfold/fields/given.h"
 #include "unfold/fields/vectors.h"
+#include "unfold/terminal/console_reporter.h"
+#include "unfold/terminal/result_file.h"
 
 namespace unfold {
 namespace {

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "unfold/app/reading.h"
-#include "unfold/cli/options.h"
+#include "unfold/terminal/options.h"
 
 namespace unfold {
 

@@ -5,10 +5,10 @@
 #include <nlohmann/json.hpp>
 
 #include "unfold/base/file.h"
-#include "unfold/cli/console_reporter.h"
-#include "unfold/cli/figures.h"
-#include "unfold/cli/result_file.h"
 #include "unfold/cli/verb.h"
+#include "unfold/terminal/console_reporter.h"
+#include "unfold/terminal/figures.h"
+#include "unfold/terminal/result_file.h"
 
 namespace unfold {
 namespace {

@@ -13,9 +13,9 @@
 #include <cctype>
 #include <nlohmann/json.hpp>
 
-#include "unfold/cli/figures.h"
 #include "unfold/cli/prime.h"
 #include "unfold/cli/verb.h"
+#include "unfold/terminal/figures.h"
 
 namespace unfold {
 namespace {

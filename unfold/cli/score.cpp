@@ -7,8 +7,6 @@
 
 #include "unfold/app/score_files.h"
 #include "unfold/base/file.h"
-#include "unfold/cli/console_reporter.h"
-#include "unfold/cli/figures.h"
 #include "unfold/cli/in_processes.h"
 #include "unfold/cli/reading_options.h"
 #include "unfold/cli/score_log.h"
@@ -19,6 +17,8 @@
 #include "unfold/fields/predict.h"
 #include "unfold/runs/figures.h"
 #include "unfold/runs/run_folder.h"
+#include "unfold/terminal/console_reporter.h"
+#include "unfold/terminal/figures.h"
 
 namespace unfold {
 namespace {

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "unfold/base/error.h"
-#include "unfold/cli/figures.h"
 #include "unfold/runs/figures.h"
+#include "unfold/terminal/figures.h"
 
 namespace unfold {
 namespace {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "unfold/cli/console.h"
 #include "unfold/report/roc.h"
+#include "unfold/terminal/console.h"
 
 namespace unfold {
 

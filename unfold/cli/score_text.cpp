@@ -9,10 +9,10 @@
 
 #include "unfold/app/fasta_data.h"
 #include "unfold/base/error.h"
-#include "unfold/cli/figures.h"
 #include "unfold/readers/fasta.h"
 #include "unfold/runs/figures.h"
 #include "unfold/runs/line_source.h"
+#include "unfold/terminal/figures.h"
 
 namespace unfold {
 namespace {

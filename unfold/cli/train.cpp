@@ -4,10 +4,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "unfold/cli/figures.h"
 #include "unfold/cli/in_processes.h"
 #include "unfold/cli/train_options.h"
 #include "unfold/runs/run_folder.h"
+#include "unfold/terminal/figures.h"
 
 namespace unfold {
 namespace {

@@ -2,7 +2,7 @@
 /// The options of `unfold train`.
 
 #include "unfold/app/train.h"
-#include "unfold/cli/options.h"
+#include "unfold/terminal/options.h"
 
 namespace unfold {
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "unfold/base/error.h"
-#include "unfold/cli/console.h"
-#include "unfold/cli/options.h"
+#include "unfold/terminal/console.h"
+#include "unfold/terminal/options.h"
 
 namespace unfold {
 

@@ -1,0 +1,113 @@
+#pragma once
+/// Writes the step of export_c_step.h piece by piece. Internal to exchange/.
+
+#include <fmt/format.h>
+
+#include <span>
+
+#include "unfold/base/views.h"
+#include "unfold/programs/export_c_step.h"
+#include "unfold/programs/step_places.h"
+
+namespace unfold {
+
+/// How the sums of an affine map of several gates lie in the state, for a step that goes through its units: in tiles of
+/// `width` units, in each the same units of all gates one after another. The last tile has what is left, in 16s.
+struct CTiling {
+  Index units, gates, width;
+  bool local = false;                            ///< the sums of a tile are nobody's but its block's: not in the state
+  Index whole() const { return units / width; }  ///< tiles
+  Index rest() const { return units % width; }
+  Index columns() const { return gates * width; }  ///< of a whole tile
+  Index size() const;
+  /// For each column of a tile, from 0 to whole(), the component of the map; -1: none.
+  std::vector<Index> components(Index tile) const;
+};
+/// Units of a tile that is being written.
+struct CTile {
+  std::string number, first;  ///< expressions: which tile it is, and the first of its units
+  Index count, width;
+};
+
+template <class T>
+class CStepWriter {
+ public:
+  CStepWriter(const Plan& plan, const Parameters<T>& parameters, int output, const CText& text,
+              const StepInputs& inputs)
+      : plan_(plan),
+        parameters_(parameters),
+        text_(text),
+        inputs_(inputs),
+        places_(plan, output, !inputs.numbers.empty()) {}
+  CStep write(int output);
+
+ private:
+  // export_c_step.cpp
+  std::string pointer(int node) const;
+  bool last_is_of_output(int output) const;
+  std::size_t step_from(std::size_t k);
+  void declare_values();
+  void begin_histories();
+  void push_histories();
+  void take_inputs();
+  void affine(const Item& item);
+  void pointwise(const Item& item, const CTile* tile = nullptr);
+  std::string map_text(const Node& node, const std::string& x, const std::string& y);
+
+  // export_c_tiles.cpp
+  struct TiledMap;
+  void find_tiles(int output);
+  void note_readers(std::map<int, Index>& units, std::set<int>& refused) const;
+  bool is_local(int node) const;
+  bool reads(const Item& program, int base) const;
+  bool is_lookup(const Node::AffineTerm& term) const {
+    return term.dense() && node(term.source).kind == Node::Kind::symbols;
+  }
+  const CTiling* tiling_of(const Item& item) const;
+  std::size_t tiles_from(std::size_t k);
+  TiledMap tiled_map(const Item& item);
+  void tile(std::span<const TiledMap> maps, const Item* item, const CTile& tile);
+  std::string tiled_columns(const Matrix<const T>& w, const CTiling& tiling);
+  std::string pointer(int node, const CTile& tile) const;
+  Index room_of(int node) const;
+
+  // export_c_terms.cpp
+  std::string symbol_of(int node) const;
+  std::string looked_up(const Node& n, const Node::AffineTerm* term);
+  void product(const Matrix<const T>& w, const std::string& x, const std::string& from, const std::string& to);
+  std::string columns(const Matrix<const T>& w);
+  void columns_calls(Index rows, Index cols, const std::string& w, const std::string& x, const std::string& from,
+                     const std::string& to);
+  void apply_operator(const Node::AffineTerm& term, const std::string& to, const Node& n);
+  void apply_sparse(const Node::AffineTerm& term, const std::string& to);
+  void apply_unitary(const Node::AffineTerm& term, const std::string& to);
+  std::vector<T> response_to(const Node::AffineTerm& term, Index ones) const;
+
+  // arrays and statements
+  std::string array(const std::string& name, std::span<const T> numbers);
+  std::string places(const std::string& name, std::span<const std::int32_t> numbers);
+  std::string room(Index size);
+  std::string fresh(const char* kind) { return fmt::format("{}{}", kind, ++names_); }
+  template <class... Parts>
+  void say(fmt::format_string<Parts...> format, Parts&&... parts) {
+    out_.statements += indent_ + text_(fmt::format(format, std::forward<Parts>(parts)...)) + "\n";
+  }
+  void call(const std::string& function) { out_.functions.insert(function); }
+  const Node& node(int i) const { return plan_.nodes()[at(i)]; }
+
+  const Plan& plan_;
+  const Parameters<T>& parameters_;
+  const CText& text_;
+  const StepInputs& inputs_;
+  CStep out_ = {};
+  StepPlaces places_;
+  std::vector<const Item*> items_ = {};
+  std::map<int, CTiling> tilings_ = {};  // of affine nodes
+  bool turns_ = false;                   // every other step goes through its tiles backwards
+  std::string indent_ = "  ";
+  int names_ = 0;
+};
+
+inline Index padded_to_lanes(Index n) { return (n + 15) / 16 * 16; }
+
+}  // namespace unfold

@@ -1,0 +1,71 @@
+#include "unfold/terminal/interrupt.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+
+#include "unfold/base/error.h"
+#include "unfold/base/signals.h"
+
+namespace unfold {
+namespace {
+
+std::atomic<bool> polled{false};
+
+// What follows may only call what signal handlers may call.
+
+void say(const char* text) {
+  if (::write(STDERR_FILENO, text, std::strlen(text)) < 0) return;  // nobody can be told
+}
+
+[[noreturn]] void end(ExitCode code) {
+  remove_temporary_files();
+  _exit(static_cast<int>(code));
+}
+
+void on_stop(int) {
+  const bool first = !stop_requested().exchange(true);
+  if (first && polled && !WaitingForOthers::any()) return;
+  if (first) say("unfold: interrupted\n");
+  end(ExitCode::interrupted);
+}
+
+void on_lost_memory(int, siginfo_t* what, void*) {
+  const char* name = mapped_file_at(what->si_addr);
+  if (name == nullptr) {
+    std::signal(SIGBUS, SIG_DFL);  // not ours: it happens again, and ends the process
+    return;
+  }
+  say("unfold: ");
+  say(name);
+  say(" was shortened while it was read, or its disk fails; leave it alone until the command has ended\n");
+  end(ExitCode::failure);
+}
+
+}  // namespace
+
+void handle_signals() {
+  // A file that may not grow and a pipe that nobody reads are errors where they are written to.
+  std::signal(SIGXFSZ, SIG_IGN);
+  std::signal(SIGPIPE, SIG_IGN);
+  struct sigaction stop {};
+  stop.sa_handler = on_stop;
+  sigaction(SIGINT, &stop, nullptr);
+  sigaction(SIGTERM, &stop, nullptr);
+  struct sigaction hangup {};
+  if (sigaction(SIGHUP, nullptr, &hangup) == 0 && hangup.sa_handler != SIG_IGN)  // under nohup it stays ignored
+    sigaction(SIGHUP, &stop, nullptr);
+  struct sigaction lost {};
+  lost.sa_sigaction = on_lost_memory;
+  lost.sa_flags = SA_SIGINFO;
+  sigaction(SIGBUS, &lost, nullptr);
+}
+
+const std::atomic<bool>& catch_interrupts() {
+  polled = true;
+  return stop_requested();
+}
+
+}  // namespace unfold

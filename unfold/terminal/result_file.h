@@ -1,0 +1,32 @@
+#pragma once
+/// Where a verb writes results of its own format: a file that appears whole or not at all, or, for "-", standard
+/// output.
+///
+///   ResultFile file(out);
+///   file.write(bytes);
+///   file.commit();
+///
+/// Throws RuntimeFailure, as AtomicFile and print_result do.
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "unfold/base/file.h"
+#include "unfold/terminal/console.h"
+
+namespace unfold {
+
+class ResultFile {
+ public:
+  explicit ResultFile(const std::string& path) {
+    if (path != "-") file_.emplace(path);
+  }
+  void write(std::string_view bytes) { file_ ? file_->write(bytes) : print_result(bytes); }
+  void commit() { file_ ? file_->commit() : flush_results(); }
+
+ private:
+  std::optional<AtomicFile> file_;
+};
+
+}  // namespace unfold
