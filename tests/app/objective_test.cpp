@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "app/small_runs.h"
 #include "base/scratch.h"
+#include "unfold/base/file.h"
 #include "unfold/fields/field_model.h"
 
 namespace unfold {
@@ -69,6 +71,8 @@ TEST_F(ObjectiveTest, the_model_is_a_field_like_any_other_and_remembers_what_it_
 
 TEST_F(ObjectiveTest, what_it_is_not_for_is_refused) {
   EXPECT_THAT(message_of<UsageError>([&] { trained("margin", "2=softmax", 2); }), HasSubstr("write --predict F=crf"));
+  EXPECT_THAT(message_of<UsageError>([&] { trained("margin:beam=4", "2=crf", 2); }), HasSubstr("leave beam"));
+  EXPECT_THAT(message_of<UsageError>([&] { trained("risk:samples=4", "2=crf", 2); }), HasSubstr("exactly"));
   EXPECT_THAT(message_of<UsageError>([&] { trained("marge", "2=crf", 2); }), HasSubstr("margin"));
   EXPECT_THAT(message_of<UsageError>([&] {
                 train_small(folder_.path("run"), data_, "birnn:6", "hf", 2, [&](TrainRequest& request) {
@@ -80,6 +84,118 @@ TEST_F(ObjectiveTest, what_it_is_not_for_is_refused) {
                 });
               }),
               HasSubstr("a curvature, which crf with another --objective than likelihood has not"));
+}
+
+constexpr const char* kNumeralPairs =
+    "one\tI\ntwo\tII\nthree\tIII\nfour\tIV\nfive\tV\nsix\tVI\nseven\tVII\neight\tVIII\nnine\tIX\nten\tX\n";
+
+/// Encoder and decoder, from a model that the likelihood has taught something.
+class SequenceObjectiveTest : public testing::Test {
+ protected:
+  std::string trained(const std::string& out, const std::string& objective, Index steps,
+                      const std::function<void(TrainRequest&)>& more = {},
+                      const std::string& optimizer = "adam:rate=0.01",
+                      const std::string& model = "gru:16,attention=additive") {
+    return train_small(folder_.path(out), pairs_, model, optimizer, steps, [&](TrainRequest& request) {
+      if (!objective.empty()) {
+        request.settings.objective = objective;
+        request.settings.start_from = start();
+        request.given.insert({"objective", "start-from"});
+      }
+      request.overwrite = !request.resume;
+      if (more) more(request);
+    });
+  }
+  std::string start() {
+    if (start_.empty()) start_ = trained("start", "", 25);
+    return start_;
+  }
+  double sequence_error(const std::string& run) const {
+    const FieldFigures figures = evaluate_on_fields({.model = run, .data = {pairs_}, .threads = 1});
+    const Measures& measures = figures.heads.front().measures;
+    return std::ranges::find(measures, "sequence_error", [](const auto& measure) { return measure.first; })->second;
+  }
+  std::string refusal(const std::string& objective, const std::function<void(TrainRequest&)>& more,
+                      const std::string& optimizer = "adam") {
+    const auto from_nothing = [&](TrainRequest& request) {
+      request.settings.start_from = {};
+      request.given.erase("start-from");
+      if (more) more(request);
+    };
+    return message_of<UsageError>([&] { trained("refused", objective, 2, from_nothing, optimizer); });
+  }
+
+  ScratchFolder folder_;
+  std::string pairs_ = folder_.write("roman.pairs", kNumeralPairs), start_;
+};
+
+TEST_F(SequenceObjectiveTest, every_objective_makes_fewer_targets_wrong) {
+  const double before = sequence_error(start());
+  EXPECT_GE(before, 0.5);
+  for (const char* objective : {"perceptron:beam=3", "margin:beam=3", "risk:beam=4", "risk:samples=6", "bso:beam=3"})
+    EXPECT_LT(sequence_error(trained("run", objective, 80)), before) << objective;
+}
+
+TEST_F(SequenceObjectiveTest, interrupted_is_uninterrupted) {
+  for (const char* objective : {"bso:beam=2", "risk:samples=3"}) {
+    const std::string whole = trained("whole", objective, 9), cut = trained("cut", objective, 4);
+    trained("cut", objective, 9, [](TrainRequest& request) {
+      request.resume = true;
+      request.overwrite = false;
+      request.settings.start_from = {};
+      request.given.erase("start-from");
+    });
+    const Input once = Input::open(whole + "/model.safetensors"), twice = Input::open(cut + "/model.safetensors");
+    EXPECT_TRUE(once.bytes() == twice.bytes()) << objective;
+  }
+}
+
+TEST_F(SequenceObjectiveTest, validation_measures_what_is_paid_and_the_model_remembers_by_what) {
+  const std::string run = trained("run", "risk:beam=4", 5, [&](TrainRequest& request) {
+    request.settings.split = {};
+    request.given.erase("split");
+    request.settings.valid = pairs_;
+    request.given.insert("valid");
+  });
+  with_network_model(run, [&]<class T>(const NetworkModel<T>& model) {
+    EXPECT_EQ(model.configuration().at("objective"), "risk:beam=4");
+    EXPECT_EQ(model.network().heads.front().loss->name(), "softmax");
+  });
+}
+
+TEST_F(SequenceObjectiveTest, whole_sequences_that_stop_are_learnt_too) {
+  const std::string names = folder_.write("names", "girl\taba\ngirl\tbaa\nboy\tcd\nboy\tdd\ngirl\tba\nboy\tcdc\n");
+  for (const char* ends : {"symbol", "stop"})
+    EXPECT_NO_THROW(train_small(folder_.path("names-run"), names, "gru:6", "adam", 4, [&](TrainRequest& request) {
+      request.settings.format = "labelled";
+      request.settings.symbols = "chars";
+      request.settings.predict = "text";
+      request.settings.read = "label";
+      request.settings.ends = ends;
+      request.settings.objective = "bso:beam=2";
+      request.given.insert({"format", "symbols", "predict", "read", "ends", "objective"});
+      request.overwrite = true;
+    })) << ends;
+}
+
+TEST_F(SequenceObjectiveTest, what_it_knows_nothing_of_is_refused_with_a_remedy) {
+  EXPECT_THAT(refusal("bso", {}, "hf"), HasSubstr("leave one of them out"));
+  EXPECT_THAT(refusal("bso", {}, "ruop"), HasSubstr("use sgd or adam"));
+  const auto with = [](const char* name, const auto& set) {
+    return [name, set](TrainRequest& request) {
+      set(request);
+      request.given.insert(name);
+    };
+  };
+  EXPECT_THAT(
+      refusal("margin", with("teacher-forcing", [](TrainRequest& r) { r.settings.teacher_forcing = "1..0.5"; })),
+      HasSubstr("--objective margin learns from sequences that it finds itself and knows no own outputs"));
+  EXPECT_THAT(refusal("risk", with("label-smoothing", [](TrainRequest& r) { r.settings.label_smoothing = 0.1; })),
+              HasSubstr("knows no label smoothing"));
+  EXPECT_THAT(refusal("risk", with("word-dropout", [](TrainRequest& r) { r.settings.word_dropout = 0.1; })),
+              HasSubstr("leave --word-dropout out"));
+  EXPECT_THAT(refusal("risk", with("shards", [](TrainRequest& r) { r.settings.shards = 2; })), HasSubstr("shards"));
+  EXPECT_THAT(refusal("risk:beam=2,samples=2", {}), HasSubstr("give beam or samples"));
 }
 
 }  // namespace

@@ -22,6 +22,11 @@ TEST_F(CommandTest, generate_says_what_a_perfect_model_would_score) {
   EXPECT_EQ(std::ranges::count(trees.out, '\n'), 3);
   EXPECT_THAT(unfold_command({"generate", "arithmetic:1", "--count", "3", "-o", file}).out,
               HasSubstr("3 trees of 12 nodes"));
+  EXPECT_THAT(unfold_command({"generate", "noisy-copies:4", "--count", "3", "-o", file}).out, HasSubstr("3 pairs"));
+  EXPECT_TRUE(
+      only_object(
+          unfold_command({"generate", "noisy-copies", "-o", file, "--json"}).out)["entropy_bits_per_predicted_symbol"]
+          .is_null());
   const Finished blocks = unfold_command({"generate", "anbn:low=3,high=3", "--count", "2", "--out", "-"});
   EXPECT_EQ(blocks.out, "aaabbb\naaabbb\n");
 }

@@ -9,69 +9,20 @@
 #include <optional>
 #include <set>
 
-#include "unfold/data/example_batches.h"
-#include "unfold/models/network_body.h"
+#include "models/pair_models.h"
 #include "unfold/readers/sequence_ends.h"
+#include "unfold/search/edit_distance.h"
 #include "unfold/verify/derivative_check.h"
 
 namespace unfold {
 namespace {
 
-constexpr const char* kEnd = "</s>";
+using testing_support::kEnd;
+using testing_support::letters;
 
-/// Sources over four letters, targets over a and b, which end by a symbol or by a stop.
-Examples letters(std::vector<std::pair<std::string, std::string>> pairs, bool stops) {
-  Examples examples{.source = "pairs"};
-  ExampleColumn source{.name = "source", .source = true}, target{.name = "target"}, stop{.name = "target.stop"};
-  for (const auto& [from, to] : pairs) {
-    for (const char c : from) source.texts.emplace_back(1, c);
-    source.ends.push_back(source.entries());
-    for (const char c : to) target.texts.emplace_back(1, c);
-    target.texts.emplace_back(stops ? "" : kEnd);
-    stop.texts.resize(target.texts.size() - 1, "go");
-    stop.texts.emplace_back("stop");
-    examples.ends.push_back(target.entries());
-  }
-  examples.columns = {source, target};
-  if (stops) examples.columns.push_back(stop);
-  return examples;
-}
-
-struct Model {
-  explicit Model(const std::string& spec, bool stops_ = false)
-      : stops(stops_),
-        examples(letters({{"xy", "ab"}, {"wxyzw", "b"}, {"z", ""}, {"yyx", "aab"}}, stops)),
-        predicts(stops ? std::vector<std::string>{"target", "target.stop"} : std::vector<std::string>{"target"}),
-        data(std::make_shared<const DataSpecification>(
-            specify(examples, {.reads = {"source", "target"}, .predicts = predicts}, "pairs"))),
-        set(examples, data, {}),
-        body(parse_model_spec(spec), *data, layout()) {
-    body.parameters().initialise(3);
-    Random noise(1, "noise");
-    for (double& p : body.parameters().flat()) p += 0.3 * noise.normal();
-  }
-  Batch batch(const ExampleSet& of) const {
-    Batch result;
-    example_reader(of, {.reads = {"source", "previous target"}, .predicts = predicts, .batch = 9})->next(result);
-    return result;
-  }
-  NetworkLayout layout() const {
-    NetworkLayout result{.reads = {"source", "previous target"}, .heads = {}};
-    for (const std::string& field : predicts) result.heads.push_back({.field = field});
-    return result;
-  }
-  Transducer<double> transducer() {
-    const TargetEnds ends{.symbol = kEnd, .stop_field = ".stop", .stop_at = "stop"};
-    return {body.network(), body.parameters(), *data, ends, team};
-  }
-
-  bool stops;
-  Examples examples;
-  std::vector<std::string> predicts;
-  std::shared_ptr<const DataSpecification> data;
-  ExampleSet set;
-  NetworkBody<double> body;
-  Team team{1};
+struct PairTransducer : testing_support::PairModel {
+  using PairModel::PairModel;
+  Transducer<double> transducer() { return {body.network(), body.parameters(), *data, ends(), team}; }
 };
 
 const char* const kSpecs[] = {"rnn:3", "bilstm:2,condition=start", "gru:2,attention=additive,condition=start",
@@ -79,7 +30,7 @@ const char* const kSpecs[] = {"rnn:3", "bilstm:2,condition=start", "gru:2,attent
 
 TEST(EncoderDecoder, has_correct_derivatives) {
   for (const char* spec : kSpecs) {
-    Model model(spec);
+    PairTransducer model(spec);
     const CheckReport report = check_derivatives(model.body.network(), model.batch(model.set).structure);
     EXPECT_TRUE(report.passed()) << spec << "\n" << report.text();
   }
@@ -93,7 +44,7 @@ TEST(EncoderDecoder, takes_every_cell_that_reads_vectors) {
     spec.attention = Attend::additive;
     spec = cut_down(spec, 2);
     try {
-      Model model(to_string(spec));
+      PairTransducer model(to_string(spec));
       const CheckReport report = check_derivatives(model.body.network(), model.batch(model.set).structure);
       EXPECT_TRUE(report.passed()) << cell.name << "\n" << report.text();
     } catch (const UsageError& error) {
@@ -104,7 +55,7 @@ TEST(EncoderDecoder, takes_every_cell_that_reads_vectors) {
 }
 
 TEST(EncoderDecoder, refuses_attention_where_there_is_no_source) {
-  Model model("rnn:2");
+  PairTransducer model("rnn:2");
   EXPECT_THROW(NetworkBody<double>(parse_model_spec("rnn:2,attention=additive"), *model.data,
                                    {.reads = {"previous target"}, .heads = {{"target"}}}),
                UsageError);
@@ -115,7 +66,7 @@ TEST(EncoderDecoder, refuses_attention_where_there_is_no_source) {
 
 /// With a beam as wide as there are sequences, everything up to a length is found: what has ended, and what has not.
 void expect_sum_of_one(const char* spec, bool stops) {
-  Model model(spec, stops);
+  PairTransducer model(spec, stops);
   constexpr Index kLongest = 4, kAll = 81;  // 3^4
   const auto found = model.transducer().best(model.batch(model.set), {.beam = kAll, .best = kAll, .longest = kLongest});
   for (const std::vector<Transduced>& targets : found) {
@@ -139,7 +90,7 @@ TEST(Transducer, gives_all_sequences_up_to_a_length_a_probability_of_one_togethe
 }
 
 /// The sum of ln p of a target in the unfolding that reads all of it at once.
-double forced_log_probability(Model& model, const std::string& source, const std::vector<Symbol>& symbols) {
+double forced_log_probability(PairTransducer& model, const std::string& source, const std::vector<Symbol>& symbols) {
   std::string target;
   for (const Symbol x : symbols) target += model.data->field("target").alphabet->text(x);
   const ExampleSet set(letters({{source, target}}, model.stops), model.data, {});
@@ -166,7 +117,7 @@ double forced_log_probability(Model& model, const std::string& source, const std
 TEST(Transducer, finds_targets_with_the_probability_that_the_whole_network_gives_them) {
   for (const char* spec : kSpecs)
     for (const bool stops : {false, true}) {
-      Model model(spec, stops);
+      PairTransducer model(spec, stops);
       const auto found = model.transducer().best(model.batch(model.set), {.beam = 5, .best = 5});
       ASSERT_EQ(found.size(), 4U);
       for (const Transduced& target : found[1]) {
@@ -185,7 +136,7 @@ bool same_targets(const std::vector<Transduced>& a, const std::vector<Transduced
 
 TEST(Transducer, finds_the_same_to_the_bit_alone_and_beside_others) {
   for (const char* spec : kSpecs) {
-    Model model(spec);
+    PairTransducer model(spec);
     const bool weights = model.transducer().attends();
     const TransduceOptions options{.beam = 3, .best = 3, .weights = weights};
     const auto all = model.transducer().best(model.batch(model.set), options);
@@ -203,14 +154,14 @@ TEST(Transducer, finds_the_same_to_the_bit_alone_and_beside_others) {
 }
 
 TEST(Transducer, finds_by_score_the_best_of_all_when_the_beam_holds_them) {
-  Model model("gru:3,attention=additive");
+  PairTransducer model("gru:3,attention=additive");
   const auto found = model.transducer().best(model.batch(model.set), {.beam = 81, .best = 81, .longest = 4});
   for (const auto& targets : found)
     for (std::size_t k = 1; k < targets.size(); ++k) EXPECT_GE(targets[k - 1].score(), targets[k].score());
 }
 
 TEST(Transducer, shows_weights_that_are_a_distribution_over_the_source) {
-  Model model("bilstm:3,attention=additive");
+  PairTransducer model("bilstm:3,attention=additive");
   const auto found = model.transducer().best(model.batch(model.set), {.weights = true});
   const std::size_t sources[] = {2, 5, 1, 3};
   for (std::size_t c = 0; c < found.size(); ++c) {
@@ -223,11 +174,11 @@ TEST(Transducer, shows_weights_that_are_a_distribution_over_the_source) {
       EXPECT_NEAR(sum, 1, 1e-12);
     }
   }
-  EXPECT_THROW(Model("rnn:2").transducer().best(model.batch(model.set), {.weights = true}), UsageError);
+  EXPECT_THROW(PairTransducer("rnn:2").transducer().best(model.batch(model.set), {.weights = true}), UsageError);
 }
 
 TEST(Transducer, draws_samples_as_often_as_they_are_probable) {
-  Model model("rnn:3");
+  PairTransducer model("rnn:3");
   constexpr Index kDraws = 4000;
   const auto drawn = model.transducer().samples(model.batch(model.set), kDraws, 1, {.longest = 3});
   const auto all = model.transducer().best(model.batch(model.set), {.beam = 27, .best = 27, .longest = 3});
@@ -279,13 +230,9 @@ struct Whole {
     return result;
   }
   Transducer<double> transducer() {
-    const TargetEnds ends{.symbol = kEnd,
-                          .stop_field = kStopField,
-                          .stop_at = kStop,
-                          .left_field = kLeftField,
-                          .steps_left = steps_left,
-                          .lengths = length_model ? &*length_model : nullptr};
-    return {body->network(), body->parameters(), *data, ends, team};
+    const TargetEnds ends{
+        .symbol = kEnd, .stop_field = kStopField, .stop_at = kStop, .left_field = kLeftField, .steps_left = steps_left};
+    return {body->network(), body->parameters(), *data, ends, team, length_model ? &*length_model : nullptr};
   }
   /// ln p of what a chain of the batch is, by the unfolding that reads all of it: of its length too.
   double forced(Index example) {

@@ -8,6 +8,7 @@
 #include "unfold/base/text_distance.h"
 #include "unfold/data/text_source_spec.h"
 #include "unfold/tasks/grid_tasks.h"
+#include "unfold/tasks/pair_tasks.h"
 #include "unfold/tasks/tree_tasks.h"
 
 namespace unfold {
@@ -19,6 +20,7 @@ UsageError unknown_task(const std::string& task) {
   std::vector<std::string> names;
   for (const SourceHelp& source : text_sources()) names.push_back(source.name);
   for (const TaskHelp& known : tasks()) names.push_back(known.name);
+  for (const EntryHelp& known : pair_tasks()) names.push_back(known.name);
   for (const EntryHelp& known : tree_tasks()) names.push_back(known.name);
   for (const EntryHelp& known : grid_tasks()) names.push_back(known.name);
   const std::string name = parse_spec(task).name;
@@ -62,6 +64,7 @@ GenerateOutcome generate_file(const GenerateRequest& request, const std::string&
 
 GenerateOutcome generate(const GenerateRequest& request) {
   if (request.count && request.size) throw UsageError("--count and --size exclude each other");
+  if (is_pair_task(request.task)) return generate_file(request, "pair", generate_pairs, &GeneratedPairs::symbols);
   if (is_tree_task(request.task)) return generate_file(request, "tree", generate_trees, &GeneratedTrees::nodes);
   if (is_grid_task(request.task)) return generate_file(request, "grid", generate_grids, &GeneratedGrids::positions);
   const std::unique_ptr<TextSource> source = make_text_source(request.task);
@@ -84,13 +87,14 @@ GenerateOutcome generate(const GenerateRequest& request) {
 }
 
 nlohmann::ordered_json to_json(const GenerateOutcome& outcome) {
-  if (outcome.is_labelled())
+  if (outcome.is_labelled() || outcome.is_pairs())
     return {{"task", outcome.name},
             {"symbols", outcome.symbols},
             {"predicted_symbols", outcome.predicted},
             {outcome.unit + "s", outcome.units},
             {"entropy_bits_per_symbol", nullptr},
-            {"entropy_bits_per_predicted_symbol", 0.0}};
+            {"entropy_bits_per_predicted_symbol",
+             outcome.is_pairs() ? nlohmann::ordered_json() : nlohmann::ordered_json(0.0)}};
   if (!outcome.is_text())
     return {{"task", outcome.name},
             {"symbols", outcome.symbols},

@@ -11,6 +11,7 @@
 #include "unfold/app/fasta_data.h"
 #include "unfold/app/follow.h"
 #include "unfold/app/log_data.h"
+#include "unfold/app/objectives.h"
 #include "unfold/app/required_passes.h"
 #include "unfold/app/start.h"
 #include "unfold/app/step_cost.h"
@@ -38,7 +39,6 @@
 #include "unfold/optim/optimizer.h"
 #include "unfold/runs/run_folder.h"
 #include "unfold/runs/size_choice.h"
-#include "unfold/search/objective.h"
 #include "unfold/training/event_log.h"
 #include "unfold/training/example_sources.h"
 
@@ -512,7 +512,7 @@ TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
                               density_columns(model.spec(), parts[0].data().field(kVector).size), options.trainer.seed);
       Circuit freely;
       if (s_.feedback) sources.feedback = std::make_shared<const Network<T>>(feedback_network(model, freely));
-      const Network<T> network = searching_network(model.network(), s_.objective.value_or("likelihood"));
+      const Network<T> network = network_with_objective(model, s_, team, sources);
       result.result = train_by(network, model, std::move(sources), options.trainer, options.model_file, team,
                                reporter_.observer(options.trainer.steps));
     }

@@ -8,6 +8,7 @@
 #include "unfold/cli/verb.h"
 #include "unfold/data/text_source_spec.h"
 #include "unfold/tasks/grid_tasks.h"
+#include "unfold/tasks/pair_tasks.h"
 #include "unfold/tasks/task_spec.h"
 #include "unfold/tasks/tree_tasks.h"
 #include "unfold/terminal/figures.h"
@@ -47,6 +48,7 @@ Generate::Generate()
   };
   for (const SourceHelp& source : text_sources()) add(source.name, source.help, source.options);
   for (const TaskHelp& task : tasks()) add(task.name, task.help, task.options);
+  for (const EntryHelp& task : pair_tasks()) add(task.name, task.help, task.options);
   for (const EntryHelp& task : tree_tasks()) add(task.name, task.help, task.options);
   for (const EntryHelp& task : grid_tasks()) add(task.name, task.help, task.options);
   options_.add_inputs({.name = "task", .target = &task_, .placeholder = "TASK", .help = known});
@@ -55,7 +57,7 @@ Generate::Generate()
   options_.add({.name = "count",
                 .target = &count_,
                 .placeholder = "N",
-                .help = "lines, bars, blocks, examples, trees or grids",
+                .help = "lines, bars, blocks, examples, pairs, trees or grids",
                 .least = 1,
                 .most = 1e12,
                 .default_text = "1000 without --size"});
@@ -77,6 +79,10 @@ std::string text_of(const GenerateOutcome& made) {
   if (made.is_labelled())
     return fmt::format("{} {}s of {} {}, {} with a label; a perfect model is never wrong\n", made.units, made.unit,
                        made.symbols, made.unit == "tree" ? "nodes" : "positions", made.predicted);
+  if (made.is_pairs())
+    return fmt::format(
+        "{} pairs, sources of {} symbols and targets of {}; what a perfect model would score is not known\n",
+        made.units, made.symbols, made.predicted);
   if (!made.is_text())
     return fmt::format("{} examples of {} steps; a perfect model needs {:.4f} bits per prediction\n", made.units,
                        made.steps, made.entropy_of_predicted);
@@ -92,10 +98,11 @@ ExitCode Generate::run(Console&) {
   if (out_.empty()) throw UsageError("generate needs -o FILE; see `unfold generate --help`");
   if (count_ && size_) throw UsageError("--count and --size exclude each other");
   if (json_ && (out_ == "-" || mask_ == "-")) throw UsageError("--json and - both want standard output; name a file");
-  if (mask_ && (is_task(task_.front()) || is_tree_task(task_.front()) || is_grid_task(task_.front())))
+  const std::string& task = task_.front();
+  if (mask_ && (is_task(task) || is_pair_task(task) || is_tree_task(task) || is_grid_task(task)))
     throw UsageError("--mask and --size are for texts; of this task say how many examples: --count");
   const GenerateOutcome made =
-      generate({.task = task_.front(), .count = count_, .size = size_, .seed = static_cast<std::uint64_t>(seed_)});
+      generate({.task = task, .count = count_, .size = size_, .seed = static_cast<std::uint64_t>(seed_)});
   write_to(out_, made.text);
   if (mask_) write_to(*mask_, made.mask + '\n');
   if (json_)

@@ -233,7 +233,8 @@ void add_training_options(VerbOptions& options, TrainSettings& s) {
   options.add({.name = "objective",
                .target = &s.objective,
                .placeholder = "SPEC",
-               .help = "what is paid for labels judged by crf: perceptron, margin, risk, bso",
+               .help = "what is paid for labels judged by crf, and for sequences whose end is predicted: perceptron, margin, risk, "
+                       "bso, as bso:beam=4",
                .default_text = "likelihood"});
   options.add({.name = "forcing-schedule",
                .target = &s.forcing_schedule,

@@ -11,6 +11,7 @@
 #include "unfold/data/example_batches.h"
 #include "unfold/fields/field_figures.h"
 #include "unfold/fields/field_model.h"
+#include "unfold/search/edit_distance.h"
 
 namespace unfold {
 namespace {
@@ -50,10 +51,10 @@ void for_each_transduction(const NetworkModel<T>& model, const ExampleSet& examp
                            const std::function<void(Index, std::vector<Transduced>&)>& use) {
   const std::optional<LengthModel> lengths = length_model_of(model);
   TargetEnds ends = kPairEnds;
-  ends.left_field = kLeftField;
+  if (lengths) ends.left_field = kLeftField;
   ends.steps_left = steps_left;
-  ends.lengths = lengths ? &*lengths : nullptr;
-  Transducer<T> transducer(model.network(), model.parameters(), model.data(), ends, team);
+  Transducer<T> transducer(model.network(), model.parameters(), model.data(), ends, team,
+                           lengths ? &*lengths : nullptr);
   ExampleBatchOptions reading = batch_options(model.layout());
   reading.batch = kSourcesAtOnce;
   // Of the target nothing is read: it may be missing.

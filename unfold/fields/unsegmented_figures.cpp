@@ -1,6 +1,6 @@
 #include "unfold/fields/unsegmented_figures.h"
 
-#include "unfold/models/transduce.h"
+#include "unfold/search/edit_distance.h"
 
 namespace unfold {
 

@@ -6,22 +6,17 @@
 ///   std::vector<std::vector<Transduced>> found = transducer.best(batch, {.beam = 5, .best = 3});    // one list a
 ///   chain
 ///
-/// The encoder runs once; the decoder is stepped over all targets at once, each with a slot of the state. A target ends
-/// with the end symbol, or with a stop unit, a head of its own: p(end) = p(stop), p(y) = (1 - p(stop)) p(y | no stop),
-/// the stop decided before each symbol; or at a length that is known before and of which the network reads the steps
-/// left: samples draw it, searches take the most probable one, and its probability counts; or without any of them at
-/// the limit. What is found for a source does not depend on the others, nor on threads.
+/// The encoder runs once; the decoder is stepped over all targets at once (search/target_decoder.h), each with a slot
+/// of the state. Where lengths are known before, samples draw them, searches take the most probable one, and its
+/// probability counts; what has no end stops at the limit.
 
 #include <algorithm>
 #include <memory>
-#include <string_view>
 #include <vector>
 
-#include "unfold/data/batch.h"
-#include "unfold/data/specification.h"
-#include "unfold/losses/network.h"
 #include "unfold/models/length_model.h"
 #include "unfold/models/sampling.h"
+#include "unfold/search/target_decoder.h"
 
 namespace unfold {
 
@@ -56,23 +51,13 @@ struct Transduced {
   }
 };
 
-/// How targets end.
-struct TargetEnds {
-  std::string_view symbol = {};                    ///< of the alphabet of what is predicted
-  std::string_view stop_field = {}, stop_at = {};  ///< a head of a field of that ending, and its symbol; wins if there
-  std::string_view left_field = {};                ///< what is read at the target and ends so: the steps left
-  /// Writes what is read there, with the length and the positions before this one.
-  void (*steps_left)(Index length, Index before, double* numbers) = nullptr;
-  const LengthModel* lengths = nullptr;
-};
-
 template <class T>
 class Transducer {
  public:
-  /// Throws UsageError: a network that has other heads than a target of symbols and its stops, or reads other fields at
-  /// the target than the one that it predicts and the steps left; an end that the alphabet lacks.
+  /// `lengths`: of networks that read the steps left. Throws UsageError as TargetDecoder, and where lengths are needed
+  /// and not there.
   Transducer(const Network<T>& network, const Parameters<T>& parameters, const DataSpecification& data,
-             const TargetEnds& ends, Team& team);
+             const TargetEnds& ends, Team& team, const LengthModel* lengths = nullptr);
   ~Transducer();
 
   bool attends() const;
@@ -92,8 +77,5 @@ class Transducer {
 inline bool reads_source(const DataSpecification& data) {
   return std::ranges::any_of(data.fields, &FieldSpecification::source);
 }
-
-/// Insertions, deletions and substitutions that make one of the other, at least (Levenshtein).
-Index edit_distance(std::span<const Symbol> from, std::span<const Symbol> to);
 
 }  // namespace unfold

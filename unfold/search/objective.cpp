@@ -15,22 +15,37 @@ namespace {
 /// Chains whose counts are added up together, in their order: results do not depend on the team.
 constexpr Index kChainsTogether = 16;
 
+constexpr Index kBeamOfSequences = 8;
+constexpr const char* kBeamHelp =
+    "beginnings that the search keeps, with early update of a perceptron; 0: all labels of crf, exactly, 8 of "
+    "sequences";
+
 struct PerceptronOptions {
   Index beam = 0;
 };
 template <class Visitor>
 void describe(Visitor& v, PerceptronOptions& o) {
-  v("beam", o.beam, "beginnings that the search keeps, with early update; 0: all labels, exactly", range(0, 10'000));
+  v("beam", o.beam, kBeamHelp, range(0, 10'000));
 }
 struct MarginOptions {
   double cost = 1;
+  Index beam = 0;
 };
 template <class Visitor>
 void describe(Visitor& v, MarginOptions& o) {
-  v("cost", o.cost, "of each wrong label", above(0));
+  v("cost", o.cost, "of each wrong label, of each edit of a sequence", above(0));
+  v("beam", o.beam, kBeamHelp, range(0, 10'000));
+}
+struct RiskOptions {
+  Index beam = 0, samples = 0;
+};
+template <class Visitor>
+void describe(Visitor& v, RiskOptions& o) {
+  v("beam", o.beam, kBeamHelp, range(0, 10'000));
+  v("samples", o.samples, "of sequences, drawn in place of a search; 0: none", range(0, 10'000));
 }
 struct BeamObjectiveOptions {
-  Index beam = 8;
+  Index beam = kBeamOfSequences;
 };
 template <class Visitor>
 void describe(Visitor& v, BeamObjectiveOptions& o) {
@@ -57,8 +72,23 @@ ChainObjective objective_of(const ChosenObjective& chosen) {
     const Index beam = chosen.options.as<PerceptronOptions>().beam;
     return {.kind = beam > 0 ? Kind::early_update : Kind::perceptron, .beam = beam};
   }
-  if (chosen.entry.name == "margin") return {.kind = Kind::margin, .cost = chosen.options.as<MarginOptions>().cost};
-  if (chosen.entry.name == "risk") return {.kind = Kind::risk};
+  const auto exact = [&](Index given) {
+    if (given > 0)
+      throw UsageError(
+          fmt::format("--objective {} of labels that crf judges is computed over all of them, exactly: leave beam "
+                      "and samples out",
+                      chosen.entry.name));
+  };
+  if (chosen.entry.name == "margin") {
+    const auto& o = chosen.options.as<MarginOptions>();
+    exact(o.beam);
+    return {.kind = Kind::margin, .cost = o.cost};
+  }
+  if (chosen.entry.name == "risk") {
+    const auto& o = chosen.options.as<RiskOptions>();
+    exact(o.beam + o.samples);
+    return {.kind = Kind::risk};
+  }
   return {.kind = Kind::beam_search, .beam = chosen.options.as<BeamObjectiveOptions>().beam};
 }
 
@@ -166,15 +196,18 @@ class SearchingLoss final : public LabelSequences<T> {
 const Registry<ObjectiveEntry>& objectives() {
   static const Registry<ObjectiveEntry> list(
       "objective",
-      {{{kLikelihood, "minus the logarithm of the probability of the true labels", NoOptions()}, ""},
-       {{"perceptron", "the best score less that of the true labels", PerceptronOptions()}, "beam"},
-       {{"margin", "the same, where each wrong label adds to the score: max-margin", MarginOptions()}, "cost"},
-       {{"risk", "wrong labels in the mean over all sequences by their probability", NoOptions()}, ""},
+      {{{kLikelihood, "minus the logarithm of the probability of what is true", NoOptions()}, ""},
+       {{"perceptron", "the best score less that of what is true", PerceptronOptions()}, "beam"},
+       {{"margin", "the same, where each wrong label, or edit, adds to the score: max-margin", MarginOptions()},
+        "cost"},
+       {{"risk", "wrong labels, or edits, in the mean over sequences by their probability", RiskOptions()}, "beam"},
        {{"bso", "beam-search optimisation: the true beginning among the best of the beam, by a margin",
          BeamObjectiveOptions()},
         "beam"}});
   return list;
 }
+
+bool is_likelihood(std::string_view objective) { return choose_objective(objective).entry.name == kLikelihood; }
 
 std::string canonical_objective(std::string_view spec) {
   const ChosenObjective chosen = choose_objective(spec);
@@ -182,6 +215,27 @@ std::string canonical_objective(std::string_view spec) {
   canonical.name = chosen.entry.name;
   canonical.values = changed_values(help_of(chosen.options), help_of(chosen.entry.options));
   return to_string(canonical);
+}
+
+SequenceObjective sequence_objective(std::string_view objective) {
+  using Kind = SequenceObjective::Kind;
+  const ChosenObjective chosen = choose_objective(objective);
+  const auto beam = [](Index given) { return given > 0 ? given : kBeamOfSequences; };
+  if (chosen.entry.name == "perceptron")
+    return {.kind = Kind::perceptron, .beam = beam(chosen.options.as<PerceptronOptions>().beam)};
+  if (chosen.entry.name == "margin") {
+    const auto& o = chosen.options.as<MarginOptions>();
+    return {.kind = Kind::margin, .beam = beam(o.beam), .cost = o.cost};
+  }
+  if (chosen.entry.name == "risk") {
+    const auto& o = chosen.options.as<RiskOptions>();
+    if (o.beam > 0 && o.samples > 0)
+      throw UsageError("--objective risk goes over the best sequences or over samples: give beam or samples");
+    return {.kind = Kind::risk, .beam = beam(o.beam), .samples = o.samples};
+  }
+  if (chosen.entry.name == "bso")
+    return {.kind = Kind::beam_search, .beam = chosen.options.as<BeamObjectiveOptions>().beam};
+  throw UsageError(fmt::format("--objective {} searches for nothing", objective));
 }
 
 template <class T>
@@ -194,15 +248,18 @@ std::shared_ptr<const Loss<T>> searching_loss(std::shared_ptr<const Loss<T>> los
 template <class T>
 Network<T> searching_network(const Network<T>& network, std::string_view objective) {
   Network<T> result = network;
-  bool any = choose_objective(objective).entry.name == kLikelihood;
+  bool any = is_likelihood(objective);
   for (Head<T>& head : result.heads) {
     if (head.loss->template as<LabelSequences<T>>() == nullptr) continue;
     head.loss = searching_loss<T>(head.loss, objective);
     any = true;
   }
   if (!any)
-    throw UsageError(fmt::format(
-        "--objective {} is for labels that are judged together; write --predict F=crf for the field F", objective));
+    throw UsageError(
+        fmt::format("--objective {} is for labels that are judged together and for sequences whose end is predicted; "
+                    "write --predict "
+                    "F=crf for the field F, or train on pairs or with --ends",
+                    objective));
   return result;
 }
 

@@ -94,23 +94,6 @@ void make_vowels(const std::string& data, const std::string& stem) {
   write_file_atomically(stem + ".test.jsonl", vowels(folder + "ae.test", {31, 35, 88, 44, 29, 24, 40, 50, 29}));
 }
 
-/// "WORD number PHONES" as pairs of word and phones without stress; what is then said twice is left out.
-void make_sounds(const std::string& data, const std::string& stem) {
-  std::set<std::string> seen;
-  std::string out;
-  for (const std::string& line : lines_of(data + "/sequences/cmudict/cmudict.gz")) {
-    std::istringstream words(line);
-    std::string word, number, pair;
-    words >> word >> number;
-    for (std::string phone; words >> phone;) {
-      while (!phone.empty() && phone.back() >= '0' && phone.back() <= '2') phone.pop_back();
-      pair += (pair.empty() ? word + "\t" : " ") + phone;
-    }
-    if (!pair.empty() && seen.insert(pair).second) out += pair + "\n";
-  }
-  write_file_atomically(stem + ".pairs", out);
-}
-
 std::vector<double> sunspots(const std::string& data) {
   std::vector<double> values;
   const std::vector<std::string> lines = lines_of(data + "/timeseries/monthly-sunspots.csv");
@@ -371,6 +354,23 @@ Reproduction letter_to_sound() {
 }
 
 }  // namespace
+
+/// Of "WORD number PHONES"; what is said twice without stress is left out.
+void make_sounds(const std::string& data, const std::string& stem) {
+  std::set<std::string> seen;
+  std::string out;
+  for (const std::string& line : lines_of(data + "/sequences/cmudict/cmudict.gz")) {
+    std::istringstream words(line);
+    std::string word, number, pair;
+    words >> word >> number;
+    for (std::string phone; words >> phone;) {
+      while (!phone.empty() && phone.back() >= '0' && phone.back() <= '2') phone.pop_back();
+      pair += (pair.empty() ? word + "\t" : " ") + phone;
+    }
+    if (!pair.empty() && seen.insert(pair).second) out += pair + "\n";
+  }
+  write_file_atomically(stem + ".pairs", out);
+}
 
 void make_laser(const std::string& data, const std::string& stem) {
   const std::vector<std::string> lines = lines_of(data + "/timeseries/santafe_laser.txt");

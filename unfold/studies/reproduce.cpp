@@ -76,6 +76,7 @@ struct Section {
 };
 
 using Names = std::vector<std::pair<std::string, std::string>>;
+constexpr std::string_view kStart = "{start}";
 
 std::string filled_in(std::string text, const Names& values) {
   for (const auto& [name, value] : values)
@@ -83,6 +84,9 @@ std::string filled_in(std::string text, const Names& values) {
       text.replace(place, name.size(), value);
   return text;
 }
+
+/// Whether a row goes on from the run of another.
+bool starts_from_another(const Variant& row) { return row.arguments.find(kStart) != std::string::npos; }
 
 /// The texts of a column, written for its runs.
 struct PreparedText {
@@ -122,7 +126,10 @@ class Reproducing {
   std::vector<Cell> plan(const Reproduction& table);
   void make_files(const std::vector<Cell>& cells) const;
   std::vector<std::string> arguments_of(const Variant& row, const Variant& column, const ReproductionScale& scale,
-                                        Index seed) const;
+                                        Index seed, const std::string& start) const;
+  std::string run_folder(const Variant& row, const Variant& column, Index seed) const {
+    return fmt::format("{}/runs/{}-{}-{}", r_.out, slug(column.label), slug(row.label), seed);
+  }
   std::string made_stem(const Variant& column) const { return fmt::format("{}/data/{}", r_.out, slug(column.label)); }
   bool finished(Run& run) const;
   Processes& all() const { return r_.processes != nullptr ? *r_.processes : one_process(); }
@@ -209,16 +216,15 @@ void Reproducing::make_files(const std::vector<Cell>& cells) const {
 }
 
 std::vector<std::string> Reproducing::arguments_of(const Variant& row, const Variant& column,
-                                                   const ReproductionScale& scale, Index seed) const {
+                                                   const ReproductionScale& scale, Index seed,
+                                                   const std::string& start) const {
   std::vector<std::string> arguments;
   if (const auto text = texts_.find(&column); text != texts_.end()) arguments = text->second.arguments;
-  const Names names = {{"{data}", data_folder()},
-                       {"{units}", scale.units},
-                       {"{rate}", column.rate},
-                       {"{seed}", std::to_string(seed)},
-                       {"{made}", made_stem(column)}};
+  const Names names = {{"{data}", data_folder()},        {"{units}", scale.units},     {"{rate}", column.rate},
+                       {"{seed}", std::to_string(seed)}, {std::string(kStart), start}, {"{made}", made_stem(column)}};
   const std::string none;
-  for (const std::string* part : {&column.arguments, &row.arguments, row.fitted ? &none : &scale.budget})
+  const std::string& budget = scale.start.empty() || starts_from_another(row) ? scale.budget : scale.start;
+  for (const std::string* part : {&column.arguments, &row.arguments, row.fitted ? &none : &budget})
     for (const std::string& word : words_of(filled_in(*part, names))) arguments.push_back(word);
   if (row.fitted) return arguments;
   const auto limit = std::find(arguments.begin(), arguments.end(), "--minutes");
@@ -239,8 +245,8 @@ std::vector<Cell> Reproducing::plan(const Reproduction& table) {
       Cell cell{&row, &column, {}, 0, column.success != 0 ? column.success : table.success};
       if (column.text) cell.floor = texts_[&column].floor, cell.success = texts_[&column].success;
       for (Index seed = 1; seed <= (row.fitted ? 1 : r_.seeds.value_or(scale.seeds)); ++seed)
-        cell.runs.push_back({arguments_of(row, column, scale, seed),
-                             fmt::format("{}/runs/{}-{}-{}", r_.out, slug(column.label), slug(row.label), seed)});
+        cell.runs.push_back({arguments_of(row, column, scale, seed, run_folder(table.rows.front(), column, seed)),
+                             run_folder(row, column, seed)});
       cells.push_back(std::move(cell));
     }
   }
@@ -311,6 +317,7 @@ std::string Reproducing::own_command() const {
 }
 
 std::string Reproducing::solved_text(const Reproduction& table) const {
+  if (table.compares) return "";
   const bool each_its_own = std::ranges::any_of(r_.scale == "small" ? table.small.columns : table.full.columns,
                                                 [](const Variant& column) { return column.success != 0; });
   if (each_its_own) {
@@ -331,7 +338,8 @@ std::string Reproducing::solved_text(const Reproduction& table) const {
 }
 
 TextTable Reproducing::summary(const Reproduction& table, const std::vector<Cell>& cells) const {
-  TextTable result{{"problem", "method", "ours: median", "quartiles", "theirs", "solved", "verdict"}, {}};
+  TextTable result{{"problem", "method", "ours: median", "quartiles", "theirs"}, {}};
+  if (!table.compares) result.heading.insert(result.heading.end(), {"solved", "verdict"});
   for (const Cell& cell : cells) {
     const std::vector<double> found = values(table, cell);
     const auto succeeds = [&](double x) {
@@ -340,10 +348,12 @@ TextTable Reproducing::summary(const Reproduction& table, const std::vector<Cell
     const auto solved = std::count_if(found.begin(), found.end(), succeeds);
     const Quartiles q = quartiles(found);
     const auto theirs = table.theirs.find({cell.row->label, cell.column->label});
-    result.rows.push_back(
-        {cell.column->label, cell.row->label, shown(table, q.median),
-         shown(table, q.lower) + " - " + shown(table, q.upper), theirs == table.theirs.end() ? "-" : theirs->second,
-         fmt::format("{} of {}", solved, found.size()), succeeds(q.median) ? "solved" : "not solved"});
+    result.rows.push_back({cell.column->label, cell.row->label, shown(table, q.median),
+                           shown(table, q.lower) + " - " + shown(table, q.upper),
+                           theirs == table.theirs.end() ? "-" : theirs->second});
+    if (table.compares) continue;
+    result.rows.back().push_back(fmt::format("{} of {}", solved, found.size()));
+    result.rows.back().push_back(succeeds(q.median) ? "solved" : "not solved");
   }
   return result;
 }
@@ -444,15 +454,18 @@ void Reproducing::keep_finished(std::vector<Section>& sections) const {
 }
 
 void Reproducing::carry_out(std::vector<Section>& sections) const {
-  std::vector<WorkPiece> pieces;
-  for (Section& section : sections)
-    for (Cell& cell : section.cells)
-      for (Run& run : cell.runs)
-        pieces.push_back({.name = fmt::format("{}: {}", cell.column->label, cell.row->label),
-                          .claim = run.folder + ".claim",
-                          .is_done = [this, &run] { return finished(run); },
-                          .do_it = [this, &run](Reporter& reporter) { carry_out(run, reporter); }});
-  do_work(pieces, {.jobs = r_.jobs, .processes = r_.processes}, reporter_);
+  for (const bool start : {false, true}) {
+    std::vector<WorkPiece> pieces;
+    for (Section& section : sections)
+      for (Cell& cell : section.cells)
+        for (Run& run : cell.runs)
+          if (starts_from_another(*cell.row) == start)
+            pieces.push_back({.name = fmt::format("{}: {}", cell.column->label, cell.row->label),
+                              .claim = run.folder + ".claim",
+                              .is_done = [this, &run] { return finished(run); },
+                              .do_it = [this, &run](Reporter& reporter) { carry_out(run, reporter); }});
+    if (!pieces.empty()) do_work(pieces, {.jobs = r_.jobs, .processes = r_.processes}, reporter_);
+  }
 }
 
 ReproduceOutcome Reproducing::run() {

@@ -23,7 +23,8 @@ struct SourceText {
 
 /// A row or a column: how it is named, and what it adds to the command. There {data} stands for the folder of the real
 /// data sets (UNFOLD_DATA, by default ../shared/data), {units} for the size that the scale says, {rate} for the
-/// column's, {seed} for the number of the run and {made} for where the files of the column are (Variant::prepare).
+/// column's, {seed} for the number of the run, {made} for where the files of the column are (Variant::prepare), and in
+/// rows {start} for the run of the first row in the same column with the same seed, which is carried out before.
 struct Variant {
   std::string label;
   std::string arguments;                ///< of `unfold train`, separated by blanks
@@ -42,6 +43,7 @@ struct ReproductionScale {
   int seeds = 1;
   std::string budget;  ///< arguments of every run
   std::string units = {};
+  std::string start = {};  ///< of the rows that start from nothing, where others have {start}: their budget
 };
 
 /// Those of one name are run together and make one page, one section each.
@@ -53,6 +55,7 @@ struct Reproduction {
   /// A run has succeeded when its measure is at most this, or, where more is better, at least.
   double success = 0;
   bool more_is_better = false;
+  bool compares = false;        ///< nothing is to be reached: rows are compared with each other
   std::string curve;            ///< key of validation events for the plots of learning
   std::string curve_text = {};  ///< what that is, where it is not the measure; empty: it is
   double curve_factor = 1;      ///< from its unit to that of the measure
@@ -74,6 +77,10 @@ std::vector<Reproduction> field_reproductions();
 std::vector<Reproduction> density_reproductions();
 /// Those of trees (tree_tables.cpp).
 std::vector<Reproduction> tree_reproductions();
+/// Learning through search (search_tables.cpp).
+Reproduction learning_through_search();
+/// Of the CMU dictionary in `data`: writes STEM.pairs, words and their sounds without stress.
+void make_sounds(const std::string& data, const std::string& stem);
 /// Those of grids (grid_tables.cpp).
 std::vector<Reproduction> grid_reproductions();
 /// Writes STEM.csv, the first 5,000 values of the laser: 2,000 to train and choose by, 3,000 to test.

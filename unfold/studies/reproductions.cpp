@@ -228,6 +228,7 @@ const std::vector<Reproduction>& reproductions() {
     std::ranges::move(density_reproductions(), std::back_inserter(all));
     all.push_back(reservoirs());
     all.push_back(names_given_gender());
+    all.push_back(learning_through_search());
     return all;
   }();
   return list;

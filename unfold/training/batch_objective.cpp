@@ -41,7 +41,8 @@ Network<T> with_precision(Network<T> network, Precision precision) {
 
 template <class T>
 BatchObjective<T>::BatchObjective(const Network<T>& network, Parameters<T>& parameters, BatchSource& source,
-                                  const BatchObjectiveOptions& options, Team& team, Entered entered)
+                                  const BatchObjectiveOptions& options, Team& team, Entered entered,
+                                  BatchChooser<T>* chooser)
     : network_(network),
       parameters_(parameters),
       source_(source),
@@ -63,6 +64,10 @@ BatchObjective<T>::BatchObjective(const Network<T>& network, Parameters<T>& para
                                  : options.own_outputs           ? "scheduled sampling (--teacher-forcing)"
                                  : options.gradient.looks_back() ? "a sampled softmax"
                                                                  : "a gradient that is carried along (--gradient)"));
+  if (chooser != nullptr) {
+    check_chooser(chooser->name());
+    chosen_ = std::make_unique<ChosenPass<T>>(network, *chooser, team);
+  }
   if (options.own_outputs) {
     if (options.batches > 1)
       throw UsageError(options.optimizer +
@@ -108,6 +113,34 @@ void BatchObjective<T>::check_forward() const {
   if (network_.fewer_outputs != nullptr) refuse("sampled softmax");
   if (options_.precision != Precision::exact) refuse("bfloat16 products");
   if (options_.batches > 1) refuse(fmt::format("steps over several batches, as {} takes them", options_.optimizer));
+}
+
+/// What a pass over other sequences than those of the batch cannot give.
+template <class T>
+void BatchObjective<T>::check_chooser(std::string_view name) const {
+  const auto refuse = [&](std::string_view what) {
+    throw UsageError(
+        fmt::format("--objective {} learns from sequences that it finds itself and knows no {}; leave one of them out",
+                    name, what));
+  };
+  if (options_.own_outputs || options_.feedback.on())
+    refuse("own outputs in place of what is true (--teacher-forcing, --feedback)");
+  if (!options_.gradient.looks_back()) refuse(fmt::format("--gradient {}", options_.gradient.text()));
+  if (options_.penalties.any()) refuse("penalties on states");
+  if (options_.penalties.smoothing > 0) refuse("label smoothing");
+  if (options_.memory_limit > 0) refuse("memory limit");
+  if (options_.sharding.divided()) refuse("shards");
+  if (options_.batches > 1) refuse(fmt::format("steps over several batches, as {} takes them", options_.optimizer));
+}
+
+/// Metrics and curvatures are those of the losses.
+template <class T>
+void BatchObjective<T>::require_losses() const {
+  if (chosen_)
+    throw UsageError(
+        fmt::format("{} measures the losses of the network, and --objective pays for what a search finds; train with "
+                    "sgd, asgd, rmsprop or adam, or leave --objective out",
+                    options_.optimizer));
 }
 
 /// Metrics and curvatures are sums over a window that is kept.
@@ -233,6 +266,8 @@ double BatchObjective<T>::gradient(std::span<T> result) {
     if (forward_) {
       computed_.empty() ? forward_->keep() : forward_->put_back();
       nats += forward_->gradient(batch(k), carried_, parameters_, step_, 1 / predicted_, result, dropout_seed(k));
+    } else if (chosen_) {
+      nats += chosen_->gradient(batch(k), seen(), number(k), dropout_seed(k), 1 / predicted_, result, k > 0);
     } else if (sampled_) {
       nats += sampled_->gradient(batch(k), carried_, step_ * options_.batches + k, 1 / predicted_, result, k > 0);
     } else {
@@ -297,6 +332,10 @@ double BatchObjective<T>::loss() {
   double nats = 0, penalty = 0;
   for (Index k = 0; k < options_.batches; ++k) {
     poll();
+    if (chosen_) {
+      nats += chosen_->value(batch(k), seen(), number(k));
+      continue;
+    }
     set_dropout(k);
     copy_state(before_[at(k)], scratch_);
     nats += pass_.forward(batch(k), scratch_);
@@ -314,6 +353,7 @@ double BatchObjective<T>::symbols_per_sequence() const {
 
 template <class T>
 EnteredBatch<T> BatchObjective<T>::enter() {
+  require_losses();
   require_plain_weights();
   require_own_inputs_apart();
   require_looking_back();
@@ -327,6 +367,7 @@ EnteredBatch<T> BatchObjective<T>::enter() {
 
 template <class T>
 PathReading BatchObjective<T>::path_reading() {
+  require_losses();
   require_plain_weights();
   require_own_inputs_apart();
   const Batch& first = batch(0);
@@ -339,6 +380,7 @@ PathReading BatchObjective<T>::path_reading() {
 
 template <class T>
 void BatchObjective<T>::start_curvature(double share, Distance damping) {
+  require_losses();
   require_plain_weights();
   require_own_inputs_apart();
   require_looking_back();
@@ -376,7 +418,7 @@ template <class T>
 std::optional<std::uint64_t> BatchObjective<T>::dropout_seed(Index k) const {
   if (!network_.dropout) return std::nullopt;
   static const std::uint64_t stream = stream_of("dropout");
-  const auto words = philox(options_.seed, stream, static_cast<std::uint64_t>(step_ * options_.batches + k));
+  const auto words = philox(options_.seed, stream, number(k));
   return static_cast<std::uint64_t>(words[1]) << 32 | words[0];
 }
 

@@ -15,6 +15,7 @@
 #include "unfold/forward/forward_gradient.h"
 #include "unfold/optim/objective.h"
 #include "unfold/optim/sharded_pass.h"
+#include "unfold/training/chosen_batch.h"
 #include "unfold/training/free_positions.h"
 #include "unfold/training/own_outputs.h"
 #include "unfold/training/sampled_softmax.h"
@@ -50,9 +51,10 @@ class BatchObjective final : public Objective<T> {
 
   /// Everything given is referred to and must outlive the objective. UsageError: a flow penalty, or own outputs, with
   /// several batches; penalties, own outputs, forward gradients or a sampled softmax with several shards; forward
-  /// gradients with own outputs, a sampled softmax, several batches, dropped weights or bfloat16.
+  /// gradients with own outputs, a sampled softmax, several batches, dropped weights or bfloat16; a chooser with any of
+  /// these or a memory limit. `chooser`: what is paid in place of the losses; null: the losses are.
   BatchObjective(const Network<T>& network, Parameters<T>& parameters, BatchSource& source,
-                 const BatchObjectiveOptions& options, Team& team, Entered entered);
+                 const BatchObjectiveOptions& options, Team& team, Entered entered, BatchChooser<T>* chooser = nullptr);
 
   /// Takes the batches of this step from the source, which is left at the last of them.
   void gather(Index step);
@@ -61,7 +63,8 @@ class BatchObjective final : public Objective<T> {
   void read_own_outputs(double forcing);
   double predicted() const override { return predicted_; }  ///< symbols, in all batches of the step
   bool repeats() const override {
-    return source_.unchanging() && options_.batches == 1 && !network_.dropout && !own_ && !free_ && !weights_;
+    return source_.unchanging() && options_.batches == 1 && !network_.dropout && !own_ && !free_ && !weights_ &&
+           !chosen_;
   }
   Index symbols() const;
   /// Runs forward through the batches, for the state alone.
@@ -111,6 +114,9 @@ class BatchObjective final : public Objective<T> {
   void require_full_softmax() const;
   void require_looking_back() const;
   void check_forward() const;
+  void check_chooser(std::string_view name) const;
+  void require_losses() const;
+  std::uint64_t number(Index k) const { return static_cast<std::uint64_t>(step_ * options_.batches + k); }
   void require_exact_products() const;
   void require_plain_weights() const;
   void require_own_inputs_apart() const;
@@ -129,6 +135,7 @@ class BatchObjective final : public Objective<T> {
   ShardedPass<T> pass_;
   std::unique_ptr<SampledSoftmax<T>> sampled_;   // takes the place of pass_ in `gradient`
   std::unique_ptr<ForwardGradient<T>> forward_;  // so does this
+  std::unique_ptr<ChosenPass<T>> chosen_;        // and this
   std::unique_ptr<OwnOutputs<T>> own_;
   std::unique_ptr<FreePositions<T>> free_;
   std::unique_ptr<WeightRules<T>> weights_;         // where weights are dropped or tied

@@ -32,6 +32,7 @@
 #include "unfold/optim/optimizer.h"
 #include "unfold/optim/penalty.h"
 #include "unfold/processes/timeline.h"
+#include "unfold/training/chosen_batch.h"
 #include "unfold/training/events.h"
 #include "unfold/training/free_positions.h"
 #include "unfold/training/own_outputs.h"
@@ -116,6 +117,8 @@ struct TrainingSources {
   /// The network whose outputs are read in training, with the parameters of the one that is trained
   /// (free_positions.h); null: none is.
   std::shared_ptr<const Network<T>> feedback = nullptr;
+  /// What is paid in training and validation in place of the losses; null: the losses are.
+  std::shared_ptr<BatchChooser<T>> chooser = nullptr;
   JsonBox configuration = {};  ///< what must be the same when a run is resumed (an object)
 };
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace unfold {
 
@@ -57,6 +58,7 @@ Validation<T>::Validation(TrainingSources<T>& sources, Run<T>& run, MinutesBudge
     : sources_(sources), run_(run), budget_(budget) {
   if (!exists()) return;
   evaluator_ = std::make_unique<Evaluator<T>>(run.network, run.team);
+  if (sources.chooser) chosen_ = std::make_unique<ChosenPass<T>>(run.network, *sources.chooser, run.team);
   choose_interval();
 }
 
@@ -89,11 +91,26 @@ Evaluation Validation<T>::measure() {
   Judge<T>* judge = sources_.judge.get();
   std::unique_ptr<BatchReader> reader = sources_.validation();
   if (share() < 1) reader = std::make_unique<FirstRows>(std::move(reader), run_.state.validation_rows);
+  if (chosen_) return measure_chosen(*reader);
   if (judge == nullptr) return evaluator_->run(run_.values, *reader);
   judge->start();
   return evaluator_->run(
       run_.values, *reader, {},
       [judge](const Batch& batch, std::span<const Matrix<const T>> outputs) { judge->see(batch, outputs); });
+}
+
+/// What the objective pays; its draws are the same in every validation, and none of those of a step.
+template <class T>
+Evaluation Validation<T>::measure_chosen(BatchReader& reader) {
+  constexpr auto kNoStep = std::numeric_limits<std::uint64_t>::max();
+  Evaluation result;
+  for (Batch batch; reader.next(batch);) {
+    result.nats += chosen_->value(batch, run_.values, kNoStep);
+    result.predicted += batch.predicted;
+    result.symbols += batch.symbols;
+    result.passages += batch.structure.sequences();
+  }
+  return result;
 }
 
 /// A run ends at its goal, whatever the nats say.

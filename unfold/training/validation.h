@@ -34,6 +34,7 @@ class Validation {
 
  private:
   Evaluation measure();
+  Evaluation measure_chosen(BatchReader& reader);
   bool judge_best(double nats);
   void lower_rate_on_plateau(bool best);
 
@@ -41,6 +42,7 @@ class Validation {
   Run<T>& run_;
   MinutesBudget<T>& budget_;
   std::unique_ptr<Evaluator<T>> evaluator_;
+  std::unique_ptr<ChosenPass<T>> chosen_;  // in its place
   Index interval_ = 1;
 };
 

@@ -1,0 +1,15 @@
+#pragma once
+/// Internal: what training of data with fields pays for, as --objective says.
+
+#include "unfold/models/network_model.h"
+#include "unfold/runs/train_settings.h"
+
+namespace unfold {
+
+/// The network that is trained: the model's, or one whose labels are paid for otherwise. Of sequences the sources get
+/// what chooses them, which refers to model and team. Throws UsageError for what the objective is not for.
+template <class T>
+Network<T> network_with_objective(const NetworkModel<T>& model, const TrainSettings& settings, Team& team,
+                                  TrainingSources<T>& sources);
+
+}  // namespace unfold
