@@ -135,6 +135,7 @@ class Reproducing {
   Processes& all() const { return r_.processes != nullptr ? *r_.processes : one_process(); }
   Index threads() const;
   void carry_out(const Run& run, Reporter& reporter) const;
+  WorkPiece piece_of(const Cell& cell, Run& run) const;
   void carry_out(std::vector<Section>& sections) const;
   void keep_finished(std::vector<Section>& sections) const;
   std::vector<double> values(const Reproduction& table, const Cell& cell) const;
@@ -453,17 +454,25 @@ void Reproducing::keep_finished(std::vector<Section>& sections) const {
   if (sections.empty()) throw UsageError(fmt::format("--finished: no run of {} is finished in {}", r_.table, r_.out));
 }
 
+WorkPiece Reproducing::piece_of(const Cell& cell, Run& run) const {
+  return {.name = fmt::format("{}: {}", cell.column->label, cell.row->label),
+          .claim = run.folder + ".claim",
+          .is_done = [this, &run] { return finished(run); },
+          .do_it = [this, &run](Reporter& reporter) { carry_out(run, reporter); }};
+}
+
 void Reproducing::carry_out(std::vector<Section>& sections) const {
-  for (const bool start : {false, true}) {
+  // What others start from comes first; then seed by seed, so that what is finished so far has all rows.
+  for (const bool starts : {false, true}) {
     std::vector<WorkPiece> pieces;
-    for (Section& section : sections)
-      for (Cell& cell : section.cells)
-        for (Run& run : cell.runs)
-          if (starts_from_another(*cell.row) == start)
-            pieces.push_back({.name = fmt::format("{}: {}", cell.column->label, cell.row->label),
-                              .claim = run.folder + ".claim",
-                              .is_done = [this, &run] { return finished(run); },
-                              .do_it = [this, &run](Reporter& reporter) { carry_out(run, reporter); }});
+    std::size_t most = 0;
+    for (const Section& section : sections)
+      for (const Cell& cell : section.cells) most = std::max(most, cell.runs.size());
+    for (std::size_t seed = 0; seed < most; ++seed)
+      for (Section& section : sections)
+        for (Cell& cell : section.cells)
+          if (seed < cell.runs.size() && starts_from_another(*cell.row) == starts)
+            pieces.push_back(piece_of(cell, cell.runs[seed]));
     if (!pieces.empty()) do_work(pieces, {.jobs = r_.jobs, .processes = r_.processes}, reporter_);
   }
 }

@@ -8,7 +8,7 @@ namespace unfold {
 namespace {
 
 void make_noisy_copies(const std::string&, const std::string& stem) {
-  constexpr Index kPairs = 20'000;
+  constexpr Index kPairs = 50'000;
   write_file_atomically(stem + ".pairs", generate_pairs("noisy-copies", 1, kPairs).text);
 }
 
@@ -40,7 +40,7 @@ Reproduction learning_through_search() {
   return {.name = "search",
           .title = "Learning through search",
           .source =
-              "CMU Pronouncing Dictionary 0.7a without stress, as in letter-to-sound, and 20,000 generated pairs "
+              "CMU Pronouncing Dictionary 0.7a without stress, as in letter-to-sound, and 50,000 generated pairs "
               "(noisy-copies), each 90/5/5; every row but the first goes on from the first, all for as many steps "
               "at one rate that nobody tuned, and keeps its last parameters; targets found greedily",
           .measure = "/test/heads/target/sequence_error",
@@ -52,12 +52,12 @@ Reproduction learning_through_search() {
           .rows = objectives_of_sequences(),
           .small = {.columns = columns,
                     .seeds = 3,
-                    .budget = "--steps 500 --optimizer adam:rate=0.001,clip=1",
-                    .units = "bigru:64,attention=additive,condition=start",
-                    .start = "--steps 4000 --optimizer adam:rate=0.004,clip=1,schedule=cosine"},
+                    .budget = "--steps 500 --optimizer adam:rate=0.0005,clip=1,schedule=cosine",
+                    .units = "bigru:48,attention=additive,condition=start",
+                    .start = "--steps 2500 --optimizer adam:rate=0.005,clip=1,schedule=cosine"},
           .full = {.columns = columns,
                    .seeds = 3,
-                   .budget = "--steps 5000 --optimizer adam:rate=0.0005,clip=1",
+                   .budget = "--steps 5000 --optimizer adam:rate=0.0003,clip=1,schedule=cosine",
                    .units = "bilstm:256,dropout=0.2,embedding=64,attention=additive,condition=start",
                    .start = "--steps 40000 --optimizer adam:rate=0.002,clip=1,schedule=cosine"},
           .data = "sequences"};

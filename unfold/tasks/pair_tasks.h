@@ -21,7 +21,7 @@ struct NoisyCopiesOptions {
   Index length = 10;
   Index symbols = 8;
   Index copies = 3;
-  double errors = 0.2;
+  double errors = 0.1;
 };
 
 struct GeneratedPairs {
