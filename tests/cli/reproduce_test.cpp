@@ -55,6 +55,35 @@ TEST_F(CommandTest, reproduce_path_makes_one_page_of_its_sections) {
   EXPECT_THAT(unfold_command({"reproduce", "--help"}).out, HasSubstr("MNIST pixel by pixel"));
 }
 
+/// Rows that go on from the run of another: with results that are there, nothing is trained.
+TEST_F(CommandTest, reproduce_knows_what_other_rows_start_from) {
+  std::filesystem::create_directories(folder_ / "data/sequences");
+  const Surroundings here{.environment = {{"UNFOLD_DATA", folder_ / "data"}}};
+  const std::string out = folder_ / "search", runs = out + "/runs/noisy-copies-",
+                    start = runs + "the-start-teacher-forcing-2",
+                    all = "unfold train " + out + "/data/noisy-copies.pairs --split 90/5/5 --model bigru:48," +
+                          "attention=additive,condition=start --batch 32 --validate-every 1000000 ";
+  const auto write_result = [&](const std::string& folder, const std::string& arguments, double error) {
+    std::filesystem::create_directories(folder);
+    const nlohmann::json result = {{"command", all + arguments + ",clip=1,schedule=cosine --seed 2"},
+                                   {"test", {{"heads", {{"target", {{"sequence_error", error}}}}}}}};
+    write_bytes(folder + "/result.json", result.dump());
+  };
+  write_result(start, "--steps 2500 --optimizer adam:rate=0.005", 0.25);
+  write_result(runs + "perceptron-early-update-2",
+               "--start-from " + start + " --objective perceptron:beam=4 --steps 500 --optimizer adam:rate=0.0005",
+               0.125);
+  const Finished done = unfold_command(
+      {"reproduce", "search", "--only", "early update / noisy", "--finished", "--out", out, "--quiet", "--json"}, here);
+  ASSERT_EQ(done.code, 0) << done.err;
+  const nlohmann::json cells = only_object(done.out)["cells"];
+  ASSERT_EQ(cells.size(), 2U);
+  EXPECT_EQ(cells[0]["method"], "the start, teacher forcing");
+  EXPECT_EQ(cells[1]["runs"][0]["test"]["heads"]["target"]["sequence_error"], 0.125);
+  EXPECT_THAT(read_bytes(out + "/search.md"), HasSubstr("| noisy copies | perceptron, early update | 12.50 |"));
+  EXPECT_THAT(read_bytes(out + "/search.md"), Not(HasSubstr("solved")));
+}
+
 /// What the study of densities reads, in a tiny version.
 TEST_F(CommandTest, reproduce_density_makes_folds_and_digits_of_its_own) {
   std::filesystem::create_directories(folder_ / "data/density");

@@ -134,6 +134,7 @@ class SequenceChooser final : public BatchChooser<T> {
     const Structure& source = from.structure.part(kSourcePart);
     const std::vector<Index> seen = from.structure.chains_seen(kSourcePart);
     std::vector<Index> lengths;
+    lengths.reserve(chains.size());
     for (const ChosenChain& chain : chains) lengths.push_back(source.size(seen[at(from.structure.row(chain.of, 0))]));
     return Structure::chains(static_cast<Index>(lengths.size()), 1).looking_at(Structure::chains(lengths));
   }

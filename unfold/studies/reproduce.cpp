@@ -124,6 +124,7 @@ class Reproducing {
  private:
   std::vector<Section> plan();
   std::vector<Cell> plan(const Reproduction& table);
+  bool is_wanted(const Reproduction& table, const Variant& row, const Variant& column) const;
   void make_files(const std::vector<Cell>& cells) const;
   std::vector<std::string> arguments_of(const Variant& row, const Variant& column, const ReproductionScale& scale,
                                         Index seed, const std::string& start) const;
@@ -235,12 +236,23 @@ std::vector<std::string> Reproducing::arguments_of(const Variant& row, const Var
   return arguments;
 }
 
+/// By --only; with a row, what it starts from.
+bool Reproducing::is_wanted(const Reproduction& table, const Variant& row, const Variant& column) const {
+  const auto named = [&](const Variant& other) {
+    return !r_.only || fmt::format("{} / {}", other.label, column.label).find(*r_.only) != std::string::npos;
+  };
+  if (named(row)) return true;
+  return &row == &table.rows.front() && std::ranges::any_of(table.rows, [&](const Variant& other) {
+    return starts_from_another(other) && named(other);
+  });
+}
+
 std::vector<Cell> Reproducing::plan(const Reproduction& table) {
   const ReproductionScale& scale = r_.scale == "small" ? table.small : table.full;
   std::vector<Cell> cells;
   for (const Variant& column : scale.columns) {
     for (const Variant& row : table.rows) {
-      if (r_.only && fmt::format("{} / {}", row.label, column.label).find(*r_.only) == std::string::npos) continue;
+      if (!is_wanted(table, row, column)) continue;
       if (column.text && !texts_.contains(&column))
         texts_[&column] = prepare(*column.text, made_stem(column), all().first());
       Cell cell{&row, &column, {}, 0, column.success != 0 ? column.success : table.success};
