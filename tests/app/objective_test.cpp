@@ -6,11 +6,15 @@
 #include <algorithm>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "app/small_runs.h"
 #include "base/scratch.h"
 #include "unfold/base/file.h"
+#include "unfold/data/example_batches.h"
 #include "unfold/fields/field_model.h"
+#include "unfold/fields/pair_figures.h"
+#include "unfold/search/sequence_chooser.h"
 
 namespace unfold {
 namespace {
@@ -115,6 +119,16 @@ class SequenceObjectiveTest : public testing::Test {
     const Measures& measures = figures.heads.front().measures;
     return std::ranges::find(measures, "sequence_error", [](const auto& measure) { return measure.first; })->second;
   }
+  /// What the last validation of a run measured.
+  static double validated(const std::string& run) {
+    double nats = -1;
+    const Input log = Input::open(run + "/log.jsonl");
+    std::istringstream lines{std::string(log.bytes())};
+    for (std::string line; std::getline(lines, line);)
+      if (const auto event = nlohmann::json::parse(line); event.value("event", "") == "validation")
+        nats = event.at("nats_per_symbol").get<double>();
+    return nats;
+  }
   std::string refusal(const std::string& objective, const std::function<void(TrainRequest&)>& more,
                       const std::string& optimizer = "adam") {
     const auto from_nothing = [&](TrainRequest& request) {
@@ -160,6 +174,14 @@ TEST_F(SequenceObjectiveTest, validation_measures_what_is_paid_and_the_model_rem
   with_network_model(run, [&]<class T>(const NetworkModel<T>& model) {
     EXPECT_EQ(model.configuration().at("objective"), "risk:beam=4");
     EXPECT_EQ(model.network().heads.front().loss->name(), "softmax");
+    const Examples examples = read_for(model, {pairs_});
+    const ExampleSet set(examples, std::make_shared<const DataSpecification>(model.data()), {});
+    Batch batch;
+    example_reader(set, {.reads = model.layout().reads, .predicts = {"target"}, .batch = 10})->next(batch);
+    Team team(1);
+    const auto chooser = sequence_chooser(model.network(), model.data(), kPairEnds, "risk:beam=4", 1, team);
+    const double paid = ChosenPass<T>(model.network(), *chooser, team).value(batch, model.parameters(), 0);
+    EXPECT_NEAR(validated(run), paid / static_cast<double>(batch.predicted), 1e-6);
   });
 }
 
