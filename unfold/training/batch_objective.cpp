@@ -66,7 +66,7 @@ BatchObjective<T>::BatchObjective(const Network<T>& network, Parameters<T>& para
                                                                  : "a gradient that is carried along (--gradient)"));
   if (chooser != nullptr) {
     check_chooser(chooser->name());
-    chosen_ = std::make_unique<ChosenPass<T>>(network, *chooser, team);
+    chosen_ = std::make_unique<ChosenPass<T>>(with_precision(network, options.precision), *chooser, team);
   }
   if (options.own_outputs) {
     if (options.batches > 1)
@@ -130,17 +130,17 @@ void BatchObjective<T>::check_chooser(std::string_view name) const {
   if (options_.penalties.smoothing > 0) refuse("label smoothing");
   if (options_.memory_limit > 0) refuse("memory limit");
   if (options_.sharding.divided()) refuse("shards");
-  if (options_.batches > 1) refuse(fmt::format("steps over several batches, as {} takes them", options_.optimizer));
+  if (options_.batches > 1) require_losses(name);
 }
 
 /// Metrics and curvatures are those of the losses.
 template <class T>
-void BatchObjective<T>::require_losses() const {
-  if (chosen_)
+void BatchObjective<T>::require_losses(std::string_view objective) const {
+  if (!objective.empty())
     throw UsageError(
-        fmt::format("{} measures the losses of the network, and --objective pays for what a search finds; train with "
-                    "sgd, asgd, rmsprop or adam, or leave --objective out",
-                    options_.optimizer));
+        fmt::format("{} measures losses and curvatures of the network, and --objective {} pays for what a search "
+                    "finds; train with sgd, asgd, rmsprop or adam, or leave --objective out",
+                    std::string_view(options_.optimizer).substr(0, options_.optimizer.find(':')), objective));
 }
 
 /// Metrics and curvatures are sums over a window that is kept.
@@ -353,7 +353,7 @@ double BatchObjective<T>::symbols_per_sequence() const {
 
 template <class T>
 EnteredBatch<T> BatchObjective<T>::enter() {
-  require_losses();
+  require_losses(objective_name());
   require_plain_weights();
   require_own_inputs_apart();
   require_looking_back();
@@ -367,7 +367,7 @@ EnteredBatch<T> BatchObjective<T>::enter() {
 
 template <class T>
 PathReading BatchObjective<T>::path_reading() {
-  require_losses();
+  require_losses(objective_name());
   require_plain_weights();
   require_own_inputs_apart();
   const Batch& first = batch(0);
@@ -380,7 +380,7 @@ PathReading BatchObjective<T>::path_reading() {
 
 template <class T>
 void BatchObjective<T>::start_curvature(double share, Distance damping) {
-  require_losses();
+  require_losses(objective_name());
   require_plain_weights();
   require_own_inputs_apart();
   require_looking_back();

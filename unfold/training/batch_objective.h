@@ -115,7 +115,8 @@ class BatchObjective final : public Objective<T> {
   void require_looking_back() const;
   void check_forward() const;
   void check_chooser(std::string_view name) const;
-  void require_losses() const;
+  void require_losses(std::string_view objective) const;
+  std::string_view objective_name() const { return chosen_ ? chosen_->name() : std::string_view(); }
   std::uint64_t number(Index k) const { return static_cast<std::uint64_t>(step_ * options_.batches + k); }
   void require_exact_products() const;
   void require_plain_weights() const;

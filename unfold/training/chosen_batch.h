@@ -36,9 +36,11 @@ class BatchChooser {
 template <class T>
 class ChosenPass {
  public:
-  /// Refers to all. UsageError: a loss that owns parameters.
+  /// Refers to chooser and team. The network says the precision of the gradient. UsageError: a loss whose rows do not
+  /// count each for itself.
   ChosenPass(const Network<T>& network, BatchChooser<T>& chooser, Team& team);
 
+  std::string_view name() const { return chooser_.name(); }
   double value(const Batch& batch, const Parameters<T>& parameters, std::uint64_t draw);
   /// The same, and gradient = (with `accumulate` +=) scale * d value / d parameters. Dropout, where there is any, is
   /// that of the gradient alone: what is chosen, and the value, are without.
@@ -48,7 +50,7 @@ class ChosenPass {
  private:
   void seed(const Parameters<T>& parameters, double scale, std::span<T> gradient);
 
-  const Network<T>& network_;
+  Network<T> network_;
   BatchChooser<T>& chooser_;
   Team& team_;
   Unfolding<T> unfolding_;
