@@ -230,12 +230,14 @@ void add_training_options(VerbOptions& options, TrainSettings& s) {
                    "numbers read as \"previous F\" are true for N positions, then for K those that the network gave, "
                    "with the gradient through them; --teacher-forcing: the share of these K that stays true",
                .default_text = "none"});
-  options.add({.name = "objective",
-               .target = &s.objective,
-               .placeholder = "SPEC",
-               .help = "what is paid for labels judged by crf, and for sequences whose end is predicted: perceptron, margin, risk, "
-                       "bso, as bso:beam=4",
-               .default_text = "likelihood"});
+  options.add(
+      {.name = "objective",
+       .target = &s.objective,
+       .placeholder = "SPEC",
+       .help =
+           "what is paid for labels judged by crf, and for sequences whose end is predicted: perceptron, margin, risk, "
+           "bso, as bso:beam=4",
+       .default_text = "likelihood"});
   options.add({.name = "forcing-schedule",
                .target = &s.forcing_schedule,
                .placeholder = "SHAPE",

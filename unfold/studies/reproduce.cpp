@@ -421,7 +421,8 @@ std::string Reproducing::plots(const Section& section) const {
       write_file_atomically(fmt::format("{}/{}.svg", r_.out, name), bar_plot(column->label, table.measure_text, bars));
       page += fmt::format("![{}]({}.svg) ", column->label, name);
     }
-    if (std::ranges::any_of(curves, [](const Curve& curve) { return curve.points.size() > 1; })) {
+    // Rows that are compared pay in units of their own.
+    if (!table.compares && std::ranges::any_of(curves, [](const Curve& curve) { return curve.points.size() > 1; })) {
       write_file_atomically(fmt::format("{}/{}-curves.svg", r_.out, name),
                             line_plot(column->label, {"seconds", true}, {curve_text}, curves));
       page += fmt::format("![{}: learning]({}-curves.svg)", column->label, name);

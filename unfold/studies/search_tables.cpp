@@ -42,7 +42,7 @@ Reproduction learning_through_search() {
           .source =
               "CMU Pronouncing Dictionary 0.7a without stress, as in letter-to-sound, and 50,000 generated pairs "
               "(noisy-copies), each 90/5/5; every row but the first goes on from the first, all for as many steps "
-              "at one rate that nobody tuned, and keeps its last parameters; targets found greedily",
+              "at one rate, and keeps its last parameters; targets found greedily",
           .measure = "/test/heads/target/sequence_error",
           .measure_text = "targets wrong on test, %",
           .percent = true,
