@@ -148,22 +148,31 @@ template <class T>
 bool exp_row(const T* x, Index n, double spread, double* y, Index stride) {
   const hn::CappedTag<double, 8> d;
   const auto width = static_cast<Index>(hn::Lanes(d));
+  const Index whole = n / width * width;
   const auto first = hn::Set(d, static_cast<double>(x[0]));
-  auto most = first, least = first, not_finite = hn::Zero(d);
-  for (Index i = 0; i < n; i += width) {
-    const auto v = first_doubles(d, x + i, n - i, first);
-    most = hn::IfThenElse(hn::Gt(v, most), v, most);
-    least = hn::IfThenElse(hn::Lt(v, least), v, least);
-    not_finite = hn::Add(not_finite, hn::Mul(v, hn::Zero(d)));
-  }
+  auto most = first, least = first;
+  auto no_number = hn::IsNaN(first);
+  const auto see = [&](auto v) HWY_ATTR {
+    most = hn::Max(most, v);
+    least = hn::Min(least, v);
+    no_number = hn::Or(no_number, hn::IsNaN(v));
+  };
+  for (Index i = 0; i < whole; i += width) see(load_double(d, x + i));
+  if (whole < n) see(first_doubles(d, x + whole, n - whole, first));
   most = hn::MaxOfLanes(d, most);
-  const double extent = hn::GetLane(hn::Sub(most, hn::MinOfLanes(d, least)));
-  const bool fits = extent <= spread && hn::AllTrue(d, hn::Eq(not_finite, hn::Zero(d)));
-  for (Index i = 0; i < stride; i += width) {
-    const auto v = fits ? hn::Sub(first_doubles(d, x + i, n - i, most), most) : hn::Zero(d);
-    hn::StoreU(exp_lanes(d, v), d, y + i);
+  const double extent =
+      hn::GetLane(hn::Sub(most, hn::MinOfLanes(d, least)));  // above any spread, or no number, where one is infinite
+  const bool fits = extent <= spread && hn::AllFalse(d, no_number);
+  if (!fits) {
+    std::fill_n(y, stride, 1.0);
+    return false;
   }
-  return fits;
+  for (Index i = 0; i < whole; i += width) hn::StoreU(exp_lanes(d, hn::Sub(load_double(d, x + i), most)), d, y + i);
+  if (whole < n) {
+    hn::StoreU(exp_lanes(d, hn::Sub(first_doubles(d, x + whole, n - whole, most), most)), d, y + whole);
+  }
+  std::fill(y + std::min(stride, whole + (whole < n ? width : 0)), y + stride, 1.0);
+  return true;
 }
 template <class T>
 void exp_rows(Matrix<const T> x, double spread, Matrix<double> y, char* fits) {
