@@ -81,10 +81,7 @@ void ChainBlock::lay(const Structure& structure, Index first, Index count, Index
 void ChainBlock::make_room() {
   const Index needed = rows() * stride_;
   if (alpha_.size() < needed)
-    for (Buffer<double>* each : {&alpha_, &beta_, &weight_}) {
-      each->resize(needed);
-      std::fill_n(each->data(), needed, 0.0);  // nobody writes behind the labels of a row
-    }
+    for (Buffer<double>* each : {&alpha_, &beta_, &weight_}) each->resize(needed);
   own_.resize(at(count_));
   std::iota(own_.begin(), own_.end(), 0);
   row_labels_.resize(at(rows()));
@@ -168,7 +165,7 @@ void ChainBlock::end_chain(Index row, const std::vector<double>& stop) {
   double* b = beta_.data() + row * stride_;
   for (Index j = 0; j < labels_; ++j) b[j] = a[j] * stop[at(j)];
   const double inverse = 1 / row_sum(b, labels_);
-  for (Index j = 0; j < labels_; ++j) b[j] = inverse * stop[at(j)];
+  for (Index j = 0; j < stride_; ++j) b[j] = inverse * stop[at(j)];
 }
 
 /// Shares of the labels at t + 1, while the numbers of t are at hand, and of those at 0.

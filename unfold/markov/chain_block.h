@@ -101,7 +101,7 @@ class ChainBlock {
   std::vector<Symbol> own_;                       // 0, 1, ...: each chain of a step has its own row of weights
   std::vector<Symbol> row_labels_;                // by row
   std::vector<double> scale_, share_, expected_;  // by row
-  Buffer<double> alpha_, beta_, weight_;          // [rows x stride]; alpha and beta are zero behind the labels of a row
+  Buffer<double> alpha_, beta_, weight_;          // [rows x stride]; behind the labels of a row alpha and beta are 0
   std::vector<double> pairs_;                     // [labels x stride]
 };
 

@@ -40,26 +40,23 @@ namespace HWY_NAMESPACE {
 
 struct ProductSumBody {
   const double *f, *b;
-  double* g;
   template <class D, class V = hn::Vec<D>>
   HWY_INLINE V add(D d, V sum, Index i) const {
-    const V product = hn::Mul(hn::LoadU(d, f + i), hn::LoadU(d, b + i));
-    hn::StoreU(product, d, g + i);
-    return hn::Add(sum, product);
+    return hn::Add(sum, hn::Mul(hn::LoadU(d, f + i), hn::LoadU(d, b + i)));
   }
   template <class D, class V = hn::Vec<D>>
   HWY_INLINE V add_end(D d, V sum, Index i, size_t count) const {
-    const V product = hn::Mul(load_first(d, f + i, count), load_first(d, b + i, count));
-    store_first(product, d, g + i, count);
-    return hn::Add(sum, product);
+    return hn::Add(sum, hn::Mul(load_first(d, f + i, count), load_first(d, b + i, count)));
   }
 };
-struct ScaleRowBody {
+/// Multiplies anew: a product is cheaper than a number that is stored and read again.
+struct ScaledProductRowBody {
+  const double *f, *b;
   double* g;
   double factor;
   template <class D, class Place>
   HWY_INLINE void at(D d, Index i, Place place) const {
-    place.store(hn::Mul(place.load(d, g + i), hn::Set(d, factor)), d, g + i);
+    place.store(hn::Mul(hn::Mul(place.load(d, f + i), place.load(d, b + i)), hn::Set(d, factor)), d, g + i);
   }
 };
 void see_rows(Matrix<const double> f, Matrix<const double> b, const Symbol* symbols, double least, Matrix<double> g,
@@ -72,11 +69,12 @@ void see_rows(Matrix<const double> f, Matrix<const double> b, const Symbol* symb
       std::fill_n(to, n, 0.0);
       continue;
     }
-    const double sum = sum_in_lanes<double>(n, ProductSumBody{f.row(m), b.row(symbols[m]), to});
+    const double* const x = b.row(symbols[m]);
+    const double sum = sum_in_lanes<double>(n, ProductSumBody{f.row(m), x});
     c[m] = sum >= least ? sum : 0;
     if (c[m] > 0)
-      for_each_vector<double>(n, ScaleRowBody{to, 1 / sum});
-    else
+      for_each_vector<double>(n, ScaledProductRowBody{f.row(m), x, to, 1 / sum});
+    else if (to != f.row(m))
       std::copy_n(f.row(m), n, to);
   }
 }
@@ -145,7 +143,7 @@ HWY_INLINE hn::Vec<D> first_doubles(D d, const T* from, Index count, hn::Vec<D> 
 }
 
 template <class T>
-bool exp_row(const T* x, Index n, double spread, double* y, Index stride) {
+HWY_INLINE bool exp_row(const T* x, Index n, double spread, double* y, Index stride) {
   const hn::CappedTag<double, 8> d;
   const auto width = static_cast<Index>(hn::Lanes(d));
   const Index whole = n / width * width;
