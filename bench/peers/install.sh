@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# Installs the newest PyTorch that pip offers into a virtual environment, for the comparisons of this folder. The wheel
-# for x86-64 brings the CUDA libraries along (5.4 GB on disk in all); on a processor it works without a GPU.
+# Installs the newest PyTorch that pip offers, and pytorch-crf, into a virtual environment, for the comparisons of this
+# folder. The wheel for x86-64 brings the CUDA libraries along (5.4 GB on disk in all); on a processor it works without a
+# GPU.
 #
 #   bench/peers/install.sh [FOLDER]      default: build/peers
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 folder=${1:-build/peers}
 
-if ! "$folder/bin/python" -c 'import torch' 2>/dev/null; then
+if ! "$folder/bin/python" -c 'import torch, torchcrf' 2>/dev/null; then
   free=$(df -Pk . | awk 'NR == 2 {print int($4 / 1048576)}')
   if [ "$free" -lt 8 ]; then
     echo "install: PyTorch needs 8 GB while it installs, and $free GB are free here" >&2
@@ -18,6 +19,6 @@ if ! "$folder/bin/python" -c 'import torch' 2>/dev/null; then
     exit 1
   fi
   python3 -m venv "$folder"
-  "$folder/bin/pip" install --quiet --no-cache-dir torch numpy
+  "$folder/bin/pip" install --quiet --no-cache-dir torch numpy pytorch-crf
 fi
 "$folder/bin/python" -c "import torch; print(\"PyTorch\", torch.__version__, \"in $folder\")"

@@ -141,6 +141,16 @@ INSTANTIATE_TEST_SUITE_P(Crf, EveryChain,
                          testing::Values(ChainKind{1, 0}, ChainKind{1, 0.4}, ChainKind{60, 0}, ChainKind{60, 0.4},
                                          ChainKind{1, 1}));
 
+TEST_P(EveryChain, the_adjoint_may_be_the_signal_itself) {
+  const Judged<double> apart = judge(field_);
+  Team team(1);
+  Judged<double> found{Numbers(at(field_.rows())), field_.signal, Numbers(field_.parameters.size())};
+  const Matrix<double> both = field_.matrix(found.adjoint);
+  field_.loss->gradient({field_.structure, both, field_.observed().targets, field_.parameters}, 1, team,
+                        found.nats.data(), both, found.own);
+  EXPECT_EQ(found, apart);
+}
+
 TEST_P(EveryChain, nats_of_a_row_are_those_of_its_label_given_the_ones_before) {
   const Judged<double> found = judge(field_);
   for (Index s = 0; s < field_.structure.sequences(); ++s) {

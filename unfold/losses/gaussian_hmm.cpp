@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "unfold/losses/hidden_states.h"
+#include "unfold/losses/own_parameters.h"
 #include "unfold/losses/registry.h"
 #include "unfold/losses/rows.h"
 #include "unfold/markov/state_steps.h"
@@ -51,10 +52,9 @@ class GaussianHmm final : public HiddenStates<T> {
   }
 
   void declare(Circuit& circuit, Signal signal) override {
-    circuit_ = &circuit;
-    own_ = {circuit.parameter(circuit.nodes()[at(signal.id)].name + "/start", 1, options_.states, Init::zero())};
+    own_.declare(circuit, signal, {{"start", 1, options_.states}});
   }
-  std::span<const int> own_parameters() const override { return own_; }
+  std::span<const int> own_parameters() const override { return own_.ids(); }
 
   void negative_log_likelihood(const Observed<T>& o, Team& team, T* nats) const override {
     each_chain(o, team, nats, [](Index, Index, StateWork&) {});
@@ -95,8 +95,7 @@ class GaussianHmm final : public HiddenStates<T> {
     return std::max<Index>(1, (s.sequences() + kChainsTogether - 1) / kChainsTogether);
   }
   std::vector<double> log_start(const Observed<T>& o) const {
-    const auto from = o.parameters.begin() + circuit_->parameters()[at(own_[0])].offset;
-    std::vector<double> start(from, from + options_.states);
+    std::vector<double> start = own_.numbers(o.parameters, 0);
     log_softmax(start.data(), start.data(), options_.states);
     return start;
   }
@@ -180,20 +179,18 @@ class GaussianHmm final : public HiddenStates<T> {
   }
 
   void put_start(const Observed<T>& o, const std::vector<std::vector<double>>& found, T scale, std::span<T> out) const {
-    std::vector<double> share = log_start(o);
-    vector_exp(share.data(), share.data(), options_.states);
-    const auto offset = at(circuit_->parameters()[at(own_[0])].offset);
-    for (std::size_t j = 0; j < share.size(); ++j) {
-      double slope = share[j] * static_cast<double>(o.structure.sequences());
-      for (const std::vector<double>& block : found) slope -= block[j];
-      out[offset + j] += static_cast<T>(static_cast<double>(scale) * slope);
+    std::vector<double> slopes = log_start(o);
+    vector_exp(slopes.data(), slopes.data(), options_.states);
+    for (std::size_t j = 0; j < slopes.size(); ++j) {
+      slopes[j] *= static_cast<double>(o.structure.sequences());
+      for (const std::vector<double>& block : found) slopes[j] -= block[j];
     }
+    own_.add(slopes, static_cast<double>(scale), 0, out);
   }
 
   GaussianHmmOptions options_;
   std::unique_ptr<RowLoss<T>> emission_;
-  const Circuit* circuit_ = nullptr;
-  std::vector<int> own_;
+  OwnParameters own_;
 };
 
 }  // namespace

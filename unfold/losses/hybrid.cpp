@@ -7,6 +7,7 @@
 
 #include "unfold/losses/label_sequences.h"
 #include "unfold/losses/one_label.h"
+#include "unfold/losses/own_parameters.h"
 #include "unfold/losses/registry.h"
 #include "unfold/losses/rows.h"
 #include "unfold/markov/label_states.h"
@@ -86,15 +87,11 @@ class HybridLoss final : public LabelSequences<T>, public OneLabel<T> {
   }
 
   void declare(Circuit& circuit, Signal signal) override {
-    const std::string& owner = circuit.nodes()[at(signal.id)].name;
     const Index n = signal.size();
     states_.labels = target_size(n);
-    circuit_ = &circuit;
-    own_ = {circuit.parameter(owner + "/transitions", n, n, Init::zero()),
-            circuit.parameter(owner + "/start", 1, n, Init::zero()),
-            circuit.parameter(owner + "/prior", 1, n, Init::zero())};
+    own_.declare(circuit, signal, {{"transitions", n, n}, {"start", 1, n}, {"prior", 1, n}});
   }
-  std::span<const int> own_parameters() const override { return own_; }
+  std::span<const int> own_parameters() const override { return own_.ids(); }
 
   void negative_log_likelihood(const Observed<T>& o, Team& team, T* nats) const override {
     const StateShares shares = shares_in(o.parameters);
@@ -203,12 +200,7 @@ class HybridLoss final : public LabelSequences<T>, public OneLabel<T> {
   }
 
   StateShares shares_in(std::span<const T> all) const {
-    const Index n = states_.count();
-    const auto take = [&](int parameter, Index size) {
-      const auto from = all.begin() + circuit_->parameters()[at(own_[at(parameter)])].offset;
-      return std::vector<double>(from, from + size);
-    };
-    return {states_, {take(0, n * n), take(1, n), take(2, n)}};
+    return {states_, {own_.numbers(all, 0), own_.numbers(all, 1), own_.numbers(all, 2)}};
   }
 
   /// Nats of all chains, the labels and the signal of each laid out in `work`; use(block, chain, work, judged): of
@@ -330,13 +322,12 @@ class HybridLoss final : public LabelSequences<T>, public OneLabel<T> {
   }
 
   void put_own(const StateShares& shares, StateSlopes& slopes, double scale, std::span<T> out) const {
-    const Index n = states_.count();
-    const auto put = [&](int parameter, const std::vector<double>& log_shares, Index rows, std::vector<double>& from) {
+    const auto put = [&](std::size_t table, const std::vector<double>& log_shares, Index rows,
+                         std::vector<double>& from) {
       through_shares(log_shares, rows, from);
-      const auto offset = at(circuit_->parameters()[at(own_[at(parameter)])].offset);
-      for (std::size_t i = 0; i < from.size(); ++i) out[offset + i] += static_cast<T>(scale * from[i]);
+      own_.add(from, scale, table, out);
     };
-    put(0, shares.transitions, n, slopes.transitions);
+    put(0, shares.transitions, states_.count(), slopes.transitions);
     put(1, shares.start, 1, slopes.start);
     put(2, shares.prior, 1, slopes.prior);
   }
@@ -423,8 +414,7 @@ class HybridLoss final : public LabelSequences<T>, public OneLabel<T> {
 
   HybridOptions options_;
   LabelStates states_;
-  const Circuit* circuit_ = nullptr;
-  std::vector<int> own_;
+  OwnParameters own_;
 };
 
 }  // namespace

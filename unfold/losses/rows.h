@@ -23,13 +23,16 @@ bool is_predicted(const Targets<T>& targets, Index row) {
   return targets.predicted == nullptr || targets.predicted[row] != 0;
 }
 
+[[noreturn]] inline void refuse_symbol(std::string_view loss, Symbol target, Index row, Index alphabet) {
+  throw UsageError(std::string(loss) + " loss: target symbol " + std::to_string(target) + " in row " +
+                   std::to_string(row) + " of an alphabet of " + std::to_string(alphabet));
+}
+
 /// Losses of symbols: kNoSymbol for a row that is not to be predicted. Throws UsageError for one outside the alphabet.
 template <class T>
 Symbol target_symbol(std::string_view loss, Matrix<const T> signal, const Targets<T>& targets, Index row) {
   const Symbol target = targets.symbols[row];
-  if (target != kNoSymbol && (target < 0 || target >= signal.cols))
-    throw UsageError(std::string(loss) + " loss: target symbol " + std::to_string(target) + " in row " +
-                     std::to_string(row) + " of an alphabet of " + std::to_string(signal.cols));
+  if (target != kNoSymbol && (target < 0 || target >= signal.cols)) refuse_symbol(loss, target, row, signal.cols);
   return target;
 }
 

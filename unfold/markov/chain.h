@@ -15,6 +15,11 @@ namespace unfold {
 struct ChainScores {
   Index labels = 0;
   std::vector<double> transitions, start, stop;  // [labels x labels], [labels], [labels]
+
+  static ChainScores zeros(Index labels) {
+    return {labels, std::vector<double>(at(labels * labels)), std::vector<double>(at(labels)),
+            std::vector<double>(at(labels))};
+  }
 };
 
 /// The labels of one chain, position by position, and the logarithm of their probability (of all that is allowed).

@@ -54,10 +54,12 @@ double row_sum(const double* x, Index n) {
 ScaledNeighbours::ScaledNeighbours(const ChainScores& scores) : labels_(scores.labels) {
   const bool pairs = scaled(scores.transitions, weights_), first = scaled(scores.start, start_);
   suits_ = scaled(scores.stop, stop_) && pairs && first;
-  const Matrix<const double> e{weights_.data(), labels_, labels_, labels_};
-  for (auto* each : {&start_, &stop_}) each->resize(at(whole_lanes(labels_)));
-  forward_.pack(e);
-  backward_.pack_transposed(e);
+  const Index stride = whole_lanes(labels_);
+  for (auto* each : {&start_, &stop_}) each->resize(at(stride));
+  std::vector<double> padded(at(stride * stride));  // whole vectors: a product goes through none that is cut
+  for (Index i = 0; i < labels_; ++i) std::copy_n(weights_.data() + i * labels_, labels_, padded.data() + i * stride);
+  forward_.pack({padded.data(), labels_, stride, stride});
+  backward_.pack_transposed({padded.data(), stride, labels_, stride});
 }
 
 void ChainBlock::lay(const Structure& structure, Index first, Index count, Index labels) {
@@ -79,14 +81,21 @@ void ChainBlock::lay(const Structure& structure, Index first, Index count, Index
 void ChainBlock::make_room() {
   const Index needed = rows() * stride_;
   if (alpha_.size() < needed)
-    for (Buffer<double>* each : {&alpha_, &beta_, &weight_}) {
-      each->resize(needed);
-      std::fill_n(each->data(), needed, 0.0);  // nobody writes behind the labels of a row
-    }
+    for (Buffer<double>* each : {&alpha_, &beta_, &weight_}) each->resize(needed);
   own_.resize(at(count_));
   std::iota(own_.begin(), own_.end(), 0);
-  scale_.resize(at(rows()));
+  row_labels_.resize(at(rows()));
+  for (auto* each : {&scale_, &share_, &expected_}) each->resize(at(rows()));
   suits_.assign(at(count_), 1);
+}
+
+void ChainBlock::take_labels(const Symbol* labels) {
+  for (Index t = 0; t < steps(); ++t)
+    for (Index k = 0; k < running(t); ++k) {
+      const Symbol label = labels[outer(k, t)];
+      row_labels_[at(inner(k, t))] = label == kNoSymbol ? 0 : label;
+      if (label == kNoSymbol) suits_[at(k)] = 0;
+    }
 }
 
 template <class T>
@@ -101,15 +110,24 @@ void ChainBlock::load(Matrix<const T> signal) {
 }
 
 template <class T>
-void ChainBlock::put_expected(double factor, Matrix<T> out) {
-  for (Index t = 0; t < steps(); ++t)
-    scaled_products<T>(step(alpha_, t, running(t)), step(beta_, t, running(t)), factor,
-                       {out.row(begins_[at(t)]), running(t), labels_, out.stride});
+void ChainBlock::put_expected(Index t, double factor, Matrix<T> out) {
+  const auto put = [&](Index chain, Index chains) {
+    const Matrix<const double> a = step(alpha_, t, running(t)), b = step(beta_, t, running(t));
+    scaled_products<T>(a.rows_from(chain, chains), b.rows_from(chain, chains), factor,
+                       {out.row(outer(chain, t)), chains, labels_, out.stride});
+  };
+  if (all_suit_) return put(0, running(t));
+  for (Index k = 0; k < running(t); ++k)
+    if (suits(k)) put(k, 1);
 }
 
 void ChainBlock::run(const ScaledNeighbours& neighbours) {
   go_forward(neighbours);
   go_backward(neighbours);
+  for (Index t = 0; t < steps(); ++t)
+    for (Index k = 0; k < running(t); ++k)
+      if (const double share = share_[at(inner(k, t))]; !(share > 0 && std::isfinite(share))) suits_[at(k)] = 0;
+  all_suit_ = std::ranges::all_of(suits_, [](char suits) { return suits != 0; });
 }
 
 /// alpha_t = (alpha_{t-1} E) e_t, divided by its sum.
@@ -118,7 +136,7 @@ void ChainBlock::go_forward(const ScaledNeighbours& neighbours) {
   for (Index t = 0; t < steps(); ++t) {
     const Index now = running(t);
     const Matrix<double> alpha = padded(alpha_, t, now);
-    if (t > 0) multiply<double>(step(alpha_, t - 1, now), e, step(alpha_, t, now), {0, e.panels()}, Start::zero);
+    if (t > 0) multiply<double>(step(alpha_, t - 1, now), e, alpha, {0, e.panels()}, Start::zero);
     const Matrix<const double> before =
         t > 0 ? alpha : Matrix<const double>{neighbours.start().data(), now, stride_, 0};
     double* sums = scale_.data() + offsets_[at(t)];
@@ -134,8 +152,9 @@ void ChainBlock::go_backward(const ScaledNeighbours& neighbours) {
   for (Index t = steps() - 1; t >= 0; --t) {
     const Index now = running(t), later = t + 1 < steps() ? running(t + 1) : 0;
     if (later > 0)
-      multiply<double>(step(weight_, t + 1, later), e, step(beta_, t, later), {0, e.panels()}, Start::zero);
+      multiply<double>(step(weight_, t + 1, later), e, padded(beta_, t, later), {0, e.panels()}, Start::zero);
     for (Index k = later; k < now; ++k) end_chain(inner(k, t), neighbours.stop());
+    judge_labels(neighbours, t, later);
     weigh_back(padded(beta_, t, now), padded(weight_, t, now), scale_.data() + offsets_[at(t)],
                padded(weight_, t, now));
   }
@@ -146,28 +165,43 @@ void ChainBlock::end_chain(Index row, const std::vector<double>& stop) {
   double* b = beta_.data() + row * stride_;
   for (Index j = 0; j < labels_; ++j) b[j] = a[j] * stop[at(j)];
   const double inverse = 1 / row_sum(b, labels_);
-  for (Index j = 0; j < labels_; ++j) b[j] = inverse * stop[at(j)];
+  for (Index j = 0; j < stride_; ++j) b[j] = inverse * stop[at(j)];
+}
+
+/// Shares of the labels at t + 1, while the numbers of t are at hand, and of those at 0.
+void ChainBlock::judge_labels(const ScaledNeighbours& neighbours, Index t, Index later) {
+  for (Index k = 0; k < running(t); ++k) {
+    const Index row = inner(k, t);
+    const Symbol here = label(row);
+    expected_[at(row)] = ahead(row)[here] * behind(row)[here];
+    if (t == 0) share_[at(row)] = expected_[at(row)];
+    if (k >= later) continue;
+    const Index next = inner(k, t + 1);
+    share_[at(next)] = neighbours.weight(here, label(next)) * entering(next)[label(next)] / behind(row)[here];
+  }
 }
 
 /// Steps of equally many chains lie one behind the other, so that one product counts them all.
-void ChainBlock::add_pairs(const std::vector<char>& counted, double* sum) {
+void ChainBlock::add_pairs(const ScaledNeighbours& neighbours, double* sum) {
   for (Index k = 0; k < count_; ++k)
-    for (Index t = 1; t < length(k) && counted[at(k)] == 0; ++t)
-      std::fill_n(weight_.data() + inner(k, t) * stride_, labels_, 0.0);
-  const Matrix<double> total{sum, labels_, labels_, labels_};
+    for (Index t = 1; t < length(k) && !suits(k); ++t)
+      std::fill_n(weight_.data() + inner(k, t) * stride_, stride_, 0.0);
+  pairs_.assign(at(labels_ * stride_), 0.0);
   for (Index last = steps() - 1; last > 0;) {
     Index first = last;  // steps [first, last] have as many chains as each other, and as the step before the first
     while (first > 1 && running(first - 1) == running(last) && running(first - 2) == running(last)) --first;
     const Index together = running(last) * (last - first + 1);
-    accumulate_outer<double>(step(alpha_, first - 1, together), step(weight_, first, together), total, {0, labels_},
-                             Start::accumulate);
+    accumulate_outer<double>(step(alpha_, first - 1, together), padded(weight_, first, together),
+                             {pairs_.data(), labels_, stride_, stride_}, {0, labels_}, Start::accumulate);
     last = first - 1;
   }
+  for (Index i = 0; i < labels_; ++i)
+    for (Index j = 0; j < labels_; ++j) sum[i * labels_ + j] += pairs_[at(i * stride_ + j)] * neighbours.weight(i, j);
 }
 
 template void ChainBlock::load(Matrix<const float>);
 template void ChainBlock::load(Matrix<const double>);
-template void ChainBlock::put_expected(double, Matrix<float>);
-template void ChainBlock::put_expected(double, Matrix<double>);
+template void ChainBlock::put_expected(Index, double, Matrix<float>);
+template void ChainBlock::put_expected(Index, double, Matrix<double>);
 
 }  // namespace unfold

@@ -47,13 +47,8 @@ std::vector<SegmentType> segment_types(LabelScheme scheme, const std::vector<std
 }
 
 SegmentScores SegmentScores::zeros(std::vector<SegmentType> types, Index longest) {
-  const std::size_t n = types.size();
-  return {.types = std::move(types),
-          .longest = longest,
-          .transitions = std::vector<double>(n * n),
-          .start = std::vector<double>(n),
-          .stop = std::vector<double>(n),
-          .lengths = std::vector<double>(n * at(longest))};
+  const auto n = static_cast<Index>(types.size());
+  return {ChainScores::zeros(n), std::move(types), longest, std::vector<double>(at(n * longest))};
 }
 
 void SegmentChain::begin(const SegmentScores& scores, Emissions e) {

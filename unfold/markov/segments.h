@@ -29,12 +29,13 @@ struct SegmentType {
 /// name that the scheme does not know.
 std::vector<SegmentType> segment_types(LabelScheme scheme, const std::vector<std::string>& names, Index longest);
 
-struct SegmentScores {
+/// Of types, in place of labels, that follow each other, begin and end; and of their lengths.
+struct SegmentScores : ChainScores {
   std::vector<SegmentType> types;
   Index longest = 0;
-  std::vector<double> transitions, start, stop, lengths;  ///< [n x n], [n], [n], [n x longest] of n types
+  std::vector<double> lengths;  ///< [types x longest]
 
-  Index count() const { return static_cast<Index>(types.size()); }
+  Index count() const { return labels; }
   static SegmentScores zeros(std::vector<SegmentType> types, Index longest);
 };
 

@@ -88,12 +88,15 @@ HWY_INLINE void for_each_vector(Index n, const Body& body) {
 }
 
 /// ((l0+l8)+(l4+l12)) + ... : halves added to halves.
-template <class T>
-HWY_INLINE T add_lanes(T* lanes) {
-  for (int width = kVirtualLanes / 2; width > 0; width /= 2) {
-    for (int j = 0; j < width; ++j) lanes[j] += lanes[j + width];
+template <class D, class V>
+HWY_INLINE hn::TFromD<D> add_halves(D, V v) {
+#if HWY_TARGET != HWY_SCALAR  // which has no halves
+  if constexpr (hn::MaxLanes(D()) > 1) {
+    const hn::Half<D> half;
+    return add_halves(half, hn::Add(hn::LowerHalf(half, v), hn::UpperHalf(half, v)));
   }
-  return lanes[0];
+#endif
+  return hn::GetLane(v);
 }
 
 /// Sum in virtual lanes of type T over n elements taken in groups of 16: body.add(d, sum, first) returns `sum` plus the
@@ -114,9 +117,9 @@ HWY_INLINE T sum_in_lanes(Index n, const Body& body) {
     const Index count = n - first < kWidth ? n - first : kWidth;
     sums[v] = body.add_end(d, sums[v], first, static_cast<size_t>(count));
   }
-  HWY_ALIGN T lanes[kVirtualLanes];
-  for (Index v = 0; v < kVectors; ++v) hn::Store(sums[v], d, lanes + v * kWidth);
-  return add_lanes(lanes);
+  for (Index width = kVectors / 2; width > 0; width /= 2)
+    for (Index v = 0; v < width; ++v) sums[v] = hn::Add(sums[v], sums[v + width]);
+  return add_halves(d, sums[0]);
 }
 
 /// Numbers of either width as doubles.

@@ -40,26 +40,23 @@ namespace HWY_NAMESPACE {
 
 struct ProductSumBody {
   const double *f, *b;
-  double* g;
   template <class D, class V = hn::Vec<D>>
   HWY_INLINE V add(D d, V sum, Index i) const {
-    const V product = hn::Mul(hn::LoadU(d, f + i), hn::LoadU(d, b + i));
-    hn::StoreU(product, d, g + i);
-    return hn::Add(sum, product);
+    return hn::Add(sum, hn::Mul(hn::LoadU(d, f + i), hn::LoadU(d, b + i)));
   }
   template <class D, class V = hn::Vec<D>>
   HWY_INLINE V add_end(D d, V sum, Index i, size_t count) const {
-    const V product = hn::Mul(load_first(d, f + i, count), load_first(d, b + i, count));
-    store_first(product, d, g + i, count);
-    return hn::Add(sum, product);
+    return hn::Add(sum, hn::Mul(load_first(d, f + i, count), load_first(d, b + i, count)));
   }
 };
-struct ScaleRowBody {
+/// Multiplies anew: a product is cheaper than a number that is stored and read again.
+struct ScaledProductRowBody {
+  const double *f, *b;
   double* g;
   double factor;
   template <class D, class Place>
   HWY_INLINE void at(D d, Index i, Place place) const {
-    place.store(hn::Mul(place.load(d, g + i), hn::Set(d, factor)), d, g + i);
+    place.store(hn::Mul(hn::Mul(place.load(d, f + i), place.load(d, b + i)), hn::Set(d, factor)), d, g + i);
   }
 };
 void see_rows(Matrix<const double> f, Matrix<const double> b, const Symbol* symbols, double least, Matrix<double> g,
@@ -72,11 +69,12 @@ void see_rows(Matrix<const double> f, Matrix<const double> b, const Symbol* symb
       std::fill_n(to, n, 0.0);
       continue;
     }
-    const double sum = sum_in_lanes<double>(n, ProductSumBody{f.row(m), b.row(symbols[m]), to});
+    const double* const x = b.row(symbols[m]);
+    const double sum = sum_in_lanes<double>(n, ProductSumBody{f.row(m), x});
     c[m] = sum >= least ? sum : 0;
     if (c[m] > 0)
-      for_each_vector<double>(n, ScaleRowBody{to, 1 / sum});
-    else
+      for_each_vector<double>(n, ScaledProductRowBody{f.row(m), x, to, 1 / sum});
+    else if (to != f.row(m))
       std::copy_n(f.row(m), n, to);
   }
 }
@@ -145,25 +143,34 @@ HWY_INLINE hn::Vec<D> first_doubles(D d, const T* from, Index count, hn::Vec<D> 
 }
 
 template <class T>
-bool exp_row(const T* x, Index n, double spread, double* y, Index stride) {
+HWY_INLINE bool exp_row(const T* x, Index n, double spread, double* y, Index stride) {
   const hn::CappedTag<double, 8> d;
   const auto width = static_cast<Index>(hn::Lanes(d));
+  const Index whole = n / width * width;
   const auto first = hn::Set(d, static_cast<double>(x[0]));
-  auto most = first, least = first, not_finite = hn::Zero(d);
-  for (Index i = 0; i < n; i += width) {
-    const auto v = first_doubles(d, x + i, n - i, first);
-    most = hn::IfThenElse(hn::Gt(v, most), v, most);
-    least = hn::IfThenElse(hn::Lt(v, least), v, least);
-    not_finite = hn::Add(not_finite, hn::Mul(v, hn::Zero(d)));
-  }
+  auto most = first, least = first;
+  auto no_number = hn::IsNaN(first);
+  const auto see = [&](auto v) HWY_ATTR {
+    most = hn::Max(most, v);
+    least = hn::Min(least, v);
+    no_number = hn::Or(no_number, hn::IsNaN(v));
+  };
+  for (Index i = 0; i < whole; i += width) see(load_double(d, x + i));
+  if (whole < n) see(first_doubles(d, x + whole, n - whole, first));
   most = hn::MaxOfLanes(d, most);
-  const double extent = hn::GetLane(hn::Sub(most, hn::MinOfLanes(d, least)));
-  const bool fits = extent <= spread && hn::AllTrue(d, hn::Eq(not_finite, hn::Zero(d)));
-  for (Index i = 0; i < stride; i += width) {
-    const auto v = fits ? hn::Sub(first_doubles(d, x + i, n - i, most), most) : hn::Zero(d);
-    hn::StoreU(exp_lanes(d, v), d, y + i);
+  const double extent =
+      hn::GetLane(hn::Sub(most, hn::MinOfLanes(d, least)));  // above any spread, or no number, where one is infinite
+  const bool fits = extent <= spread && hn::AllFalse(d, no_number);
+  if (!fits) {
+    std::fill_n(y, stride, 1.0);
+    return false;
   }
-  return fits;
+  for (Index i = 0; i < whole; i += width) hn::StoreU(exp_lanes(d, hn::Sub(load_double(d, x + i), most)), d, y + i);
+  if (whole < n) {
+    hn::StoreU(exp_lanes(d, hn::Sub(first_doubles(d, x + whole, n - whole, most), most)), d, y + whole);
+  }
+  std::fill(y + std::min(stride, whole + (whole < n ? width : 0)), y + stride, 1.0);
+  return true;
 }
 template <class T>
 void exp_rows(Matrix<const T> x, double spread, Matrix<double> y, char* fits) {

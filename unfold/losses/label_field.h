@@ -1,0 +1,277 @@
+#pragma once
+/// Internal: what the fields of labels (crf.cpp, segment_crf.cpp, step_crf.cpp) have in common, whatever they score:
+/// their own scores, the names of their labels, and the answers to questions, which are written once, chain by chain.
+///
+/// A field says what one of its chains is: a class that derives from FieldChain and has
+///
+///   using Scores = ...;                            ChainScores, or what derives from it
+///   void take(scores, structure, s, signal);       lays out chain s; the scores live as long as it is asked
+///   double forward();  void backward();            by logarithms, over the labels that are not excluded: log_sum
+///   double surprise(t, log_z);                     -log p(known labels up to t), t having one, forward being over
+///   those Matrix<double> label_shares();                 logarithms of p(label), [rows x cols], after both ways double
+///   best(labels);                           fills [rows]; -inf where nothing can be std::vector<LabelledChain>
+///   n_best(count);      with scores for log_probability void draw(random, labels);                     after forward
+///   double score(labels);
+///   static std::uint64_t stream(s);                of random numbers
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "unfold/losses/label_sequences.h"
+#include "unfold/losses/own_parameters.h"
+#include "unfold/losses/rows.h"
+#include "unfold/markov/label_scheme.h"
+#include "unfold/numerics/functions.h"
+
+namespace unfold {
+
+struct FieldChain {
+  static constexpr double kExcluded = -std::numeric_limits<double>::infinity();
+
+  std::vector<double> emissions;  ///< scores of labels [rows x cols]; kExcluded: not here
+  std::vector<Symbol> labels;     ///< by position; kNoSymbol: not known
+  Index rows = 0, cols = 0;
+  double log_sum = 0;  ///< what forward found
+
+  Matrix<double> matrix(std::vector<double>& of) const { return {of.data(), rows, cols, cols}; }
+  Emissions e() const { return {emissions.data(), rows, cols, cols}; }
+
+  /// out = the first `count` columns of the signal, at the rows of a chain.
+  template <class T>
+  void gather(const Structure& structure, Index s, Matrix<const T> signal, Index count, std::vector<double>& out) {
+    rows = structure.size(s), cols = count;
+    out.resize(at(rows * cols));
+    for (Index t = 0; t < rows; ++t) std::copy_n(signal.row(structure.row(s, t)), cols, out.data() + t * cols);
+  }
+  /// Excludes what disagrees with the known labels.
+  void know() {
+    for (Index t = 0; t < rows; ++t)
+      for (Index j = 0; j < cols && labels[at(t)] != kNoSymbol; ++j)
+        if (j != labels[at(t)]) emissions[at(t * cols + j)] = kExcluded;
+  }
+};
+
+/// One whose recursions leave at each position and label the logarithm of all beginnings, and that of all ends.
+struct TwoSidedChain : FieldChain {
+  std::vector<double> alpha, beta, shares;
+
+  void make_room() {
+    for (auto* each : {&alpha, &beta, &shares}) each->resize(emissions.size());
+  }
+  /// Beginnings of known labels, all ends.
+  double surprise(Index t, double log_z) { return log_z - add_sides(t); }
+  /// REQUIRES backward.
+  Matrix<double> label_shares() {
+    for (Index t = 0; t < rows; ++t) {
+      const double total = add_sides(t);
+      for (Index j = 0; j < cols; ++j) shares[at(t * cols + j)] -= total;
+    }
+    return matrix(shares);
+  }
+
+ private:
+  double add_sides(Index t) {
+    for (Index k = t * cols; k < (t + 1) * cols; ++k) shares[at(k)] = alpha[at(k)] + beta[at(k)];
+    return log_sum_exp(shares.data() + t * cols, cols);
+  }
+};
+
+template <class T, class Chain>
+class LabelField : public LabelSequences<T>, public NamedLabels<T> {
+ public:
+  using Scores = typename Chain::Scores;
+
+  explicit LabelField(LabelScheme scheme) : scheme_(scheme) {}
+
+  std::string_view name() const final { return "crf"; }
+  std::span<const int> own_parameters() const final { return own_.ids(); }
+  void name_labels(const std::vector<std::string>& names) override {
+    ChainScores probe = ChainScores::zeros(static_cast<Index>(names.size()));
+    forbid(scheme_, names, probe);  // throws now, not in training
+    names_ = names;
+  }
+
+  void best(const LabelQuestion<T>& q, Team& team, Symbol* labels) const final {
+    each_question(q, team, [&](Index s, Chain& chain) {
+      chain.labels.resize(at(chain.rows));
+      if (!(chain.best(chain.labels.data()) > Chain::kExcluded)) refuse(s);
+      for (Index t = 0; t < chain.rows; ++t) labels[q.structure.row(s, t)] = chain.labels[at(t)];
+    });
+  }
+
+  void log_posteriors(const LabelQuestion<T>& q, Team& team, Matrix<T> log_p) const final {
+    each_question(q, team, [&](Index s, Chain& chain) {
+      if (!(chain.forward() > Chain::kExcluded)) refuse(s);
+      chain.backward();
+      scatter(q.structure, s, chain.label_shares(), 1, log_p);
+    });
+  }
+
+  std::vector<LabelledChain> n_best(const LabelQuestion<T>& q, Index s, Index count) const final {
+    const Scores scores = scores_in(q.parameters);
+    Chain chain;
+    const double log_z = ask(q, s, scores, chain);
+    std::vector<LabelledChain> found = chain.n_best(count);
+    for (LabelledChain& each : found) each.log_probability -= log_z;
+    return found;
+  }
+
+  std::vector<LabelledChain> samples(const LabelQuestion<T>& q, Index s, Index count, std::uint64_t seed) const final {
+    const Scores scores = scores_in(q.parameters);
+    Chain chain;
+    const double log_z = ask(q, s, scores, chain);
+    Random random(seed, Chain::stream(s));
+    std::vector<LabelledChain> drawn(at(count));
+    for (LabelledChain& each : drawn) {
+      each.labels.resize(at(chain.rows));
+      chain.draw(random, each.labels.data());
+      each.log_probability = chain.score(each.labels.data()) - log_z;
+    }
+    return drawn;
+  }
+
+  ChainScores neighbours(std::span<const T> parameters, Index) const override { return scores_in(parameters); }
+  void add_neighbours(const ChainScores& counts, double scale, std::span<T> own_gradient) const override {
+    own_.add(counts.transitions, scale, 0, own_gradient);
+    own_.add(counts.start, scale, 1, own_gradient);
+    own_.add(counts.stop, scale, 2, own_gradient);
+  }
+
+ protected:
+  /// Chains whose counts are added up together: sums have one order for any number of threads.
+  static constexpr Index kTogether = 16;
+  static Index blocks(const Structure& s) { return (s.sequences() + kTogether - 1) / kTogether; }
+
+  /// The own scores as numbers, for types of whatever follows each other.
+  ChainScores numbers_in(std::span<const T> all) const {
+    return {
+        .labels = n_, .transitions = own_.numbers(all, 0), .start = own_.numbers(all, 1), .stop = own_.numbers(all, 2)};
+  }
+  /// What chains are scored by: these, and what the field makes of them.
+  virtual Scores scores_in(std::span<const T> all) const = 0;
+
+  /// Scores of n types of whatever follows each other, for a signal of so many labels.
+  void declare_scores(Circuit& circuit, Signal signal, Index labels, Index n) {
+    if (scheme_ != LabelScheme::any && static_cast<Index>(names_.size()) != labels)
+      throw UsageError("crf: a scheme of labels needs their names");
+    n_ = n;
+    own_.declare(circuit, signal, {{"transitions", n, n}, {"start", 1, n}, {"stop", 1, n}});
+  }
+
+  /// Adds counts of neighbours, block by block in order, at the own parameters. What is forbidden has no count.
+  void add_own(const std::vector<ChainScores>& counts, T scale, std::span<T> out) const {
+    ChainScores sum = ChainScores::zeros(n_);
+    for (const ChainScores& each : counts)
+      for (auto table : {&ChainScores::transitions, &ChainScores::start, &ChainScores::stop})
+        for (std::size_t i = 0; i < (sum.*table).size(); ++i) (sum.*table)[i] += (each.*table)[i];
+    LabelField::add_neighbours(sum, static_cast<double>(scale), out);
+  }
+
+  /// Chain by chain, block by block; `judge` as below.
+  template <class OfAll, class OfKnown>
+  void judge_all(const Observed<T>& o, Team& team, T* nats, const OfAll& of_all, const OfKnown& of_known) const {
+    require_chains(o.structure, name());
+    const Scores scores = scores_in(o.parameters);
+    team.run([&](Member& me) {
+      Chain chain;
+      const Range mine = me.share(blocks(o.structure), 1);
+      for (Index s = mine.begin * kTogether; s < std::min(o.structure.sequences(), mine.end * kTogether); ++s)
+        judge(o, scores, s, chain, nats, of_all, of_known);
+    });
+  }
+  /// Nats of a chain. of_all(s, chain) after forward over all labels of a chain of which one is known, which goes
+  /// backward itself, where it is needed; of_known(s, chain, judged), of every chain, after forward over those that
+  /// agree with its known ones.
+  template <class OfAll, class OfKnown>
+  void judge(const Observed<T>& o, const Scores& scores, Index s, Chain& chain, T* nats, const OfAll& of_all,
+             const OfKnown& of_known) const {
+    const bool judged = begin(o, scores, s, chain);
+    for (Index t = 0; t < chain.rows; ++t) nats[o.structure.row(s, t)] = 0;
+    if (judged) {
+      const double log_z = chain.forward();
+      of_all(s, chain);
+      chain.know();
+      if (chain.forward() == Chain::kExcluded && scheme_ != LabelScheme::any) refuse_labels(chain);
+      double before = 0;
+      for (Index t = 0; t < chain.rows; ++t) {
+        if (chain.labels[at(t)] == kNoSymbol) continue;
+        const double surprise = chain.surprise(t, log_z);
+        // Below by rounding; what is no number stays so.
+        nats[o.structure.row(s, t)] = static_cast<T>(surprise < before ? 0 : surprise - before);
+        before = surprise;
+      }
+    }
+    of_known(s, chain, judged);
+  }
+  /// Takes a chain with its labels; whether one is known.
+  bool begin(const Observed<T>& o, const Scores& scores, Index s, Chain& chain) const {
+    chain.take(scores, o.structure, s, o.signal);
+    const Matrix<const T> of_labels{o.signal.data, o.signal.rows, chain.cols, o.signal.stride};
+    chain.labels.resize(at(chain.rows));
+    for (Index t = 0; t < chain.rows; ++t)
+      chain.labels[at(t)] = target_symbol(name(), of_labels, o.targets, o.structure.row(s, t));
+    return std::ranges::any_of(chain.labels, [](Symbol label) { return label != kNoSymbol; });
+  }
+  /// out = scale * from, at the rows of a chain.
+  static void scatter(const Structure& structure, Index s, Matrix<const double> from, double scale, Matrix<T> out) {
+    for (Index t = 0; t < from.rows; ++t)
+      for (Index j = 0; j < from.cols; ++j) out(structure.row(s, t), j) = static_cast<T>(scale * from(t, j));
+  }
+
+  LabelScheme scheme_;
+  std::vector<std::string> names_;
+  Index n_ = 0;
+  OwnParameters own_;
+
+ private:
+  /// How labels may fail to be any that are allowed, and what to do.
+  virtual std::string broken_rule() const {
+    return fmt::format("; mend them, or leave labels={} out", scheme_ == LabelScheme::iob2 ? "iob2" : "iobes");
+  }
+
+  void take_question(const LabelQuestion<T>& q, Index s, const Scores& scores, Chain& chain) const {
+    chain.take(scores, q.structure, s, q.signal);
+    for (Index t = 0; t < chain.rows && q.allowed.data != nullptr; ++t)
+      for (Index j = 0; j < chain.cols; ++j)
+        if (q.allowed(q.structure.row(s, t), j) == 0) chain.emissions[at(t * chain.cols + j)] = Chain::kExcluded;
+  }
+  /// Forward over the chain that a question names: log Z.
+  double ask(const LabelQuestion<T>& q, Index s, const Scores& scores, Chain& chain) const {
+    require_chains(q.structure, name());
+    take_question(q, s, scores, chain);
+    const double log_z = chain.forward();
+    if (!(log_z > Chain::kExcluded)) refuse(s);
+    return log_z;
+  }
+  template <class Use>
+  void each_question(const LabelQuestion<T>& q, Team& team, const Use& use) const {
+    require_chains(q.structure, name());
+    const Scores scores = scores_in(q.parameters);
+    team.run([&](Member& me) {
+      Chain chain;
+      const Range mine = me.share(q.structure.sequences(), 1);
+      for (Index s = mine.begin; s < mine.end; ++s) {
+        take_question(q, s, scores, chain);
+        use(s, chain);
+      }
+    });
+  }
+
+  [[noreturn]] static void refuse(Index s) {
+    throw DataError(
+        fmt::format("crf: nothing that is allowed fits example {} of a batch: its constraints exclude each other, or "
+                    "its scores are not finite",
+                    s + 1));
+  }
+  [[noreturn]] void refuse_labels(const Chain& chain) const {
+    std::string found;
+    for (const Symbol label : chain.labels)
+      if (label != kNoSymbol)
+        found += (found.empty() ? "" : " ") + (at(label) < names_.size() ? names_[at(label)] : std::to_string(label));
+    throw DataError(fmt::format("crf: the labels \"{}\" do not keep to the scheme{}", found, broken_rule()));
+  }
+};
+
+}  // namespace unfold

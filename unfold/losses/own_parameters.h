@@ -1,0 +1,53 @@
+#pragma once
+/// Internal: the parameters that a loss owns, table by table: declared under the name of its signal, all 0, and found
+/// again in a vector of all parameters of the circuit.
+///
+///   own_.declare(circuit, signal, {{"transitions", n, n}, {"start", 1, n}});
+///   std::vector<double> start = own_.numbers(o.parameters, 1);
+///   own_.add(counts, scale, 1, own_gradient);
+
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "unfold/circuit/circuit.h"
+
+namespace unfold {
+
+class OwnParameters {
+ public:
+  struct Table {
+    const char* name;
+    Index rows, cols;
+  };
+
+  /// Behind those that are there.
+  void declare(Circuit& circuit, Signal signal, std::initializer_list<Table> tables) {
+    const std::string owner = circuit.nodes()[at(signal.id)].name;
+    circuit_ = &circuit;
+    for (const Table& each : tables)
+      ids_.push_back(circuit.parameter(owner + "/" + each.name, each.rows, each.cols, Init::zero()));
+  }
+  std::span<const int> ids() const { return ids_; }
+
+  /// A table, as doubles.
+  template <class T>
+  std::vector<double> numbers(std::span<const T> all, std::size_t table) const {
+    const ParameterInfo& info = circuit_->parameters()[at(ids_[table])];
+    const auto part = all.subspan(at(info.offset), at(info.size()));
+    return {part.begin(), part.end()};
+  }
+  /// The table of `all` += scale * x.
+  template <class T>
+  void add(const std::vector<double>& x, double scale, std::size_t table, std::span<T> all) const {
+    const std::size_t offset = at(circuit_->parameters()[at(ids_[table])].offset);
+    for (std::size_t i = 0; i < x.size(); ++i) all[offset + i] += static_cast<T>(scale * x[i]);
+  }
+
+ private:
+  const Circuit* circuit_ = nullptr;
+  std::vector<int> ids_;
+};
+
+}  // namespace unfold
