@@ -118,9 +118,11 @@ float GatedMixer::mix(const float* x) {
   }
   const std::size_t lasts = last_weights_.size();
   for (std::size_t l = 0; l < lasts; ++l) last_rows_[l] = last_weights_[l].data() + last_chosen_[l] * kMostSets;
-  gated_sums(outputs_.data(), kMixingLanes, last_rows_.data(), static_cast<Index>(lasts), mixed_.data());
   float sum = 0;
-  for (std::size_t l = 0; l < lasts; ++l) sum += mixed_[l] = std::clamp(mixed_[l], -kLargestLogit, kLargestLogit);
+  for (std::size_t l = 0; l < lasts; ++l) {
+    const float mixed = mix_dot(outputs_.data(), last_rows_[l], kMostSets);
+    sum += mixed_[l] = std::clamp(mixed, -kLargestLogit, kLargestLogit);
+  }
   return sum / static_cast<float>(lasts);
 }
 
@@ -139,9 +141,8 @@ void GatedMixer::learn(const float* x, int bit) {
     steps_[s] = std::abs(error) < least_error_ ? 0 : rate * error;
   }
   if (largest >= least_error_) gated_steps(x, inputs_, rows_.data(), steps_.data(), static_cast<Index>(sets_));
-  for (std::size_t l = 0; l < last_weights_.size(); ++l) steps_[l] = kOuterStep * (target - kLogit.squash(mixed_[l]));
-  gated_steps(outputs_.data(), kMixingLanes, last_rows_.data(), steps_.data(),
-              static_cast<Index>(last_weights_.size()));
+  for (std::size_t l = 0; l < last_weights_.size(); ++l)
+    mix_step(last_rows_[l], outputs_.data(), kOuterStep * (target - kLogit.squash(mixed_[l])), kMostSets);
   steps_taken_ += 1;
   rate_ = kLastStep + (kFirstStep - kLastStep) / (1 + kStepFall * steps_taken_);
 }

@@ -43,7 +43,7 @@ struct GatedLearning {
 /// follow the gradient of the coding cost.
 class GatedMixer {
  public:
-  static constexpr std::size_t kMostSets = kMixingLanes, kMostLast = 2;
+  static constexpr std::size_t kMostSets = kMixLanes, kMostLast = 2;
   /// `sets`, `lasts`: the number of contexts of each set and of each last mixer; `start`: the first weights, a multiple
   /// of kMixingLanes.
   GatedMixer(const std::vector<float>& start, const std::vector<std::size_t>& sets,
