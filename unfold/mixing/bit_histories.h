@@ -55,7 +55,7 @@ static_assert(sizeof(HistoryRow) == 32, "two rows are a cache line");
 /// A hash table of rows for all contexts together: a new row takes the place of the one of its line that was used less.
 class HistoryTable {
  public:
-  static constexpr std::size_t kLine = 2;  ///< rows
+  static constexpr std::size_t kLine = 2;    ///< rows
   explicit HistoryTable(std::size_t bytes);  ///< as many lines as fit, one at least
   HistoryTable(const HistoryTable& other);
   HistoryTable(HistoryTable&&) noexcept = default;

@@ -82,8 +82,7 @@ class SideBySideMaps {
     constexpr std::uint32_t kTrust = 6;  // before anything is learnt a counter means what it says
     std::vector<AdaptiveProbability> of_one(kCells);
     for (std::size_t i = 1; i < kCells; ++i) of_one[i] = AdaptiveProbability::of(meaning(i), kTrust);
-    for (std::size_t c = 0; c < (contexts + 3) / 4 * 4; ++c)
-      cells_.insert(cells_.end(), of_one.begin(), of_one.end());
+    for (std::size_t c = 0; c < (contexts + 3) / 4 * 4; ++c) cells_.insert(cells_.end(), of_one.begin(), of_one.end());
   }
   /// Logits of the contexts, four by four.
   void ask(const std::uint16_t* cell, std::size_t contexts, float* x) {

@@ -73,7 +73,7 @@ class HistoryRows {
   std::size_t contexts_, lanes_;
   int bits_, first_bits_;  // of a symbol; of its first half
   bool runs_;
-  const HistoryRow *first_runs_, *second_runs_;  // rows that runs stand for
+  const HistoryRow *first_runs_, *second_runs_;                  // rows that runs stand for
   std::array<std::uint64_t, kMost> hashes_{}, next_{}, keys_{};  // of the contexts; of their rows in the present half
   std::array<HistoryRow*, kMost> rows_{};                        // `nothing_`: to be made when something is taught
   // 0xFFFF in a run or new; if so, the symbol, and how often: 0 of what is new.

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "unfold/base/error.h"
+#include "unfold/mixing/side_by_side.h"
 
 namespace unfold {
 namespace {
@@ -25,6 +26,12 @@ inline std::uint32_t taught(std::uint32_t value, std::int64_t target22) {
   const std::int64_t p = value >> 10;
   const auto next = static_cast<std::uint32_t>(p + (((target22 - p) * std::int64_t{kRates[count]}) >> 16));
   return next << 10 | std::min(count + 1, 1023U);
+}
+
+FourFloats cut_off(FourFloats logits) {
+  const FourFloats most = FourFloats{} + kLargestLogit;
+  const FourFloats above = choose(logits < -most, -most, logits);
+  return choose(most < above, most, above);
 }
 
 }  // namespace
@@ -95,12 +102,15 @@ GatedMixer::GatedMixer(const std::vector<float>& start, const std::vector<std::s
       sets_(sets.size()),
       least_error_(learning.least_error),
       rate_(kFirstStep) {
-  for (const std::size_t contexts : sets) {
-    std::vector<float>& w = weights_.emplace_back();
-    w.reserve(contexts * start.size());
-    for (std::size_t c = 0; c < contexts; ++c) w.insert(w.end(), start.begin(), start.end());
-    if (learning.hurry_rows) hurry_.emplace_back(contexts, kHurry);
+  std::size_t rows = 0;
+  for (std::size_t s = 0; s < sets.size(); ++s) {
+    first_.at(s) = chosen_.at(s) = rows;
+    present_.at(s) = -1;
+    rows += sets[s];
   }
+  weights_.reserve(rows * start.size());
+  for (std::size_t r = 0; r < rows; ++r) weights_.insert(weights_.end(), start.begin(), start.end());
+  if (learning.hurry_rows) hurry_.assign(rows, kHurry);
   for (const std::size_t contexts : lasts) {
     std::vector<float>& w = last_weights_.emplace_back(contexts * kMostSets);
     for (std::size_t i = 0; i < w.size(); ++i)
@@ -109,12 +119,12 @@ GatedMixer::GatedMixer(const std::vector<float>& start, const std::vector<std::s
 }
 
 float GatedMixer::mix(const float* x) {
-  for (std::size_t s = 0; s < sets_; ++s)
-    rows_[s] = weights_[s].data() + chosen_[s] * static_cast<std::size_t>(inputs_);
+  for (std::size_t s = 0; s < sets_; ++s) rows_[s] = weights_.data() + chosen_[s] * static_cast<std::size_t>(inputs_);
   gated_sums(x, inputs_, rows_.data(), static_cast<Index>(sets_), outputs_.data());
-  for (std::size_t s = 0; s < sets_; ++s) {
-    outputs_[s] = std::clamp(outputs_[s], -kLargestLogit, kLargestLogit);
-    probabilities_[s] = kLogit.squash(outputs_[s]);
+  for (std::size_t s = 0; s < sets_; s += 4) {
+    const FourFloats within = cut_off(load<FourFloats>(&outputs_[s]));
+    store(within, &outputs_[s]);
+    store(kLogit.squash_four(within), &probabilities_[s]);
   }
   const std::size_t lasts = last_weights_.size();
   for (std::size_t l = 0; l < lasts; ++l) last_rows_[l] = last_weights_[l].data() + last_chosen_[l] * kMostSets;
@@ -128,21 +138,31 @@ float GatedMixer::mix(const float* x) {
 
 void GatedMixer::learn(const float* x, int bit) {
   const auto target = static_cast<float>(bit);
-  float largest = 0;
-  for (std::size_t s = 0; s < sets_; ++s) {
-    const float error = target - probabilities_[s];
-    float rate = rate_;
-    if (!hurry_.empty()) {
-      float& hurry = hurry_[s][chosen_[s]];
-      rate += hurry;
+  alignas(16) std::array<float, kMostSets> rates;
+  rates.fill(rate_);
+  if (!hurry_.empty())
+    for (std::size_t s = 0; s < sets_; ++s) {
+      float& hurry = hurry_[chosen_[s]];
+      rates[s] += hurry;
       hurry = std::max(hurry * kHurryLeft, kLeastHurry);
     }
-    largest = std::max(largest, std::abs(error));
-    steps_[s] = std::abs(error) < least_error_ ? 0 : rate * error;
+  FourIntegers learns{};
+  for (std::size_t s = 0; s < sets_; s += 4) {
+    const FourFloats error = target - load<FourFloats>(&probabilities_[s]);
+    const FourIntegers large = (error >= least_error_) | (error <= -least_error_);
+    const auto step = reinterpret_cast<FourIntegers>(load<FourFloats>(&rates[s]) * error) & large;
+    store(step, &steps_[s]);
+    learns |= large & load<FourIntegers>(&present_[s]);
   }
-  if (largest >= least_error_) gated_steps(x, inputs_, rows_.data(), steps_.data(), static_cast<Index>(sets_));
-  for (std::size_t l = 0; l < last_weights_.size(); ++l)
-    mix_step(last_rows_[l], outputs_.data(), kOuterStep * (target - kLogit.squash(mixed_[l])), kMostSets);
+  if (any_bit(learns)) gated_steps(x, inputs_, rows_.data(), steps_.data(), static_cast<Index>(sets_));
+  const FourFloats last_steps = kOuterStep * (target - kLogit.squash_four(load<FourFloats>(mixed_.data())));
+  for (std::size_t l = 0; l < last_weights_.size(); ++l) {
+    const FourFloats step = FourFloats{} + last_steps[l];
+    for (std::size_t s = 0; s < kMostSets; s += 4) {
+      float* const w = last_rows_[l] + s;
+      store(load<FourFloats>(w) + step * load<FourFloats>(&outputs_[s]), w);
+    }
+  }
   steps_taken_ += 1;
   rate_ = kLastStep + (kFirstStep - kLastStep) / (1 + kStepFall * steps_taken_);
 }

@@ -48,7 +48,7 @@ class GatedMixer {
   /// of kMixingLanes.
   GatedMixer(const std::vector<float>& start, const std::vector<std::size_t>& sets,
              const std::vector<std::size_t>& lasts, GatedLearning learning = {});
-  void select(std::size_t set, std::size_t context) { chosen_[set] = context; }
+  void select(std::size_t set, std::size_t context) { chosen_[set] = first_[set] + context; }
   void select_last(std::size_t last, std::size_t context) { last_chosen_[last] = context; }
   float mix(const float* x);  ///< a logit
   void learn(const float* x, int bit);
@@ -56,15 +56,16 @@ class GatedMixer {
  private:
   Index inputs_;
   std::size_t sets_;
-  std::array<std::size_t, kMostSets> chosen_{};
-  std::vector<std::vector<float>> weights_;
+  std::array<std::size_t, kMostSets> first_{}, chosen_{};      // rows of each set: the first, the one that is chosen
+  alignas(16) std::array<std::int32_t, kMostSets> present_{};  // all bits of each set that there is
+  std::vector<float> weights_;                                 // row by row
+  std::vector<float> hurry_;                                   // of each row; none: rows do not hurry
   std::vector<std::vector<float>> last_weights_;
-  std::vector<std::vector<float>> hurry_;  // of each row of each set; none: rows do not hurry
   std::array<float*, kMostSets> rows_{};
   std::array<std::size_t, kMostLast> last_chosen_{};
   std::array<float*, kMostLast> last_rows_{};
   alignas(64) std::array<float, kMostSets> outputs_{}, probabilities_{}, steps_{};
-  std::array<float, kMostLast> mixed_{};
+  std::array<float, 4> mixed_{};  // of the last mixers
   float least_error_, rate_,
       steps_taken_ = 0;  // as long as a float counts, 2^24: the rate has fallen by then
 };

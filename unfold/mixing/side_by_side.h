@@ -3,6 +3,7 @@
 /// element, comparisons give all bits or none: the same bits as a loop. Loops over counters are too short and too mixed
 /// for compilers to find this by themselves.
 
+#include <array>
 #include <cstdint>
 #include <cstring>
 
@@ -26,14 +27,14 @@ inline void store(Vector v, void* to) {
 /// Where `mask` has all bits `yes`, where it has none `no`.
 template <class Vector, class Mask>
 inline Vector choose(Mask mask, Vector yes, Vector no) {
-  const auto m = reinterpret_cast<Vector>(mask);
-  return (yes & m) | (no & ~m);
+  const auto m = reinterpret_cast<FourWords>(mask);
+  return reinterpret_cast<Vector>((reinterpret_cast<FourWords>(yes) & m) | (reinterpret_cast<FourWords>(no) & ~m));
 }
-inline bool any_bit(EightCounters v) {
-  std::uint64_t low = 0, high = 0;
-  std::memcpy(&low, &v, 8);
-  std::memcpy(&high, reinterpret_cast<const char*>(&v) + 8, 8);
-  return (low | high) != 0;
+template <class Vector>
+inline bool any_bit(Vector v) {
+  std::array<std::uint64_t, 2> halves;
+  std::memcpy(halves.data(), &v, sizeof(v));
+  return (halves[0] | halves[1]) != 0;
 }
 
 }  // namespace unfold
