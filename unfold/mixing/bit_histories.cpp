@@ -1,12 +1,8 @@
 #include "unfold/mixing/bit_histories.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstring>
-#include <new>
 
 #include "unfold/mixing/side_by_side.h"
 #include "unfold/numerics/functions.h"
@@ -106,31 +102,9 @@ void BitHistories::learn(const std::uint16_t* counters, int bit, std::uint32_t c
   store(choose(estimated, grown, moved), next);
 }
 
-void HistoryTable::Free::operator()(HistoryRow*) const { munmap(begin, bytes); }
-
-/// Pages of the system, which are zero, and made when they are used for the first time.
-HistoryTable::Rows HistoryTable::allocate(std::size_t lines) {
-  // Large pages, where the system has them, spare a look-up of the address for nearly every row.
-  constexpr std::size_t kPage = std::size_t{2} << 20;
-  const std::size_t bytes = (lines * kLine * sizeof(HistoryRow) + kPage - 1) / kPage * kPage;
-  void* const begin = mmap(nullptr, bytes + kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (begin == MAP_FAILED) throw std::bad_alloc();
-  void* first = begin;
-  std::size_t space = bytes + kPage;
-  std::align(kPage, bytes, first, space);
-#ifdef MADV_HUGEPAGE
-  madvise(first, bytes, MADV_HUGEPAGE);
-#endif
-  return {static_cast<HistoryRow*>(first), Free{begin, bytes + kPage}};
-}
-
 HistoryTable::HistoryTable(std::size_t bytes)
     : lines_(std::clamp<std::size_t>(bytes / (kLine * sizeof(HistoryRow)), 1, std::size_t{1} << 32)),
-      rows_(allocate(lines_)) {}
-
-HistoryTable::HistoryTable(const HistoryTable& other) : lines_(other.lines_), rows_(allocate(lines_)) {
-  std::memcpy(static_cast<void*>(rows_.get()), other.rows_.get(), lines_ * kLine * sizeof(HistoryRow));
-}
+      rows_(lines_ * kLine) {}
 
 HistoryRow* HistoryTable::create(std::uint64_t key) {
   HistoryRow* const rows = line(key);

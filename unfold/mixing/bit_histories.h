@@ -12,7 +12,8 @@
 
 #include <array>
 #include <cstdint>
-#include <memory>
+
+#include "unfold/mixing/zero_pages.h"
 
 namespace unfold {
 
@@ -57,14 +58,8 @@ class HistoryTable {
  public:
   static constexpr std::size_t kLine = 2;    ///< rows
   explicit HistoryTable(std::size_t bytes);  ///< as many lines as fit, one at least
-  HistoryTable(const HistoryTable& other);
-  HistoryTable(HistoryTable&&) noexcept = default;
-  HistoryTable& operator=(const HistoryTable&) = delete;
-  HistoryTable& operator=(HistoryTable&&) = delete;
-  ~HistoryTable() = default;
-
   void prefetch(std::uint64_t key) const { __builtin_prefetch(line(key), 1); }
-  HistoryRow* line(std::uint64_t key) const { return rows_.get() + ((key & 0xFFFFFFFF) * lines_ >> 32) * kLine; }
+  HistoryRow* line(std::uint64_t key) const { return rows_.data() + ((key & 0xFFFFFFFF) * lines_ >> 32) * kLine; }
   /// `none`: there is none.
   HistoryRow* find(std::uint64_t key, HistoryRow* none = nullptr) const { return find_in(line(key), key, none); }
   /// In the line of the key, or in another; without a branch, for there is no telling which it will be.
@@ -84,16 +79,8 @@ class HistoryTable {
   static constexpr std::uint16_t kUse = 15;
   static std::uint32_t check(std::uint64_t key) { return static_cast<std::uint32_t>(key >> 52); }
 
-  struct Free {
-    void* begin;  // of the pages
-    std::size_t bytes;
-    void operator()(HistoryRow* rows) const;
-  };
-  using Rows = std::unique_ptr<HistoryRow[], Free>;
-  static Rows allocate(std::size_t lines);
-
   std::size_t lines_;
-  Rows rows_;
+  ZeroPages<HistoryRow> rows_;
 };
 
 }  // namespace unfold

@@ -366,12 +366,14 @@ struct HistoryMixing::Body {
     return known;
   }
 
+  std::size_t node_in_past(BitPath path) const { return (past.last(1) & 0xE0) << 3 | path; }
+
   float mix(BitPath path, int depth) {
     const std::size_t known = gather(path, depth), length = match.length_class(), at = static_cast<std::size_t>(depth);
     mixers.select(0, (length * (kMostContexts + 1) + known) * 8 + at);
     mixers.select(1, past.last(1));
     mixers.select(2, past.recent >> 8 & 255);
-    mixers.select(3, (past.last(1) & 0xE0) << 3 | path);
+    mixers.select(3, node_in_past(path));
     mixers.select(4, std::min<std::size_t>(lines.letters, 15) * 16 + length);
     mixers.select_last(0, path);
     mixers.select_last(1, (length * 8 + at) * 4 + std::min<std::size_t>(3, known * 4 / (contexts + 1)));
@@ -400,6 +402,7 @@ struct HistoryMixing::Body {
       read(static_cast<Symbol>(next_path ^ BitPath{1} << tree_bits));
     else if (counted)
       counted->select(past, next_path);
+    mixers.prefetch(3, node_in_past(depth == tree_bits - 1 ? 1 : next_path));
     by_history.learn(histories.data(), contexts, bit);
     if (recipe.estimates) by_estimate.learn(estimates.data(), contexts, bit);
     chance = chance * 0x9E3779B97F4A7C15ULL + 0xD1B54A32D192ED03ULL;

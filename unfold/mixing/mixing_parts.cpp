@@ -136,21 +136,25 @@ float GatedMixer::mix(const float* x) {
   return sum / static_cast<float>(lasts);
 }
 
+/// What is added to the rates of four sets, which it makes less.
+FourFloats GatedMixer::hurry_of(std::size_t set) {
+  const std::size_t* const row = &chosen_[set];
+  const FourFloats hurry = {hurry_[row[0]], hurry_[row[1]], hurry_[row[2]], hurry_[row[3]]};
+  const FourFloats least = FourFloats{} + kLeastHurry, left = hurry * kHurryLeft;
+  const FourFloats next = choose(left < least, least, left);
+  for (std::size_t k = 0; k < std::min<std::size_t>(4, sets_ - set); ++k) hurry_[row[k]] = next[static_cast<int>(k)];
+  return hurry;
+}
+
 void GatedMixer::learn(const float* x, int bit) {
   const auto target = static_cast<float>(bit);
-  alignas(16) std::array<float, kMostSets> rates;
-  rates.fill(rate_);
-  if (!hurry_.empty())
-    for (std::size_t s = 0; s < sets_; ++s) {
-      float& hurry = hurry_[chosen_[s]];
-      rates[s] += hurry;
-      hurry = std::max(hurry * kHurryLeft, kLeastHurry);
-    }
   FourIntegers learns{};
   for (std::size_t s = 0; s < sets_; s += 4) {
+    FourFloats rate = FourFloats{} + rate_;
+    if (!hurry_.empty()) rate += hurry_of(s);
     const FourFloats error = target - load<FourFloats>(&probabilities_[s]);
     const FourIntegers large = (error >= least_error_) | (error <= -least_error_);
-    const auto step = reinterpret_cast<FourIntegers>(load<FourFloats>(&rates[s]) * error) & large;
+    const auto step = reinterpret_cast<FourIntegers>(rate * error) & large;
     store(step, &steps_[s]);
     learns |= large & load<FourIntegers>(&present_[s]);
   }
@@ -170,10 +174,9 @@ void GatedMixer::learn(const float* x, int bit) {
 CountedRefinement::CountedRefinement(std::size_t contexts) : map_(contexts * kPlaces) {
   constexpr std::uint32_t kPlaceTrust = 6;
   for (std::size_t i = 0; i < kPlaces; ++i)
-    map_[i] =
+    first_.at(i) =
         AdaptiveProbability::of(static_cast<double>(kLogit.squash((static_cast<float>(i) - 16) * 0.5F)), kPlaceTrust)
             .value;
-  for (std::size_t i = kPlaces; i < map_.size(); ++i) map_[i] = map_[i - kPlaces];
 }
 
 void CountedRefinement::select(std::size_t context) {
@@ -182,6 +185,7 @@ void CountedRefinement::select(std::size_t context) {
 }
 
 float CountedRefinement::refine(float logit) {
+  if (map_[row_] == 0) std::copy(first_.begin(), first_.end(), &map_[row_]);
   const float place = (std::clamp(logit, -7.999F, 7.999F) + 8) * 2;
   const auto i = static_cast<std::size_t>(place);
   const float share = place - static_cast<float>(i);
