@@ -103,7 +103,8 @@ TEST(BitHistories, find_the_probability_of_their_bits) {
 TEST(BitHistories, have_cells_of_their_own_for_what_they_say) {
   const Counters counters = {0, 1, 5, 255, 0x8000, 0xFFFF, 0x8000 | 300 << 6 | 2 << 4 | 9, 200};
   Counters by_history, by_estimate;
-  BitHistories::cells(counters.data(), by_history.data(), by_estimate.data());
+  BitHistories::history_cells(counters.data(), by_history.data());
+  BitHistories::estimate_cells(counters.data(), by_estimate.data());
   EXPECT_EQ(by_history, (Counters{0, 1, 5, 255, 256, 256 + 511, 256 + 300 / 16 * 16 + 9, 200}));
   EXPECT_EQ(by_estimate, (Counters{0, 1, 5, 255, 256, 256 + 255, 256 + 300 / 8 * 4 + 2, 200}));
   EXPECT_NEAR(BitHistories::tables().meaning_of_estimate(256 + 300 / 8 * 4 + 2), 1 / (1 + std::exp(8.5 - 300 / 30.0)),

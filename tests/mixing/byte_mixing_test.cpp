@@ -22,6 +22,7 @@ Bytes records(std::size_t row, std::size_t count) {
 
 TEST(Rows, of_records_are_found) {
   for (const std::size_t row : {4, 13, 216, 700}) EXPECT_EQ(find_row(records(row, 30)), static_cast<Index>(row));
+  EXPECT_EQ(find_row(records(5, 20000)), 5) << "more of them than a byte counts";
 }
 
 TEST(Rows, are_not_found_where_there_are_none) {

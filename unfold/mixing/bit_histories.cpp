@@ -1,14 +1,10 @@
 #include "unfold/mixing/bit_histories.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstdlib>
-#include <cstring>
-#include <new>
 
+#include "unfold/mixing/side_by_side.h"
 #include "unfold/numerics/functions.h"
 
 namespace unfold {
@@ -75,75 +71,40 @@ double BitHistories::meaning_of_estimate(std::size_t cell) const {
   return probability_at(static_cast<double>(middle));
 }
 
-void BitHistories::cells(const std::uint16_t* counters, std::uint16_t* by_history, std::uint16_t* by_estimate) {
-  for (std::size_t i = 0; i < kSide; ++i) {
-    const std::uint16_t c = counters[i];
-    const auto estimated = static_cast<std::uint16_t>(-(c >> 15));
-    const auto history = static_cast<std::uint16_t>(kExact + ((c >> 6 & 0x1F0) | (c & 15)));
-    const auto estimate = static_cast<std::uint16_t>(kExact + ((c >> 7 & 0xFC) | (c >> 4 & 3)));
-    by_history[i] = static_cast<std::uint16_t>((history & estimated) | (c & ~estimated));
-    by_estimate[i] = static_cast<std::uint16_t>((estimate & estimated) | (c & ~estimated));
-  }
+void BitHistories::history_cells(const std::uint16_t* counters, std::uint16_t* cells) {
+  const auto c = load<EightCounters>(counters);
+  store(choose((c >> 15) != 0, kExact + ((c >> 6 & 0x1F0) | (c & 15)), c), cells);
+}
+
+void BitHistories::estimate_cells(const std::uint16_t* counters, std::uint16_t* cells) {
+  const auto c = load<EightCounters>(counters);
+  store(choose((c >> 15) != 0, kExact + ((c >> 7 & 0xFC) | (c >> 4 & 3)), c), cells);
 }
 
 void BitHistories::learn(const std::uint16_t* counters, int bit, std::uint32_t chance, std::uint16_t* next) const {
   // What makes the chances of counters side by side differ; odd numbers without a pattern.
-  static constexpr Counters kUnlike = {0x9E37, 0x79B9, 0x7F4B, 0x85EB, 0xCA6B, 0xC2B3, 0x27D5, 0x1657};
-  Counters places, moved;
-  for (std::size_t i = 0; i < kSide; ++i) {
-    const std::uint16_t c = counters[i];
-    const auto estimated = static_cast<std::uint16_t>(-(c >> 15));
-    const auto place = static_cast<std::uint16_t>(kExact + (c >> 4 & 0x7FF));
-    places[i] = static_cast<std::uint16_t>((place & estimated) | (c & ~estimated));
-  }
+  static constexpr EightCounters kUnlike = {0x9E37, 0x79B9, 0x7F4B, 0x85EB, 0xCA6B, 0xC2B3, 0x27D5, 0x1657};
+  const auto c = load<EightCounters>(counters);
+  const auto estimated = (c >> 15) != 0;
+  alignas(16) Counters places;
+  store(choose(estimated, kExact + (c >> 4 & 0x7FF), c), places.data());
   const auto& table = next_[static_cast<std::size_t>(bit)];
-  for (std::size_t i = 0; i < kSide; ++i) moved[i] = table[places[i]];
+  const EightCounters moved = {table[places[0]], table[places[1]], table[places[2]], table[places[3]],
+                               table[places[4]], table[places[5]], table[places[6]], table[places[7]]};
   const auto one = static_cast<std::uint16_t>(bit);
   const auto low = static_cast<std::uint16_t>(chance), high = static_cast<std::uint16_t>(chance >> 16);
-  for (std::size_t i = 0; i < kSide; ++i) {
-    const std::uint16_t c = counters[i];
-    const auto estimated = static_cast<std::uint16_t>(-(c >> 15));
-    const auto fraction = static_cast<std::uint16_t>(static_cast<std::uint16_t>(low * kUnlike[i]) >> 10);
-    const auto lot = static_cast<std::uint16_t>(static_cast<std::uint16_t>(high * kUnlike[i]) >> 8);
-    // The trust grows at one of 8, 18, 64 bits: with what is lacking of it, q, at (3 q + 1) q of 256.
-    const auto lacking = static_cast<std::uint16_t>(3 - (c >> 4 & 3));
-    const auto trust = static_cast<std::uint16_t>((c >> 4 & 3) + (lot < (3 * lacking + 1) * lacking ? 1 : 0));
-    const auto estimate = static_cast<std::uint16_t>((moved[i] + fraction) & 0xFFC0);
-    const auto grown = static_cast<std::uint16_t>(estimate | trust << 4 | ((2 * c | one) & 15));
-    next[i] = static_cast<std::uint16_t>((grown & estimated) | (moved[i] & ~estimated));
-  }
-}
-
-void HistoryTable::Free::operator()(HistoryRow* rows) const { std::free(rows); }
-
-HistoryTable::Rows HistoryTable::allocate(std::size_t lines) {
-  // Large pages, where the system has them, spare a look-up of the address for nearly every row.
-  constexpr std::size_t kPage = std::size_t{2} << 20;
-  const std::size_t bytes = (lines * kLine * sizeof(HistoryRow) + kPage - 1) / kPage * kPage;
-  void* const memory = std::aligned_alloc(kPage, bytes);
-  if (memory == nullptr) throw std::bad_alloc();
-#ifdef MADV_HUGEPAGE
-  madvise(memory, bytes, MADV_HUGEPAGE);
-#endif
-  return Rows(static_cast<HistoryRow*>(memory));
+  const EightCounters fraction = (low * kUnlike) >> 10, lot = (high * kUnlike) >> 8;
+  // The trust grows at one of 8, 18, 64 bits: with what is lacking of it, q, at (3 q + 1) q of 256.
+  const EightCounters trust = c >> 4 & 3, lacking = 3 - trust;
+  const auto grows = reinterpret_cast<EightCounters>(lot < (3 * lacking + 1) * lacking) & 1;
+  const EightCounters estimate = (moved + fraction) & 0xFFC0;
+  const EightCounters grown = estimate | (trust + grows) << 4 | ((2 * c | one) & 15);
+  store(choose(estimated, grown, moved), next);
 }
 
 HistoryTable::HistoryTable(std::size_t bytes)
     : lines_(std::clamp<std::size_t>(bytes / (kLine * sizeof(HistoryRow)), 1, std::size_t{1} << 32)),
-      rows_(allocate(lines_)) {
-  std::memset(static_cast<void*>(rows_.get()), 0, lines_ * kLine * sizeof(HistoryRow));
-}
-
-HistoryTable::HistoryTable(const HistoryTable& other) : lines_(other.lines_), rows_(allocate(lines_)) {
-  std::memcpy(static_cast<void*>(rows_.get()), other.rows_.get(), lines_ * kLine * sizeof(HistoryRow));
-}
-
-HistoryRow* HistoryTable::find(std::uint64_t key) const {
-  HistoryRow* const rows = line(key);
-  for (std::size_t i = 0; i < kLine; ++i)
-    if (rows[i].mark >> 4 == check(key) && (rows[i].mark & kUse) != 0) return rows + i;
-  return nullptr;
-}
+      rows_(lines_ * kLine) {}
 
 HistoryRow* HistoryTable::create(std::uint64_t key) {
   HistoryRow* const rows = line(key);

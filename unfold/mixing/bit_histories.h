@@ -12,7 +12,8 @@
 
 #include <array>
 #include <cstdint>
-#include <memory>
+
+#include "unfold/mixing/zero_pages.h"
 
 namespace unfold {
 
@@ -28,7 +29,8 @@ class BitHistories {
 
   /// Cells for what counters say, of which 0 is that of nothing seen: the history, or 32 levels of the estimate and the
   /// last four bits; the history, or 64 levels and the trust.
-  static void cells(const std::uint16_t* counters, std::uint16_t* by_history, std::uint16_t* by_estimate);
+  static void history_cells(const std::uint16_t* counters, std::uint16_t* cells);
+  static void estimate_cells(const std::uint16_t* counters, std::uint16_t* cells);
   /// Probabilities of a one that such cells stand for.
   double meaning_of_history(std::size_t cell) const;
   double meaning_of_estimate(std::size_t cell) const;
@@ -54,34 +56,31 @@ static_assert(sizeof(HistoryRow) == 32, "two rows are a cache line");
 /// A hash table of rows for all contexts together: a new row takes the place of the one of its line that was used less.
 class HistoryTable {
  public:
+  static constexpr std::size_t kLine = 2;    ///< rows
   explicit HistoryTable(std::size_t bytes);  ///< as many lines as fit, one at least
-  HistoryTable(const HistoryTable& other);
-  HistoryTable(HistoryTable&&) noexcept = default;
-  HistoryTable& operator=(const HistoryTable&) = delete;
-  HistoryTable& operator=(HistoryTable&&) = delete;
-  ~HistoryTable() = default;
-
   void prefetch(std::uint64_t key) const { __builtin_prefetch(line(key), 1); }
-  HistoryRow* find(std::uint64_t key) const;  ///< nullptr: there is none
-  HistoryRow* create(std::uint64_t key);      ///< REQUIRES that there is none
+  HistoryRow* line(std::uint64_t key) const { return rows_.data() + ((key & 0xFFFFFFFF) * lines_ >> 32) * kLine; }
+  /// `none`: there is none.
+  HistoryRow* find(std::uint64_t key, HistoryRow* none = nullptr) const { return find_in(line(key), key, none); }
+  /// In the line of the key, or in another; without a branch, for there is no telling which it will be.
+  static HistoryRow* find_in(HistoryRow* line, std::uint64_t key, HistoryRow* none) {
+    const auto least = static_cast<std::uint16_t>(check(key) << 4 | 1);  // of use 1 .. 15
+    const bool first = static_cast<std::uint16_t>(line[0].mark - least) < kUse,
+               second = static_cast<std::uint16_t>(line[1].mark - least) < kUse;
+    HistoryRow* const found = second ? line + 1 : none;
+    return first ? line : found;
+  }
+  HistoryRow* create(std::uint64_t key);  ///< REQUIRES that there is none
   static void use(HistoryRow& row) {
     row.mark = static_cast<std::uint16_t>(row.mark + ((row.mark & kUse) != kUse ? 1 : 0));
   }
 
  private:
-  static constexpr std::size_t kLine = 2;
   static constexpr std::uint16_t kUse = 15;
-  HistoryRow* line(std::uint64_t key) const { return rows_.get() + ((key & 0xFFFFFFFF) * lines_ >> 32) * kLine; }
   static std::uint32_t check(std::uint64_t key) { return static_cast<std::uint32_t>(key >> 52); }
 
-  struct Free {
-    void operator()(HistoryRow* rows) const;
-  };
-  using Rows = std::unique_ptr<HistoryRow[], Free>;
-  static Rows allocate(std::size_t lines);
-
   std::size_t lines_;
-  Rows rows_;
+  ZeroPages<HistoryRow> rows_;
 };
 
 }  // namespace unfold

@@ -10,6 +10,7 @@
 
 #include "unfold/mixing/bitwise_predictor.h"
 #include "unfold/mixing/logistic.h"
+#include "unfold/mixing/zero_pages.h"
 
 namespace unfold {
 
@@ -130,9 +131,9 @@ class MatchModel {
   void foresee();
   std::uint64_t least_, mask_;
   bool foreseen_;
-  std::uint64_t line_ = 0;             // where the next occurrence will be looked for, if foreseen
-  std::vector<std::uint8_t> history_;  // ring
-  std::vector<std::uint64_t> last_;    // the place after the last occurrence, by hash; 0: none
+  std::uint64_t line_ = 0;           // where the next occurrence will be looked for, if foreseen
+  ZeroPages<std::uint8_t> history_;  // ring
+  ZeroPages<std::uint64_t> last_;    // the place after the last occurrence, by hash; 0: none
   std::uint64_t end_ = 0, begin_ = 0, pointer_ = 0, length_ = 0;
   std::size_t class_ = 0, cell_ = 0;
   Symbol expected_ = kNoSymbol;

@@ -9,6 +9,7 @@
 #include "unfold/mixing/history_rows.h"
 #include "unfold/mixing/mixing_parts.h"
 #include "unfold/mixing/read_past.h"
+#include "unfold/mixing/side_by_side.h"
 #include "unfold/numerics/functions.h"
 
 namespace unfold {
@@ -81,31 +82,46 @@ class SideBySideMaps {
     constexpr std::uint32_t kTrust = 6;  // before anything is learnt a counter means what it says
     std::vector<AdaptiveProbability> of_one(kCells);
     for (std::size_t i = 1; i < kCells; ++i) of_one[i] = AdaptiveProbability::of(meaning(i), kTrust);
-    for (std::size_t c = 0; c < contexts; ++c) cells_.insert(cells_.end(), of_one.begin(), of_one.end());
+    for (std::size_t c = 0; c < (contexts + 3) / 4 * 4; ++c) cells_.insert(cells_.end(), of_one.begin(), of_one.end());
   }
-  void ask(const std::uint16_t* cell, std::size_t contexts) {
-    for (std::size_t i = 0; i < contexts; ++i) values_[i] = cells_[i * kCells + cell[i]].value;
+  /// Logits of the contexts, four by four.
+  void ask(const std::uint16_t* cell, std::size_t contexts, float* x) {
+    for (std::size_t i = 0; i < contexts; i += 4) {
+      const AdaptiveProbability* const of = &cells_[i * kCells];
+      const FourWords value = {of[cell[i]].value, of[kCells + cell[i + 1]].value, of[2 * kCells + cell[i + 2]].value,
+                               of[3 * kCells + cell[i + 3]].value};
+      store(value, &values_[i]);
+      const auto stretched = [&](std::size_t k) { return logistic_.stretch(values_[i + k] >> 20); };
+      store(FourFloats{stretched(0), stretched(1), stretched(2), stretched(3)}, x + i);
+    }
   }
-  const std::uint32_t* values() const { return values_.data(); }
+  /// Their probabilities, twice the distance from a half.
+  void linear(std::size_t contexts, float* x) const {
+    for (std::size_t i = 0; i < contexts; i += 4) {
+      const auto p = reinterpret_cast<FourIntegers>(load<FourWords>(&values_[i]) >> 20);
+      store((__builtin_convertvector(p, FourFloats) - 2048) * (1.0F / 1024), x + i);
+    }
+  }
   /// Teaches the cells asked last; what nothing was seen of (cell 0) stays at a half.
   void learn(const std::uint16_t* cell, std::size_t contexts, int bit) {
     const float target = bit != 0 ? (1 << 22) - 1 : 0;
-    for (std::size_t begin = 0; begin < contexts; begin += kSide) teach(cell + begin, values_.data() + begin, target);
+    for (std::size_t i = 0; i < contexts; i += 4) teach(cell + i, values_.data() + i, target);
     for (std::size_t i = 0; i < contexts; ++i) cells_[i * kCells + cell[i]].value = values_[i];
   }
 
  private:
   static void teach(const std::uint16_t* cell, std::uint32_t* values, float target) {
-    for (std::size_t i = 0; i < kSide; ++i) {
-      const std::uint32_t value = values[i], count = value & 1023;
-      const auto p = static_cast<float>(static_cast<std::int32_t>(value >> 10));  // exact
-      const float moved = p + (target - p) / (static_cast<float>(static_cast<std::int32_t>(count)) + 1.5F);
-      const auto next = static_cast<std::uint32_t>(static_cast<std::int32_t>(moved)) << 10;
-      const std::uint32_t counted = count + (count < 1023 ? 1 : 0);
-      const std::uint32_t seen = cell[i] != 0 ? ~0U : 0;
-      values[i] = ((next | counted) & seen) | (value & ~seen);
-    }
+    const auto value = load<FourWords>(values);
+    const FourWords count = value & 1023;
+    const auto p = __builtin_convertvector(reinterpret_cast<FourIntegers>(value >> 10), FourFloats);  // exact
+    const FourFloats seen = __builtin_convertvector(reinterpret_cast<FourIntegers>(count), FourFloats);
+    const FourFloats moved = p + (target - p) / (seen + 1.5F);
+    const auto next = reinterpret_cast<FourWords>(__builtin_convertvector(moved, FourIntegers)) << 10;
+    const FourWords counted = count + (reinterpret_cast<FourWords>(count != 1023) & 1);
+    const FourWords cells = {cell[0], cell[1], cell[2], cell[3]};
+    store(choose(cells != 0, next | counted, value), values);
   }
+  const Logistic& logistic_ = Logistic::tables();
   std::vector<AdaptiveProbability> cells_;
   alignas(64) std::array<std::uint32_t, kMostContexts> values_{};
 };
@@ -158,7 +174,10 @@ template <class Map>
 struct TwoRefinements {
   TwoRefinements(int bits_by_one, int bits_by_three)
       : by_one(std::size_t{1} << bits_by_one), by_three(std::size_t{1} << bits_by_three), shift(64 - bits_by_three) {}
+  /// Also before the last bit is learnt, so that memory is asked for in time.
   void select(const ReadPast& past, BitPath path) {
+    if (path == selected) return;
+    selected = path;
     by_one.select(past.last(1) << 8 | path);
     by_three.select(hash(past.last(3), path) >> shift);
   }
@@ -167,8 +186,13 @@ struct TwoRefinements {
     by_one.learn(bit);
     by_three.learn(bit);
   }
+  void begin(const ReadPast& past) {
+    selected = 0;
+    select(past, 1);
+  }
   Map by_one, by_three;
   int shift;
+  BitPath selected = 0;
 };
 
 }  // namespace
@@ -242,11 +266,19 @@ struct HistoryMixing::Body {
     place = 0;
     match.start();
     set_contexts();
-    if (expected) expected->begin(match.expected(), past.last(1));
+    rows.begin();
+    begin_symbol();
+    read_ahead = false;
   }
 
-  void advance(Symbol symbol) {
-    rows.finish(symbol);
+  void begin_symbol() {
+    if (expected) expected->begin(match.expected(), past.last(1));
+    if (plain) plain->begin(past);
+    if (counted) counted->begin(past);
+  }
+
+  /// Reads the symbol as soon as it is known, and asks for the memory of the next one.
+  void read(Symbol symbol) {
     if (!above.empty()) above[place & kAbove] = static_cast<std::uint8_t>(symbol);
     ++place;
     if (learning) followers.advance(past.recent, static_cast<std::uint8_t>(symbol));
@@ -254,9 +286,17 @@ struct HistoryMixing::Body {
         bytes.empty() ? static_cast<std::uint8_t>(symbol) : bytes[static_cast<std::size_t>(symbol)];
     past.advance(symbol, byte);
     if (recipe.lines) lines.advance(byte);
-    set_contexts();  // asks for memory; what follows need not wait for it
+    set_contexts();
     match.advance(symbol, learning);
-    if (expected) expected->begin(match.expected(), past.last(1));
+    begin_symbol();
+    read_ahead = true;
+  }
+
+  void advance(Symbol symbol) {
+    if (!read_ahead) read(symbol);
+    read_ahead = false;
+    rows.finish(symbol);
+    rows.begin();
   }
 
   std::uint64_t back(Index distance) const {
@@ -292,38 +332,48 @@ struct HistoryMixing::Body {
       add(hash(place % static_cast<std::uint64_t>(row), up));
     }
     if (with_lines()) lines.contexts(past, add);
-    rows.begin();
+    rows.prefetch();
+  }
+
+  std::size_t known_contexts() const {
+    EightCounters none{};
+    for (std::size_t i = 0; i < lanes; i += kSide)
+      none += reinterpret_cast<EightCounters>(load<EightCounters>(&counters[i]) == 0);
+    std::uint16_t unknown = 0;
+    for (std::size_t k = 0; k < kSide; ++k) unknown = static_cast<std::uint16_t>(unknown - none[k]);
+    return lanes - unknown;
   }
 
   /// Gathers the inputs; the number of contexts that have seen this node.
   std::size_t gather(BitPath path, int depth) {
     rows.ask(path, depth, counters.data());
-    for (std::size_t i = 0; i < lanes; i += kSide) BitHistories::cells(&counters[i], &histories[i], &estimates[i]);
+    for (std::size_t i = 0; i < lanes; i += kSide) BitHistories::history_cells(&counters[i], &histories[i]);
     if (recipe.runs) rows.tell_runs(counters.data(), depth, kRunsFrom, histories.data());
-    std::size_t known = 0;
-    for (std::size_t i = 0; i < contexts; ++i) known += counters[i] != 0 ? 1 : 0;
-    float* x = inputs.data();
-    by_history.ask(histories.data(), contexts);
-    const std::uint32_t* const h = by_history.values();
-    for (std::size_t i = 0; i < contexts; ++i) *x++ = logistic.stretch(h[i] >> 20);
+    const std::size_t known = known_contexts();
+    float* x = inputs.data();  // each part writes over what the part before had of its last four too many
+    by_history.ask(histories.data(), contexts, x);
+    x += contexts;
     if (recipe.estimates) {
-      by_estimate.ask(estimates.data(), contexts);
-      for (std::size_t i = 0; i < contexts; ++i) *x++ = logistic.stretch(by_estimate.values()[i] >> 20);
+      for (std::size_t i = 0; i < lanes; i += kSide) BitHistories::estimate_cells(&counters[i], &estimates[i]);
+      by_estimate.ask(estimates.data(), contexts, x);
+      x += contexts;
     }
-    for (std::size_t i = 0; i < contexts; ++i)
-      *x++ = (static_cast<float>(static_cast<std::int32_t>(h[i] >> 20)) - 2048) * (1.0F / 1024);
+    by_history.linear(contexts, x);
+    x += contexts;
     match.inputs(path, depth, tree_bits, x);
     x[MatchModel::kInputs] = kBias;
     if (expected) x[MatchModel::kInputs + 1] = expected->ask(path, depth);
     return known;
   }
 
+  std::size_t node_in_past(BitPath path) const { return (past.last(1) & 0xE0) << 3 | path; }
+
   float mix(BitPath path, int depth) {
     const std::size_t known = gather(path, depth), length = match.length_class(), at = static_cast<std::size_t>(depth);
     mixers.select(0, (length * (kMostContexts + 1) + known) * 8 + at);
     mixers.select(1, past.last(1));
     mixers.select(2, past.recent >> 8 & 255);
-    mixers.select(3, (past.last(1) & 0xE0) << 3 | path);
+    mixers.select(3, node_in_past(path));
     mixers.select(4, std::min<std::size_t>(lines.letters, 15) * 16 + length);
     mixers.select_last(0, path);
     mixers.select_last(1, (length * 8 + at) * 4 + std::min<std::size_t>(3, known * 4 / (contexts + 1)));
@@ -345,6 +395,14 @@ struct HistoryMixing::Body {
   }
 
   void learn(BitPath path, int depth, int bit) {
+    if (expected) expected->learn(path, depth, bit);
+    match.learn(bit);
+    const BitPath next_path = 2 * path + static_cast<BitPath>(bit);
+    if (depth == tree_bits - 1)
+      read(static_cast<Symbol>(next_path ^ BitPath{1} << tree_bits));
+    else if (counted)
+      counted->select(past, next_path);
+    mixers.prefetch(3, node_in_past(depth == tree_bits - 1 ? 1 : next_path));
     by_history.learn(histories.data(), contexts, bit);
     if (recipe.estimates) by_estimate.learn(estimates.data(), contexts, bit);
     chance = chance * 0x9E3779B97F4A7C15ULL + 0xD1B54A32D192ED03ULL;
@@ -352,8 +410,6 @@ struct HistoryMixing::Body {
     for (std::size_t i = 0; i < lanes; i += kSide)
       bit_histories.learn(&counters[i], bit, static_cast<std::uint32_t>((chance + (i << 56)) >> 32), &next[i]);
     rows.learn(path, depth, bit, next.data());
-    if (expected) expected->learn(path, depth, bit);
-    match.learn(bit);
     mixers.learn(inputs.data(), bit);
     if (plain) plain->learn(bit);
     if (counted) counted->learn(bit);
@@ -380,6 +436,7 @@ struct HistoryMixing::Body {
   Followers followers;
   std::vector<std::uint8_t> above;  // ring of what stands above; empty without rows
   std::uint64_t place = 0, chance = 1;
+  bool read_ahead = false;  // the present symbol was read before it was learnt whole
   ReadPast past;
   ReadLines lines;
 };

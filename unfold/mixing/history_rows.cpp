@@ -1,47 +1,77 @@
 #include "unfold/mixing/history_rows.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "unfold/mixing/side_by_side.h"
 
 namespace unfold {
+namespace {
+
+/// What runs say of half a symbol, by how often the symbol came and by its half.
+class RunRows {
+ public:
+  static const HistoryRow* of_bits(int bits) {
+    static const std::array<RunRows, 5> all = {RunRows(0), RunRows(1), RunRows(2), RunRows(3), RunRows(4)};
+    return all.at(static_cast<std::size_t>(bits)).rows_.data();
+  }
+
+ private:
+  explicit RunRows(int bits) {
+    for (std::uint32_t seen = 0; seen < 8; ++seen)
+      for (std::uint32_t half = 0; half < 1U << bits; ++half) {
+        std::size_t node = 0;
+        for (int depth = 0; depth < bits; ++depth) {
+          const int bit = static_cast<int>(half >> (bits - 1 - depth) & 1);
+          rows_.at(seen << 4 | half).counter.at(node) = HistoryRows::alike(seen, bit);
+          node = 2 * node + 1 + static_cast<std::size_t>(bit);
+        }
+      }
+  }
+  std::array<HistoryRow, std::size_t{8} * 16> rows_{};
+};
+
+}  // namespace
 
 HistoryRows::HistoryRows(std::size_t contexts, std::size_t bytes, int symbol_bits, bool runs)
-    : table_(bytes), contexts_(contexts), bits_(symbol_bits), first_bits_(std::min(symbol_bits, 4)), runs_(runs) {}
+    : HistoryRows(contexts, HistoryTable(bytes), symbol_bits, runs) {}
+
+HistoryRows::HistoryRows(std::size_t contexts, HistoryTable table, int symbol_bits, bool runs)
+    : table_(std::move(table)),
+      contexts_(contexts),
+      lanes_((contexts + BitHistories::kSide - 1) / BitHistories::kSide * BitHistories::kSide),
+      bits_(symbol_bits),
+      first_bits_(std::min(symbol_bits, 4)),
+      runs_(runs),
+      first_runs_(RunRows::of_bits(first_bits_)),
+      second_runs_(RunRows::of_bits(bits_ - first_bits_)) {
+  rows_.fill(&nothing_);
+}
 
 HistoryRows::HistoryRows(const HistoryRows& other)
-    : table_(other.table_),
-      contexts_(other.contexts_),
-      bits_(other.bits_),
-      first_bits_(other.first_bits_),
-      runs_(other.runs_),
-      hashes_(other.hashes_) {}  // the rows found belong to the other's table
+    : HistoryRows(other.contexts_, HistoryTable(other.table_), other.bits_, other.runs_) {
+  hashes_ = other.hashes_;  // the rows found belong to the other's table
+  next_ = other.next_;
+}
+
+void HistoryRows::prefetch() const {
+  for (std::size_t i = 0; i < contexts_; ++i) table_.prefetch(key_of(next_[i], 1));
+}
 
 void HistoryRows::begin() {
   half_ = 0;
   learnt_ = false;
-  for (std::size_t i = 0; i < contexts_; ++i) table_.prefetch(key_of(i, 1));
+  std::copy_n(next_.begin(), contexts_, hashes_.begin());
 }
 
-/// Of the row of a context in the half of a symbol that begins with `prefix`.
-std::uint64_t HistoryRows::key_of(std::size_t context, BitPath prefix) const {
-  const std::uint64_t k = (hashes_[context] ^ prefix * 0x9E3779B97F4A7C15ULL) * 0xD6E8FEB86659FD93ULL;
-  return k ^ k >> 32;
+const HistoryRow& HistoryRows::first_of_run(std::size_t i) const {
+  const std::uint32_t half = static_cast<std::uint32_t>(expected_[i]) >> (bits_ - first_bits_) & 15;
+  return first_runs_[(seen_[i] << 4) | half];
 }
 
-/// The counters of the expected symbol's bits [begin, end), which are a half.
-void HistoryRows::fill(HistoryRow& row, std::size_t context, int begin, int end) const {
-  row.counter.fill(0);
-  std::size_t node = 0;
-  for (int depth = begin; depth < end; ++depth) {
-    const int bit = expected_bit(context, depth);
-    row.counter[node] = alike(seen_[context], bit);
-    node = 2 * node + 1 + static_cast<std::size_t>(bit);
-  }
-}
-
-/// A row that holds no run: the hash of a second half may be that of the first half of another context.
-HistoryRow* HistoryRows::find_counters(std::uint64_t key) const {
-  HistoryRow* const row = table_.find(key);
-  return row != nullptr && is_run(*row) ? nullptr : row;
+const HistoryRow& HistoryRows::second_of_run(std::size_t i) const {
+  const std::uint32_t half = expected_[i] & ((1U << (bits_ - first_bits_)) - 1);
+  return second_runs_[(seen_[i] << 4) | half];
 }
 
 HistoryRow* HistoryRows::find_or_create(std::uint64_t key) {
@@ -50,35 +80,28 @@ HistoryRow* HistoryRows::find_or_create(std::uint64_t key) {
 }
 
 void HistoryRows::select_first() {
-  for (std::size_t i = 0; i < contexts_; ++i) {
-    keys_[i] = key_of(i, 1);
-    HistoryRow* const row = own_[i] = table_.find(keys_[i]);
-    rows_[i] = row != nullptr ? row : &nothing_;
-    running_[i] = runs_ && (row == nullptr || is_run(*row)) ? 0xFFFF : 0;
-    if (!running(i)) continue;
-    seen_[i] = static_cast<std::uint16_t>(row != nullptr ? row->counter[0] >> 8 & kMostSeen : 0);
-    expected_[i] = static_cast<std::uint16_t>(row != nullptr ? row->counter[0] & 0xFF : 0);
-    fill(first_[i], i, 0, first_bits_);
-    rows_[i] = own_[i] = &first_[i];
+  for (std::size_t i = 0; i < contexts_; ++i) {  // without a branch
+    keys_[i] = key_of(hashes_[i], 1);
+    HistoryRow* const row = table_.find(keys_[i], &nothing_);
+    const bool run = runs_ && (row == &nothing_ || is_run(*row));
+    running_[i] = static_cast<std::uint16_t>(run ? 0xFFFF : 0);
+    seen_[i] = static_cast<std::uint16_t>(row->counter[0] >> 8 & kMostSeen);
+    expected_[i] = static_cast<std::uint16_t>(row->counter[0] & 0xFF);
+    first_[i] = first_of_run(i);
+    rows_[i] = run ? &first_[i] : row;
   }
 }
 
 void HistoryRows::select_second(BitPath prefix) {
-  for (std::size_t i = 0; i < contexts_; ++i) {
-    if (!running(i)) {
-      keys_[i] = key_of(i, prefix);
-      table_.prefetch(keys_[i]);
-    }
-  }
-  for (std::size_t i = 0; i < contexts_; ++i) {
-    if (running(i) && (seen_[i] == 0 || expected_prefix(i) == prefix)) {
-      fill(second_[i], i, first_bits_, bits_);
-      rows_[i] = own_[i] = &second_[i];
-      continue;
-    }
-    if (running(i)) keys_[i] = key_of(i, prefix);  // asked, but not what follows: learning would have ended the run
-    own_[i] = find_counters(keys_[i]);
-    rows_[i] = own_[i] != nullptr ? own_[i] : &nothing_;
+  for (std::size_t i = 0; i < contexts_; ++i) {  // without a branch
+    const bool runs_on = running(i) & ((seen_[i] == 0) | (expected_prefix(i) == prefix));
+    keys_[i] = key_of(hashes_[i], prefix);
+    second_[i] = second_of_run(i);
+    HistoryRow* const row =
+        HistoryTable::find_in(runs_on ? no_line_.data() : table_.line(keys_[i]), keys_[i], &nothing_);
+    // The hash of a second half may be that of the first half of another context, of which a run tells nothing.
+    HistoryRow* const counters = is_run(*row) ? &nothing_ : row;
+    rows_[i] = runs_on ? &second_[i] : counters;
   }
 }
 
@@ -93,16 +116,20 @@ void HistoryRows::ask(BitPath path, int depth, std::uint16_t* counters) {
       select_second(half_);
   }
   node_ = at.node;
-  for (std::size_t i = 0; i < contexts_; ++i) counters[i] = rows_[i]->counter[node_];
+  for (std::size_t i = 0; i < lanes_; i += BitHistories::kSide) {
+    const auto of = [&](std::size_t k) { return rows_[i + k]->counter[node_]; };
+    store(EightCounters{of(0), of(1), of(2), of(3), of(4), of(5), of(6), of(7)}, counters + i);
+  }
 }
 
 void HistoryRows::tell_runs(const std::uint16_t* counters, int depth, std::uint16_t first, std::uint16_t* cells) const {
   const auto at = static_cast<std::uint16_t>(1 << (bits_ - 1 - depth));
-  for (std::size_t i = 0; i < kMost; ++i) {  // without a branch
-    const std::uint16_t one = (expected_[i] & at) == at ? 1 : 0;
-    const auto cell = static_cast<std::uint16_t>(first + 2 * seen_[i] + one);
-    const std::uint16_t told = counters[i] != 0 ? running_[i] : 0;
-    cells[i] = static_cast<std::uint16_t>((cell & told) | (cells[i] & ~told));
+  for (std::size_t i = 0; i < lanes_; i += BitHistories::kSide) {
+    const auto one = reinterpret_cast<EightCounters>((load<EightCounters>(&expected_[i]) & at) != 0) & 1;
+    const EightCounters cell = first + 2 * load<EightCounters>(&seen_[i]) + one;
+    const EightCounters told =
+        reinterpret_cast<EightCounters>(load<EightCounters>(counters + i) != 0) & load<EightCounters>(&running_[i]);
+    store(choose(told, cell, load<EightCounters>(cells + i)), cells + i);
   }
 }
 
@@ -110,61 +137,57 @@ void HistoryRows::tell_runs(const std::uint16_t* counters, int depth, std::uint1
 void HistoryRows::foresee(BitPath prefix) const {
   for (std::size_t i = 0; i < contexts_; ++i) {
     if (running(i)) continue;
-    table_.prefetch(key_of(i, 2 * prefix));
-    table_.prefetch(key_of(i, 2 * prefix + 1));
+    table_.prefetch(key_of(hashes_[i], 2 * prefix));
+    table_.prefetch(key_of(hashes_[i], 2 * prefix + 1));
   }
 }
 
 /// What is read is written to from now on.
 void HistoryRows::own_rows() {
   taught_ = true;
+  if (node_ == 0)
+    for (std::size_t i = 0; i < contexts_; ++i) HistoryTable::use(*rows_[i]);
   for (std::size_t i = 0; i < contexts_; ++i)
-    if (!running(i) && own_[i] != nullptr && node_ == 0) HistoryTable::use(*own_[i]);
-  for (std::size_t i = 0; i < contexts_; ++i) {
-    if (own_[i] == nullptr) own_[i] = table_.create(keys_[i]);
-    rows_[i] = own_[i];
-  }
+    if (rows_[i] == &nothing_) rows_[i] = table_.create(keys_[i]);
 }
 
 void HistoryRows::learn(BitPath path, int depth, int bit, const std::uint16_t* next) {
   if (depth == 2) foresee(2 * path + static_cast<BitPath>(bit));
   learnt_ = true;
   if (!taught_) own_rows();
-  for (std::size_t i = 0; i < contexts_; ++i) own_[i]->counter[node_] = next[i];
+  for (std::size_t i = 0; i < contexts_; ++i) rows_[i]->counter[node_] = next[i];
   if (!runs_) return;
   const auto at = static_cast<std::uint16_t>(1 << (bits_ - 1 - depth)), as_learnt = bit != 0 ? at : std::uint16_t{0};
-  Counters unlike;
-  std::uint16_t any = 0;
-  for (std::size_t i = 0; i < kMost; ++i) {  // without a branch: mostly there is none
-    const std::uint16_t known = seen_[i] != 0 ? running_[i] : 0;
-    unlike[i] = (expected_[i] & at) == as_learnt ? 0 : known;
-    any = static_cast<std::uint16_t>(any | unlike[i]);
+  for (std::size_t i = 0; i < lanes_; i += BitHistories::kSide) {
+    const auto known = reinterpret_cast<EightCounters>(load<EightCounters>(&seen_[i]) != 0);
+    const auto other = reinterpret_cast<EightCounters>((load<EightCounters>(&expected_[i]) & at) != as_learnt);
+    const EightCounters unlike = known & other & load<EightCounters>(&running_[i]);
+    if (!any_bit(unlike)) continue;  // mostly there is none
+    for (std::size_t k = 0; k < BitHistories::kSide; ++k)
+      if (unlike[k] != 0) leave_run(i + k, depth);
   }
-  if (any == 0) return;
-  for (std::size_t i = 0; i < contexts_; ++i)
-    if (unlike[i] != 0) leave_run(i, depth);
 }
 
 /// Another symbol comes: what is learnt of it goes on beside the table, and its memory is asked for.
 void HistoryRows::leave_run(std::size_t context, int depth) {
   running_[context] = 0;
   left_.at(left_count_++) = {static_cast<std::uint8_t>(context), depth < first_bits_};
-  if (bits_ > first_bits_) table_.prefetch(key_of(context, expected_prefix(context)));
+  if (bits_ > first_bits_) table_.prefetch(key_of(hashes_[context], expected_prefix(context)));
 }
 
 /// Writes down as ordinary rows what was a run. `in_first`: it ended in the first half, so that nothing was learnt of
 /// the second half of the symbol that was expected.
 void HistoryRows::write_down(std::size_t context, bool in_first) {
-  HistoryRow* const first = find_or_create(key_of(context, 1));
+  HistoryRow* const first = find_or_create(key_of(hashes_[context], 1));
   first->counter = first_[context].counter;
   HistoryTable::use(*first);
   if (bits_ == first_bits_) return;
-  const std::uint64_t key = key_of(context, expected_prefix(context));
+  const std::uint64_t key = key_of(hashes_[context], expected_prefix(context));
   HistoryRow* const second = find_or_create(key);
   if (!in_first)
     second->counter = second_[context].counter;
   else if (second->counter[0] == 0 || is_run(*second))
-    fill(*second, context, first_bits_, bits_);
+    second->counter = second_of_run(context).counter;
 }
 
 void HistoryRows::finish(Symbol symbol) {
@@ -174,11 +197,11 @@ void HistoryRows::finish(Symbol symbol) {
   for (std::size_t i = 0; i < contexts_; ++i) {
     if (!running(i)) continue;
     if (seen_[i] == kMostSeen) {
-      if (half_ == 1) fill(second_[i], i, first_bits_, bits_);  // its second half was certain
+      if (half_ == 1) second_[i] = second_of_run(i);  // its second half was certain
       write_down(i, false);
       continue;
     }
-    HistoryRow* const row = find_or_create(key_of(i, 1));
+    HistoryRow* const row = find_or_create(key_of(hashes_[i], 1));
     HistoryTable::use(*row);
     row->counter[0] = static_cast<std::uint16_t>(kRun | (seen_[i] + 1) << 8 | symbol);
   }

@@ -26,9 +26,11 @@ class HistoryRows {
   HistoryRows& operator=(HistoryRows&&) = delete;
   ~HistoryRows() = default;
 
-  /// The contexts of the next symbol, hashed: to be set before `begin`, which asks for their memory.
-  std::array<std::uint64_t, kMost>& hashes() { return hashes_; }
-  void begin();
+  /// The contexts of the next symbol, hashed: to be set before `begin`.
+  std::array<std::uint64_t, kMost>& hashes() { return next_; }
+  /// Asks for the memory of the next symbol, as soon as its contexts are known.
+  void prefetch() const;
+  void begin();  ///< the next symbol is the present one
   void ask(BitPath path, int depth, std::uint16_t* counters);
   /// Of the contexts asked last that stand in a run, `cells` become `first` + 2 occurrences + the bit expected.
   void tell_runs(const std::uint16_t* counters, int depth, std::uint16_t first, std::uint16_t* cells) const;
@@ -43,18 +45,22 @@ class HistoryRows {
   }
 
  private:
+  HistoryRows(std::size_t contexts, HistoryTable table, int symbol_bits, bool runs);
   static constexpr std::uint32_t kMostSeen = 7;  // as long as histories are exact
   static constexpr std::uint16_t kRun = 0x4000, kRunMask = 0xC000;
   static bool is_run(const HistoryRow& row) { return (row.counter[0] & kRunMask) == kRun; }
+  /// Of the row of a context in the half of a symbol that begins with `prefix`.
+  static std::uint64_t key_of(std::uint64_t hashed, BitPath prefix) {
+    const std::uint64_t k = (hashed ^ prefix * 0x9E3779B97F4A7C15ULL) * 0xD6E8FEB86659FD93ULL;
+    return k ^ k >> 32;
+  }
 
-  std::uint64_t key_of(std::size_t context, BitPath prefix) const;
-  int expected_bit(std::size_t i, int depth) const { return expected_[i] >> (bits_ - 1 - depth) & 1; }
   bool running(std::size_t i) const { return running_[i] != 0; }
   BitPath expected_prefix(std::size_t i) const {
     return BitPath{1} << first_bits_ | static_cast<BitPath>(expected_[i]) >> (bits_ - first_bits_);
   }
-  void fill(HistoryRow& row, std::size_t context, int begin, int end) const;
-  HistoryRow* find_counters(std::uint64_t key) const;
+  const HistoryRow& first_of_run(std::size_t i) const;
+  const HistoryRow& second_of_run(std::size_t i) const;
   HistoryRow* find_or_create(std::uint64_t key);
   void select_first();
   void select_second(BitPath prefix);
@@ -64,13 +70,14 @@ class HistoryRows {
   void write_down(std::size_t context, bool in_first);
 
   HistoryTable table_;
-  std::size_t contexts_;
+  std::size_t contexts_, lanes_;
   int bits_, first_bits_;  // of a symbol; of its first half
   bool runs_;
-  std::array<std::uint64_t, kMost> hashes_{}, keys_{};  // of the contexts; of their rows in the present half
-  std::array<const HistoryRow*, kMost> rows_{};         // as asked; `nothing_` where there is none
-  std::array<HistoryRow*, kMost> own_{};                // as taught; nullptr: to be made
-  Counters running_{}, expected_{}, seen_{};          // 0xFFFF in a run or new; the symbol; how often: 0 of what is new
+  const HistoryRow *first_runs_, *second_runs_;                  // rows that runs stand for
+  std::array<std::uint64_t, kMost> hashes_{}, next_{}, keys_{};  // of the contexts; of their rows in the present half
+  std::array<HistoryRow*, kMost> rows_{};                        // `nothing_`: to be made when something is taught
+  // 0xFFFF in a run or new; if so, the symbol, and how often: 0 of what is new.
+  Counters running_{}, expected_{}, seen_{};
   std::array<HistoryRow, kMost> first_{}, second_{};  // what runs say, and what they become
   struct Left {
     std::uint8_t context;
@@ -79,6 +86,7 @@ class HistoryRows {
   std::array<Left, kMost> left_{};  // the runs that ended with this symbol
   std::size_t left_count_ = 0;
   HistoryRow nothing_;
+  std::array<HistoryRow, HistoryTable::kLine> no_line_{};
   BitPath half_ = 0;                      // prefix of the present half; 0: none yet
   bool taught_ = false, learnt_ = false;  // in this half; of this symbol
   std::size_t node_ = 0;                  // within the half

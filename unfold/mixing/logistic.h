@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "unfold/base/types.h"
+#include "unfold/mixing/side_by_side.h"
 
 namespace unfold {
 
@@ -26,6 +27,15 @@ class Logistic {
     const float place = (x + kLargestLogit) * kSteps;
     const auto i = static_cast<std::uint32_t>(place);
     return squash_[i] + (place - static_cast<float>(i)) * (squash_[i + 1] - squash_[i]);
+  }
+
+  /// The same of four that are not beyond it.
+  FourFloats squash_four(FourFloats x) const {
+    const FourFloats place = (x + kLargestLogit) * kSteps;
+    const auto i = __builtin_convertvector(place, FourIntegers);
+    const auto at = [&](int k, std::int32_t next) { return squash_[static_cast<std::size_t>(i[k] + next)]; };
+    const FourFloats low = {at(0, 0), at(1, 0), at(2, 0), at(3, 0)}, high = {at(0, 1), at(1, 1), at(2, 1), at(3, 1)};
+    return low + (place - __builtin_convertvector(i, FourFloats)) * (high - low);
   }
 
  private:

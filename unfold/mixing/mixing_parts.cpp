@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "unfold/base/error.h"
+#include "unfold/mixing/side_by_side.h"
 
 namespace unfold {
 namespace {
@@ -25,6 +26,12 @@ inline std::uint32_t taught(std::uint32_t value, std::int64_t target22) {
   const std::int64_t p = value >> 10;
   const auto next = static_cast<std::uint32_t>(p + (((target22 - p) * std::int64_t{kRates[count]}) >> 16));
   return next << 10 | std::min(count + 1, 1023U);
+}
+
+FourFloats cut_off(FourFloats logits) {
+  const FourFloats most = FourFloats{} + kLargestLogit;
+  const FourFloats above = choose(logits < -most, -most, logits);
+  return choose(most < above, most, above);
 }
 
 }  // namespace
@@ -95,12 +102,15 @@ GatedMixer::GatedMixer(const std::vector<float>& start, const std::vector<std::s
       sets_(sets.size()),
       least_error_(learning.least_error),
       rate_(kFirstStep) {
-  for (const std::size_t contexts : sets) {
-    std::vector<float>& w = weights_.emplace_back();
-    w.reserve(contexts * start.size());
-    for (std::size_t c = 0; c < contexts; ++c) w.insert(w.end(), start.begin(), start.end());
-    if (learning.hurry_rows) hurry_.emplace_back(contexts, kHurry);
+  std::size_t rows = 0;
+  for (std::size_t s = 0; s < sets.size(); ++s) {
+    first_.at(s) = chosen_.at(s) = rows;
+    present_.at(s) = -1;
+    rows += sets[s];
   }
+  weights_.reserve(rows * start.size());
+  for (std::size_t r = 0; r < rows; ++r) weights_.insert(weights_.end(), start.begin(), start.end());
+  if (learning.hurry_rows) hurry_.assign(rows, kHurry);
   for (const std::size_t contexts : lasts) {
     std::vector<float>& w = last_weights_.emplace_back(contexts * kMostSets);
     for (std::size_t i = 0; i < w.size(); ++i)
@@ -109,39 +119,54 @@ GatedMixer::GatedMixer(const std::vector<float>& start, const std::vector<std::s
 }
 
 float GatedMixer::mix(const float* x) {
-  for (std::size_t s = 0; s < sets_; ++s)
-    rows_[s] = weights_[s].data() + chosen_[s] * static_cast<std::size_t>(inputs_);
+  for (std::size_t s = 0; s < sets_; ++s) rows_[s] = weights_.data() + chosen_[s] * static_cast<std::size_t>(inputs_);
   gated_sums(x, inputs_, rows_.data(), static_cast<Index>(sets_), outputs_.data());
-  for (std::size_t s = 0; s < sets_; ++s) {
-    outputs_[s] = std::clamp(outputs_[s], -kLargestLogit, kLargestLogit);
-    probabilities_[s] = kLogit.squash(outputs_[s]);
+  for (std::size_t s = 0; s < sets_; s += 4) {
+    const FourFloats within = cut_off(load<FourFloats>(&outputs_[s]));
+    store(within, &outputs_[s]);
+    store(kLogit.squash_four(within), &probabilities_[s]);
   }
   const std::size_t lasts = last_weights_.size();
   for (std::size_t l = 0; l < lasts; ++l) last_rows_[l] = last_weights_[l].data() + last_chosen_[l] * kMostSets;
-  gated_sums(outputs_.data(), kMixingLanes, last_rows_.data(), static_cast<Index>(lasts), mixed_.data());
   float sum = 0;
-  for (std::size_t l = 0; l < lasts; ++l) sum += mixed_[l] = std::clamp(mixed_[l], -kLargestLogit, kLargestLogit);
+  for (std::size_t l = 0; l < lasts; ++l) {
+    const float mixed = mix_dot(outputs_.data(), last_rows_[l], kMostSets);
+    sum += mixed_[l] = std::clamp(mixed, -kLargestLogit, kLargestLogit);
+  }
   return sum / static_cast<float>(lasts);
+}
+
+/// What is added to the rates of four sets, which it makes less.
+FourFloats GatedMixer::hurry_of(std::size_t set) {
+  const std::size_t* const row = &chosen_[set];
+  const FourFloats hurry = {hurry_[row[0]], hurry_[row[1]], hurry_[row[2]], hurry_[row[3]]};
+  const FourFloats least = FourFloats{} + kLeastHurry, left = hurry * kHurryLeft;
+  const FourFloats next = choose(left < least, least, left);
+  for (std::size_t k = 0; k < std::min<std::size_t>(4, sets_ - set); ++k) hurry_[row[k]] = next[static_cast<int>(k)];
+  return hurry;
 }
 
 void GatedMixer::learn(const float* x, int bit) {
   const auto target = static_cast<float>(bit);
-  float largest = 0;
-  for (std::size_t s = 0; s < sets_; ++s) {
-    const float error = target - probabilities_[s];
-    float rate = rate_;
-    if (!hurry_.empty()) {
-      float& hurry = hurry_[s][chosen_[s]];
-      rate += hurry;
-      hurry = std::max(hurry * kHurryLeft, kLeastHurry);
-    }
-    largest = std::max(largest, std::abs(error));
-    steps_[s] = std::abs(error) < least_error_ ? 0 : rate * error;
+  FourIntegers learns{};
+  for (std::size_t s = 0; s < sets_; s += 4) {
+    FourFloats rate = FourFloats{} + rate_;
+    if (!hurry_.empty()) rate += hurry_of(s);
+    const FourFloats error = target - load<FourFloats>(&probabilities_[s]);
+    const FourIntegers large = (error >= least_error_) | (error <= -least_error_);
+    const auto step = reinterpret_cast<FourIntegers>(rate * error) & large;
+    store(step, &steps_[s]);
+    learns |= large & load<FourIntegers>(&present_[s]);
   }
-  if (largest >= least_error_) gated_steps(x, inputs_, rows_.data(), steps_.data(), static_cast<Index>(sets_));
-  for (std::size_t l = 0; l < last_weights_.size(); ++l) steps_[l] = kOuterStep * (target - kLogit.squash(mixed_[l]));
-  gated_steps(outputs_.data(), kMixingLanes, last_rows_.data(), steps_.data(),
-              static_cast<Index>(last_weights_.size()));
+  if (any_bit(learns)) gated_steps(x, inputs_, rows_.data(), steps_.data(), static_cast<Index>(sets_));
+  const FourFloats last_steps = kOuterStep * (target - kLogit.squash_four(load<FourFloats>(mixed_.data())));
+  for (std::size_t l = 0; l < last_weights_.size(); ++l) {
+    const FourFloats step = FourFloats{} + last_steps[l];
+    for (std::size_t s = 0; s < kMostSets; s += 4) {
+      float* const w = last_rows_[l] + s;
+      store(load<FourFloats>(w) + step * load<FourFloats>(&outputs_[s]), w);
+    }
+  }
   steps_taken_ += 1;
   rate_ = kLastStep + (kFirstStep - kLastStep) / (1 + kStepFall * steps_taken_);
 }
@@ -149,10 +174,9 @@ void GatedMixer::learn(const float* x, int bit) {
 CountedRefinement::CountedRefinement(std::size_t contexts) : map_(contexts * kPlaces) {
   constexpr std::uint32_t kPlaceTrust = 6;
   for (std::size_t i = 0; i < kPlaces; ++i)
-    map_[i] =
+    first_.at(i) =
         AdaptiveProbability::of(static_cast<double>(kLogit.squash((static_cast<float>(i) - 16) * 0.5F)), kPlaceTrust)
             .value;
-  for (std::size_t i = kPlaces; i < map_.size(); ++i) map_[i] = map_[i - kPlaces];
 }
 
 void CountedRefinement::select(std::size_t context) {
@@ -161,6 +185,7 @@ void CountedRefinement::select(std::size_t context) {
 }
 
 float CountedRefinement::refine(float logit) {
+  if (map_[row_] == 0) std::copy(first_.begin(), first_.end(), &map_[row_]);
   const float place = (std::clamp(logit, -7.999F, 7.999F) + 8) * 2;
   const auto i = static_cast<std::size_t>(place);
   const float share = place - static_cast<float>(i);

@@ -7,6 +7,7 @@
 
 #include "unfold/mixing/context_parts.h"
 #include "unfold/mixing/row_table.h"
+#include "unfold/mixing/zero_pages.h"
 #include "unfold/numerics/gated_sums.h"
 
 namespace unfold {
@@ -43,28 +44,35 @@ struct GatedLearning {
 /// follow the gradient of the coding cost.
 class GatedMixer {
  public:
-  static constexpr std::size_t kMostSets = kMixingLanes, kMostLast = 2;
+  static constexpr std::size_t kMostSets = kMixLanes, kMostLast = 2;
   /// `sets`, `lasts`: the number of contexts of each set and of each last mixer; `start`: the first weights, a multiple
   /// of kMixingLanes.
   GatedMixer(const std::vector<float>& start, const std::vector<std::size_t>& sets,
              const std::vector<std::size_t>& lasts, GatedLearning learning = {});
-  void select(std::size_t set, std::size_t context) { chosen_[set] = context; }
+  void select(std::size_t set, std::size_t context) { chosen_[set] = first_[set] + context; }
+  /// Asks for the memory of what will be selected.
+  void prefetch(std::size_t set, std::size_t context) const {
+    const float* const row = &weights_[(first_[set] + context) * static_cast<std::size_t>(inputs_)];
+    for (Index i = 0; i < inputs_; i += kMixingLanes) __builtin_prefetch(row + i, 1);
+  }
   void select_last(std::size_t last, std::size_t context) { last_chosen_[last] = context; }
   float mix(const float* x);  ///< a logit
   void learn(const float* x, int bit);
 
  private:
+  FourFloats hurry_of(std::size_t set);
   Index inputs_;
   std::size_t sets_;
-  std::array<std::size_t, kMostSets> chosen_{};
-  std::vector<std::vector<float>> weights_;
+  std::array<std::size_t, kMostSets> first_{}, chosen_{};      // rows of each set: the first, the one that is chosen
+  alignas(16) std::array<std::int32_t, kMostSets> present_{};  // all bits of each set that there is
+  std::vector<float> weights_;                                 // row by row
+  std::vector<float> hurry_;                                   // of each row; none: rows do not hurry
   std::vector<std::vector<float>> last_weights_;
-  std::vector<std::vector<float>> hurry_;  // of each row of each set; none: rows do not hurry
   std::array<float*, kMostSets> rows_{};
   std::array<std::size_t, kMostLast> last_chosen_{};
   std::array<float*, kMostLast> last_rows_{};
   alignas(64) std::array<float, kMostSets> outputs_{}, probabilities_{}, steps_{};
-  std::array<float, kMostLast> mixed_{};
+  std::array<float, 4> mixed_{};  // of the last mixers
   float least_error_, rate_,
       steps_taken_ = 0;  // as long as a float counts, 2^24: the rate has fallen by then
 };
@@ -79,7 +87,8 @@ class CountedRefinement {
 
  private:
   static constexpr std::size_t kPlaces = 33;
-  std::vector<std::uint32_t> map_;  // 22 bits above a count of 10, as AdaptiveProbability
+  ZeroPages<std::uint32_t> map_;  // 22 bits above a count of 10, as AdaptiveProbability; 0: not yet begun
+  std::array<std::uint32_t, kPlaces> first_{};
   std::size_t row_ = 0, nearest_ = 0;
 };
 

@@ -1,0 +1,40 @@
+#pragma once
+/// Internal: a few numbers side by side, in the vectors that every processor has (16 bytes). Operators work element by
+/// element, comparisons give all bits or none: the same bits as a loop. Loops over counters are too short and too mixed
+/// for compilers to find this by themselves.
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+
+namespace unfold {
+
+using EightCounters = std::uint16_t __attribute__((vector_size(16)));
+using FourFloats = float __attribute__((vector_size(16)));
+using FourWords = std::uint32_t __attribute__((vector_size(16)));
+using FourIntegers = std::int32_t __attribute__((vector_size(16)));
+
+template <class Vector>
+inline Vector load(const void* from) {
+  Vector v;
+  std::memcpy(&v, from, sizeof(v));
+  return v;
+}
+template <class Vector>
+inline void store(Vector v, void* to) {
+  std::memcpy(to, &v, sizeof(v));
+}
+/// Where `mask` has all bits `yes`, where it has none `no`.
+template <class Vector, class Mask>
+inline Vector choose(Mask mask, Vector yes, Vector no) {
+  const auto m = reinterpret_cast<FourWords>(mask);
+  return reinterpret_cast<Vector>((reinterpret_cast<FourWords>(yes) & m) | (reinterpret_cast<FourWords>(no) & ~m));
+}
+template <class Vector>
+inline bool any_bit(Vector v) {
+  std::array<std::uint64_t, 2> halves;
+  std::memcpy(halves.data(), &v, sizeof(v));
+  return (halves[0] | halves[1]) != 0;
+}
+
+}  // namespace unfold
