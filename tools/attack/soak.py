@@ -16,6 +16,7 @@ import mutate
 from command import Unfold, Workplace, finish
 
 ANY = {0, 1, 2, 3, 4, 5, 6}
+SECONDS_WATCHED, LOOKS_A_SECOND = 45, 20
 WORDS = "the of and king sea ship was not with all they from this that what were been said".split()
 TRAINED = ["rnn:16", "lstm:16", "gru:16,layers=2", "rnn:16,activation=relu", "lstm:12,layers=2", "glnn:12", "mrnn:12"]
 OPTIMIZERS = ["adam:rate=0.01,clip=1", "sgd:rate=0.1", "rmsprop", "hf:windows=4,iterations=8", "path+adam", "adamw"]
@@ -151,8 +152,8 @@ class Soak(Workplace):
             with open("/dev/null", "wb") as nowhere, open("/dev/zero", "rb") as zeros:
                 process = self.unfold.start(arguments, stdin=zeros, stdout=nowhere)
                 memory, files = [], []
-                for second in range(45):
-                    time.sleep(1)
+                for _ in range(SECONDS_WATCHED * LOOKS_A_SECOND):
+                    time.sleep(1 / LOOKS_A_SECOND)
                     try:
                         with open(f"/proc/{process.pid}/statm") as statm:
                             memory.append(int(statm.read().split()[1]) * resource.getpagesize())
@@ -169,12 +170,14 @@ class Soak(Workplace):
                 continue
             if outcome.code != 130:
                 raise Failure(f"{outcome.line()}: exit {outcome.code}: {outcome.err[-300:]}")
-            if len(memory) < 40:
+            if len(memory) < (SECONDS_WATCHED - 5) * LOOKS_A_SECOND:
                 continue
-            early, late = max(memory[5:25]), max(memory[-20:])  # peaks: within a block of `compress` memory comes and goes
-            self.book["watched"].append([arguments[0], early, late, max(files[:20]), max(files[-10:])])
-            if late > early * 1.05 + (1 << 20) or max(files[-10:]) > max(files[:20]) + 2:
-                raise Failure(f"{outcome.line()}: memory {early:.0f} -> {late:.0f}, files {max(files[:20])} -> {max(files[-10:])}")
+            begun, half = 5 * LOOKS_A_SECOND, len(memory) // 2
+            early, late = max(memory[begun:half]), max(memory[half:])  # peaks: of `compress`, memory comes and goes with each block
+            first_files, last_files = max(files[:half]), max(files[half:])
+            self.book["watched"].append([arguments[0], early, late, first_files, last_files])
+            if late > early * 1.05 + (1 << 20) or last_files > first_files + 2:
+                raise Failure(f"{outcome.line()}: memory {early:.0f} -> {late:.0f}, files {first_files} -> {last_files}")
 
     def damaged_models(self, r):
         data = self.write("text", text(r, 3000))
