@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Sizes, CPU seconds and memory of unfold and other compressors on the same files, as a table: that of
+# Sizes, CPU seconds (user and system) and memory of unfold and other compressors on the same files, as a table: that of
 # docs/compression.md.
 #   apt-get install 7zip zpaq brotli xz-utils bzip2 zstd time   # p7zip-full where there is no 7zip
 #   bench/peers/compression.sh UNFOLD FILE... | tee table.md
@@ -21,9 +21,9 @@ measure() {  # measure NAME FILE COMMAND...: COMMAND writes $work/out
   local name=$1 file=$2
   shift 2
   rm -f "$work"/out*
-  /usr/bin/time -o "$work/time" -f '%U %M' ${prefix[@]+"${prefix[@]}"} "$@" >"$work/log" 2>&1
+  /usr/bin/time -o "$work/time" -f '%U %S %M' ${prefix[@]+"${prefix[@]}"} "$@" >"$work/log" 2>&1
   awk -v file="$(basename "$file")" -v name="$name" -v plain="$(stat -c %s "$file")" -v size="$(stat -c %s "$work"/out*)" \
-    '{ printf "| %s | %s | %d | %.3f | %.2f | %.0f |\n", file, name, size, 8 * size / plain, $1, $2 / 1024 }' "$work/time"
+    '{ printf "| %s | %s | %d | %.3f | %.2f | %.0f |\n", file, name, size, 8 * size / plain, $1 + $2, $3 / 1024 }' "$work/time"
 }
 
 if [[ -n ${LSTM_COMPRESS:-} ]]; then make -C "$LSTM_COMPRESS" >/dev/null; fi

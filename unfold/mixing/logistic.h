@@ -33,7 +33,7 @@ class Logistic {
   FourFloats squash_four(FourFloats x) const {
     const FourFloats place = (x + kLargestLogit) * kSteps;
     const auto i = __builtin_convertvector(place, FourIntegers);
-    const auto at = [&](int k, std::int32_t next) { return squash_[static_cast<std::size_t>(i[k] + next)]; };
+    const auto at = [&](int k, std::size_t next) { return squash_[static_cast<std::size_t>(i[k]) + next]; };
     const FourFloats low = {at(0, 0), at(1, 0), at(2, 0), at(3, 0)}, high = {at(0, 1), at(1, 1), at(2, 1), at(3, 1)};
     return low + (place - __builtin_convertvector(i, FourFloats)) * (high - low);
   }
