@@ -6,7 +6,8 @@
 
 Prints the share of wrong sequences, %, of: a Gaussian hidden Markov model for each label (the best likelihood wins), the
 two-step hybrid (positions trained alone on an even path, then scaled likelihoods), the joint one, the joint one that
-starts with the weights of the two-step one (half of the epochs each), and softmax over the same network. The generated task has three labels: the same three rings in the plane (radii 1, 2 and 3, any angle,
+starts with the weights of the two-step one (half of the epochs each), and softmax over the same network. With --folds N
+nothing of the test part is read: what is printed is the mean over N folds of the training part, to choose settings by. The generated task has three labels: the same three rings in the plane (radii 1, 2 and 3, any angle,
 deviation 0.5), in the orders 1 2 3, 3 2 1 and 2 3 1; how long each lasts is geometric. Its optimum is that of the
 distribution it was drawn from, computed exactly but for the integral over the angle.
 """
@@ -123,14 +124,15 @@ class Bench:
                     for i, example in enumerate(test))
         return 100 * wrong / len(test)
 
-    def network(self, train, valid, test, model, losses, epochs, seed):
-        """Trained by one loss after the other, each with its share of the epochs."""
+    def network(self, train, test, losses, given, seed):
+        """Trained by one loss after the other, each with its share of the epochs; the last parameters are kept."""
+        train, test = self.write("train", train), self.write("test", test)
         run = None
         for i, loss in enumerate(losses):
             start = ["--start-from", run] if run else []
-            run = self.train(train, "--valid", valid, "--read", "frames", "--predict", f"label={loss}", "--model",
-                             model, "--optimizer", "adam:rate=0.005,clip=1,schedule=cosine", "--batch", "20",
-                             "--epochs", str(epochs / len(losses)), "--seed", str(seed), *start, run=f"run{i}")
+            run = self.train(train, "--split", "100/0/0", "--read", "frames", "--predict", f"label={loss}", "--model",
+                             given.model, "--optimizer", f"{given.optimizer},clip=1,schedule=cosine", "--batch", "20",
+                             "--epochs", str(given.epochs / len(losses)), "--seed", str(seed), *start, run=f"run{i}")
         head = json.loads(self.run("eval", run, test, "--json"))["heads"]["label"]
         return 100 * head["error_rate"]
 
@@ -140,36 +142,43 @@ def main():
     options.add_argument("--unfold", default="unfold")
     options.add_argument("--vowels", help="the folder of Japanese vowels; without it, the generated task")
     options.add_argument("--seeds", type=int, default=3)
+    options.add_argument("--folds", type=int, default=0, help="of the training part, in place of the test part")
     options.add_argument("--model", default="rnn:24")
+    options.add_argument("--optimizer", default="adam:rate=0.005")
     options.add_argument("--states", type=int, default=3)
+    options.add_argument("--smoothing", type=float, default=1, help="of joint training, smoothed")
     options.add_argument("--epochs", type=int, default=30)
-    options.add_argument("--only", help="names of what is measured, with commas between; default: everything")
+    options.add_argument("--only", help="names of what is measured, with semicolons between; default: everything")
     given = options.parse_args()
     if given.vowels:
         train = vowels(given.vowels, "train", [30] * 9)
-        valid = [e for i, e in enumerate(train) if i % 10 == 9]
-        fit = [e for i, e in enumerate(train) if i % 10 != 9]
         test = vowels(given.vowels, "test", [31, 35, 88, 44, 29, 24, 40, 50, 29])
     else:
-        train = drawn(1000, 1)
-        fit, valid, test = train[:900], train[900:], drawn(2000, 2)
+        train, test = drawn(1000, 1), drawn(2000, 2)
         print(f"optimum\t{optimum(test):.2f}")
+    splits = [(train, test)]
+    if given.folds:
+        splits = [([e for i, e in enumerate(train) if i % given.folds != k], train[k::given.folds])
+                  for k in range(given.folds)]
+    states, order = given.states, "order=forward"
+    two = f"hybrid:{states},{order},training=frames"
+    joint = f"hybrid:{states},{order}"
+    smoothed = f"{joint},smoothing={given.smoothing}"
+    networks = {"two steps": [two], "joint": [joint], "joint, smoothed": [smoothed],
+                "joint after two steps": [two, joint], "softmax": ["softmax"]}
+    names = ["plain, full", "plain, diagonal", *networks]
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(given.unfold, folder)
-        files = [bench.write(name, part) for name, part in (("fit", fit), ("valid", valid), ("test", test))]
-        states, order = given.states, "order=forward"
-        joint = f"hybrid:{states},{order}"
-        two = f"{joint},training=frames"
-        methods = {
-            "plain, full": lambda seed: bench.plain(fit, test, states, "full", seed),
-            "plain, diagonal": lambda seed: bench.plain(fit, test, states, "diagonal", seed),
-        }
-        networks = {"two steps": [two], "joint": [joint], "joint after two steps": [two, joint], "softmax": ["softmax"]}
-        for name, losses in networks.items():
-            methods[name] = lambda seed, losses=losses: bench.network(*files, given.model, losses, given.epochs, seed)
-        for name in given.only.split(",") if given.only else methods:
-            method = methods[name]
-            errors = [method(seed) for seed in range(1, given.seeds + 1)]
+        for name in given.only.split(";") if given.only else names:
+            errors = []
+            for seed in range(1, given.seeds + 1):
+                errors.append(0)
+                for learnt, tested in splits:
+                    if name in networks:
+                        found = bench.network(learnt, tested, networks[name], given, seed)
+                    else:
+                        found = bench.plain(learnt, tested, states, name.split()[1], seed)
+                    errors[-1] += found / len(splits)
             print(name, *(f"{error:.2f}" for error in errors), sep="\t", flush=True)
 
 

@@ -60,19 +60,24 @@ TEST_F(CommandTest, reproduce_knows_what_other_rows_start_from) {
   std::filesystem::create_directories(folder_ / "data/sequences");
   const Surroundings here{.environment = {{"UNFOLD_DATA", folder_ / "data"}}};
   const std::string out = folder_ / "search", runs = out + "/runs/noisy-copies-",
-                    start = runs + "the-start-teacher-forcing-2",
                     all = "unfold train " + out + "/data/noisy-copies.pairs --split 90/5/5 --model bigru:48," +
                           "attention=additive,condition=start --batch 32 --validate-every 1000000 ";
-  const auto write_result = [&](const std::string& folder, const std::string& arguments, double error) {
+  const auto write_result = [&](const std::string& row, int seed, const std::string& arguments, double error) {
+    const std::string folder = runs + row + "-" + std::to_string(seed);
     std::filesystem::create_directories(folder);
-    const nlohmann::json result = {{"command", all + arguments + ",clip=1,schedule=cosine --seed 2"},
-                                   {"test", {{"heads", {{"target", {{"sequence_error", error}}}}}}}};
+    const nlohmann::json result = {
+        {"command", all + arguments + ",clip=1,schedule=cosine --seed " + std::to_string(seed)},
+        {"test", {{"heads", {{"target", {{"sequence_error", error}}}}}}}};
     write_bytes(folder + "/result.json", result.dump());
+    return folder;
   };
-  write_result(start, "--steps 2500 --optimizer adam:rate=0.005", 0.25);
-  write_result(runs + "perceptron-early-update-2",
-               "--start-from " + start + " --objective perceptron:beam=4 --steps 500 --optimizer adam:rate=0.0005",
-               0.125);
+  for (const int seed : {1, 2}) {
+    const std::string start =
+        write_result("the-start-teacher-forcing", seed, "--steps 2500 --optimizer adam:rate=0.005", 0.25);
+    write_result("perceptron-early-update", seed,
+                 "--start-from " + start + " --objective perceptron:beam=4 --steps 500 --optimizer adam:rate=0.0005",
+                 0.125 * seed);
+  }
   const Finished done = unfold_command(
       {"reproduce", "search", "--only", "early update / noisy", "--finished", "--out", out, "--quiet", "--json"}, here);
   ASSERT_EQ(done.code, 0) << done.err;
@@ -80,7 +85,10 @@ TEST_F(CommandTest, reproduce_knows_what_other_rows_start_from) {
   ASSERT_EQ(cells.size(), 2U);
   EXPECT_EQ(cells[0]["method"], "the start, teacher forcing");
   EXPECT_EQ(cells[1]["runs"][0]["test"]["heads"]["target"]["sequence_error"], 0.125);
-  EXPECT_THAT(read_bytes(out + "/search.md"), HasSubstr("| noisy copies | perceptron, early update | 12.50 |"));
+  EXPECT_THAT(read_bytes(out + "/search.md"), HasSubstr("| noisy copies | perceptron, early update | 18.75 |"));
+  // Differences of the seeds: -12.5 and 0.
+  EXPECT_THAT(read_bytes(out + "/search.md"),
+              HasSubstr("| noisy copies | perceptron, early update | 18.75 | 8.84 | -6.25 | 6.25 |"));
   EXPECT_THAT(read_bytes(out + "/search.md"), Not(HasSubstr("solved")));
 }
 

@@ -153,6 +153,24 @@ if wanted fields-forecast; then
   record fields-forecast forecast fields-forecast.safetensors wave.csv --ahead 1
 fi
 
+# Labels that are judged together, and hidden states.
+tags=(chunks.txt --read 1 --predict)
+field_model crf "${tags[@]}" 3=crf --model bigru:3
+field_model crf-segments "${tags[@]}" 3=crf:segments=3 --model bigru:3
+field_model crf-steps "${tags[@]}" 3=crf:steps=read --model bigru:3
+field_model crf-margin "${tags[@]}" 3=crf --model bigru:3 --objective margin
+field_model crf-features chunks.txt --model crf --predict 3 --read '1[-1],1[0],1[-1]|1[0]'
+field_model crf-hash chunks.txt --model crf:hash=6 --predict 3 --read '1[-1],1[0]' --optimizer lbfgs:l2=2
+field_model hybrid "${tags[@]}" 3=hybrid:2,order=forward --model bigru:3
+field_model ctc "${tags[@]}" 3=ctc --model bigru:3
+field_model gaussian-hmm wave.csv --model gaussian-hmm:3,restarts=1
+field_model gaussian-hmm-head wave.csv --model gru:3 --predict load=gaussian-hmm:2
+for name in crf crf-segments; do
+  if wanted $name; then
+    record $name predict $name.safetensors chunks.txt --best 3 --probabilities --quiet
+  fi
+done
+
 field_model pairs numerals.pairs --model bigru:4,attention=additive --split 100/0/0
 if wanted pairs; then
   record pairs predict pairs.safetensors numerals.pairs --beam 4 --best 2 --quiet

@@ -236,6 +236,26 @@ TEST_P(EveryHybrid, gradient_is_that_of_differences) {
     }
 }
 
+/// Nats by row and all slopes.
+std::vector<double> judged(const HybridKind& kind) {
+  const HybridCase<double> c(kind);
+  Team team(1);
+  std::vector<double> found(at(c.rows())), adjoint(c.signal.size()), own(c.parameters.size());
+  c.loss->gradient(c.observed(), 0.5, team, found.data(), {adjoint.data(), c.rows(), c.states, c.states}, own);
+  found.insert(found.end(), adjoint.begin(), adjoint.end());
+  found.insert(found.end(), own.begin(), own.end());
+  return found;
+}
+
+TEST_P(JointHybrid, smoothing_adds_a_multiple_of_what_frames_pay) {
+  HybridKind of = GetParam(), frames = of, smoothed = of;
+  const std::string spec = of.spec.find(':') == std::string::npos ? of.spec + ":states=1" : of.spec;
+  frames.spec = spec + ",training=frames", smoothed.spec = spec + ",smoothing=0.25";
+  const std::vector<double> joint = judged(of), of_frames = judged(frames), found = judged(smoothed);
+  for (std::size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], joint[i] + 0.25 * of_frames[i], 1e-12);
+  EXPECT_NE(found, joint);
+}
+
 TEST_P(EveryHybrid, no_thread_changes_a_bit_and_floats_stay_near) {
   const HybridCase<double> c(GetParam());
   const HybridCase<float> single(GetParam());

@@ -28,6 +28,14 @@ TEST(Report, quartiles_interpolate_between_order_statistics) {
   EXPECT_THROW(quantile({}, 0.5), UsageError);
 }
 
+TEST(Report, the_error_of_a_mean_falls_with_the_root_of_the_number_of_values) {
+  const MeanAndSpread found = mean_and_spread({1, 3, 5, 7});
+  EXPECT_DOUBLE_EQ(found.mean, 4);
+  EXPECT_DOUBLE_EQ(found.deviation * found.deviation, 20.0 / 3);
+  EXPECT_DOUBLE_EQ(found.error, found.deviation / 2);
+  EXPECT_THROW(mean_and_spread({1}), UsageError);
+}
+
 TEST(Report, tables_are_written_as_markdown_and_as_aligned_text) {
   const TextTable table{{"task", "ours", "theirs"}, {{"κ² | a", "0.5", "0"}, {"b", "12.25", "-"}}};
   EXPECT_EQ(to_markdown(table),

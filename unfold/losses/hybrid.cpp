@@ -30,12 +30,20 @@ enum class HybridTraining { joint, frames };
 ///            trains the network for each position by itself, and makes relative frequencies of all probabilities of
 ///            steps and priors (Bourlard & Morgan 1994)
 ///
+/// `smoothing` times the second is added to the first, so that a network keeps learning from every frame when the
+/// sequences that it was shown are all told apart (Su, Li, Yu & Seide 2013).
+///
 /// Either way answers are those of the paths above. Of `joint`, nats of a row are those of its label given the known
 /// ones before it; of `frames`, its terms; of one label a sequence, everything stands at the row that has it.
 struct HybridOptions {
   Index states = 1;
   StateOrder order = StateOrder::any;
   HybridTraining training = HybridTraining::joint;
+  double smoothing = 0;
+
+  /// What counts of -log p(labels), and of the sum over an even path.
+  bool is_joint() const { return training == HybridTraining::joint; }
+  double share_of_frames() const { return is_joint() ? smoothing : 1; }
 };
 template <class Visitor>
 void describe(Visitor& v, HybridOptions& o) {
@@ -44,6 +52,7 @@ void describe(Visitor& v, HybridOptions& o) {
     {{StateOrder::any, "any"}, {StateOrder::forward, "forward"}});
   v("training", o.training, "through the whole recursion, or position by position on an even path",
     {{HybridTraining::joint, "joint"}, {HybridTraining::frames, "frames"}});
+  v("smoothing", o.smoothing, "times what training=frames pays, added to what joint training pays", range(0, 100));
 }
 
 /// What a member of a team needs for one chain.
@@ -105,12 +114,11 @@ class HybridLoss final : public LabelSequences<T>, public OneLabel<T> {
     std::vector<StateSlopes> slopes(at(blocks(o.structure)), StateSlopes(states_.count()));
     judge_all(o, team, shares, nats, [&](Index block, Index s, HybridWork& work, bool judged) {
       const Matrix<double> out = work.matrix(work.counts);
-      if (!judged)
-        std::ranges::fill(work.counts, 0.0);
-      else if (options_.training == HybridTraining::joint)
+      if (judged && options_.is_joint())
         joint_slopes(scores, work, slopes[at(block)]);
       else
-        frame_slopes(work, slopes[at(block)]);
+        std::ranges::fill(work.counts, 0.0);
+      if (judged && options_.share_of_frames() > 0) add_frame_slopes(work, slopes[at(block)]);
       for (Index t = 0; t < work.rows; ++t)
         for (Index j = 0; j < work.cols; ++j)
           adjoint(o.structure.row(s, t), j) = static_cast<T>(static_cast<double>(scale) * out(t, j));
@@ -216,10 +224,8 @@ class HybridLoss final : public LabelSequences<T>, public OneLabel<T> {
         for (Index s = block * kChainsOfBlock; s < std::min(o.structure.sequences(), (block + 1) * kChainsOfBlock);
              ++s) {
           const bool any = take(o, s, nats, work);
-          if (any && options_.training == HybridTraining::joint)
-            judge_joint(o, s, scores, work, nats);
-          else if (any)
-            judge_frames(o, s, shares, work, nats);
+          if (any && options_.is_joint()) judge_joint(o, s, scores, work, nats);
+          if (any && options_.share_of_frames() > 0) add_frames(o, s, shares, work, nats);
           use(block, s, work, any);
         }
     });
@@ -278,7 +284,7 @@ class HybridLoss final : public LabelSequences<T>, public OneLabel<T> {
     return even_path(states_, std::vector<Symbol>(work.labels.size(), *label));
   }
 
-  void judge_frames(const Observed<T>& o, Index s, const StateShares& shares, HybridWork& work, T* nats) const {
+  void add_frames(const Observed<T>& o, Index s, const StateShares& shares, HybridWork& work, T* nats) const {
     const std::vector<Symbol> path = path_of(work);
     double whole = 0;
     Index last = 0;
@@ -293,25 +299,30 @@ class HybridLoss final : public LabelSequences<T>, public OneLabel<T> {
       else if (path[at(t - 1)] != kNoSymbol)
         surprise -= shares.transitions[at(path[at(t - 1)] * work.cols + state)];
       whole += surprise;
-      if (!states_.one_label) nats[o.structure.row(s, t)] = static_cast<T>(surprise);
+      if (!states_.one_label) add_to(nats[o.structure.row(s, t)], surprise);
     }
-    if (states_.one_label) nats[o.structure.row(s, last)] = static_cast<T>(whole);
+    if (states_.one_label) add_to(nats[o.structure.row(s, last)], whole);
   }
 
-  void frame_slopes(HybridWork& work, StateSlopes& slopes) const {
+  void add_to(T& nats, double of_frames) const {
+    nats = static_cast<T>(static_cast<double>(nats) + options_.share_of_frames() * of_frames);
+  }
+
+  void add_frame_slopes(HybridWork& work, StateSlopes& slopes) const {
     const std::vector<Symbol> path = path_of(work);
+    const double share = options_.share_of_frames();
+    std::vector<double> p(at(work.cols));
     for (Index t = 0; t < work.rows; ++t) {
       const Symbol state = path[at(t)];
-      double* out = work.counts.data() + t * work.cols;
-      std::fill_n(out, work.cols, 0.0);
       if (state == kNoSymbol) continue;
-      softmax(work.e.data() + t * work.cols, out, work.cols);
-      out[state] -= 1;
-      slopes.prior[at(state)] -= 1;
+      softmax(work.e.data() + t * work.cols, p.data(), work.cols);
+      p[at(state)] -= 1;
+      for (Index j = 0; j < work.cols; ++j) work.counts[at(t * work.cols + j)] += share * p[at(j)];
+      slopes.prior[at(state)] -= share;
       if (t == 0)
-        slopes.start[at(state)] -= 1;
+        slopes.start[at(state)] -= share;
       else if (path[at(t - 1)] != kNoSymbol)
-        slopes.transitions[at(path[at(t - 1)] * work.cols + state)] -= 1;
+        slopes.transitions[at(path[at(t - 1)] * work.cols + state)] -= share;
     }
   }
 

@@ -4,15 +4,16 @@
 ///
 /// A field says what one of its chains is: a class that derives from FieldChain and has
 ///
-///   using Scores = ...;                            ChainScores, or what derives from it
-///   void take(scores, structure, s, signal);       lays out chain s; the scores live as long as it is asked
-///   double forward();  void backward();            by logarithms, over the labels that are not excluded: log_sum
-///   double surprise(t, log_z);                     -log p(known labels up to t), t having one, forward being over
-///   those Matrix<double> label_shares();                 logarithms of p(label), [rows x cols], after both ways double
-///   best(labels);                           fills [rows]; -inf where nothing can be std::vector<LabelledChain>
-///   n_best(count);      with scores for log_probability void draw(random, labels);                     after forward
-///   double score(labels);
-///   static std::uint64_t stream(s);                of random numbers
+/// - `using Scores = ...;`: ChainScores, or what derives from it;
+/// - `take(scores, structure, s, signal)`: lays out chain s; the scores live as long as it is asked;
+/// - `double forward()`, `void backward()`: by logarithms, over the labels that are not excluded; the first returns
+///   log_sum;
+/// - `double surprise(t, log_z)`: -log p(known labels up to t), t having one, forward being over those;
+/// - `Matrix<double> label_shares()`: logarithms of p(label), [rows x cols], after both ways;
+/// - `double best(labels)`: fills [rows]; -inf where nothing can be;
+/// - `std::vector<LabelledChain> n_best(count)`: with scores in the place of log_probability;
+/// - `void draw(random, labels)`, after forward, and `double score(labels)`;
+/// - `static std::uint64_t stream(s)`: of random numbers.
 
 #include <fmt/format.h>
 

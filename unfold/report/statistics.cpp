@@ -21,4 +21,16 @@ Quartiles quartiles(const std::vector<double>& values) {
   return {quantile(values, 0.25), quantile(values, 0.5), quantile(values, 0.75)};
 }
 
+MeanAndSpread mean_and_spread(const std::vector<double>& values) {
+  if (values.size() < 2) throw UsageError("a spread of fewer than two values");
+  const auto n = static_cast<double>(values.size());
+  MeanAndSpread result;
+  for (const double x : values) result.mean += x / n;
+  double squares = 0;
+  for (const double x : values) squares += (x - result.mean) * (x - result.mean);
+  result.deviation = std::sqrt(squares / (n - 1));
+  result.error = result.deviation / std::sqrt(n);
+  return result;
+}
+
 }  // namespace unfold

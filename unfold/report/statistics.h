@@ -1,5 +1,5 @@
 #pragma once
-/// Order statistics of a few runs.
+/// What a few runs have in common, and how far they lie apart.
 
 #include <vector>
 
@@ -13,5 +13,13 @@ struct Quartiles {
   double lower = 0, median = 0, upper = 0;
 };
 Quartiles quartiles(const std::vector<double>& values);
+
+struct MeanAndSpread {
+  double mean = 0;
+  double deviation = 0;  ///< of single values: the root of the sum of squared differences from the mean over n - 1
+  double error = 0;      ///< of the mean: deviation / sqrt(n)
+};
+/// REQUIRES two values or more.
+MeanAndSpread mean_and_spread(const std::vector<double>& values);
 
 }  // namespace unfold

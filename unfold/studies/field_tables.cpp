@@ -172,45 +172,63 @@ std::string simple_forecasts() {
 }
 
 const Variant kDefault{"the default", ""};
+/// Tags go with each other: by a field, which is the default, or each by itself.
+std::vector<Variant> label_losses(const std::string& field, const std::string& read) {
+  return {{"labels together", fmt::format("--predict {}{}", field, read)},
+          {"each label by itself", fmt::format("--predict {}=softmax{}", field, read)}};
+}
 
 Reproduction chunking() {
-  const Variant column{"CoNLL-2000", "{data}/conll2000/train.txt.gz --test {data}/conll2000/test.txt --predict 3"};
+  const std::string files = "{data}/conll2000/train.txt.gz --test {data}/conll2000/test.txt";
+  const Variant by_default{"CoNLL-2000, the default", files};
+  const Variant faster{"CoNLL-2000, 160 units",
+                       files +
+                           " --model bilstm:160,dropout=0.5,embedding=128 --optimizer "
+                           "adam:rate=0.004,clip=1,schedule=cosine,warmup=100 --epochs 10 --validate-every 503"};
   return {.name = "tagging",
           .title = "Chunks of words",
           .source = "Tjong Kim Sang and Buchholz 2000; the last 10 % of the training file to choose by",
           .measure = "/test/heads/3/chunk_f1",
           .measure_text = "F1 of chunks on test, %",
           .percent = true,
-          .success = 0.93,
+          .success = 0.941,
           .more_is_better = true,
           .curve = "nats_per_symbol",
           .curve_text = "validation, nats",
-          .rows = {kDefault, {"one direction", "--model lstm:256,dropout=0.5,embedding=128"}},
-          .small = {.columns = {column}, .seeds = 1, .budget = "--epochs 2"},
-          .full = {.columns = {column}, .seeds = 3, .budget = ""},
-          .theirs = {{{"the default", "CoNLL-2000"}, "CRFsuite 93.56"}},
+          .rows = label_losses("3", ""),
+          .small = {.columns = {by_default}, .seeds = 1, .budget = "--epochs 2"},
+          .full = {.columns = {by_default, faster}, .seeds = 5, .budget = ""},
+          .theirs = {{{"labels together", by_default.label}, "CRFsuite 93.56"}},
           .data = "conll2000"};
 }
 
 Reproduction parts_of_speech() {
-  const std::string files =
-      "{data}/ud/en_atis-ud-train.conllu.gz --valid {data}/ud/en_atis-ud-dev.conllu.gz --test "
-      "{data}/ud/en_atis-ud-test.conllu.gz";
-  const Variant column{
-      "ATIS", files + " --unknown skip --predict upos --read form,form.lower,form.prefix3,form.suffix2,form.suffix3"};
+  const auto column = [](const char* label, const char* files, double success) {
+    return Variant{.label = label, .arguments = std::string(files) + " --unknown skip", .success = success};
+  };
+  const std::vector<Variant> columns = {column("ATIS",
+                                               "{data}/ud/en_atis-ud-train.conllu.gz --valid "
+                                               "{data}/ud/en_atis-ud-dev.conllu.gz --test "
+                                               "{data}/ud/en_atis-ud-test.conllu.gz",
+                                               0.985),
+                                        column("EWT, learnt from its dev part",
+                                               "{data}/ud/en_ewt-ud-dev.conllu.gz --test "
+                                               "{data}/ud/en_ewt-ud-test.conllu.gz",
+                                               0.88)};
   return {.name = "tagging",
           .title = "Parts of speech",
-          .source = "Universal Dependencies, English ATIS",
+          .source =
+              "Universal Dependencies, English ATIS, and EWT, whose training part is not at hand: nine tenths of the "
+              "2,002 sentences of its dev part to train on, one to choose by",
           .measure = "/test/heads/upos/accuracy",
           .measure_text = "right on test, %",
           .percent = true,
-          .success = 0.985,
           .more_is_better = true,
           .curve = "nats_per_symbol",
           .curve_text = "validation, nats",
-          .rows = {kDefault},
-          .small = {.columns = {column}, .seeds = 1, .budget = "--epochs 2"},
-          .full = {.columns = {column}, .seeds = 5, .budget = ""},
+          .rows = label_losses("upos", " --read form,form.lower,form.prefix3,form.suffix2,form.suffix3"),
+          .small = {.columns = {columns.front()}, .seeds = 1, .budget = "--epochs 2"},
+          .full = {.columns = columns, .seeds = 5, .budget = ""},
           .data = "ud"};
 }
 

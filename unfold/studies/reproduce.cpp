@@ -19,6 +19,7 @@
 #include "unfold/numerics/simd.h"
 #include "unfold/report/log_curve.h"
 #include "unfold/report/plot.h"
+#include "unfold/report/statistics.h"
 #include "unfold/runs/run_folder.h"
 #include "unfold/runs/work.h"
 #include "unfold/studies/reproduction.h"
@@ -59,6 +60,7 @@ std::string slug(const std::string& text) {
 struct Run {
   std::vector<std::string> arguments;  ///< of `unfold train`, without the folder
   std::string folder;
+  Index seed;
   Json result = {};  ///< what train --json said, or {"failed": why}; with "command"
 };
 
@@ -144,6 +146,7 @@ class Reproducing {
   std::string own_command() const;
   std::string solved_text(const Reproduction& table) const;
   TextTable summary(const Reproduction& table, const std::vector<Cell>& cells) const;
+  TextTable differences(const Reproduction& table, const std::vector<Cell>& cells) const;
   Json results_json(const std::vector<Section>& sections) const;
   std::string plots(const Section& section) const;
   void write_files(const std::vector<Section>& sections) const;
@@ -259,7 +262,7 @@ std::vector<Cell> Reproducing::plan(const Reproduction& table) {
       if (column.text) cell.floor = texts_[&column].floor, cell.success = texts_[&column].success;
       for (Index seed = 1; seed <= (row.fitted ? 1 : r_.seeds.value_or(scale.seeds)); ++seed)
         cell.runs.push_back({arguments_of(row, column, scale, seed, run_folder(table.rows.front(), column, seed)),
-                             run_folder(row, column, seed)});
+                             run_folder(row, column, seed), seed});
       cells.push_back(std::move(cell));
     }
   }
@@ -371,6 +374,27 @@ TextTable Reproducing::summary(const Reproduction& table, const std::vector<Cell
   return result;
 }
 
+/// Each row beside the first of its column, seed by seed, where both have two seeds or more in common.
+TextTable Reproducing::differences(const Reproduction& table, const std::vector<Cell>& cells) const {
+  TextTable result{{"problem", "method", "mean", "deviation", "above the first row", "error of this mean"}, {}};
+  const Cell* first = nullptr;
+  for (const Cell& cell : cells) {
+    if (first == nullptr || first->column != cell.column) first = &cell;
+    const std::vector<double> all = values(table, cell), of_first = values(table, *first);
+    std::vector<double> own, above;
+    for (std::size_t i = 0; i < all.size(); ++i)
+      for (std::size_t j = 0; j < of_first.size(); ++j)
+        if (cell.runs[i].seed == first->runs[j].seed && std::isfinite(all[i]) && std::isfinite(of_first[j]))
+          own.push_back(all[i]), above.push_back(all[i] - of_first[j]);
+    if (own.size() < 2) continue;
+    const MeanAndSpread spread = mean_and_spread(own), difference = mean_and_spread(above);
+    result.rows.push_back({cell.column->label, cell.row->label, shown(table, spread.mean),
+                           shown(table, spread.deviation), &cell == first ? "" : shown(table, difference.mean),
+                           &cell == first ? "" : shown(table, difference.error)});
+  }
+  return result;
+}
+
 Json Reproducing::results_json(const std::vector<Section>& sections) const {
   Json list = Json::array();
   for (const Section& section : sections)
@@ -441,7 +465,10 @@ void Reproducing::write_files(const std::vector<Section>& sections) const {
     const std::vector<Cell>& cells = section.cells;
     body += fmt::format("\n## {}\n\n{}. Scale {}: {}; median and quartiles of {} runs a cell. {}\n\n", table.title,
                         table.source, r_.scale, table.measure_text, cells.front().runs.size(), solved_text(table));
-    body += to_markdown(summary(table, cells)) + plots(section);
+    body += to_markdown(summary(table, cells));
+    if (const TextTable beside = differences(table, cells); beside.rows.size() > 1)
+      body += "\nSeed by seed:\n\n" + to_markdown(beside);
+    body += plots(section);
     if (table.appendix != nullptr) body += "\n" + table.appendix();
     for (const Cell& cell : cells) {
       for (const Run& run : cell.runs) seconds += run.result.value("seconds", 0.0);
