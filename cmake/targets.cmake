@@ -47,8 +47,14 @@ endfunction()
 function(unfold_compile_options target)
   target_compile_features(${target} PUBLIC cxx_std_20)
   target_compile_options(${target} PUBLIC -ffp-contract=off)
-  target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wno-psabi
-                         "$<$<CXX_COMPILER_ID:GNU>:-Wno-restrict;-Wno-subobject-linkage;-Wno-dangling-reference>")
+  # Looking for what is suspicious takes a twentieth of the time. An optimised build of those who only use the program
+  # does without, unless UNFOLD_WERROR makes errors of warnings.
+  if(UNFOLD_WERROR OR NOT CMAKE_BUILD_TYPE STREQUAL Release)
+    target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wno-psabi
+                           "$<$<CXX_COMPILER_ID:GNU>:-Wno-restrict;-Wno-subobject-linkage;-Wno-dangling-reference>")
+  else()
+    target_compile_options(${target} PRIVATE -w)
+  endif()
   # GCC spends a tenth of its time on collecting its own garbage; it may hold up to 0.8 GB before it begins.
   target_compile_options(${target} PRIVATE "$<$<CXX_COMPILER_ID:GNU>:SHELL:--param ggc-min-heapsize=800000>")
   if(UNFOLD_WERROR)
@@ -62,29 +68,32 @@ function(unfold_compile_options target)
   unfold_harden(${target})
 endfunction()
 
-# A build from nothing is half as long with CMAKE_UNITY_BUILD=ON: several files are compiled as one. Names in unnamed
-# namespaces are therefore unique within a room.
+# A build from nothing is half as long with CMAKE_UNITY_BUILD=ON: several files are compiled as one, since a third to a
+# half of what compiling one costs is reading the headers. Names in unnamed namespaces are therefore unique within a room.
+# Rooms with loops over numbers are in parts: as one, `lbfgs` seemed slower (docs/performance.md).
 set(CMAKE_UNITY_BUILD_BATCH_SIZE 12)
 
-# Code that runs seldom, or waits for files and people: -O3 makes it slower to compile and no faster to use. A third to
-# a half of what compiling it costs is reading the headers, so that more files are compiled as one.
+# Code that runs seldom, or waits for files and people: -O3 makes it slower to compile and no faster to use.
 function(unfold_cold target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
-  set_target_properties(${target} PROPERTIES UNITY_BUILD_BATCH_SIZE 24)
+endfunction()
+
+# Code that runs once a command: what is said, drawn, written for others. -Og takes a quarter less to compile than -O1.
+function(unfold_rare target)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-Og>)
 endfunction()
 
 # Code with loops over symbols whose sums over numbers are made in the rooms above: nothing that -O3 would vectorise.
 function(unfold_warm target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O2>)
-  set_target_properties(${target} PROPERTIES UNITY_BUILD_BATCH_SIZE 24)
 endfunction()
 
-# unfold_room(<name> [APART] [COLD | WARM] SOURCES ... USES <upper rooms and libraries>
+# unfold_room(<name> [APART] [RARE | COLD | WARM] SOURCES ... USES <upper rooms and libraries>
 #             PRIVATE_USES <libraries that no header shows>)
 # APART: each file alone even in a unity build, for files that include themselves or instantiate templates of others.
-# COLD: no loop over symbols or numbers of its own. WARM: loops over symbols, none over numbers.
+# RARE: runs once a command. COLD: no loop over symbols or numbers of its own. WARM: loops over symbols, none over numbers.
 function(unfold_room name)
-  cmake_parse_arguments(ROOM "APART;COLD;WARM" "" "SOURCES;USES;PRIVATE_USES" ${ARGN})
+  cmake_parse_arguments(ROOM "APART;RARE;COLD;WARM" "" "SOURCES;USES;PRIVATE_USES" ${ARGN})
   add_library(unfold_${name} STATIC ${ROOM_SOURCES})
   add_library(unfold::${name} ALIAS unfold_${name})
   set_target_properties(unfold_${name} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON)
@@ -94,10 +103,15 @@ function(unfold_room name)
   if(ROOM_APART)
     set_target_properties(unfold_${name} PROPERTIES UNITY_BUILD OFF)
   endif()
-  if(ROOM_COLD)
+  if(ROOM_RARE)
+    unfold_rare(unfold_${name})
+  elseif(ROOM_COLD)
     unfold_cold(unfold_${name})
   elseif(ROOM_WARM)
     unfold_warm(unfold_${name})
+  endif()
+  if(ROOM_RARE OR ROOM_COLD OR ROOM_WARM)
+    set_target_properties(unfold_${name} PROPERTIES UNITY_BUILD_BATCH_SIZE 0)  # all as one
   endif()
   target_link_libraries(unfold_${name} PUBLIC ${ROOM_USES} PRIVATE ${ROOM_PRIVATE_USES})
   set_property(GLOBAL APPEND PROPERTY UNFOLD_ROOMS ${name})
@@ -112,6 +126,7 @@ function(unfold_test name)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   unfold_compile_options(${name})
   unfold_cold(${name})
+  set_target_properties(${name} PROPERTIES UNITY_BUILD_BATCH_SIZE 24)
   target_link_libraries(${name} PRIVATE ${TEST_USES} GTest::gtest_main)
   if(NOT TEST_LABELS)
     set(TEST_LABELS fast)
