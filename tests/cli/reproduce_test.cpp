@@ -36,6 +36,31 @@ TEST_F(CommandTest, reproduce_fills_a_table_and_does_not_repeat_what_is_there) {
   expect_failure({"reproduce", "long-range", "--only", "nobody", "--out", out}, 2, "no row and column");
 }
 
+/// Settings that a scale says count before a row's; what only the row says stays.
+TEST_F(CommandTest, reproduce_long_range_says_what_each_row_is_trained_with) {
+  const auto trained = [&](const std::string& cell) {
+    const Finished done = unfold_command({"reproduce", "long-range", "--scale", "full", "--only", cell, "--seeds", "1",
+                                          "--minutes", "0.002", "--out", folder_ / "rows", "--quiet", "--json"});
+    EXPECT_EQ(done.code, 0) << done.err;
+    const nlohmann::json cells = only_object(done.out)["cells"];
+    EXPECT_EQ(cells.size(), 1U);
+    return cells[0]["runs"][0];
+  };
+  const std::string budget = " --goal-error 0.01 --batch 32 --validate-on 1000 --minutes 0.002 --seed 1";
+  const nlohmann::json gru = trained("GRU, Adam by length / permutation 200");
+  EXPECT_EQ(gru["command"],
+            "unfold train --task permutation:200 --model gru:50 --optimizer adam:rate=0.003,clip=1 "
+            "--curriculum 32768" +
+                budget);
+  EXPECT_EQ(gru["valid"]["sequences"], 1000);
+  const nlohmann::json lru = trained("LRU, Adam / memorization 20 50");
+  EXPECT_EQ(lru["command"],
+            "unfold train --task memorization:length=50,bits=20 --model "
+            "lru:128,slowest=0.9999,fastest=0.99,output=linear --optimizer adam:rate=0.003,clip=1" +
+                budget);
+  EXPECT_THAT(read_bytes(folder_ / "rows/long-range.md"), HasSubstr("| quartiles | seconds | theirs |"));
+}
+
 TEST_F(CommandTest, reproduce_path_makes_one_page_of_its_sections) {
   const std::string out = folder_ / "path";
   const Finished done = unfold_command({"reproduce", "path", "--only", "ReLU, path+momentum / adding", "--minutes",

@@ -58,6 +58,22 @@ TEST_F(TaskCommand, a_run_that_was_resumed_has_the_same_model) {
   EXPECT_EQ(a, only_object(unfold_command({"eval", whole, "--json"}).out));
 }
 
+TEST_F(TaskCommand, a_model_is_measured_on_longer_examples_of_its_task) {
+  ASSERT_EQ(unfold_command(training()).code, 0);
+  const auto measured = [&](const char* task) {
+    const Finished done = unfold_command({"eval", run_, "--task", task, "--count", "40", "--json"});
+    EXPECT_EQ(done.code, 0) << done.err;
+    return only_object(done.out);
+  };
+  EXPECT_EQ(measured("adding:8"), only_object(unfold_command({"eval", run_, "--count", "40", "--json"}).out));
+  const nlohmann::json longer = measured("adding:50");
+  EXPECT_EQ(longer["task"], "adding:length=50");
+  EXPECT_EQ(longer["symbols"], 40);  // one value a sequence, other examples
+  EXPECT_NE(longer["mean_squared_error"], measured("adding:8")["mean_squared_error"]);
+  expect_failure({"eval", run_, "--task", "temporal-order:20"}, 3, "this task reads 6 symbols, predicts 4 classes");
+  expect_failure({"eval", run_, "--task", "addign"}, 2, "did you mean \"adding\"?");
+}
+
 TEST_F(TaskCommand, options_that_do_not_fit_a_task_are_refused) {
   expect_failure(training({"--split", "90/10"}), 2, "--split is for text");
   expect_failure(training({text_}), 2, "takes no DATA");

@@ -50,13 +50,14 @@ NetworkModel<float> load_task_model(const std::string& model) {
 
 TaskFigures evaluate_on_task(const TaskEvaluation& request) {
   const NetworkModel<float> model = load_task_model(request.model);
-  const std::unique_ptr<Task> task = make_task(task_of(model), request.folder);
+  const std::string name = request.task.empty() ? task_of(model) : canonical_task(request.task);
+  const std::unique_ptr<Task> task = make_task(name, request.folder);
   const TaskShape shape = task->shape(), own = task_shape_of(model);
-  if (shape.inputs != own.inputs || shape.outputs != own.outputs)
+  if (shape != own)
     throw DataError(fmt::format("the model {}, but this task {}", what_it_reads(own), what_it_reads(shape)));
   const Index all = task->examples(request.part);
   Team team(thread_count(request.threads));
-  return {task_of(model), own, evaluate(model, *task, request.part, request.seed, all > 0 ? all : request.count, team)};
+  return {name, own, evaluate(model, *task, request.part, request.seed, all > 0 ? all : request.count, team)};
 }
 
 nlohmann::ordered_json to_json(const TaskFigures& figures) {

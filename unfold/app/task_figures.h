@@ -28,14 +28,15 @@ bool holds_damaged_model(const std::string& model);
 NetworkModel<float> load_task_model(const std::string& model);
 
 struct TaskEvaluation {
-  std::string model;        ///< run folder or model file
+  std::string model;      ///< run folder or model file
+  std::string task = {};  ///< SPEC of one with the same inputs and outputs, longer, say; empty: what it was trained on
   std::string folder = {};  ///< of the task's files, if it needs any
   TaskSplit part = TaskSplit::test;
   Index count = 1000;  ///< examples, where there is no end of them
   std::uint64_t seed = 1;
   Index threads = 0;  ///< 0: every processor available
 };
-/// Throws ModelError, DataError for a task of another shape than the model's.
+/// Throws ModelError, UsageError for a task that is not known, DataError for one of another shape than the model's.
 TaskFigures evaluate_on_task(const TaskEvaluation& request);
 
 /// `count` examples as a table: a row per step, `example step inputs... target`; "-" where nothing is to be predicted.

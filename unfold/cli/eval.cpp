@@ -31,7 +31,7 @@ class Eval final : public Verb {
   void print(const EvaluateOutcome& outcome) const;
 
   std::vector<std::string> inputs_;
-  std::optional<std::string> split_, part_, per_symbol_, mask_;
+  std::optional<std::string> split_, part_, per_symbol_, mask_, task_;
   std::string unknown_ = "error", method_ = "unfolding";
   ReadingSettings reading_;
   std::optional<std::string> given_;
@@ -108,6 +108,11 @@ Eval::Eval()
                 .least = 0,
                 .most = 4096,
                 .default_text = std::to_string(OnlineOptions().window)});
+  options_.add({.name = "task",
+                .target = &task_,
+                .placeholder = "SPEC",
+                .help = "tasks: one that reads and predicts the same, as longer examples do",
+                .default_text = "what the model was trained on"});
   options_.add({.name = "count",
                 .target = &count_,
                 .placeholder = "N",
@@ -138,6 +143,7 @@ ExitCode Eval::run_on_task() const {
     if (options_.given(name)) throw UsageError(fmt::format("--{} is for models of text, not of tasks", name));
   const std::string part = part_.value_or("test");
   const TaskFigures figures = evaluate_on_task({.model = inputs_.front(),
+                                                .task = task_.value_or(""),
                                                 .folder = inputs_.size() > 1 ? inputs_[1] : std::string(),
                                                 .part = part == "train"   ? TaskSplit::training
                                                         : part == "valid" ? TaskSplit::validation
@@ -151,7 +157,7 @@ ExitCode Eval::run_on_task() const {
 
 /// A model of data with fields.
 ExitCode Eval::run_on_fields() const {
-  for (const char* name : {"mask", "per-symbol", "segments", "warmup", "method", "dynamic", "count", "seed"})
+  for (const char* name : {"mask", "per-symbol", "segments", "warmup", "method", "dynamic", "task", "count", "seed"})
     if (options_.given(name)) throw UsageError(fmt::format("--{} is not for models of data with fields", name));
   if (inputs_.size() < 2) throw options_.missing_inputs();
   const FieldFigures figures = evaluate_on_fields({.model = inputs_.front(),
@@ -203,6 +209,7 @@ ExitCode Eval::run(Console& console) {
   if (holds_field_model(inputs_.front())) return run_on_fields();
   if (holds_task_model(inputs_.front())) return run_on_task();
   if (given_) throw UsageError("--given is for models of whole sequences (train --ends)");
+  if (task_) throw UsageError("--task is for models of tasks (train --task)");
   if (inputs_.size() < 2 && holds_damaged_model(inputs_.front())) load_model(inputs_.front());  // which says what it is
   if (inputs_.size() < 2) throw options_.missing_inputs();
   EvaluateRequest what = request();

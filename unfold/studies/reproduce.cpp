@@ -353,8 +353,16 @@ std::string Reproducing::solved_text(const Reproduction& table) const {
   return result;
 }
 
+/// Until the run ended, by its goal or its budget; of those that did not diverge.
+std::string median_seconds(const Cell& cell) {
+  std::vector<double> seconds;
+  for (const Run& run : cell.runs)
+    if (run.result.contains("seconds")) seconds.push_back(run.result.at("seconds").get<double>());
+  return seconds.empty() ? "-" : fmt::format("{:.3g}", quartiles(seconds).median);
+}
+
 TextTable Reproducing::summary(const Reproduction& table, const std::vector<Cell>& cells) const {
-  TextTable result{{"problem", "method", "ours: median", "quartiles", "theirs"}, {}};
+  TextTable result{{"problem", "method", "ours: median", "quartiles", "seconds", "theirs"}, {}};
   if (!table.compares) result.heading.insert(result.heading.end(), {"solved", "verdict"});
   for (const Cell& cell : cells) {
     const std::vector<double> found = values(table, cell);
@@ -365,7 +373,7 @@ TextTable Reproducing::summary(const Reproduction& table, const std::vector<Cell
     const Quartiles q = quartiles(found);
     const auto theirs = table.theirs.find({cell.row->label, cell.column->label});
     result.rows.push_back({cell.column->label, cell.row->label, shown(table, q.median),
-                           shown(table, q.lower) + " - " + shown(table, q.upper),
+                           shown(table, q.lower) + " - " + shown(table, q.upper), median_seconds(cell),
                            theirs == table.theirs.end() ? "-" : theirs->second});
     if (table.compares) continue;
     result.rows.back().push_back(fmt::format("{} of {}", solved, found.size()));

@@ -41,6 +41,11 @@ std::string tanh_rnn(const std::string& optimizer) {
 /// A curriculum: the shortest sequences first, twice as long after every four steps of Hessian-free optimisation.
 constexpr const char* kByLength = " --curriculum 2048";
 
+/// A linear recurrent unit whose slowest parts forget less than a tenth in a thousand steps.
+std::string long_memory_lru(const std::string& optimizer) {
+  return "--model lru:128,slowest=0.9999,fastest=0.99,output=linear --optimizer " + optimizer;
+}
+
 std::vector<Variant> long_range_full() {
   std::vector<Variant> all;
   for (const char* length : {"50", "100", "200"})
@@ -192,7 +197,9 @@ std::vector<Reproduction> sequence_reproductions() {
                 {"tanh RNN, SGD clipped", tanh_rnn("sgd:rate=0.05,momentum=0.9,clip=1")},
                 {"tanh RNN, Adam", tanh_rnn("adam:rate=0.001,clip=1")},
                 {"IRNN, path+Adam", "--model irnn:100,input-scale=0.1 --optimizer path+adam:rate=0.0003"},
-                {"LSTM, Adam", "--model lstm:100 --optimizer adam:rate=0.003,clip=1"}},
+                {"LSTM, Adam", "--model lstm:100 --optimizer adam:rate=0.003,clip=1"},
+                {"GRU, Adam by length", "--model gru:50 --optimizer adam:rate=0.003,clip=1 --curriculum 32768"},
+                {"LRU, Adam", long_memory_lru("adam:rate=0.003,clip=1")}},
        .small = {.columns = long_range_small(),
                  .seeds = 1,
                  .budget = "--minutes 0.6 --goal-error 0.01 --batch 32 --validate-on 500"},

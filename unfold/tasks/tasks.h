@@ -27,6 +27,7 @@ struct TaskShape {
   Index inputs = 0;   ///< size of the vector read at each step, or of the alphabet
   Index outputs = 0;  ///< size of the vector predicted, or number of classes
   bool reads_symbols = false, predicts_symbols = false;
+  bool operator==(const TaskShape&) const = default;
 };
 
 /// One sequence. Of each pair, symbols or values, the shape says which is filled.
