@@ -94,7 +94,8 @@ void HistoryRows::select_first() {
 
 void HistoryRows::select_second(BitPath prefix) {
   for (std::size_t i = 0; i < contexts_; ++i) {  // without a branch
-    const bool runs_on = running(i) & ((seen_[i] == 0) | (expected_prefix(i) == prefix));
+    const int expected = int{seen_[i] == 0} | int{expected_prefix(i) == prefix};
+    const bool runs_on = (int{running(i)} & expected) != 0;
     keys_[i] = key_of(hashes_[i], prefix);
     second_[i] = second_of_run(i);
     HistoryRow* const row =
