@@ -1,4 +1,5 @@
 // Values that are not finite: no result is printed of them.
+#include <algorithm>
 #include <limits>
 #include <stdexcept>
 
@@ -8,20 +9,26 @@
 namespace unfold::test {
 namespace {
 
-/// The file with one element of one tensor changed, and a right checksum.
-void spoil(const std::string& path, const std::string& name, float value) {
+/// The file with one tensor changed, and a right checksum.
+template <class Change>
+void change(const std::string& path, const std::string& name, const Change& change_values) {
   const std::string before = read_bytes(path);
   const SafetensorsFile file = SafetensorsFile::from_bytes(before, path);
-  std::vector<float> spoilt = file.values<float>(name);
-  spoilt[1] = value;
+  std::vector<float> changed = file.values<float>(name);
+  change_values(changed);
   SafetensorsWriter writer;
   for (const Tensor& tensor : file.tensors())
     if (tensor.name == name)
-      writer.add(name, tensor.shape, spoilt);
+      writer.add(name, tensor.shape, changed);
     else
       writer.add_bytes(tensor);
   for (const auto& [key, text] : file.metadata()) writer.set_metadata(key, text);
   writer.write(path);
+}
+
+/// One element is changed.
+void spoil(const std::string& path, const std::string& name, float value) {
+  change(path, name, [&](std::vector<float>& values) { values[1] = value; });
 }
 
 /// The matrix of a network's own loop.
@@ -49,6 +56,16 @@ TEST_F(CommandTest, a_model_whose_predictions_are_not_finite_is_a_bad_model_for_
   }
   spoil(model, name, std::numeric_limits<float>::infinity());
   expect_failure({"eval", run_, text_}, 4, name);
+}
+
+TEST_F(CommandTest, states_that_grow_are_told_from_weights_that_overflow) {
+  train({"--model", "rnn:8,activation=relu"});
+  const std::string model = run_ + "/model.safetensors";
+  change(model, loop_of(model), [](std::vector<float>& values) { std::fill(values.begin(), values.end(), 3.0F); });
+  expect_failure({"eval", run_, text_}, 4,
+                 "the largest weight is 3, element [0, 0] of tensor " + loop_of(model) +
+                     ", so its states grow from symbol to symbol; train the model anew with "
+                     "units that cannot grow (tanh)");
 }
 
 TEST_F(CommandTest, a_checkpoint_with_values_that_are_not_finite_is_refused) {

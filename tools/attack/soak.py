@@ -110,7 +110,12 @@ class Soak(Workplace):
 
     def evaluated(self, run, data):
         """The same digits whichever way and with however many threads; the model samples, scores and completes."""
-        first = self.expect(["eval", self.at(run), data, "--json"]).out
+        outcome = self.expect(["eval", self.at(run), data, "--json"], (0, 4))
+        if outcome.code == 4:  # a ReLU net, trained on short windows, whose states grow over the whole text, says so
+            if "states grow" not in outcome.err:
+                raise Failure(f"{outcome.line()}: exit 4: {outcome.err[-300:]}")
+            return
+        first = outcome.out
         for more, environment in [(["--method", "stepper"], {}), ([], {"UNFOLD_THREADS": "2"}), ([], {"UNFOLD_SIMD": "sse2"})]:
             if self.expect(["eval", self.at(run), data, "--json", *more], env=environment).out != first:
                 raise Failure(f"eval {run} {more} {environment}: other digits")

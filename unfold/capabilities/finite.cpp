@@ -47,9 +47,11 @@ std::string place_of(const Weight& weight) {
   return fmt::format("[{}, {}]", weight.element / weight.shape[1], weight.element % weight.shape[1]);
 }
 
-}  // namespace
+/// A weight that makes one product overflow or nearly so; below it, only states that grow step by step can.
+constexpr double kEnormous = 1e6;
 
-std::string largest_weight(const SymbolModel& model) {
+/// "the largest weight is 1e+38, element [3, 5] of tensor lstm/W; train the model anew": where to look and what to do.
+std::string cause_and_remedy(const SymbolModel& model) {
   const SafetensorsFile file = SafetensorsFile::from_bytes(model.bytes(), "the model");
   Weight largest;
   for (const Tensor& tensor : file.tensors()) {
@@ -57,10 +59,16 @@ std::string largest_weight(const SymbolModel& model) {
     Weight here = tensor.dtype == Dtype::f32 ? largest_of<float>(file, tensor) : largest_of<double>(file, tensor);
     if (largest.tensor.empty() || here.worse_than(largest)) largest = std::move(here);
   }
-  if (largest.tensor.empty()) return "it holds no weights";
-  return fmt::format("the largest weight is {:.3g}, element {} of tensor {}", largest.value, place_of(largest),
-                     largest.tensor);
+  if (largest.tensor.empty()) return "it holds no weights; train the model anew";
+  const std::string where = fmt::format("the largest weight is {:.3g}, element {} of tensor {}", largest.value,
+                                        place_of(largest), largest.tensor);
+  if (std::abs(largest.value) < kEnormous)
+    return where +
+           ", so its states grow from symbol to symbol; train the model anew with units that cannot grow (tanh)";
+  return where + "; train the model anew";
 }
+
+}  // namespace
 
 void fail_not_finite(const SymbolModel& model, const std::string& name, Index position, bool learning) {
   if (learning)
@@ -68,8 +76,8 @@ void fail_not_finite(const SymbolModel& model, const std::string& name, Index po
         fmt::format("{} diverged while it went on learning: its prediction at position {} is not finite, or without "
                     "sense; lower the rate with --optimizer, for example adam:rate=0.0005,clip=1",
                     name, position));
-  throw ModelError(fmt::format("{}: the prediction at position {} is not finite: {}; train the model anew", name,
-                               position, largest_weight(model)));
+  throw ModelError(
+      fmt::format("{}: the prediction at position {} is not finite: {}", name, position, cause_and_remedy(model)));
 }
 
 namespace {

@@ -23,10 +23,8 @@ class NotFiniteError : public ModelError {
 /// Throws NotFiniteError when one of them is not a logarithm of a probability: NaN or positive infinity.
 void require_finite(std::span<const float> log_probabilities, Index position);
 
-/// "the largest weight is 1e+38, element [3, 5] of tensor lstm/W": where to look. The first that is not finite, if any.
-std::string largest_weight(const SymbolModel& model);
-
-/// Throws DivergedError when the model was learning, else ModelError: position, tensor, remedy.
+/// Throws DivergedError when the model was learning, else ModelError: position, largest weight (the first that is not
+/// finite, if any), remedy.
 [[noreturn]] void fail_not_finite(const SymbolModel& model, const std::string& name, Index position, bool learning);
 
 /// Surprisals that come in any order: `see` each, then `require`, which throws as above for the first that makes no
