@@ -251,6 +251,7 @@ struct NetRun {
     PointwiseScratch<T> scratch;
     run_pointwise<T>(kNet, part, row_range.size(), col_range, scratch);
   }
+  void run_bound() { BoundProgram<T>(kNet, operands, cols)(); }
   bool same(const NetRun& other) const {
     for (int slot = 0; slot < kNetSlots; ++slot) {
       if (memory[slot] != other.memory[slot]) return false;
@@ -292,6 +293,24 @@ void check_targets_agree() {
 TEST(Pointwise, gives_the_same_bits_on_every_instruction_set) {
   check_targets_agree<float>();
   check_targets_agree<double>();
+}
+
+template <class T>
+void check_bound() {
+  for (const std::string& target : simd_available()) {
+    simd_limit(target);
+    for (const Index cols : {1, 3, 16, 17, 64, 100, 2500}) {
+      NetRun<T> want(1, cols, 0), got(1, cols, 0);
+      want.run({0, 1}, {0, cols});
+      got.run_bound();
+      EXPECT_TRUE(want.same(got)) << target << " " << cols;
+    }
+  }
+  simd_limit(simd_available().front());
+}
+TEST(BoundProgram, has_the_bits_of_the_program) {
+  check_bound<float>();
+  check_bound<double>();
 }
 
 template <class T>

@@ -10,6 +10,7 @@
 
 #include "unfold/base/error.h"
 #include "unfold/base/team.h"
+#include "unfold/numerics/row_product.h"
 #include "unfold/numerics/simd.h"
 
 namespace unfold {
@@ -170,6 +171,30 @@ TYPED_TEST(Product, multiply_is_exact_where_long_rows_are_cut_and_crowded_rows_a
 TYPED_TEST(Product, multiply_without_inputs_gives_the_start) {
   for (const Start start : kStarts) this->expect_exact(5, 0, 39, 1, start);
   this->expect_exact(0, 4, 39, 1, Start::zero);
+}
+
+/// Twice, since every other product goes through the strips backwards.
+TYPED_TEST(Product, of_single_rows_has_the_bits_of_multiply) {
+  using T = TypeParam;
+  Numbers numbers;
+  for (Index n = 0; n <= 300; n += n < 140 ? 1 : 13) {
+    const Index k = n % 37;
+    const Sample<T> a(1, k, 0, numbers), w(k, n, n % 2, numbers), bias(1, n, 0, numbers);
+    for (const Start start : kStarts) {
+      Sample<T> expected(1, n, 0, numbers);
+      const Sample<T> before = expected;
+      slow_multiply<T>(a.view(), w.view(), expected.view(), {0, n}, start, bias.view().data);
+      this->on_every_target([&] {
+        RowProduct<T> product(w.view());
+        for (int twice = 0; twice < 2; ++twice) {
+          Sample<T> y = before;
+          T* const to = y.view().data;
+          product(a.view().data, start == Start::bias ? bias.view().data : start == Start::zero ? nullptr : to, to);
+          EXPECT_TRUE(y == expected) << k << " x " << n;
+        }
+      });
+    }
+  }
 }
 
 TYPED_TEST(Product, multiply_of_panels_and_rows_apart_equals_the_whole) {

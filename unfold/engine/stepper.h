@@ -15,7 +15,7 @@ class Stepper {
 
   std::span<Symbol> symbols(Signal signal) { return unfolding_.symbols(signal); }  ///< one element
   Matrix<T> input(Signal signal) { return unfolding_.input(signal); }              ///< one row
-  void step() { unfolding_.forward(&state_); }
+  void step() { unfolding_.step(state_); }
   Matrix<const T> value(Signal signal) const { return unfolding_.value(signal); }
 
   void reset() { state_.reset_all(); }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "unfold/engine/passes.h"
+#include "unfold/engine/step_program.h"
 
 namespace unfold {
 // ---------------------------------------------------------------------------------------------------------- state
@@ -31,12 +32,19 @@ void refuse_shared_memory(const Plan& plan, const Structure& structure) {
                          " looks at with attention; give each sequence a source of its own");
 }
 
+/// Whether members that share a step would wait for each other longer than one alone takes for it.
+bool too_small_to_share(const Plan& plan, std::size_t number_bytes) {
+  constexpr double kBytes = 512 << 10;
+  return plan.flops_per_position() / 2 * static_cast<double>(number_bytes) < kBytes;
+}
+
 }  // namespace
 
 template <class T>
 struct Unfolding<T>::Body : Parts<T> {
   using Parts<T>::Parts;
   const Node& node(int i) const { return this->layout.node(i); }
+  std::unique_ptr<StepProgram<T>> step;
 };
 
 // ---------------------------------------------------------------------------------------------------------- interface
@@ -60,6 +68,7 @@ const Structure& Unfolding<T>::structure() const {
 template <class T>
 void Unfolding<T>::lay(const Structure& structure, std::span<const Index> slots) {
   body_->lay(structure, slots);
+  body_->step.reset();
 }
 
 template <class T>
@@ -69,6 +78,7 @@ void Unfolding<T>::set_parameters(const Parameters<T>& parameters) {
                      " numbers, the plan has " + std::to_string(body_->plan->parameter_count()));
   body_->parameters = &parameters;
   body_->weights.mark_changed();
+  body_->step.reset();
 }
 
 template <class T>
@@ -140,6 +150,14 @@ void Unfolding<T>::forward(State<T>* state, bool source_stays) {
   b.schedule.choose(Pass::forward);
   b.team.run([&](Member& me) { ForwardPass<T>(b, source_stays).run(me, state); });
   if (state != nullptr) b.boundary.store(*state);
+}
+
+template <class T>
+void Unfolding<T>::step(State<T>& state) {
+  Body& b = *body_;
+  if (b.team.size() > 1 && !too_small_to_share(*b.plan, sizeof(T))) return forward(&state);
+  if (b.step == nullptr) b.step = std::make_unique<StepProgram<T>>(b);
+  b.step->run(state);
 }
 
 template <class T>

@@ -105,6 +105,9 @@ class Unfolding {
   /// deeper parts keep the values of the pass before (REQUIRES: over the same source, with the same parameters): a
   /// decoder is stepped this way over what its encoder found once.
   void forward(State<T>* state = nullptr, bool source_stays = false);
+  /// The same for steppers, over one chain of one position: what the pass finds out anew each time is settled at the
+  /// first of many steps with the same parameters. REQUIRES: links along `previous` and `first` alone, no dropout.
+  void step(State<T>& state);
   Matrix<const T> value(Signal signal) const;  ///< of an output (or an input)
 
   /// The seed of the backward pass: REQUIRES every output's adjoint to be filled by the caller before `backward`.

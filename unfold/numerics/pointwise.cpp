@@ -23,14 +23,6 @@
 #define UNFOLD_NUMERICS_POINTWISE_ONCE
 namespace unfold {
 
-/// The operands of one instruction, cut to a tile.
-template <class T>
-struct Tile {
-  Index rows = 0, cols = 0;
-  Operand<T> out, x0, x1, y, seed;
-  T k{};
-};
-
 template <class T>
 using Kernel = void (*)(const Tile<T>&);
 
@@ -323,6 +315,24 @@ void run_pointwise(std::span<const Instruction> program, std::span<const Operand
     }
   }
 }
+
+template <class T>
+BoundProgram<T>::BoundProgram(std::span<const Instruction> program, std::span<const Operand<T>> operands, Index cols)
+    : scratch_(cols * static_cast<Index>(operands.size())) {
+  const auto place = [&](int slot) -> Operand<T> {
+    if (slot < 0) return {};
+    T* const base = operands[static_cast<std::size_t>(slot)].base;
+    return {base != nullptr ? base : scratch_.data() + slot * cols, cols};
+  };
+  const Kernels<T>& table = kernels<T>();
+  for (const Instruction& i : program)
+    calls_.push_back(
+        {table.of(i),
+         {1, cols, place(i.out), place(i.x0), place(i.x1), place(i.y), place(i.seed), static_cast<T>(i.k)}});
+}
+
+template class BoundProgram<float>;
+template class BoundProgram<double>;
 
 template void run_pointwise<float>(std::span<const Instruction>, std::span<const Operand<float>>, Index, Range,
                                    PointwiseScratch<float>&);

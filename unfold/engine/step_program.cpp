@@ -1,0 +1,136 @@
+#include "unfold/engine/step_program.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace unfold {
+
+template <class T>
+StepProgram<T>::StepProgram(Parts<T>& parts) : PassOver<T>(parts) {
+  find_history();
+  parts.team.run([&](Member& me) {
+    if (me.id() != 0) return;
+    for (std::size_t g = 0; g < plan_.segments().size(); ++g)
+      for (std::size_t k = 0; k < plan_.segments()[g].items.size(); ++k) compile(me, g, k);
+  });
+}
+
+template <class T>
+void StepProgram<T>::run(State<T>& state) {
+  state_row_ = state.row(0);
+  begins_ = state.fresh(0);
+  load();
+  for (const Step& step : steps_) step();
+  store();
+  state.mark_carried(0);
+}
+
+/// What the state holds of a source: the most recent value first.
+template <class T>
+void StepProgram<T>::find_history() {
+  for (const Plan::Carried& c : plan_.carried()) {
+    const Index n = node(c.source).size;
+    const T* next = row(c.source);
+    for (Index back = 1; back <= c.steps; ++back) {
+      T* const mine = layout_.history_row(What::value, c.source, back, 0);
+      const T* const initial = c.initial >= 0 ? parameters()[c.initial].data : nullptr;
+      history_.push_back(
+          {.row = mine, .offset = c.offset + (back - 1) * n, .size = n, .initial = initial, .next = next});
+      next = mine;
+    }
+  }
+}
+
+template <class T>
+void StepProgram<T>::load() {
+  for (const History& h : history_) {
+    const T* from = begins_ ? h.initial : state_row_ + h.offset;
+    if (from != nullptr)
+      std::copy_n(from, h.size, h.row);
+    else
+      std::fill_n(h.row, h.size, T{0});
+  }
+}
+
+template <class T>
+void StepProgram<T>::store() {
+  for (const History& h : history_) std::copy_n(h.next, h.size, state_row_ + h.offset);
+}
+
+template <class T>
+void StepProgram<T>::compile(const Member& me, std::size_t g, std::size_t k) {
+  const Item& item = plan_.segments()[g].items[k];
+  switch (item.kind) {
+    case Item::Kind::affine: return affine(me, item);
+    case Item::Kind::pointwise: return maps(parts_.programs.forward(g, k));
+    case Item::Kind::gather: return keep_first(item.node);
+    case Item::Kind::mask:  // nothing else writes there
+      std::fill_n(row(item.node), node(item.node).size, T{1});
+      return;
+    case Item::Kind::reorder: return;  // of grids, and of chains that are read from their end
+  }
+}
+
+template <class T>
+void StepProgram<T>::affine(const Member& me, const Item& item) {
+  const Node& n = node(item.node);
+  T* const y = row(item.node);
+  const T* const bias = n.bias >= 0 ? parameters()[n.bias].data : nullptr;
+  Steps terms;
+  const T* start = item.start ? bias : y;
+  for (const auto& part : item.parts)
+    terms.push_back(term(me, term_of(item, part), {y, 1, n.size, n.size}, std::exchange(start, y)));
+  if (n.awake < 0) {
+    std::move(terms.begin(), terms.end(), std::back_inserter(steps_));
+    return;
+  }
+  steps_.push_back([awake = row(n.awake), clear = item.start, y, size = n.size, terms] {
+    if (*awake != 0)
+      for (const Step& step : terms) step();
+    else if (clear)
+      std::fill_n(y, size, T{0});
+  });
+}
+
+/// y = start + f(w, x); `start`: y itself, the bias, or null, which is zero.
+template <class T>
+typename StepProgram<T>::Step StepProgram<T>::term(const Member& me, const Node::AffineTerm& t, Matrix<T> y,
+                                                   const T* start) {
+  const Start how = start == y.data ? Start::accumulate : start != nullptr ? Start::bias : Start::zero;
+  const Matrix<const T> w = parameters()[t.parameter];
+  if (!t.dense())
+    return [=, &op = *t.op, rows = operator_rows(me, t, 0, {0, 1})] {
+      start_rows(y, how, start);
+      op.apply(rows, y);
+    };
+  if (const Symbol* read = layout_.lookup(t.source)) return [=] { add_rows<T>(w, read, y, {0, y.cols}, how, start); };
+  RowProduct<T>& product = *products_.emplace_back(std::make_unique<RowProduct<T>>(w));
+  return [&product, x = row(t.source), start, y = y.data] { product(x, start, y); };
+}
+
+template <class T>
+void StepProgram<T>::maps(const Program& program) {
+  if (program.instructions.empty()) return;
+  std::vector<Operand<T>> operands;
+  for (const auto& [what, i] : program.slots) operands.push_back({row(i), 0});
+  const Index columns = node(program.slots.front().node).size;
+  const auto bound = std::make_shared<const BoundProgram<T>>(program.instructions, operands, columns);
+  steps_.push_back([bound] { (*bound)(); });
+}
+
+/// A link along `first`: the state keeps what it read at the first position.
+template <class T>
+void StepProgram<T>::keep_first(int link) {
+  const auto kept =
+      std::find_if(plan_.kept().begin(), plan_.kept().end(), [&](const auto& k) { return k.link == link; });
+  steps_.push_back(
+      [this, offset = kept->offset, size = node(link).size, from = row(node(link).source), to = row(link)] {
+        std::copy_n(begins_ ? from : state_row_ + offset, size, to);
+        std::copy_n(to, size, state_row_ + offset);
+      });
+}
+
+template class StepProgram<float>;
+template class StepProgram<double>;
+
+}  // namespace unfold

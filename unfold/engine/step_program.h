@@ -1,0 +1,54 @@
+#pragma once
+/// A plan at one position as a list of things to do. What the forward pass finds out anew for every item (where numbers
+/// are, which kernel of which instruction set, how members divide the work) is settled once; one member does all. The
+/// sums are those of the passes in the same order, so the bits are those of the unfolding. Internal to engine/.
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "unfold/engine/parts.h"
+#include "unfold/numerics/row_product.h"
+
+namespace unfold {
+
+template <class T>
+class StepProgram : private PassOver<T> {
+ public:
+  /// REQUIRES: laid over one chain of one position, parameters set, links along `previous` and `first` alone.
+  explicit StepProgram(Parts<T>& parts);
+  StepProgram(const StepProgram&) = delete;  // its steps refer to it
+
+  void run(State<T>& state);
+
+ private:
+  using Step = std::function<void()>;
+  using Steps = std::vector<Step>;
+  /// What a link along `previous` reads, and the state carries.
+  struct History {
+    T* row;
+    Index offset, size;  ///< in the state
+    const T* initial;    ///< null: zero
+    const T* next;       ///< what the state holds after the step
+  };
+
+  using PassOver<T>::parts_, PassOver<T>::plan_, PassOver<T>::layout_;
+  using PassOver<T>::node, PassOver<T>::term_of, PassOver<T>::parameters, PassOver<T>::operator_rows;
+  T* row(int i) { return layout_.address(What::value, i, 0, 0); }
+  void find_history();
+  void load();
+  void store();
+  void compile(const Member& me, std::size_t g, std::size_t k);
+  void affine(const Member& me, const Item& item);
+  Step term(const Member& me, const Node::AffineTerm& t, Matrix<T> y, const T* start);
+  void maps(const Program& program);
+  void keep_first(int link);
+
+  Steps steps_;
+  std::vector<History> history_;
+  std::vector<std::unique_ptr<RowProduct<T>>> products_;
+  T* state_row_ = nullptr;  // of the step that runs
+  bool begins_ = false;     // it is the first of its sequence
+};
+
+}  // namespace unfold
