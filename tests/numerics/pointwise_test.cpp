@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "unfold/numerics/bound_program.h"
 #include "unfold/numerics/functions.h"
 #include "unfold/numerics/random.h"
 #include "unfold/numerics/simd.h"
@@ -311,6 +312,32 @@ void check_bound() {
 TEST(BoundProgram, has_the_bits_of_the_program) {
   check_bound<float>();
   check_bound<double>();
+}
+
+/// Gates side by side, as of an LSTM: one of them is read before the next one is squashed in its place, and one that
+/// must wait because what lies before it reads its place.
+TEST(BoundProgram, joins_neighbours_only_where_nobody_minds) {
+  constexpr Index kGate = 5;
+  enum Slot { kA, kB, kC, kProduct, kOld, kTile, kCount };
+  const Instruction program[] = {
+      {.map = Map::sigmoid, .out = kA, .x0 = kA},          {.map = Map::mul, .out = kTile, .x0 = kA, .x1 = kA},
+      {.map = Map::sigmoid, .out = kB, .x0 = kB},          {.map = Map::mul, .out = kProduct, .x0 = kTile, .x1 = kB},
+      {.map = Map::add, .out = kOld, .x0 = kC, .x1 = kB},  {.map = Map::sigmoid, .out = kC, .x0 = kC},
+      {.map = Map::add, .out = kTile, .x0 = kC, .x1 = kA}, {.map = Map::copy, .out = kA, .x0 = kTile}};
+  const auto run = [&](bool bound) {
+    std::vector<float> memory;
+    for (Index i = 0; i < 5 * kGate; ++i) memory.push_back(0.37f * static_cast<float>(i) - 4);
+    std::vector<Operand<float>> operands(kCount);
+    for (Index slot = 0; slot < 5; ++slot)
+      operands[static_cast<std::size_t>(slot)] = {memory.data() + slot * kGate, kGate};
+    PointwiseScratch<float> scratch;
+    if (bound)
+      BoundProgram<float>(program, operands, kGate)();
+    else
+      run_pointwise<float>(program, operands, 1, {0, kGate}, scratch);
+    return memory;
+  };
+  EXPECT_EQ(run(true), run(false));
 }
 
 template <class T>

@@ -10,7 +10,7 @@
 
 #include "unfold/base/error.h"
 #include "unfold/base/team.h"
-#include "unfold/numerics/row_product.h"
+#include "unfold/numerics/bound_affine.h"
 #include "unfold/numerics/simd.h"
 
 namespace unfold {
@@ -173,23 +173,35 @@ TYPED_TEST(Product, multiply_without_inputs_gives_the_start) {
   this->expect_exact(0, 4, 39, 1, Start::zero);
 }
 
-/// Twice, since every other product goes through the strips backwards.
-TYPED_TEST(Product, of_single_rows_has_the_bits_of_multiply) {
+/// Twice, since every other call goes through the strips backwards.
+TYPED_TEST(Product, of_single_rows_has_the_bits_of_lookups_and_multiply) {
   using T = TypeParam;
   Numbers numbers;
   for (Index n = 0; n <= 300; n += n < 140 ? 1 : 13) {
-    const Index k = n % 37;
-    const Sample<T> a(1, k, 0, numbers), w(k, n, n % 2, numbers), bias(1, n, 0, numbers);
+    const Index k = n % 37, alphabet = 4;
+    const Sample<T> a(1, k, 0, numbers), b(1, 3, 0, numbers), w(k, n, n % 2, numbers), u(3, n, 0, numbers);
+    const Sample<T> bias(1, n, 0, numbers), table(alphabet, n, n % 3, numbers);
+    const Symbol symbols[] = {3, kNoSymbol, static_cast<Symbol>(n % 4)};
     for (const Start start : kStarts) {
       Sample<T> expected(1, n, 0, numbers);
       const Sample<T> before = expected;
-      slow_multiply<T>(a.view(), w.view(), expected.view(), {0, n}, start, bias.view().data);
+      Matrix<T> row = expected.view();
+      if (start == Start::zero) std::fill_n(row.data, n, T{0});
+      if (start == Start::bias) std::copy_n(bias.view().data, n, row.data);
+      for (const Symbol& symbol : symbols) add_rows<T>(table.view(), &symbol, row, {0, n}, Start::accumulate);
+      slow_multiply<T>(a.view(), w.view(), row, {0, n}, Start::accumulate, nullptr);
+      slow_multiply<T>(b.view(), u.view(), row, {0, n}, Start::accumulate, nullptr);
       this->on_every_target([&] {
-        RowProduct<T> product(w.view());
+        Sample<T> y = before;
+        T* const to = y.view().data;
+        BoundAffine<T> map(start == Start::bias   ? bias.view().data
+                           : start == Start::zero ? nullptr
+                                                  : to,
+                           {{&symbols[0], table.view()}, {&symbols[1], table.view()}, {&symbols[2], table.view()}},
+                           {{a.view().data, w.view()}, {b.view().data, u.view()}}, to, n);
         for (int twice = 0; twice < 2; ++twice) {
-          Sample<T> y = before;
-          T* const to = y.view().data;
-          product(a.view().data, start == Start::bias ? bias.view().data : start == Start::zero ? nullptr : to, to);
+          if (start == Start::accumulate) std::copy_n(before.view().data, n, to);
+          map();
           EXPECT_TRUE(y == expected) << k << " x " << n;
         }
       });

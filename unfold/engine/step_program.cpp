@@ -1,7 +1,11 @@
 #include "unfold/engine/step_program.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
+
+#include "unfold/numerics/bound_affine.h"
+#include "unfold/numerics/bound_program.h"
 
 namespace unfold {
 
@@ -61,7 +65,10 @@ template <class T>
 void StepProgram<T>::compile(const Member& me, std::size_t g, std::size_t k) {
   const Item& item = plan_.segments()[g].items[k];
   switch (item.kind) {
-    case Item::Kind::affine: return affine(me, item);
+    case Item::Kind::affine:
+      for (const auto& part : item.parts) waiting_[item.node].push_back(&term_of(item, part));
+      if (plan_.last_segment(item.node) == static_cast<int>(g)) affine(me, item.node);
+      return;
     case Item::Kind::pointwise: return maps(parts_.programs.forward(g, k));
     case Item::Kind::gather: return keep_first(item.node);
     case Item::Kind::mask:  // nothing else writes there
@@ -71,41 +78,61 @@ void StepProgram<T>::compile(const Member& me, std::size_t g, std::size_t k) {
   }
 }
 
+/// The whole map at once, where the last of its terms stands: nobody reads it before, or writes what it reads.
 template <class T>
-void StepProgram<T>::affine(const Member& me, const Item& item) {
-  const Node& n = node(item.node);
-  T* const y = row(item.node);
-  const T* const bias = n.bias >= 0 ? parameters()[n.bias].data : nullptr;
-  Steps terms;
-  const T* start = item.start ? bias : y;
-  for (const auto& part : item.parts)
-    terms.push_back(term(me, term_of(item, part), {y, 1, n.size, n.size}, std::exchange(start, y)));
+void StepProgram<T>::affine(const Member& me, int i) {
+  const Node& n = node(i);
+  Steps steps = terms(me, i, waiting_[i]);
   if (n.awake < 0) {
-    std::move(terms.begin(), terms.end(), std::back_inserter(steps_));
+    std::move(steps.begin(), steps.end(), std::back_inserter(steps_));
     return;
   }
-  steps_.push_back([awake = row(n.awake), clear = item.start, y, size = n.size, terms] {
-    if (*awake != 0)
-      for (const Step& step : terms) step();
-    else if (clear)
-      std::fill_n(y, size, T{0});
+  steps_.push_back([awake = row(n.awake), y = row(i), size = n.size, steps = std::move(steps)] {
+    if (*awake == 0) return static_cast<void>(std::fill_n(y, size, T{0}));
+    for (const Step& step : steps) step();
   });
 }
 
-/// y = start + f(w, x); `start`: y itself, the bias, or null, which is zero.
+/// Terms in their order; neighbours that are matrices are one step, with the lookups before them.
 template <class T>
-typename StepProgram<T>::Step StepProgram<T>::term(const Member& me, const Node::AffineTerm& t, Matrix<T> y,
-                                                   const T* start) {
+typename StepProgram<T>::Steps StepProgram<T>::terms(const Member& me, int i,
+                                                     const std::vector<const Node::AffineTerm*>& terms) {
+  const Index n = node(i).size;
+  T* const y = row(i);
+  const T* start = node(i).bias >= 0 ? parameters()[node(i).bias].data : nullptr;
+  Steps steps;
+  std::vector<BoundLookup<T>> lookups;
+  std::vector<BoundTerm<T>> products;
+  const auto flush = [&] {
+    if (lookups.empty() && products.empty()) return;
+    const auto map = std::make_shared<BoundAffine<T>>(std::exchange(start, y), std::exchange(lookups, {}),
+                                                      std::exchange(products, {}), y, n);
+    steps.push_back([map] { (*map)(); });
+  };
+  for (const Node::AffineTerm* t : terms) {
+    const Matrix<const T> w = parameters()[t->parameter];
+    const Symbol* const read = t->dense() ? layout_.lookup(t->source) : nullptr;
+    if (!t->dense() || (read != nullptr && !products.empty())) flush();
+    if (!t->dense())
+      steps.push_back(apply(me, *t, {y, 1, n, n}, std::exchange(start, y)));
+    else if (read != nullptr)
+      lookups.push_back({read, w});
+    else
+      products.push_back({row(t->source), w});
+  }
+  flush();
+  return steps;
+}
+
+/// y = start + f(w, x), of an operator.
+template <class T>
+typename StepProgram<T>::Step StepProgram<T>::apply(const Member& me, const Node::AffineTerm& t, Matrix<T> y,
+                                                    const T* start) {
   const Start how = start == y.data ? Start::accumulate : start != nullptr ? Start::bias : Start::zero;
-  const Matrix<const T> w = parameters()[t.parameter];
-  if (!t.dense())
-    return [=, &op = *t.op, rows = operator_rows(me, t, 0, {0, 1})] {
-      start_rows(y, how, start);
-      op.apply(rows, y);
-    };
-  if (const Symbol* read = layout_.lookup(t.source)) return [=] { add_rows<T>(w, read, y, {0, y.cols}, how, start); };
-  RowProduct<T>& product = *products_.emplace_back(std::make_unique<RowProduct<T>>(w));
-  return [&product, x = row(t.source), start, y = y.data] { product(x, start, y); };
+  return [=, &op = *t.op, rows = operator_rows(me, t, 0, {0, 1})] {
+    start_rows(y, how, start);
+    op.apply(rows, y);
+  };
 }
 
 template <class T>

@@ -4,11 +4,10 @@
 /// sums are those of the passes in the same order, so the bits are those of the unfolding. Internal to engine/.
 
 #include <functional>
-#include <memory>
+#include <map>
 #include <vector>
 
 #include "unfold/engine/parts.h"
-#include "unfold/numerics/row_product.h"
 
 namespace unfold {
 
@@ -39,16 +38,17 @@ class StepProgram : private PassOver<T> {
   void load();
   void store();
   void compile(const Member& me, std::size_t g, std::size_t k);
-  void affine(const Member& me, const Item& item);
-  Step term(const Member& me, const Node::AffineTerm& t, Matrix<T> y, const T* start);
+  void affine(const Member& me, int i);
+  Steps terms(const Member& me, int i, const std::vector<const Node::AffineTerm*>& terms);
+  Step apply(const Member& me, const Node::AffineTerm& t, Matrix<T> y, const T* start);
   void maps(const Program& program);
   void keep_first(int link);
 
   Steps steps_;
   std::vector<History> history_;
-  std::vector<std::unique_ptr<RowProduct<T>>> products_;
-  T* state_row_ = nullptr;  // of the step that runs
-  bool begins_ = false;     // it is the first of its sequence
+  std::map<int, std::vector<const Node::AffineTerm*>> waiting_;  // of affine maps that are not whole, while compiling
+  T* state_row_ = nullptr;                                       // of the step that runs
+  bool begins_ = false;                                          // it is the first of its sequence
 };
 
 }  // namespace unfold

@@ -1,6 +1,6 @@
 #pragma once
 /// The same circuit one position at a time, with constant memory and no allocation: sampling, streaming, coding.
-/// Its numbers equal those of the unfolding bit for bit: it runs the same plan on one row.
+/// Its numbers equal those of the unfolding bit for bit: it runs the same plan on one row, compiled at the first step.
 
 #include "unfold/engine/unfolding.h"
 

@@ -9,6 +9,8 @@
 
 #include <algorithm>
 
+#include "unfold/numerics/bound_program.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "unfold/numerics/pointwise.cpp"
 #include "unfold/numerics/targets-inl.h"
@@ -316,6 +318,39 @@ void run_pointwise(std::span<const Instruction> program, std::span<const Operand
   }
 }
 
+namespace {
+
+/// Whether one operand begins where the other ends, or neither is read.
+template <class T>
+bool follows(const Operand<T>& next, const Operand<T>& before, Index cols) {
+  return before.base == nullptr ? next.base == nullptr : next.base == before.base + cols;
+}
+
+/// Whether what a call writes lies in something that another one reads or writes.
+template <class T>
+bool disturbs(const Tile<T>& writer, const Tile<T>& other) {
+  const auto meets = [&](const Operand<T>& o) {
+    return o.base != nullptr && writer.out.base < o.base + other.cols && o.base < writer.out.base + writer.cols;
+  };
+  return meets(other.out) || meets(other.x0) || meets(other.x1) || meets(other.y) || meets(other.seed);
+}
+
+}  // namespace
+
+/// Whether a call can be the end of an earlier one: it does the same to what follows, and those between do not mind.
+template <class T>
+bool BoundProgram<T>::joins(const Call& call, std::size_t earlier) const {
+  const Tile<T>&before = calls_[earlier].tile, &next = call.tile;
+  const Index n = before.cols;
+  if (calls_[earlier].kernel != call.kernel || before.k != next.k || !follows(next.out, before.out, n) ||
+      !follows(next.x0, before.x0, n) || !follows(next.x1, before.x1, n) || !follows(next.y, before.y, n) ||
+      !follows(next.seed, before.seed, n))
+    return false;
+  for (std::size_t i = earlier; i < calls_.size(); ++i)
+    if (disturbs(next, calls_[i].tile) || disturbs(calls_[i].tile, next)) return false;
+  return true;
+}
+
 template <class T>
 BoundProgram<T>::BoundProgram(std::span<const Instruction> program, std::span<const Operand<T>> operands, Index cols)
     : scratch_(cols * static_cast<Index>(operands.size())) {
@@ -325,10 +360,16 @@ BoundProgram<T>::BoundProgram(std::span<const Instruction> program, std::span<co
     return {base != nullptr ? base : scratch_.data() + slot * cols, cols};
   };
   const Kernels<T>& table = kernels<T>();
-  for (const Instruction& i : program)
-    calls_.push_back(
-        {table.of(i),
-         {1, cols, place(i.out), place(i.x0), place(i.x1), place(i.y), place(i.seed), static_cast<T>(i.k)}});
+  for (const Instruction& i : program) {
+    const Call call{table.of(i),
+                    {1, cols, place(i.out), place(i.x0), place(i.x1), place(i.y), place(i.seed), static_cast<T>(i.k)}};
+    std::size_t earlier = 0;
+    while (earlier < calls_.size() && !joins(call, earlier)) ++earlier;
+    if (earlier < calls_.size())
+      calls_[earlier].tile.cols += cols;
+    else
+      calls_.push_back(call);
+  }
 }
 
 template class BoundProgram<float>;

@@ -112,31 +112,4 @@ template <class T>
 void run_pointwise(std::span<const Instruction> program, std::span<const Operand<T>> operands, Index rows, Range cols,
                    PointwiseScratch<T>& scratch);
 
-/// The operands of one instruction, cut to a tile.
-template <class T>
-struct Tile {
-  Index rows = 0, cols = 0;
-  Operand<T> out, x0, x1, y, seed;
-  T k{};
-};
-
-/// The same program over one row again and again, its operands where they are: nothing is left to be found out when it
-/// runs. Operands without a base lie in memory of its own.
-template <class T>
-class BoundProgram {
- public:
-  BoundProgram(std::span<const Instruction> program, std::span<const Operand<T>> operands, Index cols);
-  void operator()() const {
-    for (const Call& call : calls_) call.kernel(call.tile);
-  }
-
- private:
-  struct Call {
-    void (*kernel)(const Tile<T>&);
-    Tile<T> tile;
-  };
-  std::vector<Call> calls_;
-  Buffer<T> scratch_;
-};
-
 }  // namespace unfold
