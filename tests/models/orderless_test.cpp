@@ -58,11 +58,15 @@ struct SmallModel {
     ADD_FAILURE() << "no parameter " << name;
     return nullptr;
   }
+  bool has(const std::string& name) const {
+    return std::ranges::any_of(model->circuit().parameters(), [&](const ParameterInfo& p) { return p.name == name; });
+  }
   /// p(x_d = 1 | the known ones), of layers of `units`.
   double written_out(const Numbers& x, const std::vector<char>& known, Index d, Index units, Index layers) const {
     Numbers below;
     for (std::size_t i = 0; i < x.size(); ++i) below.push_back(known[i] != 0 ? x[i] : 0);
     for (const char k : known) below.push_back(k != 0 ? 1 : 0);
+    const Numbers read = below;
     for (Index layer = 1; layer <= layers; ++layer) {
       const std::string name = "layer" + std::to_string(layer) + "/z/";
       const double *w = parameter(name + "W"), *b = parameter(name + "bias");
@@ -77,12 +81,13 @@ struct SmallModel {
     double o = parameter("output/bias")[d];
     const auto n = static_cast<Index>(x.size());
     for (Index k = 0; k < units; ++k) o += below[at(k)] * parameter("output/V")[k * n + d];
+    for (Index i = 0; has("output/D") && i < 2 * n; ++i) o += read[at(i)] * parameter("output/D")[i * n + d];
     return 1 / (1 + std::exp(-o));
   }
 };
 
-TEST(DeepNade, of_one_order_is_the_product_along_some_order_of_the_network_written_out) {
-  const SmallModel small("deep-nade:3,layers=2");
+void check_product_along_some_order(const std::string& spec) {
+  const SmallModel small(spec);
   const Numbers found = small.nats(1).ensemble;
   std::vector<Index> order(at(kBits));
   std::iota(order.begin(), order.end(), Index{0});
@@ -103,14 +108,18 @@ TEST(DeepNade, of_one_order_is_the_product_along_some_order_of_the_network_writt
     }
     agreeing += largest < 1e-9 ? 1 : 0;
   } while (std::next_permutation(order.begin(), order.end()));
-  EXPECT_EQ(agreeing, 1);
+  EXPECT_EQ(agreeing, 1) << spec;
+}
+TEST(DeepNade, of_one_order_is_the_product_along_some_order_of_the_network_written_out) {
+  check_product_along_some_order("deep-nade:3,layers=2");
+  check_product_along_some_order("deep-nade:3,layers=2,direct=true");
 }
 
 TEST(DeepNade, sums_to_one_over_all_vectors_under_any_number_of_orders) {
   for (const Index n : {1, 3, 8})
     for (const Index orders : {1, 2, 7}) {
       double sum = 0;
-      for (const double nats : SmallModel("deep-nade:5", n).nats(orders).ensemble) sum += std::exp(-nats);
+      for (const double nats : SmallModel("deep-nade:5,direct=true", n).nats(orders).ensemble) sum += std::exp(-nats);
       EXPECT_NEAR(sum, 1, 1e-11) << n << " bits, " << orders << " orders";
     }
 }
@@ -123,7 +132,7 @@ TEST(DeepNade, averages_probabilities_which_are_more_than_the_average_of_their_l
 }
 
 TEST(DeepNade, says_the_same_of_an_example_alone_or_among_others_on_any_number_of_threads) {
-  const SmallModel small("deep-nade:7", 6);
+  const SmallModel small("deep-nade:7,direct=true", 6);
   const OrderlessNats all = small.nats(3);
   EXPECT_EQ(all.ensemble, small.nats(3, 2).ensemble);
   Team team(1);
@@ -136,9 +145,11 @@ TEST(DeepNade, says_the_same_of_an_example_alone_or_among_others_on_any_number_o
 }
 
 TEST(DeepNade, passes_the_checks_of_every_pass) {
-  const SmallModel small("deep-nade:3,layers=2", 3);
-  const CheckReport report = check_derivatives(small.model->network(), Structure::chains(5, 1));
-  EXPECT_TRUE(report.passed()) << report.text();
+  for (const char* spec : {"deep-nade:3,layers=2", "deep-nade:3,layers=1,direct=true"}) {
+    const SmallModel small(spec, 3);
+    const CheckReport report = check_derivatives(small.model->network(), Structure::chains(5, 1));
+    EXPECT_TRUE(report.passed()) << report.text();
+  }
 }
 
 TEST(DeepNade, learns_from_rows_that_know_some_bits_and_weigh_the_others) {

@@ -186,8 +186,7 @@ class OrderedDensity final : public SeparateRows<T>, public LossCurvature<T>, pu
     team.run([&](Member& me) {
       for (std::size_t c = all.size(); c-- > 0;) {
         const Range rows = me.share(static_cast<Index>(all[c].rows.size()), kRowGrain);
-        for (Index i = rows.begin; i < rows.end; ++i)
-          work_on(o, w, all[c].rows[at(i)], memory.data() + all[c].offsets[at(i)], adjoint, slopes);
+        work_on(o, w, all[c], rows, memory.data(), adjoint, slopes);
         me.sync();
         const Range numbers = me.share(shape_.numbers(), kNumberGrain);
         if (!numbers.empty()) net_->gradient(w, judged[c], numbers, out);
@@ -208,19 +207,30 @@ class OrderedDensity final : public SeparateRows<T>, public LossCurvature<T>, pu
     return rows;
   }
 
+  /// Rows `mine` of a chunk.
   template <class Slopes>
-  void work_on(const Observed<T>& o, const NetWeights<T>& w, Index r, T* memory, Matrix<T> adjoint,
-               const Slopes& slopes) const {
+  void work_on(const Observed<T>& o, const NetWeights<T>& w, const Chunk& chunk, Range mine, T* memory,
+               Matrix<T> adjoint, const Slopes& slopes) const {
     const Index size = w.all_outputs();
-    if (!is_predicted(o.targets, r)) {
-      slopes(r, Work{nullptr, nullptr, nullptr, nullptr, 0});
-      set_row(adjoint.row(r), adjoint.cols, T{0});
-      return;
+    std::vector<NetPass<T>> passes;
+    std::vector<Index> rows;
+    for (Index i = mine.begin; i < mine.end; ++i) {
+      const Index r = chunk.rows[at(i)];
+      if (!is_predicted(o.targets, r)) {
+        slopes(r, Work{nullptr, nullptr, nullptr, nullptr, 0});
+        set_row(adjoint.row(r), adjoint.cols, T{0});
+        continue;
+      }
+      T* here = memory + chunk.offsets[at(i)];
+      passes.push_back({o.signal.row(r), o.targets.values.row(r), here + 2 * size, here, here + size, adjoint.row(r)});
+      rows.push_back(r);
     }
-    const Work work{o.targets.values.row(r), memory + 2 * size, memory, memory + size, size};
-    net_->value(w, o.signal.row(r), work.x, work.kept, work.outputs);
-    slopes(r, work);
-    net_->adjoint(w, work.x, work.slopes, work.kept, adjoint.row(r));
+    net_->values(w, passes);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      T* here = passes[i].outputs;
+      slopes(rows[i], Work{passes[i].x, passes[i].kept, here, here + size, size});
+    }
+    net_->adjoints(w, passes);
   }
 
   std::string name_;

@@ -23,6 +23,7 @@ inline constexpr double kMostOrderlessUnits = 65536, kMostOrderlessLayers = 64, 
 
 struct OrderlessOptions {
   Index units = 500, layers = 2, orders = 16;
+  bool direct = false;
   std::string columns = {};
 };
 template <class Visitor>
@@ -30,11 +31,12 @@ void describe(Visitor& v, OrderlessOptions& o) {
   v("units", o.units, "hidden units of a layer", range(1, kMostOrderlessUnits));
   v("layers", o.layers, "of hidden units", range(1, kMostOrderlessLayers));
   v("orders", o.orders, "whose probabilities are averaged when it is measured", range(1, kMostOrders));
+  v("direct", o.direct, "outputs read what is known as it is, too, past the layers");
   describe_columns(v, o.columns);
 }
 
 struct OrderlessNumbersOptions {
-  OrderlessOptions net = {.units = 200, .layers = 2, .orders = 16};
+  OrderlessOptions net = {.units = 200};
   Index components = 10;
   MixtureShape shape = MixtureShape::gaussian;
 };

@@ -280,11 +280,12 @@ class HeadSignals {
   /// components of their mixtures begin apart.
   Signal add_density(const std::string& name, Index size) {
     const bool known = is_orderless(spec_);
-    const Term term =
-        known ? Term{"V", layers_.top} : Term{"signal", inputs_.front().signal, Init::normal(kDensityScale)};
+    const Signal read = inputs_.front().signal;
+    std::vector<Term> terms = {known ? Term{"V", layers_.top} : Term{"signal", read, Init::normal(kDensityScale)}};
+    if (known && orderless_options(spec_).direct) terms.push_back({"D", read, Init::zero()});
     const bool mixtures = known && losses().get(spec_name(spec_.density)).density == Density::orderless_numbers;
     const Signal output =
-        circuit_.affine(name, size, {term}, mixtures ? Init::normal(kDensityScale) : Init::zero(), known);
+        circuit_.affine(name, size, terms, mixtures ? Init::normal(kDensityScale) : Init::zero(), known);
     circuit_.output(output);
     return output;
   }

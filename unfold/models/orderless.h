@@ -4,12 +4,13 @@
 ///
 ///   [x m ; m] -> relu layers -> o,   p(x_i = 1 | what is known) = sigmoid(o_i)
 ///
-/// A number that is a class is read as K inputs, one of which is 1 where it is known, and o_i are its K logits.
-/// `deep-rnade:200,layers=2` is the same of other numbers: o_i are the parameters of a mixture. One network stands for
-/// all orders of the D numbers. In training a row knows d - 1 bits drawn at random, d uniform on
-/// 1 .. D, and its loss is D / (D - d + 1) times the nats of the others: its mean is that of -log p(x) over all orders.
-/// What is measured is the average of the *probabilities* under `orders` orders, which is a distribution; the mean of
-/// the logarithms is a lower one.
+/// With direct=true, o reads [x m ; m] itself, too: what bits say of each other alone, as in logistic regression, is
+/// found at once, and the layers need not find a way to pass it on. A number that is a class is read as K inputs, one
+/// of which is 1 where it is known, and o_i are its K logits. `deep-rnade:200,layers=2` is the same of other numbers:
+/// o_i are the parameters of a mixture. One network stands for all orders of the D numbers. In training a row knows d -
+/// 1 bits drawn at random, d uniform on 1 .. D, and its loss is D / (D - d + 1) times the nats of the others: its mean
+/// is that of -log p(x) over all orders. What is measured is the average of the *probabilities* under `orders` orders,
+/// which is a distribution; the mean of the logarithms is a lower one.
 
 #include <memory>
 #include <span>

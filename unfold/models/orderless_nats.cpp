@@ -16,7 +16,7 @@ constexpr Index kExamplesAtOnce = 32;
 constexpr std::uint64_t kOrderSeed = 1;
 
 /// The layers of a model, told what is known number by number: what the first one adds up grows by two rows of its
-/// weights, and of the outputs those of the next number alone are wanted.
+/// weights, and of the outputs those of the next number alone are wanted. What outputs read of it directly grows alike.
 template <class T>
 class LayersInOrder {
  public:
@@ -41,29 +41,30 @@ class LayersInOrder {
     }
     for (Index d = 0; d < numbers_; ++d) most_ = std::max(most_, shape_.outputs(d));
     output_biases_ = parameter("output/bias");
+    if (options_.direct) direct_ = parameter("output/D");
   }
 
   Index numbers() const { return numbers_; }
 
   /// nats[e] of up to kExamplesAtOnce examples x [examples x numbers].
   void nats(const std::vector<Index>& order, const float* x, Index examples, double* nats) const {
-    const Index size = kExamplesAtOnce * units();
-    T* memory = scratch(3 * size + most_);
-    T *sums = memory, *layers[] = {memory + size, memory + 2 * size}, *o = memory + 3 * size;
+    const Index size = kExamplesAtOnce * units(), all = shape_.all_outputs();
+    T* memory = scratch(3 * size + kExamplesAtOnce * all + most_);
+    T *sums = memory, *layers[] = {memory + size, memory + 2 * size}, *outputs = memory + 3 * size,
+      *o = outputs + kExamplesAtOnce * all;
     for (Index e = 0; e < examples; ++e) {
       std::copy_n(biases_.front(), units(), sums + e * units());
+      std::copy_n(output_biases_, all, outputs + e * all);
       nats[e] = 0;
     }
     for (const Index d : order) {
       const T* top = layers_above(sums, examples, layers);
       for (Index e = 0; e < examples; ++e) {
         const auto x_d = static_cast<T>(x[e * numbers_ + d]);
-        put_outputs(top + e * units(), d, o);
+        put_outputs(top + e * units(), outputs + e * all, d, o);
         nats[e] += static_cast<double>(loss_.nats_of(o, d, x_d));
-        const std::span<T> sum(sums + e * units(), at(units()));
-        axpy<T>(T{1}, {first_ + (shape_.all_inputs() + d) * units(), at(units())}, sum);
-        const auto [place, value] = shape_.input(d, x_d);
-        if (value != 0) axpy<T>(value, {first_ + place * units(), at(units())}, sum);
+        tell(first_, units(), d, x_d, sums + e * units());
+        if (direct_ != nullptr) tell(direct_, all, d, x_d, outputs + e * all);
       }
     }
   }
@@ -82,9 +83,16 @@ class LayersInOrder {
   }
   /// Inputs as the model's columns have them, outputs as its loss has.
   VectorShape density_shape() const { return loss_.shape_of(model_.network().heads.front().signal.size()); }
-  void put_outputs(const T* units_above, Index d, T* o) const {
+  /// Number d becomes known: sums [n] grow by the rows of its flag and of its input, of weights [2 sets of inputs x n].
+  void tell(const T* weights, Index n, Index d, T x, T* sums) const {
+    axpy<T>(T{1}, {weights + (shape_.all_inputs() + d) * n, at(n)}, {sums, at(n)});
+    const auto [place, value] = shape_.input(d, x);
+    if (value != 0) axpy<T>(value, {weights + place * n, at(n)}, {sums, at(n)});
+  }
+  /// `below`: of all outputs, without the units.
+  void put_outputs(const T* units_above, const T* below, Index d, T* o) const {
     for (Index out = shape_.first_output(d); out < shape_.first_output(d + 1); ++out)
-      *o++ = output_biases_[out] +
+      *o++ = below[out] +
              static_cast<T>(dot<T>({units_above, at(units())}, {outputs_.data() + out * units(), at(units())}));
   }
   /// Units of the last layer.
@@ -108,7 +116,7 @@ class LayersInOrder {
   OrderlessOptions options_;
   const EachNumber<T>& loss_;
   VectorShape shape_;
-  const T *first_ = nullptr, *output_biases_ = nullptr;
+  const T *first_ = nullptr, *output_biases_ = nullptr, *direct_ = nullptr;
   std::vector<const T*> biases_;
   std::vector<PackedMatrix<T>> packed_;  // of the second layer on
   Buffer<T> outputs_;                    // transposed

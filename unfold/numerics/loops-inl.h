@@ -99,6 +99,14 @@ HWY_INLINE hn::TFromD<D> add_halves(D, V v) {
   return hn::GetLane(v);
 }
 
+/// The virtual lanes together; overwrites `sums`.
+template <class D, class V, size_t kVectors>
+HWY_INLINE hn::TFromD<D> sum_of_lanes(D d, V (&sums)[kVectors]) {
+  for (size_t width = kVectors / 2; width > 0; width /= 2)
+    for (size_t v = 0; v < width; ++v) sums[v] = hn::Add(sums[v], sums[v + width]);
+  return add_halves(d, sums[0]);
+}
+
 /// Sum in virtual lanes of type T over n elements taken in groups of 16: body.add(d, sum, first) returns `sum` plus the
 /// terms of the elements from `first` on, body.add_end the same for a vector of which only `count` elements exist.
 template <class T, class Body>
@@ -117,9 +125,7 @@ HWY_INLINE T sum_in_lanes(Index n, const Body& body) {
     const Index count = n - first < kWidth ? n - first : kWidth;
     sums[v] = body.add_end(d, sums[v], first, static_cast<size_t>(count));
   }
-  for (Index width = kVectors / 2; width > 0; width /= 2)
-    for (Index v = 0; v < width; ++v) sums[v] = hn::Add(sums[v], sums[v + width]);
-  return add_halves(d, sums[0]);
+  return sum_of_lanes(d, sums);
 }
 
 /// Numbers of either width as doubles.
@@ -130,6 +136,15 @@ HWY_INLINE hn::Vec<D> load_double(D d, const double* from) {
 template <class D>
 HWY_INLINE hn::Vec<D> load_double(D d, const float* from) {
   return hn::PromoteTo(d, hn::LoadU(hn::Rebind<float, D>(), from));
+}
+/// The first `count` of them, the other lanes zero.
+template <class D>
+HWY_INLINE hn::Vec<D> load_double_first(D d, const double* from, size_t count) {
+  return load_first(d, from, count);
+}
+template <class D>
+HWY_INLINE hn::Vec<D> load_double_first(D d, const float* from, size_t count) {
+  return hn::PromoteTo(d, load_first(hn::Rebind<float, D>(), from, count));
 }
 
 }  // namespace HWY_NAMESPACE

@@ -58,13 +58,6 @@ namespace HWY_NAMESPACE {
 
 // Sums: 16 lanes of double, to which float elements are promoted, so that their products are exact.
 
-template <class D, class T>
-HWY_INLINE hn::Vec<D> load_double_first(D d, const T* from, size_t count) {
-  HWY_ALIGN double lanes[kVirtualLanes] = {};
-  for (size_t i = 0; i < count; ++i) lanes[i] = from[i];
-  return hn::Load(d, lanes);
-}
-
 template <class T>
 struct SumBody {
   const T* x;

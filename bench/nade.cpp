@@ -1,0 +1,158 @@
+// What a step of a NADE costs: -log p of rows of bits and its slopes in all weights; beside its floor.
+//
+//   bench_nade [NUMBERS [UNITS [ROWS [SECONDS]]]]        default: 784 numbers, 500 units, 100 rows, a second a row
+//   bench_nade NUMBERS UNITS ROWS SECONDS THREADS        one JSON object for bench/peers/pytorch_nade.py, on the clock
+//
+// Each bit is 1 with probability 0.13, as in binarised MNIST. Rows: the floor; the step in float, of a quarter, half,
+// once and twice as many numbers: a step is O(numbers x units). Microseconds of processor time a row, the least of
+// several repetitions, one thread.
+//
+// The floor is the sums alone, run by the kernels that the step uses in memory of the first-level cache: for each
+// number a product of UNITS (in double, law 2), and two sums of UNITS fused multiply-adds, for the slopes of h and of
+// V; for each 1 a sigmoid, two more sums and the slopes of the sigmoid. 784 x 500: 1.2 million multiply-adds a row; V
+// and its gradient are 1.6 MB each, what is kept of a row is 8 bytes a unit and 1, 0.4 MB.
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <string>
+#include <vector>
+
+#include "unfold/losses/registry.h"
+#include "unfold/numerics/functions.h"
+#include "unfold/numerics/random.h"
+#include "unfold/numerics/row_sums.h"
+
+namespace unfold {
+namespace {
+
+constexpr double kOnes = 0.13;
+
+double seconds_of(clockid_t clock) {
+  timespec now{};
+  clock_gettime(clock, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+/// The least time that `body` took.
+template <class Body>
+double best_seconds(double seconds, const Body& body, clockid_t clock = CLOCK_PROCESS_CPUTIME_ID) {
+  double best = 1e9;
+  for (const double begin = seconds_of(clock); seconds_of(clock) - begin < seconds;) {
+    const double start = seconds_of(clock);
+    body();
+    best = std::min(best, seconds_of(clock) - start);
+  }
+  return best;
+}
+
+/// A NADE with rows to learn from.
+class NadeStep {
+ public:
+  NadeStep(Index numbers, Index units, Index rows)
+      : loss_(choose_loss("nade:" + std::to_string(units)).make<float>()), rows_(rows), width_(numbers + units) {
+    const Signal o = circuit_.affine("o", width_, {{"W", circuit_.input("x", 2)}});
+    loss_->declare(circuit_, o);
+    structure_ = Structure::chains(std::vector<Index>(at(rows), 1));
+    Random random(1, "nade");
+    for (Index i = 0; i < rows * numbers; ++i) bits_.push_back(random.uniform() < kOnes ? 1.0F : 0.0F);
+    for (Index i = 0; i < circuit_.parameter_count(); ++i)
+      parameters_.push_back(0.05F * static_cast<float>(random.normal()));
+    signal_.assign(at(rows * width_), 0.1F);
+    nats_.resize(at(rows));
+    adjoint_.resize(signal_.size());
+    own_.resize(parameters_.size());
+  }
+  void run(Team& team) {
+    const Index numbers = static_cast<Index>(bits_.size()) / rows_;
+    const Observed<float> observed{
+        structure_,
+        {signal_.data(), rows_, width_, width_},
+        {.symbols = nullptr, .values = {bits_.data(), rows_, numbers, numbers}, .predicted = nullptr},
+        parameters_};
+    loss_->gradient(observed, 1.0F, team, nats_.data(), {adjoint_.data(), rows_, width_, width_}, own_);
+  }
+
+ private:
+  Circuit circuit_;
+  std::unique_ptr<Loss<float>> loss_;
+  Structure structure_ = Structure::chains(std::vector<Index>{1});
+  Index rows_, width_;
+  std::vector<float> signal_, bits_, parameters_, nats_, adjoint_, own_;
+};
+
+/// The sums of one row, a stretch of numbers after the other; all stretches read the same few weights.
+class RowFloor {
+ public:
+  RowFloor(Index numbers, Index units) : units_(units) {
+    const auto ones = static_cast<Index>(kOnes * static_cast<double>(numbers));
+    for (Index s = 0, d = 0; s <= ones; ++s) {
+      const Index end = numbers * (s + 1) / (ones + 1);
+      stretches_.push_back(end - d);
+      d = end;
+    }
+    longest_ = std::ranges::max(stretches_);
+    weights_.assign(at(longest_ * units), 0.05F);
+    factors_.assign(at(longest_), 0.1F);
+    for (Index j = 0; j < longest_; ++j) list_.push_back(weights_.data() + j * units);
+    h_.assign(at(units), 0.5F);
+    sum_.assign(at(units), 0.0F);
+    out_.assign(at(longest_), 0.0F);
+  }
+  void run() {
+    for (const Index count : stretches_) {
+      vector_sigmoid(sum_.data(), h_.data(), units_);
+      row_products(weights_.data(), count, h_.data(), units_, out_.data());
+      for (int twice = 0; twice < 2; ++twice) {
+        add_scaled_rows(factors_.data(), list_.data(), count, sum_.data(), units_);
+        add_scaled_rows(factors_.data(), list_.data(), 1, sum_.data(), units_);
+      }
+      add_sigmoid_slopes(h_.data(), weights_.data(), sum_.data(), units_);
+    }
+  }
+
+ private:
+  Index units_, longest_ = 0;
+  std::vector<Index> stretches_;
+  std::vector<float> weights_, factors_, h_, sum_, out_;
+  std::vector<const float*> list_;
+};
+
+void run(Index numbers, Index units, Index rows, double seconds) {
+  Team team(1);
+  std::printf("%lld units, %lld rows; us a row, share of the floor\n", static_cast<long long>(units),
+              static_cast<long long>(rows));
+  for (const Index count : {numbers / 4, numbers / 2, numbers, 2 * numbers}) {
+    NadeStep step(count, units, rows);
+    RowFloor floor(count, units);
+    double least = 1e9, found = 1e9;
+    for (int turn = 0; turn < 5; ++turn) {  // in turns: a machine that others use is slower now than then
+      found = std::min(found, best_seconds(seconds / 5, [&] { step.run(team); }));
+      least = std::min(least, best_seconds(seconds / 25, [&] { floor.run(); }));
+    }
+    found /= static_cast<double>(rows);
+    std::printf("%5lld numbers: floor %8.1f, step %8.1f  %5.1f %%\n", static_cast<long long>(count), 1e6 * least,
+                1e6 * found, 100 * least / found);
+  }
+}
+
+void run_on_the_clock(Index numbers, Index units, Index rows, double seconds, int threads) {
+  Team team(threads);
+  NadeStep step(numbers, units, rows);
+  const double found = best_seconds(
+      seconds, [&] { step.run(team); }, CLOCK_MONOTONIC);
+  std::printf("{\"step_us\": %.2f}\n", 1e6 * found);
+}
+
+}  // namespace
+}  // namespace unfold
+
+int main(int argc, char** argv) {
+  const auto number = [&](int i, double otherwise) { return argc > i ? std::atof(argv[i]) : otherwise; };
+  const auto whole = [&](int i, double otherwise) { return static_cast<unfold::Index>(number(i, otherwise)); };
+  if (argc > 5)
+    unfold::run_on_the_clock(whole(1, 0), whole(2, 0), whole(3, 0), number(4, 0), std::atoi(argv[5]));
+  else
+    unfold::run(whole(1, 784), whole(2, 500), whole(3, 100), number(4, 1));
+}

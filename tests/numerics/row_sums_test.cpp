@@ -1,0 +1,78 @@
+#include "unfold/numerics/row_sums.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "unfold/numerics/random.h"
+#include "unfold/numerics/simd.h"
+#include "unfold/numerics/vector.h"
+
+namespace unfold {
+namespace {
+
+template <class T>
+std::vector<T> drawn(Index n, std::string_view name) {
+  Random random(1, name);
+  std::vector<T> x(static_cast<std::size_t>(n));
+  for (T& v : x) v = static_cast<T>(random.normal());
+  return x;
+}
+template <class T>
+std::span<const T> part(const std::vector<T>& x, Index begin, Index n) {
+  return std::span<const T>(x).subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(n));
+}
+
+constexpr Index kLengths[] = {1, 3, 7, 16, 17, 31, 64, 100, 133, 500, 5000}, kCounts[] = {0, 1, 2, 3, 4, 5, 9};
+
+template <class Check>
+void on_every_instruction_set(const Check& check) {
+  for (const std::string& target : simd_available()) {
+    simd_limit(target);
+    for (const Index n : kLengths)
+      for (const Index count : kCounts) {
+        SCOPED_TRACE(target + ", " + std::to_string(count) + " rows of " + std::to_string(n));
+        check(n, count, float{});
+        check(n, count, double{});
+      }
+  }
+  simd_limit(simd_available().front());
+}
+
+TEST(RowSums, products_have_the_bits_of_each_alone) {
+  on_every_instruction_set([]<class T>(Index n, Index count, T) {
+    const auto rows = drawn<T>(n * count, "rows"), h = drawn<T>(n, "h");
+    std::vector<T> out(static_cast<std::size_t>(count));
+    row_products(rows.data(), count, h.data(), n, out.data());
+    for (Index j = 0; j < count; ++j)
+      EXPECT_EQ(out[static_cast<std::size_t>(j)], static_cast<T>(dot<T>(part(rows, j * n, n), h))) << j;
+  });
+}
+
+TEST(RowSums, add_row_after_row) {
+  on_every_instruction_set([]<class T>(Index n, Index count, T) {
+    const auto rows = drawn<T>(n * count, "rows"), a = drawn<T>(count, "a");
+    auto y = drawn<T>(n, "y"), expected = y;
+    std::vector<const T*> list;
+    for (Index j = count; j-- > 0;) {
+      list.push_back(rows.data() + j * n);
+      axpy<T>(a[static_cast<std::size_t>(count - 1 - j)], part(rows, j * n, n), expected);
+    }
+    add_scaled_rows(a.data(), list.data(), count, y.data(), n);
+    EXPECT_EQ(y, expected);
+  });
+}
+
+TEST(RowSums, slopes_of_sigmoids_are_those_of_their_definition) {
+  on_every_instruction_set([]<class T>(Index n, Index, T) {
+    const auto h = drawn<T>(n, "h"), v = drawn<T>(n, "v");
+    auto y = drawn<T>(n, "y"), expected = y;
+    for (std::size_t i = 0; i < h.size(); ++i) expected[i] += h[i] * (1 - h[i]) * v[i];
+    add_sigmoid_slopes(h.data(), v.data(), y.data(), n);
+    EXPECT_EQ(y, expected);
+  });
+}
+
+}  // namespace
+}  // namespace unfold
