@@ -181,9 +181,10 @@ class CrfLoss final : public LabelField<T, CrfChain>, public LossCurvature<T> {
   void judge_block(const Observed<T>& o, BlockWork& work, T* nats, T scale, Matrix<T>* adjoint,
                    ChainScores* counts) const {
     work.block.lay(o.structure, work.first, work.count, o.signal.cols);
+    const std::string_view name = this->name();
     for (Index t = 0; t < work.block.length(0); ++t)
       for (Index k = 0; k < work.block.running(t); ++k)
-        target_symbol(this->name(), o.signal, o.targets, work.block.outer(k, t));
+        work.block.take_label(k, t, target_symbol(name, o.signal, o.targets, work.block.outer(k, t)));
     if (work.neighbours.suits()) judge_scaled(o, work, nats, scale, adjoint, counts);
     for (Index k = 0; k < work.count; ++k)
       if (!work.neighbours.suits() || !work.block.suits(k))
@@ -194,18 +195,15 @@ class CrfLoss final : public LabelField<T, CrfChain>, public LossCurvature<T> {
   void judge_scaled(const Observed<T>& o, BlockWork& work, T* nats, T scale, Matrix<T>* adjoint,
                     ChainScores* counts) const {
     ChainBlock& block = work.block;
-    block.take_labels(o.targets.symbols);
-    block.load(o.signal);
-    block.run(work.neighbours);
+    block.run(work.neighbours, o.signal, static_cast<double>(scale), adjoint != nullptr ? *adjoint : Matrix<T>{});
     work.surprise.resize(at(block.rows()));
     vector_log(block.shares(), work.surprise.data(), block.rows());
-    const auto factor = static_cast<double>(scale);
     for (Index t = 0; t < block.length(0); ++t) {
       const double* surprise = work.surprise.data() + block.inner(0, t);
       T* const nats_here =
           nats + block.outer(0, t);  // of chains that do not suit, too: judge_exactly writes them again
       for (Index k = 0; k < block.running(t); ++k) nats_here[k] = static_cast<T>(-surprise[k] > 0 ? -surprise[k] : 0);
-      if (adjoint != nullptr) put_slopes(block, t, factor, *adjoint, counts->transitions.data());
+      if (counts != nullptr && t > 0) take_steps_away(block, t, counts->transitions.data());
     }
     if (counts == nullptr) return;
     for (Index k = 0; k < block.chains(); ++k) {
@@ -216,17 +214,11 @@ class CrfLoss final : public LabelField<T, CrfChain>, public LossCurvature<T> {
     block.add_pairs(work.neighbours, counts->transitions.data());
   }
 
-  /// Slopes in the scores of a step, and minus the steps that lead there.
-  static void put_slopes(ChainBlock& block, Index t, double factor, Matrix<T> adjoint, double* transitions) {
-    block.put_expected(t, factor, adjoint);
-    T* const here = adjoint.row(block.outer(0, t));
-    const Index row = block.inner(0, t), before = t > 0 ? block.inner(0, t - 1) : 0;
-    for (Index k = 0; k < block.running(t); ++k) {
-      if (!block.suits(k)) continue;
-      const Symbol label = block.label(row + k);
-      here[k * adjoint.stride + label] = static_cast<T>(factor * (block.expected(row + k) - 1));
-      if (t > 0) transitions[block.label(before + k) * adjoint.cols + label] -= 1;
-    }
+  /// Minus the steps that the labels take to position t.
+  static void take_steps_away(const ChainBlock& block, Index t, double* transitions) {
+    const Index row = block.inner(0, t), before = block.inner(0, t - 1);
+    for (Index k = 0; k < block.running(t); ++k)
+      if (block.suits(k)) transitions[block.label(before + k) * block.labels() + block.label(row + k)] -= 1;
   }
 
   static void count_end(const ChainBlock& block, Index row, std::vector<double>& counts) {

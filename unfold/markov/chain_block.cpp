@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstring>
 #include <limits>
-#include <numeric>
 
 #include "unfold/numerics/functions.h"
 #include "unfold/numerics/state_rows.h"
@@ -82,81 +82,90 @@ void ChainBlock::make_room() {
   const Index needed = rows() * stride_;
   if (alpha_.size() < needed)
     for (Buffer<double>* each : {&alpha_, &beta_, &weight_}) each->resize(needed);
-  own_.resize(at(count_));
-  std::iota(own_.begin(), own_.end(), 0);
   row_labels_.resize(at(rows()));
   for (auto* each : {&scale_, &share_, &expected_}) each->resize(at(rows()));
+  steps_.clear();
+  for (Index t = 0; t < lengths_.front(); ++t) {
+    const Index now = running(t), before = std::max<Index>(t - 1, 0);
+    steps_.push_back({.alpha = rows_of(alpha_, t, now, stride_),
+                      .beta = rows_of(beta_, t, now, stride_),
+                      .weight = rows_of(weight_, t, now, stride_),
+                      .alpha_before = rows_of(alpha_, before, now, labels_),
+                      .weight_to_here = rows_of(weight_, t, now, labels_),
+                      .beta_before = rows_of(beta_, before, now, stride_)});
+  }
+  fits_.resize(at(count_));
   suits_.assign(at(count_), 1);
 }
 
-void ChainBlock::take_labels(const Symbol* labels) {
-  for (Index t = 0; t < steps(); ++t)
-    for (Index k = 0; k < running(t); ++k) {
-      const Symbol label = labels[outer(k, t)];
-      row_labels_[at(inner(k, t))] = label == kNoSymbol ? 0 : label;
-      if (label == kNoSymbol) suits_[at(k)] = 0;
-    }
+template <class T>
+void ChainBlock::run(const ScaledNeighbours& neighbours, Matrix<const T> signal, double factor, Matrix<T> slopes) {
+  const bool in_place = slopes.data == signal.data;
+  if (in_place) keep(signal);
+  go_forward(neighbours, signal);
+  go_backward(neighbours, factor, slopes);
+  const auto counts = [](double share) { return share > 0 && std::isfinite(share); };
+  if (!std::ranges::all_of(share_, counts))
+    for (Index t = 0; t < steps(); ++t)
+      for (Index k = 0; k < running(t); ++k)
+        if (!counts(share_[at(inner(k, t))])) suits_[at(k)] = 0;
+  for (Index k = 0; k < count_ && in_place; ++k)
+    if (!suits(k)) give_back(k, slopes);
 }
 
 template <class T>
-void ChainBlock::load(Matrix<const T> signal) {
-  std::vector<char> fits(at(count_));
-  for (Index t = 0; t < steps(); ++t) {
-    const Matrix<const T> scores{signal.row(begins_[at(t)]), running(t), labels_, signal.stride};
-    exp_below_largest<T>(scores, ScaledNeighbours::kSpread, padded(weight_, t, running(t)), fits.data());
+void ChainBlock::keep(Matrix<const T> signal) {
+  const std::size_t bytes = at(labels_) * sizeof(T);
+  kept_.resize(at(rows()) * bytes);
+  for (Index t = 0; t < steps(); ++t)
     for (Index k = 0; k < running(t); ++k)
-      if (fits[at(k)] == 0) suits_[at(k)] = 0;
-  }
+      std::memcpy(kept_.data() + at(inner(k, t)) * bytes, signal.row(outer(k, t)), bytes);
 }
 
 template <class T>
-void ChainBlock::put_expected(Index t, double factor, Matrix<T> out) {
-  const auto put = [&](Index chain, Index chains) {
-    const Matrix<const double> a = step(alpha_, t, running(t)), b = step(beta_, t, running(t));
-    scaled_products<T>(a.rows_from(chain, chains), b.rows_from(chain, chains), factor,
-                       {out.row(outer(chain, t)), chains, labels_, out.stride});
-  };
-  if (all_suit_) return put(0, running(t));
-  for (Index k = 0; k < running(t); ++k)
-    if (suits(k)) put(k, 1);
-}
-
-void ChainBlock::run(const ScaledNeighbours& neighbours) {
-  go_forward(neighbours);
-  go_backward(neighbours);
-  for (Index t = 0; t < steps(); ++t)
-    for (Index k = 0; k < running(t); ++k)
-      if (const double share = share_[at(inner(k, t))]; !(share > 0 && std::isfinite(share))) suits_[at(k)] = 0;
-  all_suit_ = std::ranges::all_of(suits_, [](char suits) { return suits != 0; });
+void ChainBlock::give_back(Index chain, Matrix<T> signal) const {
+  const std::size_t bytes = at(labels_) * sizeof(T);
+  for (Index t = 0; t < length(chain); ++t)
+    std::memcpy(signal.row(outer(chain, t)), kept_.data() + at(inner(chain, t)) * bytes, bytes);
 }
 
 /// alpha_t = (alpha_{t-1} E) e_t, divided by its sum.
-void ChainBlock::go_forward(const ScaledNeighbours& neighbours) {
+template <class T>
+void ChainBlock::go_forward(const ScaledNeighbours& neighbours, Matrix<const T> signal) {
   const PackedMatrix<double>& e = neighbours.forward();
   for (Index t = 0; t < steps(); ++t) {
+    const Step& step = steps_[at(t)];
     const Index now = running(t);
-    const Matrix<double> alpha = padded(alpha_, t, now);
-    if (t > 0) multiply<double>(step(alpha_, t - 1, now), e, alpha, {0, e.panels()}, Start::zero);
+    if (t > 0) multiply<double>(step.alpha_before, e, step.alpha, {0, e.panels()}, Start::zero);
     const Matrix<const double> before =
-        t > 0 ? alpha : Matrix<const double>{neighbours.start().data(), now, stride_, 0};
-    double* sums = scale_.data() + offsets_[at(t)];
-    see_symbols(before, padded(weight_, t, now), own_.data(), 0, alpha, sums);
+        t > 0 ? step.alpha : Matrix<const double>{neighbours.start().data(), now, stride_, 0};
+    double* scales = scale_.data() + offsets_[at(t)];
+    see_scores<T>(before, {signal.row(begins_[at(t)]), now, labels_, signal.stride}, ScaledNeighbours::kSpread,
+                  step.weight, step.alpha, scales, fits_.data());
     for (Index k = 0; k < now; ++k)
-      if (!(sums[k] > 0)) suits_[at(k)] = 0;  // it began with what cannot be
+      if (fits_[at(k)] == 0 || scales[k] == 0) suits_[at(k)] = 0;  // 0: it began with what cannot be
   }
 }
 
 /// beta_{t-1} = (beta_t e_t) E', divided as alpha_t was, so that alpha beta sums to 1 at every position.
-void ChainBlock::go_backward(const ScaledNeighbours& neighbours) {
+template <class T>
+void ChainBlock::go_backward(const ScaledNeighbours& neighbours, double factor, Matrix<T> slopes) {
   const PackedMatrix<double>& e = neighbours.backward();
   for (Index t = steps() - 1; t >= 0; --t) {
     const Index now = running(t), later = t + 1 < steps() ? running(t + 1) : 0;
-    if (later > 0)
-      multiply<double>(step(weight_, t + 1, later), e, padded(beta_, t, later), {0, e.panels()}, Start::zero);
+    if (later > 0) {
+      const Step& next = steps_[at(t + 1)];
+      multiply<double>(next.weight_to_here, e, next.beta_before, {0, e.panels()}, Start::zero);
+    }
     for (Index k = later; k < now; ++k) end_chain(inner(k, t), neighbours.stop());
     judge_labels(neighbours, t, later);
-    weigh_back(padded(beta_, t, now), padded(weight_, t, now), scale_.data() + offsets_[at(t)],
-               padded(weight_, t, now));
+    const Matrix<T> here = slopes.data == nullptr ? slopes : slopes.rows_from(begins_[at(t)], now);
+    const Step& step = steps_[at(t)];
+    look_back_at_scores<T>(step.alpha, step.beta, scale_.data() + offsets_[at(t)], factor, step.weight, here);
+    for (Index k = 0; k < here.rows; ++k) {
+      const Index row = inner(k, t);
+      here(k, label(row)) = static_cast<T>(factor * (expected_[at(row)] - 1));
+    }
   }
 }
 
@@ -184,14 +193,14 @@ void ChainBlock::judge_labels(const ScaledNeighbours& neighbours, Index t, Index
 /// Steps of equally many chains lie one behind the other, so that one product counts them all.
 void ChainBlock::add_pairs(const ScaledNeighbours& neighbours, double* sum) {
   for (Index k = 0; k < count_; ++k)
-    for (Index t = 1; t < length(k) && !suits(k); ++t)
-      std::fill_n(weight_.data() + inner(k, t) * stride_, stride_, 0.0);
+    for (Index t = 0; t < length(k) && !suits(k); ++t)
+      for (Buffer<double>* each : {&alpha_, &weight_}) std::fill_n(each->data() + inner(k, t) * stride_, stride_, 0.0);
   pairs_.assign(at(labels_ * stride_), 0.0);
   for (Index last = steps() - 1; last > 0;) {
     Index first = last;  // steps [first, last] have as many chains as each other, and as the step before the first
     while (first > 1 && running(first - 1) == running(last) && running(first - 2) == running(last)) --first;
     const Index together = running(last) * (last - first + 1);
-    accumulate_outer<double>(step(alpha_, first - 1, together), padded(weight_, first, together),
+    accumulate_outer<double>(rows_of(alpha_, first - 1, together, labels_), rows_of(weight_, first, together, stride_),
                              {pairs_.data(), labels_, stride_, stride_}, {0, labels_}, Start::accumulate);
     last = first - 1;
   }
@@ -199,9 +208,7 @@ void ChainBlock::add_pairs(const ScaledNeighbours& neighbours, double* sum) {
     for (Index j = 0; j < labels_; ++j) sum[i * labels_ + j] += pairs_[at(i * stride_ + j)] * neighbours.weight(i, j);
 }
 
-template void ChainBlock::load(Matrix<const float>);
-template void ChainBlock::load(Matrix<const double>);
-template void ChainBlock::put_expected(Index, double, Matrix<float>);
-template void ChainBlock::put_expected(Index, double, Matrix<double>);
+template void ChainBlock::run(const ScaledNeighbours&, Matrix<const float>, double, Matrix<float>);
+template void ChainBlock::run(const ScaledNeighbours&, Matrix<const double>, double, Matrix<double>);
 
 }  // namespace unfold

@@ -48,6 +48,7 @@ class ChainBlock {
   void lay(const Structure& structure, Index first, Index count, Index labels);
   Index rows() const { return offsets_.back(); }
   Index chains() const { return count_; }
+  Index labels() const { return labels_; }
   Index length(Index chain) const { return lengths_[at(chain)]; }
   /// Chains that have a position t: the first ones.
   Index running(Index t) const { return offsets_[at(t + 1)] - offsets_[at(t)]; }
@@ -55,50 +56,60 @@ class ChainBlock {
   Index outer(Index chain, Index t) const { return begins_[at(t)] + chain; }
   Index inner(Index chain, Index t) const { return offsets_[at(t)] + chain; }
 
-  /// Takes the labels, which must be in the alphabet, by rows of the batch. Chains of which one is missing do not suit.
-  void take_labels(const Symbol* labels);
-  /// Takes the emissions. Chains whose scores at some position lie too far apart, or are not finite, do not suit.
+  /// Takes the label of a chain at t, which is in the alphabet. Chains of which one is missing do not suit.
+  void take_label(Index chain, Index t, Symbol label) {
+    row_labels_[at(inner(chain, t))] = label == kNoSymbol ? 0 : label;
+    if (label == kNoSymbol) suits_[at(chain)] = 0;
+  }
+  /// Both recursions over the emissions. Where there are `slopes`, their rows of the batch become factor (p(y_t = j) -
+  /// 1 where j is the label). Chains whose scores at some position lie too far apart, or are not finite, and those
+  /// whose labels have a share that is not above 0 do not suit: their slopes are anything, or, where the slopes lie
+  /// where the signal is, still that.
   template <class T>
-  void load(Matrix<const T> signal);
-  /// Both recursions. Chains whose labels have a share that is not above 0 do not suit.
-  void run(const ScaledNeighbours& neighbours);
+  void run(const ScaledNeighbours& neighbours, Matrix<const T> signal, double factor, Matrix<T> slopes);
   bool suits(Index chain) const { return suits_[at(chain)] != 0; }
 
   /// After `run`, of chains that suit, at the block's row r = inner(chain, t): the label y; p(y | label before,
-  /// signal); p(y_t = j) = ahead(r)[j] * behind(r)[j], and that of y.
+  /// signal); p(y_t = j) = ahead(r)[j] * behind(r)[j].
   Symbol label(Index row) const { return row_labels_[at(row)]; }
   const double* shares() const { return share_.data(); }
   const double* ahead(Index row) const { return alpha_.data() + row * stride_; }
   const double* behind(Index row) const { return beta_.data() + row * stride_; }
-  double expected(Index row) const { return expected_[at(row)]; }
-  /// Rows of the batch at step t that are those of chains that suit: factor p(y_t = j).
-  template <class T>
-  void put_expected(Index t, double factor, Matrix<T> out);
   /// sum [labels x labels] += the sum over positions t > 0 of the chains that suit, whose numbers are lost, of
   /// p(y_{t-1} = i, y_t = j).
   void add_pairs(const ScaledNeighbours& neighbours, double* sum);
 
  private:
-  Matrix<double> step(Buffer<double>& of, Index t, Index chains) {
-    return {of.data() + offsets_[at(t)] * stride_, chains, labels_, stride_};
+  /// The rows of a step, and of those before it which chains go on from. A product that reads a view from memory waits
+  /// for the numbers of one just made; these were made long ago.
+  struct Step {
+    Matrix<double> alpha, beta, weight;                 // [running x stride]
+    Matrix<const double> alpha_before, weight_to_here;  // [running x labels]
+    Matrix<double> beta_before;                         // [running x stride]
+  };
+  Matrix<double> rows_of(Buffer<double>& of, Index t, Index chains, Index cols) {
+    return {of.data() + offsets_[at(t)] * stride_, chains, cols, stride_};
   }
-  Index steps() const { return static_cast<Index>(offsets_.size()) - 1; }
-  Matrix<double> padded(Buffer<double>& of, Index t, Index chains) {
-    return {of.data() + offsets_[at(t)] * stride_, chains, stride_, stride_};
-  }
+  Index steps() const { return static_cast<Index>(steps_.size()); }
   /// p(y_{t-1} = i, y_t = j) = ahead(r')[i] weight(i, j) entering(r)[j], r' the row before.
   const double* entering(Index row) const { return weight_.data() + row * stride_; }
   void make_room();
-  void go_forward(const ScaledNeighbours& neighbours);
-  void go_backward(const ScaledNeighbours& neighbours);
+  template <class T>
+  void keep(Matrix<const T> signal);
+  template <class T>
+  void give_back(Index chain, Matrix<T> signal) const;
+  template <class T>
+  void go_forward(const ScaledNeighbours& neighbours, Matrix<const T> signal);
+  template <class T>
+  void go_backward(const ScaledNeighbours& neighbours, double factor, Matrix<T> slopes);
   void end_chain(Index row, const std::vector<double>& stop);
   void judge_labels(const ScaledNeighbours& neighbours, Index t, Index later);
 
   Index count_ = 0, labels_ = 0, stride_ = 0;
   std::vector<Index> lengths_, offsets_, begins_;  // by chain; rows before each step; rows of the batch
-  std::vector<char> suits_;
-  bool all_suit_ = false;
-  std::vector<Symbol> own_;                       // 0, 1, ...: each chain of a step has its own row of weights
+  std::vector<char> suits_, fits_;
+  std::vector<Step> steps_;
+  std::vector<unsigned char> kept_;               // the signal, where slopes are to lie there
   std::vector<Symbol> row_labels_;                // by row
   std::vector<double> scale_, share_, expected_;  // by row
   Buffer<double> alpha_, beta_, weight_;          // [rows x stride]; behind the labels of a row alpha and beta are 0

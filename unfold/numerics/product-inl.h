@@ -375,6 +375,19 @@ void multiply_all(const MultiplyJob<T>& job) {
   }
 }
 
+/// A few numbers, none beyond them read or written: whole vectors, the last of which may lap over the one before.
+template <class T>
+HWY_INLINE void copy_vectors(const T* from, Index count, T* to) {
+  const Lane<T> d;
+  if (count < kLanes<T>) {
+    for (Index i = 0; i < count; ++i) to[i] = from[i];
+    return;
+  }
+  for (Index i = 0; i + kLanes<T> <= count; i += kLanes<T>) hn::StoreU(hn::LoadU(d, from + i), d, to + i);
+  const Index last = count - kLanes<T>;
+  hn::StoreU(hn::LoadU(d, from + last), d, to + last);
+}
+
 /// Rows `r` of columns `k` of a, last row first, interleaved tile by tile: step i of row m of a tile of s rows at
 /// i * s + m. Tiles lie tile_offset apart.
 template <class T>
@@ -396,7 +409,7 @@ class InterleavedColumns {
           if (whole) {
             for (Index m = 0; m < kSlack; m += kLanes<T>) hn::StoreU(hn::LoadU(d, from + m), d, to + m);
           } else {
-            std::copy_n(from, rows, to);
+            copy_vectors(from, rows, to);
           }
         }
       }
@@ -417,6 +430,7 @@ template <class T>
 void pack_descending(Matrix<const T> d, Range r, Index panel, T* to) {
   constexpr Index kPanel = PackedMatrix<T>::kPanel, kLine = 64 / static_cast<Index>(sizeof(T));
   constexpr Index kRowsAhead = 12;  // rows lie far apart: nothing else fetches them in time
+  const Lane<T> zeros;
   const Index columns = std::min(kPanel, d.cols - panel * kPanel);
   const T* from = d.row(r.end - 1) + panel * kPanel;
   for (Index i = r.end; i-- > r.begin; to += kPanel, from -= d.stride) {
@@ -426,8 +440,9 @@ void pack_descending(Matrix<const T> d, Range r, Index panel, T* to) {
       }
       std::memcpy(to, from, sizeof(T) * kPanel);
     } else {
-      std::copy_n(from, columns, to);
-      std::fill(to + columns, to + kPanel, T(0));
+      for (Index j = columns / kLanes<T> * kLanes<T>; j < kPanel; j += kLanes<T>)
+        hn::StoreU(hn::Zero(zeros), zeros, to + j);
+      copy_vectors(from, columns, to);
     }
   }
 }

@@ -23,12 +23,11 @@ struct StateRowOperations {
   decltype(see_symbols)* forward;
   decltype(look_back)* backward;
   decltype(best_origins)* best;
-  decltype(weigh_back)* weigh;
 };
 template <class T>
 struct ScoreRowOperations {
-  decltype(exp_below_largest<T>)* exp;
-  decltype(scaled_products<T>)* products;
+  decltype(see_scores<T>)* forward;
+  decltype(look_back_at_scores<T>)* backward;
 };
 
 }  // namespace unfold
@@ -142,49 +141,125 @@ HWY_INLINE hn::Vec<D> first_doubles(D d, const T* from, Index count, hn::Vec<D> 
   return hn::IfThenElse(hn::FirstN(d, some), v, otherwise);
 }
 
-template <class T>
-HWY_INLINE bool exp_row(const T* x, Index n, double spread, double* y, Index stride) {
-  const hn::CappedTag<double, 8> d;
-  const auto width = static_cast<Index>(hn::Lanes(d));
-  const Index whole = n / width * width;
-  const auto first = hn::Set(d, static_cast<double>(x[0]));
-  auto most = first, least = first;
-  auto no_number = hn::IsNaN(first);
-  const auto see = [&](auto v) HWY_ATTR {
-    most = hn::Max(most, v);
-    least = hn::Min(least, v);
-    no_number = hn::Or(no_number, hn::IsNaN(v));
-  };
-  for (Index i = 0; i < whole; i += width) see(load_double(d, x + i));
-  if (whole < n) see(first_doubles(d, x + whole, n - whole, first));
-  most = hn::MaxOfLanes(d, most);
-  const double extent =
-      hn::GetLane(hn::Sub(most, hn::MinOfLanes(d, least)));  // above any spread, or no number, where one is infinite
-  const bool fits = extent <= spread && hn::AllFalse(d, no_number);
-  if (!fits) {
-    std::fill_n(y, stride, 1.0);
-    return false;
-  }
-  for (Index i = 0; i < whole; i += width) hn::StoreU(exp_lanes(d, hn::Sub(load_double(d, x + i), most)), d, y + i);
-  if (whole < n) {
-    hn::StoreU(exp_lanes(d, hn::Sub(first_doubles(d, x + whole, n - whole, most), most)), d, y + whole);
-  }
-  std::fill(y + std::min(stride, whole + (whole < n ? width : 0)), y + stride, 1.0);
-  return true;
-}
-template <class T>
-void exp_rows(Matrix<const T> x, double spread, Matrix<double> y, char* fits) {
-  for (Index m = 0; m < x.rows; ++m) fits[m] = exp_row(x.row(m), x.cols, spread, y.row(m), y.cols) ? 1 : 0;
-}
+using Eight = hn::CappedTag<double, 8>;
+inline constexpr Index kEight = static_cast<Index>(hn::MaxLanes(Eight()));
 
 template <class T>
-struct ScaledProductBody {
-  const double *a, *b;
-  T* y;
-  double factor;
+HWY_INLINE double largest_of_row(const T* x, Index n) {
+  const hn::CappedTag<T, 8> d;
+  constexpr Index kWidth = static_cast<Index>(hn::MaxLanes(hn::CappedTag<T, 8>()));
+  const auto first = hn::Set(d, x[0]);
+  auto most = first;
+  Index i = 0;
+  for (; i + kWidth <= n; i += kWidth) most = hn::Max(most, hn::LoadU(d, x + i));
+  if (i < n) {
+    const auto some = static_cast<size_t>(n - i);
+    most = hn::Max(most, hn::IfThenElse(hn::FirstN(d, some), load_first(d, x + i, some), first));
+  }
+  return static_cast<double>(hn::GetLane(hn::MaxOfLanes(d, most)));
+}
+/// y = x - the largest of the row, and 0 behind x. Returns the smaller of `least` and y, lane by lane.
+template <class T>
+HWY_INLINE hn::Vec<Eight> row_below_largest(const T* x, Index n, double* y, Index stride, hn::Vec<Eight> least) {
+  const Eight d;
+  const auto most = hn::Set(d, largest_of_row(x, n));
+  const auto put = [&](hn::Vec<Eight> v, Index i) HWY_ATTR {
+    const auto below = hn::Sub(v, most);
+    least = hn::Min(least, below);
+    hn::StoreU(below, d, y + i);
+  };
+  Index i = 0;
+  for (; i + kEight <= n; i += kEight) put(load_double(d, x + i), i);
+  if (i < n) put(first_doubles(d, x + i, n - i, most), i), i += kEight;
+  for (; i < stride; i += kEight) hn::StoreU(hn::Zero(d), d, y + i);
+  return least;
+}
+/// All rows; those that do not fit become 0.
+template <class T>
+void rows_below_largest(Matrix<const T> x, double spread, Matrix<double> y, char* fits) {
+  const Eight d;
+  auto least = hn::Zero(d);
+  for (Index m = 0; m < x.rows; ++m) least = row_below_largest(x.row(m), x.cols, y.row(m), y.cols, least);
+  std::fill_n(fits, x.rows, 1);
+  if (hn::AllTrue(d, hn::Ge(least, hn::Set(d, -spread)))) return;
+  for (Index m = 0; m < x.rows; ++m) {
+    double* const row = y.row(m);
+    if (std::all_of(row, row + y.cols, [&](double below) { return below >= -spread; })) continue;
+    fits[m] = 0;
+    std::fill_n(row, y.cols, 0.0);
+  }
+}
+
+/// exp_lanes of numbers from -700 to 0, or NaN.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V exp_of_moderate(D d, V x) {
+  const auto e = reduce_exp(d, x);
+  return scale_by_power(d, hn::Add(hn::Set(d, hn::TFromD<D>{1}), e.q), e.n);
+}
+
+/// As sum_in_lanes, of f e; n is a whole number of 8.
+HWY_INLINE double sum_of_products(const double* f, const double* e, Index n) {
+  const Eight d;
+  constexpr Index kSums = kVirtualLanes / kEight;
+  hn::Vec<Eight> sums[kSums];
+  for (Index v = 0; v < kSums; ++v) sums[v] = hn::Zero(d);
+  const auto add = [&](Index v, Index i)
+                       HWY_ATTR { sums[v] = hn::Add(sums[v], hn::Mul(hn::LoadU(d, f + i), hn::LoadU(d, e + i))); };
+  Index i = 0;
+  for (; i + kVirtualLanes <= n; i += kVirtualLanes)
+    for (Index v = 0; v < kSums; ++v) add(v, i + v * kEight);
+  if (i < n)
+    for (Index v = 0; v < kSums / 2; ++v) add(v, i + v * kEight);
+  for (Index width = kSums / 2; width > 0; width /= 2)
+    for (Index v = 0; v < width; ++v) sums[v] = hn::Add(sums[v], sums[v + width]);
+  return add_halves(d, sums[0]);
+}
+
+/// In passes over all rows: what follows from one another in a row takes long, and of a short pass the processor has
+/// several rows at work.
+template <class T>
+void see_score_rows(Matrix<const double> f, Matrix<const T> x, double spread, Matrix<double> e, Matrix<double> g,
+                    double* c, char* fits) {
+  const Eight d;
+  const Index n = e.cols;
+  rows_below_largest(x, spread, e, fits);
+  for (Index m = 0; m < x.rows; ++m) {
+    double* const row = e.row(m);
+    for (Index i = 0; i < n; i += kEight) hn::StoreU(exp_of_moderate(d, hn::LoadU(d, row + i)), d, row + i);
+  }
+  for (Index m = 0; m < x.rows; ++m) {
+    const double sum = sum_of_products(f.row(m), e.row(m), n);
+    c[m] = sum > 0 ? 1 / sum : 0;
+  }
+  for (Index m = 0; m < x.rows; ++m) {
+    const double *const before = f.row(m), *const seen = e.row(m);
+    double* const row = g.row(m);
+    const auto factor = hn::Set(d, c[m]);
+    for (Index i = 0; i < n; i += kEight) {
+      const auto product = hn::Mul(hn::LoadU(d, before + i), hn::LoadU(d, seen + i));
+      hn::StoreU(hn::Mul(product, factor), d, row + i);
+    }
+  }
+}
+
+struct WeighBackBody {
+  const double* beta;
+  double* e;
+  double c;
   template <class D, class Place>
   HWY_INLINE void at(D d, Index i, Place place) const {
-    const auto v = hn::Mul(hn::Set(d, factor), hn::Mul(place.load(d, a + i), place.load(d, b + i)));
+    const auto weighed = hn::Mul(place.load(d, e + i), place.load(d, beta + i));
+    place.store(hn::Mul(weighed, hn::Set(d, c)), d, e + i);
+  }
+};
+template <class T>
+struct ExpectedBody {
+  const double *alpha, *beta;
+  double factor;
+  T* y;
+  template <class D, class Place>
+  HWY_INLINE void at(D d, Index i, Place place) const {
+    const auto v = hn::Mul(hn::Set(d, factor), hn::Mul(place.load(d, alpha + i), place.load(d, beta + i)));
     if constexpr (sizeof(T) == sizeof(double)) {
       place.store(v, d, y + i);
     } else {
@@ -194,34 +269,18 @@ struct ScaledProductBody {
   }
 };
 template <class T>
-void product_rows(Matrix<const double> a, Matrix<const double> b, double factor, Matrix<T> y) {
-  for (Index m = 0; m < a.rows; ++m)
-    for_each_vector<double>(a.cols, ScaledProductBody<T>{a.row(m), b.row(m), y.row(m), factor});
-}
-
-struct WeighBackBody {
-  const double *beta, *b;
-  double factor;
-  double* w;
-  template <class D, class Place>
-  HWY_INLINE void at(D d, Index i, Place place) const {
-    place.store(hn::Mul(hn::Mul(place.load(d, b + i), place.load(d, beta + i)), hn::Set(d, factor)), d, w + i);
-  }
-};
-void weigh_back_rows(Matrix<const double> beta, Matrix<const double> b, const double* c, Matrix<double> w) {
-  for (Index m = 0; m < b.rows; ++m) {
-    if (c[m] > 0)
-      for_each_vector<double>(b.cols, WeighBackBody{beta.row(m), b.row(m), 1 / c[m], w.row(m)});
-    else
-      std::copy_n(beta.row(m), b.cols, w.row(m));
-  }
+void look_back_at_score_rows(Matrix<const double> alpha, Matrix<const double> beta, const double* c, double factor,
+                             Matrix<double> e, Matrix<T> y) {
+  for (Index m = 0; m < e.rows; ++m) for_each_vector<double>(e.cols, WeighBackBody{beta.row(m), e.row(m), c[m]});
+  for (Index m = 0; m < y.rows; ++m)
+    for_each_vector<double>(y.cols, ExpectedBody<T>{alpha.row(m), beta.row(m), factor, y.row(m)});
 }
 
 template <class T>
-constexpr ScoreRowOperations<T> kScoreRowOperations = {exp_rows<T>, product_rows<T>};
+constexpr ScoreRowOperations<T> kScoreRowOperations = {see_score_rows<T>, look_back_at_score_rows<T>};
 UNFOLD_TARGET_TABLE(ScoreRowOperations, kScoreRowOperations);
 
-constexpr StateRowOperations kStateRowOperations = {see_rows, look_back_rows, best_origins_row, weigh_back_rows};
+constexpr StateRowOperations kStateRowOperations = {see_rows, look_back_rows, best_origins_row};
 const StateRowOperations* StateRowTable() { return &kStateRowOperations; }
 
 }  // namespace HWY_NAMESPACE
@@ -249,22 +308,24 @@ void look_back(Matrix<const double> beta, Matrix<const double> g, Matrix<const d
 }
 
 template <class T>
-void exp_below_largest(Matrix<const T> x, double spread, Matrix<double> y, char* fits) {
-  assert(x.cols > 0 && x.cols <= y.cols && y.cols % 8 == 0);
-  score_rows<T>().exp(x, spread, y, fits);
+void see_scores(Matrix<const double> f, Matrix<const T> x, double spread, Matrix<double> e, Matrix<double> g, double* c,
+                char* fits) {
+  assert(x.cols > 0 && x.cols <= e.cols && e.cols % 8 == 0);
+  score_rows<T>().forward(f, x, spread, e, g, c, fits);
 }
 template <class T>
-void scaled_products(Matrix<const double> a, Matrix<const double> b, double factor, Matrix<T> y) {
-  score_rows<T>().products(a, b, factor, y);
+void look_back_at_scores(Matrix<const double> alpha, Matrix<const double> beta, const double* c, double factor,
+                         Matrix<double> e, Matrix<T> y) {
+  score_rows<T>().backward(alpha, beta, c, factor, e, y);
 }
-template void exp_below_largest(Matrix<const float>, double, Matrix<double>, char*);
-template void exp_below_largest(Matrix<const double>, double, Matrix<double>, char*);
-template void scaled_products(Matrix<const double>, Matrix<const double>, double, Matrix<float>);
-template void scaled_products(Matrix<const double>, Matrix<const double>, double, Matrix<double>);
-
-void weigh_back(Matrix<const double> beta, Matrix<const double> b, const double* c, Matrix<double> w) {
-  state_rows().weigh(beta, b, c, w);
-}
+#define UNFOLD_INSTANTIATE(T)                                                                                          \
+  template void see_scores(Matrix<const double>, Matrix<const T>, double, Matrix<double>, Matrix<double>, double*,     \
+                           char*);                                                                                     \
+  template void look_back_at_scores(Matrix<const double>, Matrix<const double>, const double*, double, Matrix<double>, \
+                                    Matrix<T>);
+UNFOLD_INSTANTIATE(float)
+UNFOLD_INSTANTIATE(double)
+#undef UNFOLD_INSTANTIATE
 
 void best_origins(const double* best, Matrix<const double> a, double* next, double* from) {
   assert(a.rows > 0);

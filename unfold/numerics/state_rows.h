@@ -16,17 +16,18 @@ void see_symbols(Matrix<const double> f, Matrix<const double> b, const Symbol* s
 void look_back(Matrix<const double> beta, Matrix<const double> g, Matrix<const double> b, const Symbol* symbols,
                const double* c, Matrix<double> counts, Matrix<double> w);
 
-/// y = exp(x - the largest of the row), and 1 behind the components of x; y.cols is a whole number of 8. fits = 0 where
-/// numbers of a row lie farther apart than `spread` or are not finite: such a row of y is 1.
+/// The same of scores x: e = exp(x - the largest of the row), and 1 behind the components of x; c = 1 / (the sum of f
+/// e), g = f e c; both 0 where that sum is not above 0. fits = 0 where numbers of a row of x lie farther apart than
+/// `spread` or are not finite: such a row of e is 1. Rows of f, e and g are of the same length, a whole number of 8.
 template <class T>
-void exp_below_largest(Matrix<const T> x, double spread, Matrix<double> y, char* fits);
+void see_scores(Matrix<const double> f, Matrix<const T> x, double spread, Matrix<double> e, Matrix<double> g, double* c,
+                char* fits);
 
-/// y = factor (a b), component by component, rounded to T.
+/// The way back: e = e beta c; and y = factor alpha beta, rounded to T, where there is a y, for the components that it
+/// has.
 template <class T>
-void scaled_products(Matrix<const double> a, Matrix<const double> b, double factor, Matrix<T> y);
-
-/// w = b beta / c, row by row; beta where c = 0. w may be b.
-void weigh_back(Matrix<const double> beta, Matrix<const double> b, const double* c, Matrix<double> w);
+void look_back_at_scores(Matrix<const double> alpha, Matrix<const double> beta, const double* c, double factor,
+                         Matrix<double> e, Matrix<T> y);
 
 /// next[j] = max over i of best[i] + a[i][j], and from[j] the smallest i that gives it (Viterbi 1967). No NaN.
 void best_origins(const double* best, Matrix<const double> a, double* next, double* from);
