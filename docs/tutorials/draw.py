@@ -9,6 +9,10 @@ import argparse
 import csv
 
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP, RIGHT = 760, 320, 64, 44, 34, 18
+# Follows the reader's choice of light or dark.
+STYLE = ("<style>.paper{fill:#fff}text{fill:#1b1f24}.grid{stroke:#d8dee4}.line{stroke:#1f77b4}.band{fill:#1f77b4}"
+         "@media (prefers-color-scheme:dark){.paper{fill:#0d1117}text{fill:#e6edf3}.grid{stroke:#30363d}"
+         ".line{stroke:#58a6ff}.band{fill:#58a6ff}}</style>")
 
 
 def columns(path, names):
@@ -55,7 +59,7 @@ def axes(frame, label):
         parts.append(f'<text x="{frame.x(value):.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">{value:g}</text>')
     for value in ticks(frame.low_y, frame.high_y):
         y = frame.y(value)
-        parts.append(f'<path d="M{LEFT} {y:.1f}H{WIDTH - RIGHT}" stroke="#ddd"/>'
+        parts.append(f'<path d="M{LEFT} {y:.1f}H{WIDTH - RIGHT}" stroke="#ddd" class="grid"/>'
                      f'<text x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{value:g}</text>')
     parts.append(f'<text x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 6}" text-anchor="middle">{label}</text>')
     return parts
@@ -64,12 +68,14 @@ def axes(frame, label):
 def picture(x, y, band, title, label):
     frame = Frame(x, y + (band[0] + band[1] if band else []))
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}" '
-             f'font-family="sans-serif" font-size="12"><rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>',
+             f'font-family="sans-serif" font-size="12">{STYLE}',
+             f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white" class="paper"/>',
              f'<text x="{LEFT}" y="20" font-size="15">{title}</text>', *axes(frame, label)]
     if band:
         points = frame.line(x, band[0]) + " " + frame.line(x[::-1], band[1][::-1])
-        parts.append(f'<polygon points="{points}" fill="#1f77b4" fill-opacity="0.2"/>')
-    parts.append(f'<polyline points="{frame.line(x, y)}" fill="none" stroke="#1f77b4" stroke-width="1.6"/></svg>')
+        parts.append(f'<polygon points="{points}" fill="#1f77b4" fill-opacity="0.2" class="band"/>')
+    parts.append(f'<polyline points="{frame.line(x, y)}" fill="none" stroke="#1f77b4" stroke-width="1.6" class="line"/>')
+    parts.append("</svg>")
     return "\n".join(parts) + "\n"
 
 

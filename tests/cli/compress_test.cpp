@@ -157,6 +157,10 @@ TEST_F(CommandTest, compression_names_what_it_cannot_do) {
   expect_failure({"compress", text_, "--fast", "--best"}, 2, "exclude");
   expect_failure({"compress", text_, "--json"}, 2, "standard output");
   expect_failure({"decompress", text_}, 6, "not a file made by unfold compress");
+  const std::string before = read_bytes(text_);
+  for (const char* verb : {"compress", "decompress"})
+    expect_failure({verb, text_, "-o", text_}, 2, "is the file that is read");
+  EXPECT_EQ(read_bytes(text_), before);
 }
 
 }  // namespace

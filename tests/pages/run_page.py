@@ -10,6 +10,7 @@ something else, 77: skipped, published data are not here.
 """
 
 import argparse
+import importlib.util
 import os
 import pathlib
 import re
@@ -286,6 +287,9 @@ def main():
     parser.add_argument("--check-only", action="store_true", help="check verbs and options, run nothing")
     parser.add_argument("pages", nargs="+", metavar="PAGE")
     options = parser.parse_args()
+    if options.package and importlib.util.find_spec("numpy") is None:
+        print("Python has no NumPy, which the package needs: blocks of Python are not run (`make python` installs it)")
+        options.package = None
     skipped = False
     try:
         for page in options.pages:

@@ -112,6 +112,13 @@ bool is_fitted_only(const std::string& spec) {
   return is_fitted_model(spec) && learner_options(name).empty() && name != "mix";
 }
 
+/// -o replaces a file that is there, but not the one that is read: it would be gone.
+void refuse_own_input(const std::string& input, const std::string& output) {
+  std::error_code none;
+  if (std::filesystem::is_regular_file(input, none) && std::filesystem::equivalent(input, output, none))
+    throw UsageError(fmt::format("-o {} is the file that is read; name another one", output));
+}
+
 /// The size of blocks, which may carry a unit.
 Index block_size(const std::optional<std::string>& text) {
   if (!text || *text == "0") return 0;
@@ -310,6 +317,7 @@ ExitCode Compress::run(Console& console) {
     throw UsageError("--fast, --best, a level (-1 .. -9) and --model exclude each other");
   if (json_ && output_ == "-")
     throw UsageError("--json and the compressed data both want standard output; name a file with -o");
+  refuse_own_input(inputs_.front(), output_);
   block_ = block_size(block_text_);
   Processes& processes = launched_processes();
   RawInput input(inputs_.front());
@@ -393,6 +401,7 @@ DecompressLimits Decompress::limits() const {
 ExitCode Decompress::run(Console& console) {
   if (json_ && output_ == "-")
     throw UsageError("--json and the restored data both want standard output; name a file with -o");
+  refuse_own_input(inputs_.front(), output_);
   RawInput input(inputs_.front());
   ResultFile output(output_);
   const ByteSink sink = [&](std::string_view bytes) { output.write(bytes); };

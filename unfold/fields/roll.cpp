@@ -220,19 +220,21 @@ std::string roll_picture(const Roll& roll) {
             width = static_cast<int>(std::max<std::size_t>(1, roll.size())) * kStep;
   std::string svg = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\">\n"
-      "<rect width=\"{0}\" height=\"{1}\" fill=\"#ffffff\"/>\n",
+      "<style>@media (prefers-color-scheme:dark){{.roll-paper{{fill:#0d1117}}.roll-octave{{stroke:#30363d}}"
+      ".roll-note{{fill:#79b8ff}}}}</style>\n"
+      "<rect width=\"{0}\" height=\"{1}\" fill=\"#ffffff\" class=\"roll-paper\"/>\n",
       width, height);
   const auto top = [&](int note) { return height - (note - kLowest + 1) * kNote; };
   for (int c = kLowest + 3; c < kLowest + static_cast<int>(kCount); c += kOctave)
-    svg += fmt::format("<line x1=\"0\" x2=\"{}\" y1=\"{}\" y2=\"{}\" stroke=\"#dddddd\"/>\n", width, top(c) + kNote,
-                       top(c) + kNote);
+    svg += fmt::format("<line x1=\"0\" x2=\"{}\" y1=\"{}\" y2=\"{}\" stroke=\"#dddddd\" class=\"roll-octave\"/>\n",
+                       width, top(c) + kNote, top(c) + kNote);
   for (std::size_t t = 0; t < roll.size(); ++t)
     for (const int note : roll[t]) {
       if (t > 0 && sounds(roll, t - 1, note)) continue;
       std::size_t end = t;
       while (sounds(roll, end, note)) ++end;
-      svg += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"#1f4e79\"/>\n", t * kStep,
-                         top(note), (end - t) * kStep - 1, kNote - 1);
+      svg += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"#1f4e79\" class=\"roll-note\"/>\n",
+                         t * kStep, top(note), (end - t) * kStep - 1, kNote - 1);
     }
   return svg + "</svg>\n";
 }

@@ -211,22 +211,33 @@ int @find_read(int field, const char *text, size_t size);
   }}
 )",
                          step.output_statements, at);
-    const std::string value =
-        given_ == FieldGiven::probabilities ? fmt::format("@sigmoid(({})[i])", at) : fmt::format("({})[i]", at);
     const bool two = given_ == FieldGiven::means_and_deviations;
     std::string text =
         two ? "  if (means == NULL && deviations == NULL) return 0;\n" : "  if (means == NULL) return 0;\n";
     text += step.output_statements;
-    text += fmt::format(
-        "  {}for (i = 0; i < @@_OUTPUTS; ++i)\n"
-        "      means[i] = @output_mean[i] + @output_deviation[i] * (double){};\n",
-        two ? "if (means != NULL)\n    " : "", value);
+    if (two) text += "  if (means != NULL)\n";
+    text += given_ == FieldGiven::probabilities
+                ? given_numbers("means", fmt::format("({})[i]", at), "@sigmoid(@@_LOAD(y + i))")
+                : fmt::format(
+                      "  for (i = 0; i < @@_OUTPUTS; ++i)\n"
+                      "    means[i] = @output_mean[i] + @output_deviation[i] * (double)({})[i];\n",
+                      at);
     if (two)
-      text += fmt::format(
-          "  if (deviations != NULL)\n    for (i = 0; i < @@_OUTPUTS; ++i)\n"
-          "      deviations[i] = @output_deviation[i] * (double)@exp(10 * @tanh(({})[@@_OUTPUTS + i] / 10));\n",
-          at);
+      text += "  if (deviations != NULL)\n" + given_numbers("deviations", fmt::format("({})[@@_OUTPUTS + i] / 10", at),
+                                                            "@exp(@@_ALL(10) * @tanh(@@_LOAD(y + i)))");
     return text;
+  }
+
+  /// A block: the numbers are functions of the outputs, in units of the data.
+  static std::string given_numbers(const std::string& name, const std::string& from, const std::string& function) {
+    return fmt::format(R"(  {{
+    @real y[(@@_OUTPUTS + 15) / 16 * 16] = {{0}};
+    for (i = 0; i < @@_OUTPUTS; ++i) y[i] = {1};
+    for (i = 0; i < @@_OUTPUTS; i += @@_LANES) @@_STORE(y + i, {2});
+    for (i = 0; i < @@_OUTPUTS; ++i) {0}[i] = {3}@output_deviation[i] * (double)y[i];
+  }}
+)",
+                       name, from, function, name == "means" ? "@output_mean[i] + " : "");
   }
 
   const NetworkModel<T>& model_;

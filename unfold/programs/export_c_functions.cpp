@@ -22,9 +22,10 @@ struct CFunction {
 std::string polynomial(std::initializer_list<const char*> c, const char* x, const char* square) {
   const std::vector<const char*> list(c);
   const std::size_t even = (list.size() - 1) / 2 * 2;
-  const auto pair = [&](std::size_t i) { return fmt::format("fma$({}, {}, {})", list[i + 1], x, list[i]); };
-  std::string sum = even + 1 < list.size() ? pair(even) : list[even];
-  for (std::size_t i = even; i > 0; i -= 2) sum = fmt::format("fma$({}, {}, {})", sum, square, pair(i - 2));
+  const auto all = [&](std::size_t i) { return fmt::format("@@_ALL({})", list[i]); };
+  const auto pair = [&](std::size_t i) { return fmt::format("@@_FMA({}, {}, {})", all(i + 1), x, all(i)); };
+  std::string sum = even + 1 < list.size() ? pair(even) : all(even);
+  for (std::size_t i = even; i > 0; i -= 2) sum = fmt::format("@@_FMA({}, {}, {})", sum, square, pair(i - 2));
   return sum;
 }
 
@@ -51,13 +52,13 @@ std::string tanh_polynomial(bool wide) {
 /// log1p(f) beyond f - f^2/2, plus k times the low part of ln 2.
 std::string log_correction(bool wide) {
   if (!wide)
-    return "  const @real correction =\n      fma$(square * f, " +
+    return "  const @vector correction =\n      @@_FMA(square * f, " +
            polynomial({"0x1.555554p-2f", "-0x1.000228p-2f", "0x1.99a00ep-3f", "-0x1.5471b6p-3f", "0x1.22d918p-3f",
                        "-0x1.0d8a08p-3f", "0x1.056584p-3f", "-0x1.38b4f4p-4f"},
                       "f", "square") +
            ", low);\n";
-  return "  const @real s = f / (2 + f), z = s * s, fourth = z * z;\n"
-         "  const @real correction =\n      fma$(s, fma$(z, " +
+  return "  const @vector s = f / (@@_ALL(2) + f), z = s * s, fourth = z * z;\n"
+         "  const @vector correction =\n      @@_FMA(s, @@_FMA(z, " +
          polynomial({"0x1.5555555555593p-1", "0x1.999999997fc65p-2", "0x1.249249420728bp-2", "0x1.c71c51f4f4cdcp-3",
                      "0x1.746643958c7fep-3", "0x1.39a1360954512p-3", "0x1.2f0b102974306p-3"},
                     "z", "fourth") +
@@ -108,80 +109,151 @@ std::string constants(bool wide) {
 )";
 }
 
+/// Vectors of the processor, where their registers are known, else single numbers, which compilers put together where
+/// they can. All functions of numbers are written over vectors, once.
+std::string vectors_text(bool wide) {
+  return fmt::format(R"(
+#if defined(__GNUC__) && defined(__AVX512F__)
+#include <immintrin.h>
+typedef {0} @vector;
+typedef @bits @bit_vector __attribute__((vector_size(64)));
+#define @@_LANES {1}
+#define @@_OF(f) _mm512_##f##_{4}
+#define @@_PICK(order, a, b, yes, no) \
+  @@_OF(mask_blend)(_mm512_cmp_{4}_mask(a, b, _CMP_##order##_OQ), no, yes)
+#define @@_SCALED(p, shifted, n) @@_OF(scalef)(p, n)
+#elif defined(__GNUC__) && defined(__AVX2__) && defined(__FMA__)
+#include <immintrin.h>
+typedef {2} @vector;
+typedef @bits @bit_vector __attribute__((vector_size(32)));
+#define @@_LANES {3}
+#define @@_OF(f) _mm256_##f##_{4}
+#define @@_PICK(order, a, b, yes, no) @@_OF(blendv)(no, yes, @@_OF(cmp)(a, b, _CMP_##order##_OQ))
+#else
+typedef @real @vector;
+typedef @bits @bit_vector;
+#define @@_LANES 1
+#define @@_PICK(order, a, b, yes, no) (@@_##order(a, b) ? (yes) : (no))
+#define @@_LT(a, b) ((a) < (b))
+#define @@_LE(a, b) ((a) <= (b))
+#define @@_EQ(a, b) ((a) == (b))
+#endif
+#if @@_LANES > 1
+#define @@_ALL(x) @@_OF(set1)(x)
+#define @@_FMA(a, b, c) @@_OF(fmadd)(a, b, c)
+#define @@_FNMA(a, b, c) @@_OF(fnmadd)(a, b, c)
+#define @@_AT_LEAST(x, low) @@_OF(max)(low, x)
+#define @@_AT_MOST(x, high) @@_OF(min)(high, x)
+#define @@_LOAD(p) @@_OF(loadu)(p)
+#define @@_STORE(p, v) @@_OF(storeu)(p, v)
+#else
+#define @@_ALL(x) ((@real)(x))
+#define @@_FMA(a, b, c) fma$(a, b, c)
+#define @@_FNMA(a, b, c) fma$(-(a), b, c)
+#define @@_AT_LEAST(x, low) ((x) < (low) ? (low) : (x))
+#define @@_AT_MOST(x, high) ((x) > (high) ? (high) : (x))
+#define @@_LOAD(p) (*(p))
+#define @@_STORE(p, v) (*(p) = (v))
+#endif
+)",
+                     wide ? "__m512d" : "__m512", wide ? 8 : 16, wide ? "__m256d" : "__m256", wide ? 4 : 8,
+                     wide ? "pd" : "ps");
+}
+
+constexpr const char* kParts = R"(
+/* n numbers, fewer than a vector has */
+static inline @vector @load_part(const @real *p, int n) {
+  @real all[@@_LANES] = {0};
+  memcpy(all, p, (size_t)n * sizeof *p);
+  return @@_LOAD(all);
+}
+static inline void @store_part(@real *p, @vector v, int n) {
+  @real all[@@_LANES];
+  @@_STORE(all, v);
+  memcpy(p, all, (size_t)n * sizeof *p);
+}
+)";
+
 constexpr const char* kBitCasts = R"(
-static inline @bits @bits_of(@real x) {
-  @bits b;
+static inline @bit_vector @bits_of(@vector x) {
+  @bit_vector b;
   memcpy(&b, &x, sizeof b);
   return b;
 }
-static inline @real @from_bits(@bits b) {
-  @real x;
+static inline @vector @from_bits(@bit_vector b) {
+  @vector x;
   memcpy(&x, &b, sizeof x);
   return x;
 }
-/* 2^n for a whole number n, given n + @@_BIASED_ROUNDER, or n + @@_ROUNDER */
-static inline @real @power(@real shifted) { return @from_bits(@bits_of(shifted) << @mantissa); }
-static inline @real @power_of(@real shifted) { return @from_bits((@bits_of(shifted) << @mantissa) + @@_ONE); }
+)";
+constexpr const char* kPower = R"(
+/* 2^n for a whole number n, given n + @@_BIASED_ROUNDER */
+static inline @vector @power(@vector shifted) { return @from_bits(@bits_of(shifted) << @mantissa); }
 )";
 
 /// exp(x) = 2^n (1 + q), n and q given, for x within bounds.
 std::string expm1_text(bool wide) {
   return R"(
 /* exp(r) - 1 for |r| <= ln(2) / 2 */
-static inline @real @expm1(@real r) {
-  const @real square = r * r;
-  return fma$(square, )" +
+static inline @vector @expm1(@vector r) {
+  const @vector square = r * r;
+  return @@_FMA(square, )" +
          expm1_polynomial(wide) + R"(, r);
 }
 )";
 }
 
 constexpr const char* kExp = R"(
-static inline @real @exp(@real given) {
-  const @real least = given < @@_UNDERFLOW ? @@_UNDERFLOW : given;
-  const @real x = least > @@_OVERFLOW ? @@_OVERFLOW : least;
-  const @real n = fma$(x, @@_LOG2E, @@_ROUNDER) - @@_ROUNDER;
-  const @real r = fma$(-n, @@_LN2_LOW, fma$(-n, @@_LN2_HIGH, x));
-  const @real p = 1 + @expm1(r), half = fma$(n, 0.5$, @@_ROUNDER);
-  const @real rest = (n - (half - @@_ROUNDER)) + @@_ROUNDER;
+/* 2^n for a whole number n, given n + @@_ROUNDER */
+static inline @vector @power_of(@vector shifted) { return @from_bits((@bits_of(shifted) << @mantissa) + @@_ONE); }
+static inline @vector @exp(@vector given) {
+  const @vector least = @@_AT_LEAST(given, @@_ALL(@@_UNDERFLOW)), x = @@_AT_MOST(least, @@_ALL(@@_OVERFLOW));
+  const @vector rounder = @@_ALL(@@_ROUNDER), n = @@_FMA(x, @@_ALL(@@_LOG2E), rounder) - rounder;
+  const @vector r = @@_FNMA(n, @@_ALL(@@_LN2_LOW), @@_FNMA(n, @@_ALL(@@_LN2_HIGH), x));
+  const @vector p = @@_ALL(1) + @expm1(r), half = @@_FMA(n, @@_ALL(0.5$), rounder);
+  const @vector rest = (n - (half - rounder)) + rounder;
   return (p * @power_of(half)) * @power_of(rest);
 }
 )";
 /// 2^n (1 + q) again: as n <= 0, 2^(n + 64) is finite and no denormal, and 2^-64 rounds once.
 constexpr const char* kExpBelow = R"(
+#if !defined(@@_SCALED)
+#define @@_SCALED(p, shifted, n) ((p * @power(shifted)) * @@_ALL(0x1p-64$))
+#endif
 /* exp(x) for x <= 0 */
-static inline @real @exp_below(@real x) {
-  const @real bounded = x < @@_UNDERFLOW ? @@_UNDERFLOW : x;
-  const @real shifted = fma$(bounded, @@_LOG2E, @@_BIASED_ROUNDER + 64), n = shifted - (@@_BIASED_ROUNDER + 64);
-  const @real r = fma$(-n, @@_LN2_LOW, fma$(-n, @@_LN2_HIGH, bounded));
-  return ((1 + @expm1(r)) * @power(shifted)) * 0x1p-64$;
+static inline @vector @exp_below(@vector x) {
+  const @vector bounded = @@_AT_LEAST(x, @@_ALL(@@_UNDERFLOW)), rounder = @@_ALL(@@_BIASED_ROUNDER + 64);
+  const @vector shifted = @@_FMA(bounded, @@_ALL(@@_LOG2E), rounder), n = shifted - rounder;
+  const @vector r = @@_FNMA(n, @@_ALL(@@_LN2_LOW), @@_FNMA(n, @@_ALL(@@_LN2_HIGH), bounded));
+  const @vector p = @@_ALL(1) + @expm1(r);
+  return @@_SCALED(p, shifted, n);
 }
 )";
 constexpr const char* kExpMinus = R"(
 /* exp(-|x|) */
-static inline @real @exp_minus(@real x) { return @exp_below(@from_bits(@bits_of(x) | @@_SIGN)); }
+static inline @vector @exp_minus(@vector x) { return @exp_below(@from_bits(@bits_of(x) | @@_SIGN)); }
 )";
 constexpr const char* kSigmoid = R"(
-static inline @real @sigmoid(@real x) {
-  const @real e = @exp_minus(x), above = x < 0 ? e : 1;
-  return above / (1 + e);
+static inline @vector @sigmoid(@vector x) {
+  const @vector e = @exp_minus(x), above = @@_PICK(LT, x, @@_ALL(0), e, @@_ALL(1));
+  return above / (@@_ALL(1) + e);
 }
 )";
 
 std::string tanh_text(bool wide) {
   return R"(
-static inline @real @tanh(@real x) {
-  const @bits sign = @bits_of(x) & @@_SIGN;
-  const @real a = @from_bits(@bits_of(x) ^ sign), bounded = a > @@_SATURATES ? @@_SATURATES : a;
-  const @real twice = bounded + bounded;
-  const @real shifted = fma$(twice, @@_LOG2E, @@_BIASED_ROUNDER), n = shifted - @@_BIASED_ROUNDER;
-  const @real r = fma$(-n, @@_LN2_LOW, fma$(-n, @@_LN2_HIGH, twice));
-  const @real power = @power(shifted);
-  const @real large = 1 - 2 / fma$(power, @expm1(r), power + 1);
-  const @real square = a * a, fourth = square * square;
-  const @real small = fma$(square * a, )" +
+static inline @vector @tanh(@vector x) {
+  const @bit_vector sign = @bits_of(x) & @@_SIGN;
+  const @vector a = @from_bits(@bits_of(x) ^ sign), bounded = @@_AT_MOST(a, @@_ALL(@@_SATURATES));
+  const @vector twice = bounded + bounded, rounder = @@_ALL(@@_BIASED_ROUNDER);
+  const @vector shifted = @@_FMA(twice, @@_ALL(@@_LOG2E), rounder), n = shifted - rounder;
+  const @vector r = @@_FNMA(n, @@_ALL(@@_LN2_LOW), @@_FNMA(n, @@_ALL(@@_LN2_HIGH), twice));
+  const @vector power = @power(shifted);
+  const @vector large = @@_ALL(1) - @@_ALL(2) / @@_FMA(power, @expm1(r), power + @@_ALL(1));
+  const @vector square = a * a, fourth = square * square;
+  const @vector small = @@_FMA(square * a, )" +
          tanh_polynomial(wide) + R"(, a);
-  return @from_bits(@bits_of(a < 0.55$ ? small : large) | sign);
+  return @from_bits(@bits_of(@@_PICK(LT, a, @@_ALL(0.55$), small, large)) | sign);
 }
 )";
 }
@@ -189,123 +261,127 @@ static inline @real @tanh(@real x) {
 std::string log_parts_text(bool wide) {
   return R"(
 /* k ln 2 + log1p(f) for 1 + f in [sqrt(1/2), sqrt(2)] */
-static inline @real @log_of_parts(@real k, @real f) {
-  const @real square = f * f, half_square = square * 0.5$, low = k * @@_LN2_LOW;
+static inline @vector @log_of_parts(@vector k, @vector f) {
+  const @vector square = f * f, half_square = square * @@_ALL(0.5$), low = k * @@_ALL(@@_LN2_LOW);
 )" + log_correction(wide) +
-         R"(  return fma$(k, @@_LN2_HIGH, f - (half_square - correction));
+         R"(  return @@_FMA(k, @@_ALL(@@_LN2_HIGH), f - (half_square - correction));
 }
 )";
 }
 
 constexpr const char* kLog = R"(
-static inline @real @log(@real x) {
-  const int denormal = x < @@_SMALLEST;
-  const @real lifted = denormal ? x * @@_LIFT : x;
-  const @bits moved = @bits_of(lifted) + (@@_ONE - @@_SQRT_HALF);
-  const @real m = @from_bits((moved & @@_MANTISSA_MASK) + @@_SQRT_HALF);
-  const @real tagged = @from_bits((moved >> @mantissa) | @bits_of(@@_MANTISSA_BASE));
-  const @real biased = tagged - @@_BIASED_BASE;
-  const @real k = biased - (denormal ? @@_LIFT_BITS : 0);
-  const @real result = @log_of_parts(k, m - 1);
-  const @real below = x == 0 ? -INFINITY : x < 0 ? NAN : x;
-  return x > 0 && x < INFINITY ? result : below;
+static inline @vector @log(@vector x) {
+  const @vector zero = @@_ALL(0), smallest = @@_ALL(@@_SMALLEST);
+  const @vector lifted = @@_PICK(LT, x, smallest, x * @@_ALL(@@_LIFT), x);
+  const @bit_vector moved = @bits_of(lifted) + (@@_ONE - @@_SQRT_HALF);
+  const @vector m = @from_bits((moved & @@_MANTISSA_MASK) + @@_SQRT_HALF);
+  const @vector tagged = @from_bits((moved >> @mantissa) | @bits_of(@@_ALL(@@_MANTISSA_BASE)));
+  const @vector biased = tagged - @@_ALL(@@_BIASED_BASE);
+  const @vector k = biased - @@_PICK(LT, x, smallest, @@_ALL(@@_LIFT_BITS), zero);
+  const @vector result = @log_of_parts(k, m - @@_ALL(1)), infinite = @@_ALL(INFINITY);
+  const @vector below = @@_PICK(EQ, x, zero, @@_ALL(-INFINITY), @@_PICK(LT, x, zero, @@_ALL(NAN), x));
+  return @@_PICK(LT, zero, x, @@_PICK(LT, x, infinite, result, below), below);
 }
 )";
 constexpr const char* kSoftplus = R"(
-static inline @real @softplus(@real x) {
-  const @real e = @exp_minus(x);
-  const int large = e > 0.41421356237309503$;
-  const @real f = large ? fma$(0.5$, e, -0.5$) : e;
-  const @real above = x > 0 ? x : 0;
-  return above + @log_of_parts(large ? 1 : 0, f);
+static inline @vector @softplus(@vector x) {
+  const @vector e = @exp_minus(x), bound = @@_ALL(0.41421356237309503$);
+  const @vector f = @@_PICK(LT, bound, e, @@_FMA(@@_ALL(0.5$), e, @@_ALL(-0.5$)), e);
+  const @vector above = @@_PICK(LT, @@_ALL(0), x, x, @@_ALL(0));
+  return above + @log_of_parts(@@_PICK(LT, bound, e, @@_ALL(1), @@_ALL(0)), f);
 }
 )";
 constexpr const char* kRelu = R"(
-static inline @real @relu(@real x) { return x <= 0 ? 0 : x; }
+static inline @vector @relu(@vector x) { return @@_PICK(LE, x, @@_ALL(0), @@_ALL(0), x); }
 )";
 
 /// Sums in 16 lanes, added as a tree.
 constexpr const char* kLogSumExp = R"(
+static @real @largest(@real *lanes) {
+  int j;
+  for (j = 0; j < 8; ++j) lanes[j] = lanes[j + 8] > lanes[j] ? lanes[j + 8] : lanes[j];
+  for (j = 0; j < 4; ++j) lanes[j] = lanes[j + 4] > lanes[j] ? lanes[j + 4] : lanes[j];
+  for (j = 0; j < 2; ++j) lanes[j] = lanes[j + 2] > lanes[j] ? lanes[j + 2] : lanes[j];
+  return lanes[1] > lanes[0] ? lanes[1] : lanes[0];
+}
+static @real @total(@real *lanes) {
+  int j;
+  for (j = 0; j < 8; ++j) lanes[j] += lanes[j + 8];
+  for (j = 0; j < 4; ++j) lanes[j] += lanes[j + 4];
+  for (j = 0; j < 2; ++j) lanes[j] += lanes[j + 2];
+  return lanes[0] + lanes[1];
+}
 /* log(sum of exp(x[i])): sums run in 16 lanes, which are added as a tree */
 static @real @log_sum_exp(const @real *x) {
+  enum { @whole = @@_SYMBOLS / 16 * 16, @rest = @@_SYMBOLS - @whole };
+  @vector parts[16 / @@_LANES];
   @real lanes[16], top;
   int i, j;
-#if defined(@@_LANES)
-  @vector most[16 / @@_LANES];
-  for (j = 0; j < 16 / @@_LANES; ++j) most[j] = @@_OF(set1)(-INFINITY);
-  for (i = 0; i + 16 <= @@_SYMBOLS; i += 16)
-    for (j = 0; j < 16 / @@_LANES; ++j) most[j] = @@_OF(max)(@@_OF(loadu)(x + i + j * @@_LANES), most[j]);
-  for (j = 0; j < 16 / @@_LANES; ++j) @@_OF(storeu)(lanes + j * @@_LANES, most[j]);
-#else
-  for (j = 0; j < 16; ++j) lanes[j] = -INFINITY;
-  for (i = 0; i + 16 <= @@_SYMBOLS; i += 16)
-    for (j = 0; j < 16; ++j) lanes[j] = x[i + j] > lanes[j] ? x[i + j] : lanes[j];
-#endif
-  for (j = 0; i + j < @@_SYMBOLS; ++j) lanes[j] = x[i + j] > lanes[j] ? x[i + j] : lanes[j];
-  for (i = 8; i > 0; i /= 2)
-    for (j = 0; j < i; ++j) lanes[j] = lanes[j + i] > lanes[j] ? lanes[j + i] : lanes[j];
-  top = lanes[0];
+  for (j = 0; j < 16 / @@_LANES; ++j) parts[j] = @@_ALL(-INFINITY);
+  for (i = 0; i < @whole; i += 16)
+    for (j = 0; j < 16 / @@_LANES; ++j) parts[j] = @@_AT_LEAST(parts[j], @@_LOAD(x + i + j * @@_LANES));
+  for (j = 0; j < 16 / @@_LANES; ++j) @@_STORE(lanes + j * @@_LANES, parts[j]);
+  for (j = 0; j < @rest; ++j) lanes[j] = x[@whole + j] > lanes[j] ? x[@whole + j] : lanes[j];
+  top = @largest(lanes);
   if (top == INFINITY || top == -INFINITY) {
     for (i = 0; i < @@_SYMBOLS; ++i)
       if (x[i] != x[i]) return x[i];
     return top;
   }
-  for (j = 0; j < 16; ++j) lanes[j] = 0;
-  for (i = 0; i + 16 <= @@_SYMBOLS; i += 16)
-    for (j = 0; j < 16; ++j) lanes[j] += @exp_below(x[i + j] - top);
-  for (j = 0; i + j < @@_SYMBOLS; ++j) lanes[j] += @exp_below(x[i + j] - top);
-  for (i = 8; i > 0; i /= 2)
-    for (j = 0; j < i; ++j) lanes[j] += lanes[j + i];
-  return top + @log(lanes[0]);
+  for (j = 0; j < 16 / @@_LANES; ++j) parts[j] = @@_ALL(0);
+  for (i = 0; i < @whole; i += 16)
+    for (j = 0; j < 16 / @@_LANES; ++j)
+      parts[j] = parts[j] + @exp_below(@@_LOAD(x + i + j * @@_LANES) - @@_ALL(top));
+  for (j = 0; j < 16 / @@_LANES; ++j) @@_STORE(lanes + j * @@_LANES, parts[j]);
+  if (@rest > 0) {
+    @real last[16] = {0};
+    for (j = 0; j < @rest; ++j) last[j] = x[@whole + j] - top;
+    for (j = 0; j < 16; j += @@_LANES) @@_STORE(last + j, @exp_below(@@_LOAD(last + j)));
+    for (j = 0; j < @rest; ++j) lanes[j] += last[j];
+  }
+  @@_STORE(lanes, @log(@@_ALL(@total(lanes))));
+  return top + lanes[0];
 }
 )";
 
-/// Vectors of the processor, where their registers are known: compilers keep arrays of sums in memory.
-std::string vectors_text(bool wide) {
-  return fmt::format(R"(
-#if defined(__AVX512F__)
-#include <immintrin.h>
-typedef {0} @vector;
-#define @@_LANES {1}
-#define @@_OF(f) _mm512_##f##_{4}
-#elif defined(__AVX2__) && defined(__FMA__)
-#include <immintrin.h>
-typedef {2} @vector;
-#define @@_LANES {3}
-#define @@_OF(f) _mm256_##f##_{4}
-#endif
-)",
-                     wide ? "__m512d" : "__m512", wide ? 8 : 16, wide ? "__m256d" : "__m256", wide ? 4 : 8,
-                     wide ? "pd" : "ps");
-}
-
-/// Columns of a product: as many sums as stay in registers, each a chain of fused multiply-adds.
+/// Columns of a product: as many sums at a time as stay in registers, each a chain of fused multiply-adds.
 std::string columns_text(int width) {
   return fmt::format(R"(
 /* y = start + x W for {0} columns, W [rows x {0}] */
 static inline void @columns{0}(const @real *x, const @real *w, const @real *start, @real *y, int rows) {{
-  int i, j;
-#if defined(@@_LANES)
-  @vector sum[{0} / @@_LANES];
-  for (j = 0; j < {0} / @@_LANES; ++j) sum[j] = @@_OF(loadu)(start + j * @@_LANES);
-  for (i = 0; i < rows; ++i, w += {0}) {{
-    const @vector v = @@_OF(set1)(x[i]);
-    for (j = 0; j < {0} / @@_LANES; ++j) sum[j] = @@_OF(fmadd)(v, @@_OF(loadu)(w + j * @@_LANES), sum[j]);
+  enum {{ @block{0} = @@_SUMS({0}) }};
+  int c, i, j;
+  for (c = 0; c < {0}; c += @block{0}) {{
+    @vector sum[@block{0} / @@_LANES];
+    const @real *row = w + c;
+    for (j = 0; j < @block{0} / @@_LANES; ++j) sum[j] = @@_LOAD(start + c + j * @@_LANES);
+    for (i = 0; i < rows; ++i, row += {0}) {{
+      const @vector v = @@_ALL(x[i]);
+      for (j = 0; j < @block{0} / @@_LANES; ++j) sum[j] = @@_FMA(v, @@_LOAD(row + j * @@_LANES), sum[j]);
+    }}
+    for (j = 0; j < @block{0} / @@_LANES; ++j) @@_STORE(y + c + j * @@_LANES, sum[j]);
   }}
-  for (j = 0; j < {0} / @@_LANES; ++j) @@_OF(storeu)(y + j * @@_LANES, sum[j]);
-#else
-  @real sum[{0}];
-  for (j = 0; j < {0}; ++j) sum[j] = start[j];
-  for (i = 0; i < rows; ++i, w += {0}) {{
-    const @real v = x[i];
-    for (j = 0; j < {0}; ++j) sum[j] = fma$(v, w[j], sum[j]);
-  }}
-  for (j = 0; j < {0}; ++j) y[j] = sum[j];
-#endif
 }}
 )",
                      width);
 }
+/// Twelve vectors of sums, of 16 registers; compilers may make vectors of four of single numbers.
+constexpr const char* kSums = R"(
+#define @@_MOST (@@_LANES > 1 ? 12 * @@_LANES : 64)
+#define @@_SUMS(n) ((n) <= @@_MOST ? (n) : (n) <= 2 * @@_MOST ? (n) / 2 : (n) / 4)
+)";
+
+constexpr const char* kFetch = R"(
+/* The first 16 lines of what will be read next: processors guess that only where it lies behind. */
+static inline void @fetch(const @real *w) {
+#if defined(__GNUC__)
+  int i;
+  for (i = 0; i < 1024 / (int)sizeof *w; i += 64 / (int)sizeof *w) __builtin_prefetch(w + i);
+#else
+  (void)w;
+#endif
+}
+)";
 
 constexpr const char* kEdges = R"(
 /* y[i] += sum over the edges into i of weight times x of where it comes from */
@@ -481,25 +557,31 @@ static void @unitary(const @unitary_map *u, const @real *from, @real *y, @real *
 /// In an order in which each calls only those before it.
 std::vector<CFunction> all_functions(bool wide) {
   return {{"constants", {}, constants(wide)},
-          {"bits", {"constants"}, kBitCasts},
+          {"vectors", {}, vectors_text(wide)},
+          {"parts", {"vectors"}, kParts},
+          {"bits", {"constants", "vectors"}, kBitCasts},
+          {"power", {"bits"}, kPower},
           {"expm1", {"bits"}, expm1_text(wide)},
           {"exp", {"expm1"}, kExp},
-          {"exp_below", {"expm1"}, kExpBelow},
+          {"exp_below", {"expm1", "power"}, kExpBelow},
           {"exp_minus", {"exp_below"}, kExpMinus},
           {"sigmoid", {"exp_minus"}, kSigmoid},
-          {"tanh", {"expm1"}, tanh_text(wide)},
+          {"tanh", {"expm1", "power"}, tanh_text(wide)},
           {"log_of_parts", {"bits"}, log_parts_text(wide)},
           {"log", {"log_of_parts"}, kLog},
           {"softplus", {"exp_minus", "log_of_parts"}, kSoftplus},
-          {"relu", {}, kRelu},
-          {"vectors", {}, vectors_text(wide)},
-          {"log_sum_exp", {"exp_below", "log", "vectors"}, kLogSumExp},
-          {"columns16", {"vectors"}, columns_text(16)},
-          {"columns32", {"vectors"}, columns_text(32)},
-          {"columns48", {"vectors"}, columns_text(48)},
-          {"columns64", {"vectors"}, columns_text(64)},
-          {"columns80", {"vectors"}, columns_text(80)},
-          {"columns96", {"vectors"}, columns_text(96)},
+          {"relu", {"vectors"}, kRelu},
+          {"log_sum_exp", {"exp_below", "log"}, kLogSumExp},
+          {"sums", {"vectors"}, kSums},
+          {"columns16", {"sums"}, columns_text(16)},
+          {"columns32", {"sums"}, columns_text(32)},
+          {"columns48", {"sums"}, columns_text(48)},
+          {"columns64", {"sums"}, columns_text(64)},
+          {"columns80", {"sums"}, columns_text(80)},
+          {"columns96", {"sums"}, columns_text(96)},
+          {"columns112", {"sums"}, columns_text(112)},
+          {"columns128", {"sums"}, columns_text(128)},
+          {"fetch", {}, kFetch},
           {"edges", {}, kEdges},
           {"sum", {}, kSum},
           {"layer_norm", {"sum"}, kLayerNorm},

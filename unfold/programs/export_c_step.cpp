@@ -154,38 +154,57 @@ void CStepWriter<T>::affine(const Item& item) {
   settle();
 }
 
-/// One loop over all components, or over those of a tile.
+/// Over all components, or over those of a tile.
 template <class T>
 void CStepWriter<T>::pointwise(const Item& item, const CTile* tile) {
-  const Index size = tile != nullptr ? tile->count : node(item.nodes.front()).size;
   const std::string first = tile != nullptr ? tile->first + " + " : "";
-  std::string body;
-  const auto operand = [&](int i) -> std::string {
+  const auto operand = [&](int i, const CVectors& vectors) -> std::string {
     if (i < 0) return "";
     const StepPlace place = places_.find(i);
-    if (place.ones) return "1";
+    if (place.ones) return "@@_ALL(1)";
     const bool here = place.shift == 0 && place.offset == 0 && places_.mapped(place.base) &&
                       std::find(item.nodes.begin(), item.nodes.end(), place.base) != item.nodes.end();
     if (here) return fmt::format("x{}", place.base);
-    return fmt::format("({})[i]", tile != nullptr ? pointer(i, *tile) : pointer(i));
+    return vectors.load(tile != nullptr ? pointer(i, *tile) : pointer(i));
   };
-  for (const int i : item.nodes) {
-    if (plan_.is_exit(i)) continue;
-    const Node& n = node(i);
-    body += fmt::format("{}  const @real x{} = {};\n", indent_, i,
-                        map_text(n, operand(n.operands[0]), operand(n.operands[1])));
-    if (places_.stored(i)) body += fmt::format("{0}  s->v{1}[{2}i] = x{1};\n", indent_, i, first);
-  }
-  if (body.empty()) return;
-  say("for (i = 0; i < {}; ++i) {{", size);
-  out_.statements += text_(body);
+  const auto body = [&](const CVectors& vectors) {
+    std::string text;
+    for (const int i : item.nodes) {
+      if (plan_.is_exit(i)) continue;
+      const Node& n = node(i);
+      text += fmt::format("{}  const @vector x{} = {};\n", indent_, i,
+                          map_text(n, operand(n.operands[0], vectors), operand(n.operands[1], vectors)));
+      if (places_.stored(i))
+        text += fmt::format("{}  {};\n", indent_,
+                            vectors.store(fmt::format("s->v{} + {}0", i, first), fmt::format("x{}", i)));
+    }
+    return text;
+  };
+  by_vectors(tile != nullptr ? tile->count : node(item.nodes.front()).size, body);
+}
+
+/// What is done to so many numbers, a vector at a time, and to those left together.
+template <class T>
+void CStepWriter<T>::by_vectors(Index size, const std::function<std::string(const CVectors&)>& body) {
+  const std::string whole = body(CVectors{});
+  if (whole.empty()) return;
+  call("vectors");
+  say("for (i = 0; i + @@_LANES <= {0}; i += @@_LANES) {{", size);
+  out_.statements += text_(whole);
   say("}}");
+  if (size % 16 == 0) return;
+  call("parts");
+  out_.statements += text_("#if @@_LANES > 1\n");
+  say("if (i < {}) {{", size);
+  out_.statements += text_(body(CVectors{.part = fmt::format("{} - i", size)}));
+  say("}}");
+  out_.statements += "#endif\n";
 }
 
 /// As the table of numerics/maps-inl.h.
 template <class T>
 std::string CStepWriter<T>::map_text(const Node& n, const std::string& x, const std::string& y) {
-  const std::string k = text_.number(static_cast<double>(static_cast<T>(n.constant)));
+  const std::string all = fmt::format("@@_ALL({})", text_.number(static_cast<double>(static_cast<T>(n.constant))));
   const auto function = [&](const char* name) {
     call(name);
     return fmt::format("@{}({})", name, x);
@@ -194,9 +213,9 @@ std::string CStepWriter<T>::map_text(const Node& n, const std::string& x, const 
     case Map::add: return x + " + " + y;
     case Map::sub: return x + " - " + y;
     case Map::mul: return x + " * " + y;
-    case Map::scale: return k + " * " + x;
-    case Map::shift: return x + " + " + k;
-    case Map::one_minus: return "1 - " + x;
+    case Map::scale: return all + " * " + x;
+    case Map::shift: return x + " + " + all;
+    case Map::one_minus: return "@@_ALL(1) - " + x;
     case Map::sigmoid: return function("sigmoid");
     case Map::tanh: return function("tanh");
     case Map::relu: return function("relu");
@@ -215,6 +234,8 @@ CStep write_c_step(const Plan& plan, const Parameters<T>& parameters, int output
   return CStepWriter<T>(plan, parameters, output, text, inputs).write(output);
 }
 
+template void CStepWriter<float>::by_vectors(Index, const std::function<std::string(const CVectors&)>&);
+template void CStepWriter<double>::by_vectors(Index, const std::function<std::string(const CVectors&)>&);
 template CStep write_c_step(const Plan&, const Parameters<float>&, int, const CText&, const StepInputs&);
 template CStep write_c_step(const Plan&, const Parameters<double>&, int, const CText&, const StepInputs&);
 

@@ -209,7 +209,9 @@ void CStepWriter<T>::apply_sparse(const Node::AffineTerm& term, const std::strin
     const std::string function(map_info(op.form().activation).name);
     call(function);
     s = room(inputs);
-    say("for (i = 0; i < {}; ++i) {}[i] = @{}(({})[i]);", inputs, s, function, x);
+    by_vectors(inputs, [&](const CVectors& v) {
+      return fmt::format("    {};\n", v.store(s, fmt::format("@{}({})", function, v.load(x))));
+    });
   }
   if (op.form().leaky) say("for (i = 0; i < {0}; ++i) {1}[i] = {1}[i] + ({2})[i];", outputs, to, x);
   const bool chosen = gated && w.rows > 1;

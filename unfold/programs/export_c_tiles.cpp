@@ -1,8 +1,7 @@
 /// Affine maps and the maps of their units, tile by tile (export_c_writer.h): the sums of sixteen units or more are
 /// still in the first-level cache, or in registers, when their gates are computed, and while these are, the processor
-/// fetches the weights of the next tile. Where all weights together do not fit the first-level cache, every other step
-/// goes through the tiles backwards: it begins with the weights that the step before has used last. Neither changes the
-/// order of any sum.
+/// fetches the weights of the next tile. Where a cache cannot hold all weights, but some of those that were used last,
+/// every other step goes through the tiles backwards: it begins with these. Neither changes the order of any sum.
 
 #include <algorithm>
 #include <iterator>
@@ -13,10 +12,13 @@ namespace unfold {
 namespace {
 
 constexpr Index kLanes = 16;
-constexpr Index kMostGates = 6;              // whose sums, 16 of each, stay in registers
-constexpr Index kFirstLevelBytes = 1 << 15;  // of caches of most processors
+constexpr Index kMostGates = 6;  // whose sums, 16 of each, stay in registers
+constexpr Index kTileColumns = 64;
+/// Where the first level has all weights, fewer loads of x and more chains of gates side by side are worth more.
+constexpr Index kTileColumnsInCache = 128;
+constexpr Index kFirstLevelBytes = 1 << 15, kSecondLevelBytes = 1 << 19;  // of caches of most processors
 
-Index width_for(Index gates) { return gates >= 4 ? kLanes : 64 / gates / kLanes * kLanes; }
+Index width_for(Index gates, Index columns) { return std::max(kLanes, columns / gates / kLanes * kLanes); }
 
 }  // namespace
 
@@ -60,14 +62,18 @@ void CStepWriter<T>::find_tiles(int output) {
     tilings_[i] = {count, gates, 0};
     most_gates[count] = std::max(most_gates[count], gates);
   }
+  const bool large = bytes > kFirstLevelBytes;
+  const Index columns = large ? kTileColumns : kTileColumnsInCache;
   for (auto i = tilings_.begin(); i != tilings_.end();) {
     CTiling& tiling = i->second;
-    tiling.width = width_for(most_gates[tiling.units]);
+    tiling.width = width_for(most_gates[tiling.units], columns);
     // A single gate is where it always is; alone it has too few sums to keep the processor busy.
-    const bool alone = tiling.gates == 1 && tiling.width < width_for(1);
+    const bool alone = tiling.gates == 1 && tiling.width < width_for(1, columns);
     i = alone ? tilings_.erase(i) : std::next(i);
   }
-  turns_ = bytes > kFirstLevelBytes && std::ranges::any_of(tilings_, [](auto& i) { return i.second.whole() > 1; });
+  Index tiles = 1;
+  for (const auto& [i, tiling] : tilings_) tiles = std::max(tiles, tiling.whole());
+  turns_ = large && tiles > 1 && (bytes <= tiles * kFirstLevelBytes || bytes > kSecondLevelBytes);
   for (auto& [i, tiling] : tilings_) tiling.local = is_local(i);
 }
 
@@ -153,7 +159,8 @@ std::size_t CStepWriter<T>::tiles_from(std::size_t k) {
     const std::string number = turns_ ? "u" : "t";
     say("for (int t = 0; t < {}; ++t) {{", whole);
     if (turns_) say("  const int u = s->turn ? {} - t : t;", whole - 1);
-    tile(maps, program, {number, fmt::format("{} * {}", number, width), width, width});
+    const std::string next = turns_ ? fmt::format("(t == {} ? u : s->turn ? u - 1 : u + 1)", whole - 1) : "";
+    tile(maps, program, {number, fmt::format("{} * {}", number, width), width, width, next});
   } else if (whole == 1) {
     say("{{");
     tile(maps, program, {"0", "0", width, width});
@@ -207,6 +214,11 @@ void CStepWriter<T>::tile(std::span<const TiledMap> maps, const Item* program, c
           rows * tiling.columns(), from, to, rows, node(map.node).name);
       from = to;
     }
+  }
+  if (!tile.next.empty() && !maps.empty()) {
+    const auto& [weights, x, rows] = maps.front().products.front();
+    call("fetch");
+    say("@fetch({} + {} * {});", weights, tile.next, rows * tilings_.at(maps.front().node).columns());
   }
   if (program != nullptr) pointwise(*program, &tile);
   indent_.resize(2);

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <functional>
 #include <span>
 
 #include "unfold/base/views.h"
@@ -27,6 +28,19 @@ struct CTiling {
 struct CTile {
   std::string number, first;  ///< expressions: which tile it is, and the first of its units
   Index count, width;
+  std::string next = {};  ///< an expression: which tile comes after it; empty: the one that lies there
+};
+
+/// Expressions for the vector that begins at component i, or for the last numbers, which fill none.
+struct CVectors {
+  std::string part = {};  ///< how many; empty: a vector
+  std::string load(const std::string& from) const {
+    return part.empty() ? fmt::format("@@_LOAD({} + i)", from) : fmt::format("@load_part({} + i, {})", from, part);
+  }
+  std::string store(const std::string& to, const std::string& x) const {
+    return part.empty() ? fmt::format("@@_STORE({} + i, {})", to, x)
+                        : fmt::format("@store_part({} + i, {}, {})", to, x, part);
+  }
 };
 
 template <class T>
@@ -52,6 +66,7 @@ class CStepWriter {
   void take_inputs();
   void affine(const Item& item);
   void pointwise(const Item& item, const CTile* tile = nullptr);
+  void by_vectors(Index size, const std::function<std::string(const CVectors&)>& body);
   std::string map_text(const Node& node, const std::string& x, const std::string& y);
 
   // export_c_tiles.cpp

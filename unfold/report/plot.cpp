@@ -76,9 +76,10 @@ class Scale {
     high_ = std::max(high_, value);
   }
   bool fits(double value) const { return std::isfinite(value) && (!logarithmic_ || value > 0); }
+  /// Values beyond the range lie on its edge.
   double operator()(double value) const {
-    const double low = map(low_), high = map(high_);
-    return high > low ? from_ + (to_ - from_) * (map(value) - low) / (high - low) : (from_ + to_) / 2;
+    const double low = map(low_), high = map(high_), inside = std::clamp(map(value), low, std::max(low, high));
+    return high > low ? from_ + (to_ - from_) * (inside - low) / (high - low) : (from_ + to_) / 2;
   }
   bool empty() const { return low_ > high_; }
   /// Round numbers within the range: powers of ten, where there are few also 2 and 5 times them; or steps of 1, 2 or 5
@@ -100,7 +101,8 @@ class Scale {
     if (!(raw > 0)) return {low_};
     double step = std::pow(10, std::floor(std::log10(raw)));
     step *= raw / step > 5 ? 10 : raw / step > 2 ? 5 : raw / step > 1 ? 2 : 1;
-    for (double i = std::ceil(low_ / step - 1e-9); i * step <= high_ + 1e-9 * step; ++i) result.push_back(i * step);
+    for (double i = std::ceil(low_ / step - 1e-9); i * step <= high_ + 1e-9 * step; ++i)
+      result.push_back(i * step + 0.0);  // no -0
     return result;
   }
 
@@ -145,12 +147,14 @@ struct Frame {
   }
 };
 
+/// Curves of one point, models that were fitted at once, do not stretch the x axis of those that are learned.
 Frame frame_of(const Axis& x, const Axis& y, const std::vector<Curve>& curves) {
   Frame frame{Scale(x, kLeft, kLeft + kAcross), Scale(y, kHeight - kBottom, kTop)};
+  const bool lines = std::ranges::any_of(curves, [](const Curve& curve) { return curve.points.size() > 1; });
   for (const Curve& curve : curves)
     for (const CurvePoint& p : curve.points) {
       if (!frame.fits(p)) continue;
-      frame.across.include(p.x);
+      if (!lines || curve.points.size() > 1) frame.across.include(p.x);
       for (const double value : {p.y.lower, p.y.median, p.y.upper}) frame.up.include(value);
     }
   return frame;
@@ -280,31 +284,67 @@ std::string stacked_plots(const std::vector<std::string>& plots) {
          inner + "</svg>\n";
 }
 
+namespace {
+
+constexpr double kBarStep = 24, kBarsAcross = 400;
+
+/// Whether bars from 0 would all look alike.
+bool alike(const std::vector<Bar>& bars) {
+  constexpr double kNear = 0.8;
+  double low = std::numeric_limits<double>::infinity(), high = 0;
+  for (const Bar& bar : bars) {
+    if (!std::isfinite(bar.value.median)) continue;
+    low = std::min({low, bar.value.lower, bar.value.median});
+    high = std::max({high, bar.value.upper, bar.value.median});
+  }
+  return bars.size() > 1 && low < high && low > kNear * high;
+}
+
+std::string bar_ticks(const Scale& across, double bottom) {
+  std::string svg;
+  for (const double t : across.ticks())
+    svg += fmt::format("<path d=\"M{0:.1f} {1:.1f}V{2:.1f}\" stroke=\"#ddd\" class=\"grid\"/>\n", across(t), kTop,
+                       bottom) +
+           label(across(t), bottom + 16, "middle", fmt::format("{:.4g}", t));
+  return svg;
+}
+
+/// A bar from 0, or a dot where there is an axis, and a line between the quartiles.
+std::string bar_mark(const Quartiles& v, const Scale& across, double from, double y, bool dot) {
+  const double at = across(v.median);
+  const std::string mark =
+      dot ? fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4.5\" fill=\"{}\"/>\n", at, y + 10.5, kColours[0])
+          : fmt::format(
+                "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"15\" fill=\"{}\" fill-opacity=\"0.7\"/>\n",
+                from, y + 3, std::max(0.5, at - from), kColours[0]);
+  const std::string line = fmt::format("<path d=\"M{:.1f} {:.1f}H{:.1f}\" stroke=\"black\" class=\"axis\"/>\n",
+                                       across(v.lower), y + 10.5, across(v.upper));
+  return dot ? line + mark : mark + line;
+}
+
+}  // namespace
+
 std::string bar_plot(const std::string& title, const std::string& unit, const std::vector<Bar>& bars) {
-  constexpr double kStep = 24, kBars = 400, kValue = 80;
-  const double names = room_for(bars) + 16, end = names + kBars;
-  const double bottom = kTop + kStep * static_cast<double>(bars.size());
-  Scale across({}, names, end);
-  across.include(0);
+  constexpr double kValue = 80, kTicks = 20;
+  const bool dots = alike(bars);
+  const double names = room_for(bars) + 16, end = names + kBarsAcross, from = dots ? names + 12 : names;
+  const double bottom = kTop + kBarStep * static_cast<double>(bars.size()), below = dots ? kTicks : 0;
+  Scale across({}, from, end);
+  if (!dots) across.include(0);
   for (const Bar& bar : bars)
-    for (const double value : {bar.value.median, bar.value.upper}) across.include(value);
-  std::string svg = start(title, end + kValue, bottom + 40);
+    for (const double value : {bar.value.lower, bar.value.median, bar.value.upper}) across.include(value);
+  std::string svg = start(title, end + kValue, bottom + 40 + below);
+  if (dots) svg += bar_ticks(across, bottom);
   for (std::size_t i = 0; i < bars.size(); ++i) {
-    const double y = kTop + kStep * static_cast<double>(i);
+    const double y = kTop + kBarStep * static_cast<double>(i);
     const Quartiles& v = bars[i].value;
     svg += label(names - 8, y + 15, "end", bars[i].label);
-    if (!std::isfinite(v.median)) {
-      svg += label(names + 4, y + 15, "start", "-");
-      continue;
-    }
-    svg += fmt::format(
-        "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"15\" fill=\"{}\" fill-opacity=\"0.7\"/>\n", names,
-        y + 3, std::max(0.5, across(v.median) - names), kColours[0]);
-    svg += fmt::format("<path d=\"M{:.1f} {:.1f}H{:.1f}\" stroke=\"black\" class=\"axis\"/>\n", across(v.lower),
-                       y + 10.5, across(v.upper));
-    svg += label(across(std::max(v.median, v.upper)) + 6, y + 15, "start", fmt::format("{:.4g}", v.median));
+    svg += std::isfinite(v.median)
+               ? bar_mark(v, across, from, y, dots) + label(across(std::max(v.median, v.upper)) + (dots ? 10 : 6),
+                                                            y + 15, "start", fmt::format("{:.4g}", v.median))
+               : label(names + 4, y + 15, "start", "-");
   }
-  return svg + label((names + end) / 2, bottom + 26, "middle", unit) + "</svg>\n";
+  return svg + label((names + end) / 2, bottom + 26 + below, "middle", unit) + "</svg>\n";
 }
 
 }  // namespace unfold

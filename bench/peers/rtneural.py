@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+"""One step of the C file of `unfold export --to c` beside RTNeural (Eigen, sizes known at compile time).
+
+    bench/peers/rtneural.py CHECKOUT [--unfold build/release/bin/unfold] [--units 16,32,64,128,256] [--cxx g++] [--cc gcc]
+
+CHECKOUT is a clone of https://github.com/jatinchowdhury18/RTNeural, with the Eigen that it brings. An LSTM with a dense
+layer of 64 outputs: ours reads one of 64 symbols, RTNeural one number. All is compiled with -O3 -march=native and runs in
+turns on one core; of 400 rounds the best counts, because others can only make a round longer. Prints Markdown:
+microseconds a step without the softmax on either side (in the C file its line is taken out), then with it on both.
+"""
+
+import argparse
+import os
+import subprocess
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.,"
+FLAGS = ["-O3", "-march=native", "-DNDEBUG"]
+NORMALISER = "const {0}_real normaliser = {0}_log_sum_exp(logits);"
+
+
+def text():
+    """Letters in an order without much sense, the same every time."""
+    state, letters = 1, []
+    for _ in range(20000):
+        state = (state * 1103515245 + 12345) % 2**31
+        letters.append(ALPHABET[(state >> 16) % len(ALPHABET)])
+    return "".join(letters) + ALPHABET
+
+
+def export(options, units, folder):
+    """The C file of a model that has hardly been trained: its speed is that of any other."""
+    run = subprocess.run
+    data, model = os.path.join(folder, "text.txt"), os.path.join(folder, "run")
+    with open(data, "w", encoding="ascii") as file:
+        file.write(text())
+    run([options.unfold, "train", data, "--out", model, "--overwrite", "--quiet", "--model", f"lstm:{units}",
+         "--symbols", "chars", "--steps", "1", "--threads", "1"], check=True, stdout=subprocess.DEVNULL)
+    for name in ("model", "logits"):
+        path = os.path.join(folder, name + ".c")
+        run([options.unfold, "export", model, "--to", "c", "--name", name, "-o", path], check=True)
+    with open(path, encoding="ascii") as file:
+        source = file.read()
+    line = NORMALISER.format("logits")
+    if line not in source:
+        raise SystemExit("rtneural.py: the C file has another softmax than this script knows")
+    with open(path, "w", encoding="ascii") as file:
+        file.write(source.replace(line, "const float normaliser = 0;"))
+
+
+def measure(options, units):
+    with tempfile.TemporaryDirectory() as folder:
+        export(options, units, folder)
+        objects = []
+        for name in ("model", "logits"):
+            objects.append(os.path.join(folder, name + ".o"))
+            subprocess.run([options.cc, *FLAGS, "-Wno-unused-function", "-c", os.path.join(folder, name + ".c"), "-o",
+                            objects[-1]], check=True)
+        program = os.path.join(folder, "rtneural")
+        includes = [f"-I{folder}", f"-I{options.checkout}", f"-I{options.checkout}/modules/Eigen",
+                    f"-I{options.checkout}/modules/json"]
+        subprocess.run([options.cxx, *FLAGS, "-std=c++17", f"-DUNITS={units}", "-DRTNEURAL_USE_EIGEN=1",
+                        "-DRTNEURAL_DEFAULT_ALIGNMENT=32", "-DEIGEN_STACK_ALLOCATION_LIMIT=0", *includes,
+                        os.path.join(HERE, "rtneural.cpp"), *objects, "-lm", "-o", program], check=True)
+        print(subprocess.run([program], check=True, stdout=subprocess.PIPE, text=True).stdout, end="", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("checkout")
+    parser.add_argument("--unfold", default="build/release/bin/unfold")
+    parser.add_argument("--units", default="16,32,64,128,256")
+    parser.add_argument("--cxx", default="g++")
+    parser.add_argument("--cc", default="gcc")
+    options = parser.parse_args()
+    print("| units | step, no softmax | RTNeural, no softmax | ratio | step | RTNeural with softmax | ratio |")
+    print("| ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
+    for units in options.units.split(","):
+        measure(options, int(units))
+
+
+if __name__ == "__main__":
+    main()
