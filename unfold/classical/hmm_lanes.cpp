@@ -109,7 +109,7 @@ class Walk {
   }
   Matrix<const double> states(Matrix<double> m) const { return {m.data, m.rows, t_.states, m.stride}; }
   void step_on(Matrix<double> g, const PackedMatrix<double>& a, Matrix<double> out) const {
-    multiply<double>(states(g), a, out, Panels(0, a.panels()), Start::zero);
+    multiply<double>(states(g), a, out.cols_from(0, t_.columns), Panels(0, a.panels()), Start::zero);
   }
   void set_row(double* row, const double* from) const { std::copy_n(from, t_.width, row); }
   void set_alike(double* row, double value) const {
@@ -258,8 +258,8 @@ void Walk::backward(Range part) {
     }
     const Index all = (end - begin) * count();
     accumulate_outer<double>({history_.data() + (begin - part.begin) * count() * t_.width, all, t_.states, t_.width},
-                             {later(begin).data, all, t_.width, t_.width},
-                             {sums_.steps.data(), t_.states, t_.width, t_.width}, {0, t_.states}, Start::accumulate);
+                             {later(begin).data, all, t_.columns, t_.width},
+                             {sums_.steps.data(), t_.states, t_.columns, t_.width}, {0, t_.states}, Start::accumulate);
   }
 }
 
@@ -314,7 +314,12 @@ void Walk::warm_up_backward(Index warm_up) {
 }  // namespace
 
 HmmTables::HmmTables(const HmmParameters& hmm)
-    : states(hmm.states), width((hmm.states + 7) / 8 * 8), alphabet(hmm.alphabet), initial(width), b(alphabet * width) {
+    : states(hmm.states),
+      width((hmm.states + 7) / 8 * 8),
+      columns((hmm.states + 3) / 4 * 4),
+      alphabet(hmm.alphabet),
+      initial(width),
+      b(alphabet * width) {
   std::ranges::copy(hmm.initial, initial.begin());
   Buffer<double> forward(states * width), back(states * width);
   for (Index i = 0; i < states; ++i) {
@@ -322,8 +327,8 @@ HmmTables::HmmTables(const HmmParameters& hmm)
       forward[i * width + j] = back[j * width + i] = hmm.transitions[at(i * states + j)];
     for (Index x = 0; x < alphabet; ++x) b[x * width + i] = hmm.emissions[at(i * alphabet + x)];
   }
-  a.pack({forward.data(), states, width, width});
-  a_back.pack({back.data(), states, width, width});
+  a.pack({forward.data(), states, columns, width});
+  a_back.pack({back.data(), states, columns, width});
 }
 
 LaneDeal::LaneDeal(const std::vector<Index>& lengths, bool may_cut) {

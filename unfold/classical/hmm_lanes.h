@@ -22,14 +22,15 @@
 
 namespace unfold {
 
-/// The parameters as the passes read them: rows padded with zeros to whole vectors.
+/// The parameters as the passes read them: rows padded with zeros to whole vectors. Products leave out what of that is
+/// more than half a vector.
 struct HmmTables {
   explicit HmmTables(const HmmParameters& hmm);
   Matrix<const double> emissions() const { return {b.data(), alphabet, width, width}; }
 
-  Index states, width, alphabet;
+  Index states, width, columns, alphabet;
   Buffer<double> initial, b;       ///< [width]; transposed, [V x width]
-  PackedMatrix<double> a, a_back;  ///< [N x width]; its transpose
+  PackedMatrix<double> a, a_back;  ///< [N x columns]; its transpose
 };
 
 /// The symbols of a text, [range).

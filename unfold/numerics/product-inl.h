@@ -61,6 +61,10 @@ inline constexpr Index kLanes = hn::MaxLanes(Lane<T>());
 template <class T>
 inline constexpr Index kPanelVectors = PackedMatrix<T>::kPanel / kLanes<T>;
 
+// What is left of a row behind whole vectors goes through a vector of half the size where that takes half the time.
+template <class T>
+inline constexpr bool kHalves = HWY_TARGET == HWY_AVX3 && sizeof(T) == sizeof(double);
+
 // Tile shapes: accumulators, one broadcast and the vectors of b must fit the registers, with at least eight independent
 // chains to cover the latency of two multiply-adds a cycle.
 #if !HWY_NATIVE_FMA
@@ -96,12 +100,11 @@ struct TileJob {
 inline constexpr Index kAhead = 16;
 
 /// One k: adds a[m] * b[v] to all sums of the tile. The shorter side waits in registers, the longer one streams.
-template <class T, int kRows, int kVectors, class A, class V>
-HWY_INLINE void tile_step(const A& a, const T* HWY_RESTRICT b, Index b_stride, V (&sum)[kRows][kVectors]) {
-  constexpr Index kL = kLanes<T>, kPanel = PackedMatrix<T>::kPanel;
+template <class T, class D, int kRows, int kVectors, class A, class V>
+HWY_INLINE void tile_step(D d, const A& a, const T* HWY_RESTRICT b, Index b_stride, V (&sum)[kRows][kVectors]) {
+  constexpr Index kL = hn::MaxLanes(D()), kPanel = PackedMatrix<T>::kPanel;
   constexpr int kPerPanel = kVectors > kPanelVectors<T> ? static_cast<int>(kPanelVectors<T>) : kVectors;
   constexpr int kPerLine = static_cast<int>(std::max<Index>(64 / static_cast<Index>(sizeof(T)) / kL, 1));
-  const Lane<T> d;
   if constexpr (kRows > 4) {
 #pragma GCC unroll 16
     for (int v = 0; v < kVectors; v += kPerLine) {
@@ -156,11 +159,11 @@ struct InterleavedElements {
   const T* pointer;
 };
 
-template <class T, int kRows, int kVectors, template <class, int> class Elements>
+template <class T, int kRows, int kVectors, template <class, int> class Elements, class D = Lane<T>>
 void run_tile(const TileJob<T>& job) {
-  constexpr Index kPanel = PackedMatrix<T>::kPanel, kL = kLanes<T>;
-  const Lane<T> d;
-  hn::Vec<Lane<T>> sum[kRows][kVectors];
+  constexpr Index kPanel = PackedMatrix<T>::kPanel, kL = hn::MaxLanes(D());
+  const D d;
+  hn::Vec<D> sum[kRows][kVectors];
 #pragma GCC unroll 16
   for (int m = 0; m < kRows; ++m) {
 #pragma GCC unroll 16
@@ -177,7 +180,7 @@ void run_tile(const TileJob<T>& job) {
   const T* b = job.b;
   const Index b_stride = job.b_stride;
 #pragma GCC unroll 2
-  for (Index k = job.k; k > 0; --k, b += kPanel, a.advance()) tile_step<T>(a, b, b_stride, sum);
+  for (Index k = job.k; k > 0; --k, b += kPanel, a.advance()) tile_step<T>(d, a, b, b_stride, sum);
 #pragma GCC unroll 16
   for (int m = 0; m < kRows; ++m) {
 #pragma GCC unroll 16
@@ -188,25 +191,32 @@ void run_tile(const TileJob<T>& job) {
 template <class T>
 using TileFunction = void (*)(const TileJob<T>&);
 
-/// Tiles by rows - 1 and by the exponent of their width; null where too wide.
+/// Tiles by rows - 1 and by the exponent of their width; null where too wide. Last, those of half a vector.
 template <class T, template <class, int> class Elements>
 class TileTable {
  public:
   constexpr TileTable() : TileTable(std::make_integer_sequence<int, kMaxRows>()) {}
   TileFunction<T> of(Index rows, int vectors) const { return functions_[rows - 1][std::bit_width(0u + vectors) - 1]; }
+  TileFunction<T> half(Index rows) const { return functions_[rows - 1][4]; }
 
  private:
   template <int... kRows>
   constexpr explicit TileTable(std::integer_sequence<int, kRows...>)
-      : functions_{{get<kRows + 1, 1>(), get<kRows + 1, 2>(), get<kRows + 1, 4>(), get<kRows + 1, 8>()}...} {}
+      : functions_{{get<kRows + 1, 1>(), get<kRows + 1, 2>(), get<kRows + 1, 4>(), get<kRows + 1, 8>(),
+                    get_half<kRows + 1>()}...} {}
 
   template <int kRows, int kVectors>
   static constexpr TileFunction<T> get() {
     if constexpr (kVectors <= widest(kRows)) return &run_tile<T, kRows, kVectors, Elements>;
     return nullptr;
   }
+  template <int kRows>
+  static constexpr TileFunction<T> get_half() {
+    if constexpr (kHalves<T>) return &run_tile<T, kRows, 1, Elements, hn::Half<Lane<T>>>;
+    return nullptr;
+  }
 
-  TileFunction<T> functions_[kMaxRows][4];
+  TileFunction<T> functions_[kMaxRows][5];
 };
 
 template <class T, template <class, int> class Elements>
@@ -226,10 +236,12 @@ struct Cut {
   Index tiles, size, larger;
 };
 
-/// The columns of one call of a tile: some vectors, whole ones, or one of which only `columns` elements exist.
+/// The columns of one call of a tile: some vectors, whole ones, or a vector or half a one of which only `columns`
+/// elements exist.
 template <class T>
 struct Strip {
-  bool partial() const { return columns < kLanes<T>; }
+  bool half() const { return kHalves<T> && 2 * columns <= kLanes<T>; }
+  bool partial() const { return columns < (half() ? kLanes<T> / 2 : kLanes<T>); }
   Index column;
   int vectors;
   Index columns;
@@ -257,8 +269,8 @@ class StripTiles {
   StripTiles(const Cut& cut, const Strip<T>& strip)
       : size_(cut.size),
         columns_(strip.partial() ? strip.columns : 0),
-        larger_(kTiles<T, Elements>.of(cut.size, strip.vectors)),
-        smaller_(kTiles<T, Elements>.of(std::max<Index>(cut.size - 1, 1), strip.vectors)) {}
+        larger_(function_of(cut.size, strip)),
+        smaller_(function_of(std::max<Index>(cut.size - 1, 1), strip)) {}
 
   void run(const TileJob<T>& job, Index rows) const {
     const TileFunction<T> function = rows == size_ ? larger_ : smaller_;
@@ -266,6 +278,9 @@ class StripTiles {
   }
 
  private:
+  static TileFunction<T> function_of(Index rows, const Strip<T>& strip) {
+    return strip.half() ? kTiles<T, Elements>.half(rows) : kTiles<T, Elements>.of(rows, strip.vectors);
+  }
   /// Only some columns of the single vector exist: goes through memory of its own.
   void run_partial(TileFunction<T> function, TileJob<T> job, Index rows) const {
     HWY_ALIGN T tile[kMaxRows * kLanes<T>] = {};
