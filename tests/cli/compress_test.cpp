@@ -82,6 +82,25 @@ TEST_F(CommandTest, compression_takes_contexts_that_suit_the_file) {
   EXPECT_NE(model(text).find("level=text"), std::string::npos);
   EXPECT_NE(model(noise).find("level=binary"), std::string::npos);
   EXPECT_EQ(model(text.substr(0, 5000)).find("level="), std::string::npos);
+  std::string records;  // take no time either, up to twice the size
+  for (std::size_t i = 0; i < kNotSmall / 4; ++i)
+    records += std::string({noise[i], '\0', static_cast<char>(i / 999), 7});
+  EXPECT_NE(model(records).find("row=4"), std::string::npos);
+  EXPECT_EQ(model(records).find("level="), std::string::npos);
+  EXPECT_NE(model(records + records).find("level=binary"), std::string::npos);
+}
+
+TEST_F(CommandTest, ppm_without_an_order_takes_the_one_that_suits_the_file) {
+  const auto model = [&](const Arguments& how) {
+    const Finished compressed = unfold_command(Arguments{"compress", text_, "-o", folder_ / "packed", "--json"} + how);
+    EXPECT_EQ(compressed.code, 0) << compressed.err;
+    return only_object(compressed.out)["model"].get<std::string>();
+  };
+  EXPECT_EQ(model({"--model", "ppm"}), "ppm:7,memory=10");
+  EXPECT_EQ(model({"--model", "ppm"}), model({"--fast"}));
+  EXPECT_EQ(model({"--model", "ppm:3"}), "ppm:3,memory=64");
+  write_bytes(text_, std::string(3000, '\1'));
+  EXPECT_EQ(model({"--model", "ppm"}), "ppm:32,memory=10");
 }
 
 TEST_F(CommandTest, compression_streams_through_standard_input_and_output) {

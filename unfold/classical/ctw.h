@@ -36,6 +36,7 @@ class CtwPredictor final : public BitwisePredictor {
   float logit(BitPath path, int depth) override;
   void learn(BitPath path, int depth, int bit) override;
   void finish(Symbol symbol) override;
+  double decision_bytes() const override { return static_cast<double>(sizeof(Node)) * (depth_ + 1); }
   void reset() override;
   void set_learning(bool on) override { learning_ = on; }
   std::unique_ptr<Predictor> clone() const override;

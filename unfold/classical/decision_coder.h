@@ -24,6 +24,8 @@ class DecisionPredictor : public Predictor {
  public:
   /// Codes the next symbol and observes it; a decoder ignores `symbol`. Returns the symbol.
   virtual Symbol code(Symbol symbol, DecisionCoder& coder) = 0;
+  /// Bytes of what a question is answered from, read and written again, about; 0: not counted.
+  virtual double decision_bytes() const { return 0; }
 };
 
 }  // namespace unfold

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "unfold/base/error.h"
+#include "unfold/classical/growing_array.h"
 #include "unfold/mixing/quick_decision.h"
 #include "unfold/numerics/functions.h"
 
@@ -62,7 +63,7 @@ class EntryBlocks {
     std::uint32_t& free = free_[slot(room)];
     if (free == kNowhere) {
       const auto begin = static_cast<std::uint32_t>(entries_.size());
-      entries_.resize(entries_.size() + room);
+      entries_.more(room);
       return begin;
     }
     const std::uint32_t begin = free;
@@ -82,7 +83,7 @@ class EntryBlocks {
 
  private:
   static std::size_t slot(std::uint32_t room) { return static_cast<std::size_t>(level(room)); }
-  std::vector<PackedEntry> entries_;
+  GrowingArray<PackedEntry> entries_;
   std::array<std::uint32_t, 24> free_ = [] {
     std::array<std::uint32_t, 24> none{};
     none.fill(kNowhere);
@@ -115,7 +116,8 @@ struct PackedPpm::Body {
   }
 
   void forget() {
-    contexts.assign(1, PackedContext());
+    contexts.clear();
+    contexts.push_back({});
     blocks.clear();
     text.clear();
     longest = longest_order = 0;
@@ -140,6 +142,24 @@ struct PackedPpm::Body {
   }
   bool masked(std::uint8_t symbol) const { return masks[symbol] == stamp; }
   void mask(std::uint8_t symbol) { masks[symbol] = stamp; }
+
+  // Nodes lie anywhere, and each is known only when the one before has come: they are asked for as early as can be.
+
+  /// Where it stands, if it is a context.
+  void foresee(Following following) const {
+    if ((following & kIsContext) != 0) __builtin_prefetch(&contexts[following & ~kIsContext]);
+  }
+  /// What is read of a context first.
+  void approach(Following following) const {
+    if ((following & kIsContext) == 0) return;
+    const PackedContext& c = contexts[following & ~kIsContext];
+    if (!c.single()) __builtin_prefetch(blocks.at(c.block));
+    if (c.suffix != kNowhere) __builtin_prefetch(&contexts[c.suffix]);
+  }
+  /// What follows the favourite; 0 where none is known.
+  Following after_favourite(const PackedContext& c) const {
+    return c.single() ? c.block : c.head == 0 ? 0 : blocks.at(c.block)->following;
+  }
 
   // What a context knows.
 
@@ -261,11 +281,13 @@ struct PackedPpm::Body {
   /// Codes the symbol if the context knows it; else kNoSymbol, its symbols are masked.
   Symbol code_in(const PackedContext& c, const Left& left, std::uint32_t order, std::uint32_t depth,
                  std::uint32_t& free, std::uint8_t wanted, DecisionCoder& coder, std::uint32_t& answer) {
+    foresee(after_favourite(c));
     const Questions q = questions(c, left, order, depth);
     const bool certain = left.size == free;  // one of these it must be
     if (certain && left.size == 1) return left.favourite;
     const std::uint32_t p = favourites.estimate(q.favourite, q.favourite_prior);
     const bool yes = coder.decide(wanted == left.favourite, p);
+    if (yes) approach(after_favourite(c));
     if (learning) favourites.learn(yes);
     if (yes) {
       answer = depth;
@@ -513,9 +535,9 @@ struct PackedPpm::Body {
   std::uint32_t alphabet, most_order;
   std::size_t memory;
   bool learning = true, current = false;
-  std::vector<PackedContext> contexts;  // 0: the empty one
+  GrowingArray<PackedContext> contexts;  // 0: the empty one
   EntryBlocks blocks;
-  std::vector<std::uint8_t> text;
+  GrowingArray<std::uint8_t> text;
   std::uint32_t longest = 0, longest_order = 0;
   std::uint32_t one = 0, two = 0;  // the last symbol and the one before
   std::uint32_t past = 0;
@@ -555,6 +577,10 @@ Symbol PackedPpm::code(Symbol symbol, DecisionCoder& coder) {
   if (symbol < 0 || symbol >= alphabet())
     throw UsageError(fmt::format("symbol {} is not in an alphabet of {}", symbol, alphabet()));
   return body_->code(symbol, coder);
+}
+
+double PackedPpm::decision_bytes() const {
+  return static_cast<double>(QuickDecision::kBytes + sizeof(PackedContext) + sizeof(PackedEntry));
 }
 
 void PackedPpm::set_learning(bool on) { body_->learning = on; }

@@ -27,6 +27,7 @@ class PackedPpm final : public DecisionPredictor {
   std::span<const float> log_probabilities() override;
   void observe(Symbol symbol) override;
   Symbol code(Symbol symbol, DecisionCoder& coder) override;
+  double decision_bytes() const override;
   void set_learning(bool on) override;
   void reset() override;
   std::unique_ptr<Predictor> clone() const override;

@@ -101,7 +101,7 @@ std::string bytes_in(const std::string& path) {
 /// files of earlier versions mean the others by them, so it is named here.
 std::string with_memory(const std::string& spec) {
   constexpr const char* kMemory = "memory=64";
-  if (spec == "ppm" || spec == "cm") return fmt::format("{}:{}", spec, kMemory);
+  if (spec == "cm") return fmt::format("{}:{}", spec, kMemory);
   const bool silent = spec.starts_with("ppm:") && spec.find("memory=") == std::string::npos;
   return silent ? fmt::format("{},{}", spec, kMemory) : spec;
 }
@@ -148,7 +148,7 @@ class Compress final : public Verb {
   ExitCode run(Console& console) override;
 
  private:
-  LevelChoice level_choice(RawInput& input) const;
+  LevelChoice level_choice(RawInput& input, Index level) const;
   void choose_model(CompressOptions& options, RawInput& input) const;
   void fit_model(CompressOptions& options, const RawInput& input) const;
   void read_back(const std::string& path) const;
@@ -219,8 +219,7 @@ Compress::Compress()
 }
 
 /// By what the file begins with; of a pipe nothing is known.
-LevelChoice Compress::level_choice(RawInput& input) const {
-  const Index level = fast_ ? kFastLevel : best_ ? kBestLevel : level_.value_or(kDefaultLevel);
+LevelChoice Compress::level_choice(RawInput& input, Index level) const {
   std::string beginning;
   if (input.size() > 0) {
     constexpr std::size_t kLooked = 1 << 20;
@@ -234,7 +233,8 @@ LevelChoice Compress::level_choice(RawInput& input) const {
 void Compress::choose_model(CompressOptions& options, RawInput& input) const {
   if (!model_) {
     if (embed_) throw UsageError("--embed needs a model file: name it with --model");
-    LevelChoice choice = level_choice(input);
+    const Index level = fast_ ? kFastLevel : best_ ? kBestLevel : level_.value_or(kDefaultLevel);
+    LevelChoice choice = level_choice(input, level);
     options.model = canonical_learner(choice.model);
     options.bytes = std::move(choice.bytes);
     options.learns = true;
@@ -252,7 +252,9 @@ void Compress::choose_model(CompressOptions& options, RawInput& input) const {
   }
   if (is_fitted_only(text)) return fit_model(options, input);
   if (embed_) throw UsageError(fmt::format("--embed needs a model file; {} is none", text));
-  options.model = canonical_learner(with_memory(text));
+  // `ppm` without an order takes the one that suits the file, as the fast level does.
+  const bool without_order = text == "ppm";
+  options.model = canonical_learner(without_order ? level_choice(input, kFastLevel).model : with_memory(text));
   options.learns = true;
   if (has_network(options.model) && input.size() > 0) options.bytes = bytes_in(inputs_.front());
 }

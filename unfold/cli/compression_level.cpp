@@ -11,7 +11,8 @@
 namespace unfold {
 namespace {
 
-constexpr Index kSmall = 1 << 16;  // files that take no time: all contexts
+// Files that take no time, and records among them that are twice as long: all contexts.
+constexpr Index kSmall = 1 << 16, kSmallRecords = 1 << 17;
 
 /// The largest memory of context mixing, MiB; its contexts for texts, for other files and where nothing is known; the
 /// model of a level: {} is the context mixing.
@@ -23,10 +24,10 @@ struct Level {
 constexpr const char *kFew = ",level=fast", *kTexts = ",level=text", *kOthers = ",level=binary", *kAll = "";
 constexpr Index kDefaultMemory = 60;
 constexpr Level without_mixing(const char* model) { return {0, kAll, kAll, kAll, model}; }
-constexpr std::array<Level, 9> kLevels = {{without_mixing("ppm:4,memory=64"),
-                                           without_mixing("ppm:5,memory=64"),
-                                           without_mixing("ppm:6,memory=64"),
-                                           without_mixing("ppm:{},memory=64"),
+constexpr std::array<Level, 9> kLevels = {{without_mixing("ppm:4,memory={1}"),
+                                           without_mixing("ppm:5,memory={1}"),
+                                           without_mixing("ppm:6,memory={1}"),
+                                           without_mixing("ppm:{0},memory={1}"),
                                            {kDefaultMemory, kFew, kFew, kFew, "{}"},
                                            {kDefaultMemory, kTexts, kOthers, kAll, "{}"},
                                            {256, kTexts, kAll, kAll, "{}"},
@@ -40,6 +41,13 @@ Index order_of(std::string_view beginning, Index size) {
   if (beginning.empty()) return 7;
   if (!is_text(beginning)) return 32;
   return size > kLargeText ? 6 : 7;
+}
+
+/// MiB of prediction by partial matching: what nearly every file of a MiB has room in; others start anew sooner, to
+/// their advantage.
+Index matching_memory(Index size) {
+  constexpr Index kOfMebibyte = 10, kOfLarger = 64;
+  return size >= 0 && size <= (Index{1} << 20) ? kOfMebibyte : kOfLarger;
 }
 
 /// A byte needs two rows of each context, and shares most of them: more memory makes files 0.1 % smaller at most.
@@ -81,14 +89,17 @@ bool is_text(std::string_view bytes) {
 
 LevelChoice choose_level(Index level, std::string_view beginning, Index size) {
   const Level& chosen = kLevels.at(static_cast<std::size_t>(level - 1));
-  if (chosen.memory == 0) return {.model = fmt::format(fmt::runtime(chosen.model), order_of(beginning, size))};
+  if (chosen.memory == 0)
+    return {.model = fmt::format(fmt::runtime(chosen.model), order_of(beginning, size), matching_memory(size))};
   if (std::string bases = bases_of(beginning); !bases.empty())
     return {.model = fmt::format("dna:{}", bases_size(size, level == kBestLevel)), .bytes = std::move(bases)};
-  const char* const contexts = beginning.empty() || (size >= 0 && size <= kSmall) ? chosen.of_unknown
-                               : is_text(beginning)                               ? chosen.of_texts
-                                                                                  : chosen.of_others;
-  std::string mixing = fmt::format("cm:memory={}{},version=4", mixing_memory(size, chosen.memory), contexts);
   const Index row = find_row({reinterpret_cast<const std::uint8_t*>(beginning.data()), beginning.size()});
+  const bool text = is_text(beginning);
+  const bool small = size >= 0 && size <= (row > 0 && !text ? kSmallRecords : kSmall);
+  const char* const contexts = beginning.empty() || small ? chosen.of_unknown
+                               : text                     ? chosen.of_texts
+                                                          : chosen.of_others;
+  std::string mixing = fmt::format("cm:memory={}{},version=4", mixing_memory(size, chosen.memory), contexts);
   if (row > 0) mixing += fmt::format(",row={}", row);
   return {.model = fmt::format(fmt::runtime(chosen.model), mixing)};
 }

@@ -114,6 +114,7 @@ void read_stretch(const Alphabet& alphabet, std::string_view text, SymbolText& o
 
 SymbolText to_symbols(const Alphabet& alphabet, std::string_view bytes) {
   SymbolText out;
+  out.symbols.reserve(bytes.size());
   Corrections corrections;
   while (!bytes.empty()) {
     const Index invalid = alphabet.kind() == SymbolKind::bytes ? -1 : find_invalid_utf8(bytes);

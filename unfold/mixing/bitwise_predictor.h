@@ -66,6 +66,8 @@ class BitwisePredictor : public Predictor {
   /// P(1) as the coder uses it; of those that know it with more digits than a logit gives, theirs.
   virtual std::uint32_t probability_of_one(BitPath path, int depth) { return to_probability(logit(path, depth)); }
   static std::uint32_t to_probability(float logit);
+  /// Bytes of what a bit is predicted from, read and written again, about; 0: not counted.
+  virtual double decision_bytes() const { return 0; }
 
   Index alphabet() const final { return tree_.alphabet(); }
   std::span<const float> log_probabilities() final;

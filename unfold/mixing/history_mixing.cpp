@@ -458,6 +458,13 @@ std::uint32_t HistoryMixing::probability_of_one(BitPath path, int depth) {
   return static_cast<std::uint32_t>(std::clamp(body_->probability(path, depth) * kOne, 1.0F, kOne - 1));
 }
 void HistoryMixing::learn(BitPath path, int depth, int bit) { body_->learn(path, depth, bit); }
+double HistoryMixing::decision_bytes() const {
+  const Body& b = *body_;
+  const std::size_t maps = b.recipe.estimates ? 2 : 1, sets = b.recipe.sets.size(), lasts = b.recipe.lasts.size();
+  const std::size_t counters = b.contexts * (sizeof(std::uint16_t) + maps * sizeof(AdaptiveProbability));
+  const std::size_t weights = sizeof(float) * (sets * b.inputs.size() + lasts * sets);
+  return static_cast<double>(counters + weights + 4 * sizeof(std::uint32_t));  // and two refinements, two places each
+}
 void HistoryMixing::finish(Symbol symbol) {
   forget_distribution();
   body_->advance(symbol);

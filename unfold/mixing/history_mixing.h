@@ -44,6 +44,7 @@ class HistoryMixing final : public BitwisePredictor {
   std::uint32_t probability_of_one(BitPath path, int depth) override;
   void learn(BitPath path, int depth, int bit) override;
   void finish(Symbol symbol) override;
+  double decision_bytes() const override;
   void reset() override;  ///< a new sequence: contexts are empty, what was learnt stays
   void set_learning(bool on) override;
   std::unique_ptr<Predictor> clone() const override;  ///< copies all tables

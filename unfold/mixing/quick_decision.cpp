@@ -59,6 +59,9 @@ std::uint32_t QuickDecision::estimate(const Case& c, std::uint32_t prior) {
     h = (h ^ h >> 15) * 0x85EBCA77U;
     places[i] = (static_cast<std::uint32_t>(i) << kCellBits) + (h >> (32 - kCellBits));
   }
+  const std::uint16_t* const refined_row = &refined_[c.refine * kPlaces];
+  __builtin_prefetch(refined_row);  // which of its places are wanted is known last of all
+  __builtin_prefetch(refined_row + kPlaces - 1);
   for (std::size_t i = 0; i < kHints; ++i) found_[i] = &cells_[places[i]];
   for (std::size_t i = 0; i < kHints; ++i) {
     const std::uint32_t unseen = found_[i]->count == 0 ? ~0U : 0;  // without a branch: there is no telling

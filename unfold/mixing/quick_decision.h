@@ -37,6 +37,8 @@ class QuickDecision {
   static constexpr std::size_t kHints = 6, kInputs = kHints + 2;
   static constexpr std::size_t kGates = 1024;
   static constexpr std::size_t kRefined = 8192;
+  /// Of cells, weights and refinement: what a question is answered from.
+  static constexpr std::size_t kBytes = 4 * kHints + 3 * 4 * kInputs + 2 * 2;
   struct Case {
     std::array<std::uint32_t, kHints> hints{};  ///< any numbers: hashed here
     std::uint32_t refine = 0;                   // below kRefined
