@@ -6,13 +6,14 @@
 
 #include "unfold/base/file.h"
 #include "unfold/cli/verb.h"
-#include "unfold/models/spec.h"
+#include "unfold/models/registry.h"
 #include "unfold/numerics/simd.h"
 #include "unfold/processes/launch.h"
 #include "unfold/studies/distributed_plan.h"
 #include "unfold/studies/machine.h"
 #include "unfold/studies/measurements.h"
 #include "unfold/studies/profile.h"
+#include "unfold/studies/symbol_cost.h"
 #include "unfold/terminal/figures.h"
 
 namespace unfold {
@@ -29,7 +30,9 @@ class Bench final : public Verb {
   Json floor_json(Team& team);
   Json training_json(const TrainingShape& shape, Team& team) const;
   void one_model(Team& team);
+  void check_model() const;
   void profile(Team& team);
+  void symbol_cost(Team& team);
   void profile_table(Team& team);
   void memory(Team& team);
   void whole_table(Team& team, Console& console);
@@ -39,7 +42,7 @@ class Bench final : public Verb {
   Json steppers(Console& console) const;
   void say(const std::string& text) const;
 
-  std::optional<std::string> model_, plot_, trace_;
+  std::optional<std::string> model_, plot_, trace_, text_;
   bool stepper_ = false, profile_ = false, memory_ = false, distributed_ = false;
   std::optional<double> latency_, bandwidth_;
   Index batch_ = 32, window_ = 64, symbols_ = 64;
@@ -48,15 +51,18 @@ class Bench final : public Verb {
 };
 
 Bench::Bench()
-    : Verb(VerbOptions("bench", "measures the speed of this machine: its floor, matrix products, training, stepping",
-                       {"unfold bench", "unfold bench --model lstm:512 --batch 32 --threads 2 --json",
-                        "unfold bench --model gru:128 --batch 16 --profile", "unfold bench --profile --seconds 0.2",
-                        "unfold bench --model lstm:512 --memory", "unfold bench --stepper",
-                        "mpirun -n 2 unfold bench --distributed --model lstm:512 --batch 32"})) {
+    : Verb(VerbOptions(
+          "bench", "measures the speed of this machine: its floor, matrix products, training, stepping",
+          {"unfold bench", "unfold bench --model lstm:512 --batch 32 --threads 2 --json",
+           "unfold bench --model gru:128 --batch 16 --profile", "unfold bench --profile --seconds 0.2",
+           "unfold bench --model ppm:5 --profile", "unfold bench --model hmm:50 --profile --text book.txt --json",
+           "unfold bench --model lstm:512 --memory", "unfold bench --stepper",
+           "mpirun -n 2 unfold bench --distributed --model lstm:512 --batch 32"})) {
   options_.add({.name = "model",
                 .target = &model_,
                 .placeholder = "SPEC",
-                .help = "measure training of this model alone: forward, backward and Adam on random symbols"});
+                .help = "measure training of this model alone: forward, backward and Adam on random symbols; of "
+                        "fitted ones (ppm, cm, ctw, hmm, ngram) with --profile what a symbol costs"});
   options_.add({.name = "batch",
                 .target = &batch_,
                 .placeholder = "N",
@@ -78,8 +84,12 @@ Bench::Bench()
   options_.add({.name = "profile",
                 .target = &profile_,
                 .help =
-                    "where the time of a step goes, beside what this machine attains at each stage; without --model "
-                    "the whole step of LSTM, GRU and RNN at 128 to 1024 units and batch 1 to 64"});
+                    "where the time of a step, or of a symbol, goes, beside what this machine attains at each stage; "
+                    "without --model the whole step of LSTM, GRU and RNN at 128 to 1024 units and batch 1 to 64"});
+  options_.add({.name = "text",
+                .target = &text_,
+                .placeholder = "FILE",
+                .help = "with --profile of a fitted model: what it reads, its first MiB, instead of made-up text"});
   options_.add({.name = "memory",
                 .target = &memory_,
                 .help = "with --model: bytes of a training step as planned, allocated and resident"});
@@ -209,6 +219,26 @@ void Bench::profile(Team& team) {
                          {"seconds_per_step", profile.seconds_per_step},
                          {"attainable_seconds", profile.attainable_seconds},
                          {"share_of_attainable", profile.attainable_seconds / profile.seconds_per_step}}));
+}
+
+/// What a symbol costs a model that is fitted.
+void Bench::symbol_cost(Team& team) {
+  constexpr Index kMadeUp = Index{1} << 18, kMost = Index{1} << 20;
+  std::string text = text_ ? read_file(*text_) : made_up_text(kMadeUp);
+  text.resize(std::min(text.size(), static_cast<std::size_t>(kMost)));
+  const SymbolCost cost = measure_symbol_cost(*model_, text, team, seconds_);
+  Json json = to_json(cost);
+  json["threads"] = team.size();
+  json["simd"] = simd_name();
+  print_result(json_ ? one_line(json) : to_text(cost));
+}
+
+void Bench::check_model() const {
+  const bool fitted = model_ && is_fitted_model(canonical_model(*model_));
+  if (fitted && !profile_)
+    throw UsageError(fmt::format(
+        "{} is fitted, not trained in steps: bench --model {} --profile says what a symbol costs", *model_, *model_));
+  if (text_ && !fitted) throw UsageError("--text is what a fitted model reads: give one, as in --model ppm --profile");
 }
 
 /// The share of attainable at every size, and the stages that take more than they should.
@@ -353,18 +383,18 @@ ExitCode Bench::run(Console& console) {
     throw UsageError("--profile, --memory, --stepper and --distributed exclude each other: choose one");
   if ((latency_ || bandwidth_ || plot_ || trace_) && !distributed_)
     throw UsageError("--latency, --bandwidth, --plot and --trace belong to --distributed");
+  check_model();
   if (distributed_) {
     distributed();
     return ExitCode::success;
   }
   if (!launched_processes().alone())
     throw UsageError("several processes were started, and what they share is bench --distributed: start others alone");
-  if (model_) parse_model_spec(*model_);
   Team team(threads());
   if (profile_ && !model_) {
     profile_table(team);
   } else if (profile_) {
-    profile(team);
+    is_fitted_model(*model_) ? symbol_cost(team) : profile(team);
   } else if (memory_) {
     memory(team);
   } else if (model_) {

@@ -1,7 +1,10 @@
 #include "unfold/studies/machine.h"
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
+#include <cstdint>
+#include <ctime>
 #include <functional>
 #include <vector>
 
@@ -68,17 +71,17 @@ constexpr double kSeconds = 0.03;
 constexpr int kRepeats = 5;
 
 /// The best rate of several runs of all threads together; `work` returns what one of its calls achieves on one thread.
-double best_rate(Team& team, const std::function<double(int)>& work) {
+double best_rate(Team& team, double (*clock)(), const std::function<double(int)>& work) {
   double best = 0;
   for (int repeat = 0; repeat < kRepeats; ++repeat) {
     std::vector<double> done(static_cast<std::size_t>(team.size()));
-    const double start = seconds_now();
+    const double start = clock();
     team.run([&](Member& me) {
       double mine = 0;  // on this thread's stack: neighbours in `done` share a cache line
-      while (seconds_now() - start < kSeconds) mine += work(me.id());
+      while (clock() - start < kSeconds) mine += work(me.id());
       done[static_cast<std::size_t>(me.id())] = mine;
     });
-    const double seconds = seconds_now() - start;
+    const double seconds = clock() - start;
     double total = 0;
     for (const double part : done) total += part;
     best = std::max(best, total / seconds);
@@ -90,6 +93,12 @@ double best_rate(Team& team, const std::function<double(int)>& work) {
 
 double seconds_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+double processor_seconds_now() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
 double seconds_to_read(Index floats) {
@@ -109,10 +118,33 @@ double seconds_to_read(Index floats) {
   return best;
 }
 
-Floor measure_floor(Team& team) {
+double seconds_to_fetch_a_line(Index bytes, double (*clock)()) {
+  constexpr Index kLine = 64 / sizeof(std::uint64_t);
+  constexpr int kFetches = 1 << 17;
+  const auto lines = std::bit_ceil(static_cast<std::uint64_t>(std::max<Index>(bytes / 64, 1)));
+  Buffer<std::uint64_t> buffer(static_cast<Index>(lines) * kLine);
+  std::fill(buffer.begin(), buffer.end(), 1);
+  volatile std::uint64_t sink = 0;
+  double best = 0;
+  for (int repeat = 0; repeat < 8 * kRepeats; ++repeat) {
+    std::uint64_t place = 1, sum = 0;
+    const double start = clock();
+    for (int i = 0; i < kFetches; ++i) {
+      place = place * 0xD1342543DE82EF95ULL + 1;  // what comes next does not depend on what was read
+      sum += buffer[static_cast<Index>((place >> 32) & (lines - 1)) * kLine];
+    }
+    const double took = (clock() - start) / kFetches;
+    sink = sum;
+    if (repeat == 0 || took < best) best = took;
+  }
+  static_cast<void>(sink);
+  return best;
+}
+
+Floor measure_floor(Team& team, double (*clock)()) {
   Floor floor;
   volatile float sink = 0;  // what nobody reads would not be computed
-  floor.flops = best_rate(team, [&](int) {
+  floor.flops = best_rate(team, clock, [&](int) {
     constexpr Index kRounds = 20000;
     const float value = HWY_DYNAMIC_DISPATCH(multiply_add_chains)(kRounds);
     if (value < 0) sink = value;
@@ -127,12 +159,12 @@ Floor measure_floor(Team& team) {
   std::vector<Buffer<float>> near(static_cast<std::size_t>(team.size()));
   for (Buffer<float>& buffer : near) buffer.resize(kNear);
   floor.bytes_from_l2 =
-      best_rate(team, [&](int id) { return read(near[static_cast<std::size_t>(id)], 0, kNear); }) / team.size();
+      best_rate(team, clock, [&](int id) { return read(near[static_cast<std::size_t>(id)], 0, kNear); }) / team.size();
   Buffer<float> far(kFar);
   std::fill(far.begin(), far.end(), 1.0f);  // pages that were never written share one page of zeros
   std::vector<Index> next(static_cast<std::size_t>(team.size()) * 16);
   const Index share = kFar / team.size() / 64 * 64, piece = std::min<Index>(share, Index{1} << 18);
-  floor.bytes_from_memory = best_rate(team, [&](int id) {
+  floor.bytes_from_memory = best_rate(team, clock, [&](int id) {
     Index& at = next[static_cast<std::size_t>(id) * 16];
     const double bytes = read(far, id * share + at, piece);
     at = at + 2 * piece <= share ? at + piece : 0;

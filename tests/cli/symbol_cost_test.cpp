@@ -1,0 +1,124 @@
+/// What a symbol costs models that are fitted: what is counted, by hand, and the command.
+
+#include "unfold/studies/symbol_cost.h"
+
+#include <algorithm>
+#include <fstream>
+
+#include "cli/fixture.h"
+#include "unfold/base/error.h"
+
+namespace unfold::test {
+namespace {
+
+constexpr double kShort = 0.01;
+
+SymbolCost cost_of(const std::string& model, const std::string& text) {
+  Team team(1);
+  return measure_symbol_cost(model, text, team, kShort);
+}
+
+void expect_sound(const SymbolCost& cost) {
+  EXPECT_GT(cost.seconds(), 0) << cost.model;
+  EXPECT_GT(cost.attainable_seconds(), 0) << cost.model;
+  for (const auto* lines : {&cost.lines, &cost.beside})
+    for (const ProfileLine& line : *lines) {
+      EXPECT_GE(line.seconds, 0) << cost.model << ' ' << line.stage;
+      EXPECT_GE(line.operations, 0) << cost.model << ' ' << line.stage;
+    }
+}
+
+TEST(SymbolCost, made_up_text_is_the_same_every_time_and_has_structure) {
+  const std::string text = made_up_text(5000);
+  EXPECT_EQ(text.size(), 5000u);
+  EXPECT_EQ(text, made_up_text(5000));
+  EXPECT_EQ(text.substr(0, 1000), made_up_text(1000));
+  EXPECT_GT(std::ranges::count(text, ' '), 300);
+}
+
+TEST(SymbolCost, models_of_bits_decide_eight_times_a_byte) {
+  for (const char* model : {"ctw:16", "cm:memory=1,version=4,level=fast"}) {
+    const SymbolCost cost = cost_of(model, made_up_text(3000));
+    EXPECT_EQ(cost.unit, "decisions");
+    ASSERT_EQ(cost.lines.size(), 2u);
+    EXPECT_EQ(cost.lines[0].operations, 8) << model;
+    EXPECT_GT(cost.lines[0].bytes, 0) << model;
+    expect_sound(cost);
+  }
+}
+
+TEST(SymbolCost, prediction_by_partial_matching_asks_once_where_it_is_sure) {
+  // After the first rounds the favourite is asked for, and confirmed.
+  std::string text;
+  while (text.size() < 20000) text += "abcdefgh";
+  const SymbolCost cost = cost_of("ppm:5,memory=1M", text);
+  EXPECT_NEAR(cost.lines[0].operations, 1, 0.01);
+  expect_sound(cost);
+}
+
+TEST(SymbolCost, models_that_give_distributions_give_one_a_symbol) {
+  const SymbolCost cost = cost_of("ppm:3", made_up_text(2000));
+  EXPECT_EQ(cost.unit, "distributions");
+  EXPECT_EQ(cost.lines[0].operations, 1);
+  expect_sound(cost);
+}
+
+TEST(SymbolCost, an_iteration_of_baum_welch_takes_six_operations_a_pair_of_states) {
+  const SymbolCost cost = cost_of("hmm:7", made_up_text(4000));
+  double operations = 0;
+  for (const ProfileLine& line : cost.lines) operations += line.operations;
+  EXPECT_EQ(operations, 6 * 7 * 7);
+  expect_sound(cost);
+}
+
+TEST(SymbolCost, n_grams_are_counted_collected_linked_estimated_and_looked_up) {
+  std::string text;
+  while (text.size() < 1200) text += "ab";
+  const SymbolCost cost = cost_of("ngram:3", text);
+  std::vector<std::string> stages;
+  for (const ProfileLine& line : cost.lines) stages.push_back(line.stage);
+  EXPECT_EQ(stages, (std::vector<std::string>{"counting", "collecting n-grams", "linking", "estimating"}));
+  // a, b, the begin; ab, ba, begin a; aba, bab, begin ab, and what the text ends with is no longer than the rest.
+  EXPECT_NEAR(cost.lines[1].operations * 1200, 9, 1);
+  // Two contexts are known before each symbol, but for the first two.
+  ASSERT_EQ(cost.beside.size(), 1u);
+  EXPECT_NEAR(cost.beside[0].operations, 2, 0.01);
+  expect_sound(cost);
+}
+
+TEST(SymbolCost, what_has_no_account_is_refused_by_name) {
+  EXPECT_THROW(cost_of("lstm:8", made_up_text(2000)), UsageError);
+  EXPECT_THROW(cost_of("frequency", made_up_text(2000)), UsageError);
+  EXPECT_THROW(cost_of("ppm", made_up_text(999)), UsageError);
+}
+
+TEST_F(CommandTest, bench_says_what_a_symbol_costs_models_that_are_fitted) {
+  std::ofstream(folder_ / "text") << made_up_text(3000);
+  for (const char* model : {"ppm", "cm:memory=1,version=4,level=fast", "ctw:16", "hmm:5", "ngram:3"}) {
+    const Arguments arguments = {"bench",          "--model",   model, "--profile", "--text",
+                                 folder_ / "text", "--threads", "1",   "--seconds", "0.02"};
+    const Finished table = unfold_command(arguments);
+    ASSERT_EQ(table.code, 0) << table.err;
+    EXPECT_THAT(table.out, HasSubstr("3000 symbols"));
+    EXPECT_THAT(table.out, HasSubstr("together"));
+    Arguments with_json = arguments;
+    with_json.emplace_back("--json");
+    const nlohmann::json json = only_object(unfold_command(with_json).out);
+    EXPECT_EQ(json["symbols"], 3000);
+    double seconds = 0;
+    for (const auto& stage : json["stages"]) seconds += stage["seconds"].get<double>();
+    EXPECT_NEAR(seconds, json["seconds_per_symbol"].get<double>(), 1e-12);
+    EXPECT_GT(json["share_of_attainable"].get<double>(), 0);
+    EXPECT_EQ(json["threads"], 1);
+  }
+}
+
+TEST_F(CommandTest, bench_of_fitted_models_says_what_it_can_do) {
+  expect_failure({"bench", "--model", "ppm"}, 2, "--profile");
+  expect_failure({"bench", "--model", "hmm:5", "--memory"}, 2, "--profile");
+  expect_failure({"bench", "--model", "lstm:8", "--profile", "--text", "x"}, 2, "--text");
+  expect_failure({"bench", "--model", "ppm", "--profile", "--text", folder_ / "none"}, 3, "none");
+}
+
+}  // namespace
+}  // namespace unfold::test
