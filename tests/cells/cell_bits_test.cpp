@@ -43,6 +43,8 @@ std::vector<Tested> tested() {
       tested_with<RnnOptions>("leaky rnn, learned", rnn, {.leak = TimeConstants::learned}),
       tested_with<LstmOptions>("normalised lstm with delays", lstm, {.delays = "1+3", .layer_norm = true}),
       tested_with<GruOptions>("normalised gru", gru, {.layer_norm = true}),
+      tested_with<GruOptions>("gru with a gated state", gru, {.reset_after = true, .gated_state = true}),
+      tested_with<GruOptions>("normalised gru with a gated state", gru, {.layer_norm = true, .gated_state = true}),
       tested_with<QrnnOptions>("qrnn, width 3", qrnn, {.width = 3}),
   };
   StackOptions stack;

@@ -71,6 +71,8 @@ const std::vector<Cell> kCells = {
     gru_with("gru", false),
     gru_with("gru_reset_after", true),
     with<GruOptions>("gru_two_biases", gru, {.reset_after = true, .two_biases = true}),
+    with<GruOptions>("gru_gated_state", gru, {.gated_state = true}),
+    with<GruOptions>("gru_reset_after_gated_state", gru, {.reset_after = true, .gated_state = true}),
     mrnn_with("mrnn", Map::tanh, 0),
     mrnn_with("mrnn_relu", Map::relu, 4),
     urnn_with("urnn"),
@@ -261,6 +263,26 @@ TEST(Cells, gru_follows_its_equations_in_both_conventions) {
       h = (1 - z) * h + z * g;
       EXPECT_NEAR(outputs[static_cast<std::size_t>(t)], h, 1e-14) << reset_after;
     }
+  }
+}
+
+TEST(Cells, a_gru_with_a_gated_state_reads_it_scaled_and_keeps_it_whole) {
+  Circuit c;
+  c.output(gru(c, c.input("x", 1), 1, {.reset_after = true, .gated_state = true}));
+  test::Runner<double> runner(c);
+  const auto outputs = runner.run(Structure::chains(1, 3)).outputs;
+  Parameters<double> p = runner.parameters();
+  const auto at = [&](const char* name, Index column) { return p.at(name)(0, column); };
+  const auto logistic = [](double v) { return 1 / (1 + std::exp(-v)); };
+  double h = 0;
+  for (Index t = 0; t < 3; ++t) {
+    const double x = test::numbers("input", "x", 0, t).normal();
+    const double s = 2 * logistic(x * at("m/W", 0) + at("m/bias", 0)) * h;
+    const auto w = [&](Index k) { return x * at("w/W", k); };
+    const auto u = [&](Index k) { return s * at("u/U", k) + at("u/bias", k); };
+    const double z = logistic(w(0) + u(0)), r = logistic(w(1) + u(1)), g = std::tanh(w(2) + r * u(2));
+    h = (1 - z) * h + z * g;
+    EXPECT_NEAR(outputs[static_cast<std::size_t>(t)], h, 1e-14);
   }
 }
 

@@ -472,6 +472,7 @@ TEST_F(Exchange, what_cannot_be_read_is_refused_by_name) {
 
 TEST_F(Exchange, what_others_have_no_word_for_is_refused_by_name) {
   for (const auto& [spec, word] : {std::pair{"gru:5", "reset=after"},
+                                   {"gru:5,reset=after,gated-state=true", "gated-state=true"},
                                    {"lstm:5,norm=layer", "norm=layer"},
                                    {"lstm:5,delays=1+2", "delays=1+2"},
                                    {"lstm:5,direct=1", "direct=1"},

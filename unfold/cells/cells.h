@@ -61,12 +61,14 @@ struct LstmOptions {
 Signal lstm(Circuit& c, Signal x, Index n, const LstmOptions& options = {});
 
 /// gru: Cho et al. 2014; `reset_after` applies the reset gate to the product (h U), so that all gates share one
-/// product.
+/// product; `gated_state`: what is read gates the state in front of the products, a round of the mogrifier (Melis et
+/// al. 2020), so that each symbol has recurrent matrices of its own, which differ by the scales of their rows.
 struct GruOptions {
   bool reset_after = false;
   bool two_biases = false;  ///< of reset_after: one more, outside the reset gate, as PyTorch and cuDNN have
   bool layer_norm = false;  ///< of each product; the reset gate then acts after it. Ba et al. 2016
-  double zoneout = 0;       ///< share of units that stay as they were, in training. Krueger et al. 2017
+  bool gated_state = false;
+  double zoneout = 0;  ///< share of units that stay as they were, in training. Krueger et al. 2017
   bool trained_initial = false;
 };
 Signal gru(Circuit& c, Signal x, Index n, const GruOptions& options = {});

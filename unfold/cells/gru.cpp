@@ -7,13 +7,18 @@
 namespace unfold {
 namespace {
 
-/// z, r = sigmoid(x_t W + h_{t-1} U + b)
-/// g = tanh(x_t W_g + (r * h_{t-1}) U_g + b_g)
+/// In what follows the products read s for h_{t-1}: h_{t-1} itself, or 2 sigmoid(x_t W + b) * h_{t-1}.
+Signal read_state(Circuit& c, Signal x, Signal h, Index n, bool gated) {
+  return gated ? 2 * sigmoid(c.affine("m", n, {{"W", x, Init::glorot()}})) * h : h;
+}
+
+/// z, r = sigmoid(x_t W + s U + b)
+/// g = tanh(x_t W_g + (r * s) U_g + b_g)
 /// h_t = h_{t-1} + z * (g - h_{t-1})                                                         Cho et al. 2014
-Signal gru_reset_before(Circuit& c, Signal x, Signal h, Index n) {
-  auto zr = c.affine("zr", 2 * n, {{"W", x, Init::glorot(2)}, {"U", h, Init::orthogonal(2)}});
+Signal gru_reset_before(Circuit& c, Signal x, Signal h, Signal s, Index n) {
+  auto zr = c.affine("zr", 2 * n, {{"W", x, Init::glorot(2)}, {"U", s, Init::orthogonal(2)}});
   auto [z, r] = c.split<2>(zr);
-  auto g = tanh(c.affine("g", n, {{"W", x, Init::glorot()}, {"U", sigmoid(r) * h, Init::orthogonal()}}));
+  auto g = tanh(c.affine("g", n, {{"W", x, Init::glorot()}, {"U", sigmoid(r) * s, Init::orthogonal()}}));
   return h + sigmoid(z) * (g - h);
 }
 
@@ -24,26 +29,26 @@ Signal normalised(Circuit& c, const char* name, Signal x, bool biased = false) {
                   Init::zero(), biased);
 }
 
-/// reset after, with LN(x_t W) for x_t W and LN(h_{t-1} U) for h_{t-1} U; z and r are normalised together, the
+/// reset after, with LN(x_t W) for x_t W and LN(s U) for s U; z and r are normalised together, the
 /// candidate for itself. The biases are added after it.                                                     Ba et al.
 /// 2016
-Signal gru_normalised(Circuit& c, Signal x, Signal h, Index n) {
+Signal gru_normalised(Circuit& c, Signal x, Signal h, Signal s, Index n) {
   const auto part = [&](const char* name, Signal source, const char* parameter, const Init& init, Index blocks) {
     return c.affine(name, blocks * n, {{parameter, source, init}}, Init::zero(), false);
   };
   auto w = normalised(c, "norm-w", part("w", x, "W", Init::glorot(2), 2), true);
-  auto u = normalised(c, "norm-u", part("u", h, "U", Init::orthogonal(2), 2));
+  auto u = normalised(c, "norm-u", part("u", s, "U", Init::orthogonal(2), 2));
   auto wg = normalised(c, "norm-wg", part("wg", x, "W", Init::glorot(), 1), true);
-  auto ug = normalised(c, "norm-ug", part("ug", h, "U", Init::orthogonal(), 1));
+  auto ug = normalised(c, "norm-ug", part("ug", s, "U", Init::orthogonal(), 1));
   auto [z, r] = c.split<2>(w + u);
   auto g = tanh(wg + sigmoid(r) * ug);
   return h + sigmoid(z) * (g - h);
 }
 
-/// z, r as above;  g = tanh(x_t W_g + r * (h_{t-1} U_g + b_g)): all recurrent products share h_{t-1}. With two biases,
+/// z, r as above;  g = tanh(x_t W_g + r * (s U_g + b_g)): all recurrent products share s. With two biases,
 /// x_t W_g + b'_g, and z and r have two as well, of which only the sum counts.
-Signal gru_reset_after(Circuit& c, Signal x, Signal h, Index n, bool two_biases) {
-  auto u = c.affine("u", 3 * n, {{"U", h, Init::orthogonal(3)}});
+Signal gru_reset_after(Circuit& c, Signal x, Signal h, Signal s, Index n, bool two_biases) {
+  auto u = c.affine("u", 3 * n, {{"U", s, Init::orthogonal(3)}});
   auto w = c.affine("w", 3 * n, {{"W", x, Init::glorot(3)}}, Init::zero(), two_biases);
   auto [uz, ur, ug] = c.split<3>(u);
   auto [wz, wr, wg] = c.split<3>(w);
@@ -55,9 +60,10 @@ Signal gru_reset_after(Circuit& c, Signal x, Signal h, Index n, bool two_biases)
 
 Signal gru(Circuit& c, Signal x, Index n, const GruOptions& options) {
   auto h = c.link(n, {}, options.trained_initial);
-  auto next = options.layer_norm    ? gru_normalised(c, x, h, n)
-              : options.reset_after ? gru_reset_after(c, x, h, n, options.two_biases)
-                                    : gru_reset_before(c, x, h, n);
+  auto s = read_state(c, x, h, n, options.gated_state);
+  auto next = options.layer_norm    ? gru_normalised(c, x, h, s, n)
+              : options.reset_after ? gru_reset_after(c, x, h, s, n, options.two_biases)
+                                    : gru_reset_before(c, x, h, s, n);
   next = zoned(c, h, next, options.zoneout);
   c.feed(h, next);
   return next;
@@ -69,6 +75,7 @@ void describe(Visitor& v, GruOptions& o) {
     {{false, "before"}, {true, "after"}});
   v("biases", o.two_biases, "2, of reset=after: one more for what is read, as PyTorch and Keras have it",
     {{false, "1"}, {true, "2"}});
+  v("gated-state", o.gated_state, "what is read gates the state in front of the products (Melis et al. 2020)");
   describe_norm(v, o.layer_norm);
   describe_zoneout(v, o.zoneout);
 }
