@@ -6,8 +6,10 @@
 
 Prints the share of wrong sequences, %, of: a Gaussian hidden Markov model for each label (the best likelihood wins), the
 two-step hybrid (positions trained alone on an even path, then scaled likelihoods), the joint one, the joint one that
-starts with the weights of the two-step one (half of the epochs each), and softmax over the same network. With --folds N
-nothing of the test part is read: what is printed is the mean over N folds of the training part, to choose settings by. The generated task has three labels: the same three rings in the plane (radii 1, 2 and 3, any angle,
+starts with the weights of the two-step one (half of the epochs each), and softmax over the same network. "From Gaussians":
+the joint one that begins as Gaussian hidden Markov models of each label, its states in a row (--gaussians, a rate and
+epochs of its own); "in a row" is what those say by themselves. With --folds N nothing of the test part is read: what is
+printed is the mean over N folds of the training part, to choose settings by. The generated task has three labels: the same three rings in the plane (radii 1, 2 and 3, any angle,
 deviation 0.5), in the orders 1 2 3, 3 2 1 and 2 3 1; how long each lasts is geometric. Its optimum is that of the
 distribution it was drawn from, computed exactly but for the integral over the angle.
 """
@@ -124,15 +126,21 @@ class Bench:
                     for i, example in enumerate(test))
         return 100 * wrong / len(test)
 
-    def network(self, train, test, losses, given, seed):
+    def network(self, train, test, losses, given, seed, gaussians=None):
         """Trained by one loss after the other, each with its share of the epochs; the last parameters are kept."""
+        model, optimizer, length = given.model, given.optimizer, ["--epochs", str(given.epochs / len(losses))]
+        if gaussians is not None:
+            model, optimizer = f"{given.gaussian_model},gaussians={gaussians}", f"adam:rate={given.gaussian_rate}"
+            length = ["--epochs", str(given.gaussian_epochs)]
+        if gaussians == 1:
+            optimizer, length = "adam:rate=1e-12", ["--steps", "1"]
         train, test = self.write("train", train), self.write("test", test)
         run = None
         for i, loss in enumerate(losses):
             start = ["--start-from", run] if run else []
             run = self.train(train, "--split", "100/0/0", "--read", "frames", "--predict", f"label={loss}", "--model",
-                             given.model, "--optimizer", f"{given.optimizer},clip=1,schedule=cosine", "--batch", "20",
-                             "--epochs", str(given.epochs / len(losses)), "--seed", str(seed), *start, run=f"run{i}")
+                             model, "--optimizer", f"{optimizer},clip=1,schedule=cosine", "--batch", "20", *length,
+                             "--seed", str(seed), *start, run=f"run{i}")
         head = json.loads(self.run("eval", run, test, "--json"))["heads"]["label"]
         return 100 * head["error_rate"]
 
@@ -148,6 +156,10 @@ def main():
     options.add_argument("--states", type=int, default=3)
     options.add_argument("--smoothing", type=float, default=1, help="of joint training, smoothed")
     options.add_argument("--epochs", type=int, default=30)
+    options.add_argument("--gaussians", type=float, default=0.03, help="scale of what joint training begins with")
+    options.add_argument("--gaussian-model", default="rnn:24", help="beside the Gaussians")
+    options.add_argument("--gaussian-rate", default="0.0001")
+    options.add_argument("--gaussian-epochs", type=float, default=20)
     options.add_argument("--only", help="names of what is measured, with semicolons between; default: everything")
     given = options.parse_args()
     if given.vowels:
@@ -166,7 +178,8 @@ def main():
     smoothed = f"{joint},smoothing={given.smoothing}"
     networks = {"two steps": [two], "joint": [joint], "joint, smoothed": [smoothed],
                 "joint after two steps": [two, joint], "softmax": ["softmax"]}
-    names = ["plain, full", "plain, diagonal", *networks]
+    begun = {"in a row": 1, "joint from Gaussians": given.gaussians}
+    names = ["plain, full", "plain, diagonal", *begun, *networks]
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(given.unfold, folder)
         for name in given.only.split(";") if given.only else names:
@@ -176,6 +189,8 @@ def main():
                 for learnt, tested in splits:
                     if name in networks:
                         found = bench.network(learnt, tested, networks[name], given, seed)
+                    elif name in begun:
+                        found = bench.network(learnt, tested, [joint], given, seed, begun[name])
                     else:
                         found = bench.plain(learnt, tested, states, name.split()[1], seed)
                     errors[-1] += found / len(splits)

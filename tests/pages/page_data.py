@@ -143,6 +143,16 @@ def digits(folder, seed):
         (folder / f"{name}-labels-idx1-ubyte").write_bytes(struct.pack(">2I", 2049, count) + labels)
 
 
+def utterances(count, seed):
+    """Sequences of vectors, each with a label."""
+    draw = random.Random(seed)
+    rows = []
+    for i in range(count):
+        frames = [[round(draw.gauss(i % 3, 1), 3) for _ in range(3)] for _ in range(draw.randrange(6, 12))]
+        rows.append(json.dumps({"frames": frames, "label": "abc"[i % 3]}) + "\n")
+    return "".join(rows)
+
+
 TEXTS = {
     "book.txt": lambda: prose(400, 1),
     "other.txt": lambda: prose(50, 2), "OTHER.txt": lambda: prose(50, 2), "YOUR.txt": lambda: prose(400, 1),
@@ -155,7 +165,7 @@ TEXTS = {
     "orders.rules": lambda: "order    ORD-\\d{6}\ntenant   (?<=tenant=)\\w+\n",
     "train.conll": lambda: tagged(60, 1), "test.conll": lambda: tagged(20, 2),
     "films.txt": lambda: films(80, 1), "names.txt": lambda: names(200, 1), "test.txt": lambda: names(40, 2),
-    "load.csv": lambda: wave(400, 1), "laser.csv": lambda: wave(400, 2, "value"),
+    "utterances.jsonl": lambda: utterances(60, 1), "load.csv": lambda: wave(400, 1), "laser.csv": lambda: wave(400, 2, "value"),
     "words.pairs": lambda: pairs(200, 1), "new.txt": lambda: sources(10, 2),
     "votes.csv": lambda: votes(300, 1), "new.csv": lambda: votes(40, 2), "pieces.txt": lambda: rolls(12, 1),
     "train.trees": lambda: trees(60, 1), "dev.trees": lambda: trees(10, 2), "test.trees": lambda: trees(10, 3),

@@ -28,6 +28,7 @@
 #include "unfold/fields/sequence_choice.h"
 #include "unfold/models/counts_start.h"
 #include "unfold/models/density_model.h"
+#include "unfold/models/gaussian_start.h"
 #include "unfold/models/hmm_fit.h"
 #include "unfold/models/linear.h"
 #include "unfold/models/means_start.h"
@@ -469,6 +470,7 @@ TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
   model.initialise(options.trainer.seed);
   start_from_counts(model, parts[0], options.trainer.seed);
   start_from_means(model, parts[0]);
+  if (begins_) start_from_gaussians(model, parts[0], team);
   if (s_.start_from && begins_) reporter_.remark(start_from(*s_.start_from, model));
   model.configuration() = card_configuration();
   if (s_.ends && std::ranges::find(LengthModel::kinds(), *s_.ends) != LengthModel::kinds().end())

@@ -55,6 +55,9 @@ constexpr double kFieldScale = 0.1;
 /// Of what a density has in place of a signal: components of a mixture must differ.
 constexpr double kDensityScale = 0.3;
 
+/// Of which all pairs are multiplied.
+constexpr Index kMostGaussianNumbers = 128;
+
 /// Units of the small network that reads the characters of a word, in each direction, and its embedding (Lample et al.
 /// 2016).
 constexpr Index kSpellingUnits = 25;
@@ -142,6 +145,32 @@ std::vector<Term> direct_terms(const ModelSpec& spec, const std::vector<NetworkI
     }
   }
   return terms;
+}
+
+/// Log densities of Gaussians are sums of these: "G" of the numbers, "G0" of their squares, "G1" of the products of
+/// each with the next, ...
+void add_gaussian_terms(const ModelSpec& spec, const NetworkLayout& layout, const DataSpecification& data,
+                        const std::vector<NetworkInput>& inputs, Circuit& circuit, std::deque<std::string>& names,
+                        std::vector<Term>& terms) {
+  if (spec.gaussians == 0) return;
+  const HeadSpecification& head = layout.heads.front();
+  if (layout.heads.size() > 1 || !data.field(head.field).once || spec_name(head.loss) != "hybrid")
+    throw UsageError(fmt::format(
+        "model {}: gaussians are of one label a sequence, predicted by hybrid (--predict F=hybrid:3); leave them out",
+        to_string(spec)));
+  const Signal x = inputs.front().signal;
+  if (inputs.size() > 1 || circuit.holds_symbols(x) || x.size() > kMostGaussianNumbers)
+    throw UsageError(fmt::format("model {}: gaussians are of one field of at most {} numbers; leave them out",
+                                 to_string(spec), kMostGaussianNumbers));
+  const auto add = [&](std::string name, Signal source) {
+    names.push_back(std::move(name));
+    terms.push_back({.parameter = names.back(), .source = source, .init = Init::zero()});
+  };
+  add("G", x);
+  for (Index apart = 0; apart < x.size(); ++apart) {
+    const Index size = x.size() - apart;
+    add(fmt::format("G{}", apart), circuit.slice(x, 0, size) * circuit.slice(x, apart, size));
+  }
 }
 
 /// What a head of a model without layers weighs: the pairs of a list, or where there is none all symbols with all
@@ -247,12 +276,15 @@ Layers add_layers(const ModelSpec& spec, const DataSpecification& data, const Ne
 /// What heads read: every position, or the whole sequence.
 class HeadSignals {
  public:
-  HeadSignals(const ModelSpec& spec, const Layers& layers, const std::vector<NetworkInput>& inputs, Circuit& circuit)
+  HeadSignals(const ModelSpec& spec, const DataSpecification& data, const NetworkLayout& layout, const Layers& layers,
+              const std::vector<NetworkInput>& inputs, Circuit& circuit)
       : spec_(spec),
         layers_(layers),
         inputs_(inputs),
         circuit_(circuit),
-        direct_(direct_terms(spec, inputs, circuit, names_)) {}
+        direct_(direct_terms(spec, inputs, circuit, names_)) {
+    add_gaussian_terms(spec, layout, data, inputs, circuit, names_, direct_);
+  }
 
   /// An affine map of `size` numbers.
   Signal add(const std::string& name, Index size, bool once, const std::shared_ptr<const Listing>& listing) {
@@ -404,7 +436,7 @@ Network<T> build_network(const ModelSpec& spec, const DataSpecification& data, c
   const Layers layers = add_layers(spec, data, layout, circuit, loops, read);
   network.inputs = loops.inputs(read);
   loops.require_some();
-  HeadSignals signals(spec, layers, read, circuit);
+  HeadSignals signals(spec, data, layout, layers, read, circuit);
   for (std::size_t h = 0; h < layout.heads.size(); ++h) {
     const HeadSpecification& head = layout.heads[h];
     const FieldSpecification& field = data.field(head.field);

@@ -31,6 +31,10 @@ OptionTable table_of(ModelSpec& spec) {
         {{Pool::last, "last"}, {Pool::mean, "mean"}, {Pool::max, "max"}, {Pool::all, "all"}});
   table("direct", spec.direct, "inputs, the last so many, that the output reads as they are, past the layers",
         range(0, kMostDirect));
+  table("gaussians", spec.gaussians,
+        "of hybrid, above 0: the output reads products of all pairs of inputs as well, and begins as so many times the "
+        "log densities of Gaussians that are fitted to each label",
+        range(0, 1));
   table("attention", spec.attention, "of a source and its target: how positions of the source are found at each step",
         {{Attend::none, "none"}, {Attend::additive, "additive"}, {Attend::multiplicative, "multiplicative"}});
   table("condition", spec.condition, "of a source and its target: what the summary of the source gives",
@@ -331,6 +335,9 @@ ModelSignals build_model(const ModelSpec& spec, Signal input, Index outputs, Cir
         fmt::format("model {} is a distribution of vectors: the rows of a table or an array (--format "
                     "table, npy); it is none of running text",
                     to_string(spec)));
+  if (spec.gaussians > 0)
+    throw UsageError(
+        fmt::format("model {}: gaussians are of vectors of numbers; of symbols leave them out", to_string(spec)));
   Layers layers = build_layers(spec, input, circuit);
   const Signal output = add_output(spec, "output", outputs, {{"V", layers.top, output_start(spec)}}, circuit);
   return {input, output, std::move(layers.hidden)};

@@ -34,6 +34,9 @@ struct ModelSpec : StackOptions {
   /// Of a cell over grids, whatever its SPEC says: positions see what comes before them alone, row by row, so that a
   /// head may predict what is read. From the corners top left and, with more than one direction, top right.
   bool causal = false;
+  /// Above 0: heads read products of all pairs of inputs, too, and begin with so many times the log densities of
+  /// Gaussians (gaussian_start.h).
+  double gaussians = 0;
   std::string density = {};  ///< of models that read nothing (density_model.h): the SPEC of their loss
 };
 
