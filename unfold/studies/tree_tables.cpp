@@ -32,7 +32,7 @@ Reproduction sentiment() {
           .curve_text = "validation, nats a node",
           .rows = {{"the default", ""},
                    {"child-sum", "--model child-sum-lstm:250,embedding=250,dropout=0.6"},
-                   {"recursive tensor", "--model recursive-tensor:30,embedding=30,dropout=0.2"},
+                   {"recursive tensor", "--model recursive-tensor:30,embedding=100,dropout=0.5"},
                    {"recursive", "--model recursive:30,embedding=30,dropout=0.2"}},
           .small = {.columns = {column}, .seeds = 1, .budget = "--epochs 2"},
           .full = {.columns = {column}, .seeds = 5, .budget = ""},
