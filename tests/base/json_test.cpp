@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/scratch.h"
+#include "unfold/base/own_json.h"
 
 namespace unfold {
 namespace {
@@ -47,6 +48,24 @@ TEST(Json, objects_beside_each_other_take_linear_time) {
   const auto start = std::chrono::steady_clock::now();
   EXPECT_EQ(parse_json(text, "here")["z"].size(), 90'001u);
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(1));
+}
+
+TEST(OwnJson, keeps_the_order_of_keys) {
+  EXPECT_EQ(parse_own_json(R"({"b":1,"a":[2.5,"é"]})", "here").dump(), R"({"b":1,"a":[2.5,"é"]})");
+}
+
+TEST(OwnJson, what_was_cut_off_is_refused_with_the_place_or_discarded) {
+  for (const char* text : {"", R"({"b":1,"a":[2)"}) {
+    EXPECT_TRUE(contains(message_of<ModelError>([&] { parse_own_json(text, "here"); }), "here: not valid JSON"));
+    EXPECT_TRUE(try_own_json(text).is_discarded());
+  }
+  EXPECT_EQ(try_own_json("[1]")[0], 1);
+}
+
+TEST(OwnJson, of_a_file_that_may_be_missing) {
+  const testing_support::ScratchFolder folder;
+  EXPECT_EQ(try_own_json_file(folder.write("a.json", "{\n  \"x\": 1\n}\n"))["x"], 1);
+  EXPECT_TRUE(try_own_json_file(folder.path("none.json")).is_discarded());
 }
 
 }  // namespace

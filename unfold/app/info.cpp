@@ -9,6 +9,7 @@
 
 #include "unfold/app/task_figures.h"
 #include "unfold/base/file.h"
+#include "unfold/base/own_json.h"
 #include "unfold/fields/field_model.h"
 #include "unfold/fields/predict.h"
 #include "unfold/models/network_model.h"
@@ -24,7 +25,7 @@ LogSummary read_log(const std::string& path) {
   LogSummary result;
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
-    const auto entry = nlohmann::ordered_json::parse(line, nullptr, false);
+    const auto entry = try_own_json(line);
     if (!entry.is_object()) continue;  // a line that was cut off when the machine went down
     ++result.entries;
     result.last = entry.dump();
@@ -88,7 +89,7 @@ nlohmann::ordered_json fields_to_json(const std::vector<FieldInfo>& fields) {
 }
 
 nlohmann::ordered_json logged_json(const std::string& line) {
-  return line.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json::parse(line);
+  return line.empty() ? nlohmann::ordered_json() : parse_own_json(line, "an entry of the log");
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -12,6 +11,7 @@
 #include "unfold/app/train_processes.h"
 #include "unfold/base/error.h"
 #include "unfold/base/file.h"
+#include "unfold/base/own_json.h"
 #include "unfold/processes/agreement.h"
 #include "unfold/runs/run_folder.h"
 #include "unfold/runs/work.h"
@@ -79,9 +79,7 @@ class FileScoring {
                        none ? 0 : size, none ? 0 : changed, model_, r_.unknown, r_.reading.segments, r_.reading.warmup);
   }
   std::optional<Figures> read(std::size_t i) const {
-    std::ifstream file(result_file(i));
-    if (!file) return std::nullopt;
-    const FileJson kept = FileJson::parse(file, nullptr, false);
+    const nlohmann::ordered_json kept = try_own_json_file(result_file(i));
     if (!kept.is_object() || kept.value("of", "") != description(i)) return std::nullopt;
     return Figures{
         .nats_per_symbol = kept.at("nats_per_symbol"), .symbols = kept.at("symbols"), .bytes = kept.at("bytes")};

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -11,6 +10,7 @@
 
 #include "unfold/base/error.h"
 #include "unfold/base/file.h"
+#include "unfold/base/own_json.h"
 #include "unfold/runs/figures.h"
 #include "unfold/runs/work.h"
 
@@ -31,9 +31,8 @@ class Candidates {
   std::string claim(Index k) const { return fmt::format("{}/candidate-{}.claim", folder_, k); }
 
   std::optional<CandidateResult> read(Index k) const {
-    std::ifstream file(result_file(k));
-    if (!file) return std::nullopt;
-    const nlohmann::json kept = nlohmann::json::parse(file);
+    if (!std::filesystem::exists(result_file(k))) return std::nullopt;
+    const nlohmann::ordered_json kept = parse_own_json(read_file(result_file(k)), result_file(k));
     CandidateResult found;
     found.diverged = kept.value("diverged", "");
     if (!found.diverged.empty()) return found;

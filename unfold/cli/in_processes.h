@@ -1,12 +1,13 @@
 #pragma once
 /// Work of verbs that `mpirun` may have started several times: every process does it, and the first one tells.
 
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
 #include "unfold/base/error.h"
+#include "unfold/base/file.h"
+#include "unfold/base/own_json.h"
 #include "unfold/cli/verb.h"
 #include "unfold/processes/launch.h"
 #include "unfold/terminal/console_reporter.h"
@@ -41,9 +42,6 @@ auto in_processes_or_jobs(Request& request, Console& console, const Work& work) 
 }
 
 /// The JSON of a file as one line of standard output.
-inline void print_results(const std::string& file) {
-  std::ifstream results(file);
-  print_result(one_line(nlohmann::ordered_json::parse(results)));
-}
+inline void print_results(const std::string& file) { print_result(one_line(parse_own_json(read_file(file), file))); }
 
 }  // namespace unfold

@@ -8,6 +8,7 @@
 
 #include "unfold/app/info.h"
 #include "unfold/base/config.h"
+#include "unfold/base/own_json.h"
 #include "unfold/look/judged_data.h"
 #include "unfold/look/report_parts.h"
 #include "unfold/report/log_curve.h"
@@ -275,7 +276,7 @@ PageSection samples_section(const ReportRequest& request, const std::string& las
   PageJson samples = PageJson::array();
   std::ifstream file(RunFolder(request.runs.front()).log());
   for (std::string line; std::getline(file, line);) {
-    const PageJson entry = PageJson::parse(line, nullptr, false);
+    const PageJson entry = try_own_json(line);
     if (!entry.is_object() || entry.value("event", "") != "sample") continue;
     samples.push_back(
         {{"when", fmt::format("step {}", entry.value("step", Index{0}))}, {"text", entry.value("text", "")}});

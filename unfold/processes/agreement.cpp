@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "unfold/base/error.h"
+#include "unfold/base/own_json.h"
 #include "unfold/base/utf8.h"
 
 namespace unfold {
@@ -63,7 +64,8 @@ std::string to_text(const std::vector<Claim>& claims) {
 
 std::vector<Claim> from_text(const std::string& text) {
   std::vector<Claim> claims;
-  for (const auto& pair : nlohmann::json::parse(text)) claims.push_back({pair.at(0), pair.at(1)});
+  for (const auto& pair : parse_own_json(text, "what the processes agree on"))
+    claims.push_back({pair.at(0), pair.at(1)});
   return claims;
 }
 

@@ -1,4 +1,5 @@
 #include "unfold/studies/distributed_trace.h"
+#include "unfold/base/own_json.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -62,7 +63,7 @@ std::string to_trace(Processes& processes, const Timeline& timeline, int steps) 
                         {"dur", (e.end - e.begin) * 1e6}});
   TraceJson together = TraceJson::array();
   for (const std::string& text : processes.gather(events.dump()))
-    for (TraceJson& event : TraceJson::parse(text)) together.push_back(std::move(event));
+    for (TraceJson& event : parse_own_json(text, "the steps of a process")) together.push_back(std::move(event));
   return TraceJson{{"traceEvents", together}, {"displayTimeUnit", "ms"}}.dump() + "\n";
 }
 

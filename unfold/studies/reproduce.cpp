@@ -1,4 +1,5 @@
 #include "unfold/studies/reproduce.h"
+#include "unfold/base/own_json.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +7,6 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -273,9 +273,7 @@ std::string command_of(const Run& run) { return fmt::format("unfold train {}", f
 
 /// Whether the result is there already; reads it.
 bool Reproducing::finished(Run& run) const {
-  std::ifstream file(run.folder + "/result.json");
-  if (!file) return false;
-  const Json old = Json::parse(file, nullptr, false);
+  const Json old = try_own_json_file(run.folder + "/result.json");
   if (!old.is_object() || old.value("command", "") != command_of(run)) return false;
   run.result = old;
   return true;
@@ -296,7 +294,7 @@ void Reproducing::carry_out(const Run& run, Reporter& reporter) const {
   (RunFolder(run.folder).has_checkpoint() ? request.resume : request.overwrite) = true;
   Json result;
   try {
-    result = Json::parse(to_json(train(request, reporter)).dump());  // as --json would print it
+    result = parse_own_json(to_json(train(request, reporter)).dump(), "result");  // as --json would print it
   } catch (const DivergedError& error) {
     result = {{"failed", error.what()}};
   } catch (const InterruptedError&) {

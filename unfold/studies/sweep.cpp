@@ -1,4 +1,5 @@
 #include "unfold/studies/sweep.h"
+#include "unfold/base/own_json.h"
 
 #include <fmt/format.h>
 
@@ -155,9 +156,7 @@ void Sweeping::plan() {
 }
 
 bool Sweeping::read_result(SweepRun& run) const {
-  std::ifstream file(run.request.out + "/result.json");
-  if (!file) return false;
-  const SweepJson old = SweepJson::parse(file, nullptr, false);
+  const SweepJson old = try_own_json_file(run.request.out + "/result.json");
   if (!old.is_object() || old.value("settings", "") != run.description) return false;
   run.result = old;
   return true;
@@ -175,7 +174,7 @@ void Sweeping::carry_out(SweepRun& run, Reporter& reporter) const {
   if (!same) write_file_atomically(begun, run.description);
   SweepJson result;
   try {
-    result = SweepJson::parse(to_json(train(request, reporter)).dump());
+    result = parse_own_json(to_json(train(request, reporter)).dump(), "result");
   } catch (const DivergedError& error) {
     result = {{"failed", error.what()}};
   } catch (const InterruptedError&) {

@@ -1,0 +1,26 @@
+#include "unfold/base/own_json.h"
+
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "unfold/base/error.h"
+
+namespace unfold {
+
+nlohmann::ordered_json parse_own_json(std::string_view text, const std::string& where) {
+  nlohmann::ordered_json value = try_own_json(text);
+  if (value.is_discarded()) throw ModelError(where + ": not valid JSON");
+  return value;
+}
+
+nlohmann::ordered_json try_own_json(std::string_view text) {
+  return nlohmann::ordered_json::parse(text.begin(), text.end(), nullptr, false);
+}
+
+nlohmann::ordered_json try_own_json_file(const std::string& path) {
+  std::ifstream file(path);
+  return try_own_json(std::string(std::istreambuf_iterator<char>(file), {}));
+}
+
+}  // namespace unfold
