@@ -1,5 +1,6 @@
 #include "unfold/runs/size_choice.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "app/texts.h"
@@ -7,6 +8,7 @@
 #include "unfold/app/train.h"
 #include "unfold/base/error.h"
 #include "unfold/models/defaults.h"
+#include "unfold/optim/optimizer.h"
 #include "unfold/runs/run_folder.h"
 
 namespace unfold {
@@ -63,6 +65,14 @@ TEST(SizeChoice, a_rate_that_was_given_is_left_alone) {
   EXPECT_EQ(own.optimizer, "adam:rate=0.001");
 }
 
+TEST(SizeChoice, with_time_enough_it_is_the_whole_default_of_minutes) {
+  TrainSettings s;
+  s.minutes = 3;
+  EXPECT_NE(choose_size(s, {}, 1'000'000), "");
+  EXPECT_EQ(s.model, kTimedModel);
+  EXPECT_EQ(s.optimizer, canonical_optimizer(fmt::format(kTimedOptimizer, kTimedRate)));
+}
+
 TEST(SizeChoice, is_kept_with_the_run) {
   const ScratchFolder folder;
   std::string text;
@@ -73,7 +83,7 @@ TEST(SizeChoice, is_kept_with_the_run) {
   Reporter silent;
   const TrainRequest again = request;
   const std::string model = train(request, silent).settings.model;
-  EXPECT_EQ(model, "gru:128,reset=after,dropout=0.15");
+  EXPECT_EQ(model, "gru:128,reset=after,gated-state=true,dropout=0.15");
   EXPECT_NE(file_bytes(folder.path("run/config.toml")).find(model), std::string::npos);
   try {
     TrainRequest same = again;

@@ -157,7 +157,9 @@ TEST(ModelSpec, a_model_of_both_directions_does_not_predict_the_next_symbol) {
   EXPECT_THROW(build_model(parse_model_spec("bigru:6"), 11, circuit), UsageError);
 }
 
-TEST(Defaults, are_valid) { EXPECT_EQ(to_string(parse_model_spec(kDefaultModel)), kDefaultModel); }
+TEST(Defaults, are_valid) {
+  for (const char* spec : {kDefaultModel, kTimedModel}) EXPECT_EQ(to_string(parse_model_spec(spec)), spec);
+}
 
 }  // namespace
 }  // namespace unfold

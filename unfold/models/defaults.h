@@ -8,6 +8,10 @@ namespace unfold {
 
 inline constexpr const char* kDefaultModel = "gru:448,reset=after,dropout=0.15";
 inline constexpr const char* kDefaultOptimizer = "adam:rate=0.006,clip=1,schedule=cosine,warmup=100";
+/// Of running text with minutes as the budget: this, or fewer units at a higher rate (runs/size_choice.h).
+inline constexpr const char* kTimedModel = "gru:448,reset=after,gated-state=true,dropout=0.15";
+inline constexpr const char* kTimedOptimizer = "adamw:rate={},clip=1,decay=0.05,schedule=cosine,warmup=100";
+inline constexpr double kTimedRate = 0.006;
 inline constexpr Index kDefaultWindow = 64;
 inline constexpr Index kDefaultBatch = 16;
 inline constexpr double kDefaultEpochs = 10;  ///< when no budget is given

@@ -14,7 +14,6 @@ namespace unfold {
 namespace {
 
 constexpr Index kLargest = 448, kSmallest = 64, kMultiple = 32;
-constexpr double kLargestRate = 0.006;
 constexpr double kStepsASecond = 30;  // of the largest, on two cores
 constexpr double kSteps = 3500, kEpochs = 12;
 
@@ -36,18 +35,15 @@ Index default_units(double minutes, Index symbols) {
 }
 
 std::string choose_size(TrainSettings& s, const Given& given, Index symbols) {
-  const Index units = default_units(*s.minutes, symbols);
-  if (units == kLargest) return {};
-  ModelSpec spec = parse_model_spec(s.model);
-  spec.units = units;
+  ModelSpec spec = parse_model_spec(kTimedModel);
+  spec.units = default_units(*s.minutes, symbols);
   s.model = to_string(spec);
   if (!given.contains("optimizer")) {
-    const double rate = kLargestRate * std::sqrt(static_cast<double>(kLargest) / static_cast<double>(units));
+    const double rate = kTimedRate * std::sqrt(static_cast<double>(kLargest) / static_cast<double>(spec.units));
     constexpr double kShown = 1000;  // rounded to thousandths
-    s.optimizer = canonical_optimizer(
-        fmt::format("adam:rate={},clip=1,schedule=cosine,warmup=100", std::round(kShown * rate) / kShown));
+    s.optimizer = canonical_optimizer(fmt::format(kTimedOptimizer, std::round(kShown * rate) / kShown));
   }
-  return fmt::format("{}: as large as learns well in {:.4g} minute{}; --model says otherwise", s.model, *s.minutes,
+  return fmt::format("{}: what learns well in {:.4g} minute{}; --model says otherwise", s.model, *s.minutes,
                      *s.minutes == 1 ? "" : "s");
 }
 
