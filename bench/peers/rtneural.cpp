@@ -1,5 +1,6 @@
 /// One step of an exported C file beside RTNeural's, in turns; bench/peers/rtneural.py builds it, once for each size.
-/// `model.c` gives log-probabilities, `logits.c` is the same file without the softmax, and UNITS is the size of the LSTM.
+/// `model.c` gives log-probabilities, `logits.c` is the same file without the softmax, and UNITS is the size of the
+/// LSTM.
 
 #include <RTNeural/RTNeural.h>
 
@@ -90,7 +91,7 @@ int main() {
   double best[kSides] = {1e9, 1e9, 1e9, 1e9};
   for (int round = 0; round < kRounds; ++round)
     for (int side = 0; side < kSides; ++side) best[side] = std::min(best[side], microseconds(side, steps));
-  std::printf("| %d | %.3f | %.3f | %.2f | %.3f | %.3f | %.2f |\n", kUnits, best[0], best[1], best[0] / best[1], best[2],
-              best[3], best[2] / best[3]);
+  std::printf("| %d | %.3f | %.3f | %.2f | %.3f | %.3f | %.2f |\n", kUnits, best[0], best[1], best[0] / best[1],
+              best[2], best[3], best[2] / best[3]);
   return std::isnan(checked) ? 1 : 0;
 }
