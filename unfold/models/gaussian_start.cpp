@@ -32,7 +32,7 @@ struct LabelRuns {
 
 LabelRuns runs_of(const ExampleSet& examples, const FieldColumn& column, const std::vector<Symbol>& labels,
                   Symbol label, Index numbers) {
-  LabelRuns found{.numbers = numbers};
+  LabelRuns found{.values = {}, .ends = {}, .numbers = numbers};
   for (Index e = 0; e < examples.count(); ++e) {
     if (labels[at(e)] != label) continue;
     const auto begin = column.values.begin() + examples.begin(e) * numbers;
