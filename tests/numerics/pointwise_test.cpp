@@ -318,7 +318,7 @@ TEST(BoundProgram, has_the_bits_of_the_program) {
 /// must wait because what lies before it reads its place.
 TEST(BoundProgram, joins_neighbours_only_where_nobody_minds) {
   constexpr Index kGate = 5;
-  enum Slot { kA, kB, kC, kProduct, kOld, kTile, kCount };
+  enum { kA, kB, kC, kProduct, kOld, kTile, kCount };
   const Instruction program[] = {
       {.map = Map::sigmoid, .out = kA, .x0 = kA},          {.map = Map::mul, .out = kTile, .x0 = kA, .x1 = kA},
       {.map = Map::sigmoid, .out = kB, .x0 = kB},          {.map = Map::mul, .out = kProduct, .x0 = kTile, .x1 = kB},
