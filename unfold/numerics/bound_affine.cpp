@@ -46,9 +46,9 @@ HWY_INLINE void run_lines(const AffineJob<T>& job, const T* start, const std::ve
   for (int v = 0; v < kVectors; ++v) sum[v] = start != nullptr ? hn::LoadU(d, start + v * kL) : hn::Zero(d);
   if (rows != nullptr) {
     for (const T* row : *rows) {
+      if (row == nullptr) continue;
 #pragma GCC unroll 16
-      for (int v = 0; v < kVectors && row != nullptr; ++v)
-        sum[v] = hn::Add(sum[v], hn::LoadU(d, row + column + v * kL));
+      for (int v = 0; v < kVectors; ++v) sum[v] = hn::Add(sum[v], hn::LoadU(d, row + column + v * kL));
     }
   }
   const T* HWY_RESTRICT w = job.weights + column * job.k;
