@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/best_seconds.h"
 #include "unfold/losses/registry.h"
 #include "unfold/numerics/functions.h"
 #include "unfold/numerics/random.h"
@@ -28,24 +29,6 @@ namespace unfold {
 namespace {
 
 constexpr double kOnes = 0.13;
-
-double seconds_of(clockid_t clock) {
-  timespec now{};
-  clock_gettime(clock, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
-/// The least time that `body` took.
-template <class Body>
-double best_seconds(double seconds, const Body& body, clockid_t clock = CLOCK_PROCESS_CPUTIME_ID) {
-  double best = 1e9;
-  for (const double begin = seconds_of(clock); seconds_of(clock) - begin < seconds;) {
-    const double start = seconds_of(clock);
-    body();
-    best = std::min(best, seconds_of(clock) - start);
-  }
-  return best;
-}
 
 /// A NADE with rows to learn from.
 class NadeStep {
