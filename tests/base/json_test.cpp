@@ -68,5 +68,15 @@ TEST(OwnJson, of_a_file_that_may_be_missing) {
   EXPECT_TRUE(try_own_json_file(folder.path("none.json")).is_discarded());
 }
 
+TEST(Json, only_whole_numbers_of_the_type_are_whole) {
+  EXPECT_EQ(whole_number<int>(json(7)), 7);
+  EXPECT_EQ(whole_number<int>(json(-7)), -7);
+  EXPECT_EQ(whole_number<Index>(json(Index{1} << 40)), Index{1} << 40);
+  for (const char* text :
+       {"4.44444e19", "1.0", "2147483648", "-2147483649", "18446744073709551615", "true", "null", "\"1\"", "[1]"})
+    EXPECT_FALSE(whole_number<int>(json::parse(text)).has_value()) << text;
+  EXPECT_FALSE(whole_number<Index>(json::parse("18446744073709551615")).has_value());
+}
+
 }  // namespace
 }  // namespace unfold

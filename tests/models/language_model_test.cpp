@@ -81,6 +81,8 @@ TEST(LanguageModel, every_tensor_and_the_card_are_checked) {
   EXPECT_TRUE(names(error_of(forged([](Shapes&, Json& c) { c = nullptr; })), "card"));
   EXPECT_TRUE(names(error_of(forged([](Shapes&, Json& c) { c.erase("data"); })), "data"));
   EXPECT_TRUE(names(error_of(forged([](Shapes&, Json& c) { c["format_version"] = 3; })), "version 3"));
+  EXPECT_TRUE(names(error_of(forged([](Shapes&, Json& c) { c["format_version"] = 4.44444e19; })), "format_version"));
+  EXPECT_TRUE(names(error_of(forged([](Shapes&, Json& c) { c["format_version"] = 1.5; })), "format_version"));
   EXPECT_TRUE(names(error_of(forged([](Shapes&, Json& c) { c["format"] = "x"; })), "format") ||
               names(error_of(forged([](Shapes&, Json& c) { c["format"] = "x"; })), "\"x\""));
   EXPECT_TRUE(names(error_of(forged([](Shapes&, Json& c) { c["model"] = "lstm:60000,layers=64"; })), "tensor"));

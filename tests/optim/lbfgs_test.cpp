@@ -245,5 +245,29 @@ TEST(Lbfgs, goes_on_from_its_state_with_the_same_bits_on_every_team) {
   }
 }
 
+/// Writes `value` over one number of the state.
+class Forger final : public StateVisitor<double> {
+ public:
+  Forger(std::string name, double value) : name_(std::move(name)), value_(value) {}
+  void operator()(std::string_view, std::span<double>) override {}
+  void operator()(std::string_view name, double& value) override {
+    if (name == name_) value = value_;
+  }
+
+ private:
+  std::string name_;
+  double value_;
+};
+
+TEST(Lbfgs, refuses_a_checkpoint_whose_counts_would_lead_out_of_its_memory) {
+  for (const char* name : {"remembered", "next", "taken"})
+    for (const double value : {-1.0, 0.5, 1e30, std::nan("")}) {
+      Forger forger(name, value);
+      EXPECT_THROW(make_optimizer<double>("lbfgs:history=3", 2)->visit_state(forger), ModelError) << name << value;
+    }
+  Forger beyond("next", 3);
+  EXPECT_THROW(make_optimizer<double>("lbfgs:history=3", 2)->visit_state(beyond), ModelError);
+}
+
 }  // namespace
 }  // namespace unfold

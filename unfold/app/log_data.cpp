@@ -6,6 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "unfold/base/json.h"
 #include "unfold/data/labels.h"
 #include "unfold/models/registry.h"
 
@@ -18,11 +19,11 @@ LogRules rules_of(const TrainSettings& settings) {
   return settings.log_rules ? LogRules::read(Input::open(*settings.log_rules)) : LogRules();
 }
 
-Index whole_number(const nlohmann::json& json, const char* key) {
+Index count_of(const nlohmann::json& json, const char* key) {
   const auto found = json.find(key);
-  if (found == json.end() || !found->is_number_integer() || found->get<Index>() < 1)
-    throw ModelError(fmt::format("the card of the model: log.{} is no number above 0", key));
-  return found->get<Index>();
+  const auto number = found == json.end() ? std::nullopt : whole_number<Index>(*found);
+  if (!number || *number < 1) throw ModelError(fmt::format("the card of the model: log.{} is no number above 0", key));
+  return *number;
 }
 
 /// How many lines there are of each label, for people: "-: 904, KERNDTLB: 60".
@@ -53,9 +54,9 @@ std::optional<LogCard> log_card(const SymbolModel& model) {
   try {
     return LogCard{.rules = LogRules::parse(json["rules"].get<std::string>(), "rules in the card of the model"),
                    .label_column = json["label-column"].get<bool>(),
-                   .lines = whole_number(json, "lines"),
-                   .shapes = whole_number(json, "shapes"),
-                   .unknown_words = whole_number(json, "unknown-words"),
+                   .lines = count_of(json, "lines"),
+                   .shapes = count_of(json, "shapes"),
+                   .unknown_words = count_of(json, "unknown-words"),
                    .values = LogValues::from_json(json.value("values", nlohmann::json::object()))};
   } catch (const UsageError& error) {
     throw ModelError(error.what());

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "unfold/base/error.h"
+#include "unfold/base/json.h"
 #include "unfold/numerics/functions.h"
 
 namespace unfold {
@@ -27,10 +28,10 @@ double log_of_share(Index part, Index whole) {
 }
 
 Index whole(const nlohmann::json& json, const char* key, const std::string& rule) {
-  if (!json.is_object() || !json.contains(key) || !json[key].is_number_integer()) refuse(rule, "is no table of values");
-  const Index number = json[key].get<Index>();
-  if (number < 1 || number > Index{1} << 52) refuse(rule, "counts what cannot be");
-  return number;
+  if (!json.is_object() || !json.contains(key)) refuse(rule, "is no table of values");
+  const auto number = whole_number<Index>(json[key]);
+  if (!number || *number < 1 || *number > Index{1} << 52) refuse(rule, "counts what cannot be");
+  return *number;
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <utility>
 #include <vector>
 
 #include "unfold/base/error.h"
@@ -93,5 +94,15 @@ nlohmann::json parse_json(std::string_view text, const std::string& where, const
   json::sax_parse(text.begin(), text.end(), &builder);
   return builder.take();
 }
+
+template <class T>
+std::optional<T> whole_number(const nlohmann::json& value) {
+  if (value.is_number_unsigned() && std::in_range<T>(value.get<json::number_unsigned_t>())) return value.get<T>();
+  if (value.is_number_integer() && !value.is_number_unsigned() && std::in_range<T>(value.get<json::number_integer_t>()))
+    return value.get<T>();
+  return std::nullopt;
+}
+template std::optional<Index> whole_number(const nlohmann::json& value);
+template std::optional<int> whole_number(const nlohmann::json& value);
 
 }  // namespace unfold

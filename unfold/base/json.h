@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -21,6 +22,11 @@ struct JsonLimits {
 
 /// In linear time. Throws ModelError: `where`, what is wrong, at which byte.
 nlohmann::json parse_json(std::string_view text, const std::string& where, const JsonLimits& limits = {});
+
+/// A whole number as `T` (Index, int, std::int32_t); nothing when the value is something else, has a fraction or lies
+/// beyond T, which the library's own conversion would cut without a word.
+template <class T>
+std::optional<T> whole_number(const nlohmann::json& value);
 
 /// A JSON value as a member: a header that has one need not include the library, which takes seconds to compile.
 class JsonBox {

@@ -6,6 +6,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "unfold/base/json.h"
 #include "unfold/tasks/task_batches.h"
 
 namespace unfold {
@@ -107,7 +108,12 @@ Value ModelFile::value(const char* key) const {
   const auto found = card_->find(key);
   if (found == card_->end()) fail(fmt::format("the card lacks \"{}\"", key));
   try {
-    return found->template get<Value>();
+    if constexpr (std::integral<Value>) {
+      if (const auto number = whole_number<Value>(*found)) return *number;
+      fail(fmt::format("\"{}\" in the card is no whole number that makes sense", key));
+    } else {
+      return found->template get<Value>();
+    }
   } catch (const Json::exception&) {
     fail(fmt::format("\"{}\" in the card is of the wrong type", key));
   }

@@ -262,10 +262,9 @@ class HeaderReader {
     require(list.is_array(), name, fmt::format("has no list of {}", key));
     std::vector<Index> out;
     for (const nlohmann::json& number : list) {
-      require(
-          number.is_number_unsigned() && number.get<std::uint64_t>() <= static_cast<std::uint64_t>(kMaxElements) * 8,
-          name, fmt::format("has a {} that is not a size", key));
-      out.push_back(number.get<Index>());
+      const Index size = whole_number<Index>(number).value_or(-1);
+      require(size >= 0 && size <= kMaxElements * 8, name, fmt::format("has a {} that is not a size", key));
+      out.push_back(size);
     }
     return out;
   }

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "unfold/base/error.h"
+#include "unfold/base/json.h"
 #include "unfold/base/text_distance.h"
 #include "unfold/data/text_batches.h"
 
@@ -53,7 +54,7 @@ FieldSpecification field_from_json(const Json& json) {
     field.alphabet = std::make_shared<const Alphabet>(Alphabet::from_json(json["alphabet"]));
     field.size = field.alphabet->size();
   } else {
-    field.size = json.at("size").get<Index>();
+    field.size = whole_number<Index>(json.at("size")).value_or(0);
   }
   if (field.size < 1 || field.size > kLargestField) fail(field.name, "has a size without sense");
   field.once = json.value("once", false);

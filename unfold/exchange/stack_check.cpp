@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "unfold/base/error.h"
+#include "unfold/base/json.h"
 #include "unfold/numerics/random.h"
 
 namespace unfold {
@@ -122,9 +123,11 @@ double difference_from(const nlohmann::json& told, const StackHolder<T>& model, 
   try {
     StackTrial trial;
     if (model.reads_symbols()) {
-      trial.symbols = told.at("read").get<std::vector<Symbol>>();
-      for (const Symbol x : trial.symbols)
-        if (x < 0 || x >= model.input().size()) throw ModelError("the pair that goes with the weights reads no symbol");
+      for (const nlohmann::json& told_symbol : told.at("read")) {
+        trial.symbols.push_back(whole_number<Symbol>(told_symbol).value_or(kNoSymbol));
+        if (trial.symbols.back() < 0 || trial.symbols.back() >= model.input().size())
+          throw ModelError("the pair that goes with the weights reads no symbol");
+      }
     } else {
       trial.values = told.at("read").get<Rows>();
       for (const std::vector<double>& x : trial.values)
@@ -136,7 +139,8 @@ double difference_from(const nlohmann::json& told, const StackHolder<T>& model, 
     double largest = 0;
     for (std::size_t t = 0; t < outputs.size(); ++t) {
       const double theirs = told.at("given").at(t).get<double>(),
-                   ours = outputs[t].at(told.at("component").at(t).get<std::size_t>());
+                   ours = outputs[t].at(
+                       static_cast<std::size_t>(whole_number<Index>(told.at("component").at(t)).value_or(-1)));
       largest = std::fmax(largest, std::fabs(ours - theirs) / (model.gives_symbols ? 1 : 1 + std::fabs(theirs)));
     }
     return largest;

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "unfold/base/error.h"
+#include "unfold/base/json.h"
 #include "unfold/data/templates.h"
 #include "unfold/fields/density_data.h"
 #include "unfold/losses/registry.h"
@@ -23,7 +24,8 @@ TrainSettings settings_of_card(const Model& model) {
   settings.symbols = stored.value("symbols", std::string(kAnyText));
   if (stored.contains("sequences")) settings.sequences = stored["sequences"].get<std::string>();
   if (stored.contains("trees")) settings.trees = stored["trees"].get<std::string>();
-  settings.window = stored.value("window", settings.window);
+  if (const auto window = stored.find("window"); window != stored.end())
+    settings.window = whole_number<Index>(*window).value_or(settings.window);
   if (const std::string name = stored.value("model", std::string()); names_density(name)) {
     settings.model = name;
     if (stored.contains("predict")) settings.predict = stored["predict"].get<std::string>();

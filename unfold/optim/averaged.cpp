@@ -64,7 +64,7 @@ void AveragedOptimizer<T>::visit_state(StateVisitor<T>& visitor) {
   visitor("mean_count", count_);
   visitor("mean_steps", steps_);
   visitor("mean_on", on_);
-  visitor("judged", judged_);
+  visitor.count("judged", judged_);
   visitor("judged_best", best_);
   for (std::size_t i = 0; i < recent_.size(); ++i) visitor("judged" + std::to_string(i), recent_[i]);
 }

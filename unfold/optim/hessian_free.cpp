@@ -60,7 +60,7 @@ CgResult<T> NewtonDirection<T>::solve(Objective<T>& objective, std::span<const T
 template <class T>
 void NewtonDirection<T>::visit_state(StateVisitor<T>& visitor) {
   visitor("last_solution", last_.span());
-  visitor("systems_solved", solved_);
+  visitor.count("systems_solved", solved_, 0x1p40);
 }
 
 double next_damping(double lambda, double rho) {

@@ -73,9 +73,10 @@ class Lbfgs final : public Optimizer<T> {
     }
     for (std::size_t k = 0; k < weights_.size(); ++k) visitor(fmt::format("weight{}", k), weights_[k]);
     for (std::size_t k = 0; k < kRecent; ++k) visitor(fmt::format("recent{}", k), recent_[k]);
-    visitor("remembered", remembered_);
-    visitor("next", next_);
-    visitor("taken", taken_);
+    const auto history = static_cast<double>(options_.history);
+    visitor.count("remembered", remembered_, history);
+    visitor.count("next", next_, history - 1);
+    visitor.count("taken", taken_);
   }
 
  private:

@@ -78,7 +78,7 @@ class RiemannianControl final : public Control<T> {
   void visit_state(StateVisitor<T>& visitor) override {
     visitor("rate/writing", rates_[kOutput]);
     visitor("rate/transition", rates_[kTransition]);
-    if (options_.draws + options_.own > 0) visitor("draws", drawn_);
+    if (options_.draws + options_.own > 0) visitor.count("draws", drawn_);
     if (options_.average) {
       visitor("previous/writing", previous_[kOutput].span());
       visitor("previous/transition", previous_[kTransition].span());

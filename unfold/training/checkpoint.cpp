@@ -108,7 +108,14 @@ void read(const SafetensorsFile& file, const std::string& prefix, const Json& ru
     if (found == run.end() && name == "validation_rows") return;  // earlier versions always read all
     if (found == run.end()) throw ModelError(fmt::format("{}: the counter \"{}\" is missing", file.name(), name));
     try {
-      found->get_to(value);
+      using Number = std::remove_cvref_t<decltype(value)>;
+      if constexpr (std::is_same_v<Number, Index> || std::is_same_v<Number, int>) {
+        const auto whole = whole_number<Number>(*found);
+        if (!whole) throw ModelError(fmt::format("{}: the counter \"{}\" is no whole number", file.name(), name));
+        value = *whole;
+      } else {
+        found->get_to(value);
+      }
     } catch (const Json::exception&) {
       throw ModelError(fmt::format("{}: the counter \"{}\" is not a number", file.name(), name));
     }
