@@ -3,6 +3,7 @@
 
 PREFIX ?= /usr/local
 SECONDS_EACH ?= 60
+SEED ?= 0
 HOURS ?= 24
 PRESETS := release dev asan-ubsan tsan lint arm64 fuzz
 UNFOLD := build/release/bin/unfold
@@ -78,11 +79,11 @@ asan-ubsan tsan:
 	tools/fixed_addresses.sh cmake --build --preset $@
 	tools/fixed_addresses.sh ctest --preset $@ --parallel $$(nproc)
 
-fuzz: ## Run every fuzz target for SECONDS_EACH=60 seconds
+fuzz: ## Run every fuzz target for SECONDS_EACH=60 seconds; SEED=1 for inputs that can be had again
 	tools/setup.sh build fuzz
 	cmake --preset asan-ubsan
 	cmake --build --preset fuzz
-	tools/fuzz.sh $(SECONDS_EACH)
+	tools/fuzz.sh $(SECONDS_EACH) $(SEED)
 
 attack: build ## Attack the command: thousands of damaged files, kills, full disks, races (an hour or more)
 	tools/setup.sh attack

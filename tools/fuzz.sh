@@ -2,10 +2,13 @@
 # Runs every fuzz target of build/asan-ubsan for SECONDS each, one on each processor at a time. New inputs are kept in
 # build/fuzz/corpus, the inputs of tests/fuzz/corpus are read only; tests/fuzz/dictionaries has words of the formats. Fails with the first finding, whose input it names.
 #
-#   tools/fuzz.sh [SECONDS]
+#   tools/fuzz.sh [SECONDS] [SEED]
+#
+# Without a seed, or with 0, it makes other inputs every time; CI gives one, so that no change fails by the luck of another.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 seconds=${1:-60}
+export seed=${2:-0}
 
 fuzz_one() {  # fuzz_one PROGRAM SECONDS
   local name corpus=() words=() log
@@ -14,7 +17,7 @@ fuzz_one() {  # fuzz_one PROGRAM SECONDS
   mkdir -p "build/fuzz/corpus/$name" build/fuzz/findings build/fuzz/log
   if [ -d "tests/fuzz/corpus/$name" ]; then corpus=("tests/fuzz/corpus/$name"); fi
   if [ -f "tests/fuzz/dictionaries/$name.dict" ]; then words=(-dict="tests/fuzz/dictionaries/$name.dict"); fi
-  if "$1" -max_total_time="$2" -timeout=20 -rss_limit_mb=4096 -print_final_stats=1 "${words[@]}" \
+  if "$1" -max_total_time="$2" -seed="$seed" -timeout=20 -rss_limit_mb=4096 -print_final_stats=1 "${words[@]}" \
       -artifact_prefix="build/fuzz/findings/$name-" "build/fuzz/corpus/$name" "${corpus[@]}" >"$log" 2>&1; then
     echo "fuzz: $name: no finding, $(sed -n 's/^stat::number_of_executed_units: *//p' "$log") runs"
   else

@@ -312,8 +312,9 @@ TEST(Safetensors, a_file_made_with_a_key_is_read_with_that_key_only) {
 
 TEST(Safetensors, with_a_key_a_right_checksum_does_not_hide_a_change) {
   const WithKey key("0123456789abcdef");
+  const std::vector<float> values = {1, 2};
   SafetensorsWriter writer;
-  writer.add("x", {2}, std::vector<float>{1, 2});
+  writer.add("x", {2}, values);
   const std::string whole = writer.bytes();
   const std::size_t checksum_at = whole.find("crc32:") + 6;
   for (std::size_t i = 0; i < whole.size(); ++i) {

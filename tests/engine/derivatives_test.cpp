@@ -8,6 +8,7 @@
 
 #include "support/circuits.h"
 #include "support/runner.h"
+#include "unfold/circuit/sparse_operator.h"
 #include "unfold/verify/derivative_check.h"
 
 namespace unfold {
@@ -148,6 +149,22 @@ TEST(Links, to_each_child_have_correct_derivatives_in_a_loop_and_outside) {
   const Signal a = tanh(c.affine("a", 2, {{"W", x}, {"U", h}}));
   c.feed(h, a), c.feed(look, a);
   c.output(c.affine("o", 2, {{"V", look * tanh(look)}}));
+  expect_derivatives(c, some_trees());
+}
+
+/// The sigmoid of nothing is a half: leaves must not skip what is not zero there.
+TEST(Links, to_children_feed_leaves_by_terms_that_do_not_vanish) {
+  const auto half_of = [](const char* name, Signal source) {
+    const std::vector<std::pair<std::int32_t, std::int32_t>> all = {{0, 0}, {0, 1}, {1, 0}, {1, 1}};
+    Term term{name, source, Init::uniform(0.5)};
+    term.op = sparse_operator(std::make_shared<const Edges>(2, 2, all), {.activation = Map::sigmoid});
+    return term;
+  };
+  Circuit c;
+  const Signal x = c.input("x", 2), h = c.link(2, Delay::children());
+  const Signal a = tanh(c.affine("a", 2, {{"W", x}, half_of("U", h)}));
+  c.feed(h, a);
+  c.output(c.affine("o", 2, {{"V", a}, half_of("T", h)}));
   expect_derivatives(c, some_trees());
 }
 

@@ -348,7 +348,9 @@ TEST(Normalised, has_the_gradient_and_the_fisher_matrix_of_its_nats) {
   const Index n = 4;
   const Vector o = {0.2, 1.5, 0.01, 3}, w = {1, -2, 0.5, 3};
   const auto loss = normalised_loss<double>();
-  const auto row = [](auto& x) { return Matrix{x.data(), Index{1}, Index{4}, Index{4}}; };
+  const auto row = [](auto& x) {
+    return Matrix<std::remove_reference_t<decltype(x[0])>>{x.data(), Index{1}, Index{4}, Index{4}};
+  };
   const Matrix<const double> signal{o.data(), 1, n, n}, weights{w.data(), 1, n, n};
   Vector fisher(16);  // by the scores of all outcomes
   double through = 0, total = 4.71;

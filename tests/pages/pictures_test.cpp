@@ -110,7 +110,9 @@ std::string faults_of(const std::string& svg) {
       faults += "two lines look alike\n";
     if (frame.series.size() > kMostLines) faults += "more lines than eight\n";
     for (const auto& [colour, end] : frame.ends) {
-      const auto beside = [&, at = end](const auto& label) { return label.first == colour && label.second > at; };
+      const auto beside = [&name = colour, at = end](const auto& label) {
+        return label.first == name && label.second > at;
+      };
       if (std::ranges::none_of(frame.labels, beside)) faults += "a line of " + colour + " has no label at its end\n";
     }
   }

@@ -19,7 +19,7 @@ using namespace testing_support;
 
 std::string little(std::uint64_t value, std::size_t size) {
   std::string bytes;
-  for (std::size_t i = 0; i < size; ++i) bytes += static_cast<char>(value >> (8 * i));
+  for (std::size_t i = 0; i < size; ++i) bytes += static_cast<char>(i < sizeof(value) ? value >> (8 * i) : 0);
   return bytes;
 }
 

@@ -84,7 +84,9 @@ TEST(Report, values_that_span_orders_of_magnitude_get_a_logarithmic_axis) {
     return line_plot("t", {"x"}, {"y"}, {{"a", {{1, {high, high, high}}, {2, {low, low, low}}}}});
   };
   EXPECT_NE(plot_of(0.01, 10).find(">0.1<"), std::string::npos);
+  EXPECT_NE(plot_of(0.01, 10).find(">y, logarithmic<"), std::string::npos);
   EXPECT_EQ(plot_of(1, 10).find(">5<"), std::string::npos);
+  EXPECT_EQ(plot_of(1, 10).find("logarithmic"), std::string::npos);
   EXPECT_NE(plot_of(-1, 400).find(">100<"), std::string::npos);
   EXPECT_EQ(plot_of(-1, 400).find(">10<"), std::string::npos);
 }

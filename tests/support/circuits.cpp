@@ -27,6 +27,7 @@ void small_lstm(Circuit& c) {
 
 namespace {
 
+/// Draws stand in statements of their own: compilers differ in the order of arguments.
 class Generator {
  public:
   Generator(Circuit& c, Structure::Kind kind, std::uint64_t seed)
@@ -69,7 +70,9 @@ class Generator {
     std::vector<Signal> links;
     const Index count = below(4);
     for (Index i = 0; i < count; ++i) {
-      links.push_back(c_.link(1 + below(4), delay(), below(3) == 0));
+      const Index size = 1 + below(4);
+      const Delay reach = delay();
+      links.push_back(c_.link(size, reach, below(3) == 0));
       pool_.push_back(links.back());
     }
     const Index steps = 3 + below(6);
@@ -78,7 +81,8 @@ class Generator {
     // A look at another position of what is complete: no loop goes through it.
     if (below(2)) {
       const Signal source = c_.map(Map::copy, any());
-      const Signal look = c_.link(source.size(), delay(), below(2) == 0);
+      const Delay reach = delay();
+      const Signal look = c_.link(source.size(), reach, below(2) == 0);
       c_.feed(look, source);
       pool_.push_back(look);
     }
@@ -96,7 +100,9 @@ class Generator {
 
   Signal gate(Signal old, Signal fresh) {
     const Signal g = sigmoid(affine(old.size()));
-    return below(2) ? g * old + one_minus(g) * fresh : old + g * (fresh - old);
+    if (below(2) == 0) return old + g * (fresh - old);
+    const Signal kept = g * old;
+    return kept + one_minus(g) * fresh;
   }
 
   Signal affine(Index size) {
@@ -216,7 +222,10 @@ Structure random_structure(Structure::Kind kind, std::uint64_t seed) {
   }
   if (kind == Structure::Kind::grids) {
     std::vector<std::pair<Index, Index>> shapes;
-    for (Index i = 0; i < count; ++i) shapes.emplace_back(1 + below(4), 1 + below(4));
+    for (Index i = 0; i < count; ++i) {
+      const Index rows = 1 + below(4);
+      shapes.emplace_back(rows, 1 + below(4));
+    }
     return Structure::grids(shapes);
   }
   std::vector<Tree> trees;

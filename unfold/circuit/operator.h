@@ -127,6 +127,9 @@ class Operator : public OperatorRules<float>, public OperatorRules<double> {
 
   /// Whether rules read a symbol for each row beside x.
   virtual bool reads_gate() const { return false; }
+  /// Whether it is zero, and the gradient of its parameter too, where x is zero: leaves, which have no children to
+  /// read, need it not.
+  virtual bool vanishes() const { return false; }
   /// Signals of symbols that rules read instead of numbers x; 0: they read x. It then has no `transposed`.
   virtual Index reads_symbols() const { return 0; }
   /// Whether members of a team may compute some columns of the gradient each; if not, one computes all.

@@ -18,6 +18,7 @@ class QuadraticForm final : public OperatorOf<QuadraticForm> {
   std::string_view name() const override { return "quadratic form"; }
   Index inputs() const override { return inputs_; }
   Index outputs() const override { return outputs_; }
+  bool vanishes() const override { return true; }
   ParameterShape parameter_shape(Index) const override { return {pairs(), outputs_}; }
   Index scratch() const override { return (pairs() + outputs_) * kRows + pairs() * outputs_; }
   double operations() const override { return 2 * static_cast<double>(pairs()) * static_cast<double>(outputs_ + 1); }

@@ -160,6 +160,7 @@ CorpusSurvey survey_corpus(const std::vector<std::string>& files, const Alphabet
   throw_first(failure, processes);
   const std::string bytes(reinterpret_cast<const char*>(marks.data()), marks.size() * sizeof(BlockMark));
   for (const std::string& of_process : processes.gather(bytes)) {
+    if (of_process.empty()) continue;
     const std::size_t before = result.marks.size();
     result.marks.resize(before + of_process.size() / sizeof(BlockMark));
     std::memcpy(result.marks.data() + before, of_process.data(), of_process.size());

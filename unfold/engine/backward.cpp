@@ -128,7 +128,7 @@ void BackwardPass<T>::affine(const Segment& in, const Item& item, const Work& wo
   const Matrix<const T> dz = matrix(What::adjoint, item.node, work);
   for (auto part = item.parts.rbegin(); part != item.parts.rend(); ++part) {
     const auto& t = term_of(item, *part);
-    if (meets_leaves(in, work, t.source)) continue;  // nobody reads the adjoints of what is not there
+    if (meets_leaves(in, work, t)) continue;  // nobody reads the adjoints of what is not there
     const bool moves = plan_.needs_adjoint(t.source);
     if (!moves && (t.keys < 0 || !(plan_.needs_adjoint(t.keys) || plan_.needs_adjoint(t.values)))) continue;
     const Matrix<T> dx = moves ? matrix(What::adjoint, t.source, work) : Matrix<T>{};

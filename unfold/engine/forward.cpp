@@ -63,7 +63,7 @@ void ForwardPass<T>::affine(const Segment& in, const Item& item, const Work& wor
   Start start = !item.start ? Start::accumulate : bias != nullptr ? Start::bias : Start::zero;
   for (const auto& part : item.parts) {
     const auto& t = term_of(item, part);
-    if (meets_leaves(in, work, t.source)) {
+    if (meets_leaves(in, work, t)) {
       whole ? start_rows(y, start, bias) : start_panels<T>(y, panels, start, bias);
     } else if (!t.dense()) {
       start_rows(y, start, bias);

@@ -98,7 +98,7 @@ void GradientPass<T>::of_operator(Member& me, int i, const Node::AffineTerm& ter
 template <class T>
 Index GradientPass<T>::first_row_of(int i, const Node::AffineTerm& term) const {
   const int part = node(i).part;
-  if (layout_.structure(part).kind() != Structure::Kind::trees || !reads_children(term.source)) return 0;
+  if (layout_.structure(part).kind() != Structure::Kind::trees || !skips_leaves(term)) return 0;
   return layout_.order(Corner::top_left, part).step(0).end;
 }
 

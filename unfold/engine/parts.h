@@ -78,15 +78,17 @@ class PassOver {
     if (term.keys >= 0) rows.memory.key_tangents = of(term.keys), rows.memory.value_tangents = of(term.values);
     return rows;
   }
-  /// Whether a term reads children alone, in trees: leaves have none, so it adds nothing there.
-  bool reads_children(int source) const {
+  /// Whether a term reads children alone, in trees, and adds nothing to leaves, which have none.
+  bool skips_leaves(const Node::AffineTerm& term) const {
+    if (!term.dense() && !term.op->vanishes()) return false;
+    int source = term.source;
     while (node(source).kind == Node::Kind::slice) source = node(source).operands[0];
     const Node& link = node(source);
     return link.kind == Node::Kind::link && link.delay.to_children() && link.initial < 0;
   }
   /// Whether the rows of a loop's step are leaves, for such a term.
-  bool meets_leaves(const Segment& in, const Work& work, int source) const {
-    return in.loop && !in.descending && work.step == 0 && reads_children(source);
+  bool meets_leaves(const Segment& in, const Work& work, const Node::AffineTerm& term) const {
+    return in.loop && !in.descending && work.step == 0 && skips_leaves(term);
   }
   /// Calls use(work, awake) for the rows where an affine map is wanted and for those where it is not, run by run
   /// (Circuit::only_where).

@@ -11,7 +11,7 @@ namespace unfold {
   using PassOver<T>::parts_, PassOver<T>::plan_, PassOver<T>::layout_, PassOver<T>::schedule_;            \
   using PassOver<T>::node, PassOver<T>::term_of, PassOver<T>::segment, PassOver<T>::parameters;           \
   using PassOver<T>::matrix, PassOver<T>::run_program, PassOver<T>::operator_rows, PassOver<T>::is_whole; \
-  using PassOver<T>::with_adjoints, PassOver<T>::with_tangents, PassOver<T>::reads_children;              \
+  using PassOver<T>::with_adjoints, PassOver<T>::with_tangents, PassOver<T>::skips_leaves;                \
   using PassOver<T>::meets_leaves, PassOver<T>::over_awake;
 
 /// What moves rows: links that are gathered, and signals put into the order of another corner (links.cpp).

@@ -76,7 +76,8 @@ class Opening {
       refuse(n, fmt::format("looks along {}, not back in time", describe(n.delay)));
     if (n.initial >= 0) open_.circuit.parameter(parameter_name(n.initial), 1, n.size, Init::zero());
     for (const Plan::Carried& c : plan_.carried())
-      if (c.source == plan_.nodes()[at(link)].source) return block_at(c.offset + (n.delay.steps - 1) * n.size).before;
+      if (c.source == plan_.nodes()[at(link)].source && n.delay.steps <= c.steps)
+        return block_at(c.offset + (n.delay.steps - 1) * n.size).before;
     return open_.circuit.input(n.name, n.size);  // nothing that counts reads it
   }
 

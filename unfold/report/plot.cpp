@@ -113,6 +113,8 @@ class Scale {
   double low_ = std::numeric_limits<double>::infinity(), high_ = -std::numeric_limits<double>::infinity();
 };
 
+std::string name_of(const Axis& axis) { return axis.label + (axis.logarithmic ? ", logarithmic" : ""); }
+
 std::string axes(const Axis& x, const Axis& y, const Scale& across, const Scale& up) {
   const double right = kLeft + kAcross, bottom = kHeight - kBottom;
   std::string svg;
@@ -125,10 +127,10 @@ std::string axes(const Axis& x, const Axis& y, const Scale& across, const Scale&
            label(kLeft - 6, up(t) + 4, "end", fmt::format("{:.4g}", t));
   svg += fmt::format("<path d=\"M{:.1f} {:.1f}V{:.1f}H{:.1f}\" fill=\"none\" stroke=\"black\" class=\"axis\"/>\n",
                      kLeft, kTop, bottom, right);
-  svg += label((kLeft + right) / 2, kHeight - 12, "middle", x.label);
+  svg += label((kLeft + right) / 2, kHeight - 12, "middle", name_of(x));
   const double middle = (kTop + bottom) / 2;
   svg +=
-      label(16, middle, "middle", y.label, fmt::format(" class=\"ink\" transform=\"rotate(-90 16 {:.1f})\"", middle));
+      label(16, middle, "middle", name_of(y), fmt::format(" class=\"ink\" transform=\"rotate(-90 16 {:.1f})\"", middle));
   return svg;
 }
 
