@@ -24,11 +24,12 @@ Index MinutesBudget<T>::validation_rows() const {
   constexpr double kMost = 0.1, kThen = 0.05;  // shares of the budget
   const Index all = sources_.validation_symbols;
   const double whole = row_seconds() * static_cast<double>(all) * (1 + run_.options.validations_after);
-  if (!(whole > kMost * total())) return all;
+  const double budget = std::max(total(), 0.0);  // less than nothing, once it is over
+  if (!(whole > kMost * budget)) return all;
   // What only warms the state up must leave something to count.
   const TrainerOptions& o = run_.options;
   const Index least = std::max(sources_.step_symbols, 2 * o.validation_streams * o.validation_warmup);
-  const auto wanted = static_cast<Index>(static_cast<double>(all) * kThen * std::max(total(), 0.0) / whole);
+  const auto wanted = static_cast<Index>(static_cast<double>(all) * kThen * budget / whole);
   return std::min(all, std::max(least, wanted));
 }
 
