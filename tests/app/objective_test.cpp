@@ -212,7 +212,7 @@ TEST_F(SequenceObjectiveTest, what_it_knows_nothing_of_is_refused_with_a_remedy)
   };
   EXPECT_THAT(
       refusal("margin", with("teacher-forcing", [](TrainRequest& r) { r.settings.teacher_forcing = "1..0.5"; })),
-      HasSubstr("--objective margin learns from sequences that it finds itself and knows no own outputs"));
+      HasSubstr("--objective margin learns from what it finds itself and knows no own outputs"));
   EXPECT_THAT(refusal("risk", with("label-smoothing", [](TrainRequest& r) { r.settings.label_smoothing = 0.1; })),
               HasSubstr("knows no label smoothing"));
   EXPECT_THAT(refusal("risk", with("word-dropout", [](TrainRequest& r) { r.settings.word_dropout = 0.1; })),

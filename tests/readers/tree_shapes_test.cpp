@@ -51,6 +51,16 @@ TEST(TreeShapes, over_the_leaves_of_trees_keep_entries_of_leaves_and_of_the_root
   }
 }
 
+TEST(TreeShapes, that_a_model_will_find_have_the_words_first_and_two_children_a_node) {
+  const Examples examples = read_as("trees", kSentiment, {.trees = TreeShape::found});
+  EXPECT_TRUE(examples.found);
+  EXPECT_EQ(examples.ends, (Indices{5, 6}));
+  EXPECT_EQ(examples.parents, (Indices{3, 3, 4, 4, -1, -1}));
+  EXPECT_EQ(entries_of(examples, "word"), (Texts{"The", "good", "film", "", "", "bad"}));
+  EXPECT_EQ(entries_of(examples, "label")[4], "3");
+  EXPECT_FALSE(read_as("trees", kSentiment, {.trees = TreeShape::left}).found);
+}
+
 TEST(TreeShapes, over_sequences_have_the_depth_that_they_should) {
   const auto depth = [](TreeShape shape, Index words) {
     std::string text = "a";

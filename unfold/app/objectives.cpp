@@ -5,14 +5,36 @@
 #include <nlohmann/json.hpp>
 
 #include "unfold/fields/pair_figures.h"
+#include "unfold/optim/optimizer.h"
 #include "unfold/search/objective.h"
 #include "unfold/search/sequence_chooser.h"
+#include "unfold/training/found_trees.h"
 
 namespace unfold {
 
+namespace {
+
+/// Losses of trees that are drawn anew are no losses to compare.
 template <class T>
-Network<T> network_with_objective(const NetworkModel<T>& model, const TrainSettings& settings, Team& team,
-                                  TrainingSources<T>& sources) {
+Network<T> network_that_finds_trees(const NetworkModel<T>& model, const TrainSettings& settings, Circuit& circuit,
+                                    Team& team, TrainingSources<T>& sources) {
+  const std::string optimizer = canonical_optimizer(settings.optimizer);
+  if (settings.objective && !is_likelihood(*settings.objective))
+    throw UsageError("--trees found is for the likelihood of what is predicted; leave --objective out");
+  if (compares_losses(optimizer))
+    throw UsageError(
+        fmt::format("{} compares losses, and --trees found draws trees; train with sgd, asgd, rmsprop or adam",
+                    spec_name(optimizer)));
+  sources.chooser = tree_chooser(model.network(), static_cast<std::uint64_t>(settings.seed), team);
+  return merging_network(model, circuit);
+}
+
+}  // namespace
+
+template <class T>
+Network<T> network_with_objective(const NetworkModel<T>& model, const TrainSettings& settings, Circuit& circuit,
+                                  Team& team, TrainingSources<T>& sources) {
+  if (model.data().found) return network_that_finds_trees(model, settings, circuit, team, sources);
   const std::string objective = settings.objective.value_or("likelihood");
   TargetEnds ends = kPairEnds;
   ends.left_field = kLeftField;
@@ -27,9 +49,9 @@ Network<T> network_with_objective(const NetworkModel<T>& model, const TrainSetti
   return model.network();
 }
 
-template Network<float> network_with_objective(const NetworkModel<float>&, const TrainSettings&, Team&,
+template Network<float> network_with_objective(const NetworkModel<float>&, const TrainSettings&, Circuit&, Team&,
                                                TrainingSources<float>&);
-template Network<double> network_with_objective(const NetworkModel<double>&, const TrainSettings&, Team&,
+template Network<double> network_with_objective(const NetworkModel<double>&, const TrainSettings&, Circuit&, Team&,
                                                 TrainingSources<double>&);
 
 }  // namespace unfold

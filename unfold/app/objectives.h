@@ -6,10 +6,11 @@
 
 namespace unfold {
 
-/// The network that is trained: the model's, or one whose labels are paid for otherwise. Of sequences the sources get
-/// what chooses them, which refers to model and team. Throws UsageError for what the objective is not for.
+/// The network that is trained: the model's, or one whose labels are paid for otherwise, or, of trees that it finds,
+/// one added to the circuit, which is empty. Of sequences, and of such trees, the sources get what chooses them, which
+/// refers to model and team. Throws UsageError for what the objective is not for.
 template <class T>
-Network<T> network_with_objective(const NetworkModel<T>& model, const TrainSettings& settings, Team& team,
-                                  TrainingSources<T>& sources);
+Network<T> network_with_objective(const NetworkModel<T>& model, const TrainSettings& settings, Circuit& circuit,
+                                  Team& team, TrainingSources<T>& sources);
 
 }  // namespace unfold

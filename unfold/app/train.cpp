@@ -512,9 +512,9 @@ TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
         sources =
             orderless_sources(std::move(sources), fields_.choice.predicts.front(),
                               density_columns(model.spec(), parts[0].data().field(kVector).size), options.trainer.seed);
-      Circuit freely;
+      Circuit freely, finding;
       if (s_.feedback) sources.feedback = std::make_shared<const Network<T>>(feedback_network(model, freely));
-      const Network<T> network = network_with_objective(model, s_, team, sources);
+      const Network<T> network = network_with_objective(model, s_, finding, team, sources);
       result.result = train_by(network, model, std::move(sources), options.trainer, options.model_file, team,
                                reporter_.observer(options.trainer.steps));
     }

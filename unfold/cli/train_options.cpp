@@ -51,8 +51,8 @@ void add_data_options(VerbOptions& options, TrainRequest& request) {
                .target = &s.trees,
                .placeholder = "SHAPE",
                .help = "trees over data with fields: heads (of CoNLL-U), or over the words of sentences and trees "
-                       "balanced, left or right",
-               .choices = {"heads", "balanced", "left", "right"}});
+                       "balanced, left, right, or as the model finds them (found)",
+               .choices = {"heads", "balanced", "left", "right", "found"}});
   options.add({.name = "log-rules",
                .target = &s.log_rules,
                .placeholder = "FILE",

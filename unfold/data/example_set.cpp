@@ -348,8 +348,11 @@ FieldRead parse_read(std::string_view name) {
 }
 
 DataSpecification specify(const Examples& examples, const FieldChoice& choice, std::string source) {
-  DataSpecification data{
-      .source = std::move(source), .fields = {}, .trees = examples.are_trees(), .grids = examples.are_grids()};
+  DataSpecification data{.source = std::move(source),
+                         .fields = {},
+                         .trees = examples.are_trees(),
+                         .found = examples.found,
+                         .grids = examples.are_grids()};
   const auto add = [&](const std::string& name, bool predicted) {
     if (std::ranges::find(data.fields, name, &FieldSpecification::name) != data.fields.end()) return;
     const Origin origin = need_origin(examples, name);

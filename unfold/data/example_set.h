@@ -92,6 +92,8 @@ class ExampleSet {
   bool has_trees() const { return !parents_.empty(); }
   /// REQUIRES has_trees().
   Tree tree(Index example) const;
+  /// Other trees over the same nodes, as Examples::parents. REQUIRES has_trees().
+  void set_parents(std::vector<Index> parents) { parents_ = std::move(parents); }
   /// The most children that a node has.
   Index most_children() const;
 

@@ -39,7 +39,7 @@ void extend_column(ExampleColumn& column, const ExampleColumn& from, Index begin
 }
 
 Examples without_entries(const Examples& all) {
-  Examples result{.source = all.source};
+  Examples result{.source = all.source, .found = all.found};
   for (const ExampleColumn& column : all.columns)
     result.columns.push_back(
         {.name = column.name, .once = column.once, .width = column.width, .source = column.source});
@@ -71,7 +71,7 @@ void add(const Examples& all, Index example, Index from, Index to, Examples& res
 }  // namespace
 
 const ExampleColumn& Examples::column(std::string_view name) const {
-  if (const ExampleColumn* found = find(name)) return *found;
+  if (const ExampleColumn* there = find(name)) return *there;
   std::vector<std::string> names;
   names.reserve(columns.size());
   for (const ExampleColumn& known : columns) names.push_back(known.name);

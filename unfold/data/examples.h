@@ -52,6 +52,8 @@ struct Examples {
   /// Of trees, one a position: the position of its parent within its example, or -1 of the root. Children stand before
   /// their parents, so the root is the last one. Empty: examples are no trees.
   std::vector<Index> parents = {};
+  /// Of trees: their shape is not known yet, a model will find it. The words come first, in their order.
+  bool found = false;
   /// Of grids, one an example: height and width; its positions lie row by row. Empty: examples are no grids.
   std::vector<std::pair<Index, Index>> shapes = {};
   std::vector<std::string> remarks = {};  ///< what a reader did that people should hear of, a sentence each

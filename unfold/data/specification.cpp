@@ -111,8 +111,8 @@ const FieldSpecification& DataSpecification::field(std::string_view name) const 
 
 void DataSpecification::check(const Batch& batch) const {
   for (const FieldSpecification& field : fields)
-    if (const auto found = batch.fields.find(field.name); found != batch.fields.end())
-      check_field(field, found->second);
+    if (const auto there = batch.fields.find(field.name); there != batch.fields.end())
+      check_field(field, there->second);
 }
 
 Json DataSpecification::to_json() const {
@@ -120,6 +120,7 @@ Json DataSpecification::to_json() const {
   for (const FieldSpecification& field : fields) list.push_back(field_to_json(field));
   Json json = {{"source", source}, {"fields", std::move(list)}};
   if (trees) json["trees"] = true;
+  if (found) json["found"] = true;
   if (grids) json["grids"] = true;
   return json;
 }
@@ -129,6 +130,7 @@ DataSpecification DataSpecification::from_json(const Json& json) {
   try {
     result.source = json.at("source").get<std::string>();
     result.trees = json.value("trees", false);
+    result.found = json.value("found", false);
     result.grids = json.value("grids", false);
     for (const Json& field : json.at("fields")) result.fields.push_back(field_from_json(field));
   } catch (const Json::exception&) {

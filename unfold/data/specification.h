@@ -34,6 +34,7 @@ struct DataSpecification {
   std::string source;  ///< how data of this kind are read: "text", "task adding:100"
   std::vector<FieldSpecification> fields;
   bool trees = false;  ///< positions are the nodes of trees
+  bool found = false;  ///< whose shape the model finds (losses/merges.h)
   bool grids = false;  ///< positions are those of grids; of neither: of sequences
 
   /// The data of models of symbol streams: the one field kSymbol.

@@ -297,6 +297,12 @@ ExampleBatchOptions batch_options(const NetworkLayout& layout) {
 }
 
 template <class T>
+std::vector<Index> found_parents(const NetworkModel<T>& model, const ExampleSet& examples, Team& team) {
+  return found_parents(model.network(), model.parameters(), *example_reader(examples, reading_options(model, examples)),
+                       team);
+}
+
+template <class T>
 FieldFigures evaluate_fields(const NetworkModel<T>& model, const ExampleSet& examples, Team& team, Index beam) {
   if (is_orderless(model.spec())) return evaluate_orders(model, examples, team);
   std::vector<HeadCount<T>> counts;
@@ -416,6 +422,8 @@ nlohmann::ordered_json to_json(const FieldFigures& figures) {
   return json;
 }
 
+template std::vector<Index> found_parents(const NetworkModel<float>&, const ExampleSet&, Team&);
+template std::vector<Index> found_parents(const NetworkModel<double>&, const ExampleSet&, Team&);
 template FieldFigures evaluate_fields(const NetworkModel<float>&, const ExampleSet&, Team&, Index);
 template FieldFigures evaluate_fields(const NetworkModel<double>&, const ExampleSet&, Team&, Index);
 template std::vector<HeadScores> score_heads(const NetworkModel<float>&, const ExampleSet&, Team&);

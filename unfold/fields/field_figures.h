@@ -33,6 +33,10 @@ struct FieldFigures {
 /// {"examples", "positions", "heads": {FIELD: {"predicted", "nats_per_position" or "nats_per_example", measures}}}.
 nlohmann::ordered_json to_json(const FieldFigures& figures);
 
+/// Of a model that finds trees: the parents of the nodes in those of the examples (Examples::parents).
+template <class T>
+std::vector<Index> found_parents(const NetworkModel<T>& model, const ExampleSet& examples, Team& team);
+
 /// Throws DataError when a field that is predicted is not there, ModelError for predictions that are not finite. Where
 /// the model reads a source, targets are found too, with a beam as wide as said (pair_figures.h).
 template <class T>

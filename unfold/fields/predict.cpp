@@ -462,6 +462,7 @@ void follow_stream(const NetworkModel<T>& model, const PredictRequest& request,
     const ExampleSet set(by_row ? stream.window() : piece, data, {});
     const std::vector<Added> added =
         by_row ? stepped_columns(model, set, *stepper, request) : predicted_columns(model, set, request, team);
+    if (model.data().found) piece.parents = found_parents(model, set, team);
     const TableWriter writer(piece, added, symbols, write);
     if (json) {
       by_row ? writer.json_row() : writer.jsonl();
@@ -510,6 +511,7 @@ void predict(const PredictRequest& request, const std::function<void(std::string
                                    ? found_targets(model, set, request, team)
                                : request.constraint ? constrained_columns(model, set, request, team)
                                                     : predicted_columns(model, set, request, team);
+    if (model.data().found) examples.parents = found_parents(model, set, team);
     if (!finds && request.best > 1 && !request.constraint) add_n_best(model, set, request.best, team, added);
     const TableWriter writer(examples, added, stored_settings(model).symbols, write);
     request.format == TableFormat::jsonl ? writer.jsonl() : writer.tsv();

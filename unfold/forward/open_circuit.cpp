@@ -15,8 +15,9 @@ constexpr const char* kStateScope = "~state";
 
 class Opening {
  public:
-  Opening(const Circuit& circuit, const Plan& plan, std::string_view who, OpenCircuit& open)
-      : circuit_(circuit), plan_(plan), who_(who), open_(open) {}
+  Opening(const Circuit& circuit, const Plan& plan, bool trees, std::string_view who, std::string_view remedy,
+          OpenCircuit& open)
+      : circuit_(circuit), plan_(plan), trees_(trees), who_(who), remedy_(remedy), open_(open) {}
 
   void run() {
     open_.parameters = circuit_.parameter_count();
@@ -25,7 +26,7 @@ class Opening {
     open_.of.resize(circuit_.nodes().size());
     for (std::size_t i = 0; i < circuit_.nodes().size(); ++i) open_.of[i] = copy(static_cast<int>(i));
     declare_others();
-    feed_state();
+    trees_ ? feed_parents() : feed_state();
     check();
   }
 
@@ -38,7 +39,7 @@ class Opening {
   }
 
   [[noreturn]] void refuse(const Node& n, const std::string& why) const {
-    throw UsageError(fmt::format("{}: {} {}; train it with --gradient bptt", who_, n.name, why));
+    throw UsageError(fmt::format("{}: {} {}; {}", who_, n.name, why, remedy_));
   }
 
   void add_state() {
@@ -72,6 +73,7 @@ class Opening {
   /// What a link saw.
   Signal state_of(int link) {
     const Node& n = node(link);
+    if (trees_) return child_of(n);
     if (n.delay.along != Delay::Along::previous)
       refuse(n, fmt::format("looks along {}, not back in time", describe(n.delay)));
     if (n.initial >= 0) open_.circuit.parameter(parameter_name(n.initial), 1, n.size, Init::zero());
@@ -79,6 +81,21 @@ class Opening {
       if (c.source == plan_.nodes()[at(link)].source && n.delay.steps <= c.steps)
         return block_at(c.offset + (n.delay.steps - 1) * n.size).before;
     return open_.circuit.input(n.name, n.size);  // nothing that counts reads it
+  }
+
+  Signal child_of(const Node& link) {
+    if ((link.delay.along != Delay::Along::child && link.delay.along != Delay::Along::each_child) || link.initial >= 0)
+      refuse(link, fmt::format("looks along {}", describe(link.delay)));
+    open_.children.push_back({.delay = link.delay, .before = open_.circuit.input(link.name, link.size)});
+    links_.push_back(&link);
+    return open_.children.back().before;
+  }
+
+  void feed_parents() {
+    for (std::size_t k = 0; k < links_.size(); ++k) {
+      open_.children[k].after = open_.circuit.map(Map::copy, open_.of[at(links_[k]->source)]);
+      open_.circuit.output(open_.children[k].after);
+    }
   }
 
   Signal copy(int i) {
@@ -156,8 +173,10 @@ class Opening {
 
   const Circuit& circuit_;
   const Plan& plan_;
-  std::string who_;
+  bool trees_;
+  std::string who_, remedy_;
   OpenCircuit& open_;
+  std::vector<const Node*> links_;  // of open_.children
 };
 
 }  // namespace
@@ -165,8 +184,17 @@ class Opening {
 template <class T>
 std::unique_ptr<OpenCircuit> open_circuit(const Network<T>& network, std::string_view who) {
   auto open = std::make_unique<OpenCircuit>();
-  Opening(network.circuit(), *network.plan, who, *open).run();
+  Opening(network.circuit(), *network.plan, false, who, "train it with --gradient bptt", *open).run();
   for (const Head<T>& head : network.heads) open->circuit.output(open->of[at(head.signal.id)]);
+  return open;
+}
+
+template <class T>
+std::unique_ptr<OpenCircuit> open_tree_circuit(const Network<T>& network) {
+  auto open = std::make_unique<OpenCircuit>();
+  Opening(network.circuit(), *network.plan, true, "--trees found", "take a model that tells two children apart", *open)
+      .run();
+  open->circuit.output(open->of[at(network.merges.id)]);
   return open;
 }
 
@@ -179,11 +207,14 @@ Network<T> open_network(const Network<T>& network, const OpenCircuit& open) {
     head.signal = open.of[at(head.signal.id)];
     result.heads.push_back(std::move(head));
   }
+  if (network.merges.valid()) result.merges = open.of[at(network.merges.id)];
   return result;
 }
 
 template std::unique_ptr<OpenCircuit> open_circuit(const Network<float>&, std::string_view);
 template std::unique_ptr<OpenCircuit> open_circuit(const Network<double>&, std::string_view);
+template std::unique_ptr<OpenCircuit> open_tree_circuit(const Network<float>&);
+template std::unique_ptr<OpenCircuit> open_tree_circuit(const Network<double>&);
 template Network<float> open_network(const Network<float>&, const OpenCircuit&);
 template Network<double> open_network(const Network<double>&, const OpenCircuit&);
 

@@ -75,6 +75,7 @@ class ExplainedExample {
     const ExampleSet all(examples_, data_, {}, UnknownPolicy::skip);
     const std::vector<Index> chosen = {request_.example - 1};
     set_.emplace(all.subset(chosen));
+    if (model_.data().found) set_->set_parents(found_parents(model_, *set_, team_));
     first_ = examples_.begin(request_.example - 1);
   }
 

@@ -48,6 +48,7 @@ class FieldLook {
     std::vector<Index> first;
     for (Index e = 0; e < count; ++e) first.push_back(e);
     set_.emplace(set.subset(first));
+    if (model.data().found) set_->set_parents(found_parents(model, *set_, team_));
   }
 
   std::vector<PageSection> sections() {

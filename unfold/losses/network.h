@@ -51,6 +51,9 @@ struct Network {
   std::vector<Head<T>> heads;
   bool dropout = false;             ///< the circuit contains masks
   std::vector<Signal> hidden = {};  ///< outputs of the circuit that penalties act on (penalty.h); otherwise none
+  /// Of trees that the network finds: which neighbours are merged (losses/merges.h). No output of the circuit unless a
+  /// head reads it; otherwise none.
+  Signal merges = {};
   /// The same network with fewer outputs, for sampled softmax (sampled_softmax.h); otherwise none.
   std::shared_ptr<const Network> fewer_outputs = nullptr;
   /// Of the products of passes over batches (batch_pass.h). What else is done with the network is exact.

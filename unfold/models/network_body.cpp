@@ -13,6 +13,7 @@
 #include "unfold/data/example_set.h"
 #include "unfold/data/text_batches.h"
 #include "unfold/losses/label_sequences.h"
+#include "unfold/losses/merges.h"
 #include "unfold/losses/one_label.h"
 #include "unfold/losses/registry.h"
 #include "unfold/models/density_model.h"
@@ -210,6 +211,19 @@ void require_fitting_cell(const ModelSpec& spec, const DataSpecification& data) 
       own.reads_trees()   ? ", or give trees (--format trees)"
       : own.reads_grids() ? ", or give images (--format images) or texts as grids (--format grids)"
                           : ""));
+}
+
+/// Half of the numbers that say which neighbours of a tree are merged.
+constexpr Index kMergeSize = 16;
+
+/// What a node is as a child, of a network that finds trees: of its last layer, before dropout.
+Signal add_merges(const ModelSpec& spec, const Layers& layers, Circuit& circuit) {
+  if (spec.cell->children(spec.options) < 2)
+    throw UsageError(
+        fmt::format("model {}: trees that are found have two children a node, which it does not tell apart; take "
+                    "tree-lstm:{}",
+                    to_string(spec), spec.units));
+  return circuit.affine("merges", 2 * kMergeSize, {{"M", layers.last.front()}});
 }
 
 /// Of grids: whether a field is read and predicted, so that a position must not see itself. Throws UsageError where the
@@ -467,6 +481,11 @@ Network<T> build_network(const ModelSpec& spec, const DataSpecification& data, c
     loss->declare(circuit, signal);
     loops.close<T>(head, *loss, signal, circuit);
     network.heads.push_back({head.field, signal, loss, head.weight});
+  }
+  if (data.found) network.merges = add_merges(spec, layers, circuit);
+  if (variant.merges) {
+    circuit.output(network.merges);
+    network.heads.push_back({kMergeField, network.merges, merge_loss<T>(), 1});
   }
   if (variant.watch_hidden) {
     for (const Signal hidden : layers.hidden) circuit.output(hidden);

@@ -50,6 +50,7 @@ struct NetworkVariant {
   bool watch_hidden = false;  ///< what each layer gives is an output too, for penalties
   Index candidates = 0;       ///< > 0: so many outputs instead of one a symbol, for a sampled softmax
   bool feedback = false;      ///< numbers read as "previous F" may be its own (feedback.h)
+  bool merges = false;        ///< of trees that it finds: a head more, of their merges (losses/merges.h)
 };
 
 /// Adds the network to an empty circuit, which must outlive the result. Throws UsageError: a field that the data do not

@@ -111,6 +111,11 @@ Network<T> feedback_network(const NetworkModel<T>& model, Circuit& circuit) {
 }
 
 template <class T>
+Network<T> merging_network(const NetworkModel<T>& model, Circuit& circuit) {
+  return build_network<T>(model.spec(), model.data(), model.layout(), circuit, {.merges = true});
+}
+
+template <class T>
 TrainingResult train(NetworkModel<T>& model, TrainingSources<T> sources, const TrainerOptions& options,
                      const std::string& model_file, Team& team, Observer* observer) {
   return train_by(model.network(), model, std::move(sources), options, model_file, team, observer);
@@ -126,6 +131,8 @@ TrainingResult train(NetworkModel<float>& model, const Task& task, const TaskTra
 
 template Network<float> feedback_network(const NetworkModel<float>&, Circuit&);
 template Network<double> feedback_network(const NetworkModel<double>&, Circuit&);
+template Network<float> merging_network(const NetworkModel<float>&, Circuit&);
+template Network<double> merging_network(const NetworkModel<double>&, Circuit&);
 template TrainingResult train(NetworkModel<float>&, TrainingSources<float>, const TrainerOptions&, const std::string&,
                               Team&, Observer*);
 template TrainingResult train(NetworkModel<double>&, TrainingSources<double>, const TrainerOptions&, const std::string&,

@@ -73,6 +73,11 @@ TrainingResult train(NetworkModel<T>& model, TrainingSources<T> sources, const T
 template <class T>
 Network<T> feedback_network(const NetworkModel<T>& model, Circuit& circuit);
 
+/// The network of a model that finds trees with a head for their merges, added to an empty circuit. REQUIRES
+/// network().merges.
+template <class T>
+Network<T> merging_network(const NetworkModel<T>& model, Circuit& circuit);
+
 // Models of tasks (tasks/tasks.h): they read symbols or vectors and predict a value or a class at the end, or one at
 // every step.
 

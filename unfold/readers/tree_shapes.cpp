@@ -33,7 +33,7 @@ Index line_of(const Examples& examples, Index position) {
 class BinaryTree {
  public:
   BinaryTree(TreeShape shape, std::vector<Index> leaves) : shape_(shape), leaves_(std::move(leaves)) {
-    add(0, static_cast<Index>(leaves_.size()));
+    shape == TreeShape::found ? merge_from_the_left() : (void)add(0, static_cast<Index>(leaves_.size()));
   }
   Reshaped take() { return std::move(tree_); }
 
@@ -46,6 +46,15 @@ class BinaryTree {
     const Index left = add(begin, middle), right = add(middle, end), me = push(kNobody);
     tree_.parents[at(left)] = tree_.parents[at(right)] = me;
     return me;
+  }
+  void merge_from_the_left() {
+    for (const Index leaf : leaves_) push(leaf);
+    Index left = 0;
+    for (Index right = 1; right < static_cast<Index>(leaves_.size()); ++right) {
+      const Index me = push(kNobody);
+      tree_.parents[at(left)] = tree_.parents[at(right)] = me;
+      left = me;
+    }
   }
   Index push(Index from) {
     tree_.from.push_back(from);
@@ -157,14 +166,15 @@ TreeShape parse_tree_shape(std::string_view name) {
   static const std::vector<std::pair<std::string, TreeShape>> all = {{"heads", TreeShape::heads},
                                                                      {"balanced", TreeShape::balanced},
                                                                      {"left", TreeShape::left},
-                                                                     {"right", TreeShape::right}};
+                                                                     {"right", TreeShape::right},
+                                                                     {"found", TreeShape::found}};
   std::vector<std::string> names;
   for (const auto& [known, shape] : all) {
     if (known == name) return shape;
     names.push_back(known);
   }
   throw UsageError(
-      fmt::format("--trees {}: there are heads, balanced, left, right{}", name, did_you_mean(name, names)));
+      fmt::format("--trees {}: there are heads, balanced, left, right, found{}", name, did_you_mean(name, names)));
 }
 
 void make_trees(TreeShape shape, Examples& examples) {
@@ -172,7 +182,10 @@ void make_trees(TreeShape shape, Examples& examples) {
   require_shape_fits(shape, examples);
   std::vector<Reshaped> trees;
   std::vector<Index> roots;
-  Examples result{.source = examples.source, .example_lines = examples.example_lines, .remarks = examples.remarks};
+  Examples result{.source = examples.source,
+                  .example_lines = examples.example_lines,
+                  .found = shape == TreeShape::found,
+                  .remarks = examples.remarks};
   for (Index e = 0; e < examples.count(); ++e) {
     if (shape == TreeShape::heads) {
       trees.push_back(HeadedSentence(examples, e).take());

@@ -12,7 +12,8 @@ enum class TreeShape {
   heads,     ///< of words in columns: each is a node, its parent is the word that `head` names; 0 is the root
   balanced,  ///< two children a node, halves: N leaves make ceil(log2 N) levels
   left,      ///< (((a b) c) d)
-  right      ///< (a (b (c d)))
+  right,     ///< (a (b (c d)))
+  found      ///< two children a node, as a model will find them: until then those of `left`, with the words first
 };
 /// Throws UsageError naming all of them.
 TreeShape parse_tree_shape(std::string_view name);

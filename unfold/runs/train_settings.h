@@ -34,7 +34,7 @@ struct TrainSettings {
   /// Of data with fields: what is predicted is a whole sequence, whose end is predicted too: "symbol", "stop", or a
   /// model of lengths (models/length_model.h); what is read once is then given before it begins.
   std::optional<std::string> ends = {};
-  /// Of data with fields: trees over them, "heads", "balanced", "left", "right" (readers/tree_shapes.h).
+  /// Of data with fields: trees over them, "heads", "balanced", "left", "right", "found" (readers/tree_shapes.h).
   std::optional<std::string> trees = {};
   std::optional<std::string> log_rules = {};  ///< of a log: a file of its own rules
   std::string symbols = "chars", unknown = "error";

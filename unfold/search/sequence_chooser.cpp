@@ -22,19 +22,19 @@ template <class T>
 class SequenceChooser final : public BatchChooser<T> {
  public:
   SequenceChooser(const Network<T>& network, const DataSpecification& data, const TargetEnds& ends, Team& team,
-                  const SequenceObjective& objective, std::string name, Index longest, std::uint64_t seed)
+                  const SequenceObjective& objective, std::string_view name, Index longest, std::uint64_t seed)
       : network_(network),
         data_(data),
         objective_(objective),
-        name_(std::move(name)),
+        name_(fmt::format("--objective {}", name)),
         longest_(longest),
         seed_(seed),
         decoder_(network, data, ends, team) {
     if (decoder_.knows_lengths())
-      throw UsageError(fmt::format(
-          "--objective {} searches for sequences and their ends, and the lengths of these are known before; train "
-          "with --ends symbol or --ends stop, or leave --objective out",
-          name_));
+      throw UsageError(
+          fmt::format("{} searches for sequences and their ends, and the lengths of these are known before; train "
+                      "with --ends symbol or --ends stop, or leave --objective out",
+                      name_));
   }
 
   std::string_view name() const override { return name_; }

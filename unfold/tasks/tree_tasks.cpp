@@ -16,6 +16,7 @@ void describe(Visitor& v, ArithmeticOptions& o) {
   v("modulus", o.modulus, "values are 0 to one less than this", range(2, 100));
   v("stop", o.stop, "probability of a number where an expression could stand", range(0, 1));
   v("roots", o.roots, "label the whole expression alone");
+  v("brackets", o.brackets, "words [ and ] around every operator and its operands");
 }
 
 namespace {
@@ -43,11 +44,13 @@ class Arithmetic {
       close(begin, value, root, fmt::format("{}", value), out);
       return value;
     }
+    bracket("(_ [) ", out);
     const Index left = append(levels - 1, false, out);
     const auto which = static_cast<std::size_t>(draw(static_cast<Index>(kOperators.size())));
     out.text += fmt::format(" (_ {}) ", kOperators[which]);
     ++out.nodes;
     const Index right = append(levels - 1, false, out);
+    bracket(" (_ ])", out);
     const Index value = apply(which, left, right);
     close(begin, value, root, "", out);
     return value;
@@ -55,6 +58,12 @@ class Arithmetic {
 
  private:
   static constexpr std::array<std::string_view, 5> kOperators = {"+", "-", "*", "max", "min"};
+
+  void bracket(std::string_view leaf, GeneratedTrees& out) const {
+    if (!options_.brackets) return;
+    out.text += leaf;
+    ++out.nodes;
+  }
 
   Index draw(Index n) { return static_cast<Index>(random_.below(static_cast<std::uint64_t>(n))); }
 

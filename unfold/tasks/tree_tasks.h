@@ -14,12 +14,14 @@ namespace unfold {
 
 /// Operators +, -, *, max and min of two operands, modulo `modulus`. An expression has up to `depth` levels of
 /// operators; below the first, each operand is a digit with the probability `stop`. With `roots`, the value of the
-/// whole alone is a label.
+/// whole alone is a label; with `brackets`, those around every operator and its operands are words, too, so that the
+/// words say the structure.
 struct ArithmeticOptions {
   Index depth = 4;
   Index modulus = 10;
   double stop = 0.25;
   bool roots = false;
+  bool brackets = false;
 };
 
 struct GeneratedTrees {

@@ -49,7 +49,8 @@ BatchObjective<T>::BatchObjective(const Network<T>& network, Parameters<T>& para
       options_(options),
       team_(team),
       entered_(std::move(entered)),
-      pass_(with_precision(network, options.precision), team, options.gradient.looks_back() ? options.memory_limit : 0,
+      pass_(with_precision(network, options.precision), team,
+            chooser == nullptr && options.gradient.looks_back() ? options.memory_limit : 0,
             share_of(options.penalties, options.batches), options.sharding),
       carried_(*network.plan, source.streams()),
       earlier_(at(options.batches - 1)),
@@ -120,8 +121,7 @@ template <class T>
 void BatchObjective<T>::check_chooser(std::string_view name) const {
   const auto refuse = [&](std::string_view what) {
     throw UsageError(
-        fmt::format("--objective {} learns from sequences that it finds itself and knows no {}; leave one of them out",
-                    name, what));
+        fmt::format("{} learns from what it finds itself and knows no {}; leave one of them out", name, what));
   };
   if (options_.own_outputs || options_.feedback.on())
     refuse("own outputs in place of what is true (--teacher-forcing, --feedback)");
@@ -138,9 +138,10 @@ template <class T>
 void BatchObjective<T>::require_losses(std::string_view objective) const {
   if (!objective.empty())
     throw UsageError(
-        fmt::format("{} measures losses and curvatures of the network, and --objective {} pays for what a search "
-                    "finds; train with sgd, asgd, rmsprop or adam, or leave --objective out",
-                    std::string_view(options_.optimizer).substr(0, options_.optimizer.find(':')), objective));
+        fmt::format("{} measures losses and curvatures of the network, and {} pays for what a search finds; train "
+                    "with sgd, asgd, rmsprop or adam, or leave {} out",
+                    std::string_view(options_.optimizer).substr(0, options_.optimizer.find(':')), objective,
+                    objective.substr(0, objective.find(' '))));
 }
 
 /// Metrics and curvatures are sums over a window that is kept.

@@ -8,13 +8,13 @@ template <class T>
 ChosenPass<T>::ChosenPass(const Network<T>& network, BatchChooser<T>& chooser, Team& team)
     : network_(network), chooser_(chooser), team_(team), unfolding_(network.plan, team, network.precision) {
   for (const Head<T>& head : network.heads)
-    head.loss->template need<RowLoss<T>>("an objective of whole sequences (--objective)");
+    if (!chooser.weighs_whole_sequences())
+      head.loss->template need<RowLoss<T>>("an objective of whole sequences (--objective)");
 }
 
 template <class T>
 double ChosenPass<T>::value(const Batch& batch, const Parameters<T>& parameters, std::uint64_t draw) {
-  chooser_.choose(batch, parameters, draw, chosen_);
-  return chosen_.value;
+  return chooser_.value(batch, parameters, draw, chosen_);
 }
 
 template <class T>

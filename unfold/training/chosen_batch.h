@@ -1,7 +1,7 @@
 #pragma once
-/// Objectives of whole sequences that choose, for a batch, other sequences and what each of their positions weighs. One
-/// idea serves all of them: the objective chooses sequences and weights, the pass computes the gradient of the weighted
-/// sum of their log probabilities.
+/// Objectives of whole sequences that choose, for a batch, other sequences (or other trees over them) and what each of
+/// their positions weighs. One idea serves all of them: the objective chooses sequences and weights, the pass computes
+/// the gradient of the weighted sum of their log probabilities.
 ///
 ///   ChosenPass<float> pass(network, chooser, team);
 ///   double value = pass.gradient(batch, parameters, step, dropout_seed, scale, gradient, false);
@@ -27,10 +27,17 @@ template <class T>
 class BatchChooser {
  public:
   virtual ~BatchChooser() = default;
-  virtual std::string_view name() const = 0;  ///< as a SPEC, for messages
+  virtual std::string_view name() const = 0;  ///< the option that asks for it, for messages
+  /// All rows of a sequence that is chosen weigh the same, so that losses may judge it as a whole.
+  virtual bool weighs_whole_sequences() const { return false; }
   /// A function of the batch, the parameters and `draw`, whatever the team; what is chosen for a sequence does not
   /// depend on the others of the batch. The parameters are not kept.
   virtual void choose(const Batch& batch, const Parameters<T>& parameters, std::uint64_t draw, ChosenBatch& out) = 0;
+  /// What is paid where nothing is learned; `scratch` is of no meaning afterwards.
+  virtual double value(const Batch& batch, const Parameters<T>& parameters, std::uint64_t draw, ChosenBatch& scratch) {
+    choose(batch, parameters, draw, scratch);
+    return scratch.value;
+  }
 };
 
 template <class T>

@@ -11,8 +11,10 @@ Evaluation Evaluator<T>::run(const Parameters<T>& parameters, BatchReader& reade
   std::vector<double> sums;
   State<T> state(*network_.plan, 1);
   pass_.set_parameters(parameters);
+  if (finder_) finder_->set_parameters(parameters);
   Batch batch;
   while (reader.next(batch)) {
+    if (finder_) finder_->find_best(batch);
     enter_batch(batch, *network_.plan, state);
     pass_.forward(batch, state);
     leave_batch(batch, state);

@@ -5,6 +5,7 @@
 
 #include "unfold/data/text_batches.h"
 #include "unfold/optim/batch_pass.h"
+#include "unfold/training/found_trees.h"
 
 namespace unfold {
 
@@ -20,7 +21,10 @@ struct Evaluation {
 template <class T>
 class Evaluator {
  public:
-  Evaluator(const Network<T>& network, Team& team) : network_(network), pass_(network, team) {}
+  /// Of a network that finds trees, on those that it finds best: batches have them when a judge sees them.
+  Evaluator(const Network<T>& network, Team& team) : network_(network), pass_(network, team) {
+    if (network_.merges.valid()) finder_ = std::make_unique<TreeFinder<T>>(network_, team);
+  }
 
   /// `surprisal(place, nats)` is called for every predicted symbol, in no particular order.
   using Surprisal = std::function<void(Index, T)>;
@@ -39,6 +43,7 @@ class Evaluator {
  private:
   Network<T> network_;
   BatchPass<T> pass_;
+  std::unique_ptr<TreeFinder<T>> finder_;  // none: trees are as they are
 };
 
 }  // namespace unfold
