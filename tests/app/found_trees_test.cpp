@@ -21,7 +21,6 @@ namespace {
 
 using testing_support::contains;
 using testing_support::file_bytes;
-using testing_support::predicted;
 using testing_support::ScratchFolder;
 using testing_support::train_small;
 

@@ -68,6 +68,7 @@ struct FindingNet {
 /// Sentences of these lengths with a label each, over trees that nobody uses.
 Batch labelled_sentences(const std::vector<Index>& lengths, std::uint64_t seed) {
   std::vector<Tree> trees;
+  trees.reserve(lengths.size());
   for (const Index n : lengths) trees.push_back(all_merges(n).front());
   Batch batch;
   batch.structure = Structure::trees(trees);
@@ -171,6 +172,18 @@ TEST(Merges, are_refused_where_a_node_is_no_merge_of_neighbours) {
                               .targets = {nullptr, {weights.data(), 5, 1, 1}, nullptr},
                               .parameters = {}};
   EXPECT_THROW(merge_loss<double>()->negative_log_likelihood(seen, team, nats.data()), UsageError);
+}
+
+TEST(TreeFinder, refuses_a_cell_that_adds_up_its_children) {
+  Team team(1);
+  Circuit circuit;
+  const Signal word = circuit.symbols("word", kFoundWords);
+  const Signal h = child_sum_lstm(circuit, word, kFoundUnits, {});
+  Network<float> network = Network<float>::of(nullptr, {"word", word}, {"label", h, gaussian_loss<float>(), 1});
+  circuit.output(h);
+  network.merges = circuit.affine("merges", 2 * kMergeHalf, {{"M", h}});
+  network.plan = std::make_shared<const Plan>(circuit);
+  EXPECT_THROW(TreeFinder<float>(network, team), UsageError);
 }
 
 /// Every pair in turn.
