@@ -47,7 +47,7 @@ WrittenOut nade_nats(Index units) {
   };
 }
 
-WrittenOut rnade_nats(Index units, Index k, bool relu, bool laplace) {
+WrittenOut rnade_nats(Index units, Index k, bool relu, bool laplace, double background = 0) {
   return [=](const DensityRows<double>& f, const double* signal, const double* x) {
     double sum = 0;
     for (Index d = 0; d < f.n; ++d) {
@@ -61,7 +61,7 @@ WrittenOut rnade_nats(Index units, Index k, bool relu, bool laplace) {
             std::exp(o[at(c)]) / total *
             (laplace ? std::exp(-std::fabs(x[d] - m) / width) / (2 * width) : std::exp(-normal_nats(x[d], m, s)));
       }
-      sum -= std::log(density);
+      sum -= std::log((1 - background) * density + background * std::exp(-std::fabs(x[d]) / 2) / 4);
     }
     return sum;
   };
@@ -219,7 +219,9 @@ std::vector<DensityCase> all_densities() {
           {"gaussian-mixture:1", false, full_mixture_nats(1)},
           {"gaussian-mixture:3", false, full_mixture_nats(3)},
           {"rnade:4,components=2", false, rnade_nats(4, 2, true, false)},
-          {"rnade:3,components=3,shape=laplace,activation=sigmoid", false, rnade_nats(3, 3, false, true)}};
+          {"rnade:3,components=3,shape=laplace,activation=sigmoid", false, rnade_nats(3, 3, false, true)},
+          {"rnade:3,components=3,background=0.1", false, rnade_nats(3, 3, true, false, 0.1)},
+          {"rnade:3,components=3,shape=laplace,background=0.1", false, rnade_nats(3, 3, true, true, 0.1)}};
 }
 
 class EveryDensity : public testing::TestWithParam<DensityCase> {

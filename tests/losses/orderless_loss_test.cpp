@@ -8,9 +8,10 @@ namespace unfold {
 namespace {
 
 TEST(OrderlessLoss, of_numbers_weighs_the_mixture_of_each) {
-  for (const bool laplace : {false, true}) {
-    const auto loss =
-        choose_loss(laplace ? "deep-rnade:4,components=2,shape=laplace" : "deep-rnade:4,components=2").make<double>();
+  for (const std::string options : {"", ",shape=laplace", ",background=0.2"}) {
+    const bool laplace = options == ",shape=laplace";
+    const double background = options == ",background=0.2" ? 0.2 : 0;
+    const auto loss = choose_loss("deep-rnade:4,components=2" + options).make<double>();
     const auto& rows = loss->need<RowLoss<double>>("test");
     constexpr Index kNumbers = 3, kOutputs = 6, kSize = kNumbers * kOutputs;
     Numbers o;
@@ -28,7 +29,7 @@ TEST(OrderlessLoss, of_numbers_weighs_the_mixture_of_each) {
                    (laplace ? std::exp(-std::fabs(x - a[2 + k]) / width) / (2 * width)
                             : std::exp(-normal_nats(x, a[2 + k], a[4 + k])));
       }
-      return -std::log(density);
+      return -std::log((1 - background) * density + background * std::exp(-std::fabs(targets[at(d)]) / 2) / 4);
     };
     const auto wanted = [&](const Numbers& signal) { return 0.5 * nats_of(signal, 0) + 3 * nats_of(signal, 1); };
     const auto matrix = [](const Numbers& x) { return Matrix<const double>{x.data(), 1, kSize, kSize}; };

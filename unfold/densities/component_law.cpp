@@ -187,10 +187,20 @@ class NormalLaw final : public ComponentLaw<T> {
 /// (a, m, s), K each, for each number. With z = (x - m) / d, the density of a component is exp(-z^2 / 2) / (d sqrt(2
 /// pi)) or exp(-|z|) / (2 d). Slopes and curvature are those of mixture.cpp for one number; of Laplace's the Fisher
 /// matrix is 1 / d^2 at m and 1 at log d.
+///
+/// With a background, share b of it, the density is (1 - b) times that of the mixture and b times Laplace(0, 2): a
+/// component without outputs. It has its responsibility in value and slopes, and nothing of it moves.
 template <class T>
 class MixtureLaw final : public ComponentLaw<T> {
  public:
-  MixtureLaw(Index components, MixtureShape shape) : k_(components), shape_(shape) {}
+  MixtureLaw(Index components, MixtureShape shape, double background)
+      : k_(components), shape_(shape), background_(background) {
+    if (background == 0) return;
+    double logs[] = {1 - background, background / (2 * kWide)};
+    vector_log(logs, logs, 2);
+    log_inside_ = static_cast<T>(logs[0]);
+    log_wide_ = static_cast<T>(logs[1]) + constant();
+  }
 
   Index outputs() const override { return 3 * k_; }
 
@@ -208,7 +218,7 @@ class MixtureLaw final : public ComponentLaw<T> {
         T* to = out + 3 * k_ * i + k;
         const Index c = i * k_ + k;
         const T share = work.share[c], z = work.z[c], inverse = work.inverse[c];
-        to[0] = work.p[c] - share;
+        to[0] = work.p[c] * work.inside[i] - share;
         to[k_] = -share * inverse * (gaussian() ? z : sign(z));
         to[2 * k_] = share * work.slope[c] * (1 - (gaussian() ? z * z : std::fabs(z)));
       }
@@ -224,7 +234,7 @@ class MixtureLaw final : public ComponentLaw<T> {
       T along = 0;
       for (Index k = 0; k < k_; ++k) along += p[k] * from[k];
       for (Index k = 0; k < k_; ++k) {
-        to[k] = p[k] * (from[k] - along);
+        to[k] = work.inside[i] * p[k] * (from[k] - along);
         to[k_ + k] = at_mean(work, i * k_ + k) * from[k_ + k];
         to[2 * k_ + k] = at_deviation(work, i * k_ + k) * from[2 * k_ + k];
       }
@@ -240,7 +250,7 @@ class MixtureLaw final : public ComponentLaw<T> {
       T along = 0;  // diag(root) - p root' is a root of diag(p) - p p'
       for (Index k = 0; k < k_; ++k) along += std::sqrt(p[k]) * from[k];
       for (Index k = 0; k < k_; ++k) {
-        to[k] = std::sqrt(p[k]) * from[k] - p[k] * along;
+        to[k] = std::sqrt(work.inside[i]) * (std::sqrt(p[k]) * from[k] - p[k] * along);
         to[k_ + k] = std::sqrt(at_mean(work, i * k_ + k)) * from[k_ + k];
         to[2 * k_ + k] = std::sqrt(at_deviation(work, i * k_ + k)) * from[2 * k_ + k];
       }
@@ -252,10 +262,11 @@ class MixtureLaw final : public ComponentLaw<T> {
     softmax(p.data(), p.data(), k_);
     double result = 0;
     for (Index k = 0; k < k_; ++k) result += p[at(k)] * static_cast<double>(o[k_ + k]);
-    return result;
+    return (1 - background_) * result;
   }
 
   T sample(const T* o, Random& random) const override {
+    if (background_ > 0 && random.uniform() < background_) return static_cast<T>(kWide * laplace(random));
     std::vector<double> log_p(o, o + k_);
     log_softmax(log_p.data(), log_p.data(), k_);
     const Index k = draw_by_logs<double>(log_p, random);
@@ -265,12 +276,14 @@ class MixtureLaw final : public ComponentLaw<T> {
 
  private:
   struct Work {
-    T *a, *s, *z, *log_d, *inverse, *slope, *p, *share, *nats;  // nats: one a number; the others one a component
+    T *a, *s, *z, *log_d, *inverse, *slope, *p, *share;  // one a component
+    T *nats, *inside;  // one a number; inside: responsibility of all but the background
   };
   Work work_for(Index n) const {
     const Index all = k_ * n;
-    T* m = row_scratch<T, kLawMemory>(8 * all + n);
-    return {m, m + all, m + 2 * all, m + 3 * all, m + 4 * all, m + 5 * all, m + 6 * all, m + 7 * all, m + 8 * all};
+    T* m = row_scratch<T, kLawMemory>(8 * all + 2 * n);
+    return {m,           m + all,     m + 2 * all, m + 3 * all, m + 4 * all,
+            m + 5 * all, m + 6 * all, m + 7 * all, m + 8 * all, m + 8 * all + n};
   }
   bool gaussian() const { return shape_ == MixtureShape::gaussian; }
   static T sign(T z) { return static_cast<T>((z > 0) - (z < 0)); }
@@ -294,7 +307,6 @@ class MixtureLaw final : public ComponentLaw<T> {
       }
     deviations(work.s, all, work.log_d, work.inverse, work.slope);
     for (Index c = 0; c < all; ++c) work.z[c] *= work.inverse[c];
-    const T constant = static_cast<T>(gaussian() ? kHalfLogTwoPi : kLogTwo);
     for (Index i = 0; i < n; ++i) {
       T *log_p = work.a + i * k_, *share = work.share + i * k_;
       log_softmax(log_p, log_p, k_);
@@ -302,21 +314,32 @@ class MixtureLaw final : public ComponentLaw<T> {
         const T z = work.z[i * k_ + k];
         share[k] = log_p[k] - work.log_d[i * k_ + k] - (gaussian() ? T{0.5} * (z * z) : std::fabs(z));
       }
-      const T total = log_sum_exp(share, k_);
-      for (Index k = 0; k < k_; ++k) share[k] -= total;
-      work.nats[i] = constant - total;
+      const T total = log_sum_exp(share, k_), with_background = log_total(total, x[i]);
+      for (Index k = 0; k < k_; ++k) share[k] += log_inside_ - with_background;
+      work.inside[i] = total + log_inside_ - with_background;
+      work.nats[i] = constant() - with_background;
     }
     vector_exp(work.a, work.p, all);
     vector_exp(work.share, work.share, all);
+    vector_exp(work.inside, work.inside, n);
   }
+  /// Of the density at x, less the constant, from that of the mixture.
+  T log_total(T of_mixture, T x) const {
+    if (background_ == 0) return of_mixture;
+    const T both[] = {of_mixture + log_inside_, log_wide_ - std::fabs(x) / static_cast<T>(kWide)};
+    return log_sum_exp(both, 2);
+  }
+  T constant() const { return static_cast<T>(gaussian() ? kHalfLogTwoPi : kLogTwo); }
   T at_mean(const Work& work, Index c) const { return work.share[c] * (work.inverse[c] * work.inverse[c]); }
   T at_deviation(const Work& work, Index c) const {
     return (gaussian() ? 2 : 1) * work.share[c] * (work.slope[c] * work.slope[c]);
   }
 
-  static constexpr double kLogTwo = 0.69314718055994530942;
+  static constexpr double kLogTwo = 0.69314718055994530942, kWide = 2;
   Index k_;
   MixtureShape shape_;
+  double background_;
+  T log_inside_ = 0, log_wide_ = 0;  // wide: at 0, less the constant
 };
 
 }  // namespace
@@ -334,8 +357,8 @@ std::unique_ptr<ComponentLaw<T>> class_law(Index classes) {
   return std::make_unique<ClassLaw<T>>(classes);
 }
 template <class T>
-std::unique_ptr<ComponentLaw<T>> mixture_law(Index components, MixtureShape shape) {
-  return std::make_unique<MixtureLaw<T>>(components, shape);
+std::unique_ptr<ComponentLaw<T>> mixture_law(Index components, MixtureShape shape, double background) {
+  return std::make_unique<MixtureLaw<T>>(components, shape, background);
 }
 template std::unique_ptr<ComponentLaw<float>> bit_law<float>();
 template std::unique_ptr<ComponentLaw<double>> bit_law<double>();
@@ -343,7 +366,7 @@ template std::unique_ptr<ComponentLaw<float>> normal_law<float>();
 template std::unique_ptr<ComponentLaw<double>> normal_law<double>();
 template std::unique_ptr<ComponentLaw<float>> class_law<float>(Index);
 template std::unique_ptr<ComponentLaw<double>> class_law<double>(Index);
-template std::unique_ptr<ComponentLaw<float>> mixture_law<float>(Index, MixtureShape);
-template std::unique_ptr<ComponentLaw<double>> mixture_law<double>(Index, MixtureShape);
+template std::unique_ptr<ComponentLaw<float>> mixture_law<float>(Index, MixtureShape, double);
+template std::unique_ptr<ComponentLaw<double>> mixture_law<double>(Index, MixtureShape, double);
 
 }  // namespace unfold

@@ -5,7 +5,8 @@
 ///   bits       m = 1      p(x = 1) = sigmoid(o)
 ///   classes    m = K      p(x = k) = softmax(o)_k
 ///   normal     m = 2      (m, s): N(m, d^2), log d = 10 tanh(s / 10) (deviation.h)
-///   mixture    m = 3 K    (a, m, s), K each: sum_k softmax(a)_k N(m_k, d_k^2), or Laplace(m_k, d_k) in place of N
+///   mixture    m = 3 K    (a, m, s), K each: sum_k softmax(a)_k N(m_k, d_k^2), or Laplace(m_k, d_k) in place of N;
+///                         with a background b: (1 - b) of that and b Laplace(0, 2)
 
 #include <memory>
 #include <string_view>
@@ -48,7 +49,7 @@ std::unique_ptr<ComponentLaw<T>> normal_law();
 template <class T>
 std::unique_ptr<ComponentLaw<T>> class_law(Index classes);
 template <class T>
-std::unique_ptr<ComponentLaw<T>> mixture_law(Index components, MixtureShape shape);
+std::unique_ptr<ComponentLaw<T>> mixture_law(Index components, MixtureShape shape, double background);
 
 /// The laws of all numbers of a vector: those of its columns, or one for any number of them.
 template <class T>

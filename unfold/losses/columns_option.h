@@ -1,5 +1,6 @@
 #pragma once
-/// Internal: the option of losses whose numbers are not all alike (densities/columns.h).
+/// Internal: options that distributions of vectors share: what their numbers are (densities/columns.h), and what a
+/// mixture is never without (densities/component_law.h).
 
 #include <string>
 
@@ -13,6 +14,13 @@ void describe_columns(Visitor& v, std::string& columns) {
          .target = &columns,
          .help = "what the numbers are, found by itself: b*3+c4+n, three bits, one of four classes, a number; empty: "
                  "all are alike"});
+}
+
+template <class Visitor>
+void describe_background(Visitor& v, double& share) {
+  constexpr double kMost = 0.5;
+  v("background", share,
+    "share of each mixture that is a wide Laplace: what a number that is unforeseen costs is bounded", range(0, kMost));
 }
 
 }  // namespace unfold

@@ -34,6 +34,7 @@ struct RnadeOptions {
   Index units = 50, components = 10;
   MixtureShape shape = MixtureShape::gaussian;
   NadeActivation activation = NadeActivation::relu;
+  double background = 0;
   std::string columns = {};
 };
 template <class Visitor>
@@ -42,6 +43,7 @@ void describe(Visitor& v, RnadeOptions& o) {
   v("components", o.components, "in the mixture of each number", range(1, kMostNadeComponents));
   v("shape", o.shape, "of the components", {{MixtureShape::gaussian, "gaussian"}, {MixtureShape::laplace, "laplace"}});
   v("activation", o.activation, "of the units", {{NadeActivation::sigmoid, "sigmoid"}, {NadeActivation::relu, "relu"}});
+  describe_background(v, o.background);
   describe_columns(v, o.columns);
 }
 
@@ -85,7 +87,7 @@ std::unique_ptr<Loss<T>> make(const NadeOptions& o) {
 template <class T>
 std::unique_ptr<Loss<T>> make(const RnadeOptions& o) {
   return ordered_density<T>("rnade", nade_net<T>(o.units, o.activation),
-                            laws_of<T>(o.columns, mixture_law<T>(o.components, o.shape), "rnade"));
+                            laws_of<T>(o.columns, mixture_law<T>(o.components, o.shape, o.background), "rnade"));
 }
 template <class T>
 std::unique_ptr<Loss<T>> make(const MadeOptions& o) {
@@ -112,7 +114,7 @@ Index signal_size(const std::string& columns, Index n, std::unique_ptr<Component
 }
 Index signal_size(const NadeOptions& o, Index n) { return signal_size(o.columns, n, nullptr, o.units); }
 Index signal_size(const RnadeOptions& o, Index n) {
-  return signal_size(o.columns, n, mixture_law<float>(o.components, o.shape), o.units);
+  return signal_size(o.columns, n, mixture_law<float>(o.components, o.shape, o.background), o.units);
 }
 Index signal_size(const MadeOptions& o, Index n) { return signal_size(o.columns, n, nullptr, o.units * o.layers); }
 Index signal_size(const NeuralArOptions& o, Index n) { return signal_size(o.columns, n, nullptr, 0); }

@@ -39,12 +39,14 @@ struct OrderlessNumbersOptions {
   OrderlessOptions net = {.units = 200};
   Index components = 10;
   MixtureShape shape = MixtureShape::gaussian;
+  double background = 0;
 };
 template <class Visitor>
 void describe(Visitor& v, OrderlessNumbersOptions& o) {
   describe(v, o.net);
   v("components", o.components, "in the mixture of each number", range(1, kMostOrderlessComponents));
   v("shape", o.shape, "of the components", {{MixtureShape::gaussian, "gaussian"}, {MixtureShape::laplace, "laplace"}});
+  describe_background(v, o.background);
 }
 
 /// Capability of these losses: what a row of the signal says of each number by itself.

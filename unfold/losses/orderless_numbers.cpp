@@ -103,7 +103,7 @@ class OrderlessNumbersLoss final : public RowLoss<T>, public RowCurvature<T>, pu
 
 template <class T>
 ColumnLaws<T> laws_of_any_order(const OrderlessNumbersOptions& o) {
-  std::unique_ptr<ComponentLaw<T>> mixture = mixture_law<T>(o.components, o.shape);
+  std::unique_ptr<ComponentLaw<T>> mixture = mixture_law<T>(o.components, o.shape, o.background);
   if (o.net.columns.empty()) return ColumnLaws<T>(std::move(mixture));
   return ColumnLaws<T>(parse_columns(o.net.columns), std::move(mixture), "deep-rnade");
 }
