@@ -129,8 +129,8 @@ std::string axes(const Axis& x, const Axis& y, const Scale& across, const Scale&
                      kLeft, kTop, bottom, right);
   svg += label((kLeft + right) / 2, kHeight - 12, "middle", name_of(x));
   const double middle = (kTop + bottom) / 2;
-  svg +=
-      label(16, middle, "middle", name_of(y), fmt::format(" class=\"ink\" transform=\"rotate(-90 16 {:.1f})\"", middle));
+  svg += label(16, middle, "middle", name_of(y),
+               fmt::format(" class=\"ink\" transform=\"rotate(-90 16 {:.1f})\"", middle));
   return svg;
 }
 
