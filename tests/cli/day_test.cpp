@@ -50,7 +50,7 @@ TEST_F(CommandTest, runs_without_validation_are_drawn_by_their_training_loss) {
   train({"--overwrite"});
   ASSERT_EQ(unfold_command({"info", run_, "--plot", picture, "--over", "steps"}).code, 0);
   EXPECT_THAT(read_bytes(picture), HasSubstr("Validation"));
-  EXPECT_THAT(read_bytes(picture), HasSubstr(">step<"));
+  EXPECT_THAT(read_bytes(picture), HasSubstr(">step, logarithmic<"));
 }
 
 TEST_F(CommandTest, options_are_found_by_what_other_programs_call_them) {
