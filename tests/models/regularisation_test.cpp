@@ -114,5 +114,27 @@ TEST(Regularisation, of_all_kinds_at_once_trains_and_is_loaded_with_the_same_bit
   EXPECT_EQ(ends[0], ends[1]);
 }
 
+/// The few columns that a sample trains are those of the whole matrix, and so are the embedding's rows.
+TEST(Regularisation, tied_weights_stay_tied_under_a_sampled_softmax) {
+  const std::string letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+  std::string text;
+  for (std::size_t i = 0; i < 3000; ++i) text += letters[i * 7 % letters.size()];
+  const Corpus corpus = Corpus::from_text(text, Alphabet::chars_of(letters));
+  const auto parts = split_corpus(corpus, parse_split("80/20"));
+  Team team(2);
+  LanguageModel<float> model("gru:24,embedding=24,tied=true,dropoute=0.05", corpus.alphabet());
+  model.initialise(1);
+  TrainOptions options;
+  options.trainer.optimizer = "adamw:rate=0.01,decay=0.01";
+  options.trainer.batches = {.window = 8, .batch = 2};
+  options.trainer.steps = 300;
+  options.sampled_softmax = 20;
+  const TrainingResult result = train(model, {corpus, parts[0], &parts[1], nullptr}, options, team);
+  EXPECT_LT(result.best_nats_per_symbol, 1);  // the logarithm of 52 is 3.95
+  const Matrix<float> w = model.parameters().at("embedding/W"), v = model.parameters().at("output/V");
+  for (Index r = 0; r < w.rows; ++r)
+    for (Index c = 0; c < w.cols; ++c) ASSERT_EQ(w(r, c), v(c, r));
+}
+
 }  // namespace
 }  // namespace unfold

@@ -495,7 +495,8 @@ Network<T> build_network(const ModelSpec& spec, const DataSpecification& data, c
   network.dropout =
       std::ranges::any_of(circuit.nodes(), [](const Node& node) { return node.kind == Node::Kind::mask; });
   if (!variant.feedback) network.drops = weight_drops(spec, *network.plan);  // else what is read is in a loop, too
-  if (spec.tied) network.ties = {tied_weights(spec, layout, variant, circuit)};
+  if (spec.tied && variant.candidates == 0)  // else the whole matrices are tied, not the columns of a sample
+    network.ties = {tied_weights(spec, layout, circuit)};
   network.validate();
   return network;
 }

@@ -56,12 +56,10 @@ std::vector<WeightDrop> weight_drops(const ModelSpec& spec, const Plan& plan) {
   return drops;
 }
 
-WeightTie tied_weights(const ModelSpec& spec, const NetworkLayout& layout, const NetworkVariant& variant,
-                       const Circuit& circuit) {
+WeightTie tied_weights(const ModelSpec& spec, const NetworkLayout& layout, const Circuit& circuit) {
   const auto refuse = [&](std::string_view why) {
     throw UsageError(fmt::format("model {}: tied weights {}", to_string(spec), why));
   };
-  if (variant.candidates > 0) refuse("know no sampled softmax; leave one of them out");
   if (layout.heads.size() != 1 || layout.reads.size() != 1 ||
       parse_read(layout.reads.front()).field != layout.heads.front().field)
     refuse("are of models that read the symbols that they predict; leave tied out");

@@ -11,7 +11,6 @@ std::vector<WeightDrop> weight_drops(const ModelSpec& spec, const Plan& plan);
 
 /// `tied`: embedding and output. Throws UsageError unless one field of symbols is read and predicted at every position,
 /// by an output that reads as many numbers as an embedding has.
-WeightTie tied_weights(const ModelSpec& spec, const NetworkLayout& layout, const NetworkVariant& variant,
-                       const Circuit& circuit);
+WeightTie tied_weights(const ModelSpec& spec, const NetworkLayout& layout, const Circuit& circuit);
 
 }  // namespace unfold

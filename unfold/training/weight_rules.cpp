@@ -70,9 +70,12 @@ void WeightRules<T>::add_up(const WeightTie& tie, std::span<T> gradient) const {
   const Matrix<T> own = parameters_.view(gradient.data(), tie.parameter);
   const Matrix<T> other = parameters_.view(gradient.data(), tie.transposed);
   team_.run([&](Member& me) {
-    const Range mine = me.share(own.rows, 8);
-    for (Index r = mine.begin; r < mine.end; ++r)
-      for (Index c = 0; c < own.cols; ++c) own(r, c) = other(c, r) = own(r, c) + other(c, r);
+    constexpr Index kLine = 64 / sizeof(T);  // of the other one's memory, which is read and written whole
+    const Range mine = me.share(own.rows, kLine);
+    for (Index first = mine.begin; first < mine.end; first += kLine)
+      for (Index c = 0; c < own.cols; ++c)
+        for (Index r = first; r < std::min(first + kLine, mine.end); ++r)
+          own(r, c) = other(c, r) = own(r, c) + other(c, r);
   });
 }
 
