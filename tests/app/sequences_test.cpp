@@ -1,6 +1,7 @@
 /// Targets of sources, and whole sequences with their ends: what the verbs do with them, on tiny data.
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -14,6 +15,7 @@
 #include "unfold/app/sample.h"
 #include "unfold/app/train.h"
 #include "unfold/fields/field_score.h"
+#include "unfold/fields/number_sequences.h"
 #include "unfold/fields/predict.h"
 
 namespace unfold {
@@ -207,6 +209,130 @@ TEST_F(SequencesTest, a_run_that_is_resumed_gives_the_bytes_of_one_that_was_not)
     EXPECT_EQ(testing_support::file_bytes(whole + "/model.safetensors"),
               testing_support::file_bytes(resumed + "/model.safetensors"));
   }
+}
+
+/// Vectors whose mood says where they lie, and how many there are.
+std::string moods(Index count) {
+  Random random(1, "moods");
+  std::string text;
+  for (Index i = 0; i < count; ++i) {
+    const bool up = random.uniform() < 0.5;
+    std::vector<std::string> frames;
+    double x = 0;
+    for (Index t = 0; t < (up ? 2 : 4); ++t) {
+      x = 0.5 * x + (up ? 2 : -2) + 0.3 * random.normal();
+      frames.push_back(fmt::format("[{:.4f}, {:.4f}]", x, 100 - 10 * x + random.normal()));
+    }
+    text += fmt::format(R"({{"frames": [{}], "mood": "{}"}})", fmt::join(frames, ", "), up ? "up" : "down") + "\n";
+  }
+  return text;
+}
+
+class NumbersTest : public SequencesTest {
+ protected:
+  std::string moods_model(const std::string& ends, Index steps) {
+    return trained("moods-" + ends, folder_.write("moods.jsonl", moods(300)), "gru:12", steps,
+                   [&](TrainRequest& request) {
+                     request.settings.predict = "frames";
+                     request.settings.read = "mood";
+                     request.settings.ends = ends;
+                     request.given.insert({"predict", "read", "ends"});
+                   });
+  }
+  static std::vector<SampledNumbers> drawn(const std::string& model, const std::string& mood, Index count) {
+    return sample_number_sequences(
+               {.model = model, .sampling = {.length = 50, .seed = 2}, .count = count, .given = {"mood=" + mood}}, 1)
+        .sequences;
+  }
+};
+
+TEST_F(NumbersTest, are_drawn_as_what_is_given_and_the_ends_say) {
+  for (const std::string ends : {"stop", "table"}) {
+    const std::string model = moods_model(ends, 1500);
+    EXPECT_TRUE(holds_number_sequences(model));
+    EXPECT_EQ(sample_number_sequences({.model = model, .sampling = {.length = 1}, .given = {"mood=up"}}, 1).columns,
+              (std::vector<std::string>{"frames.1", "frames.2"}));
+    for (const std::string mood : {"up", "down"}) {
+      const std::size_t usual = mood == "up" ? 2 : 4;
+      Index fitting = 0, ended = 0, as_long = 0;
+      for (const SampledNumbers& sequence : drawn(model, mood, 60)) {
+        ended += sequence.ended ? 1 : 0;
+        if (sequence.values.size() != 2 * usual) continue;  // p(T) knows nothing of moods: nobody has seen such ones
+        ++as_long;
+        fitting += sequence.values[0] * (mood == "up" ? 1 : -1) > 1 ? 1 : 0;
+      }
+      EXPECT_EQ(ended, 60);
+      EXPECT_GE(as_long, ends == "stop" ? 50 : 15) << ends << mood;
+      EXPECT_GE(fitting, as_long * 9 / 10) << ends << mood;
+    }
+  }
+}
+
+/// What was drawn is written as data, and scored by the passes over whole batches.
+TEST_F(NumbersTest, have_the_density_that_their_score_says) {
+  for (const std::string ends : {"stop", "poisson"}) {
+    const std::string model = moods_model(ends, 40);
+    const std::vector<SampledNumbers> sequences = drawn(model, "up", 30);
+    std::string data;
+    std::vector<double> wanted;
+    for (const SampledNumbers& sequence : sequences) {
+      if (sequence.values.empty() || !sequence.ended) continue;
+      std::vector<std::string> frames;
+      for (std::size_t i = 0; i < sequence.values.size(); i += 2)
+        frames.push_back(fmt::format("[{}, {}]", sequence.values[i], sequence.values[i + 1]));
+      data += fmt::format(R"({{"frames": [{}], "mood": "up"}})", fmt::join(frames, ", ")) + "\n";
+      wanted.push_back(sequence.nats / std::log(2));
+    }
+    ASSERT_GE(wanted.size(), 10U);
+    const auto scores =
+        table_of(scored({.model = model, .data = folder_.write("drawn.jsonl", data), .by_example = true}));
+    ASSERT_EQ(scores.size(), wanted.size() + 1);
+    for (std::size_t i = 0; i < wanted.size(); ++i) EXPECT_NEAR(std::stod(scores[i + 1][2]), wanted[i], 1e-3) << ends;
+  }
+}
+
+/// A tenth of the draws of the first position lie below the quantile that `predict` says, and a tenth above.
+TEST_F(NumbersTest, have_the_quantiles_that_are_predicted) {
+  const std::string model = moods_model("table", 60);
+  const auto table = table_of(predicted({.model = model, .data = {folder_.write("one.jsonl", moods(1))}}));
+  const auto column = [&](const std::string& name) {
+    return std::stod(table[1][static_cast<std::size_t>(std::ranges::find(table[0], name) - table[0].begin())]);
+  };
+  const double low = column("frames.q10.1"), high = column("frames.q90.1");
+  const std::string mood = contains(moods(1), "up") ? "up" : "down";
+  // The length is read, too: of those drawn the ones of the same length as the example.
+  const std::size_t values = mood == "up" ? 4 : 8;
+  Index all = 0, below = 0, above = 0;
+  for (const SampledNumbers& sequence : drawn(model, mood, 4000)) {
+    if (sequence.values.size() != values) continue;
+    ++all;
+    below += sequence.values[0] < low ? 1 : 0;
+    above += sequence.values[0] > high ? 1 : 0;
+  }
+  const double expected = 0.1 * static_cast<double>(all), deviation = std::sqrt(0.9 * expected);
+  ASSERT_GT(all, 1000);
+  EXPECT_NEAR(static_cast<double>(below), expected, 4 * deviation);
+  EXPECT_NEAR(static_cast<double>(above), expected, 4 * deviation);
+}
+
+TEST_F(NumbersTest, of_a_seed_are_the_same_however_many_are_drawn) {
+  const std::string model = moods_model("stop", 20);
+  const auto few = drawn(model, "down", 3), many = drawn(model, "down", 200);
+  for (std::size_t i = 0; i < few.size(); ++i) {
+    EXPECT_EQ(few[i].values, many[i].values);
+    EXPECT_EQ(few[i].nats, many[i].nats);
+  }
+}
+
+TEST_F(NumbersTest, what_means_nothing_to_them_is_refused) {
+  const std::string model = moods_model("stop", 5), names = names_model("stop", true, 5);
+  EXPECT_FALSE(holds_number_sequences(names));
+  EXPECT_TRUE(contains(
+      message_of<UsageError>([&] { sample_number_sequences({.model = model, .prime = "1", .given = {"mood=up"}}, 1); }),
+      "begin and end by themselves"));
+  EXPECT_TRUE(contains(message_of<UsageError>([&] { sample_sequences({.model = model, .given = {"mood=up"}}, 1); }),
+                       "finding targets"));
+  EXPECT_TRUE(contains(message_of<UsageError>([&] { drawn(model, "odd", 1); }), "there are"));
 }
 
 TEST_F(SequencesTest, what_cannot_be_given_is_refused_with_what_can) {

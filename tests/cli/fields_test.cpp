@@ -179,6 +179,36 @@ TEST_F(FieldsTest, numbers_are_predicted_by_a_mixture_some_positions_ahead) {
   expect_failure({"forecast", run_, file, "--ahead", "4"}, 2, "which the model does not predict");
 }
 
+TEST_F(FieldsTest, sequences_of_numbers_are_drawn_as_a_table_that_training_reads) {
+  std::string rows = "sequence,x\n";
+  for (int s = 0; s < 30; ++s)
+    for (int t = 0; t < 2 + s % 3; ++t) rows += std::to_string(s) + "," + std::to_string(s % 3 + 0.1 * t) + "\n";
+  const Arguments how = {"--sequences", "sequence", "--predict", "x", "--ends", "stop", "--model", "gru:4"};
+  const Finished trained = unfold_command(few_steps(data("numbers.csv", rows), run_, how));
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  EXPECT_THAT(trained.out, HasSubstr("unfold sample " + std::string(run_) + " --count 5"));
+  const std::string drawn = output_of({"sample", run_, "--count", "30", "--length", "6"});
+  EXPECT_EQ(drawn.substr(0, drawn.find('\n')), "sequence\tx");
+  EXPECT_EQ(unfold_command(few_steps(data("drawn.tsv", drawn), folder_ / "again", how)).code, 0);
+  const nlohmann::json samples =
+      only_object(output_of({"sample", run_, "--count", "30", "--length", "6", "--json"}))["samples"];
+  ASSERT_EQ(samples.size(), 30U);
+  std::ptrdiff_t positions = 0;
+  for (const nlohmann::json& sample : samples) {
+    positions += static_cast<std::ptrdiff_t>(sample["values"].size());
+    EXPECT_TRUE(sample["ended"] || sample["values"].size() == 6);
+  }
+  EXPECT_EQ(std::ranges::count(drawn, '\n'), positions + 1);
+  for (const Arguments& more : {Arguments{"--temperature", "0.5"}, {"--prime", "1"}, {"--midi", "a.mid"}}) {
+    const Finished refused = unfold_command(Arguments{"sample", run_} + more);
+    EXPECT_EQ(refused.code, 2);
+    EXPECT_THAT(refused.err, HasSubstr("has no meaning for sequences of numbers"));
+  }
+  const Finished searching = unfold_command({"predict", run_, folder_ / "numbers.csv", "--beam", "4"});
+  EXPECT_EQ(searching.code, 2);
+  EXPECT_THAT(searching.err, HasSubstr("unfold sample"));
+}
+
 TEST_F(FieldsTest, a_file_to_validate_on_and_parts_that_are_named) {
   const std::string file = data("lines", labelled_lines(40)), other = data("other", labelled_lines(7));
   const nlohmann::json trained = train_on(file, {"--model", "bigru:4", "--valid", other});

@@ -6,6 +6,7 @@
 #include "unfold/capabilities/finite.h"
 #include "unfold/fields/field_model.h"
 #include "unfold/fields/given.h"
+#include "unfold/fields/number_sequences.h"
 #include "unfold/fields/pair_figures.h"
 #include "unfold/numerics/functions.h"
 #include "unfold/runs/figures.h"
@@ -90,23 +91,37 @@ std::vector<SampledText> sample(const SampleRequest& request) {
   return result;
 }
 
-std::vector<SampledSequence> sample_sequences(const SampleRequest& request, Index threads) {
-  validate(request.sampling);
+namespace {
+
+void require_no_prime(const SampleRequest& request) {
   if (!request.prime.empty() || !request.sampling.stop.empty())
     throw UsageError("--prime and --stop are for models of running text; whole sequences begin and end by themselves");
-  std::vector<SampledSequence> result(at(request.count));
+}
+
+/// Calls use(model, examples of nothing but what is given, team).
+template <class Use>
+void with_given_examples(const SampleRequest& request, Index threads, const Use& use) {
   with_network_model(request.model, [&]<class T>(const NetworkModel<T>& model) {
     if (!reads_source(model.data()) && !predicts_whole_sequences(model))
       throw ModelError(
           fmt::format("{}: {}, which reads {}, is no model of symbols; use it with predict, score, eval or info, or "
                       "train one with --ends, whose sequences end by themselves",
                       request.model, model.spec_text(), model.data().source));
-    const FieldSpecification& field = model.data().field(target_field(model));
-    if (field.type == FieldSpecification::Type::values)
-      throw UsageError(fmt::format("{} holds numbers: such sequences are scored, but not sampled yet", field.name));
     const Examples examples = given_examples(model, request.given, request.count);
     const ExampleSet set(examples, std::make_shared<const DataSpecification>(model.data()), {});
     Team team(thread_count(threads));
+    use(model, set, team);
+  });
+}
+
+}  // namespace
+
+std::vector<SampledSequence> sample_sequences(const SampleRequest& request, Index threads) {
+  validate(request.sampling);
+  require_no_prime(request);
+  std::vector<SampledSequence> result(at(request.count));
+  with_given_examples(request, threads, [&]<class T>(const NetworkModel<T>& model, const ExampleSet& set, Team& team) {
+    const FieldSpecification& field = model.data().field(target_field(model));
     const TransduceOptions options{.longest = request.sampling.length, .filters = request.sampling};
     for_each_transduction<T>(model, set, options, 1, request.sampling.seed, team,
                              [&](Index example, std::vector<Transduced>& found) {
@@ -116,6 +131,22 @@ std::vector<SampledSequence> sample_sequences(const SampleRequest& request, Inde
                                                       .ended = sequence.ended,
                                                       .nats = -sequence.log_probability};
                              });
+  });
+  return result;
+}
+
+SampledNumberSequences sample_number_sequences(const SampleRequest& request, Index threads) {
+  validate(request.sampling);
+  require_no_prime(request);
+  SampledNumberSequences result{.columns = {}, .sequences = std::vector<SampledNumbers>(at(request.count))};
+  with_given_examples(request, threads, [&]<class T>(const NetworkModel<T>& model, const ExampleSet& set, Team& team) {
+    const FieldSpecification& field = model.data().field(target_field(model));
+    for (Index i = 0; i < field.size; ++i)
+      result.columns.push_back(field.size > 1 ? fmt::format("{}.{}", field.name, i + 1) : field.name);
+    const DrawOptions options{.longest = request.sampling.length, .seed = request.sampling.seed};
+    draw_number_sequences<T>(model, set, options, team, [&](Index example, DrawnNumbers& drawn) {
+      result.sequences[at(example)] = {.values = std::move(drawn.values), .ended = drawn.ended, .nats = drawn.nats};
+    });
   });
   return result;
 }

@@ -46,6 +46,19 @@ struct SampledSequence {
 /// length, the filters and the seed count. Throws as sample, and UsageError for models without ends.
 std::vector<SampledSequence> sample_sequences(const SampleRequest& request, Index threads);
 
+/// A whole sequence of numbers.
+struct SampledNumbers {
+  std::vector<double> values = {};  ///< [positions x columns]
+  bool ended = false;               ///< false: `length` came first
+  double nats = 0;                  ///< -ln of its density, and of the probability of its end or length
+};
+struct SampledNumberSequences {
+  std::vector<std::string> columns = {};
+  std::vector<SampledNumbers> sequences = {};
+};
+/// The same of models for which holds_number_sequences(model). Of `sampling` the length and the seed count.
+SampledNumberSequences sample_number_sequences(const SampleRequest& request, Index threads);
+
 struct CompleteRequest {
   std::string model;       ///< run folder or model file
   BeamOptions beam = {};   ///< `prime` is set here

@@ -1,6 +1,7 @@
 #include "unfold/app/sample.h"
 #include "unfold/base/file.h"
 #include "unfold/fields/given.h"
+#include "unfold/fields/number_sequences.h"
 #include "unfold/fields/predict.h"
 #include "unfold/fields/roll.h"
 #include "unfold/fields/vectors.h"
@@ -30,6 +31,7 @@ class Sample final : public Verb {
   ExitCode sample_fields();
   ExitCode sample_rows() const;
   ExitCode sample_rolls() const;
+  ExitCode sample_numbers() const;
   void refuse_options(const std::vector<const char*>& names, const char* why) const;
 
   std::vector<std::string> model_;
@@ -226,13 +228,41 @@ ExitCode Sample::sample_rows() const {
   return ExitCode::success;
 }
 
+/// Whole sequences of numbers: a table with a row a position.
+ExitCode Sample::sample_numbers() const {
+  refuse_options(
+      {"prime", "prime-file", "temperature", "top-k", "top-p", "min-p", "stop", "midi", "picture", "step", "voices"},
+      "has no meaning for sequences of numbers");
+  const SampledNumberSequences drawn = sample_number_sequences(request_, threads_);
+  const std::size_t width = drawn.columns.size();
+  nlohmann::ordered_json samples = nlohmann::ordered_json::array();
+  if (!json_) print_result(fmt::format("sequence\t{}\n", fmt::join(drawn.columns, "\t")));
+  for (std::size_t s = 0; s < drawn.sequences.size(); ++s) {
+    const SampledNumbers& sequence = drawn.sequences[s];
+    nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+    for (auto from = sequence.values.begin(); from != sequence.values.end();
+         from += static_cast<std::ptrdiff_t>(width)) {
+      const std::span<const double> row(from, width);
+      if (json_)
+        rows.push_back(row);
+      else
+        print_result(fmt::format("{}\t{:.6g}\n", s + 1, fmt::join(row, "\t")));
+    }
+    if (json_)
+      samples.push_back({{"values", std::move(rows)}, {"ended", sequence.ended}, {"bits", bits(sequence.nats)}});
+  }
+  if (json_) print_result(one_line({{"columns", drawn.columns}, {"samples", std::move(samples)}}));
+  return ExitCode::success;
+}
+
 /// Whole sequences, a line each.
 ExitCode Sample::sample_fields() {
   if (holds_density(request_.model)) return sample_rows();
   if (holds_roll_model(request_.model)) return sample_rolls();
+  request_.sampling.seed = static_cast<std::uint64_t>(seed_);
+  if (holds_number_sequences(request_.model)) return sample_numbers();
   refuse_options({"midi", "picture", "step", "voices"}, "is for models of piano rolls");
   if (prime_file_) throw UsageError("--prime-file is for models of running text; whole sequences begin by themselves");
-  request_.sampling.seed = static_cast<std::uint64_t>(seed_);
   nlohmann::ordered_json samples = nlohmann::ordered_json::array();
   for (const SampledSequence& sequence : sample_sequences(request_, threads_)) {
     if (json_)

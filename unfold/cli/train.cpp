@@ -6,6 +6,7 @@
 
 #include "unfold/cli/in_processes.h"
 #include "unfold/cli/train_options.h"
+#include "unfold/fields/predicted_list.h"
 #include "unfold/runs/run_folder.h"
 #include "unfold/terminal/figures.h"
 
@@ -58,9 +59,19 @@ std::string run_text(const TrainOutcome& outcome) {
                      outcome.model_file, outcome.settings.model);
 }
 
+/// What to do next with a model of whole sequences.
+std::string next_of_sequences(const TrainOutcome& outcome) {
+  std::string given;
+  const std::string predicted = parse_predicted(*outcome.settings.predict).field;  // which reads itself, too
+  for (const std::string& field : split_names(outcome.settings.read.value_or("")))
+    if (field != predicted) given += fmt::format("{}{}=VALUE", given.empty() ? " --given " : ",", field);
+  return fmt::format("\nNext:  unfold sample {0}{1} --count 5\n       unfold eval {0} OTHER\n", outcome.run, given);
+}
+
 /// What to do next with a model of text.
 std::string next_text(const TrainOutcome& outcome) {
   if (outcome.task_valid) return {};
+  if (outcome.settings.ends) return next_of_sequences(outcome);
   if (outcome.settings.predict)
     return fmt::format("\nNext:  unfold predict {0} OTHER\n       unfold eval {0} OTHER\n", outcome.run);
   if (outcome.settings.format == kLogFormat)

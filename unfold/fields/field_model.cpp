@@ -83,6 +83,7 @@ ReaderOptions reader_options_for(const Model& model) {
     }
     options.texts.push_back(field.name);
     for (const TemplatePart& part : parse_template(field.name)) options.texts.push_back(part.field);
+    if (field.name.ends_with(kStopField)) continue;  // stops may be of numbers
     // What a derived field is made of is text too.
     for (std::size_t dot = field.name.rfind('.'); dot != std::string::npos && dot > 0;
          dot = field.name.rfind('.', dot - 1))

@@ -7,8 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "unfold/engine/stepper.h"
-#include "unfold/losses/distribution.h"
-#include "unfold/losses/vector_density.h"
+#include "unfold/losses/drawn_numbers.h"
 #include "unfold/numerics/functions.h"
 
 namespace unfold {
@@ -186,11 +185,7 @@ class Forecaster {
       return;
     }
     values_.resize(at(field.size));
-    if (const auto* density = head.loss->template as<VectorDensity<T>>())
-      density->sample({o, model_.parameters().flat()}, random, std::vector<char>(values_.size()),
-                      std::span<T>(values_));
-    else
-      head.loss->template need<ValueDistribution<T>>("forecast").sample(o, random, std::span<T>(values_));
+    draw_numbers<T>(*head.loss, {o, model_.parameters().flat()}, "forecast", random, values_);
     for (const T x : values_) path.values.push_back(static_cast<float>(x));
   }
 

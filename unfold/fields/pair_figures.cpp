@@ -8,16 +8,12 @@
 
 #include "unfold/base/error.h"
 #include "unfold/base/utf8.h"
-#include "unfold/data/example_batches.h"
 #include "unfold/fields/field_figures.h"
 #include "unfold/fields/field_model.h"
 #include "unfold/search/edit_distance.h"
 
 namespace unfold {
 namespace {
-
-/// Sources whose targets are found side by side; no influence on the result.
-constexpr Index kSourcesAtOnce = 128;
 
 /// The symbols of an example's sources, one after another.
 std::vector<Symbol> source_of(const ExampleSet& examples, Index example) {
@@ -45,26 +41,24 @@ bool is_character(std::string_view text) {
 
 }  // namespace
 
+TargetEnds target_ends(const std::optional<LengthModel>& lengths) {
+  TargetEnds ends = kPairEnds;
+  if (lengths) ends.left_field = kLeftField;
+  ends.steps_left = steps_left;
+  return ends;
+}
+
 template <class T>
 void for_each_transduction(const NetworkModel<T>& model, const ExampleSet& examples, const TransduceOptions& options,
                            Index samples, std::uint64_t seed, Team& team,
                            const std::function<void(Index, std::vector<Transduced>&)>& use) {
   const std::optional<LengthModel> lengths = length_model_of(model);
-  TargetEnds ends = kPairEnds;
-  if (lengths) ends.left_field = kLeftField;
-  ends.steps_left = steps_left;
-  Transducer<T> transducer(model.network(), model.parameters(), model.data(), ends, team,
+  Transducer<T> transducer(model.network(), model.parameters(), model.data(), target_ends(lengths), team,
                            lengths ? &*lengths : nullptr);
-  ExampleBatchOptions reading = batch_options(model.layout());
-  reading.batch = kSourcesAtOnce;
-  // Of the target nothing is read: it may be missing.
-  std::erase_if(reading.reads,
-                [&](const std::string& read) { return !model.data().field(parse_read(read).field).source; });
-  const auto reader = example_reader(examples, reading);
-  for (Batch batch; reader->next(batch);) {
+  for_each_batch_of_sources(model, examples, [&](const Batch& batch) {
     auto found = samples > 0 ? transducer.samples(batch, samples, seed, options) : transducer.best(batch, options);
     for (std::size_t c = 0; c < found.size(); ++c) use(batch.passages[c], found[c]);
-  }
+  });
 }
 
 template <class T>

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "unfold/data/example_batches.h"
 #include "unfold/data/example_set.h"
 #include "unfold/models/network_model.h"
 #include "unfold/models/transduce.h"
@@ -28,6 +30,22 @@ template <class T>
 bool finds_targets(const NetworkModel<T>& model) {
   return std::ranges::any_of(model.data().fields,
                              [](const FieldSpecification& field) { return field.source && !field.once; });
+}
+
+/// What targets of the model end with; `lengths` are those of length_model_of(model).
+TargetEnds target_ends(const std::optional<LengthModel>& lengths);
+
+/// Calls use(batch) with the sources of the examples, so many side by side that it pays; without their targets, which
+/// may be missing.
+template <class T, class Use>
+void for_each_batch_of_sources(const NetworkModel<T>& model, const ExampleSet& examples, const Use& use) {
+  constexpr Index kSourcesAtOnce = 128;  // no influence on the result
+  ExampleBatchOptions reading = batch_options(model.layout());
+  reading.batch = kSourcesAtOnce;
+  std::erase_if(reading.reads,
+                [&](const std::string& read) { return !model.data().field(parse_read(read).field).source; });
+  const auto reader = example_reader(examples, reading);
+  for (Batch batch; reader->next(batch);) use(batch);
 }
 
 /// Calls use(example, its targets, the best first) for every example, in no particular order. `samples` > 0: so many

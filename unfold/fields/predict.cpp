@@ -385,9 +385,6 @@ std::vector<Added> found_targets(const NetworkModel<T>& model, const ExampleSet&
   if (request.attention && request.format != TableFormat::jsonl)
     throw UsageError("--attention writes rows of weights, which need --format jsonl");
   const FieldSpecification& field = model.data().field(target_field(model));
-  if (field.type == Type::values)
-    throw UsageError(
-        fmt::format("{} holds numbers: such sequences are scored, but not found or sampled yet", field.name));
   const Index count = request.sampled ? request.samples : request.best;
   std::vector<Added> columns;
   const auto add = [&](const std::string& what, Index number) -> Added& {
@@ -482,6 +479,7 @@ void predict(const PredictRequest& request, const std::function<void(std::string
   with_network_model(request.model, [&]<class T>(const NetworkModel<T>& model) {
     if (request.follow) return follow_stream<T>(model, request, write);
     const bool finds = reads_source(model.data()) || predicts_whole_sequences(model);
+    const bool numbers = finds && model.data().field(target_field(model)).type == Type::values;
     const bool labels =
         std::ranges::any_of(model.network().heads, [](const Head<T>& head) { return has_n_best(head); });
     const bool searches =
@@ -498,6 +496,11 @@ void predict(const PredictRequest& request, const std::function<void(std::string
     if (finds && request.ahead > 0)
       throw UsageError("--ahead goes on beyond the end of a sequence, which this model predicts; leave it out");
     const bool invented = request.data.empty();
+    if (numbers && (searches || invented))
+      throw UsageError(
+          fmt::format("{} holds numbers: `unfold sample {}` draws such sequences; predict with DATA, without a search, "
+                      "says what comes next at every position",
+                      target_field(model), request.model));
     if (invented && request.given.empty()) throw UsageError("predict needs DATA, or --given FIELD=VALUE");
     Examples examples = invented ? given_examples(model, request.given, 1) : read_for(model, request.data);
     if (!invented) give(model, request.given, examples);
@@ -507,7 +510,7 @@ void predict(const PredictRequest& request, const std::function<void(std::string
     const ExampleSet set(examples, data, {});  // labels never seen do not matter here
     reporter.remark(fmt::format("{} examples, {} positions", set.count(), set.positions()));
     Team team(thread_count(request.threads));
-    std::vector<Added> added = reads_source(model.data()) || (finds && searches)
+    std::vector<Added> added = (reads_source(model.data()) && !numbers) || (finds && searches)
                                    ? found_targets(model, set, request, team)
                                : request.constraint ? constrained_columns(model, set, request, team)
                                                     : predicted_columns(model, set, request, team);

@@ -7,8 +7,7 @@
 
 #include "unfold/engine/stepper.h"
 #include "unfold/fields/field_model.h"
-#include "unfold/losses/distribution.h"
-#include "unfold/losses/vector_density.h"
+#include "unfold/losses/drawn_numbers.h"
 #include "unfold/numerics/functions.h"
 
 namespace unfold {
@@ -62,10 +61,7 @@ class RollSampler {
     std::vector<T> frame(at(kCount));
     const Matrix<const T> signal = stepper_.value(head_.signal);
     const std::span<const T> row(signal.row(0), at(signal.cols));
-    if (const auto* density = head_.loss->template as<VectorDensity<T>>())
-      density->sample({row, model_.parameters().flat()}, random, std::vector<char>(at(kCount)), std::span<T>(frame));
-    else
-      head_.loss->template need<ValueDistribution<T>>("sample").sample(row, random, std::span<T>(frame));
+    draw_numbers<T>(*head_.loss, {row, model_.parameters().flat()}, "sample", random, frame);
     return frame;
   }
 

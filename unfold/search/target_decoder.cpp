@@ -39,8 +39,8 @@ TargetDecoder<T>::TargetDecoder(const Network<T>& network, const DataSpecificati
 template <class T>
 void TargetDecoder<T>::find_heads(const TargetEnds& ends) {
   for (const Head<T>& head : network_.heads) {
-    head.loss->template need<Categorical<T>>("finding targets");
     const bool of_stops = !ends.stop_field.empty() && head.field.ends_with(ends.stop_field);
+    if (of_stops || !ends.numbers) head.loss->template need<Categorical<T>>("finding targets");
     const Head<T>*& place = of_stops ? stops_ : target_;
     if (place != nullptr) network_.only_head("finding targets");  // throws
     place = &head;
@@ -96,7 +96,7 @@ Index TargetDecoder<T>::source_length(Index chain) const {
 }
 
 template <class T>
-std::vector<std::vector<T>> TargetDecoder<T>::step(std::span<const TargetRow> targets) {
+void TargetDecoder<T>::enter(std::span<const TargetRow> targets) {
   std::vector<Index> chains, slots;
   for (const TargetRow& target : targets) {
     chains.push_back(target.chain);
@@ -110,27 +110,57 @@ std::vector<std::vector<T>> TargetDecoder<T>::step(std::span<const TargetRow> ta
   for (Index k = 0; k < count; ++k) give(targets[at(k)], laid.row(k, 0));
   unfolding_.forward(&now_, encodes_ && encoded_);
   encoded_ = true;
+}
+
+template <class T>
+std::vector<std::vector<T>> TargetDecoder<T>::step(std::span<const TargetRow> targets) {
+  enter(targets);
   std::vector<std::vector<T>> result(targets.size());
-  for (Index k = 0; k < count; ++k) {
-    const Index row = laid.row(k, 0);
-    std::vector<T>& log_p = result[at(k)];
-    log_p = log_softmax_of(*target_, row);
+  for (std::size_t k = 0; k < targets.size(); ++k) {
+    std::vector<T>& log_p = result[k];
+    log_p = log_softmax_of(*target_, static_cast<Index>(k));
     if (stops_ == nullptr) continue;
-    const std::vector<T> log_stop = log_softmax_of(*stops_, row);
-    const T go = log_stop[stop_ == 0 ? 1 : 0];
+    const auto [go, end] = log_stop(static_cast<Index>(k));
     for (T& x : log_p) x += go;
-    log_p.push_back(log_stop[at(stop_)]);
+    log_p.push_back(end);
   }
   return result;
 }
 
 template <class T>
-void TargetDecoder<T>::give(const TargetRow& target, Index row) {
-  if (previous_.valid() && unfolding_.plan().live(previous_.id))
+std::span<const T> TargetDecoder<T>::output(Index k) const {
+  const Matrix<const T> signal = unfolding_.value(target_->signal);
+  return {signal.row(unfolding_.structure().row(k, 0)), at(signal.cols)};
+}
+
+template <class T>
+std::array<T, 2> TargetDecoder<T>::log_stop(Index k) const {
+  const std::vector<T> log_p = log_softmax_of(*stops_, k);
+  return {log_p[stop_ == 0 ? 1 : 0], log_p[at(stop_)]};
+}
+
+template <class T>
+void TargetDecoder<T>::give_previous(const TargetRow& target, Index row) {
+  const FieldSpecification& field = data_.field(target_->field);
+  if (field.type == FieldSpecification::Type::symbols) {
     unfolding_.symbols(previous_)[at(row)] = target.before.empty() ? kNoSymbol : target.before.back();
+    return;
+  }
+  const Matrix<T> to = unfolding_.input(previous_);
+  if (target.numbers.empty())
+    std::fill_n(to.row(row), to.cols, T{0});
+  else
+    std::ranges::copy(target.numbers.last(at(field.size)), to.row(row));
+}
+
+template <class T>
+void TargetDecoder<T>::give(const TargetRow& target, Index row) {
+  if (previous_.valid() && unfolding_.plan().live(previous_.id)) give_previous(target, row);
   if (!left_.valid() || !unfolding_.plan().live(left_.id)) return;
   std::vector<double> numbers(at(left_as_->size));
-  steps_left_(target.length, static_cast<Index>(target.before.size()), numbers.data());
+  const auto before =
+      target.numbers.empty() ? target.before.size() : target.numbers.size() / at(data_.field(target_->field).size);
+  steps_left_(target.length, static_cast<Index>(before), numbers.data());
   const Matrix<T> to = unfolding_.input(left_);
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     const double x = numbers[i];
@@ -140,10 +170,10 @@ void TargetDecoder<T>::give(const TargetRow& target, Index row) {
 }
 
 template <class T>
-std::vector<T> TargetDecoder<T>::log_softmax_of(const Head<T>& head, Index row) const {
+std::vector<T> TargetDecoder<T>::log_softmax_of(const Head<T>& head, Index k) const {
   const Matrix<const T> logits = unfolding_.value(head.signal);
   std::vector<T> log_p(at(logits.cols));
-  log_softmax(logits.row(row), log_p.data(), logits.cols);
+  log_softmax(logits.row(unfolding_.structure().row(k, 0)), log_p.data(), logits.cols);
   return log_p;
 }
 

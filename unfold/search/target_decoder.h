@@ -10,7 +10,10 @@
 /// A target ends with the end symbol, or with a stop unit, a head of its own: p(end) = p(stop), p(y) = (1 - p(stop))
 /// p(y | no stop), the stop decided before each symbol; or at a length that is known before and of which the network
 /// reads the steps left. What is found for a target does not depend on the others, nor on threads.
+///
+/// Targets of numbers are entered and asked one by one: decoder.enter(rows); decoder.output(k), decoder.log_stop(k).
 
+#include <array>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -29,6 +32,7 @@ struct TargetEnds {
   std::string_view left_field = {};
   /// Writes what is read there, with the length and the positions before this one.
   void (*steps_left)(Index length, Index before, double* numbers) = nullptr;
+  bool numbers = false;  ///< targets may be of numbers
 };
 
 /// A target at its next position.
@@ -37,14 +41,15 @@ struct TargetRow {
   Index slot = 0;                       ///< of the state
   std::span<const Symbol> before = {};  ///< its symbols
   Index length = 0;                     ///< where it is known before; else 0
+  std::span<const float> numbers = {};  ///< of targets of numbers: as data are read, position after position
 };
 
 template <class T>
 class TargetDecoder {
  public:
-  /// Refers to the network and the data. Throws UsageError: a network that has other heads than a target of symbols and
-  /// its stops, or reads other fields at the target than the one that it predicts and the steps left; an end that the
-  /// alphabet lacks.
+  /// Refers to the network and the data. Throws UsageError: a network that has other heads than a target and its stops,
+  /// or reads other fields at the target than the one that it predicts and the steps left; a target of numbers where
+  /// `ends` allow symbols alone; an end that the alphabet lacks.
   TargetDecoder(const Network<T>& network, const DataSpecification& data, const TargetEnds& ends, Team& team);
 
   Index symbols() const { return symbols_; }               ///< of the alphabet
@@ -62,7 +67,14 @@ class TargetDecoder {
   void begin(const Batch& batch, Index slots);
   /// Positions of the source of a chain. REQUIRES long sources.
   Index source_length(Index chain) const;
-  /// log p of the next symbol of each target: [targets][symbols, and the end where it is beyond the alphabet].
+  /// Runs the network at the next position of each target.
+  void enter(std::span<const TargetRow> targets);
+  /// Of target k of the last step: the row of the signal that the loss of targets reads.
+  std::span<const T> output(Index k) const;
+  /// Of target k of the last step: log p that it goes on, and that it has ended. REQUIRES a head of stops.
+  std::array<T, 2> log_stop(Index k) const;
+  /// `enter`, and log p of the next symbol of each target: [targets][symbols, and the end where it is beyond the
+  /// alphabet]. REQUIRES targets of symbols.
   std::vector<std::vector<T>> step(std::span<const TargetRow> targets);
   /// Of target k of the last step: its weights of attention, one for each position of the source.
   std::vector<double> weights(Index k);
@@ -75,8 +87,9 @@ class TargetDecoder {
   void read_input(const NetworkInput& input, const TargetEnds& ends);
   void find_attention();
   void give(const TargetRow& target, Index row);
+  void give_previous(const TargetRow& target, Index row);
   Index source_of(Index chain) const;
-  std::vector<T> log_softmax_of(const Head<T>& head, Index row) const;
+  std::vector<T> log_softmax_of(const Head<T>& head, Index k) const;
 
   const Network<T>& network_;
   const DataSpecification& data_;
