@@ -8,6 +8,7 @@
 
 #include "base/scratch.h"
 #include "unfold/app/train.h"
+#include "unfold/fields/predict.h"
 #include "unfold/look/page.h"
 #include "unfold/look/report_parts.h"
 
@@ -156,6 +157,35 @@ TEST_F(Report, of_labels_shows_what_is_confused_and_what_was_worst) {
   EXPECT_TRUE(section(data, "calibration").contains("blocks"));
   EXPECT_TRUE(section(data, "worst").contains("blocks"));
   EXPECT_TRUE(section(data, "attention").contains("missing"));
+  for (const char* id : {"text", "neurons", "gates", "lags"})
+    EXPECT_TRUE(section(data, id).contains("blocks")) << section(data, id);
+  // Words of the test part by what their tags cost, which is what is said of the part.
+  const nlohmann::json text = section(data, "text").at("blocks")[0];
+  double bits = 0;
+  Index words = 0, ends = 0;
+  for (const nlohmann::json& place : text.at("symbols")) {
+    const std::string shown = text.at("texts")[place[0].get<std::size_t>()];
+    ends += shown == "\n" ? 1 : 0;
+    if (shown == "\n") continue;
+    ++words;
+    bits += place[1].get<double>();
+    EXPECT_THAT(text.at("names")[place[0].get<std::size_t>()].get<std::string>(), HasSubstr(shown + ": "));
+    ASSERT_EQ(place[2].size(), 4u);  // two tags and how probable they are
+    EXPECT_NEAR(place[2][1].get<int>() + place[2][3].get<int>(), 1000, 1);
+  }
+  const FieldFigures figures = evaluate_on_fields(
+      {.model = request.out, .data = request.settings.data, .split = "60/20/20", .part = "test", .threads = 1});
+  EXPECT_EQ(words, figures.heads[0].predicted);
+  EXPECT_EQ(ends, figures.examples);
+  EXPECT_NEAR(bits, figures.heads[0].nats / std::log(2), 0.01 * static_cast<double>(words));
+  // Both directions are followed.
+  const nlohmann::json chart = section(data, "lags").at("blocks")[0];
+  EXPECT_THAT(chart.dump(), ::testing::AllOf(HasSubstr("before"), HasSubstr("behind")));
+  // A place of the text for every value of a unit, the ends among them.
+  const nlohmann::json neurons = section(data, "neurons").at("blocks")[0];
+  EXPECT_EQ(static_cast<Index>(neurons.at("symbols").size()), words + ends);
+  EXPECT_EQ((neurons.at("units")[0].at("values").get<std::string>().size() + 2) / 4,
+            (neurons.at("symbols").size() + 2) / 3);
 }
 
 TEST_F(Report, of_numbers_shows_forecasts_with_their_band) {
@@ -173,7 +203,8 @@ TEST_F(Report, of_numbers_shows_forecasts_with_their_band) {
   request.given = {"read", "predict", "ahead", "model", "split", "steps"};
   train(request);
   const nlohmann::json data = data_of(page_of({.runs = {request.out}}));
-  EXPECT_TRUE(section(data, "forecasts").contains("blocks")) << section(data, "forecasts");
+  for (const char* id : {"forecasts", "text", "neurons", "gates", "lags"})
+    EXPECT_TRUE(section(data, id).contains("blocks")) << section(data, id);
 }
 
 TEST_F(Report, the_command_is_quoted_for_a_shell) {

@@ -202,7 +202,7 @@
     const elements = spell(box, block, block.symbols.map(s => s[0]));
     const paint = () => elements.forEach((element, i) => {
       const bits = block.symbols[i][1];
-      element.style.background = bits === null ? "" : alpha("--surprise", 0.85 * Math.min(1, bits / most));
+      element.style.background = bits === null ? "" : alpha("--surprise", 0.85 * Math.max(0, Math.min(1, bits / most)));
     });
     box.addEventListener("mousemove", event => {
       const i = placeOf(event);

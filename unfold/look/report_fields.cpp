@@ -12,6 +12,7 @@
 #include "unfold/look/judged_examples.h"
 #include "unfold/look/label_probabilities.h"
 #include "unfold/look/report_parts.h"
+#include "unfold/look/report_positions.h"
 #include "unfold/losses/distribution.h"
 #include "unfold/models/density_model.h"
 #include "unfold/models/orderless.h"
@@ -54,6 +55,8 @@ class FieldLook {
   std::vector<PageSection> sections() {
     std::vector<PageSection> found;
     if (!is_density(model_.spec()) && !is_orderless(model_.spec())) predict();
+    scores_ = score_heads(model_, *set_, team_);
+    found = position_sections(model_, *set_, said_of_positions(), data_, team_);
     found.push_back(labels_ ? calibration_.section()
                             : missing("calibration", "Calibration", "The model predicts no labels."));
     found.push_back(confusion_ ? confusion_->section()
@@ -89,6 +92,7 @@ class FieldLook {
       for (Symbol x = 0; x < field(*labels_).size; ++x) names.emplace_back(field(*labels_).alphabet->text(x));
       constexpr std::size_t kMostLabels = 4096;
       if (names.size() <= kMostLabels) confusion_.emplace(std::move(names));
+      if (!field(*labels_).once) said_.guesses.resize(at(std::min(set_->positions(), kShownPositions)));
       best_.assign(at(set_->positions()), kNoSymbol);
       sure_.assign(at(set_->positions()), 0);
     }
@@ -99,13 +103,38 @@ class FieldLook {
     });
   }
 
+  static std::vector<LabelGuess> first_guesses(const std::vector<double>& p) {
+    constexpr std::size_t kGuesses = 5;
+    std::vector<LabelGuess> all;
+    for (std::size_t x = 0; x < p.size(); ++x) all.emplace_back(static_cast<Symbol>(x), p[x]);
+    const std::size_t count = std::min(kGuesses, all.size());
+    std::partial_sort(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(count), all.end(),
+                      [](const LabelGuess& a, const LabelGuess& b) { return a.second > b.second; });
+    all.resize(count);
+    return all;
+  }
+
+  /// Of the head of labels, or else of numbers, that predicts at every position; null: none does.
+  const SaidOfPositions* said_of_positions() {
+    for (const std::optional<std::size_t>& head : {labels_, numbers_}) {
+      if (!head || field(*head).once) continue;
+      said_.head = *head;
+      said_.nats = scores_[*head].nats;
+      if (head != labels_) said_.guesses.clear();
+      return &said_;
+    }
+    return nullptr;
+  }
+
   void see_label(const PredictedRow<T>& row) {
     const Index position = set_->begin(row.example) + row.position;
     const Symbol best = row.best != kNoSymbol
                             ? row.best
                             : static_cast<Symbol>(std::ranges::max_element(row.signal) - row.signal.begin());
     best_[at(position)] = best;
-    sure_[at(position)] = label_probabilities<T>(row.signal)[at(best)];
+    const std::vector<double> p = label_probabilities<T>(row.signal);
+    sure_[at(position)] = p[at(best)];
+    if (position < static_cast<Index>(said_.guesses.size())) said_.guesses[at(position)] = first_guesses(p);
     const FieldColumn& column = set_->column(field(*labels_).name);
     const Symbol wanted = column.symbols[at(field(*labels_).once ? row.example : position)];
     if (wanted == kNoSymbol) return;
@@ -151,16 +180,15 @@ class FieldLook {
   PageSection worst() {
     PageSection section{.id = "worst", .title = "Worst predictions", .note = "Where the model was most surprised."};
     std::vector<std::tuple<double, std::size_t, Index>> costs;
-    const std::vector<HeadScores> scores = score_heads(model_, *set_, team_);
-    for (std::size_t h = 0; h < scores.size(); ++h)
-      for (std::size_t i = 0; i < scores[h].nats.size(); ++i)
-        if (!std::isnan(scores[h].nats[i])) costs.emplace_back(scores[h].nats[i], h, static_cast<Index>(i));
+    for (std::size_t h = 0; h < scores_.size(); ++h)
+      for (std::size_t i = 0; i < scores_[h].nats.size(); ++i)
+        if (!std::isnan(scores_[h].nats[i])) costs.emplace_back(scores_[h].nats[i], h, static_cast<Index>(i));
     const std::size_t shown = std::min(kWorstShown, costs.size());
     std::partial_sort(costs.begin(), costs.begin() + static_cast<std::ptrdiff_t>(shown), costs.end(), std::greater<>());
     std::vector<std::vector<std::string>> rows;
     for (std::size_t k = 0; k < shown; ++k) {
       const auto& [nats, h, entry] = costs[k];
-      const bool once = scores[h].once;
+      const bool once = scores_[h].once;
       const Index example = once ? entry : example_of(entry);
       const Index position = once ? set_->begin(entry) + set_->length(entry) - 1 : entry;
       std::string wanted, best;
@@ -174,7 +202,7 @@ class FieldLook {
         best = fmt::format("{:.4g}", bands_[at(position)].y.median);
       }
       rows.push_back({fmt::format("{}", example + 1),
-                      once ? "-" : fmt::format("{}", position - set_->begin(example) + 1), scores[h].field,
+                      once ? "-" : fmt::format("{}", position - set_->begin(example) + 1), scores_[h].field,
                       once ? example_text(example) : read_text(position), wanted, best,
                       fmt::format("{:.2f}", bits(nats))});
     }
@@ -320,6 +348,8 @@ class FieldLook {
   std::vector<Symbol> best_;  // by position
   std::vector<double> sure_;
   std::vector<CurvePoint> bands_;
+  std::vector<HeadScores> scores_;
+  SaidOfPositions said_;
 };
 
 }  // namespace
@@ -334,17 +364,14 @@ Looked look_into_fields(const ReportRequest& request, Reporter&) {
     });
   } catch (const Error& error) {
     for (const auto& [id, title] :
-         {std::pair{"calibration", "Calibration"}, std::pair{"confusion", "Confusion"},
-          std::pair{"worst", "Worst predictions"}, std::pair{"forecasts", "Forecasts"},
-          std::pair{"attention", "Attention"}, std::pair{"trees", "Trees"}, std::pair{"rolls", "Piano rolls"}})
+         {std::pair{"text", "Text by surprise"}, std::pair{"neurons", "Neurons"}, std::pair{"gates", "Gates"},
+          std::pair{"lags", "How far back"}, std::pair{"calibration", "Calibration"},
+          std::pair{"confusion", "Confusion"}, std::pair{"worst", "Worst predictions"},
+          std::pair{"forecasts", "Forecasts"}, std::pair{"attention", "Attention"}, std::pair{"trees", "Trees"},
+          std::pair{"rolls", "Piano rolls"}})
       looked.sections.push_back(
           {.id = id, .title = title, .missing = fmt::format("There are no data to show: {}", error.what())});
   }
-  for (const auto& [id, title] : {std::pair{"text", "Text by surprise"}, std::pair{"neurons", "Neurons"},
-                                  std::pair{"gates", "Gates"}, std::pair{"lags", "How far back"}})
-    looked.sections.push_back({.id = id,
-                               .title = title,
-                               .missing = "Not for data with fields yet: `unfold explain` follows one example back."});
   looked.sections.push_back(radius_section(request.runs.front()));
   return looked;
 }

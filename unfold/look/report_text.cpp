@@ -6,8 +6,8 @@
 
 #include "unfold/app/reading.h"
 #include "unfold/data/text_batches.h"
+#include "unfold/look/activity.h"
 #include "unfold/look/explain.h"
-#include "unfold/look/gradients.h"
 #include "unfold/look/judged_data.h"
 #include "unfold/look/report_parts.h"
 #include "unfold/models/language_model.h"
@@ -20,9 +20,8 @@
 namespace unfold {
 namespace {
 
-constexpr Index kShownText = 3000;    // symbols coloured by surprise
-constexpr Index kNeuronText = 2000;   // symbols over which neurons are shown
-constexpr std::size_t kNeurons = 48;  // of all layers
+constexpr Index kShownText = 3000;   // symbols coloured by surprise
+constexpr Index kNeuronText = 2000;  // symbols over which neurons are shown
 constexpr Index kGuesses = 5, kLagText = 600, kLags = 100, kLagPositions = 16;
 constexpr std::size_t kWorst = 24;
 constexpr Index kContext = 40;
@@ -119,8 +118,6 @@ struct Shown {
   const Alphabet& alphabet_;
 };
 
-double rounded(double x, double unit) { return std::round(x / unit) * unit; }
-
 PageSection text_section(const Alphabet& alphabet, const Said& said, const std::string& what) {
   PageSection section{
       .id = "text",
@@ -183,146 +180,39 @@ PageSection worst_section(const Alphabet& alphabet, const Said& said) {
   return section;
 }
 
-/// What layers and gates were at each of some symbols, after it was read.
-template <class T>
-class Activity {
- public:
-  Activity(const LanguageModel<T>& model, const std::vector<Symbol>& text, int threads)
-      : team_(threads),
-        watched_(model.spec(), model.data(), NetworkLayout::language_model(), model.parameters()),
-        gradients_(watched_, team_),
-        length_(static_cast<Index>(text.size())) {
-    if (length_ < 2) return;
-    batch_.structure = Structure::chains(1, length_);
-    batch_.symbol_field(kPreviousSymbol).symbols.assign(1, kNoSymbol);
-    auto& read = batch_.symbol_field(kPreviousSymbol).symbols;
-    read.insert(read.end(), text.begin(), text.end() - 1);
-    batch_.symbol_field(kSymbol).symbols = text;
-    gradients_.read(batch_);
+/// The symbols below the units: row t + 1 has read symbol t.
+ShownPlaces places_of(const Alphabet& alphabet, const std::vector<Symbol>& text) {
+  ShownPlaces places{.words = alphabet.kind() == SymbolKind::words};
+  for (std::size_t t = 0; t + 1 < text.size(); ++t) {
+    places.texts.push_back(shown_text(alphabet, text[t]));
+    places.rows.push_back(static_cast<Index>(t) + 1);
   }
+  return places;
+}
 
-  PageSection neurons(const Alphabet& alphabet, const std::vector<Symbol>& text) const {
-    PageSection section{.id = "neurons",
-                        .title = "Neurons",
-                        .note =
-                            "Choose a unit: the text is coloured by what it was after each symbol, blue below zero, "
-                            "orange above. Under it where it was highest and lowest."};
-    section.missing = "The network has no layer with units.";
-    if (watched_.hidden().empty() || length_ < 2) return section;
-    Shown shown(alphabet);
-    PageJson symbols = PageJson::array();
-    for (Index t = 0; t + 1 < length_; ++t) symbols.push_back(shown(text[at(t)]));
-    PageJson units = PageJson::array();
-    for (const auto& [layer, unit, deviation] : liveliest())
-      units.push_back(unit_json(watched_.hidden()[layer], layer, unit));
-    section.blocks.push_back({{"kind", "neurons"},
-                              {"words", alphabet.kind() == SymbolKind::words},
-                              {"texts", std::move(shown.texts)},
-                              {"symbols", std::move(symbols)},
-                              {"units", std::move(units)}});
-    if (const Index all = unit_count(); all > static_cast<Index>(kNeurons))
-      section.blocks.push_back(note_block(fmt::format("The {} liveliest of {} units.", kNeurons, all)));
-    return section;
-  }
-
-  PageSection gates() const {
-    PageSection section{.id = "gates",
-                        .title = "Gates",
-                        .note =
-                            "Each dot is a unit: how much of the time its gate is open (above 0.9) and closed (below "
-                            "0.1). Dots in the lower left corner neither decide nor remember for good; those on the "
-                            "diagonal are always one or the other."};
-    section.missing = "The cell has no gates.";
-    if (watched_.gates().empty() || length_ < 2) return section;
-    std::vector<ChartSeries> series;
-    for (const Gate& gate : watched_.gates()) {
-      if (series.size() == kMostLines) break;
-      series.push_back({.curve = saturation(gate), .style = "points"});
-    }
-    section.blocks.push_back(
-        chart_block("Saturation", {"share of the time closed"}, {"share of the time open"}, series));
-    return section;
-  }
-
- private:
-  struct Unit {
-    std::size_t layer;
-    Index unit;
-    double deviation;
-  };
-
-  Index unit_count() const {
-    Index all = 0;
-    for (const Signal h : watched_.hidden()) all += h.size();
-    return all;
-  }
-
-  /// By falling variance.
-  std::vector<Unit> liveliest() const {
-    std::vector<Unit> units;
-    for (std::size_t l = 0; l < watched_.hidden().size(); ++l) {
-      const Matrix<const T> h = gradients_.value(watched_.hidden()[l]);
-      for (Index i = 0; i < h.cols; ++i) {
-        double sum = 0, squares = 0;
-        for (Index t = 0; t < length_; ++t) {
-          const auto x = static_cast<double>(h.row(t)[i]);
-          sum += x;
-          squares += x * x;
-        }
-        const double mean = sum / static_cast<double>(length_);
-        units.push_back({l, i, squares / static_cast<double>(length_) - mean * mean});
-      }
-    }
-    std::ranges::stable_sort(units, std::greater<>(), &Unit::deviation);
-    if (units.size() > kNeurons) units.resize(kNeurons);
-    return units;
-  }
-
-  /// Row t + 1 has read symbol t. In steps of a 127th of the largest.
-  PageJson unit_json(Signal hidden, std::size_t layer, Index unit) const {
-    const Matrix<const T> h = gradients_.value(hidden);
-    double most = 1e-9;
-    for (Index t = 1; t < length_; ++t) most = std::max(most, std::abs(static_cast<double>(h.row(t)[unit])));
-    std::string bytes;
-    constexpr double kSteps = 127;
-    for (Index t = 1; t < length_; ++t)
-      bytes += static_cast<char>(std::lround(kSteps * static_cast<double>(h.row(t)[unit]) / most));
-    return {{"name", fmt::format("layer {}, unit {}", layer + 1, unit + 1)},
-            {"most", rounded(most, 1e-4)},
-            {"values", base64(bytes)}};
-  }
-
-  Curve saturation(const Gate& gate) const {
-    constexpr double kClosed = 0.1, kOpen = 0.9;
-    const Matrix<const T> g = gradients_.value(gate.signal);
-    Curve curve{.label = gate.name, .points = {}};
-    for (Index i = 0; i < g.cols; ++i) {
-      double open = 0, closed = 0;
-      for (Index t = 0; t < length_; ++t) {
-        const auto x = static_cast<double>(g.row(t)[i]);
-        open += x > kOpen ? 1 : 0;
-        closed += x < kClosed ? 1 : 0;
-      }
-      const double y = open / static_cast<double>(length_);
-      curve.points.push_back({closed / static_cast<double>(length_), {y, y, y}});
-    }
-    std::ranges::stable_sort(curve.points, {}, &CurvePoint::x);
-    return curve;
-  }
-
-  Team team_;
-  Watched<T> watched_;
-  Gradients<T> gradients_;
-  Index length_;
-  Batch batch_;
-};
+/// A text from its beginning.
+Batch batch_of(const std::vector<Symbol>& text) {
+  Batch batch;
+  batch.structure = Structure::chains(1, static_cast<Index>(text.size()));
+  auto& read = batch.symbol_field(kPreviousSymbol).symbols;
+  read.assign(1, kNoSymbol);
+  read.insert(read.end(), text.begin(), text.end() - 1);
+  batch.symbol_field(kSymbol).symbols = text;
+  return batch;
+}
 
 void add_activity(const SymbolModel& model, const Said& said, const ReportRequest& request, Looked& looked) {
   const std::vector<Symbol> text(
       said.symbols.begin(), said.symbols.begin() + std::min<std::ptrdiff_t>(kNeuronText, std::ssize(said.symbols)));
   const auto add = [&]<class T>(const LanguageModel<T>& network) {
-    const Activity<T> activity(network, text, thread_count(request.threads));
-    looked.sections.push_back(activity.neurons(model.alphabet(), text));
+    Team team(thread_count(request.threads));
+    const Watched<T> watched(network.spec(), network.data(), NetworkLayout::language_model(), network.parameters());
+    Gradients<T> pass(watched, team);
+    const Batch batch = text.empty() ? Batch() : batch_of(text);
+    if (!text.empty()) pass.read(batch);
+    const ShownPlaces places = places_of(model.alphabet(), text);
+    const Activity<T> activity(watched, pass, places);
+    looked.sections.push_back(activity.neurons());
     looked.sections.push_back(activity.gates());
   };
   if (const auto* single = model.as<LanguageModel<float>>()) return add(*single);
