@@ -130,8 +130,9 @@
       const scattered = block.series.every(s => s.style === "points");
       const most = Math.max(60, Math.min(220, box.clientWidth * 0.4));
       const room = Math.max(...block.series.map(s => textWidth(fitted(s.label, most)))) + 16;
-      const y = axis(block.y);
-      const top = block.y.log ? undefined : highest(block.series);
+      const x = axis(block.x), y = axis(block.y);
+      if (scattered) for (const of of [x, y]) { of.suggestedMin = 0; of.suggestedMax = 1; }  // dots of shares
+      const top = block.y.log || scattered ? undefined : highest(block.series);
       if (top !== undefined) y.max = top;
       return new Chart(canvas, {
         type: "scatter",
@@ -141,7 +142,7 @@
           animation: false, maintainAspectRatio: false, endLabels: !scattered,
           layout: { padding: { right: scattered ? 8 : room } },
           interaction: { mode: "nearest", intersect: false },
-          scales: { x: axis(block.x), y },
+          scales: { x, y },
           plugins: {
             legend: { display: scattered, labels: { color: css("--ink"), usePointStyle: true, filter: item => item.text !== undefined } },
             title: { display: true, text: block.title + (top !== undefined ? " (higher values are not shown)" : ""), color: css("--ink"), align: "start", font: { size: 13 } },

@@ -134,8 +134,9 @@ class PositionLook {
     if (said_ == nullptr) return section;
     const std::string& predicted = model_.network().heads[said_->head].field;
     const bool itself = is_read(predicted);  // the text is what was predicted; otherwise what it is predicted from
-    section.note = fmt::format("The begin of {}. The redder a place, the more bits {} cost there{}.", data_, predicted,
-                               said_->guesses.empty() ? "" : "; point at one to see what the model would have guessed");
+    section.note =
+        fmt::format("The begin of {}. The redder a place, the more bits the field {} cost there{}.", data_, predicted,
+                    said_->guesses.empty() ? "" : "; point at one to see what the model would have guessed");
     Dictionary dictionary;
     PageJson symbols = PageJson::array();
     for (Index e = 0; e < shown_.count(); ++e) {
@@ -216,15 +217,19 @@ class PositionLook {
     const Index from = std::max<Index>(0, window.position - reach), length = set_.length(window.example);
     const Index to = both_directions() ? std::min(length, window.position + reach + 1) : window.position + 1;
     const ExampleSet part = set_.part(window.example, from, to, 0);
-    const Signal hidden = watched_.hidden().back();
-    const auto seeds = state_seeds<T>(hidden.size(), 1);
+    const std::vector<std::vector<T>> seeds = state_seeds<T>(state_size(), 1);
     const std::vector<Index> copies(seeds.size(), 0);
     const ExampleSet copied = part.subset(copies);
     const Batch batch = batch_of(copied);
     pass_.read(batch);
     const Index own = window.position - from;
-    for (std::size_t c = 0; c < seeds.size(); ++c)
-      std::ranges::copy(seeds[c], pass_.adjoint(hidden).row(batch.structure.row(static_cast<Index>(c), own)));
+    for (std::size_t c = 0; c < seeds.size(); ++c) {
+      const T* seed = seeds[c].data();
+      for (const Signal hidden : state()) {
+        std::copy_n(seed, hidden.size(), pass_.adjoint(hidden).row(batch.structure.row(static_cast<Index>(c), own)));
+        seed += hidden.size();
+      }
+    }
     std::vector<double> sum(at(to - from));
     for (const std::vector<double>& chain : pass_.squares())
       for (std::size_t t = 0; t < chain.size(); ++t) sum[t] += chain[t];
@@ -235,6 +240,16 @@ class PositionLook {
   }
 
   bool both_directions() const { return model_.spec().both_directions; }
+  /// What the output reads: the last layer, of both directions.
+  std::span<const Signal> state() const {
+    return std::span(watched_.hidden())
+        .last(std::min<std::size_t>(watched_.hidden().size(), both_directions() ? 2 : 1));
+  }
+  Index state_size() const {
+    Index size = 0;
+    for (const Signal hidden : state()) size += hidden.size();
+    return size;
+  }
 
   PageSection lags() {
     PageSection section{.id = "lags",
@@ -254,7 +269,7 @@ class PositionLook {
     section.missing = "Its examples are one position long.";
     if (series.empty()) return section;
     section.blocks.push_back(chart_block("Gradient by lag", {"positions away", true}, {"norm", true}, series));
-    const bool estimated = watched_.hidden().back().size() > kStateSeeds;
+    const bool estimated = state_size() > kStateSeeds;
     section.blocks.push_back(note_block(fmt::format("Mean over {} positions of {}{}.", windows.size(), data_,
                                                     estimated ? "; norms are estimates, good to some 10 %" : "")));
     return section;
