@@ -211,6 +211,26 @@ TEST_F(Report, of_numbers_shows_forecasts_with_their_band) {
     EXPECT_TRUE(section(data, id).contains("blocks")) << section(data, id);
 }
 
+TEST_F(Report, of_a_task_shows_units_gates_lags_and_the_worst_examples) {
+  for (const std::string task : {"adding:12", "temporal-order:20"}) {
+    TrainRequest request{.out = folder_.path(task)};
+    request.settings.task = task;
+    request.settings.model = "lstm:5";
+    request.settings.steps = 5;
+    request.run.threads = 1;
+    request.given = {"task", "model", "steps"};
+    train(request);
+    const nlohmann::json data = data_of(page_of({.runs = {request.out}}));
+    for (const char* id : {"neurons", "gates", "lags", "worst", "radius"})
+      EXPECT_TRUE(section(data, id).contains("blocks")) << section(data, id);
+    EXPECT_EQ(section(data, "confusion").contains("blocks"), task.starts_with("temporal"));
+    const nlohmann::json rows = section(data, "worst").at("blocks")[0].at("rows");
+    ASSERT_EQ(rows.size(), 24u);
+    EXPECT_EQ(rows[0][1], task.starts_with("adding") ? "12" : "20");
+    EXPECT_GE(std::stod(rows[0][4].get<std::string>()), std::stod(rows[23][4].get<std::string>()));
+  }
+}
+
 TEST_F(Report, the_command_is_quoted_for_a_shell) {
   const std::string command = command_of(train_run("run"));
   EXPECT_THAT(command, ::testing::StartsWith("unfold train '"));

@@ -29,14 +29,7 @@ std::vector<PageSection> all_missing(const std::string& why) {
 
 Looked look_into(const ReportRequest& request, Reporter& reporter) {
   const std::string& model = request.runs.front();
-  if (holds_task_model(model)) {
-    Looked looked;
-    looked.no_levels = "the model is of a generated task.";
-    looked.sections = all_missing(
-        "The model is of a generated task, whose examples are not looked into yet; unfold eval "
-        "measures it.");
-    return looked;
-  }
+  if (holds_task_model(model)) return look_into_task(request);
   return holds_field_model(model) ? look_into_fields(request, reporter) : look_into_text(request, reporter);
 }
 

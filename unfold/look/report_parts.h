@@ -30,7 +30,7 @@ PageSection samples_section(const ReportRequest& request, const std::string& las
 /// The command that trained a run, as one writes it in a shell.
 std::string command_of(const std::string& run);
 
-/// What looking into a model of text found (report_text.cpp), and one of data with fields (report_fields.cpp).
+/// What looking into a model found: of text (report_text.cpp), of data with fields (report_fields.cpp), of a task.
 struct Looked {
   std::vector<Level> levels = {};
   std::string no_levels = {};  ///< why there are none
@@ -41,6 +41,8 @@ struct Looked {
 };
 Looked look_into_text(const ReportRequest& request, Reporter& reporter);
 Looked look_into_fields(const ReportRequest& request, Reporter& reporter);
+/// Of a model of a generated task, by examples of its test part (report_task.cpp).
+Looked look_into_task(const ReportRequest& request);
 /// Spectral radii of a network: at its start, where it was best and at its last checkpoint (report_radius.cpp).
 PageSection radius_section(const std::string& run);
 
