@@ -43,6 +43,30 @@ TEST_F(FollowTest, lines_are_answered_as_in_a_file) {
   }
 }
 
+TEST_F(FollowTest, sources_and_whole_sequences_are_answered_as_in_a_file) {
+  std::string pairs;
+  for (int i = 0; i < 40; ++i) pairs += (i % 2 == 0 ? "abba\tA B B A\n" : "cab\tC A B\n");
+  const std::string words = data("words.pairs", pairs);
+  train_on(words, {"--model", "gru:6,attention=additive", "--split", "100/0/0"});
+  expect_equal_answers(words);
+  expect_equal_answers(words, {"--beam", "3", "--best", "2"});
+  expect_equal_answers(words, {"--attention", "--format", "jsonl"});
+  expect_failure({"predict", run_, words, "--follow", "--sample"}, 2, "--sample draws by the number");
+  const std::string lines = data("lines", labelled_lines(30));
+  for (const char* ends : {"symbol", "stop", "poisson"}) {
+    SCOPED_TRACE(ends);
+    train_on(lines, {"--model", "gru:4", "--format", "labelled", "--read", "label", "--predict", "text", "--ends", ends,
+                     "--overwrite"});
+    expect_equal_answers(lines);
+    expect_equal_answers(lines, {"--given", "label=neg"});
+  }
+  std::string rows = "part,x\n";
+  for (int i = 0; i < 60; ++i) rows += std::to_string(i / 4) + "," + std::to_string(i % 4) + "\n";
+  const std::string table = data("parts.csv", rows);
+  train_on(table, {"--model", "gru:4", "--sequences", "part", "--predict", "x", "--ends", "stop", "--overwrite"});
+  expect_equal_answers(table);
+}
+
 TEST_F(FollowTest, rows_of_a_table_are_answered_one_by_one_with_the_same_digits) {
   const std::string file = data("wave.csv", wave(60, true));
   train_on(file, {"--model", "gru:4,layers=2", "--format", "table", "--predict", "load", "--ahead", "3"});

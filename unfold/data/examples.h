@@ -20,6 +20,7 @@ struct ExampleColumn {
   /// Entries lie along a chain of its own, which the positions of the example look at: the source of what is predicted.
   /// Of one that an example has once, that chain has one position.
   bool source = false;
+  bool characters = false;  ///< of running text: entries are its characters, not its words
 
   std::vector<std::string> texts = {};  ///< one an entry; of width 0
   std::vector<double> numbers = {};     ///< `width` an entry, one entry after another

@@ -11,7 +11,6 @@
 
 #include "unfold/base/error.h"
 #include "unfold/base/text_distance.h"
-#include "unfold/base/utf8.h"
 #include "unfold/fields/density_data.h"
 #include "unfold/fields/grid_data.h"
 #include "unfold/fields/predicted_list.h"
@@ -209,15 +208,9 @@ Examples read_fields(const std::vector<std::string>& files, const ReaderOptions&
 }
 
 std::string found_symbols(const Examples& examples) {
-  const auto is_character = [](const std::string& entry) {
-    Index end = 0;
-    return !entry.empty() && next_code_point(entry, end) != kNoCodePoint && end == static_cast<Index>(entry.size());
-  };
   const auto kind_of = [&](const char* name) {
     const ExampleColumn* column = examples.find(name);
-    const auto is_one = [&](const std::string& entry) { return entry == kTargetEnd || is_character(entry); };
-    const bool chars = column != nullptr && column->is_text() && std::ranges::all_of(column->texts, is_one);
-    return to_string(chars ? SymbolKind::chars : SymbolKind::words);
+    return to_string(column != nullptr && column->characters ? SymbolKind::chars : SymbolKind::words);
   };
   if (has_source(examples)) return fmt::format("{},{}", kind_of("source"), kind_of("target"));
   return std::string(kind_of("text"));

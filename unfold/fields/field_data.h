@@ -43,8 +43,7 @@ Problem problem_of(const NetworkLayout& layout, const DataSpecification& data);
 /// Model, optimiser and budget for the problem, where nobody gave them; and, of labels of a network that reads whole
 /// sequences, their loss (crf), which then stands in the plan and in `predict`.
 void settle_for(FieldPlan& plan, const Examples& examples, const Given& given, TrainSettings& settings);
-/// How running text became positions, as `--symbols` says it: characters where each is one, else words; of sources and
-/// targets both: "chars,words".
+/// How running text became positions, as `--symbols` says it; of sources and targets both: "chars,words".
 std::string found_symbols(const Examples& examples);
 
 }  // namespace unfold

@@ -178,9 +178,8 @@ std::vector<HeadScores> stepped_scores(const NetworkModel<T>& model, const Examp
 
 template <class T>
 void score_stream(const NetworkModel<T>& model, const FieldScoreRequest& request, FieldScoreTable& table) {
-  if (reads_source(model.data()) || predicts_whole_sequences(model))
-    throw UsageError("--follow is not for models of sources and targets, or of whole sequences, yet");
-  const bool by_row = goes_row_by_row(model) && !request.by_example;
+  const bool whole = reads_source(model.data()) || predicts_whole_sequences(model);
+  const bool by_row = goes_row_by_row(model) && !request.by_example && !whole;
   FieldStream stream(request.data, reader_options_for(model), model.data(),
                      by_row ? StreamPiece::row : StreamPiece::example, reach_back(model));
   const auto data = std::make_shared<const DataSpecification>(model.data());
@@ -189,6 +188,7 @@ void score_stream(const NetworkModel<T>& model, const FieldScoreRequest& request
   std::optional<FieldStepper<T>> stepper;
   if (by_row) stepper.emplace(model, team);
   for (Examples piece; stream.next(piece);) {
+    give(model, request.given, piece);
     const ExampleSet set(by_row ? stream.window() : piece, data, predicts, parse_unknown_policy(request.unknown));
     if (!by_row) {
       table.add(piece, score_heads(model, set, team));

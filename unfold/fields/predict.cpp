@@ -434,17 +434,43 @@ std::vector<Added> stepped_columns(const NetworkModel<T>& model, const ExampleSe
   return joined_columns(heads);
 }
 
+/// How a model answers, as it is asked.
+template <class T>
+struct Answering {
+  Answering(const NetworkModel<T>& model, const PredictRequest& request)
+      : source(reads_source(model.data())),
+        finds(source || predicts_whole_sequences(model)),
+        numbers(finds && model.data().field(target_field(model)).type == Type::values),
+        searches(request.beam > 1 || request.sampled || request.attention ||
+                 (finds && (request.best > 1 || request.constraint))) {}
+  bool source, finds;  ///< whole sequences are predicted, of a source or not
+  bool numbers;        ///< of numbers
+  bool searches;       ///< for whole sequences
+};
+
+template <class T>
+std::vector<Added> answers(const NetworkModel<T>& model, const ExampleSet& set, const PredictRequest& request,
+                           Team& team) {
+  const Answering<T> how(model, request);
+  if ((how.source && !how.numbers) || (how.finds && how.searches)) return found_targets(model, set, request, team);
+  std::vector<Added> added = request.constraint ? constrained_columns(model, set, request, team)
+                                                : predicted_columns(model, set, request, team);
+  if (!how.finds && request.best > 1 && !request.constraint) add_n_best(model, set, request.best, team, added);
+  return added;
+}
+
 /// Answers a stream piece by piece.
 template <class T>
 void follow_stream(const NetworkModel<T>& model, const PredictRequest& request,
                    const std::function<void(std::string_view)>& write) {
-  if (reads_source(model.data()) || predicts_whole_sequences(model))
-    throw UsageError("--follow is not for models of sources and targets, or of whole sequences, yet");
-  if (request.best > 1) throw UsageError("--best is not for --follow");
+  const Answering<T> how(model, request);
+  if (request.best > 1 && !how.finds) throw UsageError("--best of labels is not for --follow");
   if (request.constraint) throw UsageError("--constraint is not for --follow");
+  if (request.sampled)
+    throw UsageError("--sample draws by the number of an example, which a stream has not; leave --follow out");
   if (request.ahead > 0) throw UsageError("--ahead begins at the end of the data, which --follow never sees");
   if (request.data.size() != 1) throw UsageError("--follow reads one stream; name one file, or - for standard input");
-  const bool by_row = goes_row_by_row(model);
+  const bool by_row = goes_row_by_row(model) && !how.finds;
   FieldStream stream(request.data.front(), reader_options_for(model), model.data(),
                      by_row ? StreamPiece::row : StreamPiece::example, reach_back(model));
   const auto data = std::make_shared<const DataSpecification>(model.data());
@@ -456,9 +482,10 @@ void follow_stream(const NetworkModel<T>& model, const PredictRequest& request,
   bool first = true;
   for (Examples piece; stream.next(piece);) {
     if (by_row && stream.begins()) stepper->reset();
+    give(model, request.given, piece);
     const ExampleSet set(by_row ? stream.window() : piece, data, {});
     const std::vector<Added> added =
-        by_row ? stepped_columns(model, set, *stepper, request) : predicted_columns(model, set, request, team);
+        by_row ? stepped_columns(model, set, *stepper, request) : answers(model, set, request, team);
     if (model.data().found) piece.parents = found_parents(model, set, team);
     const TableWriter writer(piece, added, symbols, write);
     if (json) {
@@ -477,13 +504,9 @@ void follow_stream(const NetworkModel<T>& model, const PredictRequest& request,
 
 void predict(const PredictRequest& request, const std::function<void(std::string_view)>& write, Reporter& reporter) {
   with_network_model(request.model, [&]<class T>(const NetworkModel<T>& model) {
-    if (request.follow) return follow_stream<T>(model, request, write);
-    const bool finds = reads_source(model.data()) || predicts_whole_sequences(model);
-    const bool numbers = finds && model.data().field(target_field(model)).type == Type::values;
     const bool labels =
         std::ranges::any_of(model.network().heads, [](const Head<T>& head) { return has_n_best(head); });
-    const bool searches =
-        request.beam > 1 || request.sampled || request.attention || (finds && (request.best > 1 || request.constraint));
+    const auto& [source, finds, numbers, searches] = Answering<T>(model, request);
     if (!finds && (searches || !request.given.empty()))
       throw UsageError(
           "--beam, --sample, --attention and --given are for models that read a source (--format pairs) or predict "
@@ -496,11 +519,12 @@ void predict(const PredictRequest& request, const std::function<void(std::string
     if (finds && request.ahead > 0)
       throw UsageError("--ahead goes on beyond the end of a sequence, which this model predicts; leave it out");
     const bool invented = request.data.empty();
-    if (numbers && (searches || invented))
+    if (numbers && (searches || (invented && !request.follow)))
       throw UsageError(
           fmt::format("{} holds numbers: `unfold sample {}` draws such sequences; predict with DATA, without a search, "
                       "says what comes next at every position",
                       target_field(model), request.model));
+    if (request.follow) return follow_stream<T>(model, request, write);
     if (invented && request.given.empty()) throw UsageError("predict needs DATA, or --given FIELD=VALUE");
     Examples examples = invented ? given_examples(model, request.given, 1) : read_for(model, request.data);
     if (!invented) give(model, request.given, examples);
@@ -510,12 +534,8 @@ void predict(const PredictRequest& request, const std::function<void(std::string
     const ExampleSet set(examples, data, {});  // labels never seen do not matter here
     reporter.remark(fmt::format("{} examples, {} positions", set.count(), set.positions()));
     Team team(thread_count(request.threads));
-    std::vector<Added> added = (reads_source(model.data()) && !numbers) || (finds && searches)
-                                   ? found_targets(model, set, request, team)
-                               : request.constraint ? constrained_columns(model, set, request, team)
-                                                    : predicted_columns(model, set, request, team);
+    const std::vector<Added> added = answers(model, set, request, team);
     if (model.data().found) examples.parents = found_parents(model, set, team);
-    if (!finds && request.best > 1 && !request.constraint) add_n_best(model, set, request.best, team, added);
     const TableWriter writer(examples, added, stored_settings(model).symbols, write);
     request.format == TableFormat::jsonl ? writer.jsonl() : writer.tsv();
   });

@@ -79,6 +79,10 @@ class JsonField {
     column_.texts.push_back(std::move(text));
     mark_entry(column_, false);
   }
+  void add_running_text(std::vector<std::string> symbols, bool characters) {
+    column_.characters = characters;
+    for (std::string& symbol : symbols) add_text(std::move(symbol));
+  }
   void add(const JsonValue& value) {
     if (value.is_null()) return add_missing();
     if (column_.is_text()) return add_text(json_text(value));
@@ -140,7 +144,7 @@ class JsonlReader {
     set_length(kTextKey, static_cast<Index>(symbols.size()));
     JsonField& field = field_of(kTextKey, {});
     field.pad(examples_.positions());
-    for (std::string& symbol : symbols) field.add_text(std::move(symbol));
+    field.add_running_text(std::move(symbols), positions_.characters());
   }
 
   void read_value(const std::string& key, const JsonValue& value) {

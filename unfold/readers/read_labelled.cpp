@@ -117,7 +117,7 @@ Examples read_labelled(const Input& input, const ReaderOptions& options) {
   const LabelledLines lines = labelled_lines(text);
   Examples examples = text.no_examples();
   const TextPositions positions(lines.texts, options);
-  ExampleColumn column{.name = "text"};
+  ExampleColumn column{.name = "text", .characters = positions.characters()};
   for (std::size_t i = 0; i < lines.texts.size(); ++i) {
     positions.append(lines.texts[i], column.texts);
     examples.ends.push_back(column.entries());

@@ -49,9 +49,8 @@ Examples read_pairs(const Input& input, const ReaderOptions& options) {
   const PairLines lines = pair_lines(text);
   Examples examples = text.no_examples();
   examples.example_lines = lines.numbers;
-  ExampleColumn source{.name = "source", .source = true}, target{.name = "target"};
-  ExampleColumn stop{.name = fmt::format("target{}", kStopField)};
   const TextPositions of_sources(lines.sources, options);
+  ExampleColumn source{.name = "source", .source = true, .characters = of_sources.characters()};
   for (const std::string_view line : lines.sources) {
     of_sources.append(line, source.texts);
     source.ends.push_back(source.entries());
@@ -60,6 +59,8 @@ Examples read_pairs(const Input& input, const ReaderOptions& options) {
   ReaderOptions target_options = options;
   target_options.text = options.target_text.value_or(options.text);
   const TextPositions of_targets(lines.targets, target_options);
+  ExampleColumn target{.name = "target", .characters = of_targets.characters()};
+  ExampleColumn stop{.name = fmt::format("target{}", kStopField)};
   for (std::size_t i = 0; i < lines.targets.size(); ++i) {
     const std::size_t before = target.texts.size();
     of_targets.append(lines.targets[i], target.texts);

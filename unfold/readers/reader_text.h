@@ -81,6 +81,7 @@ class TextPositions {
   TextPositions(const std::vector<std::string_view>& texts, const ReaderOptions& options);
   /// Appends the symbols of a text.
   void append(std::string_view text, std::vector<std::string>& out) const;
+  bool characters() const { return kind_ != SymbolKind::words; }
 
  private:
   SymbolKind kind_;

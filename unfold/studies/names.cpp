@@ -3,96 +3,40 @@
 
 #include <fmt/format.h>
 
-#include <stdlib.h>
-
-#include <array>
-#include <filesystem>
 #include <sstream>
 
 #include "unfold/app/sample.h"
-#include "unfold/app/train.h"
-#include "unfold/base/error.h"
 #include "unfold/base/file.h"
-#include "unfold/fields/predict.h"
 #include "unfold/studies/reproduction.h"
+#include "unfold/studies/told.h"
 
 namespace unfold {
 namespace {
 
-constexpr std::array<const char*, 2> kGenders = {"female", "male"};
+const std::vector<std::string> kGenders = {"female", "male"};
 
-/// Every tenth name of a class is tested, the one after it is validated on.
-struct NameFiles {
-  std::string train, valid;
-  std::array<std::string, 2> test;  // of each gender
-  std::array<Index, 2> tested{};
-};
-
-NameFiles write_names(const std::string& data, const std::string& stem) {
-  NameFiles files{.train = stem + ".train", .valid = stem + ".valid", .test = {}};
-  std::string train, valid, tests;
+ToldFiles write_names(const std::string& data, const std::string& stem) {
+  std::vector<std::vector<std::string>> names(kGenders.size());
   for (std::size_t g = 0; g < kGenders.size(); ++g) {
     std::istringstream lines(
         std::string(Input::open(fmt::format("{}/sequences/names/{}.txt", data, kGenders[g])).bytes()));
-    std::string test;
-    Index number = 0;
     for (std::string name; std::getline(lines, name);) {
       while (!name.empty() && (name.back() == ' ' || name.back() == '\r')) name.pop_back();
-      if (name.empty()) continue;
-      const Index tenth = number++ % 10;
-      (tenth == 0 ? test : tenth == 1 ? valid : train) += fmt::format("{}\t{}\n", kGenders[g], name);
-      files.tested[g] += tenth == 0 ? 1 : 0;
+      if (!name.empty()) names[g].push_back(name);
     }
-    files.test[g] = fmt::format("{}-{}.test", stem, kGenders[g]);
-    write_file_atomically(files.test[g], test);
-    tests += test;
   }
-  write_file_atomically(stem + ".test", tests);
-  write_file_atomically(files.train, train);
-  write_file_atomically(files.valid, valid);
-  return files;
+  return write_told(stem, kGenders, names);
 }
 
 constexpr const char* kNamesModel = "gru:128,dropout=0.3,embedding=32";
 constexpr Index kNamesEpochs = 15;
 
-std::string train_names(const NameFiles& files, const std::string& out, const std::string& ends, bool given,
-                        const std::string& condition) {
-  TrainRequest request{.out = out, .overwrite = true};
-  TrainSettings& s = request.settings;
-  s.data = {files.train};
-  s.valid = files.valid;
-  s.format = "labelled";
-  s.symbols = "chars";
-  s.predict = "text";
-  s.unknown = "skip";
-  s.ends = ends;
-  s.model = kNamesModel + condition;
-  s.epochs = kNamesEpochs;
-  request.run.threads = 1;
-  request.given = {"valid", "format", "symbols", "predict", "unknown", "ends", "model", "epochs"};
-  if (given) {
-    s.read = "label";
-    request.given.insert("read");
-  }
-  return train(request).run;
-}
-
-/// Bits of a name in the mean, its end too, of one gender's part; `told`: what the network is told in its place.
-double bits_of_names(const std::string& run, const NameFiles& files, std::size_t gender, const char* told) {
-  FieldEvaluation request{.model = run, .data = {files.test[gender]}, .unknown = "skip", .threads = 1};
-  if (told != nullptr) request.given = {fmt::format("label={}", told)};
-  double nats = 0;
-  for (const HeadFigures& head : evaluate_on_fields(request).heads) nats += head.nats;
-  return bits(nats) / static_cast<double>(files.tested[gender]);
-}
-
 std::string row_of_names(const char* label, const std::string& alone, const std::string& given,
-                         const NameFiles& files) {
+                         const ToldFiles& files) {
   std::string row = fmt::format("| {} |", label);
   for (std::size_t g = 0; g < kGenders.size(); ++g)
-    row += fmt::format(" {:.2f} | **{:.2f}** | {:.2f} |", bits_of_names(alone, files, g, nullptr),
-                       bits_of_names(given, files, g, nullptr), bits_of_names(given, files, g, kGenders[1 - g]));
+    row += fmt::format(" {:.2f} | **{:.2f}** | {:.2f} |", bits_told(alone, files, g), bits_told(given, files, g),
+                       bits_told(given, files, g, kGenders[1 - g]));
   return row + "\n";
 }
 
@@ -100,7 +44,7 @@ void make_names_files(const std::string& data, const std::string& stem) { write_
 
 std::string samples_of_names(const std::string& run) {
   std::string text;
-  for (const char* gender : kGenders) {
+  for (const std::string& gender : kGenders) {
     text += fmt::format("{}:", gender);
     for (const SampledSequence& name :
          sample_sequences({.model = run, .count = 8, .given = {fmt::format("label={}", gender)}}, 1))
@@ -111,10 +55,12 @@ std::string samples_of_names(const std::string& run) {
 }
 
 std::string names_table() {
-  std::string folder = (std::filesystem::temp_directory_path() / "unfold-names-XXXXXX").string();
-  if (::mkdtemp(folder.data()) == nullptr)
-    throw RuntimeFailure(fmt::format("no folder can be made in {}", std::filesystem::temp_directory_path().string()));
-  const NameFiles files = write_names(data_folder(), folder + "/names");
+  const StudyFolder folder("names");
+  const ToldFiles files = write_names(data_folder(), folder.path("names"));
+  const auto trained = [&](const std::string& out, const std::string& ends, bool given, const std::string& condition) {
+    return train_told(files, folder.path(out),
+                      {.model = kNamesModel + condition, .ends = ends, .epochs = kNamesEpochs, .given = given});
+  };
   std::string text = fmt::format(
       "`{}`, {} epochs, seed 1; every tenth name of each gender is tested ({} and {}), the one after it validated on. "
       "Bits of a\nname with its end: of a network that is told nothing, of one that is told the gender, and of that "
@@ -125,21 +71,18 @@ std::string names_table() {
       kNamesModel, kNamesEpochs, files.tested[0], files.tested[1]);
   std::string samples;
   for (const std::string ends : {"symbol", "stop", "geometric", "poisson", "negative-binomial", "table"}) {
-    const std::string alone = train_names(files, folder + "/alone-" + ends, ends, false, "");
-    const std::string given = train_names(files, folder + "/given-" + ends, ends, true, "");
+    const std::string alone = trained("alone-" + ends, ends, false, "");
+    const std::string given = trained("given-" + ends, ends, true, "");
     text += row_of_names(fmt::format("{}; as start and at every step", ends).c_str(), alone, given, files);
     if (ends != "symbol") continue;
     for (const char* condition : {"start", "steps"}) {
-      const std::string other =
-          train_names(files, folder + "/" + condition, ends, true, fmt::format(",condition={}", condition));
+      const std::string other = trained(condition, ends, true, fmt::format(",condition={}", condition));
       text += row_of_names(
           fmt::format("{}; {}", ends, std::string_view(condition) == "start" ? "as start" : "at every step").c_str(),
           alone, other, files);
     }
     samples = samples_of_names(given);
   }
-  std::error_code ignored;
-  std::filesystem::remove_all(folder, ignored);
   return text + "\nDrawn from the first of them, seed 1:\n\n```\n" + samples + "```\n";
 }
 

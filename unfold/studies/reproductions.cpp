@@ -227,6 +227,7 @@ std::vector<Reproduction> sequence_reproductions() {
 
 Reproduction reservoirs();          // reservoirs.cpp
 Reproduction names_given_gender();  // names.cpp
+Reproduction tunes_given_key();     // tunes.cpp
 
 const std::vector<Reproduction>& reproductions() {
   static const std::vector<Reproduction> list = [] {
@@ -235,6 +236,7 @@ const std::vector<Reproduction>& reproductions() {
     std::ranges::move(density_reproductions(), std::back_inserter(all));
     all.push_back(reservoirs());
     all.push_back(names_given_gender());
+    all.push_back(tunes_given_key());
     all.push_back(learning_through_search());
     return all;
   }();
