@@ -87,8 +87,9 @@ std::string tunes_table() {
     double others = 0;
     for (std::size_t other = 0; other < kKeys.size(); ++other)
       if (other != k) others += bits_told(given, files, k, kKeys[other]) / static_cast<double>(kKeys.size() - 1);
-    text += fmt::format("| {} | {} | {:.1f} | **{:.1f}** | {:.1f} |\n", kKeys[k], files.tested[k],
-                        bits_told(alone, files, k), bits_told(given, files, k), others);
+    const double untold = bits_told(alone, files, k), told = bits_told(given, files, k);
+    text += fmt::format("| {} | {} | {:.1f} | {} | {:.1f} |\n", kKeys[k], files.tested[k], untold,
+                        fmt::format(told < untold ? "**{:.1f}**" : "{:.1f}", told), others);
   }
   text += "\nDrawn, seed 1:\n\n```\n";
   for (const std::string& key : kKeys)
