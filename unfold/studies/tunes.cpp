@@ -89,7 +89,7 @@ std::string tunes_table() {
       if (other != k) others += bits_told(given, files, k, kKeys[other]) / static_cast<double>(kKeys.size() - 1);
     const double untold = bits_told(alone, files, k), told = bits_told(given, files, k);
     text += fmt::format("| {} | {} | {:.1f} | {} | {:.1f} |\n", kKeys[k], files.tested[k], untold,
-                        fmt::format(told < untold ? "**{:.1f}**" : "{:.1f}", told), others);
+                        told < untold ? fmt::format("**{:.1f}**", told) : fmt::format("{:.1f}", told), others);
   }
   text += "\nDrawn, seed 1:\n\n```\n";
   for (const std::string& key : kKeys)
