@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <set>
 
 #include "unfold/data/example_batches.h"
 #include "unfold/look/activity.h"
@@ -47,26 +48,20 @@ ExampleSet first_positions(const ExampleSet& set, Index most) {
   return set.subset(chosen);
 }
 
-/// A place of an example whose state is followed.
-struct Window {
-  Index example, position;
-  auto operator<=>(const Window&) const = default;
-};
+/// A place whose state is followed: of an example, and within it.
+using Window = std::pair<Index, Index>;
 
 /// Spread over the examples: the last position of each, or with both directions its middle; several of few examples.
-std::vector<Window> windows_of(const ExampleSet& set, bool both_directions) {
+std::set<Window> windows_of(const ExampleSet& set, bool both_directions) {
   const Index count = std::min(kWindows, set.count()), each = (kWindows + count - 1) / count;
-  std::vector<Window> windows;
+  std::set<Window> windows;
   for (Index i = 0; i < count; ++i) {
     const Index example = i * set.count() / count, length = set.length(example);
     for (Index k = 1; k <= each; ++k) {
       const Index position = both_directions ? length * k / (each + 1) : length * k / each - 1;
-      if (position >= 0) windows.push_back({example, position});
+      if (position >= 0) windows.emplace(example, position);
     }
   }
-  std::ranges::sort(windows);
-  const auto same = std::ranges::unique(windows);
-  windows.erase(same.begin(), same.end());
   return windows;
 }
 
@@ -213,16 +208,17 @@ class PositionLook {
   /// Adds the norms of the gradient of the state at a window's position, by how far before and behind it they are.
   void follow(const Window& window, std::vector<std::vector<double>>& before,
               std::vector<std::vector<double>>& behind) {
+    const auto [example, position] = window;
     const Index reach = 2 * kFarthest;  // beyond the last lag, so that its state does not begin there
-    const Index from = std::max<Index>(0, window.position - reach), length = set_.length(window.example);
-    const Index to = both_directions() ? std::min(length, window.position + reach + 1) : window.position + 1;
-    const ExampleSet part = set_.part(window.example, from, to, 0);
+    const Index from = std::max<Index>(0, position - reach), length = set_.length(example);
+    const Index to = both_directions() ? std::min(length, position + reach + 1) : position + 1;
+    const ExampleSet part = set_.part(example, from, to, 0);
     const std::vector<std::vector<T>> seeds = state_seeds<T>(state_size(), 1);
     const std::vector<Index> copies(seeds.size(), 0);
     const ExampleSet copied = part.subset(copies);
     const Batch batch = batch_of(copied);
     pass_.read(batch);
-    const Index own = window.position - from;
+    const Index own = position - from;
     for (std::size_t c = 0; c < seeds.size(); ++c) {
       const T* seed = seeds[c].data();
       for (const Signal hidden : state()) {
@@ -259,7 +255,7 @@ class PositionLook {
                             "behind, added to the network."};
     section.missing = "There is no gradient: nothing in it carries what was read.";
     if (watched_.hidden().empty() || watched_.readers().empty()) return section;
-    const std::vector<Window> windows = windows_of(set_, both_directions());
+    const std::set<Window> windows = windows_of(set_, both_directions());
     std::vector<std::vector<double>> before(at(kFarthest)), behind(at(kFarthest));
     for (const Window& window : windows) follow(window, before, behind);
     std::vector<ChartSeries> series;
