@@ -15,6 +15,13 @@ constexpr std::size_t kNeurons = 48;  // of all layers
 
 }  // namespace
 
+void add_lags(PageSection& section, const std::string& unit, const std::vector<ChartSeries>& norms,
+              const std::string& over, bool estimated) {
+  section.blocks.push_back(chart_block("Gradient by lag", {unit, true}, {"norm", true}, norms));
+  section.blocks.push_back(
+      note_block(fmt::format("Mean over {}{}.", over, estimated ? "; norms are estimates, good to some 10 %" : "")));
+}
+
 double rounded(double x, double unit) { return std::round(x / unit) * unit; }
 
 template <class T>

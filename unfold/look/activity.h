@@ -41,6 +41,11 @@ class Activity {
   std::vector<Index> rows_;  // those that are there
 };
 
+/// Adds the norms of the state's gradient by lag, `over` so many places; `estimated`: by fewer seeds than it has
+/// numbers.
+void add_lags(PageSection& section, const std::string& unit, const std::vector<ChartSeries>& norms,
+              const std::string& over, bool estimated);
+
 double rounded(double x, double unit);
 
 }  // namespace unfold

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 
 #include "unfold/app/reading.h"
 #include "unfold/data/text_batches.h"
 #include "unfold/look/gradients.h"
+#include "unfold/look/label_probabilities.h"
 #include "unfold/models/language_model.h"
 #include "unfold/numerics/functions.h"
 #include "unfold/runs/figures.h"
@@ -23,20 +23,11 @@ namespace {
 constexpr Index kMostRows = Index{1} << 14;
 
 std::vector<Guess> best_guesses(std::span<const float> log_probabilities, const Alphabet& alphabet, Index count) {
-  std::vector<Symbol> order(log_probabilities.size());
-  std::iota(order.begin(), order.end(), Symbol{0});
-  const auto shown = std::min<std::size_t>(at(count), order.size());
-  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(shown), order.end(),
-                    [&](Symbol a, Symbol b) {
-                      const float p = log_probabilities[at(a)], q = log_probabilities[at(b)];
-                      return p != q ? p > q : a < b;
-                    });
   std::vector<Guess> guesses;
-  guesses.reserve(shown);
-  for (std::size_t i = 0; i < shown; ++i) {
-    auto probability = static_cast<double>(log_probabilities[at(order[i])]);
+  for (const Symbol x : most_probable(log_probabilities, count)) {
+    auto probability = static_cast<double>(log_probabilities[at(x)]);
     vector_exp(&probability, &probability, 1);
-    guesses.push_back({alphabet.name(order[i]), probability});
+    guesses.push_back({alphabet.name(x), probability});
   }
   return guesses;
 }

@@ -1,7 +1,8 @@
 #pragma once
-/// How probable a head of labels holds each of them.
+/// How probable symbols or labels are held, and which are held most probable.
 
 #include <algorithm>
+#include <numeric>
 #include <span>
 #include <vector>
 
@@ -20,6 +21,18 @@ std::vector<double> label_probabilities(std::span<const T> signal) {
   for (const double x : p) sum += x;
   for (double& x : p) x /= sum;
   return p;
+}
+
+/// The `count` most probable ones, best first, by their probabilities or logarithms; of equals the smaller symbol.
+template <class X>
+std::vector<Symbol> most_probable(std::span<const X> of, Index count) {
+  std::vector<Symbol> order(of.size());
+  std::iota(order.begin(), order.end(), Symbol{0});
+  const auto shown = static_cast<std::ptrdiff_t>(std::min<std::size_t>(at(count), order.size()));
+  std::partial_sort(order.begin(), order.begin() + shown, order.end(),
+                    [&](Symbol a, Symbol b) { return of[at(a)] != of[at(b)] ? of[at(a)] > of[at(b)] : a < b; });
+  order.resize(at(shown));
+  return order;
 }
 
 }  // namespace unfold

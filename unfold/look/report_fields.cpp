@@ -104,14 +104,10 @@ class FieldLook {
   }
 
   static std::vector<LabelGuess> first_guesses(const std::vector<double>& p) {
-    constexpr std::size_t kGuesses = 5;
-    std::vector<LabelGuess> all;
-    for (std::size_t x = 0; x < p.size(); ++x) all.emplace_back(static_cast<Symbol>(x), p[x]);
-    const std::size_t count = std::min(kGuesses, all.size());
-    std::partial_sort(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(count), all.end(),
-                      [](const LabelGuess& a, const LabelGuess& b) { return a.second > b.second; });
-    all.resize(count);
-    return all;
+    constexpr Index kMost = 5;
+    std::vector<LabelGuess> guesses;
+    for (const Symbol x : most_probable<double>(p, kMost)) guesses.emplace_back(x, p[at(x)]);
+    return guesses;
   }
 
   /// Of the head of labels, or else of numbers, that predicts at every position; null: none does.

@@ -264,10 +264,8 @@ class PositionLook {
         series.push_back({.curve = std::move(curve)});
     section.missing = "Its examples are one position long.";
     if (series.empty()) return section;
-    section.blocks.push_back(chart_block("Gradient by lag", {"positions away", true}, {"norm", true}, series));
-    const bool estimated = state_size() > kStateSeeds;
-    section.blocks.push_back(note_block(fmt::format("Mean over {} positions of {}{}.", windows.size(), data_,
-                                                    estimated ? "; norms are estimates, good to some 10 %" : "")));
+    add_lags(section, "positions away", series, fmt::format("{} positions of {}", windows.size(), data_),
+             state_size() > kStateSeeds);
     return section;
   }
 

@@ -111,10 +111,8 @@ class TaskLook {
     }
     section.missing = "Its examples are one step long.";
     if (curve.points.empty()) return section;
-    section.blocks.push_back(chart_block("Gradient by lag", {"steps back", true}, {"norm", true}, {{.curve = curve}}));
-    section.blocks.push_back(
-        note_block(fmt::format("Mean over {} examples of the test part{}.", structure.sequences(),
-                               hidden.size() > kStateSeeds ? "; norms are estimates, good to some 10 %" : "")));
+    add_lags(section, "steps back", {{.curve = curve}},
+             fmt::format("{} examples of the test part", structure.sequences()), hidden.size() > kStateSeeds);
     return section;
   }
 

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "unfold/app/reading.h"
 #include "unfold/data/text_batches.h"
 #include "unfold/look/activity.h"
 #include "unfold/look/explain.h"
 #include "unfold/look/judged_data.h"
+#include "unfold/look/label_probabilities.h"
 #include "unfold/look/report_parts.h"
 #include "unfold/models/language_model.h"
 #include "unfold/models/registry.h"
@@ -44,14 +44,8 @@ double probability_of(float log_p) {
 }
 
 std::vector<std::pair<Symbol, double>> first_guesses(std::span<const float> log_p) {
-  std::vector<Symbol> order(log_p.size());
-  std::iota(order.begin(), order.end(), Symbol{0});
-  const auto shown = static_cast<std::ptrdiff_t>(std::min<std::size_t>(kGuesses, order.size()));
-  std::partial_sort(order.begin(), order.begin() + shown, order.end(),
-                    [&](Symbol a, Symbol b) { return log_p[at(a)] > log_p[at(b)]; });
   std::vector<std::pair<Symbol, double>> guesses;
-  for (std::ptrdiff_t i = 0; i < shown; ++i)
-    guesses.emplace_back(order[at(i)], probability_of(log_p[at(order[at(i)])]));
+  for (const Symbol x : most_probable(log_p, kGuesses)) guesses.emplace_back(x, probability_of(log_p[at(x)]));
   return guesses;
 }
 
@@ -235,9 +229,7 @@ PageSection lags_section(const SymbolModel& model, const Said& said, const Repor
   Curve curve{.label = "gradient", .points = {}};
   for (std::size_t k = 0; k < lags.norms.size(); ++k)
     curve.points.push_back({static_cast<double>(k + 1), {lags.norms[k], lags.norms[k], lags.norms[k]}});
-  section.blocks.push_back(chart_block("Gradient by lag", {"symbols back", true}, {"norm", true}, {{.curve = curve}}));
-  section.blocks.push_back(note_block(fmt::format("Mean over {} positions{}.", lags.positions,
-                                                  lags.estimated ? "; norms are estimates, good to some 10 %" : "")));
+  add_lags(section, "symbols back", {{.curve = curve}}, fmt::format("{} positions", lags.positions), lags.estimated);
   return section;
 }
 
