@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -14,6 +15,8 @@
 #include "base/scratch.h"
 #include "unfold/app/sample.h"
 #include "unfold/app/train.h"
+#include "unfold/base/error.h"
+#include "unfold/base/file.h"
 #include "unfold/fields/field_score.h"
 #include "unfold/fields/number_sequences.h"
 #include "unfold/fields/predict.h"
@@ -21,6 +24,7 @@
 namespace unfold {
 namespace {
 
+using testing::HasSubstr;
 using testing_support::contains;
 using testing_support::message_of;
 using testing_support::predicted;
@@ -85,6 +89,56 @@ class SequencesTest : public ::testing::Test {
   ScratchFolder folder_;
   std::string pairs_ = folder_.write("roman.pairs", kRomanPairs);
 };
+
+/// Labels are predicted from the true ones before them: a target without a wrong one is what greedy search finds.
+TEST_F(SequencesTest, the_best_of_pairs_is_chosen_by_the_sequences_that_greedy_search_finds) {
+  for (const Index steps : {20, 60, 100}) {
+    const std::string model =
+        trained(fmt::format("run{}", steps), pairs_, "gru:16,attention=additive", steps, [&](TrainRequest& request) {
+          request.settings.split.reset();
+          request.settings.valid = pairs_;
+          request.given.erase("split");
+          request.given.insert("valid");
+        });
+    const FieldFigures figures = evaluate_on_fields({.model = model, .data = {pairs_}, .threads = 1});
+    std::map<std::string, double> measures(figures.heads[0].measures.begin(), figures.heads[0].measures.end());
+    double least = 1;
+    std::istringstream log(read_file(model + "/log.jsonl"));
+    for (std::string line; std::getline(log, line);) {
+      const auto event = nlohmann::json::parse(line);
+      if (event["event"] == "validation") least = std::min(least, event["sequence_error"].get<double>());
+    }
+    EXPECT_EQ(measures["sequence_error"], least) << steps;
+  }
+}
+
+TEST_F(SequencesTest, what_the_best_is_chosen_by_may_be_said) {
+  const auto with = [&](const std::string& by, const std::string& objective = {}) {
+    return [=](TrainRequest& request) {
+      request.settings.best_by = by;
+      request.given.insert("best-by");
+      if (objective.empty()) return;
+      request.settings.objective = objective;
+      request.given.insert("objective");
+    };
+  };
+  for (const std::string by : {"nats", "labels", "sequences"}) {
+    const std::string run = trained("by-" + by, pairs_, "gru:8", 3, with(by));
+    EXPECT_THAT(read_file(run + "/config.toml"), HasSubstr("best-by = \"" + by + "\""));
+  }
+  EXPECT_THAT(message_of<UsageError>([&] { trained("other", pairs_, "gru:8", 3, with("loss")); }),
+              HasSubstr("nats, labels or sequences"));
+  EXPECT_THAT(message_of<UsageError>([&] { trained("risk", pairs_, "gru:8", 3, with("labels", "risk")); }),
+              HasSubstr("what is paid"));
+  const std::string numbers = folder_.write("wind.csv", "a,b\n1,2\n2,3\n3,4\n4,5\n");
+  const auto of_numbers = [&](TrainRequest& request) {
+    with("labels")(request);
+    request.settings.predict = "b";
+    request.given.insert("predict");
+  };
+  EXPECT_THAT(message_of<UsageError>([&] { trained("wind", numbers, "gru:8", 3, of_numbers); }),
+              HasSubstr("has labels"));
+}
 
 TEST_F(SequencesTest, targets_of_sources_are_measured_scored_found_and_drawn) {
   const std::string model = trained("run", pairs_, "gru:16,attention=additive", 150);

@@ -9,6 +9,7 @@
 #include "unfold/search/objective.h"
 #include "unfold/search/sequence_chooser.h"
 #include "unfold/training/found_trees.h"
+#include "unfold/training/label_judge.h"
 
 namespace unfold {
 
@@ -49,6 +50,20 @@ Network<T> network_with_objective(const NetworkModel<T>& model, const TrainSetti
   return model.network();
 }
 
+template <class T>
+bool add_judge(const NetworkModel<T>& model, const TrainSettings& settings, Team& team, TrainingSources<T>& sources) {
+  const std::string by = settings.best_by.value_or("nats");
+  if (by == "nats") return false;
+  if (sources.chooser)
+    throw UsageError(fmt::format("--best-by {}: with {} the best is chosen by what is paid; leave --best-by out", by,
+                                 sources.chooser->name()));
+  sources.judge = label_judge(model.network(), model.parameters(),
+                              by == "labels" ? WrongLabels::each : WrongLabels::sequences, team);
+  return true;
+}
+
+template bool add_judge(const NetworkModel<float>&, const TrainSettings&, Team&, TrainingSources<float>&);
+template bool add_judge(const NetworkModel<double>&, const TrainSettings&, Team&, TrainingSources<double>&);
 template Network<float> network_with_objective(const NetworkModel<float>&, const TrainSettings&, Circuit&, Team&,
                                                TrainingSources<float>&);
 template Network<double> network_with_objective(const NetworkModel<double>&, const TrainSettings&, Circuit&, Team&,

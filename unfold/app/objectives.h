@@ -13,4 +13,9 @@ template <class T>
 Network<T> network_with_objective(const NetworkModel<T>& model, const TrainSettings& settings, Circuit& circuit,
                                   Team& team, TrainingSources<T>& sources);
 
+/// What counts wrong labels in validation, where --best-by asks for it: whether it does. Throws UsageError where
+/// nothing can be counted. Model and team are referred to.
+template <class T>
+bool add_judge(const NetworkModel<T>& model, const TrainSettings& settings, Team& team, TrainingSources<T>& sources);
+
 }  // namespace unfold

@@ -76,6 +76,7 @@ class Training {
  private:
   void settle();
   void check_folder() const;
+  void refuse_best_by() const;
   void tell_precision() const;
   TrainOutcome run_on_task();
   void settle_fields();
@@ -167,6 +168,11 @@ void Training::check_folder() const {
         fmt::format("{} holds a run already; --resume goes on with it, --overwrite replaces it, or choose "
                     "another --out",
                     folder_.path()));
+}
+
+/// Of models that are fitted as a whole.
+void Training::refuse_best_by() const {
+  if (s_.best_by) throw UsageError(fmt::format("--best-by chooses among validations, and {} has none", s_.model));
 }
 
 /// Which arithmetic bf16 comes to on this processor.
@@ -497,11 +503,13 @@ TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
                       .has_test = parts[2].count() > 0};
   try {
     if (states) {
+      refuse_best_by();
       result.result = take_states(*states, model, folder_.model());
       result.result.seconds = seconds();
     } else if (const auto readout = readout_of(model.spec())) {
       if (s_.feedback)
         throw UsageError("--feedback is of training by gradient, and a ridge readout is fitted: write readout=trained");
+      refuse_best_by();
       ExampleBatchOptions once = batches;
       once.unknown_rate = once.word_dropout = 0;
       once.shift = 0;
@@ -515,6 +523,7 @@ TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
       Circuit freely, finding;
       if (s_.feedback) sources.feedback = std::make_shared<const Network<T>>(feedback_network(model, freely));
       const Network<T> network = network_with_objective(model, s_, finding, team, sources);
+      options.trainer.best_by_error = add_judge(model, s_, team, sources);
       result.result = train_by(network, model, std::move(sources), options.trainer, options.model_file, team,
                                reporter_.observer(options.trainer.steps));
     }

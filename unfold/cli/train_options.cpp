@@ -279,6 +279,12 @@ void add_training_options(VerbOptions& options, TrainSettings& s) {
                .help = "steps between validations",
                .least = 0,
                .default_text = "so that they take a twentieth of the time"});
+  options.add({.name = "best-by",
+               .target = &s.best_by,
+               .placeholder = "nats|labels|sequences",
+               .help = "data with fields: what the best network is chosen by in validation: its nats, or the share of "
+                       "labels, or of whole sequences, that are wrong",
+               .default_text = "nats; of pairs sequences"});
   options.add({.name = "early-stop",
                .target = &s.early_stop,
                .placeholder = "N",

@@ -20,6 +20,7 @@
 #include "unfold/models/linear.h"
 #include "unfold/optim/optimizer.h"
 #include "unfold/readers/image_list.h"
+#include "unfold/search/objective.h"
 
 namespace unfold {
 namespace {
@@ -447,6 +448,10 @@ void settle_for(FieldPlan& plan, const Examples& examples, const Given& given, T
       settle("model", s.model, "bilstm:256,dropout=0.2,embedding=64,attention=additive,condition=start");
       settle("optimizer", s.optimizer, "adam:rate=0.002,clip=1,schedule=cosine,warmup=100");
       settle("batch", s.batch, Index{64});
+      // Nats rise again long before targets stop getting better.
+      if (plan.layout.heads.size() == 1 && examples.column(plan.layout.heads.front().field).is_text() &&
+          is_likelihood(s.objective.value_or("likelihood")))
+        settle("best-by", s.best_by, "sequences");
       if (!budget) s.epochs = 20;
       break;
     case Problem::generating:

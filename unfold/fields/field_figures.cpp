@@ -21,6 +21,7 @@
 #include "unfold/models/density_model.h"
 #include "unfold/models/orderless.h"
 #include "unfold/numerics/functions.h"
+#include "unfold/training/label_judge.h"
 
 namespace unfold {
 namespace {
@@ -47,20 +48,6 @@ void measure(const Head<T>& head, const Batch& batch, Matrix<const T> output, st
   for (Index row = 0; row < output.rows; ++row)
     if (is_present(target, row) && !std::isfinite(nats[at(row)]))
       throw ModelError(fmt::format("the prediction of {} is not finite", head.field));
-}
-
-/// The best label of each row of a batch; none for heads of numbers.
-template <class T>
-void find_best(const Head<T>& head, const Batch& batch, Matrix<const T> output, std::span<const T> parameters,
-               Team& team, std::vector<Symbol>& best) {
-  best.assign(at(output.rows), kNoSymbol);
-  if (const auto* labels = head.loss->template as<LabelSequences<T>>())
-    return labels->best({batch.structure, output, parameters}, team, best.data());
-  if (!std::holds_alternative<SymbolRows>(batch.field(head.field))) return;
-  for (Index row = 0; row < output.rows; ++row) {
-    const T* o = output.row(row);
-    best[at(row)] = static_cast<Symbol>(std::max_element(o, o + output.cols) - o);
-  }
 }
 
 /// What one head says about all examples.
@@ -90,7 +77,7 @@ class HeadCount {
   void see(const Batch& batch, Matrix<const T> output, std::span<const T> parameters, Team& team) {
     const Field& target = batch.field(head_.field);
     measure(head_, batch, output, parameters, team, nats_);
-    if (labels_) find_best(head_, batch, output, parameters, team, found_);
+    if (labels_) best_labels(head_, batch, output, parameters, team, found_);
     if (unsegmented_ != nullptr) {
       const auto found = decode_chains<T>(*unsegmented_, {batch.structure, output, parameters}, {.beam = beam_}, team);
       for (std::size_t c = 0; c < found.size(); ++c)

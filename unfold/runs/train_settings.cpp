@@ -32,7 +32,7 @@ constexpr auto kGradientOnly = std::to_array<std::string_view>(
      "early-stop",       "resume",          "sample-every", "log-every",       "memory-limit",
      "checkpoint-every", "sampled-softmax", "precision",    "teacher-forcing", "forcing-schedule",
      "gradient",         "follow",          "objective",    "shards",          "gradient-sums",
-     "label-smoothing",  "feedback",        "start-from"});
+     "label-smoothing",  "feedback",        "start-from",   "best-by"});
 
 /// Options of files: tasks have no use for them.
 constexpr auto kFilesOnly = std::to_array<std::string_view>(
@@ -42,14 +42,14 @@ constexpr auto kFilesOnly = std::to_array<std::string_view>(
      "read",         "predict",         "ahead",     "sequences",       "test",
      "word-dropout", "log-rules",       "ends",      "teacher-forcing", "forcing-schedule",
      "objective",    "trees",           "shift",     "follow",          "feedback",
-     "start-from"});
+     "start-from",   "best-by"});
 /// Options of text: data with fields have no use for them.
 constexpr auto kTextOnly = std::to_array<std::string_view>(
     {"vocabulary", "lines", "predict-after", "mask", "valid-mask", "label-column", "only-label", "sample-every",
      "sampled-softmax", "activity-penalty", "flow-penalty", "restarts", "curriculum", "log-rules", "follow"});
 constexpr auto kFieldsOnly =
     std::to_array<std::string_view>({"read", "predict", "ahead", "sequences", "test", "word-dropout", "ends", "trees",
-                                     "shift", "objective", "feedback"});
+                                     "shift", "objective", "feedback", "best-by"});
 /// Options of data that have an end: a stream has none that is known.
 constexpr auto kEndsOnly =
     std::to_array<std::string_view>({"format", "vocabulary", "label-column", "only-label", "lines", "split", "valid",
@@ -334,6 +334,7 @@ std::vector<Setting> all_settings(TrainSettings& s, RunSettings& r) {
       {"shards", &s.shards, model},
       {"gradient-sums", &s.gradient_sums, model},
       {"validate-every", &s.validate_every, model},
+      {"best-by", &s.best_by, model},
       {"early-stop", &s.early_stop, model},
       {"sample-every", &r.sample_every, run},
       {"checkpoint-every", &r.checkpoint_every, run},
@@ -430,6 +431,8 @@ void make_canonical(TrainSettings& s, const RunSettings& run, const Given& given
         throw UsageError(fmt::format("--{} is for models trained by gradient; {} is fitted as a whole", name, s.model));
   s.optimizer = canonical_optimizer(s.optimizer);
   if (s.objective) s.objective = canonical_objective(*s.objective);
+  if (s.best_by && !is_in(std::array<std::string_view, 3>{"nats", "labels", "sequences"}, *s.best_by))
+    throw UsageError(fmt::format("--best-by is nats, labels or sequences, not \"{}\"", *s.best_by));
   if (!s.precision) s.precision = compares_losses(s.optimizer) && !s.task ? "double" : "float";
   if (!is_in(std::array<std::string_view, 3>{"float", "double", "bf16"}, *s.precision))
     throw UsageError(fmt::format("--precision is float, double or bf16, not \"{}\"", *s.precision));

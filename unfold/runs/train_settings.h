@@ -49,10 +49,13 @@ struct TrainSettings {
   std::optional<std::string> feedback = {};                                ///< training/free_positions.h
   std::optional<std::string> teacher_forcing = {}, forcing_schedule = {};  ///< training/own_outputs.h
   std::optional<std::string> objective = {};  ///< data with fields: what is paid for labels judged together (SPEC)
-  double word_dropout = 0;                    ///< data with fields: share of positions that training leaves unread
-  Index shift = 0;                            ///< images: positions by which training moves each at most
-  std::optional<std::string> gradient = {};   ///< "rtrl", "uoro", ... (forward/gradient_method.h); none: looking back
-  bool follow = false;                        ///< DATA is one stream of bytes, read as it comes
+  /// Data with fields: what the best network is chosen by in validation: "nats" (none), or the share of "labels" or of
+  /// "sequences" that are wrong.
+  std::optional<std::string> best_by = {};
+  double word_dropout = 0;                   ///< data with fields: share of positions that training leaves unread
+  Index shift = 0;                           ///< images: positions by which training moves each at most
+  std::optional<std::string> gradient = {};  ///< "rtrl", "uoro", ... (forward/gradient_method.h); none: looking back
+  bool follow = false;                       ///< DATA is one stream of bytes, read as it comes
   std::optional<Index> steps = {};
   Index restarts = 1, validate_every = 0, early_stop = 0;
   std::optional<Index> shards = {};               ///< that a batch is divided into (docs/processes.md); none: one

@@ -45,8 +45,14 @@ void TrainProgress::progress(const ProgressEvent& event) {
 }
 
 void TrainProgress::validation(const ValidationEvent& event) {
-  console_.remark(fmt::format("step {}  epoch {:.2f}  validation {:.4f} nats  {:.4f} bits{}{}", event.step,
-                              event.epochs, event.nats_per_symbol, bits(event.nats_per_symbol),
+  std::string wrong;
+  if (!event.measures.empty()) {
+    const auto& [name, value] = event.measures.front();
+    wrong = fmt::format("  {} {:.4f}", name, value);
+    std::ranges::replace(wrong, '_', ' ');
+  }
+  console_.remark(fmt::format("step {}  epoch {:.2f}  validation {:.4f} nats  {:.4f} bits{}{}{}", event.step,
+                              event.epochs, event.nats_per_symbol, bits(event.nats_per_symbol), wrong,
                               event.share < 1 ? fmt::format(", on {:.1f} % of its part", 100 * event.share) : "",
                               event.best ? "  (best so far)" : ""));
 }

@@ -105,7 +105,8 @@ void read(const SafetensorsFile& file, const std::string& prefix, const Json& ru
                           std::span<std::uint8_t>(reinterpret_cast<std::uint8_t*>(flags.data()), flags.size()));
   const auto number = [&](const std::string& name, auto& value) {
     const auto found = run.find(name);
-    if (found == run.end() && name == "validation_rows") return;  // earlier versions always read all
+    // Earlier versions always read all of the validation part, and chose the best by nats.
+    if (found == run.end() && (name == "validation_rows" || name == "best_error")) return;
     if (found == run.end()) throw ModelError(fmt::format("{}: the counter \"{}\" is missing", file.name(), name));
     try {
       using Number = std::remove_cvref_t<decltype(value)>;

@@ -31,7 +31,7 @@ struct RunState {
   Index log_length = 0;
 
   bool validated = false;
-  double best_nats = 0;
+  double best_nats = 0, best_error = 0;  // the error: where the best is chosen by it
   Index best_step = 0, validated_step = -1, validation_symbols = 0;
   Index bad_validations = 0, plateau_bad = 0;
   double validation_seconds = 0;  // of the last one
@@ -55,6 +55,7 @@ void visit_run_state(Visitor&& v, State& s) {
   v("log_length", s.log_length);
   v("validated", s.validated);
   v("best_nats", s.best_nats);
+  v("best_error", s.best_error);
   v("best_step", s.best_step);
   v("validated_step", s.validated_step);
   v("validation_symbols", s.validation_symbols);

@@ -60,8 +60,9 @@ struct TrainerOptions {
   Index validate_every = 0;       ///< steps; 0: so that validation costs about a twentieth of the time
   Index validation_streams = 64;  ///< the validation part is cut into about so many segments ...
   Index validation_warmup = 256;  ///< ... each warmed up on so many symbols before it
+  bool best_by_error = false;     ///< the best is that of the least error of the judge, by nats where equal
   Index patience = 0;             ///< stop after so many validations without improvement; 0: never
-  double goal_error = -1;         ///< stop when a judge finds at most this share of sequences wrong; below 0: never
+  double goal_error = -1;         ///< stop when the judge finds at most this error; below 0: never
   Index sample_every = 0;         ///< steps; 0: never
   Index log_every = 100;          ///< steps between progress entries of the log
   Index shards = 1;               ///< that every batch is divided into; part of what is computed
@@ -91,7 +92,7 @@ struct TrainingData {
   Processes* processes = nullptr;  ///< that share what goes through all of the training part; nullptr: this one
 };
 
-/// Judges predictions by more than their nats: the share of wrong sequences and the like.
+/// Judges predictions by more than their nats: the share of wrong sequences, or of wrong labels.
 template <class T>
 class Judge {
  public:
@@ -100,7 +101,7 @@ class Judge {
   /// `outputs`: what the losses read, by rows, one matrix a head.
   virtual void see(const Batch& batch, std::span<const Matrix<const T>> outputs) = 0;
   virtual Measures measures() const = 0;  ///< of all batches since `start`
-  virtual double error_rate() const = 0;  ///< share of wrong sequences, from 0 to 1
+  virtual double error_rate() const = 0;  ///< share of what it counts that is wrong, from 0 to 1
 };
 
 /// What a trainer reads, whatever it is made of.

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
+
+#include "unfold/base/error.h"
 
 namespace unfold {
 
@@ -57,6 +60,8 @@ template <class T>
 Validation<T>::Validation(TrainingSources<T>& sources, Run<T>& run, MinutesBudget<T>& budget)
     : sources_(sources), run_(run), budget_(budget) {
   if (!exists()) return;
+  if (run.options.best_by_error && (!sources.judge || sources.chooser))
+    throw UsageError("the best is to be chosen by error, but nothing counts it in validation");
   evaluator_ = std::make_unique<Evaluator<T>>(run.network, run.team);
   if (sources.chooser) chosen_ = std::make_unique<ChosenPass<T>>(run.network, *sources.chooser, run.team);
   choose_interval();
@@ -119,11 +124,14 @@ bool Validation<T>::judge_best(double nats) {
   RunState& state = run_.state;
   const bool finite = std::isfinite(nats);
   state.solved = finite && sources_.judge && sources_.judge->error_rate() <= run_.options.goal_error;
-  const bool best = state.solved || (finite && (!state.validated || nats < state.best_nats));
+  const double error = run_.options.best_by_error ? sources_.judge->error_rate() : 0;
+  const bool better = std::pair(error, nats) < std::pair(state.best_error, state.best_nats);
+  const bool best = state.solved || (finite && (!state.validated || better));
   state.validated = state.validated || finite;
   state.bad_validations = best ? 0 : state.bad_validations + 1;
   if (best) {
     state.best_nats = nats;
+    state.best_error = error;
     state.best_step = state.step;
     run_.best = std::make_shared<const Parameters<T>>(run_.values);
   }
