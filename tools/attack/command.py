@@ -42,6 +42,8 @@ class Unfold:
 
         def restrict():
             os.setpgid(0, 0)
+            for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # under nohup one is ignored, and stays so
+                signal.signal(name, signal.SIG_DFL)
             for name, value in (limits or {}).items():
                 resource.setrlimit(name, value)
 
