@@ -148,8 +148,17 @@ TEST_F(HostileFile, a_damaged_task_model_is_a_bad_model_and_not_a_question_of_us
   write_bytes(file_, bytes);
   expect_failure({"eval", run_}, 4, "damaged");
   expect_failure({"eval", file_}, 4, "damaged");
+  for (const auto& [from, to] : {std::pair("metadata__", "metadatav_"), std::pair("unfold", "unf\"ld")}) {
+    std::string changed = read_bytes(file_);
+    changed.replace(changed.find(from), std::string_view(to).size(), to);
+    write_bytes(run_ + "/model.safetensors", changed);
+    expect_failure({"eval", run_ + "/model.safetensors"}, 4, "model.safetensors");
+  }
+  write_bytes(run_ + "/model.safetensors", bytes.substr(0, 13));
+  expect_failure({"eval", run_ + "/model.safetensors"}, 4, "model.safetensors");
   train({"--overwrite"});
   expect_failure({"eval", run_}, 2, "eval needs MODEL DATA");
+  expect_failure({"eval", text_}, 2, "eval needs MODEL DATA");
 }
 
 /// The same model with a card that `change` has been at.
@@ -180,6 +189,8 @@ TEST_F(HostileFile, a_card_with_settings_that_training_refuses_is_a_bad_model) {
   ASSERT_EQ(unfold_command({"train", data, "--predict", "2", "--model", "rnn:4", "--steps", "3", "--out", run_}).code,
             0);
   const std::string good = run_ + "/model.safetensors";
+  write_with_card(good, file_, [](nlohmann::json& card) { card["data"]["source"] = "coumns"; });
+  for (const char* verb : {"eval", "score", "predict"}) expect_failure({verb, file_, data}, 4, "coumns");
   for (const nlohmann::json& symbols : {nlohmann::json("1e400"), nlohmann::json(7)}) {
     write_with_card(good, file_, [&](nlohmann::json& card) { card["configuration"]["symbols"] = symbols; });
     for (const char* verb : {"eval", "score", "predict"})

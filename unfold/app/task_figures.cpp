@@ -33,14 +33,23 @@ bool holds_task_model(const std::string& model) {
   }
 }
 
+namespace {
+
+/// A length of eight bytes, the last of which is 0 in every file that can exist, then an object: no text.
+bool begins_as_safetensors(std::string_view bytes) {
+  constexpr std::size_t kLength = 8;
+  return bytes.size() > kLength && bytes[kLength - 1] == '\0' && bytes[kLength] == '{';
+}
+
+}  // namespace
+
 bool holds_damaged_model(const std::string& model) {
   try {
     const std::unique_ptr<Model> loaded = load_model_file(model_file(model));
     return loaded->as<SymbolModel>() == nullptr;  // nor any that verbs know
   } catch (const ModelError&) {
     std::error_code ignored;
-    return !std::filesystem::is_regular_file(model, ignored) ||
-           FileBytes(model).bytes().substr(0, 64).find("\"__metadata__\"") != std::string_view::npos;
+    return !std::filesystem::is_regular_file(model, ignored) || begins_as_safetensors(FileBytes(model).bytes());
   }
 }
 

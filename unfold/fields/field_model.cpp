@@ -12,6 +12,7 @@
 #include "unfold/fields/density_data.h"
 #include "unfold/losses/registry.h"
 #include "unfold/models/density_model.h"
+#include "unfold/readers/example_reader.h"
 
 namespace unfold {
 
@@ -43,6 +44,7 @@ TrainSettings stored_settings(const Model& model) {
   try {
     TrainSettings settings = settings_of_card(model);
     (void)reader_options(settings);  // throws for what training would have refused
+    if (has_fields(settings)) (void)readers().get(*settings.format);
     return settings;
   } catch (const nlohmann::json::exception& error) {
     throw ModelError(fmt::format("the card of the model: configuration: {}", error.what()));
