@@ -148,7 +148,8 @@ TEST_F(HostileFile, a_damaged_task_model_is_a_bad_model_and_not_a_question_of_us
   write_bytes(file_, bytes);
   expect_failure({"eval", run_}, 4, "damaged");
   expect_failure({"eval", file_}, 4, "damaged");
-  for (const auto& [from, to] : {std::pair("metadata__", "metadatav_"), std::pair("unfold", "unf\"ld")}) {
+  for (const auto& [from, to] :
+       {std::pair("metadata__", "metadatav_"), std::pair("unfold", "unf\"ld"), std::pair("{", "\xAD")}) {
     std::string changed = read_bytes(file_);
     changed.replace(changed.find(from), std::string_view(to).size(), to);
     write_bytes(run_ + "/model.safetensors", changed);
