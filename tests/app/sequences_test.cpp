@@ -130,6 +130,10 @@ TEST_F(SequencesTest, what_the_best_is_chosen_by_may_be_said) {
               HasSubstr("nats, labels or sequences"));
   EXPECT_THAT(message_of<UsageError>([&] { trained("risk", pairs_, "gru:8", 3, with("labels", "risk")); }),
               HasSubstr("what is paid"));
+  // Where a default would have no sense there is none, and what is refused is what was asked for.
+  EXPECT_THAT(message_of<UsageError>([&] { trained("esn", pairs_, "esn:8", 3); }), HasSubstr("readout=trained"));
+  EXPECT_THAT(message_of<UsageError>([&] { trained("ridge", pairs_, "esn:8", 3, with("labels")); }),
+              HasSubstr("--best-by chooses among validations"));
   const std::string numbers = folder_.write("wind.csv", "a,b\n1,2\n2,3\n3,4\n4,5\n");
   const auto of_numbers = [&](TrainRequest& request) {
     with("labels")(request);

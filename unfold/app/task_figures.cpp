@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "unfold/base/file.h"
+#include "unfold/data/safetensors.h"
 #include "unfold/runs/figures.h"
 #include "unfold/runs/run_folder.h"
 #include "unfold/runs/train_settings.h"
@@ -32,15 +33,6 @@ bool holds_task_model(const std::string& model) {
     return false;  // whoever loads it says what is wrong
   }
 }
-
-namespace {
-
-/// The length of its header, a number of eight bytes of which the last four are 0: no text.
-bool begins_as_safetensors(std::string_view bytes) {
-  return bytes.size() >= 8 && bytes.substr(4, 4) == std::string_view("\0\0\0\0", 4);
-}
-
-}  // namespace
 
 bool holds_damaged_model(const std::string& model) {
   try {

@@ -76,7 +76,6 @@ class Training {
  private:
   void settle();
   void check_folder() const;
-  void refuse_best_by() const;
   void tell_precision() const;
   TrainOutcome run_on_task();
   void settle_fields();
@@ -168,11 +167,6 @@ void Training::check_folder() const {
         fmt::format("{} holds a run already; --resume goes on with it, --overwrite replaces it, or choose "
                     "another --out",
                     folder_.path()));
-}
-
-/// Of models that are fitted as a whole.
-void Training::refuse_best_by() const {
-  if (s_.best_by) throw UsageError(fmt::format("--best-by chooses among validations, and {} has none", s_.model));
 }
 
 /// Which arithmetic bf16 comes to on this processor.
@@ -472,6 +466,8 @@ TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
   const std::optional<HmmFit> states = settle_states(parts[0], team);
   NetworkModel<T> model(s_.model, parts[0].data(), fields_.layout);
   require_passes(model.network(), model.spec(), s_, run_);
+  if (given_.contains("best-by") && (states || readout_of(model.spec())))
+    throw UsageError(fmt::format("--best-by chooses among validations, and {} has none", s_.model));
   for (const ExampleSet& part : parts) require_told_apart(model.spec(), part);
   model.initialise(options.trainer.seed);
   start_from_counts(model, parts[0], options.trainer.seed);
@@ -503,13 +499,11 @@ TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
                       .has_test = parts[2].count() > 0};
   try {
     if (states) {
-      refuse_best_by();
       result.result = take_states(*states, model, folder_.model());
       result.result.seconds = seconds();
     } else if (const auto readout = readout_of(model.spec())) {
       if (s_.feedback)
         throw UsageError("--feedback is of training by gradient, and a ridge readout is fitted: write readout=trained");
-      refuse_best_by();
       ExampleBatchOptions once = batches;
       once.unknown_rate = once.word_dropout = 0;
       once.shift = 0;

@@ -106,6 +106,10 @@ std::string_view to_string(Dtype dtype) { return kDtypes[static_cast<std::size_t
 Index width(Dtype dtype) { return kDtypes[static_cast<std::size_t>(dtype)].width; }
 Index Tensor::elements() const { return product(shape); }
 
+bool begins_as_safetensors(std::string_view bytes) {
+  return bytes.size() >= 8 && bytes.substr(4, 4) == std::string_view("\0\0\0\0", 4);
+}
+
 void SafetensorsWriter::add_bytes(Tensor tensor) {
   if (tensor.name.empty() || tensor.name == "__metadata__") {
     throw ModelError(fmt::format("safetensors: a tensor cannot be named \"{}\"", tensor.name));

@@ -103,6 +103,10 @@ enum class Checksum {
   optional   ///< for files of other programs: checked where present
 };
 
+/// Whether bytes can be the begin of a file, damaged or not, rather than text: of the eight bytes that say how long its
+/// header is, the last four are 0.
+bool begins_as_safetensors(std::string_view bytes);
+
 /// A file that was checked from end to end before anything of it is handed out, its checksum before anything of it is
 /// read: every message is a ModelError naming the file and, where there is one, the byte. A missing or unreadable file
 /// is a ModelError, too; one that is shortened while it is read a RuntimeFailure.

@@ -364,6 +364,12 @@ void settle_label_loss(FieldPlan& plan, const Examples& examples, TrainSettings&
   s.predict = joined(all);
 }
 
+/// Whether a target is all that is predicted, symbol by symbol: not numbers, labels without places, or stops.
+bool finds_by_symbols(const FieldPlan& plan) {
+  const std::string& loss = plan.layout.heads.front().loss;
+  return plan.layout.heads.size() == 1 && (loss.empty() || loss == "softmax");
+}
+
 /// A tree-lstm that tells all children apart, or where they are many one that adds them up.
 std::string default_tree_model(const Examples& examples, bool open_vocabulary) {
   constexpr Index kToldApart = 4;
@@ -449,8 +455,7 @@ void settle_for(FieldPlan& plan, const Examples& examples, const Given& given, T
       settle("optimizer", s.optimizer, "adam:rate=0.002,clip=1,schedule=cosine,warmup=100");
       settle("batch", s.batch, Index{64});
       // Nats rise again long before targets stop getting better.
-      if (plan.layout.heads.size() == 1 && examples.column(plan.layout.heads.front().field).is_text() &&
-          is_likelihood(s.objective.value_or("likelihood")))
+      if (finds_by_symbols(plan) && is_likelihood(s.objective.value_or("likelihood")))
         settle("best-by", s.best_by, "sequences");
       if (!budget) s.epochs = 20;
       break;

@@ -26,15 +26,16 @@ std::string to_text(const TaskFigures& figures) {
   return text;
 }
 
+std::string in_words(std::string name) {
+  std::ranges::replace(name, '_', ' ');
+  return name;
+}
+
 std::string to_text(const FieldFigures& figures) {
   std::string text = fmt::format("{:<16} {} ({} positions)\n", "examples", figures.examples, figures.positions);
   for (const HeadFigures& head : figures.heads) {
     text += fmt::format("{}: {} predicted\n", head.field, head.predicted);
-    for (const auto& [name, value] : head.measures) {
-      std::string words = name;
-      std::ranges::replace(words, '_', ' ');
-      text += fmt::format("  {:<22} {:.5g}\n", words, value);
-    }
+    for (const auto& [name, value] : head.measures) text += fmt::format("  {:<22} {:.5g}\n", in_words(name), value);
     text += fmt::format("  {:<22} {:.5f}\n", head.once ? "nats per example" : "nats per position", head.nats_each());
   }
   return text;

@@ -15,6 +15,9 @@ std::string to_text(const Figures& figures);
 std::string to_text(const TaskFigures& figures);
 std::string to_text(const FieldFigures& figures);
 
+/// The name of a measure as people say it: "error rate".
+std::string in_words(std::string name);
+
 /// The ten most frequent confusions of each head that predicts symbols: how often, what was wanted, what was said.
 std::string mistakes_text(const FieldFigures& figures);
 

@@ -48,8 +48,7 @@ void TrainProgress::validation(const ValidationEvent& event) {
   std::string wrong;
   if (!event.measures.empty()) {
     const auto& [name, value] = event.measures.front();
-    wrong = fmt::format("  {} {:.4f}", name, value);
-    std::ranges::replace(wrong, '_', ' ');
+    wrong = fmt::format("  {} {:.4f}", in_words(name), value);
   }
   console_.remark(fmt::format("step {}  epoch {:.2f}  validation {:.4f} nats  {:.4f} bits{}{}{}", event.step,
                               event.epochs, event.nats_per_symbol, bits(event.nats_per_symbol), wrong,

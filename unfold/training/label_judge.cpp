@@ -6,6 +6,7 @@
 #include "unfold/base/error.h"
 #include "unfold/losses/label_sequences.h"
 #include "unfold/losses/unsegmented.h"
+#include "unfold/training/measures.h"
 
 namespace unfold {
 
@@ -62,16 +63,13 @@ class LabelJudge final : public Judge<T> {
   }
 
   double error_rate() const override {
-    if (counts_ == WrongLabels::each) return share(wrong_labels_, labels_);
-    return share(std::ranges::count(sequences_, Verdict::wrong), std::ranges::count_if(sequences_, is_judged));
+    if (counts_ == WrongLabels::each) return part_of(wrong_labels_, labels_);
+    return part_of(std::ranges::count(sequences_, Verdict::wrong), std::ranges::count_if(sequences_, is_judged));
   }
 
  private:
   enum class Verdict : char { none, right, wrong };
   static bool is_judged(Verdict verdict) { return verdict != Verdict::none; }
-  static double share(Index part, Index all) {
-    return all > 0 ? static_cast<double>(part) / static_cast<double>(all) : 0;
-  }
 
   /// A sequence may come in several pieces, one after another.
   void count(const Batch& batch, Index chain, const auto& wanted) {

@@ -17,8 +17,6 @@ constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
 
 double ratio_or(double otherwise, double above, double below) { return below > 0 ? above / below : otherwise; }
 
-double share(Index part, Index all) { return ratio_or(0, static_cast<double>(part), static_cast<double>(all)); }
-
 bool is_special(std::string_view label) { return label == kLineEndWord || label == kUnknownWord; }
 
 bool is_chunk_label(std::string_view label) {
@@ -45,9 +43,11 @@ void add(ChunkCounts& sum, const ChunkCounts& other) {
 
 }  // namespace
 
-double ChunkCounts::precision() const { return share(right, found); }
-double ChunkCounts::recall() const { return share(right, wanted); }
-double ChunkCounts::f1() const { return share(2 * right, found + wanted); }
+double part_of(Index part, Index all) { return ratio_or(0, static_cast<double>(part), static_cast<double>(all)); }
+
+double ChunkCounts::precision() const { return part_of(right, found); }
+double ChunkCounts::recall() const { return part_of(right, wanted); }
+double ChunkCounts::f1() const { return part_of(2 * right, found + wanted); }
 
 /// Positions [first, last] of an example.
 struct LabelMeasures::Chunk {
@@ -156,7 +156,7 @@ double LabelMeasures::macro_f1() const {
   for (std::size_t i = 0; i < labels_.size(); ++i) {
     const Index occurs = wanted_[i] + best_[i];
     if (occurs == 0) continue;
-    sum += share(2 * right_[i], occurs);
+    sum += part_of(2 * right_[i], occurs);
     ++count;
   }
   return ratio_or(kNotANumber, sum, count);
@@ -186,7 +186,7 @@ Measures LabelMeasures::measures() const {
   if (seen_ == 0) return {};
   Index wrong = 0;
   for (const auto& [pair, count] : mistakes_) wrong += count;
-  Measures list = {{"accuracy", accuracy()}, {"error_rate", share(wrong, seen_)}, {"macro_f1", macro_f1()}};
+  Measures list = {{"accuracy", accuracy()}, {"error_rate", part_of(wrong, seen_)}, {"macro_f1", macro_f1()}};
   if (has_chunks_) {
     const ChunkCounts counts = chunks();
     list.emplace_back("chunk_f1", counts.f1());
@@ -259,7 +259,7 @@ Measures ValueMeasures::measures() const {
     list.emplace_back("nrmse", std::sqrt(squared_ / squares));
   }
   if (scored_) list.emplace_back("crps", score_ / n);
-  if (banded_) list.emplace_back("coverage", share(within_, seen()));
+  if (banded_) list.emplace_back("coverage", part_of(within_, seen()));
   return list;
 }
 

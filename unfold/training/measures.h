@@ -14,6 +14,9 @@
 
 namespace unfold {
 
+/// part / all; 0 where there is nothing.
+double part_of(Index part, Index all);
+
 /// Chunks that were wanted, that were found, and that are both.
 struct ChunkCounts {
   Index wanted = 0, found = 0, right = 0;

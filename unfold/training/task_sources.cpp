@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "unfold/training/measures.h"
+
 namespace unfold {
 namespace {
 
@@ -29,9 +31,7 @@ class TaskJudge final : public Judge<T> {
       wrong_ += !right;
     }
   }
-  double error_rate() const override {
-    return sequences_ > 0 ? static_cast<double>(wrong_) / static_cast<double>(sequences_) : 0;
-  }
+  double error_rate() const override { return part_of(wrong_, sequences_); }
   Measures measures() const override {
     Measures result = {{"error_rate", error_rate()}};
     if (values_ > 0) result.emplace_back("mean_squared_error", squares_ / static_cast<double>(values_));
