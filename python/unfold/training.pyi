@@ -64,6 +64,7 @@ def train(
     restarts: int | None = None,
     validate_every: int | None = None,
     early_stop: int | None = None,
+    best_by: str | None = None,
     sample_every: int | None = None,
     checkpoint_every: int | None = None,
     log_every: int | None = None,

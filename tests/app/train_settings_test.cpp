@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 #include "base/scratch.h"
@@ -40,6 +41,17 @@ TEST(TrainSettings, every_name_stands_once) {
   RunSettings run;
   std::set<std::string_view> names;
   for (const Setting& setting : all_settings(settings, run)) EXPECT_TRUE(names.insert(setting.name).second);
+}
+
+TEST(TrainSettings, the_types_of_the_python_package_name_every_one) {
+  const std::string stub = read_file(UNFOLD_SOURCE_DIR "/python/unfold/training.pyi");
+  TrainSettings settings;
+  RunSettings run;
+  for (const Setting& setting : all_settings(settings, run)) {
+    std::string name(setting.name);
+    std::replace(name.begin(), name.end(), '-', '_');
+    EXPECT_TRUE(contains(stub, "\n    " + name + ": ")) << name;
+  }
 }
 
 TEST(TrainSettings, what_is_given_lies_above_what_is_stored_and_a_budget_replaces_another) {

@@ -269,13 +269,6 @@ class PackageTest(unittest.TestCase):
         program = "import time; t = time.perf_counter(); import unfold; print(time.perf_counter() - t)"
         return float(subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, check=True).stdout)
 
-    def test_the_stubs_name_every_setting(self):
-        here = os.path.join(os.path.dirname(unfold.__file__), "training.pyi")
-        with open(here, encoding="utf-8") as file:
-            stub = file.read()
-        for name in _core.settings():
-            self.assertIn(f"    {name}: ", stub)
-
     def test_it_has_the_version_of_the_command(self):
         self.assertEqual(command("--version").decode().split()[1], unfold.__version__)
 
