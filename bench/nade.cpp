@@ -21,7 +21,6 @@
 
 #include "bench/best_seconds.h"
 #include "unfold/losses/registry.h"
-#include "unfold/numerics/functions.h"
 #include "unfold/numerics/random.h"
 #include "unfold/numerics/row_sums.h"
 
@@ -80,25 +79,24 @@ class RowFloor {
     factors_.assign(at(longest_), 0.1F);
     for (Index j = 0; j < longest_; ++j) list_.push_back(weights_.data() + j * units);
     h_.assign(at(units), 0.5F);
-    sum_.assign(at(units), 0.0F);
+    for (std::vector<float>* other : {&sum_, &of_h_, &kept_}) other->assign(at(units), 0.0F);
     out_.assign(at(longest_), 0.0F);
   }
   void run() {
     for (const Index count : stretches_) {
-      vector_sigmoid(sum_.data(), h_.data(), units_);
+      add_row_and_sigmoid(factors_.front(), weights_.data(), sum_.data(), h_.data(), units_);
       row_products(weights_.data(), count, h_.data(), units_, out_.data());
-      for (int twice = 0; twice < 2; ++twice) {
+      for (int twice = 0; twice < 2; ++twice)
         add_scaled_rows(factors_.data(), list_.data(), count, sum_.data(), units_);
-        add_scaled_rows(factors_.data(), list_.data(), 1, sum_.data(), units_);
-      }
-      add_sigmoid_slopes(h_.data(), weights_.data(), sum_.data(), units_);
+      add_scaled_rows(factors_.data(), list_.data(), 1, sum_.data(), units_);
+      add_sigmoid_slopes(h_.data(), of_h_.data(), sum_.data(), kept_.data(), units_);
     }
   }
 
  private:
   Index units_, longest_ = 0;
   std::vector<Index> stretches_;
-  std::vector<float> weights_, factors_, h_, sum_, out_;
+  std::vector<float> weights_, factors_, h_, sum_, of_h_, kept_, out_;
   std::vector<const float*> list_;
 };
 

@@ -8,12 +8,15 @@
 #include <cmath>
 #include <functional>
 
+#include "cells/gate_functions.h"
 #include "support/runner.h"
 #include "unfold/cells/registry.h"
 #include "unfold/verify/derivative_check.h"
 
 namespace unfold {
 namespace {
+
+using test::logistic;
 
 struct Cell {
   std::string name;
@@ -71,6 +74,10 @@ const std::vector<Cell> kCells = {
     gru_with("gru", false),
     gru_with("gru_reset_after", true),
     with<GruOptions>("gru_two_biases", gru, {.reset_after = true, .two_biases = true}),
+    with<LstmOptions>("lstm_hard_gates", lstm, {.hard_gates = true}),
+    with<GruOptions>("gru_hard_gates", gru, {.hard_gates = true}),
+    with<GruOptions>("gru_reset_after_hard_gates", gru, {.reset_after = true, .hard_gates = true}),
+    with<GruOptions>("gru_normalised_hard_gates", gru, {.layer_norm = true, .hard_gates = true}),
     with<GruOptions>("gru_gated_state", gru, {.gated_state = true}),
     with<GruOptions>("gru_reset_after_gated_state", gru, {.reset_after = true, .gated_state = true}),
     mrnn_with("mrnn", Map::tanh, 0),
@@ -85,6 +92,8 @@ const std::vector<Cell> kCells = {
     with<GruOptions>("gru_normalised", gru, {.layer_norm = true}),
     with<MinimalOptions>("mingru", min_gru),
     with<MinimalOptions>("mingru_chrono", min_gru, {.chrono = 20}),
+    with<MinimalOptions>("mingru_hard_gates", min_gru, {.hard_gates = true}),
+    with<MinimalOptions>("sru_hard_gates", sru, {.hard_gates = true}),
     with<MinimalOptions>("minlstm", min_lstm),
     with<MinimalOptions>("sru", sru),
     with<QrnnOptions>("qrnn_1", qrnn, {.width = 1}),
@@ -215,9 +224,12 @@ TEST(Registry, a_reversed_cell_reads_its_sequence_from_the_end) {
 }
 
 /// The equations once more, in scalars: one unit, one symbol.
-TEST(Cells, lstm_follows_its_equations) {
+class LstmEquations : public testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(Gates, LstmEquations, testing::Bool(),
+                         [](const auto& hard) { return hard.param ? "hard" : "sigmoid"; });
+TEST_P(LstmEquations, are_followed) {
   Circuit c;
-  const Signal h = lstm(c, c.input("x", 1), 1);
+  const Signal h = lstm(c, c.input("x", 1), 1, {.hard_gates = GetParam()});
   c.output(h);
   test::Runner<double> runner(c);
   const auto outputs = runner.run(Structure::chains(1, 3)).outputs;
@@ -230,7 +242,7 @@ TEST(Cells, lstm_follows_its_equations) {
   for (Index t = 0; t < 3; ++t) {
     const double x = test::numbers("input", "x", 0, t).normal();
     const auto z = [&](Index k) { return x * at("z/W", k) + y * at("z/U", k) + at("z/bias", k); };
-    const auto gate = [&](Index k) { return 1 / (1 + std::exp(-z(k))); };
+    const auto gate = [&](Index k) { return GetParam() ? test::cut_off(z(k)) : logistic(z(k)); };
     const double i = gate(0), f = gate(1), o = gate(2), g = std::tanh(z(3));
     state = state * f + g * i;
     y = std::tanh(state) * o;
@@ -238,32 +250,48 @@ TEST(Cells, lstm_follows_its_equations) {
   }
 }
 
-TEST(Cells, gru_follows_its_equations_in_both_conventions) {
+class GruEquations : public testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(Gates, GruEquations, testing::Bool(),
+                         [](const auto& hard) { return hard.param ? "hard" : "sigmoid"; });
+TEST_P(GruEquations, are_followed_in_both_conventions) {
+  const auto gate = [](double v) { return GetParam() ? test::cut_off(v) : logistic(v); };
   for (const bool reset_after : {false, true}) {
     Circuit c;
-    c.output(gru(c, c.input("x", 1), 1, {.reset_after = reset_after}));
+    c.output(gru(c, c.input("x", 1), 1, {.reset_after = reset_after, .hard_gates = GetParam()}));
     test::Runner<double> runner(c);
     const auto outputs = runner.run(Structure::chains(1, 3)).outputs;
     Parameters<double> p = runner.parameters();
     const auto at = [&](const char* name, Index column) { return p.at(name)(0, column); };
-    const auto logistic = [](double v) { return 1 / (1 + std::exp(-v)); };
     double h = 0;
     for (Index t = 0; t < 3; ++t) {
       const double x = test::numbers("input", "x", 0, t).normal();
       double z, g;
       if (reset_after) {
         const auto u = [&](Index k) { return h * at("u/U", k) + at("u/bias", k); };
-        z = logistic(x * at("w/W", 0) + u(0));
-        g = std::tanh(x * at("w/W", 2) + logistic(x * at("w/W", 1) + u(1)) * u(2));
+        z = gate(x * at("w/W", 0) + u(0));
+        g = std::tanh(x * at("w/W", 2) + gate(x * at("w/W", 1) + u(1)) * u(2));
       } else {
-        z = logistic(x * at("zr/W", 0) + h * at("zr/U", 0) + at("zr/bias", 0));
-        const double r = logistic(x * at("zr/W", 1) + h * at("zr/U", 1) + at("zr/bias", 1));
+        z = gate(x * at("zr/W", 0) + h * at("zr/U", 0) + at("zr/bias", 0));
+        const double r = gate(x * at("zr/W", 1) + h * at("zr/U", 1) + at("zr/bias", 1));
         g = std::tanh(x * at("g/W", 0) + r * h * at("g/U", 0) + at("g/bias", 0));
       }
       h = (1 - z) * h + z * g;
       EXPECT_NEAR(outputs[static_cast<std::size_t>(t)], h, 1e-14) << reset_after;
     }
   }
+}
+
+/// What no sigmoid does: the state behind a closed gate is the same to the last bit, however many steps go by.
+TEST(Cells, a_closed_hard_gate_keeps_a_state_for_ever) {
+  Circuit c;
+  c.output(gru(c, c.input("x", 1), 3, {.hard_gates = true, .trained_initial = true}));
+  test::Runner<float> runner(c);
+  Parameters<float> p = runner.parameters();
+  for (Index unit = 0; unit < 3; ++unit) p.at("zr/bias")(0, unit) = -100;
+  runner.unfolding().set_parameters(p);
+  const std::vector<float> outputs = runner.run(Structure::chains(1, 500)).outputs;
+  for (std::size_t i = 0; i < outputs.size(); ++i) EXPECT_EQ(outputs[i], outputs[i % 3]) << i;
+  EXPECT_NE(outputs[0], 0);
 }
 
 TEST(Cells, a_gru_with_a_gated_state_reads_it_scaled_and_keeps_it_whole) {
@@ -273,7 +301,6 @@ TEST(Cells, a_gru_with_a_gated_state_reads_it_scaled_and_keeps_it_whole) {
   const auto outputs = runner.run(Structure::chains(1, 3)).outputs;
   Parameters<double> p = runner.parameters();
   const auto at = [&](const char* name, Index column) { return p.at(name)(0, column); };
-  const auto logistic = [](double v) { return 1 / (1 + std::exp(-v)); };
   double h = 0;
   for (Index t = 0; t < 3; ++t) {
     const double x = test::numbers("input", "x", 0, t).normal();
@@ -294,7 +321,6 @@ TEST(Cells, gru_of_two_biases_has_one_outside_the_reset_gate) {
   const auto outputs = runner.run(Structure::chains(1, 3)).outputs;
   Parameters<double> p = runner.parameters();
   const auto at = [&](const char* name, Index column) { return p.at(name)(0, column); };
-  const auto logistic = [](double v) { return 1 / (1 + std::exp(-v)); };
   double h = 0;
   for (Index t = 0; t < 3; ++t) {
     const double x = test::numbers("input", "x", 0, t).normal();

@@ -6,15 +6,17 @@
 #include <complex>
 #include <limits>
 
+#include "cells/gate_functions.h"
 #include "support/runner.h"
 #include "unfold/cells/cells.h"
 
 namespace unfold {
 namespace {
 
+using test::logistic;
+
 using Row = std::vector<double>;
 
-double logistic(double v) { return 1 / (1 + std::exp(-v)); }
 Row operator+(Row a, const Row& b) {
   for (std::size_t i = 0; i < a.size(); ++i) a[i] += b[i];
   return a;

@@ -9,7 +9,9 @@
 
 #include "unfold/base/error.h"
 #include "unfold/data/split.h"
+#include "unfold/models/network_model.h"
 #include "unfold/models/train.h"
+#include "unfold/tasks/tasks.h"
 
 namespace unfold {
 namespace {
@@ -134,6 +136,28 @@ TEST(Regularisation, tied_weights_stay_tied_under_a_sampled_softmax) {
   const Matrix<float> w = model.parameters().at("embedding/W"), v = model.parameters().at("output/V");
   for (Index r = 0; r < w.rows; ++r)
     for (Index c = 0; c < w.cols; ++c) ASSERT_EQ(w(r, c), v(c, r));
+}
+
+/// A task's network shows its layers to a penalty, too, and what is saved is the model as it is without.
+TEST(Regularisation, a_penalty_on_activity_acts_in_models_of_tasks) {
+  const auto train_with = [](double activity) {
+    const auto task = adding({.length = 12});
+    NetworkModel<float> model("gru:6", task_specification("adding:12", task->shape()), task_layout());
+    model.parameters().initialise(1);
+    TaskTrainOptions options{.task = {.batch = 8, .validation = 20}};
+    options.trainer.steps = 300;
+    options.trainer.optimizer = "adam:rate=0.01";
+    options.trainer.penalties.activity = activity;
+    Team team(1);
+    train(model, *task, options, team);
+    return std::pair(evaluate(model, *task, TaskSplit::test, 1, 50, team).evaluation.nats,
+                     std::vector<float>(model.parameters().flat().begin(), model.parameters().flat().end()));
+  };
+  const auto [nats, parameters] = train_with(0);
+  const auto [with_nats, with_parameters] = train_with(1000);
+  EXPECT_EQ(with_parameters.size(), parameters.size());
+  EXPECT_NE(with_parameters, parameters);
+  EXPECT_GT(with_nats, nats);  // the state may hardly move
 }
 
 }  // namespace

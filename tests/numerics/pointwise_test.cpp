@@ -60,7 +60,8 @@ TEST(MapPartial, reads_no_more_than_the_table_says) {
     for (int input = 0; input < info.arity; ++input) {
       const double want = map_partial(map, input, x0, x1, y, kConstant);
       const bool input_seen = want != map_partial(map, input, other, other, y, kConstant);
-      const bool output_seen = want != map_partial(map, input, x0, x1, other, kConstant) && map != Map::relu;
+      const bool output_seen =
+          want != map_partial(map, input, x0, x1, other, kConstant) && map != Map::relu && map != Map::hard_sigmoid;
       EXPECT_TRUE(info.needs_input || !input_seen) << info.name;
       EXPECT_TRUE(info.needs_output || !output_seen) << info.name;
     }
@@ -71,6 +72,16 @@ TEST(MapPartial, reads_no_more_than_the_table_says) {
 TEST(MapPartial, of_relu_is_zero_at_zero) {
   EXPECT_EQ(map_partial(Map::relu, 0, 0, 0, 0, 0), 0);
   EXPECT_TRUE(std::isnan(map_value(Map::relu, std::nan(""), 0, 0)));
+}
+
+TEST(MapPartial, of_a_hard_sigmoid_is_zero_where_it_is_cut_off) {
+  for (const double x : {-1e30, -2.0, 2.0, 1e30}) {
+    const double y = map_value(Map::hard_sigmoid, x, 0, 0);
+    EXPECT_EQ(y, x < 0 ? 0 : 1) << x;
+    EXPECT_EQ(map_partial(Map::hard_sigmoid, 0, x, 0, y, 0), 0) << x;
+  }
+  EXPECT_EQ(map_value(Map::hard_sigmoid, 1, 0, 0), 0.75);
+  EXPECT_TRUE(std::isnan(map_value(Map::hard_sigmoid, std::nan(""), 0, 0)));
 }
 
 TEST(PathReading, belongs_to_the_positively_homogeneous_maps_and_is_the_squared_slope) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "unfold/numerics/functions.h"
 #include "unfold/numerics/random.h"
 #include "unfold/numerics/simd.h"
 #include "unfold/numerics/vector.h"
@@ -64,13 +65,30 @@ TEST(RowSums, add_row_after_row) {
   });
 }
 
+TEST(RowSums, a_row_more_and_its_sigmoid_have_the_bits_of_one_after_the_other) {
+  on_every_instruction_set([]<class T>(Index n, Index, T) {
+    const auto row = drawn<T>(n, "row");
+    auto y = drawn<T>(n, "y"), expected = y;
+    const T a = T(-1.25);
+    axpy<T>(a, row, expected);
+    std::vector<T> out(y.size()), expected_out(y.size());
+    vector_sigmoid(expected.data(), expected_out.data(), n);
+    add_row_and_sigmoid(a, row.data(), y.data(), out.data(), n);
+    EXPECT_EQ(y, expected);
+    EXPECT_EQ(out, expected_out);
+  });
+}
+
 TEST(RowSums, slopes_of_sigmoids_are_those_of_their_definition) {
   on_every_instruction_set([]<class T>(Index n, Index, T) {
-    const auto h = drawn<T>(n, "h"), v = drawn<T>(n, "v");
-    auto y = drawn<T>(n, "y"), expected = y;
+    const auto h = drawn<T>(n, "h");
+    auto v = drawn<T>(n, "v"), y = drawn<T>(n, "y"), expected = y;
+    std::vector<T> kept(y.size());
     for (std::size_t i = 0; i < h.size(); ++i) expected[i] += h[i] * (1 - h[i]) * v[i];
-    add_sigmoid_slopes(h.data(), v.data(), y.data(), n);
+    add_sigmoid_slopes(h.data(), v.data(), y.data(), kept.data(), n);
     EXPECT_EQ(y, expected);
+    EXPECT_EQ(kept, expected);
+    EXPECT_EQ(v, std::vector<T>(v.size()));
   });
 }
 

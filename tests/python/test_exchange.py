@@ -57,7 +57,7 @@ def stream_of(model, symbols):
 class OnnxTest(Exchange):
     specs = [
         "rnn:20", "rnn:21,activation=relu,layers=3", "rnn:18,delays=1+2+5", "rnn:15,leak=learned", "rnn:15,leak=fixed",
-        "lstm:20", "lstm:70,layers=2,trained-initial=true", "lstm:33,norm=layer", "lstm:12,embedding=7,dropout=0.5",
+        "lstm:20", "lstm:70,layers=2,trained-initial=true", "lstm:17,gates=hard", "lstm:33,norm=layer", "lstm:12,embedding=7,dropout=0.5",
         "gru:20", "gru:17,reset=after,layers=2,direct=1", "gru:17,reset=after,biases=2", "gru:16,norm=layer",
         "mrnn:20,factors=35", "tensor-rnn:13", "urnn:16", "mingru:20", "minlstm:19,layers=2", "sru:20,layers=2",
         "qrnn:20,layers=2", "indrnn:20", "lru:10,layers=2", "lru:11,output=linear", "slstm:20",

@@ -56,6 +56,7 @@ struct LstmOptions {
   std::string delays = "1";  ///< as "1+2+4": all gates read h_{t-k} of each
   bool layer_norm = false;   ///< of both products, and of the cell where it goes out. Ba et al. 2016
   double zoneout = 0, zoneout_cell = 0;  ///< shares of h, of the cell that stay as they were, in training
+  bool hard_gates = false;               ///< cut off, so that they can be closed (gates.h)
   bool trained_initial = false;
 };
 Signal lstm(Circuit& c, Signal x, Index n, const LstmOptions& options = {});
@@ -68,7 +69,8 @@ struct GruOptions {
   bool two_biases = false;  ///< of reset_after: one more, outside the reset gate, as PyTorch and cuDNN have
   bool layer_norm = false;  ///< of each product; the reset gate then acts after it. Ba et al. 2016
   bool gated_state = false;
-  double zoneout = 0;  ///< share of units that stay as they were, in training. Krueger et al. 2017
+  bool hard_gates = false;  ///< cut off, so that they can be closed (gates.h)
+  double zoneout = 0;       ///< share of units that stay as they were, in training. Krueger et al. 2017
   bool trained_initial = false;
 };
 Signal gru(Circuit& c, Signal x, Index n, const GruOptions& options = {});
@@ -146,8 +148,9 @@ Signal urnn(Circuit& c, Signal x, Index n, const UrnnOptions& options = {});
 ///   minlstm  a = f / (f + i), b = i / (f + i) * g                    the same
 ///   sru      a = f, b = (1 - f) * u, output r * c + (1 - r) * s      Lei et al. 2018
 struct MinimalOptions {
-  double gate_bias = 0;  ///< of the gate that lets new values in
-  double chrono = 0;     ///< > 1: from time scales up to this many steps instead
+  double gate_bias = 0;     ///< of the gate that lets new values in
+  double chrono = 0;        ///< > 1: from time scales up to this many steps instead
+  bool hard_gates = false;  ///< mingru and sru: cut off, so that they can be closed (gates.h)
   bool trained_initial = false;
 };
 Signal min_gru(Circuit& c, Signal x, Index n, const MinimalOptions& options = {});

@@ -1,5 +1,6 @@
 #include "unfold/cells/cell.h"
 #include "unfold/cells/cells.h"
+#include "unfold/cells/gates.h"
 #include "unfold/cells/norm.h"
 #include "unfold/cells/zoneout.h"
 #include "unfold/circuit/cell_maps.h"
@@ -15,11 +16,11 @@ Signal read_state(Circuit& c, Signal x, Signal h, Index n, bool gated) {
 /// z, r = sigmoid(x_t W + s U + b)
 /// g = tanh(x_t W_g + (r * s) U_g + b_g)
 /// h_t = h_{t-1} + z * (g - h_{t-1})                                                         Cho et al. 2014
-Signal gru_reset_before(Circuit& c, Signal x, Signal h, Signal s, Index n) {
+Signal gru_reset_before(Circuit& c, Signal x, Signal h, Signal s, Index n, bool hard) {
   auto zr = c.affine("zr", 2 * n, {{"W", x, Init::glorot(2)}, {"U", s, Init::orthogonal(2)}});
   auto [z, r] = c.split<2>(zr);
-  auto g = tanh(c.affine("g", n, {{"W", x, Init::glorot()}, {"U", sigmoid(r) * s, Init::orthogonal()}}));
-  return h + sigmoid(z) * (g - h);
+  auto g = tanh(c.affine("g", n, {{"W", x, Init::glorot()}, {"U", gate(r, hard) * s, Init::orthogonal()}}));
+  return h + gate(z, hard) * (g - h);
 }
 
 /// LN(x) with gains, and with a bias added where there is to be one.
@@ -32,7 +33,7 @@ Signal normalised(Circuit& c, const char* name, Signal x, bool biased = false) {
 /// reset after, with LN(x_t W) for x_t W and LN(s U) for s U; z and r are normalised together, the
 /// candidate for itself. The biases are added after it.                                                     Ba et al.
 /// 2016
-Signal gru_normalised(Circuit& c, Signal x, Signal h, Signal s, Index n) {
+Signal gru_normalised(Circuit& c, Signal x, Signal h, Signal s, Index n, bool hard) {
   const auto part = [&](const char* name, Signal source, const char* parameter, const Init& init, Index blocks) {
     return c.affine(name, blocks * n, {{parameter, source, init}}, Init::zero(), false);
   };
@@ -41,19 +42,19 @@ Signal gru_normalised(Circuit& c, Signal x, Signal h, Signal s, Index n) {
   auto wg = normalised(c, "norm-wg", part("wg", x, "W", Init::glorot(), 1), true);
   auto ug = normalised(c, "norm-ug", part("ug", s, "U", Init::orthogonal(), 1));
   auto [z, r] = c.split<2>(w + u);
-  auto g = tanh(wg + sigmoid(r) * ug);
-  return h + sigmoid(z) * (g - h);
+  auto g = tanh(wg + gate(r, hard) * ug);
+  return h + gate(z, hard) * (g - h);
 }
 
 /// z, r as above;  g = tanh(x_t W_g + r * (s U_g + b_g)): all recurrent products share s. With two biases,
 /// x_t W_g + b'_g, and z and r have two as well, of which only the sum counts.
-Signal gru_reset_after(Circuit& c, Signal x, Signal h, Signal s, Index n, bool two_biases) {
+Signal gru_reset_after(Circuit& c, Signal x, Signal h, Signal s, Index n, bool two_biases, bool hard) {
   auto u = c.affine("u", 3 * n, {{"U", s, Init::orthogonal(3)}});
   auto w = c.affine("w", 3 * n, {{"W", x, Init::glorot(3)}}, Init::zero(), two_biases);
   auto [uz, ur, ug] = c.split<3>(u);
   auto [wz, wr, wg] = c.split<3>(w);
-  auto g = tanh(wg + sigmoid(wr + ur) * ug);
-  return h + sigmoid(wz + uz) * (g - h);
+  auto g = tanh(wg + gate(wr + ur, hard) * ug);
+  return h + gate(wz + uz, hard) * (g - h);
 }
 
 }  // namespace
@@ -61,9 +62,9 @@ Signal gru_reset_after(Circuit& c, Signal x, Signal h, Signal s, Index n, bool t
 Signal gru(Circuit& c, Signal x, Index n, const GruOptions& options) {
   auto h = c.link(n, {}, options.trained_initial);
   auto s = read_state(c, x, h, n, options.gated_state);
-  auto next = options.layer_norm    ? gru_normalised(c, x, h, s, n)
-              : options.reset_after ? gru_reset_after(c, x, h, s, n, options.two_biases)
-                                    : gru_reset_before(c, x, h, s, n);
+  auto next = options.layer_norm    ? gru_normalised(c, x, h, s, n, options.hard_gates)
+              : options.reset_after ? gru_reset_after(c, x, h, s, n, options.two_biases, options.hard_gates)
+                                    : gru_reset_before(c, x, h, s, n, options.hard_gates);
   next = zoned(c, h, next, options.zoneout);
   c.feed(h, next);
   return next;
@@ -76,6 +77,7 @@ void describe(Visitor& v, GruOptions& o) {
   v("biases", o.two_biases, "2, of reset=after: one more for what is read, as PyTorch and Keras have it",
     {{false, "1"}, {true, "2"}});
   v("gated-state", o.gated_state, "what is read gates the state in front of the products (Melis et al. 2020)");
+  describe_gates(v, o.hard_gates);
   describe_norm(v, o.layer_norm);
   describe_zoneout(v, o.zoneout);
 }

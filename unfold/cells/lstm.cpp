@@ -1,6 +1,7 @@
 #include "unfold/cells/cell.h"
 #include "unfold/cells/cells.h"
 #include "unfold/cells/delays.h"
+#include "unfold/cells/gates.h"
 #include "unfold/cells/norm.h"
 #include "unfold/cells/zoneout.h"
 #include "unfold/circuit/cell_maps.h"
@@ -51,8 +52,9 @@ Signal lstm(Circuit& c, Signal x, Index n, const LstmOptions& options) {
                                        : Init::block_values({0, options.forget_bias, 0, 0});
   auto z = options.layer_norm ? normalised_sum(c, x, h, n, bias) : plain_sum(c, x, h, n, bias);
   auto [i, f, o, g] = c.split<4>(z);
-  auto next = sigmoid(f) * cell + sigmoid(i) * tanh(g);
-  auto y = sigmoid(o) * tanh(options.layer_norm ? normalised_cell(c, next) : next);
+  const bool hard = options.hard_gates;
+  auto next = gate(f, hard) * cell + gate(i, hard) * tanh(g);
+  auto y = gate(o, hard) * tanh(options.layer_norm ? normalised_cell(c, next) : next);
   y = zoned(c, h.links().front(), y, options.zoneout);
   c.feed(cell, zoned(c, cell, next, options.zoneout_cell));
   h.feed(y);
@@ -63,6 +65,7 @@ template <class Visitor>
 void describe(Visitor& v, LstmOptions& o) {
   v("forget-bias", o.forget_bias, "start of the forget gate's bias", range(-100, 100));
   v("chrono", o.chrono, "start the gates from time scales up to so many steps; 0: off", at_least(0));
+  describe_gates(v, o.hard_gates);
   describe_norm(v, o.layer_norm);
   describe_delays(v, o.delays);
   describe_zoneout(v, o.zoneout);

@@ -1,5 +1,6 @@
 #include "unfold/cells/cell.h"
 #include "unfold/cells/cells.h"
+#include "unfold/cells/gates.h"
 
 namespace unfold {
 namespace {
@@ -20,8 +21,8 @@ Signal min_gru(Circuit& c, Signal x, Index n, const MinimalOptions& options) {
   const Init bias =
       options.chrono > 1 ? Init::chrono({-1, 0}, options.chrono) : Init::block_values({options.gate_bias, 0});
   auto [z, g] = c.split<2>(c.affine("zg", 2 * n, {{"W", x, Init::glorot(2)}}, bias));
-  auto gate = sigmoid(z);
-  return average(c, one_minus(gate), gate * g, options.trained_initial);
+  auto in = gate(z, options.hard_gates);
+  return average(c, one_minus(in), in * g, options.trained_initial);
 }
 
 /// f = sigmoid(x_t W + b), i = sigmoid(..), g = x_t W' + b'              (one product, columns f | i | g)
@@ -31,8 +32,8 @@ Signal min_lstm(Circuit& c, Signal x, Index n, const MinimalOptions& options) {
   const Init bias =
       options.chrono > 1 ? Init::chrono({1, -1, 0}, options.chrono) : Init::block_values({-options.gate_bias, 0, 0});
   auto [f, i, g] = c.split<3>(c.affine("fig", 3 * n, {{"W", x, Init::glorot(3)}}, bias));
-  auto gate = sigmoid(softplus(-1 * f) - softplus(-1 * i));
-  return average(c, one_minus(gate), gate * g, options.trained_initial);
+  auto in = sigmoid(softplus(-1 * f) - softplus(-1 * i));
+  return average(c, one_minus(in), in * g, options.trained_initial);
 }
 
 /// f, r = sigmoid(x_t W + b), u = x_t W', s = x_t W''                   (one product, columns f | r | u | s)
@@ -44,9 +45,9 @@ Signal sru(Circuit& c, Signal x, Index n, const MinimalOptions& options) {
   const Init bias = options.chrono > 1 ? Init::chrono({1, 0, 0, 0}, options.chrono)
                                        : Init::block_values({-options.gate_bias, 0, 0, 0});
   auto [f, r, u, s] = c.split<4>(c.affine("frus", 4 * n, {{"W", x, Init::glorot(4)}}, bias));
-  auto keep = sigmoid(f);
+  auto keep = gate(f, options.hard_gates);
   auto state = average(c, keep, one_minus(keep) * u, options.trained_initial);
-  return s + sigmoid(r) * (state - s);
+  return s + gate(r, options.hard_gates) * (state - s);
 }
 
 namespace {
@@ -90,6 +91,7 @@ template <class Visitor>
 void describe(Visitor& v, MinimalOptions& o) {
   v("gate-bias", o.gate_bias, "start of the bias of the gate that lets new values in", range(-100, 100));
   v("chrono", o.chrono, "start the gate from time scales up to so many steps; 0: off", at_least(0));
+  describe_gates(v, o.hard_gates);
 }
 
 template <class Visitor>
@@ -102,6 +104,10 @@ namespace {
 
 std::string minimal_fault(const StackOptions&, const MinimalOptions& o) {
   return o.chrono > 0 && !(o.chrono > 2) ? "chrono must be 0 or above 2 steps" : "";
+}
+std::string min_lstm_fault(const StackOptions& s, const MinimalOptions& o) {
+  return o.hard_gates ? "two gates that are both closed have no proportion: gates=hard is of mingru and sru"
+                      : minimal_fault(s, o);
 }
 
 }  // namespace
@@ -116,7 +122,7 @@ CellEntry min_lstm_cell() {
   return CellOf<MinimalOptions>{.name = "minlstm",
                                 .help = "the same with forget and input gate in proportion",
                                 .add = min_lstm,
-                                .fault = minimal_fault};
+                                .fault = min_lstm_fault};
 }
 CellEntry sru_cell() {
   return CellOf<MinimalOptions>{.name = "sru",

@@ -413,6 +413,7 @@ Signal operator+(Signal x, double k) { return x.circuit->map(Map::shift, x, k); 
 Signal operator-(double k, Signal x) { return -1 * x + k; }
 Signal sigmoid(Signal x) { return x.circuit->map(Map::sigmoid, x); }
 Signal tanh(Signal x) { return x.circuit->map(Map::tanh, x); }
+Signal hard_sigmoid(Signal x) { return x.circuit->map(Map::hard_sigmoid, x); }
 Signal relu(Signal x) { return x.circuit->map(Map::relu, x); }
 Signal softplus(Signal x) { return x.circuit->map(Map::softplus, x); }
 Signal exp(Signal x) { return x.circuit->map(Map::exp, x); }

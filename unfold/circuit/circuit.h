@@ -345,6 +345,7 @@ Signal operator+(Signal x, double k);
 Signal operator-(double k, Signal x);  ///< 1 - f, of gates
 Signal sigmoid(Signal x);
 Signal tanh(Signal x);
+Signal hard_sigmoid(Signal x);
 Signal relu(Signal x);
 Signal softplus(Signal x);
 Signal exp(Signal x);

@@ -172,8 +172,7 @@ class NadeNet final : public OrderedNet<T> {
       put_outputs(w, row.signal, {d, end}, kept, row.outputs + w.first(d));
       d = end;
       if (!ends_stretch(w, row.x, d - 1)) continue;
-      add_input(w, d - 1, row.x, a);
-      activate(a, kept += 2 * units_);
+      add_input_and_activate(w, d - 1, row.x, a, kept += 2 * units_);
     }
     return kept;
   }
@@ -186,9 +185,7 @@ class NadeNet final : public OrderedNet<T> {
       const bool begins_stretch = d == 0 || ends_stretch(w, row.x, d - 1);
       if (begins_stretch || d == numbers.begin) terms.add_to(of_h, units_);
       if (!begins_stretch) continue;
-      add_slopes(kept, of_h, of_a);
-      std::copy_n(of_a, units_, kept + units_);
-      std::fill_n(of_h, units_, T{0});
+      end_stretch(kept, of_h, of_a);
       kept -= 2 * units_;
     }
     return kept;
@@ -218,10 +215,22 @@ class NadeNet final : public OrderedNet<T> {
     if (activation_ == NadeActivation::sigmoid) return vector_sigmoid(a, h, units_);
     for (Index i = 0; i < units_; ++i) h[i] = a[i] > 0 ? a[i] : T{0};
   }
-  /// y += s'(a) v, from h = s(a).
-  void add_slopes(const T* h, const T* v, T* y) const {
-    if (activation_ == NadeActivation::sigmoid) return add_sigmoid_slopes(h, v, y, units_);
-    for (Index i = 0; i < units_; ++i) y[i] += h[i] > 0 ? v[i] : T{0};
+  void add_input_and_activate(const NetWeights<T>& w, Index d, const T* x, T* a, T* h) const {
+    if (activation_ == NadeActivation::sigmoid) {
+      const auto [place, value] = w.shape->input(d, x[d]);
+      return add_row_and_sigmoid(value, row_of(w, kW, place), a, h, units_);
+    }
+    add_input(w, d, x, a);
+    activate(a, h);
+  }
+  /// Back through a stretch's h = s(a): of_a += s'(a) of_h, which is kept behind h, and of_h begins anew.
+  void end_stretch(T* h, T* of_h, T* of_a) const {
+    T* kept = h + units_;
+    if (activation_ == NadeActivation::sigmoid) return add_sigmoid_slopes(h, of_h, of_a, kept, units_);
+    for (Index i = 0; i < units_; ++i) {
+      kept[i] = of_a[i] += h[i] > 0 ? of_h[i] : T{0};
+      of_h[i] = T{0};
+    }
   }
   /// out = s'(a) v, from h = s(a).
   void times_slopes(const T* h, const T* v, T* out) const {

@@ -78,7 +78,8 @@ template <class T>
 void Watched<T>::find_gates(const ModelSpec& spec) {
   for (std::size_t i = 0; i < circuit_.nodes().size(); ++i) {
     const Node& node = circuit_.nodes()[i];
-    if (node.kind != Node::Kind::map || node.map != Map::sigmoid || node.part != 0) continue;
+    if (node.kind != Node::Kind::map || node.part != 0) continue;
+    if (node.map != Map::sigmoid && node.map != Map::hard_sigmoid) continue;
     const auto id = static_cast<int>(i);
     // A layer of sigmoid units is what it gives, not a gate.
     if (std::ranges::any_of(network_.hidden, [&](const Signal& hidden) { return hidden.id == id; })) continue;

@@ -8,20 +8,21 @@
 //
 // The expressions know x0, x1, y, k, zero and one, which are doubles in the reference and vectors in the kernels.
 // neg_fma(a, b, c) is c - a b, rounded once.
-#define UNFOLD_MAPS(X)                                                              \
-  X(add, 2, false, x0 + x1, kNothing, one, kNothing, one, true, 1)                  \
-  X(sub, 2, false, x0 - x1, kNothing, one, kNothing, -one, true, 1)                 \
-  X(mul, 2, false, x0* x1, kX1, x1, kX0, x0, false, 0)                              \
-  X(scale, 1, true, k* x0, kNothing, k, kNothing, zero, true, k* k)                 \
-  X(shift, 1, true, x0 + k, kNothing, one, kNothing, zero, false, 0)                \
-  X(one_minus, 1, false, one - x0, kNothing, -one, kNothing, zero, false, 0)        \
-  X(sigmoid, 1, false, sigmoid(x0), kY, neg_fma(y, y, y), kNothing, zero, false, 0) \
-  X(tanh, 1, false, tanh(x0), kY, neg_fma(y, y, one), kNothing, zero, false, 0)     \
-  X(relu, 1, false, relu(x0), kY, positive(y), kNothing, zero, true, 1)             \
-  X(softplus, 1, false, softplus(x0), kX0, sigmoid(x0), kNothing, zero, false, 0)   \
-  X(exp, 1, false, exp(x0), kY, y, kNothing, zero, false, 0)                        \
-  X(log, 1, false, log(x0), kX0, one / x0, kNothing, zero, false, 0)                \
-  X(square, 1, false, x0* x0, kX0, x0 + x0, kNothing, zero, false, 0)               \
+#define UNFOLD_MAPS(X)                                                                     \
+  X(add, 2, false, x0 + x1, kNothing, one, kNothing, one, true, 1)                         \
+  X(sub, 2, false, x0 - x1, kNothing, one, kNothing, -one, true, 1)                        \
+  X(mul, 2, false, x0* x1, kX1, x1, kX0, x0, false, 0)                                     \
+  X(scale, 1, true, k* x0, kNothing, k, kNothing, zero, true, k* k)                        \
+  X(shift, 1, true, x0 + k, kNothing, one, kNothing, zero, false, 0)                       \
+  X(one_minus, 1, false, one - x0, kNothing, -one, kNothing, zero, false, 0)               \
+  X(sigmoid, 1, false, sigmoid(x0), kY, neg_fma(y, y, y), kNothing, zero, false, 0)        \
+  X(hard_sigmoid, 1, false, hard_sigmoid(x0), kY, hard_slope(y), kNothing, zero, false, 0) \
+  X(tanh, 1, false, tanh(x0), kY, neg_fma(y, y, one), kNothing, zero, false, 0)            \
+  X(relu, 1, false, relu(x0), kY, positive(y), kNothing, zero, true, 1)                    \
+  X(softplus, 1, false, softplus(x0), kX0, sigmoid(x0), kNothing, zero, false, 0)          \
+  X(exp, 1, false, exp(x0), kY, y, kNothing, zero, false, 0)                               \
+  X(log, 1, false, log(x0), kX0, one / x0, kNothing, zero, false, 0)                       \
+  X(square, 1, false, x0* x0, kX0, x0 + x0, kNothing, zero, false, 0)                      \
   X(copy, 1, false, x0, kNothing, one, kNothing, zero, true, 1)
 
 namespace unfold {
@@ -93,6 +94,21 @@ HWY_INLINE Lanes<D> sigmoid(Lanes<D> x) {
   return {sigmoid_lanes(D(), x.v)};
 }
 template <class D>
+HWY_INLINE Lanes<D> hard_sigmoid(Lanes<D> x) {  // keeps NaN
+  const D d;
+  using T = hn::TFromD<D>;
+  const auto u = Fma(d, hn::Set(d, T(0.25)), x.v, hn::Set(d, T(0.5)));
+  const auto one = hn::Set(d, T{1});
+  return {hn::IfThenZeroElse(hn::Le(u, hn::Zero(d)), hn::IfThenElse(hn::Ge(u, one), one, u))};
+}
+template <class D>
+HWY_INLINE Lanes<D> hard_slope(Lanes<D> y) {
+  const D d;
+  using T = hn::TFromD<D>;
+  const auto between = hn::And(hn::Gt(y.v, hn::Zero(d)), hn::Lt(y.v, hn::Set(d, T{1})));
+  return {hn::IfThenElseZero(between, hn::Set(d, T(0.25)))};
+}
+template <class D>
 HWY_INLINE Lanes<D> softplus(Lanes<D> x) {
   return {softplus_lanes(D(), x.v)};
 }
@@ -108,6 +124,11 @@ inline double sigmoid(double x) {
   const double e = std::exp(-std::fabs(x));
   return (x < 0 ? e : 1.0) / (1.0 + e);
 }
+inline double hard_sigmoid(double x) {
+  const double u = std::fma(0.25, x, 0.5);
+  return u <= 0 ? 0.0 : u >= 1 ? 1.0 : u;
+}
+inline double hard_slope(double y) { return y > 0 && y < 1 ? 0.25 : 0.0; }
 inline double softplus(double x) { return (x > 0 ? x : 0.0) + std::log1p(std::exp(-std::fabs(x))); }
 
 #define UNFOLD_DEFINE_MAP(name, arity, has_constant, value_expression, reads0, partial0, reads1, partial1, \

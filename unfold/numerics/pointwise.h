@@ -22,20 +22,21 @@ namespace unfold {
 /// Positively homogeneous maps have a path reading: out = sum_i c_i * in_i with constant c_i (the squared, linearised
 /// map); the others do not, and the path pass refuses them by name.
 enum class Map : unsigned char {
-  add,        ///< x0 + x1
-  sub,        ///< x0 - x1
-  mul,        ///< x0 * x1
-  scale,      ///< k * x0
-  shift,      ///< x0 + k
-  one_minus,  ///< 1 - x0
-  sigmoid,    ///< 1 / (1 + exp(-x0))
-  tanh,       ///< tanh(x0)
-  relu,       ///< max(x0, 0); derivative 0 at 0
-  softplus,   ///< log(1 + exp(x0))
-  exp,        ///< exp(x0)
-  log,        ///< log(x0)
-  square,     ///< x0^2
-  copy        ///< x0
+  add,           ///< x0 + x1
+  sub,           ///< x0 - x1
+  mul,           ///< x0 * x1
+  scale,         ///< k * x0
+  shift,         ///< x0 + k
+  one_minus,     ///< 1 - x0
+  sigmoid,       ///< 1 / (1 + exp(-x0))
+  hard_sigmoid,  ///< min(max(x0 / 4 + 1/2, 0), 1); derivative 0 where it is 0 or 1
+  tanh,          ///< tanh(x0)
+  relu,          ///< max(x0, 0); derivative 0 at 0
+  softplus,      ///< log(1 + exp(x0))
+  exp,           ///< exp(x0)
+  log,           ///< log(x0)
+  square,        ///< x0^2
+  copy           ///< x0
 };
 inline constexpr int kMapCount = static_cast<int>(Map::copy) + 1;
 

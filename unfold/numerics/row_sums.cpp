@@ -13,6 +13,7 @@
 #include "hwy/highway.h"
 // Everything below is compiled once for each target.
 #include "unfold/numerics/fma-inl.h"
+#include "unfold/numerics/functions-inl.h"
 #include "unfold/numerics/loops-inl.h"
 
 #ifndef UNFOLD_NUMERICS_ROW_SUMS_ONCE
@@ -23,7 +24,8 @@ template <class T>
 struct RowSumOperations {
   void (*products)(const T* rows, Index count, const T* h, Index n, T* out);  // n at most kSumChunk
   void (*add_scaled_rows)(const T* a, const T* const* rows, Index count, T* y, Index n);
-  void (*add_sigmoid_slopes)(const T* h, const T* v, T* y, Index n);
+  void (*add_row_and_sigmoid)(T a, const T* row, T* y, T* out, Index n);
+  void (*add_sigmoid_slopes)(const T* h, T* v, T* y, T* kept, Index n);
 };
 
 }  // namespace unfold
@@ -99,23 +101,44 @@ void add_scaled_rows(const T* a, const T* const* rows, Index count, T* y, Index 
 }
 
 template <class T>
+struct RowAndSigmoidBody {
+  T a;
+  const T* row;
+  T *y, *out;
+  template <class D, class Place>
+  HWY_INLINE void at(D d, Index i, Place place) const {
+    const auto sum = Fma(d, hn::Set(d, a), place.load(d, row + i), place.load(d, y + i));
+    place.store(sum, d, y + i);
+    place.store(sigmoid_lanes(d, sum), d, out + i);
+  }
+};
+template <class T>
+void add_row_and_sigmoid(T a, const T* row, T* y, T* out, Index n) {
+  for_each_vector<T>(n, RowAndSigmoidBody<T>{a, row, y, out});
+}
+
+template <class T>
 struct SigmoidSlopesBody {
-  const T *h, *v;
-  T* y;
+  const T* h;
+  T *v, *y, *kept;
   template <class D, class Place>
   HWY_INLINE void at(D d, Index i, Place place) const {
     const auto s = place.load(d, h + i);
     const auto slope = hn::Mul(s, hn::Sub(hn::Set(d, T{1}), s));
-    place.store(hn::Add(place.load(d, y + i), hn::Mul(slope, place.load(d, v + i))), d, y + i);
+    const auto sum = hn::Add(place.load(d, y + i), hn::Mul(slope, place.load(d, v + i)));
+    place.store(sum, d, y + i);
+    place.store(sum, d, kept + i);
+    place.store(hn::Zero(d), d, v + i);
   }
 };
 template <class T>
-void add_sigmoid_slopes(const T* h, const T* v, T* y, Index n) {
-  for_each_vector<T>(n, SigmoidSlopesBody<T>{h, v, y});
+void add_sigmoid_slopes(const T* h, T* v, T* y, T* kept, Index n) {
+  for_each_vector<T>(n, SigmoidSlopesBody<T>{h, v, y, kept});
 }
 
 template <class T>
-constexpr RowSumOperations<T> kRowSumOperations = {row_products<T>, add_scaled_rows<T>, add_sigmoid_slopes<T>};
+constexpr RowSumOperations<T> kRowSumOperations = {row_products<T>, add_scaled_rows<T>, add_row_and_sigmoid<T>,
+                                                   add_sigmoid_slopes<T>};
 UNFOLD_TARGET_TABLE(RowSumOperations, kRowSumOperations);
 
 }  // namespace HWY_NAMESPACE
@@ -143,14 +166,20 @@ void add_scaled_rows(const T* a, const T* const* rows, Index count, T* y, Index 
 }
 
 template <class T>
-void add_sigmoid_slopes(const T* h, const T* v, T* y, Index n) {
-  operations<T>().add_sigmoid_slopes(h, v, y, n);
+void add_row_and_sigmoid(T a, const T* row, T* y, T* out, Index n) {
+  operations<T>().add_row_and_sigmoid(a, row, y, out, n);
+}
+
+template <class T>
+void add_sigmoid_slopes(const T* h, T* v, T* y, T* kept, Index n) {
+  operations<T>().add_sigmoid_slopes(h, v, y, kept, n);
 }
 
 #define UNFOLD_INSTANTIATE(T)                                                 \
   template void row_products(const T*, Index, const T*, Index, T*);           \
   template void add_scaled_rows(const T*, const T* const*, Index, T*, Index); \
-  template void add_sigmoid_slopes(const T*, const T*, T*, Index);
+  template void add_row_and_sigmoid(T, const T*, T*, T*, Index);              \
+  template void add_sigmoid_slopes(const T*, T*, T*, T*, Index);
 UNFOLD_INSTANTIATE(float)
 UNFOLD_INSTANTIATE(double)
 #undef UNFOLD_INSTANTIATE

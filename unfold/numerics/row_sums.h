@@ -17,8 +17,13 @@ void row_products(const T* rows, Index count, const T* h, Index n, T* out);
 template <class T>
 void add_scaled_rows(const T* a, const T* const* rows, Index count, T* y, Index n);
 
-/// y += h (1 - h) v, component by component: back through the sigmoid that gave h.
+/// y += a row, out = sigmoid(y), component by component: one row more, and through the sigmoid.
 template <class T>
-void add_sigmoid_slopes(const T* h, const T* v, T* y, Index n);
+void add_row_and_sigmoid(T a, const T* row, T* y, T* out, Index n);
+
+/// y += h (1 - h) v, component by component: back through the sigmoid that gave h. What y is then is stored in `kept`
+/// too, and v begins at 0 again.
+template <class T>
+void add_sigmoid_slopes(const T* h, T* v, T* y, T* kept, Index n);
 
 }  // namespace unfold

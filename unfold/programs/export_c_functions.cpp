@@ -291,6 +291,12 @@ static inline @vector @softplus(@vector x) {
   return above + @log_of_parts(@@_PICK(LT, bound, e, @@_ALL(1), @@_ALL(0)), f);
 }
 )";
+constexpr const char* kHardSigmoid = R"(
+static inline @vector @hard_sigmoid(@vector x) {
+  const @vector u = @@_FMA(@@_ALL(0.25$), x, @@_ALL(0.5$));
+  return @@_PICK(LE, u, @@_ALL(0), @@_ALL(0), @@_PICK(LE, @@_ALL(1), u, @@_ALL(1), u));
+}
+)";
 constexpr const char* kRelu = R"(
 static inline @vector @relu(@vector x) { return @@_PICK(LE, x, @@_ALL(0), @@_ALL(0), x); }
 )";
@@ -566,6 +572,7 @@ std::vector<CFunction> all_functions(bool wide) {
           {"exp_below", {"expm1", "power"}, kExpBelow},
           {"exp_minus", {"exp_below"}, kExpMinus},
           {"sigmoid", {"exp_minus"}, kSigmoid},
+          {"hard_sigmoid", {"vectors"}, kHardSigmoid},
           {"tanh", {"expm1", "power"}, tanh_text(wide)},
           {"log_of_parts", {"bits"}, log_parts_text(wide)},
           {"log", {"log_of_parts"}, kLog},

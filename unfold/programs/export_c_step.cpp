@@ -218,6 +218,7 @@ std::string CStepWriter<T>::map_text(const Node& n, const std::string& x, const 
     case Map::one_minus: return "@@_ALL(1) - " + x;
     case Map::sigmoid: return function("sigmoid");
     case Map::tanh: return function("tanh");
+    case Map::hard_sigmoid: return function("hard_sigmoid");
     case Map::relu: return function("relu");
     case Map::softplus: return function("softplus");
     case Map::exp: return function("exp");

@@ -148,6 +148,7 @@ std::string OnnxStep<T>::map(const Node& n, const std::string& x, const std::str
     case Map::one_minus: return body_->add("Sub", {scalar(1), x});
     case Map::sigmoid: return body_->add("Sigmoid", {x});
     case Map::tanh: return body_->add("Tanh", {x});
+    case Map::hard_sigmoid: return body_->add("Clip", {add(mul(x, scalar(0.25)), scalar(0.5)), scalar(0), scalar(1)});
     case Map::relu: return body_->add("Relu", {x});
     case Map::softplus: return body_->add("Softplus", {x});
     case Map::exp: return body_->add("Exp", {x});

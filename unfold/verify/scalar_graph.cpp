@@ -1,5 +1,6 @@
 #include "unfold/verify/scalar_graph.h"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -29,6 +30,7 @@ Local evaluate(Map map, double a, double b, double k) {
     case Map::one_minus: return {1 - a, -1, 0};
     case Map::sigmoid: return {logistic(a), logistic(a) * logistic(-a), 0};
     case Map::tanh: return {std::tanh(a), 1 / (std::cosh(a) * std::cosh(a)), 0};
+    case Map::hard_sigmoid: return {std::clamp(a / 4 + 0.5, 0.0, 1.0), std::abs(a) < 2 ? 0.25 : 0.0, 0};
     case Map::relu: return {a > 0 ? a : 0, a > 0 ? 1.0 : 0.0, 0};
     case Map::softplus: return {a > 0 ? a + std::log1p(std::exp(-a)) : std::log1p(std::exp(a)), logistic(a), 0};
     case Map::exp: return {std::exp(a), std::exp(a), 0};
