@@ -89,11 +89,6 @@ std::string relu_rnn(const std::string& optimizer) {
   return "--model irnn:{units},input-scale=0.1 --optimizer " + optimizer;
 }
 
-/// What the text sets beside it.
-Variant lstm_adam() {
-  return {"LSTM, Adam", "--model lstm:{units} --optimizer adam:rate=0.003,clip=1,schedule=cosine"};
-}
-
 /// Neyshabur, Wu, Salakhutdinov and Srebro 2016: the adding problem.
 Reproduction path_adding() {
   // What a change of the recurrent matrix does grows with the length; Adam's steps do not shrink with it.
@@ -114,7 +109,7 @@ Reproduction path_adding() {
                    {"ReLU, path+momentum", relu_rnn("path+momentum:schedule=cosine")},
                    {"IRNN, Adam", relu_rnn("adam:rate=0.0003,clip=1,schedule=cosine")},
                    {"IRNN, SGD", relu_rnn("sgd:rate=0.01,clip=1,momentum=0.9,schedule=cosine")},
-                   lstm_adam()},
+                   {"LSTM, Adam", "--model lstm:{units} --optimizer adam:rate=0.003,clip=1,schedule=cosine"}},
           .small = {.columns = {hundred}, .seeds = 1, .budget = budget, .units = "100"},
           .full = {.columns = {hundred, column("400", "0.0001", "15000"), column("750", "0.00003", "30000")},
                    .seeds = 5,
@@ -145,7 +140,7 @@ Reproduction path_mnist() {
       .rows = {{"ReLU, path+Adam", relu_rnn("path+adam:rate=0.00003,schedule=cosine")},
                {"ReLU, path+momentum", relu_rnn("path+momentum:schedule=cosine")},
                {"IRNN, SGD", relu_rnn("sgd:rate=0.001,clip=1,momentum=0.9,schedule=cosine")},
-               lstm_adam()},
+               {"LSTM, Adam", "--model lstm:{units},chrono=784 --optimizer adam:rate=0.005,clip=1,schedule=cosine"}},
       .small = {.columns = {pixels}, .seeds = 1, .budget = "--steps 300 --batch 32 --validate-on 500", .units = "100"},
       .full = {.columns = {pixels}, .seeds = 1, .budget = "--epochs 100 --batch 32 --validate-on 5000", .units = "100"},
       .theirs = {{{"ReLU, path+momentum", "sequential MNIST"}, "3.1 (path-SGD)"},
