@@ -191,21 +191,6 @@ TEST_F(TrainerTest, runs_on_shards_resume_in_another_number_of_processes_with_th
   }
 }
 
-TEST_F(TrainerTest, the_checkpoint_of_several_processes_holds_the_state_of_all_lanes) {
-  TrainerOptions options = sharded_options("adam:rate=0.01", 8);
-  const auto carried = [&](const std::string& name, int count) {
-    options.checkpoint = file(name);
-    train_in(count, small_rnn, options);
-    std::ifstream in(options.checkpoint, std::ios::binary);
-    return std::string(std::istreambuf_iterator<char>(in), {});
-  };
-  const std::string one = carried("one", 1), three = carried("three", 3);
-  ASSERT_EQ(one.size(), three.size());
-  // The tensors lie behind a header that holds times: compare the last part, where the carried state is.
-  const std::size_t tensors = flat(ShardedText(small_rnn).parameters).size() * sizeof(float);
-  EXPECT_EQ(one.substr(one.size() - tensors), three.substr(three.size() - tensors));
-}
-
 /// The tensors of a checkpoint, behind the header, which holds times.
 std::string tensors_of(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
@@ -213,6 +198,18 @@ std::string tensors_of(const std::string& path) {
   std::uint64_t header = 0;
   std::memcpy(&header, bytes.data(), sizeof header);
   return bytes.substr(sizeof header + header);
+}
+
+TEST_F(TrainerTest, the_checkpoint_of_several_processes_holds_the_state_of_all_lanes) {
+  TrainerOptions options = sharded_options("adam:rate=0.01", 8);
+  const auto tensors = [&](const std::string& name, int count) {
+    options.checkpoint = file(name);
+    train_in(count, small_rnn, options);
+    return tensors_of(options.checkpoint);
+  };
+  const std::string one = tensors("one", 1);
+  EXPECT_GT(one.size(), 2 * flat(ShardedText(small_rnn).parameters).size() * sizeof(float));  // and what is carried
+  EXPECT_EQ(tensors("three", 3), one);
 }
 
 TEST_F(TrainerTest, the_checkpoint_of_slices_is_that_of_one_process) {
