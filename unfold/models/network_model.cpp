@@ -118,9 +118,9 @@ Network<T> merging_network(const NetworkModel<T>& model, Circuit& circuit) {
 template <class T>
 TrainingResult train(NetworkModel<T>& model, TrainingSources<T> sources, const TrainerOptions& options,
                      const std::string& model_file, Team& team, Observer* observer) {
-  Circuit with_hidden;
   if (!options.penalties.any())
     return train_by(model.network(), model, std::move(sources), options, model_file, team, observer);
+  Circuit with_hidden;
   const Network<T> network =
       build_network<T>(model.spec(), model.data(), model.layout(), with_hidden, {.watch_hidden = true});
   return train_by(network, model, std::move(sources), options, model_file, team, observer);
