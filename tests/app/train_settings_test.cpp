@@ -44,13 +44,13 @@ TEST(TrainSettings, every_name_stands_once) {
 }
 
 TEST(TrainSettings, the_types_of_the_python_package_name_every_one) {
-  const std::string stub = read_file(UNFOLD_SOURCE_DIR "/python/unfold/training.pyi");
+  const std::string types = read_file(UNFOLD_SOURCE_DIR "/python/unfold/training.pyi");
   TrainSettings settings;
   RunSettings run;
   for (const Setting& setting : all_settings(settings, run)) {
     std::string name(setting.name);
     std::replace(name.begin(), name.end(), '-', '_');
-    EXPECT_TRUE(contains(stub, "\n    " + name + ": ")) << name;
+    EXPECT_TRUE(contains(types, "\n    " + name + ": ")) << name;
   }
 }
 
