@@ -9,8 +9,8 @@
 //
 // The floor is the sums alone, run by the kernels that the step uses in memory of the first-level cache: for each
 // number a product of UNITS (in double, law 2), and two sums of UNITS fused multiply-adds, for the slopes of h and of
-// V; for each 1 a sigmoid, two more sums and the slopes of the sigmoid. 784 x 500: 1.2 million multiply-adds a row; V
-// and its gradient are 1.6 MB each, what is kept of a row is 8 bytes a unit and 1, 0.4 MB.
+// V; for each 1 a sigmoid, the slopes of the sigmoid, and with each of these one more sum. 784 x 500: 1.2 million
+// multiply-adds a row; V and its gradient are 1.6 MB each, what is kept of a row is 4 bytes a unit and 1, 0.2 MB.
 
 #include <algorithm>
 #include <cstdio>
@@ -79,7 +79,7 @@ class RowFloor {
     factors_.assign(at(longest_), 0.1F);
     for (Index j = 0; j < longest_; ++j) list_.push_back(weights_.data() + j * units);
     h_.assign(at(units), 0.5F);
-    for (std::vector<float>* other : {&sum_, &of_h_, &kept_}) other->assign(at(units), 0.0F);
+    for (std::vector<float>* other : {&sum_, &of_h_, &of_w_}) other->assign(at(units), 0.0F);
     out_.assign(at(longest_), 0.0F);
   }
   void run() {
@@ -88,15 +88,14 @@ class RowFloor {
       row_products(weights_.data(), count, h_.data(), units_, out_.data());
       for (int twice = 0; twice < 2; ++twice)
         add_scaled_rows(factors_.data(), list_.data(), count, sum_.data(), units_);
-      add_scaled_rows(factors_.data(), list_.data(), 1, sum_.data(), units_);
-      add_sigmoid_slopes(h_.data(), of_h_.data(), sum_.data(), kept_.data(), units_);
+      add_sigmoid_slopes(h_.data(), of_h_.data(), sum_.data(), factors_.front(), of_w_.data(), units_);
     }
   }
 
  private:
   Index units_, longest_ = 0;
   std::vector<Index> stretches_;
-  std::vector<float> weights_, factors_, h_, sum_, of_h_, kept_, out_;
+  std::vector<float> weights_, factors_, h_, sum_, of_h_, of_w_, out_;
   std::vector<const float*> list_;
 };
 

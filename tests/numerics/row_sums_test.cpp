@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -83,11 +84,15 @@ TEST(RowSums, slopes_of_sigmoids_are_those_of_their_definition) {
   on_every_instruction_set([]<class T>(Index n, Index, T) {
     const auto h = drawn<T>(n, "h");
     auto v = drawn<T>(n, "v"), y = drawn<T>(n, "y"), expected = y;
-    std::vector<T> kept(y.size());
-    for (std::size_t i = 0; i < h.size(); ++i) expected[i] += h[i] * (1 - h[i]) * v[i];
-    add_sigmoid_slopes(h.data(), v.data(), y.data(), kept.data(), n);
+    auto sum = drawn<T>(n, "sum"), expected_sum = sum;
+    const T a = T{0.7F};
+    for (std::size_t i = 0; i < h.size(); ++i) {
+      expected[i] += h[i] * (1 - h[i]) * v[i];
+      expected_sum[i] = std::fma(a, expected[i], expected_sum[i]);
+    }
+    add_sigmoid_slopes(h.data(), v.data(), y.data(), a, sum.data(), n);
     EXPECT_EQ(y, expected);
-    EXPECT_EQ(kept, expected);
+    EXPECT_EQ(sum, expected_sum);
     EXPECT_EQ(v, std::vector<T>(v.size()));
   });
 }

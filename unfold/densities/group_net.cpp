@@ -14,7 +14,7 @@ namespace {
 ///
 /// O(D^2 H). What is kept of a row: h [D - 1 groups of H], and the adjoint of what tanh reads.
 template <class T>
-class GroupNet final : public OrderedNet<T> {
+class GroupNet final : public RowByRowNet<T> {
  public:
   explicit GroupNet(Index units) : units_(units) {}
 
@@ -62,13 +62,13 @@ class GroupNet final : public OrderedNet<T> {
     std::copy_n(slopes, w.all_outputs(), adjoint);
   }
 
-  void gradient(const NetWeights<T>& w, std::span<const NetRow<T>> rows, Range numbers,
+  void gradient(const NetWeights<T>& w, std::span<const NetPass<T>> rows, Range numbers,
                 const std::vector<T*>& out) const override {
     const Index all = hidden(w);
     T* v = out[kV] + before_v(*w.shape, numbers.begin) * units_;
     T* of_w = out[kW] + before_w(*w.shape, numbers.begin) * units_;
     for (Index d = numbers.begin; d < numbers.end; ++d) {
-      for (const NetRow<T>& row : rows) {
+      for (const NetPass<T>& row : rows) {
         for (Index i = 0; i < w.shape->outputs(d); ++i)
           add_scaled(row.slopes[w.first(d) + i], row.kept, v + i * d * units_, d * units_);
         if (d + 1 == w.numbers()) continue;

@@ -9,7 +9,7 @@ namespace {
 /// Of a class all outputs are moved. Of bits this is logistic autoregression (Frey, Hinton & Dayan 1996), D (D - 1) / 2
 /// weights, number by number; of normal numbers a Gaussian whose inverse covariance is factored.
 template <class T>
-class LinearNet final : public OrderedNet<T> {
+class LinearNet final : public RowByRowNet<T> {
  public:
   Index beside_biases() const override { return 0; }
   std::vector<NetBlock> blocks(const VectorShape& shape) const override {
@@ -31,13 +31,13 @@ class LinearNet final : public OrderedNet<T> {
   void adjoint(const NetWeights<T>& w, const T*, const T* slopes, T*, T* adjoint) const override {
     std::copy_n(slopes, w.all_outputs(), adjoint);
   }
-  void gradient(const NetWeights<T>& w, std::span<const NetRow<T>> rows, Range numbers,
+  void gradient(const NetWeights<T>& w, std::span<const NetPass<T>> rows, Range numbers,
                 const std::vector<T*>& out) const override {
     T* u = out[0] + before(*w.shape, numbers.begin);
     for (Index d = numbers.begin; d < numbers.end; ++d) {
       const Index reads = w.shape->first_input(d);
       for (Index i = 0; i < moved(*w.shape, d); ++i, u += reads)
-        for (const NetRow<T>& row : rows)
+        for (const NetPass<T>& row : rows)
           add_scaled(row.slopes[w.first(d) + i], inputs_of(w, row.x, row.kept), u, reads);
     }
   }

@@ -14,7 +14,7 @@ namespace {
 /// Biases of all hidden units are part of the signal. What is kept of a row: h of all layers, then the adjoints of what
 /// relu reads; where some numbers are classes, the inputs.
 template <class T>
-class MadeNet final : public OrderedNet<T> {
+class MadeNet final : public RowByRowNet<T> {
  public:
   MadeNet(Index units, Index layers) : units_(units), layers_(layers) {}
 
@@ -101,7 +101,7 @@ class MadeNet final : public OrderedNet<T> {
   }
 
   /// To a number belong the weights of its outputs, and of the units whose degree it is.
-  void gradient(const NetWeights<T>& w, std::span<const NetRow<T>> rows, Range numbers,
+  void gradient(const NetWeights<T>& w, std::span<const NetPass<T>> rows, Range numbers,
                 const std::vector<T*>& out) const override {
     const Steps steps(*w.shape, units_);
     T* row = out[0];

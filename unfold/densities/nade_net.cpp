@@ -39,7 +39,7 @@ class ScaledRows {
 ///
 /// and where number d is a class, its row of W_d in place of x_d W_d. The running sum makes it O(D H). Where x_d is 0,
 /// h stays what it was: only numbers that are not cost an activation, and between two of them is a *stretch* of numbers
-/// that share h. What is kept of a row, stretch by stretch: h [H], and the adjoint of a [H].
+/// that share h. What is kept of a row is h [H] of every stretch.
 template <class T>
 class NadeNet final : public OrderedNet<T> {
  public:
@@ -55,7 +55,7 @@ class NadeNet final : public OrderedNet<T> {
   Index kept(const NetWeights<T>& w, const T* x) const override {
     Index stretches = 1;
     for (Index d = 0; d + 1 < w.numbers(); ++d) stretches += ends_stretch(w, x, d) ? 1 : 0;
-    return 2 * units_ * stretches;
+    return units_ * stretches;
   }
 
   void value(const NetWeights<T>& w, const T* signal, const T* x, T* kept, T* o) const override {
@@ -90,50 +90,35 @@ class NadeNet final : public OrderedNet<T> {
         out[j] = signal[j] + (product(row_of(direction, kV, j), kept, units_) + product(row_of(w, kV, j), h, units_));
       if (!ends_stretch(w, x, d)) continue;
       add_input(direction, d, x, a);
-      times_slopes(kept += 2 * units_, a, h);
+      times_slopes(kept += units_, a, h);
     }
   }
 
-  void adjoint(const NetWeights<T>& w, const T* x, const T* slopes, T* kept, T* adjoint) const override {
-    const NetPass<T> row{nullptr, x, kept, nullptr, slopes, adjoint};
-    adjoints(w, {&row, 1});
-  }
-  void adjoints(const NetWeights<T>& w, std::span<const NetPass<T>> rows) const override {
-    const Index size = 2 * units_;  // the adjoints of a and h
-    T* memory = row_scratch<T, kSums>(size * static_cast<Index>(rows.size()));
-    std::fill_n(memory, size * static_cast<Index>(rows.size()), T{0});
-    ScaledRows<T> terms(at(w.all_outputs()));
-    std::vector<T*> at_stretch;
-    for (const NetPass<T>& row : rows) at_stretch.push_back(row.kept + kept(w, row.x) - size);
+  /// Some numbers after the other, so that their rows of V, those of both gradients, and what is kept of the rows stay
+  /// at hand while all rows of the batch pass. Members of a team take units: none needs to know of others on the way
+  /// back.
+  void back(const NetWeights<T>& w, std::span<const NetPass<T>> rows, Member& me,
+            const std::vector<T*>& out) const override {
+    const auto count = static_cast<Index>(rows.size());
+    const Range mine = me.share(count);
+    for (Index r = mine.begin; r < mine.end; ++r) std::copy_n(rows[at(r)].slopes, w.all_outputs(), rows[at(r)].adjoint);
+    const Range units = me.share(units_, kUnitGrain);
+    if (units.empty()) return;
+    Back way{.w = w,
+             .units = units,
+             .out = out,
+             .memory = row_scratch<T, kSums>((2 * count + 1) * units.size()),
+             .terms = ScaledRows<T>(std::max(at(w.all_outputs()), rows.size())),
+             .h = {}};
+    std::fill_n(way.memory, 2 * count * units.size(), T{0});
+    for (const NetPass<T>& row : rows) way.h.push_back(row.kept + kept(w, row.x) - units_ + units.begin);
     for (Index end = w.numbers(); end > 0; end -= std::min(kNumbersAtOnce, end)) {
       const Range numbers{std::max<Index>(0, end - kNumbersAtOnce), end};
-      for (std::size_t r = 0; r < rows.size(); ++r)
-        at_stretch[r] = go_back(w, rows[r], numbers, memory + static_cast<Index>(r) * size, at_stretch[r], terms);
+      for (Index r = count; r-- > 0;) go_back(way, rows[at(r)], numbers, r);
+      add_output_gradient(way, rows, numbers);
     }
-    for (std::size_t r = 0; r < rows.size(); ++r) {
-      std::copy_n(rows[r].slopes, w.all_outputs(), rows[r].adjoint);
-      std::copy_n(memory + static_cast<Index>(r) * size, units_, rows[r].adjoint + w.all_outputs());
-    }
-  }
-
-  /// Number by number, so that its rows of V and W stay at hand while the rows of the batch pass.
-  void gradient(const NetWeights<T>& w, std::span<const NetRow<T>> rows, Range numbers,
-                const std::vector<T*>& out) const override {
-    std::vector<const T*> at_stretch;  // of each row, the stretch that the number is in
-    at_stretch.reserve(rows.size());
-    for (const NetRow<T>& row : rows) {
-      const T* kept = row.kept;
-      for (Index d = 0; d < numbers.begin; ++d) kept += ends_stretch(w, row.x, d) ? 2 * units_ : 0;
-      at_stretch.push_back(kept);
-    }
-    ScaledRows<T> terms(rows.size());
-    for (Index d = numbers.begin; d < numbers.end; ++d) {
-      for (Index j = w.first(d); j < w.first(d + 1); ++j) {
-        for (std::size_t r = 0; r < rows.size(); ++r) terms.add(rows[r].slopes[j], at_stretch[r]);
-        terms.add_to(out[kV] + j * units_, units_);
-      }
-      add_input_gradient(w, rows, d, at_stretch, terms, out[kW]);
-    }
+    for (Index r = 0; r < count; ++r)
+      std::copy_n(way.of_a(r), units.size(), rows[at(r)].adjoint + w.all_outputs() + units.begin);
   }
 
   void outputs_of(const NetWeights<T>& w, const T* signal, const T* x, Index d, T* o) const override {
@@ -150,6 +135,22 @@ class NadeNet final : public OrderedNet<T> {
   enum Block : unsigned char { kV, kW };
   static constexpr int kSums = 11;             // whose row_scratch it is
   static constexpr Index kNumbersAtOnce = 32;  // their rows of V stay in the cache while the rows of a batch pass
+  static constexpr Index kUnitGrain = 16;
+
+  /// The way back of some units.
+  struct Back {
+    const NetWeights<T>& w;
+    Range units;
+    const std::vector<T*>& out;
+    T* memory;
+    ScaledRows<T> terms;
+    std::vector<const T*> h;  ///< of each row: of the stretch that it has come to
+
+    Index n() const { return units.size(); }
+    T* of_a(Index row) { return memory + 2 * row * n(); }  ///< the adjoint of a, and behind it that of h
+    /// Where sums go that nobody wants.
+    T* nowhere() { return memory + 2 * static_cast<Index>(h.size()) * n(); }
+  };
 
   /// Whether h changes behind number d. Nobody reads what comes behind the last one.
   static bool ends_stretch(const NetWeights<T>& w, const T* x, Index d) {
@@ -172,23 +173,39 @@ class NadeNet final : public OrderedNet<T> {
       put_outputs(w, row.signal, {d, end}, kept, row.outputs + w.first(d));
       d = end;
       if (!ends_stretch(w, row.x, d - 1)) continue;
-      add_input_and_activate(w, d - 1, row.x, a, kept += 2 * units_);
+      add_input_and_activate(w, d - 1, row.x, a, kept += units_);
     }
     return kept;
   }
-  /// The way back; of_a: the adjoints of a and of h so far.
-  T* go_back(const NetWeights<T>& w, const NetPass<T>& row, Range numbers, T* of_a, T* kept,
-             ScaledRows<T>& terms) const {
-    T* of_h = of_a + units_;
+  /// Through some numbers; adds to the gradient of W.
+  void go_back(Back& way, const NetPass<T>& row, Range numbers, Index r) const {
+    const NetWeights<T>& w = way.w;
+    T *of_a = way.of_a(r), *of_h = of_a + way.n();
     for (Index d = numbers.end; d-- > numbers.begin;) {
-      for (Index j = w.first(d + 1); j-- > w.first(d);) terms.add(row.slopes[j], row_of(w, kV, j));
+      for (Index j = w.first(d + 1); j-- > w.first(d);)
+        way.terms.add(row.slopes[j], row_of(w, kV, j) + way.units.begin);
       const bool begins_stretch = d == 0 || ends_stretch(w, row.x, d - 1);
-      if (begins_stretch || d == numbers.begin) terms.add_to(of_h, units_);
+      if (begins_stretch || d == numbers.begin) way.terms.add_to(of_h, way.n());
       if (!begins_stretch) continue;
-      end_stretch(kept, of_h, of_a);
-      kept -= 2 * units_;
+      if (d == 0) return end_stretch(way.h[at(r)], of_h, of_a, T{0}, way.nowhere(), way.n());
+      const auto [place, value] = w.shape->input(d - 1, row.x[d - 1]);
+      end_stretch(way.h[at(r)], of_h, of_a, value, way.out[kW] + place * units_ + way.units.begin, way.n());
+      way.h[at(r)] -= units_;
     }
-    return kept;
+  }
+  /// Of V, of numbers through which all rows have just come back.
+  void add_output_gradient(Back& way, std::span<const NetPass<T>> rows, Range numbers) const {
+    const NetWeights<T>& w = way.w;
+    std::vector<const T*> h = way.h;
+    if (numbers.begin > 0)
+      for (std::size_t r = 0; r < rows.size(); ++r) h[r] += ends_stretch(w, rows[r].x, numbers.begin - 1) ? units_ : 0;
+    for (Index d = numbers.begin; d < numbers.end; ++d) {
+      for (Index j = w.first(d); j < w.first(d + 1); ++j) {
+        for (std::size_t r = rows.size(); r-- > 0;) way.terms.add(rows[r].slopes[j], h[r]);
+        way.terms.add_to(way.out[kV] + j * units_ + way.units.begin, way.n());
+      }
+      for (std::size_t r = 0; r < rows.size(); ++r) h[r] += ends_stretch(w, rows[r].x, d) ? units_ : 0;
+    }
   }
 
   /// Of the numbers of one stretch.
@@ -196,20 +213,6 @@ class NadeNet final : public OrderedNet<T> {
     const Index first = w.first(numbers.begin), count = w.first(numbers.end) - first;
     row_products(row_of(w, kV, first), count, h, units_, o);
     for (Index j = 0; j < count; ++j) o[j] = signal[first + j] + o[j];
-  }
-  /// Of the weights that read number d; moves on the rows whose stretch it ends.
-  void add_input_gradient(const NetWeights<T>& w, std::span<const NetRow<T>> rows, Index d,
-                          std::vector<const T*>& at_stretch, ScaledRows<T>& terms, T* out) const {
-    for (std::size_t r = 0; r < rows.size(); ++r) {
-      if (!ends_stretch(w, rows[r].x, d)) continue;
-      at_stretch[r] += 2 * units_;
-      const auto [place, value] = w.shape->input(d, rows[r].x[d]);
-      if (w.shape->is_class(d))
-        add_scaled(value, at_stretch[r] + units_, out + place * units_, units_);
-      else
-        terms.add(value, at_stretch[r] + units_);
-    }
-    if (!w.shape->is_class(d)) terms.add_to(out + w.shape->first_input(d) * units_, units_);
   }
   void activate(const T* a, T* h) const {
     if (activation_ == NadeActivation::sigmoid) return vector_sigmoid(a, h, units_);
@@ -223,14 +226,14 @@ class NadeNet final : public OrderedNet<T> {
     add_input(w, d, x, a);
     activate(a, h);
   }
-  /// Back through a stretch's h = s(a): of_a += s'(a) of_h, which is kept behind h, and of_h begins anew.
-  void end_stretch(T* h, T* of_h, T* of_a) const {
-    T* kept = h + units_;
-    if (activation_ == NadeActivation::sigmoid) return add_sigmoid_slopes(h, of_h, of_a, kept, units_);
-    for (Index i = 0; i < units_; ++i) {
-      kept[i] = of_a[i] += h[i] > 0 ? of_h[i] : T{0};
+  /// Back through a stretch's h = s(a): of_a += s'(a) of_h, `sum` += x of_a, and of_h begins anew.
+  void end_stretch(const T* h, T* of_h, T* of_a, T x, T* sum, Index n) const {
+    if (activation_ == NadeActivation::sigmoid) return add_sigmoid_slopes(h, of_h, of_a, x, sum, n);
+    for (Index i = 0; i < n; ++i) {
+      of_a[i] += h[i] > 0 ? of_h[i] : T{0};
       of_h[i] = T{0};
     }
+    add_scaled(x, of_a, sum, n);
   }
   /// out = s'(a) v, from h = s(a).
   void times_slopes(const T* h, const T* v, T* out) const {

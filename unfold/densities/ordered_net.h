@@ -3,14 +3,15 @@
 /// of D numbers (columns.h says how many, and how a number is read). The signal of a row is what the network gives: the
 /// biases of all outputs first, then what else the net takes from it. All other weights are its own, in blocks.
 ///
-/// Four rules, as an operation has: value, tangent, adjoint, and the gradient of its weights, in which rows meet: there
-/// sums run from the last row to the first (law 2), and members of a team take numbers d of their own.
+/// Three rules, as an operation has: value, tangent, and the way back, to the adjoint of the signal and to the gradient
+/// of the weights, in which rows meet: there sums run from the last row to the first (law 2).
 
 #include <memory>
 #include <span>
 #include <string_view>
 #include <vector>
 
+#include "unfold/base/team.h"
 #include "unfold/circuit/init.h"
 #include "unfold/densities/columns.h"
 #include "unfold/densities/scratch.h"
@@ -36,23 +37,15 @@ struct NetWeights {
   Index first(Index d) const { return shape->first_output(d); }  ///< output of number d; of D: behind the last
 };
 
-/// A row whose slopes at the outputs are known.
-template <class T>
-struct NetRow {
-  const T* x;       ///< [numbers]
-  const T* slopes;  ///< [outputs of all numbers]
-  const T* kept;    ///< what `adjoint` left
-};
-
-/// A row on its way through value and adjoint.
+/// A row on its way there and back.
 template <class T>
 struct NetPass {
   const T* signal;
-  const T* x;
+  const T* x;  ///< [numbers]
   T* kept;
   T* outputs;
-  const T* slopes;  ///< as what follows: of the adjoint alone
-  T* adjoint;
+  const T* slopes;  ///< [outputs of all numbers]; as what follows: of the way back alone
+  T* adjoint;       ///< [signal]
 };
 
 template <class T>
@@ -67,24 +60,44 @@ class OrderedNet {
   virtual Index kept(const NetWeights<T>& w, const T* x) const = 0;
 
   virtual void value(const NetWeights<T>& w, const T* signal, const T* x, T* kept, T* o) const = 0;
-  /// Of the outputs, as the weights move along `direction` and the signal along its own. After `value`.
-  virtual void tangent(const NetWeights<T>& w, const NetWeights<T>& direction, const T* signal, const T* x,
-                       const T* kept, T* out) const = 0;
-  /// adjoint [signal] = J' slopes. After `value`, whose signal the adjoint may overwrite.
-  virtual void adjoint(const NetWeights<T>& w, const T* x, const T* slopes, T* kept, T* adjoint) const = 0;
-  /// Both of several rows, each with the bits that it has alone. A net that meets the weights of some numbers with all
-  /// rows while they are at hand is faster than row after row.
+  /// Of several rows, each with the bits that it has alone. A net that meets the weights of some numbers with all rows
+  /// while they are at hand is faster than row after row.
   virtual void values(const NetWeights<T>& w, std::span<const NetPass<T>> rows) const {
     for (const NetPass<T>& row : rows) value(w, row.signal, row.x, row.kept, row.outputs);
   }
-  virtual void adjoints(const NetWeights<T>& w, std::span<const NetPass<T>> rows) const {
-    for (const NetPass<T>& row : rows) adjoint(w, row.x, row.slopes, row.kept, row.adjoint);
-  }
-  /// Adds to the gradient of the weights that belong to some numbers. After `adjoint` of all rows.
-  virtual void gradient(const NetWeights<T>& w, std::span<const NetRow<T>> rows, Range numbers,
-                        const std::vector<T*>& out) const = 0;
+  /// Of the outputs, as the weights move along `direction` and the signal along its own. After `value`.
+  virtual void tangent(const NetWeights<T>& w, const NetWeights<T>& direction, const T* signal, const T* x,
+                       const T* kept, T* out) const = 0;
+  /// adjoint = J' slopes of every row, and `out`, a block each, += the gradient of the weights. After `value`, whose
+  /// signal the adjoint may overwrite. All members of a team call it with the same rows, and share the work.
+  virtual void back(const NetWeights<T>& w, std::span<const NetPass<T>> rows, Member& me,
+                    const std::vector<T*>& out) const = 0;
   /// The outputs of number d alone, the same bits as in `value`; reads the numbers before it.
   virtual void outputs_of(const NetWeights<T>& w, const T* signal, const T* x, Index d, T* o) const = 0;
+};
+
+/// A net whose way back goes row by row, and then number by number: members of a team take rows, then numbers.
+template <class T>
+class RowByRowNet : public OrderedNet<T> {
+ public:
+  /// adjoint = J' slopes; `kept` holds what `gradient` needs, too.
+  virtual void adjoint(const NetWeights<T>& w, const T* x, const T* slopes, T* kept, T* adjoint) const = 0;
+  /// Adds to the gradient of the weights that belong to some numbers. After `adjoint` of all rows, which are given from
+  /// the last to the first.
+  virtual void gradient(const NetWeights<T>& w, std::span<const NetPass<T>> rows, Range numbers,
+                        const std::vector<T*>& out) const = 0;
+
+  void back(const NetWeights<T>& w, std::span<const NetPass<T>> rows, Member& me,
+            const std::vector<T*>& out) const final {
+    const Range mine = me.share(static_cast<Index>(rows.size()), 2);
+    for (Index r = mine.begin; r < mine.end; ++r) {
+      const NetPass<T>& row = rows[at(r)];
+      adjoint(w, row.x, row.slopes, row.kept, row.adjoint);
+    }
+    me.sync();
+    const std::vector<NetPass<T>> from_the_last(rows.rbegin(), rows.rend());
+    if (const Range numbers = me.share(w.numbers(), 4); !numbers.empty()) gradient(w, from_the_last, numbers, out);
+  }
 };
 
 enum class NadeActivation { sigmoid, relu };

@@ -17,7 +17,7 @@ namespace {
 /// H). What is kept of a row, number by number and round by round: h [H] and v [D - d], then the adjoints of what their
 /// sigmoids read.
 template <class T>
-class RoundsNet final : public OrderedNet<T> {
+class RoundsNet final : public RowByRowNet<T> {
  public:
   RoundsNet(Index units, Index rounds) : units_(units), rounds_(rounds) {}
 
@@ -101,9 +101,9 @@ class RoundsNet final : public OrderedNet<T> {
     }
   }
 
-  void gradient(const NetWeights<T>& w, std::span<const NetRow<T>> rows, Range numbers,
+  void gradient(const NetWeights<T>& w, std::span<const NetPass<T>> rows, Range numbers,
                 const std::vector<T*>& out) const override {
-    for (const NetRow<T>& row : rows)
+    for (const NetPass<T>& row : rows)
       for (Index j = numbers.begin; j < numbers.end; ++j)
         add_row(w, row, j, out[kV] + j * units_, out[kW] + j * units_, out[kS] + j);
   }
@@ -153,7 +153,7 @@ class RoundsNet final : public OrderedNet<T> {
 
   /// What number j of a row adds to the gradient of its weights: known to later numbers, guessed for itself and those
   /// before.
-  void add_row(const NetWeights<T>& w, const NetRow<T>& row, Index j, T* of_v, T* of_w, T* of_s) const {
+  void add_row(const NetWeights<T>& w, const NetPass<T>& row, Index j, T* of_v, T* of_w, T* of_s) const {
     const Index other = half(w.numbers());
     const T* kept = row.kept;
     for (Index d = 0; d < w.numbers(); ++d, kept += rounds_ * size(w, d - 1))

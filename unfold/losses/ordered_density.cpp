@@ -12,7 +12,7 @@ namespace {
 
 /// Numbers kept of rows at a time: they stay in the cache of the processor's second or third level.
 constexpr Index kKeptAtOnce = Index{1} << 20;
-constexpr Index kRowGrain = 2, kNumberGrain = 4;
+constexpr Index kRowGrain = 2;
 
 template <class T>
 class OrderedDensity final : public SeparateRows<T>, public LossCurvature<T>, public VectorDensity<T> {
@@ -111,7 +111,7 @@ class OrderedDensity final : public SeparateRows<T>, public LossCurvature<T>, pu
   }
 
  private:
-  static constexpr int kMemory = 10;  // whose row_scratch it is
+  static constexpr int kMemory = 10, kChunk = 13;  // whose row_scratch it is
 
   /// What is worked with of one row.
   struct Work {
@@ -121,9 +121,10 @@ class OrderedDensity final : public SeparateRows<T>, public LossCurvature<T>, pu
     T* slopes;
     Index size;  // of outputs and slopes
   };
-  /// Rows that are worked on together.
+  /// Rows that are worked on together: those that are predicted, one after the other in memory.
   struct Chunk {
-    std::vector<Index> rows = {}, offsets = {};
+    std::vector<Index> rows = {};
+    std::vector<NetPass<T>> passes = {};
     Index size = 0;
   };
 
@@ -161,76 +162,60 @@ class OrderedDensity final : public SeparateRows<T>, public LossCurvature<T>, pu
   std::vector<Chunk> chunks(const Observed<T>& o, const NetWeights<T>& w) const {
     std::vector<Chunk> all(1);
     for (Index r = 0; r < o.signal.rows; ++r) {
+      if (!is_predicted(o.targets, r)) continue;
       if (all.back().size > kKeptAtOnce) all.emplace_back();
-      Chunk& chunk = all.back();
-      chunk.rows.push_back(r);
-      chunk.offsets.push_back(chunk.size);
-      if (is_predicted(o.targets, r)) chunk.size += net_->kept(w, numbers_in(o, r)) + 2 * w.all_outputs();
+      all.back().rows.push_back(r);
+      all.back().size += net_->kept(w, numbers_in(o, r)) + 2 * w.all_outputs();
     }
     return all;
   }
 
-  /// For every row: value, what `slopes` makes of it, adjoint; and the gradient of own weights: chunk after chunk, from
-  /// the last row to the first.
+  /// For every row: value, what `slopes` makes of it, and the way back: chunk after chunk, from the last row to the
+  /// first.
   template <class Slopes>
   void back(const Observed<T>& o, Team& team, Matrix<T> adjoint, std::span<T> own, const Slopes& slopes) const {
     require_values<T>(*this, o.signal, o.targets);
     const NetWeights<T> w = weights(o.parameters);
     std::vector<T*> out;
     for (const int block : own_) out.push_back(own.data() + circuit_->parameters()[at(block)].offset);
-    const std::vector<Chunk> all = chunks(o, w);
-    Buffer<T> memory(std::ranges::max(all, {}, &Chunk::size).size);
-    std::vector<std::vector<NetRow<T>>> judged;
-    judged.reserve(all.size());
-    for (const Chunk& chunk : all) judged.push_back(lay(chunk, o, w, memory.data()));
+    for (Index r = 0; r < o.signal.rows; ++r) {
+      if (is_predicted(o.targets, r)) continue;
+      slopes(r, Work{nullptr, nullptr, nullptr, nullptr, 0});
+      set_row(adjoint.row(r), adjoint.cols, T{0});
+    }
+    std::vector<Chunk> all = chunks(o, w);
+    T* memory = row_scratch<T, kChunk>(std::ranges::max(all, {}, &Chunk::size).size);
+    for (Chunk& chunk : all) lay(chunk, o, w, adjoint, memory);
     team.run([&](Member& me) {
       for (std::size_t c = all.size(); c-- > 0;) {
-        const Range rows = me.share(static_cast<Index>(all[c].rows.size()), kRowGrain);
-        work_on(o, w, all[c], rows, memory.data(), adjoint, slopes);
+        const Range mine = me.share(static_cast<Index>(all[c].rows.size()), kRowGrain);
+        if (!mine.empty()) judge(all[c], mine, w, slopes);
         me.sync();
-        const Range numbers = me.share(shape_.numbers(), kNumberGrain);
-        if (!numbers.empty()) net_->gradient(w, judged[c], numbers, out);
+        net_->back(w, all[c].passes, me, out);
         me.sync();
       }
     });
   }
 
-  /// The rows of a chunk that are predicted, from the last to the first.
-  std::vector<NetRow<T>> lay(const Chunk& chunk, const Observed<T>& o, const NetWeights<T>& w, const T* memory) const {
-    std::vector<NetRow<T>> rows;
-    rows.reserve(chunk.rows.size());
-    for (std::size_t i = chunk.rows.size(); i-- > 0;) {
-      if (!is_predicted(o.targets, chunk.rows[i])) continue;
-      const T* mine = memory + chunk.offsets[i];
-      rows.push_back({o.targets.values.row(chunk.rows[i]), mine + w.all_outputs(), mine + 2 * w.all_outputs()});
+  void lay(Chunk& chunk, const Observed<T>& o, const NetWeights<T>& w, Matrix<T> adjoint, T* memory) const {
+    const Index size = w.all_outputs();
+    chunk.passes.reserve(chunk.rows.size());
+    for (const Index r : chunk.rows) {
+      const T* x = o.targets.values.row(r);
+      chunk.passes.push_back({o.signal.row(r), x, memory + 2 * size, memory, memory + size, adjoint.row(r)});
+      memory += 2 * size + net_->kept(w, x);
     }
-    return rows;
   }
 
-  /// Rows `mine` of a chunk.
+  /// The slopes of rows `mine` of a chunk.
   template <class Slopes>
-  void work_on(const Observed<T>& o, const NetWeights<T>& w, const Chunk& chunk, Range mine, T* memory,
-               Matrix<T> adjoint, const Slopes& slopes) const {
+  void judge(const Chunk& chunk, Range mine, const NetWeights<T>& w, const Slopes& slopes) const {
     const Index size = w.all_outputs();
-    std::vector<NetPass<T>> passes;
-    std::vector<Index> rows;
+    net_->values(w, std::span(chunk.passes).subspan(at(mine.begin), at(mine.size())));
     for (Index i = mine.begin; i < mine.end; ++i) {
-      const Index r = chunk.rows[at(i)];
-      if (!is_predicted(o.targets, r)) {
-        slopes(r, Work{nullptr, nullptr, nullptr, nullptr, 0});
-        set_row(adjoint.row(r), adjoint.cols, T{0});
-        continue;
-      }
-      T* here = memory + chunk.offsets[at(i)];
-      passes.push_back({o.signal.row(r), o.targets.values.row(r), here + 2 * size, here, here + size, adjoint.row(r)});
-      rows.push_back(r);
+      const NetPass<T>& pass = chunk.passes[at(i)];
+      slopes(chunk.rows[at(i)], Work{pass.x, pass.kept, pass.outputs, pass.outputs + size, size});
     }
-    net_->values(w, passes);
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      T* here = passes[i].outputs;
-      slopes(rows[i], Work{passes[i].x, passes[i].kept, here, here + size, size});
-    }
-    net_->adjoints(w, passes);
   }
 
   std::string name_;

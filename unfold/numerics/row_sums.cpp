@@ -25,7 +25,7 @@ struct RowSumOperations {
   void (*products)(const T* rows, Index count, const T* h, Index n, T* out);  // n at most kSumChunk
   void (*add_scaled_rows)(const T* a, const T* const* rows, Index count, T* y, Index n);
   void (*add_row_and_sigmoid)(T a, const T* row, T* y, T* out, Index n);
-  void (*add_sigmoid_slopes)(const T* h, T* v, T* y, T* kept, Index n);
+  void (*add_sigmoid_slopes)(const T* h, T* v, T* y, T a, T* sum, Index n);
 };
 
 }  // namespace unfold
@@ -120,20 +120,22 @@ void add_row_and_sigmoid(T a, const T* row, T* y, T* out, Index n) {
 template <class T>
 struct SigmoidSlopesBody {
   const T* h;
-  T *v, *y, *kept;
+  T *v, *y;
+  T a;
+  T* sum;
   template <class D, class Place>
   HWY_INLINE void at(D d, Index i, Place place) const {
     const auto s = place.load(d, h + i);
     const auto slope = hn::Mul(s, hn::Sub(hn::Set(d, T{1}), s));
-    const auto sum = hn::Add(place.load(d, y + i), hn::Mul(slope, place.load(d, v + i)));
-    place.store(sum, d, y + i);
-    place.store(sum, d, kept + i);
+    const auto back = hn::Add(place.load(d, y + i), hn::Mul(slope, place.load(d, v + i)));
+    place.store(back, d, y + i);
+    place.store(Fma(d, hn::Set(d, a), back, place.load(d, sum + i)), d, sum + i);
     place.store(hn::Zero(d), d, v + i);
   }
 };
 template <class T>
-void add_sigmoid_slopes(const T* h, T* v, T* y, T* kept, Index n) {
-  for_each_vector<T>(n, SigmoidSlopesBody<T>{h, v, y, kept});
+void add_sigmoid_slopes(const T* h, T* v, T* y, T a, T* sum, Index n) {
+  for_each_vector<T>(n, SigmoidSlopesBody<T>{h, v, y, a, sum});
 }
 
 template <class T>
@@ -171,15 +173,15 @@ void add_row_and_sigmoid(T a, const T* row, T* y, T* out, Index n) {
 }
 
 template <class T>
-void add_sigmoid_slopes(const T* h, T* v, T* y, T* kept, Index n) {
-  operations<T>().add_sigmoid_slopes(h, v, y, kept, n);
+void add_sigmoid_slopes(const T* h, T* v, T* y, T a, T* sum, Index n) {
+  operations<T>().add_sigmoid_slopes(h, v, y, a, sum, n);
 }
 
 #define UNFOLD_INSTANTIATE(T)                                                 \
   template void row_products(const T*, Index, const T*, Index, T*);           \
   template void add_scaled_rows(const T*, const T* const*, Index, T*, Index); \
   template void add_row_and_sigmoid(T, const T*, T*, T*, Index);              \
-  template void add_sigmoid_slopes(const T*, T*, T*, T*, Index);
+  template void add_sigmoid_slopes(const T*, T*, T*, T, T*, Index);
 UNFOLD_INSTANTIATE(float)
 UNFOLD_INSTANTIATE(double)
 #undef UNFOLD_INSTANTIATE

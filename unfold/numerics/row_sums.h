@@ -21,9 +21,9 @@ void add_scaled_rows(const T* a, const T* const* rows, Index count, T* y, Index 
 template <class T>
 void add_row_and_sigmoid(T a, const T* row, T* y, T* out, Index n);
 
-/// y += h (1 - h) v, component by component: back through the sigmoid that gave h. What y is then is stored in `kept`
-/// too, and v begins at 0 again.
+/// y += h (1 - h) v, component by component: back through the sigmoid that gave h. What y is then is added to `sum`,
+/// times a, and v begins at 0 again.
 template <class T>
-void add_sigmoid_slopes(const T* h, T* v, T* y, T* kept, Index n);
+void add_sigmoid_slopes(const T* h, T* v, T* y, T a, T* sum, Index n);
 
 }  // namespace unfold
