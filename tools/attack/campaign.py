@@ -12,7 +12,7 @@ import sys
 import time
 
 import stages
-from command import DOCUMENTED, Unfold, Workplace
+from command import DOCUMENTED, Forks, Unfold, Workplace
 
 
 class Campaign(Workplace):
@@ -52,6 +52,8 @@ class Campaign(Workplace):
         book = self.book[self.stage]
         book["runs"] += 1
         book["codes"][outcome.code] += 1
+        if book["runs"] % 10000 == 0:
+            print(f"attack: {self.stage}: {book['runs']} runs, {len(self.findings)} findings", file=sys.stderr, flush=True)
         if outcome.hung:
             self.find("hangs", outcome, f"no end after {outcome.seconds:.0f} s", files)
         elif outcome.code < 0 and not killed:
@@ -96,6 +98,7 @@ def table(book, seed):
 def main():
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--unfold", default="build/release/bin/unfold")
+    options.add_argument("--forks", help="unfold-forks: many times as many damaged files in an hour, the same of the rest")
     options.add_argument("--folder", default="build/attack", help="emptied first")
     options.add_argument("--seed", type=int, default=1)
     options.add_argument("--short", action="store_true", help="the same stages with few runs: about a minute")
@@ -107,8 +110,9 @@ def main():
     shutil.rmtree(chosen.folder, ignore_errors=True)
     os.makedirs(chosen.folder)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    campaign = Campaign(Unfold(os.path.abspath(chosen.unfold)), os.path.abspath(chosen.folder), chosen.seed, chosen.short,
-                        chosen.share)
+    unfold, folder = os.path.abspath(chosen.unfold), os.path.abspath(chosen.folder)
+    unfold = Forks(unfold, os.path.abspath(chosen.forks), folder) if chosen.forks else Unfold(unfold)
+    campaign = Campaign(unfold, folder, chosen.seed, chosen.short, chosen.share)
     for name, stage in stages.ALL.items():
         if chosen.stage and name not in chosen.stage:
             continue

@@ -1,5 +1,6 @@
 """Runs the command under limits and says what became of it."""
 
+import json
 import os
 import resource
 import signal
@@ -35,10 +36,13 @@ class Unfold:
     path: str
     environment: dict = field(default_factory=dict)
 
+    def surroundings(self, env=None):
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("UNFOLD_")}
+        return {**environment, "UNFOLD_THREADS": "1", **self.environment, **(env or {})}
+
     def start(self, arguments, *, stdin=None, stdout=None, cwd=None, env=None, limits=None, before=()):
         """A running process. `limits`: {resource.RLIMIT_X: (soft, hard)}; `before`: a command in front of it."""
-        environment = {k: v for k, v in os.environ.items() if not k.startswith("UNFOLD_")}
-        environment.update({"UNFOLD_THREADS": "1"}, **self.environment, **(env or {}))
+        environment = self.surroundings(env)
 
         def restrict():
             os.setpgid(0, 0)
@@ -57,6 +61,28 @@ class Unfold:
 
     def run(self, arguments, *, clock=HANG_CLOCK_SECONDS, processor=HANG_SECONDS, **how):
         return finish(self.start(arguments, **how), clock, processor)
+
+
+class Forks(Unfold):
+    """The command in copies of one process (forks.cpp), where a run needs nothing but files and a limit on memory."""
+
+    def __init__(self, path, forks, folder):
+        super().__init__(path)
+        self.out_name, self.err_name = os.path.join(folder, "forks.out"), os.path.join(folder, "forks.err")
+        self.server = subprocess.Popen([forks], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=self.surroundings(), text=True)
+
+    def run(self, arguments, *, clock=HANG_CLOCK_SECONDS, processor=HANG_SECONDS, limits=None, **how):
+        if how or set(limits or {}) - {resource.RLIMIT_AS}:
+            return super().run(arguments, clock=clock, processor=processor, limits=limits, **how)
+        began = time.monotonic()
+        line = {"arguments": [str(a) for a in arguments], "out": self.out_name, "err": self.err_name, "clock": clock,
+                "processor": processor, "memory": limits[resource.RLIMIT_AS][0] if limits else 0}
+        self.server.stdin.write(json.dumps(line) + "\n")
+        self.server.stdin.flush()
+        code, peak = map(int, self.server.stdout.readline().split())
+        with open(self.out_name, "rb") as out, open(self.err_name, "rb") as err:
+            return Outcome(list(arguments), code, out.read(), err.read().decode("utf-8", "replace"), time.monotonic() - began,
+                           peak, hung=code in (-signal.SIGXCPU, -signal.SIGALRM))
 
 
 def processor_seconds(pid):
