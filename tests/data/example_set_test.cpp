@@ -204,6 +204,10 @@ TEST(Standardisation, refuses_numbers_that_are_too_large) {
   EXPECT_THAT(complaint([&] { specify(large, choice, ""); }), HasSubstr("field wind: its numbers are too large"));
   EXPECT_THAT(complaint([&] { set_of(large, choice, three_examples()); }),
               HasSubstr("data.txt, line 8: field wind is 1e+200, which is too large"));
+  // A float could hold it, but not its square, and so its likelihood would be 0.
+  large.columns[3].numbers[5] = -1e28;
+  EXPECT_THAT(complaint([&] { set_of(large, choice, three_examples()); }),
+              HasSubstr("data.txt, line 8: field wind is -1e+28, which is too large"));
 }
 
 // ------------------------------------------------------------------------------------- what is missing, what is

@@ -281,6 +281,9 @@ FieldColumn encode_spelling(const Origin& origin, std::span<const Index> entries
   return result;
 }
 
+/// Standardised; what is predicted keeps a likelihood that is finite (densities/deviation.h).
+constexpr float kLargestNumber = 1e14F;
+
 FieldColumn encode_values(const Examples& examples, const ExampleColumn& column, std::span<const Index> entries,
                           const FieldSpecification& field) {
   if (column.is_text())
@@ -298,7 +301,7 @@ FieldColumn encode_values(const Examples& examples, const ExampleColumn& column,
     for (std::size_t i = 0; i < width; ++i) {
       const double x = column.numbers[at(entries[k]) * width + i];
       const auto z = static_cast<float>(field.mean.empty() ? x : (x - field.mean[i]) / field.deviation[i]);
-      if (!std::isfinite(z))
+      if (!(std::fabs(z) <= kLargestNumber))
         throw DataError(fmt::format("{}: field {} is {}, which is too large", place_of(examples, column, entries[k]),
                                     field.name, x));
       result.values[k * width + i] = z;
