@@ -179,9 +179,13 @@ def checkpoints(c):
             c.write("run/model.safetensors", model)
             outcome = c.run(train + ["--steps", 9, "--resume"], {0, 1, 2, 4, 5}, [file], limits=MEMORY_LIMIT)
             if outcome.code == 0:
-                outcome = c.run(["eval", c.at("run"), b.text, "--json"], {0}, [file])
+                outcome = c.run(["eval", c.at("run"), b.text, "--json"], {0, 4} if "relu" in spec else {0}, [file])
                 if outcome.code == 0:
                     require_finite(c, outcome, file)
+                elif outcome.code == 4 and "the prediction at position" not in outcome.err:
+                    # With weights that came from the damage, states that no tanh bounds may grow over the whole text, and
+                    # not over the windows of training: then eval says where. The model loads.
+                    c.wrong(outcome, "a run that ended well left a model that cannot be read", [file])
 
 
 def data(c):
