@@ -155,8 +155,10 @@ TEST_F(HostileFile, a_damaged_task_model_is_a_bad_model_and_not_a_question_of_us
     write_bytes(run_ + "/model.safetensors", changed);
     expect_failure({"eval", run_ + "/model.safetensors"}, 4, "model.safetensors");
   }
-  write_bytes(run_ + "/model.safetensors", bytes.substr(0, 13));
-  expect_failure({"eval", run_ + "/model.safetensors"}, 4, "model.safetensors");
+  for (const std::string& begin : {std::string(), bytes.substr(0, 13), std::string("length") + bytes.substr(6)}) {
+    write_bytes(run_ + "/model.safetensors", begin);
+    expect_failure({"eval", run_ + "/model.safetensors"}, 4, "model.safetensors");
+  }
   train({"--overwrite"});
   expect_failure({"eval", run_}, 2, "eval needs MODEL DATA");
   expect_failure({"eval", text_}, 2, "eval needs MODEL DATA");
@@ -182,6 +184,10 @@ TEST_F(HostileFile, a_task_model_whose_card_makes_no_sense_is_a_bad_model_and_no
   expect_failure({"eval", file_}, 4, "\"data\" in the card");
   write_with_card(good, file_, [](nlohmann::json& card) { card["data"]["source"] = "t+sk adding:10"; });
   expect_failure({"eval", file_}, 4, "which reads t+sk adding:10");
+  for (const char* task : {"task adding:length10", "task adding:le gth=10", "task ading"}) {
+    write_with_card(good, file_, [&](nlohmann::json& card) { card["data"]["source"] = task; });
+    for (const char* verb : {"eval", "info"}) expect_failure({verb, file_}, 4, "names a task that there is not");
+  }
 }
 
 TEST_F(HostileFile, a_card_with_settings_that_training_refuses_is_a_bad_model) {

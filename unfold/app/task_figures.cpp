@@ -40,12 +40,20 @@ bool holds_damaged_model(const std::string& model) {
     return loaded->as<SymbolModel>() == nullptr;  // nor any that verbs know
   } catch (const ModelError&) {
     std::error_code ignored;
-    return !std::filesystem::is_regular_file(model, ignored) || begins_as_safetensors(FileBytes(model).bytes());
+    if (!std::filesystem::is_regular_file(model, ignored)) return true;
+    const FileBytes file(model);
+    return file.bytes().empty() || begins_as_safetensors(file.bytes());
   }
 }
 
 NetworkModel<float> load_task_model(const std::string& model) {
-  return NetworkModel<float>(ModelFile::open(model_file(model)));
+  NetworkModel<float> loaded(ModelFile::open(model_file(model)));
+  try {
+    canonical_task(task_of(loaded));
+  } catch (const UsageError& error) {
+    throw ModelError(fmt::format("{}: its card names a task that there is not: {}", model, error.what()));
+  }
+  return loaded;
 }
 
 TaskFigures evaluate_on_task(const TaskEvaluation& request) {

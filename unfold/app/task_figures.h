@@ -21,10 +21,10 @@ std::string what_it_reads(const TaskShape& shape);
 
 /// Whether a run folder or model file holds one; false, too, when it cannot be read.
 bool holds_task_model(const std::string& model);
-/// Whether a file begins as our models do and cannot be loaded, or is of no kind that is known: there is no knowing
-/// what it is evaluated on. True, too, for a run folder without a model.
+/// Whether a file begins as our models do, or is empty, and cannot be loaded, or is of no kind that is known: there is
+/// no knowing what it is evaluated on. True, too, for a run folder without a model.
 bool holds_damaged_model(const std::string& model);
-/// Throws ModelError.
+/// Throws ModelError, also where the task is none that there is.
 NetworkModel<float> load_task_model(const std::string& model);
 
 struct TaskEvaluation {

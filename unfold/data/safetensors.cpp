@@ -107,7 +107,8 @@ Index width(Dtype dtype) { return kDtypes[static_cast<std::size_t>(dtype)].width
 Index Tensor::elements() const { return product(shape); }
 
 bool begins_as_safetensors(std::string_view bytes) {
-  return bytes.size() >= 8 && bytes.substr(4, 4) == std::string_view("\0\0\0\0", 4);
+  const bool has_length = bytes.size() >= 8 && bytes.substr(4, 4) == std::string_view("\0\0\0\0", 4);
+  return has_length || bytes.substr(0, 64).find("\"__metadata__\"") != std::string_view::npos;
 }
 
 void SafetensorsWriter::add_bytes(Tensor tensor) {

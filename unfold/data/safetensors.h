@@ -104,7 +104,7 @@ enum class Checksum {
 };
 
 /// Whether bytes can be the begin of a file, damaged or not, rather than text: of the eight bytes that say how long its
-/// header is, the last four are 0.
+/// header is, the last four are 0, or the header's first key follows soon.
 bool begins_as_safetensors(std::string_view bytes);
 
 /// A file that was checked from end to end before anything of it is handed out, its checksum before anything of it is
