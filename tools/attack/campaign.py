@@ -98,7 +98,7 @@ def table(book, seed):
 def main():
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--unfold", default="build/release/bin/unfold")
-    options.add_argument("--forks", help="unfold-forks: many times as many damaged files in an hour, the same of the rest")
+    options.add_argument("--forks", help="unfold-forks: three times as many damaged files in an hour, the same of the rest")
     options.add_argument("--folder", default="build/attack", help="emptied first")
     options.add_argument("--seed", type=int, default=1)
     options.add_argument("--short", action="store_true", help="the same stages with few runs: about a minute")
