@@ -37,6 +37,9 @@ struct NetWeights {
   Index first(Index d) const { return shape->first_output(d); }  ///< output of number d; of D: behind the last
 };
 
+/// Members of a team take so many rows or numbers together.
+inline constexpr Index kRowGrain = 2, kNumberGrain = 4;
+
 /// A row on its way there and back.
 template <class T>
 struct NetPass {
@@ -44,8 +47,8 @@ struct NetPass {
   const T* x;  ///< [numbers]
   T* kept;
   T* outputs;
-  const T* slopes;  ///< [outputs of all numbers]; as what follows: of the way back alone
-  T* adjoint;       ///< [signal]
+  T* slopes;   ///< [outputs of all numbers]; as what follows: of the way back alone
+  T* adjoint;  ///< [signal]
 };
 
 template <class T>
@@ -89,14 +92,15 @@ class RowByRowNet : public OrderedNet<T> {
 
   void back(const NetWeights<T>& w, std::span<const NetPass<T>> rows, Member& me,
             const std::vector<T*>& out) const final {
-    const Range mine = me.share(static_cast<Index>(rows.size()), 2);
+    const Range mine = me.share(static_cast<Index>(rows.size()), kRowGrain);
     for (Index r = mine.begin; r < mine.end; ++r) {
       const NetPass<T>& row = rows[at(r)];
       adjoint(w, row.x, row.slopes, row.kept, row.adjoint);
     }
     me.sync();
     const std::vector<NetPass<T>> from_the_last(rows.rbegin(), rows.rend());
-    if (const Range numbers = me.share(w.numbers(), 4); !numbers.empty()) gradient(w, from_the_last, numbers, out);
+    if (const Range numbers = me.share(w.numbers(), kNumberGrain); !numbers.empty())
+      gradient(w, from_the_last, numbers, out);
   }
 };
 

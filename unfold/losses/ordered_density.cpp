@@ -12,7 +12,6 @@ namespace {
 
 /// Numbers kept of rows at a time: they stay in the cache of the processor's second or third level.
 constexpr Index kKeptAtOnce = Index{1} << 20;
-constexpr Index kRowGrain = 2;
 
 template <class T>
 class OrderedDensity final : public SeparateRows<T>, public LossCurvature<T>, public VectorDensity<T> {
@@ -55,32 +54,27 @@ class OrderedDensity final : public SeparateRows<T>, public LossCurvature<T>, pu
 
   void gradient(const Observed<T>& o, T scale, Team& team, T* nats, Matrix<T> adjoint,
                 std::span<T> own_gradient) const override {
-    back(o, team, adjoint, own_gradient, [&](Index r, const Work& work) {
-      nats[r] = 0;
-      if (work.outputs == nullptr) return;
-      nats[r] = laws_.slopes(shape_, work.outputs, work.x, name_, work.slopes);
-      for (Index i = 0; i < work.size; ++i) work.slopes[i] *= scale;
+    std::fill_n(nats, o.signal.rows, T{0});
+    back(o, team, scale, adjoint, own_gradient, [&](Index r, const NetPass<T>& pass) {
+      nats[r] = laws_.slopes(shape_, pass.outputs, pass.x, name_, pass.slopes);
     });
   }
 
   void curvature(const Observed<T>& o, T scale, Team& team, Matrix<const T> tangent, std::span<const T> direction,
                  Matrix<T> result, std::span<T> own_result) const override {
     const NetWeights<T> w = weights(o.parameters), along = weights(direction);
-    back(o, team, result, own_result, [&](Index r, const Work& work) {
-      if (work.outputs == nullptr) return;
-      net_->tangent(w, along, tangent.row(r), work.x, work.kept, work.slopes);
-      laws_.curvature(shape_, work.outputs, work.x, work.slopes, work.slopes);
-      for (Index i = 0; i < work.size; ++i) work.slopes[i] *= scale;
+    back(o, team, scale, result, own_result, [&](Index r, const NetPass<T>& pass) {
+      net_->tangent(w, along, tangent.row(r), pass.x, pass.kept, pass.slopes);
+      laws_.curvature(shape_, pass.outputs, pass.x, pass.slopes, pass.slopes);
     });
   }
 
   void curvature_sample(const Observed<T>& o, T scale, Team& team, std::uint64_t seed, std::uint64_t stream,
                         Matrix<T> result, std::span<T> own_result) const override {
-    back(o, team, result, own_result, [&](Index r, const Work& work) {
-      if (work.outputs == nullptr) return;
-      fill_signs(seed, stream, r, Matrix<T>{work.slopes, 1, work.size, work.size});
-      laws_.curvature_root(shape_, work.outputs, work.x, work.slopes, work.slopes);
-      for (Index i = 0; i < work.size; ++i) work.slopes[i] *= scale;
+    const Index size = shape_.all_outputs();
+    back(o, team, scale, result, own_result, [&](Index r, const NetPass<T>& pass) {
+      fill_signs(seed, stream, r, Matrix<T>{pass.slopes, 1, size, size});
+      laws_.curvature_root(shape_, pass.outputs, pass.x, pass.slopes, pass.slopes);
     });
   }
 
@@ -113,17 +107,9 @@ class OrderedDensity final : public SeparateRows<T>, public LossCurvature<T>, pu
  private:
   static constexpr int kMemory = 10, kChunk = 13;  // whose row_scratch it is
 
-  /// What is worked with of one row.
-  struct Work {
-    const T* x;
-    T* kept;
-    T* outputs;  // null: the row is not predicted
-    T* slopes;
-    Index size;  // of outputs and slopes
-  };
   /// Rows that are worked on together: those that are predicted, one after the other in memory.
   struct Chunk {
-    std::vector<Index> rows = {};
+    std::vector<Index> rows = {}, begins = {};
     std::vector<NetPass<T>> passes = {};
     Index size = 0;
   };
@@ -165,31 +151,30 @@ class OrderedDensity final : public SeparateRows<T>, public LossCurvature<T>, pu
       if (!is_predicted(o.targets, r)) continue;
       if (all.back().size > kKeptAtOnce) all.emplace_back();
       all.back().rows.push_back(r);
+      all.back().begins.push_back(all.back().size);
       all.back().size += net_->kept(w, numbers_in(o, r)) + 2 * w.all_outputs();
     }
     return all;
   }
 
-  /// For every row: value, what `slopes` makes of it, and the way back: chunk after chunk, from the last row to the
-  /// first.
+  /// For every row: value, what `slopes` makes of it, times `scale`, and the way back: chunk after chunk, from the last
+  /// row to the first.
   template <class Slopes>
-  void back(const Observed<T>& o, Team& team, Matrix<T> adjoint, std::span<T> own, const Slopes& slopes) const {
+  void back(const Observed<T>& o, Team& team, T scale, Matrix<T> adjoint, std::span<T> own,
+            const Slopes& slopes) const {
     require_values<T>(*this, o.signal, o.targets);
     const NetWeights<T> w = weights(o.parameters);
     std::vector<T*> out;
     for (const int block : own_) out.push_back(own.data() + circuit_->parameters()[at(block)].offset);
-    for (Index r = 0; r < o.signal.rows; ++r) {
-      if (is_predicted(o.targets, r)) continue;
-      slopes(r, Work{nullptr, nullptr, nullptr, nullptr, 0});
-      set_row(adjoint.row(r), adjoint.cols, T{0});
-    }
+    for (Index r = 0; r < o.signal.rows; ++r)
+      if (!is_predicted(o.targets, r)) set_row(adjoint.row(r), adjoint.cols, T{0});
     std::vector<Chunk> all = chunks(o, w);
     T* memory = row_scratch<T, kChunk>(std::ranges::max(all, {}, &Chunk::size).size);
     for (Chunk& chunk : all) lay(chunk, o, w, adjoint, memory);
     team.run([&](Member& me) {
       for (std::size_t c = all.size(); c-- > 0;) {
         const Range mine = me.share(static_cast<Index>(all[c].rows.size()), kRowGrain);
-        if (!mine.empty()) judge(all[c], mine, w, slopes);
+        if (!mine.empty()) judge(all[c], mine, w, scale, slopes);
         me.sync();
         net_->back(w, all[c].passes, me, out);
         me.sync();
@@ -200,21 +185,22 @@ class OrderedDensity final : public SeparateRows<T>, public LossCurvature<T>, pu
   void lay(Chunk& chunk, const Observed<T>& o, const NetWeights<T>& w, Matrix<T> adjoint, T* memory) const {
     const Index size = w.all_outputs();
     chunk.passes.reserve(chunk.rows.size());
-    for (const Index r : chunk.rows) {
-      const T* x = o.targets.values.row(r);
-      chunk.passes.push_back({o.signal.row(r), x, memory + 2 * size, memory, memory + size, adjoint.row(r)});
-      memory += 2 * size + net_->kept(w, x);
+    for (std::size_t i = 0; i < chunk.rows.size(); ++i) {
+      const Index r = chunk.rows[i];
+      T* here = memory + chunk.begins[i];
+      chunk.passes.push_back(
+          {o.signal.row(r), o.targets.values.row(r), here + 2 * size, here, here + size, adjoint.row(r)});
     }
   }
 
   /// The slopes of rows `mine` of a chunk.
   template <class Slopes>
-  void judge(const Chunk& chunk, Range mine, const NetWeights<T>& w, const Slopes& slopes) const {
-    const Index size = w.all_outputs();
+  void judge(const Chunk& chunk, Range mine, const NetWeights<T>& w, T scale, const Slopes& slopes) const {
     net_->values(w, std::span(chunk.passes).subspan(at(mine.begin), at(mine.size())));
     for (Index i = mine.begin; i < mine.end; ++i) {
       const NetPass<T>& pass = chunk.passes[at(i)];
-      slopes(chunk.rows[at(i)], Work{pass.x, pass.kept, pass.outputs, pass.outputs + size, size});
+      slopes(chunk.rows[at(i)], pass);
+      for (Index j = 0; j < w.all_outputs(); ++j) pass.slopes[j] *= scale;
     }
   }
 
