@@ -155,13 +155,17 @@ TEST_F(HostileFile, a_damaged_task_model_is_a_bad_model_and_not_a_question_of_us
     write_bytes(run_ + "/model.safetensors", changed);
     expect_failure({"eval", run_ + "/model.safetensors"}, 4, "model.safetensors");
   }
-  for (const std::string& begin : {std::string(), bytes.substr(0, 13), std::string("length") + bytes.substr(6)}) {
+  const std::string neither_length_nor_key = "\xE0\x58\x97\x75\x72\x83\xD6\x11{\"__mDtadata__\":{\"card\":\"{";
+  for (const std::string& begin :
+       {std::string(), bytes.substr(0, 13), std::string("length") + bytes.substr(6), neither_length_nor_key}) {
     write_bytes(run_ + "/model.safetensors", begin);
     expect_failure({"eval", run_ + "/model.safetensors"}, 4, "model.safetensors");
   }
   train({"--overwrite"});
   expect_failure({"eval", run_}, 2, "eval needs MODEL DATA");
   expect_failure({"eval", text_}, 2, "eval needs MODEL DATA");
+  write_bytes(file_, std::string(63, '.') + "\xC3\xA9 and no more");
+  expect_failure({"eval", file_}, 2, "eval needs MODEL DATA");
 }
 
 /// The same model with a card that `change` has been at.

@@ -83,6 +83,9 @@ TEST_F(TaskCommand, options_that_do_not_fit_a_task_are_refused) {
   expect_failure({"train", folder_.path(), "--task", "mnist", "--out", run_, "--steps", "3"}, 3, "neither");
   expect_failure({"train", "--task", "adding", "--out", run_}, 2, "has no end");
   expect_failure({"train", text_, "--goal-error", "0.1", "--out", run_}, 2, "belongs to a --task");
+  expect_failure(training({"--model", "gru:4,pool=mean"}), 2, "here every position is predicted");
+  expect_failure({"train", text_, "--model", "gru:4,condition=start", "--steps", "1", "--out", run_}, 2,
+                 "condition is what a source gives");
   ASSERT_EQ(unfold_command(training()).code, 0);
   expect_failure({"eval", run_, "--mask", text_}, 2, "for models of text");
   expect_failure({"sample", run_}, 4, "task");

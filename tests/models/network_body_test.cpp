@@ -104,5 +104,17 @@ TEST(NetworkBody, refuses_what_cannot_be_built_and_says_why) {
               HasSubstr("of symbols only one; write direct=1"));
 }
 
+TEST(NetworkBody, refuses_to_be_trained_with_an_option_that_nothing_asks_for) {
+  const NetworkLayout once = {.reads = {"word"}, .heads = {{.field = "tag"}, {.field = "class"}}};
+  const NetworkLayout everywhere = {.reads = {"word"}, .heads = {{.field = "tag"}}};
+  EXPECT_NO_THROW(require_options_used(parse_model_spec("gru:2,pool=mean"), fields(), once));
+  EXPECT_NO_THROW(require_options_used(parse_model_spec("gru:2"), fields(), everywhere));
+  for (const char* spec : {"gru:2,pool=mean", "gru:2,condition=start"})
+    EXPECT_THROW(require_options_used(parse_model_spec(spec), fields(), everywhere), UsageError) << spec;
+  DataSpecification pairs = fields();
+  pairs.fields.front().source = true;
+  EXPECT_NO_THROW(require_options_used(parse_model_spec("gru:2,condition=start"), pairs, everywhere));
+}
+
 }  // namespace
 }  // namespace unfold

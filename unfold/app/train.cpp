@@ -241,6 +241,7 @@ TrainOutcome Training::run_recurrent(const Material& material, const TrainingDat
   if (readout_of(model.spec()))
     throw UsageError("a ridge readout predicts numbers, not symbols: write esn:" + std::to_string(model.spec().units) +
                      ",readout=trained, and everything is trained by gradient");
+  require_options_used(model.spec(), DataSpecification::text(model.alphabet()), NetworkLayout::language_model());
   require_passes(model.network(), model.spec(), s_, run_);
   decide_sequences(model, material.training);
   TrainOptions options = train_options();
@@ -372,6 +373,7 @@ TrainOutcome Training::run_on_task() {
   if (s_.curriculum > 0) task->shortened(task->shortest());
   Team team(threads());
   NetworkModel<float> model(s_.model, task_specification(*s_.task, task->shape()), task_layout());
+  require_options_used(model.spec(), model.data(), model.layout());
   require_passes(model.network(), model.spec(), s_, run_);
   begin_folder(options.trainer.resume);
   model.initialise(options.trainer.seed);
@@ -465,6 +467,7 @@ TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
   Team team(threads());
   const std::optional<HmmFit> states = settle_states(parts[0], team);
   NetworkModel<T> model(s_.model, parts[0].data(), fields_.layout);
+  require_options_used(model.spec(), model.data(), model.layout());
   require_passes(model.network(), model.spec(), s_, run_);
   if (given_.contains("best-by") && (states || readout_of(model.spec())))
     throw UsageError(fmt::format("--best-by chooses among validations, and {} has none", s_.model));

@@ -14,6 +14,7 @@
 #include "unfold/base/json.h"
 #include "unfold/base/key.h"
 #include "unfold/base/text_distance.h"
+#include "unfold/base/utf8.h"
 
 namespace unfold {
 namespace {
@@ -107,8 +108,11 @@ Index width(Dtype dtype) { return kDtypes[static_cast<std::size_t>(dtype)].width
 Index Tensor::elements() const { return product(shape); }
 
 bool begins_as_safetensors(std::string_view bytes) {
-  const bool has_length = bytes.size() >= 8 && bytes.substr(4, 4) == std::string_view("\0\0\0\0", 4);
-  return has_length || bytes.substr(0, 64).find("\"__metadata__\"") != std::string_view::npos;
+  const std::string_view begin = bytes.substr(0, 64);
+  const Index invalid = find_invalid_utf8(begin);
+  const bool cut_within_a_character = invalid > 64 - 4;
+  const bool text = begin.find('\0') == std::string_view::npos && (invalid < 0 || cut_within_a_character);
+  return !text || begin.find("\"__metadata__\"") != std::string_view::npos;
 }
 
 void SafetensorsWriter::add_bytes(Tensor tensor) {

@@ -103,8 +103,8 @@ enum class Checksum {
   optional   ///< for files of other programs: checked where present
 };
 
-/// Whether bytes can be the begin of a file, damaged or not, rather than text: of the eight bytes that say how long its
-/// header is, the last four are 0, or the header's first key follows soon.
+/// Whether bytes can be the begin of a file, damaged or not, rather than text: of the first 64, which say how long its
+/// header is, some are 0 or no UTF-8, or the header's first key is there.
 bool begins_as_safetensors(std::string_view bytes);
 
 /// A file that was checked from end to end before anything of it is handed out, its checksum before anything of it is

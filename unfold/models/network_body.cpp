@@ -501,6 +501,20 @@ Network<T> build_network(const ModelSpec& spec, const DataSpecification& data, c
   return network;
 }
 
+void require_options_used(const ModelSpec& spec, const DataSpecification& data, const NetworkLayout& layout) {
+  const ModelSpec plain;
+  const auto once = [&](const HeadSpecification& head) { return data.field(head.field).once; };
+  const auto source = [&](const std::string& read) { return data.field(parse_read(read).field).source; };
+  if (spec.pool != plain.pool && std::ranges::none_of(layout.heads, once))
+    throw UsageError(
+        fmt::format("model {}: pool is what is read of a sequence to predict one thing for all of it, and here every "
+                    "position is predicted; leave it out",
+                    to_string(spec)));
+  if (spec.condition != plain.condition && std::ranges::none_of(layout.reads, source))
+    throw UsageError(fmt::format("model {}: condition is what a source gives its target (--format pairs); leave it out",
+                                 to_string(spec)));
+}
+
 template <class T>
 NetworkBody<T>::NetworkBody(const ModelSpec& spec, const DataSpecification& data, const NetworkLayout& layout)
     : spec_(spec),
