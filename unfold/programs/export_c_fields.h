@@ -1,6 +1,6 @@
 #pragma once
 /// A network that reads numbers as a C file (export_c.h): a step standardises what it reads and restores what it gives.
-/// Internal to exchange/.
+/// Internal to programs/.
 
 #include <functional>
 #include <string_view>

@@ -1,5 +1,5 @@
 #pragma once
-/// What every C file of a model has (export_c.h), whatever it reads. Internal to exchange/.
+/// What every C file of a model has (export_c.h), whatever it reads. Internal to programs/.
 
 #include <string>
 #include <vector>

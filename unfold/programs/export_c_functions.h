@@ -1,6 +1,6 @@
 #pragma once
 /// The functions that an exported C file calls (export_c.h), as text: the arithmetic of numerics/ once more, in C99,
-/// one number at a time, in loops that compilers turn into vectors. Internal to exchange/.
+/// over vectors of the processor where they are known. Internal to programs/.
 ///
 /// In texts, "@" stands for the prefix of all names, "@@" for the same in capitals, "$" for the suffix "f" of functions
 /// and constants in single precision.

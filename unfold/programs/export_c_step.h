@@ -1,6 +1,6 @@
 #pragma once
 /// The step of a circuit as C: what the plan runs on one row, in the plan's order of sums (export_c.h). Internal to
-/// exchange/.
+/// programs/.
 
 #include <map>
 #include <set>

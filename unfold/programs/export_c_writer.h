@@ -1,5 +1,5 @@
 #pragma once
-/// Writes the step of export_c_step.h piece by piece. Internal to exchange/.
+/// Writes the step of export_c_step.h piece by piece. Internal to programs/.
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 #pragma once
 /// What a step of a network of fields is given and what it gives, for who writes it down in another language
-/// (export_c_fields.h, export_onnx_fields.h). Internal to exchange/.
+/// (export_c_fields.h, export_onnx_fields.h). Internal to programs/.
 
 #include <string>
 #include <string_view>

@@ -1,6 +1,6 @@
 #pragma once
 /// The few messages of ONNX that a graph needs, in the encoding of Protocol Buffers. Field numbers: onnx/onnx.proto of
-/// https://github.com/onnx/onnx. Internal to exchange/.
+/// https://github.com/onnx/onnx. Internal to programs/.
 
 #include <cstdint>
 #include <initializer_list>

@@ -1,5 +1,5 @@
 #pragma once
-/// The step of a circuit as nodes of an ONNX graph over a batch of sequences (export_onnx.h). Internal to exchange/.
+/// The step of a circuit as nodes of an ONNX graph over a batch of sequences (export_onnx.h). Internal to programs/.
 
 #include <map>
 #include <string>

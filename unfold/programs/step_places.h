@@ -1,7 +1,7 @@
 #pragma once
 /// Where the values of a step are, for who writes the step of a plan down in another language (export_c.h,
 /// export_onnx.h): views resolved, and which values outlive the program or the step that computes them. Internal to
-/// exchange/.
+/// programs/.
 
 #include <map>
 #include <set>
