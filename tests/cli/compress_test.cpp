@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/fixture.h"
+#include "unfold/numerics/simd.h"
 
 namespace unfold::test {
 namespace {
@@ -18,8 +19,8 @@ TEST_F(CommandTest, what_was_compressed_comes_back_bit_for_bit) {
       const nlohmann::json json = only_object(compressed.out);
       EXPECT_EQ(json["bytes_in"], bytes.size());
       EXPECT_EQ(json["bytes_out"], read_bytes(packed).size());
-      const Finished decompressed =
-          unfold_command({"decompress", packed, "-o", restored}, {.environment = {{"UNFOLD_SIMD", "sse2"}}});
+      const Finished decompressed = unfold_command({"decompress", packed, "-o", restored},
+                                                   {.environment = {{"UNFOLD_SIMD", simd_available().back()}}});
       ASSERT_EQ(decompressed.code, 0) << decompressed.err;
       EXPECT_EQ(read_bytes(restored), bytes) << more.back();
     }

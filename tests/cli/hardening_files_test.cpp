@@ -34,7 +34,7 @@ class HostileFile : public CommandTest {
     const Finished finished = process.finish(20);
     EXPECT_EQ(finished.code, code) << finished.err;
     EXPECT_THAT(finished.err, HasSubstr(message));
-    EXPECT_LT(finished.peak_kilobytes, kMostKilobytes);
+    if (!UNFOLD_SANITIZED) EXPECT_LT(finished.peak_kilobytes, kMostKilobytes);  // else it is mostly the sanitizer's
   }
 
   std::string file_;
