@@ -34,7 +34,9 @@ class HostileFile : public CommandTest {
     const Finished finished = process.finish(20);
     EXPECT_EQ(finished.code, code) << finished.err;
     EXPECT_THAT(finished.err, HasSubstr(message));
-    if (!UNFOLD_SANITIZED) EXPECT_LT(finished.peak_kilobytes, kMostKilobytes);  // else it is mostly the sanitizer's
+    if (!UNFOLD_SANITIZED) {  // else it is mostly the sanitizer's
+      EXPECT_LT(finished.peak_kilobytes, kMostKilobytes);
+    }
   }
 
   std::string file_;

@@ -142,7 +142,9 @@ TEST_F(HardeningTest, sample_streams_and_ends_quietly_when_nobody_reads_any_more
   const Finished finished = process.finish(30);
   EXPECT_EQ(finished.code, 141);
   EXPECT_EQ(finished.err, "");
-  if (!UNFOLD_SANITIZED) EXPECT_LT(finished.peak_kilobytes, 100'000);
+  if (!UNFOLD_SANITIZED) {
+    EXPECT_LT(finished.peak_kilobytes, 100'000);
+  }
 }
 
 TEST_F(HardeningTest, a_closed_pipe_ends_every_verb_quietly) {

@@ -75,7 +75,10 @@ TEST_F(TaskCommand, a_model_is_measured_on_longer_examples_of_its_task) {
 }
 
 TEST_F(TaskCommand, options_that_do_not_fit_a_task_are_refused) {
-  expect_failure(training({"--split", "90/10"}), 2, "--split is for text");
+  expect_failure(training({"--split", "90/10"}), 2, "--split is for data of one's own");
+  for (const Arguments& unused :
+       {Arguments{"--restarts", "2"}, Arguments{"--label-column"}, Arguments{"--epochs", "3"}})
+    expect_failure(training(unused), 2, unused.front() + " has no effect with --task");
   expect_failure(training({text_}), 2, "takes no DATA");
   expect_failure(training({"--task", "addign"}), 2, "did you mean \"adding\"?");
   expect_failure(training({"--task", "adding:1"}), 2, "not possible");

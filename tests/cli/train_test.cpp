@@ -175,5 +175,47 @@ TEST_F(CommandTest, only_symbols_after_a_chosen_one_are_predicted) {
   expect_failure(training({"--overwrite", "--predict-after", "Q"}), 2, "Q");
 }
 
+TEST_F(CommandTest, options_that_would_change_nothing_are_refused) {
+  const auto refuse = [&](const Arguments& more, const std::string& message) {
+    expect_failure(Arguments{"train", text_, "--steps", "2", "--out", run_} + more, 2, message);
+  };
+  refuse({"--split", "100/0/0", "--early-stop", "2"}, "leaves nothing to validate on");
+  refuse({"--teacher-forcing", "0.5", "--forcing-schedule", "exponential"}, "leave it out");
+  expect_failure({"train", text_, "--model", "ngram:2", "--activity-penalty", "1", "--out", run_}, 2, "penalties");
+  const std::string series = folder_ / "series.csv";
+  std::string numbers = "load\n";
+  for (int i = 0; i < 60; ++i) numbers += std::to_string(i % 7) + "." + std::to_string(i % 5) + "\n";
+  write_bytes(series, numbers);
+  const Arguments forecast = {"train", series, "--predict", "load", "--out", run_};
+  expect_failure(forecast + Arguments{"--model", "rnn:4", "--feedback", "4+3", "--teacher-forcing", "1"}, 2,
+                 "leave one out");
+  for (const Arguments& unused : {Arguments{"--early-stop", "2"}, Arguments{"--label-smoothing", "0.2"},
+                                  Arguments{"--gradient", "rtrl"}, Arguments{"--word-dropout", "0.3"}})
+    expect_failure(forecast + Arguments{"--model", "esn:5"} + unused, 2, "is fitted as a whole: leave it out");
+}
+
+TEST_F(CommandTest, an_option_that_makes_running_text_of_fields_is_named) {
+  std::string lines;
+  for (int i = 0; i < 30; ++i) lines += i % 2 == 0 ? "good\ta fine day\n" : "bad\ta dull day\n";
+  write_bytes(text_, lines);
+  const Arguments training = {"train", text_, "--model", "rnn:4", "--steps", "2", "--overwrite", "--out", run_};
+  EXPECT_THAT(unfold_command(training).err, testing::HasSubstr("is read as labelled"));
+  EXPECT_THAT(unfold_command(training + Arguments{"--restarts", "2"}).err,
+              testing::HasSubstr("is read as running text, which --restarts is for; --format labelled"));
+}
+
+TEST_F(CommandTest, dynamic_evaluation_learns_from_lines_that_are_shorter_than_a_window) {
+  train({"--lines"});
+  std::string lines;
+  for (int i = 0; i < 40; ++i) lines += "abc ab\n";
+  write_bytes(text_, lines);
+  const auto bits = [&](const Arguments& more) {
+    const Finished done = unfold_command(Arguments{"eval", run_, text_, "--unknown", "skip", "--json"} + more);
+    EXPECT_EQ(done.code, 0) << done.err;
+    return only_object(done.out)["bits_per_symbol"].get<double>();
+  };
+  EXPECT_LT(bits({"--dynamic", "--optimizer", "adam:rate=0.02"}), bits({}));
+}
+
 }  // namespace
 }  // namespace unfold::test

@@ -353,6 +353,27 @@ TEST(Online, that_recalls_all_predicts_as_the_trained_model) {
   EXPECT_LT(less, nothing);
 }
 
+TEST(Online, learns_from_ends_of_sequences_as_from_windows_of_their_length) {
+  LanguageModel<float> model("gru:8", letters(5));
+  model.initialise(3);
+  OnlinePredictor ends(model, {.optimizer = "sgd:rate=0.8,clip=0,momentum=0", .window = 20, .recall = 0, .ends = true});
+  OnlinePredictor windows(model, {.optimizer = "sgd:rate=0.2,clip=0,momentum=0", .window = 5, .recall = 0});
+  OnlinePredictor neither(model, {.optimizer = "sgd:rate=0.8,clip=0,momentum=0", .window = 20, .recall = 0});
+  RecurrentPredictor fixed(model);
+  for (std::uint64_t k = 0; k < 30; ++k) {
+    const auto symbols = source(5, 5, k);
+    const double learnt = nats(ends, symbols), not_learnt = nats(fixed, symbols);
+    EXPECT_NEAR(learnt, nats(windows, symbols), 1e-4);
+    EXPECT_EQ(nats(neither, symbols), not_learnt);
+    if (k > 20) {
+      EXPECT_LT(learnt, not_learnt);
+    }
+    for (Predictor* each : {static_cast<Predictor*>(&ends), static_cast<Predictor*>(&windows),
+                            static_cast<Predictor*>(&neither), static_cast<Predictor*>(&fixed)})
+      each->reset();
+  }
+}
+
 TEST(Online, refuses_what_cannot_be) {
   LanguageModel<float> model("gru:8", letters(5));
   EXPECT_THROW(OnlinePredictor(model, {.recall = 1.5}), UsageError);

@@ -109,8 +109,13 @@ TEST(NetworkBody, refuses_to_be_trained_with_an_option_that_nothing_asks_for) {
   const NetworkLayout everywhere = {.reads = {"word"}, .heads = {{.field = "tag"}}};
   EXPECT_NO_THROW(require_options_used(parse_model_spec("gru:2,pool=mean"), fields(), once));
   EXPECT_NO_THROW(require_options_used(parse_model_spec("gru:2"), fields(), everywhere));
-  for (const char* spec : {"gru:2,pool=mean", "gru:2,condition=start"})
+  for (const char* spec : {"gru:2,pool=mean", "gru:2,condition=start", "gru:2,variational=true", "gru:2,dropouth=0.2"})
     EXPECT_THROW(require_options_used(parse_model_spec(spec), fields(), everywhere), UsageError) << spec;
+  for (const char* spec : {"gru:2,direct=1", "gru:2,variational=true,dropout=0.1", "gru:2,layers=2,dropouth=0.2"})
+    EXPECT_NO_THROW(require_options_used(parse_model_spec(spec), fields(), everywhere)) << spec;
+  EXPECT_THROW(require_options_used(parse_model_spec("gru:2,direct=1"), fields(),
+                                    {.reads = {"word"}, .heads = {{.field = "class"}}}),
+               UsageError);
   DataSpecification pairs = fields();
   pairs.fields.front().source = true;
   EXPECT_NO_THROW(require_options_used(parse_model_spec("gru:2,condition=start"), pairs, everywhere));

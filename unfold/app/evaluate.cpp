@@ -40,7 +40,11 @@ Split choose_part(const EvaluateRequest& r, const std::optional<std::string>& sp
 
 Evaluation measure(const EvaluateRequest& r, const SymbolModel& model, const Corpus& corpus, const Split& part,
                    const std::function<void(Index, float)>& surprisal) {
-  if (r.dynamic) return evaluate(*learning_predictor(model, *r.dynamic), corpus, part, predict_after(model), surprisal);
+  if (r.dynamic) {
+    LearningOptions learning = *r.dynamic;
+    learning.ends = true;  // lines of a log have fewer symbols than a window
+    return evaluate(*learning_predictor(model, learning), corpus, part, predict_after(model), surprisal);
+  }
   if (r.by_stepper) return evaluate(*model.predictor(), corpus, part, predict_after(model), surprisal);
   return evaluate(model, corpus, part, r.reading, thread_count(r.threads), surprisal);
 }

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <initializer_list>
+#include <utility>
+
 #include "unfold/app/path_units.h"
 #include "unfold/base/error.h"
 #include "unfold/forward/forward_gradient.h"
@@ -22,6 +25,23 @@ void require_passes(const Network<T>& network, const ModelSpec& spec, const Trai
   ForwardOptions options{.streams = settings.batch};
   if (run.memory_limit) options.limit = parse_bytes(*run.memory_limit);
   require_forward_gradient(network, GradientMethod::parse(*settings.gradient), options);
+}
+
+void require_no_gradient_options(const TrainSettings& s) {
+  if (s.best_by) throw UsageError(fmt::format("--best-by chooses among validations, and {} has none", s.model));
+  const std::initializer_list<std::pair<std::string_view, bool>> options = {
+      {"early-stop", s.early_stop > 0},
+      {"gradient", s.gradient.has_value()},
+      {"teacher-forcing", s.teacher_forcing.has_value()},
+      {"label-smoothing", s.label_smoothing > 0},
+      {"activity-penalty", s.activity_penalty > 0},
+      {"flow-penalty", s.flow_penalty > 0},
+      {"objective", s.objective.has_value()},
+      {"word-dropout", s.word_dropout > 0}};
+  for (const auto& [name, asked] : options)
+    if (asked)
+      throw UsageError(
+          fmt::format("--{} is for training by gradient, and {} is fitted as a whole: leave it out", name, s.model));
 }
 
 template void require_passes(const Network<float>&, const ModelSpec&, const TrainSettings&, const RunSettings&);

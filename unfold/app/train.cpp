@@ -388,7 +388,7 @@ TrainOutcome Training::run_on_task() {
       .run = folder_.path(), .model_file = folder_.model(), .settings = s_, .parameters = model.parameters().size()};
   try {
     if (const auto readout = readout_of(model.spec())) {
-      if (s_.objective) throw UsageError("--objective is for training by gradient; this readout is fitted as a whole");
+      require_no_gradient_options(s_);
       const Index examples = std::max<Index>(options.trainer.steps, 1) * s_.batch;
       const auto reader = task_reader(*task, TaskSplit::training, options.trainer.seed, examples, s_.batch);
       result.result = fit(model, *reader, *readout, team);
@@ -469,8 +469,7 @@ TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
   NetworkModel<T> model(s_.model, parts[0].data(), fields_.layout);
   require_options_used(model.spec(), model.data(), model.layout());
   require_passes(model.network(), model.spec(), s_, run_);
-  if (given_.contains("best-by") && (states || readout_of(model.spec())))
-    throw UsageError(fmt::format("--best-by chooses among validations, and {} has none", s_.model));
+  if (states || readout_of(model.spec())) require_no_gradient_options(s_);
   for (const ExampleSet& part : parts) require_told_apart(model.spec(), part);
   model.initialise(options.trainer.seed);
   start_from_counts(model, parts[0], options.trainer.seed);

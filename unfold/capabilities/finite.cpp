@@ -106,6 +106,7 @@ class FinitePredictor final : public Predictor {
     ++position_;
   }
   void set_learning(bool on) override { predictor_->set_learning(on); }
+  bool clones_are_large() const override { return predictor_->clones_are_large(); }
   void reset() override {
     predictor_->reset();
     position_ = 0;

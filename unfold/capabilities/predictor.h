@@ -31,6 +31,8 @@ class Predictor {
   /// An independent predictor in the same state, learnt things included; cheap enough for beam search (shares the
   /// weights, copies on writing).
   virtual std::unique_ptr<Predictor> clone() const = 0;
+  /// Whether clones copy tables of megabytes, as those of predictors that learn do: searches keep only a few of them.
+  virtual bool clones_are_large() const { return false; }
 };
 
 }  // namespace unfold

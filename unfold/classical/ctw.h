@@ -40,6 +40,7 @@ class CtwPredictor final : public BitwisePredictor {
   void reset() override;
   void set_learning(bool on) override { learning_ = on; }
   std::unique_ptr<Predictor> clone() const override;
+  bool clones_are_large() const override { return true; }
 
  private:
   struct Node {

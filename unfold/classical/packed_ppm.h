@@ -31,6 +31,7 @@ class PackedPpm final : public DecisionPredictor {
   void set_learning(bool on) override;
   void reset() override;
   std::unique_ptr<Predictor> clone() const override;
+  bool clones_are_large() const override { return true; }
 
  private:
   struct Body;

@@ -40,6 +40,7 @@ class PpmPredictor final : public Predictor {
   void set_learning(bool on) override;
   void reset() override;
   std::unique_ptr<Predictor> clone() const override;
+  bool clones_are_large() const override { return true; }
 
  private:
   struct Body;

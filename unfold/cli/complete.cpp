@@ -22,6 +22,7 @@ class Complete final : public Verb {
  private:
   ExitCode complete_vectors() const;
   void add_matching();
+  void check_matching() const;
   bool is_matched() const;
   ExitCode complete_matched(Console& console);
 
@@ -137,9 +138,24 @@ bool Complete::is_matched() const {
   return std::ranges::any_of(names, [&](const char* name) { return options_.given(name); });
 }
 
-ExitCode Complete::complete_matched(Console& console) {
+/// Options that are for one of the answers only.
+void Complete::check_matching() const {
   if (options_.given("stop"))
     throw UsageError("--stop is for searches among all continuations; let the expression of --match end with it");
+  for (const char* name : {"beam", "count", "normalisation", "prove", "diverse", "diversity"})
+    if (match_.asks_probability && options_.given(name))
+      throw UsageError(
+          fmt::format("--{} is for the search of the best continuations, --probability sums over all that match; leave "
+                      "either out",
+                      name));
+  if (options_.given("diversity") && !options_.given("diverse"))
+    throw UsageError("--diversity is what the groups of --diverse N lose for what others chose: add --diverse");
+  if (options_.given("expansions") && !match_.search.prove && !match_.asks_probability)
+    throw UsageError("--expansions bounds the search of --prove and the sum of --probability: add either");
+}
+
+ExitCode Complete::complete_matched(Console& console) {
+  check_matching();
   match_.model = request_.model;
   match_.prime = request_.prime;
   match_.beam = request_.beam;

@@ -112,6 +112,9 @@ bool is_fitted_only(const std::string& spec) {
   return is_fitted_model(spec) && learner_options(name).empty() && name != "mix";
 }
 
+/// What a model knows before it reads: nothing, so that it always learns, or what it was trained on or fitted to.
+enum class Knowledge { none, trained };
+
 /// -o replaces a file that is there, but not the one that is read: it would be gone.
 void refuse_own_input(const std::string& input, const std::string& output) {
   std::error_code none;
@@ -150,6 +153,7 @@ class Compress final : public Verb {
  private:
   LevelChoice level_choice(RawInput& input, Index level) const;
   void choose_model(CompressOptions& options, RawInput& input) const;
+  void check_learning(const std::string& spec, Knowledge knows) const;
   void fit_model(CompressOptions& options, const RawInput& input) const;
   void read_back(const std::string& path) const;
   void require_divided(const RawInput& input) const;
@@ -230,12 +234,35 @@ LevelChoice Compress::level_choice(RawInput& input, Index level) const {
   return choose_level(level, beginning, size);
 }
 
+/// --online, --optimizer and --window where they change nothing.
+void Compress::check_learning(const std::string& spec, Knowledge knows) const {
+  const bool trained = knows == Knowledge::trained;
+  if (online_ && !trained)
+    throw UsageError(
+        fmt::format("--online is for a trained model (--model RUN); {} begins with nothing and always learns: leave it "
+                    "out",
+                    spec));
+  if (online_ && is_fitted_only(spec))
+    throw UsageError(
+        fmt::format("--online is for models that can go on learning; {} is fitted as a whole: leave it out", spec));
+  if (!optimizer_ && !window_) return;
+  const bool network = trained ? !is_fitted_model(spec) : has_network(spec);
+  if (!network)
+    throw UsageError(
+        fmt::format("--optimizer and --window are for recurrent networks that learn while they read; {} holds none: "
+                    "leave them out",
+                    spec));
+  if (trained && !online_)
+    throw UsageError("--optimizer and --window say how a trained network goes on learning: add --online");
+}
+
 void Compress::choose_model(CompressOptions& options, RawInput& input) const {
   if (!model_) {
     if (embed_) throw UsageError("--embed needs a model file: name it with --model");
     const Index level = fast_ ? kFastLevel : best_ ? kBestLevel : level_.value_or(kDefaultLevel);
     LevelChoice choice = level_choice(input, level);
     options.model = canonical_learner(choice.model);
+    check_learning(options.model, Knowledge::none);
     options.bytes = std::move(choice.bytes);
     options.learns = true;
     return;
@@ -245,16 +272,21 @@ void Compress::choose_model(CompressOptions& options, RawInput& input) const {
   if (std::filesystem::exists(*model_, too_long_for_a_name)) {
     options.file = read_file(model_file(*model_));
     options.trained = symbol_model_from_bytes(options.file, *model_);
+    check_learning(options.trained->spec_text(), Knowledge::trained);
     options.model = *model_;
     options.embed = embed_;
     options.learns = online_;
     return;
   }
-  if (is_fitted_only(text)) return fit_model(options, input);
+  if (is_fitted_only(text)) {
+    check_learning(text, Knowledge::trained);
+    return fit_model(options, input);
+  }
   if (embed_) throw UsageError(fmt::format("--embed needs a model file; {} is none", text));
   // `ppm` without an order takes the one that suits the file, as the fast level does.
   const bool without_order = text == "ppm";
   options.model = canonical_learner(without_order ? level_choice(input, kFastLevel).model : with_memory(text));
+  check_learning(options.model, Knowledge::none);
   options.learns = true;
   if (has_network(options.model) && input.size() > 0) options.bytes = bytes_in(inputs_.front());
 }
@@ -358,9 +390,12 @@ class Decompress final : public Verb {
 
  private:
   DecompressLimits limits() const;
+  std::string external_model(const std::string& archive, const std::string& name);
+  void require_used_model() const;
 
   std::vector<std::string> inputs_;
   std::string output_ = "-";
+  bool asked_for_model_ = false;
   std::optional<std::string> model_, memory_limit_, max_output_;
 };
 
@@ -400,30 +435,46 @@ DecompressLimits Decompress::limits() const {
   return limits;
 }
 
+/// The file of a model that the archive does not hold.
+std::string Decompress::external_model(const std::string& archive, const std::string& name) {
+  asked_for_model_ = true;
+  const std::string& path = model_.value_or(name);
+  if (!std::filesystem::exists(path))
+    throw ModelError(
+        fmt::format("{} was compressed with the model {}, which is not there; "
+                    "say with --model where it is",
+                    archive, path));
+  return read_file(model_file(path));
+}
+
+/// An archive asks for its model before its first byte is restored, or never.
+void Decompress::require_used_model() const {
+  if (model_ && !asked_for_model_)
+    throw UsageError(
+        fmt::format("--model is for archives of a model that lies in a file of its own; {} needs none: leave it out",
+                    inputs_.front()));
+}
+
 ExitCode Decompress::run(Console& console) {
   if (json_ && output_ == "-")
     throw UsageError("--json and the restored data both want standard output; name a file with -o");
   refuse_own_input(inputs_.front(), output_);
   RawInput input(inputs_.front());
   ResultFile output(output_);
-  const ByteSink sink = [&](std::string_view bytes) { output.write(bytes); };
-  DecompressOptions options{.name = input.name(),
-                            .size = input.size(),
-                            .limits = limits(),
-                            .find_model =
-                                [&](const std::string& name, std::uint64_t) {
-                                  const std::string& path = model_.value_or(name);
-                                  if (!std::filesystem::exists(path))
-                                    throw ModelError(
-                                        fmt::format("{} was compressed with the model {}, which is not there; "
-                                                    "say with --model where it is",
-                                                    input.name(), path));
-                                  return read_file(model_file(path));
-                                },
-                            .threads = threads(),
-                            .key = authentication_key(),
-                            .progress = count_bytes(console, -1, "decompress")};
+  const ByteSink sink = [&](std::string_view bytes) {
+    require_used_model();
+    output.write(bytes);
+  };
+  DecompressOptions options{
+      .name = input.name(),
+      .size = input.size(),
+      .limits = limits(),
+      .find_model = [&](const std::string& name, std::uint64_t) { return external_model(input.name(), name); },
+      .threads = threads(),
+      .key = authentication_key(),
+      .progress = count_bytes(console, -1, "decompress")};
   const CompressResult result = decompress(input.source(), sink, options);
+  require_used_model();  // of no bytes, which no sink saw
   output.commit();
   if (json_)
     print_result(one_line({{"bytes_in", result.bytes_in}, {"bytes_out", result.bytes_out}}));

@@ -9,7 +9,9 @@
 #include "unfold/app/task_figures.h"
 #include "unfold/cli/reading_options.h"
 #include "unfold/cli/verb.h"
+#include "unfold/models/learning.h"
 #include "unfold/models/online_predictor.h"
+#include "unfold/models/registry.h"
 #include "unfold/runs/run_folder.h"
 #include "unfold/terminal/console_reporter.h"
 #include "unfold/terminal/figures.h"
@@ -18,6 +20,9 @@
 namespace unfold {
 namespace {
 
+/// Of fitted models: those that are made by reading (models/replay_model.h), and can read on.
+bool learns_while_read(const std::string& kind) { return kind == "mix" || !learner_options(kind).empty(); }
+
 class Eval final : public Verb {
  public:
   Eval();
@@ -25,6 +30,8 @@ class Eval final : public Verb {
 
  private:
   void check_options() const;
+  void check_text_options() const;
+  void check_learning() const;
   ExitCode run_on_task() const;
   ExitCode run_on_fields() const;
   EvaluateRequest request() const;
@@ -54,7 +61,7 @@ Eval::Eval()
                 .target = &split_,
                 .placeholder = "A/B[/C]",
                 .help = "cut the data, and measure a --part of it",
-                .default_text = "with --part: as in training"});
+                .default_text = "of text, with --part: as in training"});
   options_.add({.name = "part",
                 .target = &part_,
                 .placeholder = "PART",
@@ -136,11 +143,43 @@ void Eval::check_options() const {
   if (json_ && per_symbol_ == "-") throw UsageError("--json and --per-symbol - both want standard output; name a file");
 }
 
+/// What only other models than those of text have.
+void Eval::check_text_options() const {
+  if (given_) throw UsageError("--given is for models of whole sequences (train --ends)");
+  if (task_) throw UsageError("--task is for models of tasks (train --task)");
+  for (const char* name : {"count", "seed"})
+    if (options_.given(name))
+      throw UsageError(
+          fmt::format("--{} is for models of tasks (train --task), whose examples are drawn: leave it out", name));
+  if (options_.given("beam"))
+    throw UsageError(
+        "--beam is for models that read a source (--format pairs) or place labels themselves (ctc); a text is "
+        "predicted symbol by symbol: leave it out");
+}
+
+/// That --dynamic has something to do, and that what goes with it has.
+void Eval::check_learning() const {
+  if (!dynamic_) return;
+  const std::string kind = ModelFile::open(model_file(inputs_.front())).kind();
+  if (!is_fitted_model(kind)) return;  // a network
+  if (!learns_while_read(kind))
+    throw UsageError(
+        fmt::format("--dynamic is for models that can go on learning: networks, ppm, cm, dna, ctw and mix; {} is "
+                    "fitted as a whole: leave it out",
+                    kind));
+  if (options_.given("optimizer") || options_.given("window"))
+    throw UsageError(fmt::format(
+        "--optimizer and --window say how a recurrent network learns; {} learns by itself: leave them out", kind));
+}
+
 /// A model of a task, on examples of it.
 ExitCode Eval::run_on_task() const {
   if (given_) throw UsageError("--given is for models of data with fields, not of tasks");
   for (const char* name : {"split", "unknown", "mask", "per-symbol", "segments", "warmup", "method", "dynamic"})
     if (options_.given(name)) throw UsageError(fmt::format("--{} is for models of text, not of tasks", name));
+  if (options_.given("beam"))
+    throw UsageError(
+        "--beam is for models that read a source (--format pairs) or place labels themselves (ctc), not of tasks");
   const std::string part = part_.value_or("test");
   const TaskFigures figures = evaluate_on_task({.model = inputs_.front(),
                                                 .task = task_.value_or(""),
@@ -208,10 +247,10 @@ ExitCode Eval::run(Console& console) {
   check_options();
   if (holds_field_model(inputs_.front())) return run_on_fields();
   if (holds_task_model(inputs_.front())) return run_on_task();
-  if (given_) throw UsageError("--given is for models of whole sequences (train --ends)");
-  if (task_) throw UsageError("--task is for models of tasks (train --task)");
+  check_text_options();
   if (inputs_.size() < 2 && holds_damaged_model(inputs_.front())) load_model(inputs_.front());  // which says what it is
   if (inputs_.size() < 2) throw options_.missing_inputs();
+  check_learning();
   EvaluateRequest what = request();
   std::optional<ResultFile> file;
   if (per_symbol_)

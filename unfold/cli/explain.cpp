@@ -252,10 +252,19 @@ nlohmann::ordered_json labels_json(const FieldExplanation& why) {
 }
 
 ExitCode Explain::run_on_fields(ExplainRequest request) {
+  for (const char* name : {"guesses", "reach"})
+    if (options_.given(name))
+      throw UsageError(
+          fmt::format("--{} is for models of text; of data with fields every label and vote is shown: "
+                      "leave it out",
+                      name));
   if (file_) inputs_.push_back(*file_);
   if (inputs_.size() < 2) throw options_.missing_inputs();
   request.data = {inputs_[1]};
   const FieldExplanation why = explain_fields(request);
+  if (at_ && *at_ != why.at)  // of labels at every position it is followed, or refused
+    throw UsageError(
+        fmt::format("--at is for labels at every position; {} is one of a whole example: leave it out", why.field));
   if (json_) {
     print_result(one_line(labels_json(why)));
     return ExitCode::success;
@@ -285,6 +294,10 @@ ExitCode Explain::run(Console&) {
   const bool from_file = file_ || inputs_[1] == "-";
   request.text = from_file ? std::string(Input::open(file_.value_or("-")).bytes()) : inputs_[1];
   const Explanation why = explain_text(request);
+  const bool followed = why.no_lags.empty() || why.at == 1;  // before the first position there is nothing to follow
+  if (options_.given("reach") && !followed)
+    throw UsageError(fmt::format("--reach bounds how far a network is followed back, and {} is not: {}; leave it out",
+                                 why.model, why.no_lags));
   if (json_)
     print_result(one_line(explained_json(why)));
   else

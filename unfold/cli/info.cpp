@@ -102,6 +102,8 @@ std::string text_of(const ModelInfo& info) {
 }
 
 ExitCode Info::run(Console&) {
+  if (options_.given("over") && !plot_) throw UsageError("--over is what --plot FILE.svg draws over: add --plot");
+  if (plan_ && plot_) throw UsageError("--plan prints and --plot draws: they exclude each other, leave either out");
   if (plot_) {
     plot_runs(model_, *plot_, over_ == "steps" ? "step" : "seconds");
     if (json_) print_result(one_line({{"plot", *plot_}, {"runs", model_.size()}}));

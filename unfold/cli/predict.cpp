@@ -22,6 +22,7 @@ class Predict final : public Verb {
 
  private:
   void fill(const std::function<void(std::string_view)>& write) const;
+  void check_drawing() const;
 
   std::vector<std::string> inputs_;
   std::string format_ = "tsv", out_ = "-";
@@ -136,6 +137,17 @@ void Predict::fill(const std::function<void(std::string_view)>& write) const {
              write);
 }
 
+/// Without anything that is drawn, there is nothing for a number of draws or their seed to change.
+void Predict::check_drawing() const {
+  if (request_.ahead > 0 || request_.sampled) return;
+  for (const char* name : {"samples", "seed"})
+    if (options_.given(name))
+      throw UsageError(
+          fmt::format("--{} is for what is drawn: add --ahead K, or --sample of a model that reads a source, or leave "
+                      "it out",
+                      name));
+}
+
 ExitCode Predict::run(Console& console) {
   if (json_) throw UsageError("--format jsonl prints JSON, an object an example");
   request_.model = inputs_.front();
@@ -151,12 +163,13 @@ ExitCode Predict::run(Console& console) {
     file.write(text);
     if (request_.follow) flush_results();
   };
-  if (holds_field_model(request_.model) && holds_density(request_.model))
+  if (holds_field_model(request_.model) && holds_density(request_.model)) {
     fill(write);
-  else if (fill_)
-    throw UsageError("--fill is for distributions of vectors (nade and others)");
-  else
+  } else {
+    if (fill_) throw UsageError("--fill is for distributions of vectors (nade and others)");
+    check_drawing();
     predict(request_, write, reporter);
+  }
   file.commit();
   return ExitCode::success;
 }

@@ -149,6 +149,8 @@ ExitCode Sample::sample_rolls() const {
                  "has no meaning for piano rolls");
   if ((midi_ || picture_) && request_.count > 1)
     throw UsageError("--midi and --picture are of one piece: leave --count out, and change --seed for others");
+  if (options_.given("step") && !midi_)
+    throw UsageError("--step is how long a step lasts in the MIDI file: add --midi FILE.mid, or leave it out");
   constexpr Index kSteps = 100;
   RollRequest request{.model = request_.model,
                       .length = options_.given("length") ? request_.sampling.length : kSteps,
@@ -209,9 +211,9 @@ nlohmann::ordered_json rows_json(const VectorTable& table) {
 
 /// Vectors: a table with a row each.
 ExitCode Sample::sample_rows() const {
-  refuse_options(
-      {"length", "prime", "prime-file", "temperature", "top-k", "top-p", "min-p", "stop", "midi", "picture", "voices"},
-      "has no meaning for vectors");
+  refuse_options({"length", "prime", "prime-file", "temperature", "top-k", "top-p", "min-p", "stop", "midi", "picture",
+                  "step", "voices"},
+                 "has no meaning for vectors");
   const VectorTable table = sample_vectors({.model = request_.model,
                                             .given = request_.given,
                                             .count = request_.count,

@@ -216,6 +216,8 @@ void Score::by_line(Console& console, const ScoredText& text) const {
   const std::vector<std::string> labels = text.labels(labels_, lines);
   if (labels.empty() && (summary_ || roc_))
     throw UsageError("--summary and --roc need labels: --labels FILE, or a model trained with --label-column");
+  if (labels.empty() && options_.given("normal"))
+    throw UsageError("--normal names one of the labels of lines: add --labels FILE, or leave it out");
   Json scores = Json::array();
   if (!json_ && !summary_)
     print_result(labels.empty() ? "line\tsymbols\tbits\tbits_per_symbol\n"
@@ -247,7 +249,7 @@ void Score::check_log_options() const {
 
 /// Options of lines that are read one after another.
 void Score::check_text_options() const {
-  for (const char* name : {"labels", "roc", "summary", "top", "text", "plot"})
+  for (const char* name : {"labels", "normal", "roc", "summary", "top", "text", "plot"})
     if (by_ != "line" && options_.given(name)) throw UsageError(fmt::format("--{} is for lines: add --by line", name));
   if (given_) throw UsageError("--given is for models of whole sequences (train --ends)");
   if (by_ != "line" && unknown_ == "surprise") throw UsageError("--unknown surprise is for lines: add --by line");
@@ -271,6 +273,9 @@ ScoreRowOptions Score::row_options() const {
 ScoreLogOptions Score::log_options() const {
   if (mask_ || options_.given("unknown") || !reading_.exact())
     throw UsageError("--mask, --unknown, --segments and --warmup have no meaning for lines of a log");
+  if (given_) throw UsageError("--given is for models of whole sequences (train --ends), not of logs: leave it out");
+  if (follow_)
+    throw UsageError("--follow is for models of data with fields; lines of a log are answered as they come without it");
   for (const char* name : {"masked", "context"})
     if (by_ == "value" && options_.given(name))
       throw UsageError(fmt::format("--{} is for lines; leave it or --by value out", name));

@@ -22,6 +22,9 @@ void ScoreRows::begin(bool labelled, const std::string& heading) {
     throw UsageError(
         "--summary and --roc need labels: --labels FILE, or lines that begin with them as in training "
         "(--label-column)");
+  if (!labelled && options_.normal != ScoreRowOptions().normal)
+    throw UsageError(
+        "--normal names one of the labels of lines: add --labels FILE, or leave it out; these lines have none");
   if (options_.json || options_.summary) return;
   print_result(heading);
   flush_results();  // whoever reads a pipe sees that the program runs

@@ -222,7 +222,7 @@ void add_training_options(VerbOptions& options, TrainSettings& s) {
                .placeholder = "A..B",
                .help = "share of positions that read what is true as \"previous F\", from the first to the last step; "
                        "the others read what the network gave itself (scheduled sampling)",
-               .default_text = "1"});
+               .default_text = "1, with --feedback 0"});
   options.add({.name = "feedback",
                .target = &s.feedback,
                .placeholder = "N+K",

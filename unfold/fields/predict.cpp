@@ -382,6 +382,9 @@ std::vector<Added> found_targets(const NetworkModel<T>& model, const ExampleSet&
                                  Team& team) {
   if (request.probabilities)
     throw UsageError("--probabilities is for labels; of targets, --best N gives the N best with their probabilities");
+  if (request.sampled && (request.beam > 1 || request.best > 1))
+    throw UsageError(
+        "--beam and --best search for the best targets, --sample draws them by their probability; leave either out");
   if (request.attention && request.format != TableFormat::jsonl)
     throw UsageError("--attention writes rows of weights, which need --format jsonl");
   const FieldSpecification& field = model.data().field(target_field(model));
@@ -500,6 +503,37 @@ void follow_stream(const NetworkModel<T>& model, const PredictRequest& request,
   }
 }
 
+/// Whether --probabilities adds columns: of classes, tags or hidden states.
+template <class T>
+bool has_probabilities(const NetworkModel<T>& model) {
+  return std::ranges::any_of(model.network().heads, [&](const Head<T>& head) {
+    return model.data().field(head.field).type == Type::symbols || head.loss->template as<HiddenStates<T>>() != nullptr;
+  });
+}
+
+/// What goes on beyond an end needs one, and says nothing but what comes there.
+void check_ahead(const DataSpecification& data, const PredictRequest& request) {
+  if (request.ahead == 0) return;
+  if (data.grids || data.trees)
+    throw UsageError(
+        fmt::format("--ahead goes on beyond the end of a sequence; nothing comes after a {0}: predict without --ahead "
+                    "says what is predicted of the {0}s that are there",
+                    data.grids ? "grid" : "tree"));
+  if (request.constraint) throw UsageError("--constraint is not for --ahead");
+  if (request.probabilities)
+    throw UsageError("--probabilities is for positions that are there, not for those of --ahead; leave either out");
+  if (request.best > 1)
+    throw UsageError("--best is for positions that are there, not for those of --ahead; leave either out");
+}
+
+/// Whether a beam is kept when the model is evaluated: targets of a source, or labels that have no position of theirs.
+template <class T>
+bool searches_with_beam(const NetworkModel<T>& model) {
+  return finds_targets(model) || std::ranges::any_of(model.network().heads, [](const Head<T>& head) {
+           return head.loss->template as<Unsegmented<T>>() != nullptr;
+         });
+}
+
 }  // namespace
 
 void predict(const PredictRequest& request, const std::function<void(std::string_view)>& write, Reporter& reporter) {
@@ -518,6 +552,11 @@ void predict(const PredictRequest& request, const std::function<void(std::string
           "whole sequences");
     if (finds && request.ahead > 0)
       throw UsageError("--ahead goes on beyond the end of a sequence, which this model predicts; leave it out");
+    check_ahead(model.data(), request);
+    if (request.probabilities && !has_probabilities(model))
+      throw UsageError(
+          fmt::format("--probabilities is for classes, tags and hidden states; {} predicts numbers: leave it out",
+                      model.spec_text()));
     const bool invented = request.data.empty();
     if (numbers && (searches || (invented && !request.follow)))
       throw UsageError(
@@ -528,7 +567,6 @@ void predict(const PredictRequest& request, const std::function<void(std::string
     if (invented && request.given.empty()) throw UsageError("predict needs DATA, or --given FIELD=VALUE");
     Examples examples = invented ? given_examples(model, request.given, 1) : read_for(model, request.data);
     if (!invented) give(model, request.given, examples);
-    if (request.ahead > 0 && request.constraint) throw UsageError("--constraint is not for --ahead");
     if (request.ahead > 0) return forecast<T>(model, examples, request, write);
     const auto data = std::make_shared<const DataSpecification>(model.data());
     const ExampleSet set(examples, data, {});  // labels never seen do not matter here
@@ -554,6 +592,11 @@ FieldFigures evaluate_on_fields(const FieldEvaluation& request) {
   if (request.part && !request.split)
     throw UsageError("--part needs --split: which split is it a part of? For example --split 90/5/5");
   return with_network_model(request.model, [&]<class T>(const NetworkModel<T>& model) {
+    if (request.beam > 1 && !searches_with_beam(model))
+      throw UsageError(
+          fmt::format("--beam is for models that read a source (--format pairs) or place labels themselves (ctc); {} "
+                      "is measured without a search: leave it out",
+                      model.spec_text()));
     const std::vector<std::string> predicts = predicted_fields(model.layout());
     Examples examples = read_for(model, request.data);
     give(model, request.given, examples);

@@ -47,7 +47,8 @@ class HistoryMixing final : public BitwisePredictor {
   double decision_bytes() const override;
   void reset() override;  ///< a new sequence: contexts are empty, what was learnt stays
   void set_learning(bool on) override;
-  std::unique_ptr<Predictor> clone() const override;  ///< copies all tables
+  std::unique_ptr<Predictor> clone() const override;
+  bool clones_are_large() const override { return true; }
 
  private:
   struct Body;

@@ -122,4 +122,8 @@ std::unique_ptr<Predictor> MixturePredictor::clone() const {
   return std::unique_ptr<Predictor>(new MixturePredictor(*this));
 }
 
+bool MixturePredictor::clones_are_large() const {
+  return std::ranges::any_of(parts_, [](const Part& part) { return part.predictor->clones_are_large(); });
+}
+
 }  // namespace unfold

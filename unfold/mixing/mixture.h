@@ -24,6 +24,7 @@ class MixturePredictor final : public BitwisePredictor {
   void reset() override;
   void set_learning(bool on) override;
   std::unique_ptr<Predictor> clone() const override;
+  bool clones_are_large() const override;
 
  private:
   struct Part {

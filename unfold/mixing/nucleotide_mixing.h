@@ -26,6 +26,7 @@ class NucleotideMixing final : public BitwisePredictor {
   void reset() override;  ///< a new sequence: contexts are empty, what was learnt stays
   void set_learning(bool on) override;
   std::unique_ptr<Predictor> clone() const override;
+  bool clones_are_large() const override { return true; }
 
  private:
   struct Body;

@@ -215,6 +215,7 @@ const OnlineOptions kFromNothing = {.optimizer = "adam:rate=0.006,clip=1", .wind
 OnlineOptions online(const LearningOptions& options, OnlineOptions result) {
   if (!options.optimizer.empty()) result.optimizer = options.optimizer;
   if (options.window > 0) result.window = options.window;
+  result.ends = options.ends;
   return result;
 }
 

@@ -17,6 +17,7 @@ namespace unfold {
 struct LearningOptions {
   std::string optimizer = {};  ///< SPEC; empty: the default
   Index window = 0;            ///< symbols per step; 0: the default
+  bool ends = false;           ///< it learns from the end of a sequence, shorter than a window, too
 };
 
 /// A predictor that has read nothing. Throws UsageError: an unknown name or option, an alphabet that is too large.

@@ -510,6 +510,18 @@ void require_options_used(const ModelSpec& spec, const DataSpecification& data, 
         fmt::format("model {}: pool is what is read of a sequence to predict one thing for all of it, and here every "
                     "position is predicted; leave it out",
                     to_string(spec)));
+  if (spec.direct > 0 && std::ranges::all_of(layout.heads, once))
+    throw UsageError(fmt::format(
+        "model {}: direct lets outputs read the last inputs at every position, and here one thing is predicted for all "
+        "of a sequence; leave it out",
+        to_string(spec)));
+  if (spec.variational && spec.dropout + spec.dropouti + spec.dropouth == 0)
+    throw UsageError(
+        fmt::format("model {}: variational keeps what dropout drops for a whole sequence, and nothing is dropped",
+                    to_string(spec)));
+  if (spec.dropouth > 0 && spec.layers == 1)
+    throw UsageError(fmt::format(
+        "model {}: dropouth drops between layers, and there is one; take dropout or more layers", to_string(spec)));
   if (spec.condition != plain.condition && std::ranges::none_of(layout.reads, source))
     throw UsageError(fmt::format("model {}: condition is what a source gives its target (--format pairs); leave it out",
                                  to_string(spec)));

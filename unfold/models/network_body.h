@@ -59,8 +59,8 @@ template <class T>
 Network<T> build_network(const ModelSpec& spec, const DataSpecification& data, const NetworkLayout& layout,
                          Circuit& circuit, const NetworkVariant& variant = {});
 
-/// Throws UsageError: an option that is not as it comes and that nothing here asks for, pool where every position is
-/// predicted and condition without a source. Asked before training; what was trained so is read all the same.
+/// Throws UsageError: an option that would have no effect, such as pool where every position is predicted, condition
+/// without a source, dropouth of one layer. Asked before training; what was trained so is read all the same.
 void require_options_used(const ModelSpec& spec, const DataSpecification& data, const NetworkLayout& layout);
 
 template <class T>

@@ -63,10 +63,8 @@ struct OnlinePredictor::Body final : Objective<float> {
     std::copy(start.flat().begin(), start.flat().end(), values.flat().begin());
     step.lay(Structure::chains(1, 1));
     use_parameters();
-    batch.structure = Structure::chains(1, o.window);
     batch.carry.slots = {0};
     batch.carry.slots_needed = 1;
-    batch.predicted = batch.symbols = o.window;
     now.reset_all();
     before.reset_all();
   }
@@ -111,12 +109,21 @@ struct OnlinePredictor::Body final : Objective<float> {
   }
 
   void learn() {
+    lay();
     // A step whose gradient is not finite moves nothing; what was learnt so far goes on predicting.
     optimizer->step(*this, {steps, 0}, 1);
     ++steps;
     if (!trained->empty()) interpolate<float>(1 - static_cast<float>(options.recall), *trained, values.flat());
     use_parameters();
     begin_window();
+  }
+
+  /// Windows are of one length, but for the ends of sequences.
+  void lay() {
+    const Index rows = batch.symbol_field(kSymbol).rows();
+    if (rows == batch.symbols) return;
+    batch.structure = Structure::chains(1, rows);
+    batch.predicted = batch.symbols = rows;
   }
 
   void begin_window() {
@@ -165,6 +172,7 @@ void OnlinePredictor::set_learning(bool on) {
 }
 
 void OnlinePredictor::reset() {
+  if (body_->options.ends && !body_->batch.symbol_field(kSymbol).symbols.empty()) body_->learn();
   body_->now.reset_all();
   body_->pending = kNoSymbol;
   body_->current = false;

@@ -22,6 +22,8 @@ struct OnlineOptions {
   /// After each step the weights go this share of the way back to those that the network came with: what was trained on
   /// much text is worth more than what a few windows say (the decay of Krause et al. 2018). 0 for what knows nothing.
   double recall = 0.005;
+  /// Whether what a sequence ends with, less than a window, is learnt from, too. Archives are coded without it.
+  bool ends = false;
 };
 
 class OnlinePredictor final : public Predictor {
@@ -36,6 +38,7 @@ class OnlinePredictor final : public Predictor {
   void set_learning(bool on) override;
   void reset() override;                              ///< the window that is not full yet is not learnt from
   std::unique_ptr<Predictor> clone() const override;  ///< copies parameters and optimiser
+  bool clones_are_large() const override { return true; }
 
  private:
   struct Body;

@@ -73,7 +73,7 @@ Index BatchPass<T>::piece_steps(const Structure& structure) const {
   }
   throw UsageError(
       fmt::format("memory limit of {} bytes: a window of {} steps and {} sequences needs at least {}; "
-                  "raise the limit or lower batch or batch",
+                  "raise the limit, or take shorter windows or fewer sequences a step",
                   memory_limit_, steps, structure.sequences(), least));
 }
 

@@ -47,6 +47,9 @@ constexpr auto kFilesOnly = std::to_array<std::string_view>(
 constexpr auto kTextOnly = std::to_array<std::string_view>(
     {"vocabulary", "lines", "predict-after", "mask", "valid-mask", "label-column", "only-label", "sample-every",
      "sampled-softmax", "activity-penalty", "flow-penalty", "restarts", "curriculum", "log-rules", "follow"});
+/// Of these, what says nothing of how a file is to be read.
+constexpr auto kTextTraining = std::to_array<std::string_view>(
+    {"sample-every", "sampled-softmax", "activity-penalty", "flow-penalty", "restarts", "curriculum"});
 constexpr auto kFieldsOnly =
     std::to_array<std::string_view>({"read", "predict", "ahead", "sequences", "test", "word-dropout", "ends", "trees",
                                      "shift", "objective", "feedback", "best-by"});
@@ -133,7 +136,8 @@ void forget_budget(const Given& given, TrainSettings& s) {
 
 void check_task_options(const TrainSettings& s, const Given& given) {
   for (const std::string_view name : kFilesOnly)
-    if (s.task && given.contains(name)) throw UsageError(fmt::format("--{} is for text, not for a --task", name));
+    if (s.task && given.contains(name))
+      throw UsageError(fmt::format("--{} is for data of one's own, not for a --task", name));
   for (const std::string_view name : kTaskOnly)
     if (!s.task && given.contains(name)) throw UsageError(fmt::format("--{} belongs to a --task", name));
   if (!s.task) return;
@@ -145,6 +149,12 @@ void check_task_options(const TrainSettings& s, const Given& given) {
                            : fmt::format("--task {} generates its examples; it takes no DATA", *s.task));
   if (!files && !s.steps && !s.minutes)
     throw UsageError(fmt::format("--task {} has no end: give --steps or --minutes", *s.task));
+  const auto unused = [&](std::string_view name, std::string_view why) {
+    throw UsageError(fmt::format("--{} has no effect with --task {}: {}; leave it out", name, *s.task, why));
+  };
+  if (!files && given.contains("epochs")) unused("epochs", "its examples are generated without an end");
+  if (s.restarts > 1) unused("restarts", "one network is trained");
+  if (s.label_column) unused("label-column", "it reads no lines");
 }
 
 void check_field_options(const TrainSettings& s, const Given& given) {
@@ -158,6 +168,19 @@ void check_field_options(const TrainSettings& s, const Given& given) {
       throw UsageError(fmt::format("--{} is for data with fields; --format says which these are", name));
   if (has_fields(s) && is_fitted_model(s.model))
     throw UsageError(fmt::format("data with fields want a model trained by gradient, not {}", s.model));
+}
+
+/// Options that would change nothing: what is refused by value may stand in the configuration of a run as it comes.
+void refuse_unused(const TrainSettings& s) {
+  const bool fitted = is_fitted_model(s.model);
+  if (fitted && (s.activity_penalty > 0 || s.flow_penalty > 0))
+    throw UsageError(fmt::format("penalties are for models trained by gradient; {} is fitted as a whole", s.model));
+  const bool validates = s.task || s.valid || !s.split || parse_split(*s.split).shares[1] > 0;
+  if (!fitted && !validates && s.early_stop > 0)
+    throw UsageError(
+        fmt::format("--early-stop looks at validations, and --split {} leaves nothing to validate on", *s.split));
+  if (s.follow && s.early_stop > 0)
+    throw UsageError("--early-stop looks at validations, and --follow has none: leave it out");
 }
 
 /// Looking back is what no gradient says.
@@ -229,6 +252,16 @@ void check_fasta_options(const TrainSettings& s) {
         "--label-column and --only-label are for lines; records of FASTA have headers, which are left out");
 }
 
+/// Where an option alone makes running text of a file that looks like something else.
+std::string remark_on_text(const TrainSettings& s, const Given& given) {
+  const auto option = std::ranges::find_if(kTextTraining, [&](std::string_view name) { return given.contains(name); });
+  if (option == kTextTraining.end() || !is_file(s.data.front())) return {};
+  const FormatGuess guess = guess_format(Input::open(s.data.front()));
+  if (guess.format == kTextFormat) return {};
+  return fmt::format("{} is read as running text, which --{} is for; --format {} would read it as {} ({})",
+                     s.data.front(), *option, guess.format, guess.format, guess.why);
+}
+
 /// What a log is read as, and the model for it where none is named: each line a sequence of words.
 void set_log_defaults(TrainSettings& s, const Given& given) {
   if (s.log_rules && s.format != kLogFormat) throw UsageError("--log-rules belongs to --format log");
@@ -266,7 +299,7 @@ std::string settle_format(TrainSettings& s, const Given& given) {
     s.format = kFastaFormat;
     return fmt::format("{} is read as fasta ({}); --format text would read it as running text", s.data.front(), why);
   }
-  if (text && !fields) return {};
+  if (text && !fields) return remark_on_text(s, given);
   const FormatGuess guess = guess_format(Input::open(s.data.front()));
   if (guess.format == kTextFormat) {
     if (fields)
@@ -462,7 +495,7 @@ void make_canonical(TrainSettings& s, const RunSettings& run, const Given& given
         "--mask and --valid-mask belong together: what is trained on one set of symbols is not comparable "
         "on another");
   if (!s.valid && !s.split && !s.follow) s.split = kDefaultSplit;
-  if (s.split) parse_split(*s.split);
+  refuse_unused(s);
   if (!s.epochs && !s.steps && !s.minutes && !is_fitted_model(s.model)) s.epochs = kDefaultEpochs;
 }
 

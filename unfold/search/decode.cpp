@@ -10,6 +10,7 @@
 #include "unfold/base/error.h"
 #include "unfold/capabilities/markov.h"
 #include "unfold/search/length_factor.h"
+#include "unfold/search/predictor_tree.h"
 
 namespace unfold {
 namespace {
@@ -26,7 +27,7 @@ struct Beginning {
   float log_p = 0;
   double total = 0;  // log p of all symbols
   Index state = 0, length = 0;
-  mutable std::shared_ptr<Predictor> predictor = nullptr;  // after the symbol; made when it is asked for
+  mutable PredictorTree::Pointer node = nullptr;  // made when it is asked for
 };
 using BeginningPointer = std::shared_ptr<const Beginning>;
 
@@ -34,13 +35,8 @@ using BeginningPointer = std::shared_ptr<const Beginning>;
 class Search {
  public:
   Search(Predictor& predictor, const Automaton& allowed, const DecodeOptions& options)
-      : allowed_(allowed), options_(options) {
-    predictor.reset();
-    for (const Symbol symbol : options.prime) predictor.observe(symbol);
-    auto first = std::make_shared<Beginning>();
-    first->state = allowed.start();
-    first->predictor = predictor.clone();
-    root_ = std::move(first);
+      : allowed_(allowed), options_(options), predictors_(primed(predictor, options.prime)) {
+    root_ = std::make_shared<const Beginning>(Beginning{.state = allowed.start(), .node = predictors_.root()});
     find_factors();
     find_rests();
   }
@@ -49,12 +45,11 @@ class Search {
   const BeginningPointer& root() const { return root_; }
   Index expanded() const { return expanded_; }
 
-  Predictor& predictor_of(const Beginning& b) const {
-    if (b.predictor == nullptr) {
-      b.predictor = predictor_of(*b.before).clone();
-      b.predictor->observe(b.symbol);
-    }
-    return *b.predictor;
+  /// Valid until the next call.
+  Predictor& predictor_of(const Beginning& b) { return predictors_.after(node_of(b)); }
+  /// It will not be asked for what follows it again.
+  void forget(const BeginningPointer& b) {
+    if (b != root_) PredictorTree::forget(node_of(*b));
   }
 
   /// Calls use(child) for every beginning one symbol longer that is allowed, or can still become so in time.
@@ -118,6 +113,17 @@ class Search {
   }
 
  private:
+  static std::unique_ptr<Predictor> primed(Predictor& predictor, const std::vector<Symbol>& prime) {
+    predictor.reset();
+    for (const Symbol symbol : prime) predictor.observe(symbol);
+    return predictor.clone();
+  }
+
+  static const PredictorTree::Pointer& node_of(const Beginning& b) {
+    if (b.node == nullptr) b.node = PredictorTree::child(node_of(*b.before), b.symbol);
+    return b.node;
+  }
+
   void find_factors() {
     factor_.reserve(at(options_.length) + 1);
     for (Index n = 0; n <= options_.length; ++n) factor_.push_back(length_factor(n, options_.normalisation));
@@ -146,6 +152,7 @@ class Search {
 
   const Automaton& allowed_;
   const DecodeOptions& options_;
+  PredictorTree predictors_;
   BeginningPointer root_;
   std::vector<double> factor_, rest_;
   std::vector<FoundSequence> found_;
@@ -203,8 +210,7 @@ class BeamSearch {
     }
     // What stood before is not asked again.
     for (const BeginningPointer& each : kept) search_.predictor_of(*each);
-    for (const BeginningPointer& from : groups_[group])
-      if (from != search_.root()) from->predictor.reset();
+    for (const BeginningPointer& from : groups_[group]) search_.forget(from);
     groups_[group] = std::move(kept);
   }
 

@@ -12,6 +12,7 @@
 #include "unfold/losses/loss.h"
 #include "unfold/numerics/functions.h"
 #include "unfold/numerics/random.h"
+#include "unfold/search/predictor_tree.h"
 
 namespace unfold {
 namespace {
@@ -20,20 +21,16 @@ namespace {
 struct Mass {
   double probability = 0;
   Index state = 0;
-  std::shared_ptr<Predictor> before = nullptr;  // the last symbol has still to be observed
-  Symbol symbol = kNoSymbol;
-  std::shared_ptr<Predictor> predictor = nullptr;
+  PredictorTree::Pointer beginning = nullptr;
 };
 
 class MassWalk {
  public:
-  MassWalk(const Automaton& allowed, const MatchOptions& options) : allowed_(allowed), options_(options) {}
+  MassWalk(const Automaton& allowed, const MatchOptions& options, std::unique_ptr<Predictor> predictor)
+      : allowed_(allowed), options_(options), predictors_(std::move(predictor)) {}
 
-  MatchProbability run(std::unique_ptr<Predictor> predictor) {
-    std::vector<Mass> now(1);
-    now[0].probability = 1;
-    now[0].state = allowed_.start();
-    now[0].predictor = std::move(predictor);
+  MatchProbability run() {
+    std::vector<Mass> now = {{.probability = 1, .state = allowed_.start(), .beginning = predictors_.root()}};
     for (Index left = options_.length; left > 0 && !now.empty(); --left) {
       std::vector<Mass> next;
       for (const Mass& from : now) spread(from, left - 1, next);
@@ -50,7 +47,7 @@ class MassWalk {
  private:
   void spread(const Mass& from, Index left, std::vector<Mass>& next) {
     ++result_.expanded;
-    const std::span<const float> logs = from.predictor->log_probabilities();
+    const std::span<const float> logs = predictors_.after(from.beginning).log_probabilities();
     shares_.assign(logs.begin(), logs.end());
     vector_exp(shares_.data(), shares_.data(), static_cast<Index>(shares_.size()));
     for (std::size_t x = 0; x < shares_.size(); ++x) {
@@ -61,11 +58,11 @@ class MassWalk {
       if (allowed_.accepts(state))
         result_.low += probability;
       else if (probability > 0)
-        next.push_back({probability, state, from.predictor, symbol, nullptr});
+        next.push_back({probability, state, PredictorTree::child(from.beginning, symbol)});
     }
   }
 
-  /// Those that go on get their predictors; equal ones are joined.
+  /// Equal ones are joined.
   void keep_heaviest(std::vector<Mass>& all) {
     // A Markov model joins many: so many more are looked at.
     constexpr std::size_t kLookedAt = 64;
@@ -76,10 +73,8 @@ class MassWalk {
     std::size_t k = 0;
     for (; k < all.size() && kept.size() < most && k < kLookedAt * most; ++k) {
       Mass mass = std::move(all[k]);
-      mass.predictor = mass.before->clone();
-      mass.predictor->observe(mass.symbol);
-      mass.before.reset();
-      if (const auto* markov = dynamic_cast<const MarkovContext*>(mass.predictor.get())) {
+      if (markov_) {
+        const auto* markov = dynamic_cast<const MarkovContext*>(&predictors_.after(mass.beginning));
         std::string key = fmt::format("{}/", mass.state);
         markov->append_context(key);
         const auto [place, fresh] = places.try_emplace(std::move(key), kept.size());
@@ -96,6 +91,8 @@ class MassWalk {
 
   const Automaton& allowed_;
   const MatchOptions& options_;
+  PredictorTree predictors_;
+  const bool markov_ = dynamic_cast<const MarkovContext*>(predictors_.root()->predictor.get()) != nullptr;
   MatchProbability result_;
   double left_behind_ = 0;
   std::vector<double> shares_;
@@ -162,7 +159,7 @@ MatchProbability match_probability(Predictor& predictor, const Automaton& allowe
   if (allowed.empty()) return {.probability = 0, .low = 0, .high = 0, .exact = true};
   predictor.reset();
   for (const Symbol x : options.prime) predictor.observe(x);
-  MatchProbability result = MassWalk(allowed, options).run(predictor.clone());
+  MatchProbability result = MassWalk(allowed, options, predictor.clone()).run();
   if (result.high - result.low > options.close * result.high) estimate(predictor, allowed, options, result);
   return result;
 }

@@ -2,12 +2,14 @@
 #include "unfold/base/own_json.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 
 #include "unfold/app/train_processes.h"
@@ -104,6 +106,7 @@ class Sweeping {
   Index threads() const;
   bool read_result(SweepRun& run) const;
   void carry_out(SweepRun& run, Reporter& reporter) const;
+  void require_measure() const;
   std::string find_measure() const;
   std::vector<double> measured(const SweepPoint& point, const std::string& measure) const;
   SweepOutcome outcome(const std::string& measure) const;
@@ -184,9 +187,46 @@ void Sweeping::carry_out(SweepRun& run, Reporter& reporter) const {
   write_file_atomically(request.out + "/result.json", result.dump(2) + "\n");
 }
 
+/// The number at a place as people write it, `valid/perplexity`; nothing where there is none.
+std::optional<double> number_at(const SweepJson& result, const std::string& place) {
+  try {
+    const SweepJson::json_pointer pointer((place.starts_with('/') ? "" : "/") + place);
+    if (result.contains(pointer) && result.at(pointer).is_number()) return result.at(pointer).get<double>();
+  } catch (const SweepJson::exception&) {  // no place at all, as one with a lone ~
+  }
+  return {};
+}
+
+/// The places of all numbers of a result.
+std::vector<std::string> places_of_numbers(const SweepJson& result) {
+  std::vector<std::string> places;
+  const SweepJson flat = result.flatten();
+  for (const auto& [place, value] : flat.items())
+    if (value.is_number()) places.push_back(place.substr(1));
+  return places;
+}
+
+/// A measure that no run has is a slip of the pen, not a failure of the runs. Where all diverged nobody knows.
+void Sweeping::require_measure() const {
+  std::vector<std::string> places;
+  for (const SweepPoint& point : points_)
+    for (const SweepRun& run : point.runs) {
+      if (number_at(run.result, *r_.measure)) return;
+      if (places.empty() && !run.result.contains("failed")) places = places_of_numbers(run.result);
+    }
+  if (places.empty()) return;
+  throw UsageError(
+      fmt::format("--measure {}: no run has such a figure; there are {}{} (the runs are kept: the same command with "
+                  "another --measure does not repeat them)",
+                  *r_.measure, fmt::join(places, ", "), did_you_mean(*r_.measure, places)));
+}
+
 /// Where the measure stands: as asked for, or the first that a result has.
 std::string Sweeping::find_measure() const {
-  if (r_.measure) return *r_.measure;
+  if (r_.measure) {
+    require_measure();
+    return *r_.measure;
+  }
   for (const SweepPoint& point : points_)
     for (const SweepRun& run : point.runs) {
       const SweepJson valid = run.result.value("valid", SweepJson::object());
@@ -205,10 +245,8 @@ std::string Sweeping::find_measure() const {
 /// Of the runs that have it.
 std::vector<double> Sweeping::measured(const SweepPoint& point, const std::string& measure) const {
   std::vector<double> result;
-  const SweepJson::json_pointer place((measure.starts_with('/') ? "" : "/") + measure);
   for (const SweepRun& run : point.runs)
-    if (run.result.contains(place) && run.result.at(place).is_number())
-      result.push_back(run.result.at(place).get<double>());
+    if (const std::optional<double> number = number_at(run.result, measure)) result.push_back(*number);
   return result;
 }
 

@@ -1,0 +1,184 @@
+/// Options that a verb has, but that would change nothing here: they are refused, in words that say what they are for.
+
+#include <fstream>
+
+#include "cli/fields.h"
+
+namespace unfold::test {
+namespace {
+
+class UnusedOptions : public FieldsTest {
+ protected:
+  /// A model of `text_` that is fitted, or learns while it reads.
+  std::string fitted(const std::string& model) const {
+    std::string folder = folder_ / model;
+    const Finished finished = unfold_command({"train", text_, "--model", model, "--out", folder, "--quiet"});
+    EXPECT_EQ(finished.code, 0) << finished.err;
+    return folder;
+  }
+  std::string pairs() const {
+    std::string text;
+    for (int i = 0; i < 40; ++i) text += i % 2 == 0 ? "abba\tA B B A\n" : "cab\tC A B\n";
+    return data("words.pairs", text);
+  }
+  /// Every one of `unused` is refused beside `command`, with the message beside it.
+  static void expect_refused(const Arguments& command, const std::vector<std::pair<Arguments, std::string>>& unused) {
+    for (const auto& [more, message] : unused) {
+      SCOPED_TRACE(more.front());
+      expect_failure(command + more, 2, message);
+    }
+  }
+};
+
+TEST_F(UnusedOptions, eval_of_text_draws_nothing_and_searches_for_nothing) {
+  train();
+  expect_refused({"eval", run_, text_}, {{{"--count", "3"}, "--count is for models of tasks"},
+                                         {{"--seed", "9"}, "--seed is for models of tasks"},
+                                         {{"--beam", "5"}, "--beam is for models that read a source"}});
+}
+
+TEST_F(UnusedOptions, eval_of_tasks_searches_for_nothing) {
+  ASSERT_EQ(unfold_command({"train", "--task", "adding:5", "--model", "rnn:3", "--steps", "3", "--batch", "4", "--out",
+                            run_, "--quiet"})
+                .code,
+            0);
+  expect_failure({"eval", run_, "--count", "5", "--beam", "5"}, 2, "not of tasks");
+  EXPECT_EQ(unfold_command({"eval", run_, "--count", "5", "--seed", "9"}).code, 0);
+}
+
+TEST_F(UnusedOptions, eval_of_labels_searches_for_nothing_and_of_targets_with_a_beam) {
+  const std::string lines = data("lines", labelled_lines(40));
+  train_on(lines, {"--model", "gru:4", "--format", "labelled"});
+  expect_failure({"eval", run_, lines, "--beam", "5"}, 2, "is measured without a search: leave it out");
+  const std::string words = pairs();
+  train_on(words, {"--model", "gru:6,attention=additive", "--split", "100/0/0", "--overwrite"});
+  EXPECT_EQ(unfold_command({"eval", run_, words, "--beam", "3", "--quiet"}).code, 0);
+}
+
+TEST_F(UnusedOptions, only_what_can_learn_is_evaluated_dynamically) {
+  expect_failure({"eval", fitted("ngram:3"), text_, "--dynamic"}, 2, "ngram is fitted as a whole");
+  const std::string matching = fitted("ppm:3");
+  expect_failure({"eval", matching, text_, "--dynamic", "--optimizer", "sgd"}, 2, "ppm learns by itself");
+  expect_failure({"eval", matching, text_, "--dynamic", "--window", "5"}, 2, "ppm learns by itself");
+  EXPECT_EQ(unfold_command({"eval", matching, text_, "--dynamic", "--quiet"}).code, 0);
+}
+
+TEST_F(UnusedOptions, predict_draws_only_where_it_is_asked_to) {
+  const std::string load = data("load.csv", wave(100, true));
+  train_on(load, {"--model", "gru:4", "--predict", "load", "--format", "table"});
+  expect_refused({"predict", run_, load, "--quiet"}, {{{"--samples", "20"}, "--samples is for what is drawn"},
+                                                      {{"--seed", "4"}, "--seed is for what is drawn"},
+                                                      {{"--probabilities"}, "predicts numbers"}});
+  const std::string words = pairs();
+  train_on(words, {"--model", "gru:6,attention=additive", "--split", "100/0/0", "--overwrite"});
+  expect_refused({"predict", run_, words, "--quiet", "--sample"},
+                 {{{"--beam", "4"}, "--sample draws them"}, {{"--best", "2"}, "--sample draws them"}});
+  EXPECT_EQ(unfold_command({"predict", run_, words, "--quiet", "--sample", "--samples", "2", "--seed", "3"}).code, 0);
+}
+
+TEST_F(UnusedOptions, ahead_needs_an_end_and_says_what_comes_there) {
+  const std::string trees = data("trees", tree_lines(20));
+  train_on(trees, {"--model", "tree-lstm:4", "--format", "trees"});
+  expect_failure({"predict", run_, trees, "--ahead", "1"}, 2, "nothing comes after a tree");
+  const std::string grids = data("grids", grid_blocks(20));
+  train_on(grids, {"--model", "grid-lstm:4", "--format", "grids", "--overwrite"});
+  expect_failure({"forecast", run_, grids}, 2, "nothing comes after a grid");
+  const std::string chunks = data("chunks", chunk_columns(30));
+  train_on(chunks,
+           {"--model", "gru:4", "--format", "columns", "--read", "previous 3", "--predict", "3", "--overwrite"});
+  expect_failure({"predict", run_, chunks, "--ahead", "1", "--probabilities"}, 2, "not for those of --ahead");
+}
+
+TEST_F(UnusedOptions, score_names_a_normal_label_only_where_there_are_labels) {
+  train();
+  expect_failure({"score", run_, text_, "--normal", "ok"}, 2, "--normal is for lines: add --by line");
+  expect_failure({"score", run_, text_, "--by", "line", "--normal", "ok"}, 2, "add --labels FILE");
+  std::string lines;
+  for (int i = 0; i < 60; ++i) lines += "host app[" + std::to_string(i) + "]: started job " + std::to_string(i) + "\n";
+  const std::string log = data("log", lines);
+  ASSERT_EQ(
+      unfold_command({"train", log, "--format", "log", "--model", "ngram:3", "--out", run_, "--overwrite", "--quiet"})
+          .code,
+      0);
+  expect_refused({"score", run_, log}, {{{"--given", "label=f"}, "not of logs"},
+                                        {{"--follow"}, "--follow is for models of data with fields"},
+                                        {{"--normal", "ok"}, "add --labels FILE"}});
+}
+
+TEST_F(UnusedOptions, compress_learns_only_with_what_can) {
+  const std::string packed = folder_ / "packed";
+  const Arguments compress = {"compress", text_, "-o", packed};
+  for (const Arguments& model :
+       {Arguments{}, {"--fast"}, {"--model", "ppm:3"}, {"--model", "mix:ppm:3+ctw:8"}, {"--model", "rnn:4"}})
+    expect_failure(compress + model + Arguments{"--online"}, 2, "begins with nothing and always learns");
+  for (const Arguments& model : {Arguments{}, {"--best"}, {"--model", "ppm:3"}, {"--model", "ngram:2"}}) {
+    expect_failure(compress + model + Arguments{"--optimizer", "sgd"}, 2, "holds none: leave them out");
+    expect_failure(compress + model + Arguments{"--window", "5"}, 2, "holds none: leave them out");
+  }
+  expect_failure(compress + Arguments{"--model", "ngram:2", "--online"}, 2, "is fitted as a whole");
+  EXPECT_EQ(unfold_command(compress + Arguments{"--model", "rnn:4", "--window", "5", "--quiet"}).code, 0);
+  train();
+  expect_failure(compress + Arguments{"--model", run_, "--window", "5"}, 2, "add --online");
+  EXPECT_EQ(unfold_command(compress + Arguments{"--model", run_, "--window", "5", "--online", "--quiet"}).code, 0);
+  EXPECT_EQ(unfold_command(compress + Arguments{"--model", fitted("ppm:2"), "--online", "--quiet"}).code, 0);
+}
+
+TEST_F(UnusedOptions, decompress_takes_a_model_only_where_one_is_asked_for) {
+  const std::string packed = folder_ / "packed", restored = folder_ / "restored";
+  for (const char* bytes : {"", "some bytes"}) {
+    write_bytes(text_, bytes);
+    ASSERT_EQ(unfold_command({"compress", text_, "--fast", "-o", packed, "--quiet"}).code, 0);
+    expect_failure({"decompress", packed, "-o", restored, "--model", folder_ / "none"}, 2, "needs none: leave it out");
+    EXPECT_FALSE(std::ifstream(restored).good());
+  }
+  write_bytes(text_, small_text(1000));
+  train();
+  ASSERT_EQ(unfold_command({"compress", text_, "--model", run_, "-o", packed, "--quiet"}).code, 0);
+  EXPECT_EQ(unfold_command({"decompress", packed, "--model", run_, "-o", restored, "--quiet"}).code, 0);
+  EXPECT_EQ(read_bytes(restored), read_bytes(text_));
+}
+
+TEST_F(UnusedOptions, complete_says_which_answer_an_option_is_for) {
+  const std::string model = fitted("ngram:3");
+  expect_refused({"complete", model, "--match", "[a-z]+"},
+                 {{{"--diversity", "2"}, "add --diverse"}, {{"--expansions", "9"}, "--prove"}});
+  expect_refused({"complete", model, "--match", "[a-z]+", "--length", "4", "--probability"},
+                 {{{"--beam", "4"}, "--beam is for the search"},
+                  {{"--count", "4"}, "--count is for the search"},
+                  {{"--normalisation", "0"}, "--normalisation is for the search"},
+                  {{"--diverse", "2"}, "--diverse is for the search"},
+                  {{"--prove"}, "--prove is for the search"}});
+}
+
+TEST_F(UnusedOptions, explain_follows_back_what_can_be_followed) {
+  expect_failure({"explain", fitted("ngram:3"), "abc", "--unknown", "skip", "--reach", "5"}, 2, "there is no gradient");
+  const std::string lines = data("lines", labelled_lines(40));
+  train_on(lines, {"--model", "gru:4", "--format", "labelled"});
+  expect_refused({"explain", run_, lines}, {{{"--guesses", "2"}, "--guesses is for models of text"},
+                                            {{"--reach", "2"}, "--reach is for models of text"},
+                                            {{"--at", "2"}, "is one of a whole example"}});
+}
+
+TEST_F(UnusedOptions, info_and_sample_say_beside_what_an_option_belongs) {
+  train();
+  expect_failure({"info", run_, "--over", "steps"}, 2, "add --plot");
+  expect_failure({"info", run_, "--plan", "--plot", folder_ / "x.svg"}, 2, "exclude each other");
+  const std::string rolls = data("x.rolls", roll_lines(20));
+  train_on(rolls, {"--model", "gru:4", "--format", "rolls", "--overwrite"});
+  expect_failure({"sample", run_, "--step", "100"}, 2, "add --midi");
+}
+
+TEST_F(UnusedOptions, sweep_names_the_figures_that_there_are) {
+  const Arguments sweep = {"sweep",   text_, "--grid",   "units=3", "--out",   folder_ / "s", "--model", "rnn:4",
+                           "--batch", "4",   "--window", "8",       "--steps", "3",           "--quiet"};
+  for (const char* place : {"valid/nonsense", "valid/perplexty", "~"}) {
+    const Finished finished = unfold_command(sweep + Arguments{"--measure", place});
+    EXPECT_EQ(finished.code, 2) << finished.err;
+    EXPECT_THAT(finished.err, HasSubstr(std::string("--measure ") + place + ": no run has such a figure"));
+    EXPECT_THAT(finished.err, HasSubstr("valid/perplexity"));
+  }
+  EXPECT_EQ(unfold_command(sweep + Arguments{"--measure", "valid/perplexity"}).code, 0);
+}
+
+}  // namespace
+}  // namespace unfold::test
