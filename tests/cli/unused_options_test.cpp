@@ -83,10 +83,9 @@ TEST_F(UnusedOptions, ahead_needs_an_end_and_says_what_comes_there) {
   const std::string grids = data("grids", grid_blocks(20));
   train_on(grids, {"--model", "grid-lstm:4", "--format", "grids", "--overwrite"});
   expect_failure({"forecast", run_, grids}, 2, "nothing comes after a grid");
-  const std::string chunks = data("chunks", chunk_columns(30));
-  train_on(chunks,
-           {"--model", "gru:4", "--format", "columns", "--read", "previous 3", "--predict", "3", "--overwrite"});
-  expect_failure({"predict", run_, chunks, "--ahead", "1", "--probabilities"}, 2, "not for those of --ahead");
+  const std::string load = data("load.csv", wave(100, true));
+  train_on(load, {"--model", "gru:4", "--predict", "load", "--format", "table", "--overwrite"});
+  expect_failure({"predict", run_, load, "--ahead", "1", "--probabilities"}, 2, "not for those of --ahead");
 }
 
 TEST_F(UnusedOptions, score_names_a_normal_label_only_where_there_are_labels) {
