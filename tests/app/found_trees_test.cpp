@@ -142,7 +142,7 @@ TEST_F(FoundTreesTest, what_they_do_not_go_with_is_refused_with_the_remedy) {
   EXPECT_TRUE(contains(with_model("lstm:8"), "but the data are trees"));
   EXPECT_EQ(with_model("recursive:6,layers=2"), "");
   EXPECT_EQ(with_model("recursive-tensor:4,children=3"), "");
-  EXPECT_EQ(with_model("tree-lstm:4,layers=2,direct=1"), "");
+  EXPECT_EQ(with_model("tree-lstm:4,layers=2"), "");
   const auto with_optimizer = [&](const std::string& optimizer) {
     return refused([&](TrainRequest& request) { request.settings.optimizer = optimizer; });
   };

@@ -28,7 +28,6 @@ void require_passes(const Network<T>& network, const ModelSpec& spec, const Trai
 }
 
 void require_no_gradient_options(const TrainSettings& s) {
-  if (s.best_by) throw UsageError(fmt::format("--best-by chooses among validations, and {} has none", s.model));
   const std::initializer_list<std::pair<std::string_view, bool>> options = {
       {"early-stop", s.early_stop > 0},
       {"gradient", s.gradient.has_value()},

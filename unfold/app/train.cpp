@@ -469,7 +469,11 @@ TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
   NetworkModel<T> model(s_.model, parts[0].data(), fields_.layout);
   require_options_used(model.spec(), model.data(), model.layout());
   require_passes(model.network(), model.spec(), s_, run_);
-  if (states || readout_of(model.spec())) require_no_gradient_options(s_);
+  if (states || readout_of(model.spec())) {
+    if (given_.contains("best-by"))  // of pairs there is always one
+      throw UsageError(fmt::format("--best-by chooses among validations, and {} has none", s_.model));
+    require_no_gradient_options(s_);
+  }
   for (const ExampleSet& part : parts) require_told_apart(model.spec(), part);
   model.initialise(options.trainer.seed);
   start_from_counts(model, parts[0], options.trainer.seed);
