@@ -130,7 +130,8 @@ def models(c):
         elif data:
             verbs += [["predict", file, data], ["score", file, data]]
         verb = c.random.choice(verbs)
-        allowed = {0, 1, 3, 4} | ({5} if "--dynamic" in verb else set())
+        # 2: what is fitted as a whole cannot go on learning
+        allowed = {0, 1, 3, 4} | ({2, 5} if "--dynamic" in verb else set())
         outcome = c.run(verb, allowed, [file], limits=MEMORY_LIMIT)
         if outcome.code == 0 and verb[0] == "eval":
             require_finite(c, outcome, file)
@@ -552,7 +553,8 @@ def bits(c):
             results.append(c.need(evaluate, **how).out)
             if optimizer and c.need([*evaluate, "--method", "stepper"], **how).out != results[1]:
                 c.wrong(None, f"{spec} {threads} threads {level}: the stepper has other digits than the unfolding")
-            c.need(["compress", b.text, "--model", c.at("run"), "--online", "-o", c.at("out"), "--threads", threads], **how)
+            online = ["--online"] if optimizer else []
+            c.need(["compress", b.text, "--model", c.at("run"), *online, "-o", c.at("out"), "--threads", threads], **how)
             results.append(c.read("out"))
             seen.setdefault("first", results)
             if results != seen["first"]:

@@ -91,12 +91,6 @@ nlohmann::ordered_json compared_json(const Comparison& found) {
   return json;
 }
 
-/// What bits are of: "examples" where the unit is "example of label", else "positions" or "symbols".
-std::string entries_of(const Comparison& found) {
-  const std::size_t end = found.unit.find(" of ");
-  return end == std::string::npos ? std::string("symbols") : found.unit.substr(0, end) + "s";
-}
-
 void Compare::print(const Comparison& found) const {
   print_result(fmt::format("data    {}\ncounts  {} predicted {}s\n\n", found.data, found.symbols, found.unit));
   TextTable models{.heading = {"model", fmt::format("bits per {}", found.unit), "SPEC"}, .rows = {}};
@@ -116,7 +110,7 @@ void Compare::print(const Comparison& found) const {
   const Index blocks = found.pairs.front().difference.blocks;
   print_result(fmt::format(
       "\nBits of the first less those of the second, over {} {}, {} samples.\n", blocks,
-      found.block > 0 ? fmt::format("blocks of {} {}", found.block, entries_of(found)) : std::string("sequences"),
+      found.block > 0 ? fmt::format("blocks of {} {}", found.block, found.entries()) : std::string("sequences"),
       found.pairs.front().difference.samples));
   if (found.pairs.size() > 1)
     print_result(fmt::format("Of {} pairs of equal models, {:.2g} would be found different by chance.\n",

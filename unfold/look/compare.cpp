@@ -185,12 +185,16 @@ Comparison compare(const CompareRequest& request, Reporter& reporter) {
       const std::vector<DifferenceBlock> blocks = blocks_of(differences, first.ends, result.block);
       if (blocks.size() < kFewBlocks)
         throw UsageError(
-            fmt::format("{} symbols make {} blocks, too few to tell a difference; give more data, or a "
-                        "smaller --block",
-                        result.symbols, blocks.size()));
+            fmt::format("{} {} make {} block{}, too few to tell a difference; give more data, or a smaller --block",
+                        result.symbols, result.entries(), blocks.size(), blocks.size() == 1 ? "" : "s"));
       result.pairs.push_back({a, b, paired_bootstrap(blocks, request.samples, request.level, request.seed)});
     }
   return result;
+}
+
+std::string Comparison::entries() const {
+  const std::size_t of = unit.find(" of ");
+  return of == std::string::npos ? "symbols" : unit.substr(0, of) + "s";
 }
 
 Comparison compare(const CompareRequest& request) {

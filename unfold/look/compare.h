@@ -44,6 +44,8 @@ struct Comparison {
   double level = 0;
   std::vector<ComparedModel> models = {};
   std::vector<ComparedPair> pairs = {};  ///< every one, in order
+
+  std::string entries() const;  ///< what `symbols` counts: "symbols", "positions", "examples"
 };
 
 /// How long blocks are, where nobody says: a 400th of the symbols, at least 32, so that what is alike in neighbours
