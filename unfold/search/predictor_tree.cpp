@@ -1,6 +1,6 @@
 #include "unfold/search/predictor_tree.h"
 
-#include <ranges>
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -26,7 +26,7 @@ Predictor& PredictorTree::after(const Pointer& node) {
   const Node* from = node.get();
   for (; from->predictor == nullptr; from = from->before.get()) since.push_back(from->symbol);
   node->predictor = from->predictor->clone();
-  for (const Symbol symbol : std::views::reverse(since)) node->predictor->observe(symbol);
+  std::for_each(since.rbegin(), since.rend(), [&](Symbol symbol) { node->predictor->observe(symbol); });
   kept_.push_back(node);
   if (kept_.size() > most_) {
     if (const Pointer oldest = kept_.front().lock(); oldest != nullptr) forget(oldest);
