@@ -12,6 +12,7 @@
 #include "unfold/base/error.h"
 #include "unfold/capabilities/finite.h"
 #include "unfold/data/split.h"
+#include "unfold/fields/field_evaluation.h"
 #include "unfold/fields/field_score.h"
 #include "unfold/fields/fill.h"
 #include "unfold/fields/predict.h"

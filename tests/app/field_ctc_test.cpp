@@ -12,6 +12,7 @@
 #include "base/scratch.h"
 #include "unfold/app/train.h"
 #include "unfold/base/error.h"
+#include "unfold/fields/field_evaluation.h"
 #include "unfold/fields/predict.h"
 #include "unfold/numerics/random.h"
 

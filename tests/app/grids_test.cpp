@@ -14,6 +14,7 @@
 #include "app/texts.h"
 #include "base/scratch.h"
 #include "unfold/app/train.h"
+#include "unfold/fields/field_evaluation.h"
 #include "unfold/fields/field_figures.h"
 #include "unfold/fields/field_model.h"
 #include "unfold/fields/predict.h"

@@ -12,6 +12,7 @@
 #include "base/scratch.h"
 #include "unfold/base/file.h"
 #include "unfold/data/example_batches.h"
+#include "unfold/fields/field_evaluation.h"
 #include "unfold/fields/field_model.h"
 #include "unfold/fields/pair_figures.h"
 #include "unfold/search/sequence_chooser.h"

@@ -17,6 +17,7 @@
 #include "unfold/app/train.h"
 #include "unfold/base/error.h"
 #include "unfold/base/file.h"
+#include "unfold/fields/field_evaluation.h"
 #include "unfold/fields/field_score.h"
 #include "unfold/fields/number_sequences.h"
 #include "unfold/fields/predict.h"

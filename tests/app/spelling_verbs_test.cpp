@@ -5,6 +5,7 @@
 #include "app/small_runs.h"
 #include "base/scratch.h"
 #include "unfold/app/train.h"
+#include "unfold/fields/field_evaluation.h"
 #include "unfold/fields/field_model.h"
 #include "unfold/fields/predict.h"
 

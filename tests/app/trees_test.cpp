@@ -12,6 +12,7 @@
 #include "app/texts.h"
 #include "base/scratch.h"
 #include "unfold/app/train.h"
+#include "unfold/fields/field_evaluation.h"
 #include "unfold/fields/field_score.h"
 #include "unfold/fields/predict.h"
 #include "unfold/fields/tree_figures.h"

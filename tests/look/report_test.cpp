@@ -8,6 +8,7 @@
 
 #include "base/scratch.h"
 #include "unfold/app/train.h"
+#include "unfold/fields/field_evaluation.h"
 #include "unfold/fields/predict.h"
 #include "unfold/look/page.h"
 #include "unfold/look/report_parts.h"

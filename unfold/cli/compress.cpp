@@ -109,7 +109,7 @@ std::string with_memory(const std::string& spec) {
 /// True for the SPEC of a model that is fitted as a whole and cannot learn while it reads from nothing.
 bool is_fitted_only(const std::string& spec) {
   const std::string name = spec.substr(0, spec.find(':'));
-  return is_fitted_model(spec) && learner_options(name).empty() && name != "mix";
+  return is_fitted_model(spec) && !is_learner(name);
 }
 
 /// What a model knows before it reads: nothing, so that it always learns, or what it was trained on or fitted to.

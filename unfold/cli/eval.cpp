@@ -1,4 +1,5 @@
 #include "unfold/app/evaluate.h"
+#include "unfold/fields/field_evaluation.h"
 #include "unfold/fields/given.h"
 #include "unfold/fields/predict.h"
 
@@ -19,9 +20,6 @@
 
 namespace unfold {
 namespace {
-
-/// Of fitted models: those that are made by reading (models/replay_model.h), and can read on.
-bool learns_while_read(const std::string& kind) { return kind == "mix" || !learner_options(kind).empty(); }
 
 class Eval final : public Verb {
  public:
@@ -162,7 +160,7 @@ void Eval::check_learning() const {
   if (!dynamic_) return;
   const std::string kind = ModelFile::open(model_file(inputs_.front())).kind();
   if (!is_fitted_model(kind)) return;  // a network
-  if (!learns_while_read(kind))
+  if (!is_learner(kind))
     throw UsageError(
         fmt::format("--dynamic is for models that can go on learning: networks, ppm, cm, dna, ctw and mix; {} is "
                     "fitted as a whole: leave it out",

@@ -252,12 +252,7 @@ nlohmann::ordered_json labels_json(const FieldExplanation& why) {
 }
 
 ExitCode Explain::run_on_fields(ExplainRequest request) {
-  for (const char* name : {"guesses", "reach"})
-    if (options_.given(name))
-      throw UsageError(
-          fmt::format("--{} is for models of text; of data with fields every label and vote is shown: "
-                      "leave it out",
-                      name));
+  options_.refuse({"guesses", "reach"}, "is for models of text; of data with fields every label and vote is shown");
   if (file_) inputs_.push_back(*file_);
   if (inputs_.size() < 2) throw options_.missing_inputs();
   request.data = {inputs_[1]};

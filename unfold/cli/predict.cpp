@@ -140,12 +140,8 @@ void Predict::fill(const std::function<void(std::string_view)>& write) const {
 /// Without anything that is drawn, there is nothing for a number of draws or their seed to change.
 void Predict::check_drawing() const {
   if (request_.ahead > 0 || request_.sampled) return;
-  for (const char* name : {"samples", "seed"})
-    if (options_.given(name))
-      throw UsageError(
-          fmt::format("--{} is for what is drawn: add --ahead K, or --sample of a model that reads a source, or leave "
-                      "it out",
-                      name));
+  options_.refuse({"samples", "seed"},
+                  "is for what is drawn: by --ahead K, or by --sample of a model that reads a source");
 }
 
 ExitCode Predict::run(Console& console) {

@@ -32,7 +32,6 @@ class Sample final : public Verb {
   ExitCode sample_rows() const;
   ExitCode sample_rolls() const;
   ExitCode sample_numbers() const;
-  void refuse_options(const std::vector<const char*>& names, const char* why) const;
 
   std::vector<std::string> model_;
   SampleRequest request_{.model = {}, .sampling = {.length = 500}};
@@ -126,7 +125,7 @@ ExitCode Sample::run(Console&) {
   request_.model = model_.front();
   if (given_) request_.given = split_given(*given_);
   if (holds_field_model(request_.model)) return sample_fields();
-  refuse_options({"midi", "picture", "step", "voices"}, "is for models of piano rolls");
+  options_.refuse({"midi", "picture", "step", "voices"}, "is for models of piano rolls");
   take_prime(prime_file_, request_.prime);
   request_.sampling.seed = static_cast<std::uint64_t>(seed_);
   if (json_) return print_json();
@@ -138,15 +137,10 @@ ExitCode Sample::run(Console&) {
   return ExitCode::success;
 }
 
-void Sample::refuse_options(const std::vector<const char*>& names, const char* why) const {
-  for (const char* name : names)
-    if (options_.given(name)) throw UsageError(fmt::format("--{} {}; leave it out", name, why));
-}
-
 /// Pieces, a line each.
 ExitCode Sample::sample_rolls() const {
-  refuse_options({"prime", "prime-file", "temperature", "top-k", "top-p", "min-p", "stop", "given"},
-                 "has no meaning for piano rolls");
+  options_.refuse({"prime", "prime-file", "temperature", "top-k", "top-p", "min-p", "stop", "given"},
+                  "has no meaning for piano rolls");
   if ((midi_ || picture_) && request_.count > 1)
     throw UsageError("--midi and --picture are of one piece: leave --count out, and change --seed for others");
   if (options_.given("step") && !midi_)
@@ -156,7 +150,7 @@ ExitCode Sample::sample_rolls() const {
                       .length = options_.given("length") ? request_.sampling.length : kSteps,
                       .seed = static_cast<std::uint64_t>(seed_)};
   if (voices_) {
-    refuse_options({"length"}, "is that of the voices");
+    options_.refuse({"length"}, "is that of the voices");
     request.voices = read_roll(*voices_);
   }
   nlohmann::ordered_json pieces = nlohmann::ordered_json::array();
@@ -211,9 +205,9 @@ nlohmann::ordered_json rows_json(const VectorTable& table) {
 
 /// Vectors: a table with a row each.
 ExitCode Sample::sample_rows() const {
-  refuse_options({"length", "prime", "prime-file", "temperature", "top-k", "top-p", "min-p", "stop", "midi", "picture",
-                  "step", "voices"},
-                 "has no meaning for vectors");
+  options_.refuse({"length", "prime", "prime-file", "temperature", "top-k", "top-p", "min-p", "stop", "midi", "picture",
+                   "step", "voices"},
+                  "has no meaning for vectors");
   const VectorTable table = sample_vectors({.model = request_.model,
                                             .given = request_.given,
                                             .count = request_.count,
@@ -232,7 +226,7 @@ ExitCode Sample::sample_rows() const {
 
 /// Whole sequences of numbers: a table with a row a position.
 ExitCode Sample::sample_numbers() const {
-  refuse_options(
+  options_.refuse(
       {"prime", "prime-file", "temperature", "top-k", "top-p", "min-p", "stop", "midi", "picture", "step", "voices"},
       "has no meaning for sequences of numbers");
   const SampledNumberSequences drawn = sample_number_sequences(request_, threads_);
@@ -263,7 +257,7 @@ ExitCode Sample::sample_fields() {
   if (holds_roll_model(request_.model)) return sample_rolls();
   request_.sampling.seed = static_cast<std::uint64_t>(seed_);
   if (holds_number_sequences(request_.model)) return sample_numbers();
-  refuse_options({"midi", "picture", "step", "voices"}, "is for models of piano rolls");
+  options_.refuse({"midi", "picture", "step", "voices"}, "is for models of piano rolls");
   if (prime_file_) throw UsageError("--prime-file is for models of running text; whole sequences begin by themselves");
   nlohmann::ordered_json samples = nlohmann::ordered_json::array();
   for (const SampledSequence& sequence : sample_sequences(request_, threads_)) {

@@ -526,14 +526,6 @@ void check_ahead(const DataSpecification& data, const PredictRequest& request) {
     throw UsageError("--best is for positions that are there, not for those of --ahead; leave either out");
 }
 
-/// Whether a beam is kept when the model is evaluated: targets of a source, or labels that have no position of theirs.
-template <class T>
-bool searches_with_beam(const NetworkModel<T>& model) {
-  return finds_targets(model) || std::ranges::any_of(model.network().heads, [](const Head<T>& head) {
-           return head.loss->template as<Unsegmented<T>>() != nullptr;
-         });
-}
-
 }  // namespace
 
 void predict(const PredictRequest& request, const std::function<void(std::string_view)>& write, Reporter& reporter) {
@@ -586,35 +578,6 @@ bool holds_field_model(const std::string& model) {
   } catch (const ModelError&) {
     return false;  // whoever loads it says what is wrong
   }
-}
-
-FieldFigures evaluate_on_fields(const FieldEvaluation& request) {
-  if (request.part && !request.split)
-    throw UsageError("--part needs --split: which split is it a part of? For example --split 90/5/5");
-  return with_network_model(request.model, [&]<class T>(const NetworkModel<T>& model) {
-    if (request.beam > 1 && !searches_with_beam(model))
-      throw UsageError(
-          fmt::format("--beam is for models that read a source (--format pairs) or place labels themselves (ctc); {} "
-                      "is measured without a search: leave it out",
-                      model.spec_text()));
-    const std::vector<std::string> predicts = predicted_fields(model.layout());
-    Examples examples = read_for(model, request.data);
-    give(model, request.given, examples);
-    const ExampleSet all(examples, std::make_shared<const DataSpecification>(model.data()), predicts,
-                         parse_unknown_policy(request.unknown));
-    Team team(thread_count(request.threads));
-    if (!request.split) return evaluate_fields(model, all, team, request.beam);
-    const Problem problem =
-        predicts_whole_sequences(model) ? Problem::generating : problem_of(model.layout(), model.data());
-    const ExampleSplit split(examples, parse_split(*request.split), problem);
-    const auto parts = split.parts(all, stored_settings(model).window);
-    const std::string part = request.part.value_or("valid");
-    const ExampleSet& chosen = parts[part == "train" ? 0 : part == "valid" ? 1 : 2];
-    if (chosen.count() == 0)
-      throw DataError(
-          fmt::format("the split {} leaves nothing for --part {}; give that part a share", *request.split, part));
-    return evaluate_fields(model, chosen, team, request.beam);
-  });
 }
 
 }  // namespace unfold

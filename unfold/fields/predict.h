@@ -10,7 +10,6 @@
 #include <string_view>
 #include <vector>
 
-#include "unfold/fields/field_figures.h"
 #include "unfold/runs/reporter.h"
 
 namespace unfold {
@@ -53,16 +52,5 @@ void predict(const PredictRequest& request, const std::function<void(std::string
 
 /// Whether a run folder or model file holds a model of data with fields; false, too, when it cannot be read.
 bool holds_field_model(const std::string& model);
-
-struct FieldEvaluation {
-  std::string model;
-  std::vector<std::string> data;
-  std::optional<std::string> split = {}, part = {};  ///< as in training; "train", "valid" or "test"
-  Index beam = 1;                                    ///< of models that read a source
-  std::string unknown = "error";  ///< labels never seen in training: "error", or "skip", which counts them as wrong
-  std::vector<std::string> given = {};  ///< as of PredictRequest
-  Index threads = 0;
-};
-FieldFigures evaluate_on_fields(const FieldEvaluation& request);
 
 }  // namespace unfold

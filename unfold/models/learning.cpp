@@ -271,6 +271,8 @@ bool has_network(std::string_view spec) {
   return learners().find(spec_name(spec)) == nullptr;
 }
 
+bool is_learner(std::string_view name) { return name == kMix || learners().find(name) != nullptr; }
+
 std::vector<OptionHelp> learner_options(std::string_view name) {
   const LearnerEntry* entry = learners().find(name);
   return entry == nullptr ? std::vector<OptionHelp>() : help_of(entry->options);

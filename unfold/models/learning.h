@@ -31,6 +31,8 @@ double learner_memory(std::string_view spec, const Alphabet& alphabet);
 std::string canonical_learner(std::string_view spec);
 /// True when it is, or mixes, a recurrent network: whose cost grows with the alphabet. REQUIRES a valid SPEC.
 bool has_network(std::string_view spec);
+/// Whether a fitted model of this name is made by reading, and can read on: `ppm`, `ctw`, `cm`, `dna`, `mix`.
+bool is_learner(std::string_view name);
 /// The options of a model of this name, for help texts; none for `mix`.
 std::vector<OptionHelp> learner_options(std::string_view name);
 

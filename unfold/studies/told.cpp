@@ -9,6 +9,7 @@
 #include "unfold/app/train.h"
 #include "unfold/base/error.h"
 #include "unfold/base/file.h"
+#include "unfold/fields/field_evaluation.h"
 #include "unfold/fields/predict.h"
 #include "unfold/runs/figures.h"
 

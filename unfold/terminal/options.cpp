@@ -243,6 +243,11 @@ void VerbOptions::check_inputs() const {
                                  inputs_->placeholder, count, in_quotes((*inputs_->target)[inputs_->most]), verb_));
 }
 
+void VerbOptions::refuse(std::initializer_list<std::string_view> names, std::string_view why) const {
+  for (const std::string_view name : names)
+    if (given(name)) throw UsageError(fmt::format("--{} {}; leave it out", name, why));
+}
+
 UsageError VerbOptions::missing_inputs() const {
   return UsageError(
       fmt::format("{} needs {}: {}; for example: {}", verb_, inputs_->placeholder, inputs_->help, examples_.front()));

@@ -71,6 +71,8 @@ class VerbOptions {
 
   /// True if the value came from the command line, the environment or --config.
   bool given(std::string_view name) const;
+  /// Throws UsageError where one of these is given: "--NAME WHY; leave it out".
+  void refuse(std::initializer_list<std::string_view> names, std::string_view why) const;
   /// For verbs that find out themselves whether inputs are needed.
   UsageError missing_inputs() const;
   /// The present values of all rows kept there or in a later place of Keep. Options without a value are left out.
