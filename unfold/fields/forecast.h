@@ -3,7 +3,12 @@
 /// Positions whose inputs are all known are predicted at once; those beyond are sampled: paths that go on from their
 /// own samples, summed up by means and quantiles.
 
+#include <functional>
+#include <string_view>
+
+#include "unfold/data/examples.h"
 #include "unfold/fields/predict.h"
+#include "unfold/models/network_model.h"
 
 namespace unfold {
 
