@@ -25,3 +25,9 @@ if(UNFOLD_MPI AND NOT CMAKE_CROSSCOMPILING AND NOT UNFOLD_SANITIZE)
   set(UNFOLD_HAS_MPI ${MPI_CXX_FOUND})
 endif()
 message(STATUS "MPI: ${UNFOLD_HAS_MPI} (training in several processes; libopenmpi-dev)")
+
+# Optional, and asked for: headers alone, the libraries are opened when a device is (unfold/devices/cuda_library.cpp).
+if(UNFOLD_CUDA)
+  find_package(CUDAToolkit 12.0 REQUIRED)
+  message(STATUS "CUDA: ${CUDAToolkit_VERSION} in ${CUDAToolkit_LIBRARY_DIR}")
+endif()

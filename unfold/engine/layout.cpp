@@ -133,12 +133,11 @@ std::vector<std::pair<Index, Range>> Layout<T>::runs(Index shift, int part) cons
 }
 
 template <class T>
-T* Layout<T>::address(What what, int i, Index step, Index row) {
-  const Place here = place_of(plan_, what, i);
+T* Layout<T>::address(What what, const Place& here, Index step, Index row) {
   if (here.scratch()) return nullptr;
   const Index width = node(here.root).size, history = plan_.history(here.root);
-  const Index places = this->places(part(i));
-  const auto begin = [&](Index s) { return first_row(s, Corner::top_left, part(i)); };
+  const Index places = this->places(part(here.root));
+  const auto begin = [&](Index s) { return first_row(s, Corner::top_left, part(here.root)); };
   T* base = buffer(what, here.root).data() + here.column;
   if (what == What::adjoint && plan_.adjoint_buffer(here.root).ring) {
     const Index within = row - begin(step), count = 1 + history;

@@ -73,7 +73,8 @@ class Layout {
 
   // --- numbers
   /// The address of column 0 of node i at `row` of `step`; nullptr for scratch.
-  T* address(What what, int i, Index step, Index row);
+  T* address(What what, int i, Index step, Index row) { return address(what, place_of(plan_, what, i), step, row); }
+  T* address(What what, const Place& here, Index step, Index row);
   Index stride(What what, int i) const { return node(place_of(plan_, what, i).root).size; }
   Matrix<T> matrix(What what, int i, Index step, Range rows);
   Matrix<T> matrix(What what, int i) { return matrix(what, i, 0, {0, rows(part(i))}); }

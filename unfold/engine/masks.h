@@ -17,6 +17,13 @@ class Masks {
   /// Positions are counted from `first_position`.
   void draw(std::uint64_t seed, Index first_position) { drawn_ = true, seed_ = seed, origin_ = first_position; }
   void switch_off() { drawn_ = false; }
+  bool drawn() const { return drawn_; }
+  std::uint64_t seed() const { return seed_; }
+  /// What the numbers of a mask are a function of, with the seed and the name of its node: one for each row. REQUIRES
+  /// `number`.
+  const std::vector<std::uint64_t>& keys(Lasts lasts, int part) const {
+    return (lasts == Lasts::sequence ? chains_ : keys_)[static_cast<std::size_t>(part)];
+  }
   template <class T>
   void lay(const Layout<T>& layout) {
     keys_.resize(static_cast<std::size_t>(layout.parts()));
@@ -36,10 +43,7 @@ class Masks {
   template <class T>
   void fill(const Node& node, Index row, Matrix<T> mask) const {
     if (drawn_)
-      dropout_mask<T>(
-          seed_, stream_of(node.name),
-          (node.lasts == Lasts::sequence ? chains_ : keys_)[static_cast<std::size_t>(node.part)].data() + row,
-          node.constant, mask);
+      dropout_mask<T>(seed_, stream_of(node.name), keys(node.lasts, node.part).data() + row, node.constant, mask);
     else
       std::fill_n(mask.data, mask.rows * mask.cols, T{1});
   }

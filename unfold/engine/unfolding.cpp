@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "unfold/engine/backend.h"
 #include "unfold/engine/passes.h"
 #include "unfold/engine/step_program.h"
 
@@ -45,13 +46,19 @@ struct Unfolding<T>::Body : Parts<T> {
   using Parts<T>::Parts;
   const Node& node(int i) const { return this->layout.node(i); }
   std::unique_ptr<StepProgram<T>> step;
+  std::shared_ptr<const Offload> offload;
+  std::unique_ptr<Backend<T>> backend;  // null: passes run on the team
 };
 
 // ---------------------------------------------------------------------------------------------------------- interface
 
 template <class T>
-Unfolding<T>::Unfolding(std::shared_ptr<const Plan> plan, Team& team, Precision precision)
-    : body_(std::make_unique<Body>(std::move(plan), team, precision)) {}
+Unfolding<T>::Unfolding(std::shared_ptr<const Plan> plan, Team& team, Precision precision,
+                        std::shared_ptr<const Offload> offload)
+    : body_(std::make_unique<Body>(std::move(plan), team, precision)) {
+  body_->offload = std::move(offload);
+  if (body_->offload != nullptr) body_->backend = body_->offload->backend(*body_);
+}
 template <class T>
 Unfolding<T>::~Unfolding() = default;
 template <class T>
@@ -68,6 +75,7 @@ const Structure& Unfolding<T>::structure() const {
 template <class T>
 void Unfolding<T>::lay(const Structure& structure, std::span<const Index> slots) {
   body_->lay(structure, slots);
+  if (body_->backend != nullptr) body_->backend->lay();
   body_->step.reset();
 }
 
@@ -78,6 +86,7 @@ void Unfolding<T>::set_parameters(const Parameters<T>& parameters) {
                      " numbers, the plan has " + std::to_string(body_->plan->parameter_count()));
   body_->parameters = &parameters;
   body_->weights.mark_changed();
+  if (body_->backend != nullptr) body_->backend->parameters_changed();
   body_->step.reset();
 }
 
@@ -96,6 +105,7 @@ Matrix<T> Unfolding<T>::input(Signal signal) {
   if (b.node(signal.id).kind != Node::Kind::input)
     throw UsageError("unfolding: " + b.node(signal.id).name + " is not an input");
   if (!b.plan->live(signal.id)) throw UsageError("unfolding: no output depends on input " + b.node(signal.id).name);
+  if (b.backend != nullptr) b.backend->expect(What::value, signal.id);
   return b.layout.matrix(What::value, signal.id);
 }
 template <class T>
@@ -112,6 +122,7 @@ Matrix<const T> Unfolding<T>::value(Signal signal) const {
   const int i = b.plan->outside(signal.id);
   if (b.plan->value_place(i).scratch() || !b.plan->live(i))
     throw UsageError("unfolding: " + b.node(i).name + " is not kept; declare it an output of the circuit");
+  if (b.backend != nullptr) b.backend->fetch(What::value, i);
   return b.layout.matrix(What::value, i);
 }
 
@@ -124,6 +135,7 @@ Matrix<T> Unfolding<T>::adjoint(Signal output) {
     throw UsageError("unfolding: " + b.node(i).name + " is not an output, so it takes no adjoint");
   if (!b.plan->needs_adjoint(i)) throw UsageError("unfolding: output " + b.node(i).name + " depends on no parameter");
   b.layout.make_room(What::adjoint);
+  if (b.backend != nullptr) b.backend->expect(What::adjoint, i);
   return b.layout.matrix(What::adjoint, i);
 }
 
@@ -133,6 +145,7 @@ void Unfolding<T>::clear_adjoints() {
   b.layout.make_room(What::adjoint);
   for (int i : b.plan->outputs())
     if (b.plan->needs_adjoint(i)) {
+      if (b.backend != nullptr) b.backend->expect(What::adjoint, i);
       Matrix<T> m = b.layout.matrix(What::adjoint, i);
       std::fill_n(m.data, m.rows * m.cols, T{0});
     }
@@ -147,6 +160,10 @@ void Unfolding<T>::forward(State<T>* state, bool source_stays) {
     for (Index slot : b.layout.slots())
       if (slot < 0 || slot >= state->slots())
         throw UsageError("unfolding: state slot " + std::to_string(slot) + " of " + std::to_string(state->slots()));
+  if (b.backend != nullptr) {
+    if (source_stays) throw UsageError("unfolding: a decoder steps on the host, not on a device");
+    return b.backend->forward(state);
+  }
   b.schedule.choose(Pass::forward);
   b.team.run([&](Member& me) { ForwardPass<T>(b, source_stays).run(me, state); });
   if (state != nullptr) b.boundary.store(*state);
@@ -155,7 +172,7 @@ void Unfolding<T>::forward(State<T>* state, bool source_stays) {
 template <class T>
 void Unfolding<T>::step(State<T>& state) {
   Body& b = *body_;
-  if (b.team.size() > 1 && !too_small_to_share(*b.plan, sizeof(T))) return forward(&state);
+  if (b.backend != nullptr || (b.team.size() > 1 && !too_small_to_share(*b.plan, sizeof(T)))) return forward(&state);
   if (b.step == nullptr) b.step = std::make_unique<StepProgram<T>>(b);
   b.step->run(state);
 }
@@ -175,6 +192,7 @@ void Unfolding<T>::backward(std::span<T> gradient, const BackwardOptions& option
                            " map, which are no weights of units");
   refuse_shared_memory(*b.plan, b.layout.structure());
   b.layout.make_room(What::adjoint);
+  if (b.backend != nullptr) return b.backend->backward(gradient, options, end, start);
   b.schedule.choose(Pass::backward);
   b.team.run([&](Member& me) { BackwardPass<T>(b, options, end).run(me, gradient.data()); });
   if (start != nullptr) b.boundary.store_adjoints(*start);
@@ -185,6 +203,7 @@ Matrix<const T> Unfolding<T>::affine_adjoint(Signal affine) const {
   Body& b = *body_;
   if (b.node(affine.id).kind != Node::Kind::affine)
     throw UsageError("unfolding: " + b.node(affine.id).name + " is not an affine map");
+  if (b.backend != nullptr) b.backend->fetch(What::adjoint, affine.id);
   return b.layout.matrix(What::adjoint, affine.id);
 }
 
@@ -219,6 +238,7 @@ template <class T>
 void Unfolding<T>::tangent(std::span<const T> direction) {
   Body& b = *body_;
   b.layout.make_room(What::tangent);
+  if (b.backend != nullptr) return b.backend->tangent(direction);
   b.team.run([&](Member& me) { TangentPass<T>(b, direction.data()).run(me); });
 }
 
@@ -228,6 +248,7 @@ Matrix<const T> Unfolding<T>::tangent_of(Signal output) const {
   const int i = b.plan->outside(output.id);
   if (!b.plan->needs_adjoint(i))
     throw UsageError("unfolding: output " + b.node(i).name + " depends on no parameter: it has no tangent");
+  if (b.backend != nullptr) b.backend->fetch(What::tangent, i);
   return b.layout.matrix(What::tangent, i);
 }
 
@@ -270,6 +291,7 @@ std::string Unfolding<T>::first_non_finite() const {
       for (int i : computed) {
         const Place here = b.plan->value_place(i);
         if (here.scratch()) continue;
+        if (b.backend != nullptr) b.backend->fetch(What::value, i);
         for (Index r = 0; r < earliest; ++r) {
           const T* row = b.layout.address(What::value, i, 0, r);
           const bool finite = std::all_of(row, row + b.node(i).size, [](T x) { return std::isfinite(x); });

@@ -29,6 +29,7 @@
 namespace unfold {
 
 class Account;
+class Offload;
 
 /// What links along `previous` carry from one window to the next: one slot per stream.
 template <class T>
@@ -78,8 +79,11 @@ template <class T>
 class Unfolding {
  public:
   /// `precision`: of the products of forward, backward and tangent; bf16 is for float (UsageError) and only where the
-  /// processor has it: elsewhere products are exact.
-  Unfolding(std::shared_ptr<const Plan> plan, Team& team, Precision precision = Precision::exact);
+  /// processor has it: elsewhere products are exact. `offload`: where passes run instead of on the team (backend.h), in
+  /// a precision of its own; null: on the team. Then `step`, pieces of windows, what `affine_adjoint` and the functions
+  /// below it see, and law 2 are the host's alone.
+  Unfolding(std::shared_ptr<const Plan> plan, Team& team, Precision precision = Precision::exact,
+            std::shared_ptr<const Offload> offload = nullptr);
   ~Unfolding();
   Unfolding(Unfolding&&) noexcept;
 

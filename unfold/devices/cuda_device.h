@@ -1,0 +1,13 @@
+#pragma once
+/// NVIDIA GPUs. Stands in cuda_device.cpp, or in no_cuda.cpp where a build knows no CUDA.
+
+#include <memory>
+
+#include "unfold/devices/device.h"
+
+namespace unfold {
+
+std::shared_ptr<Device> open_cuda_device(int number);
+bool cuda_is_built();
+
+}  // namespace unfold

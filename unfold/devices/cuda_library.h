@@ -1,0 +1,54 @@
+#pragma once
+/// The libraries of NVIDIA: the driver, the compiler NVRTC and cuBLAS. They are opened when first needed, so that a
+/// program that could use them starts on machines that have none. Internal to devices/.
+
+#include <cublas_v2.h>
+#include <cuda.h>
+#include <nvrtc.h>
+
+#include <string>
+
+namespace unfold {
+
+// Names that are macros of cuda.h name the version that the header stands for.
+// clang-format off
+#define UNFOLD_CUDA_FUNCTIONS(X) \
+  X(cuInit) X(cuDeviceGet) X(cuDeviceGetCount) X(cuDeviceGetName) X(cuDeviceGetAttribute) X(cuDevicePrimaryCtxRetain) \
+  X(cuDevicePrimaryCtxRelease) X(cuCtxSetCurrent) X(cuMemAlloc) X(cuMemFree) X(cuMemGetInfo) X(cuMemHostAlloc) \
+  X(cuMemFreeHost) X(cuMemsetD8Async) X(cuMemcpyHtoDAsync) X(cuMemcpyDtoHAsync) X(cuMemcpyDtoDAsync) \
+  X(cuModuleLoadData) X(cuModuleUnload) X(cuModuleGetFunction) X(cuFuncSetAttribute) \
+  X(cuOccupancyMaxActiveBlocksPerMultiprocessor) X(cuLaunchKernel) X(cuLaunchCooperativeKernel) X(cuStreamCreate) \
+  X(cuStreamDestroy) X(cuStreamSynchronize) X(cuStreamBeginCapture) X(cuStreamEndCapture) X(cuGraphInstantiate) \
+  X(cuGraphLaunch) X(cuGraphExecDestroy) X(cuGraphDestroy) X(cuEventCreate) X(cuEventRecord) X(cuEventSynchronize) \
+  X(cuEventElapsedTime) X(cuEventDestroy) X(cuGetErrorName) X(cuGetErrorString)
+#define UNFOLD_NVRTC_FUNCTIONS(X) \
+  X(nvrtcCreateProgram) X(nvrtcCompileProgram) X(nvrtcDestroyProgram) X(nvrtcGetProgramLogSize) X(nvrtcGetProgramLog) \
+  X(nvrtcGetCUBINSize) X(nvrtcGetCUBIN) X(nvrtcGetErrorString)
+#define UNFOLD_CUBLAS_FUNCTIONS(X) \
+  X(cublasCreate) X(cublasDestroy) X(cublasSetStream) X(cublasSetWorkspace) X(cublasGemmEx_64) X(cublasDgemm_64) \
+  X(cublasGetStatusName) X(cublasGetStatusString)
+// clang-format on
+
+#define UNFOLD_DECLARE(name) decltype(&::name) name = nullptr;
+struct CudaDriver {
+  UNFOLD_CUDA_FUNCTIONS(UNFOLD_DECLARE)
+};
+struct CudaCompiler {
+  UNFOLD_NVRTC_FUNCTIONS(UNFOLD_DECLARE)
+};
+struct CudaProducts {
+  UNFOLD_CUBLAS_FUNCTIONS(UNFOLD_DECLARE)
+};
+#undef UNFOLD_DECLARE
+
+/// Each opens its library when first asked. Throws RuntimeFailure where there is none, with a remedy.
+const CudaDriver& cuda_driver();
+const CudaCompiler& cuda_compiler();
+const CudaProducts& cuda_products();
+
+/// Throws RuntimeFailure unless all is well: the call, the error and its remedy, if one is known.
+void check_cuda(CUresult result, const char* call, const std::string& remedy = {});
+void check_cuda(nvrtcResult result, const char* call, const std::string& remedy = {});
+void check_cuda(cublasStatus_t result, const char* call, const std::string& remedy = {});
+
+}  // namespace unfold

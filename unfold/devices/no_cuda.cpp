@@ -1,0 +1,16 @@
+/// In place of cuda_device.cpp where a build knows no CUDA.
+
+#include "unfold/base/error.h"
+#include "unfold/devices/cuda_device.h"
+
+namespace unfold {
+
+std::shared_ptr<Device> open_cuda_device(int) {
+  throw RuntimeFailure(
+      "this build knows no CUDA: configure with --preset cuda (needs the CUDA toolkit) and build anew, or run on the "
+      "CPU");
+}
+
+bool cuda_is_built() { return false; }
+
+}  // namespace unfold

@@ -1,0 +1,156 @@
+#pragma once
+/// The passes of an unfolding on a device. The plan's items become kernels and products, over buffers that lie as those
+/// of the host's layout do: the place of a number on the device is its place on the host. Internal to offload/.
+///
+/// A pass is recorded when it runs the second time over a structure, and replayed from then on.
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "unfold/devices/device.h"
+#include "unfold/engine/backend.h"
+#include "unfold/engine/parts.h"
+#include "unfold/offload/device_memory.h"
+#include "unfold/offload/kernels.h"
+#include "unfold/offload/loops.h"
+#include "unfold/offload/offload.h"
+#include "unfold/offload/program_source.h"
+
+namespace unfold {
+
+/// Throws UsageError for a plan that has what devices cannot run, naming the node.
+void require_device_plan(const Plan& plan);
+
+template <class T>
+class DevicePasses final : public Backend<T> {
+ public:
+  DevicePasses(std::shared_ptr<Device> device, const OffloadOptions& options, Parts<T>& parts);
+  ~DevicePasses() override;
+
+  void lay() override;
+  void parameters_changed() override { parameters_stale_ = true; }
+  void forward(State<T>* state) override;
+  void backward(std::span<T> gradient, const BackwardOptions& options, const State<T>* end, State<T>* start) override;
+  void tangent(std::span<const T> direction) override;
+  void fetch(What what, int node) override;
+  void expect(What what, int node) override;
+
+ private:
+  struct Recording {
+    bool ran = false;
+    int id = -1;
+  };
+  /// What a compiled program needs to be launched.
+  struct Compiled {
+    int kernel = -1;
+    ProgramKernel of;
+  };
+  enum class Kind : unsigned char { forward, backward, squared, tangent };
+  /// Rows of one step, or of all.
+  struct Rows {
+    Index step;
+    Range range;
+  };
+
+  const Node& node(int i) const { return layout_.node(i); }
+  const Segment& segment(std::size_t g) const { return plan_.segments()[g]; }
+  const Node::AffineTerm& term_of(const Item& item, const Item::Part& part) const {
+    return node(item.node).terms[at(part.term)];
+  }
+
+  // --- memory
+  DeviceMemory& buffer(What what, int root) { return buffers_[static_cast<std::size_t>(what)][at(root)]; }
+  /// Where the host's number is on the device.
+  Address address(What what, int i, const T* host);
+  Address address(What what, int i, const Rows& rows) {
+    return address(what, i, layout_.address(what, i, rows.step, rows.range.begin));
+  }
+  Address parameter(int p, const DeviceMemory& in) const;
+  void make_room(What what);
+  void forget_recordings();
+  Address list(const std::vector<Index>& numbers);  ///< uploaded once for a structure
+
+  // --- passes
+  template <class Do>
+  void play(Recording& recording, double DeviceTimes::*time, Do&& run);
+  template <class Do>
+  void stage(const std::string& name, Do&& run);
+  void upload_parameters();
+  void give_inputs();
+  void give_history(What what);
+  void run(Kind kind);
+  void run_batched(Kind kind, std::size_t g);
+  void ready_loops(bool back);
+  void run_loop(Kind kind, std::size_t g);
+  void run_item(Kind kind, std::size_t g, std::size_t index, const Rows& rows);
+  void run_program(Kind kind, std::size_t g, std::size_t index, const Rows& rows);
+  void affine_forward(const Item& item, const Rows& rows);
+  void affine_tangent(const Item& item, const Rows& rows);
+  void affine_backward(const Item& item, const Rows& rows, bool squared);
+  void gather(What what, int link, const Rows& rows, Address initial);
+  void scatter(int link, bool in_loop, const Rows& rows);
+  void mask(int i, const Rows& rows);
+  void start_tails(std::size_t g, Index step);
+  void prepare();
+  void gradients(bool squared, bool accumulate);
+  void gradient_of_rows(int i, const Node::AffineTerm& term, bool squared, bool accumulate);
+  void sum_lists(Address d, Index ld, Index cols, Address begin, Address rows, Index parts, Address ends, Index count,
+                 Address g, bool sets);
+  void give_lists();
+
+  // --- kernels
+  void launch(FixedKernel kernel, Index elements, const Arguments& arguments);
+  void launch(int kernel, Index elements, const Arguments& arguments);
+  void compile(Kind kind);
+  std::optional<Compiled>& compiled(Kind kind, std::size_t g, std::size_t index) {
+    return programs_[static_cast<std::size_t>(kind)][g][index];
+  }
+  void multiply(const DeviceProduct& product);
+  void start_rows(What what, int i, const Rows& rows, Address bias);
+
+  std::shared_ptr<Device> device_;
+  DevicePrecision precision_;
+  bool loops_;
+  std::shared_ptr<DeviceTimes> times_;
+  Parts<T>& parts_;
+  const Plan& plan_;
+  Layout<T>& layout_;
+
+  std::vector<DeviceMemory> buffers_[3];      // per root
+  std::vector<char> stale_[3], expected_[3];  // per root: the device's are newer; the host's are to be read
+  bool roomy_[3] = {};
+  DeviceMemory parameters_, gradient_, direction_, squared_parameters_, squares_, partial_, settings_;
+  std::vector<DeviceMemory> symbols_, keys_;  // per node; per mask
+  std::map<std::pair<const void*, std::size_t>, DeviceMemory> lists_;
+  struct SymbolLists {
+    DeviceMemory rows, begin, ends;
+    Index parts = 0;
+  };
+  std::vector<SymbolLists> symbol_lists_;  // per node of symbols that some gradient is looked up by
+  struct Targets {
+    DeviceMemory targets, begin, sources;
+    Index count = 0;
+  };
+  std::vector<std::optional<Targets>> targets_;  // per gathered link
+  DeviceMemory row_parts_, row_ends_;
+  Index row_parts_count_ = 0;
+  bool parameters_stale_ = true;
+
+  std::vector<int> fixed_;
+  std::vector<std::vector<std::optional<Compiled>>> programs_[4];
+  bool is_compiled_[4] = {};
+  /// Per segment, forward and backward.
+  struct Loop {
+    std::unique_ptr<DeviceLoop<T>> kernel;  // null: it goes step by step
+    bool read = false, laid = false, usable = false;
+  };
+  std::vector<Loop> loop_kernels_[2];
+  Recording forward_, tangent_;
+  std::map<int, Recording> backward_;  // by options
+};
+
+}  // namespace unfold
