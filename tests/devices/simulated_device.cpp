@@ -96,14 +96,23 @@ float rounded(float x, DevicePrecision precision) {
   return x;
 }
 
-template <class T>
+float number_of(float x) { return x; }
+double number_of(double x) { return x; }
+float number_of(std::uint16_t bf16) {
+  const std::uint32_t bits = std::uint32_t{bf16} << 16;
+  float x;
+  std::memcpy(&x, &bits, sizeof x);
+  return x;
+}
+
+template <class T, class Operand>
 void plain_product(const DeviceProduct& p) {
-  const T* a = reinterpret_cast<const T*>(p.a);
-  const T* b = reinterpret_cast<const T*>(p.b);
+  const Operand* a = reinterpret_cast<const Operand*>(p.a);
+  const Operand* b = reinterpret_cast<const Operand*>(p.b);
   T* c = reinterpret_cast<T*>(p.c);
-  const auto operand = [&](T x) {
-    if constexpr (std::is_same_v<T, float>) return rounded(x, p.precision);
-    return x;
+  const auto operand = [&](Operand x) -> T {
+    if constexpr (std::is_same_v<Operand, float>) return rounded(x, p.precision);
+    return number_of(x);
   };
   std::vector<T> row(at(p.n));
   for (Index i = 0; i < p.m; ++i) {
@@ -226,7 +235,11 @@ class SimulatedDevice final : public Device {
 
   void multiply(const DeviceProduct& p) override {
     if (p.m <= 0 || p.n <= 0) return;
-    ask([p] { p.doubles ? plain_product<double>(p) : plain_product<float>(p); });
+    ask([p] {
+      p.doubles  ? plain_product<double, double>(p)
+      : p.halves ? plain_product<float, std::uint16_t>(p)
+                 : plain_product<float, float>(p);
+    });
   }
 
   void record() override {

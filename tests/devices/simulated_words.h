@@ -348,8 +348,11 @@ T load_far(const T* p) {
   return *p;
 }
 inline void arrive(u32* counter) { ++*static_cast<volatile u32*>(counter); }
+inline void publish(u32* flag, u32 n) { *static_cast<volatile u32*>(flag) = n; }
 inline void await(const u32* counter, u32 n) { simulation::wait(counter, n); }
 
+inline float exp_fast(float x) { return std::exp(x); }
+inline float divide_fast(float a, float b) { return a / b; }
 inline float float_of_bits(u32 bits) {
   float x;
   std::memcpy(&x, &bits, sizeof x);

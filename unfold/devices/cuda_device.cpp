@@ -233,10 +233,11 @@ class CudaDevice final : public Device {
     const cublasComputeType_t how = p.precision == DevicePrecision::exact  ? CUBLAS_COMPUTE_32F_PEDANTIC
                                     : p.precision == DevicePrecision::tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32
                                                                            : CUBLAS_COMPUTE_32F_FAST_16BF;
+    const cudaDataType_t numbers = p.halves ? CUDA_R_16BF : CUDA_R_32F;
     check_cuda(cuda_products().cublasGemmEx_64(
-                   products_, first, second, p.n, p.m, p.k, &alpha, reinterpret_cast<const void*>(p.b), CUDA_R_32F, ldb,
-                   reinterpret_cast<const void*>(p.a), CUDA_R_32F, lda, &beta, reinterpret_cast<void*>(p.c), CUDA_R_32F,
-                   p.ldc, how, CUBLAS_GEMM_DEFAULT),
+                   products_, first, second, p.n, p.m, p.k, &alpha, reinterpret_cast<const void*>(p.b), numbers, ldb,
+                   reinterpret_cast<const void*>(p.a), numbers, lda, &beta, reinterpret_cast<void*>(p.c), CUDA_R_32F,
+                   p.ldc, p.halves ? CUBLAS_COMPUTE_32F : how, CUBLAS_GEMM_DEFAULT),
                "cublasGemmEx");
   }
 

@@ -78,6 +78,9 @@ DEVICE uint2 load_far(const uint2* p) {
 DEVICE void arrive(u32* counter) {
   asm volatile("red.release.gpu.global.add.u32 [%0], 1;" : : "l"(__cvta_generic_to_global(counter)) : "memory");
 }
+DEVICE void publish(u32* flag, u32 n) {
+  asm volatile("st.release.gpu.global.u32 [%0], %1;" : : "l"(__cvta_generic_to_global(flag)), "r"(n) : "memory");
+}
 DEVICE void await(const u32* counter, u32 n) {
   u32 seen;
   do {
@@ -86,6 +89,8 @@ DEVICE void await(const u32* counter, u32 n) {
   } while (seen < n);
 }
 
+DEVICE float exp_fast(float x) { return __expf(x); }
+DEVICE float divide_fast(float a, float b) { return __fdividef(a, b); }
 DEVICE float float_of_bits(u32 bits) { return __uint_as_float(bits); }
 DEVICE u32 pack_bf16(float a, float b) {
   u32 packed;  // the instruction puts its first operand in the high half

@@ -61,6 +61,7 @@ struct DeviceProduct {
   bool transposed_a = false, transposed_b = false;  ///< stored [k x m], [n x k]
   bool accumulate = false;
   bool doubles = false;  ///< numbers of 8 bytes; precision has no meaning then
+  bool halves = false;   ///< a and b are bfloat16 numbers, c single ones; likewise
   DevicePrecision precision = DevicePrecision::exact;
 };
 

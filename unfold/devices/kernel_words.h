@@ -15,7 +15,9 @@
 ///   load_far(p)                     *p (float, double, u32, a vector) as other blocks wrote it before they arrived
 ///   arrive(counter)                 adds 1 to an unsigned counter; what this block wrote before (sync_block() first,
 ///                                   then one thread) is seen by those that await it
+///   publish(flag, n)                sets an unsigned flag that one block alone sets; otherwise as arrive
 ///   await(counter, n)               waits until the counter is at least n; by one thread, sync_block() after it
+///   exp_fast(x), divide_fast(a, b) of floats, with some units in the last place less
 ///   pack_bf16(a, b)                 unsigned: two numbers rounded to bfloat16, a in the low half
 ///   as_tf32(x)                      unsigned: x rounded to tf32
 ///   float_of_bits(u)                float with these bits

@@ -29,9 +29,9 @@ DEVICE float4 zero4() {
   z.x = z.y = z.z = z.w = 0.0f;
   return z;
 }
-DEVICE uint2 zero2() {
-  uint2 z;
-  z.x = z.y = 0u;
+DEVICE uint4 zero_bits() {
+  uint4 z;
+  z.x = z.y = z.z = z.w = 0u;
   return z;
 }
 DEVICE float rest_of_tf32(float x) { return x - float_of_bits(as_tf32(x)); }
@@ -128,6 +128,17 @@ class LoopWriter {
     return result;
   }
 
+  /// Whether others multiply with what a variable holds, read from where it is.
+  bool is_handed_itself(const Variable& v) const {
+    for (const auto& phase : loop_.phases)
+      for (const auto& p : phase.products)
+        for (const auto& x : p.sources)
+          if (!is_bf16() && x.place.what == v.what && x.place.root == v.root && x.place.column <= v.column &&
+              v.column < x.place.column + x.inputs)
+            return true;
+    return false;
+  }
+
   // --- the kernel
 
   std::string head() const {
@@ -136,16 +147,16 @@ KERNEL_OF(loop, {threads}) {{
   const i64 steps = a.integer(0), places = a.integer(1);
   const i64* begin = (const i64*)a.pointer(2);
   const int group = (int)(block() / {members}), first = group * {rows}, u0 = (int)(block() % {members}) * {units};
-  u32* counter = (u32*)a.pointer(3) + group * 32;
+  u32* flags = (u32*)a.pointer(3) + group * {flags};
   unsigned short* exchange = (unsigned short*)a.pointer(4) + (i64)group * {exchange};
   const T* parameters = (const T*)a.pointer(5);
   float* sums = (float*)shared_memory();
   const int tid = (int)thread(), warp = tid / 32, tile_row = tid % 32 / 4, quad = tid % 4;
-  u32 awaited = 0;
+  u32 handed = 0;
 )",
                                      fmt::arg("threads", kLoopThreads), fmt::arg("members", shape_.members),
                                      fmt::arg("rows", shape_.rows()), fmt::arg("units", shape_.units),
-                                     fmt::arg("exchange", exchange_numbers_));
+                                     fmt::arg("exchange", exchange_numbers_), fmt::arg("flags", kFlagsOfGroup));
     for (std::size_t k = 0; k < roots_.size(); ++k)
       result += fmt::format("  T* const b{} = (T*)a.pointer({});\n", k, 6 + k);
     return result;
@@ -159,37 +170,38 @@ KERNEL_OF(loop, {threads}) {{
         const auto& product = loop_.phases[f].products[p];
         for (std::size_t s = 0; s < product.sources.size(); ++s) {
           const auto& source = product.sources[s];
-          result +=
-              fmt::format(R"(
-  {type} w{f}_{p}_{s}[{chunks}][{tiles}][{numbers}];
+          result += fmt::format(
+              R"(
+  {type} w{f}_{p}_{s}[{chunks}][{tiles}][4];
 #pragma unroll
   for (int c = 0; c < {chunks}; ++c)
 #pragma unroll
     for (int j = 0; j < {tiles}; ++j) {{
-      const int k = (c * {warps} + warp) * 16 + 4 * quad, unit = u0 + j * 8 % {units} + tile_row;
+      const int k = ((c * {warps} + warp) * 4 + quad) * {mine}, unit = u0 + j * 8 % {units} + tile_row;
       const int n = j * 8 / {units} * {all} + unit;
-      float x[4];
+      float x[{mine}];
 #pragma unroll
-      for (int i = 0; i < 4; ++i)
+      for (int i = 0; i < {mine}; ++i)
         x[i] = unit < {all} && k + i < {inputs} ? (float)parameters[{offset} + {index}] : 0.0f;
       {keep}
     }}
 )",
-                          fmt::arg("type", precision_ == DevicePrecision::exact ? "float" : "u32"), fmt::arg("f", f),
-                          fmt::arg("p", p), fmt::arg("s", s), fmt::arg("chunks", chunks_of_warp(source.inputs)),
-                          fmt::arg("tiles", columns(product) / 8), fmt::arg("numbers", is_bf16() ? 2 : 4),
-                          fmt::arg("warps", kLoopWarps), fmt::arg("units", shape_.units), fmt::arg("all", loop_.units),
-                          fmt::arg("inputs", source.inputs), fmt::arg("offset", source.parameter),
-                          fmt::arg("index", source.transposed ? fmt::format("(i64)n * {} + k + i", source.ld)
-                                                              : fmt::format("(i64)(k + i) * {} + n", source.ld)),
-                          fmt::arg("keep", keep_weights(fmt::format("w{}_{}_{}", f, p, s))));
+              fmt::arg("type", precision_ == DevicePrecision::exact ? "float" : "u32"), fmt::arg("f", f),
+              fmt::arg("p", p), fmt::arg("s", s), fmt::arg("chunks", chunks_of_warp(source.inputs, precision_)),
+              fmt::arg("tiles", columns(product) / 8), fmt::arg("mine", chunk_of(precision_) / 4),
+              fmt::arg("warps", kLoopWarps), fmt::arg("units", shape_.units), fmt::arg("all", loop_.units),
+              fmt::arg("inputs", source.inputs), fmt::arg("offset", source.parameter),
+              fmt::arg("index", source.transposed ? fmt::format("(i64)n * {} + k + i", source.ld)
+                                                  : fmt::format("(i64)(k + i) * {} + n", source.ld)),
+              fmt::arg("keep", keep_weights(fmt::format("w{}_{}_{}", f, p, s))));
         }
       }
     return result;
   }
   std::string keep_weights(const std::string& w) const {
-    if (is_bf16()) return fmt::format("{0}[c][j][0] = pack_bf16(x[0], x[1]), {0}[c][j][1] = pack_bf16(x[2], x[3]);", w);
-    const char* kept = precision_ == DevicePrecision::tf32 ? "as_tf32(x[i])" : "x[i]";
+    const char* kept = is_bf16()                             ? "pack_bf16(x[2 * i], x[2 * i + 1])"
+                       : precision_ == DevicePrecision::tf32 ? "as_tf32(x[i])"
+                                                             : "x[i]";
     return fmt::format("for (int i = 0; i < 4; ++i) {}[c][j][i] = {};", w, kept);
   }
 
@@ -292,13 +304,15 @@ KERNEL_OF(loop, {threads}) {{
       for (Index block = 0; block * loop_.units < node(program->slots.front().node).size; ++block)
         code_.append(*program, block * loop_.units);
     const std::string text = code_.take_text();
-    std::string loads, stores;
+    std::string loads, handed, stores;
     for (const Variable& v : code_.loads())
       if (!loaded.contains(v)) loads += load(v);
-    for (const Variable& v : written_)
-      stores +=
-          fmt::format("      {} = {};\n", element(v), code_.element(v)) + hand_over(v, code_.element(v), step_of(v));
+    for (const Variable& v : written_) {
+      handed += hand_over(v, code_.element(v), step_of(v));
+      (is_handed_itself(v) ? handed : stores) += fmt::format("      {} = {};\n", element(v), code_.element(v));
+    }
     written_.clear();
+    const bool awaited = !loop_.phases[(f + 1) % loop_.phases.size()].products.empty();
 
     std::string result = fmt::format("    // phase {}\n", f);
     const bool waits = !phase.products.empty();
@@ -307,7 +321,9 @@ KERNEL_OF(loop, {threads}) {{
       if (waits) result += waiting();
       for (std::size_t p = 0; p < phase.products.size(); ++p) result += multiply(f, p);
       if (waits) result += "    sync_block();\n";
-      result += each(text + stores) + "    }\n";
+      result += each(text + handed);
+      if (awaited) result += arrival();
+      result += each(stores) + "    }\n";
     } else {
       if (waits) result += waiting();
       result += fmt::format("    for (int pass = 0; pass < {} && pass * {} < now; ++pass) {{\n", shape_.row_passes,
@@ -315,11 +331,11 @@ KERNEL_OF(loop, {threads}) {{
       result += declarations() + each(loads);
       for (std::size_t p = 0; p < phase.products.size(); ++p) result += multiply(f, p);
       if (waits) result += "    sync_block();\n";
-      result += each(text + stores);
+      result += each(text + handed + stores);
       if (waits) result += "    sync_block();\n";
       result += "    }\n";
+      if (awaited) result += arrival();
     }
-    if (!loop_.phases[(f + 1) % loop_.phases.size()].products.empty()) result += arrival();
     return result;
   }
 
@@ -390,9 +406,12 @@ KERNEL_OF(loop, {threads}) {{
 
   // --- meeting, and products
 
-  std::string arrival() const { return "    sync_block();\n    if (tid == 0) arrive(counter);\n"; }
+  std::string arrival() const {
+    return fmt::format("    ++handed;\n    sync_block();\n    if (tid == 0) publish(flags + block() % {}, handed);\n",
+                       shape_.members);
+  }
   std::string waiting() const {
-    return fmt::format("    awaited += {}u;\n    if (tid == 0) await(counter, awaited);\n    sync_block();\n",
+    return fmt::format("    for (int m = tid % 32; m < {}; m += 32) await(flags + m, handed);\n    sync_warp();\n",
                        shape_.members);
   }
 
@@ -442,7 +461,8 @@ KERNEL_OF(loop, {threads}) {{
             mma_tf32(sum[j].x, a4, b);
 )",
                             fmt::arg("w", w));
-    return fmt::format(R"(      {{
+    return fmt::format(
+        R"(      {{
         const T* x0 = {from} + (i64)r0 * {width} + {column};
         const T* x1 = x0 + 8 * {width};
 #pragma unroll
@@ -450,7 +470,7 @@ KERNEL_OF(loop, {threads}) {{
           float4 f[{stage}][2];
 #pragma unroll
           for (int i = 0; i < {stage}; ++i) {{
-            const int k = ((c0 + i) * {warps} + warp) * 16 + 4 * quad;
+            const int k = (((c0 + i) * {warps} + warp) * 4 + quad) * 4;
             f[i][0] = on0 && c0 + i < {chunks} && k < {inputs} ? load_far((const float4*)(x0 + k)) : zero4();
             f[i][1] = on1 && c0 + i < {chunks} && k < {inputs} ? load_far((const float4*)(x1 + k)) : zero4();
           }}
@@ -471,15 +491,15 @@ KERNEL_OF(loop, {threads}) {{
         }}
       }}
 )",
-                       fmt::arg("from", pointer(source.place)), fmt::arg("width", node(source.place.root).size),
-                       fmt::arg("column", source.place.column), fmt::arg("chunks", chunks_of_warp(source.inputs)),
-                       fmt::arg("stage", kStage), fmt::arg("warps", kLoopWarps), fmt::arg("inputs", source.inputs),
-                       fmt::arg("tiles", tiles), fmt::arg("one", one),
-                       fmt::arg("rest", exact ? "              const u32 rest_a[4] = {as_tf32(rest_of_tf32(l[2 * h])), "
-                                                "as_tf32(rest_of_tf32(m[2 * h])),\n"
-                                                "                                       as_tf32(rest_of_tf32(l[2 * h + "
-                                                "1])), as_tf32(rest_of_tf32(m[2 * h + 1]))};\n"
-                                              : ""));
+        fmt::arg("from", pointer(source.place)), fmt::arg("width", node(source.place.root).size),
+        fmt::arg("column", source.place.column), fmt::arg("chunks", chunks_of_warp(source.inputs, precision_)),
+        fmt::arg("stage", std::min(kStage, chunks_of_warp(source.inputs, precision_))), fmt::arg("warps", kLoopWarps),
+        fmt::arg("inputs", source.inputs), fmt::arg("tiles", tiles), fmt::arg("one", one),
+        fmt::arg("rest", exact ? "              const u32 rest_a[4] = {as_tf32(rest_of_tf32(l[2 * h])), "
+                                 "as_tf32(rest_of_tf32(m[2 * h])),\n"
+                                 "                                       as_tf32(rest_of_tf32(l[2 * h + "
+                                 "1])), as_tf32(rest_of_tf32(m[2 * h + 1]))};\n"
+                               : ""));
   }
 
   std::string multiply_bf16(const LoopReading::Source& source, const std::string& w, Index tiles) {
@@ -490,26 +510,31 @@ KERNEL_OF(loop, {threads}) {{
         const unsigned short* x1 = x0 + 8 * {inputs};
 #pragma unroll
         for (int c0 = 0; c0 < {chunks}; c0 += {stage}) {{
-          uint2 f[{stage}][2];
+          uint4 f[{stage}][2];
 #pragma unroll
           for (int i = 0; i < {stage}; ++i) {{
-            const int k = ((c0 + i) * {warps} + warp) * 16 + 4 * quad;
-            f[i][0] = on0 && c0 + i < {chunks} && k < {inputs} ? load_far((const uint2*)(x0 + k)) : zero2();
-            f[i][1] = on1 && c0 + i < {chunks} && k < {inputs} ? load_far((const uint2*)(x1 + k)) : zero2();
+            const int k = (((c0 + i) * {warps} + warp) * 4 + quad) * 8;
+            f[i][0] = on0 && c0 + i < {chunks} && k < {inputs} ? load_far((const uint4*)(x0 + k)) : zero_bits();
+            f[i][1] = on1 && c0 + i < {chunks} && k < {inputs} ? load_far((const uint4*)(x1 + k)) : zero_bits();
           }}
 #pragma unroll
           for (int i = 0; i < {stage}; ++i) {{
             if (c0 + i >= {chunks}) continue;
-            const u32 a4[4] = {{f[i][0].x, f[i][1].x, f[i][0].y, f[i][1].y}};
+            const u32 front[4] = {{f[i][0].x, f[i][1].x, f[i][0].y, f[i][1].y}};
+            const u32 back[4] = {{f[i][0].z, f[i][1].z, f[i][0].w, f[i][1].w}};
 #pragma unroll
-            for (int j = 0; j < {tiles}; ++j) mma_bf16(sum[j].x, a4, {w}[c0 + i][j]);
+            for (int j = 0; j < {tiles}; ++j) {{
+              mma_bf16(sum[j].x, front, {w}[c0 + i][j]);
+              mma_bf16(sum[j].x, back, {w}[c0 + i][j] + 2);
+            }}
           }}
         }}
       }}
 )",
                        fmt::arg("offset", x.offset), fmt::arg("step", step_of(source.place)),
                        fmt::arg("rows", shape_.rows()), fmt::arg("inputs", source.inputs),
-                       fmt::arg("chunks", chunks_of_warp(source.inputs)), fmt::arg("stage", kStage),
+                       fmt::arg("chunks", chunks_of_warp(source.inputs, precision_)),
+                       fmt::arg("stage", std::min(kStage, chunks_of_warp(source.inputs, precision_))),
                        fmt::arg("warps", kLoopWarps), fmt::arg("tiles", tiles), fmt::arg("w", w));
   }
 

@@ -144,7 +144,7 @@ Index registers_of(const LoopReading& loop, const LoopShape& shape, DevicePrecis
   for (const auto& phase : loop.phases)
     for (const auto& p : phase.products)
       for (const auto& s : p.sources)
-        sum += chunks_of_warp(s.inputs) * (p.blocks * shape.units / 8) * (precision == DevicePrecision::bf16 ? 2 : 4);
+        sum += chunks_of_warp(s.inputs, precision) * (p.blocks * shape.units / 8) * kChunkRegisters;
   return sum;
 }
 
@@ -155,7 +155,7 @@ double cost_of(const LoopReading& loop, const LoopShape& shape, DevicePrecision 
   const auto rows = static_cast<double>(shape.rows());
   double sum = 0;
   for (const auto& phase : loop.phases) {
-    if (!phase.products.empty()) sum += 1200;
+    if (!phase.products.empty()) sum += 900;
     for (const auto& p : phase.products)
       for (const auto& s : p.sources)
         sum += rows * static_cast<double>(s.inputs) * (small ? 2 : 4) / 70 +
@@ -188,7 +188,7 @@ std::optional<LoopShape> loop_shape(const LoopReading& loop, DevicePrecision pre
       LoopShape shape{.row_tiles = tiles, .row_passes = passes};
       const Index groups = (places + shape.rows() - 1) / shape.rows();
       const Index members = std::min(processors / groups, loop.units / 8);
-      if (members < 1) continue;
+      if (members < 1 || members > kFlagsOfGroup) continue;
       shape.units = round_up((loop.units + members - 1) / members, 8);
       shape.members = (loop.units + shape.units - 1) / shape.units;
       bool wide = false;
@@ -225,7 +225,8 @@ bool DeviceLoop<T>::lay() {
   auto made = made_.find(shape_);
   if (made == made_.end()) {
     LoopSource source = loop_source(*parts_->plan, loop_, shape_, precision_, backward_);
-    const int kernel = device_->compile(number_words(sizeof(T) == 8) + source.text, {"loop"})[0];
+    const int kernel =
+        device_->compile(number_words(sizeof(T) == 8, precision_ != DevicePrecision::exact) + source.text, {"loop"})[0];
     made = made_.emplace(shape_, Made{std::move(source), kernel}).first;
   }
   now_ = &made->second;
@@ -233,7 +234,7 @@ bool DeviceLoop<T>::lay() {
   begin_.reserve(device_, begin.size() * sizeof(Index));
   device_->upload(begin_.address(), begin.data(), begin.size() * sizeof(Index));
   const auto groups = at((layout.places() + shape_.rows() - 1) / shape_.rows());
-  counters_.reserve(device_, groups * 32 * sizeof(std::uint32_t));
+  flags_.reserve(device_, groups * kFlagsOfGroup * sizeof(std::uint32_t));
   exchange_.reserve(device_, groups * at(now_->source.exchange_numbers) * 2);
   return true;
 }

@@ -3,9 +3,10 @@
 /// registers and the same units of every gate. Internal to offload/.
 ///
 /// Units are divided among the blocks of a group, sequences among groups. A step is a few phases: products of rows that
-/// all blocks of the group have written, then element-wise maps of the own units. Before products the blocks of a group
-/// wait for each other; groups never do. A warp multiplies with a part of the inputs, for all columns of its block;
-/// the parts are added up in shared memory in the order of the warps.
+/// all blocks of the group have written, then element-wise maps of the own units. A block raises its flag when it has
+/// written what others multiply with, and only then writes the rest; before products every warp waits for the flags of
+/// its group. Groups never wait for each other. A warp multiplies with a part of the inputs, for all columns of its
+/// block; the parts are added up in shared memory in the order of the warps.
 ///
 /// Products are those of tensor cores: bfloat16, tf32, or (exact) three products of tf32 halves, as accurate as single
 /// precision.
@@ -61,9 +62,17 @@ struct LoopReading {
 /// Nothing where a loop does not divide into units, or has more in it than products and maps.
 std::optional<LoopReading> read_loop(const Plan& plan, const Programs& programs, std::size_t segment, bool backward);
 
+inline constexpr Index kFlagsOfGroup = 256;  ///< room for the flags of a group's blocks
 inline constexpr Index kLoopThreads = 256, kLoopWarps = kLoopThreads / 32;
-/// Tiles of 16 inputs that a warp multiplies.
-inline Index chunks_of_warp(Index inputs) { return ((inputs + 15) / 16 + kLoopWarps - 1) / kLoopWarps; }
+/// Inputs of a row that four threads read at once, 16 bytes each.
+inline Index chunk_of(DevicePrecision precision) { return precision == DevicePrecision::bf16 ? 32 : 16; }
+/// Such chunks for each warp.
+inline Index chunks_of_warp(Index inputs, DevicePrecision precision) {
+  const Index all = kLoopWarps * chunk_of(precision);
+  return (inputs + all - 1) / all;
+}
+/// Registers of a thread for the weights of a chunk and 8 outputs.
+inline constexpr Index kChunkRegisters = 4;
 /// Numbers from one row of sums in shared memory to the next: rows of a tile then lie in different banks.
 inline Index sums_stride(Index columns) { return columns + 8; }
 /// Numbers of shared memory that the sums of a phase take.
@@ -107,19 +116,19 @@ class DeviceLoop {
   std::map<LoopShape, Made> made_;
   const Made* now_ = nullptr;
   LoopShape shape_;
-  DeviceMemory begin_, counters_, exchange_;
+  DeviceMemory begin_, flags_, exchange_;
 };
 
 template <class T>
 template <class AddressOf>
 void DeviceLoop<T>::run(Address parameters, AddressOf&& address) {
   const Index places = parts_->layout.places(), groups = (places + shape_.rows() - 1) / shape_.rows();
-  device_->clear(counters_.address(), sizeof(std::uint32_t) * static_cast<std::size_t>(groups) * 32);
+  device_->clear(flags_.address(), sizeof(std::uint32_t) * static_cast<std::size_t>(groups * kFlagsOfGroup));
   Arguments arguments;
   arguments.add(parts_->layout.steps())
       .add(places)
       .add(begin_.address())
-      .add(counters_.address())
+      .add(flags_.address())
       .add(exchange_.address())
       .add(parameters);
   for (const auto& [what, root] : now_->source.roots) arguments.add(address(what, root));

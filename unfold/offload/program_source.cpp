@@ -53,14 +53,12 @@ std::string partial_of(Map map, int input, const InstructionNames& n, double k) 
 
 }  // namespace
 
-std::string number_words(bool doubles) {
+std::string number_words(bool doubles, bool quick) {
   return std::string(doubles ? "typedef double T;\n#define UF(name) name\n"
                              : "typedef float T;\n#define UF(name) name##f\n") +
          R"(
 DEVICE T exp_of(T x) { return UF(exp)(x); }
 DEVICE T log_of(T x) { return UF(log)(x); }
-DEVICE T tanh_of(T x) { return UF(tanh)(x); }
-DEVICE T sigmoid_of(T x) { return T(1) / (T(1) + UF(exp)(-x)); }
 DEVICE T relu_of(T x) { return x <= T(0) ? T(0) : x; }
 DEVICE T softplus_of(T x) { return (x > T(0) ? x : T(0)) + UF(log1p)(UF(exp)(-UF(fabs)(x))); }
 DEVICE T hard_sigmoid_of(T x) {
@@ -68,7 +66,15 @@ DEVICE T hard_sigmoid_of(T x) {
   return u <= T(0) ? T(0) : u >= T(1) ? T(1) : u;
 }
 DEVICE T hard_slope_of(T y) { return y > T(0) && y < T(1) ? T(0.25) : T(0); }
-)";
+)" +
+         (quick && !doubles ? R"(
+DEVICE T sigmoid_of(T x) { return divide_fast(1.0f, 1.0f + exp_fast(-x)); }
+DEVICE T tanh_of(T x) { return 1.0f - divide_fast(2.0f, 1.0f + exp_fast(2.0f * x)); }
+)"
+                            : R"(
+DEVICE T tanh_of(T x) { return UF(tanh)(x); }
+DEVICE T sigmoid_of(T x) { return T(1) / (T(1) + UF(exp)(-x)); }
+)");
 }
 
 std::string statement(const Instruction& i, const InstructionNames& n) {

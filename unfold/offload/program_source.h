@@ -10,8 +10,9 @@
 
 namespace unfold {
 
-/// What kernels need beside the words of a device: the number type T and the functions of the table of maps.
-std::string number_words(bool doubles);
+/// What kernels need beside the words of a device: the number type T and the functions of the table of maps. `quick`:
+/// sigmoid and tanh with an absolute error of some 1e-7, for products that are rounded anyway.
+std::string number_words(bool doubles, bool quick = false);
 
 /// The statement of an instruction; the names are those of its slots, "" where it reads none.
 struct InstructionNames {

@@ -23,7 +23,7 @@ bool has_sizes(const Structure& structure, const std::vector<Index>& sizes) {
 template <class T>
 BatchPass<T>::BatchPass(const Network<T>& network, Team& team, std::size_t memory_limit,
                         const PenaltyOptions& penalties)
-    : network_(network), team_(team), unfolding_(network.plan, team, network.precision), memory_limit_(memory_limit) {
+    : network_(network), team_(team), unfolding_(network.plan, team, network.precision, network.offload), memory_limit_(memory_limit) {
   if (penalties.any()) penalties_.emplace(penalties, network, team);
   smoothing_ = penalties.smoothing;
   if (!(smoothing_ >= 0 && smoothing_ < 1))
