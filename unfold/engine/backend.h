@@ -9,11 +9,22 @@
 
 #include "unfold/engine/layout.h"
 #include "unfold/engine/unfolding.h"
+#include "unfold/numerics/vector.h"
 
 namespace unfold {
 
 template <class T>
 struct Parts;
+
+/// Steps of an optimiser where the parameters are: nothing large travels. Vectors are known by their place at home;
+/// what was moved comes home when it is asked for (Keeper).
+template <class T>
+class Resident : public Keeper<T> {
+ public:
+  virtual double gradient_norm() = 0;  ///< of the last backward pass
+  /// Moves the parameters, which are lent from now on, and both moments, along the gradient of the last backward pass.
+  virtual void adam(Parameters<T>& parameters, std::span<T> mean, std::span<T> square, const AdamStep& step) = 0;
+};
 
 /// The passes of one unfolding, elsewhere. Refers to its parts.
 template <class T>
@@ -31,6 +42,10 @@ class Backend {
   virtual void fetch(What what, int node) = 0;
   /// The host's numbers of a signal are about to be written: the next pass reads them.
   virtual void expect(What what, int node) = 0;
+  /// As Unfolding::softmax.
+  virtual bool softmax(int node, std::span<const Symbol> targets, T scale, bool adjoint, T* nats) = 0;
+  /// Null: steps are taken on the host.
+  virtual Resident<T>* resident() = 0;
 };
 
 /// Makes backends. UsageError for a plan that it cannot run, saying what of it.

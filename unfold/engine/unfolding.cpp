@@ -86,7 +86,10 @@ void Unfolding<T>::set_parameters(const Parameters<T>& parameters) {
                      " numbers, the plan has " + std::to_string(body_->plan->parameter_count()));
   body_->parameters = &parameters;
   body_->weights.mark_changed();
-  if (body_->backend != nullptr) body_->backend->parameters_changed();
+  if (body_->backend != nullptr)
+    body_->backend->parameters_changed();
+  else
+    static_cast<void>(parameters.flat());  // they come home before threads ask for them
   body_->step.reset();
 }
 
@@ -152,6 +155,20 @@ void Unfolding<T>::clear_adjoints() {
 }
 
 template <class T>
+bool Unfolding<T>::softmax(Signal output, std::span<const Symbol> targets, T scale, bool seed, T* nats) {
+  Body& b = *body_;
+  if (b.backend == nullptr) return false;
+  const int i = b.plan->outside(output.id);
+  if (seed) b.layout.make_room(What::adjoint);
+  return b.backend->softmax(i, targets, scale, seed, nats);
+}
+
+template <class T>
+Resident<T>* Unfolding<T>::resident() {
+  return body_->backend == nullptr ? nullptr : body_->backend->resident();
+}
+
+template <class T>
 void Unfolding<T>::forward(State<T>* state, bool source_stays) {
   Body& b = *body_;
   if (!b.layout.laid()) throw UsageError("unfolding: lay it over a structure first");
@@ -181,7 +198,7 @@ template <class T>
 void Unfolding<T>::backward(std::span<T> gradient, const BackwardOptions& options, const State<T>* end,
                             State<T>* start) {
   Body& b = *body_;
-  if (static_cast<Index>(gradient.size()) != b.plan->parameter_count())
+  if (static_cast<Index>(gradient.size()) != b.plan->parameter_count() && !options.gradient_stays)
     throw UsageError("unfolding: the gradient has " + std::to_string(gradient.size()) + " numbers, the plan " +
                      std::to_string(b.plan->parameter_count()));
   if (options.algebra == Algebra::squared)

@@ -30,6 +30,8 @@ namespace unfold {
 
 class Account;
 class Offload;
+template <class T>
+class Resident;
 
 /// What links along `previous` carry from one window to the next: one slot per stream.
 template <class T>
@@ -70,8 +72,9 @@ using SegmentDone = std::function<void(int segment)>;
 
 struct BackwardOptions {
   Algebra algebra = Algebra::linear;
-  bool accumulate = false;  ///< add to the gradient instead of setting it
-  bool weights = true;      ///< false: adjoints and trained starts only, the rest of the gradient is left alone
+  bool accumulate = false;      ///< add to the gradient instead of setting it
+  bool weights = true;          ///< false: adjoints and trained starts only, the rest of the gradient is left alone
+  bool gradient_stays = false;  ///< with `resident`: it is not brought home
   const SegmentDone* done = nullptr;  ///< weight gradients segment by segment, not all in the end; the same bits
 };
 
@@ -117,6 +120,12 @@ class Unfolding {
   /// The seed of the backward pass: REQUIRES every output's adjoint to be filled by the caller before `backward`.
   Matrix<T> adjoint(Signal output);
   void clear_adjoints();  ///< zeroes the seeds of all outputs
+  /// Minus the logarithms of the probabilities of symbols (kNoSymbol: 0), the softmax of an output's rows, where passes
+  /// run elsewhere; with `seed` its adjoint becomes scale * d nats / d output. False, and nothing done: on the team, or
+  /// for symbols that are not there.
+  bool softmax(Signal output, std::span<const Symbol> targets, T scale, bool seed, T* nats);
+  /// Where an optimiser may step with the parameters of the last pass; null: on the host alone.
+  Resident<T>* resident();
   /// Backward pass: gradient [parameters] = sum over positions of (d outputs / d parameters)^T adjoint.
   /// `end`: adjoints of the state left behind by `forward` (from a later window); `start`: receives those of the state
   /// that `forward` started from (zero for fresh slots, whose share goes to the trained initial values). Throws

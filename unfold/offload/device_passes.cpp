@@ -10,13 +10,6 @@
 namespace unfold {
 namespace {
 
-constexpr Index kPartRows = 128;  // rows that one thread sums for a column
-
-template <class T>
-std::size_t bytes_of(Index numbers) {
-  return at(numbers) * sizeof(T);
-}
-
 [[noreturn]] void refuse(const Node& node, std::string_view what) {
   throw UsageError(fmt::format("{} {}, which devices do not run yet; leave --device out", node.name, what));
 }
@@ -75,6 +68,10 @@ DevicePasses<T>::DevicePasses(std::shared_ptr<Device> device, const OffloadOptio
 
 template <class T>
 DevicePasses<T>::~DevicePasses() {
+  if (lent_ != nullptr) try {
+      static_cast<void>(lent_->flat());
+    } catch (const std::exception&) {  // the device is lost: what is at home stays
+    }
   forget_recordings();
 }
 
@@ -251,12 +248,45 @@ void DevicePasses<T>::compile(Kind kind) {
 }
 
 template <class T>
-void DevicePasses<T>::multiply(const DeviceProduct& product) {
-  if (product.m <= 0 || product.n <= 0) return;
-  DeviceProduct p = product;
+void DevicePasses<T>::multiply(DeviceProduct p, bool reused) {
+  if (p.m <= 0 || p.n <= 0) return;
   p.doubles = sizeof(T) == 8;
   p.precision = precision_;
+  if (reused && fits_halves(p)) {
+    const Index rows_a = p.transposed_a ? p.k : p.m, cols_a = p.transposed_a ? p.m : p.k;
+    const Index rows_b = p.transposed_b ? p.n : p.k, cols_b = p.transposed_b ? p.k : p.n;
+    p.a = halves(p.a, p.lda, rows_a, cols_a), p.lda = cols_a;
+    p.b = halves(p.b, p.ldb, rows_b, cols_b), p.ldb = cols_b;
+    p.halves = true;
+  }
   device_->multiply(p);
+}
+
+/// Numbers are copied, and multiplied, in whole 16 bytes.
+template <class T>
+bool DevicePasses<T>::fits_halves(const DeviceProduct& p) const {
+  const auto whole = [](Address from, Index ld) { return from % 16 == 0 && ld % 4 == 0; };
+  return sizeof(T) == 4 && precision_ == DevicePrecision::bf16 && p.m % 8 == 0 && p.n % 8 == 0 && p.k % 8 == 0 &&
+         whole(p.a, p.lda) && whole(p.b, p.ldb);
+}
+
+template <class T>
+Address DevicePasses<T>::halves(Address from, Index ld, Index rows, Index cols) {
+  Halves& copy = halves_[{static_cast<Index>(from), ld, rows, cols}];
+  copy.memory.reserve(device_, at(rows * cols) * 2);
+  if (std::exchange(copy.made, true)) return copy.memory.address();
+  copy.of_backward = in_backward_;
+  launch(FixedKernel::to_halves, rows * cols / 4,
+         Arguments().add(copy.memory.address()).add(from).add(ld).add(rows).add(cols));
+  return copy.memory.address();
+}
+
+/// What a forward pass has copied serves the backward pass that follows it.
+template <class T>
+void DevicePasses<T>::forget_halves(bool of_backward) {
+  for (auto& [of, copy] : halves_)
+    if (!of_backward || copy.of_backward) copy.made = false;
+  in_backward_ = of_backward;
 }
 
 template <class T>
@@ -271,34 +301,6 @@ void DevicePasses<T>::start_rows(What what, int i, const Rows& rows, Address bia
 }
 
 // --------------------------------------------------------------------------------------------------------- passes
-
-/// The second time it is recorded: libraries load what they need when they are first asked.
-template <class T>
-template <class Do>
-void DevicePasses<T>::play(Recording& recording, double DeviceTimes::*time, Do&& run) {
-  const bool timed = times_ != nullptr && !times_->by_stage && recording.id >= 0;
-  const int begin = timed ? device_->mark() : 0;
-  if (recording.id >= 0) {
-    device_->replay(recording.id);
-  } else if (!std::exchange(recording.ran, true) || (times_ != nullptr && times_->by_stage)) {
-    run();
-  } else {
-    device_->record();
-    run();
-    recording.id = device_->recorded();
-    device_->replay(recording.id);
-  }
-  if (timed) (*times_).*time += device_->seconds_between(begin, device_->mark());
-}
-
-template <class T>
-template <class Do>
-void DevicePasses<T>::stage(const std::string& name, Do&& run) {
-  if (times_ == nullptr || !times_->by_stage) return run();
-  const int begin = device_->mark();
-  run();
-  times_->stages[name] += device_->seconds_between(begin, device_->mark());
-}
 
 template <class T>
 void DevicePasses<T>::forward(State<T>* state) {
@@ -315,7 +317,10 @@ void DevicePasses<T>::forward(State<T>* state) {
   give_inputs();
   give_history(What::value);
   ready_loops(false);
-  play(forward_, &DeviceTimes::forward, [&] { run(Kind::forward); });
+  play(forward_, &DeviceTimes::forward, [&] {
+    forget_halves(false);
+    run(Kind::forward);
+  });
   std::fill(stale_[0].begin(), stale_[0].end(), 1);
   if (state == nullptr) return;
   for (const Plan::Carried& c : plan_.carried()) {
@@ -459,7 +464,8 @@ void DevicePasses<T>::affine_forward(const Item& item, const Rows& rows) {
                 .lda = layout_.stride(What::value, t.source),
                 .ldb = n.size,
                 .ldc = ld,
-                .accumulate = !sets});
+                .accumulate = !sets},
+               count == layout_.rows());
     }
     sets = false;
   }
@@ -521,7 +527,8 @@ void DevicePasses<T>::affine_backward(const Item& item, const Rows& rows, bool s
               .ldb = n.size,
               .ldc = layout_.stride(What::adjoint, t.source),
               .transposed_b = true,
-              .accumulate = !part->adjoint_sets});
+              .accumulate = !part->adjoint_sets},
+             rows.range.size() == layout_.rows() && !squared);
   }
 }
 
@@ -606,211 +613,6 @@ void DevicePasses<T>::mask(int i, const Rows& rows) {
              .add(static_cast<Index>(stream_of(n.name)))
              .add(static_cast<Index>(std::nearbyint(n.constant * 0x1p32)))
              .add(1 / (1 - n.constant)));
-}
-
-// --------------------------------------------------------------------------------------------------------- backward
-
-template <class T>
-void DevicePasses<T>::backward(std::span<T> gradient, const BackwardOptions& options, const State<T>* end,
-                               State<T>* start) {
-  if (end != nullptr || start != nullptr)
-    throw UsageError("a device keeps whole windows: leave the memory limit out, or --device");
-  const bool squared = options.algebra == Algebra::squared;
-  const Kind kind = squared ? Kind::squared : Kind::backward;
-  make_room(What::adjoint);
-  compile(kind);
-  upload_parameters();
-  for (const int i : plan_.outputs()) {
-    const int root = plan_.needs_adjoint(i) ? plan_.adjoint_place(i).root : -1;
-    if (root < 0 || !std::exchange(expected_[1][at(root)], 0)) continue;
-    const Buffer<T>& host = layout_.buffer(What::adjoint, root);
-    device_->upload(buffer(What::adjoint, root).address(), host.data(), bytes_of<T>(host.size()));
-  }
-  if (gradient_.reserve(device_, bytes_of<T>(plan_.parameter_count()))) forget_recordings();
-  give_lists();
-  ready_loops(true);
-  if (squared) {
-    Index widest = 0;
-    for (const Node& n : plan_.nodes()) widest = std::max(widest, n.size);
-    bool moved = squared_parameters_.reserve(device_, bytes_of<T>(plan_.parameter_count()));
-    moved |= squares_.reserve(device_, bytes_of<T>(layout_.rows() * widest));
-    if (moved) forget_recordings();
-  }
-  const int key = (squared ? 1 : 0) + (options.weights ? 2 : 0);
-  play(backward_[key], &DeviceTimes::backward, [&] {
-    if (squared) {
-      launch(FixedKernel::square_rows, plan_.parameter_count(),
-             Arguments()
-                 .add(squared_parameters_.address())
-                 .add(Index{0})
-                 .add(parameters_.address())
-                 .add(Index{0})
-                 .add(Index{1})
-                 .add(plan_.parameter_count()));
-    }
-    stage("backward start", [&] { prepare(); });
-    run(kind);
-    if (options.weights) stage("weight gradients", [&] { gradients(squared, false); });
-  });
-  std::fill(stale_[1].begin(), stale_[1].end(), 1);
-  if (options.done != nullptr) (*options.done)(static_cast<int>(plan_.segments().size()));
-  if (options.weights) {
-    Buffer<T> all(plan_.parameter_count());
-    device_->download(all.data(), gradient_.address(), bytes_of<T>(all.size()));
-    for (int i = 0; i < static_cast<int>(plan_.nodes().size()); ++i) {
-      const Node& n = node(i);
-      if (n.kind != Node::Kind::affine) continue;
-      const auto take = [&](int p) {
-        const ParameterInfo& info = plan_.parameters()[at(p)];
-        for (Index k = info.offset; k < info.offset + info.size(); ++k) {
-          const T g = plan_.live(i) ? all[k] : T{0};
-          gradient[at(k)] = options.accumulate ? gradient[at(k)] + g : g;
-        }
-      };
-      for (const auto& term : n.terms) take(term.parameter);
-      if (n.bias >= 0) take(n.bias);
-    }
-  }
-  for (int i = 0; i < static_cast<int>(plan_.nodes().size()); ++i) {
-    const Node& link = node(i);
-    if (link.kind != Node::Kind::link || link.initial < 0 || !plan_.live(i)) continue;
-    fetch(What::adjoint, link.delay.along == Delay::Along::previous ? link.source : i);
-  }
-  parts_.boundary.initial_gradients(*parts_.parameters, gradient.data(), options.accumulate, false);
-  if (options.done != nullptr)
-    for (std::size_t g = plan_.segments().size(); g-- > 0;) (*options.done)(static_cast<int>(g));
-}
-
-/// Zeroes what writers add to, and what lies before the first position; nothing comes from later windows.
-template <class T>
-void DevicePasses<T>::prepare() {
-  const auto& outputs = plan_.outputs();
-  for (int root = 0; root < static_cast<int>(plan_.nodes().size()); ++root) {
-    const AdjointBuffer& b = plan_.adjoint_buffer(root);
-    if (!b.exists) continue;
-    const bool seeded = std::find(outputs.begin(), outputs.end(), root) != outputs.end();
-    const Index n = node(root).size, history = plan_.history(root) * layout_.places();
-    const Index numbers = b.zeroed               ? (history + layout_.rows()) * n
-                          : b.ring               ? layout_.buffer(What::adjoint, root).size()
-                          : seeded || b.tail > 0 ? history * n
-                                                 : 0;
-    if (numbers > 0) device_->clear(buffer(What::adjoint, root).address(), bytes_of<T>(numbers));
-  }
-}
-
-/// Rows of this step that no later step writes to are zero.
-template <class T>
-void DevicePasses<T>::start_tails(std::size_t g, Index step) {
-  const Corner corner = segment(g).corner;
-  for (const int root : parts_.schedule.tail_roots(g)) {
-    const Index first = layout_.step_rows(step + plan_.adjoint_buffer(root).tail, corner, 0);
-    const Index last = layout_.step_rows(step, corner, 0), begin = layout_.first_row(step, corner);
-    if (first < last) start_rows(What::adjoint, root, {step, {begin + first, begin + last}}, 0);
-  }
-}
-
-// --------------------------------------------------------------------------------------------------------- gradients
-
-/// For each symbol the rows that hold it, in parts. So many parts that a recording fits any text.
-template <class T>
-void DevicePasses<T>::give_lists() {
-  bool moved = false;
-  std::vector<char> done(plan_.nodes().size(), 0);
-  for (int i = 0; i < static_cast<int>(plan_.nodes().size()); ++i)
-    for (const auto& term : node(i).terms) {
-      if (!plan_.live(i) || layout_.lookup(term.source) == nullptr || std::exchange(done[at(term.source)], 1)) continue;
-      const auto& symbols = layout_.symbols(term.source);
-      const Index alphabet = node(term.source).size;
-      std::vector<Index> count(at(alphabet) + 1, 0);
-      for (const Symbol s : symbols)
-        if (s >= 0) ++count[at(s) + 1];
-      for (Index s = 0; s < alphabet; ++s) count[at(s) + 1] += count[at(s)];
-      std::vector<Index> rows(symbols.size()), next(count.begin(), count.end() - 1);
-      for (std::size_t r = 0; r < symbols.size(); ++r)
-        if (symbols[r] >= 0) rows[at(next[at(symbols[r])]++)] = static_cast<Index>(r);
-      std::vector<Index> begin, ends = {0};
-      for (Index s = 0; s < alphabet; ++s) {
-        for (Index r = count[at(s)]; r < count[at(s) + 1]; r += kPartRows) begin.push_back(r);
-        ends.push_back(static_cast<Index>(begin.size()));
-      }
-      SymbolLists& lists = symbol_lists_[at(term.source)];
-      const Index parts = static_cast<Index>(symbols.size()) / kPartRows + alphabet;
-      begin.resize(at(parts) + 1, count.back());
-      moved |= lists.parts != parts;
-      lists.parts = parts;
-      const auto keep = [&](DeviceMemory& memory, const std::vector<Index>& numbers) {
-        moved |= memory.reserve(device_, bytes_of<Index>(static_cast<Index>(numbers.size())));
-        device_->upload(memory.address(), numbers.data(), bytes_of<Index>(static_cast<Index>(numbers.size())));
-      };
-      keep(lists.rows, rows), keep(lists.begin, begin), keep(lists.ends, ends);
-    }
-  Index most = 0;
-  for (int i = 0; i < static_cast<int>(plan_.nodes().size()); ++i) {
-    if (node(i).kind != Node::Kind::affine || !plan_.live(i)) continue;
-    most = std::max(most, row_parts_count_ * node(i).size);
-    for (const auto& term : node(i).terms)
-      if (layout_.lookup(term.source) != nullptr)
-        most = std::max(most, symbol_lists_[at(term.source)].parts * node(i).size);
-  }
-  moved |= partial_.reserve(device_, bytes_of<T>(most));
-  if (moved) forget_recordings();
-}
-
-template <class T>
-void DevicePasses<T>::sum_lists(Address d, Index ld, Index cols, Address begin, Address rows, Index parts, Address ends,
-                                Index count, Address g, bool sets) {
-  launch(FixedKernel::sum_parts, parts * cols,
-         Arguments().add(partial_.address()).add(cols).add(d).add(ld).add(begin).add(rows).add(parts));
-  launch(FixedKernel::join_parts, count * cols,
-         Arguments().add(g).add(cols).add(partial_.address()).add(ends).add(count).add(Index{sets ? 1 : 0}));
-}
-
-template <class T>
-void DevicePasses<T>::gradients(bool squared, bool accumulate) {
-  for (int i = 0; i < static_cast<int>(plan_.nodes().size()); ++i) {
-    const Node& affine = node(i);
-    if (affine.kind != Node::Kind::affine || !plan_.live(i)) continue;
-    for (const auto& term : affine.terms) gradient_of_rows(i, term, squared, accumulate);
-    if (affine.bias >= 0)
-      sum_lists(address(What::adjoint, i, {0, {0, 0}}), layout_.stride(What::adjoint, i), affine.size,
-                row_parts_.address(), 0, row_parts_count_, row_ends_.address(), 1, parameter(affine.bias, gradient_),
-                !accumulate);
-  }
-}
-
-template <class T>
-void DevicePasses<T>::gradient_of_rows(int i, const Node::AffineTerm& term, bool squared, bool accumulate) {
-  const Address g = parameter(term.parameter, gradient_);
-  const Index n = node(i).size, ld = layout_.stride(What::adjoint, i);
-  if (layout_.lookup(term.source) != nullptr) {
-    const SymbolLists& lists = symbol_lists_[at(term.source)];
-    return sum_lists(address(What::adjoint, i, {0, {0, 0}}), ld, n, lists.begin.address(), lists.rows.address(),
-                     lists.parts, lists.ends.address(), node(term.source).size, g, !accumulate);
-  }
-  const Index k = node(term.source).size;
-  for (const auto& [step, range] : layout_.runs(plan_.value_place(term.source).shift, 0)) {
-    const Rows rows{step, range};
-    Address x = address(What::value, term.source, rows);
-    Index x_ld = layout_.stride(What::value, term.source);
-    if (squared) {
-      launch(FixedKernel::square_rows, range.size() * k,
-             Arguments().add(squares_.address()).add(k).add(x).add(x_ld).add(range.size()).add(k));
-      x = squares_.address();
-      x_ld = k;
-    }
-    multiply({.m = k,
-              .n = n,
-              .k = range.size(),
-              .a = x,
-              .b = address(What::adjoint, i, rows),
-              .c = g,
-              .lda = x_ld,
-              .ldb = ld,
-              .ldc = n,
-              .transposed_a = true,
-              .accumulate = accumulate});
-    accumulate = true;
-  }
 }
 
 template <class T>

@@ -4,6 +4,7 @@
 ///
 /// A pass is recorded when it runs the second time over a structure, and replayed from then on.
 
+#include <array>
 #include <map>
 #include <memory>
 #include <optional>
@@ -22,24 +23,39 @@
 
 namespace unfold {
 
+inline constexpr Index kPartRows = 128;  ///< rows that one thread sums for a column
+template <class T>
+std::size_t bytes_of(Index numbers) {
+  return static_cast<std::size_t>(numbers) * sizeof(T);
+}
+
 /// Throws UsageError for a plan that has what devices cannot run, naming the node.
 void require_device_plan(const Plan& plan);
 
 template <class T>
-class DevicePasses final : public Backend<T> {
+class DevicePasses final : public Backend<T>, private Resident<T> {
  public:
   DevicePasses(std::shared_ptr<Device> device, const OffloadOptions& options, Parts<T>& parts);
   ~DevicePasses() override;
 
   void lay() override;
-  void parameters_changed() override { parameters_stale_ = true; }
+  void parameters_changed() override { parameters_stale_ |= !parts_.parameters->is_lent_to(*this); }
   void forward(State<T>* state) override;
   void backward(std::span<T> gradient, const BackwardOptions& options, const State<T>* end, State<T>* start) override;
   void tangent(std::span<const T> direction) override;
   void fetch(What what, int node) override;
   void expect(What what, int node) override;
+  bool softmax(int node, std::span<const Symbol> targets, T scale, bool adjoint, T* nats) override;
+  Resident<T>* resident() override;
 
  private:
+  // --- steps of an optimiser (device_steps.cpp)
+  double gradient_norm() override;
+  void adam(Parameters<T>& parameters, std::span<T> mean, std::span<T> square, const AdamStep& step) override;
+  void bring(std::span<T> home) override;
+  /// Where a vector is, with the numbers of the host unless it has newer ones.
+  Address vector(std::span<T> home);
+
   struct Recording {
     bool ran = false;
     int id = -1;
@@ -109,7 +125,12 @@ class DevicePasses final : public Backend<T> {
   std::optional<Compiled>& compiled(Kind kind, std::size_t g, std::size_t index) {
     return programs_[static_cast<std::size_t>(kind)][g][index];
   }
-  void multiply(const DeviceProduct& product);
+  /// `reused`: of matrices of which others make products, too, or large ones: better from bfloat16 copies.
+  void multiply(DeviceProduct product, bool reused = false);
+  bool fits_halves(const DeviceProduct& product) const;
+  /// Of a matrix of floats in bfloat16, packed: made when it is first asked for since `forget_halves`.
+  Address halves(Address from, Index ld, Index rows, Index cols);
+  void forget_halves(bool of_backward);
   void start_rows(What what, int i, const Rows& rows, Address bias);
 
   std::shared_ptr<Device> device_;
@@ -139,6 +160,22 @@ class DevicePasses final : public Backend<T> {
   DeviceMemory row_parts_, row_ends_;
   Index row_parts_count_ = 0;
   bool parameters_stale_ = true;
+  Parameters<T>* lent_ = nullptr;  // their numbers here are the present ones
+  /// Vectors of an optimiser, by where they are at home.
+  struct Vector {
+    DeviceMemory memory;
+    bool here = false;  // the numbers are newer than those at home
+  };
+  std::map<const T*, Vector> vectors_;
+  DeviceMemory targets_of_rows_, nats_, sums_;
+
+  /// bfloat16 copies, by what they are copies of.
+  struct Halves {
+    DeviceMemory memory;
+    bool made = false, of_backward = false;
+  };
+  std::map<std::array<Index, 4>, Halves> halves_;
+  bool in_backward_ = false;
 
   std::vector<int> fixed_;
   std::vector<std::vector<std::optional<Compiled>>> programs_[4];
@@ -152,5 +189,33 @@ class DevicePasses final : public Backend<T> {
   Recording forward_, tangent_;
   std::map<int, Recording> backward_;  // by options
 };
+
+/// The second time it is recorded: libraries load what they need when they are first asked.
+template <class T>
+template <class Do>
+void DevicePasses<T>::play(Recording& recording, double DeviceTimes::*time, Do&& run) {
+  const bool timed = times_ != nullptr && !times_->by_stage && recording.id >= 0;
+  const int begin = timed ? device_->mark() : 0;
+  if (recording.id >= 0) {
+    device_->replay(recording.id);
+  } else if (!std::exchange(recording.ran, true) || (times_ != nullptr && times_->by_stage)) {
+    run();
+  } else {
+    device_->record();
+    run();
+    recording.id = device_->recorded();
+    device_->replay(recording.id);
+  }
+  if (timed) (*times_).*time += device_->seconds_between(begin, device_->mark());
+}
+
+template <class T>
+template <class Do>
+void DevicePasses<T>::stage(const std::string& name, Do&& run) {
+  if (times_ == nullptr || !times_->by_stage) return run();
+  const int begin = device_->mark();
+  run();
+  times_->stages[name] += device_->seconds_between(begin, device_->mark());
+}
 
 }  // namespace unfold

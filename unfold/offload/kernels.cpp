@@ -3,9 +3,9 @@
 namespace unfold {
 
 const std::vector<std::string>& fixed_kernel_names() {
-  static const std::vector<std::string> names = {"start_rows",    "look_up",      "gather_rows", "scatter_rows",
-                                                 "scatter_lists", "fill_mask",    "sum_parts",   "join_parts",
-                                                 "square_rows",   "softmax_rows", "adam_step",   "norm_parts"};
+  static const std::vector<std::string> names = {
+      "start_rows", "look_up",     "gather_rows", "scatter_rows", "scatter_lists", "fill_mask",    "sum_parts",
+      "join_parts", "square_rows", "to_halves",   "softmax_rows", "adam_step",     "square_parts", "join_squares"};
   return names;
 }
 
@@ -152,6 +152,19 @@ KERNEL(square_rows) {
   }
 }
 
+KERNEL(to_halves) {
+  uint2* to = (uint2*)a.pointer(0);
+  const float* from = (const float*)a.pointer(1);
+  const i64 ld = a.integer(2), rows = a.integer(3), fours = a.integer(4) / 4;
+  for EACH(rows * fours) {
+    const u32 r = (u32)(e / fours), q = (u32)(e % fours);
+    const float4 x = *(const float4*)(from + r * ld + 4 * q);
+    uint2 y;
+    y.x = pack_bf16(x.x, x.y), y.y = pack_bf16(x.z, x.w);
+    to[e] = y;
+  }
+}
+
 // A warp for each row.
 KERNEL(softmax_rows) {
   const T* signal = (const T*)a.pointer(0);
@@ -185,29 +198,43 @@ KERNEL(softmax_rows) {
   }
 }
 
-// settings: double[8]: rate, beta1, beta2, epsilon, 1 / (1 - beta1^t), 1 / (1 - beta2^t), decay, factor of the gradient
 KERNEL(adam_step) {
-  T *x = (T*)a.pointer(0), *m = (T*)a.pointer(2), *v = (T*)a.pointer(3);
+  T *p = (T*)a.pointer(0), *m = (T*)a.pointer(2), *v = (T*)a.pointer(3);
   const T* g = (const T*)a.pointer(1);
   const i64 count = a.integer(4);
-  const double* s = (const double*)a.pointer(5);
-  const T rate = (T)s[0], b1 = (T)s[1], b2 = (T)s[2], epsilon = (T)s[3], u1 = (T)s[4], u2 = (T)s[5], decay = (T)s[6],
-          factor = (T)s[7];
+  const T scale = (T)a.number(5), rate = (T)a.number(6), beta1 = (T)a.number(7), beta2 = (T)a.number(8);
+  const T rest1 = (T)(1 - a.number(7)), rest2 = (T)(1 - a.number(8)), epsilon = (T)a.number(9);
+  const T boost = (T)(1 / a.number(10)), root = (T)(1 / sqrt(a.number(11))), decay = (T)a.number(12);
   for EACH(count) {
-    const T d = g[e] * factor;
-    const T first = b1 * m[e] + (T(1) - b1) * d, second = b2 * v[e] + (T(1) - b2) * d * d;
+    const T d = scale * g[e];
+    const T first = UF(fma)(beta1, m[e], rest1 * d), second = UF(fma)(beta2, v[e], rest2 * (d * d));
     m[e] = first, v[e] = second;
-    x[e] -= rate * (first * u1 / (UF(sqrt)(second * u2) + epsilon) + decay * x[e]);
+    const T step = UF(fma)(first / UF(fma)(UF(sqrt)(second), root, epsilon), boost, decay * p[e]);
+    p[e] = UF(fma)(-rate, step, p[e]);
   }
 }
 
-KERNEL(norm_parts) {
+// A number for each thread, then all of them by one block: the same sum every time.
+KERNEL(square_parts) {
   double* partial = (double*)a.pointer(0);
   const T* x = (const T*)a.pointer(1);
   const i64 count = a.integer(2);
   double sum = 0;
   for EACH(count) sum += (double)x[e] * (double)x[e];
   partial[block() * (i64)threads() + thread()] = sum;
+}
+
+KERNEL(join_squares) {
+  double *total = (double*)a.pointer(0), *sums = (double*)shared_memory();
+  const double* partial = (const double*)a.pointer(1);
+  const i64 count = a.integer(2);
+  double sum = 0;
+  for (i64 i = thread(); i < count; i += threads()) sum += partial[i];
+  sums[thread()] = sum;
+  sync_block();
+  if (thread() != 0) return;
+  for (int i = 1; i < threads(); ++i) sum += sums[i];
+  *total = sum;
 }
 )";
 }

@@ -17,9 +17,11 @@ enum class FixedKernel : unsigned char {
   sum_parts,      ///< partial, cols, d, ld, begin, rows (0: themselves), parts
   join_parts,     ///< g, cols, partial, begin, count, how (0: adds, 1: sets)
   square_rows,    ///< to, ld, from, ld, rows, cols
+  to_halves,      ///< to, from, ld, rows, cols: bfloat16, packed; cols, ld and places are multiples of 4
   softmax_rows,   ///< signal, ld, targets, rows, cols, scale, nats, adjoint (0: none), ld
-  adam_step,      ///< parameters, gradient, first, second, count, settings (see adam_step in kernels.cpp)
-  norm_parts,     ///< partial (double), x, count
+  adam_step,      ///< parameters, gradient, mean, square, count, then the numbers of AdamStep (kernels.cpp)
+  square_parts,   ///< partial (double, one for each thread), x, count
+  join_squares,   ///< total (double), partial, count: one block, a double of shared memory for each thread
 };
 const std::vector<std::string>& fixed_kernel_names();
 std::string fixed_kernels();  ///< after number_words()

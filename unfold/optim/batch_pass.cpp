@@ -23,7 +23,10 @@ bool has_sizes(const Structure& structure, const std::vector<Index>& sizes) {
 template <class T>
 BatchPass<T>::BatchPass(const Network<T>& network, Team& team, std::size_t memory_limit,
                         const PenaltyOptions& penalties)
-    : network_(network), team_(team), unfolding_(network.plan, team, network.precision, network.offload), memory_limit_(memory_limit) {
+    : network_(network),
+      team_(team),
+      unfolding_(network.plan, team, network.precision, network.offload),
+      memory_limit_(memory_limit) {
   if (penalties.any()) penalties_.emplace(penalties, network, team);
   smoothing_ = penalties.smoothing;
   if (!(smoothing_ >= 0 && smoothing_ < 1))
@@ -131,14 +134,21 @@ Observed<T> BatchPass<T>::observed(const Batch& batch, const Head<T>& head, Inde
 
 /// The losses over a piece; with a gradient their adjoints too, and the gradient of parameters of their own.
 template <class T>
-void BatchPass<T>::read(const Batch& batch, Index piece, double scale, std::span<T> gradient) {
+void BatchPass<T>::read(const Batch& batch, Index piece, double scale, bool wanted, std::span<T> gradient) {
   const Index first = piece < 0 ? 0 : cuts_[at(piece)].first_row;
   for (const Head<T>& head : network_.heads) {
-    const Observed<T> seen = observed(batch, head, first);
     const bool only = network_.heads.size() == 1 && head.weight == 1;
+    if (only && smoothing_ == 0 && head.loss->template as<Categorical<T>>() != nullptr) {
+      const auto& symbols = std::get<SymbolRows>(batch.field(head.field)).symbols;
+      const auto rows = static_cast<std::size_t>(unfolding_.structure().positions());
+      if (unfolding_.softmax(head.signal, std::span(symbols).subspan(at(first), rows), static_cast<T>(scale), wanted,
+                             nats_.data() + first))
+        continue;
+    }
+    const Observed<T> seen = observed(batch, head, first);
     if (!only) head_nats_.resize(at(seen.signal.rows));
     T* nats = only ? nats_.data() + first : head_nats_.data();
-    if (gradient.empty())
+    if (!wanted)
       head.loss->negative_log_likelihood(seen, team_, nats);
     else
       head.loss->gradient(seen, static_cast<T>(scale * head.weight), team_, nats, unfolding_.adjoint(head.signal),
@@ -151,7 +161,7 @@ void BatchPass<T>::read(const Batch& batch, Index piece, double scale, std::span
       nats_[at(first + r)] = starts ? share : nats_[at(first + r)] + share;
     }
   }
-  if (!gradient.empty() && penalties_) penalties_->seed(unfolding_, batch.structure, first);
+  if (wanted && penalties_) penalties_->seed(unfolding_, batch.structure, first);
 }
 
 /// With symbols y: o_y - mean of o is added, times the share; its gradient is 1 at y, less 1 / K everywhere.
@@ -213,11 +223,11 @@ double BatchPass<T>::forward(const Batch& batch, State<T>& state) {
   cut(batch);
   if (cuts_.empty()) {
     run(batch, -1, state);
-    read(batch, -1, 1, {});
+    read(batch, -1, 1, false, {});
   }
   for (Index piece = 0; piece < static_cast<Index>(cuts_.size()); ++piece) {
     run(batch, piece, state);
-    read(batch, piece, 1, {});
+    read(batch, piece, 1, false, {});
   }
   return total();
 }
@@ -227,11 +237,12 @@ double BatchPass<T>::gradient(const Batch& batch, State<T>& state, double scale,
                               const SegmentDone* done) {
   check(batch);
   cut(batch);
-  if (!accumulate) network_.clear_own(gradient);
+  const bool stays = gradient.empty();
+  if (!accumulate && !stays) network_.clear_own(gradient);
   if (cuts_.empty()) {
     run(batch, -1, state);
-    read(batch, -1, scale, gradient);
-    unfolding_.backward(gradient, {.accumulate = accumulate, .done = done});
+    read(batch, -1, scale, true, gradient);
+    unfolding_.backward(gradient, {.accumulate = accumulate, .gradient_stays = stays, .done = done});
     if (penalties_) penalties_->add_flow(unfolding_, *parameters_, gradient);
     return total();
   }
@@ -244,7 +255,7 @@ double BatchPass<T>::gradient(const Batch& batch, State<T>& state, double scale,
   State<T> end, start;
   for (Index piece = pieces - 1; piece >= 0; --piece) {
     if (piece < pieces - 1) run(batch, piece, seams_[at(piece)]);
-    read(batch, piece, scale, gradient);
+    read(batch, piece, scale, true, gradient);
     const bool last = piece == pieces - 1;
     start = State<T>(*network_.plan, state.slots());  // zero for chains that do not reach this piece
     unfolding_.backward(gradient, {.accumulate = accumulate || !last, .done = piece == 0 ? done : nullptr},
@@ -252,6 +263,14 @@ double BatchPass<T>::gradient(const Batch& batch, State<T>& state, double scale,
     std::swap(start, end);
   }
   return total();
+}
+
+template <class T>
+Resident<T>* BatchPass<T>::resident() {
+  const bool plain = !penalties_ && smoothing_ == 0 && std::ranges::all_of(network_.heads, [](const Head<T>& head) {
+    return head.loss->own_parameters().empty();
+  });
+  return plain ? unfolding_.resident() : nullptr;
 }
 
 template <class T>

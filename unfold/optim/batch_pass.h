@@ -40,8 +40,11 @@ class BatchPass {
   /// The same, and gradient [parameters] = (with `accumulate` +=) scale * d nats / d parameters. Throws UsageError when
   /// the batch does not fit the memory limit, saying what it needs.
   /// `done`: of the last backward pass (BackwardOptions::done).
+  /// An empty gradient stays where the pass runs. REQUIRES resident() then.
   double gradient(const Batch& batch, State<T>& state, double scale, std::span<T> gradient, bool accumulate = false,
                   const SegmentDone* done = nullptr);
+  /// Where an optimiser may step (engine/backend.h); null: on the host.
+  Resident<T>* resident();
 
   /// After `forward` without a memory limit: the activities of the whole batch, for further passes over them.
   Unfolding<T>& unfolding() { return unfolding_; }
@@ -71,7 +74,7 @@ class BatchPass {
   void cut(const Batch& batch);
   Index piece_steps(const Structure& structure) const;
   void run(const Batch& batch, Index piece, State<T>& state);
-  void read(const Batch& batch, Index piece, double scale, std::span<T> gradient);
+  void read(const Batch& batch, Index piece, double scale, bool wanted, std::span<T> gradient);
   Observed<T> observed(const Batch& batch, const Head<T>& head, Index first_row) const;
   void smooth(const Head<T>& head, const Observed<T>& seen, double scale, T* nats, std::span<T> gradient);
   void require_rows(std::string_view why) const;

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "unfold/engine/backend.h"
 #include "unfold/optim/conjugate_gradient.h"
 
 namespace unfold {
@@ -15,6 +16,8 @@ class FixedControl final : public Control<T> {
   StepReport step(Objective<T>& objective, Direction<T>& direction, double rate) override {
     StepReport report;
     report.rate = rate;
+    if (slices_ == nullptr && direction.can_move_there())
+      if (Resident<T>* there = objective.resident()) return step_there(objective, direction, *there, report);
     if (slices_ != nullptr) {
       const SliceGradient found = objective.gradient_of_slices(gradient_.span());
       report.loss = found.loss;
@@ -36,6 +39,16 @@ class FixedControl final : public Control<T> {
     direction.move(objective.team(), own_.span(), gradient_.span(), scale, rate);
     put_ranges<T>(own_.span(), slices_->own(), parameters);
     objective.spread_parameters();
+    return report;
+  }
+  /// The same where the parameters are.
+  StepReport step_there(Objective<T>& objective, Direction<T>& direction, Resident<T>& there, StepReport report) {
+    report.loss = objective.gradient({});
+    report.gradient_norm = there.gradient_norm();
+    report.finite = std::isfinite(report.loss) && std::isfinite(report.gradient_norm);
+    if (!report.finite) return report;
+    const double scale = clip_ > 0 && report.gradient_norm > clip_ ? clip_ / report.gradient_norm : 1;
+    direction.move_there(there, objective.parameters(), scale, report.rate);
     return report;
   }
   void visit_state(StateVisitor<T>&) override {}

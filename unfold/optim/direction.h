@@ -15,6 +15,10 @@ namespace unfold {
 
 template <class T>
 class Objective;
+template <class T>
+class Parameters;
+template <class T>
+class Resident;
 
 template <class T>
 class Direction {
@@ -27,6 +31,9 @@ class Direction {
   /// parameters -= rate * d, where d is made from `scale * gradient` and the memory, which advances by one step.
   /// One pass over memory, divided over the team; the result does not depend on its size.
   virtual void move(Team& team, std::span<T> parameters, std::span<const T> gradient, double scale, double rate) = 0;
+  /// The same where the parameters are (engine/backend.h), along the last gradient there. REQUIRES can_move_there.
+  virtual bool can_move_there() const { return false; }
+  virtual void move_there(Resident<T>& /*there*/, Parameters<T>& /*parameters*/, double /*scale*/, double /*rate*/) {}
   virtual void visit_state(StateVisitor<T>& visitor) = 0;
   /// After `attach`: whether each number of the state belongs to one parameter. Then it is kept for so many from now
   /// on, which `move` gets in the place of all.

@@ -1,4 +1,5 @@
 #include "unfold/base/error.h"
+#include "unfold/engine/backend.h"
 #include "unfold/numerics/vector.h"
 #include "unfold/optim/direction.h"
 
@@ -77,24 +78,21 @@ class Adam final : public Direction<T> {
   }
 
   void move(Team& team, std::span<T> p, std::span<const T> g, double scale, double rate) override {
-    power1_ *= options_.beta1;
-    power2_ *= options_.beta2;
-    const AdamStep step{.rate = rate,
-                        .beta1 = options_.beta1,
-                        .beta2 = options_.beta2,
-                        .epsilon = options_.epsilon,
-                        .correction1 = 1 - power1_,
-                        .correction2 = 1 - power2_,
-                        .decay = decoupled_ ? decay_ : 0,
-                        .gradient_scale = with_decay_ ? 1 : scale,
-                        .lazy = options_.lazy};
+    bring_home();
+    const AdamStep step = next_step(with_decay_ ? 1 : scale, rate);
     over_spans<T>(team, p.size(), [&](std::size_t at, std::size_t n) {
       auto part = g.subspan(at, n);
       if (with_decay_) part = decayed(p.subspan(at, n), part, scale, gradient_.span().subspan(at, n));
       adam_step<T>(p.subspan(at, n), part, mean_.span().subspan(at, n), square_.span().subspan(at, n), step);
     });
   }
+  bool can_move_there() const override { return !with_decay_ && !options_.lazy; }
+  void move_there(Resident<T>& there, Parameters<T>& parameters, double scale, double rate) override {
+    there.adam(parameters, mean_.span(), square_.span(), next_step(scale, rate));
+    there_ = &there;
+  }
   void visit_state(StateVisitor<T>& visitor) override {
+    bring_home();
     visitor("mean", mean_.span());
     visitor("square", square_.span());
     visitor("power1", power1_);
@@ -114,6 +112,27 @@ class Adam final : public Direction<T> {
     return result;
   }
 
+  AdamStep next_step(double scale, double rate) {
+    power1_ *= options_.beta1;
+    power2_ *= options_.beta2;
+    return {.rate = rate,
+            .beta1 = options_.beta1,
+            .beta2 = options_.beta2,
+            .epsilon = options_.epsilon,
+            .correction1 = 1 - power1_,
+            .correction2 = 1 - power2_,
+            .decay = decoupled_ ? decay_ : 0,
+            .gradient_scale = scale,
+            .lazy = options_.lazy};
+  }
+  void bring_home() {
+    if (there_ == nullptr) return;
+    there_->bring(mean_.span());
+    there_->bring(square_.span());
+    there_ = nullptr;
+  }
+
+  Resident<T>* there_ = nullptr;  // has the moments
   AdamOptions options_;
   double decay_;
   bool decoupled_, with_decay_ = false;  // through the gradient

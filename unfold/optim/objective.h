@@ -63,6 +63,9 @@ class Objective {
   }
   /// The loss at the present parameters; sets `gradient` [parameters].
   virtual double gradient(std::span<T> gradient) = 0;
+  /// Where a step may be taken with the parameters (engine/backend.h): `gradient` is then asked for with an empty span,
+  /// and stays there. Null: on the host.
+  virtual Resident<T>* resident() { return nullptr; }
   /// Where several processes divide the parameters among them: which has which, until the end of the run. nullptr: each
   /// has all.
   virtual const Slices* slices() { return nullptr; }

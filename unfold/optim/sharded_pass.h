@@ -41,6 +41,7 @@ class ShardedPass {
   const Slices& slices();
   /// What each process has in its slices of a vector to all.
   void spread(std::span<T> vector) { sum().spread(vector); }
+  Resident<T>* resident() { return sharding_.divided() ? nullptr : pass_.resident(); }
   double penalty(const Batch& batch) const { return sharding_.divided() ? 0 : pass_.penalty(batch); }
   std::string find_non_finite(const Batch& batch, const State<T>& state);
 

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "unfold/base/error.h"
+#include "unfold/engine/backend.h"
 #include "unfold/optim/control.h"
 
 namespace unfold {
@@ -249,6 +250,14 @@ std::string BatchObjective<T>::find_non_finite() {
   return {};
 }
 
+/// Where nothing but the pass and its losses makes the gradient.
+template <class T>
+Resident<T>* BatchObjective<T>::resident() {
+  const bool plain =
+      options_.batches == 1 && !sampled_ && !forward_ && !chosen_ && !own_ && !free_ && weights_ == nullptr;
+  return plain ? pass_.resident() : nullptr;
+}
+
 template <class T>
 double BatchObjective<T>::gradient(std::span<T> result) {
   if (sampled_)
@@ -282,7 +291,7 @@ double BatchObjective<T>::gradient(std::span<T> result) {
   const bool again = !computed_.empty();  // at a trial point, which no run goes back to
   computed_ = result;
   in_slices_ = false;
-  const auto norm = [&] { return global_norm<T>(team_, result); };
+  const auto norm = [&] { return result.empty() ? pass_.resident()->gradient_norm() : global_norm<T>(team_, result); };
   return again || entered_(loss, norm) ? loss : std::numeric_limits<double>::infinity();
 }
 

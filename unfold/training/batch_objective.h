@@ -90,6 +90,7 @@ class BatchObjective final : public Objective<T> {
   Team& team() override { return team_; }
   const Network<T>& network() const override { return network_; }
   double gradient(std::span<T> gradient) override;
+  Resident<T>* resident() override;
   const Slices* slices() override;
   SliceGradient gradient_of_slices(std::span<T> own) override;
   void spread_parameters() override { pass_.spread(parameters_.flat()); }
