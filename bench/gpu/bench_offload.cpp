@@ -1,18 +1,21 @@
 /// Passes of one layer on a device, forward and backward with all gradients, by the device's clock: a line of JSON for
 /// each cell, size, batch and precision, as bench/gpu/peers.py prints them of PyTorch.
 ///
-///   bench_offload [--seconds 60] [--only lstm,gru] [--check]
+///   bench_offload [--seconds 60] [--only lstm,gru] [--hidden 512] [--batch 64] [--precision bf16]
+///                 [--whole]    a whole training step instead, by the host's clock
+///                 [--steps]    loops step by step instead of as one kernel
+///                 [--stages]   where the time of the passes goes
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <functional>
 #include <iostream>
 
 #include "unfold/base/error.h"
 #include "unfold/cells/cells.h"
+#include "unfold/engine/backend.h"
 #include "unfold/engine/unfolding.h"
 #include "unfold/numerics/random.h"
 #include "unfold/offload/offload.h"
@@ -41,78 +44,149 @@ Signal layer(Circuit& c, const std::string& cell, Signal x, Index n) {
   throw UsageError("no such cell: " + cell);
 }
 
-void measure(const std::shared_ptr<Device>& device, const Case& of, bool by_stage) {
-  Circuit c;
-  const Signal x = c.affine("x", of.hidden, {{"V", c.symbols("s", kSymbols)}});
-  const Signal h = layer(c, of.cell, x, of.hidden);
-  c.output(h);
-  const auto plan = std::make_shared<const Plan>(c);
-  Team team;
-  auto times = std::make_shared<DeviceTimes>();
-  times->by_stage = by_stage;
-  Unfolding<float> u(plan, team, Precision::exact, make_offload(device, {.precision = of.precision, .times = times}));
-  Parameters<float> parameters(c);
-  parameters.initialise(1);
-  u.lay(Structure::chains(of.batch, kSteps));
-  u.set_parameters(parameters);
-  Random random(1, "symbols");
-  for (Symbol& s : u.symbols({&c, 0})) s = static_cast<Symbol>(random.below(kSymbols));
-  const Matrix<float> d = u.adjoint(h);
-  for (Index r = 0; r < d.rows; ++r)
-    for (Index k = 0; k < d.cols; ++k) d(r, k) = static_cast<float>(random.normal()) * 1e-3f;
-  std::vector<float> gradient(static_cast<std::size_t>(parameters.size()));
-  std::vector<double> forward, backward;
-  for (int round = 0; round < 3 + 9; ++round) {
-    const DeviceTimes before = *times;
-    if (round == 3) times->stages.clear();
-    u.forward();
-    u.backward(gradient);
-    if (round < 3) continue;
-    forward.push_back(times->forward - before.forward);
-    backward.push_back(times->backward - before.backward);
-  }
-  std::ranges::sort(forward);
-  std::ranges::sort(backward);
-  const double median = forward[forward.size() / 2] + backward[backward.size() / 2];
+/// What is measured of a case.
+struct How {
+  bool loops = true;  ///< false: step by step
+  bool by_stage = false;
+  bool whole = false;  ///< a training step: embedding, layer, linear map, softmax, norm, Adam; by the host's clock
+};
+
+double seconds_now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+double median(std::vector<double> values) {
+  std::ranges::sort(values);
+  return values[values.size() / 2];
+}
+
+void print(const Case& of, const How& how, const std::vector<double>& seconds, const std::string& more) {
   fmt::print(
-      R"({{"cell": "{}", "hidden": {}, "batch": {}, "steps": {}, "precision": "{}", "how": "unfold", "what": "layer", "forward_ms": {:.4f}, "backward_ms": {:.4f}, "ms": {:.4f}, "min_ms": {:.4f}, "positions_per_second": {:.4g})",
-      of.cell, of.hidden, of.batch, kSteps, name_of(of.precision), 1e3 * forward[forward.size() / 2],
-      1e3 * backward[backward.size() / 2], 1e3 * median, 1e3 * (forward[0] + backward[0]),
-      static_cast<double>(of.batch * kSteps) / median);
-  for (const auto& [stage, seconds] : times->stages) fmt::print(R"(, "{}": {:.4f})", stage, 1e3 * seconds / 9);
-  fmt::print("}}\n");
+      R"({{"cell": "{}", "hidden": {}, "batch": {}, "steps": {}, "precision": "{}", "how": "unfold{}", "what": "{}", "ms": {:.4f}, "min_ms": {:.4f}, "positions_per_second": {:.4g}{}}})"
+      "\n",
+      of.cell, of.hidden, of.batch, kSteps, name_of(of.precision), how.loops ? "" : " step by step",
+      how.whole ? "step" : "layer", 1e3 * median(seconds), 1e3 * *std::ranges::min_element(seconds),
+      static_cast<double>(of.batch * kSteps) / median(seconds), more);
   std::cout.flush();
+}
+
+/// A network and what it needs to run on the device.
+struct Bench {
+  Bench(const std::shared_ptr<Device>& device, const Case& of, const How& how)
+      : times(std::make_shared<DeviceTimes>()) {
+    const Signal x = c.affine("x", of.hidden, {{"V", c.symbols("s", kSymbols)}});
+    output = layer(c, of.cell, x, of.hidden);
+    if (how.whole) output = c.affine("o", kSymbols, {{"W", output}});
+    c.output(output);
+    times->by_stage = how.by_stage;
+    plan = std::make_shared<const Plan>(c);
+    u = std::make_unique<Unfolding<float>>(
+        plan, team, Precision::exact,
+        make_offload(device, {.precision = of.precision, .times = times, .loops = how.loops}));
+    parameters = Parameters<float>(c);
+    parameters.initialise(1);
+    u->lay(Structure::chains(of.batch, kSteps));
+    u->set_parameters(parameters);
+    Random random(1, "symbols");
+    for (Symbol& s : u->symbols({&c, 0})) s = static_cast<Symbol>(random.below(kSymbols));
+  }
+  Circuit c;
+  Signal output;
+  Team team;
+  std::shared_ptr<DeviceTimes> times;
+  std::shared_ptr<const Plan> plan;
+  std::unique_ptr<Unfolding<float>> u;
+  Parameters<float> parameters;
+};
+
+void measure_layer(const std::shared_ptr<Device>& device, const Case& of, const How& how) {
+  Bench b(device, of, how);
+  const Matrix<float> d = b.u->adjoint(b.output);
+  Random random(2, "adjoints");
+  for (Index r = 0; r < d.rows; ++r)
+    for (Index k = 0; k < d.cols; ++k) d(r, k) = static_cast<float>(random.uniform() - 0.5) * 1e-3f;
+  std::vector<double> forward, backward, sum;
+  for (int round = 0; round < 3 + 11; ++round) {
+    const DeviceTimes before = *b.times;
+    if (round == 3) b.times->stages.clear();
+    b.u->forward();
+    b.u->backward({}, {.gradient_stays = true});
+    if (round < 3) continue;
+    forward.push_back(b.times->forward - before.forward);
+    backward.push_back(b.times->backward - before.backward);
+    sum.push_back(forward.back() + backward.back());
+  }
+  std::string more =
+      fmt::format(R"(, "forward_ms": {:.4f}, "backward_ms": {:.4f})", 1e3 * median(forward), 1e3 * median(backward));
+  for (const auto& [stage, seconds] : b.times->stages)
+    more += fmt::format(R"(, "{}": {:.4f})", stage, 1e3 * seconds / 11);
+  print(of, how, sum, more);
+}
+
+void measure_step(const std::shared_ptr<Device>& device, const Case& of, const How& how) {
+  Bench b(device, of, how);
+  State<float> state(*b.plan, of.batch);
+  const std::vector<Symbol> targets(static_cast<std::size_t>(of.batch * kSteps), 3);
+  std::vector<float> nats(targets.size()), mean(static_cast<std::size_t>(b.parameters.size())), square(mean);
+  std::vector<double> seconds;
+  Resident<float>& there = *b.u->resident();
+  for (int round = 0; round < 3 + 15; ++round) {
+    const double start = seconds_now();
+    b.u->set_parameters(b.parameters);
+    b.u->forward(&state);
+    b.u->softmax(b.output, targets, 1.0f / static_cast<float>(targets.size()), true, nats.data());
+    b.u->backward({}, {.gradient_stays = true});
+    const double norm = there.gradient_norm();
+    there.adam(b.parameters, mean, square,
+               {.rate = 1e-3,
+                .beta1 = 0.9,
+                .beta2 = 0.999,
+                .epsilon = 1e-8,
+                .correction1 = 0.1,
+                .correction2 = 0.001,
+                .decay = 0,
+                .gradient_scale = norm > 1 ? 1 / norm : 1});
+    device->wait();
+    if (round >= 3) seconds.push_back(seconds_now() - start);
+  }
+  print(of, how, seconds, fmt::format(R"(, "passes_ms": {:.4f})", 1e3 * (b.times->forward + b.times->backward) / 16));
 }
 
 int run(const std::vector<std::string>& arguments) {
   double seconds = 1e9;
   std::string only;
-  bool by_stage = false;
+  How how;
+  Index hidden = 0, batch = 0;
+  std::string precision;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
-    if (arguments[i] == "--seconds")
-      seconds = std::stod(arguments.at(++i));
-    else if (arguments[i] == "--only")
-      only = arguments.at(++i);
-    else if (arguments[i] == "--stages")
-      by_stage = true;
+    const std::string& a = arguments[i];
+    if (a == "--seconds") seconds = std::stod(arguments.at(++i));
+    if (a == "--only") only = "," + arguments.at(++i) + ",";
+    if (a == "--hidden") hidden = std::stol(arguments.at(++i));
+    if (a == "--batch") batch = std::stol(arguments.at(++i));
+    if (a == "--precision") precision = arguments.at(++i);
+    if (a == "--stages") how.by_stage = true;
+    if (a == "--steps") how.loops = false;
+    if (a == "--whole") how.whole = true;
   }
-  const auto start = std::chrono::steady_clock::now();
+  const double start = seconds_now();
   const auto device = open_device("cuda");
   fmt::print("{{\"device\": \"{}\", \"processors\": {}, \"shared_bytes\": {}}}\n", device->name(), device->processors(),
              device->shared_bytes());
   std::vector<Case> cases;
-  for (const DevicePrecision p : {DevicePrecision::bf16, DevicePrecision::tf32, DevicePrecision::exact})
-    for (const char* cell : {"lstm", "gru"})
+  for (const char* cell : {"lstm", "gru"})
+    for (const DevicePrecision p : {DevicePrecision::bf16, DevicePrecision::tf32, DevicePrecision::exact})
       for (const Index n : {512, 256, 1024})
-        for (const Index batch : {64, 16, 256}) cases.push_back({cell, n, batch, p});
+        for (const Index b : {64, 16, 256}) cases.push_back({cell, n, b, p});
   for (const char* cell : {"mingru", "gru-before", "mrnn", "rnn"})
     for (const DevicePrecision p : {DevicePrecision::bf16, DevicePrecision::tf32, DevicePrecision::exact})
       cases.push_back({cell, 512, 64, p});
   for (const Case& of : cases) {
-    if (!only.empty() && ("," + only + ",").find("," + of.cell + ",") == std::string::npos) continue;
-    if (std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() > seconds) break;
+    if (!only.empty() && only.find("," + of.cell + ",") == std::string::npos) continue;
+    if ((hidden > 0 && of.hidden != hidden) || (batch > 0 && of.batch != batch)) continue;
+    if (!precision.empty() && precision != name_of(of.precision)) continue;
+    if (seconds_now() - start > seconds) break;
     try {
-      measure(device, of, by_stage);
+      how.whole ? measure_step(device, of, how) : measure_layer(device, of, how);
     } catch (const std::exception& failure) {
       fmt::print("{{\"cell\": \"{}\", \"hidden\": {}, \"batch\": {}, \"precision\": \"{}\", \"error\": \"{}\"}}\n",
                  of.cell, of.hidden, of.batch, name_of(of.precision), failure.what());

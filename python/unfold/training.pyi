@@ -70,4 +70,5 @@ def train(
     log_every: int | None = None,
     memory_limit: str | None = None,
     threads: int | None = None,
+    device: str | None = None,
 ) -> Run: ...

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <filesystem>
@@ -6,6 +7,7 @@
 #include <thread>
 
 #include "cli/fixture.h"
+#include "unfold/devices/device.h"
 #include "unfold/numerics/random.h"
 #include "unfold/numerics/simd.h"
 
@@ -77,6 +79,19 @@ TEST_F(CommandTest, bfloat16_is_an_explicit_choice_that_the_run_remembers) {
   const Finished elsewhere = unfold_command(resume, off);
   EXPECT_NE(elsewhere.code, 0);
   EXPECT_THAT(elsewhere.err, HasSubstr("precision"));
+}
+
+TEST_F(CommandTest, a_device_that_is_not_there_is_said_before_anything_is_written) {
+  expect_failure(training({"--device", "gpu"}), 2, "unknown device 'gpu'");
+  expect_failure(training({"--precision", "tf32"}), 2, "tf32 is of GPUs; add --device cuda");
+  EXPECT_FALSE(std::filesystem::exists(run_));
+  if (devices_are_built()) GTEST_SKIP() << "this build knows CUDA";
+  const Finished finished = unfold_command(training({"--device", "cuda", "--precision", "bf16"}));
+  EXPECT_EQ(finished.code, 1);
+  EXPECT_THAT(finished.err, StartsWith("unfold: this build knows no CUDA"));
+  EXPECT_EQ(std::ranges::count(finished.err, '\n'), 1) << finished.err;
+  EXPECT_FALSE(std::filesystem::exists(run_));
+  train({"--device", "cpu"});
 }
 
 TEST_F(CommandTest, an_interrupted_run_writes_a_checkpoint_exits_with_130_and_goes_on_with_resume) {

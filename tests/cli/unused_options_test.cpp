@@ -167,6 +167,29 @@ TEST_F(UnusedOptions, info_and_sample_say_beside_what_an_option_belongs) {
   expect_failure({"sample", run_, "--step", "100"}, 2, "add --midi");
 }
 
+/// Whether there is a device or not.
+TEST_F(UnusedOptions, train_names_what_no_device_runs) {
+  const Arguments train = {"train", text_, "--out", run_, "--steps", "3", "--device", "cuda"};
+  for (const Arguments& unused : {Arguments{"--memory-limit", "2G"},
+                                  {"--shards", "2"},
+                                  {"--restarts", "2"},
+                                  {"--gradient", "rtrl"},
+                                  {"--teacher-forcing", "0.5"},
+                                  {"--flow-penalty", "1"}})
+    expect_failure(train + unused, 2, unused.front());
+  for (const char* model : {"ngram:3", "ppm:3", "hmm:2", "mix:ppm:3+ctw:8"})
+    expect_failure({"train", text_, "--out", run_, "--model", model, "--device", "cuda"}, 2,
+                   "--device is for models trained by gradient");
+  const std::string load = data("load.csv", wave(100, true));
+  for (const char* model : {"esn:10", "gaussian-hmm:2"})
+    expect_failure({"train", load, "--out", run_, "--predict", "load", "--model", model, "--device", "cuda"}, 2,
+                   "--device is for models trained by gradient");
+  const std::string lines = data("lines", labelled_lines(40));
+  expect_failure({"train", lines, "--out", run_, "--trees", "found", "--model", "tree-lstm:4", "--device", "cuda"}, 2,
+                 "--trees found does not run on a device");
+  EXPECT_FALSE(std::ifstream(run_ + "/config.toml").good());
+}
+
 TEST_F(UnusedOptions, sweep_names_the_figures_that_there_are) {
   const Arguments sweep = {"sweep",   text_, "--grid",   "units=3", "--out",   folder_ / "s", "--model", "rnn:4",
                            "--batch", "4",   "--window", "8",       "--steps", "3",           "--quiet"};

@@ -10,6 +10,7 @@
 ///
 /// The model file has the bytes that `unfold train` gives for the same settings.
 
+#include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -24,6 +25,8 @@
 
 namespace unfold {
 
+class Device;
+
 struct TrainRequest {
   std::string out;         ///< the run folder
   bool resume = false;     ///< go on where the run in `out` stands; what is not given is taken from there
@@ -33,6 +36,8 @@ struct TrainRequest {
   Given given = {};
   /// That train together (docs/processes.md), each with this request; the first writes the folder. nullptr: this one.
   Processes* processes = nullptr;
+  /// What `run.device` names, where it is open already; null: it is opened.
+  std::shared_ptr<Device> device = nullptr;
 };
 
 struct TrainOutcome {

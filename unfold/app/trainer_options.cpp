@@ -8,7 +8,7 @@ TrainerOptions trainer_options(const TrainSettings& s, const RunSettings& run) {
   TrainerOptions t;
   t.optimizer = s.optimizer;
   t.batches = {.window = s.window, .batch = s.batch, .whole_sequences = s.whole_sequences, .curriculum = s.curriculum};
-  t.precision = s.precision == "bf16" ? Precision::bf16 : Precision::exact;
+  t.precision = s.precision == "bf16" && !run.device ? Precision::bf16 : Precision::exact;
   t.penalties = {.activity = s.activity_penalty, .flow = s.flow_penalty, .smoothing = s.label_smoothing};
   t.forcing = teacher_forcing(s);
   if (s.feedback) t.feedback = Feedback::parse(*s.feedback);

@@ -19,6 +19,7 @@ class Keeper {
   virtual ~Keeper() = default;
   /// Makes the numbers at home the present ones, and takes it that they change there.
   virtual void bring(std::span<T> home) = 0;
+  virtual void forget() noexcept {}  ///< nobody will ask for the parameters lent any more
 };
 
 template <class T>
@@ -39,7 +40,9 @@ class Parameters {
     std::swap(keeper_, other.keeper_);
     return *this;
   }
-  ~Parameters() = default;
+  ~Parameters() {
+    if (keeper_ != nullptr) keeper_->forget();
+  }
 
   /// Draws every block from its Init, by streams of `seed` named after the parameters.
   void initialise(std::uint64_t seed);

@@ -246,9 +246,9 @@ void add_training_options(VerbOptions& options, TrainSettings& s) {
                .default_text = "linear"});
   options.add({.name = "precision",
                .target = &s.precision,
-               .placeholder = "float|double|bf16",
+               .placeholder = "float|double|bf16|tf32",
                .help = "of all arithmetic, and of the model file; bf16: products of training in bfloat16, all else in "
-                       "float",
+                       "float; tf32, with --device: the same with 10 bits after the first",
                .default_text = "double where the optimiser compares losses, as ruop and rbpm do; else float"});
   options.add(
       {.name = "seed", .target = &s.seed, .placeholder = "N", .help = "of start, order and dropout", .least = 0});
@@ -318,6 +318,12 @@ void add_run_options(VerbOptions& options, TrainRequest& request) {
                .help = "for activities, as 2G; recomputes what does not fit; ngram: of counting, what does not fit "
                        "goes to $TMPDIR; the "
                        "result is the same"});
+  options.add({.name = "device",
+               .target = &r.device,
+               .placeholder = "cuda|cuda:N",
+               .help = "train and validate on a GPU, as --precision says; its bits are others than those of the "
+                       "processor. Metrics and curvatures of ruop, rbpm, hf, natural and path stay on the processor",
+               .default_text = "cpu, the processor"});
 }
 
 }  // namespace

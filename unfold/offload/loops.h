@@ -15,6 +15,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "unfold/devices/device.h"
@@ -31,7 +33,10 @@ struct LoopShape {
   Index units = 8;       ///< of a block
   Index members = 1;     ///< blocks of a group
   Index rows() const { return 16 * row_tiles * row_passes; }
-  auto operator<=>(const LoopShape&) const = default;
+  bool operator<(const LoopShape& other) const {
+    const auto order = [](const LoopShape& s) { return std::tie(s.row_tiles, s.row_passes, s.units, s.members); };
+    return order(*this) < order(other);
+  }
 };
 
 /// A loop of a plan, read for one direction.

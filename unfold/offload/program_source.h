@@ -3,6 +3,7 @@
 
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -31,7 +32,11 @@ class ElementCode {
     Index column = 0;  ///< of element 0
     Index shift = 0;
     int scratch = -1;  ///< tells apart what lives in the code alone
-    auto operator<=>(const Variable&) const = default;
+    bool operator==(const Variable&) const = default;
+    bool operator<(const Variable& other) const {
+      const auto order = [](const Variable& v) { return std::tie(v.what, v.root, v.column, v.shift, v.scratch); };
+      return order(*this) < order(other);
+    }
   };
 
   /// `suffix`: after the name of every variable in the text, "[e]" for arrays.

@@ -13,6 +13,8 @@
 #include "unfold/data/alphabet.h"
 #include "unfold/data/split.h"
 #include "unfold/forward/gradient_method.h"
+#include "unfold/models/hmm_fit.h"
+#include "unfold/models/readout.h"
 #include "unfold/models/registry.h"
 #include "unfold/optim/optimizer.h"
 #include "unfold/readers/example_reader.h"
@@ -32,7 +34,7 @@ constexpr auto kGradientOnly = std::to_array<std::string_view>(
      "early-stop",       "resume",          "sample-every", "log-every",       "memory-limit",
      "checkpoint-every", "sampled-softmax", "precision",    "teacher-forcing", "forcing-schedule",
      "gradient",         "follow",          "objective",    "shards",          "gradient-sums",
-     "label-smoothing",  "feedback",        "start-from",   "best-by"});
+     "label-smoothing",  "feedback",        "start-from",   "best-by",         "device"});
 
 /// Options of files: tasks have no use for them.
 constexpr auto kFilesOnly = std::to_array<std::string_view>(
@@ -59,6 +61,7 @@ constexpr auto kEndsOnly =
                                      "unknown", "predict-after", "mask", "valid-mask", "whole-sequences", "curriculum",
                                      "epochs", "sampled-softmax", "restarts", "validate-every", "start-from"});
 constexpr auto kTaskOnly = std::to_array<std::string_view>({"validate-on", "goal-error"});
+constexpr std::string_view kTf32 = "tf32", kProcessor = "cpu";
 constexpr std::string_view kTextFormat = "text", kFastqFormat = "fastq";
 
 bool is_in(const auto& list, std::string_view option) { return std::ranges::find(list, option) != list.end(); }
@@ -232,6 +235,30 @@ void check_shards(TrainSettings& s) {
   if (s.flow_penalty > 0) refuse("--flow-penalty");
 }
 
+/// What no device runs is refused here, before one is opened and data are read.
+void check_device(const TrainSettings& s, const RunSettings& run) {
+  if (!run.device) {
+    if (s.precision == kTf32) throw UsageError("--precision tf32 is of GPUs; add --device cuda");
+    return;
+  }
+  if (is_fitted_model(s.model)) return;  // refused where it was given
+  const auto refuse = [](std::string_view what) {
+    throw UsageError(fmt::format("{} does not run on a device yet: leave it out, or --device", what));
+  };
+  const ModelSpec spec = parse_model_spec(s.model);
+  if (readout_of(spec) || is_hidden_markov(spec))
+    throw UsageError(
+        fmt::format("--device is for models trained by gradient; {} is fitted as a whole: leave it out", s.model));
+  if (run.memory_limit) refuse("--memory-limit");
+  if (s.shards) refuse("--shards");
+  if (s.restarts > 1) refuse("--restarts");
+  if (s.gradient) refuse("--gradient " + *s.gradient);
+  if (s.trees) refuse("--trees " + *s.trees);
+  if (s.teacher_forcing) refuse("--teacher-forcing");
+  if (s.feedback) refuse("--feedback");
+  if (s.flow_penalty > 0) refuse("--flow-penalty");
+}
+
 /// Whether a file can be looked at before it is read.
 bool is_file(const std::string& path) {
   std::error_code ignored;
@@ -374,6 +401,7 @@ std::vector<Setting> all_settings(TrainSettings& s, RunSettings& r) {
       {"log-every", &r.log_every, fixed},
       {"memory-limit", &r.memory_limit, run},
       {"threads", &r.threads, run},
+      {"device", &r.device, run},
   };
 }
 
@@ -422,6 +450,13 @@ void assign_text(std::string_view name, const std::string& value, TrainSettings&
   if (!fits) throw UsageError(fmt::format("{} wants {}, not \"{}\"", name, wanted(setting.target), value));
 }
 
+std::string settle_device(TrainSettings& s, RunSettings& run, const Given& given) {
+  if (run.device == kProcessor) run.device.reset();
+  if (run.device || s.precision != kTf32 || given.contains("precision")) return {};
+  s.precision = "float";
+  return "tf32 is of GPUs: training goes on in float";
+}
+
 Config comparable(const Config& all, bool resume) {
   TrainSettings s;
   RunSettings r;
@@ -467,8 +502,9 @@ void make_canonical(TrainSettings& s, const RunSettings& run, const Given& given
   if (s.best_by && !is_in(std::array<std::string_view, 3>{"nats", "labels", "sequences"}, *s.best_by))
     throw UsageError(fmt::format("--best-by is nats, labels or sequences, not \"{}\"", *s.best_by));
   if (!s.precision) s.precision = compares_losses(s.optimizer) && !s.task ? "double" : "float";
-  if (!is_in(std::array<std::string_view, 3>{"float", "double", "bf16"}, *s.precision))
-    throw UsageError(fmt::format("--precision is float, double or bf16, not \"{}\"", *s.precision));
+  if (!is_in(std::array<std::string_view, 4>{"float", "double", "bf16", kTf32}, *s.precision))
+    throw UsageError(
+        fmt::format("--precision is float, double or bf16, or on a device tf32, not \"{}\"", *s.precision));
   check_task_options(s, given);
   check_field_options(s, given);
   check_fasta_options(s);
@@ -476,6 +512,7 @@ void make_canonical(TrainSettings& s, const RunSettings& run, const Given& given
   settle_gradient(s);
   if (s.task) s.task = canonical_task(*s.task);
   check_shards(s);
+  check_device(s, run);
   if (s.start_from && s.restarts > 1)
     throw UsageError("--start-from and --restarts exclude each other: all would start from the same parameters");
   if (s.sampled_softmax > 0 && s.restarts > 1)

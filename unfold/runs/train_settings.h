@@ -71,6 +71,9 @@ std::pair<SymbolKind, SymbolKind> parse_symbol_kinds(std::string_view text);
 struct RunSettings {
   Index threads = 0;                             ///< 0: every processor available
   std::optional<std::string> memory_limit = {};  ///< for activities, as "2G" (parse_bytes)
+  /// That passes run on: "cuda", "cuda:1" (devices/device.h); none: the processor. Its bits are others than those of
+  /// the processor; a run may go on on either.
+  std::optional<std::string> device = {};
   Index sample_every = 0, checkpoint_every = 0, log_every = 100;
 };
 
@@ -103,6 +106,10 @@ Config configuration(const TrainSettings& settings, const RunSettings& run, Stor
 void take_stored(const Config& stored, const Given& given, TrainSettings& settings, RunSettings& run);
 /// Assigns a setting from text; a bool is true unless `value` is "false". Throws UsageError.
 void assign_text(std::string_view name, const std::string& value, TrainSettings& settings, RunSettings& run);
+
+/// "cpu" becomes no device; a precision that the processor lacks, and that the run was begun with elsewhere, float:
+/// then a remark says so.
+std::string settle_device(TrainSettings& settings, RunSettings& run, const Given& given);
 
 /// What of a configuration must not differ between a run and its continuation.
 Config comparable(const Config& all, bool resume);

@@ -30,12 +30,30 @@ PenaltyOptions share_of(const PenaltyOptions& whole, Index batches) {
   return {.activity = whole.activity / n, .flow = whole.flow / n, .smoothing = whole.smoothing};
 }
 
+/// The network whose passes run as the options say.
 template <class T>
-Network<T> with_precision(Network<T> network, Precision precision) {
-  network.precision = precision;
+Network<T> as_told(Network<T> network, const BatchObjectiveOptions& options) {
+  network.precision = options.precision;
+  network.offload = options.offload;
   if (network.fewer_outputs != nullptr)
-    network.fewer_outputs = std::make_shared<const Network<T>>(with_precision(*network.fewer_outputs, precision));
+    network.fewer_outputs = std::make_shared<const Network<T>>(as_told(*network.fewer_outputs, options));
   return network;
+}
+
+/// What a device does not run is refused before it has any work.
+const BatchObjectiveOptions& runnable(const BatchObjectiveOptions& options, std::string_view objective) {
+  if (options.offload == nullptr) return options;
+  const auto refuse = [](std::string_view what) {
+    throw UsageError(fmt::format("{} does not run on a device yet: leave it out, or --device", what));
+  };
+  if (options.memory_limit > 0) refuse("recomputation within a memory limit (--memory-limit)");
+  if (options.sharding.divided()) refuse("a batch in shards (--shards)");
+  if (!options.gradient.looks_back()) refuse(fmt::format("--gradient {}", options.gradient.text()));
+  if (options.feedback.on()) refuse("feedback of own outputs (--feedback)");
+  if (options.own_outputs) refuse("scheduled sampling (--teacher-forcing)");
+  if (options.penalties.flow > 0) refuse("a penalty on the flow of the gradient (--flow-penalty)");
+  if (!objective.empty()) refuse(objective);
+  return options;
 }
 
 }  // namespace
@@ -47,10 +65,10 @@ BatchObjective<T>::BatchObjective(const Network<T>& network, Parameters<T>& para
     : network_(network),
       parameters_(parameters),
       source_(source),
-      options_(options),
+      options_(runnable(options, chooser != nullptr ? chooser->name() : std::string_view())),
       team_(team),
       entered_(std::move(entered)),
-      pass_(with_precision(network, options.precision), team,
+      pass_(as_told(network, options), team,
             chooser == nullptr && options.gradient.looks_back() ? options.memory_limit : 0,
             share_of(options.penalties, options.batches), options.sharding),
       carried_(*network.plan, source.streams()),
@@ -68,7 +86,7 @@ BatchObjective<T>::BatchObjective(const Network<T>& network, Parameters<T>& para
                                                                  : "a gradient that is carried along (--gradient)"));
   if (chooser != nullptr) {
     check_chooser(chooser->name());
-    chosen_ = std::make_unique<ChosenPass<T>>(with_precision(network, options.precision), *chooser, team);
+    chosen_ = std::make_unique<ChosenPass<T>>(as_told(network, options), *chooser, team);
   }
   if (options.own_outputs) {
     if (options.batches > 1)
@@ -97,8 +115,8 @@ BatchObjective<T>::BatchObjective(const Network<T>& network, Parameters<T>& para
   if (network.fewer_outputs == nullptr) return;
   if (options.penalties.any() || options.penalties.smoothing > 0)
     throw UsageError("penalties and label smoothing need the whole softmax: leave out the sampled one");
-  sampled_ = std::make_unique<SampledSoftmax<T>>(with_precision(network, options.precision), parameters, options.seed,
-                                                 team, options.memory_limit);
+  sampled_ = std::make_unique<SampledSoftmax<T>>(as_told(network, options), parameters, options.seed, team,
+                                                 options.memory_limit);
 }
 
 /// What a pass over one position at a time cannot give.

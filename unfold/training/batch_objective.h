@@ -28,12 +28,13 @@ struct BatchObjectiveOptions {
   Index batches = 1;           ///< of one step
   std::uint64_t seed = 1;      ///< of dropout
   std::size_t memory_limit = 0;
-  PenaltyOptions penalties = {};            ///< the mean over the batches
-  bool own_outputs = false;                 ///< read_own_outputs will be called
-  Feedback feedback = {};                   ///< so it will, and the gradient flows through what is read
-  GradientMethod gradient = {};             ///< looking back, or carried along (forward_gradient.h)
-  Precision precision = Precision::exact;   ///< of loss and gradient; curvature wants exact ones (UsageError)
-  Sharding sharding = {};                   ///< of each batch
+  PenaltyOptions penalties = {};                     ///< the mean over the batches
+  bool own_outputs = false;                          ///< read_own_outputs will be called
+  Feedback feedback = {};                            ///< so it will, and the gradient flows through what is read
+  GradientMethod gradient = {};                      ///< looking back, or carried along (forward_gradient.h)
+  Precision precision = Precision::exact;            ///< of loss and gradient; curvature wants exact ones (UsageError)
+  std::shared_ptr<const Offload> offload = nullptr;  ///< where they run; null: on the team
+  Sharding sharding = {};                            ///< of each batch
   const std::atomic<bool>* stop = nullptr;  ///< polled between passes; where it is set they throw StepBrokenOff
 };
 
@@ -52,7 +53,8 @@ class BatchObjective final : public Objective<T> {
   /// Everything given is referred to and must outlive the objective. UsageError: a flow penalty, or own outputs, with
   /// several batches; penalties, own outputs, forward gradients or a sampled softmax with several shards; forward
   /// gradients with own outputs, a sampled softmax, several batches, dropped weights or bfloat16; a chooser with any of
-  /// these or a memory limit. `chooser`: what is paid in place of the losses; null: the losses are.
+  /// these or a memory limit; an offload with any of these but a sampled softmax, or with a penalty on the flow.
+  /// `chooser`: what is paid in place of the losses; null: the losses are.
   BatchObjective(const Network<T>& network, Parameters<T>& parameters, BatchSource& source,
                  const BatchObjectiveOptions& options, Team& team, Entered entered, BatchChooser<T>* chooser = nullptr);
 

@@ -125,15 +125,21 @@ void read(const SafetensorsFile& file, const std::string& prefix, const Json& ru
   for (auto& [name, value] : s.numbers) number("optimizer/" + name, value);
 }
 
+bool is_on_device(const Json& configuration) {
+  const auto found = configuration.find("precision");
+  return found != configuration.end() && *found == kOnDevice;
+}
+
 /// Names the first key in which two configurations differ.
 void require_same(const Json& ours, const Json& theirs, const std::string& path) {
   const auto text = [](const Json& of, const std::string& key) {
     const auto found = of.find(key);
     return found == of.end() ? "nothing" : found->dump();
   };
+  const bool any_precision = is_on_device(ours) || is_on_device(theirs);
   for (const Json* keys : {&ours, &theirs})
     for (const auto& [key, value] : keys->items()) {
-      if (text(ours, key) == text(theirs, key)) continue;
+      if (text(ours, key) == text(theirs, key) || (any_precision && key == "precision")) continue;
       throw UsageError(
           fmt::format("{} was written with {} = {}, this run has {}; resume with the same settings, or "
                       "start a new run in another folder",

@@ -22,6 +22,9 @@
 
 namespace unfold {
 
+/// "precision" in the configuration of a run on a device: it may have been, and may become, any other.
+inline constexpr const char* kOnDevice = "device";
+
 /// The counters of a run.
 struct RunState {
   Index step = 0, epoch = 0, batch = 0, symbols = 0;

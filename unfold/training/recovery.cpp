@@ -56,8 +56,11 @@ nlohmann::json configuration_of(const Run<T>& run, const nlohmann::json& sources
                            {"goal_error", options.goal_error},         {"snapshot_every", options.snapshot_every},
                            {"log_every", options.log_every},           {"model", options.model}};
   result.update(sources);
-  // What was computed with, not what was asked for: another processor may not have it.
-  if (options.precision == Precision::bf16)
+  // What was computed with, not what was asked for: another processor may not have it. A run may leave a device, or
+  // come to one (kOnDevice).
+  if (options.offload != nullptr)
+    result["precision"] = kOnDevice;
+  else if (options.precision == Precision::bf16)
     result["precision"] = available(options.precision) == Precision::bf16 ? "bf16" : "float";
   if (!options.forcing.always())
     result["teacher_forcing"] = {options.forcing.from, options.forcing.to, static_cast<int>(options.forcing.shape)};

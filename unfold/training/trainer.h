@@ -70,7 +70,10 @@ struct TrainerOptions {
   Processes* processes = nullptr;              ///< that have the shards, each a trainer of its own; nullptr: this one
   Timeline* timeline = nullptr;                ///< of steps on shards; nullptr: not wanted
   Precision precision = Precision::exact;      ///< of the products of training (bf16.h); validation is always exact
-  std::size_t memory_limit = 0;                ///< bytes for the activities of one batch; 0: none (see batch_pass.h)
+  /// Where the passes of training and validation run, in the precision of the device (offload/offload.h); null: on the
+  /// team, and validation is exact. What an optimiser does beside gradients and losses is done on the team.
+  std::shared_ptr<const Offload> offload = nullptr;
+  std::size_t memory_limit = 0;  ///< bytes for the activities of one batch; 0: none (see batch_pass.h)
 
   std::string checkpoint = {};     ///< file; empty: none
   double checkpoint_seconds = 60;  ///< written when the last one is older (0: never for age) ...

@@ -62,7 +62,9 @@ Validation<T>::Validation(TrainingSources<T>& sources, Run<T>& run, MinutesBudge
   if (!exists()) return;
   if (run.options.best_by_error && (!sources.judge || sources.chooser))
     throw UsageError("the best is to be chosen by error, but nothing counts it in validation");
-  evaluator_ = std::make_unique<Evaluator<T>>(run.network, run.team);
+  Network<T> network = run.network;
+  network.offload = run.options.offload;
+  evaluator_ = std::make_unique<Evaluator<T>>(network, run.team);
   if (sources.chooser) chosen_ = std::make_unique<ChosenPass<T>>(run.network, *sources.chooser, run.team);
   choose_interval();
 }
