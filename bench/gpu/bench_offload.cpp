@@ -94,8 +94,8 @@ struct Bench {
   Team team;
   std::shared_ptr<DeviceTimes> times;
   std::shared_ptr<const Plan> plan;
+  Parameters<float> parameters;  // outlive the unfolding, to which they are lent
   std::unique_ptr<Unfolding<float>> u;
-  Parameters<float> parameters;
 };
 
 void measure_layer(const std::shared_ptr<Device>& device, const Case& of, const How& how) {

@@ -62,7 +62,8 @@ class OffloadTraining : public TrainerTest {
 };
 
 TEST_F(OffloadTraining, has_the_losses_of_the_host_in_training_and_validation) {
-  const TrainerOptions options = small_options(30);
+  TrainerOptions options = small_options(30);
+  options.optimizer = "adam:rate=0.03";
   const Losses host = losses_of(options), there = losses_of(on_device(options));
   ASSERT_EQ(host.training.size(), 30u);
   ASSERT_GE(host.validations.size(), 2u);
@@ -73,7 +74,7 @@ TEST_F(OffloadTraining, has_the_losses_of_the_host_in_training_and_validation) {
 }
 
 TEST_F(OffloadTraining, has_the_losses_of_the_host_with_optimisers_that_take_the_gradient_home) {
-  for (const char* optimizer : {"sgd:rate=0.5,clip=1", "rmsprop", "hf"}) {
+  for (const char* optimizer : {"sgd:rate=0.5,clip=1", "rmsprop"}) {
     SCOPED_TRACE(optimizer);
     TrainerOptions options = small_options(4);
     options.optimizer = optimizer;

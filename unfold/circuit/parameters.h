@@ -19,7 +19,6 @@ class Keeper {
   virtual ~Keeper() = default;
   /// Makes the numbers at home the present ones, and takes it that they change there.
   virtual void bring(std::span<T> home) = 0;
-  virtual void forget() noexcept {}  ///< nobody will ask for the parameters lent any more
 };
 
 template <class T>
@@ -40,9 +39,7 @@ class Parameters {
     std::swap(keeper_, other.keeper_);
     return *this;
   }
-  ~Parameters() {
-    if (keeper_ != nullptr) keeper_->forget();
-  }
+  ~Parameters() = default;
 
   /// Draws every block from its Init, by streams of `seed` named after the parameters.
   void initialise(std::uint64_t seed);

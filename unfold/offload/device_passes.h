@@ -53,7 +53,6 @@ class DevicePasses final : public Backend<T>, private Resident<T> {
   double gradient_norm() override;
   void adam(Parameters<T>& parameters, std::span<T> mean, std::span<T> square, const AdamStep& step) override;
   void bring(std::span<T> home) override;
-  void forget() noexcept override { lent_ = nullptr; }
   /// Where a vector is, with the numbers of the host unless it has newer ones.
   Address vector(std::span<T> home);
 

@@ -202,12 +202,12 @@ std::optional<LoopShape> loop_shape(const LoopReading& loop, DevicePrecision pre
 }
 
 template <class T>
-std::unique_ptr<DeviceLoop<T>> DeviceLoop<T>::make(std::shared_ptr<Device> device, DevicePrecision precision,
+std::unique_ptr<DeviceLoop<T>> DeviceLoop<T>::make(const std::shared_ptr<Device>& device, DevicePrecision precision,
                                                    Parts<T>& parts, std::size_t segment, bool backward) {
   auto loop = read_loop(*parts.plan, parts.programs, segment, backward);
   if (!loop || (sizeof(T) == 8 && loop->has_products())) return nullptr;
   auto result = std::make_unique<DeviceLoop<T>>();
-  result->device_ = std::move(device);
+  result->device_ = device;
   result->precision_ = precision;
   result->parts_ = &parts;
   result->loop_ = std::move(*loop);

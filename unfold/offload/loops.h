@@ -100,8 +100,8 @@ template <class T>
 class DeviceLoop {
  public:
   /// Null where a loop is to go step by step.
-  static std::unique_ptr<DeviceLoop> make(std::shared_ptr<Device> device, DevicePrecision precision, Parts<T>& parts,
-                                          std::size_t segment, bool backward);
+  static std::unique_ptr<DeviceLoop<T>> make(const std::shared_ptr<Device>& device, DevicePrecision precision,
+                                             Parts<T>& parts, std::size_t segment, bool backward);
   /// Readies it for the structure that is laid; false: this one goes step by step. Not while recording.
   bool lay();
   /// `address(what, root)`: where a buffer is on the device.
