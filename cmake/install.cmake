@@ -15,7 +15,7 @@ install(TARGETS unfold_all ${libraries} EXPORT unfold-targets ARCHIVE DESTINATIO
         COMPONENT development)
 foreach(room ${rooms})
   install(DIRECTORY unfold/${room} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/unfold COMPONENT development
-          FILES_MATCHING PATTERN "*.h" PATTERN "*-inl.h" EXCLUDE)
+          FILES_MATCHING PATTERN "*.h" PATTERN "*-inl.h" EXCLUDE PATTERN "cuda_*.h" EXCLUDE)
 endforeach()
 install(FILES unfold/unfold.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/unfold COMPONENT development)
 # For C: #include <unfold.h>, -lunfold.
