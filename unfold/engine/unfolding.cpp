@@ -54,7 +54,7 @@ struct Unfolding<T>::Body : Parts<T> {
 
 template <class T>
 Unfolding<T>::Unfolding(std::shared_ptr<const Plan> plan, Team& team, Precision precision,
-                        std::shared_ptr<const Offload> offload)
+                        std::shared_ptr<const Offload> offload)  // NOLINT(performance-unnecessary-value-param): moved
     : body_(std::make_unique<Body>(std::move(plan), team, precision)) {
   body_->offload = std::move(offload);
   if (body_->offload != nullptr) body_->backend = body_->offload->backend(*body_);
