@@ -132,19 +132,24 @@ Observed<T> BatchPass<T>::observed(const Batch& batch, const Head<T>& head, Inde
           .parameters = parameters_->flat()};
 }
 
+/// The loss of the only head where its passes run; false: it is computed here.
+template <class T>
+bool BatchPass<T>::softmax_there(const Batch& batch, const Head<T>& head, Index first, T scale, bool wanted) {
+  if (network_.offload == nullptr || smoothing_ != 0 || head.loss->template as<Categorical<T>>() == nullptr)
+    return false;
+  const auto* field = std::get_if<SymbolRows>(&batch.field(head.field));
+  if (field == nullptr) return false;
+  const std::span<const Symbol> targets(field->symbols.data() + first, at(unfolding_.structure().positions()));
+  return unfolding_.softmax(head.signal, targets, scale, wanted, nats_.data() + first);
+}
+
 /// The losses over a piece; with a gradient their adjoints too, and the gradient of parameters of their own.
 template <class T>
 void BatchPass<T>::read(const Batch& batch, Index piece, double scale, bool wanted, std::span<T> gradient) {
   const Index first = piece < 0 ? 0 : cuts_[at(piece)].first_row;
   for (const Head<T>& head : network_.heads) {
     const bool only = network_.heads.size() == 1 && head.weight == 1;
-    if (only && smoothing_ == 0 && head.loss->template as<Categorical<T>>() != nullptr) {
-      const auto& symbols = std::get<SymbolRows>(batch.field(head.field)).symbols;
-      const auto rows = static_cast<std::size_t>(unfolding_.structure().positions());
-      if (unfolding_.softmax(head.signal, std::span(symbols).subspan(at(first), rows), static_cast<T>(scale), wanted,
-                             nats_.data() + first))
-        continue;
-    }
+    if (only && softmax_there(batch, head, first, static_cast<T>(scale), wanted)) continue;
     const Observed<T> seen = observed(batch, head, first);
     if (!only) head_nats_.resize(at(seen.signal.rows));
     T* nats = only ? nats_.data() + first : head_nats_.data();

@@ -75,6 +75,7 @@ class BatchPass {
   Index piece_steps(const Structure& structure) const;
   void run(const Batch& batch, Index piece, State<T>& state);
   void read(const Batch& batch, Index piece, double scale, bool wanted, std::span<T> gradient);
+  bool softmax_there(const Batch& batch, const Head<T>& head, Index first, T scale, bool wanted);
   Observed<T> observed(const Batch& batch, const Head<T>& head, Index first_row) const;
   void smooth(const Head<T>& head, const Observed<T>& seen, double scale, T* nats, std::span<T> gradient);
   void require_rows(std::string_view why) const;
