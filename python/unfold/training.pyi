@@ -29,6 +29,7 @@ def train(
     objective: str | None = None,
     shards: int | None = None,
     gradient_sums: str | None = None,
+    activations: str | None = None,
     log_rules: str | None = None,
     symbols: str | None = None,
     vocabulary: int | None = None,

@@ -52,6 +52,24 @@ TEST_F(CommandTest, two_hundred_steps_give_the_same_bytes_with_one_and_two_threa
   for (const std::string& level : simd_available()) expect_same({}, {.environment = {{"UNFOLD_SIMD", level}}});
 }
 
+TEST_F(CommandTest, activations_in_bfloat16_give_the_same_bytes_with_one_and_two_threads_and_every_instruction_set) {
+  const Arguments rounded = {"--activations", "bf16", "--steps", "60", "--model", "lstm:20,dropout=0.1"};
+  train(rounded + Arguments{"--threads", "1"});
+  const std::string expected = model_of(run_);
+  const auto expect_same = [&](const Arguments& more, const Surroundings& surroundings) {
+    const Finished finished = unfold_command(training(rounded + more + Arguments{"--overwrite"}), surroundings);
+    ASSERT_EQ(finished.code, 0) << finished.err;
+    EXPECT_TRUE(model_of(run_) == expected) << finished.err;
+  };
+  expect_same({"--threads", "2"}, {});
+  for (const std::string& level : simd_available()) expect_same({}, {.environment = {{"UNFOLD_SIMD", level}}});
+  const Finished exact = unfold_command(
+      training({"--steps", "60", "--model", "lstm:20,dropout=0.1", "--activations", "exact", "--overwrite"}));
+  EXPECT_EQ(exact.code, 0) << exact.err;
+  EXPECT_TRUE(model_of(run_) != expected);
+  expect_failure({"train", "--out", run_, "--resume", "--activations", "bf16", "--steps", "90"}, 2, "activations");
+}
+
 TEST_F(CommandTest, bfloat16_is_an_explicit_choice_that_the_run_remembers) {
   const Surroundings off{.environment = {{"UNFOLD_BF16", "off"}}},
       emulated{.environment = {{"UNFOLD_BF16", "emulate"}}};

@@ -75,6 +75,66 @@ TEST(Recomputation, has_the_bits_of_the_plain_pass_for_ragged_windows) {
   }
 }
 
+TEST(RoundedActivities, keep_losses_and_states_and_have_the_same_bits_however_they_are_cut) {
+  const Corpus corpus = numbered_corpus({9, 14, 3, 30, 1, 22, 7, 12, 5, 5, 40});
+  for (const double dropout : {0.0, 0.4}) {
+    SmallNetwork<float> small(corpus.alphabet().size(), 12, Cell::lstm, dropout, true);
+    const auto plain = run(small, corpus, 23, 3, 0, 1);
+    small.network.activities = Precision::bf16;
+    const auto rounded = run(small, corpus, 23, 3, 0, 1);
+    EXPECT_EQ(rounded.nats, plain.nats);
+    EXPECT_EQ(rounded.row_nats, plain.row_nats);
+    EXPECT_EQ(rounded.state, plain.state);
+    double distance = 0, norm = 0;
+    for (std::size_t i = 0; i < plain.gradient.size(); ++i) {
+      distance += std::pow(static_cast<double>(plain.gradient[i] - rounded.gradient[i]), 2);
+      norm += std::pow(static_cast<double>(plain.gradient[i]), 2);
+    }
+    EXPECT_GT(distance, 0);
+    EXPECT_LT(std::sqrt(distance / norm), 0.01);
+    for (const Index piece : {1, 3, 7, 23, 100})
+      for (const int threads : {1, 2, 3})
+        expect_same(rounded, run(small, corpus, 23, 3, piece, threads), "pieces of " + std::to_string(piece));
+  }
+}
+
+TEST(RoundedActivities, take_three_fifths_of_the_memory_at_most) {
+  const std::string text = wavy_text(9000);
+  const Corpus corpus = Corpus::from_text(text, Alphabet::chars_of(text));
+  SmallNetwork<float> small(corpus.alphabet().size(), 128, Cell::lstm);
+  TextBatches batches(corpus, whole_corpus(corpus, "training"), {.window = 64, .batch = 32}, 1);
+  Team team(1);
+  std::vector<float> gradient(static_cast<std::size_t>(small.parameters.size()));
+  const auto bytes_of = [&](Precision activities) {
+    small.network.activities = activities;
+    BatchPass<float> pass(small.network, team);
+    State<float> state(*small.network.plan, batches.streams());
+    pass.set_parameters(small.parameters);
+    enter_batch(batches.batch(), *small.network.plan, state);
+    pass.gradient(batches.batch(), state, 1, gradient);
+    return static_cast<double>(pass.memory_bytes());
+  };
+  EXPECT_LT(bytes_of(Precision::bf16), 0.6 * bytes_of(Precision::exact));
+}
+
+TEST(RoundedActivities, are_refused_where_they_mean_nothing) {
+  SmallNetwork<double> wide(5, 4, SmallNetwork<double>::Cell::rnn);
+  wide.network.activities = Precision::bf16;
+  Team team(1);
+  EXPECT_THROW(BatchPass<double>(wide.network, team), UsageError);
+  SmallNetwork<float> small(5, 4, Cell::rnn);
+  small.network.activities = Precision::bf16;
+  EXPECT_THROW(BatchPass<float>(small.network, team, 1 << 20), UsageError);
+  Circuit ahead;
+  const Signal x = ahead.symbols("x", 5), next = ahead.link(4, Delay::next(), true);
+  const Signal h = tanh(ahead.affine("z", 4, {{"W", x}, {"U", next}})), logits = ahead.affine("o", 5, {{"V", h}});
+  ahead.feed(next, h);
+  ahead.output(logits);
+  auto looking = text_network<float>(std::make_shared<const Plan>(ahead), x, logits);
+  looking.activities = Precision::bf16;
+  EXPECT_THROW(BatchPass<float>(looking, team), UsageError);
+}
+
 TEST(Recomputation, stays_within_its_memory_limit_or_says_what_it_needs) {
   const std::string text = wavy_text(4000);
   const Corpus corpus = Corpus::from_text(text, Alphabet::chars_of(text));

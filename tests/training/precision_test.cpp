@@ -64,7 +64,8 @@ struct Bf16Curve : Observer {
   std::vector<double> nats;
 };
 
-Bf16Curve bf16_curve_of(Precision precision, const char* optimizer = "adam:rate=0.01") {
+Bf16Curve bf16_curve_of(Precision precision, const char* optimizer = "adam:rate=0.01",
+                        Precision activities = Precision::exact) {
   Bf16Text t;
   Bf16Network small(t.corpus.alphabet().size(), 24, Bf16Network::Cell::lstm);
   TrainerOptions options;
@@ -73,6 +74,7 @@ Bf16Curve bf16_curve_of(Precision precision, const char* optimizer = "adam:rate=
   options.steps = 120;
   options.validate_every = 30;
   options.precision = precision;
+  options.activities = activities;
   Team team(1);
   Trainer<float> trainer(small.network, small.parameters, {t.corpus, t.parts[0], &t.parts[1]}, options, team);
   Bf16Curve curve;
@@ -92,6 +94,15 @@ TEST(Bf16Training, follows_the_loss_of_float) {
 
 TEST(Bf16Training, refuses_optimisers_that_measure_curvature) {
   EXPECT_THROW(bf16_curve_of(Precision::bf16, "hf"), UsageError);
+}
+
+TEST(RoundedActivities, follow_the_loss_of_exact_ones_and_are_no_ground_for_curvature) {
+  const Bf16Curve exact = bf16_curve_of(Precision::exact),
+                  coarse = bf16_curve_of(Precision::exact, "adam:rate=0.01", Precision::bf16);
+  ASSERT_EQ(exact.nats.size(), coarse.nats.size());
+  EXPECT_NE(exact.nats, coarse.nats);
+  for (std::size_t i = 0; i < exact.nats.size(); ++i) EXPECT_NEAR(coarse.nats[i], exact.nats[i], 0.01) << i;
+  EXPECT_THROW(bf16_curve_of(Precision::exact, "hf", Precision::bf16), UsageError);
 }
 
 TEST(Bf16Training, is_for_float) {

@@ -19,9 +19,9 @@
 #include "unfold/app/train_processes.h"
 #include "unfold/app/train_restarts.h"
 #include "unfold/app/trainer_options.h"
+#include "unfold/app/training_device.h"
 #include "unfold/base/team.h"
 #include "unfold/data/labels.h"
-#include "unfold/devices/device.h"
 #include "unfold/fields/density_data.h"
 #include "unfold/fields/example_split.h"
 #include "unfold/fields/field_data.h"
@@ -37,8 +37,6 @@
 #include "unfold/models/readout.h"
 #include "unfold/models/train.h"
 #include "unfold/models/train_by.h"
-#include "unfold/numerics/bf16.h"
-#include "unfold/offload/offload.h"
 #include "unfold/optim/optimizer.h"
 #include "unfold/runs/run_folder.h"
 #include "unfold/runs/size_choice.h"
@@ -78,11 +76,6 @@ class Training {
  private:
   void settle();
   void check_folder() const;
-  bool may_take_precision_of(const Config& there) const;
-  void open_offload();
-  template <class T>
-  void require_on_device(const Network<T>& network, const DataSpecification& data = {}) const;
-  void tell_precision() const;
   TrainOutcome run_on_task();
   void settle_fields();
   TrainOutcome run_on_fields();
@@ -126,10 +119,9 @@ class Training {
   FieldPlan fields_ = {};
   std::optional<LogTraining> log_;  // how logs are read
   std::unique_ptr<KnownStart> known_;
-  std::shared_ptr<Device> device_;          // none: the processor
-  std::shared_ptr<const Offload> offload_;  // likewise
-  bool begins_ = true;                      // not from a checkpoint
-  std::set<std::string_view> open_;         // settings that the data are still to decide
+  TrainingDevice device_;
+  bool begins_ = true;               // not from a checkpoint
+  std::set<std::string_view> open_;  // settings that the data are still to decide
 };
 
 /// Brings the settings into their final form, before any data is read.
@@ -154,13 +146,6 @@ void Training::settle() {
   if (chooses_size(s_, given_)) open_.insert({"model", "optimizer"});
 }
 
-/// A run may leave a device, or come to one, where all is of another arithmetic anyway. Numbers keep their size.
-bool Training::may_take_precision_of(const Config& there) const {
-  if (!request_.resume || (!run_.device && there.find("device") == nullptr)) return false;
-  const bool was_double = there.find("precision")->value == ConfigValue(std::string("double"));
-  return was_double == (*s_.precision == "double");
-}
-
 void Training::check_folder() const {
   if (!folder_.holds_run() || request_.overwrite) return;
   std::string difference;
@@ -169,7 +154,8 @@ void Training::check_folder() const {
     Config here = kept(Stored::fixed);
     for (const std::string_view name : open_)
       if (const ConfigEntry* decided = there.find(name)) here.set(decided->key, decided->value);
-    if (const ConfigEntry* other = there.find("precision"); other != nullptr && may_take_precision_of(there))
+    if (const ConfigEntry* other = there.find("precision");
+        request_.resume && other != nullptr && may_keep_precision(there, s_, run_))
       here.set(other->key, other->value);
     difference = first_difference(comparable(there, request_.resume),
                                   comparable(without_defaults_unknown_to(there, here), request_.resume));
@@ -187,48 +173,17 @@ void Training::check_folder() const {
                     folder_.path()));
 }
 
-/// Before anything is written: there may be no device.
-void Training::open_offload() {
-  if (!run_.device) return;
-  device_ = request_.device != nullptr ? request_.device : open_device(*run_.device);
-  const DevicePrecision precision = *s_.precision == "bf16"   ? DevicePrecision::bf16
-                                    : *s_.precision == "tf32" ? DevicePrecision::tf32
-                                                              : DevicePrecision::exact;
-  offload_ = make_offload(device_, {.precision = precision});
-  reporter_.remark(fmt::format("on {}, products in {}", device_->name(), *s_.precision));
-}
-
-/// Whether the device runs the network at all, before anything is written. Throws UsageError.
-template <class T>
-void Training::require_on_device(const Network<T>& network, const DataSpecification& data) const {
-  if (offload_ == nullptr) return;
-  if (data.trees || data.grids)
-    throw UsageError(
-        fmt::format("devices run over sequences, not over {} yet; leave --device out", data.trees ? "trees" : "grids"));
-  Team one(1);
-  const Unfolding<T> tried(network.plan, one, Precision::exact, offload_);
-}
-
-/// Which arithmetic bf16 comes to on this processor.
-void Training::tell_precision() const {
-  if (*s_.precision != "bf16" || device_ != nullptr) return;
-  if (bf16_unit() == Bf16Unit::none)
-    reporter_.warn("--precision bf16: this processor has no AVX-512-BF16; training goes on in float");
-  else
-    reporter_.remark(fmt::format("products of training by {}, everything else in float", bf16_unit_name()));
-}
-
 nlohmann::json Training::card_configuration() const {
   nlohmann::json json = to_json(kept(Stored::model));
   if (log_) json["log"] = to_json(log_->card());
-  if (device_ != nullptr) json["device"] = device_->name();
+  if (!device_.is_processor()) json["device"] = device_.name();
   return json;
 }
 
 TrainOptions Training::train_options() const {
   TrainOptions options{.trainer = trainer_options(s_, run_), .sampled_softmax = s_.sampled_softmax};
   TrainerOptions& t = options.trainer;
-  t.offload = offload_;
+  t.offload = device_.offload();
   t.processes = request_.processes;
   t.checkpoint = folder_.checkpoint();
   t.resume = request_.resume && folder_.has_checkpoint();
@@ -244,8 +199,7 @@ TrainOutcome Training::run() {
   require_same_training(processes(), s_, run_, request_.resume && folder_.has_checkpoint());
   if (request_.resume && !folder_.has_checkpoint())
     reporter_.remark(fmt::format("{} holds no checkpoint yet: training starts from the beginning", folder_.path()));
-  open_offload();
-  tell_precision();
+  device_ = TrainingDevice(s_, run_, request_.device, reporter_);  // before anything is written: there may be none
   if (s_.task) return run_on_task();
   if (s_.follow) return *s_.precision == "double" ? run_followed<double>() : run_followed<float>();
   if (has_fields(s_)) return run_on_fields();
@@ -287,12 +241,12 @@ TrainOutcome Training::run_recurrent(const Material& material, const TrainingDat
                      ",readout=trained, and everything is trained by gradient");
   require_options_used(model.spec(), DataSpecification::text(model.alphabet()), NetworkLayout::language_model());
   require_passes(model.network(), model.spec(), s_, run_);
-  require_on_device(model.network());
+  device_.require(model.network());
   decide_sequences(model, material.training);
   TrainOptions options = train_options();
   options.trainer.batches.predict_after = after;
   begin(model, material, options.trainer.resume);
-  if (device_ == nullptr) reporter_.remark_if(remark_on_steps(model, s_, material.training, threads()));
+  if (device_.is_processor()) reporter_.remark_if(remark_on_steps(model, s_, material.training, threads()));
   options.trainer.spent_seconds = seconds();
   const RestartOptions restarts{.count = s_.restarts, .side_by_side = sum_over(threads(), processes())};
   if (s_.restarts > 1 && !options.trainer.resume) {
@@ -317,7 +271,7 @@ TrainOutcome Training::run_recurrent(const Material& material, const TrainingDat
 template <class T>
 TrainOutcome Training::run_followed() {
   LanguageModel<T> model = model_of_stream<T>(s_, run_);
-  require_on_device(model.network());
+  device_.require(model.network());
   const TrainOptions options = train_options();
   begin_folder(options.trainer.resume);
   model.configuration() = card_configuration();
@@ -421,7 +375,7 @@ TrainOutcome Training::run_on_task() {
   NetworkModel<float> model(s_.model, task_specification(*s_.task, task->shape()), task_layout());
   require_options_used(model.spec(), model.data(), model.layout());
   require_passes(model.network(), model.spec(), s_, run_);
-  require_on_device(model.network(), model.data());
+  device_.require(model.network(), model.data());
   begin_folder(options.trainer.resume);
   model.initialise(options.trainer.seed);
   model.configuration() = card_configuration();
@@ -516,7 +470,7 @@ TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
   NetworkModel<T> model(s_.model, parts[0].data(), fields_.layout);
   require_options_used(model.spec(), model.data(), model.layout());
   require_passes(model.network(), model.spec(), s_, run_);
-  require_on_device(model.network(), model.data());
+  device_.require(model.network(), model.data());
   if (states || readout_of(model.spec())) {
     if (given_.contains("best-by"))  // of pairs there is always one
       throw UsageError(fmt::format("--best-by chooses among validations, and {} has none", s_.model));

@@ -250,6 +250,13 @@ void add_training_options(VerbOptions& options, TrainSettings& s) {
                .help = "of all arithmetic, and of the model file; bf16: products of training in bfloat16, all else in "
                        "float; tf32, with --device: the same with 10 bits after the first",
                .default_text = "double where the optimiser compares losses, as ruop and rbpm do; else float"});
+  options.add({.name = "activations",
+               .target = &s.activations,
+               .help =
+                   "what is kept of a batch for its gradient: exact, or bf16: in half the memory and less, rounded to "
+                   "bfloat16",
+               .choices = {"exact", "bf16"},
+               .default_text = "exact"});
   options.add(
       {.name = "seed", .target = &s.seed, .placeholder = "N", .help = "of start, order and dropout", .least = 0});
   options.add(

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "unfold/engine/backend.h"
+#include "unfold/engine/kept_values.h"
 #include "unfold/engine/passes.h"
 #include "unfold/engine/step_program.h"
 
@@ -184,6 +185,27 @@ void Unfolding<T>::forward(State<T>* state, bool source_stays) {
   b.schedule.choose(Pass::forward);
   b.team.run([&](Member& me) { ForwardPass<T>(b, source_stays).run(me, state); });
   if (state != nullptr) b.boundary.store(*state);
+}
+
+template <class T>
+void Unfolding<T>::keep(KeptValues<T>& into) const {
+  into.take(*body_->plan, body_->layout, body_->team);
+}
+
+template <class T>
+void Unfolding<T>::recall(const KeptValues<T>& from, const State<T>* state) {
+  Body& b = *body_;
+  b.team.run([&](Member& me) {
+    b.boundary.load(me, state, *b.parameters);  // which sequences start afresh; the numbers come with the others
+    b.masks.number(me, b.layout);
+    me.sync();
+    for (int i = 0; i < static_cast<int>(b.plan->nodes().size()); ++i) {
+      if (b.node(i).kind != Node::Kind::mask || !b.plan->live(i)) continue;
+      const Range mine = me.share(b.layout.rows(b.layout.part(i)));
+      b.masks.fill(b.node(i), mine.begin, b.layout.matrix(What::value, i, 0, mine));
+    }
+  });
+  from.give(b.layout, b.team);
 }
 
 template <class T>

@@ -31,6 +31,8 @@ namespace unfold {
 class Account;
 class Offload;
 template <class T>
+class KeptValues;
+template <class T>
 class Resident;
 
 /// What links along `previous` carry from one window to the next: one slot per stream.
@@ -116,6 +118,11 @@ class Unfolding {
   /// first of many steps with the same parameters. REQUIRES: links along `previous` and `first` alone, no dropout.
   void step(State<T>& state);
   Matrix<const T> value(Signal signal) const;  ///< of an output (or an input)
+  /// Puts away the values of the last forward pass, rounded (kept_values.h); and has them back for `backward`, after
+  /// other passes. REQUIRES then: the structure, state and dropout seed of that pass, and its inputs given anew. On the
+  /// team alone.
+  void keep(KeptValues<T>& into) const;
+  void recall(const KeptValues<T>& from, const State<T>* state = nullptr);
 
   /// The seed of the backward pass: REQUIRES every output's adjoint to be filled by the caller before `backward`.
   Matrix<T> adjoint(Signal output);

@@ -58,6 +58,8 @@ struct Network {
   std::shared_ptr<const Network> fewer_outputs = nullptr;
   /// Of the products of passes over batches (batch_pass.h). What else is done with the network is exact.
   Precision precision = Precision::exact;
+  /// Of the activities that those passes keep for the way back (batch_pass.h). Likewise.
+  Precision activities = Precision::exact;
   /// Where those passes run instead of on the team (engine/backend.h); null: on the team. Likewise.
   std::shared_ptr<const Offload> offload = nullptr;
   std::vector<WeightDrop> drops = {};

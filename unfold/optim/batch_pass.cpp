@@ -11,6 +11,10 @@
 namespace unfold {
 namespace {
 
+/// Of a batch with rounded activities: what one of them needs beside all that is put away is a small share, and still
+/// many rows.
+constexpr Index kRoundedPieces = 8;
+
 bool has_sizes(const Structure& structure, const std::vector<Index>& sizes) {
   if (structure.sequences() != static_cast<Index>(sizes.size())) return false;
   for (Index s = 0; s < structure.sequences(); ++s)
@@ -37,14 +41,15 @@ BatchPass<T>::BatchPass(const Network<T>& network, Team& team, std::size_t memor
     throw UsageError(
         fmt::format("label smoothing spreads the target over symbols, and {} has the loss {}; leave it out",
                     network.heads.front().field, network.heads.front().loss->name()));
-  if (penalties.flow > 0 && memory_limit > 0)
-    throw UsageError("a flow penalty needs the whole batch at once: leave out the memory limit");
+  if (rounds()) {
+    if (sizeof(T) != sizeof(float))
+      throw UsageError("activations in bfloat16 are for float; leave --activations out, or take --precision float");
+    if (memory_limit > 0)
+      throw UsageError("--activations bf16 keeps what a memory limit computes again: leave one of them out");
+    require_pieces("--activations bf16");
+  }
   if (memory_limit == 0) return;
-  require_rows("a memory limit");
-  if (!network.plan->recomputable())
-    throw UsageError(
-        "a memory limit cuts sequences into pieces, which a network that looks ahead or at the ends of a sequence "
-        "cannot be read in: leave out the memory limit");
+  require_pieces("a memory limit");
   // What a row costs is measured, not computed from the plan: it cannot disagree with what is really allocated.
   const auto measure = [&](Index chains, Index length) {
     unfolding_.lay(Structure::chains(chains, length));
@@ -58,12 +63,26 @@ BatchPass<T>::BatchPass(const Network<T>& network, Team& team, std::size_t memor
   bytes_per_state_ = sizeof(T) * at(State<T>(*network.plan, 1).width());
 }
 
+/// For what reads a batch in pieces.
+template <class T>
+void BatchPass<T>::require_pieces(std::string_view why) const {
+  require_rows(why);
+  if (penalties_ && penalties_->flows())
+    throw UsageError(fmt::format("a flow penalty needs the whole batch at once: leave out {}", why));
+  if (!network_.plan->recomputable())
+    throw UsageError(
+        fmt::format("{} cuts sequences into pieces, which a network that looks ahead or at the ends of a sequence "
+                    "cannot be read in: leave it out",
+                    why));
+}
+
 /// The longest pieces that fit: their activities and one state per seam.
 template <class T>
 Index BatchPass<T>::piece_steps(const Structure& structure) const {
   const Structure::Order& order = structure.order();
   const Index steps = order.steps();
   if (forced_piece_ > 0) return std::min(forced_piece_, steps);
+  if (rounds()) return (steps + kRoundedPieces - 1) / kRoundedPieces;
   if (memory_limit_ == 0) return steps;
   std::size_t least = ~std::size_t{0};
   for (Index pieces = 1; pieces <= steps; ++pieces) {
@@ -90,7 +109,7 @@ void BatchPass<T>::cut(const Batch& batch) {
     cut_steps_ = forced_piece_;
     cuts_.clear();
     const Index steps = order.steps(), length = piece_steps(whole);
-    for (Index from = 0; from < steps && length < steps; from += length) {
+    for (Index from = 0; from < steps && (length < steps || rounds()); from += length) {
       const Index to = std::min(from + length, steps);
       std::vector<Index> sizes;  // in order of place, so that rows keep their order within each step
       for (Index p = 0; p < whole.sequences() && whole.size(whole.sequence_at(p)) > from; ++p)
@@ -107,9 +126,9 @@ void BatchPass<T>::cut(const Batch& batch) {
   nats_.resize(at(whole.positions()));
 }
 
-/// Forward over a piece; piece -1 is the whole batch.
+/// Lays the network over a piece and gives it what it reads; piece -1 is the whole batch.
 template <class T>
-void BatchPass<T>::run(const Batch& batch, Index piece, State<T>& state) {
+void BatchPass<T>::enter(const Batch& batch, Index piece) {
   if (piece < 0) {
     unfolding_.lay(batch.structure, batch.carry.slots);
     give_inputs(batch, 0, batch.structure.positions(), network_, unfolding_);
@@ -119,8 +138,24 @@ void BatchPass<T>::run(const Batch& batch, Index piece, State<T>& state) {
     give_inputs(batch, c.first_row, c.rows, network_, unfolding_);
   }
   if (dropout_seed_) unfolding_.set_dropout_seed(*dropout_seed_, piece < 0 ? 0 : cuts_[at(piece)].first_step);
+}
+
+template <class T>
+void BatchPass<T>::run(const Batch& batch, Index piece, State<T>& state) {
+  enter(batch, piece);
   unfolding_.forward(&state);
   if (penalties_) penalties_->measure(unfolding_, batch.structure, piece < 0 ? 0 : cuts_[at(piece)].first_row);
+}
+
+/// For the way back: computed from the seam, or as they were put away.
+template <class T>
+void BatchPass<T>::run_again(const Batch& batch, Index piece) {
+  if (!rounds()) {
+    if (piece + 1 < static_cast<Index>(cuts_.size())) run(batch, piece, seams_[at(piece)]);  // the last has just run
+    return;
+  }
+  enter(batch, piece);
+  unfolding_.recall(kept_[at(piece)], &seams_[at(piece)]);
 }
 
 template <class T>
@@ -253,13 +288,15 @@ double BatchPass<T>::gradient(const Batch& batch, State<T>& state, double scale,
   }
   const auto pieces = static_cast<Index>(cuts_.size());
   seams_.resize(at(pieces));
+  if (rounds()) kept_.resize(at(pieces));
   for (Index piece = 0; piece < pieces; ++piece) {
     copy_state(state, seams_[at(piece)]);
     run(batch, piece, state);
+    if (rounds()) unfolding_.keep(kept_[at(piece)]);
   }
   State<T> end, start;
   for (Index piece = pieces - 1; piece >= 0; --piece) {
-    if (piece < pieces - 1) run(batch, piece, seams_[at(piece)]);
+    run_again(batch, piece);
     read(batch, piece, scale, true, gradient);
     const bool last = piece == pieces - 1;
     start = State<T>(*network_.plan, state.slots());  // zero for chains that do not reach this piece
@@ -299,6 +336,7 @@ template <class T>
 std::size_t BatchPass<T>::memory_bytes() const {
   std::size_t bytes = unfolding_.memory_bytes();
   for (const State<T>& seam : seams_) bytes += seam.values().size_bytes();
+  for (const KeptValues<T>& kept : kept_) bytes += kept.memory_bytes();
   return bytes;
 }
 

@@ -1,10 +1,14 @@
 #pragma once
-/// Forward, losses and backward over one batch, in one piece or, within a memory limit, by recomputation.
+/// Forward, losses and backward over one batch, in one piece or, to need less memory, in pieces.
 ///
 /// Recomputation cuts the steps of a batch into pieces. A first sweep runs forward through the pieces and keeps only
 /// the state at each seam; a second one goes from the last piece to the first: forward again, backward, and the
 /// adjoint of the state handed on. With pieces of about sqrt(T) steps memory is O(sqrt T), for one more forward pass.
 /// Sums of gradients run over rows from the last to the first, so the result has the bits of the plain pass.
+///
+/// With Network::activities in bfloat16 the first sweep puts the activities of each piece away in half the memory, and
+/// the second has them back instead of running forward again (engine/kept_values.h). Losses are exact, for outputs are
+/// not rounded; gradients are those of the rounded activities, wherever the cuts are.
 ///
 /// Label smoothing (Szegedy et al. 2016): the target of a row is y with probability 1 - s and any of K symbols with s /
 /// K each. With logits o the loss of the row is larger by s (o_y - mean of o), which is counted in its nats.
@@ -15,6 +19,7 @@
 #include <vector>
 
 #include "unfold/data/batch.h"
+#include "unfold/engine/kept_values.h"
 #include "unfold/optim/penalty.h"
 
 namespace unfold {
@@ -23,8 +28,9 @@ template <class T>
 class BatchPass {
  public:
   /// `memory_limit` in bytes for the activities of one batch; 0: none.
-  /// UsageError: a memory limit with a penalty on the flow of the gradient, or with a loss that needs whole sequences;
-  /// smoothing where no head is a softmax over symbols.
+  /// UsageError: a memory limit or rounded activities with each other, with a penalty on the flow of the gradient, or
+  /// with a loss that needs whole sequences; rounded activities of doubles; smoothing where no head is a softmax over
+  /// symbols.
   BatchPass(const Network<T>& network, Team& team, std::size_t memory_limit = 0, const PenaltyOptions& penalties = {});
 
   void set_parameters(const Parameters<T>& parameters) {
@@ -71,9 +77,13 @@ class BatchPass {
     Structure structure;
     std::vector<Index> slots;
   };
+  void require_pieces(std::string_view why) const;
+  bool rounds() const { return network_.activities == Precision::bf16; }
   void cut(const Batch& batch);
   Index piece_steps(const Structure& structure) const;
+  void enter(const Batch& batch, Index piece);
   void run(const Batch& batch, Index piece, State<T>& state);
+  void run_again(const Batch& batch, Index piece);
   void read(const Batch& batch, Index piece, double scale, bool wanted, std::span<T> gradient);
   bool softmax_there(const Batch& batch, const Head<T>& head, Index first, T scale, bool wanted);
   Observed<T> observed(const Batch& batch, const Head<T>& head, Index first_row) const;
@@ -94,6 +104,7 @@ class BatchPass {
   std::vector<Index> cut_sizes_;  // the structure that cuts_ belong to
   std::vector<Cut> cuts_;
   std::vector<State<T>> seams_;
+  std::vector<KeptValues<T>> kept_;  // of each piece, with rounded activities
   std::vector<T> nats_;
   std::vector<T> head_nats_;  // of a head that is not the only one
 };

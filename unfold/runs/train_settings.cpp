@@ -34,7 +34,8 @@ constexpr auto kGradientOnly = std::to_array<std::string_view>(
      "early-stop",       "resume",          "sample-every", "log-every",       "memory-limit",
      "checkpoint-every", "sampled-softmax", "precision",    "teacher-forcing", "forcing-schedule",
      "gradient",         "follow",          "objective",    "shards",          "gradient-sums",
-     "label-smoothing",  "feedback",        "start-from",   "best-by",         "device"});
+     "label-smoothing",  "feedback",        "start-from",   "best-by",         "device",
+     "activations"});
 
 /// Options of files: tasks have no use for them.
 constexpr auto kFilesOnly = std::to_array<std::string_view>(
@@ -235,6 +236,22 @@ void check_shards(TrainSettings& s) {
   if (s.flow_penalty > 0) refuse("--flow-penalty");
 }
 
+/// Half the memory of a gradient, of floats that are computed on the processor.
+void check_activations(TrainSettings& s, const RunSettings& run) {
+  if (s.activations == "exact") s.activations.reset();
+  if (!s.activations) return;
+  if (s.activations != "bf16")
+    throw UsageError(fmt::format("--activations is exact or bf16, not \"{}\"", *s.activations));
+  const auto refuse = [](std::string_view what) {
+    throw UsageError(fmt::format("{} and --activations bf16 exclude each other: leave one of them out", what));
+  };
+  if (s.precision == "double") refuse("--precision double");
+  if (run.memory_limit) refuse("--memory-limit");
+  if (run.device) refuse("--device " + *run.device);
+  if (s.gradient) refuse("--gradient " + *s.gradient);
+  if (s.flow_penalty > 0) refuse("--flow-penalty");
+}
+
 /// What no device runs is refused here, before one is opened and data are read.
 void check_device(const TrainSettings& s, const RunSettings& run) {
   if (!run.device) {
@@ -389,6 +406,7 @@ std::vector<Setting> all_settings(TrainSettings& s, RunSettings& r) {
       {"forcing-schedule", &s.forcing_schedule, model},
       {"objective", &s.objective, model},
       {"precision", &s.precision, model},
+      {"activations", &s.activations, model},
       {"seed", &s.seed, model},
       {"restarts", &s.restarts, model},
       {"shards", &s.shards, model},
@@ -512,6 +530,7 @@ void make_canonical(TrainSettings& s, const RunSettings& run, const Given& given
   settle_gradient(s);
   if (s.task) s.task = canonical_task(*s.task);
   check_shards(s);
+  check_activations(s, run);
   check_device(s, run);
   if (s.start_from && s.restarts > 1)
     throw UsageError("--start-from and --restarts exclude each other: all would start from the same parameters");

@@ -57,6 +57,7 @@ struct TrainSettings {
   std::optional<std::string> gradient = {};  ///< "rtrl", "uoro", ... (forward/gradient_method.h); none: looking back
   bool follow = false;                       ///< DATA is one stream of bytes, read as it comes
   std::optional<Index> steps = {};
+  std::optional<std::string> activations = {};  ///< that are kept for the gradient: "exact" (none) or "bf16"
   Index restarts = 1, validate_every = 0, early_stop = 0;
   std::optional<Index> shards = {};               ///< that a batch is divided into (docs/processes.md); none: one
   std::optional<std::string> gradient_sums = {};  ///< of shards: "exact" (none) or "bf16"

@@ -34,6 +34,7 @@ PenaltyOptions share_of(const PenaltyOptions& whole, Index batches) {
 template <class T>
 Network<T> as_told(Network<T> network, const BatchObjectiveOptions& options) {
   network.precision = options.precision;
+  network.activities = options.activities;
   network.offload = options.offload;
   if (network.fewer_outputs != nullptr)
     network.fewer_outputs = std::make_shared<const Network<T>>(as_told(*network.fewer_outputs, options));
@@ -47,6 +48,7 @@ const BatchObjectiveOptions& runnable(const BatchObjectiveOptions& options, std:
     throw UsageError(fmt::format("{} does not run on a device yet: leave it out, or --device", what));
   };
   if (options.memory_limit > 0) refuse("recomputation within a memory limit (--memory-limit)");
+  if (options.activities != Precision::exact) refuse("rounding what is kept (--activations bf16)");
   if (options.sharding.divided()) refuse("a batch in shards (--shards)");
   if (!options.gradient.looks_back()) refuse(fmt::format("--gradient {}", options.gradient.text()));
   if (options.feedback.on()) refuse("feedback of own outputs (--feedback)");
@@ -132,6 +134,7 @@ void BatchObjective<T>::check_forward() const {
   if (free_) refuse("feedback of own outputs");
   if (network_.fewer_outputs != nullptr) refuse("sampled softmax");
   if (options_.precision != Precision::exact) refuse("bfloat16 products");
+  if (options_.activities != Precision::exact) refuse("activations that are kept");
   if (options_.batches > 1) refuse(fmt::format("steps over several batches, as {} takes them", options_.optimizer));
 }
 
@@ -148,6 +151,7 @@ void BatchObjective<T>::check_chooser(std::string_view name) const {
   if (options_.penalties.any()) refuse("penalties on states");
   if (options_.penalties.smoothing > 0) refuse("label smoothing");
   if (options_.memory_limit > 0) refuse("memory limit");
+  if (options_.activities != Precision::exact) refuse("activations in bfloat16");
   if (options_.sharding.divided()) refuse("shards");
   if (options_.batches > 1) require_losses(name);
 }
@@ -182,7 +186,7 @@ void BatchObjective<T>::require_full_softmax() const {
 
 template <class T>
 void BatchObjective<T>::require_exact_products() const {
-  if (options_.precision != Precision::exact)
+  if (options_.precision != Precision::exact || options_.activities != Precision::exact)
     throw UsageError(options_.optimizer + " measures curvature, for which bfloat16 is too coarse; train it in float");
 }
 

@@ -33,6 +33,7 @@ struct BatchObjectiveOptions {
   Feedback feedback = {};                            ///< so it will, and the gradient flows through what is read
   GradientMethod gradient = {};                      ///< looking back, or carried along (forward_gradient.h)
   Precision precision = Precision::exact;            ///< of loss and gradient; curvature wants exact ones (UsageError)
+  Precision activities = Precision::exact;           ///< that are kept for the gradient; likewise
   std::shared_ptr<const Offload> offload = nullptr;  ///< where they run; null: on the team
   Sharding sharding = {};                            ///< of each batch
   const std::atomic<bool>* stop = nullptr;  ///< polled between passes; where it is set they throw StepBrokenOff

@@ -50,6 +50,7 @@ struct Trainer<T>::Body {
              .feedback = options.feedback,
              .gradient = options.gradient,
              .precision = options.precision,
+             .activities = options.activities,
              .offload = options.offload,
              .sharding = sharding(),
              .stop = optimizer->gradients() > 1 ? options.stop : nullptr},

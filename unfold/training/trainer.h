@@ -73,6 +73,8 @@ struct TrainerOptions {
   /// Where the passes of training and validation run, in the precision of the device (offload/offload.h); null: on the
   /// team, and validation is exact. What an optimiser does beside gradients and losses is done on the team.
   std::shared_ptr<const Offload> offload = nullptr;
+  /// Of the activities that are kept for the way back; bf16 takes half the memory and rounds gradients (batch_pass.h).
+  Precision activities = Precision::exact;
   std::size_t memory_limit = 0;  ///< bytes for the activities of one batch; 0: none (see batch_pass.h)
 
   std::string checkpoint = {};     ///< file; empty: none

@@ -64,6 +64,7 @@ Validation<T>::Validation(TrainingSources<T>& sources, Run<T>& run, MinutesBudge
     throw UsageError("the best is to be chosen by error, but nothing counts it in validation");
   Network<T> network = run.network;
   network.offload = run.options.offload;
+  if (!sources.judge) network.activities = run.options.activities;  // in pieces; a judge sees whole batches
   evaluator_ = std::make_unique<Evaluator<T>>(network, run.team);
   if (sources.chooser) chosen_ = std::make_unique<ChosenPass<T>>(run.network, *sources.chooser, run.team);
   choose_interval();

@@ -1,0 +1,85 @@
+#include "unfold/engine/kept_values.h"
+
+#include <algorithm>
+
+#include "unfold/numerics/bf16.h"
+
+namespace unfold {
+namespace {
+
+constexpr Index kGrain = 1024;  ///< numbers that one member takes together
+
+template <class T>
+void round_into(const T* from, Range range, std::uint16_t* into) {
+  for (Index i = range.begin; i < range.end; ++i)
+    into[i] = static_cast<std::uint16_t>(to_bf16(static_cast<float>(from[i])));
+}
+
+template <class T>
+void widen_into(const std::uint16_t* from, Range range, T* into) {
+  for (Index i = range.begin; i < range.end; ++i) into[i] = static_cast<T>(from_bf16(from[i]));
+}
+
+/// Whether the values of an output lie in the buffer of a root.
+bool holds_output(const Plan& plan, int root) {
+  return std::ranges::any_of(plan.outputs(), [&](int i) { return plan.value_place(i).root == root; });
+}
+
+}  // namespace
+
+template <class T>
+void KeptValues<T>::find_parts(const Plan& plan, const Layout<T>& layout) {
+  parts_.clear();
+  Index exact = 0, rounded = 0;
+  for (int root = 0; root < static_cast<int>(plan.nodes().size()); ++root) {
+    const Node::Kind kind = layout.node(root).kind;
+    if (!plan.live(root) || plan.value_place(root).root != root) continue;
+    if (kind == Node::Kind::symbols || kind == Node::Kind::input || kind == Node::Kind::mask) continue;
+    const bool whole = holds_output(plan, root);
+    Index& end = whole ? exact : rounded;
+    const Index rows = plan.history(root) * layout.places(layout.part(root)) + layout.rows(layout.part(root));
+    parts_.push_back({root, whole, end, rows * layout.node(root).size});
+    end += parts_.back().count;
+  }
+  if (exact_.size() != exact) exact_.resize(exact);
+  if (rounded_.size() != rounded) rounded_.resize(rounded);
+}
+
+template <class T>
+void KeptValues<T>::take(const Plan& plan, Layout<T>& layout, Team& team) {
+  find_parts(plan, layout);
+  team.run([&](Member& me) {
+    for (const Part& part : parts_) {
+      const Range mine = me.share(part.count, kGrain);
+      const T* from = layout.buffer(What::value, part.root).data();
+      if (part.exact)
+        std::copy(from + mine.begin, from + mine.end, exact_.data() + part.begin + mine.begin);
+      else
+        round_into(from, mine, rounded_.data() + part.begin);
+    }
+  });
+}
+
+template <class T>
+void KeptValues<T>::give(Layout<T>& layout, Team& team) const {
+  team.run([&](Member& me) {
+    for (const Part& part : parts_) {
+      const Range mine = me.share(part.count, kGrain);
+      T* into = layout.buffer(What::value, part.root).data();
+      if (part.exact)
+        std::copy_n(exact_.data() + part.begin + mine.begin, mine.size(), into + mine.begin);
+      else
+        widen_into(rounded_.data() + part.begin, mine, into);
+    }
+  });
+}
+
+template <class T>
+std::size_t KeptValues<T>::memory_bytes() const {
+  return at(exact_.size()) * sizeof(T) + at(rounded_.size()) * sizeof(std::uint16_t);
+}
+
+template class KeptValues<float>;
+template class KeptValues<double>;
+
+}  // namespace unfold
