@@ -5,7 +5,9 @@
 #include <string>
 
 #include "unfold/base/config.h"
+#include "unfold/data/specification.h"
 #include "unfold/devices/device.h"
+#include "unfold/losses/network.h"
 #include "unfold/offload/offload.h"
 #include "unfold/runs/reporter.h"
 #include "unfold/runs/train_settings.h"
