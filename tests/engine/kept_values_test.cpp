@@ -41,6 +41,13 @@ void fill_inputs(Unfolding<float>& u, Signal x) {
     for (Index i = 0; i < in.cols; ++i) in(r, i) = kept_input(r, i);
 }
 
+/// Over the chains of these tests, ready to run.
+void begin(Unfolding<float>& u, const KeptNet& net) {
+  u.lay(Structure::chains(kKeptChains, kKeptSteps));
+  u.set_parameters(net.parameters);
+  fill_inputs(u, net.x);
+}
+
 /// The number that a weight or a bias has in the circuit's parameters, by name.
 double number_of(const KeptNet& net, std::string_view name, Index row, Index col) {
   for (std::size_t k = 0; k < net.circuit.parameters().size(); ++k)
@@ -53,9 +60,7 @@ TEST(KeptValues, gradients_are_those_of_rounded_activities_by_hand) {
   KeptNet net;
   Team team(2);
   Unfolding<float> u(std::make_shared<const Plan>(net.circuit), team);
-  u.lay(Structure::chains(kKeptChains, kKeptSteps));
-  u.set_parameters(net.parameters);
-  fill_inputs(u, net.x);
+  begin(u, net);
   State<float> state(u.plan(), kKeptChains), start = state;
   start.reset_all();
   state = start;
@@ -133,9 +138,7 @@ TEST(KeptValues, take_half_the_memory_of_what_is_no_output) {
   KeptNet net;
   Team team(1);
   Unfolding<float> u(std::make_shared<const Plan>(net.circuit), team);
-  u.lay(Structure::chains(kKeptChains, kKeptSteps));
-  u.set_parameters(net.parameters);
-  fill_inputs(u, net.x);
+  begin(u, net);
   u.forward();
   KeptValues<float> kept;
   u.keep(kept);
