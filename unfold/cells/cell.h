@@ -27,10 +27,15 @@ enum class Attend { none, additive, multiplicative };
 /// How a decoder knows the summary of its source: from its first state, from a vector read at every step, or both.
 enum class Condition { start, steps, both };
 
+/// What is added to what a layer gives: nothing, or what it reads (He et al. 2016), of which it then sees a normalised
+/// copy if it is to (Ba et al. 2016; Xiong et al. 2020).
+enum class Residual { none, plain, norm };
+
 /// How a model uses a cell: the options that all cells share.
 struct StackOptions {
-  Index units = 0;      ///< of each layer
-  Index layers = 1;     ///< cells stacked on each other
+  Index units = 0;   ///< of each layer
+  Index layers = 1;  ///< cells stacked on each other
+  Residual residual = Residual::none;
   double dropout = 0;   ///< of each layer's output, in training
   Index embedding = 0;  ///< size of a learned vector per symbol; 0: the cell reads the symbol itself
   bool trained_initial = false;

@@ -16,9 +16,10 @@ Signal nothing(Circuit&, Signal x, Index, const LinearOptions&) { return x; }
 std::string fault_of(const StackOptions& stack, const LinearOptions& options) {
   if (options.hash > 0 && options.cut > 1) return "texts that are hashed are not counted: leave cut or hash out";
   const StackOptions plain;
-  const bool layers = stack.layers != plain.layers || stack.dropout > 0 || stack.embedding > 0 ||
-                      stack.both_directions || stack.trained_initial || stack.direct > 0 || stack.variational ||
-                      stack.dropouti > 0 || stack.dropouth > 0 || stack.dropoute > 0 || stack.wdrop > 0 || stack.tied;
+  const bool layers = stack.layers != plain.layers || stack.residual != plain.residual || stack.dropout > 0 ||
+                      stack.embedding > 0 || stack.both_directions || stack.trained_initial || stack.direct > 0 ||
+                      stack.variational || stack.dropouti > 0 || stack.dropouth > 0 || stack.dropoute > 0 ||
+                      stack.wdrop > 0 || stack.tied;
   if (layers || stack.pool != plain.pool || stack.attention != plain.attention || stack.condition != plain.condition)
     return "it has no layers: only cut, hash, all and steps have a meaning for it";
   return {};

@@ -8,6 +8,7 @@
 #include "unfold/base/error.h"
 #include "unfold/cells/cells.h"
 #include "unfold/cells/grids.h"
+#include "unfold/circuit/cell_maps.h"
 #include "unfold/models/density_model.h"
 #include "unfold/models/linear.h"
 
@@ -24,6 +25,9 @@ OptionTable table_of(ModelSpec& spec) {
   OptionTable table;
   describe(table, spec.options);
   table("layers", spec.layers, "cells stacked on each other", range(1, kMostLayers));
+  table("residual", spec.residual,
+        "what a layer reads is added to what it gives; norm: and the layer itself sees it normalised",
+        {{Residual::none, "none"}, {Residual::plain, "plain"}, {Residual::norm, "norm"}});
   table("dropout", spec.dropout, "share of each layer's output that is dropped in training", from_to_below(0, 1));
   table("embedding", spec.embedding, "size of a learned vector per symbol; 0: none", range(0, kMostUnits));
   table("trained-initial", spec.trained_initial, "learn the state before the first symbol");
@@ -212,6 +216,49 @@ std::vector<Signal> add_layer(const ModelSpec& spec, Signal x, Circuit& circuit)
   return result;
 }
 
+/// y_i = g_i (x_i - mean) / deviation + b_i of each signal.
+Signal normalised(const std::vector<Signal>& signals, Circuit& circuit) {
+  std::vector<Signal> result;
+  for (const Signal& x : signals) {
+    const auto scope = circuit.scope(signals.size() == 1 ? "read" : result.empty() ? "read-forward" : "read-backward");
+    result.push_back(circuit.affine(
+        "norm", x.size(), {{.parameter = "gain", .source = x, .init = Init::constant(1), .op = layer_norm(x.size())}}));
+  }
+  return joined(result, circuit);
+}
+
+/// Whether a layer gives as many numbers as it reads, by their sizes.
+bool adds_what_it_reads(const ModelSpec& spec, Index layer, const std::vector<Signal>& below, const Circuit& circuit) {
+  if (spec.residual == Residual::none) return false;
+  if (layer > 1) return true;
+  const Signal x = below.front();
+  return !spec.both_directions && x.id >= 0 && !circuit.holds_symbols(x) && x.size() == spec.units;
+}
+
+/// A layer of a stack: what it gives, and that after dropout, which is what goes up.
+struct StackedLayer {
+  std::vector<Signal> given, up;
+};
+
+StackedLayer add_stacked_layer(const ModelSpec& spec, Index layer, const std::vector<Signal>& below, Circuit& circuit) {
+  const auto scope = circuit.scope(fmt::format("layer{}", layer));
+  const bool adds = adds_what_it_reads(spec, layer, below, circuit);
+  Signal x = adds && spec.residual == Residual::norm ? normalised(below, circuit) : joined(below, circuit);
+  // What is joined has a negative number, and parts; such a cell wants one signal.
+  if (x.id < 0 && !spec.cell->reads_joined) x = circuit.affine("gather", spec.units, {{"J", x}}, Init::zero(), false);
+  StackedLayer result = {.given = add_layer(spec, x, circuit), .up = {}};
+  for (Signal& signal : result.given) result.up.push_back(dropped(spec, signal, rate_above(spec, layer), circuit));
+  if (!adds) return result;
+  if (result.up.front().size() != below.front().size())
+    throw UsageError(
+        fmt::format("model {}: residual adds what a layer reads to what it gives, which is {} numbers of "
+                    "one and {} of the other; leave embedding={} out",
+                    to_string(spec), below.front().size(), result.up.front().size(), spec.embedding));
+  for (std::size_t i = 0; i < below.size(); ++i) result.up[i] = below[i] + result.up[i];
+  result.given = result.up;
+  return result;
+}
+
 }  // namespace
 
 ModelSpec parse_model_spec(std::string_view text, const std::vector<std::string>& others) {
@@ -230,6 +277,10 @@ ModelSpec parse_model_spec(std::string_view text, const std::vector<std::string>
   result.units = parse_units(spec);
   if (const std::string fault = result.cell->fault(result, result.options); !fault.empty())
     throw UsageError(fmt::format("model \"{}\": {}", text, fault));
+  if (result.residual != Residual::none && (result.cell->reads_grids() || result.cell->says_probabilities))
+    throw UsageError(fmt::format("model \"{}\": {}; leave residual out", text,
+                                 result.cell->reads_grids() ? "layers over grids have other sizes than what they read"
+                                                            : "a sum of probabilities is none"));
   return result;
 }
 
@@ -272,18 +323,14 @@ Layers build_layers(const ModelSpec& spec, Signal input, Circuit& circuit) {
                        Init::zero(), false);
   result.top = dropped_input(spec, result.top, circuit);
   if (spec.cell->reads_grids()) return build_grid_layers(spec, result.top, circuit);
+  std::vector<Signal> below = {result.top};
   for (Index layer = 1; layer <= spec.layers; ++layer) {
-    const auto scope = circuit.scope(fmt::format("layer{}", layer));
-    // What is joined has a negative number, and parts; such a cell wants one signal.
-    if (result.top.id < 0 && !spec.cell->reads_joined)
-      result.top = circuit.affine("gather", spec.units, {{"J", result.top}}, Init::zero(), false);
-    std::vector<Signal> given = add_layer(spec, result.top, circuit);
+    auto [given, up] = add_stacked_layer(spec, layer, below, circuit);
     result.hidden.insert(result.hidden.end(), given.begin(), given.end());
-    result.last = given;
-    const double rate = rate_above(spec, layer);
-    for (Signal& signal : given) signal = dropped(spec, signal, rate, circuit);
-    result.top = given.size() == 1 ? given.front() : circuit.join(std::move(given));
+    result.last = std::move(given);
+    below = std::move(up);
   }
+  result.top = joined(below, circuit);
   return result;
 }
 
