@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <type_traits>
 #include <utility>
 
 #include "unfold/base/error.h"
@@ -23,13 +24,16 @@ constexpr double kNoRate = 1e-4;
 /// first.
 constexpr double kDiverged = 100, kNotGood = 2;
 
+template <class T>
 std::string lower_rates_failed(int attempts, double factor) {
   const bool grows = factor < kNoRate;
   return fmt::format(
       "{} attempts with lower rates failed, the last with {:.0e} of it{}; begin anew with {}a smaller rate, "
       "or a smaller clip",
       attempts, factor, grows ? ": the weights that were reached make the states grow" : "",
-      grows ? "units that cannot grow (tanh), " : "");
+      !grows                     ? ""
+      : std::is_same_v<T, float> ? "units that cannot grow (tanh), double precision, which overflows later, "
+                                 : "units that cannot grow (tanh), ");
 }
 
 /// The loss of the uniform distribution. Values have none: infinite.
@@ -137,7 +141,8 @@ std::string Recovery<T>::explain(const StepReport& report) {
   }
   if (const std::string first = run_.objective.find_non_finite(); !first.empty())
     return fmt::format("the loss is not finite; first {}", first);
-  if (report.loss > 0) return fmt::format("the loss exceeds {:.0f} nats per symbol", kDiverged * uniform_loss_);
+  if (report.loss > 0 && std::isfinite(uniform_loss_))
+    return fmt::format("the loss exceeds {:.0f} nats per symbol", kDiverged * uniform_loss_);
   return fmt::format("the loss is {}", report.loss);
 }
 
@@ -151,7 +156,7 @@ void Recovery<T>::roll_back(const std::string& cause) {
                                     failed.step == last_good_.run.step
                                         ? "A lower rate cannot help: no step was taken "
                                           "since the last good state; use a smaller rate, or a smaller clip"
-                                        : lower_rates_failed(attempts, failed.divergence_factor),
+                                        : lower_rates_failed<T>(attempts, failed.divergence_factor),
                                     run_.optimizer.spec()));
   // The first time half the rate may do; when it does not, the rate is likely wrong by orders of magnitude.
   const double factor = failed.divergence_factor * (attempt == 1 ? 0.5 : 0.1);
