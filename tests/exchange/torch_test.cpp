@@ -476,6 +476,7 @@ TEST_F(Exchange, what_others_have_no_word_for_is_refused_by_name) {
                                    {"lstm:5,norm=layer", "norm=layer"},
                                    {"lstm:5,delays=1+2", "delays=1+2"},
                                    {"lstm:5,direct=1", "direct=1"},
+                                   {"gru:5,reset=after,layers=2,residual=plain", "residual=plain"},
                                    {"lstm:5,trained-initial=true", "trained-initial"},
                                    {"mingru:5", "mingru"},
                                    {"rnn:5,leak=fixed", "leak=fixed"},
