@@ -48,6 +48,21 @@ TEST_F(TaskCommand, a_model_of_a_task_is_trained_measured_and_shown) {
   EXPECT_THAT(unfold_command({"info", run_}).out, HasSubstr("adding:length=8"));
 }
 
+TEST_F(TaskCommand, a_model_in_double_is_trained_measured_and_looked_into) {
+  const Finished trained = unfold_command(training({"--json", "--precision", "double"}));
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  const nlohmann::json exact = only_object(trained.out),
+                       measured = only_object(unfold_command({"eval", run_, "--json"}).out);
+  EXPECT_EQ(measured, exact["test"]);
+  EXPECT_EQ(only_object(unfold_command({"info", run_, "--json"}).out)["parameters"], exact["parameters"]);
+  const Finished report = unfold_command({"report", run_, "-o", folder_ / "page.html"});
+  EXPECT_EQ(report.code, 0) << report.err;
+  EXPECT_THAT(read_bytes(folder_ / "page.html"), HasSubstr("Worst predictions"));
+  const nlohmann::json single = only_object(unfold_command(training({"--json", "--overwrite"})).out);
+  EXPECT_NE(single["test"]["nats_per_symbol"], exact["test"]["nats_per_symbol"]);
+  EXPECT_NEAR(single["test"]["nats_per_symbol"].get<double>(), exact["test"]["nats_per_symbol"].get<double>(), 1e-4);
+}
+
 TEST_F(TaskCommand, a_run_that_was_resumed_has_the_same_model) {
   const std::string whole = folder_ / "whole";
   ASSERT_EQ(unfold_command(training({"--out", whole})).code, 0);

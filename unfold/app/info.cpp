@@ -35,15 +35,16 @@ LogSummary read_log(const std::string& path) {
 }
 
 ModelInfo describe_task_model(const std::string& model) {
-  const NetworkModel<float> loaded = load_task_model(model);
-  ModelInfo info{.file = model_file(model),
-                 .model = loaded.spec_text(),
-                 .task = task_of(loaded),
-                 .reads = what_it_reads(task_shape_of(loaded)),
-                 .parameter_count = loaded.parameters().size(),
-                 .card = loaded.card()};
-  for (const ParameterInfo& p : loaded.parameters().info()) info.tensors.push_back({p.name, p.rows, p.cols});
-  return info;
+  return with_task_model(model, [&](const auto& loaded) {
+    ModelInfo info{.file = model_file(model),
+                   .model = loaded.spec_text(),
+                   .task = task_of(loaded),
+                   .reads = what_it_reads(task_shape_of(loaded)),
+                   .parameter_count = loaded.parameters().size(),
+                   .card = loaded.card()};
+    for (const ParameterInfo& p : loaded.parameters().info()) info.tensors.push_back({p.name, p.rows, p.cols});
+    return info;
+  });
 }
 
 std::optional<LogSummary> log_of(const std::string& model) {

@@ -46,10 +46,10 @@ bool holds_damaged_model(const std::string& model) {
   }
 }
 
-NetworkModel<float> load_task_model(const std::string& model) {
-  NetworkModel<float> loaded(ModelFile::open(model_file(model)));
+std::unique_ptr<Model> load_task_model(const std::string& model) {
+  std::unique_ptr<Model> loaded = load_model_file(model_file(model));
   try {
-    canonical_task(task_of(loaded));
+    canonical_task(task_of(*loaded));
   } catch (const UsageError& error) {
     throw ModelError(fmt::format("{}: its card names a task that there is not: {}", model, error.what()));
   }
@@ -57,15 +57,16 @@ NetworkModel<float> load_task_model(const std::string& model) {
 }
 
 TaskFigures evaluate_on_task(const TaskEvaluation& request) {
-  const NetworkModel<float> model = load_task_model(request.model);
-  const std::string name = request.task.empty() ? task_of(model) : canonical_task(request.task);
-  const std::unique_ptr<Task> task = make_task(name, request.folder);
-  const TaskShape shape = task->shape(), own = task_shape_of(model);
-  if (shape != own)
-    throw DataError(fmt::format("the model {}, but this task {}", what_it_reads(own), what_it_reads(shape)));
-  const Index all = task->examples(request.part);
-  Team team(thread_count(request.threads));
-  return {name, own, evaluate(model, *task, request.part, request.seed, all > 0 ? all : request.count, team)};
+  return with_task_model(request.model, [&](const auto& model) -> TaskFigures {
+    const std::string name = request.task.empty() ? task_of(model) : canonical_task(request.task);
+    const std::unique_ptr<Task> task = make_task(name, request.folder);
+    const TaskShape shape = task->shape(), own = task_shape_of(model);
+    if (shape != own)
+      throw DataError(fmt::format("the model {}, but this task {}", what_it_reads(own), what_it_reads(shape)));
+    const Index all = task->examples(request.part);
+    Team team(thread_count(request.threads));
+    return {name, own, evaluate(model, *task, request.part, request.seed, all > 0 ? all : request.count, team)};
+  });
 }
 
 nlohmann::ordered_json to_json(const TaskFigures& figures) {

@@ -1,6 +1,7 @@
 #pragma once
 /// Models of tasks (tasks/tasks.h): what train, evaluate, describe and generate have to do with them.
 
+#include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
@@ -24,8 +25,15 @@ bool holds_task_model(const std::string& model);
 /// Whether a file begins as our models do, or is empty, and cannot be loaded, or is of no kind that is known: there is
 /// no knowing what it is evaluated on. True, too, for a run folder without a model.
 bool holds_damaged_model(const std::string& model);
-/// Throws ModelError, also where the task is none that there is.
-NetworkModel<float> load_task_model(const std::string& model);
+/// A NetworkModel of a task. Throws ModelError, also where the task is none that there is.
+std::unique_ptr<Model> load_task_model(const std::string& model);
+/// Calls use(model) with it, whatever its precision.
+template <class Use>
+auto with_task_model(const std::string& model, const Use& use) {
+  const std::unique_ptr<Model> loaded = load_task_model(model);
+  if (const auto* single = loaded->as<NetworkModel<float>>()) return use(*single);
+  return use(loaded->need<NetworkModel<double>>("a task"));
+}
 
 struct TaskEvaluation {
   std::string model;      ///< run folder or model file

@@ -76,6 +76,7 @@ class Training {
  private:
   void settle();
   void check_folder() const;
+  template <class T>
   TrainOutcome run_on_task();
   void settle_fields();
   TrainOutcome run_on_fields();
@@ -200,7 +201,7 @@ TrainOutcome Training::run() {
   if (request_.resume && !folder_.has_checkpoint())
     reporter_.remark(fmt::format("{} holds no checkpoint yet: training starts from the beginning", folder_.path()));
   device_ = TrainingDevice(s_, run_, request_.device, reporter_);  // before anything is written: there may be none
-  if (s_.task) return run_on_task();
+  if (s_.task) return *s_.precision == "double" ? run_on_task<double>() : run_on_task<float>();
   if (s_.follow) return *s_.precision == "double" ? run_followed<double>() : run_followed<float>();
   if (has_fields(s_)) return run_on_fields();
   if (s_.format == kLogFormat) log_.emplace(s_);
@@ -362,6 +363,7 @@ std::optional<HmmFit> Training::settle_states(const ExampleSet& training, Team& 
   return fitted;
 }
 
+template <class T>
 TrainOutcome Training::run_on_task() {
   const TrainOptions text = train_options();
   TaskTrainOptions options{.trainer = text.trainer,
@@ -372,7 +374,7 @@ TrainOutcome Training::run_on_task() {
   const std::unique_ptr<Task> task = make_task(*s_.task, s_.data.empty() ? std::string() : s_.data.front());
   if (s_.curriculum > 0) task->shortened(task->shortest());
   Team team(threads());
-  NetworkModel<float> model(s_.model, task_specification(*s_.task, task->shape()), task_layout());
+  NetworkModel<T> model(s_.model, task_specification(*s_.task, task->shape()), task_layout());
   require_options_used(model.spec(), model.data(), model.layout());
   require_passes(model.network(), model.spec(), s_, run_);
   device_.require(model.network(), model.data());

@@ -59,7 +59,7 @@ Eval::Eval()
                 .target = &split_,
                 .placeholder = "A/B[/C]",
                 .help = "cut the data, and measure a --part of it",
-                .default_text = "of text, with --part: as in training"});
+                .default_text = "with --part: as in training"});
   options_.add({.name = "part",
                 .target = &part_,
                 .placeholder = "PART",

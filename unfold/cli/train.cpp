@@ -78,8 +78,8 @@ std::string next_text(const TrainOutcome& outcome) {
     return fmt::format("\nNext:  unfold score {} OTHER.log --top 10 --text\n", outcome.run);
   const std::string sample = fmt::format("\nNext:  unfold sample {} --length 500\n", outcome.run);
   if (!outcome.has_test) return sample + fmt::format("       unfold eval {} OTHER.txt\n", outcome.run);
-  return sample + fmt::format("       unfold eval {} {} --split {} --part test\n", outcome.run,
-                              fmt::join(outcome.settings.data, " "), *outcome.settings.split);
+  return sample +
+         fmt::format("       unfold eval {} {} --part test\n", outcome.run, fmt::join(outcome.settings.data, " "));
 }
 
 ExitCode Train::run(Console& console) {

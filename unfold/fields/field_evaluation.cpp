@@ -22,11 +22,17 @@ bool searches_with_beam(const NetworkModel<T>& model) {
          });
 }
 
+/// The split that the request names, or the one of the training run where only a part is asked for.
+std::optional<std::string> split_of(const FieldEvaluation& request, const Model& model) {
+  if (request.split || !request.part) return request.split;
+  if (const auto split = stored_settings(model).split) return split;
+  throw UsageError("--part needs --split: which split is it a part of? For example --split 90/5/5");
+}
+
 }  // namespace
 
 FieldFigures evaluate_on_fields(const FieldEvaluation& request) {
-  if (request.part && !request.split)
-    throw UsageError("--part needs --split: which split is it a part of? For example --split 90/5/5");
+  if (request.split) parse_split(*request.split);
   return with_network_model(request.model, [&]<class T>(const NetworkModel<T>& model) {
     if (request.beam > 1 && !searches_with_beam(model))
       throw UsageError(
@@ -34,21 +40,21 @@ FieldFigures evaluate_on_fields(const FieldEvaluation& request) {
                       "is measured without a search: leave it out",
                       model.spec_text()));
     const std::vector<std::string> predicts = predicted_fields(model.layout());
+    const std::optional<std::string> cut = split_of(request, model);
     Examples examples = read_for(model, request.data);
     give(model, request.given, examples);
     const ExampleSet all(examples, std::make_shared<const DataSpecification>(model.data()), predicts,
                          parse_unknown_policy(request.unknown));
     Team team(thread_count(request.threads));
-    if (!request.split) return evaluate_fields(model, all, team, request.beam);
+    if (!cut) return evaluate_fields(model, all, team, request.beam);
     const Problem problem =
         predicts_whole_sequences(model) ? Problem::generating : problem_of(model.layout(), model.data());
-    const ExampleSplit split(examples, parse_split(*request.split), problem);
+    const ExampleSplit split(examples, parse_split(*cut), problem);
     const auto parts = split.parts(all, stored_settings(model).window);
     const std::string part = request.part.value_or("valid");
     const ExampleSet& chosen = parts[part == "train" ? 0 : part == "valid" ? 1 : 2];
     if (chosen.count() == 0)
-      throw DataError(
-          fmt::format("the split {} leaves nothing for --part {}; give that part a share", *request.split, part));
+      throw DataError(fmt::format("the split {} leaves nothing for --part {}; give that part a share", *cut, part));
     return evaluate_fields(model, chosen, team, request.beam);
   });
 }

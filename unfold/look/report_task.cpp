@@ -20,10 +20,11 @@ constexpr Index kFollowedExamples = 16, kJudgedExamples = 500, kShownSteps = 200
 constexpr std::uint64_t kSeed = 1;
 
 /// A model of a generated task, looked into by examples of its test part.
+template <class T>
 class TaskLook {
  public:
-  explicit TaskLook(const ReportRequest& request)
-      : model_(load_task_model(request.runs.front())),
+  TaskLook(const NetworkModel<T>& model, const ReportRequest& request)
+      : model_(model),
         task_(make_task(task_of(model_), folder_of(request))),
         team_(thread_count(request.threads)),
         watched_(model_.spec(), model_.data(), model_.layout(), model_.parameters()),
@@ -35,7 +36,7 @@ class TaskLook {
     const Batch shown = batch_of(std::clamp<Index>(kShownSteps / steps, 1, kFollowedExamples));
     pass_.read(shown);
     const ShownPlaces places = places_of(shown);
-    const Activity<float> activity(watched_, pass_, places);
+    const Activity<T> activity(watched_, pass_, places);
     found.push_back(activity.neurons());
     found.push_back(activity.gates());
     found.push_back(lags());
@@ -68,7 +69,7 @@ class TaskLook {
           places.texts.push_back(fmt::format("{}", symbols->symbols[at(row)]));
           continue;
         }
-        const Matrix<const float> values = std::get<ValueRows>(input).values<float>(row, 1);
+        const Matrix<const T> values = std::get<ValueRows>(input).values<T>(row, 1);
         std::vector<std::string> numbers;
         for (Index i = 0; i < values.cols; ++i) numbers.push_back(fmt::format("{:.2g}", values.row(0)[i]));
         places.texts.push_back(fmt::format("{}", fmt::join(numbers, "/")));
@@ -93,7 +94,7 @@ class TaskLook {
     const Structure& structure = batch.structure;
     std::vector<std::vector<double>> sums(at(structure.sequences()));
     for (Index c = 0; c < structure.sequences(); ++c) sums[at(c)].assign(at(structure.size(c)), 0.0);
-    for (const std::vector<float>& seed : state_seeds<float>(hidden.size(), kSeed)) {
+    for (const std::vector<T>& seed : state_seeds<T>(hidden.size(), kSeed)) {
       pass_.read(batch);
       for (Index c = 0; c < structure.sequences(); ++c)
         std::ranges::copy(seed, pass_.adjoint(hidden).row(structure.row(c, structure.size(c) - 1)));
@@ -143,13 +144,13 @@ class TaskLook {
 
   void see(const Batch& batch, Index first, Calibration& calibration, Confusion& confusion, std::vector<Judged>& all) {
     pass_.read(batch);
-    const Head<float>& head = watched_.network().heads.front();
-    const Matrix<const float> output = pass_.value(head.signal);
+    const Head<T>& head = watched_.network().heads.front();
+    const Matrix<const T> output = pass_.value(head.signal);
     const Field& target = batch.field(head.field);
-    std::vector<float> nats(at(output.rows));
+    std::vector<T> nats(at(output.rows));
     head.loss->negative_log_likelihood({.structure = batch.structure,
                                         .signal = output,
-                                        .targets = targets_of<float>(target, 0, output.rows),
+                                        .targets = targets_of<T>(target, 0, output.rows),
                                         .parameters = watched_.parameters().flat()},
                                        team_, nats.data());
     for (Index c = 0; c < batch.structure.sequences(); ++c)
@@ -158,7 +159,7 @@ class TaskLook {
         if (!is_present(target, row)) continue;
         Judged judged{.nats = nats[at(row)], .example = first + c, .step = t, .wanted = {}, .found = {}};
         if (const auto* symbols = std::get_if<SymbolRows>(&target)) {
-          const std::vector<double> p = label_probabilities<float>({output.row(row), at(output.cols)});
+          const std::vector<double> p = label_probabilities<T>({output.row(row), at(output.cols)});
           const auto best = static_cast<Symbol>(std::ranges::max_element(p) - p.begin());
           const Symbol wanted = symbols->symbols[at(row)];
           calibration.see(p[at(best)], best == wanted);
@@ -166,7 +167,7 @@ class TaskLook {
           judged.wanted = fmt::format("{}", wanted);
           judged.found = fmt::format("{}", best);
         } else {
-          judged.wanted = fmt::format("{:.4g}", std::get<ValueRows>(target).values<float>(row, 1).row(0)[0]);
+          judged.wanted = fmt::format("{:.4g}", std::get<ValueRows>(target).values<T>(row, 1).row(0)[0]);
           judged.found = fmt::format("{:.4g}", output.row(row)[0]);
         }
         all.push_back(std::move(judged));
@@ -189,11 +190,11 @@ class TaskLook {
     return section;
   }
 
-  NetworkModel<float> model_;
+  const NetworkModel<T>& model_;
   std::unique_ptr<Task> task_;
   Team team_;
-  Watched<float> watched_;
-  Gradients<float> pass_;
+  Watched<T> watched_;
+  Gradients<T> pass_;
 };
 
 }  // namespace
@@ -202,7 +203,9 @@ Looked look_into_task(const ReportRequest& request) {
   Looked looked;
   looked.no_levels = "the model is of a generated task.";
   try {
-    looked.sections = TaskLook(request).sections();
+    looked.sections = with_task_model(request.runs.front(), [&]<class T>(const NetworkModel<T>& model) {
+      return TaskLook<T>(model, request).sections();
+    });
   } catch (const Error& error) {
     for (const auto& [id, title] : {std::pair{"neurons", "Neurons"}, std::pair{"gates", "Gates"},
                                     std::pair{"lags", "How far back"}, std::pair{"worst", "Worst predictions"}})

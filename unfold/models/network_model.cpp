@@ -64,15 +64,16 @@ TaskShape task_shape_of(const Model& model) {
           .predicts_symbols = target.type == Type::symbols};
 }
 
-TaskScore evaluate(const NetworkModel<float>& model, const Task& task, TaskSplit part, std::uint64_t seed, Index count,
+template <class T>
+TaskScore evaluate(const NetworkModel<T>& model, const Task& task, TaskSplit part, std::uint64_t seed, Index count,
                    Team& team) {
   constexpr Index kSideBySide = 100;
-  const auto judge = task_judge<float>(task);
+  const auto judge = task_judge<T>(task);
   judge->start();
   TaskScore score;
-  Evaluator<float> evaluator(model.network(), team);
+  Evaluator<T> evaluator(model.network(), team);
   score.evaluation = evaluator.run(model.parameters(), *task_reader(task, part, seed, count, kSideBySide), {},
-                                   [&](const Batch& batch, std::span<const Matrix<const float>> outputs) {
+                                   [&](const Batch& batch, std::span<const Matrix<const T>> outputs) {
                                      judge->see(batch, outputs);
                                      score.sequences += batch.structure.sequences();
                                    });
@@ -126,14 +127,19 @@ TrainingResult train(NetworkModel<T>& model, TrainingSources<T> sources, const T
   return train_by(network, model, std::move(sources), options, model_file, team, observer);
 }
 
-TrainingResult train(NetworkModel<float>& model, const Task& task, const TaskTrainOptions& options, Team& team,
+template <class T>
+TrainingResult train(NetworkModel<T>& model, const Task& task, const TaskTrainOptions& options, Team& team,
                      Observer* observer) {
   TrainerOptions trainer = options.trainer;
   trainer.model = fmt::format("{} on {}", model.spec_text(), task_of(model));
-  return train(model, task_sources<float>(task, task_of(model), options.task, trainer.seed), trainer,
-               options.model_file, team, observer);
+  return train(model, task_sources<T>(task, task_of(model), options.task, trainer.seed), trainer, options.model_file,
+               team, observer);
 }
 
+template TaskScore evaluate(const NetworkModel<float>&, const Task&, TaskSplit, std::uint64_t, Index, Team&);
+template TaskScore evaluate(const NetworkModel<double>&, const Task&, TaskSplit, std::uint64_t, Index, Team&);
+template TrainingResult train(NetworkModel<float>&, const Task&, const TaskTrainOptions&, Team&, Observer*);
+template TrainingResult train(NetworkModel<double>&, const Task&, const TaskTrainOptions&, Team&, Observer*);
 template Network<float> feedback_network(const NetworkModel<float>&, Circuit&);
 template Network<double> feedback_network(const NetworkModel<double>&, Circuit&);
 template Network<float> merging_network(const NetworkModel<float>&, Circuit&);

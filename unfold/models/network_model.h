@@ -97,7 +97,8 @@ struct TaskScore {
 };
 
 /// Measures the first `count` examples of a part.
-TaskScore evaluate(const NetworkModel<float>& model, const Task& task, TaskSplit part, std::uint64_t seed, Index count,
+template <class T>
+TaskScore evaluate(const NetworkModel<T>& model, const Task& task, TaskSplit part, std::uint64_t seed, Index count,
                    Team& team);
 
 struct TaskTrainOptions {
@@ -107,7 +108,8 @@ struct TaskTrainOptions {
 };
 
 /// Trains the model; afterwards it holds the best parameters. Throws as Trainer.
-TrainingResult train(NetworkModel<float>& model, const Task& task, const TaskTrainOptions& options, Team& team,
+template <class T>
+TrainingResult train(NetworkModel<T>& model, const Task& task, const TaskTrainOptions& options, Team& team,
                      Observer* observer = nullptr);
 
 }  // namespace unfold

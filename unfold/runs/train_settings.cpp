@@ -39,13 +39,13 @@ constexpr auto kGradientOnly = std::to_array<std::string_view>(
 
 /// Options of files: tasks have no use for them.
 constexpr auto kFilesOnly = std::to_array<std::string_view>(
-    {"symbols",      "vocabulary",      "lines",     "split",           "valid",
-     "unknown",      "predict-after",   "mask",      "valid-mask",      "sample-every",
-     "window",       "sampled-softmax", "precision", "whole-sequences", "format",
-     "read",         "predict",         "ahead",     "sequences",       "test",
-     "word-dropout", "log-rules",       "ends",      "teacher-forcing", "forcing-schedule",
-     "objective",    "trees",           "shift",     "follow",          "feedback",
-     "start-from",   "best-by"});
+    {"symbols",      "vocabulary",      "lines",   "split",           "valid",
+     "unknown",      "predict-after",   "mask",    "valid-mask",      "sample-every",
+     "window",       "sampled-softmax", "best-by", "whole-sequences", "format",
+     "read",         "predict",         "ahead",   "sequences",       "test",
+     "word-dropout", "log-rules",       "ends",    "teacher-forcing", "forcing-schedule",
+     "objective",    "trees",           "shift",   "follow",          "feedback",
+     "start-from"});
 /// Options of text: data with fields have no use for them.
 constexpr auto kTextOnly = std::to_array<std::string_view>(
     {"vocabulary", "lines", "predict-after", "mask", "valid-mask", "label-column", "only-label", "sample-every",
