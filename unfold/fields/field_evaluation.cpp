@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "unfold/fields/example_split.h"
 #include "unfold/fields/field_entries.h"
@@ -25,7 +26,8 @@ bool searches_with_beam(const NetworkModel<T>& model) {
 /// The split that the request names, or the one of the training run where only a part is asked for.
 std::optional<std::string> split_of(const FieldEvaluation& request, const Model& model) {
   if (request.split || !request.part) return request.split;
-  if (const auto split = stored_settings(model).split) return split;
+  const auto split = model.configuration().find("split");
+  if (split != model.configuration().end() && split->is_string()) return split->get<std::string>();
   throw UsageError("--part needs --split: which split is it a part of? For example --split 90/5/5");
 }
 

@@ -55,7 +55,7 @@ HWY_INLINE hn::Vec<D> as_doubles(D d, hn::Vec<Beside<float, D>> v) {
 /// A sum in lanes as in vector.h, chunk by chunk, of what `body` makes of each vector: body.value(d, i, place) is of
 /// type T, and is stored where the body stores it.
 template <class T, class Body>
-struct SumOf {
+struct NormaliseSumOf {
   const Body& body;
   Index begin;
   template <class D, class V = hn::Vec<D>>
@@ -73,12 +73,12 @@ template <class T, class Body>
 HWY_INLINE double sum_of(Index n, const Body& body) {
   double total = 0;
   for (Index i = 0; i < n; i += kSumChunk)
-    total += sum_in_lanes<double>(n - i < kSumChunk ? n - i : kSumChunk, SumOf<T, Body>{body, i});
+    total += sum_in_lanes<double>(n - i < kSumChunk ? n - i : kSumChunk, NormaliseSumOf<T, Body>{body, i});
   return total;
 }
 
 template <class T>
-struct PlainSum {
+struct NormaliseSum {
   const T* x;
   template <class D, class Place>
   HWY_INLINE hn::Vec<D> value(D d, Index i, Place place) const {
@@ -127,7 +127,7 @@ struct WeighedSum {
 };
 
 template <class T>
-struct ScaleBody {
+struct NormaliseBody {
   T factor;
   T* x;
   template <class D, class Place>
@@ -138,7 +138,7 @@ struct ScaleBody {
 
 /// y += g (s d)
 template <class T>
-struct AddBody {
+struct AddNormalisedBody {
   const T *d_row, *gain;
   T s;
   T* y;
@@ -170,7 +170,7 @@ struct StoreWithoutMoments {
   }
 };
 template <class T, bool kSets>
-struct AdjointBody {
+struct NormaliseAdjointBody {
   WithoutMoments<T> of;
   T s;
   T* dx;
@@ -185,7 +185,7 @@ struct AdjointBody {
 /// x - mean in `d_row`; returns s.
 template <class T>
 HWY_INLINE T centre(const T* x, Index n, T* d_row) {
-  const T share = 1 / static_cast<T>(n), mean = static_cast<T>(sum_of<T>(n, PlainSum<T>{x})) * share;
+  const T share = 1 / static_cast<T>(n), mean = static_cast<T>(sum_of<T>(n, NormaliseSum<T>{x})) * share;
   const T variance = static_cast<T>(sum_of<T>(n, CentredSquares<T>{x, mean, d_row})) * share;
   return 1 / std::sqrt(variance + static_cast<T>(kLeastVariance));
 }
@@ -193,12 +193,12 @@ HWY_INLINE T centre(const T* x, Index n, T* d_row) {
 template <class T>
 T normalise_row(const T* x, Index n, T* z) {
   const T s = centre(x, n, z);
-  for_each_vector<T>(n, ScaleBody<T>{s, z});
+  for_each_vector<T>(n, NormaliseBody<T>{s, z});
   return s;
 }
 
 template <class T>
-struct DotSum {
+struct NormaliseDot {
   const T *x, *y;
   template <class D, class V = hn::Vec<D>>
   HWY_INLINE V add(D d, V sum, Index i) const {
@@ -213,7 +213,7 @@ template <class T>
 HWY_INLINE double dot_of(const T* x, const T* y, Index n) {
   double total = 0;
   for (Index i = 0; i < n; i += kSumChunk)
-    total += sum_in_lanes<double>(n - i < kSumChunk ? n - i : kSumChunk, DotSum<T>{x + i, y + i});
+    total += sum_in_lanes<double>(n - i < kSumChunk ? n - i : kSumChunk, NormaliseDot<T>{x + i, y + i});
   return total;
 }
 
@@ -226,14 +226,14 @@ HWY_INLINE WithoutMoments<T> without_moments(const T* z, const T* e, Index n, do
 
 template <class T>
 void take_out(const T* z, Index n, T* e) {
-  for_each_vector<T>(n, StoreWithoutMoments<T>{without_moments(z, e, n, sum_of<T>(n, PlainSum<T>{e})), e});
+  for_each_vector<T>(n, StoreWithoutMoments<T>{without_moments(z, e, n, sum_of<T>(n, NormaliseSum<T>{e})), e});
 }
 
 template <class T>
-void add_rows(Matrix<const T> x, const T* gain, Matrix<T> y, T* z) {
+void add_normalised_rows(Matrix<const T> x, const T* gain, Matrix<T> y, T* z) {
   for (Index r = 0; r < x.rows; ++r) {
     const T s = centre(x.row(r), x.cols, z);
-    for_each_vector<T>(x.cols, AddBody<T>{z, gain, s, y.row(r)});
+    for_each_vector<T>(x.cols, AddNormalisedBody<T>{z, gain, s, y.row(r)});
   }
 }
 
@@ -245,9 +245,9 @@ void adjoint_rows(Matrix<const T> x, const T* gain, Matrix<const T> dy, Matrix<T
     const double sum = sum_of<T>(x.cols, WeighedSum<T>{gain, dy.row(r), e});
     const WithoutMoments<T> change = without_moments(z, e, x.cols, sum);
     if (sets)
-      for_each_vector<T>(x.cols, AdjointBody<T, true>{change, s, dx.row(r)});
+      for_each_vector<T>(x.cols, NormaliseAdjointBody<T, true>{change, s, dx.row(r)});
     else
-      for_each_vector<T>(x.cols, AdjointBody<T, false>{change, s, dx.row(r)});
+      for_each_vector<T>(x.cols, NormaliseAdjointBody<T, false>{change, s, dx.row(r)});
   }
 }
 
@@ -256,12 +256,12 @@ void add_gradient_rows(Matrix<const T> x, Matrix<const T> dy, T* dg, T* z) {
   for (Index r = x.rows; r-- > 0;) {
     const T s = centre(x.row(r), x.cols, z);
     // The product of z and dy has the same bits in either order.
-    for_each_vector<T>(x.cols, AddBody<T>{z, dy.row(r), s, dg});
+    for_each_vector<T>(x.cols, AddNormalisedBody<T>{z, dy.row(r), s, dg});
   }
 }
 
 template <class T>
-constexpr NormaliseOperations<T> kNormaliseOperations = {normalise_row<T>, add_rows<T>, adjoint_rows<T>,
+constexpr NormaliseOperations<T> kNormaliseOperations = {normalise_row<T>, add_normalised_rows<T>, adjoint_rows<T>,
                                                          add_gradient_rows<T>, take_out<T>};
 UNFOLD_TARGET_TABLE(NormaliseOperations, kNormaliseOperations);
 

@@ -123,7 +123,7 @@ struct ThroughBody {
 
 /// One row of M(x0 + x1), or of M(x0 * x1 + seed).
 template <class T, class M, bool kProduct>
-struct SumBody {
+struct MappedSumBody {
   Operands<T> row;
 
   template <class D, class Place>
@@ -163,9 +163,9 @@ constexpr void fill_partial(Kernel<T> (&to)[2][2]) {
 }
 template <class T, class M>
 constexpr void fill_through(Kernels<T>& to, int place) {
-  to.product_sum[place] = run_tile<T, SumBody<T, M, true>>;
+  to.product_sum[place] = run_tile<T, MappedSumBody<T, M, true>>;
   if (place == 0) return;
-  to.sum[place] = run_tile<T, SumBody<T, M, false>>;
+  to.sum[place] = run_tile<T, MappedSumBody<T, M, false>>;
   to.product[place][0][0] = run_tile<T, ThroughBody<T, M, 0, false>>;
   to.product[place][0][1] = run_tile<T, ThroughBody<T, M, 0, true>>;
   to.product[place][1][0] = run_tile<T, ThroughBody<T, M, 1, false>>;

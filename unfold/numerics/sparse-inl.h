@@ -87,7 +87,7 @@ struct SquaredBody {
   }
 };
 template <class T>
-struct AddBody {
+struct AddRowBody {
   const T* x;
   T* y;
   template <class D, class Place>
@@ -97,7 +97,7 @@ struct AddBody {
 };
 template <class T>
 HWY_INLINE void add_array(const T* x, T* y, Index n) {
-  for_each_vector<T>(n, AddBody<T>{x, y});
+  for_each_vector<T>(n, AddRowBody<T>{x, y});
 }
 
 /// The rows of weights that act at a row of the signal: none, one, or all.

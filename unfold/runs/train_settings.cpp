@@ -559,6 +559,8 @@ bool applies(std::string_view setting, const TrainSettings& s) {
   if (setting == "follow" && !s.follow) return false;
   if (setting == kMemoryLimit && is_counted_model(s.model)) return true;
   if (is_fitted_model(s.model) && is_in(kGradientOnly, setting)) return false;
+  // Earlier versions trained tasks in float alone, and did not say so.
+  if (s.task && setting == "precision") return s.precision != "float";
   if (s.task) return !is_in(kFilesOnly, setting);
   return !is_in(kTaskOnly, setting) && !(has_fields(s) ? is_in(kTextOnly, setting) : is_in(kFieldsOnly, setting));
 }

@@ -1,0 +1,35 @@
+/// Kernels are templates in one namespace for each instruction set, whatever file they stand in. Of two structs of the
+/// same name the linker keeps the functions of one, where the compiler does not inline them.
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <map>
+#include <regex>
+#include <set>
+#include <sstream>
+#include <string>
+
+#include "unfold/base/file.h"
+
+namespace unfold {
+namespace {
+
+TEST(Kernels, have_structs_of_names_that_no_other_file_has) {
+  const std::regex declaration(R"re(^\s*(?:struct|class) (\w+)(?: final)?(?: :.*)? \{)re");
+  std::map<std::string, std::set<std::string>> files_of;
+  for (const auto& entry : std::filesystem::directory_iterator(UNFOLD_SOURCE_DIR "/unfold/numerics")) {
+    const std::string file = entry.path().filename().string();
+    if (!file.ends_with(".cpp") && !file.ends_with("-inl.h")) continue;
+    std::istringstream lines(read_file(entry.path().string()));
+    std::smatch match;
+    for (std::string line; std::getline(lines, line);)
+      if (std::regex_search(line, match, declaration)) files_of[match[1]].insert(file);
+  }
+  EXPECT_GT(files_of.size(), 50u);
+  for (const auto& [name, files] : files_of)
+    EXPECT_EQ(files.size(), 1u) << name << ": " << *files.begin() << ", " << *files.rbegin();
+}
+
+}  // namespace
+}  // namespace unfold
