@@ -2,9 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "unfold/capabilities/finite.h"
+#include "unfold/runs/measured_split.h"
 #include "unfold/runs/run_folder.h"
 #include "unfold/runs/train_settings.h"
 
@@ -15,18 +14,6 @@ void check_request(const EvaluateRequest& r) {
   if (r.dynamic && (!r.reading.exact() || r.by_stepper))
     throw UsageError("--dynamic reads one symbol after another: --segments and --method have no meaning with it");
   if (r.by_stepper && !r.reading.exact()) throw UsageError("--segments has no meaning with --method stepper");
-}
-
-/// The split that the request names, or the one of the training run where only a part is asked for.
-std::optional<std::string> split_of(const EvaluateRequest& r, const SymbolModel& model) {
-  if (r.split || !r.part) return r.split;
-  const auto text = [&](const char* key) {
-    const auto found = model.configuration().find(key);
-    return found != model.configuration().end() && found->is_string() ? found->get<std::string>() : std::string();
-  };
-  // Lines of one label were cut, which are other lines than those that are read now.
-  if (const std::string split = text("split"); !split.empty() && text("only-label").empty()) return split;
-  throw UsageError("--part needs --split: which split is it a part of? For example --split 90/5/5");
 }
 
 Split choose_part(const EvaluateRequest& r, const std::optional<std::string>& split, const Corpus& corpus) {
@@ -56,7 +43,7 @@ EvaluateOutcome evaluate(const EvaluateRequest& request, Reporter& reporter) {
   const UnknownPolicy unknown = parse_unknown_policy(request.unknown);
   if (request.split) parse_split(*request.split);
   const std::unique_ptr<SymbolModel> model = load_model(request.model);
-  const std::optional<std::string> split = split_of(request, *model);
+  const std::optional<std::string> split = measured_split(request.split, request.part, *model);
   const Corpus corpus = load_for(*model, request.data, unknown, request.mask);
   const Split part = choose_part(request, split, corpus);
   Surprisals surprisals(request.symbol ? part : Split());

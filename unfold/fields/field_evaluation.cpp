@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "unfold/fields/example_split.h"
 #include "unfold/fields/field_entries.h"
@@ -11,6 +10,7 @@
 #include "unfold/fields/given.h"
 #include "unfold/fields/pair_figures.h"
 #include "unfold/losses/unsegmented.h"
+#include "unfold/runs/measured_split.h"
 
 namespace unfold {
 namespace {
@@ -21,14 +21,6 @@ bool searches_with_beam(const NetworkModel<T>& model) {
   return finds_targets(model) || std::ranges::any_of(model.network().heads, [](const Head<T>& head) {
            return head.loss->template as<Unsegmented<T>>() != nullptr;
          });
-}
-
-/// The split that the request names, or the one of the training run where only a part is asked for.
-std::optional<std::string> split_of(const FieldEvaluation& request, const Model& model) {
-  if (request.split || !request.part) return request.split;
-  const auto split = model.configuration().find("split");
-  if (split != model.configuration().end() && split->is_string()) return split->get<std::string>();
-  throw UsageError("--part needs --split: which split is it a part of? For example --split 90/5/5");
 }
 
 }  // namespace
@@ -42,7 +34,7 @@ FieldFigures evaluate_on_fields(const FieldEvaluation& request) {
                       "is measured without a search: leave it out",
                       model.spec_text()));
     const std::vector<std::string> predicts = predicted_fields(model.layout());
-    const std::optional<std::string> cut = split_of(request, model);
+    const std::optional<std::string> cut = measured_split(request.split, request.part, model);
     Examples examples = read_for(model, request.data);
     give(model, request.given, examples);
     const ExampleSet all(examples, std::make_shared<const DataSpecification>(model.data()), predicts,

@@ -525,8 +525,7 @@ void require_options_used(const ModelSpec& spec, const DataSpecification& data, 
   if (spec.residual != Residual::none && spec.layers == 1 && (spec.embedding != spec.units || spec.both_directions))
     throw UsageError(
         fmt::format("model {}: residual adds what a layer reads where it gives as many numbers, and the one layer here "
-                    "reads others; "
-                    "take more layers, or embedding={}",
+                    "reads others; take more layers, or embedding={}",
                     to_string(spec), spec.units));
   if (spec.condition != plain.condition && std::ranges::none_of(layout.reads, source))
     throw UsageError(fmt::format("model {}: condition is what a source gives its target (--format pairs); leave it out",

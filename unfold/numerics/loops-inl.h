@@ -21,6 +21,7 @@ inline constexpr int kVirtualLanes = 16;
 
 #include "hwy/highway.h"
 #include "unfold/base/types.h"
+#include "unfold/numerics/fma-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace unfold {
@@ -146,6 +147,32 @@ template <class D>
 HWY_INLINE hn::Vec<D> load_double_first(D d, const float* from, size_t count) {
   return hn::PromoteTo(d, load_first(hn::Rebind<float, D>(), from, count));
 }
+
+/// Sums in lanes of double, to which float elements are promoted, so that their products are exact.
+template <class T>
+struct SumBody {
+  const T* x;
+  template <class D, class V = hn::Vec<D>>
+  HWY_INLINE V add(D d, V sum, Index i) const {
+    return hn::Add(sum, load_double(d, x + i));
+  }
+  template <class D, class V = hn::Vec<D>>
+  HWY_INLINE V add_end(D d, V sum, Index i, size_t count) const {
+    return hn::Add(sum, load_double_first(d, x + i, count));
+  }
+};
+template <class T>
+struct DotBody {
+  const T *x, *y;
+  template <class D, class V = hn::Vec<D>>
+  HWY_INLINE V add(D d, V sum, Index i) const {
+    return Fma(d, load_double(d, x + i), load_double(d, y + i), sum);
+  }
+  template <class D, class V = hn::Vec<D>>
+  HWY_INLINE V add_end(D d, V sum, Index i, size_t count) const {
+    return Fma(d, load_double_first(d, x + i, count), load_double_first(d, y + i, count), sum);
+  }
+};
 
 }  // namespace HWY_NAMESPACE
 }  // namespace unfold

@@ -198,22 +198,10 @@ T normalise_row(const T* x, Index n, T* z) {
 }
 
 template <class T>
-struct NormaliseDot {
-  const T *x, *y;
-  template <class D, class V = hn::Vec<D>>
-  HWY_INLINE V add(D d, V sum, Index i) const {
-    return Fma(d, load_double(d, x + i), load_double(d, y + i), sum);
-  }
-  template <class D, class V = hn::Vec<D>>
-  HWY_INLINE V add_end(D d, V sum, Index i, size_t count) const {
-    return Fma(d, load_double_first(d, x + i, count), load_double_first(d, y + i, count), sum);
-  }
-};
-template <class T>
 HWY_INLINE double dot_of(const T* x, const T* y, Index n) {
   double total = 0;
   for (Index i = 0; i < n; i += kSumChunk)
-    total += sum_in_lanes<double>(n - i < kSumChunk ? n - i : kSumChunk, NormaliseDot<T>{x + i, y + i});
+    total += sum_in_lanes<double>(n - i < kSumChunk ? n - i : kSumChunk, DotBody<T>{x + i, y + i});
   return total;
 }
 

@@ -56,32 +56,6 @@ HWY_BEFORE_NAMESPACE();
 namespace unfold {
 namespace HWY_NAMESPACE {
 
-// Sums: 16 lanes of double, to which float elements are promoted, so that their products are exact.
-
-template <class T>
-struct SumBody {
-  const T* x;
-  template <class D, class V = hn::Vec<D>>
-  HWY_INLINE V add(D d, V sum, Index i) const {
-    return hn::Add(sum, load_double(d, x + i));
-  }
-  template <class D, class V = hn::Vec<D>>
-  HWY_INLINE V add_end(D d, V sum, Index i, size_t count) const {
-    return hn::Add(sum, load_double_first(d, x + i, count));
-  }
-};
-template <class T>
-struct DotBody {
-  const T *x, *y;
-  template <class D, class V = hn::Vec<D>>
-  HWY_INLINE V add(D d, V sum, Index i) const {
-    return Fma(d, load_double(d, x + i), load_double(d, y + i), sum);
-  }
-  template <class D, class V = hn::Vec<D>>
-  HWY_INLINE V add_end(D d, V sum, Index i, size_t count) const {
-    return Fma(d, load_double_first(d, x + i, count), load_double_first(d, y + i, count), sum);
-  }
-};
 template <class T>
 double sum_chunk(const T* x, Index n) {
   return sum_in_lanes<double>(n, SumBody<T>{x});
