@@ -64,6 +64,45 @@ TEST_F(TrainerTest, steps_that_take_long_are_broken_off_and_made_anew_with_the_s
   }
 }
 
+/// Keeps what was told, and waits a little at each of the steps up to `slow`.
+struct Waiting final : Observer {
+  Waiting(Index slow_, Index stop_) : slow(slow_), stop(stop_) {}
+  void progress(const ProgressEvent& event) override {
+    if (event.step <= slow) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    events.push_back(event);
+    flag = event.step == stop;
+  }
+  Index slow, stop;
+  std::vector<ProgressEvent> events;
+  std::atomic<bool> flag{false};
+};
+
+/// Half of a run on a slow machine, the other half on a fast one: what is left is judged by the second alone.
+TEST_F(TrainerTest, the_time_left_of_a_resumed_run_is_told_by_its_speed_since_then) {
+  TrainerOptions options = small_options(20);
+  options.checkpoint = file("c.safetensors");
+  Waiting before(10, 10), after(0, 0);
+  for (Waiting* observer : {&before, &after}) {
+    Setting setting(0, 400);
+    options.stop = &observer->flag;
+    Team team(1);
+    Trainer<float> trainer(setting.small.network, setting.small.parameters, setting.data(), options, team);
+    trainer.set_observer(observer);
+    if (observer == &before)
+      EXPECT_THROW(trainer.run(), InterruptedError);
+    else
+      trainer.run();
+    options.resume = true;
+  }
+  ASSERT_EQ(before.events.size(), 10u);
+  ASSERT_EQ(after.events.size(), 10u);
+  const double seconds = before.events.back().seconds, done = before.events.back().fraction;
+  for (const ProgressEvent& event : after.events)
+    EXPECT_LE(event.seconds_left, (event.seconds - seconds) * (1 - event.fraction) / (event.fraction - done) + 1e-9)
+        << event.step;
+  EXPECT_EQ(after.events.back().seconds_left, 0);
+}
+
 TEST_F(TrainerTest, learns_and_counts) {
   Setting setting;
   const Ending ending = finish(setting, small_options(150));

@@ -18,6 +18,9 @@ std::string beside(const std::string& line, const SmallCurve& curve, std::size_t
   if (columns < kWide || line.size() + kBetween + kShortestCurve >= columns) return {};
   return "  " + curve.text(std::min(kLongestCurve, columns - 1 - kBetween - line.size()));
 }
+
+/// Passes over the data; nothing where there are none, as with generated examples.
+std::string epochs_text(double epochs) { return epochs > 0 ? fmt::format("epoch {:.2f}  ", epochs) : std::string(); }
 }  // namespace
 
 TrainProgress::TrainProgress(Console& console, Index steps)
@@ -34,8 +37,8 @@ void TrainProgress::progress(const ProgressEvent& event) {
   const std::string total = steps_ > 0 ? fmt::format("/{}", steps_) : std::string();
   // A wide terminal shows the curve in place of the nats.
   const std::string nats = console_.columns() < kWide ? fmt::format("{:.4f} nats  ", loss) : std::string();
-  std::string text = fmt::format("step {}{}  epoch {:.2f}  {:.0f} %  {}{:.4f} bits  {} symbols/s  {} left", event.step,
-                                 total, event.epochs, 100 * std::min(event.fraction, 1.0), nats, bits(loss),
+  std::string text = fmt::format("step {}{}  {}{:.0f} %  {}{:.4f} bits  {} symbols/s  {} left", event.step, total,
+                                 epochs_text(event.epochs), 100 * std::min(event.fraction, 1.0), nats, bits(loss),
                                  count_text(event.symbols_per_second), duration_text(event.seconds_left));
   if (curvature_)
     text += fmt::format("  lambda {:.3g}  rho {:.2f}  CG {}, kept {}, {}", curvature_->damping, curvature_->ratio,
@@ -50,8 +53,8 @@ void TrainProgress::validation(const ValidationEvent& event) {
     const auto& [name, value] = event.measures.front();
     wrong = fmt::format("  {} {:.4f}", in_words(name), value);
   }
-  console_.remark(fmt::format("step {}  epoch {:.2f}  validation {:.4f} nats  {:.4f} bits{}{}{}", event.step,
-                              event.epochs, event.nats_per_symbol, bits(event.nats_per_symbol), wrong,
+  console_.remark(fmt::format("step {}  {}validation {:.4f} nats  {:.4f} bits{}{}{}", event.step,
+                              epochs_text(event.epochs), event.nats_per_symbol, bits(event.nats_per_symbol), wrong,
                               event.share < 1 ? fmt::format(", on {:.1f} % of its part", 100 * event.share) : "",
                               event.best ? "  (best so far)" : ""));
 }

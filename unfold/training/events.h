@@ -21,7 +21,7 @@ struct ProgressEvent {
   Index symbols = 0;              ///< read since the start of the run
   double seconds = 0;             ///< since the start of the run, earlier parts of a resumed run included
   double symbols_per_second = 0;  ///< since the last entry in the log
-  double seconds_left = 0;        ///< by the present speed
+  double seconds_left = 0;        ///< by the speed since the start or the resumption of the run
 };
 
 /// After every step of an optimiser that uses curvature (control.h says what the numbers are).

@@ -80,6 +80,7 @@ struct Trainer<T>::Body {
     now.clock.start(now.state.seconds);
     now.clock.now();
     log_mark = {now.state.seconds, now.state.symbols};
+    beginning = {now.state.seconds, progress().fraction};
     for (;;) {
       const std::string reason = finished();
       if (reason.empty()) {
@@ -204,6 +205,12 @@ struct Trainer<T>::Body {
     return true;
   }
 
+  /// By the speed of this part of the run: an earlier one may have had another machine, or less of it.
+  double seconds_left(double fraction) const {
+    const auto [seconds, done] = fraction > beginning.second ? beginning : std::pair<double, double>();
+    return fraction > done ? (now.state.seconds - seconds) * (1 - fraction) / (fraction - done) : 0;
+  }
+
   StepReport move() {
     try {
       return optimizer->step(objective, progress(), now.state.plateau_factor * now.state.divergence_factor);
@@ -226,7 +233,7 @@ struct Trainer<T>::Body {
                         .seconds = state.seconds};
     const double span = state.seconds - log_mark.first;
     if (span > 0) event.symbols_per_second = static_cast<double>(state.symbols - log_mark.second) / span;
-    if (event.fraction > 0) event.seconds_left = state.seconds * (1 - event.fraction) / event.fraction;
+    event.seconds_left = seconds_left(event.fraction);
     Listeners& listeners = now.listeners;
     if (report.curvature)
       listeners.tell(&Observer::curvature,
@@ -293,7 +300,8 @@ struct Trainer<T>::Body {
   std::function<std::string(const Parameters<T>&, Index)> sampler = {};
   std::function<void(const Parameters<T>&)> best_observer = {};
   bool converged = false;
-  std::pair<double, Index> log_mark = {};  // seconds and symbols at the last entry in the log
+  std::pair<double, Index> log_mark = {};    // seconds and symbols at the last entry in the log
+  std::pair<double, double> beginning = {};  // seconds and fraction of the budget where this part of the run began
 };
 
 template <class T>
