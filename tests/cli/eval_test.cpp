@@ -216,19 +216,29 @@ TEST_F(CommandTest, bench_measures_one_model_with_its_share_of_the_peak) {
   EXPECT_LT(json["share_of_peak"].get<double>(), 1.2);
 }
 
-TEST_F(CommandTest, bench_accounts_for_the_time_of_every_stage_of_a_step) {
-  const Finished finished = unfold_command({"bench", "--profile", "--model", "gru:16", "--batch", "4", "--window", "16",
-                                            "--symbols", "12", "--threads", "2", "--seconds", "0.05", "--json"});
-  ASSERT_EQ(finished.code, 0) << finished.err;
-  const nlohmann::json json = only_object(finished.out);
+/// Of `bench --profile`.
+double operations_of_products(const nlohmann::json& profile) {
   double operations = 0;
-  for (const auto& stage : json["stages"]) {
+  for (const auto& stage : profile["stages"]) {
     const std::string name = stage["stage"];
     if (name == "recurrent products" || name == "hoisted products" || name == "deferred gradients")
       operations += stage["operations"].get<double>();
   }
-  EXPECT_EQ(operations, 4 * 16 * 6 * (3 * 16 * 16 + 12 * 16));
-  EXPECT_GT(json["share_of_attainable"].get<double>(), 0);
+  return operations;
+}
+
+TEST_F(CommandTest, bench_accounts_for_the_time_of_every_stage_of_a_step) {
+  const auto profile = [&](const std::string& model) {
+    const Finished finished = unfold_command({"bench", "--profile", "--model", model, "--batch", "4", "--window", "16",
+                                              "--symbols", "12", "--threads", "2", "--seconds", "0.05", "--json"});
+    EXPECT_EQ(finished.code, 0) << finished.err;
+    return only_object(finished.out);
+  };
+  const nlohmann::json gru = profile("gru:16");
+  EXPECT_EQ(operations_of_products(gru), 4 * 16 * 6 * (3 * 16 * 16 + 12 * 16));
+  EXPECT_GT(gru["share_of_attainable"].get<double>(), 0);
+  // Three edges into each of 16 units, not a matrix.
+  EXPECT_EQ(operations_of_products(profile("gnn:16,edges=3")), 4 * 16 * 6 * (3 * 16 + 12 * 16));
 }
 
 }  // namespace

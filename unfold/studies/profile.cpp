@@ -222,6 +222,15 @@ class Floors {
         static_cast<double>(times) * rates_.product(m, k, n, loop));
   }
 
+  /// What an operator reads and writes: each has loops of its own, whose arithmetic no rate here stands for.
+  void operated(bool loop, const Operator& op, bool back) {
+    const double passes = back ? 2 : 1;
+    const double row = kFloat * static_cast<double>(op.inputs() + op.outputs());
+    const double bytes = passes * static_cast<double>(rows_) * row;
+    add(loop ? Stage::recurrent : Stage::hoisted, passes * op.operations() * static_cast<double>(rows_), bytes,
+        rates_.traffic(bytes, static_cast<double>(loop ? shape_.batch : rows_) * row));
+  }
+
   void affine(const Segment& segment, const Item& item) {
     const Node& node = plan_.nodes()[static_cast<std::size_t>(item.node)];
     for (const auto& part : item.parts) {
@@ -233,8 +242,13 @@ class Floors {
         add(segment.loop ? Stage::recurrent : Stage::hoisted, 0, bytes, rates_.traffic(bytes, near));
         continue;
       }
+      const bool back = plan_.needs_adjoint(term.source);
+      if (!term.dense()) {
+        operated(segment.loop, *term.op, back);
+        continue;
+      }
       product(segment.loop, k, n);
-      if (plan_.needs_adjoint(term.source)) product(segment.loop, n, k);
+      if (back) product(segment.loop, n, k);
       const double weights = kFloat * static_cast<double>(k * n), packed = weights * 4;  // read and written, both ways
       add(Stage::pack, 0, packed, rates_.traffic(packed, 2 * weights));
     }
@@ -268,6 +282,9 @@ class Floors {
       const double adjoint = kFloat * static_cast<double>(rows_ * n);
       if (is_lookup(plan_, term.source)) {
         add(Stage::deferred, 0, 3 * adjoint, rates_.traffic(adjoint, adjoint));
+      } else if (!term.dense()) {
+        const double bytes = adjoint + kFloat * static_cast<double>(rows_ * k);
+        add(Stage::deferred, term.op->operations() * static_cast<double>(rows_), bytes, rates_.traffic(bytes, bytes));
       } else {
         add(Stage::deferred, 2.0 * static_cast<double>(rows_ * k * n),
             adjoint + kFloat * static_cast<double>(rows_ * k + k * n), rates_.outer(rows_, k, n));
