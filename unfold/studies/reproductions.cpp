@@ -195,7 +195,7 @@ Reproduction path_words() {
                    {"SGD with momentum", relu + "sgd:rate=1"},
                    {"path with momentum", relu + "path+momentum:rate=0.03"}},
           .small = {.columns = {ptb}, .seeds = 1, .budget = budget + "50 --steps 150", .units = "200"},
-          .full = {.columns = {ptb}, .seeds = 3, .budget = budget + "242 --steps 4356", .units = "200"},
+          .full = {.columns = {ptb}, .seeds = 3, .budget = budget + "242 --steps 2904", .units = "200"},
           .data = "ptb"};
 }
 
