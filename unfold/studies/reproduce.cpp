@@ -434,7 +434,7 @@ std::string Reproducing::plots(const Section& section) const {
       if (cell.column != column) continue;
       std::vector<std::vector<std::pair<double, double>>> runs;
       for (const Run& run : cell.runs) {
-        runs.push_back(read_log_curve(RunFolder(run.folder).log(), "validation", "seconds", table.curve));
+        runs.push_back(read_log_curve(RunFolder(run.folder).log(), "validation", table.curve_over, table.curve));
         for (auto& point : runs.back()) {
           point.second = curve_factor * (table.curve_factor * point.second - cell.floor);
           if (cell.floor > 0) point.second = std::max(point.second, kLeastAbove);
@@ -452,9 +452,11 @@ std::string Reproducing::plots(const Section& section) const {
       page += fmt::format("![{}]({}.svg) ", column->label, name);
     }
     // Rows that are compared pay in units of their own.
-    if (!table.compares && std::ranges::any_of(curves, [](const Curve& curve) { return curve.points.size() > 1; })) {
+    const bool by_time = table.curve_over == "seconds";
+    if (!(table.compares && by_time) &&
+        std::ranges::any_of(curves, [](const Curve& curve) { return curve.points.size() > 1; })) {
       write_file_atomically(fmt::format("{}/{}-curves.svg", r_.out, name),
-                            line_plot(column->label, {"seconds", true}, {curve_text}, curves));
+                            line_plot(column->label, {table.curve_over, by_time}, {curve_text}, curves));
       page += fmt::format("![{}: learning]({}-curves.svg)", column->label, name);
     }
     page += "\n";

@@ -59,6 +59,9 @@ struct Reproduction {
   std::string curve;            ///< key of validation events for the plots of learning
   std::string curve_text = {};  ///< what that is, where it is not the measure; empty: it is
   double curve_factor = 1;      ///< from its unit to that of the measure
+  /// What plots of learning go over: "epochs", where all rows read the same; of rows that are compared there are no
+  /// others.
+  std::string curve_over = "seconds";
   std::vector<Variant> rows;
   ReproductionScale small, full;
   std::map<std::pair<std::string, std::string>, std::string> theirs = {};  ///< by (row, column): as published

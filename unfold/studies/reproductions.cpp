@@ -190,6 +190,7 @@ Reproduction path_words() {
           .compares = true,
           .curve = "nats_per_symbol",
           .curve_factor = bits(1),
+          .curve_over = "epochs",
           .rows = {{"SGD", relu + "sgd:rate=0.3,momentum=0"},
                    {"path", relu + "path:rate=0.03"},
                    {"path, both terms", relu + "path:rate=0.03,kappa=both"},
