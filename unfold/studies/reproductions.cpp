@@ -157,7 +157,7 @@ Reproduction path_characters() {
         .arguments = "{data}/ptb/ptb.char.train.txt.gz --valid {data}/ptb/ptb.char.valid.txt.gz --symbols words",
         .rate = rate};
   };
-  const std::string rate = "rate={rate},warmup=500,schedule=cosine";
+  const std::string control = "rate={rate},warmup=500,schedule=cosine";
   const std::string relu = "--model rnn:{units},activation=relu,init=uniform,scale=0.01,input-scale=0.2 --optimizer ";
   return {
       .name = "path",
@@ -168,9 +168,9 @@ Reproduction path_characters() {
       .success = 1.47,
       .curve = "nats_per_symbol",
       .curve_factor = bits(1),
-      .rows = {{"ReLU, path+Adam", relu + "path+adam:" + rate},
-               {"ReLU, Adam", relu + "adam:clip=1," + rate},
-               {"tanh, Adam", "--model rnn:{units} --optimizer adam:clip=1," + rate},
+      .rows = {{"ReLU, path+Adam", relu + "path+adam:" + control},
+               {"ReLU, Adam", relu + "adam:clip=1," + control},
+               {"tanh, Adam", "--model rnn:{units} --optimizer adam:clip=1," + control},
                {"LSTM, Adam", "--model lstm:{units} --optimizer adam:rate=0.006,clip=1,warmup=100,schedule=cosine"}},
       .small = {.columns = {ptb("0.003")},
                 .seeds = 1,
