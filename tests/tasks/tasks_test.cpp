@@ -202,5 +202,55 @@ TEST(Idx, the_digits_of_mnist_come_pixel_by_pixel) {
   EXPECT_TRUE(contains(message_of<DataError>([] { sequential_mnist("/nowhere"); }), "neither"));
 }
 
+/// The digits as they are, moved by hand: black comes in at the edge.
+std::vector<float> moved(const std::vector<float>& image, Index down, Index right) {
+  std::vector<float> out(784, 0.0F);
+  for (Index row = 0; row < 28; ++row)
+    for (Index column = 0; column < 28; ++column)
+      if (const Index r = row + down, c = column + right; r >= 0 && r < 28 && c >= 0 && c < 28)
+        out[at(28 * r + c)] = image[at(28 * row + column)];
+  return out;
+}
+
+TEST(Idx, training_moves_digits_anew_in_each_pass_and_nothing_else) {
+  UNFOLD_REAL_DATA(file, "mnist/train-labels-idx1-ubyte.gz");
+  const std::string folder = file.substr(0, file.rfind('/'));
+  const auto still = sequential_mnist(folder), moving = sequential_mnist(folder, {.shift = 2});
+  std::set<std::pair<Index, Index>> seen;
+  Index changes = 0;
+  for (Index n = 0; n < 40; ++n) {
+    EXPECT_EQ(example_of(*still, n).values, example_of(*moving, n).values);  // what is measured stands still
+    Example before, e;
+    for (Index pass = 0; pass < 5; ++pass, before = e) {
+      moving->in_pass(pass, 1, n, e);
+      EXPECT_EQ(e.target_symbols, example_of(*still, n).target_symbols);
+      Index fits = 0;
+      for (Index down = -2; down <= 2; ++down)
+        for (Index right = -2; right <= 2; ++right)
+          if (e.values == moved(example_of(*still, n).values, down, right)) ++fits, seen.emplace(down, right);
+      EXPECT_EQ(fits, 1) << n;
+      changes += pass > 0 && e.values != before.values;
+    }
+  }
+  EXPECT_EQ(seen.size(), 25u);
+  EXPECT_GT(changes, 140);  // of 160, of which one in 25 stays by chance
+  EXPECT_TRUE(contains(message_of<UsageError>([&] { sequential_mnist(folder, {.shift = 28}); }), "stay in sight"));
+}
+
+TEST(Idx, permuted_digits_are_moved_before_their_pixels_are_mixed) {
+  UNFOLD_REAL_DATA(file, "mnist/train-labels-idx1-ubyte.gz");
+  const std::string folder = file.substr(0, file.rfind('/'));
+  const auto plain = sequential_mnist(folder, {.shift = 3}),
+             mixed = sequential_mnist(folder, {.permuted = true, .shift = 3});
+  Example a, b;
+  for (Index n = 0; n < 10; ++n) {
+    plain->in_pass(1, 1, n, a);
+    mixed->in_pass(1, 1, n, b);
+    std::sort(a.values.begin(), a.values.end());
+    std::sort(b.values.begin(), b.values.end());
+    EXPECT_EQ(a.values, b.values);
+  }
+}
+
 }  // namespace
 }  // namespace unfold

@@ -31,6 +31,25 @@ class FiniteTask final : public Task {
   }
 };
 
+/// What it shows says in which pass it is read.
+class MovingTask final : public Task {
+ public:
+  std::string_view name() const override { return still_.name(); }
+  TaskShape shape() const override { return still_.shape(); }
+  Index length() const override { return still_.length(); }
+  Index examples(TaskSplit part) const override { return still_.examples(part); }
+  void example(TaskSplit part, std::uint64_t seed, Index number, Example& out) const override {
+    still_.example(part, seed, number, out);
+  }
+  void in_pass(Index pass, std::uint64_t seed, Index number, Example& out) const override {
+    example(TaskSplit::training, seed, number, out);
+    out.values.front() = static_cast<float>(100 * (pass + 1) + number);
+  }
+
+ private:
+  FiniteTask still_;
+};
+
 template <class T>
 struct ValueNetwork {
   ValueNetwork(const TaskShape& shape, Index units) {
@@ -98,6 +117,28 @@ TEST(TaskBatches, an_epoch_reads_every_example_once_and_a_position_can_be_sought
   EXPECT_EQ(endless->epochs_done(), 0);
   EXPECT_THROW(endless->seek(1, 0), UsageError);
   EXPECT_THROW(task_batches(task, 0, 1), UsageError);
+}
+
+TEST(TaskBatches, an_example_is_moved_anew_in_every_pass_of_training_alone) {
+  const MovingTask task;
+  const auto first = [](const Batch& batch, Index chain) {
+    const Index row = batch.structure.order().rows[at(batch.structure.item(chain, 0))];
+    return std::get<ValueRows>(batch.field(kTaskInput)).values<double>(row, 1)(0, 0);
+  };
+  const auto source = task_batches(task, 3, 5), sought = task_batches(task, 3, 5);
+  for (Index pass = 0; pass < 3; ++pass)
+    for (Index position = 0; position < 3; ++position, source->advance()) {
+      sought->seek(pass, position);
+      for (Index c = 0; c < source->batch().structure.sequences(); ++c) {
+        EXPECT_EQ(first(source->batch(), c), static_cast<double>(100 * (pass + 1) + source->batch().passages[at(c)]));
+        EXPECT_EQ(first(source->batch(), c), first(sought->batch(), c));
+      }
+    }
+  Batch measured;
+  for (const TaskSplit part : {TaskSplit::training, TaskSplit::validation}) {
+    ASSERT_TRUE(task_reader(task, part, 5, 3, 3)->next(measured));
+    EXPECT_EQ(first(measured, 2), 2.0);
+  }
 }
 
 TEST(TaskBatches, the_gradient_of_a_value_at_the_end_is_that_of_finite_differences) {

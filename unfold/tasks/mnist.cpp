@@ -34,15 +34,21 @@ struct Digits {
       if (label >= kClasses) throw DataError(fmt::format("{}: label {} is no digit", labels.name(), label));
   }
   Index count() const { return labels.shape()[0]; }
-  Index pixels() const { return images.shape()[1] * images.shape()[2]; }
+  Index rows() const { return images.shape()[1]; }
+  Index columns() const { return images.shape()[2]; }
+  Index pixels() const { return rows() * columns(); }
   Idx images, labels;
 };
 
 class Mnist final : public Task {
  public:
-  Mnist(const std::string& folder, const MnistOptions& options) : train_(folder, "train"), test_(folder, "t10k") {
+  Mnist(const std::string& folder, const MnistOptions& options)
+      : train_(folder, "train"), test_(folder, "t10k"), shift_(options.shift) {
     if (train_.pixels() != test_.pixels() || train_.count() <= kHeldOut)
       throw DataError(fmt::format("{}: training and test images do not belong together", folder));
+    if (shift_ < 0 || shift_ >= std::min(train_.rows(), train_.columns()))
+      throw UsageError(fmt::format("shift {}: images of {} x {} pixels are moved by 0 or more, and stay in sight",
+                                   shift_, train_.rows(), train_.columns()));
     order_.resize(static_cast<std::size_t>(train_.pixels()));
     std::iota(order_.begin(), order_.end(), Index{0});
     if (!options.permuted) return;
@@ -58,21 +64,43 @@ class Mnist final : public Task {
                                            : train_.count() - kHeldOut;
   }
   void example(TaskSplit part, std::uint64_t, Index number, Example& out) const override {
-    const Digits& digits = part == TaskSplit::test ? test_ : train_;
-    const Index image = part == TaskSplit::validation ? train_.count() - kHeldOut + number : number;
+    show(part == TaskSplit::test ? test_ : train_,
+         part == TaskSplit::validation ? train_.count() - kHeldOut + number : number, {}, out);
+  }
+  void in_pass(Index pass, std::uint64_t seed, Index number, Example& out) const override {
+    if (shift_ == 0) return example(TaskSplit::training, seed, number, out);
+    Random random(seed, stream_of("task/mnist/shift") + static_cast<std::uint64_t>(pass * train_.count() + number));
+    const auto draw = [&] {
+      return static_cast<Index>(random.below(static_cast<std::uint64_t>(2 * shift_ + 1))) - shift_;
+    };
+    const Index down = draw();
+    show(train_, number, {.down = down, .right = draw()}, out);
+  }
+
+ private:
+  struct Move {
+    Index down = 0, right = 0;
+  };
+
+  void show(const Digits& digits, Index image, const Move& move, Example& out) const {
     const std::uint8_t* pixels = digits.images.bytes().data() + image * length();
+    const Index rows = digits.rows(), columns = digits.columns();
     out.length = length();
     out.symbols.clear();
     out.values.resize(order_.size());
-    for (std::size_t i = 0; i < order_.size(); ++i) out.values[i] = static_cast<float>(pixels[order_[i]]) / 255.0F;
+    for (std::size_t i = 0; i < order_.size(); ++i) {
+      const Index row = order_[i] / columns - move.down, column = order_[i] % columns - move.right;
+      const bool inside = row >= 0 && row < rows && column >= 0 && column < columns;
+      out.values[i] = inside ? static_cast<float>(pixels[row * columns + column]) / 255.0F : 0.0F;
+    }
     out.target_symbols.assign(order_.size(), kNoSymbol);
     out.target_symbols.back() = static_cast<Symbol>(digits.labels.bytes()[static_cast<std::size_t>(image)]);
     out.target_values.clear();
   }
 
- private:
   Digits train_, test_;
   std::vector<Index> order_;
+  Index shift_;
 };
 
 }  // namespace

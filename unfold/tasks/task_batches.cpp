@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <optional>
 
 #include "unfold/base/error.h"
 
@@ -18,8 +19,9 @@ class Filler {
 
   void fill(std::span<const Index> numbers, Batch& out) { fill(task_, numbers, out); }
 
-  /// The same with examples of `steps` steps.
-  void fill(std::span<const Index> numbers, Index steps, Batch& out) {
+  /// The same with examples of `steps` steps, as training reads them in a pass.
+  void fill(std::span<const Index> numbers, Index steps, Index pass, Batch& out) {
+    pass_ = pass;
     if (steps == task_.length()) return fill(numbers, out);
     if (!shortened_ || shortened_->length() != steps) shortened_ = task_.shortened(steps);
     fill(*shortened_, numbers, out);
@@ -41,7 +43,10 @@ class Filler {
     clear(out, kTaskTarget, shape.predicts_symbols, rows, shape.outputs);
     for (Index c = 0; c < chains; ++c) {
       out.places[at(c)] = numbers[at(c)] * task_.length();
-      task.example(part_, seed_, numbers[at(c)], example_);
+      if (pass_)
+        task.in_pass(*pass_, seed_, numbers[at(c)], example_);
+      else
+        task.example(part_, seed_, numbers[at(c)], example_);
       put(out, shape, c);
     }
   }
@@ -90,6 +95,7 @@ class Filler {
   std::uint64_t seed_;
   std::unique_ptr<Task> shortened_;
   Example example_;
+  std::optional<Index> pass_;  // of training over its part
 };
 
 class TaskBatches final : public BatchSource {
@@ -140,7 +146,7 @@ class TaskBatches final : public BatchSource {
     const Index begin = position * batch_, end = count_ > 0 ? std::min(begin + batch_, count_) : begin + batch_;
     numbers_.resize(at(end - begin));
     for (Index i = begin; i < end; ++i) numbers_[at(i - begin)] = count_ > 0 ? order_[at(i)] : i;
-    filler_.fill(numbers_, steps(begin), current_);
+    filler_.fill(numbers_, steps(begin), epoch_, current_);
   }
 
   /// Of example n: within each `curriculum_` examples the length grows steadily to its double.

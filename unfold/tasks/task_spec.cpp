@@ -53,6 +53,7 @@ void describe(Visitor& v, DelayLineOptions& o) {
 template <class Visitor>
 void describe(Visitor& v, MnistOptions& o) {
   v("permuted", o.permuted, "in one fixed random order of the pixels");
+  v("shift", o.shift, "pixels by which training moves an image at most", range(0, 27));
 }
 
 namespace {

@@ -60,6 +60,11 @@ class Task {
   virtual Index examples(TaskSplit) const { return 0; }
   /// REQUIRES number below examples(part), where there is an end.
   virtual void example(TaskSplit part, std::uint64_t seed, Index number, Example& out) const = 0;
+  /// The same example of the training part as training reads it in a pass over the part, counted from 0: tasks that
+  /// move what they show move it anew in each. A function of all four.
+  virtual void in_pass(Index /*pass*/, std::uint64_t seed, Index number, Example& out) const {
+    example(TaskSplit::training, seed, number, out);
+  }
 };
 
 std::string_view to_string(TaskSplit part);
@@ -107,9 +112,12 @@ std::unique_ptr<Task> copying(const CopyOptions& options = {});
 
 /// The digits of MNIST, 784 grey levels from 0 to 1 one at a time, 10 classes at the end. `folder` holds the four IDX
 /// files, which may end in .gz. The last 5000 training images are the validation part. `permuted`: in one fixed random
-/// order of the pixels. Throws DataError.
+/// order of the pixels. `shift`: training moves each image by up to so many pixels down and to the right, or up and to
+/// the left, drawn anew in each pass; what comes in at the edge is black. Throws DataError; UsageError for a shift that
+/// may move an image out of sight.
 struct MnistOptions {
   bool permuted = false;
+  Index shift = 0;
 };
 std::unique_ptr<Task> sequential_mnist(const std::string& folder, const MnistOptions& options = {});
 
