@@ -9,6 +9,8 @@
 #include <thread>
 #include <vector>
 
+#include "base/late_members.h"
+
 namespace unfold {
 namespace {
 
@@ -118,6 +120,27 @@ TEST_P(EveryTeam, shares_everything_once_in_order_and_in_grains) {
       EXPECT_EQ(end, n);
     }
   }
+}
+
+TEST(Team, is_the_caller_alone_while_the_others_only_keep_it_waiting) {
+  for (const int threads : {2, 4}) {
+    Team team(threads, Attendance::as_it_pays);
+    EXPECT_EQ(team.size(), threads);
+    EXPECT_TRUE(testing_support::comes_to(team, threads, std::chrono::milliseconds(0), 3));
+    EXPECT_TRUE(testing_support::comes_to(team, 1, std::chrono::milliseconds(3), 100));
+    EXPECT_THROW(team.run([](Member&) { throw std::out_of_range("alone or not"); }), std::out_of_range);
+    EXPECT_TRUE(testing_support::comes_to(team, threads, std::chrono::milliseconds(0), 1));
+  }
+}
+
+TEST(Team, of_all_waits_for_everybody) {
+  Team team(2);
+  for (int run = 0; run < 30; ++run)
+    team.run([](Member& me) {
+      EXPECT_EQ(me.size(), 2);
+      if (me.id() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(3));
+      me.sync();
+    });
 }
 
 TEST(Team, refuses_to_be_empty) { EXPECT_THROW(Team(0), std::invalid_argument); }

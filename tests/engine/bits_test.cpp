@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/late_members.h"
 #include "support/circuits.h"
 #include "support/runner.h"
 #include "unfold/engine/stepper.h"
@@ -90,6 +91,22 @@ TEST(Bits, do_not_depend_on_how_a_loop_is_divided) {
       test::Runner<float> runner(c, {}, threads);
       for (int pass = 0; pass < 12; ++pass)  // the first passes try every division
         expect_same(runner.run(structure), one, "pass " + std::to_string(pass));
+    }
+  }
+}
+
+TEST(Bits, do_not_depend_on_members_that_stay_away) {
+  Circuit c;
+  build(c, 64, true);
+  const Structure structure = Structure::chains(kLengths);
+  const auto one = test::Runner<float>(c).run(structure);
+  for (const int threads : {2, 3}) {
+    test::Runner<float> runner(c, {}, threads, Attendance::as_it_pays);
+    for (const int away : {0, 1, 0, 1}) {
+      if (away == 1) {
+        EXPECT_TRUE(testing_support::comes_to(runner.team(), 1, std::chrono::milliseconds(3), 1));
+      }
+      for (int pass = 0; pass < 8; ++pass) expect_same(runner.run(structure), one, std::to_string(away) + " away");
     }
   }
 }

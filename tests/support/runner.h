@@ -49,15 +49,17 @@ struct Window {
 template <class T>
 class Runner {
  public:
-  Runner(const Circuit& circuit, const PlanOptions& options = {}, int threads = 1)
+  Runner(const Circuit& circuit, const PlanOptions& options = {}, int threads = 1,
+         Attendance attendance = Attendance::all)
       : circuit_(circuit),
         parameters_(some_parameters<T>(circuit)),
-        team_(threads),
+        team_(threads, attendance),
         unfolding_(std::make_shared<const Plan>(circuit, options), team_) {
     unfolding_.set_parameters(parameters_);
   }
 
   Unfolding<T>& unfolding() { return unfolding_; }
+  Team& team() { return team_; }
   const Parameters<T>& parameters() const { return parameters_; }
 
   void lay(const Structure& structure, const Window& window = {}) {

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <exception>
 #include <mutex>
+#include <optional>
 #include <stdexcept>
 #include <thread>
 #include <utility>
@@ -41,41 +42,60 @@ constexpr auto kIdleBeforeSleep = std::chrono::microseconds(100);
 // yielding then keeps it from coming back; a sleeper gives way at once.
 constexpr auto kBarrierBeforeSleep = std::chrono::microseconds(50);
 
-/// Waits until ready(), trying ever more politely; gives up and returns false when give_up(), asked between yields.
-template <class Ready, class GiveUp>
-bool wait_until(const Ready& ready, const GiveUp& give_up) {
+/// Waits until ready(value of the counter), trying ever more politely: awake for a while, then asleep. Returns how long
+/// it took beyond the few microseconds that neighbours need anyway.
+template <class Ready>
+Clock::duration wait_for(const std::atomic<int>& counter, Clock::duration awake, const Ready& ready) {
+  const auto there = [&] { return ready(counter.load(std::memory_order_acquire)); };
   for (int i = 0; i < kPolls; ++i) {
-    if (ready()) return true;
+    if (there()) return {};
   }
   for (int i = 0; i < kPauses; ++i) {
-    if (ready()) return true;
+    if (there()) return {};
     relax();
   }
-  while (!ready()) {
-    if (give_up()) return false;
-    std::this_thread::yield();
-  }
-  return true;
+  const auto start = Clock::now();
+  while (!there() && Clock::now() - start <= awake) std::this_thread::yield();
+  for (int seen = counter.load(std::memory_order_acquire); !ready(seen); seen = counter.load(std::memory_order_acquire))
+    counter.wait(seen, std::memory_order_acquire);
+  return Clock::now() - start;
 }
 
-/// Waits until ready(), that is until `counter` differs from `seen`: awake for a while, then asleep.
-template <class Ready>
-void wait_or_sleep(const std::atomic<int>& counter, int seen, const Ready& ready, Clock::duration awake) {
-  Clock::time_point limit = Clock::time_point::max();  // set at the first question: most waits end before
-  const auto tired = [&] {
-    const auto now = Clock::now();
-    if (limit == Clock::time_point::max()) limit = now + awake;
-    return now > limit;
-  };
-  if (wait_until(ready, tired)) return;
-  while (!ready()) counter.wait(seen, std::memory_order_acquire);
-}
+/// Whether all members shall take part in the next run, or the caller alone. Where the caller waits for most of the
+/// time that runs take, it would have done the work of all sooner than they come back.
+class Choice {
+ public:
+  explicit Choice(int members) : most_waited_(std::max(2.0 / 3, 1 - 1.0 / members)) {}
+
+  bool all(Clock::time_point now) const { return now >= alone_until_; }
+
+  /// After a run of all.
+  void note(Clock::time_point now, Clock::duration took, Clock::duration waited) {
+    took_ += took;
+    waited_ += waited;
+    if (took_ < kTrial) return;
+    const bool pays = std::chrono::duration<double>(waited_) <= most_waited_ * std::chrono::duration<double>(took_);
+    rest_ = pays ? kFirstRest : std::min<Clock::duration>(2 * rest_, kLongestRest);
+    if (!pays) alone_until_ = now + std::max<Clock::duration>(rest_, kRestPerTrial * took_);  // a run may take seconds
+    took_ = waited_ = {};
+  }
+
+ private:
+  static constexpr std::chrono::milliseconds kTrial{20}, kFirstRest{100}, kLongestRest{5000};
+  static constexpr int kRestPerTrial = 20;
+
+  const double most_waited_;  // share of the time
+  Clock::duration took_{}, waited_{}, rest_ = kFirstRest;
+  Clock::time_point alone_until_{};
+};
 
 }  // namespace
 
 struct Team::State {
-  explicit State(int threads)
-      : size(threads), arrivals(std::make_unique<Arrivals[]>(static_cast<std::size_t>(threads))) {
+  State(int threads, Attendance attendance)
+      : size(threads),
+        choice(attendance == Attendance::as_it_pays ? std::make_optional<Choice>(threads) : std::nullopt),
+        arrivals(std::make_unique<Arrivals[]>(static_cast<std::size_t>(threads))) {
     try {
       for (int id = 1; id < size; ++id) workers.emplace_back([this, id] { work(id); });
     } catch (...) {
@@ -87,12 +107,14 @@ struct Team::State {
 
   void work(int id);
   void execute(int id);
-  void wait_for_run(int seen);
+  void run_all(const std::function<void(Member&)>& task);
   void arrive(int id);
   void barrier(int id);
   void stop();
 
   const int size;
+  std::optional<Choice> choice;
+  Clock::duration waited{};  // by the first member, in the current run
   std::vector<std::thread> workers;
   const std::function<void(Member&)>* body = nullptr;  // null tells the workers to end
   std::exception_ptr error;
@@ -124,8 +146,8 @@ void Team::State::barrier(int id) {
   arrive(id);
   for (int other = 0; other < size; ++other) {
     const auto& count = arrivals[static_cast<std::size_t>(other)].count;
-    const auto there = [&] { return count.load(std::memory_order_acquire) != before; };
-    wait_or_sleep(count, before, there, kBarrierBeforeSleep);
+    const auto slept = wait_for(count, kBarrierBeforeSleep, [&](int now) { return now != before; });
+    if (id == 0) waited += slept;
   }
   if (failed.load(std::memory_order_acquire)) throw Abandoned();
 }
@@ -146,18 +168,13 @@ void Team::State::execute(int id) {
   }
 }
 
-/// Waits for a generation other than `seen`: spinning at first, for runs follow each other closely, then asleep.
-void Team::State::wait_for_run(int seen) {
-  const auto ready = [&] { return generation.load(std::memory_order_acquire) != seen; };
-  wait_or_sleep(generation, seen, ready, kIdleBeforeSleep);
-}
-
 void Team::State::work(int id) {
   for (int seen = 0;; ++seen) {
-    wait_for_run(seen);
+    wait_for(generation, kIdleBeforeSleep, [&](int now) { return now != seen; });
     if (!body) return;
     execute(id);
     finished.fetch_add(1, std::memory_order_release);
+    finished.notify_all();
   }
 }
 
@@ -168,9 +185,9 @@ void Team::State::stop() {
   for (std::thread& worker : workers) worker.join();
 }
 
-Team::Team(int threads) {
+Team::Team(int threads, Attendance attendance) {
   if (threads < 1) throw std::invalid_argument("Team: at least one thread is needed");
-  state_ = std::make_unique<State>(threads);
+  state_ = std::make_unique<State>(threads, attendance);
 }
 
 Team::~Team() = default;
@@ -179,25 +196,37 @@ int Team::size() const { return state_->size; }
 
 void Team::run(const std::function<void(Member&)>& body) {
   State& s = *state_;
-  if (s.size == 1) {
+  const auto alone = [&] {
     Member me(0, 1, &s);
     body(me);
-    return;
-  }
+  };
+  if (s.size == 1) return alone();
   if (s.busy.exchange(true, std::memory_order_acquire))
     throw std::logic_error("Team::run: the team is already running");
-  s.body = &body;
-  s.generation.fetch_add(1, std::memory_order_release);
-  s.generation.notify_all();
-  s.execute(0);
-  wait_until([&] { return s.finished.load(std::memory_order_acquire) == s.size - 1; }, [] { return false; });
-  s.finished.store(0, std::memory_order_relaxed);
-  if (s.failed.exchange(false, std::memory_order_relaxed)) {  // members stopped at different barriers
-    for (int id = 0; id < s.size; ++id) s.arrivals[static_cast<std::size_t>(id)].count.store(0);
+  struct Free {  // however the run ends
+    ~Free() { busy.store(false, std::memory_order_release); }
+    std::atomic<bool>& busy;
+  } free{s.busy};
+  if (!s.choice) return s.run_all(body);
+  const auto start = Clock::now();
+  if (!s.choice->all(start)) return alone();
+  s.waited = {};
+  s.run_all(body);
+  const auto end = Clock::now();
+  s.choice->note(end, end - start, s.waited);
+}
+
+void Team::State::run_all(const std::function<void(Member&)>& task) {
+  body = &task;
+  generation.fetch_add(1, std::memory_order_release);
+  generation.notify_all();
+  execute(0);
+  waited += wait_for(finished, kBarrierBeforeSleep, [&](int now) { return now == size - 1; });
+  finished.store(0, std::memory_order_relaxed);
+  if (failed.exchange(false, std::memory_order_relaxed)) {  // members stopped at different barriers
+    for (int id = 0; id < size; ++id) arrivals[static_cast<std::size_t>(id)].count.store(0);
   }
-  const std::exception_ptr error = std::exchange(s.error, nullptr);
-  s.busy.store(false, std::memory_order_release);
-  if (error) std::rethrow_exception(error);
+  if (const std::exception_ptr thrown = std::exchange(error, nullptr)) std::rethrow_exception(thrown);
 }
 
 Range Member::share(Index n, Index grain) const {

@@ -9,7 +9,7 @@
 ///   });
 ///
 /// Law 2: work is divided by output, never by reduction, so results do not depend on the number of threads.
-/// The barrier spins for a short while and then yields, so that an oversubscribed machine still progresses.
+/// The barrier spins for a short while, then yields, then sleeps, so that an oversubscribed machine still progresses.
 /// An exception thrown by any member ends the run on all members and is rethrown by `run`.
 /// `run` may not be nested. A team of one runs the function on the calling thread with no synchronisation at all.
 
@@ -22,14 +22,21 @@ namespace unfold {
 
 class Member;
 
+/// Who takes part in a run.
+enum class Attendance : unsigned char {
+  all,        ///< every member, always
+  as_it_pays  ///< the caller alone for a while, where members mostly wait for each other: other programs have the
+              ///< processors, and a barrier lasts until each member has had one again
+};
+
 class Team {
  public:
-  explicit Team(int threads = 1);  ///< REQUIRES: threads >= 1
+  explicit Team(int threads = 1, Attendance attendance = Attendance::all);  ///< REQUIRES: threads >= 1
   ~Team();
   Team(const Team&) = delete;
   Team& operator=(const Team&) = delete;
 
-  int size() const;
+  int size() const;  ///< members at most
   void run(const std::function<void(Member&)>& body);
 
  private:
@@ -41,7 +48,7 @@ class Team {
 class Member {
  public:
   int id() const { return id_; }
-  int size() const { return size_; }
+  int size() const { return size_; }  ///< members of this run
   /// My part of [0, n): parts are multiples of `grain` (the last one may be shorter), contiguous, in order of id.
   Range share(Index n, Index grain = 1) const;
   void sync();

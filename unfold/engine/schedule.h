@@ -150,7 +150,7 @@ void Schedule::walk_timed(Member& me, std::size_t segment, Pass pass, Do&& run_i
   const auto start = timed ? Clock::now() : Clock::time_point();
   walk_loop(me, plan_.segments()[segment], choice.now(), pass == Pass::backward, std::forward<Do>(run_item),
             std::forward<Begin>(begin_step));
-  if (timed && me.id() == 0)
+  if (timed && me.id() == 0 && me.size() == members_)  // alone all ways are one
     note(choice, std::chrono::duration<double>(Clock::now() - start).count(), laid(plan_.segments()[segment]).rows);
 }
 

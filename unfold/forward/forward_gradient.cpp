@@ -135,8 +135,8 @@ double ForwardGradient<T>::gradient(const Batch& batch, State<T>& state, const P
   b.nats.assign(at(batch.structure.positions()), T{0});
   std::ranges::fill(gradient, T{0});
   const Index sequences = batch.structure.sequences();
-  const auto workers = static_cast<Index>(b.workers.size());
   b.team.run([&](Member& me) {
+    const Index workers = me.size();
     ForwardWorker<T>& mine = *b.workers[at(me.id())];
     mine.pass.set_parameters(parameters);
     for (Index first = 0; first < sequences; first += workers) {

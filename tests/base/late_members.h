@@ -1,0 +1,28 @@
+#pragma once
+/// A busy machine for teams: all members but the first are late.
+
+#include <chrono>
+#include <thread>
+
+#include "unfold/base/team.h"
+
+namespace unfold::testing_support {
+
+/// Runs a team whose members but the first are late at a barrier, until `enough` runs in a row had so many members;
+/// false if that takes half a minute.
+inline bool comes_to(Team& team, int members, std::chrono::milliseconds late, int enough) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  for (int seen = 0; std::chrono::steady_clock::now() < end;) {
+    int size = 0;
+    team.run([&](Member& me) {
+      if (me.id() == 0) size = me.size();
+      if (me.id() > 0) std::this_thread::sleep_for(late);
+      me.sync();
+    });
+    seen = size == members ? seen + 1 : 0;
+    if (seen == enough) return true;
+  }
+  return false;
+}
+
+}  // namespace unfold::testing_support
