@@ -157,7 +157,5 @@ TEST(Team, comes_and_goes_without_a_run) {
   for (int i = 0; i < 50; ++i) Team team(3);
 }
 
-TEST(Team, knows_at_least_one_processor) { EXPECT_GE(available_threads(), 1); }
-
 }  // namespace
 }  // namespace unfold

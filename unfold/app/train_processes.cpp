@@ -1,7 +1,6 @@
 #include "unfold/app/train_processes.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
@@ -9,6 +8,7 @@
 
 #include "unfold/app/train_material.h"
 #include "unfold/base/error.h"
+#include "unfold/base/processors.h"
 #include "unfold/models/registry.h"
 #include "unfold/numerics/bf16.h"
 #include "unfold/processes/agreement.h"
@@ -57,7 +57,7 @@ void require_divided(const Processes& processes, const TrainSettings& settings) 
 
 int threads_of_process(Index wanted, const Processes& processes) {
   if (wanted > 0 || processes.alone()) return thread_count(wanted);
-  const int share = static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN)) / std::max(1, processes.on_this_machine());
+  const int share = shared_threads() / std::max(1, processes.on_this_machine());
   return std::max(1, std::min(thread_count(0), share));
 }
 

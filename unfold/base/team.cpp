@@ -11,9 +11,6 @@
 #include <utility>
 #include <vector>
 
-#ifdef __linux__
-#include <sched.h>
-#endif
 #if defined(__x86_64__) || defined(__i386__)
 #include <immintrin.h>
 #endif
@@ -237,14 +234,6 @@ Range Member::share(Index n, Index grain) const {
 
 void Member::sync() {
   if (size_ > 1) state_->barrier(id_);
-}
-
-int available_threads() {
-#ifdef __linux__
-  cpu_set_t processors;
-  if (sched_getaffinity(0, sizeof processors, &processors) == 0) return std::max(1, CPU_COUNT(&processors));
-#endif
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
 }  // namespace unfold

@@ -16,6 +16,7 @@
 #include <functional>
 #include <memory>
 
+#include "unfold/base/processors.h"
 #include "unfold/base/types.h"
 
 namespace unfold {
@@ -59,8 +60,5 @@ class Member {
   int id_, size_;
   Team::State* state_;
 };
-
-/// Number of processors this process may use.
-int available_threads();
 
 }  // namespace unfold
