@@ -137,12 +137,16 @@ void Bench::say(const std::string& text) const {
   flush_results();
 }
 
+std::string threads_of(const Team& team) {
+  return fmt::format("{} thread{}", team.size(), team.size() == 1 ? "" : "s");
+}
+
 Json Bench::floor_json(Team& team) {
   floor_ = measure_floor(team);
   say(fmt::format(
-      "{} threads, {}: peak {:.1f} GFLOP/s, {:.1f} GB/s from a near cache (per thread), {:.1f} GB/s from "
+      "{}, {}: peak {:.1f} GFLOP/s, {:.1f} GB/s from a near cache (per thread), {:.1f} GB/s from "
       "memory (all threads)",
-      team.size(), simd_name(), floor_.flops / 1e9, floor_.bytes_from_l2 / 1e9, floor_.bytes_from_memory / 1e9));
+      threads_of(team), simd_name(), floor_.flops / 1e9, floor_.bytes_from_l2 / 1e9, floor_.bytes_from_memory / 1e9));
   return {{"threads", team.size()},
           {"simd", simd_name()},
           {"flops", floor_.flops},
@@ -196,7 +200,7 @@ void Bench::profile(Team& team) {
                        line.seconds > 0 ? 100 * line.attainable_seconds / line.seconds : 0);
   };
   const ProfileLine whole{"step", 0, 0, profile.seconds_per_step, profile.attainable_seconds};
-  say(fmt::format("{}, batch {}, window {}, {} threads, {}", model, batch_, window_, team.size(), simd_name()));
+  say(fmt::format("{}, batch {}, window {}, {}, {}", model, batch_, window_, threads_of(team), simd_name()));
   say(fmt::format("{:<20} {:>10} {:>10} {:>10} {:>12} {:>9}", "stage", "M ops", "MB", "ms", "attainable", "share"));
   Json stages = Json::array();
   for (const ProfileLine& line : profile.lines) {
@@ -244,7 +248,7 @@ void Bench::check_model() const {
 /// The share of attainable at every size, and the stages that take more than they should.
 void Bench::profile_table(Team& team) {
   Json rows = Json::array();
-  say(fmt::format("window {}, {} threads, {}", window_, team.size(), simd_name()));
+  say(fmt::format("window {}, {}, {}", window_, threads_of(team), simd_name()));
   say(fmt::format("{:<22} {:>6} {:>10} {:>12} {:>9}   {}", "model", "batch", "ms", "attainable", "share",
                   "lost most, ms"));
   for (const char* cell : {"lstm:{}", "gru:{},reset=after", "rnn:{}"}) {
@@ -325,9 +329,9 @@ Json Bench::steppers(Console& console) const {
   Team team(threads_ > 0 ? threads() : 1);  // a step is too short to be worth dividing
   Json rows = Json::array();
   say(
-      fmt::format("\n{:<12} {:>10} {:>12} {:>8} {:>10} {:>10}   {} thread{}; floor: one thread reads the weights once "
+      fmt::format("\n{:<12} {:>10} {:>12} {:>8} {:>10} {:>10}   {}; floor: one thread reads the weights once "
                   "from its caches",
-                  "stepper", "us/step", "floor", "ratio", "99.9 %", "worst", team.size(), team.size() == 1 ? "" : "s"));
+                  "stepper", "us/step", "floor", "ratio", "99.9 %", "worst", threads_of(team)));
   for (const char* cell : {"lstm", "gru", "rnn"}) {
     for (const Index units : {64, 128, 256, 512, 1024}) {
       const std::string model = fmt::format("{}:{}", cell, units);
