@@ -22,8 +22,9 @@ struct WindowProblem final : Objective<double> {
   using Add = std::function<Signal(Circuit&, Signal)>;
 
   /// `linear`: the output is linear, of probabilities, and the loss reads its logarithm.
-  WindowProblem(const Add& add, const std::vector<Index>& lengths, int threads = 1, bool linear = false)
-      : crew(threads), is_linear(linear) {
+  WindowProblem(const Add& add, const std::vector<Index>& lengths, int threads = 1, bool linear = false,
+                Attendance attendance = Attendance::all)
+      : crew(threads, attendance), is_linear(linear) {
     x = circuit.symbols("symbols", kAlphabet);
     activity = add(circuit, x);
     logits = circuit.affine("output", kAlphabet, {{"V", activity}});

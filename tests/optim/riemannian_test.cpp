@@ -7,6 +7,7 @@
 #include <cmath>
 #include <functional>
 
+#include "base/late_members.h"
 #include "optim/metric_pass.h"
 #include "optim/riemannian_reference.h"
 #include "unfold/metrics/output_metric.h"
@@ -478,6 +479,24 @@ TEST(Riemannian, gives_the_same_bits_on_any_number_of_threads_with_draws) {
     for (const RiemannianOptions& options : {RiemannianOptions{.draws = 2, .sequences = SequenceWeights::equal},
                                              RiemannianOptions{.own = 2, .sequences = SequenceWeights::equal}})
       EXPECT_EQ(losses(one, options, 4), losses(three, options, 4)) << name;
+  }
+}
+
+TEST(Riemannian, gives_the_same_bits_when_members_stay_away_and_come_back) {
+  for (const char* name : {"glnn", "gnn", "lstm"}) {
+    WindowProblem one(kNetworks.at(name), {300, 9}),
+        three(kNetworks.at(name), {300, 9}, 3, false, Attendance::as_it_pays);
+    const auto alone = riemannian_control<double>(one.circuit.parameter_count(), {}),
+               together = riemannian_control<double>(one.circuit.parameter_count(), {});
+    alone->attach(one), together->attach(three);
+    NoMove none;
+    for (const bool away : {false, true, false, true}) {
+      if (away) {
+        EXPECT_TRUE(testing_support::comes_to(three.crew, 1, std::chrono::milliseconds(3), 1));
+      }
+      for (int step = 0; step < 2; ++step)
+        EXPECT_EQ(alone->step(one, none, 0.3).loss, together->step(three, none, 0.3).loss) << name << away;
+    }
   }
 }
 

@@ -253,8 +253,8 @@ void UnitMetric<T>::accumulate_sorted(const CorePass<T>& core, std::size_t m, Ra
   const Index alphabet = core.plan().nodes()[at(map.symbols)].size;
   if (inputs.sorted.empty()) inputs.sorted.resize(maps_.size());
   SortedTile<T>& tile = inputs.sorted[m];
-  if (tile.columns().rows == 0) {
-    tile = SortedTile<T>(map.columns + 2 * units.size(), kSortedTile, alphabet);
+  if (const Index needed = map.columns + 2 * units.size(); tile.columns().rows < needed) {
+    tile = SortedTile<T>(needed, kSortedTile, alphabet);
     tile.fill(0, T{1});
   }
   const Range components{units.begin - map.units.begin, units.end - map.units.begin};
