@@ -3,13 +3,19 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdint>
+#include <cstdlib>
 #include <exception>
 #include <mutex>
 #include <optional>
 #include <stdexcept>
+#include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
+
+#include "unfold/base/error.h"
 
 #if defined(__x86_64__) || defined(__i386__)
 #include <immintrin.h>
@@ -62,9 +68,12 @@ Clock::duration wait_for(const std::atomic<int>& counter, Clock::duration awake,
 /// time that runs take, it would have done the work of all sooner than they come back.
 class Choice {
  public:
-  explicit Choice(int members) : most_waited_(std::max(2.0 / 3, 1 - 1.0 / members)) {}
+  Choice(int members, bool fickle) : fickle_(fickle), most_waited_(std::max(2.0 / 3, 1 - 1.0 / members)) {}
 
-  bool all(Clock::time_point now) const { return now >= alone_until_; }
+  bool all(Clock::time_point now) {
+    if (fickle_) return (++runs_ * 0x9E3779B97F4A7C15U) >> 63 != 0;  // every other run or so
+    return now >= alone_until_;
+  }
 
   /// After a run of all.
   void note(Clock::time_point now, Clock::duration took, Clock::duration waited) {
@@ -81,17 +90,33 @@ class Choice {
   static constexpr std::chrono::milliseconds kTrial{20}, kFirstRest{100}, kLongestRest{5000};
   static constexpr int kRestPerTrial = 20;
 
+  const bool fickle_;
   const double most_waited_;  // share of the time
+  std::uint64_t runs_ = 0;
   Clock::duration took_{}, waited_{}, rest_ = kFirstRest;
   Clock::time_point alone_until_{};
 };
+
+/// UNFOLD_TEAM=fickle, for tests: members stay away as it comes. What relies on the same shares in every run shows.
+bool is_fickle() {
+  const char* const mood = std::getenv("UNFOLD_TEAM");
+  if (mood == nullptr || *mood == '\0') return false;
+  if (std::string_view(mood) != "fickle") throw UsageError("UNFOLD_TEAM: fickle, not \"" + std::string(mood) + "\"");
+  return true;
+}
+
+std::optional<Choice> choice_of(int members, Attendance attendance) {
+  const bool fickle = is_fickle();
+  if (!fickle && attendance == Attendance::all) return std::nullopt;
+  return Choice(members, fickle);
+}
 
 }  // namespace
 
 struct Team::State {
   State(int threads, Attendance attendance)
       : size(threads),
-        choice(attendance == Attendance::as_it_pays ? std::make_optional<Choice>(threads) : std::nullopt),
+        choice(choice_of(threads, attendance)),
         arrivals(std::make_unique<Arrivals[]>(static_cast<std::size_t>(threads))) {
     try {
       for (int id = 1; id < size; ++id) workers.emplace_back([this, id] { work(id); });

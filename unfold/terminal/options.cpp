@@ -299,7 +299,7 @@ std::string VerbOptions::help() const {
 }
 
 void check_environment(std::span<const std::string> known_options) {
-  std::vector<std::string> known = {"UNFOLD_SIMD", "UNFOLD_DATA", "UNFOLD_BF16"};
+  std::vector<std::string> known = {"UNFOLD_SIMD", "UNFOLD_DATA", "UNFOLD_BF16", "UNFOLD_TEAM"};
   for (const std::string& name : known_options) known.push_back(VerbOptions::variable(name));
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     const std::string_view text = *entry;
