@@ -3,10 +3,13 @@
 #include "unfold/studies/symbol_cost.h"
 
 #include <algorithm>
+#include <atomic>
 #include <fstream>
+#include <thread>
 
 #include "cli/fixture.h"
 #include "unfold/base/error.h"
+#include "unfold/studies/machine.h"
 
 namespace unfold::test {
 namespace {
@@ -26,6 +29,21 @@ void expect_sound(const SymbolCost& cost) {
       EXPECT_GE(line.seconds, 0) << cost.model << ' ' << line.stage;
       EXPECT_GE(line.operations, 0) << cost.model << ' ' << line.stage;
     }
+}
+
+TEST(Machine, says_for_how_much_of_the_time_others_had_the_processors) {
+  std::atomic<bool> enough{false};
+  std::vector<std::thread> others;
+  for (int i = 0; i < 2 * available_threads(); ++i)
+    others.emplace_back([&] {
+      while (!enough) continue;
+    });
+  Team team(2);
+  const double share = measure_floor(team).processors;
+  enough = true;
+  for (std::thread& other : others) other.join();
+  EXPECT_GT(share, 0);
+  EXPECT_LT(share, 0.9);
 }
 
 TEST(SymbolCost, made_up_text_is_the_same_every_time_and_has_structure) {

@@ -147,15 +147,21 @@ Json Bench::floor_json(Team& team) {
       "{}, {}: peak {:.1f} GFLOP/s, {:.1f} GB/s from a near cache (per thread), {:.1f} GB/s from "
       "memory (all threads)",
       threads_of(team), simd_name(), floor_.flops / 1e9, floor_.bytes_from_l2 / 1e9, floor_.bytes_from_memory / 1e9));
+  constexpr double kQuiet = 0.9;
+  if (floor_.processors < kQuiet)
+    say(fmt::format("Other programs had the processors for {:.0f} % of that time: at rest, this machine is faster.",
+                    100 * (1 - floor_.processors)));
   return {{"threads", team.size()},
           {"simd", simd_name()},
+          {"processors", floor_.processors},
           {"flops", floor_.flops},
           {"bytes_per_second_near_cache", floor_.bytes_from_l2},
           {"bytes_per_second_memory", floor_.bytes_from_memory}};
 }
 
 Json Bench::training_json(const TrainingShape& shape, Team& team) const {
-  const TrainingSpeed speed = measure_training(shape, team, seconds_);
+  Team as_in_training(team.size(), Attendance::as_it_pays);
+  const TrainingSpeed speed = measure_training(shape, as_in_training, seconds_);
   return {{"model", shape.model},
           {"batch", shape.batch},
           {"window", shape.window},

@@ -1,6 +1,7 @@
 #include "unfold/studies/machine.h"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <chrono>
 #include <cstdint>
@@ -70,15 +71,23 @@ HWY_EXPORT(read_floats);
 constexpr double kSeconds = 0.03;
 constexpr int kRepeats = 5;
 
+/// How long threads were at work, and for how much of it they had a processor.
+struct Presence {
+  std::atomic<double> seconds = 0, had = 0;
+};
+
 /// The best rate of several runs of all threads together; `work` returns what one of its calls achieves on one thread.
-double best_rate(Team& team, double (*clock)(), const std::function<double(int)>& work) {
+double best_rate(Team& team, double (*clock)(), Presence& presence, const std::function<double(int)>& work) {
   double best = 0;
   for (int repeat = 0; repeat < kRepeats; ++repeat) {
     std::vector<double> done(static_cast<std::size_t>(team.size()));
     const double start = clock();
     team.run([&](Member& me) {
       double mine = 0;  // on this thread's stack: neighbours in `done` share a cache line
+      const double began = seconds_now(), before = processor_seconds_now();
       while (clock() - start < kSeconds) mine += work(me.id());
+      presence.seconds += seconds_now() - began;
+      presence.had += processor_seconds_now() - before;
       done[static_cast<std::size_t>(me.id())] = mine;
     });
     const double seconds = clock() - start;
@@ -143,8 +152,9 @@ double seconds_to_fetch_a_line(Index bytes, double (*clock)()) {
 
 Floor measure_floor(Team& team, double (*clock)()) {
   Floor floor;
+  Presence presence;
   volatile float sink = 0;  // what nobody reads would not be computed
-  floor.flops = best_rate(team, clock, [&](int) {
+  floor.flops = best_rate(team, clock, presence, [&](int) {
     constexpr Index kRounds = 20000;
     const float value = HWY_DYNAMIC_DISPATCH(multiply_add_chains)(kRounds);
     if (value < 0) sink = value;
@@ -159,17 +169,19 @@ Floor measure_floor(Team& team, double (*clock)()) {
   std::vector<Buffer<float>> near(static_cast<std::size_t>(team.size()));
   for (Buffer<float>& buffer : near) buffer.resize(kNear);
   floor.bytes_from_l2 =
-      best_rate(team, clock, [&](int id) { return read(near[static_cast<std::size_t>(id)], 0, kNear); }) / team.size();
+      best_rate(team, clock, presence, [&](int id) { return read(near[static_cast<std::size_t>(id)], 0, kNear); }) /
+      team.size();
   Buffer<float> far(kFar);
   std::fill(far.begin(), far.end(), 1.0f);  // pages that were never written share one page of zeros
   std::vector<Index> next(static_cast<std::size_t>(team.size()) * 16);
   const Index share = kFar / team.size() / 64 * 64, piece = std::min<Index>(share, Index{1} << 18);
-  floor.bytes_from_memory = best_rate(team, clock, [&](int id) {
+  floor.bytes_from_memory = best_rate(team, clock, presence, [&](int id) {
     Index& at = next[static_cast<std::size_t>(id) * 16];
     const double bytes = read(far, id * share + at, piece);
     at = at + 2 * piece <= share ? at + piece : 0;
     return bytes;
   });
+  floor.processors = std::min(1.0, presence.had / std::max(presence.seconds.load(), 1e-9));
   return floor;
 }
 

@@ -9,6 +9,7 @@ struct Floor {
   double flops = 0;              ///< floating-point operations per second, float, a fused multiply-add counting two
   double bytes_from_l2 = 0;      ///< bytes read per second by every thread from 256 KiB of its own
   double bytes_from_memory = 0;  ///< bytes read per second from memory, all threads together
+  double processors = 1;         ///< share of the time for which the threads had them meanwhile; others had the rest
 };
 
 /// Wall-clock seconds of a monotonic clock.
