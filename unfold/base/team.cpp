@@ -81,13 +81,13 @@ class Choice {
     waited_ += waited;
     if (took_ < kTrial) return;
     const bool pays = std::chrono::duration<double>(waited_) <= most_waited_ * std::chrono::duration<double>(took_);
-    rest_ = pays ? kFirstRest : std::min<Clock::duration>(2 * rest_, kLongestRest);
     if (!pays) alone_until_ = now + std::max<Clock::duration>(rest_, kRestPerTrial * took_);  // a run may take seconds
+    rest_ = pays ? kFirstRest : std::min<Clock::duration>(2 * rest_, kLongestRest);
     took_ = waited_ = {};
   }
 
  private:
-  static constexpr std::chrono::milliseconds kTrial{20}, kFirstRest{100}, kLongestRest{5000};
+  static constexpr std::chrono::milliseconds kTrial{20}, kFirstRest{200}, kLongestRest{5000};
   static constexpr int kRestPerTrial = 20;
 
   const bool fickle_;
