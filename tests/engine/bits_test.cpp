@@ -102,11 +102,11 @@ TEST(Bits, do_not_depend_on_members_that_stay_away) {
   const auto one = test::Runner<float>(c).run(structure);
   for (const int threads : {2, 3}) {
     test::Runner<float> runner(c, {}, threads, Attendance::as_it_pays);
-    for (const int away : {0, 1, 0, 1}) {
-      if (away == 1) {
+    for (const bool away : {false, true, false, true}) {
+      if (away) {
         EXPECT_TRUE(testing_support::comes_to(runner.team(), 1, std::chrono::milliseconds(3), 1));
       }
-      for (int pass = 0; pass < 8; ++pass) expect_same(runner.run(structure), one, std::to_string(away) + " away");
+      for (int pass = 0; pass < 8; ++pass) expect_same(runner.run(structure), one, away ? "away" : "all there");
     }
   }
 }
