@@ -59,8 +59,6 @@ TEST(SequenceChoice, counts_the_longest_sequences_that_a_step_reads) {
   EXPECT_LT(all - two, one / 50);
 }
 
-TEST(SequenceChoice, memory_is_left_on_this_machine) { EXPECT_GT(available_memory(), 1U << 20); }
-
 /// The remarks of a run.
 class Remarks final : public Reporter {
  public:

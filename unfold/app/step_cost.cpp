@@ -7,6 +7,7 @@
 #include <functional>
 #include <numeric>
 
+#include "unfold/base/available_memory.h"
 #include "unfold/circuit/unit_weights.h"
 #include "unfold/engine/unfolding.h"
 #include "unfold/fields/sequence_choice.h"

@@ -20,6 +20,7 @@
 #include "unfold/app/train_restarts.h"
 #include "unfold/app/trainer_options.h"
 #include "unfold/app/training_device.h"
+#include "unfold/base/available_memory.h"
 #include "unfold/base/team.h"
 #include "unfold/data/labels.h"
 #include "unfold/fields/density_data.h"

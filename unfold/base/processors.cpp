@@ -7,6 +7,7 @@
 #include <fstream>
 #include <limits>
 #include <sstream>
+#include <string>
 #include <thread>
 
 #ifdef __linux__
@@ -38,20 +39,6 @@ double quota_of(const std::string& group) {
                   ratio_of(std::istringstream(read("cpu.cfs_quota_us") + " " + read("cpu.cfs_period_us"))));
 }
 
-/// Of a group and all that it lies in. Within a container the path may be that of the host, whose groups are not there.
-double least_quota(const std::string& folder, std::string path) {
-  double least = quota_of(folder);
-  while (path.size() > 1) {
-    least = std::min(least, quota_of(folder + path));
-    path.resize(std::min(path.size() - 1, path.rfind('/')));
-  }
-  return least;
-}
-
-bool holds(const std::string& list, const std::string& name) {
-  return ("," + list + ",").find("," + name + ",") != std::string::npos;
-}
-
 int allowed_processors() {
 #ifdef __linux__
   cpu_set_t processors;
@@ -62,24 +49,15 @@ int allowed_processors() {
 
 /// Of so many processors.
 int granted_of(int processors) {
-  const double granted = std::ceil(granted_processors("/proc/self/cgroup", "/sys/fs/cgroup"));
+  const double granted = std::ceil(granted_processors());
   return std::max(1, granted < processors ? static_cast<int>(granted) : processors);
 }
 
 }  // namespace
 
-double granted_processors(const std::string& memberships, const std::string& folder) {
+double granted_processors(const ControlGroups& groups) {
   double least = kUnbounded;
-  std::ifstream file(memberships);
-  for (std::string line; std::getline(file, line);) {  // number:controllers:/path; version 2 has 0 and no controllers
-    const std::size_t first = line.find(':'), second = line.find(':', first + 1);
-    if (first == std::string::npos || second == std::string::npos) continue;
-    const std::string controllers = line.substr(first + 1, second - first - 1), path = line.substr(second + 1);
-    if (controllers.empty())
-      least = std::min(least, least_quota(folder, path));
-    else if (holds(controllers, "cpu"))
-      least = std::min({least, least_quota(folder + "/" + controllers, path), least_quota(folder + "/cpu", path)});
-  }
+  for (const std::string& group : groups.of("cpu")) least = std::min(least, quota_of(group));
   return least;
 }
 

@@ -1,13 +1,8 @@
 #include "unfold/fields/sequence_choice.h"
 
 #include <fmt/format.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
-#include <limits>
-#include <optional>
 
 #include "unfold/engine/memory.h"
 #include "unfold/models/registry.h"
@@ -15,44 +10,6 @@
 
 namespace unfold {
 namespace {
-
-/// The number after `name` in a file of lines "name number"; with an empty name: the first thing in the file.
-std::optional<std::size_t> number_in(const char* path, std::string_view name) {
-  std::ifstream file(path);
-  std::string word;
-  while (file >> word) {
-    if (!name.empty() && word != name) continue;
-    if (!name.empty() && !(file >> word)) break;
-    if (word.empty() || word.find_first_not_of("0123456789") != std::string::npos || word.size() > 18) break;
-    return std::stoull(word);
-  }
-  return std::nullopt;
-}
-
-std::size_t left_of(std::size_t limit, std::size_t used) { return limit > used ? limit - used : 0; }
-
-/// What the control group leaves, files that it could forget counted as free.
-std::size_t left_in_group() {
-  const auto limit = number_in("/sys/fs/cgroup/memory.max", "");
-  const auto used = number_in("/sys/fs/cgroup/memory.current", "");
-  if (!limit || !used) return std::numeric_limits<std::size_t>::max();
-  return left_of(*limit, left_of(*used, number_in("/sys/fs/cgroup/memory.stat", "inactive_file").value_or(0)));
-}
-
-std::size_t left_to_process() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
-    return std::numeric_limits<std::size_t>::max();
-  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  return left_of(limit.rlim_cur, number_in("/proc/self/statm", "").value_or(0) * page);
-}
-
-std::size_t left_on_machine() {
-  if (const auto kib = number_in("/proc/meminfo", "MemAvailable:")) return *kib << 10;
-  const long pages = sysconf(_SC_AVPHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-  return pages > 0 && page > 0 ? static_cast<std::size_t>(pages) * static_cast<std::size_t>(page)
-                               : std::numeric_limits<std::size_t>::max();
-}
 
 std::string optimizer_name(const TrainSettings& s) { return s.optimizer.substr(0, s.optimizer.find(':')); }
 
@@ -92,8 +49,6 @@ SequenceChoice choose_sequences(const TrainSettings& s, std::size_t needed, std:
                              "shorter sequences (--lines) or a smaller --batch help",
                              name, bytes_text(needed), bytes_text(available), s.window)};
 }
-
-std::size_t available_memory() { return std::min({left_on_machine(), left_in_group(), left_to_process()}); }
 
 std::string bytes_text(std::size_t bytes) {
   const auto number = static_cast<double>(bytes);

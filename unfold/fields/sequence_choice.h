@@ -28,10 +28,6 @@ struct SequenceChoice {
 };
 SequenceChoice choose_sequences(const TrainSettings& settings, std::size_t needed, std::size_t available);
 
-/// Bytes of memory that this process can still take: what the machine has left, less where a control group or a limit
-/// of the process allows less.
-std::size_t available_memory();
-
 /// "1.5 GB", "320 MB".
 std::string bytes_text(std::size_t bytes);
 

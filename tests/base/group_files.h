@@ -1,0 +1,27 @@
+#pragma once
+/// Control groups as files, made for tests.
+
+#include <filesystem>
+#include <string>
+
+#include "base/scratch.h"
+#include "unfold/base/control_groups.h"
+
+namespace unfold::testing_support {
+
+class GroupFiles {
+ public:
+  void add(const std::string& group, const std::string& name, const std::string& text) {
+    std::filesystem::create_directories(folder_.path("fs/" + group));
+    folder_.write("fs/" + group + "/" + name, text + "\n");
+  }
+  /// Those of a process with these memberships, as /proc/self/cgroup tells them.
+  ControlGroups of_process(const std::string& memberships) const {
+    return {folder_.write("cgroup", memberships), folder_.path("fs")};
+  }
+
+ private:
+  ScratchFolder folder_;
+};
+
+}  // namespace unfold::testing_support
