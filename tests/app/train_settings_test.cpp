@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
+#include <utility>
 
 #include "base/scratch.h"
 
@@ -76,6 +78,22 @@ TEST(TrainSettings, a_stored_configuration_that_is_wrong_is_refused_by_name) {
   EXPECT_TRUE(contains(message_of<UsageError>([&] { take_stored(unknown, {}, settings, run); }), "\"batch\""));
   wrong.set("batch", std::string("many"));
   EXPECT_TRUE(contains(message_of<UsageError>([&] { take_stored(wrong, {}, settings, run); }), "a whole number"));
+}
+
+TEST(TrainSettings, what_would_change_nothing_is_refused) {
+  const auto refusal = [](std::optional<std::string> format, const Given& given) {
+    TrainSettings settings{.data = {"a.txt"}};
+    settings.format = std::move(format);
+    settings.whole_sequences = given.contains("whole-sequences");
+    RunSettings run;
+    return message_of<UsageError>([&] { make_canonical(settings, run, given); });
+  };
+  EXPECT_TRUE(
+      contains(refusal({}, {"window", "whole-sequences"}), "--window and --whole-sequences exclude each other"));
+  EXPECT_TRUE(contains(refusal("table", {"symbols"}), "table has no texts"));
+  EXPECT_TRUE(contains(refusal("columns", {"sequences"}), "columns says by itself which sequences there are"));
+  for (const char* format : {"labelled", "jsonl", "pairs"}) EXPECT_EQ(refusal(format, {"symbols"}), "") << format;
+  EXPECT_EQ(refusal("table", {"sequences"}), "");
 }
 
 TEST(TrainSettings, text_is_assigned_by_the_type_of_the_setting) {

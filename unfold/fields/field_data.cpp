@@ -397,8 +397,7 @@ void settle_for_trees(const FieldPlan& plan, const Examples& examples, const Giv
   if (open) settle("word-dropout", s.word_dropout, 0.2);
   if (!s.epochs && !s.steps && !s.minutes)
     s.epochs = std::clamp(std::round(kTrees / static_cast<double>(examples.count())), kFewest, kMost);
-  if (given.contains("window") && !given.contains("whole-sequences"))
-    throw UsageError("trees are read whole: leave out --window");
+  if (given.contains("window")) throw UsageError("trees are read whole: leave out --window");
   if (!given.contains("whole-sequences")) s.whole_sequences = true;
 }
 

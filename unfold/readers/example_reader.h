@@ -55,6 +55,8 @@ struct ReaderEntry {
   /// What in the sample shows the format, as in "3 columns between blanks"; empty: nothing.
   std::string (*guess)(const DataSample& sample);
   Examples (*read)(const Input& input, const ReaderOptions& options);
+  bool has_texts = false;            ///< that become positions as ReaderOptions::text says
+  bool has_sequence_column = false;  ///< reads ReaderOptions::sequence_column
 };
 
 /// The explicit list, readers.def, in the order of guesses.

@@ -266,7 +266,8 @@ ReaderEntry jsonl_reader() {
   return {.name = "jsonl",
           .help = "a JSON object a line: lists are fields at every position, texts and numbers fields once an example",
           .guess = guess_jsonl,
-          .read = read_jsonl};
+          .read = read_jsonl,
+          .has_texts = true};
 }
 
 }  // namespace unfold

@@ -165,7 +165,8 @@ ReaderEntry labelled_reader() {
   return {.name = "labelled",
           .help = "an example a line: LABEL<TAB>TEXT, COARSE:fine TEXT or __label__LABEL TEXT",
           .guess = guess_labelled,
-          .read = read_labelled};
+          .read = read_labelled,
+          .has_texts = true};
 }
 
 }  // namespace unfold

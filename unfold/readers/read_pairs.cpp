@@ -99,7 +99,8 @@ ReaderEntry pairs_reader() {
       .name = "pairs",
       .help = "an example a line: SOURCE<TAB>TARGET, of different lengths (letters to sounds, one language to another)",
       .guess = guess_pairs,
-      .read = read_pairs};
+      .read = read_pairs,
+      .has_texts = true};
 }
 
 }  // namespace unfold

@@ -363,7 +363,8 @@ ReaderEntry table_reader() {
   return {.name = "table",
           .help = "comma-, semicolon- or tab-separated values with or without a header; one number a line",
           .guess = guess_table,
-          .read = read_table};
+          .read = read_table,
+          .has_sequence_column = true};
 }
 
 }  // namespace unfold

@@ -172,6 +172,16 @@ void check_field_options(const TrainSettings& s, const Given& given) {
       throw UsageError(fmt::format("--{} is for data with fields; --format says which these are", name));
   if (has_fields(s) && is_fitted_model(s.model))
     throw UsageError(fmt::format("data with fields want a model trained by gradient, not {}", s.model));
+  if (!has_fields(s)) return;
+  const ReaderEntry& reader = readers().get(*s.format);
+  if (given.contains("symbols") && !reader.has_texts)
+    throw UsageError(
+        fmt::format("--symbols says what of a text is a symbol, and {} has no texts: leave it out", *s.format));
+  if (given.contains("sequences") && !reader.has_sequence_column)
+    throw UsageError(
+        fmt::format("--sequences is a column of a table; {} says by itself which sequences there are: leave "
+                    "it out",
+                    *s.format));
 }
 
 /// Options that would change nothing: what is refused by value may stand in the configuration of a run as it comes.
@@ -543,6 +553,8 @@ void make_canonical(TrainSettings& s, const RunSettings& run, const Given& given
   parse_unknown_policy(s.unknown);
   if (run.memory_limit) parse_bytes(*run.memory_limit);
   if (s.only_label && !s.label_column) throw UsageError("--only-label needs --label-column");
+  if (s.whole_sequences && given.contains("whole-sequences") && given.contains("window"))
+    throw UsageError("--window and --whole-sequences exclude each other: leave one of them out");
   if (s.valid && s.split)
     throw UsageError("--valid and --split exclude each other: validation comes from a file or from a part of DATA");
   if (s.valid_mask && !s.valid) throw UsageError("--valid-mask belongs to --valid; --mask covers all of DATA");
