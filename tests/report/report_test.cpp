@@ -44,6 +44,18 @@ TEST(Report, tables_are_written_as_markdown_and_as_aligned_text) {
   EXPECT_THROW(to_text({{"a", "b"}, {{"1"}}}), UsageError);
 }
 
+TEST(Report, tables_set_numbers_to_the_right_and_words_to_the_left) {
+  const TextTable table{{"task", "method", "ours", "solved", "theirs"},
+                        {{"1", "path", "**-0.5**", "9 of 10", "1.47 (path)"}, {"10", "a GRU", "-", "", "none"}}};
+  EXPECT_EQ(to_markdown(table),
+            "| task | method | ours | solved | theirs |\n| --- | --- | ---: | ---: | --- |\n"
+            "| 1 | path | **-0.5** | 9 of 10 | 1.47 (path) |\n| 10 | a GRU | - |  | none |\n");
+  EXPECT_EQ(to_text(table),
+            "task  method      ours   solved  theirs\n"
+            "1     path    **-0.5**  9 of 10  1.47 (path)\n"
+            "10    a GRU          -           none\n");
+}
+
 TEST(Report, logs_become_curves_and_curves_of_several_runs_a_band) {
   const std::string path = (std::filesystem::temp_directory_path() / "unfold-report-log.jsonl").string();
   std::ofstream(path) << R"({"event":"progress","step":1,"seconds":1,"error_rate":9})"

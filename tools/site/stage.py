@@ -12,6 +12,7 @@
 """
 
 import argparse
+import itertools
 import os
 import pathlib
 import re
@@ -59,7 +60,7 @@ class Site:
         """Lays out the text of the page `source`, a path in the repository."""
         place = place_of(source)
         front = "---\nhide: [navigation]\n---\n\n" if place == "index.md" else ""
-        self.write(place, front + outside_fences(text, lambda part: lists(self.links(part, source, place))))
+        self.write(place, front + by_parts(text, lambda part: lists(self.links(part, source, place)), columns))
 
     def links(self, text, source, place):
         text = re.sub(r"^Code: (.*(?:\n[^\n]+)*)", lambda m: m[0] + self.excerpts(m[1], source), text, flags=re.M)
@@ -119,10 +120,23 @@ class Site:
             self.write(f"source/{path}.html", listings.listing(path, (ROOT / path).read_text(encoding="utf-8")))
 
 
-def outside_fences(text, change):
-    """Applies `change` to the stretches of a page that are no fenced blocks."""
+def by_parts(text, change, change_block):
+    """Applies `change_block` to the fenced blocks of a page and `change` to what stands between them."""
     parts = re.split(r"(^```.*?^```[ \t]*$)", text, flags=re.M | re.S)
-    return "".join(part if part.startswith("```") else change(part) for part in parts)
+    return "".join(change_block(part) if part.startswith("```") else change(part) for part in parts)
+
+
+def columns(block):
+    """Lines with tabs, one below the other, as columns: Python-Markdown makes four blanks of a tab, whatever stands above."""
+    result = []
+    for tabbed, lines in itertools.groupby(block.split("\n"), lambda line: "\t" in line):
+        if not tabbed:
+            result += lines
+            continue
+        rows = [line.split("\t") for line in lines]
+        widths = [max(map(len, column)) for column in itertools.zip_longest(*rows, fillvalue="")]
+        result += ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+    return "\n".join(result)
 
 
 ITEM = re.compile(r"(\s*)([-*]|\d+\.)\s+\S")

@@ -21,6 +21,20 @@ std::size_t width(const std::string& text) {
       std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }
 
+/// Nothing, "-", or what begins as a number does: "-0.5", "**12**", "9 of 10".
+bool is_number(const std::string& cell) {
+  const std::size_t begin = cell.find_first_not_of("*-+. ");
+  return begin == std::string::npos || (cell[begin] >= '0' && cell[begin] <= '9');
+}
+
+/// Whether a column is set to the right.
+std::vector<bool> sides(const TextTable& table) {
+  std::vector<bool> right(table.heading.size());
+  for (std::size_t c = 1; c < right.size(); ++c)
+    right[c] = std::ranges::all_of(table.rows, [&](const auto& row) { return is_number(row[c]); });
+  return right;
+}
+
 std::string markdown_row(const std::vector<std::string>& cells) {
   std::string line = "|";
   for (const std::string& cell : cells) {
@@ -36,7 +50,7 @@ std::string markdown_row(const std::vector<std::string>& cells) {
 std::string to_markdown(const TextTable& table) {
   check(table);
   std::string text = markdown_row(table.heading) + "|";
-  for (std::size_t c = 0; c < table.heading.size(); ++c) text += c == 0 ? " --- |" : " ---: |";
+  for (const bool right : sides(table)) text += right ? " ---: |" : " --- |";
   text += '\n';
   for (const auto& row : table.rows) text += markdown_row(row);
   return text;
@@ -48,11 +62,12 @@ std::string to_text(const TextTable& table) {
   for (const std::string& cell : table.heading) widths.push_back(width(cell));
   for (const auto& row : table.rows)
     for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], width(row[c]));
+  const std::vector<bool> right = sides(table);
   const auto line = [&](const std::vector<std::string>& cells) {
     std::string result;
     for (std::size_t c = 0; c < cells.size(); ++c) {
       const std::string blanks(widths[c] - width(cells[c]), ' ');
-      result += (c == 0 ? "" : "  ") + (c == 0 ? cells[c] + blanks : blanks + cells[c]);
+      result += (c == 0 ? "" : "  ") + (right[c] ? blanks + cells[c] : cells[c] + blanks);
     }
     return result.substr(0, result.find_last_not_of(' ') + 1) + '\n';
   };

@@ -6,7 +6,7 @@
 
 namespace unfold {
 
-/// The first column is set to the left, the others to the right.
+/// Columns of numbers are set to the right, the first one and those of words to the left.
 struct TextTable {
   std::vector<std::string> heading;
   std::vector<std::vector<std::string>> rows;  ///< as many cells as the heading (UsageError otherwise)
