@@ -89,6 +89,15 @@ TEST_F(TaskCommand, a_model_is_measured_on_longer_examples_of_its_task) {
   expect_failure({"eval", run_, "--task", "addign"}, 2, "did you mean \"adding\"?");
 }
 
+TEST_F(TaskCommand, a_model_that_pools_a_sequence_is_read_back_as_it_was) {
+  const Finished trained = unfold_command(training({"--model", "gru:4,pool=mean", "--json"}));
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  const Finished measured = unfold_command({"eval", run_, "--count", "1000", "--json"});
+  ASSERT_EQ(measured.code, 0) << measured.err;
+  EXPECT_EQ(only_object(measured.out), only_object(trained.out)["test"]);
+  EXPECT_EQ(only_object(unfold_command({"info", run_, "--json"}).out)["model"], "gru:4,pool=mean");
+}
+
 TEST_F(TaskCommand, options_that_do_not_fit_a_task_are_refused) {
   expect_failure(training({"--split", "90/10"}), 2, "--split is for data of one's own");
   for (const Arguments& unused :
@@ -101,7 +110,7 @@ TEST_F(TaskCommand, options_that_do_not_fit_a_task_are_refused) {
   expect_failure({"train", folder_.path(), "--task", "mnist", "--out", run_, "--steps", "3"}, 3, "neither");
   expect_failure({"train", "--task", "adding", "--out", run_}, 2, "has no end");
   expect_failure({"train", text_, "--goal-error", "0.1", "--out", run_}, 2, "belongs to a --task");
-  expect_failure(training({"--model", "gru:4,pool=mean"}), 2, "here every position is predicted");
+  expect_failure(training({"--task", "copy:4", "--model", "gru:4,pool=mean"}), 2, "here every position is predicted");
   expect_failure({"train", text_, "--model", "gru:4,condition=start", "--steps", "1", "--out", run_}, 2,
                  "condition is what a source gives");
   ASSERT_EQ(unfold_command(training()).code, 0);

@@ -17,7 +17,7 @@ constexpr const char* kModel = "esn:30,input-scale=0.1,bias-scale=0.4,reservoir=
 struct Fitted {
   explicit Fitted(Index side_by_side, const std::string& more = ",washout=40")
       : task(narma({.length = 400, .skip = 20})),
-        model(std::string(kModel) + more, task_specification("narma:400", task->shape()), task_layout()) {
+        model(std::string(kModel) + more, task_specification("narma:400", *task), task_layout()) {
     model.initialise(1);
     before.assign(model.parameters().flat().begin(), model.parameters().flat().end());
     const auto reader = task_reader(*task, TaskSplit::training, 1, 3, side_by_side);
@@ -88,8 +88,8 @@ TEST(Readout, of_a_normal_distribution_has_the_deviation_of_the_residuals) {
   const auto task = narma({.length = 400, .skip = 20});
   NetworkLayout layout = task_layout();
   layout.heads[0].loss = "normal";
-  NetworkModel<double> model("esn:30,input-scale=0.1,ridge=1e-9,washout=20",
-                             task_specification("narma:400", task->shape()), layout);
+  NetworkModel<double> model("esn:30,input-scale=0.1,ridge=1e-9,washout=20", task_specification("narma:400", *task),
+                             layout);
   model.initialise(1);
   Team team(1);
   const auto read = [&] { return task_reader(*task, TaskSplit::training, 1, 3, 1); };
@@ -107,7 +107,7 @@ TEST(Readout, is_only_fitted_where_the_spec_says_so) {
 
 TEST(Readout, refuses_heads_that_predict_no_numbers) {
   const auto task = temporal_order({.length = 20});
-  NetworkModel<double> model("esn:5", task_specification("temporal-order:20", task->shape()), task_layout());
+  NetworkModel<double> model("esn:5", task_specification("temporal-order:20", *task), task_layout());
   Team team(1);
   const auto reader = task_reader(*task, TaskSplit::training, 1, 2, 2);
   EXPECT_THROW(fit_readout(model.network(), model.parameters(), *reader, team, {}), UsageError);

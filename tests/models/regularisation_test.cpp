@@ -142,7 +142,7 @@ TEST(Regularisation, tied_weights_stay_tied_under_a_sampled_softmax) {
 TEST(Regularisation, a_penalty_on_activity_acts_in_models_of_tasks) {
   const auto train_with = [](double activity) {
     const auto task = adding({.length = 12});
-    NetworkModel<float> model("gru:6", task_specification("adding:12", task->shape()), task_layout());
+    NetworkModel<float> model("gru:6", task_specification("adding:12", *task), task_layout());
     model.parameters().initialise(1);
     TaskTrainOptions options{.task = {.batch = 8, .validation = 20}};
     options.trainer.steps = 300;

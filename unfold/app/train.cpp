@@ -374,8 +374,8 @@ TrainOutcome Training::run_on_task() {
   // Before anything is written: refuses files that are missing, and a curriculum for examples of one length.
   const std::unique_ptr<Task> task = make_task(*s_.task, s_.data.empty() ? std::string() : s_.data.front());
   if (s_.curriculum > 0) task->shortened(task->shortest());
-  Team team(threads(), Attendance::as_it_pays);
-  NetworkModel<T> model(s_.model, task_specification(*s_.task, task->shape()), task_layout());
+  Team team(threads());
+  NetworkModel<T> model(s_.model, task_specification(*s_.task, *task, parse_model_spec(s_.model)), task_layout());
   require_options_used(model.spec(), model.data(), model.layout());
   require_passes(model.network(), model.spec(), s_, run_);
   device_.require(model.network(), model.data());

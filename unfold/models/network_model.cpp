@@ -39,13 +39,15 @@ void NetworkModel<T>::save(const std::string& path, const Parameters<T>& paramet
   write(writer, path);
 }
 
-DataSpecification task_specification(std::string_view task, const TaskShape& shape) {
+DataSpecification task_specification(std::string_view spec, const Task& task, const ModelSpec& model) {
+  const TaskShape shape = task.shape();
   const auto field = [](const char* name, bool symbols, Index size) {
     return FieldSpecification{.name = name, .type = symbols ? Type::symbols : Type::values, .size = size};
   };
-  return {.source = std::string(kTaskSource) + canonical_task(task),
-          .fields = {field(kTaskInput, shape.reads_symbols, shape.inputs),
-                     field(kTaskTarget, shape.predicts_symbols, shape.outputs)}};
+  FieldSpecification target = field(kTaskTarget, shape.predicts_symbols, shape.outputs);
+  target.once = task.predicts_once() && model.pool != ModelSpec().pool;
+  return {.source = std::string(kTaskSource) + canonical_task(spec),
+          .fields = {field(kTaskInput, shape.reads_symbols, shape.inputs), std::move(target)}};
 }
 
 NetworkLayout task_layout() { return {.reads = {kTaskInput}, .heads = {{.field = kTaskTarget}}}; }

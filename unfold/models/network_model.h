@@ -3,7 +3,7 @@
 /// and models of tasks are network models; the language model, which is a stream of its own, is language_model.h.
 ///
 ///   auto task = make_task("adding:100");
-///   NetworkModel<float> model("irnn:100", task_specification("adding:100", task->shape()), task_layout());
+///   NetworkModel<float> model("irnn:100", task_specification("adding:100", *task), task_layout());
 ///   model.initialise(seed);
 ///   train(model, *task, options, team);
 ///   TaskScore score = evaluate(model, *task, TaskSplit::test, 1, 1000, team);
@@ -81,8 +81,9 @@ Network<T> merging_network(const NetworkModel<T>& model, Circuit& circuit);
 // Models of tasks (tasks/tasks.h): they read symbols or vectors and predict a value or a class at the end, or one at
 // every step.
 
-/// The data of a task: its SPEC, canonical, is their source. Throws UsageError.
-DataSpecification task_specification(std::string_view task, const TaskShape& shape);
+/// The data of a task: its SPEC, canonical, is their source. Where it predicts one thing for all of a sequence, the
+/// model reads its last state, or what its SPEC pools of it. Throws UsageError.
+DataSpecification task_specification(std::string_view spec, const Task& task, const ModelSpec& model = {});
 NetworkLayout task_layout();
 /// The SPEC of the task that a model was trained on; empty for a model of other data.
 std::string task_of(const Model& model);

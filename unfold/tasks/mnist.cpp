@@ -58,6 +58,7 @@ class Mnist final : public Task {
   std::string_view name() const override { return "mnist"; }
   TaskShape shape() const override { return {.inputs = 1, .outputs = kClasses, .predicts_symbols = true}; }
   Index length() const override { return train_.pixels(); }
+  bool predicts_once() const override { return true; }
   Index examples(TaskSplit part) const override {
     return part == TaskSplit::test         ? test_.count()
            : part == TaskSplit::validation ? kHeldOut

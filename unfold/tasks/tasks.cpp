@@ -51,6 +51,7 @@ class Marked final : public Generated {
   std::unique_ptr<Task> shortened(Index steps) const override {
     return std::make_unique<Marked>(kind_, name_, LengthOptions{steps});
   }
+  bool predicts_once() const override { return true; }
 
  private:
   static constexpr Index kShortest = 2;
@@ -86,6 +87,7 @@ class TemporalOrder final : public Generated {
   std::unique_ptr<Task> shortened(Index steps) const override {
     return std::make_unique<TemporalOrder>(TemporalOrderOptions{steps, options_.bits});
   }
+  bool predicts_once() const override { return true; }
 
  private:
   static constexpr Index kShortest = 10;
@@ -121,6 +123,7 @@ class RandomPermutation final : public Generated {
   std::unique_ptr<Task> shortened(Index steps) const override {
     return std::make_unique<RandomPermutation>(PermutationOptions{steps, options_.every_step});
   }
+  bool predicts_once() const override { return !options_.every_step; }
   double bits_per_prediction() const override {
     constexpr double kLog2Of98 = 6.614709844115208;
     return options_.every_step ? kLog2Of98 * static_cast<double>(length() - 1) / static_cast<double>(length()) : 0;

@@ -53,6 +53,8 @@ class Task {
   /// The last so many steps decide whether a sequence is right: every class there must be the most probable one, every
   /// value within a squared error of kTolerance.
   virtual Index judged_steps() const { return 1; }
+  /// Whether one thing is predicted for all of a sequence, at its last step: then models may pool what they read of it.
+  virtual bool predicts_once() const { return false; }
   static constexpr double kTolerance = 0.04;
   /// Entropy of what is to be predicted, given all that was read, in bits per prediction.
   virtual double bits_per_prediction() const { return 0; }
