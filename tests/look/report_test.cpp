@@ -1,5 +1,6 @@
 #include "unfold/look/report.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,6 +13,7 @@
 #include "unfold/fields/predict.h"
 #include "unfold/look/page.h"
 #include "unfold/look/report_parts.h"
+#include "unfold/look/report_positions.h"
 
 namespace unfold {
 namespace {
@@ -210,6 +212,16 @@ TEST_F(Report, of_numbers_shows_forecasts_with_their_band) {
   const nlohmann::json data = data_of(page_of({.runs = {request.out}}));
   for (const char* id : {"forecasts", "text", "neurons", "gates", "lags"})
     EXPECT_TRUE(section(data, id).contains("blocks")) << section(data, id);
+}
+
+TEST(Page, shows_numbers_as_they_were_written) {
+  const FieldSpecification field{
+      .name = "load", .type = FieldSpecification::Type::values, .size = 1, .mean = {2.9}, .deviation = {1.3}};
+  for (const double x : {-3.0, 0.0, 0.001, 2.9, 7.25}) {
+    const auto z = static_cast<float>((x - 2.9) / 1.3);
+    EXPECT_EQ(number_text(field, 0, z, 3), fmt::format("{}", x)) << x;
+  }
+  EXPECT_EQ(number_text({.name = "load", .type = FieldSpecification::Type::values, .size = 1}, 0, 1e-9F, 3), "1e-09");
 }
 
 TEST_F(Report, of_a_task_shows_units_gates_lags_and_the_worst_examples) {

@@ -95,6 +95,10 @@ nlohmann::ordered_json logged_json(const std::string& line) {
 
 }  // namespace
 
+std::string size_text(const FieldInfo& field) {
+  return fmt::format("{} {}", field.size, field.type == "numbers" && field.size == 1 ? "number" : field.type);
+}
+
 ModelInfo describe_model(const std::string& model) {
   if (holds_task_model(model)) return describe_task_model(model);
   if (holds_field_model(model)) {

@@ -26,6 +26,9 @@ struct FieldInfo {
   std::vector<double> mean = {}, deviation = {};  ///< that numbers are standardised by; empty: they are not
 };
 
+/// "1 number", "3 numbers", "12 symbols".
+std::string size_text(const FieldInfo& field);
+
 struct ModelInfo {
   std::string file, model;               ///< model: SPEC
   Index symbols = 0;                     ///< in the alphabet; of a model of text

@@ -57,9 +57,7 @@ std::string parameters_text(const ModelInfo& info) {
 
 /// "load  1 number, predicted with normal, standardised by mean 0.1 and deviation 0.7".
 std::string field_text(const FieldInfo& field) {
-  const std::string what = field.type == "numbers" && field.size == 1 ? "number" : field.type;
-  std::string text =
-      fmt::format("  {:<24} {} {}{}", field.name, field.size, what, field.once ? " once an example" : "");
+  std::string text = fmt::format("  {:<24} {}{}", field.name, size_text(field), field.once ? " once an example" : "");
   if (!field.loss.empty()) text += fmt::format(", predicted with {}", field.loss);
   if (field.mean.size() == 1)
     text += fmt::format(", standardised by mean {:.6g} and deviation {:.6g}", field.mean[0], field.deviation[0]);

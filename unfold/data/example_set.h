@@ -122,7 +122,7 @@ class ExampleSet {
   std::map<std::string, FieldColumn, std::less<>> columns_;
 };
 
-/// What a number of a field was before it was standardised, and the reverse.
+/// What a number of a field was before it was standardised.
 double restored(const FieldSpecification& field, Index component, double z);
 
 }  // namespace unfold

@@ -133,7 +133,7 @@
       const x = axis(block.x), y = axis(block.y);
       if (scattered) for (const of of [x, y]) { of.suggestedMin = 0; of.suggestedMax = 1; }  // dots of shares
       const top = block.y.log || scattered ? undefined : highest(block.series);
-      if (top !== undefined) y.max = top;
+      if (top !== undefined) { y.max = top; y.ticks.includeBounds = false; }  // no label where the frame happens to end
       return new Chart(canvas, {
         type: "scatter",
         data: { datasets: seriesSets(block.series, most) },

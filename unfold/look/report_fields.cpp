@@ -193,8 +193,7 @@ class FieldLook {
         wanted = x == kNoSymbol ? "" : std::string(field(h).alphabet->text(x));
         if (best_[at(position)] != kNoSymbol) best = std::string(field(h).alphabet->text(best_[at(position)]));
       } else if (numbers_ == h && field(h).size == 1) {
-        wanted = fmt::format("{:.4g}",
-                             restored(field(h), 0, static_cast<double>(set_->column(field(h).name).values[at(entry)])));
+        wanted = number_text(field(h), 0, set_->column(field(h).name).values[at(entry)], 4);
         best = fmt::format("{:.4g}", bands_[at(position)].y.median);
       }
       rows.push_back({fmt::format("{}", example + 1),

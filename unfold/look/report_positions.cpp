@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <set>
@@ -99,9 +100,7 @@ class PositionLook {
     const FieldSpecification& of = field(name);
     const FieldColumn& column = shown_.column(name);
     if (of.type == Type::values)
-      return column.present[at(entry)] == 0
-                 ? std::string()
-                 : fmt::format("{:.3g}", restored(of, 0, static_cast<double>(column.values[at(entry * of.size)])));
+      return column.present[at(entry)] == 0 ? std::string() : number_text(of, 0, column.values[at(entry * of.size)], 3);
     const Symbol x = column.symbols[at(entry)];
     return x == kNoSymbol || !of.alphabet ? std::string() : std::string(of.alphabet->text(x));
   }
@@ -291,6 +290,14 @@ class PositionLook {
 };
 
 }  // namespace
+
+std::string number_text(const FieldSpecification& field, Index component, float z, int digits) {
+  const double x = restored(field, component, static_cast<double>(z));
+  if (field.mean.empty()) return fmt::format("{:.{}g}", x, digits);
+  const double mean = field.mean[at(component)];
+  const double rounding = std::numeric_limits<float>::epsilon() * (std::fabs(mean) + std::fabs(x - mean));
+  return std::fabs(x) <= rounding ? "0" : fmt::format("{:.{}g}", x, digits);
+}
 
 template <class T>
 std::vector<PageSection> position_sections(const NetworkModel<T>& model, const ExampleSet& set,

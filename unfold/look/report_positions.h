@@ -2,6 +2,7 @@
 /// Internal: sections of a report on a model of data with fields, position by position: how surprising each was, what
 /// layers and gates were there, and how far back the state goes.
 
+#include <string>
 #include <vector>
 
 #include "unfold/data/example_set.h"
@@ -26,6 +27,10 @@ struct SaidOfPositions {
 template <class T>
 std::vector<PageSection> position_sections(const NetworkModel<T>& model, const ExampleSet& set,
                                            const SaidOfPositions* said, const std::string& data, Team& team);
+
+/// A number of a field in its own units, as people wrote it: digits that come from keeping it in float, standardised,
+/// are no digits of it.
+std::string number_text(const FieldSpecification& field, Index component, float z, int digits);
 
 /// Positions that are shown.
 inline constexpr Index kShownPositions = 2000;

@@ -131,7 +131,7 @@ PageSection card_section(const ReportRequest& request) {
   PageSection section{.id = "card", .title = "Data and model", .note = "What was trained, and on what."};
   for (const FieldInfo& field : info.fields)
     facts.emplace_back("field " + field.name,
-                       fmt::format("{} {}{}{}", field.size, field.type, field.once ? ", once an example" : "",
+                       fmt::format("{}{}{}", size_text(field), field.once ? ", once an example" : "",
                                    field.loss.empty() ? "" : ", predicted with " + field.loss));
   section.blocks.push_back(facts_block(facts));
   std::vector<std::vector<std::string>> rows;
@@ -207,7 +207,7 @@ PageSection curves_section(const ReportRequest& request, const std::vector<Level
   }
   if (!section.blocks.empty() && !request.floor)
     section.blocks.push_back(note_block(
-        "Floor: not known. Of generated data, `unfold generate --json` tells the entropy; show it with --floor BITS."));
+        "Floor: not known. Of generated data, unfold generate --json tells the entropy; show it with --floor BITS."));
   if (!section.blocks.empty() && levels.empty())
     section.blocks.push_back(note_block("Baselines: " + (no_levels.empty() ? "none were asked for." : no_levels)));
   section.missing = "The log holds neither a step nor a validation: this is a model file, or one fitted in one pass.";
@@ -292,8 +292,7 @@ PageSection samples_section(const ReportRequest& request, const std::string& las
   if (some.empty()) return section;
   section.blocks.push_back({{"kind", "samples"}, {"samples", std::move(some)}});
   if (none)
-    section.blocks.push_back(
-        note_block("None while it learned: `unfold train --sample-every N` keeps them in the log."));
+    section.blocks.push_back(note_block("None while it learned: unfold train --sample-every N keeps them in the log."));
   return section;
 }
 
