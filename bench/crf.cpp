@@ -150,7 +150,7 @@ void run(Index labels, Index count, double seconds) {
 }
 
 void run_on_the_clock(Index labels, Index count, double seconds, int threads) {
-  Team team(threads);
+  Team team(threads, Attendance::all);
   Chains<float> chains(labels, count);
   const double step = best_seconds(
       seconds, [&] { chains.judge(team); }, CLOCK_MONOTONIC);

@@ -97,7 +97,7 @@ int main(int argc, char** argv) {
     if (option == "--threads") threads = std::atoi(argv[i + 1]);
     if (option == "--seconds") seconds = std::atof(argv[i + 1]);
   }
-  Team team(threads);
+  Team team(threads, Attendance::all);
   for (const Shape& shape : {Shape{"rnn", 100, 64, 100}, Shape{"rnn", 512, 32, 50}, Shape{"lstm", 128, 32, 64},
                              Shape{"lstm", 512, 32, 64}, Shape{"gru", 256, 32, 64}})
     measure(shape, team, seconds);

@@ -97,7 +97,7 @@ double measured_apart(const Shape& shape, int way, int threads, double seconds) 
   const double calls = in_a_process([&] {
     omp_set_num_threads(threads);
     openblas_set_num_threads(threads);
-    Team team(way == 0 ? threads : 1);
+    Team team(way == 0 ? threads : 1, Attendance::all);
     Products products(shape, team);
     return rate(seconds, [&](Index n) {
       if (way == 0) products.ours(n);

@@ -118,7 +118,7 @@ void run(Index numbers, Index units, Index rows, double seconds) {
 }
 
 void run_on_the_clock(Index numbers, Index units, Index rows, double seconds, int threads) {
-  Team team(threads);
+  Team team(threads, Attendance::all);
   NadeStep step(numbers, units, rows);
   const double found = best_seconds(
       seconds, [&] { step.run(team); }, CLOCK_MONOTONIC);

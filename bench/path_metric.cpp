@@ -21,7 +21,7 @@ constexpr Index kSymbols = 50;
 
 class Step final : public Objective<float> {
  public:
-  Step(Index units, Index length, Index batch, int threads) : team_(threads) {
+  Step(Index units, Index length, Index batch, int threads) : team_(threads, Attendance::all) {
     const Signal x = circuit_.symbols("x", kSymbols);
     const Signal h = rnn(circuit_, x, units, {.activation = Map::relu});
     logits_ = circuit_.affine("output", kSymbols, {{"V", h}});

@@ -158,7 +158,7 @@ double barrier_nanoseconds(Team& team, const Options& options) {
 template <class T>
 void print_tables(const Options& options) {
   constexpr Index kShapes[][2] = {{128, 128}, {128, 512}, {512, 512}, {512, 2048}, {1024, 1024}, {1024, 4096}};
-  Team team(options.threads);
+  Team team(options.threads, Attendance::all);
   const double ceiling = peak<T>(team, options);
   std::printf("%s, %s, threads %d: fused multiply-add peak %.1f GFLOP/s, barrier %.0f ns\n", simd_name().c_str(),
               sizeof(T) == 4 ? "float" : "double", options.threads, ceiling, barrier_nanoseconds(team, options));

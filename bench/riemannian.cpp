@@ -35,7 +35,7 @@ struct Shape {
 template <class T>
 class Problem final : public Objective<T> {
  public:
-  Problem(const Shape& shape, int threads) : team_(threads) {
+  Problem(const Shape& shape, int threads) : team_(threads, Attendance::all) {
     const Signal x = circuit_.symbols("x", kSymbols);
     const Signal a = glnn(circuit_, x, shape.units, {.edges = shape.edges});
     const Signal logits = circuit_.affine("output", kSymbols, {{"V", a}});

@@ -265,7 +265,7 @@ double measure_primitives(const Shape& shape, int threads, double seconds) {
 
 double measure_ours(const Shape& shape, int threads, double seconds) {
   const std::string spec = shape.cell + ":" + std::to_string(shape.units) + (shape.cell == "gru" ? ",reset=after" : "");
-  Team team(threads);
+  Team team(threads, Attendance::all);
   return measure_training({spec, shape.batch, kWindow, kSymbols}, team, seconds).symbols_per_second / 1000;
 }
 

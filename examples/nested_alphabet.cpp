@@ -21,7 +21,7 @@ int main(int argc, char** argv) {
 
     unfold::LanguageModel<float> model("gru:64", corpus.alphabet());
     model.initialise(1);
-    unfold::Team team(unfold::available_threads(), unfold::Attendance::as_it_pays);
+    unfold::Team team(unfold::available_threads());
     const auto result = unfold::train(model, {corpus, parts[0], &parts[1]},
                                       {.trainer = {.optimizer = "adam:rate=0.005,clip=1", .steps = steps}}, team);
     std::cout.precision(4);

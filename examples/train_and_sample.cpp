@@ -28,7 +28,7 @@ int main(int argc, char** argv) {
     model.initialise(/*seed=*/1);
 
     // A team of threads does the work. How many there are changes the time and no digit.
-    Team team(available_threads(), Attendance::as_it_pays);
+    Team team(available_threads());
     const TrainOptions options{
         .trainer = {.optimizer = "adam:rate=0.005,clip=1", .batches = {.window = 32, .batch = 8}, .steps = steps}};
     const TrainingResult result = train(model, {corpus, parts[0], &parts[1]}, options, team);

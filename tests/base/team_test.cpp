@@ -4,12 +4,14 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "base/late_members.h"
+#include "unfold/base/error.h"
 
 namespace unfold {
 namespace {
@@ -18,7 +20,7 @@ class EveryTeam : public testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Threads, EveryTeam, testing::Values(1, 2, 3, 4));
 
 TEST_P(EveryTeam, runs_the_body_once_for_each_member) {
-  Team team(GetParam());
+  Team team(GetParam(), Attendance::all);
   EXPECT_EQ(team.size(), GetParam());
   for (int run = 0; run < 200; ++run) {
     std::vector<int> calls(static_cast<std::size_t>(GetParam()));
@@ -31,7 +33,7 @@ TEST_P(EveryTeam, runs_the_body_once_for_each_member) {
 }
 
 TEST_P(EveryTeam, sees_what_all_wrote_before_the_barrier) {
-  Team team(GetParam());
+  Team team(GetParam(), Attendance::all);
   std::vector<std::vector<int>> values(2, std::vector<int>(static_cast<std::size_t>(GetParam())));
   std::atomic<int> wrong{0};
   team.run([&](Member& me) {
@@ -46,7 +48,7 @@ TEST_P(EveryTeam, sees_what_all_wrote_before_the_barrier) {
 }
 
 TEST_P(EveryTeam, keeps_together_when_members_are_late) {
-  Team team(GetParam());
+  Team team(GetParam(), Attendance::all);
   std::atomic<int> arrived{0}, wrong{0};
   team.run([&](Member& me) {
     for (int step = 1; step <= 5; ++step) {
@@ -61,7 +63,7 @@ TEST_P(EveryTeam, keeps_together_when_members_are_late) {
 }
 
 TEST_P(EveryTeam, wakes_from_sleep) {
-  Team team(GetParam());
+  Team team(GetParam(), Attendance::all);
   for (int run = 0; run < 10; ++run) {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
     std::atomic<int> members{0};
@@ -71,7 +73,7 @@ TEST_P(EveryTeam, wakes_from_sleep) {
 }
 
 TEST_P(EveryTeam, rethrows_an_exception_and_frees_those_who_wait) {
-  Team team(GetParam());
+  Team team(GetParam(), Attendance::all);
   for (int thrower = 0; thrower < GetParam(); ++thrower) {
     std::atomic<int> passed{0};
     try {
@@ -97,14 +99,14 @@ TEST_P(EveryTeam, rethrows_an_exception_and_frees_those_who_wait) {
 }
 
 TEST_P(EveryTeam, rethrows_one_of_many_exceptions) {
-  Team team(GetParam());
+  Team team(GetParam(), Attendance::all);
   for (int run = 0; run < 100; ++run) {
     EXPECT_THROW(team.run([](Member& me) { throw std::out_of_range(std::to_string(me.id())); }), std::out_of_range);
   }
 }
 
 TEST_P(EveryTeam, shares_everything_once_in_order_and_in_grains) {
-  Team team(GetParam());
+  Team team(GetParam(), Attendance::all);
   for (const Index grain : {1, 3, 16}) {
     for (Index n = 0; n < 100; ++n) {
       std::vector<Range> parts(static_cast<std::size_t>(GetParam()));
@@ -134,7 +136,7 @@ TEST(Team, is_the_caller_alone_while_the_others_only_keep_it_waiting) {
 }
 
 TEST(Team, of_all_waits_for_everybody) {
-  Team team(2);
+  Team team(2, Attendance::all);
   for (int run = 0; run < 30; ++run)
     team.run([](Member& me) {
       EXPECT_EQ(me.size(), 2);
@@ -143,10 +145,36 @@ TEST(Team, of_all_waits_for_everybody) {
     });
 }
 
+TEST(Team, that_is_fickle_is_the_caller_alone_every_now_and_then) {
+  Team team(3, Attendance::fickle);
+  std::vector<int> seen(4);
+  for (int run = 0; run < 100; ++run)
+    team.run([&](Member& me) {
+      if (me.id() == 0) ++seen[static_cast<std::size_t>(me.size())];
+    });
+  EXPECT_GT(seen[1], 20);
+  EXPECT_GT(seen[3], 20);
+  EXPECT_EQ(seen[1] + seen[3], 100);
+}
+
+TEST(Team, that_is_not_told_does_as_it_pays_or_as_the_environment_says) {
+  const char* const set = std::getenv("UNFOLD_TEAM");
+  const std::string before = set == nullptr ? "" : set;
+  ::setenv("UNFOLD_TEAM", "", 1);
+  EXPECT_EQ(usual_attendance(), Attendance::as_it_pays);
+  ::setenv("UNFOLD_TEAM", "all", 1);
+  EXPECT_EQ(usual_attendance(), Attendance::all);
+  ::setenv("UNFOLD_TEAM", "fickle", 1);
+  EXPECT_EQ(usual_attendance(), Attendance::fickle);
+  ::setenv("UNFOLD_TEAM", "none", 1);
+  EXPECT_THROW(usual_attendance(), UsageError);
+  ::setenv("UNFOLD_TEAM", before.c_str(), 1);
+}
+
 TEST(Team, refuses_to_be_empty) { EXPECT_THROW(Team(0), std::invalid_argument); }
 
 TEST(Team, refuses_a_run_within_a_run) {
-  Team team(2);
+  Team team(2, Attendance::all);
   EXPECT_THROW(team.run([&](Member& me) {
     if (me.id() == 0) team.run([](Member&) {});
   }),

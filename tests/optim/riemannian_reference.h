@@ -23,7 +23,7 @@ struct WindowProblem final : Objective<double> {
 
   /// `linear`: the output is linear, of probabilities, and the loss reads its logarithm.
   WindowProblem(const Add& add, const std::vector<Index>& lengths, int threads = 1, bool linear = false,
-                Attendance attendance = Attendance::all)
+                Attendance attendance = usual_attendance())
       : crew(threads, attendance), is_linear(linear) {
     x = circuit.symbols("symbols", kAlphabet);
     activity = add(circuit, x);

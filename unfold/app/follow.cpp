@@ -30,7 +30,7 @@ TrainingResult follow_stream(LanguageModel<T>& model, const TrainSettings& setti
   TrainerOptions& trainer = options.trainer;
   trainer.epochs = 1;  // a stream is read once
   trainer.stop = reporter.stop();
-  Team team(threads, Attendance::as_it_pays);
+  Team team(threads);
   reporter.remark(fmt::format("{}: {} parameters; follows {}, one update every {} bytes{}", settings.model,
                               model.parameter_count(), settings.data.front(), settings.window,
                               trainer.resume ? "; what the run has read already is read over" : ""));

@@ -41,7 +41,7 @@ Symbol predict_after(const SymbolModel& model) {
 
 Evaluation evaluate(const SymbolModel& model, const Corpus& corpus, const Split& part, const ReadingSettings& reading,
                     int threads, const std::function<void(Index, float)>& surprisal) {
-  Team team(threads, Attendance::as_it_pays);
+  Team team(threads);
   return model.evaluate(corpus, part, team,
                         {.segments = reading.segments,
                          .warmup = reading.exact() ? 0 : reading.warmup,

@@ -109,7 +109,7 @@ void with_given_examples(const SampleRequest& request, Index threads, const Use&
                       request.model, model.spec_text(), model.data().source));
     const Examples examples = given_examples(model, request.given, request.count);
     const ExampleSet set(examples, std::make_shared<const DataSpecification>(model.data()), {});
-    Team team(thread_count(threads), Attendance::as_it_pays);
+    Team team(thread_count(threads));
     use(model, set, team);
   });
 }

@@ -64,7 +64,7 @@ TaskFigures evaluate_on_task(const TaskEvaluation& request) {
     if (shape != own)
       throw DataError(fmt::format("the model {}, but this task {}", what_it_reads(own), what_it_reads(shape)));
     const Index all = task->examples(request.part);
-    Team team(thread_count(request.threads), Attendance::as_it_pays);
+    Team team(thread_count(request.threads));
     return {name, own, evaluate(model, *task, request.part, request.seed, all > 0 ? all : request.count, team)};
   });
 }

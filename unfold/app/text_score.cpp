@@ -47,7 +47,7 @@ TextScorer::TextScorer(const SymbolModel& model, std::string name, UnknownScore 
       by_lines_(reads_lines_apart(model)),
       labelled_(has_label_column(model)),
       after_(predict_after(model)),
-      team_(threads, Attendance::as_it_pays) {
+      team_(threads) {
   if (model.alphabet().line_end() == kNoSymbol)
     throw UsageError("--by line: the alphabet of this model has no line end; use --by symbol");
   if (!gains_from_lines_at_once(model)) predictor_ = model.predictor();

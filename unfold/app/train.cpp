@@ -260,7 +260,7 @@ TrainOutcome Training::run_recurrent(const Material& material, const TrainingDat
   }
   if (s_.restarts > 1) set_budget_after_restarts(options.trainer, restarts);
   model.configuration() = card_configuration();
-  Team team(threads(), Attendance::as_it_pays);
+  Team team(threads());
   options.trainer.stop = reporter_.stop();
   try {
     return outcome(model, material,
@@ -310,7 +310,7 @@ TrainOutcome Training::run_fitted(const Material& material, const TrainingData& 
   const std::unique_ptr<FittedModel> model = make_fitted_model(s_.model, material.corpus.alphabet());
   begin(*model, material, false);
   model->configuration() = card_configuration();
-  Team team(threads(), Attendance::as_it_pays);
+  Team team(threads());
   std::optional<EventLog> log;
   if (writes()) log.emplace(folder_.log());
   const FitOptions options{.seed = static_cast<std::uint64_t>(s_.seed),
@@ -468,7 +468,7 @@ TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
                                     .word_dropout = s_.word_dropout,
                                     .shift = s_.shift,
                                     .in_order = wants_everything(s_.optimizer)};
-  Team team(threads(), Attendance::as_it_pays);
+  Team team(threads());
   const std::optional<HmmFit> states = settle_states(parts[0], team);
   NetworkModel<T> model(s_.model, parts[0].data(), fields_.layout);
   require_options_used(model.spec(), model.data(), model.layout());

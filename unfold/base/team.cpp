@@ -7,7 +7,6 @@
 #include <cstdlib>
 #include <exception>
 #include <mutex>
-#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -68,10 +67,15 @@ Clock::duration wait_for(const std::atomic<int>& counter, Clock::duration awake,
 /// time that runs take, it would have done the work of all sooner than they come back.
 class Choice {
  public:
-  Choice(int members, bool fickle) : fickle_(fickle), most_waited_(std::max(2.0 / 3, 1 - 1.0 / members)) {}
+  Choice(int members, Attendance attendance)
+      : attendance_(attendance), most_waited_(std::max(2.0 / 3, 1 - 1.0 / members)) {}
 
   bool all(Clock::time_point now) {
-    if (fickle_) return (++runs_ * 0x9E3779B97F4A7C15U) >> 63 != 0;  // every other run or so
+    switch (attendance_) {
+      case Attendance::all: return true;
+      case Attendance::fickle: return (++runs_ * 0x9E3779B97F4A7C15U) >> 63 != 0;  // every other run or so
+      case Attendance::as_it_pays: break;
+    }
     return now >= alone_until_;
   }
 
@@ -90,33 +94,27 @@ class Choice {
   static constexpr std::chrono::milliseconds kTrial{20}, kFirstRest{200}, kLongestRest{5000};
   static constexpr int kRestPerTrial = 20;
 
-  const bool fickle_;
+  const Attendance attendance_;
   const double most_waited_;  // share of the time
   std::uint64_t runs_ = 0;
   Clock::duration took_{}, waited_{}, rest_ = kFirstRest;
   Clock::time_point alone_until_{};
 };
 
-/// UNFOLD_TEAM=fickle, for tests: members stay away as it comes. What relies on the same shares in every run shows.
-bool is_fickle() {
-  const char* const mood = std::getenv("UNFOLD_TEAM");
-  if (mood == nullptr || *mood == '\0') return false;
-  if (std::string_view(mood) != "fickle") throw UsageError("UNFOLD_TEAM: fickle, not \"" + std::string(mood) + "\"");
-  return true;
-}
-
-std::optional<Choice> choice_of(int members, Attendance attendance) {
-  const bool fickle = is_fickle();
-  if (!fickle && attendance == Attendance::all) return std::nullopt;
-  return Choice(members, fickle);
-}
-
 }  // namespace
+
+Attendance usual_attendance() {
+  const char* const name = std::getenv("UNFOLD_TEAM");
+  if (name == nullptr || *name == '\0') return Attendance::as_it_pays;
+  if (std::string_view(name) == "all") return Attendance::all;
+  if (std::string_view(name) == "fickle") return Attendance::fickle;
+  throw UsageError("UNFOLD_TEAM: all or fickle, not \"" + std::string(name) + "\"");
+}
 
 struct Team::State {
   State(int threads, Attendance attendance)
       : size(threads),
-        choice(choice_of(threads, attendance)),
+        choice(threads, attendance),
         arrivals(std::make_unique<Arrivals[]>(static_cast<std::size_t>(threads))) {
     try {
       for (int id = 1; id < size; ++id) workers.emplace_back([this, id] { work(id); });
@@ -135,7 +133,7 @@ struct Team::State {
   void stop();
 
   const int size;
-  std::optional<Choice> choice;
+  Choice choice;
   Clock::duration waited{};  // by the first member, in the current run
   std::vector<std::thread> workers;
   const std::function<void(Member&)>* body = nullptr;  // null tells the workers to end
@@ -229,13 +227,12 @@ void Team::run(const std::function<void(Member&)>& body) {
     ~Free() { busy.store(false, std::memory_order_release); }
     std::atomic<bool>& busy;
   } free{s.busy};
-  if (!s.choice) return s.run_all(body);
   const auto start = Clock::now();
-  if (!s.choice->all(start)) return alone();
+  if (!s.choice.all(start)) return alone();
   s.waited = {};
   s.run_all(body);
   const auto end = Clock::now();
-  s.choice->note(end, end - start, s.waited);
+  s.choice.note(end, end - start, s.waited);
 }
 
 void Team::State::run_all(const std::function<void(Member&)>& task) {

@@ -25,14 +25,18 @@ class Member;
 
 /// Who takes part in a run.
 enum class Attendance : unsigned char {
-  all,        ///< every member, always
-  as_it_pays  ///< the caller alone for a while, where members mostly wait for each other: other programs have the
-              ///< processors, and a barrier lasts until each member has had one again
+  all,         ///< every member, always: what speeds and tests of threads are measured with
+  as_it_pays,  ///< the caller alone for a while, where members mostly wait for each other: other programs have the
+               ///< processors, and a barrier lasts until each member has had one again
+  fickle       ///< all or the caller alone as it comes, for tests: what relies on equal shares in every run shows
 };
+
+/// That of teams that are not told: as it pays. UNFOLD_TEAM=all|fickle in the environment says otherwise, for tests.
+Attendance usual_attendance();
 
 class Team {
  public:
-  explicit Team(int threads = 1, Attendance attendance = Attendance::all);  ///< REQUIRES: threads >= 1
+  explicit Team(int threads = 1, Attendance attendance = usual_attendance());  ///< REQUIRES: threads >= 1
   ~Team();
   Team(const Team&) = delete;
   Team& operator=(const Team&) = delete;

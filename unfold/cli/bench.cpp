@@ -160,7 +160,7 @@ Json Bench::floor_json(Team& team) {
 }
 
 Json Bench::training_json(const TrainingShape& shape, Team& team) const {
-  Team as_in_training(team.size(), Attendance::as_it_pays);
+  Team as_in_training(team.size());
   const TrainingSpeed speed = measure_training(shape, as_in_training, seconds_);
   return {{"model", shape.model},
           {"batch", shape.batch},
@@ -332,7 +332,7 @@ Json Bench::trainings(Team& team, Console& console) const {
 }
 
 Json Bench::steppers(Console& console) const {
-  Team team(threads_ > 0 ? threads() : 1);  // a step is too short to be worth dividing
+  Team team(threads_ > 0 ? threads() : 1, Attendance::all);  // a step is too short to be worth dividing
   Json rows = Json::array();
   say(
       fmt::format("\n{:<12} {:>10} {:>12} {:>8} {:>10} {:>10}   {}; floor: one thread reads the weights once "
@@ -400,7 +400,7 @@ ExitCode Bench::run(Console& console) {
   }
   if (!launched_processes().alone())
     throw UsageError("several processes were started, and what they share is bench --distributed: start others alone");
-  Team team(threads());
+  Team team(threads(), Attendance::all);
   if (profile_ && !model_) {
     profile_table(team);
   } else if (profile_) {

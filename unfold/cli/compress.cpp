@@ -301,7 +301,7 @@ void Compress::fit_model(CompressOptions& options, const RawInput& input) const 
   const Corpus corpus = Corpus::load(std::move(data), alphabet);
   const Split whole = whole_corpus(corpus, "all");
   const auto model = make_fitted_model(*model_, std::move(alphabet));
-  Team team(threads(), Attendance::as_it_pays);
+  Team team(threads());
   model->fit({.corpus = corpus, .training = whole}, {}, team);
   options.file = model->bytes();
   options.trained = symbol_model_from_bytes(options.file, *model_);

@@ -39,7 +39,7 @@ FieldFigures evaluate_on_fields(const FieldEvaluation& request) {
     give(model, request.given, examples);
     const ExampleSet all(examples, std::make_shared<const DataSpecification>(model.data()), predicts,
                          parse_unknown_policy(request.unknown));
-    Team team(thread_count(request.threads), Attendance::as_it_pays);
+    Team team(thread_count(request.threads));
     if (!cut) return evaluate_fields(model, all, team, request.beam);
     const Problem problem =
         predicts_whole_sequences(model) ? Problem::generating : problem_of(model.layout(), model.data());

@@ -184,7 +184,7 @@ void score_stream(const NetworkModel<T>& model, const FieldScoreRequest& request
                      by_row ? StreamPiece::row : StreamPiece::example, reach_back(model));
   const auto data = std::make_shared<const DataSpecification>(model.data());
   const std::vector<std::string> predicts = predicted_fields(model.layout());
-  Team team(by_row ? 1 : thread_count(request.threads), Attendance::as_it_pays);
+  Team team(by_row ? 1 : thread_count(request.threads));
   std::optional<FieldStepper<T>> stepper;
   if (by_row) stepper.emplace(model, team);
   for (Examples piece; stream.next(piece);) {
@@ -211,7 +211,7 @@ void score_fields(const FieldScoreRequest& request, const std::function<void(std
     give(model, request.given, examples);
     const ExampleSet set(examples, std::make_shared<const DataSpecification>(model.data()),
                          predicted_fields(model.layout()), parse_unknown_policy(request.unknown));
-    Team team(thread_count(request.threads), Attendance::as_it_pays);
+    Team team(thread_count(request.threads));
     table.add(examples, score_heads(model, set, team));
     table.finish();
   });

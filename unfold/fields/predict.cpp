@@ -479,7 +479,7 @@ void follow_stream(const NetworkModel<T>& model, const PredictRequest& request,
   const auto data = std::make_shared<const DataSpecification>(model.data());
   const bool json = request.format == TableFormat::jsonl;
   const std::string symbols = stored_settings(model).symbols;
-  Team team(by_row ? 1 : thread_count(request.threads), Attendance::as_it_pays);
+  Team team(by_row ? 1 : thread_count(request.threads));
   std::optional<FieldStepper<T>> stepper;
   if (by_row) stepper.emplace(model, team);
   bool first = true;
@@ -563,7 +563,7 @@ void predict(const PredictRequest& request, const std::function<void(std::string
     const auto data = std::make_shared<const DataSpecification>(model.data());
     const ExampleSet set(examples, data, {});  // labels never seen do not matter here
     reporter.remark(fmt::format("{} examples, {} positions", set.count(), set.positions()));
-    Team team(thread_count(request.threads), Attendance::as_it_pays);
+    Team team(thread_count(request.threads));
     const std::vector<Added> added = answers(model, set, request, team);
     if (model.data().found) examples.parents = found_parents(model, set, team);
     const TableWriter writer(examples, added, stored_settings(model).symbols, write);

@@ -55,7 +55,7 @@ void row_densities(const DensityRequest& request, const std::function<void(std::
     const Examples examples = read_for(model, request.data);
     const ExampleSet set(examples, std::make_shared<const DataSpecification>(model.data()),
                          predicted_fields(model.layout()));
-    Team team(thread_count(request.threads), Attendance::as_it_pays);
+    Team team(thread_count(request.threads));
     const std::vector<RowDensity> rows = densities_of(model, set, team);
     const bool standardised = standardises(model);
     if (request.json) {

@@ -76,7 +76,7 @@ Costs costs_of_fields(const std::string& name, const CompareRequest& request) {
   return with_network_model(name, [&]<class T>(const NetworkModel<T>& model) {
     const JudgedFiles judged = judged_files(name, request.data);
     const ExampleSet examples = judged_examples(model, model.layout(), judged, request.unknown);
-    Team team(thread_count(request.threads), Attendance::as_it_pays);
+    Team team(thread_count(request.threads));
     const std::vector<HeadScores> scores = score_heads(model, examples, team);
     if (scores.size() != 1)
       throw UsageError(fmt::format("{} predicts {} fields; models are compared on one", name, scores.size()));

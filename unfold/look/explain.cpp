@@ -77,7 +77,7 @@ template <class T>
 class Followed {
  public:
   Followed(const LanguageModel<T>& model, Index threads)
-      : team_(thread_count(threads), Attendance::as_it_pays),
+      : team_(thread_count(threads)),
         watched_(model.spec(), model.data(), NetworkLayout::language_model(), model.parameters()),
         gradients_(watched_, team_) {}
 

@@ -36,7 +36,7 @@ template <class T>
 class ExplainedExample {
  public:
   ExplainedExample(const NetworkModel<T>& model, const ExplainRequest& request)
-      : model_(model), request_(request), team_(thread_count(request.threads), Attendance::as_it_pays) {}
+      : model_(model), request_(request), team_(thread_count(request.threads)) {}
 
   FieldExplanation run() {
     choose_head();

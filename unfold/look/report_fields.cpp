@@ -40,7 +40,7 @@ template <class T>
 class FieldLook {
  public:
   FieldLook(const NetworkModel<T>& model, const ReportRequest& request)
-      : model_(model), request_(request), team_(thread_count(request.threads), Attendance::as_it_pays) {
+      : model_(model), request_(request), team_(thread_count(request.threads)) {
     const JudgedFiles judged = judged_files(request.runs.front(), request.data);
     data_ = judged.text();
     const ExampleSet set = judged_examples(model, model.layout(), judged, "skip");

@@ -26,7 +26,7 @@ class TaskLook {
   TaskLook(const NetworkModel<T>& model, const ReportRequest& request)
       : model_(model),
         task_(make_task(task_of(model_), folder_of(request))),
-        team_(thread_count(request.threads), Attendance::as_it_pays),
+        team_(thread_count(request.threads)),
         watched_(model_.spec(), model_.data(), model_.layout(), model_.parameters()),
         pass_(watched_, team_) {}
 

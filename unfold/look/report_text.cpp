@@ -199,7 +199,7 @@ void add_activity(const SymbolModel& model, const Said& said, const ReportReques
   const std::vector<Symbol> text(
       said.symbols.begin(), said.symbols.begin() + std::min<std::ptrdiff_t>(kNeuronText, std::ssize(said.symbols)));
   const auto add = [&]<class T>(const LanguageModel<T>& network) {
-    Team team(thread_count(request.threads), Attendance::as_it_pays);
+    Team team(thread_count(request.threads));
     const Watched<T> watched(network.spec(), network.data(), NetworkLayout::language_model(), network.parameters());
     Gradients<T> pass(watched, team);
     const Batch batch = text.empty() ? Batch() : batch_of(text);
@@ -252,7 +252,7 @@ void add_levels(const SymbolModel& model, const ReportRequest& request, Looked& 
       kept += piece.range.size();
     }
     std::erase_if(parts[0].pieces, [](const Piece& piece) { return piece.range.empty(); });
-    Team team(thread_count(request.threads), Attendance::as_it_pays);
+    Team team(thread_count(request.threads));
     for (const auto& [name, spec] : {std::pair{"symbol frequencies", "ngram:1"}, std::pair{"two before", "ngram:3"}}) {
       reporter.remark(fmt::format("baseline {}", spec));
       const auto baseline = make_fitted_model(spec, model.alphabet());
