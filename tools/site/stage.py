@@ -127,7 +127,7 @@ def by_parts(text, change, change_block):
 
 
 def columns(block):
-    """Lines with tabs, one below the other, as columns: Python-Markdown makes four blanks of a tab, whatever stands above."""
+    """Lines with tabs, one below the other, as columns: Python-Markdown makes blanks of a tab, whatever stands above."""
     result = []
     for tabbed, lines in itertools.groupby(block.split("\n"), lambda line: "\t" in line):
         if not tabbed:
