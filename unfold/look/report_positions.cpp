@@ -293,8 +293,7 @@ class PositionLook {
 
 std::string number_text(const FieldSpecification& field, Index component, float z, int digits) {
   const double x = restored(field, component, static_cast<double>(z));
-  if (field.mean.empty()) return fmt::format("{:.{}g}", x, digits);
-  const double mean = field.mean[at(component)];
+  const double mean = field.mean.empty() ? 0 : field.mean[at(component)];
   const double rounding = std::numeric_limits<float>::epsilon() * (std::fabs(mean) + std::fabs(x - mean));
   return std::fabs(x) <= rounding ? "0" : fmt::format("{:.{}g}", x, digits);
 }
