@@ -98,11 +98,40 @@ TEST_F(TaskCommand, a_model_that_pools_a_sequence_is_read_back_as_it_was) {
   EXPECT_EQ(only_object(unfold_command({"info", run_, "--json"}).out)["model"], "gru:4,pool=mean");
 }
 
+/// A rate at which nats and errors disagree about what is best, so that the test can tell them apart.
+TEST_F(TaskCommand, the_best_network_may_be_that_of_the_least_errors) {
+  const auto kept_and_least = [&](const Arguments& more) {
+    const Finished trained =
+        unfold_command(training({"--json", "--overwrite", "--steps", "300", "--optimizer", "adam:rate=0.05"}) + more);
+    EXPECT_EQ(trained.code, 0) << trained.err;
+    double least_error = 1, least_nats = 1e9;
+    std::istringstream log(read_bytes(run_ + "/log.jsonl"));
+    for (std::string line; std::getline(log, line);) {
+      const auto event = nlohmann::json::parse(line);
+      if (event["event"] != "validation") continue;
+      least_error = std::min(least_error, event["error_rate"].get<double>());
+      least_nats = std::min(least_nats, event["nats_per_symbol"].get<double>());
+    }
+    const nlohmann::json kept = only_object(trained.out)["valid"];
+    return std::array{kept["error_rate"].get<double>(), least_error, kept["nats_per_symbol"].get<double>(), least_nats};
+  };
+  const auto [error, least_error, nats, least_nats] = kept_and_least({"--best-by", "sequences"});
+  EXPECT_EQ(error, least_error);
+  EXPECT_GT(nats, least_nats + 1e-6);
+  const auto [same_error, same_least_error, same_nats, same_least_nats] = kept_and_least({});
+  EXPECT_NEAR(same_nats, least_nats, 1e-6);
+  EXPECT_GT(same_error, least_error);
+  EXPECT_EQ(same_least_error, least_error);
+  EXPECT_EQ(same_least_nats, least_nats);
+}
+
 TEST_F(TaskCommand, options_that_do_not_fit_a_task_are_refused) {
   expect_failure(training({"--split", "90/10"}), 2, "--split is for data of one's own");
   for (const Arguments& unused :
        {Arguments{"--restarts", "2"}, Arguments{"--label-column"}, Arguments{"--epochs", "3"}})
     expect_failure(training(unused), 2, unused.front() + " has no effect with --task");
+  expect_failure(training({"--best-by", "labels"}), 2, "whole sequences are counted");
+  expect_failure(training({"--best-by", "sequences", "--model", "esn:8"}), 2, "is fitted as a whole: leave it out");
   expect_failure(training({text_}), 2, "takes no DATA");
   expect_failure(training({"--task", "addign"}), 2, "did you mean \"adding\"?");
   expect_failure(training({"--task", "adding:1"}), 2, "not possible");

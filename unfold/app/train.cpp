@@ -371,6 +371,7 @@ TrainOutcome Training::run_on_task() {
                            .task = {.batch = s_.batch, .validation = s_.validate_on, .curriculum = s_.curriculum},
                            .model_file = text.model_file};
   options.trainer.goal_error = s_.goal_error.value_or(-1);
+  options.trainer.best_by_error = s_.best_by == "sequences";
   // Before anything is written: refuses files that are missing, and a curriculum for examples of one length.
   const std::unique_ptr<Task> task = make_task(*s_.task, s_.data.empty() ? std::string() : s_.data.front());
   if (s_.curriculum > 0) task->shortened(task->shortest());
@@ -379,6 +380,7 @@ TrainOutcome Training::run_on_task() {
   require_options_used(model.spec(), model.data(), model.layout());
   require_passes(model.network(), model.spec(), s_, run_);
   device_.require(model.network(), model.data());
+  if (readout_of(model.spec())) require_no_gradient_options(s_);
   begin_folder(options.trainer.resume);
   model.initialise(options.trainer.seed);
   model.configuration() = card_configuration();
@@ -392,7 +394,6 @@ TrainOutcome Training::run_on_task() {
       .run = folder_.path(), .model_file = folder_.model(), .settings = s_, .parameters = model.parameters().size()};
   try {
     if (const auto readout = readout_of(model.spec())) {
-      require_no_gradient_options(s_);
       const Index examples = std::max<Index>(options.trainer.steps, 1) * s_.batch;
       const auto reader = task_reader(*task, TaskSplit::training, options.trainer.seed, examples, s_.batch);
       result.result = fit(model, *reader, *readout, team);

@@ -289,8 +289,8 @@ void add_training_options(VerbOptions& options, TrainSettings& s) {
   options.add({.name = "best-by",
                .target = &s.best_by,
                .placeholder = "nats|labels|sequences",
-               .help = "data with fields: what the best network is chosen by in validation: its nats, or the share of "
-                       "labels, or of whole sequences, that are wrong",
+               .help = "data with fields and tasks: what the best network is chosen by in validation: its nats, or the "
+                       "share of labels, or of whole sequences, that are wrong",
                .default_text = "nats; of pairs sequences"});
   options.add({.name = "early-stop",
                .target = &s.early_stop,

@@ -39,13 +39,10 @@ constexpr auto kGradientOnly = std::to_array<std::string_view>(
 
 /// Options of files: tasks have no use for them.
 constexpr auto kFilesOnly = std::to_array<std::string_view>(
-    {"symbols",      "vocabulary",      "lines",   "split",           "valid",
-     "unknown",      "predict-after",   "mask",    "valid-mask",      "sample-every",
-     "window",       "sampled-softmax", "best-by", "whole-sequences", "format",
-     "read",         "predict",         "ahead",   "sequences",       "test",
-     "word-dropout", "log-rules",       "ends",    "teacher-forcing", "forcing-schedule",
-     "objective",    "trees",           "shift",   "follow",          "feedback",
-     "start-from"});
+    {"mask",  "lines",  "trees",   "follow",    "feedback",     "vocabulary",     "word-dropout",    "teacher-forcing",
+     "read",  "split",  "shift",   "symbols",   "sequences",    "valid-mask",     "predict-after",   "forcing-schedule",
+     "test",  "valid",  "window",  "unknown",   "log-rules",    "start-from",     "sampled-softmax", "ends",
+     "ahead", "format", "predict", "objective", "sample-every", "whole-sequences"});
 /// Options of text: data with fields have no use for them.
 constexpr auto kTextOnly = std::to_array<std::string_view>(
     {"vocabulary", "lines", "predict-after", "mask", "valid-mask", "label-column", "only-label", "sample-every",
@@ -158,6 +155,8 @@ void check_task_options(const TrainSettings& s, const Given& given) {
   };
   if (!files && given.contains("epochs")) unused("epochs", "its examples are generated without an end");
   if (s.restarts > 1) unused("restarts", "one network is trained");
+  if (s.best_by == "labels") unused("best-by labels", "of its examples whole sequences are counted");
+  if (s.best_by == "labels") unused("best-by labels", "of its examples whole sequences are counted");
   if (s.label_column) unused("label-column", "it reads no lines");
 }
 

@@ -49,8 +49,8 @@ struct TrainSettings {
   std::optional<std::string> feedback = {};                                ///< training/free_positions.h
   std::optional<std::string> teacher_forcing = {}, forcing_schedule = {};  ///< training/own_outputs.h
   std::optional<std::string> objective = {};  ///< data with fields: what is paid for labels judged together (SPEC)
-  /// Data with fields: what the best network is chosen by in validation: "nats" (none), or the share of "labels" or of
-  /// "sequences" that are wrong.
+  /// Data with fields and tasks: what the best network is chosen by in validation: "nats" (none), or the share of
+  /// "labels" (of fields alone) or of "sequences" that are wrong.
   std::optional<std::string> best_by = {};
   double word_dropout = 0;                   ///< data with fields: share of positions that training leaves unread
   Index shift = 0;                           ///< images: positions by which training moves each at most
