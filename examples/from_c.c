@@ -24,7 +24,7 @@ int main(int argc, char** argv) {
     if (status == UNFOLD_OK)
       printf("%.2f\t%s", nats / log(2), line);
     else
-      printf("?\t%s", unfold_message());
+      printf("?\t%s\n", unfold_message());
   }
   unfold_free(model);
   return 0;

@@ -50,7 +50,7 @@ class PythonModel {
       : model_(std::move(model)), path_(std::move(path)) {}
   static PythonModel load(const std::string& path) { return {load_model_file(model_file(path)), path}; }
   static PythonModel from_bytes(const nb::bytes& bytes) {
-    return {symbol_model_from_bytes(std::string(bytes.c_str(), bytes.size()), "the model"), ""};
+    return {model_from_bytes(std::string(bytes.c_str(), bytes.size()), "the model"), ""};
   }
 
   const Model& model() const { return *model_; }
@@ -310,7 +310,7 @@ void add_models(nb::module_& module) {
   nb::class_<PythonModel>(module, "Model", "A model of sequences, read from a run folder or a model file.")
       .def_static("load", &PythonModel::load, nb::arg("path"), "The model of a run folder or model file.")
       .def_static("from_bytes", &PythonModel::from_bytes, nb::arg("bytes"),
-                  "A model of symbols from the bytes of its file.")
+                  "A model from the bytes of its file. Of data with fields: to be saved before it reads files.")
       .def("to_bytes", &bytes_of, "The bytes of the model's file.")
       .def(
           "save", [](const PythonModel& self, const std::string& path) { self.model().save(path); }, nb::arg("path"),

@@ -33,7 +33,7 @@ class ModelError(UnfoldError, ValueError):
 
 
 class DivergedError(UnfoldError, ArithmeticError):
-    """Training diverged and could not be rescued, or predictions are not finite."""
+    """Training diverged and could not be rescued."""
 
     exit_code = 5
 

@@ -181,8 +181,11 @@ class SequenceTagger(_Estimator):
 
     def predict_proba(self, X):
         """Probabilities, an array [entries x classes] for each sequence."""
-        found = self._predict(_json_lines({"entry": w} for w in _entries(X, "predict")), probabilities=True)
-        return [numpy.array([one[f"tag.{c}"] for c in self.classes_]).T for one in found]
+        words = _entries(X, "predict")
+        found = self._predict(_json_lines({"entry": w} for w in words), probabilities=True)
+        # A label that was not in the part trained on has no column: it is never predicted.
+        return [numpy.array([one.get(f"tag.{c}", numpy.zeros(len(w))) for c in self.classes_]).T
+                for w, one in zip(words, found)]
 
     def score(self, X, y):
         """The share of labels that are right, over all entries."""
@@ -201,7 +204,7 @@ class Forecaster(_Estimator):
                          threads=threads, options=options, progress=progress)
 
     def fit(self, y):
-        """Trains on a series; its last tenth chooses the best model."""
+        """Trains on all of a series; the last model is kept."""
         self.series_ = self._series(y)
         return self._train({"data.jsonl": self._line(self.series_)}, format="jsonl", read="value", predict="value",
                            ahead=1, split="100/0/0")

@@ -72,10 +72,10 @@ TEST_F(CInterface, a_clone_goes_its_own_way_and_a_reset_begins_anew) {
 
 TEST_F(CInterface, scores_are_those_of_the_verb) {
   size_t count = 0, predicted = 0;
-  ASSERT_EQ(unfold_encode(model_, kText.data(), kText.size(), nullptr, 0, &count), UNFOLD_OK);
+  ASSERT_EQ(unfold_score_symbols(model_, kText.data(), kText.size(), nullptr, 0, &count), UNFOLD_OK);
   std::vector<float> nats(count);
   double total = 0;
-  ASSERT_EQ(unfold_score_symbols(model_, kText.data(), kText.size(), nats.data(), count), UNFOLD_OK);
+  ASSERT_EQ(unfold_score_symbols(model_, kText.data(), kText.size(), nats.data(), count, &count), UNFOLD_OK);
   ASSERT_EQ(unfold_score(model_, kText.data(), kText.size(), &total, &predicted), UNFOLD_OK);
   EXPECT_EQ(predicted, count);
   std::vector<float> expected;
@@ -123,7 +123,8 @@ TEST_F(CInterface, errors_are_statuses_with_messages) {
   double nats = 0;
   EXPECT_EQ(unfold_score(model_, "aZ", 2, &nats, nullptr), UNFOLD_BAD_DATA);
   float room[2];
-  EXPECT_EQ(unfold_score_symbols(model_, "abra", 4, room, 2), UNFOLD_USAGE);
+  EXPECT_EQ(unfold_score_symbols(model_, "abra", 4, room, 2, &count), UNFOLD_USAGE);
+  EXPECT_EQ(count, 4U);
   unfold_sampling options = unfold_default_sampling();
   options.top_p = 2;
   char* text = nullptr;

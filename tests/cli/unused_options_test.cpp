@@ -30,6 +30,13 @@ class UnusedOptions : public FieldsTest {
   }
 };
 
+TEST_F(UnusedOptions, nothing_is_validated_where_no_part_is_left_for_it) {
+  const Arguments pairs_alone{"train", pairs(), "--split", "100/0/0", "--steps", "2", "--out", run_};
+  expect_refused(pairs_alone, {{{"--best-by", "labels"}, "leaves nothing to validate on"},
+                               {{"--validate-every", "5"}, "leaves nothing to validate on"},
+                               {{"--early-stop", "5"}, "leaves nothing to validate on"}});
+}
+
 TEST_F(UnusedOptions, eval_of_text_draws_nothing_and_searches_for_nothing) {
   train();
   expect_refused({"eval", run_, text_}, {{{"--count", "3"}, "--count is for models of tasks"},

@@ -248,6 +248,39 @@ TEST_F(ExportCFields, a_step_gives_what_the_stepper_gives) {
   compare("word,state", "word", "gru:10", 1);
 }
 
+/// Names come from data and from model files: none of them may end a comment and begin code.
+TEST_F(ExportCFields, names_stay_in_their_comments) {
+  if (std::system("command -v gcc >/dev/null 2>&1") != 0) GTEST_SKIP() << "gcc is not here";
+  const std::string ends = "*/ int injected; /*";
+  std::string table = "read" + ends + ",text" + ends + ",told" + ends + ",kind" + ends + "\n";
+  for (int i = 0; i < 60; ++i)
+    table += std::to_string(i % 7) + "," + (i % 3 == 0 ? "a" : "b") + "," + std::to_string(i % 5) + "," +
+             (i % 2 == 0 ? "x" : "y") + "\n";
+  const auto is_clean = [&](const std::string& predict, const std::string& model) {
+    TrainRequest request{.out = folder_.path("run")};
+    request.overwrite = true;
+    request.settings.data = {folder_.write("table.csv", table)};
+    request.settings.format = "table";
+    request.settings.read = "read" + ends + ",text" + ends;
+    request.settings.predict = predict;
+    request.settings.model = model;
+    request.settings.steps = 2;
+    request.run.threads = 1;
+    request.given = {"format", "read", "predict", "model", "steps"};
+    train(request);
+    std::string text;
+    export_c({.model = folder_.path("run") + "/model.safetensors", .name = "m"},
+             [&](std::string_view piece) { text += piece; });
+    folder_.write("m.c", text);
+    return std::system(("cd " + folder_.path(".") + " && gcc -std=c99 -Wall -Wextra -pedantic -Werror -c m.c && " +
+                        "! nm m.o | grep -q injected")
+                           .c_str()) == 0;
+  };
+  EXPECT_TRUE(is_clean("told" + ends + "=normal", "lstm:20"));
+  EXPECT_TRUE(is_clean("told" + ends + "=gaussian", "gru:5,layers=2"));
+  EXPECT_TRUE(is_clean("kind" + ends, "gru:5"));
+}
+
 TEST_F(ExportCFields, what_cannot_be_written_is_refused_by_name) {
   const auto message = [&](const std::string& file) {
     return message_of<UsageError>([&] { export_c({.model = file}, [](std::string_view) {}); });
@@ -255,6 +288,8 @@ TEST_F(ExportCFields, what_cannot_be_written_is_refused_by_name) {
   EXPECT_TRUE(contains(message(train_on("word.chars", "load", "gru:4", 0)), "it spells word.chars"));
   EXPECT_TRUE(contains(message(train_on("load", "heat=mixture:2", "gru:4", 0)), "its loss is mixture"));
   EXPECT_TRUE(contains(message(train_on("load", "heat", "bigru:4", 0)), "a step sees what was alone"));
+  EXPECT_TRUE(
+      contains(message(train_on("load", "heat,alarm", "gru:4", 0)), "predict one field, and this one predicts 2"));
 }
 
 }  // namespace

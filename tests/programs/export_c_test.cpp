@@ -1,6 +1,7 @@
 /// Models as C files: compiled by the compilers of this machine, at several levels, and compared with the library bit
 /// by bit.
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -184,6 +185,16 @@ class ExportC : public ::testing::Test {
       EXPECT_TRUE(file_bytes(folder_.path("m" + std::to_string(i) + ".out")) == models_[i].expected)
           << models_[i].what << " as m" << i;
   }
+  void compile_alone(const std::string& compiler) {
+    if (!runs("command -v " + compiler)) return;
+    for (const std::string flags : {"", "-mavx2 -mfma"})
+      for (std::size_t i = 0; i < models_.size(); ++i)
+        EXPECT_EQ(std::system(fmt::format("cd {} && {} -std=c99 -Wall -Wextra -pedantic -Werror -O1 {} -c m{}.c",
+                                          folder_.path("."), compiler, flags, i)
+                                  .c_str()),
+                  0)
+            << models_[i].what << " as m" << i << " by " << compiler << " " << flags;
+  }
   void compare_everywhere() {
     for (const char* compiler : {"gcc", "clang"}) {
       compare(compiler, "-std=c99 -pedantic -O0");
@@ -191,6 +202,8 @@ class ExportC : public ::testing::Test {
       compare(compiler, "-O3 -march=native");  // with the compiler's own dialect, which contracts
       if (has_vectors_of_32_bytes()) compare(compiler, "-O2 -mavx2 -mfma");
     }
+    compile_alone("gcc");
+    compile_alone("clang");  // which does not warn of unused functions in a file that is included
     compare("g++", "-x c++ -O2");
     compare("clang++", "-x c++ -O2");
     if (compared_ == 0) GTEST_SKIP() << "neither gcc nor clang is here";

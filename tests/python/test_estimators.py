@@ -104,6 +104,13 @@ class TaggerTest(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "sequence 0 has 2 entries, but 1 labels"):
             fitted.fit([["a", "b"]], [["X"]])
 
+    def test_a_label_of_the_validation_part_alone_has_the_probability_0(self):
+        words, tags = [["a", "b"]] * 39 + [["c", "b"]], [["D", "N"]] * 39 + [["RARE", "N"]]
+        fitted = SequenceTagger("bilstm:4", steps=3, **SMALL).fit(words, tags)
+        p = fitted.predict_proba([["a", "b"], ["c"]])
+        self.assertEqual([one.shape for one in p], [(2, 3), (1, 3)])
+        self.assertEqual(p[0][:, list(fitted.classes_).index("RARE")].tolist(), [0, 0])
+
 
 class ForecasterTest(unittest.TestCase):
     def test_it_goes_on_with_a_wave(self):

@@ -27,9 +27,11 @@ void require_passes(const Network<T>& network, const ModelSpec& spec, const Trai
   require_forward_gradient(network, GradientMethod::parse(*settings.gradient), options);
 }
 
-void require_no_gradient_options(const TrainSettings& s) {
+void require_one_pass(const TrainSettings& s, bool resume) {
   const std::initializer_list<std::pair<std::string_view, bool>> options = {
       {"early-stop", s.early_stop > 0},           {"best-by", s.task && s.best_by},  // of fields it may be a default
+      {"curriculum", s.curriculum > 0},           {"goal-error", s.goal_error.has_value()},
+      {"minutes", s.task && s.minutes},           {"feedback", s.feedback.has_value()},
       {"gradient", s.gradient.has_value()},       {"teacher-forcing", s.teacher_forcing.has_value()},
       {"label-smoothing", s.label_smoothing > 0}, {"activity-penalty", s.activity_penalty > 0},
       {"flow-penalty", s.flow_penalty > 0},       {"objective", s.objective.has_value()},
@@ -38,6 +40,11 @@ void require_no_gradient_options(const TrainSettings& s) {
     if (asked)
       throw UsageError(
           fmt::format("--{} is for training by gradient, and {} is fitted as a whole: leave it out", name, s.model));
+  if (s.shards) throw UsageError("a readout is fitted in one pass, which is not divided: leave out --shards");
+  if (resume) throw UsageError("a readout is fitted in one pass: there is nothing to resume; use --overwrite");
+  if (s.task && !s.steps && !task_needs_files(*s.task))
+    throw UsageError(
+        fmt::format("{} is fitted to --steps times --batch examples of --task {}: give --steps", s.model, *s.task));
 }
 
 template void require_passes(const Network<float>&, const ModelSpec&, const TrainSettings&, const RunSettings&);

@@ -13,8 +13,8 @@ template <class T>
 void require_passes(const Network<T>& network, const ModelSpec& spec, const TrainSettings& settings,
                     const RunSettings& run);
 
-/// Of a model that is fitted as a whole. Throws UsageError: what is asked of training by gradient, seen by its value,
-/// since the configuration of a run holds all options.
-void require_no_gradient_options(const TrainSettings& settings);
+/// Of a model that is fitted as a whole, in one pass. Throws UsageError: what is asked of training by gradient, seen by
+/// its value, since the configuration of a run holds all options; what cannot be gone on with; examples without end.
+void require_one_pass(const TrainSettings& settings, bool resume);
 
 }  // namespace unfold

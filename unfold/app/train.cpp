@@ -7,12 +7,14 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
+#include <utility>
 
 #include "unfold/app/fasta_data.h"
 #include "unfold/app/follow.h"
 #include "unfold/app/log_data.h"
 #include "unfold/app/objectives.h"
 #include "unfold/app/required_passes.h"
+#include "unfold/app/ridge_training.h"
 #include "unfold/app/start.h"
 #include "unfold/app/step_cost.h"
 #include "unfold/app/train_material.h"
@@ -35,7 +37,6 @@
 #include "unfold/models/linear.h"
 #include "unfold/models/means_start.h"
 #include "unfold/models/orderless.h"
-#include "unfold/models/readout.h"
 #include "unfold/models/train.h"
 #include "unfold/models/train_by.h"
 #include "unfold/optim/optimizer.h"
@@ -95,7 +96,7 @@ class Training {
   Index best_restart(const TrainingData& data, TrainerOptions options, const RestartOptions& restarts);
 
   template <class T>
-  TrainingResult fit(NetworkModel<T>& model, BatchReader& reader, const ReadoutOptions& options, Team& team);
+  TrainingResult fit(NetworkModel<T>& model, BatchReader& reader, const ReadoutOptions& options, Team& team) const;
   std::optional<HmmFit> settle_states(const ExampleSet& training, Team& team);
 
   Config kept(Stored least) const { return configuration(s_, run_, least); }
@@ -106,7 +107,7 @@ class Training {
   bool writes() const { return processes().first(); }
   TrainOptions train_options() const;
   void begin_folder(bool resume) const;
-  void begin(const SymbolModel& model, const Material& material, bool resume);
+  void tell(const SymbolModel& model, const Material& material) const;
   [[noreturn]] void interrupted_with_checkpoint() const;
   TrainOutcome outcome(const SymbolModel& model, const Material& material, const TrainingResult& result) const;
 
@@ -122,6 +123,7 @@ class Training {
   std::optional<LogTraining> log_;  // how logs are read
   std::unique_ptr<KnownStart> known_;
   TrainingDevice device_;
+  bool goes_on_ = false;             // with the settings of an earlier run
   bool begins_ = true;               // not from a checkpoint
   std::set<std::string_view> open_;  // settings that the data are still to decide
 };
@@ -133,17 +135,21 @@ void Training::settle() {
         "train needs --out RUN, the folder for the model, its checkpoint and its log; see `unfold train --help`");
   if (writes()) folder_.lock();
   if (request_.resume && request_.overwrite) throw UsageError("--resume and --overwrite exclude each other");
-  if (request_.resume) given_.emplace("resume");
-  const bool goes_on = request_.resume && folder_.has_config();
-  if (goes_on) take_stored(read_config(folder_.config()), given_, s_, run_);
-  if (s_.data.empty() && !s_.task) throw UsageError("train needs DATA: text files, each one sequence");
-  if (!goes_on || s_.format) reporter_.remark_if(settle_format(s_, given_));
+  goes_on_ = request_.resume && folder_.has_config();
+  if (goes_on_) take_stored(read_config(folder_.config()), given_, s_, run_);
+  if (s_.data.empty() && !s_.task)
+    throw UsageError(request_.resume ? fmt::format("{} holds no run to go on with", folder_.path())
+                                     : "train needs DATA: text files, each one sequence");
+  if (request_.resume && is_fitted_model(s_.model))
+    throw UsageError(fmt::format("--resume is for models trained by gradient; {} is fitted as a whole", s_.model));
+  if (goes_on_) given_.emplace("resume");
+  if (!goes_on_ || s_.format) reporter_.remark_if(settle_format(s_, given_));
   reporter_.remark_if(settle_device(s_, run_, given_));
   begins_ = !request_.resume || !folder_.has_checkpoint();
   if (s_.start_from && begins_ && !has_fields(s_)) known_ = std::make_unique<KnownStart>(*s_.start_from, s_, given_);
   if (has_fields(s_)) settle_fields();
   make_canonical(s_, run_, given_);
-  if (goes_on) return;
+  if (goes_on_) return;
   if (!s_.whole_sequences && chooses_sequences(s_, given_)) open_ = {"whole-sequences"};
   if (chooses_size(s_, given_)) open_.insert({"model", "optimizer"});
 }
@@ -189,6 +195,8 @@ TrainOptions Training::train_options() const {
   t.processes = request_.processes;
   t.checkpoint = folder_.checkpoint();
   t.resume = request_.resume && folder_.has_checkpoint();
+  t.data = fingerprint_of_data(s_);
+  t.begins = [this, resume = t.resume] { begin_folder(resume); };
   if (writes()) t.log = folder_.log();
   if (writes()) options.model_file = folder_.model();
   options.sampling.seed = t.seed;
@@ -247,11 +255,12 @@ TrainOutcome Training::run_recurrent(const Material& material, const TrainingDat
   decide_sequences(model, material.training);
   TrainOptions options = train_options();
   options.trainer.batches.predict_after = after;
-  begin(model, material, options.trainer.resume);
+  tell(model, material);
   if (device_.is_processor()) reporter_.remark_if(remark_on_steps(model, s_, material.training, threads()));
   options.trainer.spent_seconds = seconds();
   const RestartOptions restarts{.count = s_.restarts, .side_by_side = sum_over(threads(), processes())};
   if (s_.restarts > 1 && !options.trainer.resume) {
+    std::exchange(options.trainer.begins, {})();
     const Index best = best_restart<T>(data, options.trainer, restarts);
     model = make_candidate<T>(parse_model_spec(s_.model), data, after, seed, best);
     s_.model = to_string(model.spec());
@@ -275,7 +284,6 @@ TrainOutcome Training::run_followed() {
   LanguageModel<T> model = model_of_stream<T>(s_, run_);
   device_.require(model.network());
   const TrainOptions options = train_options();
-  begin_folder(options.trainer.resume);
   model.configuration() = card_configuration();
   TrainOutcome result{
       .run = folder_.path(), .model_file = folder_.model(), .settings = s_, .parameters = model.parameter_count()};
@@ -308,10 +316,12 @@ Index Training::best_restart(const TrainingData& data, TrainerOptions options, c
 
 TrainOutcome Training::run_fitted(const Material& material, const TrainingData& data) {
   const std::unique_ptr<FittedModel> model = make_fitted_model(s_.model, material.corpus.alphabet());
-  begin(*model, material, false);
+  const Symbol after = s_.predict_after ? model->alphabet().parse(*s_.predict_after) : kNoSymbol;
+  tell(*model, material);
   model->configuration() = card_configuration();
   Team team(threads());
   std::optional<EventLog> log;
+  begin_folder(false);
   if (writes()) log.emplace(folder_.log());
   const FitOptions options{.seed = static_cast<std::uint64_t>(s_.seed),
                            .stop = reporter_.stop(),
@@ -320,7 +330,6 @@ TrainOutcome Training::run_fitted(const Material& material, const TrainingData& 
                            .progress = [&](const std::string& what, double fraction) {
                              reporter_.progress({.what = what, .done = fraction});
                            }};
-  const Symbol after = s_.predict_after ? model->alphabet().parse(*s_.predict_after) : kNoSymbol;
   try {
     return outcome(*model, material,
                    unfold::train(*model, data, options, team, folder_.model(), log ? &*log : nullptr, after));
@@ -330,23 +339,14 @@ TrainOutcome Training::run_fitted(const Material& material, const TrainingData& 
   }
 }
 
-/// Fits the readout of a reservoir in one pass and writes the model.
+/// Fits the readout of a reservoir and writes the model.
 template <class T>
-TrainingResult Training::fit(NetworkModel<T>& model, BatchReader& reader, const ReadoutOptions& options, Team& team) {
-  using Clock = std::chrono::steady_clock;
-  if (s_.shards) throw UsageError("a readout is fitted in one pass, which is not divided: leave out --shards");
-  if (request_.resume) throw UsageError("a readout is fitted in one pass: there is nothing to resume; use --overwrite");
-  const Clock::time_point start = Clock::now();
-  const ReadoutFit found = fit_readout(model.network(), model.parameters(), reader, team, options);
-  reporter_.remark(
-      fmt::format("readout fitted to {} of {} positions, lambda {:.0e}", found.fitted, found.positions, found.lambda));
-  model.history().push_back({{"readout", "ridge"}, {"positions", found.positions}, {"lambda", found.lambda}});
+TrainingResult Training::fit(NetworkModel<T>& model, BatchReader& reader, const ReadoutOptions& options,
+                             Team& team) const {
+  TrainingResult result = fit_ridge(model, reader, options, team, reporter_);
+  begin_folder(false);
   model.save(folder_.model());
-  return {.steps = 1,
-          .epochs = 1,
-          .symbols = found.positions,
-          .seconds = std::chrono::duration<double>(Clock::now() - start).count(),
-          .reason = "fitted"};
+  return result;
 }
 
 /// Fits hidden Markov models of vectors, whose number of states may follow from the data; none: it is another model.
@@ -380,8 +380,7 @@ TrainOutcome Training::run_on_task() {
   require_options_used(model.spec(), model.data(), model.layout());
   require_passes(model.network(), model.spec(), s_, run_);
   device_.require(model.network(), model.data());
-  if (readout_of(model.spec())) require_no_gradient_options(s_);
-  begin_folder(options.trainer.resume);
+  if (readout_of(model.spec())) require_one_pass(s_, request_.resume);
   model.initialise(options.trainer.seed);
   model.configuration() = card_configuration();
   reporter_.remark(fmt::format("{} on {}: {} parameters; {}, {} steps each", s_.model, *s_.task,
@@ -389,12 +388,14 @@ TrainOutcome Training::run_on_task() {
   options.trainer.stop = reporter_.stop();
   options.trainer.spent_seconds = seconds();
   options.trainer.validations_after =
-      1 + static_cast<double>(kTestExamples) / static_cast<double>(std::max<Index>(1, s_.validate_on));
+      1 + static_cast<double>(kTestExamples) /
+              static_cast<double>(std::max<Index>(1, task->at_most(TaskSplit::validation, s_.validate_on)));
   TrainOutcome result{
       .run = folder_.path(), .model_file = folder_.model(), .settings = s_, .parameters = model.parameters().size()};
   try {
     if (const auto readout = readout_of(model.spec())) {
-      const Index examples = std::max<Index>(options.trainer.steps, 1) * s_.batch;
+      const Index all = task->examples(TaskSplit::training),
+                  examples = s_.steps ? options.trainer.steps * s_.batch : all;
       const auto reader = task_reader(*task, TaskSplit::training, options.trainer.seed, examples, s_.batch);
       result.result = fit(model, *reader, *readout, team);
     } else {
@@ -414,11 +415,11 @@ TrainOutcome Training::run_on_task() {
 
 /// Reads data with fields and settles what follows from them.
 void Training::settle_fields() {
-  if (!given_.contains("symbols") && !request_.resume) s_.symbols = kAnyText;
+  if (!given_.contains("symbols") && !goes_on_) s_.symbols = kAnyText;
   examples_ = read_fields(s_.data, reader_options(s_));
   if (s_.symbols == kAnyText) s_.symbols = found_symbols(examples_);
   fields_ = plan_fields(examples_, s_);
-  if (!request_.resume) settle_for(fields_, examples_, given_, s_);
+  if (!goes_on_) settle_for(fields_, examples_, given_, s_);
 }
 
 /// How files beside those to train on are read.
@@ -478,7 +479,7 @@ TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
   if (states || readout_of(model.spec())) {
     if (given_.contains("best-by"))  // of pairs there is always one
       throw UsageError(fmt::format("--best-by chooses among validations, and {} has none", s_.model));
-    require_no_gradient_options(s_);
+    require_one_pass(s_, request_.resume);
   }
   for (const ExampleSet& part : parts) require_told_apart(model.spec(), part);
   model.initialise(options.trainer.seed);
@@ -494,7 +495,6 @@ TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
     if (const ColumnClasses classes = classes_of(examples_.column(kVector)); !classes.empty())
       model.configuration()[kClassesKey] = classes;
   }
-  begin_folder(options.trainer.resume);
   reporter_.remark(
       fmt::format("{} reads {} and predicts {}: {} parameters; {} examples of {} positions to train on, {} "
                   "of {} to validate on",
@@ -511,11 +511,10 @@ TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
                       .has_test = parts[2].count() > 0};
   try {
     if (states) {
+      begin_folder(false);
       result.result = take_states(*states, model, folder_.model());
       result.result.seconds = seconds();
     } else if (const auto readout = readout_of(model.spec())) {
-      if (s_.feedback)
-        throw UsageError("--feedback is of training by gradient, and a ridge readout is fitted: write readout=trained");
       ExampleBatchOptions once = batches;
       once.unknown_rate = once.word_dropout = 0;
       once.shift = 0;
@@ -546,16 +545,17 @@ TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
   return result;
 }
 
+/// Comes when nothing is left to be refused: what an earlier run left there goes now.
 void Training::begin_folder(bool resume) const {
   if (!writes()) return;
   folder_.create();
+  if (!resume) check_folder();  // another process may have come first
   if (!resume) folder_.clear();
   folder_.write_config(kept(Stored::run));
 }
 
-/// Makes the folder ready and says what is about to be done.
-void Training::begin(const SymbolModel& model, const Material& material, bool resume) {
-  begin_folder(resume);
+/// Says what is about to be done.
+void Training::tell(const SymbolModel& model, const Material& material) const {
   reporter_.remark(fmt::format("{}: {}{} symbols in the alphabet, {} to train on{}", s_.model,
                                is_fitted_model(s_.model) ? "" : fmt::format("{} parameters, ", model.parameter_count()),
                                model.alphabet().size(), material.training.symbols(),

@@ -1,12 +1,14 @@
 #include "unfold/app/train_material.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "unfold/app/fasta_data.h"
 #include "unfold/base/decompress.h"
 #include "unfold/base/team.h"
 #include "unfold/counting/corpus_survey.h"
 #include "unfold/data/labels.h"
+#include "unfold/processes/agreement.h"
 #include "unfold/training/text_sources.h"
 
 namespace unfold {
@@ -55,6 +57,18 @@ bool is_read_in_parts(const TrainSettings& s) {
       s.data, [](const std::string& file) { return file != "-" && compression_of(file) == Compression::none; });
   return plain && !s.task && !s.follow && !has_fields(s) && s.format != kLogFormat && !is_fasta(s) && !s.lines &&
          !s.label_column && !s.only_label && !s.mask && !s.start_from;
+}
+
+std::string fingerprint_of_data(const TrainSettings& s) {
+  std::vector<std::string> files = s.data;
+  if (s.valid) files.push_back(*s.valid);
+  std::string all;
+  for (const std::string& file : files) {
+    std::error_code ignored;
+    if (s.follow || !std::filesystem::is_regular_file(file, ignored)) return {};
+    all += fingerprint_of_parts(file);
+  }
+  return files.empty() ? all : fingerprint(std::as_bytes(std::span(all)));
 }
 
 Material load_material(TrainSettings& s, LogTraining* log, const KnownStart* known, Reporter& reporter,

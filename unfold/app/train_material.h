@@ -27,6 +27,10 @@ struct Material {
 /// unpacked, masked or cut into lines is read by everybody.
 bool is_read_in_parts(const TrainSettings& s);
 
+/// Of the files to train and to validate on, by their sizes and parts of them (processes/agreement.h). Empty where they
+/// can be read once only, where they are folders, and for a stream.
+std::string fingerprint_of_data(const TrainSettings& s);
+
 /// `log`: how logs are read; nullptr for other data. `known`: has the alphabet; nullptr: DATA have it. Settings that
 /// the data decide are filled in. By all processes. Throws DataError, UsageError.
 Material load_material(TrainSettings& s, LogTraining* log, const KnownStart* known, Reporter& reporter,

@@ -189,8 +189,8 @@ void Team::State::execute(int id) {
 }
 
 void Team::State::work(int id) {
-  for (int seen = 0;; ++seen) {
-    wait_for(generation, kIdleBeforeSleep, [&](int now) { return now != seen; });
+  for (unsigned seen = 0;; ++seen) {  // the generation wraps, too
+    wait_for(generation, kIdleBeforeSleep, [&](int now) { return now != static_cast<int>(seen); });
     if (!body) return;
     execute(id);
     finished.fetch_add(1, std::memory_order_release);

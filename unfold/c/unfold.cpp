@@ -76,10 +76,15 @@ void check_symbol(const unfold::SymbolModel& model, int symbol) {
                      std::to_string(model.alphabet().size()));
 }
 
-/// Surprisals in nats, in order, as `unfold score` reads a file with this text.
-unfold::Evaluation score_text(const unfold::SymbolModel& model, std::string_view text, float* nats, std::size_t room) {
+/// A text as `unfold score` reads a file with it.
+unfold::Corpus read_text(const unfold::SymbolModel& model, std::string_view text) {
   std::vector<unfold::Input> inputs = {unfold::Input::from_bytes("the text", std::string(text))};
-  const unfold::Corpus corpus = load_for(model, std::move(inputs), unfold::UnknownPolicy::error);
+  return load_for(model, std::move(inputs), unfold::UnknownPolicy::error);
+}
+
+/// Surprisals in nats, in order.
+unfold::Evaluation score_text(const unfold::SymbolModel& model, const unfold::Corpus& corpus, float* nats,
+                              std::size_t room) {
   if (nats != nullptr && room < at(corpus.symbols()))
     throw UsageError("room for " + std::to_string(room) + " numbers, but the text has " +
                      std::to_string(corpus.symbols()) + " symbols");
@@ -199,16 +204,20 @@ int unfold_reset(unfold_stream* stream) {
 int unfold_score(const unfold_model* model, const char* text, size_t size, double* nats, size_t* predicted) {
   return guarded([&] {
     need(model, "model");
-    const unfold::Evaluation result = score_text(*model->model, view(text, size), nullptr, 0);
+    const unfold::Evaluation result = score_text(*model->model, read_text(*model->model, view(text, size)), nullptr, 0);
     if (nats != nullptr) *nats = result.nats;
     if (predicted != nullptr) *predicted = at(result.predicted);
   });
 }
 
-int unfold_score_symbols(const unfold_model* model, const char* text, size_t size, float* nats, size_t room) {
+int unfold_score_symbols(const unfold_model* model, const char* text, size_t size, float* nats, size_t room,
+                         size_t* count) {
   return guarded([&] {
-    need(model, "model"), need(nats, "nats");
-    score_text(*model->model, view(text, size), nats, room);
+    need(model, "model"), need(count, "count");
+    if (room > 0) need(nats, "nats");
+    const unfold::Corpus corpus = read_text(*model->model, view(text, size));
+    *count = at(corpus.symbols());
+    if (room > 0) score_text(*model->model, corpus, nats, room);
   });
 }
 

@@ -30,7 +30,7 @@ typedef enum {
   UNFOLD_USAGE = 2,        /* an argument that means nothing here */
   UNFOLD_BAD_DATA = 3,     /* a text that is not what it should be */
   UNFOLD_BAD_MODEL = 4,    /* a file that holds no model, or not one of this kind */
-  UNFOLD_DIVERGED = 5,     /* predictions are not finite */
+  UNFOLD_DIVERGED = 5,     /* training diverged: of the command */
   UNFOLD_VERIFICATION = 6, /* a checksum is wrong */
   UNFOLD_INTERRUPTED = 130
 } unfold_status;
@@ -76,8 +76,11 @@ int unfold_reset(unfold_stream* stream);
 /* Surprisal of a whole text in nats, and how many symbols were predicted; either may be NULL. Each nat is that of
  * `unfold score`. */
 int unfold_score(const unfold_model* model, const char* text, size_t size, double* nats, size_t* predicted);
-/* The same for every symbol: `nats` has room for those that unfold_encode counts. */
-int unfold_score_symbols(const unfold_model* model, const char* text, size_t size, float* nats, size_t room);
+/* The same for every symbol, NaN where nothing is predicted. `count` is how many there are, more than unfold_encode
+ * counts where the model ends a text in a symbol of its own; `nats` has room for all of them. NULL with a room of 0
+ * only counts. */
+int unfold_score_symbols(const unfold_model* model, const char* text, size_t size, float* nats, size_t room,
+                         size_t* count);
 
 typedef struct {
   size_t length;      /* symbols at most */

@@ -7,7 +7,6 @@
 #include "unfold/cli/in_processes.h"
 #include "unfold/cli/train_options.h"
 #include "unfold/fields/predicted_list.h"
-#include "unfold/runs/run_folder.h"
 #include "unfold/terminal/figures.h"
 
 namespace unfold {
@@ -86,8 +85,7 @@ ExitCode Train::run(Console& console) {
   Processes& processes = launched_processes();
   take_given(options_, request_);
   request_.run.threads = threads_;
-  const bool has_stored = request_.resume && RunFolder(request_.out).has_config();
-  if (request_.settings.data.empty() && !request_.settings.task && !request_.out.empty() && !has_stored)
+  if (request_.settings.data.empty() && !request_.settings.task && !request_.out.empty() && !request_.resume)
     throw options_.missing_inputs();
   const auto outcome = in_processes(processes, request_, console, [](const TrainRequest& request, Reporter& reporter) {
     return train(request, reporter);

@@ -98,9 +98,12 @@ std::unique_ptr<SymbolModel> load_symbol_model(const std::string& path) {
   return symbol_model(load_model_file(folder ? path + "/model.safetensors" : path), path);
 }
 
+std::unique_ptr<Model> model_from_bytes(std::string bytes, std::string name) {
+  return read_model(ModelFile::from_bytes(std::move(bytes), std::move(name)));
+}
+
 std::unique_ptr<SymbolModel> symbol_model_from_bytes(std::string bytes, std::string name) {
-  const ModelFile file = ModelFile::from_bytes(std::move(bytes), std::move(name));
-  return symbol_model(read_model(file), file.name());
+  return symbol_model(model_from_bytes(std::move(bytes), name), name);
 }
 
 std::vector<ModelHelp> all_models() {

@@ -30,6 +30,7 @@ std::unique_ptr<FittedModel> make_fitted_model(std::string_view spec, Alphabet a
 
 /// Throws ModelError: missing, damaged, of an unknown format, version or kind, a tensor that does not fit.
 std::unique_ptr<Model> load_model_file(const std::string& path);
+std::unique_ptr<Model> model_from_bytes(std::string bytes, std::string name);
 /// The same, also of a run folder; ModelError for one that is no model of symbols.
 std::unique_ptr<SymbolModel> load_symbol_model(const std::string& path);
 std::unique_ptr<SymbolModel> symbol_model_from_bytes(std::string bytes, std::string name);

@@ -15,7 +15,7 @@ namespace unfold {
 
 /// Filters act in this order, each on what the one before left: temperature, top_k, top_p, min_p.
 struct SamplingOptions {
-  Index length = 256;      ///< symbols drawn at most
+  Index length = 500;      ///< symbols drawn at most
   double temperature = 1;  ///< logits are divided by it; 0: always the most probable symbol (the first of equals)
   Index top_k = 0;         ///< only the k most probable symbols; 0: all
   double top_p = 1;        ///< only the most probable symbols that together reach this probability

@@ -45,7 +45,7 @@ class FieldsFile {
       : model_(model),
         text_(request.name, sizeof(T) == sizeof(double)),
         read_(reads_of(model)),
-        head_(model.network().only_head("export --to c")),
+        head_(exported_head(model.network(), "export --to c")),
         field_(model.data().field(head_.field)),
         given_(given_by(head_.loss->name())) {}
 
@@ -142,7 +142,7 @@ int @find(const char *text, size_t size);
  * such, where there is one, or @@_NO_SYMBOL, which is also that of a missing one. */
 int @find_read(int field, const char *text, size_t size);
 )",
-          fmt::join(read_.texts, ", then "));
+          comment_text(fmt::format("{}", fmt::join(read_.texts, ", then "))));
     return text + "#endif\n\n#ifndef @@_DECLARATIONS\n";
   }
 
@@ -155,10 +155,10 @@ int @find_read(int field, const char *text, size_t size);
   std::string what_is_given() const {
     switch (given_) {
       case FieldGiven::labels: return "natural logarithms of the probabilities of the labels";
-      case FieldGiven::means: return "the mean of " + field_.name + " in units of the data";
-      case FieldGiven::probabilities: return "the probability that " + field_.name + " is 1";
+      case FieldGiven::means: return "the mean of " + comment_text(field_.name) + " in units of the data";
+      case FieldGiven::probabilities: return "the probability that " + comment_text(field_.name) + " is 1";
       case FieldGiven::means_and_deviations:
-        return "mean and standard deviation of " + field_.name + " in units of the data";
+        return "mean and standard deviation of " + comment_text(field_.name) + " in units of the data";
     }
     return "";
   }

@@ -151,18 +151,24 @@ typedef @bits @bit_vector;
                      wide ? "pd" : "ps");
 }
 
-constexpr const char* kParts = R"(
+constexpr const char* kLoadPart = R"(
+#if @@_LANES > 1
 /* n numbers, fewer than a vector has */
 static inline @vector @load_part(const @real *p, int n) {
   @real all[@@_LANES] = {0};
   memcpy(all, p, (size_t)n * sizeof *p);
   return @@_LOAD(all);
 }
+#endif
+)";
+constexpr const char* kStorePart = R"(
+#if @@_LANES > 1
 static inline void @store_part(@real *p, @vector v, int n) {
   @real all[@@_LANES];
   @@_STORE(all, v);
   memcpy(p, all, (size_t)n * sizeof *p);
 }
+#endif
 )";
 
 constexpr const char* kBitCasts = R"(
@@ -297,7 +303,8 @@ static inline @vector @relu(@vector x) { return @@_PICK(LE, x, @@_ALL(0), @@_ALL
 std::vector<CFunction> c_number_functions(bool wide) {
   return {{"constants", {}, constants(wide)},
           {"vectors", {}, vectors_text(wide)},
-          {"parts", {"vectors"}, kParts},
+          {"load_part", {"vectors"}, kLoadPart},
+          {"store_part", {"vectors"}, kStorePart},
           {"bits", {"constants", "vectors"}, kBitCasts},
           {"power", {"bits"}, kPower},
           {"expm1", {"bits"}, expm1_text(wide)},

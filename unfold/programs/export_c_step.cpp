@@ -67,15 +67,15 @@ template <class T>
 void CStepWriter<T>::declare_values() {
   if (turns_) out_.fields += "  int turn;\n";
   for (const auto& [base, steps] : places_.history()) {
-    out_.fields += text_(
-        fmt::format("  @real p{}[{}]; /* {}: the last {} */\n", base, steps * node(base).size, node(base).name, steps));
+    out_.fields += text_(fmt::format("  @real p{}[{}]; /* {}: the last {} */\n", base, steps * node(base).size,
+                                     comment_text(node(base).name), steps));
     if (steps > 1) out_.fields += fmt::format("  int at{};\n", base);
   }
   for (int i = 0; i < static_cast<int>(plan_.nodes().size()); ++i) {
     const bool given = std::ranges::find(inputs_.numbers, i) != inputs_.numbers.end();
     const bool computed = node(i).kind == Node::Kind::affine || places_.stored(i);
     if (room_of(i) > 0 && (given || (plan_.live(i) && computed)))
-      out_.fields += text_(fmt::format("  @real v{}[{}]; /* {} */\n", i, room_of(i), node(i).name));
+      out_.fields += text_(fmt::format("  @real v{}[{}]; /* {} */\n", i, room_of(i), comment_text(node(i).name)));
   }
 }
 
@@ -123,7 +123,7 @@ void CStepWriter<T>::affine(const Item& item) {
   std::string from = to;
   std::size_t first = 0;
   if (item.parts.empty() && !item.start) return;
-  say("/* {} */", n.name);
+  say("/* {} */", comment_text(n.name));
   const auto term_of = [&](std::size_t k) -> const Node::AffineTerm& { return n.terms[at(item.parts[k].term)]; };
   if (item.start) {
     const bool lookup = !item.parts.empty() && is_lookup(term_of(0));
@@ -193,10 +193,12 @@ void CStepWriter<T>::by_vectors(Index size, const std::function<std::string(cons
   out_.statements += text_(whole);
   say("}}");
   if (size % 16 == 0) return;
-  call("parts");
+  const std::string rest = body(CVectors{.part = fmt::format("{} - i", size)});
+  for (const char* function : {"load_part", "store_part"})
+    if (rest.find(function) != std::string::npos) call(function);
   out_.statements += text_("#if @@_LANES > 1\n");
   say("if (i < {}) {{", size);
-  out_.statements += text_(body(CVectors{.part = fmt::format("{} - i", size)}));
+  out_.statements += text_(rest);
   say("}}");
   out_.statements += "#endif\n";
 }

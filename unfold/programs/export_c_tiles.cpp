@@ -190,7 +190,7 @@ typename CStepWriter<T>::TiledMap CStepWriter<T>::tiled_map(const Item& item) {
     map.products.push_back({tiled_columns(w, tiling), pointer(term.source), w.rows});
   }
   if (item.start && map.products.empty()) {
-    say("/* {} */", n.name);
+    say("/* {} */", comment_text(n.name));
     say("memcpy(s->v{}, {}, {} * sizeof(@real));", item.node, map.from, tiling.size());
   }
   return map;
@@ -211,7 +211,7 @@ void CStepWriter<T>::tile(std::span<const TiledMap> maps, const Item* program, c
     call(fmt::format("columns{}", columns));
     for (const auto& [weights, x, rows] : map.products) {
       say("@columns{}({}, {} + {} * {}, {}, {}, {}); /* {} */", columns, x, weights, tile.number,
-          rows * tiling.columns(), from, to, rows, node(map.node).name);
+          rows * tiling.columns(), from, to, rows, comment_text(node(map.node).name));
       from = to;
     }
   }

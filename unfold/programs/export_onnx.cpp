@@ -180,7 +180,7 @@ void restore(OnnxGraph& graph, const FieldSpecification& field, FieldGiven given
 template <class T>
 ProtoMessage onnx_file(const NetworkModel<T>& model) {
   const FieldReads reads = reads_of(model);
-  const Head<T>& head = model.network().only_head("export --to onnx");
+  const Head<T>& head = exported_head(model.network(), "export --to onnx");
   const FieldSpecification& field = model.data().field(head.field);
   const FieldGiven wanted = given_by(head.loss->name());
   const std::string numbers = std::to_string(reads.names.size()), texts = std::to_string(reads.texts.size());

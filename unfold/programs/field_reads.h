@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "unfold/base/error.h"
 #include "unfold/models/network_model.h"
 #include "unfold/programs/step_places.h"
 
@@ -22,6 +23,14 @@ struct FieldReads {
 /// Throws UsageError naming what a step cannot be given.
 template <class T>
 FieldReads reads_of(const NetworkModel<T>& model);
+
+/// Throws UsageError where a network has several heads: a step gives one thing.
+template <class T>
+const Head<T>& exported_head(const Network<T>& network, std::string_view who) {
+  if (network.heads.size() == 1) return network.heads.front();
+  throw UsageError(std::string(who) + " writes networks that predict one field, and this one predicts " +
+                   std::to_string(network.heads.size()));
+}
 
 /// What a step gives of its field.
 enum class FieldGiven { labels, means, probabilities, means_and_deviations };

@@ -12,13 +12,11 @@
 #include "unfold/base/utf8.h"
 #include "unfold/data/alphabet.h"
 #include "unfold/data/split.h"
-#include "unfold/forward/gradient_method.h"
-#include "unfold/models/hmm_fit.h"
-#include "unfold/models/readout.h"
 #include "unfold/models/registry.h"
 #include "unfold/optim/optimizer.h"
 #include "unfold/readers/example_reader.h"
 #include "unfold/readers/fasta.h"
+#include "unfold/runs/step_settings.h"
 #include "unfold/search/objective.h"
 #include "unfold/tasks/task_spec.h"
 
@@ -156,7 +154,6 @@ void check_task_options(const TrainSettings& s, const Given& given) {
   if (!files && given.contains("epochs")) unused("epochs", "its examples are generated without an end");
   if (s.restarts > 1) unused("restarts", "one network is trained");
   if (s.best_by == "labels") unused("best-by labels", "of its examples whole sequences are counted");
-  if (s.best_by == "labels") unused("best-by labels", "of its examples whole sequences are counted");
   if (s.label_column) unused("label-column", "it reads no lines");
 }
 
@@ -184,24 +181,19 @@ void check_field_options(const TrainSettings& s, const Given& given) {
 }
 
 /// Options that would change nothing: what is refused by value may stand in the configuration of a run as it comes.
-void refuse_unused(const TrainSettings& s) {
+void refuse_unused(const TrainSettings& s, const Given& given) {
   const bool fitted = is_fitted_model(s.model);
   if (fitted && (s.activity_penalty > 0 || s.flow_penalty > 0))
     throw UsageError(fmt::format("penalties are for models trained by gradient; {} is fitted as a whole", s.model));
   const bool validates = s.task || s.valid || !s.split || parse_split(*s.split).shares[1] > 0;
-  if (!fitted && !validates && s.early_stop > 0)
-    throw UsageError(
-        fmt::format("--early-stop looks at validations, and --split {} leaves nothing to validate on", *s.split));
+  for (const auto& [name, asked] : {std::pair{"early-stop", s.early_stop > 0},
+                                    {"best-by", given.contains("best-by") && s.best_by.has_value()},
+                                    {"validate-every", given.contains("validate-every") && s.validate_every > 0}})
+    if (!fitted && !validates && asked)
+      throw UsageError(
+          fmt::format("--{} looks at validations, and --split {} leaves nothing to validate on", name, *s.split));
   if (s.follow && s.early_stop > 0)
     throw UsageError("--early-stop looks at validations, and --follow has none: leave it out");
-}
-
-/// Looking back is what no gradient says.
-void settle_gradient(TrainSettings& s) {
-  if (!s.gradient) return;
-  const GradientMethod method = GradientMethod::parse(*s.gradient);
-  s.gradient = method.text();
-  if (method.looks_back()) s.gradient.reset();
 }
 
 /// A stream is one sequence of bytes, read once.
@@ -218,71 +210,6 @@ void settle_follow(TrainSettings& s, const Given& given) {
   s.symbols = "bytes";
   s.batch = 1;
   s.epochs = 1;
-}
-
-/// What is not divided among shards is refused here, before data are read; 1 is as if nobody had said anything.
-void check_shards(TrainSettings& s) {
-  if (s.shards == 1) s.shards.reset();
-  if (s.gradient_sums == "exact") s.gradient_sums.reset();
-  if (s.gradient_sums && s.gradient_sums != "bf16")
-    throw UsageError(fmt::format("--gradient-sums is exact or bf16, not \"{}\"", *s.gradient_sums));
-  if (s.gradient_sums && !s.shards) throw UsageError("--gradient-sums is of shards: give --shards S, 2 or more");
-  if (!s.shards) return;
-  const auto refuse = [](std::string_view what) {
-    throw UsageError(fmt::format("{} cannot be divided among shards yet: leave it out, or --shards", what));
-  };
-  if (s.follow) refuse("--follow");
-  if (*s.shards > s.batch)
-    throw UsageError(
-        fmt::format("--shards {} is more than the {} sequences of a step: some shards would stay empty; "
-                    "raise --batch, or take fewer",
-                    *s.shards, s.batch));
-  if (s.gradient) refuse("--gradient " + *s.gradient);
-  if (s.sampled_softmax > 0) refuse("--sampled-softmax");
-  if (s.teacher_forcing) refuse("--teacher-forcing");
-  if (s.feedback) refuse("--feedback");
-  if (s.activity_penalty > 0) refuse("--activity-penalty");
-  if (s.flow_penalty > 0) refuse("--flow-penalty");
-}
-
-/// Half the memory of a gradient, of floats that are computed on the processor.
-void check_activations(TrainSettings& s, const RunSettings& run) {
-  if (s.activations == "exact") s.activations.reset();
-  if (!s.activations) return;
-  if (s.activations != "bf16")
-    throw UsageError(fmt::format("--activations is exact or bf16, not \"{}\"", *s.activations));
-  const auto refuse = [](std::string_view what) {
-    throw UsageError(fmt::format("{} and --activations bf16 exclude each other: leave one of them out", what));
-  };
-  if (s.precision == "double") refuse("--precision double");
-  if (run.memory_limit) refuse("--memory-limit");
-  if (run.device) refuse("--device " + *run.device);
-  if (s.gradient) refuse("--gradient " + *s.gradient);
-  if (s.flow_penalty > 0) refuse("--flow-penalty");
-}
-
-/// What no device runs is refused here, before one is opened and data are read.
-void check_device(const TrainSettings& s, const RunSettings& run) {
-  if (!run.device) {
-    if (s.precision == kTf32) throw UsageError("--precision tf32 is of GPUs; add --device cuda");
-    return;
-  }
-  if (is_fitted_model(s.model)) return;  // refused where it was given
-  const auto refuse = [](std::string_view what) {
-    throw UsageError(fmt::format("{} does not run on a device yet: leave it out, or --device", what));
-  };
-  const ModelSpec spec = parse_model_spec(s.model);
-  if (readout_of(spec) || is_hidden_markov(spec))
-    throw UsageError(
-        fmt::format("--device is for models trained by gradient; {} is fitted as a whole: leave it out", s.model));
-  if (run.memory_limit) refuse("--memory-limit");
-  if (s.shards) refuse("--shards");
-  if (s.restarts > 1) refuse("--restarts");
-  if (s.gradient) refuse("--gradient " + *s.gradient);
-  if (s.trees) refuse("--trees " + *s.trees);
-  if (s.teacher_forcing) refuse("--teacher-forcing");
-  if (s.feedback) refuse("--feedback");
-  if (s.flow_penalty > 0) refuse("--flow-penalty");
 }
 
 /// Whether a file can be looked at before it is read.
@@ -308,7 +235,7 @@ void check_fasta_options(const TrainSettings& s) {
 /// Where an option alone makes running text of a file that looks like something else.
 std::string remark_on_text(const TrainSettings& s, const Given& given) {
   const auto option = std::ranges::find_if(kTextTraining, [&](std::string_view name) { return given.contains(name); });
-  if (option == kTextTraining.end() || !is_file(s.data.front())) return {};
+  if (option == kTextTraining.end()) return {};
   const FormatGuess guess = guess_format(Input::open(s.data.front()));
   if (guess.format == kTextFormat) return {};
   return fmt::format("{} is read as running text, which --{} is for; --format {} would read it as {} ({})",
@@ -346,8 +273,13 @@ std::string settle_format(TrainSettings& s, const Given& given) {
     return fmt::format("{} is read as images (a folder)", s.data.front());
   }
   const bool text = std::ranges::any_of(kTextOnly, [&](std::string_view name) { return given.contains(name); }) ||
-                    given.contains("symbols") || is_fitted_model(s.model) || !is_file(s.data.front());
+                    given.contains("symbols") || is_fitted_model(s.model);
   const bool fields = std::ranges::any_of(kFieldsOnly, [&](std::string_view name) { return given.contains(name); });
+  if (!is_file(s.data.front())) {  // a pipe is read once
+    if (!fields) return {};
+    if (std::error_code none; s.data.front() == "-" || std::filesystem::exists(s.data.front(), none))
+      throw UsageError(fmt::format("{} can be read only once: --format says what it is", s.data.front()));
+  }
   if (const std::string why = fields ? std::string() : guess_fasta(s.data.front()); !why.empty()) {
     s.format = kFastaFormat;
     return fmt::format("{} is read as fasta ({}); --format text would read it as running text", s.data.front(), why);
@@ -562,7 +494,7 @@ void make_canonical(TrainSettings& s, const RunSettings& run, const Given& given
         "--mask and --valid-mask belong together: what is trained on one set of symbols is not comparable "
         "on another");
   if (!s.valid && !s.split && !s.follow) s.split = kDefaultSplit;
-  refuse_unused(s);
+  refuse_unused(s, given);
   if (!s.epochs && !s.steps && !s.minutes && !is_fitted_model(s.model)) s.epochs = kDefaultEpochs;
 }
 

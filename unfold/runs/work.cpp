@@ -133,9 +133,11 @@ class Jobs {
   void run(Index count) {
     const std::atomic<bool>* stop = reporter_.stop();
     for (Index i = 0; i < count; ++i) start();
-    while (!children_.empty()) {
-      if (stop != nullptr && stop->load())
+    for (bool told = false; !children_.empty();) {
+      if (!told && stop != nullptr && stop->load()) {
+        told = true;  // once: a second signal would end them in the midst of writing
         for (const pid_t id : children_) ::kill(id, SIGTERM);
+      }
       tell_progress();
       collect();
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
@@ -148,7 +150,10 @@ class Jobs {
   void start() {
     const pid_t id = ::fork();
     if (id < 0) throw RuntimeFailure(fmt::format("cannot start a process: {}", std::generic_category().message(errno)));
-    if (id == 0) be_child();
+    if (id == 0) {
+      ::setpgid(0, 0);  // what a terminal sends, the parent hands on
+      be_child();
+    }
     children_.insert(id);
   }
 

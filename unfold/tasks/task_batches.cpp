@@ -169,9 +169,8 @@ class TaskBatches final : public BatchSource {
 class TaskReader final : public BatchReader {
  public:
   TaskReader(const Task& task, TaskSplit part, std::uint64_t seed, Index count, Index batch)
-      : filler_(task, part, seed), count_(count), batch_(batch) {
+      : filler_(task, part, seed), count_(task.at_most(part, count)), batch_(batch) {
     if (count < 1 || batch < 1) throw UsageError("a task is evaluated on at least 1 example, at least 1 at a time");
-    if (task.examples(part) > 0) count_ = std::min(count_, task.examples(part));
   }
   bool next(Batch& out) override {
     const Index end = std::min(begin_ + batch_, count_);

@@ -38,7 +38,9 @@ void describe_series(Visitor& v, Options& o) {
 }
 template <class Visitor>
 void describe(Visitor& v, NarmaOptions& o) {
-  describe_series(v, o);
+  // About once in 43,000 steps it leaves its range, and all of it is drawn again: much longer ones are never found.
+  v("length", o.length, "steps", range(2, 1e5));
+  v("skip", o.skip, "first steps, where nothing is predicted", range(0, 1e5));
 }
 template <class Visitor>
 void describe(Visitor& v, MackeyGlassOptions& o) {

@@ -60,6 +60,11 @@ class Task {
   virtual double bits_per_prediction() const { return 0; }
   /// Examples of a part; 0: no end.
   virtual Index examples(TaskSplit) const { return 0; }
+  /// So many, or all that there are.
+  Index at_most(TaskSplit part, Index count) const {
+    const Index all = examples(part);
+    return all > 0 ? std::min(all, count) : count;
+  }
   /// REQUIRES number below examples(part), where there is an end.
   virtual void example(TaskSplit part, std::uint64_t seed, Index number, Example& out) const = 0;
   /// The same example of the training part as training reads it in a pass over the part, counted from 0: tasks that

@@ -137,9 +137,16 @@ void require_same(const Json& ours, const Json& theirs, const std::string& path)
     return found == of.end() ? "nothing" : found->dump();
   };
   const bool any_precision = is_on_device(ours) || is_on_device(theirs);
+  const bool any_data = !ours.contains(kDataKey) || !theirs.contains(kDataKey);  // earlier versions did not look
   for (const Json* keys : {&ours, &theirs})
     for (const auto& [key, value] : keys->items()) {
       if (text(ours, key) == text(theirs, key) || (any_precision && key == "precision")) continue;
+      if (key == kDataKey && any_data) continue;
+      if (key == kDataKey)
+        throw UsageError(
+            fmt::format("the data are not those that {} was written with; resume with these, or start a new "
+                        "run in another folder",
+                        path));
       throw UsageError(
           fmt::format("{} was written with {} = {}, this run has {}; resume with the same settings, or "
                       "start a new run in another folder",

@@ -24,6 +24,8 @@ namespace unfold {
 
 /// "precision" in the configuration of a run on a device: it may have been, and may become, any other.
 inline constexpr const char* kOnDevice = "device";
+/// The fingerprint of the data in the configuration of a run.
+inline constexpr const char* kDataKey = "data";
 
 /// The counters of a run.
 struct RunState {

@@ -71,6 +71,7 @@ nlohmann::json configuration_of(const Run<T>& run, const nlohmann::json& sources
     result["teacher_forcing"] = {options.forcing.from, options.forcing.to, static_cast<int>(options.forcing.shape)};
   if (!options.gradient.looks_back()) result["gradient"] = options.gradient.text();
   if (options.best_by_error) result["best_by_error"] = true;
+  if (!options.data.empty()) result[kDataKey] = options.data;
   if (options.shards > 1) result["shards"] = options.shards;
   if (options.shards > 1 && options.gradient_sums == Precision::bf16) result["gradient_sums"] = "bf16";
   if (options.penalties.any())

@@ -75,7 +75,7 @@ TrainingSources<T> task_sources(const Task& task, std::string_view name, const T
   };
   sources.validation();  // refuses options without sense now
   sources.step_symbols = sources.training->streams() * task.length();
-  sources.validation_symbols = options.validation * task.length();
+  sources.validation_symbols = task.at_most(TaskSplit::validation, options.validation) * task.length();
   sources.judge = task_judge<T>(task);
   sources.configuration = nlohmann::json{
       {"task", name}, {"batch", options.batch}, {"curriculum", options.curriculum}, {"validation", options.validation}};

@@ -1,6 +1,7 @@
 #include "unfold/training/trainer.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "unfold/base/error.h"
 #include "unfold/numerics/vector.h"
@@ -70,7 +71,13 @@ struct Trainer<T>::Body {
     if (options.resume) {
       recovery.resume();
       validation.choose_interval();
+      begin_files();
     }
+  }
+
+  void begin_files() {
+    if (std::exchange(begun, true)) return;
+    if (options.begins) options.begins();
     if (options.log.empty()) return;
     now.listeners.log = std::make_unique<EventLog>(options.log);
     now.listeners.log->cut_back(static_cast<std::uint64_t>(now.state.log_length), now.state.step);
@@ -99,6 +106,7 @@ struct Trainer<T>::Body {
   /// A step, and what is due after it.
   void step_and_look() {
     if (told_to_stop()) {
+      begin_files();
       keep_model_of_stream();
       recovery.interrupt();
     }
@@ -194,6 +202,7 @@ struct Trainer<T>::Body {
       ++state.loss_count;
     } else {  // nothing to learn here, but the state moves on
       objective.skip();
+      begin_files();
     }
     objective.leave();
     state.symbols += objective.symbols();
@@ -213,8 +222,12 @@ struct Trainer<T>::Body {
 
   StepReport move() {
     try {
-      return optimizer->step(objective, progress(), now.state.plateau_factor * now.state.divergence_factor);
+      const StepReport report =
+          optimizer->step(objective, progress(), now.state.plateau_factor * now.state.divergence_factor);
+      begin_files();
+      return report;
     } catch (const StepBrokenOff&) {
+      begin_files();
       recovery.interrupt_step();
     }
   }
@@ -299,7 +312,7 @@ struct Trainer<T>::Body {
   Recovery<T> recovery;
   std::function<std::string(const Parameters<T>&, Index)> sampler = {};
   std::function<void(const Parameters<T>&)> best_observer = {};
-  bool converged = false;
+  bool converged = false, begun = false;
   std::pair<double, Index> log_mark = {};    // seconds and symbols at the last entry in the log
   std::pair<double, double> beginning = {};  // seconds and fraction of the budget where this part of the run began
 };

@@ -1,0 +1,98 @@
+#include <filesystem>
+
+#include "cli/fixture.h"
+
+namespace unfold::test {
+namespace {
+
+/// What a training that is refused leaves: everything.
+class RefusedTraining : public CommandTest {
+ protected:
+  static std::vector<std::pair<std::string, std::string>> files_of(const std::string& folder) {
+    std::vector<std::pair<std::string, std::string>> files;
+    for (const auto& entry : std::filesystem::directory_iterator(folder))
+      files.emplace_back(entry.path().filename(), read_bytes(entry.path()));
+    std::ranges::sort(files);
+    return files;
+  }
+  /// Refused in place of a run that is there, which stays as it is, and in a new folder, which is not made.
+  void expect_nothing_done(const Arguments& command, int code, const std::string& message) {
+    SCOPED_TRACE(command.back());
+    const auto before = files_of(run_);
+    expect_failure(command + Arguments{"--out", run_, "--overwrite", "--quiet"}, code, message);
+    EXPECT_TRUE(files_of(run_) == before);
+    const std::string fresh = folder_ / "fresh";
+    expect_failure(command + Arguments{"--out", fresh, "--quiet"}, code, message);
+    EXPECT_FALSE(std::filesystem::exists(fresh));
+  }
+};
+
+TEST_F(RefusedTraining, a_run_of_text_stays) {
+  train();
+  const Arguments gru{"train", text_, "--model", "gru:4", "--steps", "3"};
+  expect_nothing_done(gru + Arguments{"--memory-limit", "1"}, 2, "memory");
+  expect_nothing_done(gru + Arguments{"--sampled-softmax", "100000"}, 2, "softmax");
+  expect_nothing_done(gru + Arguments{"--predict-after", "@"}, 2, "@");
+  expect_nothing_done({"train", text_, "--model", "lstm:4", "--steps", "3", "--flow-penalty", "1"}, 2, "flow");
+  expect_nothing_done({"train", text_, "--model", "ngram:3", "--predict-after", "@"}, 2, "@");
+}
+
+TEST_F(RefusedTraining, a_reservoir_is_not_gone_on_with_and_stays) {
+  const Arguments narma{"train", "--task", "narma:200", "--model", "esn:8",         "--steps", "2",
+                        "--out", run_,     "--batch",   "4",       "--validate-on", "4",       "--quiet"};
+  ASSERT_EQ(unfold_command(narma).code, 0);
+  const auto before = files_of(run_);
+  expect_failure({"train", "--out", run_, "--resume"}, 2, "there is nothing to resume");
+  EXPECT_TRUE(files_of(run_) == before);
+  std::string table = "value\n";
+  for (int i = 0; i < 300; ++i) table += std::to_string(i % 7) + "\n";
+  write_bytes(folder_ / "wave.csv", table);
+  const std::string forecast = folder_ / "forecast";
+  ASSERT_EQ(unfold_command({"train", folder_ / "wave.csv", "--read", "value", "--predict", "value", "--ahead", "1",
+                            "--model", "esn:8", "--out", forecast, "--quiet"})
+                .code,
+            0);
+  const auto then = files_of(forecast);
+  expect_failure({"train", "--out", forecast, "--resume"}, 2, "there is nothing to resume");
+  expect_failure({"train", folder_ / "wave.csv", "--read", "value", "--predict", "value", "--ahead", "1", "--model",
+                  "esn:8", "--feedback", "4+4", "--out", forecast, "--overwrite"},
+                 2, "--feedback");
+  EXPECT_TRUE(files_of(forecast) == then);
+}
+
+TEST_F(RefusedTraining, a_run_goes_on_with_its_own_data_alone) {
+  train({"--steps", "20"});
+  const auto before = files_of(run_);
+  const std::string data = read_bytes(text_);
+  std::string other = data;
+  std::ranges::reverse(other);
+  write_bytes(text_, other);
+  const Arguments resume{"train", "--out", run_, "--resume", "--steps", "30", "--quiet"};
+  expect_failure(resume, 2, "the data are not those that");
+  EXPECT_TRUE(files_of(run_) == before);
+  write_bytes(text_, data);
+  EXPECT_EQ(unfold_command(resume).code, 0);
+}
+
+TEST_F(RefusedTraining, a_folder_without_a_run_is_named) {
+  expect_failure({"train", "--out", folder_ / "nix", "--resume"}, 2, "nix holds no run to go on with");
+}
+
+/// To go on where nothing is yet is to begin, with the settings of a beginning.
+TEST_F(RefusedTraining, resuming_what_is_not_there_begins_as_usual) {
+  std::string pairs;
+  for (int i = 0; i < 40; ++i) pairs += i % 2 == 0 ? "abba\tA B B A\n" : "cab\tC A B\n";
+  const std::string data = folder_ / "words.pairs";
+  write_bytes(data, pairs);
+  const auto config_of = [&](const Arguments& more) {
+    const std::string out = folder_ / ("run" + std::to_string(more.size()));
+    const Finished finished =
+        unfold_command(Arguments{"train", data, "--model", "gru:4", "--steps", "2", "--out", out, "--quiet"} + more);
+    EXPECT_EQ(finished.code, 0) << finished.err;
+    return read_bytes(out + "/config.toml");
+  };
+  EXPECT_EQ(config_of({"--resume"}), config_of({}));
+}
+
+}  // namespace
+}  // namespace unfold::test
