@@ -97,6 +97,15 @@ TEST(TableReader, two_columns_of_one_name_and_a_table_without_rows_are_refused) 
   EXPECT_TRUE(contains(refusal("table", "\n\n"), "data: there is no example"));
 }
 
+TEST(TableReader, utf_16_is_refused_with_what_to_do) {
+  const std::string little("l\0o\0a\0d\0,\0d\0a\0y\0\n\0001\0,\0002\0\n\0", 26);
+  EXPECT_TRUE(contains(refusal("table", "\xFF\xFE" + little), "data is UTF-16"));
+  EXPECT_TRUE(contains(refusal("table", "\xFF\xFE" + little), "iconv -f UTF-16 -t UTF-8"));
+  EXPECT_TRUE(contains(refusal("table", little), "iconv -f UTF-16LE"));
+  EXPECT_TRUE(contains(refusal("table", '\0' + little.substr(0, 25)), "iconv -f UTF-16BE"));
+  EXPECT_TRUE(contains(refusal("table", "load\n1\n2\n3\n4\n" + std::string(9, '\0')), "a byte 0"));
+}
+
 TEST(TableReader, real_tables_have_the_shapes_that_their_pages_name) {
   UNFOLD_REAL_DATA(wine, "density/winequality-red.csv");
   const Examples measured = read_examples(Input::open(wine), {});

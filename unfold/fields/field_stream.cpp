@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "unfold/base/error.h"
+#include "unfold/base/text_encoding.h"
 
 namespace unfold {
 namespace {
@@ -59,8 +60,11 @@ FieldStream::FieldStream(const std::string& path, ReaderOptions options, const D
 bool FieldStream::next_line(std::string& line) {
   std::string_view found;
   if (!source_.next(found)) return false;
+  if (++line_ == 1) {
+    refuse_utf16(source_.name(), found);
+    found = without_mark(found);
+  }
   line = found;
-  if (++line_ == 1 && line.starts_with("\xEF\xBB\xBF")) line.erase(0, 3);
   return true;
 }
 
