@@ -30,6 +30,27 @@ TEST(TableReader, without_a_header_columns_are_numbered) {
   EXPECT_EQ(names_of(read_as("table", "kind\ttitle\ny\tbook\nx\tsong\n")), (Texts{"kind", "title"}));
 }
 
+TEST(TableReader, a_header_may_have_a_cell_without_a_name) {
+  EXPECT_EQ(names_of(read_as("table", ",load,day\n0,1.5,mon\n1,2.5,tue\n")), (Texts{"1", "load", "day"}));
+  EXPECT_EQ(names_of(read_as("table", ",text,label\n0,good fun,pos\n1,dull,neg\n")), (Texts{"1", "text", "label"}));
+  EXPECT_EQ(names_of(read_as("table", "load,day,\n1,mon,\n2,tue,\n")), (Texts{"load", "day", "3"}));
+  EXPECT_EQ(names_of(read_as("table", ",\"load\"\n,1\n,2\n")), (Texts{"1", "load"}));
+}
+
+TEST(TableReader, a_first_row_whose_values_are_missing_is_no_header) {
+  for (const char* file : {",3\n1,2\n", ",\n1,2\n", "NA,?\n1,2\n", ",mon\n1,tue\n2,wed\n", "?,mon\n1,tue\n2,wed\n",
+                           "NA,mon\n0,tue\n1,wed\n", ",a\nx,b\ny,c\n", ",mon\n0,mon\n1,tue\n"}) {
+    const Examples examples = read_as("table", file);
+    EXPECT_EQ(names_of(examples), (Texts{"1", "2"})) << file;
+    EXPECT_EQ(examples.lines.front(), 1) << file;
+  }
+}
+
+TEST(TableReader, a_first_row_is_a_header_where_that_is_known) {
+  EXPECT_EQ(names_of(read_as("table", ",load\n7,\n", {.headed = true})), (Texts{"1", "load"}));
+  EXPECT_EQ(names_of(read_as("table", "load,note\n,note\n", {.headed = true})), (Texts{"load", "note"}));
+}
+
 TEST(TableReader, quotes_hold_separators_line_ends_and_quotes) {
   const Examples examples = read_as("table", "n,text\n1,\"two\nlines, \"\"quoted\"\"\"\n2, \"\" \n3,x \"y\" z\n");
   EXPECT_EQ(entries_of(examples, "text"), (Texts{"two\nlines, \"quoted\"", "", "x \"y\" z"}));

@@ -118,6 +118,7 @@ void FieldStream::learn_header(const std::string& line) {
       if (column.is_text() && !column.texts.empty() &&
           (column.texts[0] == field.name || field.name.starts_with(column.texts[0] + ".")))
         header_ = line;
+  options_.headed = !header_.empty();
 }
 
 Examples FieldStream::read(const std::string& text, Index line) const {
