@@ -11,6 +11,7 @@
 
 #include "unfold/base/error.h"
 #include "unfold/base/text_distance.h"
+#include "unfold/data/templates.h"
 #include "unfold/fields/density_data.h"
 #include "unfold/fields/grid_data.h"
 #include "unfold/fields/predicted_list.h"
@@ -206,6 +207,33 @@ Examples read_fields(const std::vector<std::string>& files, const ReaderOptions&
       append(all, more);
   }
   return all;
+}
+
+Examples read_fields(const std::vector<std::string>& files, const ReaderOptions& options, Reporter& reporter) {
+  Examples examples = read_fields(files, options);
+  tell_remarks(examples, reporter);
+  return examples;
+}
+
+void tell_remarks(const Examples& examples, Reporter& reporter) {
+  for (const std::string& remark : examples.remarks) reporter.remark(remark);
+}
+
+void want_kinds(const DataSpecification& data, ReaderOptions& options) {
+  for (const FieldSpecification& field : data.fields) {
+    options.stops = options.stops || field.name.ends_with(kStopField);
+    if (field.type == FieldSpecification::Type::values) {
+      options.numbers.push_back(field.name);
+      continue;
+    }
+    options.texts.push_back(field.name);
+    for (const TemplatePart& part : parse_template(field.name)) options.texts.push_back(part.field);
+    if (field.name.ends_with(kStopField)) continue;  // stops may be of numbers
+    // What a derived field is made of is text too.
+    for (std::size_t dot = field.name.rfind('.'); dot != std::string::npos && dot > 0;
+         dot = field.name.rfind('.', dot - 1))
+      options.texts.push_back(field.name.substr(0, dot));
+  }
 }
 
 std::string found_symbols(const Examples& examples) {

@@ -199,7 +199,12 @@ void FieldStream::remember(const Examples& row) {
     window_ = row;
     return;
   }
+  std::vector<Index> lines = std::move(window_.lines);
+  lines.insert(lines.end(), row.lines.begin(), row.lines.end());
+  // A column that the model does not read may hold now numbers, now texts.
   append(window_, row);
+  window_.source = row.source;
+  window_.lines = std::move(lines);
   window_.ends = {window_.positions()};
   window_.example_lines = row.example_lines;
   for (ExampleColumn& column : window_.columns)
