@@ -80,8 +80,10 @@ ReaderOptions reader_options_for(const Model& model) {
   return options;
 }
 
-Examples read_for(const Model& model, const std::vector<std::string>& files) {
-  return read_fields(files, reader_options_for(model));
+Examples read_for(const Model& model, const std::vector<std::string>& files, Reporter* reporter) {
+  Examples examples = read_fields(files, reader_options_for(model));
+  if (reporter != nullptr) tell_remarks(examples, *reporter);
+  return examples;
 }
 
 bool reads_row_by_row(const Model& model, const NetworkLayout& layout, const std::string& spec) {

@@ -194,6 +194,15 @@ void FieldStream::complete(Examples& examples) {
   examples.columns = std::move(columns);
 }
 
+/// What readers say of a piece is said once a stream, with its line.
+void FieldStream::remark_once(Examples& piece) {
+  if (piece.remarks.empty()) return;
+  piece.remarks.clear();
+  if (std::exchange(remarked_, true)) return;
+  piece.remarks.push_back(fmt::format("{} is not UTF-8 (line {}); such lines are read as ISO-8859-1", source_.name(),
+                                      piece.lines.empty() ? line_ : piece.lines.front()));
+}
+
 void FieldStream::remember(const Examples& row) {
   if (begins_) {
     window_ = row;
@@ -234,6 +243,7 @@ bool FieldStream::next(Examples& examples) {
     examples = read(text + "\n", line_);
   }
   complete(examples);
+  remark_once(examples);
   if (piece_ == StreamPiece::row) remember(examples);
   return true;
 }
