@@ -266,8 +266,9 @@ FieldPlan plan_fields(const Examples& examples, TrainSettings& s) {
     }
   }
   std::vector<Predicted> heads;
-  for (const std::string& text : split_predicted(*s.predict)) heads.push_back(parse_predicted(text));
-  Names reads = s.read               ? split_names(*s.read)
+  const Names known = column_names(examples);
+  for (const std::string& text : split_predicted(*s.predict, known)) heads.push_back(parse_predicted(text, known));
+  Names reads = s.read               ? split_names(*s.read, known)
                 : s.ends             ? Names{heads.front().field}
                 : is_of_crf(s.model) ? default_templates(examples, predicted_names(heads))
                                      : default_reads(examples, heads);
@@ -381,7 +382,7 @@ void settle_label_loss(FieldPlan& plan, const Examples& examples, TrainSettings&
   if (plan.problem == Problem::transducing) return;
   const ModelSpec model = parse_model_spec(s.model);
   if ((!model.both_directions && !is_linear(model)) || wants_rows(s.optimizer)) return;
-  Names all = split_predicted(*s.predict);
+  Names all = split_predicted(*s.predict, column_names(examples));
   for (std::size_t h = 0; h < plan.layout.heads.size(); ++h) {
     HeadSpecification& head = plan.layout.heads[h];
     if (!head.loss.empty() || plan.choice.once.contains(head.field)) continue;
