@@ -75,6 +75,24 @@ TEST(FieldPlan, numbers_are_predicted_from_what_they_were) {
   EXPECT_EQ(plan.layout.heads.front().loss, "normal");
 }
 
+TEST(FieldPlan, names_may_hold_what_separates_names) {
+  Examples examples = sentences(4);
+  examples.columns[0].name = "load, \"net\"";
+  examples.columns[1].name = "b=normal";
+  examples.columns[2].name = "a@end";
+  TrainSettings settings = predicting("b=normal=crf,a@end=softmax");
+  settings.read = "load, \"net\"";
+  const FieldPlan plan = plan_fields(examples, settings);
+  EXPECT_THAT(plan.layout.reads, ElementsAre("load, \"net\""));
+  EXPECT_THAT(plan.choice.predicts, ElementsAre("b=normal", "a@end"));
+  EXPECT_EQ(plan.layout.heads[0].loss, "crf");
+  EXPECT_EQ(plan.layout.heads[1].loss, "softmax");
+  TrainSettings both = predicting("b=normal@end");
+  both.read = "load, \"net\".lower,load, \"net\",a@end";
+  EXPECT_THAT(plan_fields(examples, both).layout.reads, ElementsAre("load, \"net\".lower", "load, \"net\"", "a@end"));
+  EXPECT_EQ(both.read, "load, \"net\".lower,load, \"net\",a@end");
+}
+
 TEST(FieldPlan, a_field_that_is_not_there_is_refused_with_the_nearest) {
   TrainSettings settings = predicting("tga");
   EXPECT_THAT([&] { plan_fields(sentences(4), settings); },

@@ -77,6 +77,38 @@ TEST_F(LogTest, labels_in_the_first_column_are_found_and_only_normal_lines_teach
   EXPECT_EQ(unlabelled.score("12 all is well").label, std::nullopt) << "new logs need not be labelled";
 }
 
+TEST_F(LogTest, a_byte_order_mark_hides_no_label) {
+  std::string log = "\xEF\xBB\xBF";
+  for (int i = 0; i < 40; ++i) log += i % 8 == 3 ? "KERNEL 12 all is lost\n" : "- 12 all is well\n";
+  const auto model = trained(log);
+  EXPECT_TRUE(log_card(*model)->label_column);
+  EXPECT_EQ(log_card(*model)->lines, 35);
+  EXPECT_EQ(log_card(*model)->shapes, 1);
+  LogScorer scorer(*model), plain(*model);
+  const ScoredLogLine marked = scorer.score("\xEF\xBB\xBF- 12 all is well");
+  EXPECT_EQ(marked.label, "-");
+  EXPECT_EQ(marked.nats, plain.score("- 12 all is well").nats);
+}
+
+/// A byte 0 behind each byte.
+std::string as_utf16(const std::string& text) {
+  std::string wide = "\xFF\xFE";
+  for (const char c : text) wide.append(1, c).append(1, '\0');
+  return wide;
+}
+
+TEST_F(LogTest, utf_16_is_refused_with_what_to_do) {
+  const std::string refused = message_of<DataError>([&] { trained(as_utf16(small_log())); });
+  EXPECT_TRUE(contains(refused, "log1 is UTF-16")) << refused;
+  EXPECT_TRUE(contains(refused, "iconv -f UTF-16 -t UTF-8")) << refused;
+  const auto model = trained(small_log());
+  LogScorer scorer(*model);
+  EXPECT_TRUE(contains(message_of<DataError>([&] { scorer.score(as_utf16("session closed")); }), "iconv"));
+  EXPECT_THROW(log_shapes(*log_card(*model), {Input::from_bytes("x", as_utf16("session"))}), DataError);
+  LogScorer cut_off(*model);  // zeros that a disk left are no UTF-16
+  EXPECT_GT(cut_off.score(std::string(40, '\0') + "session closed").nats, 0);
+}
+
 TEST_F(LogTest, a_label_to_train_on_says_that_there_is_a_column_of_labels) {
   const auto model = trained("good 1 a\nbad 2 b\ngood 3 a\n", {{"only-label", "good"}});
   EXPECT_EQ(log_card(*model)->lines, 2);

@@ -224,6 +224,48 @@ TEST_F(FieldsTest, a_file_to_validate_on_and_parts_that_are_named) {
   expect_failure({"eval", run_, file, "--split", "90/10", "--part", "test"}, 3, "leaves nothing for --part test");
 }
 
+TEST_F(FieldsTest, a_column_without_a_value_is_missing_in_every_file_that_is_named) {
+  std::string rows = "load,t,note\n", bare = rows;
+  for (int i = 0; i < 60; ++i) {
+    const std::string load = std::to_string(std::sin(i / 3.0));
+    rows += load + "," + std::to_string(i % 7) + ",a\n";
+    bare += load + ",," + std::to_string(i) + "\n";
+  }
+  const std::string full = data("full.csv", rows), none = data("none.csv", bare);
+  const Arguments more = {"--model", "gru:4",     "--format", "table",      "--read",
+                          "load,t",  "--predict", "load",     "--overwrite"};
+  for (const char* option : {"--valid", "--test"}) {
+    const nlohmann::json trained = train_on(full, more + Arguments{option, none});
+    EXPECT_EQ(only_object(output_of({"eval", run_, none, "--json"})), trained[std::string(option).substr(2)]) << option;
+  }
+  for (const auto& [first, second] : {std::pair{full, none}, std::pair{none, full}}) {
+    train_on(first, more + Arguments{second, "--split", "100/0/0"});
+    EXPECT_EQ(count_lines(output_of({"predict", run_, first, second})), 122);
+  }
+  expect_failure({"train", full, none, "--out", run_, "--read", "load,note", "--predict", "load", "--overwrite"}, 3,
+                 "field note: " + full + " holds texts (\"a\" in line 2), and " + none +
+                     " holds numbers (0 in line 2); leave entries empty that are no numbers");
+}
+
+TEST_F(FieldsTest, what_a_reader_remarks_is_said_once_a_file) {
+  const std::string latin = "pos\tcaf\xE9 bon\nneg\tcaf\xE9 mal\n";
+  const std::string file = data("latin", latin + labelled_lines(30)), other = data("other", latin);
+  const std::string said = " is not UTF-8 (line 1) and is read as ISO-8859-1";
+  const Finished trained =
+      unfold_command(few_steps(file, run_, {"--model", "gru:4", "--format", "labelled", "--valid", other}));
+  EXPECT_THAT(trained.err, HasSubstr(file + said));
+  EXPECT_THAT(trained.err, HasSubstr(other + said));
+  for (const char* verb : {"predict", "eval", "score"}) {
+    const Finished finished = unfold_command({verb, run_, other});
+    EXPECT_EQ(finished.err.find(said), finished.err.rfind(said)) << verb;
+    EXPECT_THAT(finished.err, HasSubstr(other + said)) << verb;
+    EXPECT_EQ(unfold_command({verb, run_, other, "--quiet"}).err, "") << verb;
+  }
+  const Finished followed = unfold_command({"predict", run_, "-", "--follow"}, {.input = "pos\tbon\n" + latin});
+  EXPECT_THAT(followed.err, HasSubstr("standard input is not UTF-8 (line 2); such lines are read as ISO-8859-1"));
+  EXPECT_EQ(followed.err.find("UTF-8"), followed.err.rfind("UTF-8"));
+}
+
 TEST_F(FieldsTest, a_run_that_goes_on_ends_with_the_bytes_of_one_that_was_never_interrupted) {
   const std::string file = data("chunks", chunk_columns(40)), whole = folder_ / "whole";
   const Arguments more = {"--model", "bigru:4,dropout=0.2", "--quiet"};

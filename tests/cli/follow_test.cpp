@@ -96,6 +96,28 @@ TEST_F(FollowTest, numbers_without_a_header_and_rows_of_several_sequences) {
   }
 }
 
+TEST_F(FollowTest, a_column_that_is_not_read_may_hold_anything) {
+  std::string rows = "load,note\n";
+  for (int i = 0; i < 60; ++i) rows += std::to_string(std::sin(i / 3.0)) + "," + std::to_string(i) + "\n";
+  train_on(data("wave.csv", rows), {"--model", "gru:4", "--format", "table", "--read", "load", "--predict", "load"});
+  const std::string stream = "load,note\n5.1,17\n5.2,door open\n,\n5.3,\n5.4,18\n5.4,note\n";
+  expect_equal_answers(data("mixed.csv", stream));
+  expect_equal_answers(data("late.csv", "load,note\n5.1,\n5.2,?\n5.3,7\n"));
+  const std::string answers = output_of({"predict", run_, "-", "--follow"}, {.input = stream});
+  EXPECT_EQ(count_lines(answers), 7);
+  EXPECT_THAT(answers, HasSubstr("5.2\tdoor open\t"));
+  const Finished bad = unfold_command({"predict", run_, "-", "--follow"}, {.input = "load,note\n5.1,1\nmuch,2\n"});
+  EXPECT_EQ(bad.code, 3);
+  EXPECT_THAT(bad.err, HasSubstr("standard input: line 3: \"much\" in column load is no number"));
+}
+
+TEST_F(FollowTest, a_header_whose_first_cell_is_empty_and_a_row_that_looks_like_one) {
+  std::string rows = ",load,note\n";
+  for (int i = 0; i < 60; ++i) rows += std::to_string(i) + "," + std::to_string(std::sin(i / 3.0)) + ",a\n";
+  train_on(data("wave.csv", rows), {"--model", "gru:4", "--format", "table", "--read", "load", "--predict", "load"});
+  expect_equal_answers(data("some.csv", ",load,note\n5,,note\n6,0.5,load\n"));
+}
+
 TEST_F(FollowTest, what_has_no_end_and_what_needs_one_are_refused) {
   const std::string both = data("both.csv", wave(200, true)), file = data("wave", wave(200));
   train_on(both, {"--model", "bigru:4", "--format", "table", "--read", "hour", "--predict", "load"});

@@ -305,6 +305,58 @@ TEST(ExampleSet, refuses_data_of_another_kind_than_the_model_knows) {
               HasSubstr("an example has field tag once; the model knows it at every position"));
 }
 
+// -------------------------------------------------------------------------------------------------------- several
+// files
+
+Examples file_of(const std::string& source, ExampleColumn load, ExampleColumn note) {
+  const Index rows = load.entries();
+  Examples examples{.source = source, .columns = {std::move(load), std::move(note)}, .ends = {rows}};
+  for (Index row = 0; row < rows; ++row) examples.lines.push_back(row + 2);
+  return examples;
+}
+
+TEST(SeveralFiles, a_column_without_a_value_takes_the_kind_that_it_has_elsewhere) {
+  const Examples full = file_of("full", numbers("load", {1, 2}), texts("note", {"a", "b"}));
+  Examples nothing = file_of("nothing", texts("load", {"", "NA"}), numbers("note", {0, 0}));
+  for (ExampleColumn& column : nothing.columns) column.missing = {1, 1};
+  for (const bool first : {true, false}) {
+    Examples both = first ? nothing : full;
+    append(both, first ? full : nothing);
+    EXPECT_EQ(both.columns[0].width, 1);
+    EXPECT_TRUE(both.columns[1].is_text());
+    const ExampleSet set = set_of(both, {.reads = {"load"}, .predicts = {"note"}}, full);
+    EXPECT_THAT(set.column("load").present, first ? ElementsAre(0, 0, 1, 1) : ElementsAre(1, 1, 0, 0));
+    EXPECT_EQ(set.column("note").symbols[first ? 0 : 2], kNoSymbol);
+  }
+}
+
+TEST(SeveralFiles, a_column_of_two_kinds_matters_only_to_those_who_read_it) {
+  Examples both = file_of("a.csv", numbers("load", {1, 2}), numbers("note", {17, 1.5}));
+  append(both, file_of("b.csv", numbers("load", {3, 4}), texts("note", {"5", "door open"})));
+  append(both, file_of("c.csv", numbers("load", {5}), numbers("note", {6})));
+  EXPECT_THAT(both.columns[1].texts, ElementsAre("17", "1.5", "5", "door open", "6"));
+  EXPECT_EQ(set_of(both, {.reads = {}, .predicts = {"load"}}, both).count(), 3);
+  const std::string message = complaint([&] { set_of(both, {.reads = {"note"}, .predicts = {"load"}}, both); });
+  EXPECT_THAT(message, HasSubstr("field note: a.csv holds numbers (17 in line 2), and b.csv holds texts (\"door open\" "
+                                 "in line 3); "));
+  EXPECT_THAT(message, HasSubstr("--read"));
+  const std::vector<Index> last = {2};
+  EXPECT_THROW(specify(subset(both, last), {.reads = {"note"}, .predicts = {"load"}}, "table"), DataError);
+}
+
+TEST(SeveralFiles, must_have_the_same_fields_of_the_same_shape) {
+  const Examples one = file_of("one", numbers("load", {1}), numbers("note", {1}));
+  const auto refused = [&](const ExampleColumn& load, const ExampleColumn& note) {
+    return complaint([&] {
+      Examples both = one;
+      append(both, file_of("two", load, note));
+    });
+  };
+  EXPECT_THAT(refused(numbers("note", {1}), numbers("load", {1})),
+              HasSubstr("field 1 is named \"load\" in one and \"note\" in two"));
+  EXPECT_THAT(refused(numbers("load", {1}), numbers("note", {1, 2}, {}, 2)), HasSubstr("1 numbers an entry in one"));
+}
+
 // -------------------------------------------------------------------------------------------------------------- parts
 
 TEST(ExampleSet, has_subsets_in_the_order_asked_for) {

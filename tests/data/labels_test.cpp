@@ -13,6 +13,13 @@ TEST(Labels, the_first_column_leaves_the_text) {
   EXPECT_EQ(labels, (std::vector<std::string>{"-", "BAD", "-", "ODD"}));
 }
 
+TEST(Labels, a_byte_order_mark_is_no_part_of_the_first_label) {
+  const auto [text, labels] = split_labels(Input::from_bytes("log", "\xEF\xBB\xBF- a\nBAD b\n"));
+  EXPECT_EQ(text.bytes(), "a\nb\n");
+  EXPECT_EQ(labels.front(), "-");
+  EXPECT_EQ(read_labels(Input::from_bytes("l", "\xEF\xBB\xBF-\n")).front(), "-");
+}
+
 TEST(Labels, other_labels_are_left_out) {
   const auto [text, labels] = split_labels(Input::from_bytes("log", "- a\nBAD b\n- c"), "-");
   EXPECT_EQ(text.bytes(), "a\nc");

@@ -209,6 +209,16 @@ TEST(LogLines, shapes_are_counted) {
   EXPECT_EQ(shapes.different, 3);
 }
 
+TEST(LogLines, a_byte_order_mark_is_no_part_of_the_first_line) {
+  const LogScanner scanner{LogRules()};
+  EXPECT_EQ(shapes_of("\xEF\xBB\xBF"
+                      "a 1\n",
+                      scanner)
+                .text,
+            "a <num>\n");
+  EXPECT_TRUE(begins_with_labels("\xEF\xBB\xBF- 1 a\nBAD 2 b\n"));
+}
+
 TEST(LogLines, words_that_stand_once_are_what_an_unknown_word_is_like) {
   std::string shapes = "a b\na c\n\nd d\n";
   EXPECT_EQ(make_rare_words_unknown(shapes), 2);

@@ -30,6 +30,27 @@ TEST(TableReader, without_a_header_columns_are_numbered) {
   EXPECT_EQ(names_of(read_as("table", "kind\ttitle\ny\tbook\nx\tsong\n")), (Texts{"kind", "title"}));
 }
 
+TEST(TableReader, a_header_may_have_a_cell_without_a_name) {
+  EXPECT_EQ(names_of(read_as("table", ",load,day\n0,1.5,mon\n1,2.5,tue\n")), (Texts{"1", "load", "day"}));
+  EXPECT_EQ(names_of(read_as("table", ",text,label\n0,good fun,pos\n1,dull,neg\n")), (Texts{"1", "text", "label"}));
+  EXPECT_EQ(names_of(read_as("table", "load,day,\n1,mon,\n2,tue,\n")), (Texts{"load", "day", "3"}));
+  EXPECT_EQ(names_of(read_as("table", ",\"load\"\n,1\n,2\n")), (Texts{"1", "load"}));
+}
+
+TEST(TableReader, a_first_row_whose_values_are_missing_is_no_header) {
+  for (const char* file : {",3\n1,2\n", ",\n1,2\n", "NA,?\n1,2\n", ",mon\n1,tue\n2,wed\n", "?,mon\n1,tue\n2,wed\n",
+                           "NA,mon\n0,tue\n1,wed\n", ",a\nx,b\ny,c\n", ",mon\n0,mon\n1,tue\n"}) {
+    const Examples examples = read_as("table", file);
+    EXPECT_EQ(names_of(examples), (Texts{"1", "2"})) << file;
+    EXPECT_EQ(examples.lines.front(), 1) << file;
+  }
+}
+
+TEST(TableReader, a_first_row_is_a_header_where_that_is_known) {
+  EXPECT_EQ(names_of(read_as("table", ",load\n7,\n", {.headed = true})), (Texts{"1", "load"}));
+  EXPECT_EQ(names_of(read_as("table", "load,note\n,note\n", {.headed = true})), (Texts{"load", "note"}));
+}
+
 TEST(TableReader, quotes_hold_separators_line_ends_and_quotes) {
   const Examples examples = read_as("table", "n,text\n1,\"two\nlines, \"\"quoted\"\"\"\n2, \"\" \n3,x \"y\" z\n");
   EXPECT_EQ(entries_of(examples, "text"), (Texts{"two\nlines, \"quoted\"", "", "x \"y\" z"}));
@@ -95,6 +116,15 @@ TEST(TableReader, a_ragged_row_is_refused_with_both_counts) {
 TEST(TableReader, two_columns_of_one_name_and_a_table_without_rows_are_refused) {
   EXPECT_TRUE(contains(refusal("table", "x,x\n1,2\n"), "two columns"));
   EXPECT_TRUE(contains(refusal("table", "\n\n"), "data: there is no example"));
+}
+
+TEST(TableReader, utf_16_is_refused_with_what_to_do) {
+  const std::string little("l\0o\0a\0d\0,\0d\0a\0y\0\n\0001\0,\0002\0\n\0", 26);
+  EXPECT_TRUE(contains(refusal("table", "\xFF\xFE" + little), "data is UTF-16"));
+  EXPECT_TRUE(contains(refusal("table", "\xFF\xFE" + little), "iconv -f UTF-16 -t UTF-8"));
+  EXPECT_TRUE(contains(refusal("table", little), "iconv -f UTF-16LE"));
+  EXPECT_TRUE(contains(refusal("table", '\0' + little.substr(0, 25)), "iconv -f UTF-16BE"));
+  EXPECT_TRUE(contains(refusal("table", "load\n1\n2\n3\n4\n" + std::string(9, '\0')), "a byte 0"));
 }
 
 TEST(TableReader, real_tables_have_the_shapes_that_their_pages_name) {

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "unfold/base/json.h"
+#include "unfold/base/text_encoding.h"
 #include "unfold/data/labels.h"
 #include "unfold/models/registry.h"
 
@@ -33,6 +34,11 @@ std::string count_labels(const std::vector<std::string>& labels) {
   std::string text;
   for (const auto& [label, count] : counts) text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", label, count);
   return text;
+}
+
+/// Of UTF-16 a model would learn zeros between letters.
+void check_encoding(const std::vector<Input>& inputs) {
+  for (const Input& input : inputs) refuse_utf16(input.name(), input.bytes());
 }
 
 }  // namespace
@@ -66,6 +72,7 @@ std::optional<LogCard> log_card(const SymbolModel& model) {
 LogTraining::LogTraining(const TrainSettings& settings) : card_{.rules = rules_of(settings)}, scanner_(card_.rules) {}
 
 std::vector<Input> LogTraining::read_data(std::vector<Input> inputs, TrainSettings& s, Reporter& reporter) {
+  check_encoding(inputs);
   if (!s.label_column && std::ranges::all_of(inputs, [](const Input& i) { return begins_with_labels(i.bytes()); })) {
     s.label_column = true;
     if (!s.only_label) s.only_label = std::string(kNormalLabel);
@@ -95,6 +102,7 @@ std::vector<Input> LogTraining::read_data(std::vector<Input> inputs, TrainSettin
 }
 
 std::vector<Input> LogTraining::read_more(const std::vector<Input>& inputs, const TrainSettings& s) const {
+  check_encoding(inputs);
   std::vector<Input> result;
   for (const Input& input : unlabelled(inputs, s.label_column, s.only_label))
     result.push_back(Input::from_bytes(input.name(), shapes_of(input.bytes(), scanner_).text));
@@ -102,6 +110,7 @@ std::vector<Input> LogTraining::read_more(const std::vector<Input>& inputs, cons
 }
 
 std::vector<Input> log_shapes(const LogCard& card, const std::vector<Input>& inputs) {
+  check_encoding(inputs);
   const LogScanner scanner(card.rules);
   std::vector<Input> result;
   for (const Input& input : unlabelled(inputs, card.label_column))

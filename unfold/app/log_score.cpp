@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 
+#include "unfold/base/text_encoding.h"
 #include "unfold/numerics/functions.h"
 #include "unfold/runs/figures.h"
 
@@ -51,7 +52,10 @@ double ScoredLogLine::surprise_bits() const { return unfold::bits(surprise); }
 double ScoredLogLine::token_bits() const { return unfold::bits(token_nats); }
 
 void LogLineReader::read(std::string_view line) {
-  ++lines_;
+  if (++lines_ == 1) {
+    refuse_utf16("the log", line);
+    line = without_mark(line);
+  }
   if (label_column_ && !labelled_) labelled_ = begins_with_label(line);
   if (labelled_.value_or(false)) label_ = take_label(line, lines_);
   text_ = line;

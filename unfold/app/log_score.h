@@ -54,7 +54,7 @@ class LogLineReader {
  public:
   explicit LogLineReader(const LogCard& card) : label_column_(card.label_column), scanner_(card.rules) {}
   /// REQUIRES that the line lives as long as its parts are used. Throws DataError for a line without label where the
-  /// first had one.
+  /// first had one, and for UTF-16.
   void read(std::string_view line);
   Index number() const { return lines_; }  ///< from 1
   const std::optional<std::string>& label() const { return label_; }

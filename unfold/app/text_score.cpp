@@ -9,6 +9,7 @@
 
 #include "unfold/base/error.h"
 #include "unfold/base/text_distance.h"
+#include "unfold/base/text_encoding.h"
 #include "unfold/base/utf8.h"
 
 namespace unfold {
@@ -72,6 +73,7 @@ TextScorer::Line TextScorer::read(const TextLine& from, const std::string& sourc
   Line line{.scored = {.number = ++lines_, .text = from.text}};
   std::string_view& text = line.scored.text;
   if (labelled_) {
+    if (lines_ == 1) text = without_mark(text);  // as split_labels does
     const std::size_t length = std::min(text.find_first_of(" \t\r"), text.size());
     if (length == 0) throw DataError(fmt::format("{}: line {} does not begin with a label", source, lines_));
     line.scored.label = text.substr(0, length);

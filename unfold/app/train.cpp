@@ -101,7 +101,7 @@ class Training {
 
   Config kept(Stored least) const { return configuration(s_, run_, least); }
   nlohmann::json card_configuration() const;
-  ReaderOptions further_data() const;
+  Examples read_further(const std::string& file, const DataSpecification& data) const;
   int threads() const { return threads_of_process(run_.threads, processes()); }
   Processes& processes() const { return request_.processes != nullptr ? *request_.processes : one_process(); }
   bool writes() const { return processes().first(); }
@@ -416,17 +416,18 @@ TrainOutcome Training::run_on_task() {
 /// Reads data with fields and settles what follows from them.
 void Training::settle_fields() {
   if (!given_.contains("symbols") && !goes_on_) s_.symbols = kAnyText;
-  examples_ = read_fields(s_.data, reader_options(s_));
+  examples_ = read_fields(s_.data, reader_options(s_), reporter_);
   if (s_.symbols == kAnyText) s_.symbols = found_symbols(examples_);
   fields_ = plan_fields(examples_, s_);
   if (!goes_on_) settle_for(fields_, examples_, given_, s_);
 }
 
-/// How files beside those to train on are read.
-ReaderOptions Training::further_data() const {
+/// Reads a file beside those to train on: what is known of its columns, they need not show.
+Examples Training::read_further(const std::string& file, const DataSpecification& data) const {
   ReaderOptions options = reader_options(s_);
+  want_kinds(data, options);
   if (!options.rows.field.empty()) know_classes(classes_of(examples_.column(kVector)), options);
-  return options;
+  return read_fields({file}, options, reporter_);
 }
 
 TrainOutcome Training::run_on_fields() {
@@ -437,8 +438,7 @@ TrainOutcome Training::run_on_fields() {
   const ExampleSet all(examples_, data, fields_.choice.predicts, UnknownPolicy::skip);
   std::array<ExampleSet, 3> parts = split.parts(all, s_.window);
   if (s_.valid)
-    parts[1] = ExampleSet(read_fields({*s_.valid}, further_data()), data, fields_.choice.predicts,
-                          parse_unknown_policy(s_.unknown));
+    parts[1] = {read_further(*s_.valid, *data), data, fields_.choice.predicts, parse_unknown_policy(s_.unknown)};
   if (parts[0].count() == 0) throw DataError(fmt::format("{}: nothing is left to train on", all.source()));
   if (*s_.precision == "double") return run_on_examples<double>(parts);
   return run_on_examples<float>(parts);
@@ -537,7 +537,7 @@ TrainOutcome Training::run_on_examples(const std::array<ExampleSet, 3>& parts) {
   }
   if (parts[1].count() > 0) result.field_valid = evaluate_fields(model, parts[1], team);
   if (s_.test) {
-    const ExampleSet test(read_fields({*s_.test}, further_data()), parts[0].shared_data(), fields_.choice.predicts,
+    const ExampleSet test(read_further(*s_.test, parts[0].data()), parts[0].shared_data(), fields_.choice.predicts,
                           UnknownPolicy::skip);
     result.field_test = evaluate_fields(model, test, team);
   }

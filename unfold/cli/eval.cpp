@@ -31,7 +31,7 @@ class Eval final : public Verb {
   void check_text_options() const;
   void check_learning() const;
   ExitCode run_on_task() const;
-  ExitCode run_on_fields() const;
+  ExitCode run_on_fields(Console& console) const;
   EvaluateRequest request() const;
   void print(const EvaluateOutcome& outcome) const;
 
@@ -193,10 +193,11 @@ ExitCode Eval::run_on_task() const {
 }
 
 /// A model of data with fields.
-ExitCode Eval::run_on_fields() const {
+ExitCode Eval::run_on_fields(Console& console) const {
   for (const char* name : {"mask", "per-symbol", "segments", "warmup", "method", "dynamic", "task", "count", "seed"})
     if (options_.given(name)) throw UsageError(fmt::format("--{} is not for models of data with fields", name));
   if (inputs_.size() < 2) throw options_.missing_inputs();
+  ConsoleReporter reporter(console);
   const FieldFigures figures = evaluate_on_fields({.model = inputs_.front(),
                                                    .data = {inputs_.begin() + 1, inputs_.end()},
                                                    .split = split_,
@@ -204,7 +205,8 @@ ExitCode Eval::run_on_fields() const {
                                                    .beam = beam_,
                                                    .unknown = unknown_,
                                                    .given = given_ ? split_given(*given_) : std::vector<std::string>(),
-                                                   .threads = threads_});
+                                                   .threads = threads_,
+                                                   .reporter = &reporter});
   print_result(json_ ? one_line(to_json(figures)) : to_text(figures) + mistakes_text(figures));
   return ExitCode::success;
 }
@@ -243,7 +245,7 @@ void Eval::print(const EvaluateOutcome& outcome) const {
 
 ExitCode Eval::run(Console& console) {
   check_options();
-  if (holds_field_model(inputs_.front())) return run_on_fields();
+  if (holds_field_model(inputs_.front())) return run_on_fields(console);
   if (holds_task_model(inputs_.front())) return run_on_task();
   check_text_options();
   if (inputs_.size() < 2 && holds_damaged_model(inputs_.front())) load_model(inputs_.front());  // which says what it is

@@ -38,7 +38,7 @@ class Score final : public Verb {
 
   std::vector<std::string> inputs_;
   std::string by_ = "symbol", unknown_ = "error", normal_ = "-";
-  void run_on_fields() const;
+  void run_on_fields(Console& console) const;
   void by_file(Console& console);
   void check_log_options() const;
   void check_text_options() const;
@@ -286,13 +286,14 @@ ScoreLogOptions Score::log_options() const {
 }
 
 /// A model of data with fields.
-void Score::run_on_fields() const {
+void Score::run_on_fields(Console& console) const {
   for (const char* name : {"labels", "normal", "roc", "plot", "summary", "text", "masked", "context", "fixed", "mask",
                            "segments", "warmup"})
     if (options_.given(name)) throw UsageError(fmt::format("--{} is not for models of data with fields", name));
   if (by_ == "state" || by_ == "value")
     throw UsageError(fmt::format("--by {} is for {}; data with fields have --by symbol and --by line", by_,
                                  by_ == "state" ? "an hmm" : "a log"));
+  ConsoleReporter reporter(console);
   score_fields({.model = inputs_[0],
                 .data = inputs_[1],
                 .by_example = by_ == "line",
@@ -301,7 +302,8 @@ void Score::run_on_fields() const {
                 .unknown = unknown_,
                 .top = top_,
                 .threads = threads_,
-                .given = given_ ? split_given(*given_) : std::vector<std::string>()},
+                .given = given_ ? split_given(*given_) : std::vector<std::string>(),
+                .reporter = &reporter},
                [&](std::string_view text) {
                  print_result(text);
                  if (follow_) flush_results();
@@ -337,7 +339,7 @@ ExitCode Score::run(Console& console) {
   for (const char* name : {"out", "jobs"})
     if (options_.given(name)) throw UsageError(fmt::format("--{} is for files: add --by file", name));
   if (holds_field_model(inputs_[0])) {
-    run_on_fields();
+    run_on_fields(console);
     return ExitCode::success;
   }
   std::unique_ptr<SymbolModel> model = load_model(inputs_[0]);

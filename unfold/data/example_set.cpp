@@ -19,6 +19,13 @@ using Type = FieldSpecification::Type;
 
 constexpr std::string_view kPrevious = "previous";
 
+/// Null when there is none. Throws DataError where files do not agree what it holds.
+const ExampleColumn* find_readable(const Examples& examples, const std::string& name) {
+  const ExampleColumn* column = examples.find(name);
+  if (column != nullptr && !column->clash.empty()) throw DataError(column->clash);
+  return column;
+}
+
 /// A column by its name, or the one that a derived field is made of, step by step.
 class Origin {
  public:
@@ -27,7 +34,7 @@ class Origin {
     if (examples.find(name) == nullptr)
       for (const TemplatePart& part : parse_template(name)) add(examples, part);
     if (!parts_.empty()) return;
-    while ((column = examples.find(name)) == nullptr) {
+    while ((column = find_readable(examples, name)) == nullptr) {
       std::optional<DerivedField> derived = parse_derived(name);
       if (!derived || (derived->kind == DerivedField::Kind::characters && !steps_.empty())) return;
       name = derived->field;

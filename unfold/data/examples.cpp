@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <charconv>
 #include <iterator>
 
 #include "unfold/base/error.h"
@@ -38,11 +40,82 @@ void extend_column(ExampleColumn& column, const ExampleColumn& from, Index begin
   copy(column.missing, from.missing, 1);
 }
 
+bool is_value(const ExampleColumn& column, Index entry) {
+  return column.present(entry) && (!column.is_text() || !column.texts[at(entry)].empty());
+}
+
+bool has_value(const ExampleColumn& column) {
+  for (Index e = 0; e < column.entries(); ++e)
+    if (is_value(column, e)) return true;
+  return false;
+}
+
+/// Gives a column without a value another kind.
+void set_width(ExampleColumn& column, Index width) {
+  const Index entries = column.entries();
+  column.width = width;
+  column.texts.assign(at(width == 0 ? entries : 0), {});
+  column.numbers.assign(at(entries * width), 0);
+  column.missing.assign(at(entries), 1);
+}
+
+/// Numbers as texts, as tables show them.
+void make_texts(ExampleColumn& column) {
+  column.texts.reserve(column.numbers.size());
+  for (Index e = 0; e < column.entries(); ++e)
+    column.texts.push_back(column.present(e) ? fmt::format("{}", column.numbers[at(e)]) : std::string());
+  column.numbers.clear();
+  column.width = 0;
+}
+
+bool reads_as_number(const std::string& text) {
+  double number = 0;
+  const char* end = text.data() + text.size();
+  const auto [stopped, error] = std::from_chars(text.data(), end, number);
+  return error == std::errc() && stopped == end;
+}
+
+/// "b.csv holds texts ("door open" in line 3)": with the first entry that shows it.
+std::string what_holds(const Examples& examples, const ExampleColumn& column) {
+  Index shown = 0;
+  while (!is_value(column, shown)) ++shown;
+  for (Index e = shown; column.is_text() && e < column.entries(); ++e)
+    if (is_value(column, e) && !reads_as_number(column.texts[at(e)])) {
+      shown = e;
+      break;
+    }
+  const std::string entry =
+      column.is_text() ? fmt::format("\"{}\"", column.texts[at(shown)]) : fmt::format("{}", column.numbers[at(shown)]);
+  const std::vector<Index>& lines = column.once ? examples.example_lines : examples.lines;
+  const std::string line = lines.empty() || column.source ? "" : fmt::format(" in line {}", lines[at(shown)]);
+  return fmt::format("{} holds {} ({}{})", examples.source, column.is_text() ? "texts" : "numbers", entry, line);
+}
+
+/// Makes a column of two files texts, or numbers, in both.
+void settle_kind(Examples& examples, ExampleColumn& column, Examples& more, ExampleColumn& added) {
+  if (column.width == added.width) return;
+  if (!has_value(added)) return set_width(added, column.width);
+  if (!has_value(column)) return set_width(column, added.width);
+  if (!column.is_text() && !added.is_text())
+    throw DataError(fmt::format("field {} has {} numbers an entry in {} and {} in {}; make them as many", column.name,
+                                column.width, examples.source, added.width, more.source));
+  if (column.width + added.width > 1)
+    throw DataError(fmt::format("field {} is texts in one file and vectors in another: {} and {}", column.name,
+                                examples.source, more.source));
+  if (column.clash.empty())
+    column.clash = fmt::format(
+        "field {}: {}, and {}; leave entries empty that are no numbers, rename one of the columns, or leave the field "
+        "out (--read)",
+        column.name, what_holds(examples, column), what_holds(more, added));
+  make_texts(column.is_text() ? added : column);
+}
+
 Examples without_entries(const Examples& all) {
   Examples result{.source = all.source, .found = all.found};
   for (const ExampleColumn& column : all.columns)
     result.columns.push_back(
         {.name = column.name, .once = column.once, .width = column.width, .source = column.source});
+  for (std::size_t i = 0; i < all.columns.size(); ++i) result.columns[i].clash = all.columns[i].clash;
   return result;
 }
 
@@ -97,10 +170,17 @@ void append(Examples& examples, Examples more) {
                                 more.columns.size()));
   for (std::size_t i = 0; i < more.columns.size(); ++i) {
     ExampleColumn &column = examples.columns[i], &added = more.columns[i];
-    if (column.name != added.name || column.width != added.width || column.once != added.once ||
-        column.source != added.source)
-      throw DataError(fmt::format("field {} of {} is not of the kind of field {} of {}", added.name, more.source,
-                                  column.name, examples.source));
+    if (column.name != added.name)
+      throw DataError(
+          fmt::format("field {} is named \"{}\" in {} and \"{}\" in {}; give them the same fields in one order", i + 1,
+                      column.name, examples.source, added.name, more.source));
+    if (column.once != added.once || column.source != added.source)
+      throw DataError(fmt::format("field {} of {} is not of the kind that it has in {}: there it has an entry {}",
+                                  added.name, more.source, examples.source,
+                                  column.source ? "of a chain of its own"
+                                  : column.once ? "once an example"
+                                                : "at every position"));
+    settle_kind(examples, column, more, added);
     if (added.classes.size() >= column.classes.size()) column.classes = added.classes;  // it knew those before
     extend_column(column, added);
   }
@@ -108,6 +188,7 @@ void append(Examples& examples, Examples more) {
     throw DataError(fmt::format("{} and {}: trees and sequences are not read together", examples.source, more.source));
   if (examples.are_grids() != more.are_grids())
     throw DataError(fmt::format("{} and {}: grids and sequences are not read together", examples.source, more.source));
+  extend(examples.remarks, more.remarks);
   extend(examples.parents, more.parents);
   extend(examples.shapes, more.shapes);
   const Index before = examples.positions();

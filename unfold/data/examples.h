@@ -30,6 +30,9 @@ struct ExampleColumn {
   /// What the classes are called that a number is the place of, of each number: an empty list of one that is none.
   /// Empty: no number is the place of a class.
   std::vector<std::vector<std::string>> classes = {};
+  /// Of several files that do not agree whether the entries are texts or numbers: what people are told who read the
+  /// column or predict it. Its entries are texts then. Empty: they agree.
+  std::string clash = {};
 
   bool is_text() const { return width == 0; }
   Index entries() const {
@@ -81,8 +84,9 @@ struct Examples {
 Examples subset(const Examples& all, std::span<const Index> examples);
 /// Positions [from, to) of one example, which is a sequence.
 Examples part(const Examples& all, Index example, Index from, Index to);
-/// Puts further examples behind these. Throws DataError when their columns are not the same, or only some are trees, or
-/// grids.
+/// Puts further examples behind these. A column without any value takes the kind that it has elsewhere; one of texts
+/// here and of numbers there becomes texts, and says so (ExampleColumn::clash). Throws DataError when other things of
+/// their columns differ, or only some are trees, or grids.
 void append(Examples& examples, Examples more);
 
 }  // namespace unfold

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "unfold/base/error.h"
+#include "unfold/base/text_encoding.h"
 
 namespace unfold {
 namespace {
@@ -12,6 +13,7 @@ constexpr std::string_view kBlanks = " \t\r";
 /// Calls use(line without its end, its end) for each line.
 template <class Use>
 void for_each_line(std::string_view text, Use&& use) {
+  text = without_mark(text);  // which is no part of the first label
   while (!text.empty()) {
     const std::size_t end = text.find('\n');
     const std::size_t length = end == std::string_view::npos ? text.size() : end;

@@ -11,6 +11,7 @@
 
 #include "unfold/base/error.h"
 #include "unfold/base/text_distance.h"
+#include "unfold/data/templates.h"
 #include "unfold/fields/density_data.h"
 #include "unfold/fields/grid_data.h"
 #include "unfold/fields/predicted_list.h"
@@ -208,6 +209,33 @@ Examples read_fields(const std::vector<std::string>& files, const ReaderOptions&
   return all;
 }
 
+Examples read_fields(const std::vector<std::string>& files, const ReaderOptions& options, Reporter& reporter) {
+  Examples examples = read_fields(files, options);
+  tell_remarks(examples, reporter);
+  return examples;
+}
+
+void tell_remarks(const Examples& examples, Reporter& reporter) {
+  for (const std::string& remark : examples.remarks) reporter.remark(remark);
+}
+
+void want_kinds(const DataSpecification& data, ReaderOptions& options) {
+  for (const FieldSpecification& field : data.fields) {
+    options.stops = options.stops || field.name.ends_with(kStopField);
+    if (field.type == FieldSpecification::Type::values) {
+      options.numbers.push_back(field.name);
+      continue;
+    }
+    options.texts.push_back(field.name);
+    for (const TemplatePart& part : parse_template(field.name)) options.texts.push_back(part.field);
+    if (field.name.ends_with(kStopField)) continue;  // stops may be of numbers
+    // What a derived field is made of is text too.
+    for (std::size_t dot = field.name.rfind('.'); dot != std::string::npos && dot > 0;
+         dot = field.name.rfind('.', dot - 1))
+      options.texts.push_back(field.name.substr(0, dot));
+  }
+}
+
 std::string found_symbols(const Examples& examples) {
   const auto kind_of = [&](const char* name) {
     const ExampleColumn* column = examples.find(name);
@@ -238,8 +266,9 @@ FieldPlan plan_fields(const Examples& examples, TrainSettings& s) {
     }
   }
   std::vector<Predicted> heads;
-  for (const std::string& text : split_predicted(*s.predict)) heads.push_back(parse_predicted(text));
-  Names reads = s.read               ? split_names(*s.read)
+  const Names known = column_names(examples);
+  for (const std::string& text : split_predicted(*s.predict, known)) heads.push_back(parse_predicted(text, known));
+  Names reads = s.read               ? split_names(*s.read, known)
                 : s.ends             ? Names{heads.front().field}
                 : is_of_crf(s.model) ? default_templates(examples, predicted_names(heads))
                                      : default_reads(examples, heads);
@@ -353,7 +382,7 @@ void settle_label_loss(FieldPlan& plan, const Examples& examples, TrainSettings&
   if (plan.problem == Problem::transducing) return;
   const ModelSpec model = parse_model_spec(s.model);
   if ((!model.both_directions && !is_linear(model)) || wants_rows(s.optimizer)) return;
-  Names all = split_predicted(*s.predict);
+  Names all = split_predicted(*s.predict, column_names(examples));
   for (std::size_t h = 0; h < plan.layout.heads.size(); ++h) {
     HeadSpecification& head = plan.layout.heads[h];
     if (!head.loss.empty() || plan.choice.once.contains(head.field)) continue;

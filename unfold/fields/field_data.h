@@ -9,6 +9,7 @@
 #include "unfold/data/example_set.h"
 #include "unfold/models/network_body.h"
 #include "unfold/readers/example_reader.h"
+#include "unfold/runs/reporter.h"
 #include "unfold/runs/train_settings.h"
 
 namespace unfold {
@@ -31,6 +32,11 @@ struct FieldPlan {
 
 /// Reads files of one format, one after another. Throws DataError, also when their columns differ.
 Examples read_fields(const std::vector<std::string>& files, const ReaderOptions& options);
+/// The same, and tells what the reader remarks.
+Examples read_fields(const std::vector<std::string>& files, const ReaderOptions& options, Reporter& reporter);
+void tell_remarks(const Examples& examples, Reporter& reporter);
+/// Has columns read as what the data of a model hold, whatever they look like in other files.
+void want_kinds(const DataSpecification& data, ReaderOptions& options);
 ReaderOptions reader_options(const TrainSettings& settings);
 /// How `--ends` is said of examples; `predicts`: the fields that are predicted. Throws UsageError.
 WholeSequences whole_sequences(const std::string& ends, const std::vector<std::string>& reads,

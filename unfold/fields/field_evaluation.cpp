@@ -35,7 +35,7 @@ FieldFigures evaluate_on_fields(const FieldEvaluation& request) {
                       model.spec_text()));
     const std::vector<std::string> predicts = predicted_fields(model.layout());
     const std::optional<std::string> cut = measured_split(request.split, request.part, model);
-    Examples examples = read_for(model, request.data);
+    Examples examples = read_for(model, request.data, request.reporter);
     give(model, request.given, examples);
     const ExampleSet all(examples, std::make_shared<const DataSpecification>(model.data()), predicts,
                          parse_unknown_policy(request.unknown));

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "unfold/fields/field_figures.h"
+#include "unfold/runs/reporter.h"
 
 namespace unfold {
 
@@ -19,6 +20,7 @@ struct FieldEvaluation {
   std::string unknown = "error";  ///< labels never seen in training: "error", or "skip", which counts them as wrong
   std::vector<std::string> given = {};  ///< as of PredictRequest
   Index threads = 0;
+  Reporter* reporter = nullptr;  ///< told what the reader remarks
 };
 /// Throws UsageError, DataError, ModelError.
 FieldFigures evaluate_on_fields(const FieldEvaluation& request);

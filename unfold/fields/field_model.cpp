@@ -8,7 +8,6 @@
 
 #include "unfold/base/error.h"
 #include "unfold/base/json.h"
-#include "unfold/data/templates.h"
 #include "unfold/fields/density_data.h"
 #include "unfold/losses/registry.h"
 #include "unfold/models/density_model.h"
@@ -77,25 +76,14 @@ ReaderOptions reader_options_for(const Model& model) {
     for (const auto& [column, classes] : options.rows.classes)
       if (!std::ranges::all_of(classes, looks_like_number)) options.texts.push_back(column);
   }
-  for (const FieldSpecification& field : model.data().fields) {
-    options.stops = options.stops || field.name.ends_with(kStopField);
-    if (field.type == FieldSpecification::Type::values) {
-      options.numbers.push_back(field.name);
-      continue;
-    }
-    options.texts.push_back(field.name);
-    for (const TemplatePart& part : parse_template(field.name)) options.texts.push_back(part.field);
-    if (field.name.ends_with(kStopField)) continue;  // stops may be of numbers
-    // What a derived field is made of is text too.
-    for (std::size_t dot = field.name.rfind('.'); dot != std::string::npos && dot > 0;
-         dot = field.name.rfind('.', dot - 1))
-      options.texts.push_back(field.name.substr(0, dot));
-  }
+  want_kinds(model.data(), options);
   return options;
 }
 
-Examples read_for(const Model& model, const std::vector<std::string>& files) {
-  return read_fields(files, reader_options_for(model));
+Examples read_for(const Model& model, const std::vector<std::string>& files, Reporter* reporter) {
+  Examples examples = read_fields(files, reader_options_for(model));
+  if (reporter != nullptr) tell_remarks(examples, *reporter);
+  return examples;
 }
 
 bool reads_row_by_row(const Model& model, const NetworkLayout& layout, const std::string& spec) {

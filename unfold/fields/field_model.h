@@ -25,8 +25,8 @@ inline constexpr const char* kLengthKey = "length";
 
 /// How data for the model are read: columns hold what it knows them to hold, whatever they look like.
 ReaderOptions reader_options_for(const Model& model);
-/// Data as the model was trained on. Throws DataError.
-Examples read_for(const Model& model, const std::vector<std::string>& files);
+/// Data as the model was trained on; a reporter is told what the reader remarks. Throws DataError.
+Examples read_for(const Model& model, const std::vector<std::string>& files, Reporter* reporter = nullptr);
 /// Whether rows of a stream can be answered one by one: a table, read in one direction, predicted at every position.
 bool reads_row_by_row(const Model& model, const NetworkLayout& layout, const std::string& spec);
 template <class T>

@@ -188,6 +188,7 @@ void score_stream(const NetworkModel<T>& model, const FieldScoreRequest& request
   std::optional<FieldStepper<T>> stepper;
   if (by_row) stepper.emplace(model, team);
   for (Examples piece; stream.next(piece);) {
+    if (request.reporter != nullptr) tell_remarks(piece, *request.reporter);
     give(model, request.given, piece);
     const ExampleSet set(by_row ? stream.window() : piece, data, predicts, parse_unknown_policy(request.unknown));
     if (!by_row) {
@@ -207,7 +208,7 @@ void score_fields(const FieldScoreRequest& request, const std::function<void(std
   with_network_model(request.model, [&]<class T>(const NetworkModel<T>& model) {
     FieldScoreTable table(request, write);
     if (request.follow) return score_stream(model, request, table);
-    Examples examples = read_for(model, {request.data});
+    Examples examples = read_for(model, {request.data}, request.reporter);
     give(model, request.given, examples);
     const ExampleSet set(examples, std::make_shared<const DataSpecification>(model.data()),
                          predicted_fields(model.layout()), parse_unknown_policy(request.unknown));

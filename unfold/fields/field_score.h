@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "unfold/base/types.h"
+#include "unfold/runs/reporter.h"
 
 namespace unfold {
 
@@ -19,6 +20,7 @@ struct FieldScoreRequest {
   Index top = 0;                        ///< > 0: so many of the most surprising rows, the first of them first
   Index threads = 0;                    ///< 0: every processor available
   std::vector<std::string> given = {};  ///< "FIELD=VALUE" in place of what the data say (app/given.h)
+  Reporter* reporter = nullptr;         ///< told what the reader remarks
 };
 
 /// Gives the table piece by piece. TSV: a header, then `example`, `position` (from 1) and, for each head, what was

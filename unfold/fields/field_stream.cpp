@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "unfold/base/error.h"
+#include "unfold/base/text_encoding.h"
 
 namespace unfold {
 namespace {
@@ -59,8 +60,11 @@ FieldStream::FieldStream(const std::string& path, ReaderOptions options, const D
 bool FieldStream::next_line(std::string& line) {
   std::string_view found;
   if (!source_.next(found)) return false;
+  if (++line_ == 1) {
+    refuse_utf16(source_.name(), found);
+    found = without_mark(found);
+  }
   line = found;
-  if (++line_ == 1 && line.starts_with("\xEF\xBB\xBF")) line.erase(0, 3);
   return true;
 }
 
@@ -114,6 +118,7 @@ void FieldStream::learn_header(const std::string& line) {
       if (column.is_text() && !column.texts.empty() &&
           (column.texts[0] == field.name || field.name.starts_with(column.texts[0] + ".")))
         header_ = line;
+  options_.headed = !header_.empty();
 }
 
 Examples FieldStream::read(const std::string& text, Index line) const {
@@ -189,12 +194,26 @@ void FieldStream::complete(Examples& examples) {
   examples.columns = std::move(columns);
 }
 
+/// What readers say of a piece is said once a stream, with its line.
+void FieldStream::remark_once(Examples& piece) {
+  if (piece.remarks.empty()) return;
+  piece.remarks.clear();
+  if (std::exchange(remarked_, true)) return;
+  piece.remarks.push_back(fmt::format("{} is not UTF-8 (line {}); such lines are read as ISO-8859-1", source_.name(),
+                                      piece.lines.empty() ? line_ : piece.lines.front()));
+}
+
 void FieldStream::remember(const Examples& row) {
   if (begins_) {
     window_ = row;
     return;
   }
+  std::vector<Index> lines = std::move(window_.lines);
+  lines.insert(lines.end(), row.lines.begin(), row.lines.end());
+  // A column that the model does not read may hold now numbers, now texts.
   append(window_, row);
+  window_.source = row.source;
+  window_.lines = std::move(lines);
   window_.ends = {window_.positions()};
   window_.example_lines = row.example_lines;
   for (ExampleColumn& column : window_.columns)
@@ -224,6 +243,7 @@ bool FieldStream::next(Examples& examples) {
     examples = read(text + "\n", line_);
   }
   complete(examples);
+  remark_once(examples);
   if (piece_ == StreamPiece::row) remember(examples);
   return true;
 }

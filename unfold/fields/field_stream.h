@@ -44,6 +44,7 @@ class FieldStream {
   Examples read_row(const std::string& row, Index line) const;
   void learn_header(const std::string& line);
   void complete(Examples& examples);
+  void remark_once(Examples& piece);
   void remember(const Examples& row);
 
   LineSource source_;
@@ -53,7 +54,7 @@ class FieldStream {
   Index reach_;
   Examples window_;
   std::string header_;  // the line that names columns, put before each piece
-  bool headed_ = false, begins_ = true, started_ = false;
+  bool headed_ = false, begins_ = true, started_ = false, remarked_ = false;
   Index line_ = 0, first_ = 0;       // lines read; the first one of the piece
   std::string sequence_;             // of a table: the sequence that the last row belongs to
   std::optional<std::string> kept_;  // a row that was read ahead

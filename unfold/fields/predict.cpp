@@ -465,7 +465,7 @@ std::vector<Added> answers(const NetworkModel<T>& model, const ExampleSet& set, 
 /// Answers a stream piece by piece.
 template <class T>
 void follow_stream(const NetworkModel<T>& model, const PredictRequest& request,
-                   const std::function<void(std::string_view)>& write) {
+                   const std::function<void(std::string_view)>& write, Reporter& reporter) {
   const Answering<T> how(model, request);
   if (request.best > 1 && !how.finds) throw UsageError("--best of labels is not for --follow");
   if (request.constraint) throw UsageError("--constraint is not for --follow");
@@ -484,6 +484,7 @@ void follow_stream(const NetworkModel<T>& model, const PredictRequest& request,
   if (by_row) stepper.emplace(model, team);
   bool first = true;
   for (Examples piece; stream.next(piece);) {
+    tell_remarks(piece, reporter);
     if (by_row && stream.begins()) stepper->reset();
     give(model, request.given, piece);
     const ExampleSet set(by_row ? stream.window() : piece, data, {});
@@ -555,9 +556,9 @@ void predict(const PredictRequest& request, const std::function<void(std::string
           fmt::format("{} holds numbers: `unfold sample {}` draws such sequences; predict with DATA, without a search, "
                       "says what comes next at every position",
                       target_field(model), request.model));
-    if (request.follow) return follow_stream<T>(model, request, write);
+    if (request.follow) return follow_stream<T>(model, request, write, reporter);
     if (invented && request.given.empty()) throw UsageError("predict needs DATA, or --given FIELD=VALUE");
-    Examples examples = invented ? given_examples(model, request.given, 1) : read_for(model, request.data);
+    Examples examples = invented ? given_examples(model, request.given, 1) : read_for(model, request.data, &reporter);
     if (!invented) give(model, request.given, examples);
     if (request.ahead > 0) return forecast<T>(model, examples, request, write);
     const auto data = std::make_shared<const DataSpecification>(model.data());

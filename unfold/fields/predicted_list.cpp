@@ -9,21 +9,37 @@
 
 namespace unfold {
 
-std::vector<std::string> split_names(std::string_view list) {
+namespace {
+
+/// The length of the longest known name at the beginning of a text, before its end or what may follow a name; 0: none.
+std::size_t known_at(std::string_view text, const std::vector<std::string>& known, std::string_view followers) {
+  std::size_t longest = 0;
+  for (const std::string& name : known)
+    if (name.size() > longest && text.starts_with(name) &&
+        (text.size() == name.size() || followers.find(text[name.size()]) != std::string_view::npos))
+      longest = name.size();
+  return longest;
+}
+
+constexpr std::string_view kBehindPredicted = "@=";
+
+}  // namespace
+
+std::vector<std::string> split_names(std::string_view list, const std::vector<std::string>& known) {
   std::vector<std::string> names;
   while (true) {
-    const std::size_t comma = list.find(',');
+    const std::size_t comma = list.find(',', known_at(list, known, ",.[@="));  // derived fields and neighbours, too
     if (const std::string name(list.substr(0, comma)); !name.empty()) names.push_back(name);
     if (comma == std::string_view::npos) return names;
     list.remove_prefix(comma + 1);
   }
 }
 
-std::vector<std::string> split_predicted(std::string_view list) {
+std::vector<std::string> split_predicted(std::string_view list, const std::vector<std::string>& known) {
   std::vector<std::string> texts;
-  for (std::string& name : split_names(list)) {
+  for (std::string& name : split_names(list, known)) {
     const std::string before = texts.empty() ? "" : texts.back();
-    const std::size_t equals = before.find('=');
+    const std::size_t equals = before.find('=', known_at(before, known, kBehindPredicted));
     const LossEntry* loss = equals == std::string::npos ? nullptr : losses().find(spec_name(before.substr(equals + 1)));
     const std::string key = name.substr(0, name.find('='));
     const bool is_option =
@@ -37,13 +53,13 @@ std::vector<std::string> split_predicted(std::string_view list) {
   return texts;
 }
 
-Predicted parse_predicted(const std::string& text) {
+Predicted parse_predicted(const std::string& text, const std::vector<std::string>& known) {
   Predicted result;
-  const std::size_t equals = text.find('=');
+  const std::size_t name = known_at(text, known, kBehindPredicted), equals = text.find('=', name);
   result.field = text.substr(0, equals);
   if (equals != std::string::npos) result.loss = text.substr(equals + 1);
   constexpr std::string_view kAtEnd = "@end";
-  if (result.field.ends_with(kAtEnd)) {
+  if (result.field.size() != name && result.field.ends_with(kAtEnd)) {
     result.at_end = true;
     result.field.resize(result.field.size() - kAtEnd.size());
   }

@@ -7,18 +7,19 @@
 
 namespace unfold {
 
-/// What stands between commas, but for nothing.
-std::vector<std::string> split_names(std::string_view list);
+/// What stands between commas, but for nothing. Here and below a known name may hold commas, `@` and `=`: the longest
+/// one that fits is taken as it stands.
+std::vector<std::string> split_names(std::string_view list, const std::vector<std::string>& known = {});
 /// The same of --predict: what stands behind a comma and is an option of the loss before it belongs there
 /// ("label=hybrid:3,order=forward,value=normal" is two).
-std::vector<std::string> split_predicted(std::string_view list);
+std::vector<std::string> split_predicted(std::string_view list, const std::vector<std::string>& known = {});
 
 /// "chunk", "label@end", "value=mixture:5".
 struct Predicted {
   std::string field, loss;
   bool at_end = false;
 };
-Predicted parse_predicted(const std::string& text);
+Predicted parse_predicted(const std::string& text, const std::vector<std::string>& known = {});
 /// The list that says these.
 std::string text_of(const std::vector<Predicted>& heads);
 std::vector<std::string> predicted_names(const std::vector<Predicted>& heads);

@@ -33,7 +33,8 @@ struct ReaderOptions {
   bool stops = false;
   bool text_given = false;  ///< false: characters when texts have fewer than 1.5 words in the mean, else words
   std::string sequence_column =
-      {};  ///< of a table: neighbouring rows that agree there are one example; empty: all rows are
+      {};               ///< of a table: neighbouring rows that agree there are one example; empty: all rows are
+  bool headed = false;  ///< of a table: its first row names the columns, whatever it looks like
   /// Columns of `columns` and `table` that hold texts, or numbers, whatever their entries look like. Others: as they
   /// look.
   std::vector<std::string> texts = {}, numbers = {};

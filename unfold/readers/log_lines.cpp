@@ -12,6 +12,7 @@
 #include <unordered_set>
 
 #include "unfold/base/error.h"
+#include "unfold/base/text_encoding.h"
 #include "unfold/base/utf8.h"
 
 namespace unfold {
@@ -78,6 +79,7 @@ void for_each_word(std::string_view text, Use&& use) {
 
 template <class Use>
 void for_each_log_line(std::string_view text, Use&& use) {
+  text = without_mark(text);
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
     use(text.substr(0, end));

@@ -143,20 +143,47 @@ class TableReading {
   }
 
   /// The first row names the columns when its cells are no numbers, and there are numbers below or nothing below is
-  /// what stands at the top.
+  /// what stands at the top. A cell may be empty: so do other programs write the column that numbers the rows. Since a
+  /// value may be missing there too, it takes more then: a name above numbers alone, or rows that are numbered.
   bool has_header() const {
     if (cells_.rows() < 2) return false;
+    bool empty = false;
     for (const auto& column : cells_.columns) {
-      if (is_numeric(number_of(column[0]))) return false;
+      if (column[0].empty())
+        empty = true;
+      else if (is_numeric(number_of(column[0])))
+        return false;
     }
+    if (empty) return names_numbers() || (numbers_rows() && names_stand_alone());
     if (number_columns(1) > 0) return true;
-    if (cells_.columns.size() == 1) return false;
-    return std::all_of(cells_.columns.begin(), cells_.columns.end(), [](const auto& column) {
-      return std::find(column.begin() + 1, column.end(), column[0]) == column.end();
-    });
+    return cells_.columns.size() > 1 && names_stand_alone();
   }
 
  private:
+  /// Whether a name stands above numbers and nothing else.
+  bool names_numbers() const {
+    for (std::size_t c = 0; c < cells_.columns.size(); ++c)
+      if (!cells_.columns[c][0].empty() && has_numbers(c, 1)) return true;
+    return false;
+  }
+  /// Whether a column without a name counts the rows from 0.
+  bool numbers_rows() const {
+    return std::any_of(cells_.columns.begin(), cells_.columns.end(), [](const auto& column) {
+      std::size_t row = 0;
+      return column[0].empty() && std::all_of(column.begin() + 1, column.end(),
+                                              [&](std::string_view cell) { return cell == std::to_string(row++); });
+    });
+  }
+  /// Whether nothing below is what stands at the top, where names do.
+  bool names_stand_alone() const {
+    bool any = false;
+    for (const auto& column : cells_.columns) {
+      any |= !column[0].empty();
+      if (!column[0].empty() && std::find(column.begin() + 1, column.end(), column[0]) != column.end()) return false;
+    }
+    return any;
+  }
+
   void add_row(const std::vector<std::string_view>& cells) {
     if (is_empty_row(cells) && (cells_.columns.empty() || cells_.columns.size() > 1)) return;
     if (cells_.columns.empty()) cells_.columns.resize(cells.size());
@@ -225,7 +252,7 @@ class TableExamples {
       : options_(options),
         examples_(text.no_examples()),
         reading_(text.source(), text.text(), table_separator(text.text())),
-        header_(reading_.has_header()) {
+        header_(options.headed || reading_.has_header()) {
     if (rows() == 0) return;
     name_columns(text.source());
     const auto& lines = reading_.cells().lines;

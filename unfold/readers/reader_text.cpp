@@ -12,7 +12,6 @@ namespace unfold {
 namespace {
 
 constexpr std::string_view kReaderBlanks = " \t\r";
-constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 constexpr double kWordsOfRunningText = 1.5;
 
 std::string from_latin1(std::string_view bytes) {
@@ -37,10 +36,6 @@ void refuse_data(const std::string& source, Index line, const std::string& what)
   throw DataError(line > 0 ? fmt::format("{}: line {}: {}", source, line, what) : fmt::format("{}: {}", source, what));
 }
 
-std::string_view without_mark(std::string_view text) {
-  return text.starts_with(kByteOrderMark) ? text.substr(kByteOrderMark.size()) : text;
-}
-
 std::string_view without_blanks(std::string_view text) {
   const std::size_t begin = text.find_first_not_of(kReaderBlanks);
   if (begin == std::string_view::npos) return {};
@@ -52,6 +47,7 @@ bool ends_in(std::string_view name, std::initializer_list<std::string_view> endi
 }
 
 ReaderText::ReaderText(const Input& input) : source_(input.name()), text_(without_mark(input.bytes())) {
+  refuse_utf16(source_, text_);
   if (const std::size_t zero = text_.find('\0'); zero != std::string_view::npos) {
     const Index line = 1 + std::count(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(zero), '\n');
     refuse_data(source_, line, "a byte 0, so this is no text; name the format that it has, or unpack or convert it");

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "unfold/base/text_encoding.h"
 #include "unfold/readers/example_reader.h"
 
 namespace unfold {
@@ -13,8 +14,6 @@ namespace unfold {
 /// Throws DataError: file, line (from 1; 0: none) and what is wrong.
 [[noreturn]] void refuse_data(const std::string& source, Index line, const std::string& what);
 
-/// Without the byte order mark that some programs begin UTF-8 with.
-std::string_view without_mark(std::string_view text);
 std::string_view without_blanks(std::string_view text);  ///< at both ends: space, tab, carriage return
 bool ends_in(std::string_view name, std::initializer_list<std::string_view> endings);
 
