@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "unfold/app/task_figures.h"
+#include "unfold/base/decimals.h"
 #include "unfold/cli/verb.h"
 #include "unfold/fields/predict.h"
 #include "unfold/terminal/figures.h"
@@ -109,7 +110,7 @@ std::string bar_of(double share, std::size_t letters) {
   return bar + kEighths[eighths % 8];
 }
 
-std::string shown_bits(double bits) { return std::isnan(bits) ? std::string() : fmt::format("{:.4f}", bits); }
+std::string shown_bits(double bits) { return std::isnan(bits) ? std::string() : decimals(bits, 4); }
 
 std::string symbols_tsv(const Explanation& why, Index guesses) {
   std::string text = "position\tsymbol\tbits";

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "unfold/app/score_files.h"
+#include "unfold/base/decimals.h"
 #include "unfold/base/file.h"
 #include "unfold/cli/in_processes.h"
 #include "unfold/cli/reading_options.h"
@@ -144,7 +145,7 @@ Score::Score()
 }
 
 /// null where nothing was predicted
-Json bits_json(float nats) { return std::isfinite(nats) ? Json(bits(nats)) : Json(); }
+Json bits_json(float nats) { return std::isfinite(nats) ? Json(unsigned_zero(bits(nats))) : Json(); }
 
 void Score::by_symbol(const ScoredText& text) const {
   Json scores = Json::array();
@@ -182,7 +183,7 @@ Json Score::judgement(Console& console, const std::vector<ScoredLine>& lines,
   if (roc_) {
     std::string text = "bits_per_symbol\tfalse_positive_rate\ttrue_positive_rate\n";
     for (const RocPoint& p : by_mean.curve)
-      text += fmt::format("{:.6f}\t{:.6f}\t{:.6f}\n", p.threshold, p.false_positive_rate, p.true_positive_rate);
+      text += fmt::format("{}\t{:.6f}\t{:.6f}\n", decimals(p.threshold), p.false_positive_rate, p.true_positive_rate);
     write_file_atomically(*roc_, text);
   }
   if (!json_ && !summary_)
@@ -200,15 +201,15 @@ Json Score::judgement(Console& console, const std::vector<ScoredLine>& lines,
 Json line_json(const ScoredLine& line, const std::string* label) {
   Json json = {{"line", line.number},
                {"symbols", line.symbols},
-               {"bits", line.bits()},
-               {"bits_per_symbol", line.bits_per_symbol()}};
+               {"bits", unsigned_zero(line.bits())},
+               {"bits_per_symbol", unsigned_zero(line.bits_per_symbol())}};
   if (label != nullptr) json["label"] = *label;
   return json;
 }
 
 std::string line_text(const ScoredLine& line, const std::string* label) {
-  return fmt::format("{}\t{}\t{:.6f}\t{:.6f}{}{}\n", line.number, line.symbols, line.bits(), line.bits_per_symbol(),
-                     label == nullptr ? "" : "\t", label == nullptr ? "" : *label);
+  return fmt::format("{}\t{}\t{}\t{}{}{}\n", line.number, line.symbols, decimals(line.bits()),
+                     decimals(line.bits_per_symbol()), label == nullptr ? "" : "\t", label == nullptr ? "" : *label);
 }
 
 void Score::by_line(Console& console, const ScoredText& text) const {
