@@ -43,6 +43,7 @@ TEST_F(CommandTest, an_option_that_does_not_exist_is_refused_with_the_nearest_on
 TEST_F(CommandTest, a_value_that_is_malformed_or_out_of_range_is_refused_with_what_is_wanted) {
   expect_failure(training({"--batch", "many"}), 2, "option --batch wants a whole number, not \"many\"");
   expect_failure(training({"--batch", "0"}), 2, "--batch must be");
+  expect_failure(training({"--minutes", "0"}), 2, "option --minutes must be above 0, not 0");
   expect_failure(training({"--symbols", "chras"}), 2, "did you mean \"chars\"?");
   expect_failure({"eval", run_, text_, "--part", "tset", "--split", "90/10"}, 2, "did you mean \"test\"?");
   expect_failure(training({"--model", "lstn:5"}), 2, "did you mean \"lstm\"?");

@@ -195,7 +195,12 @@ void add_training_options(VerbOptions& options, TrainSettings& s) {
                .least = 0,
                .default_text = fmt::format("{} when no budget is given", kDefaultEpochs)});
   options.add({.name = "steps", .target = &s.steps, .placeholder = "N", .help = "budget in steps", .least = 1});
-  options.add({.name = "minutes", .target = &s.minutes, .placeholder = "N", .help = "budget in minutes", .least = 0});
+  options.add({.name = "minutes",
+               .target = &s.minutes,
+               .placeholder = "N",
+               .help = "budget in minutes",
+               .least = 0,
+               .above_least = true});
   options.add({.name = "activity-penalty",
                .target = &s.activity_penalty,
                .placeholder = "BETA",

@@ -73,7 +73,7 @@ void VerbOptions::add(OptionRow row) {
   Row entry{.option = {.name = std::move(row.name),
                        .target = std::move(row.target),
                        .help = std::move(row.help),
-                       .limits = Limits{row.least, row.most, false, false},
+                       .limits = Limits{row.least, row.most, row.above_least, false},
                        .choices = std::move(row.choices)},
             .placeholder = std::move(row.placeholder),
             .default_text = std::move(row.default_text),

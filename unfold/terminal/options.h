@@ -52,6 +52,7 @@ struct InputsRow {
   std::string help;
   std::size_t least = 1, most = 1;
   Keep keep = Keep::nowhere;
+  bool above_least = false;  ///< the least itself is not allowed
 };
 
 class VerbOptions {
