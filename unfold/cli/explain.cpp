@@ -43,8 +43,10 @@ Explain::Explain()
                        .help = "a run folder or model file; then a text, or - for standard input; of models of data "
                                "with fields: a file of them",
                        .least = 1,
-                       .most = 2});
-  options_.add({.name = "file", .target = &file_, .placeholder = "FILE", .help = "the text from a file"});
+                       .most = 2,
+                       .file = FileUse::model});
+  options_.add(
+      {.name = "file", .target = &file_, .placeholder = "FILE", .help = "the text from a file", .file = FileUse::data});
   options_.add({.name = "at",
                 .target = &at_,
                 .placeholder = "N",

@@ -50,13 +50,18 @@ Predict::Predict(const char* name) : Verb(VerbOptions(name, summary_of(name), ex
                        .placeholder = "MODEL DATA...",
                        .help = "a run folder or model file, then files in the format that it was trained on",
                        .least = 1,
-                       .most = std::string::npos});
+                       .most = std::string::npos,
+                       .file = FileUse::model});
   options_.add({.name = "format",
                 .target = &format_,
                 .placeholder = "FORMAT",
                 .help = "of the result: tsv or jsonl",
                 .choices = {"tsv", "jsonl"}});
-  options_.add({.name = "out", .target = &out_, .placeholder = "FILE", .help = "instead of standard output"});
+  options_.add({.name = "out",
+                .target = &out_,
+                .placeholder = "FILE",
+                .help = "instead of standard output",
+                .file = FileUse::written});
   options_.add({.name = "probabilities",
                 .target = &request_.probabilities,
                 .help = "of classes and tags: a column for each of them"});

@@ -68,7 +68,8 @@ Score::Score()
                        .placeholder = "MODEL DATA",
                        .help = "a run folder or model file, then a text file; several by file",
                        .least = 2,
-                       .most = 1000000});
+                       .most = 1000000,
+                       .file = FileUse::model});
   options_.add({.name = "by",
                 .target = &by_,
                 .placeholder = "UNIT",
@@ -81,7 +82,8 @@ Score::Score()
                 .target = &files_.out,
                 .placeholder = "DIR",
                 .help = "by file: keep what is finished there, so that several processes share the work, and the same "
-                        "command goes on where it was broken off"});
+                        "command goes on where it was broken off",
+                .file = FileUse::filled});
   options_.add({.name = "jobs",
                 .target = &files_.jobs,
                 .placeholder = "N",
@@ -91,7 +93,8 @@ Score::Score()
   options_.add({.name = "labels",
                 .target = &labels_,
                 .placeholder = "FILE",
-                .help = "by line: a label for each line of DATA, for ROC figures"});
+                .help = "by line: a label for each line of DATA, for ROC figures",
+                .file = FileUse::data});
   options_.add({.name = "normal",
                 .target = &normal_,
                 .placeholder = "LABEL",
@@ -99,11 +102,13 @@ Score::Score()
   options_.add({.name = "roc",
                 .target = &roc_,
                 .placeholder = "FILE",
-                .help = "with labels: write the ROC curve of bits per symbol (TSV)"});
+                .help = "with labels: write the ROC curve of bits per symbol (TSV)",
+                .file = FileUse::written});
   options_.add({.name = "plot",
                 .target = &plot_,
                 .placeholder = "FILE.svg",
-                .help = "by line: draw the scores and, with labels, the ROC curve"});
+                .help = "by line: draw the scores and, with labels, the ROC curve",
+                .file = FileUse::written});
   options_.add({.name = "summary", .target = &summary_, .help = "with labels: print the figures only, not every line"});
   options_.add({.name = "top",
                 .target = &top_,
@@ -130,7 +135,8 @@ Score::Score()
   options_.add({.name = "mask",
                 .target = &mask_,
                 .placeholder = "FILE",
-                .help = "a 0 or 1 for every symbol of DATA: which are to be predicted"});
+                .help = "a 0 or 1 for every symbol of DATA: which are to be predicted",
+                .file = FileUse::data});
   options_.add({.name = "unknown",
                 .target = &unknown_,
                 .placeholder = "error|skip|surprise",
