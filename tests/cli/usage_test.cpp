@@ -1,5 +1,6 @@
 #include "cli/fixture.h"
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 namespace unfold::test {
@@ -44,6 +45,9 @@ TEST_F(CommandTest, a_value_that_is_malformed_or_out_of_range_is_refused_with_wh
   expect_failure(training({"--batch", "many"}), 2, "option --batch wants a whole number, not \"many\"");
   expect_failure(training({"--batch", "0"}), 2, "--batch must be");
   expect_failure(training({"--minutes", "0"}), 2, "option --minutes must be above 0, not 0");
+  expect_failure(training({"--format", "foo"}), 2, "must be one of text, log, fasta, fastq, ");
+  expect_failure(training({"--format", "tabel"}), 2, "did you mean \"table\"?");
+  EXPECT_FALSE(std::filesystem::exists(run_));
   expect_failure(training({"--symbols", "chras"}), 2, "did you mean \"chars\"?");
   expect_failure({"eval", run_, text_, "--part", "tset", "--split", "90/10"}, 2, "did you mean \"test\"?");
   expect_failure(training({"--model", "lstn:5"}), 2, "did you mean \"lstm\"?");

@@ -1,6 +1,7 @@
 #include "unfold/cli/train_options.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "unfold/readers/example_reader.h"
 #include "unfold/tasks/task_spec.h"
@@ -23,12 +24,13 @@ void add_data_options(VerbOptions& options, TrainRequest& request) {
                .placeholder = "RUN",
                .help = "the run folder, needed",
                .file = FileUse::filled});
-  std::string formats = "text, log, fasta (also FASTQ)";
-  for (const ReaderEntry& reader : readers()) formats += fmt::format(", {}", reader.name);
+  std::vector<std::string> formats = {"text", kLogFormat, "fasta", "fastq"};
+  for (std::string& name : readers().names()) formats.push_back(std::move(name));
   options.add({.name = "format",
                .target = &s.format,
                .placeholder = "FORMAT",
-               .help = "how DATA is read: " + formats,
+               .help = fmt::format("how DATA is read: {}", fmt::join(formats, ", ")),
+               .choices = formats,
                .default_text = "by the name and the first lines"});
   options.add({.name = "read",
                .target = &s.read,
