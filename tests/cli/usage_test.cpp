@@ -106,6 +106,14 @@ TEST_F(CommandTest, the_stored_configuration_repeats_a_run) {
   EXPECT_EQ(read_bytes(run_ + "/model.safetensors"), read_bytes(again + "/model.safetensors"));
 }
 
+TEST_F(CommandTest, what_prints_json_otherwise_does_not_list_the_option) {
+  for (const std::string verb : {"predict", "tag", "classify", "forecast"}) {
+    EXPECT_THAT(unfold_command({verb, "--help"}).out, Not(HasSubstr("--json")));
+    expect_failure({verb, run_, text_, "--json"}, 2, "--format jsonl prints one for each example");
+  }
+  EXPECT_THAT(unfold_command({"eval", "--help"}).out, HasSubstr("--json"));
+}
+
 TEST_F(CommandTest, quiet_is_silent_and_json_is_exactly_one_object) {
   const Finished quiet = unfold_command(training({"--quiet", "--json"}));
   EXPECT_EQ(quiet.code, 0);

@@ -121,7 +121,7 @@ Predict::Predict(const char* name) : Verb(VerbOptions(name, summary_of(name), ex
   add_threads();
   add_unpacking_limit();
   add_key();
-  add_common();
+  add_common(/*prints_json=*/false);
 }
 
 /// The data with their holes filled.
@@ -150,7 +150,8 @@ void Predict::check_drawing() const {
 }
 
 ExitCode Predict::run(Console& console) {
-  if (json_) throw UsageError("--format jsonl prints JSON, an object an example");
+  if (json_)
+    throw UsageError("--json prints one object, which this is not: --format jsonl prints one for each example");
   request_.model = inputs_.front();
   request_.data = {inputs_.begin() + 1, inputs_.end()};
   request_.format = format_ == "jsonl" ? TableFormat::jsonl : TableFormat::tsv;

@@ -92,13 +92,13 @@ void VerbOptions::add_inputs(InputsRow row) {
   inputs_ = std::move(row);
 }
 
-void VerbOptions::add_common(bool& json, bool& quiet) {
+void VerbOptions::add_common(bool& json, bool& quiet, bool prints_json) {
   add({.name = "config",
        .target = &config_file_,
        .placeholder = "FILE",
        .help = "read options from this file, one `name = value` a line (TOML)",
        .file = FileUse::data});
-  add({.name = "json", .target = &json, .help = "print one JSON object and nothing else"});
+  add({.name = "json", .target = &json, .help = prints_json ? "print one JSON object and nothing else" : ""});
   add({.name = "quiet", .target = &quiet, .help = "no progress and no remarks"});
 }
 

@@ -78,8 +78,9 @@ class VerbOptions {
 
   void add(OptionRow row);
   void add_inputs(InputsRow row);
-  /// --config, --json and --quiet, which every verb has.
-  void add_common(bool& json, bool& quiet);
+  /// --config, --json and --quiet, which every verb has. `prints_json`: false for a verb that has another option for it
+  /// and refuses --json.
+  void add_common(bool& json, bool& quiet, bool prints_json = true);
 
   /// Takes the arguments after the verb apart; nothing is assigned yet. True if help was asked for.
   bool read_arguments(std::span<const std::string> arguments);
