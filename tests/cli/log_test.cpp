@@ -76,6 +76,21 @@ TEST_F(LogCommandTest, a_row_is_there_before_the_next_line_is_written) {
   ::close(reader);
 }
 
+/// A value that is always the same costs nothing: minus the logarithm of 1, which is a zero with a sign.
+TEST_F(LogCommandTest, no_surprise_has_no_sign) {
+  const std::string same = folder_ / "same.log";
+  std::string log;
+  for (int i = 0; i < 40; ++i) log += "Jan 5 10:00:01 host sshd[77]: from 10.0.0.1 port 22\n";
+  write_bytes(same, log);
+  ASSERT_EQ(unfold_command({"train", same, "--format", "log", "--out", run_, "--overwrite", "--quiet"}).code, 0);
+  for (const Arguments& how : {Arguments{"--by", "value"}, Arguments{"--by", "line"}}) {
+    const Finished rows = unfold_command(Arguments{"score", run_, same} + how);
+    EXPECT_EQ(rows.code, 0) << rows.err;
+    EXPECT_THAT(rows.out, Not(HasSubstr("-0.0")));
+    EXPECT_THAT(unfold_command(Arguments{"score", run_, same, "--json"} + how).out, Not(HasSubstr("-0.0")));
+  }
+}
+
 TEST_F(LogCommandTest, options_of_logs_are_refused_elsewhere) {
   ASSERT_EQ(unfold_command({"train", text_, "--out", run_, "--overwrite", "--model", "ngram:2", "--quiet"}).code, 0);
   expect_failure({"score", run_, text_, "--by", "line", "--masked"}, 2, "--format log");

@@ -46,6 +46,25 @@ class Options : public ::testing::Test {
   VerbOptions table_{"try", "tries", {"unfold try"}};
 };
 
+TEST_F(Options, a_bound_may_be_out_of_reach_itself) {
+  double budget = 1;
+  table_.add({.name = "budget", .target = &budget, .help = "budget", .least = 0, .above_least = true});
+  EXPECT_THAT(refusal({"--budget", "0"}), HasSubstr("option --budget must be above 0, not 0"));
+  read({"--budget", "0.001"});
+  EXPECT_EQ(budget, 0.001);
+}
+
+TEST_F(Options, files_are_told_by_their_use) {
+  std::optional<std::string> plot, absent;
+  table_.add({.name = "plot", .target = &plot, .help = "plot", .file = FileUse::written});
+  table_.add({.name = "absent", .target = &absent, .help = "absent", .file = FileUse::written});
+  read({"--plot", "a.svg", "--text", "no file"});
+  ASSERT_EQ(table_.files(FileUse::written).size(), 1);
+  EXPECT_EQ(table_.files(FileUse::written).front().by, "--plot");
+  EXPECT_EQ(table_.files(FileUse::written).front().path, "a.svg");
+  EXPECT_TRUE(table_.files(FileUse::data).empty());
+}
+
 TEST_F(Options, defaults_are_what_the_targets_hold) {
   read({});
   EXPECT_EQ(text_, "as it was");

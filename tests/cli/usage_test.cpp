@@ -1,5 +1,6 @@
 #include "cli/fixture.h"
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 namespace unfold::test {
@@ -43,6 +44,10 @@ TEST_F(CommandTest, an_option_that_does_not_exist_is_refused_with_the_nearest_on
 TEST_F(CommandTest, a_value_that_is_malformed_or_out_of_range_is_refused_with_what_is_wanted) {
   expect_failure(training({"--batch", "many"}), 2, "option --batch wants a whole number, not \"many\"");
   expect_failure(training({"--batch", "0"}), 2, "--batch must be");
+  expect_failure(training({"--minutes", "0"}), 2, "option --minutes must be above 0, not 0");
+  expect_failure(training({"--format", "foo"}), 2, "must be one of text, log, fasta, fastq, ");
+  expect_failure(training({"--format", "tabel"}), 2, "did you mean \"table\"?");
+  EXPECT_FALSE(std::filesystem::exists(run_));
   expect_failure(training({"--symbols", "chras"}), 2, "did you mean \"chars\"?");
   expect_failure({"eval", run_, text_, "--part", "tset", "--split", "90/10"}, 2, "did you mean \"test\"?");
   expect_failure(training({"--model", "lstn:5"}), 2, "did you mean \"lstm\"?");
@@ -99,6 +104,14 @@ TEST_F(CommandTest, the_stored_configuration_repeats_a_run) {
   const Finished finished = unfold_command({"train", "--config", run_ + "/config.toml", "--out", again});
   ASSERT_EQ(finished.code, 0) << finished.err;
   EXPECT_EQ(read_bytes(run_ + "/model.safetensors"), read_bytes(again + "/model.safetensors"));
+}
+
+TEST_F(CommandTest, what_prints_json_otherwise_does_not_list_the_option) {
+  for (const std::string verb : {"predict", "tag", "classify", "forecast"}) {
+    EXPECT_THAT(unfold_command({verb, "--help"}).out, Not(HasSubstr("--json")));
+    expect_failure({verb, run_, text_, "--json"}, 2, "--format jsonl prints one for each example");
+  }
+  EXPECT_THAT(unfold_command({"eval", "--help"}).out, HasSubstr("--json"));
 }
 
 TEST_F(CommandTest, quiet_is_silent_and_json_is_exactly_one_object) {

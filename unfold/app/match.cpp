@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "unfold/base/decimals.h"
 #include "unfold/capabilities/finite.h"
 #include "unfold/capabilities/markov.h"
 #include "unfold/classical/hmm.h"
@@ -122,8 +123,8 @@ std::string completion_line(const CompletedText& text) {
   for (const char c : text.text)
     shown += c == '\n' ? "\\n" : c == '\t' ? "\\t" : c == '\\' ? "\\\\" : std::string(1, c);
   const std::string answer = text.proved ? fmt::format("{}\t", answer_of(text)) : "";
-  return fmt::format("{:.6f}\t{}\t{:.6f}\t{}{}\n", text.bits(), text.names.size(), text.completion.score, answer,
-                     shown);
+  return fmt::format("{}\t{}\t{}\t{}{}\n", decimals(text.bits()), text.names.size(), decimals(text.completion.score),
+                     answer, shown);
 }
 
 nlohmann::ordered_json completion_json(const CompletedText& text) {

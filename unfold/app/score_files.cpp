@@ -9,6 +9,7 @@
 
 #include "unfold/app/evaluate.h"
 #include "unfold/app/train_processes.h"
+#include "unfold/base/decimals.h"
 #include "unfold/base/error.h"
 #include "unfold/base/file.h"
 #include "unfold/base/own_json.h"
@@ -114,8 +115,8 @@ double bits_of(const Figures& figures) { return figures.bits_per_symbol() * stat
 
 std::string file_line(const ScoredFile& file) {
   const Figures& f = file.figures;
-  return fmt::format("{}\t{}\t{:.6f}\t{:.6f}\t{:.6f}\n", file.name, f.symbols, bits_of(f), f.bits_per_symbol(),
-                     f.bits_per_byte());
+  return fmt::format("{}\t{}\t{}\t{}\t{}\n", file.name, f.symbols, decimals(bits_of(f)), decimals(f.bits_per_symbol()),
+                     decimals(f.bits_per_byte()));
 }
 
 nlohmann::ordered_json file_json(const Figures& f) {

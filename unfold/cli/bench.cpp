@@ -89,7 +89,8 @@ Bench::Bench()
   options_.add({.name = "text",
                 .target = &text_,
                 .placeholder = "FILE",
-                .help = "with --profile of a fitted model: what it reads, its first MiB, instead of made-up text"});
+                .help = "with --profile of a fitted model: what it reads, its first MiB, instead of made-up text",
+                .file = FileUse::data});
   options_.add({.name = "memory",
                 .target = &memory_,
                 .help = "with --model: bytes of a training step as planned, allocated and resident"});
@@ -113,12 +114,14 @@ Bench::Bench()
   options_.add({.name = "plot",
                 .target = &plot_,
                 .placeholder = "FILE",
-                .help = "with --distributed: also draw a step over the number of processes, as SVG"});
+                .help = "with --distributed: also draw a step over the number of processes, as SVG",
+                .file = FileUse::written});
   options_.add({.name = "trace",
                 .target = &trace_,
                 .placeholder = "FILE",
                 .help = "with --distributed: also write what the processes of mpirun do in three steps, computing and "
-                        "exchange, as a trace for chrome://tracing or Perfetto"});
+                        "exchange, as a trace for chrome://tracing or Perfetto",
+                .file = FileUse::written});
   options_.add({.name = "seconds",
                 .target = &seconds_,
                 .placeholder = "N",

@@ -8,6 +8,7 @@
 #include "unfold/base/key.h"
 #include "unfold/base/team.h"
 #include "unfold/base/text_distance.h"
+#include "unfold/cli/own_inputs.h"
 #include "unfold/cli/verb.h"
 #include "unfold/numerics/simd.h"
 #include "unfold/processes/launch.h"
@@ -118,6 +119,8 @@ ExitCode dispatch(std::span<const std::string> arguments, Console& console) {
   simd_name();  // refuses an instruction set in UNFOLD_SIMD that is not there
   verb->options().resolve();
   console.set_quiet(verb->quiet());
+  refuse_own_inputs(verb->options());
+  require_readable_models(verb->options());
   verb->apply_limits();
   return verb->run(console);
 }
@@ -173,7 +176,8 @@ void Verb::add_key() {
                 .target = &key_,
                 .placeholder = "FILE",
                 .help = "a secret: what is written is authenticated with it, and only models, checkpoints and archives "
-                        "are read that were"});
+                        "are read that were",
+                .file = FileUse::data});
 }
 
 void Verb::apply_limits() const {

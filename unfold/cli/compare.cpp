@@ -33,12 +33,14 @@ Compare::Compare()
                        .placeholder = "MODEL MODEL...",
                        .help = "two or more run folders or model files",
                        .least = 2,
-                       .most = std::string::npos});
+                       .most = std::string::npos,
+                       .file = FileUse::model});
   options_.add({.name = "data",
                 .target = &request_.data,
                 .placeholder = "FILE",
                 .help = "what they are compared on; several: once for each",
-                .default_text = "the test part of the runs, else what they were validated on"});
+                .default_text = "the test part of the runs, else what they were validated on",
+                .file = FileUse::data});
   options_.add({.name = "unknown",
                 .target = &request_.unknown,
                 .placeholder = "error|skip",

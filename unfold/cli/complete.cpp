@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "unfold/app/match.h"
+#include "unfold/base/decimals.h"
 #include "unfold/cli/prime.h"
 #include "unfold/cli/verb.h"
 #include "unfold/fields/given.h"
@@ -39,13 +40,17 @@ Complete::Complete()
                         "unfold complete run --prime 'Tel. ' --match '[0-9]{3}-[0-9]{4}' --prove",
                         "unfold complete density --given 'x3=1,x7=0' --predict x5",
                         "unfold complete run --prime 'the cat' --stop $'\\n' --beam 32 --json"})) {
-  options_.add_inputs(
-      {.name = "model", .target = &model_, .placeholder = "MODEL", .help = "a run folder or model file"});
+  options_.add_inputs({.name = "model",
+                       .target = &model_,
+                       .placeholder = "MODEL",
+                       .help = "a run folder or model file",
+                       .file = FileUse::model});
   options_.add({.name = "prime", .target = &request_.prime, .placeholder = "TEXT", .help = "what is continued"});
   options_.add({.name = "prime-file",
                 .target = &prime_file_,
                 .placeholder = "FILE",
-                .help = "the same from a file; - is standard input"});
+                .help = "the same from a file; - is standard input",
+                .file = FileUse::data});
   options_.add({.name = "length",
                 .target = &request_.beam.length,
                 .placeholder = "N",
@@ -91,11 +96,18 @@ Complete::Complete()
 }
 
 void Complete::add_matching() {
-  const auto add = [&](const char* name, OptionTarget target, const char* placeholder, const char* help, double least) {
-    options_.add({.name = name, .target = std::move(target), .placeholder = placeholder, .help = help, .least = least});
+  const auto add = [&](const char* name, OptionTarget target, const char* placeholder, const char* help, double least,
+                       FileUse file = FileUse::none) {
+    options_.add({.name = name,
+                  .target = std::move(target),
+                  .placeholder = placeholder,
+                  .help = help,
+                  .least = least,
+                  .file = file});
   };
   add("match", &match_.allowed.match, "REGEX", "only continuations that match this expression as a whole", 0);
-  add("words", &match_.allowed.words, "FILE", "only words of this file, one a line, and what stands between words", 0);
+  add("words", &match_.allowed.words, "FILE", "only words of this file, one a line, and what stands between words", 0,
+      FileUse::data);
   add("least", &match_.allowed.least, "N", "symbols at least", 1);
   add("prove", &match_.search.prove, "", "search on until nothing can be better, or --expansions are spent", 0);
   add("expansions", &match_.expansions, "N",
@@ -126,7 +138,7 @@ ExitCode Complete::complete_vectors() const {
     if (json_)
       numbers[number.name] = {{"mean", number.mean}, {"standard_error", number.error}};
     else
-      print_result(fmt::format("{}\t{:.6f}\t{:.6f}\n", number.name, number.mean, number.error));
+      print_result(fmt::format("{}\t{}\t{:.6f}\n", number.name, decimals(number.mean), number.error));
   }
   if (json_) print_result(one_line({{"numbers", std::move(numbers)}}));
   return ExitCode::success;

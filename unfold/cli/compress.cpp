@@ -17,6 +17,7 @@
 #include "unfold/base/file.h"
 #include "unfold/cli/compression_level.h"
 #include "unfold/cli/in_processes.h"
+#include "unfold/cli/own_inputs.h"
 #include "unfold/cli/verb.h"
 #include "unfold/data/split.h"
 #include "unfold/models/learning.h"
@@ -115,13 +116,6 @@ bool is_fitted_only(const std::string& spec) {
 /// What a model knows before it reads: nothing, so that it always learns, or what it was trained on or fitted to.
 enum class Knowledge { none, trained };
 
-/// -o replaces a file that is there, but not the one that is read: it would be gone.
-void refuse_own_input(const std::string& input, const std::string& output) {
-  std::error_code none;
-  if (std::filesystem::is_regular_file(input, none) && std::filesystem::equivalent(input, output, none))
-    throw UsageError(fmt::format("-o {} is the file that is read; name another one", output));
-}
-
 /// The size of blocks, which may carry a unit.
 Index block_size(const std::optional<std::string>& text) {
   if (!text || *text == "0") return 0;
@@ -177,18 +171,21 @@ Compress::Compress()
   options_.add_inputs({.name = "inputs",
                        .target = &inputs_,
                        .placeholder = "FILE",
-                       .help = "a file, taken byte by byte as it is; - is standard input"});
+                       .help = "a file, taken byte by byte as it is; - is standard input",
+                       .file = FileUse::data});
   options_.add({.name = "output",
                 .target = &output_,
                 .placeholder = "OUT",
                 .help = "the compressed file; - is standard output",
-                .letter = "o"});
+                .letter = "o",
+                .file = FileUse::written});
   options_.add({.name = "model",
                 .target = &model_,
                 .placeholder = "MODEL",
                 .help = "a run folder, a model file, or the SPEC of a model that learns while it reads, or that is "
                         "fitted to the file and put into OUT (ngram, hmm)",
-                .default_text = "that of the level"});
+                .default_text = "that of the level",
+                .file = FileUse::model});
   options_.add({.name = "level",
                 .target = &level_,
                 .placeholder = "N",
@@ -351,7 +348,6 @@ ExitCode Compress::run(Console& console) {
     throw UsageError("--fast, --best, a level (-1 .. -9) and --model exclude each other");
   if (json_ && output_ == "-")
     throw UsageError("--json and the compressed data both want standard output; name a file with -o");
-  refuse_own_input(inputs_.front(), output_);
   block_ = block_size(block_text_);
   Processes& processes = launched_processes();
   RawInput input(inputs_.front());
@@ -391,28 +387,33 @@ class Decompress final : public Verb {
  private:
   DecompressLimits limits() const;
   std::string external_model(const std::string& archive, const std::string& name);
-  void require_used_model() const;
+  void check_model() const;
 
   std::vector<std::string> inputs_;
   std::string output_ = "-";
-  bool asked_for_model_ = false;
   std::optional<std::string> model_, memory_limit_, max_output_;
+  std::string used_model_;  ///< the file, or run folder, that the archive asked for; empty: none
 };
 
 Decompress::Decompress()
     : Verb(VerbOptions("decompress", "restores what compress made, bit for bit, and checks it",
                        {"unfold decompress book.unf -o book.txt"})) {
-  options_.add_inputs(
-      {.name = "inputs", .target = &inputs_, .placeholder = "FILE", .help = "a compressed file; - is standard input"});
+  options_.add_inputs({.name = "inputs",
+                       .target = &inputs_,
+                       .placeholder = "FILE",
+                       .help = "a compressed file; - is standard input",
+                       .file = FileUse::data});
   options_.add({.name = "output",
                 .target = &output_,
                 .placeholder = "OUT",
                 .help = "the restored file; - is standard output",
-                .letter = "o"});
+                .letter = "o",
+                .file = FileUse::written});
   options_.add({.name = "model",
                 .target = &model_,
                 .placeholder = "MODEL",
-                .help = "the model that it was compressed with, where it lies elsewhere now"});
+                .help = "the model that it was compressed with, where it lies elsewhere now",
+                .file = FileUse::model});
   options_.add({.name = "memory-limit",
                 .target = &memory_limit_,
                 .placeholder = "BYTES",
@@ -437,19 +438,21 @@ DecompressLimits Decompress::limits() const {
 
 /// The file of a model that the archive does not hold.
 std::string Decompress::external_model(const std::string& archive, const std::string& name) {
-  asked_for_model_ = true;
   const std::string& path = model_.value_or(name);
   if (!std::filesystem::exists(path))
     throw ModelError(
         fmt::format("{} was compressed with the model {}, which is not there; "
                     "say with --model where it is",
                     archive, path));
+  used_model_ = path;
   return read_file(model_file(path));
 }
 
-/// An archive asks for its model before its first byte is restored, or never.
-void Decompress::require_used_model() const {
-  if (model_ && !asked_for_model_)
+/// An archive asks for its model before its first byte is restored, or never. It may have named a file that no option
+/// does.
+void Decompress::check_model() const {
+  if (!used_model_.empty()) refuse_own_input("--output", output_, used_model_);
+  if (model_ && used_model_.empty())
     throw UsageError(
         fmt::format("--model is for archives of a model that lies in a file of its own; {} needs none: leave it out",
                     inputs_.front()));
@@ -458,11 +461,10 @@ void Decompress::require_used_model() const {
 ExitCode Decompress::run(Console& console) {
   if (json_ && output_ == "-")
     throw UsageError("--json and the restored data both want standard output; name a file with -o");
-  refuse_own_input(inputs_.front(), output_);
   RawInput input(inputs_.front());
   ResultFile output(output_);
   const ByteSink sink = [&](std::string_view bytes) {
-    require_used_model();
+    check_model();
     output.write(bytes);
   };
   DecompressOptions options{
@@ -474,7 +476,7 @@ ExitCode Decompress::run(Console& console) {
       .key = authentication_key(),
       .progress = count_bytes(console, -1, "decompress")};
   const CompressResult result = decompress(input.source(), sink, options);
-  require_used_model();  // of no bytes, which no sink saw
+  check_model();  // of no bytes, which no sink saw
   output.commit();
   if (json_)
     print_result(one_line({{"bytes_in", result.bytes_in}, {"bytes_out", result.bytes_out}}));

@@ -25,7 +25,8 @@ DensityVerb::DensityVerb()
                        .placeholder = "MODEL DATA...",
                        .help = "a run folder or model file of data with fields, then files",
                        .least = 2,
-                       .most = std::string::npos});
+                       .most = std::string::npos,
+                       .file = FileUse::model});
   add_key();
   add_unpacking_limit();
   add_threads();

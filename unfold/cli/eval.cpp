@@ -54,7 +54,8 @@ Eval::Eval()
        .placeholder = "MODEL DATA...",
        .help = "a run folder or model file, then text files (of a task model: the folder of its files, if any)",
        .least = 1,
-       .most = std::string::npos});
+       .most = std::string::npos,
+       .file = FileUse::model});
   options_.add({.name = "split",
                 .target = &split_,
                 .placeholder = "A/B[/C]",
@@ -74,11 +75,13 @@ Eval::Eval()
   options_.add({.name = "mask",
                 .target = &mask_,
                 .placeholder = "FILE",
-                .help = "a 0 or 1 for every symbol of DATA: which are to be predicted"});
+                .help = "a 0 or 1 for every symbol of DATA: which are to be predicted",
+                .file = FileUse::data});
   options_.add({.name = "per-symbol",
                 .target = &per_symbol_,
                 .placeholder = "FILE",
-                .help = "write the surprisal of every symbol (TSV)"});
+                .help = "write the surprisal of every symbol (TSV)",
+                .file = FileUse::written});
   add_reading_options(options_, reading_);
   options_.add({.name = "method",
                 .target = &method_,

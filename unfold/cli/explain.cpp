@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "unfold/app/task_figures.h"
+#include "unfold/base/decimals.h"
 #include "unfold/cli/verb.h"
 #include "unfold/fields/predict.h"
 #include "unfold/terminal/figures.h"
@@ -42,8 +43,10 @@ Explain::Explain()
                        .help = "a run folder or model file; then a text, or - for standard input; of models of data "
                                "with fields: a file of them",
                        .least = 1,
-                       .most = 2});
-  options_.add({.name = "file", .target = &file_, .placeholder = "FILE", .help = "the text from a file"});
+                       .most = 2,
+                       .file = FileUse::model});
+  options_.add(
+      {.name = "file", .target = &file_, .placeholder = "FILE", .help = "the text from a file", .file = FileUse::data});
   options_.add({.name = "at",
                 .target = &at_,
                 .placeholder = "N",
@@ -109,7 +112,7 @@ std::string bar_of(double share, std::size_t letters) {
   return bar + kEighths[eighths % 8];
 }
 
-std::string shown_bits(double bits) { return std::isnan(bits) ? std::string() : fmt::format("{:.4f}", bits); }
+std::string shown_bits(double bits) { return std::isnan(bits) ? std::string() : decimals(bits, 4); }
 
 std::string symbols_tsv(const Explanation& why, Index guesses) {
   std::string text = "position\tsymbol\tbits";

@@ -30,8 +30,11 @@ class Export final : public Verb {
       : Verb(VerbOptions(
             "export", "writes a model in the format of other programs",
             {"unfold export run --to c --out model.c", "unfold export run --to safetensors --out model.safetensors"})) {
-    options_.add_inputs(
-        {.name = "model", .target = &model_, .placeholder = "MODEL", .help = "a run folder or model file"});
+    options_.add_inputs({.name = "model",
+                         .target = &model_,
+                         .placeholder = "MODEL",
+                         .help = "a run folder or model file",
+                         .file = FileUse::model});
     options_.add(
         {.name = "to",
          .target = &to_,
@@ -54,7 +57,8 @@ class Export final : public Verb {
                   .target = &out_,
                   .placeholder = "FILE",
                   .help = "where to; - is standard output",
-                  .letter = "o"});
+                  .letter = "o",
+                  .file = FileUse::written});
     add_key();
     add_common();
   }
@@ -103,7 +107,8 @@ class Import final : public Verb {
                          .target = &file_,
                          .placeholder = "FILE",
                          .help = "an ARPA file (also .gz, .xz, .zst), safetensors of PyTorch or .npz of Keras, what "
-                                 "`crfsuite dump` prints, or a text model of CRF++"});
+                                 "`crfsuite dump` prints, or a text model of CRF++",
+                         .file = FileUse::data});
     options_.add({.name = "symbols",
                   .target = &symbols_,
                   .placeholder = "KIND",
@@ -111,11 +116,13 @@ class Import final : public Verb {
     options_.add({.name = "alphabet",
                   .target = &network_.alphabet,
                   .placeholder = "FILE",
-                  .help = "layers: a JSON file, the symbols of a model that predicts the next one"});
+                  .help = "layers: a JSON file, the symbols of a model that predicts the next one",
+                  .file = FileUse::data});
     options_.add({.name = "like",
                   .target = &network_.like,
                   .placeholder = "MODEL",
-                  .help = "layers: a run folder or model file over the same data, whose weights they replace"});
+                  .help = "layers: a run folder or model file over the same data, whose weights they replace",
+                  .file = FileUse::model});
     options_.add({.name = "begin",
                   .target = &network_.begin,
                   .placeholder = "SYMBOL",
@@ -132,13 +139,18 @@ class Import final : public Verb {
     options_.add({.name = "template",
                   .target = &crf_.templates,
                   .placeholder = "FILE",
-                  .help = "CRFsuite: templates in the syntax of CRF++ that attributes like U05:a/b are of"});
+                  .help = "CRFsuite: templates in the syntax of CRF++ that attributes like U05:a/b are of",
+                  .file = FileUse::data});
     options_.add({.name = "columns",
                   .target = &columns_,
                   .placeholder = "NAME,...",
                   .help = "CRFsuite, CRF++: what the columns of templates are called (default 1, 2, ...)"});
-    options_.add(
-        {.name = "out", .target = &out_, .placeholder = "FILE", .help = "the model file, needed", .letter = "o"});
+    options_.add({.name = "out",
+                  .target = &out_,
+                  .placeholder = "FILE",
+                  .help = "the model file, needed",
+                  .letter = "o",
+                  .file = FileUse::written});
     add_unpacking_limit();
     add_key();
     add_common();

@@ -52,8 +52,12 @@ Generate::Generate()
   for (const EntryHelp& task : tree_tasks()) add(task.name, task.help, task.options);
   for (const EntryHelp& task : grid_tasks()) add(task.name, task.help, task.options);
   options_.add_inputs({.name = "task", .target = &task_, .placeholder = "TASK", .help = known});
-  options_.add(
-      {.name = "out", .target = &out_, .placeholder = "FILE", .help = "needed; - is standard output", .letter = "o"});
+  options_.add({.name = "out",
+                .target = &out_,
+                .placeholder = "FILE",
+                .help = "needed; - is standard output",
+                .letter = "o",
+                .file = FileUse::written});
   options_.add({.name = "count",
                 .target = &count_,
                 .placeholder = "N",
@@ -70,7 +74,8 @@ Generate::Generate()
   options_.add({.name = "mask",
                 .target = &mask_,
                 .placeholder = "FILE",
-                .help = "also write which symbols are to be predicted (1) and which not (0), for train --mask"});
+                .help = "also write which symbols are to be predicted (1) and which not (0), for train --mask",
+                .file = FileUse::written});
   options_.add({.name = "seed", .target = &seed_, .placeholder = "N", .help = "of all choices", .least = 0});
   add_common();
 }

@@ -21,7 +21,8 @@ class Info final : public Verb {
                          .target = &model_,
                          .placeholder = "MODEL...",
                          .help = "a run folder or model file; with --plot any number of run folders",
-                         .most = std::string::npos});
+                         .most = std::string::npos,
+                         .file = FileUse::model});
     options_.add({.name = "plan",
                   .target = &plan_,
                   .help = "print the plan of a network instead: what runs batched, what step by step"});
@@ -30,7 +31,8 @@ class Info final : public Verb {
          .target = &plot_,
          .placeholder = "FILE.svg",
          .help = "draw the validation curves of the runs instead (the training loss where one did not validate); equal "
-                 "models become one line with a band"});
+                 "models become one line with a band",
+         .file = FileUse::written});
     options_.add({.name = "over",
                   .target = &over_,
                   .placeholder = "seconds|steps",

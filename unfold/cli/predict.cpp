@@ -50,13 +50,18 @@ Predict::Predict(const char* name) : Verb(VerbOptions(name, summary_of(name), ex
                        .placeholder = "MODEL DATA...",
                        .help = "a run folder or model file, then files in the format that it was trained on",
                        .least = 1,
-                       .most = std::string::npos});
+                       .most = std::string::npos,
+                       .file = FileUse::model});
   options_.add({.name = "format",
                 .target = &format_,
                 .placeholder = "FORMAT",
                 .help = "of the result: tsv or jsonl",
                 .choices = {"tsv", "jsonl"}});
-  options_.add({.name = "out", .target = &out_, .placeholder = "FILE", .help = "instead of standard output"});
+  options_.add({.name = "out",
+                .target = &out_,
+                .placeholder = "FILE",
+                .help = "instead of standard output",
+                .file = FileUse::written});
   options_.add({.name = "probabilities",
                 .target = &request_.probabilities,
                 .help = "of classes and tags: a column for each of them"});
@@ -116,7 +121,7 @@ Predict::Predict(const char* name) : Verb(VerbOptions(name, summary_of(name), ex
   add_threads();
   add_unpacking_limit();
   add_key();
-  add_common();
+  add_common(/*prints_json=*/false);
 }
 
 /// The data with their holes filled.
@@ -145,7 +150,8 @@ void Predict::check_drawing() const {
 }
 
 ExitCode Predict::run(Console& console) {
-  if (json_) throw UsageError("--format jsonl prints JSON, an object an example");
+  if (json_)
+    throw UsageError("--json prints one object, which this is not: --format jsonl prints one for each example");
   request_.model = inputs_.front();
   request_.data = {inputs_.begin() + 1, inputs_.end()};
   request_.format = format_ == "jsonl" ? TableFormat::jsonl : TableFormat::tsv;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "unfold/base/decimals.h"
 #include "unfold/runs/figures.h"
 
 namespace unfold {
@@ -42,7 +43,7 @@ void describe_reading(const ReadingSettings& reading, const Evaluation& evaluati
   json["warmup_symbols"] = evaluation.warmed;
 }
 
-std::string bits_text(float nats) { return std::isnan(nats) ? "-" : fmt::format("{:.6f}", bits(nats)); }
+std::string bits_text(float nats) { return std::isnan(nats) ? "-" : decimals(bits(nats)); }
 
 std::string symbol_line(Index position, std::string_view symbol, float nats) {
   return fmt::format("{}\t{}\t{}\n", position, symbol, bits_text(nats));

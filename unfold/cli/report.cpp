@@ -5,7 +5,9 @@
 #include <nlohmann/json.hpp>
 
 #include "unfold/base/file.h"
+#include "unfold/cli/own_inputs.h"
 #include "unfold/cli/verb.h"
+#include "unfold/look/judged_data.h"
 #include "unfold/terminal/console_reporter.h"
 #include "unfold/terminal/figures.h"
 #include "unfold/terminal/result_file.h"
@@ -34,17 +36,20 @@ Report::Report()
                        .placeholder = "RUN...",
                        .help = "run folders, or one model file; what looks into a model looks into the first",
                        .least = 1,
-                       .most = std::string::npos});
+                       .most = std::string::npos,
+                       .file = FileUse::model});
   options_.add({.name = "out",
                 .target = &out_,
                 .placeholder = "FILE",
                 .help = "the page, which needs no network; - is standard output",
-                .letter = "o"});
+                .letter = "o",
+                .file = FileUse::written});
   options_.add({.name = "data",
                 .target = &request_.data,
                 .placeholder = "FILE",
                 .help = "what the model is shown on; several: once for each",
-                .default_text = "the test part of the run, else what it was validated on"});
+                .default_text = "the test part of the run, else what it was validated on",
+                .file = FileUse::data});
   options_.add({.name = "floor",
                 .target = &request_.floor,
                 .placeholder = "BITS",
@@ -75,6 +80,11 @@ ExitCode Report::run(Console& console) {
   request_.threads = threads_;
   request_.baselines = !no_baselines_;
   ConsoleReporter reporter(console);
+  // What it is shown on where --data names nothing.
+  const TrainSettings trained = settings_of_run(request_.runs.front());
+  for (const std::string& file : trained.data) refuse_own_input("--out", out_, file);
+  for (const auto& file : {trained.valid, trained.test})
+    if (file) refuse_own_input("--out", out_, *file);
   const std::string page = report_page(request_, reporter);
   ResultFile file(out_);
   file.write(page);

@@ -33,7 +33,8 @@ Reproduce::Reproduce()
                 .target = &request_.out,
                 .placeholder = "DIR",
                 .help = "folder of the runs and the results, needed; runs that are finished there are not repeated",
-                .letter = "o"});
+                .letter = "o",
+                .file = FileUse::filled});
   options_.add({.name = "scale",
                 .target = &request_.scale,
                 .placeholder = "SCALE",

@@ -44,8 +44,11 @@ Sample::Sample()
           "sample", "generates text from a model; the text goes to standard output as it is",
           {"unfold sample run --length 500 --temperature 0.8", "unfold sample names --given label=female --count 20",
            "unfold sample run --prime 'To be' --top-p 0.95 --seed 7"})) {
-  options_.add_inputs(
-      {.name = "model", .target = &model_, .placeholder = "MODEL", .help = "a run folder or model file"});
+  options_.add_inputs({.name = "model",
+                       .target = &model_,
+                       .placeholder = "MODEL",
+                       .help = "a run folder or model file",
+                       .file = FileUse::model});
   options_.add({.name = "length",
                 .target = &request_.sampling.length,
                 .placeholder = "N",
@@ -59,7 +62,8 @@ Sample::Sample()
   options_.add({.name = "prime-file",
                 .target = &prime_file_,
                 .placeholder = "FILE",
-                .help = "the same from a file; - is standard input"});
+                .help = "the same from a file; - is standard input",
+                .file = FileUse::data});
   options_.add({.name = "temperature",
                 .target = &request_.sampling.temperature,
                 .placeholder = "X",
@@ -101,15 +105,18 @@ Sample::Sample()
                 .target = &voices_,
                 .placeholder = "FILE",
                 .help = "of models of piano rolls: keep the notes of the first piece of FILE (format rolls), and add a "
-                        "voice to them, at each step one note or none"});
+                        "voice to them, at each step one note or none",
+                .file = FileUse::data});
   options_.add({.name = "midi",
                 .target = &midi_,
                 .placeholder = "FILE.mid",
-                .help = "of models of piano rolls: write the piece as a MIDI file too"});
+                .help = "of models of piano rolls: write the piece as a MIDI file too",
+                .file = FileUse::written});
   options_.add({.name = "picture",
                 .target = &picture_,
                 .placeholder = "FILE.svg",
-                .help = "of models of piano rolls: draw the piece"});
+                .help = "of models of piano rolls: draw the piece",
+                .file = FileUse::written});
   options_.add({.name = "step",
                 .target = &milliseconds_,
                 .placeholder = "MS",

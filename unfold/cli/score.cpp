@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "unfold/app/score_files.h"
+#include "unfold/base/decimals.h"
 #include "unfold/base/file.h"
 #include "unfold/cli/in_processes.h"
 #include "unfold/cli/reading_options.h"
@@ -67,7 +68,8 @@ Score::Score()
                        .placeholder = "MODEL DATA",
                        .help = "a run folder or model file, then a text file; several by file",
                        .least = 2,
-                       .most = 1000000});
+                       .most = 1000000,
+                       .file = FileUse::model});
   options_.add({.name = "by",
                 .target = &by_,
                 .placeholder = "UNIT",
@@ -80,7 +82,8 @@ Score::Score()
                 .target = &files_.out,
                 .placeholder = "DIR",
                 .help = "by file: keep what is finished there, so that several processes share the work, and the same "
-                        "command goes on where it was broken off"});
+                        "command goes on where it was broken off",
+                .file = FileUse::filled});
   options_.add({.name = "jobs",
                 .target = &files_.jobs,
                 .placeholder = "N",
@@ -90,7 +93,8 @@ Score::Score()
   options_.add({.name = "labels",
                 .target = &labels_,
                 .placeholder = "FILE",
-                .help = "by line: a label for each line of DATA, for ROC figures"});
+                .help = "by line: a label for each line of DATA, for ROC figures",
+                .file = FileUse::data});
   options_.add({.name = "normal",
                 .target = &normal_,
                 .placeholder = "LABEL",
@@ -98,11 +102,13 @@ Score::Score()
   options_.add({.name = "roc",
                 .target = &roc_,
                 .placeholder = "FILE",
-                .help = "with labels: write the ROC curve of bits per symbol (TSV)"});
+                .help = "with labels: write the ROC curve of bits per symbol (TSV)",
+                .file = FileUse::written});
   options_.add({.name = "plot",
                 .target = &plot_,
                 .placeholder = "FILE.svg",
-                .help = "by line: draw the scores and, with labels, the ROC curve"});
+                .help = "by line: draw the scores and, with labels, the ROC curve",
+                .file = FileUse::written});
   options_.add({.name = "summary", .target = &summary_, .help = "with labels: print the figures only, not every line"});
   options_.add({.name = "top",
                 .target = &top_,
@@ -129,7 +135,8 @@ Score::Score()
   options_.add({.name = "mask",
                 .target = &mask_,
                 .placeholder = "FILE",
-                .help = "a 0 or 1 for every symbol of DATA: which are to be predicted"});
+                .help = "a 0 or 1 for every symbol of DATA: which are to be predicted",
+                .file = FileUse::data});
   options_.add({.name = "unknown",
                 .target = &unknown_,
                 .placeholder = "error|skip|surprise",
@@ -144,7 +151,7 @@ Score::Score()
 }
 
 /// null where nothing was predicted
-Json bits_json(float nats) { return std::isfinite(nats) ? Json(bits(nats)) : Json(); }
+Json bits_json(float nats) { return std::isfinite(nats) ? Json(unsigned_zero(bits(nats))) : Json(); }
 
 void Score::by_symbol(const ScoredText& text) const {
   Json scores = Json::array();
@@ -182,7 +189,7 @@ Json Score::judgement(Console& console, const std::vector<ScoredLine>& lines,
   if (roc_) {
     std::string text = "bits_per_symbol\tfalse_positive_rate\ttrue_positive_rate\n";
     for (const RocPoint& p : by_mean.curve)
-      text += fmt::format("{:.6f}\t{:.6f}\t{:.6f}\n", p.threshold, p.false_positive_rate, p.true_positive_rate);
+      text += fmt::format("{}\t{:.6f}\t{:.6f}\n", decimals(p.threshold), p.false_positive_rate, p.true_positive_rate);
     write_file_atomically(*roc_, text);
   }
   if (!json_ && !summary_)
@@ -200,15 +207,15 @@ Json Score::judgement(Console& console, const std::vector<ScoredLine>& lines,
 Json line_json(const ScoredLine& line, const std::string* label) {
   Json json = {{"line", line.number},
                {"symbols", line.symbols},
-               {"bits", line.bits()},
-               {"bits_per_symbol", line.bits_per_symbol()}};
+               {"bits", unsigned_zero(line.bits())},
+               {"bits_per_symbol", unsigned_zero(line.bits_per_symbol())}};
   if (label != nullptr) json["label"] = *label;
   return json;
 }
 
 std::string line_text(const ScoredLine& line, const std::string* label) {
-  return fmt::format("{}\t{}\t{:.6f}\t{:.6f}{}{}\n", line.number, line.symbols, line.bits(), line.bits_per_symbol(),
-                     label == nullptr ? "" : "\t", label == nullptr ? "" : *label);
+  return fmt::format("{}\t{}\t{}\t{}{}{}\n", line.number, line.symbols, decimals(line.bits()),
+                     decimals(line.bits_per_symbol()), label == nullptr ? "" : "\t", label == nullptr ? "" : *label);
 }
 
 void Score::by_line(Console& console, const ScoredText& text) const {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "unfold/base/decimals.h"
 #include "unfold/base/error.h"
 #include "unfold/runs/figures.h"
 #include "unfold/terminal/figures.h"
@@ -70,8 +71,9 @@ std::string LogRows::masked() const {
 
 /// The text stands last, so that tabs in it do no harm.
 std::string LogRows::row(const ScoredLogLine& s, const std::string* label) const {
-  std::string text = fmt::format("{}\t{}\t{:.6f}\t{:.6f}\t{:.6f}\t{}\t{:.6f}", s.number, s.symbols, s.bits(),
-                                 s.bits_per_symbol(), s.surprise_bits(), s.token, s.token_bits());
+  std::string text =
+      fmt::format("{}\t{}\t{}\t{}\t{}\t{}\t{}", s.number, s.symbols, decimals(s.bits()), decimals(s.bits_per_symbol()),
+                  decimals(s.surprise_bits()), s.token, decimals(s.token_bits()));
   if (label != nullptr) text += '\t' + *label;
   if (options_.masked) text += '\t' + masked();
   if (options_.rows.text) text.append(1, '\t').append(scorer_.line().text());
@@ -82,11 +84,11 @@ std::string LogRows::row(const ScoredLogLine& s, const std::string* label) const
 std::string LogRows::json_row(const ScoredLogLine& s, const std::string* label) const {
   LogJson json = {{"line", s.number},
                   {"symbols", s.symbols},
-                  {"bits", s.bits()},
-                  {"bits_per_symbol", s.bits_per_symbol()},
-                  {"surprise", s.surprise_bits()},
+                  {"bits", unsigned_zero(s.bits())},
+                  {"bits_per_symbol", unsigned_zero(s.bits_per_symbol())},
+                  {"surprise", unsigned_zero(s.surprise_bits())},
                   {"token", s.token},
-                  {"token_bits", s.token_bits()}};
+                  {"token_bits", unsigned_zero(s.token_bits())}};
   if (label != nullptr) json["label"] = *label;
   if (options_.masked) {
     json["masked"] = LogJson::array();
@@ -149,7 +151,7 @@ std::string LogValueRows::row(const LogValueScorer::Scored& scored, const std::s
   std::string value(scored.value.text);
   std::ranges::replace(value, '\t', ' ');
   std::string text =
-      fmt::format("{}\t{}\t{}\t{:.6f}", scorer_.line().number(), scored.value.name, value, bits(scored.surprise));
+      fmt::format("{}\t{}\t{}\t{}", scorer_.line().number(), scored.value.name, value, decimals(bits(scored.surprise)));
   if (label != nullptr) text += '\t' + *label;
   if (options_.rows.text) text.append(1, '\t').append(scorer_.line().text());
   if (text.back() == '\r') text.pop_back();
@@ -160,7 +162,7 @@ std::string LogValueRows::json_row(const LogValueScorer::Scored& scored, const s
   LogJson json = {{"line", scorer_.line().number()},
                   {"name", std::string(scored.value.name)},
                   {"value", std::string(scored.value.text)},
-                  {"surprise", bits(scored.surprise)}};
+                  {"surprise", unsigned_zero(bits(scored.surprise))}};
   if (label != nullptr) json["label"] = *label;
   if (options_.rows.text) json["text"] = std::string(scorer_.line().text());
   return one_line(json);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "unfold/base/decimals.h"
 #include "unfold/base/error.h"
 #include "unfold/base/file.h"
 #include "unfold/data/labels.h"
@@ -97,7 +98,7 @@ std::string ScoreRows::judge(const std::string& source) const {
   if (options_.roc) {
     std::string text = score_ + "\tfalse_positive_rate\ttrue_positive_rate\n";
     for (const RocPoint& p : found.curve)
-      text += fmt::format("{:.6f}\t{:.6f}\t{:.6f}\n", p.threshold, p.false_positive_rate, p.true_positive_rate);
+      text += fmt::format("{}\t{:.6f}\t{:.6f}\n", decimals(p.threshold), p.false_positive_rate, p.true_positive_rate);
     write_file_atomically(*options_.roc, text);
   }
   nlohmann::ordered_json result;

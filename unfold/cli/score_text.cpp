@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "unfold/app/fasta_data.h"
+#include "unfold/base/decimals.h"
 #include "unfold/base/error.h"
 #include "unfold/readers/fasta.h"
 #include "unfold/runs/figures.h"
@@ -118,7 +119,7 @@ void TextRows::see(const ScoredTextLine& scored) {
 
 /// The text stands last, so that tabs in it do no harm.
 std::string TextRows::row(const ScoredTextLine& line, double bits, double mean, const std::string* label) const {
-  std::string text = fmt::format("{}\t{}\t{:.6f}\t{:.6f}", line.number, line.symbols, bits, mean);
+  std::string text = fmt::format("{}\t{}\t{}\t{}", line.number, line.symbols, decimals(bits), decimals(mean));
   if (label != nullptr) text += '\t' + *label;
   if (options_.rows.text) text.append(1, '\t').append(line.text);
   if (text.back() == '\r') text.pop_back();
@@ -126,8 +127,10 @@ std::string TextRows::row(const ScoredTextLine& line, double bits, double mean, 
 }
 
 std::string TextRows::json_row(const ScoredTextLine& line, double bits, double mean, const std::string* label) const {
-  nlohmann::ordered_json json = {
-      {"line", line.number}, {"symbols", line.symbols}, {"bits", bits}, {"bits_per_symbol", mean}};
+  nlohmann::ordered_json json = {{"line", line.number},
+                                 {"symbols", line.symbols},
+                                 {"bits", unsigned_zero(bits)},
+                                 {"bits_per_symbol", unsigned_zero(mean)}};
   if (label != nullptr) json["label"] = *label;
   if (options_.rows.text) json["text"] = std::string(line.text);
   return one_line(json);

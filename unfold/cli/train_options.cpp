@@ -1,6 +1,7 @@
 #include "unfold/cli/train_options.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "unfold/readers/example_reader.h"
 #include "unfold/tasks/task_spec.h"
@@ -16,14 +17,20 @@ void add_data_options(VerbOptions& options, TrainRequest& request) {
                       .help = "files (also .gz, .xz, .zst; - is standard input): text, each one sequence, or data with "
                               "fields",
                       .least = 0,  // a resumed run knows them
-                      .most = std::string::npos});
-  options.add({.name = "out", .target = &request.out, .placeholder = "RUN", .help = "the run folder, needed"});
-  std::string formats = "text, log, fasta (also FASTQ)";
-  for (const ReaderEntry& reader : readers()) formats += fmt::format(", {}", reader.name);
+                      .most = std::string::npos,
+                      .file = FileUse::data});
+  options.add({.name = "out",
+               .target = &request.out,
+               .placeholder = "RUN",
+               .help = "the run folder, needed",
+               .file = FileUse::filled});
+  std::vector<std::string> formats = {"text", kLogFormat, "fasta", "fastq"};
+  for (std::string& name : readers().names()) formats.push_back(std::move(name));
   options.add({.name = "format",
                .target = &s.format,
                .placeholder = "FORMAT",
-               .help = "how DATA is read: " + formats,
+               .help = fmt::format("how DATA is read: {}", fmt::join(formats, ", ")),
+               .choices = formats,
                .default_text = "by the name and the first lines"});
   options.add({.name = "read",
                .target = &s.read,
@@ -56,11 +63,13 @@ void add_data_options(VerbOptions& options, TrainRequest& request) {
   options.add({.name = "log-rules",
                .target = &s.log_rules,
                .placeholder = "FILE",
-               .help = "with --format log: rules of your own, tried before the built-in ones (docs/logs.md)"});
+               .help = "with --format log: rules of your own, tried before the built-in ones (docs/logs.md)",
+               .file = FileUse::data});
   options.add({.name = "test",
                .target = &s.test,
                .placeholder = "FILE",
-               .help = "data with fields: measure the best model on this file at the end"});
+               .help = "data with fields: measure the best model on this file at the end",
+               .file = FileUse::data});
   options.add({.name = "ends",
                .target = &s.ends,
                .placeholder = "HOW",
@@ -105,7 +114,8 @@ void add_data_options(VerbOptions& options, TrainRequest& request) {
   options.add({.name = "valid",
                .target = &s.valid,
                .placeholder = "FILE",
-               .help = "validate on this file and train on all of DATA"});
+               .help = "validate on this file and train on all of DATA",
+               .file = FileUse::data});
   options.add({.name = "unknown",
                .target = &s.unknown,
                .placeholder = "error|skip",
@@ -139,8 +149,13 @@ void add_data_options(VerbOptions& options, TrainRequest& request) {
   options.add({.name = "mask",
                .target = &s.mask,
                .placeholder = "FILE",
-               .help = "a 0 or 1 for every symbol of DATA: which are to be predicted"});
-  options.add({.name = "valid-mask", .target = &s.valid_mask, .placeholder = "FILE", .help = "the same for --valid"});
+               .help = "a 0 or 1 for every symbol of DATA: which are to be predicted",
+               .file = FileUse::data});
+  options.add({.name = "valid-mask",
+               .target = &s.valid_mask,
+               .placeholder = "FILE",
+               .help = "the same for --valid",
+               .file = FileUse::data});
 }
 
 void add_training_options(VerbOptions& options, TrainSettings& s) {
@@ -156,7 +171,8 @@ void add_training_options(VerbOptions& options, TrainSettings& s) {
                .help =
                    "begin with the parameters of this run or model file: a network or an hmm over the same symbols, "
                    "or a model of the same data with fields",
-               .default_text = "random"});
+               .default_text = "random",
+               .file = FileUse::model});
   options.add({.name = "optimizer",
                .target = &s.optimizer,
                .placeholder = "SPEC",
@@ -195,7 +211,12 @@ void add_training_options(VerbOptions& options, TrainSettings& s) {
                .least = 0,
                .default_text = fmt::format("{} when no budget is given", kDefaultEpochs)});
   options.add({.name = "steps", .target = &s.steps, .placeholder = "N", .help = "budget in steps", .least = 1});
-  options.add({.name = "minutes", .target = &s.minutes, .placeholder = "N", .help = "budget in minutes", .least = 0});
+  options.add({.name = "minutes",
+               .target = &s.minutes,
+               .placeholder = "N",
+               .help = "budget in minutes",
+               .least = 0,
+               .above_least = true});
   options.add({.name = "activity-penalty",
                .target = &s.activity_penalty,
                .placeholder = "BETA",

@@ -25,7 +25,8 @@ class Verb {
 
  protected:
   explicit Verb(VerbOptions table) : options_(std::move(table)) {}
-  void add_common() { options_.add_common(json_, quiet_); }
+  /// `prints_json`: false where another option prints JSON; run() then says which.
+  void add_common(bool prints_json = true) { options_.add_common(json_, quiet_, prints_json); }
   /// --max-unpacked: for verbs that read data, which may be compressed.
   void add_unpacking_limit();
   /// --key: for verbs that read or write models or archives.

@@ -5,14 +5,16 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "unfold/base/decimals.h"
+
 namespace unfold {
 
 std::string to_text(const Figures& figures) {
   return fmt::format(
-      "nats per symbol  {:.6f}\nbits per symbol  {:.6f}\nbits per byte    {:.6f}\nperplexity       {:.5g}\n"
+      "nats per symbol  {}\nbits per symbol  {}\nbits per byte    {}\nperplexity       {:.5g}\n"
       "symbols          {}\n",
-      figures.nats_per_symbol, figures.bits_per_symbol(), figures.bits_per_byte(), figures.perplexity(),
-      figures.symbols);
+      decimals(figures.nats_per_symbol), decimals(figures.bits_per_symbol()), decimals(figures.bits_per_byte()),
+      figures.perplexity(), figures.symbols);
 }
 
 std::string to_text(const TaskFigures& figures) {

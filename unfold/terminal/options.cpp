@@ -73,28 +73,32 @@ void VerbOptions::add(OptionRow row) {
   Row entry{.option = {.name = std::move(row.name),
                        .target = std::move(row.target),
                        .help = std::move(row.help),
-                       .limits = Limits{row.least, row.most, false, false},
+                       .limits = Limits{row.least, row.most, row.above_least, false},
                        .choices = std::move(row.choices)},
             .placeholder = std::move(row.placeholder),
             .default_text = std::move(row.default_text),
             .letter = std::move(row.letter),
-            .keep = row.keep};
+            .keep = row.keep,
+            .file = row.file};
   entry.option.fallback = value_of(entry.option);
   rows_.push_back(std::move(entry));
 }
 
 void VerbOptions::add_inputs(InputsRow row) {
-  rows_.push_back(
-      {.option = {.name = row.name, .target = row.target, .help = row.help}, .keep = row.keep, .is_input = true});
+  rows_.push_back({.option = {.name = row.name, .target = row.target, .help = row.help},
+                   .keep = row.keep,
+                   .file = row.file,
+                   .is_input = true});
   inputs_ = std::move(row);
 }
 
-void VerbOptions::add_common(bool& json, bool& quiet) {
+void VerbOptions::add_common(bool& json, bool& quiet, bool prints_json) {
   add({.name = "config",
        .target = &config_file_,
        .placeholder = "FILE",
-       .help = "read options from this file, one `name = value` a line (TOML)"});
-  add({.name = "json", .target = &json, .help = "print one JSON object and nothing else"});
+       .help = "read options from this file, one `name = value` a line (TOML)",
+       .file = FileUse::data});
+  add({.name = "json", .target = &json, .help = prints_json ? "print one JSON object and nothing else" : ""});
   add({.name = "quiet", .target = &quiet, .help = "no progress and no remarks"});
 }
 
@@ -261,6 +265,22 @@ bool VerbOptions::given(std::string_view name) const {
 Keep VerbOptions::keep(std::string_view name) const {
   const Row* row = find(name);
   return row == nullptr ? Keep::nowhere : row->keep;
+}
+
+std::vector<FileNamed> VerbOptions::files(FileUse use) const {
+  std::vector<FileNamed> result;
+  for (const Row& row : rows_) {
+    if (row.file != use) continue;
+    const std::string by = row.is_input ? inputs_->placeholder : "--" + row.option.name;
+    const auto add = [&](const std::string& path) {
+      if (!path.empty()) result.push_back({by, path});
+    };
+    const auto value = value_of(row.option);
+    if (!value) continue;
+    if (const auto* one = std::get_if<std::string>(&*value)) add(*one);
+    if (const auto* several = std::get_if<std::vector<std::string>>(&*value)) std::ranges::for_each(*several, add);
+  }
+  return result;
 }
 
 Config VerbOptions::config(Keep least) const {

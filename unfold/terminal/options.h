@@ -29,18 +29,34 @@ enum class Keep {
   model   ///< like fixed, and in the card of the model
 };
 
+/// What the files are for that an option names.
+enum class FileUse {
+  none,     ///< it names no files
+  data,     ///< they are read
+  model,    ///< they are read, and the first of them, or all, are run folders or model files
+  written,  ///< a file that is written; "-" is standard output
+  filled    ///< a folder that is made, or filled
+};
+
+/// A file as the user named it, and where: "--out", or "DATA..." for what stands without an option.
+struct FileNamed {
+  std::string by, path;
+};
+
 /// What a verb says of an option. The value that the target holds when the row is added may be outside the range.
 struct OptionRow {
   std::string name;  ///< in kebab-case
   OptionTarget target;
-  std::string placeholder = {};  ///< of the value, for the help
-  std::string help;
+  std::string placeholder = {};           ///< of the value, for the help
+  std::string help = {};                  ///< empty: it is understood, but not listed
   std::vector<std::string> choices = {};  ///< when not empty: the only values allowed
   double least = -std::numeric_limits<double>::infinity();
   double most = std::numeric_limits<double>::infinity();
+  bool above_least = false;  ///< the least itself is not allowed
   Keep keep = Keep::nowhere;
   std::string default_text = {};  ///< shown instead of the default
   std::string letter = {};        ///< of a short form: "o" for -o; kDigits for -1 .. -9, each the value itself
+  FileUse file = FileUse::none;
 };
 inline constexpr std::string_view kDigits = "1-9";
 
@@ -52,6 +68,7 @@ struct InputsRow {
   std::string help;
   std::size_t least = 1, most = 1;
   Keep keep = Keep::nowhere;
+  FileUse file = FileUse::none;
 };
 
 class VerbOptions {
@@ -61,8 +78,9 @@ class VerbOptions {
 
   void add(OptionRow row);
   void add_inputs(InputsRow row);
-  /// --config, --json and --quiet, which every verb has.
-  void add_common(bool& json, bool& quiet);
+  /// --config, --json and --quiet, which every verb has. `prints_json`: false for a verb that has another option for it
+  /// and refuses --json.
+  void add_common(bool& json, bool& quiet, bool prints_json = true);
 
   /// Takes the arguments after the verb apart; nothing is assigned yet. True if help was asked for.
   bool read_arguments(std::span<const std::string> arguments);
@@ -78,6 +96,8 @@ class VerbOptions {
   /// The present values of all rows kept there or in a later place of Keep. Options without a value are left out.
   Config config(Keep least) const;
   Keep keep(std::string_view name) const;
+  /// The files of this use that the present values name, as they were given, in the order of the rows.
+  std::vector<FileNamed> files(FileUse use) const;
 
   const std::string& verb() const { return verb_; }
   std::string help() const;
@@ -91,6 +111,7 @@ class VerbOptions {
     Option option;
     std::string placeholder = {}, default_text = {}, letter = {};
     Keep keep = Keep::nowhere;
+    FileUse file = FileUse::none;
     bool is_input = false;
     bool given = false;
   };

@@ -1,0 +1,176 @@
+// What is written never replaces what is read, and a run folder that may not be looked into says so.
+#include <unistd.h>
+
+#include <filesystem>
+#include <regex>
+
+#include "cli/fields.h"
+#include "unfold/cli/verb.h"
+
+namespace unfold::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+class OwnInputs : public FieldsTest {
+ protected:
+  /// The command is refused with this message, and the file is as it was.
+  static void expect_kept(const std::string& file, const Arguments& arguments, const std::string& message) {
+    const std::string before = read_bytes(file);
+    ASSERT_NE(before, "") << file;
+    expect_failure(arguments, 2, message);
+    EXPECT_EQ(read_bytes(file), before) << arguments.front();
+  }
+  /// The same where `option` names a file that the arguments before it read.
+  static void expect_read(const std::string& file, const Arguments& arguments, const std::string& option) {
+    expect_kept(file, arguments + Arguments{option, file}, option + " " + file + " is the file that is read");
+  }
+  std::string weights() const { return run_ + "/model.safetensors"; }
+};
+
+TEST_F(OwnInputs, texts_and_what_goes_with_them_are_not_replaced) {
+  train();
+  const std::string mask = data("mask", std::string(4000, '1')), labels = data("labels", "x\n"),
+                    settings = data("own.toml", "quiet = true\n"), key = data("key", "sixteen bytes or more");
+  expect_read(text_, {"eval", run_, text_}, "--per-symbol");
+  expect_read(mask, {"eval", run_, text_, "--mask", mask}, "--per-symbol");
+  expect_read(settings, {"eval", run_, text_, "--config", settings}, "--per-symbol");
+  expect_read(key, {"eval", run_, text_, "--key", key}, "--per-symbol");
+  expect_read(weights(), {"eval", run_, text_}, "--per-symbol");
+  expect_read(text_, {"score", run_, text_, "--by", "line"}, "--plot");
+  expect_read(text_, {"score", run_, text_, "--by", "line", "--labels", labels}, "--roc");
+  expect_read(labels, {"score", run_, text_, "--by", "line", "--labels", labels}, "--roc");
+  expect_read(settings, {"generate", "alphabet", "--config", settings}, "--out");
+  expect_read(settings, {"generate", "alphabet", "--config", settings, "--out", folder_ / "new"}, "--mask");
+  expect_read(text_, {"bench", "--distributed", "--text", text_}, "--plot");
+  expect_read(text_, {"bench", "--distributed", "--text", text_}, "--trace");
+  EXPECT_FALSE(fs::exists(folder_ / "new"));
+}
+
+TEST_F(OwnInputs, models_and_what_makes_them_are_not_replaced) {
+  train();
+  const std::string file = data("file", "weights\n"), page = data("page", "made before\n"),
+                    valid = data("valid.txt", small_text(500));
+  expect_read(weights(), {"info", run_}, "--plot");
+  expect_read(run_ + "/log.jsonl", {"info", run_}, "--plot");
+  expect_read(weights(), {"info", weights()}, "--plot");
+  expect_read(weights(), {"export", run_, "--to", "arpa"}, "--out");
+  expect_read(file, {"import", file}, "--out");
+  expect_read(file, {"import", page, "--alphabet", file}, "--out");
+  expect_read(file, {"import", page, "--template", file}, "--out");
+  expect_read(weights(), {"import", page, "--like", run_}, "--out");
+  expect_read(file, {"sample", run_, "--voices", file}, "--midi");
+  expect_read(file, {"sample", run_, "--prime-file", file}, "--picture");
+  expect_read(weights(), {"sample", run_}, "--midi");
+  expect_read(file, {"report", run_, "--data", file}, "--out");
+  expect_read(run_ + "/config.toml", {"report", run_}, "--out");
+  expect_read(text_, {"report", run_}, "--out");  // which the run was trained on
+  train({"--valid", valid, "--overwrite"});
+  expect_read(valid, {"report", run_}, "--out");
+}
+
+TEST_F(OwnInputs, data_with_fields_are_not_replaced_under_any_name) {
+  const std::string file = data("test.conll", chunk_columns(20)), link = folder_ / "link", hard = folder_ / "hard";
+  train_on(file, {"--format", "columns", "--predict", "3", "--model", "gru:4"});
+  fs::create_symlink("test.conll", link);
+  fs::create_hard_link(file, hard);
+  for (const char* verb : {"tag", "predict", "classify", "forecast"}) {
+    expect_read(file, {verb, run_, file}, "--out");
+    expect_read(weights(), {verb, run_, file}, "--out");
+  }
+  expect_kept(file, {"tag", run_, file, "--out", link},
+              "--out " + link + " is the file that is read as " + file + "; name another one");
+  expect_kept(file, {"tag", run_, link, "--out", hard}, "is the file that is read as " + link);
+  expect_kept(file, {"tag", run_, file, "--out", folder_ / "run/../test.conll"}, "is the file that is read");
+  const Finished piped =
+      unfold_command({"tag", run_, "-", "--out", file}, {.input_path = file});  // as the shell does with `< test.conll`
+  EXPECT_EQ(piped.code, 2) << piped.err;
+  EXPECT_EQ(read_bytes(file), chunk_columns(20));
+}
+
+TEST_F(OwnInputs, archives_and_their_models_are_not_replaced) {
+  train({"--symbols", "bytes"});
+  const std::string archive = folder_ / "text.unf";
+  ASSERT_EQ(unfold_command({"compress", text_, "--model", run_, "-o", archive}).code, 0);
+  expect_read(text_, {"compress", text_}, "--output");
+  expect_read(weights(), {"compress", text_, "--model", run_}, "--output");
+  expect_read(archive, {"decompress", archive}, "--output");
+  expect_read(weights(), {"decompress", archive, "--model", run_}, "--output");
+  expect_read(weights(), {"decompress", archive}, "--output");  // the archive says where its model is
+}
+
+TEST_F(OwnInputs, a_folder_that_is_filled_is_none_that_is_read_or_holds_data) {
+  train();
+  const std::string before = read_bytes(weights()), valid = data("valid.txt", small_text(500));
+  expect_kept(text_, training({"--out", text_}), "--out " + text_ + " is what is read; name another folder");
+  expect_kept(text_, training({"--out", folder_.path(), "--overwrite"}),
+              "--out " + folder_.path() + " is the folder of " + text_ + ", which is read; name another folder");
+  expect_failure({"train", "text.txt", "--out", "."}, 2, "is the folder of text.txt", {.folder = folder_.path()});
+  expect_failure(training({"--start-from", run_, "--overwrite"}), 2, "is what is read");
+  expect_failure(training({"--start-from", weights(), "--overwrite"}), 2, "is the folder of " + weights());
+  expect_failure(training({"--config", run_ + "/config.toml", "--overwrite"}), 2, "config.toml");
+  expect_failure({"score", run_, text_, "--by", "file", "--out", folder_.path()}, 2, "is the folder of");
+  expect_failure({"sweep", text_, "--grid", "batch=2,4", "--out", folder_.path()}, 2, "is the folder of");
+  EXPECT_EQ(read_bytes(weights()), before);
+  EXPECT_FALSE(fs::exists(folder_ / "config.toml"));
+  train({"--resume", "--steps", "25"});  // goes on in its own folder
+}
+
+TEST_F(OwnInputs, what_is_not_read_is_replaced) {
+  train();
+  const std::string out = data("out", "made before\n");
+  for (const std::string& file : {out, run_ + "/symbols.tsv", run_ + "/symbols.tsv", folder_ / "new"}) {
+    const Finished finished = unfold_command({"eval", run_, text_, "--per-symbol", file});
+    EXPECT_EQ(finished.code, 0) << finished.err;
+    EXPECT_THAT(read_bytes(file), StartsWith("position\tsymbol\tbits\n"));
+  }
+  EXPECT_EQ(unfold_command({"generate", "alphabet", "-o", "/dev/null", "--mask", "/dev/null"}).code, 0);
+}
+
+/// A row that names a file and does not say what for would not be checked.
+TEST_F(OwnInputs, every_option_that_names_a_file_says_what_for) {
+  const std::regex option("\n  (?:-., )?--([a-z-]+) (?:FILE|OUT|DIR|RUN|MODEL)(?:\\.[a-z]+)? "),
+      inputs("\nunfold \\w+ [A-Z.|, ]*(?:FILE|DATA|RUN|MODEL)[A-Z.|, ]* \\[options\\]");
+  const auto names_files = [](VerbOptions& options, const Arguments& arguments) {
+    options.read_arguments(arguments);
+    try {
+      options.resolve();
+    } catch (const Error&) {
+      // inputs are missing, or the file is: the values are there
+    }
+    for (const FileUse use : {FileUse::data, FileUse::model, FileUse::written, FileUse::filled})
+      for (const FileNamed& file : options.files(use))
+        if (file.path == arguments.back()) return true;
+    return false;
+  };
+  int checked = 0;
+  for (const auto make : {make_train,    make_eval,    make_score,    make_predict,    make_tag,      make_classify,
+                          make_forecast, make_sample,  make_compress, make_decompress, make_complete, make_density,
+                          make_explain,  make_compare, make_report,   make_export,     make_import,   make_check,
+                          make_info,     make_bench,   make_generate, make_reproduce,  make_sweep}) {
+    const std::string help = make()->options().help();
+    for (std::sregex_iterator found(help.begin(), help.end(), option), end; found != end; ++found, ++checked)
+      EXPECT_TRUE(names_files(make()->options(), {"--" + (*found)[1].str(), "probe"})) << *found->begin() << help;
+    const bool takes_files = std::regex_search(help, inputs);
+    EXPECT_TRUE(!takes_files || names_files(make()->options(), {"first", "probe"}) ||
+                names_files(make()->options(), {"probe"}))
+        << help;
+  }
+  EXPECT_GT(checked, 60);  // with --config and --key of each
+}
+
+TEST_F(OwnInputs, a_run_folder_that_may_not_be_looked_into_says_so) {
+  train();
+  fs::permissions(run_, fs::perms::none);
+  const bool may = ::access(run_.c_str(), X_OK) == 0;
+  if (!may) {
+    for (const Arguments& arguments : {Arguments{"info", run_}, Arguments{"eval", run_, text_},
+                                       training({"--out", folder_ / "new", "--start-from", run_})})
+      expect_failure(arguments, 4, run_ + " cannot be read: Permission denied");
+  }
+  fs::permissions(run_, fs::perms::owner_all);
+  if (may) GTEST_SKIP() << "this user may read everything";
+}
+
+}  // namespace
+}  // namespace unfold::test

@@ -1,0 +1,77 @@
+#include "unfold/cli/own_inputs.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+#include <vector>
+
+#include "unfold/base/error.h"
+#include "unfold/runs/run_folder.h"
+
+namespace unfold {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_folder(const std::string& path) {
+  std::error_code ignored;
+  return fs::is_directory(path, ignored);
+}
+
+/// By device and number, so that links count. What is not there (yet) is the same as nothing.
+bool is_same(const fs::path& a, const fs::path& b) {
+  std::error_code none;
+  return fs::equivalent(a, b, none);
+}
+
+/// A run folder is read through its files; standard input may come from a file, too.
+std::vector<std::string> files_of(const std::string& input) {
+  if (input == "-") return {"/dev/stdin"};
+  if (!is_folder(input)) return {input};
+  const RunFolder run(input);
+  return {run.model(), run.checkpoint(), run.config(), run.log()};
+}
+
+/// A folder that is filled: it may replace whatever lies in it.
+void refuse_folder(const FileNamed& output, const std::string& input) {
+  if (is_same(input, output.path))
+    throw UsageError(fmt::format("{} {} is what is read; name another folder", output.by, output.path));
+  std::error_code none;
+  if (!fs::is_regular_file(input, none)) return;
+  const fs::path holder = fs::path(input).parent_path();
+  if (is_same(holder.empty() ? fs::path(".") : holder, output.path))
+    throw UsageError(
+        fmt::format("{} {} is the folder of {}, which is read; name another folder", output.by, output.path, input));
+}
+
+}  // namespace
+
+void refuse_own_input(const std::string& option, const std::string& output, const std::string& input) {
+  std::error_code none;
+  if (!fs::is_regular_file(output, none)) return;  // a device may be both, as a terminal is
+  for (const std::string& file : files_of(input))
+    if (is_same(file, output))
+      throw UsageError(fmt::format("{} {} is the file that is read{}; name another one", option, output,
+                                   file == output ? "" : fmt::format(" as {}", input)));
+}
+
+void refuse_own_inputs(const VerbOptions& options) {
+  std::vector<FileNamed> inputs = options.files(FileUse::data);
+  for (FileNamed& model : options.files(FileUse::model)) inputs.push_back(std::move(model));
+  for (const FileNamed& output : options.files(FileUse::written))
+    for (const FileNamed& input : inputs) refuse_own_input(output.by, output.path, input.path);
+  for (const FileNamed& folder : options.files(FileUse::filled))
+    for (const FileNamed& input : inputs) refuse_folder(folder, input.path);
+}
+
+void require_readable_models(const VerbOptions& options) {
+  for (const FileNamed& model : options.files(FileUse::model))
+    if (is_folder(model.path) && ::access(model.path.c_str(), X_OK) != 0)
+      throw ModelError(fmt::format("{} cannot be read: {}; change its permissions", model.path,
+                                   std::generic_category().message(errno)));
+}
+
+}  // namespace unfold
