@@ -35,16 +35,15 @@ std::vector<std::string> files_of(const std::string& input) {
   return {run.model(), run.checkpoint(), run.config(), run.log()};
 }
 
-/// A folder that is filled: it may replace whatever lies in it.
+/// A folder that is filled: the files of a run in it are replaced, what else lies there stays.
 void refuse_folder(const FileNamed& output, const std::string& input) {
   if (is_same(input, output.path))
     throw UsageError(fmt::format("{} {} is what is read; name another folder", output.by, output.path));
-  std::error_code none;
-  if (!fs::is_regular_file(input, none)) return;
-  const fs::path holder = fs::path(input).parent_path();
-  if (is_same(holder.empty() ? fs::path(".") : holder, output.path))
-    throw UsageError(
-        fmt::format("{} {} is the folder of {}, which is read; name another folder", output.by, output.path, input));
+  if (!is_folder(output.path)) return;
+  for (const std::string& replaced : files_of(output.path))
+    if (is_same(replaced, input))
+      throw UsageError(
+          fmt::format("{} {} is the folder of {}, which is read; name another folder", output.by, output.path, input));
 }
 
 }  // namespace
