@@ -117,6 +117,7 @@ TEST_F(SequencesTest, what_the_best_is_chosen_by_may_be_said) {
   const auto with = [&](const std::string& by, const std::string& objective = {}) {
     return [=](TrainRequest& request) {
       request.settings.best_by = by;
+      request.settings.split = "50/50/0";  // something to choose by
       request.given.insert("best-by");
       if (objective.empty()) return;
       request.settings.objective = objective;
