@@ -131,9 +131,10 @@ TEST_F(TaskCommand, options_that_do_not_fit_a_task_are_refused) {
        {Arguments{"--restarts", "2"}, Arguments{"--label-column"}, Arguments{"--epochs", "3"}})
     expect_failure(training(unused), 2, unused.front() + " has no effect with --task");
   expect_failure(training({"--best-by", "labels"}), 2, "whole sequences are counted");
-  for (const Arguments& unused :
-       {Arguments{"--curriculum", "10"}, Arguments{"--goal-error", "0.1"}, Arguments{"--minutes", "1"}})
+  for (const Arguments& unused : {Arguments{"--curriculum", "10"}, Arguments{"--goal-error", "0.1"}})
     expect_failure(training({"--model", "esn:8"}) + unused, 2, unused.front() + " is for training by gradient");
+  expect_failure({"train", "--task", "narma:200", "--model", "esn:8", "--minutes", "1", "--out", run_}, 2,
+                 "give --steps");
   expect_failure({"train", "--task", "narma:1000000", "--model", "esn:8", "--steps", "1", "--out", run_}, 2, "length");
   expect_failure(training({"--best-by", "sequences", "--model", "esn:8"}), 2, "is fitted as a whole: leave it out");
   expect_failure(training({text_}), 2, "takes no DATA");

@@ -29,12 +29,17 @@ void require_passes(const Network<T>& network, const ModelSpec& spec, const Trai
 
 void require_one_pass(const TrainSettings& s, bool resume) {
   const std::initializer_list<std::pair<std::string_view, bool>> options = {
-      {"early-stop", s.early_stop > 0},           {"best-by", s.task && s.best_by},  // of fields it may be a default
-      {"curriculum", s.curriculum > 0},           {"goal-error", s.goal_error.has_value()},
-      {"minutes", s.task && s.minutes},           {"feedback", s.feedback.has_value()},
-      {"gradient", s.gradient.has_value()},       {"teacher-forcing", s.teacher_forcing.has_value()},
-      {"label-smoothing", s.label_smoothing > 0}, {"activity-penalty", s.activity_penalty > 0},
-      {"flow-penalty", s.flow_penalty > 0},       {"objective", s.objective.has_value()},
+      {"early-stop", s.early_stop > 0},
+      {"best-by", s.task && s.best_by},  // of fields it may be a default
+      {"curriculum", s.curriculum > 0},
+      {"goal-error", s.goal_error.has_value()},
+      {"feedback", s.feedback.has_value()},
+      {"gradient", s.gradient.has_value()},
+      {"teacher-forcing", s.teacher_forcing.has_value()},
+      {"label-smoothing", s.label_smoothing > 0},
+      {"activity-penalty", s.activity_penalty > 0},
+      {"flow-penalty", s.flow_penalty > 0},
+      {"objective", s.objective.has_value()},
       {"word-dropout", s.word_dropout > 0}};
   for (const auto& [name, asked] : options)
     if (asked)
