@@ -103,7 +103,8 @@ std::unique_ptr<Model> model_from_bytes(std::string bytes, std::string name) {
 }
 
 std::unique_ptr<SymbolModel> symbol_model_from_bytes(std::string bytes, std::string name) {
-  return symbol_model(model_from_bytes(std::move(bytes), name), name);
+  const ModelFile file = ModelFile::from_bytes(std::move(bytes), std::move(name));
+  return symbol_model(read_model(file), file.name());
 }
 
 std::vector<ModelHelp> all_models() {
