@@ -113,9 +113,11 @@ void settle_kind(Examples& examples, ExampleColumn& column, Examples& more, Exam
 Examples without_entries(const Examples& all) {
   Examples result{.source = all.source, .found = all.found};
   for (const ExampleColumn& column : all.columns)
-    result.columns.push_back(
-        {.name = column.name, .once = column.once, .width = column.width, .source = column.source});
-  for (std::size_t i = 0; i < all.columns.size(); ++i) result.columns[i].clash = all.columns[i].clash;
+    result.columns.push_back({.name = column.name,
+                              .once = column.once,
+                              .width = column.width,
+                              .source = column.source,
+                              .clash = column.clash});
   return result;
 }
 

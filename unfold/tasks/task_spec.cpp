@@ -32,15 +32,14 @@ void describe(Visitor& v, CopyOptions& o) {
 }
 /// What all series of numbers have.
 template <class Visitor, class Options>
-void describe_series(Visitor& v, Options& o) {
-  v("length", o.length, "steps", range(2, 1e7));
-  v("skip", o.skip, "first steps, where nothing is predicted", range(0, 1e7));
+void describe_series(Visitor& v, Options& o, double longest = 1e7) {
+  v("length", o.length, "steps", range(2, longest));
+  v("skip", o.skip, "first steps, where nothing is predicted", range(0, longest));
 }
 template <class Visitor>
 void describe(Visitor& v, NarmaOptions& o) {
   // About once in 43,000 steps it leaves its range, and all of it is drawn again: much longer ones are never found.
-  v("length", o.length, "steps", range(2, 1e5));
-  v("skip", o.skip, "first steps, where nothing is predicted", range(0, 1e5));
+  describe_series(v, o, 1e5);
 }
 template <class Visitor>
 void describe(Visitor& v, MackeyGlassOptions& o) {

@@ -75,6 +75,7 @@ struct Trainer<T>::Body {
     }
   }
 
+  /// Once, before anything is written: after the first step, which may still be refused.
   void begin_files() {
     if (std::exchange(begun, true)) return;
     if (options.begins) options.begins();
