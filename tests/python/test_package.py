@@ -113,7 +113,7 @@ class ModelTest(Folder):
         self.assertEqual(again.spec, model.spec)
         self.assertEqual(again.to_bytes(), model.to_bytes())
         with self.assertRaisesRegex(ValueError, "save it, and load it from there"):
-            again.predict("nothing")
+            again.predict(["nothing"])
 
 
 class StreamTest(unittest.TestCase):
