@@ -105,13 +105,36 @@ TEST_F(OwnInputs, a_folder_that_is_filled_is_no_run_that_is_read) {
   expect_kept(text_, training({"--out", text_}), "--out " + text_ + " is what is read; name another folder");
   expect_failure(training({"--start-from", run_, "--overwrite"}), 2, "is what is read");
   expect_failure(training({"--start-from", weights(), "--overwrite"}), 2, "is the folder of " + weights());
-  expect_failure(training({"--config", run_ + "/config.toml", "--overwrite"}), 2, "config.toml");
   EXPECT_EQ(read_bytes(weights()), before);
   train({"--resume", "--steps", "25"});  // goes on in its own folder
   // Data may lie where a run comes to lie.
   const Finished beside =
       unfold_command({"train", "text.txt", "--steps", "2", "--out", ".", "--quiet"}, {.folder = folder_.path()});
   EXPECT_EQ(beside.code, 0) << beside.err;
+}
+
+/// The settings were read whole before the run is made ready.
+TEST_F(OwnInputs, a_run_is_made_anew_from_its_own_settings) {
+  train();
+  const std::string settings = run_ + "/config.toml", before = read_bytes(weights()), written = read_bytes(settings);
+  const Arguments anew{"train", text_, "--config", settings, "--out", run_, "--quiet"};
+  expect_failure(anew, 2, "--overwrite");
+  const Finished finished = unfold_command(anew + Arguments{"--overwrite"});
+  ASSERT_EQ(finished.code, 0) << finished.err;
+  EXPECT_EQ(read_bytes(weights()), before);
+  EXPECT_EQ(read_bytes(settings), written);
+}
+
+TEST_F(OwnInputs, two_outputs_are_two_files) {
+  train();
+  const std::string mask = data("mask", std::string(4000, '1')), page = folder_ / "page.html";
+  const auto expect_two = [&](const Arguments& arguments, const std::string& message) {
+    expect_failure(arguments, 2, message);
+    EXPECT_FALSE(fs::exists(page));
+  };
+  expect_two({"score", run_, text_, "--by", "line", "--labels", mask, "--plot", page, "--roc", page},
+             "--roc and --plot both write " + page + "; name two files");
+  expect_two({"generate", "alphabet", "--out", page, "--mask", folder_ / "./page.html"}, "both write");
 }
 
 TEST_F(OwnInputs, what_is_not_read_is_replaced) {
@@ -136,7 +159,8 @@ TEST_F(OwnInputs, every_option_that_names_a_file_says_what_for) {
     } catch (const Error&) {
       // inputs are missing, or the file is: the values are there
     }
-    for (const FileUse use : {FileUse::data, FileUse::model, FileUse::written, FileUse::filled})
+    for (const FileUse use :
+         {FileUse::data, FileUse::settings, FileUse::model, FileUse::written, FileUse::filled})
       for (const FileNamed& file : options.files(use))
         if (file.path == arguments.back()) return true;
     return false;

@@ -50,7 +50,7 @@ class Parameters {
   const std::vector<ParameterInfo>& info() const { return info_; }  ///< in the order of Circuit::parameters()
   Matrix<T> operator[](int parameter) { return view(home().data(), parameter); }
   Matrix<const T> operator[](int parameter) const { return view(std::as_const(home()).data(), parameter); }
-  /// By name; throws UsageError with the nearest name when there is none.
+  /// By name; throws UsageError, which lists the names, when there is none.
   Matrix<T> at(std::string_view name);
   /// Block `parameter` inside any vector laid out like this one (a gradient, a direction).
   template <class U>

@@ -46,6 +46,19 @@ void refuse_folder(const FileNamed& output, const std::string& input) {
           fmt::format("{} {} is the folder of {}, which is read; name another folder", output.by, output.path, input));
 }
 
+/// Both would be written, and one be lost. A device takes both.
+void refuse_one_file_for_two(const std::vector<FileNamed>& outputs) {
+  std::error_code none;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const fs::path first = fs::weakly_canonical(outputs[i].path, none);
+    if (outputs[i].path == "-" || (fs::exists(first, none) && !fs::is_regular_file(first, none))) continue;
+    for (std::size_t j = i + 1; j < outputs.size(); ++j)
+      if (outputs[j].path != "-" && fs::weakly_canonical(outputs[j].path, none) == first)
+        throw UsageError(fmt::format("{} and {} both write {}; name two files", outputs[i].by, outputs[j].by,
+                                     outputs[j].path));
+  }
+}
+
 }  // namespace
 
 void refuse_own_input(const std::string& option, const std::string& output, const std::string& input) {
@@ -60,8 +73,13 @@ void refuse_own_input(const std::string& option, const std::string& output, cons
 void refuse_own_inputs(const VerbOptions& options) {
   std::vector<FileNamed> inputs = options.files(FileUse::data);
   for (FileNamed& model : options.files(FileUse::model)) inputs.push_back(std::move(model));
-  for (const FileNamed& output : options.files(FileUse::written))
+  const std::vector<FileNamed> outputs = options.files(FileUse::written), settings = options.files(FileUse::settings);
+  refuse_one_file_for_two(outputs);
+  for (const FileNamed& output : outputs) {
     for (const FileNamed& input : inputs) refuse_own_input(output.by, output.path, input.path);
+    for (const FileNamed& input : settings) refuse_own_input(output.by, output.path, input.path);
+  }
+  // A run may be made anew from its own settings, which were read whole.
   for (const FileNamed& folder : options.files(FileUse::filled))
     for (const FileNamed& input : inputs) refuse_folder(folder, input.path);
 }

@@ -9,7 +9,8 @@
 namespace unfold {
 
 /// Throws UsageError where an option names as output what another names as input: the same file, through whatever
-/// link, or one of the files of a run folder; of an output that is a folder, that it is read itself, or as a run.
+/// link, or one of the files of a run folder; of an output that is a folder, that it is read itself, or as a run;
+/// and where two outputs are one file.
 /// REQUIRES that the options were resolved.
 void refuse_own_inputs(const VerbOptions& options);
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "unfold/base/decimals.h"
 #include "unfold/fields/field_entries.h"
 #include "unfold/fields/field_figures.h"
 #include "unfold/fields/field_model.h"
@@ -95,7 +96,7 @@ class FieldScoreTable {
     const Index positions = examples.length(e);
     const double all = bits(nats), mean = all / static_cast<double>(positions);
     put({.bits = all,
-         .text = fmt::format("{}\t{}\t{:.6f}\t{:.6f}\n", example_, positions, all, mean),
+         .text = fmt::format("{}\t{}\t{}\t{}\n", example_, positions, decimals(all), decimals(mean)),
          .json = {{"example", example_}, {"positions", positions}, {"bits", all}, {"bits_per_position", mean}}});
   }
 
@@ -114,7 +115,7 @@ class FieldScoreTable {
       const Index entry = shown && column->once ? e : p;
       row.bits += bits(or_zero(nats));
       row.text += '\t' + (shown ? entry_text(*column, entry) : std::string());
-      row.text += '\t' + (std::isnan(nats) ? std::string() : fmt::format("{:.6f}", bits(nats)));
+      row.text += '\t' + (std::isnan(nats) ? std::string() : decimals(bits(nats)));
       row.json[h.field] = shown ? entry_json(*column, entry) : ScoreJson();
       row.json[h.field + ".bits"] = bits_or_null(nats);
     }

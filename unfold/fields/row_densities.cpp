@@ -5,6 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "unfold/base/decimals.h"
 #include "unfold/base/error.h"
 #include "unfold/fields/field_figures.h"
 #include "unfold/fields/field_model.h"
@@ -72,8 +73,8 @@ void row_densities(const DensityRequest& request, const std::function<void(std::
     }
     write(standardised ? "row\tlog_density\tstandardised\n" : "row\tlog_density\n");
     for (std::size_t r = 0; r < rows.size(); ++r)
-      write(fmt::format("{}\t{:.6f}{}\n", r + 1, rows[r].log_density,
-                        standardised ? fmt::format("\t{:.6f}", rows[r].standardised) : ""));
+      write(fmt::format("{}\t{}{}\n", r + 1, decimals(rows[r].log_density),
+                        standardised ? '\t' + decimals(rows[r].standardised) : ""));
   });
 }
 

@@ -97,7 +97,7 @@ void VerbOptions::add_common(bool& json, bool& quiet, bool prints_json) {
        .target = &config_file_,
        .placeholder = "FILE",
        .help = "read options from this file, one `name = value` a line (TOML)",
-       .file = FileUse::data});
+       .file = FileUse::settings});
   add({.name = "json", .target = &json, .help = prints_json ? "print one JSON object and nothing else" : ""});
   add({.name = "quiet", .target = &quiet, .help = "no progress and no remarks"});
 }

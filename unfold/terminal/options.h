@@ -33,6 +33,7 @@ enum class Keep {
 enum class FileUse {
   none,     ///< it names no files
   data,     ///< they are read
+  settings,  ///< they are read whole before the work begins
   model,    ///< they are read, and the first of them, or all, are run folders or model files
   written,  ///< a file that is written; "-" is standard output
   filled    ///< a folder that is made, or filled

@@ -84,8 +84,8 @@ struct TrainerOptions {
   std::string log = {};            ///< log.jsonl; empty: none
   std::string model = {};          ///< what is trained, in the words of the caller; must be the same when resuming
   std::string data = {};           ///< a fingerprint of the data, which must be the same, too; empty: not known
-  std::function<void()> begins =
-      {};  ///< called once, after the first step: nothing is left to be refused, no file written
+  /// Called once, after the first step: nothing is left to be refused, and no file is written yet.
+  std::function<void()> begins = {};
 
   Index snapshot_every = 32;                ///< gradients between the states that a diverged run goes back to
   int attempts = 8;                         ///< at recovering from one divergence
