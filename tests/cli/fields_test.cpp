@@ -255,7 +255,7 @@ TEST_F(FieldsTest, what_a_reader_remarks_is_said_once_a_file) {
       unfold_command(few_steps(file, run_, {"--model", "gru:4", "--format", "labelled", "--valid", other}));
   EXPECT_THAT(trained.err, HasSubstr(file + said));
   EXPECT_THAT(trained.err, HasSubstr(other + said));
-  for (const char* verb : {"predict", "eval", "score"}) {
+  for (const char* verb : {"predict", "eval", "score", "density", "explain"}) {
     const Finished finished = unfold_command({verb, run_, other});
     EXPECT_EQ(finished.err.find(said), finished.err.rfind(said)) << verb;
     EXPECT_THAT(finished.err, HasSubstr(other + said)) << verb;

@@ -3,6 +3,7 @@
 #include "unfold/fields/row_densities.h"
 #include "unfold/models/registry.h"
 #include "unfold/runs/run_folder.h"
+#include "unfold/terminal/console_reporter.h"
 
 namespace unfold {
 namespace {
@@ -33,15 +34,19 @@ DensityVerb::DensityVerb()
   add_common();
 }
 
-ExitCode DensityVerb::run(Console&) {
+ExitCode DensityVerb::run(Console& console) {
   (void)load_model_file(model_file(inputs_.front()));  // throws for what is no model at all
   if (!holds_field_model(inputs_.front()))
     throw UsageError(
         "density is of models of data with fields (tables, images, music); of running text, `unfold score` "
         "says how probable every symbol or line is");
-  row_densities(
-      {.model = inputs_.front(), .data = {inputs_.begin() + 1, inputs_.end()}, .json = json_, .threads = threads_},
-      [](std::string_view text) { print_result(text); });
+  ConsoleReporter reporter(console);
+  row_densities({.model = inputs_.front(),
+                 .data = {inputs_.begin() + 1, inputs_.end()},
+                 .json = json_,
+                 .threads = threads_,
+                 .reporter = &reporter},
+                [](std::string_view text) { print_result(text); });
   return ExitCode::success;
 }
 

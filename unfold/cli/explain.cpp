@@ -12,6 +12,7 @@
 #include "unfold/base/decimals.h"
 #include "unfold/cli/verb.h"
 #include "unfold/fields/predict.h"
+#include "unfold/terminal/console_reporter.h"
 #include "unfold/terminal/figures.h"
 
 namespace unfold {
@@ -275,14 +276,16 @@ ExitCode Explain::run_on_fields(ExplainRequest request) {
   return ExitCode::success;
 }
 
-ExitCode Explain::run(Console&) {
+ExitCode Explain::run(Console& console) {
+  ConsoleReporter reporter(console);
   ExplainRequest request{.model = inputs_.front(),
                          .unknown = unknown_,
                          .guesses = guesses_,
                          .at = at_,
                          .example = example_,
                          .reach = reach_,
-                         .threads = threads_};
+                         .threads = threads_,
+                         .reporter = &reporter};
   if (holds_task_model(request.model))
     throw UsageError("explain is for models of text and of data with fields, not of tasks");
   if (holds_field_model(request.model)) return run_on_fields(std::move(request));

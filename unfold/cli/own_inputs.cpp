@@ -54,8 +54,8 @@ void refuse_one_file_for_two(const std::vector<FileNamed>& outputs) {
     if (outputs[i].path == "-" || (fs::exists(first, none) && !fs::is_regular_file(first, none))) continue;
     for (std::size_t j = i + 1; j < outputs.size(); ++j)
       if (outputs[j].path != "-" && fs::weakly_canonical(outputs[j].path, none) == first)
-        throw UsageError(fmt::format("{} and {} both write {}; name two files", outputs[i].by, outputs[j].by,
-                                     outputs[j].path));
+        throw UsageError(
+            fmt::format("{} and {} both write {}; name two files", outputs[i].by, outputs[j].by, outputs[j].path));
   }
 }
 

@@ -53,7 +53,7 @@ nlohmann::ordered_json density_json(const RowDensity& row, bool standardised) {
 
 void row_densities(const DensityRequest& request, const std::function<void(std::string_view)>& write) {
   with_network_model(request.model, [&]<class T>(const NetworkModel<T>& model) {
-    const Examples examples = read_for(model, request.data);
+    const Examples examples = read_for(model, request.data, request.reporter);
     const ExampleSet set(examples, std::make_shared<const DataSpecification>(model.data()),
                          predicted_fields(model.layout()));
     Team team(thread_count(request.threads));

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "unfold/base/types.h"
+#include "unfold/runs/reporter.h"
 
 namespace unfold {
 
@@ -15,7 +16,8 @@ struct DensityRequest {
   std::string model = {};              ///< run folder or model file
   std::vector<std::string> data = {};  ///< files in the format that it was trained on
   bool json = false;
-  Index threads = 0;  ///< 0: every processor available
+  Index threads = 0;             ///< 0: every processor available
+  Reporter* reporter = nullptr;  ///< told what the reader remarks
 };
 
 /// Gives a table piece by piece: `row` (from 1), `log_density`, the natural logarithm of the probability of all that

@@ -11,6 +11,7 @@
 
 #include "unfold/base/types.h"
 #include "unfold/capabilities/symbol_model.h"
+#include "unfold/runs/reporter.h"
 
 namespace unfold {
 
@@ -23,9 +24,10 @@ struct ExplainRequest {
   /// From 1: the position whose state, or label, is followed back; without it the most surprising symbol, or the label
   /// that was most surprising, or where none is known the least certain one.
   std::optional<Index> at = {};
-  Index example = 1;  ///< of data with fields, from 1
-  Index reach = 256;  ///< positions looked back at most; texts before them count as the state that they left
-  Index threads = 0;  ///< 0: every processor available
+  Index example = 1;             ///< of data with fields, from 1
+  Index reach = 256;             ///< positions looked back at most; texts before them count as the state that they left
+  Index threads = 0;             ///< 0: every processor available
+  Reporter* reporter = nullptr;  ///< told what the reader of data with fields remarks
 };
 
 struct Guess {

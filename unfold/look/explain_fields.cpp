@@ -67,7 +67,7 @@ class ExplainedExample {
 
   void read() {
     if (request_.data.empty()) throw UsageError("explain of a model of data with fields needs DATA: a file of them");
-    examples_ = read_for(model_, request_.data);
+    examples_ = read_for(model_, request_.data, request_.reporter);
     if (request_.example < 1 || request_.example > examples_.count())
       throw UsageError(
           fmt::format("--example {}: the data have the examples 1 to {}", request_.example, examples_.count()));
