@@ -31,12 +31,12 @@ enum class Keep {
 
 /// What the files are for that an option names.
 enum class FileUse {
-  none,     ///< it names no files
-  data,     ///< they are read
+  none,      ///< it names no files
+  data,      ///< they are read
   settings,  ///< they are read whole before the work begins
-  model,    ///< they are read, and the first of them, or all, are run folders or model files
-  written,  ///< a file that is written; "-" is standard output
-  filled    ///< a folder that is made, or filled
+  model,     ///< they are read, and the first of them, or all, are run folders or model files
+  written,   ///< a file that is written; "-" is standard output
+  filled     ///< a folder that is made, or filled
 };
 
 /// A file as the user named it, and where: "--out", or "DATA..." for what stands without an option.
