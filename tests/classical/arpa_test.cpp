@@ -77,6 +77,14 @@ TEST(Arpa, reads_a_file_by_hand) {
   EXPECT_NEAR(predictor->log_probability(a), -0.5 * ln10, 1e-6);
 }
 
+TEST(Arpa, ends_behind_the_last_ngram_with_or_without_empty_lines) {
+  std::string text = kByHand;
+  text.erase(text.find("\n\n\\end") + 1, 1);
+  for (const char* end : {"", "\n", "\n\n"})
+    EXPECT_EQ(read_arpa(Input::from_bytes("m.arpa", text + end), SymbolKind::words).alphabet().size(),
+              read_arpa(Input::from_bytes("m.arpa", kByHand), SymbolKind::words).alphabet().size());
+}
+
 TEST(Arpa, words_that_are_no_symbols_of_the_kind_are_bad_data) {
   std::string without_end = kByHand;
   for (std::size_t at = 0; (at = without_end.find("</s>")) != std::string::npos;) without_end.replace(at, 4, "end!");

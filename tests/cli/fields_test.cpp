@@ -247,6 +247,35 @@ TEST_F(FieldsTest, a_column_without_a_value_is_missing_in_every_file_that_is_nam
                      " holds numbers (0 in line 2); leave entries empty that are no numbers");
 }
 
+TEST_F(FieldsTest, what_validation_wants_and_training_never_saw_is_said) {
+  std::string rows = "t,k\n";
+  for (int i = 0; i < 180; ++i) rows += std::to_string(i % 7) + (i % 2 == 0 ? ",a\n" : ",b\n");
+  std::string unseen = rows, some = rows;
+  for (int i = 0; i < 20; ++i) unseen += "1,c\n", some += i % 2 == 0 ? "1,c\n" : "1,a\n";
+  const Arguments options = {"--predict", "k", "--model", "lstm:4"};
+  const std::string file = data("late.csv", unseen);
+  expect_failure(few_steps(file, run_, options), 3, "all that the validation part wants predicted was never seen");
+  EXPECT_FALSE(std::filesystem::exists(run_));
+  const Finished finished = unfold_command(few_steps(data("some.csv", some), run_, options));
+  EXPECT_EQ(finished.code, 0) << finished.err;
+  EXPECT_THAT(finished.err, HasSubstr("in the validation part, 10 of k (the first is \"c\")"));
+}
+
+TEST_F(FieldsTest, of_nothing_there_are_no_figures) {
+  std::string rows = "t,load\n";
+  for (int i = 0; i < 100; ++i) rows += std::to_string(i % 7) + "," + std::to_string(i % 5) + "\n";
+  train_on(data("load.csv", rows), {"--predict", "load", "--model", "gru:4"});
+  expect_failure({"eval", run_, data("none.csv", "t,load\n1,\n2,\n")}, 3, "nothing to measure");
+  expect_failure(few_steps(data("one.csv", "t,load\n1,2\n"), folder_ / "new", {"--predict", "load"}), 3,
+                 "nothing is left to train on");
+}
+
+TEST_F(FieldsTest, what_is_no_text_is_not_called_one) {
+  std::string utf16("\xFF\xFE", 2);
+  for (const char c : std::string("a,b\n1,2\n3,4\n")) utf16 += std::string{c, '\0'};
+  expect_failure(few_steps(data("w.csv", utf16), run_, {"--predict", "a"}), 3, "UTF-16");
+}
+
 TEST_F(FieldsTest, what_a_reader_remarks_is_said_once_a_file) {
   const std::string latin = "pos\tcaf\xE9 bon\nneg\tcaf\xE9 mal\n";
   const std::string file = data("latin", latin + labelled_lines(30)), other = data("other", latin);

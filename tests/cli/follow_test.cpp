@@ -96,6 +96,47 @@ TEST_F(FollowTest, numbers_without_a_header_and_rows_of_several_sequences) {
   }
 }
 
+TEST_F(FollowTest, empty_lines_between_numbers_are_missing_ones_as_in_a_file) {
+  std::string numbers;
+  for (int i = 0; i < 100; ++i) numbers += std::to_string(i % 9) + "\n";
+  train_on(data("numbers", numbers), {"--format", "table", "--model", "gru:4"});
+  for (const char* head : {"", "value\n", "\n"})
+    expect_equal_answers(data("gaps", std::string(head) + "1\n\n3\nNA\n\n\n5\n\n"));
+}
+
+TEST_F(FollowTest, a_row_of_another_width_or_kind_is_refused_as_in_a_file) {
+  std::string pairs, numbers;
+  for (int i = 0; i < 100; ++i) {
+    pairs += std::to_string(i % 7) + "," + std::to_string(i * 3 % 5) + "\n";
+    numbers += std::to_string(i % 9) + "\n";
+  }
+  train_on(data("two", pairs), {"--format", "table", "--predict", "1", "--model", "gru:4"});
+  expect_equal_answers(folder_ / "two");
+  for (const char* bad : {"1,2\n5\n", "1,2\n5,6,7\n", "1,2\nx,6\n"})
+    for (const char* verb : {"predict", "score"}) {
+      const Finished finished = unfold_command({verb, run_, "-", "--follow"}, {.input = bad});
+      EXPECT_EQ(finished.code, 3) << bad;
+      EXPECT_THAT(finished.err, HasSubstr("standard input: line 2: ")) << bad;
+    }
+  train_on(data("one", numbers), {"--format", "table", "--model", "gru:4", "--overwrite"});
+  const std::string file = data("bad", "1\nabc\n5\n");
+  expect_failure({"predict", run_, file}, 3, file + ": line 2: \"abc\" in column value is no number");
+  EXPECT_THAT(unfold_command({"predict", run_, "-", "--follow"}, {.input = "1\nabc\n5\n"}).err,
+              HasSubstr("standard input: line 2: \"abc\" in column value is no number"));
+}
+
+TEST_F(FollowTest, pairs_have_a_target_in_every_line_or_in_none) {
+  std::string pairs;
+  for (int i = 0; i < 40; ++i) pairs += (i % 2 == 0 ? "abba\tA B B A\n" : "cab\tC A B\n");
+  train_on(data("words.pairs", pairs), {"--model", "gru:4", "--split", "100/0/0"});
+  for (const auto& [stream, message] : {std::pair{"abba\ncab\tC A B\n", "line 2: a target, but the lines before"},
+                                        std::pair{"cab\tC A B\nabba\n", "line 2: no target"}}) {
+    const Finished finished = unfold_command({"predict", run_, "-", "--follow"}, {.input = stream});
+    EXPECT_EQ(finished.code, 3);
+    EXPECT_THAT(finished.err, HasSubstr(message));
+  }
+}
+
 TEST_F(FollowTest, a_column_that_is_not_read_may_hold_anything) {
   std::string rows = "load,note\n";
   for (int i = 0; i < 60; ++i) rows += std::to_string(std::sin(i / 3.0)) + "," + std::to_string(i) + "\n";

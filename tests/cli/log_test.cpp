@@ -77,6 +77,28 @@ TEST_F(LogCommandTest, a_row_is_there_before_the_next_line_is_written) {
 }
 
 /// A value that is always the same costs nothing: minus the logarithm of 1, which is a zero with a sign.
+TEST_F(LogCommandTest, values_are_judged_as_values) {
+  const Finished judged = unfold_command({"score", run_, log_, "--by", "value"});
+  EXPECT_THAT(judged.err, HasSubstr("(1 of 61 values stand in anomalous lines)"));
+  const Finished summary = unfold_command({"score", run_, log_, "--by", "value", "--summary"});
+  EXPECT_THAT(summary.out, StartsWith("auc_surprise\t"));
+  EXPECT_THAT(summary.out, Not(HasSubstr("auc_bits")));
+}
+
+/// An empty line has no label, and does not hide that others have one.
+TEST_F(LogCommandTest, empty_lines_do_not_hide_labels) {
+  const std::string file = folder_ / "empty.log";
+  for (const std::string& text : {"\n" + read_bytes(log_), read_bytes(log_) + "\n"}) {
+    write_bytes(file, text);
+    const std::string line = text.front() == '\n' ? "1" : "62";
+    const Finished scored = unfold_command({"score", run_, file});  // lines before are answered already
+    EXPECT_EQ(scored.code, 3);
+    EXPECT_THAT(scored.err, HasSubstr(file + ": line " + line + " does not begin with a label"));
+    expect_failure({"train", file, "--format", "log", "--out", folder_ / "new", "--quiet"}, 3,
+                   file + ": line " + line + " does not begin with a label");
+  }
+}
+
 TEST_F(LogCommandTest, no_surprise_has_no_sign) {
   const std::string same = folder_ / "same.log";
   std::string log;

@@ -40,6 +40,17 @@ TEST_F(Look, compare_says_that_a_model_does_not_differ_from_itself) {
   expect_failure({"compare", run_}, 2, "MODEL MODEL");
 }
 
+TEST_F(Look, data_that_are_named_must_be_there) {
+  train();
+  const std::string page = folder_ / "page.html", missing = folder_ / "missing.txt", empty = folder_ / "empty.txt";
+  write_bytes(empty, "");
+  for (const std::string& file : {missing, empty}) {
+    expect_failure({"report", run_, "--data", file, "-o", page}, 3, file);
+    expect_failure({"compare", run_, run_, "--data", file}, 3, file);
+  }
+  EXPECT_FALSE(std::filesystem::exists(page));
+}
+
 TEST_F(Look, report_writes_one_page) {
   train();
   const std::string page = folder_ / "page.html";

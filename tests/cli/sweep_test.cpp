@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "cli/fixture.h"
+#include "unfold/studies/begun.h"
 
 namespace unfold::test {
 namespace {
@@ -52,6 +53,18 @@ TEST_F(SweepTest, goes_on_with_what_is_there) {
   EXPECT_THAT(again.err, HasSubstr("2/2  units=5, seed 1"));
   const Finished changed = unfold_command(sweeping("units=3,5", "s", {"--window", "9"}));
   EXPECT_THAT(changed.err, HasSubstr("1/2  units=3, seed 1"));
+}
+
+/// A checkpoint of other settings does not stand beside those that begin.
+TEST_F(SweepTest, what_was_begun_with_other_settings_is_gone_before_it_begins) {
+  const std::string folder = folder_ / "run", checkpoint = folder + "/checkpoint.safetensors";
+  EXPECT_FALSE(goes_on(folder, "first"));
+  std::filesystem::create_directory(folder);
+  std::ofstream(checkpoint) << "numbers";
+  EXPECT_TRUE(goes_on(folder, "first"));
+  EXPECT_FALSE(goes_on(folder, "second"));
+  EXPECT_FALSE(std::filesystem::exists(checkpoint));
+  EXPECT_FALSE(goes_on(folder, "second"));  // no checkpoint yet
 }
 
 TEST_F(SweepTest, finds_the_same_side_by_side) {

@@ -125,6 +125,14 @@ TEST_F(TaskCommand, the_best_network_may_be_that_of_the_least_errors) {
   EXPECT_EQ(same_least_nats, least_nats);
 }
 
+TEST_F(TaskCommand, data_that_a_task_does_not_read_are_refused) {
+  ASSERT_EQ(unfold_command({"train", "--task", "adding:10", "--model", "gru:4", "--steps", "2", "--out", run_}).code,
+            0);
+  expect_failure({"eval", run_, text_}, 2, "task adding:length=10 generates its examples");
+  expect_failure({"eval", run_, text_, text_}, 2, "name at most the folder of its files");
+  expect_failure({"predict", run_, text_}, 2, "use it with eval or info");
+}
+
 TEST_F(TaskCommand, options_that_do_not_fit_a_task_are_refused) {
   expect_failure(training({"--split", "90/10"}), 2, "--split is for data of one's own");
   for (const Arguments& unused :

@@ -254,6 +254,17 @@ TEST(CrfTexts, what_goes_out_and_comes_back_is_the_same_model) {
   EXPECT_EQ(predicted(second, data, "2"), predicted(first, data, "2"));
 }
 
+TEST(CrfTexts, texts_that_hold_the_separator_come_back_with_their_weights) {
+  CrfTexts crf({"B", "I", "O"});
+  crf.add("1[-1]|1[0]", "a|b|c", 0, 0.75);  // of CRF++: a/b|c, or a|b/c
+  crf.add("1[-1]|1[0]", "a|b", 1, -0.5);
+  std::string text;
+  write_crfpp(crf, {}, [&](std::string_view piece) { text += piece; });
+  CrfTexts back = read_crfpp(Input::from_bytes("model.txt", text), numbered_columns(9));
+  EXPECT_EQ(back.read("1[-1]|1[0]").weights.at("a|b|c").at(0), 0.75);
+  EXPECT_EQ(back.read("1[-1]|1[0]").weights.at("a|b").at(1), -0.5);
+}
+
 TEST(CrfTexts, steps_that_are_read_come_back_from_crfpp_and_crfsuite_has_none) {
   const ScratchFolder folder;
   const std::string model = folder.path("model.safetensors"), again = folder.path("again.safetensors");
@@ -309,6 +320,8 @@ TEST(CrfTexts, faults_are_named_with_their_line) {
   wrong = crfpp;
   wrong.replace(wrong.find("maxid: 30"), 9, "maxid: 20");
   EXPECT_TRUE(contains(of_crfpp(wrong), "too few")) << of_crfpp(wrong);
+  wrong.replace(wrong.find("maxid: 20"), 9, "maxid: 9000000000000000000");
+  EXPECT_TRUE(contains(of_crfpp(wrong), "ends where a weight")) << of_crfpp(wrong);
   EXPECT_TRUE(contains(of_crfpp(crfpp.substr(0, crfpp.size() - 5)), "ends where a weight")) << of_crfpp(crfpp);
 }
 

@@ -470,6 +470,33 @@ TEST_F(Exchange, what_cannot_be_read_is_refused_by_name) {
   EXPECT_TRUE(contains(misuse(plain), "the alphabet has 3 symbols"));
 }
 
+TEST_F(Exchange, numbers_that_overflow_are_no_small_difference) {
+  for (const bool relu : {false, true}) {
+    StateDict dict = random_dict(1, kSymbols, 6, 1, false, kSymbols, 0);
+    for (double& w : dict["rnn.weight_hh_l0"].v) w = 1e30;
+    for (double& w : dict["linear.weight"].v) w = 1e38;
+    ImportNetworkRequest wanted = request(write(dict));
+    wanted.activation = relu ? "relu" : "";
+    EXPECT_TRUE(contains(message_of<ModelError>([&] { import_network(wanted); }), "differs")) << relu;
+  }
+}
+
+TEST_F(Exchange, weights_of_another_size_than_the_model_that_they_are_like_are_refused) {
+  const DataSpecification data = {
+      .source = "table",
+      .fields = {{.name = "x", .type = FieldSpecification::Type::values, .size = 1, .mean = {3}, .deviation = {2}},
+                 {.name = "y", .type = FieldSpecification::Type::values, .size = 1, .mean = {7}, .deviation = {0.5}}}};
+  NetworkModel<float> model("gru:5,reset=after,biases=2", data, {.reads = {"x"}, .heads = {{.field = "y"}}});
+  model.initialise(4);
+  model.save(folder_.path("like"));
+  for (const auto& [inputs, outputs] : {std::pair{40'000, 1}, std::pair{1, 40'000}}) {
+    const std::string file = write(random_dict(3, inputs, 5, 1, false, outputs, 0));
+    EXPECT_NE(message_of<UsageError>(
+                  [&] { import_network({.file = file, .out = folder_.path("back"), .like = folder_.path("like")}); }),
+              "");
+  }
+}
+
 TEST_F(Exchange, what_others_have_no_word_for_is_refused_by_name) {
   for (const auto& [spec, word] : {std::pair{"gru:5", "reset=after"},
                                    {"gru:5,reset=after,gated-state=true", "gated-state=true"},

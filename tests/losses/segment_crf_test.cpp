@@ -128,7 +128,8 @@ struct SegmentField {
 };
 
 const Scheme kPlain{"crf:segments=3", {"a", "b", "c"}}, kIob{"crf:labels=iob2,segments=3", {"B-X", "O", "I-X", "B-Y"}},
-    kIobes{"crf:labels=iobes,segments=3", {"S-X", "O", "E-X", "B-X", "I-X"}};
+    kIobes{"crf:labels=iobes,segments=3", {"S-X", "O", "E-X", "B-X", "I-X"}},
+    kSingles{"crf:labels=iobes,segments=3", {"S-X", "O", "B-Y", "E-Y"}};
 
 class EverySegmentField : public testing::TestWithParam<std::pair<Scheme, double>> {
  protected:
@@ -136,7 +137,8 @@ class EverySegmentField : public testing::TestWithParam<std::pair<Scheme, double
 };
 INSTANTIATE_TEST_SUITE_P(SegmentCrf, EverySegmentField,
                          testing::Values(std::pair{kPlain, 0.0}, std::pair{kPlain, 0.5}, std::pair{kIob, 0.0},
-                                         std::pair{kIob, 0.5}, std::pair{kIobes, 0.0}, std::pair{kIobes, 0.5}));
+                                         std::pair{kIob, 0.5}, std::pair{kIobes, 0.0}, std::pair{kIobes, 0.5},
+                                         std::pair{kSingles, 0.0}, std::pair{kSingles, 0.5}));
 
 TEST_P(EverySegmentField, nats_posteriors_and_the_best_labels_are_those_of_all_segments) {
   Team team(1);

@@ -196,7 +196,7 @@ TEST(LogLines, a_first_column_of_labels_is_found) {
   EXPECT_TRUE(begins_with_labels("- 1 a\nKERNDTLB 2 b\r\n- 3 c\n"));
   EXPECT_FALSE(begins_with_labels("KERNDTLB 2 b\n")) << "no line is normal";
   EXPECT_FALSE(begins_with_labels("- 1 a\nDec 10 b\n"));
-  EXPECT_FALSE(begins_with_labels("- 1 a\n\n- 2\n")) << "an empty line has no label";
+  EXPECT_TRUE(begins_with_labels("\n- 1 a\n\n- 2\n")) << "an empty line does not hide them; it is refused by name";
   EXPECT_FALSE(begins_with_labels(""));
   EXPECT_FALSE(begins_with_labels("127.0.0.1 - - [x]\n"));
 }
@@ -230,6 +230,14 @@ TEST(LogLines, long_lines_take_no_longer_than_they_are_long) {
     std::string line;
     while (line.size() < 200000) line += piece;
     EXPECT_FALSE(shape_of(line).empty());
+  }
+}
+
+TEST(LogLines, a_rule_that_ends_before_its_end_is_refused) {
+  for (const char* rule : {"x abc(*ACCEPT)", "x (*MARK:99)abc(*ACCEPT)"}) {
+    const LogRules rules = LogRules::parse(std::string("only\n") + rule, "mine");
+    const std::string message = message_of<DataError>([&] { shape_of("an abc of it", rules); });
+    EXPECT_TRUE(contains(message, "(*ACCEPT)")) << message;
   }
 }
 

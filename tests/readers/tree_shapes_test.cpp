@@ -51,6 +51,12 @@ TEST(TreeShapes, over_the_leaves_of_trees_keep_entries_of_leaves_and_of_the_root
   }
 }
 
+TEST(TreeShapes, over_the_leaves_keep_their_order_where_bare_words_stand_between_brackets) {
+  const char* tree = "(1 a (2 b) c (3 d))\n";
+  EXPECT_EQ(brackets(read_as("trees", tree), 0, "word"), "(a b c d)");
+  EXPECT_EQ(brackets(read_as("trees", tree, {.trees = TreeShape::right}), 0, "word"), "(a (b (c d)))");
+}
+
 TEST(TreeShapes, that_a_model_will_find_have_the_words_first_and_two_children_a_node) {
   const Examples examples = read_as("trees", kSentiment, {.trees = TreeShape::found});
   EXPECT_TRUE(examples.found);
@@ -115,6 +121,14 @@ TEST(TreeShapes, what_is_no_tree_is_refused_with_its_line_and_the_remedy) {
       "line 1: 1001 leaves make a tree deeper than 1000 levels; take --trees balanced"));
   EXPECT_TRUE(contains(message_of<UsageError>([&] { read_as("trees", kSentiment, heads); }), "has no id"));
   EXPECT_TRUE(contains(message_of<UsageError>([] { parse_tree_shape("balance"); }), "did you mean \"balanced\"?"));
+}
+
+TEST(TreeShapes, over_the_characters_of_words_say_that_they_are_characters) {
+  const char* names = "f\tanna\nm\tkarl\n";
+  ASSERT_TRUE(column_of(read_as("labelled", names), "text").characters);
+  const Examples examples = read_as("labelled", names, {.trees = TreeShape::balanced});
+  EXPECT_EQ(examples.positions(), 2 * 7);
+  EXPECT_TRUE(column_of(examples, "text").characters);
 }
 
 }  // namespace

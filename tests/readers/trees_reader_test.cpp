@@ -24,8 +24,8 @@ TEST(TreesReader, a_line_is_a_tree_and_a_position_a_node_below_its_parent) {
 
 TEST(TreesReader, a_node_may_have_any_number_of_children_and_bare_words_among_them) {
   const Examples examples = read_as("trees", "(S (NP the old (N cat))(VP sat) .)\n");
-  EXPECT_EQ(entries_of(examples, "word"), (Texts{"cat", "the", "old", "", "sat", ".", ""}));
-  EXPECT_EQ(entries_of(examples, "label"), (Texts{"N", "", "", "NP", "VP", "", "S"}));
+  EXPECT_EQ(entries_of(examples, "word"), (Texts{"the", "old", "cat", "", "sat", ".", ""}));
+  EXPECT_EQ(entries_of(examples, "label"), (Texts{"", "", "N", "NP", "VP", "", "S"}));
   EXPECT_EQ(examples.parents, (Indices{3, 3, 3, 6, 6, 6, -1}));
 }
 

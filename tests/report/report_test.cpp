@@ -120,5 +120,11 @@ TEST(Report, plots_hold_a_line_and_a_band_for_every_curve_and_no_number_that_is_
   EXPECT_EQ(count(bars, "nan"), 0u);
 }
 
+TEST(Report, values_that_differ_in_the_last_bit_get_one_tick) {
+  const double high = std::nextafter(1.548, 2);
+  const std::string svg = line_plot("t", {"x"}, {"y"}, {{"a", {{1, {1.548, high, high}}, {2, {1.548, 1.548, high}}}}});
+  EXPECT_EQ(count(svg, ">1.548<"), 1u);
+}
+
 }  // namespace
 }  // namespace unfold

@@ -160,5 +160,11 @@ RC_GTEST_PROP(Expressions, any_text_is_read_or_refused_with_a_message, (const st
     }
 }
 
+TEST(Expressions, nothing_is_repeated_once_however_often_it_should_be) {
+  const Automaton nothing = compile_expression("((((){9999}){9999}){9999}){9999}a", kLetters, {});
+  const Automaton a = compile_expression("a", kLetters, {});
+  EXPECT_EQ(nothing.states(), a.states());
+}
+
 }  // namespace
 }  // namespace unfold

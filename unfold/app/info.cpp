@@ -157,6 +157,8 @@ void plot_runs(const std::vector<std::string>& folders, const std::string& svg_f
   std::vector<std::vector<std::vector<std::pair<double, double>>>> runs;
   for (const std::string& path : folders) {
     const RunFolder folder(path);
+    if (std::error_code none; !std::filesystem::exists(path, none))
+      throw ModelError(fmt::format("{}: no such file; check the name", path));
     auto points = read_log_curve(folder.log(), event, over, "nats_per_symbol");
     if (points.empty())
       throw ModelError(

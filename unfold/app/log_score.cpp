@@ -30,9 +30,8 @@ LogCard required_card(const SymbolModel& model) {
 }
 
 /// Cuts the label off a line.
-std::string take_label(std::string_view& line, Index number) {
+std::string take_label(std::string_view& line) {
   const std::size_t length = std::min(line.find_first_of(" \t\r"), line.size());
-  if (length == 0) throw DataError(fmt::format("line {} does not begin with a label, as the first line does", number));
   std::string label(line.substr(0, length));
   line.remove_prefix(std::min(line.find_first_not_of(" \t", length), line.size()));
   return label;
@@ -53,17 +52,24 @@ double ScoredLogLine::token_bits() const { return unfold::bits(token_nats); }
 
 void LogLineReader::read(std::string_view line) {
   if (++lines_ == 1) {
-    refuse_utf16("the log", line);
+    refuse_utf16(name_, line);
     line = without_mark(line);
   }
-  if (label_column_ && !labelled_) labelled_ = begins_with_label(line);
-  if (labelled_.value_or(false)) label_ = take_label(line, lines_);
+  const bool empty = line.find_first_of(" \t\r") == 0 || line.empty();
+  if (label_column_ && empty && unlabelled_ == 0) unlabelled_ = lines_;
+  if (label_column_ && !labelled_ && !empty) labelled_ = begins_with_label(line);
+  if (labelled_.value_or(false)) {
+    if (unlabelled_ > 0)
+      throw DataError(fmt::format("{}: line {} does not begin with a label, as others do; give it one, or take it out",
+                                  name_, unlabelled_));
+    label_ = take_label(line);
+  }
   text_ = line;
   scanner_.scan(text_, parts_);
 }
 
-LogValueScorer::LogValueScorer(const SymbolModel& model, bool adapt)
-    : card_(required_card(model)), reader_(card_), adapt_(adapt) {}
+LogValueScorer::LogValueScorer(const SymbolModel& model, bool adapt, std::string name)
+    : card_(required_card(model)), reader_(card_, std::move(name)), adapt_(adapt) {}
 
 const std::vector<LogValueScorer::Scored>& LogValueScorer::score(std::string_view line) {
   reader_.read(line);
@@ -79,7 +85,7 @@ LogScorer::LogScorer(const SymbolModel& model, LogScoreOptions options)
     : model_(model),
       options_(std::move(options)),
       card_(required_card(model)),
-      reader_(card_),
+      reader_(card_, options_.name),
       predictor_(model.predictor()) {
   require_rule(card_, options_.context);
   predictor_->set_learning(false);

@@ -33,6 +33,7 @@ struct LogScoreOptions {
   /// The name of a placeholder, such as host or pid: the line before with the same value there is context. With c(y, x)
   /// the lines x that followed y so, the probability above is mixed with their share by the same rule. Empty: none.
   std::string context = {};
+  std::string name = "the log";  ///< for messages
 };
 
 struct ScoredLogLine {
@@ -52,9 +53,11 @@ struct ScoredLogLine {
 /// Takes the lines of a log apart: label, text, shape and what is masked in it.
 class LogLineReader {
  public:
-  explicit LogLineReader(const LogCard& card) : label_column_(card.label_column), scanner_(card.rules) {}
+  /// `name`: for messages.
+  LogLineReader(const LogCard& card, std::string name)
+      : name_(std::move(name)), label_column_(card.label_column), scanner_(card.rules) {}
   /// REQUIRES that the line lives as long as its parts are used. Throws DataError for a line without label where the
-  /// first had one, and for UTF-16.
+  /// first that is not empty had one, and for UTF-16.
   void read(std::string_view line);
   Index number() const { return lines_; }  ///< from 1
   const std::optional<std::string>& label() const { return label_; }
@@ -62,10 +65,11 @@ class LogLineReader {
   const LogLine& parts() const { return parts_; }
 
  private:
+  std::string name_;
   bool label_column_;
   LogScanner scanner_;
   std::optional<bool> labelled_ = {};
-  Index lines_ = 0;
+  Index lines_ = 0, unlabelled_ = 0;  // unlabelled: the first line that begins with no word; 0: none yet
   std::optional<std::string> label_ = {};
   std::string_view text_;
   LogLine parts_;
@@ -75,7 +79,7 @@ class LogLineReader {
 class LogValueScorer {
  public:
   /// With `adapt` the values of lines scored before count. Throws as LogScorer.
-  LogValueScorer(const SymbolModel& model, bool adapt);
+  LogValueScorer(const SymbolModel& model, bool adapt, std::string name = "the log");
 
   struct Scored {
     MaskedValue value;

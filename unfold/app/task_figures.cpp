@@ -59,6 +59,8 @@ std::unique_ptr<Model> load_task_model(const std::string& model) {
 TaskFigures evaluate_on_task(const TaskEvaluation& request) {
   return with_task_model(request.model, [&](const auto& model) -> TaskFigures {
     const std::string name = request.task.empty() ? task_of(model) : canonical_task(request.task);
+    if (!request.folder.empty() && !task_needs_files(name))
+      throw UsageError(fmt::format("task {} generates its examples: leave {} out", name, request.folder));
     const std::unique_ptr<Task> task = make_task(name, request.folder);
     const TaskShape shape = task->shape(), own = task_shape_of(model);
     if (shape != own)

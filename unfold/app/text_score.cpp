@@ -63,8 +63,8 @@ void TextScorer::count_unknown(const Alphabet::Token& token, Line& line, const s
         fmt::format("{}, line {}: \"{}\" at offset {} of the line is not in the alphabet of {} {}; leave "
                     "such symbols out (--unknown skip), let them count (--unknown surprise) or train on a "
                     "text that has them",
-                    source, line.scored.number, replace_invalid_utf8(token.text),
-                    token.text.data() - line.scored.text.data(), alphabet.size(), to_string(alphabet.kind())));
+                    source, line.scored.number, alphabet.shown(token), token.text.data() - line.scored.text.data(),
+                    alphabet.size(), to_string(alphabet.kind())));
   ++line.scored.symbols;
   line.scored.nats += kUnknownNats * characters_of(token.text, alphabet.kind());
 }

@@ -439,7 +439,7 @@ TrainOutcome Training::run_on_fields() {
   std::array<ExampleSet, 3> parts = split.parts(all, s_.window);
   if (s_.valid)
     parts[1] = {read_further(*s_.valid, *data), data, fields_.choice.predicts, parse_unknown_policy(s_.unknown)};
-  if (parts[0].count() == 0) throw DataError(fmt::format("{}: nothing is left to train on", all.source()));
+  tell_unseen(parts[1], fields_.choice.predicts, "validation", reporter_);
   if (*s_.precision == "double") return run_on_examples<double>(parts);
   return run_on_examples<float>(parts);
 }

@@ -107,7 +107,7 @@ class ArpaReader {
   ArpaReader(const Input& input, SymbolKind kind) : name_(input.name()), rest_(input.bytes()), kind_(kind) {
     read_sizes();
     for (Index n = 1; n <= order(); ++n) n == 1 ? read_unigrams() : read_level(n);
-    while (next_line() && line_ != "\\end\\")
+    while (line_ != "\\end\\" && next_line() && line_ != "\\end\\")
       if (!line_.empty()) fail("\\end\\ is missing");
     if (line_ != "\\end\\") fail("the file ends before \\end\\");
   }

@@ -126,13 +126,14 @@ struct PackedPpm::Body {
   void start() {
     longest = longest_order = 0;
     one = two = 0;
-    history = 0;
+    history = past = 0;
     current = false;
   }
 
   bool full() const {
     constexpr std::size_t kRoom = std::size_t{1} << 17;  // more than a symbol can take
-    return text.size() + contexts.size() * sizeof(PackedContext) + blocks.bytes() + kRoom > memory;
+    return text.size() + contexts.size() * sizeof(PackedContext) + blocks.bytes() + kRoom > memory ||
+           text.size() + 2 >= kIsContext;
   }
 
   // Masks: a symbol is masked when it stands for the present symbol's number.

@@ -181,6 +181,8 @@ ExitCode Eval::run_on_task() const {
   if (options_.given("beam"))
     throw UsageError(
         "--beam is for models that read a source (--format pairs) or place labels themselves (ctc), not of tasks");
+  if (inputs_.size() > 2)
+    throw UsageError("a model of a task is measured on examples of the task: name at most the folder of its files");
   const std::string part = part_.value_or("test");
   const TaskFigures figures = evaluate_on_task({.model = inputs_.front(),
                                                 .task = task_.value_or(""),

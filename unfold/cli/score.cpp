@@ -274,7 +274,8 @@ ScoreRowOptions Score::row_options() const {
           .top = top_,
           .text = text_,
           .summary = summary_,
-          .json = json_};
+          .json = json_,
+          .values = by_ == "value"};
 }
 
 ScoreLogOptions Score::log_options() const {
@@ -287,7 +288,7 @@ ScoreLogOptions Score::log_options() const {
     if (by_ == "value" && options_.given(name))
       throw UsageError(fmt::format("--{} is for lines; leave it or --by value out", name));
   return {.rows = row_options(),
-          .scorer = {.adapt = !fixed_, .context = context_},
+          .scorer = {.adapt = !fixed_, .context = context_, .name = inputs_[1] == "-" ? "standard input" : inputs_[1]},
           .masked = masked_,
           .by_value = by_ == "value"};
 }
@@ -323,7 +324,9 @@ void Score::by_file(Console& console) {
                            "context", "fixed", "mask"})
     if (options_.given(name)) throw UsageError(fmt::format("--{} is not for files: leave it or --by file out", name));
   if (unknown_ == "surprise") throw UsageError("--unknown surprise is for lines: by file, error and skip");
-  if (holds_field_model(inputs_[0])) throw UsageError("--by file is for models of text; of data with fields, by line");
+  if (holds_field_model(inputs_[0]))
+    throw UsageError(
+        "--by file is for models of text; data with fields are scored file after file: name one at a time");
   files_.model = inputs_[0];
   files_.data.assign(inputs_.begin() + 1, inputs_.end());
   files_.unknown = unknown_;
@@ -342,10 +345,15 @@ ExitCode Score::run(Console& console) {
   }
   if (!launched_processes().alone())
     throw UsageError("several processes were started, and they share files: score MODEL FILE... --by file --out DIR");
-  if (inputs_.size() > 2) throw UsageError("several files are scored by file: add --by file");
+  const bool fields = holds_field_model(inputs_[0]);
+  if (inputs_.size() > 2)
+    throw UsageError(fields ? "data with fields are scored file after file: name one at a time"
+                            : "several files are scored by file: add --by file");
   for (const char* name : {"out", "jobs"})
-    if (options_.given(name)) throw UsageError(fmt::format("--{} is for files: add --by file", name));
-  if (holds_field_model(inputs_[0])) {
+    if (options_.given(name))
+      throw UsageError(fields ? fmt::format("--{} is for models of text, by file: leave it out", name)
+                              : fmt::format("--{} is for files: add --by file", name));
+  if (fields) {
     run_on_fields(console);
     return ExitCode::success;
   }

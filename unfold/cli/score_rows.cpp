@@ -90,8 +90,8 @@ std::string ScoreRows::judge(const std::string& source) const {
   const auto anomalies = std::ranges::count(anomalous_, true);
   if (anomalies == 0 || anomalies == static_cast<std::ptrdiff_t>(anomalous_.size())) {
     if (options_.summary || options_.roc)
-      throw DataError(
-          fmt::format("every line of {} or none has the label \"{}\": there is no ROC curve", source, options_.normal));
+      throw DataError(fmt::format("every {} of {} or none has the label \"{}\": there is no ROC curve",
+                                  options_.values ? "value" : "line", source, options_.normal));
     return {};
   }
   const Roc found = roc(scores_, anomalous_);
@@ -103,15 +103,18 @@ std::string ScoreRows::judge(const std::string& source) const {
   }
   nlohmann::ordered_json result;
   result["auc_" + score_] = found.area;
-  result["auc_bits_per_symbol"] = roc(means_, anomalous_).area;
-  result["auc_bits"] = roc(totals_, anomalous_).area;
+  if (!options_.values) {
+    result["auc_bits_per_symbol"] = roc(means_, anomalous_).area;
+    result["auc_bits"] = roc(totals_, anomalous_).area;
+  }
   result["anomalous"] = found.positives;
   result["normal"] = found.negatives;
   if (options_.summary && !options_.json)
     for (const auto& [key, value] : result.items()) print_result(fmt::format("{}\t{}\n", key, value.dump()));
   else if (!options_.json)
-    console_.remark(fmt::format("area under the ROC curve: {:.4f} by {} ({} of {} lines are anomalous)", found.area,
-                                score_, found.positives, lines_));
+    console_.remark(fmt::format("area under the ROC curve: {:.4f} by {} ({} of {} {})", found.area, score_,
+                                found.positives, lines_,
+                                options_.values ? "values stand in anomalous lines" : "lines are anomalous"));
   return result.dump();
 }
 

@@ -17,6 +17,7 @@ struct ScoreRowOptions {
   std::optional<std::string> labels = {}, roc = {}, plot = {};  ///< files
   Index top = 0;  ///< 0: every line in its order; else so many of the most surprising ones, after the end
   bool text = false, summary = false, json = false;
+  bool values = false;  ///< a row is a value that stands in a line: it has no bits of its own
 };
 
 /// What rows are ordered, drawn and judged by.

@@ -162,9 +162,9 @@ void add_training_options(VerbOptions& options, TrainSettings& s) {
   options.add({.name = "model",
                .target = &s.model,
                .placeholder = "SPEC",
-               .help =
-                   "rnn:N, lstm:N, gru:N, mrnn:N, glnn:N, ngram:N, hmm:N, ppm:N, ctw:N, mix:A+B, frequency or "
-                   "uniform, with options, as lstm:256,layers=2; of the default less units where --minutes are few"});
+               .help = "rnn:N, lstm:N, gru:N, mrnn:N, glnn:N, ngram:N, hmm:N, ppm:N, ctw:N, mix:A+B, frequency or "
+                       "uniform, with options, as lstm:256,layers=2; text with --minutes takes gated-state=true, and "
+                       "less units where they are few"});
   options.add({.name = "start-from",
                .target = &s.start_from,
                .placeholder = "MODEL",
@@ -176,7 +176,8 @@ void add_training_options(VerbOptions& options, TrainSettings& s) {
   options.add({.name = "optimizer",
                .target = &s.optimizer,
                .placeholder = "SPEC",
-               .help = "sgd, rmsprop, adam, adamw, path, ruop, rbpm, hf or natural with options: rate, clip, ..."});
+               .help = "sgd, rmsprop, adam, adamw, path, ruop, rbpm, hf or natural with options: rate, clip, ...; text "
+                       "with --minutes takes adamw"});
   options.add({.name = "gradient",
                .target = &s.gradient,
                .placeholder = "METHOD",

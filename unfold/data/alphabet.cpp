@@ -234,14 +234,17 @@ std::vector<Symbol> Alphabet::encode(std::string_view text, UnknownPolicy policy
   return out;
 }
 
+std::string Alphabet::shown(const Token& token) const {
+  return kind_ == SymbolKind::bytes ? printable_byte(static_cast<std::uint8_t>(token.text[0]))
+                                    : printable(replace_invalid_utf8(token.text));
+}
+
 DataError Alphabet::unknown_symbol_error(const Token& token, std::string_view text, const std::string& where) const {
   const Index offset = token.text.data() - text.data();
-  const std::string shown =
-      kind_ == SymbolKind::bytes ? printable_byte(static_cast<std::uint8_t>(token.text[0])) : printable(token.text);
   return DataError(fmt::format(
       "{}: \"{}\" at offset {} (line {}) is not in the alphabet of {} {}; leave such symbols out (--unknown skip) or "
       "train on a text that has them",
-      where, shown, offset, line_of(text, offset), size(), to_string(kind_)));
+      where, shown(token), offset, line_of(text, offset), size(), to_string(kind_)));
 }
 
 std::string Alphabet::decode(std::span<const Symbol> symbols, Symbol previous) const {

@@ -96,6 +96,8 @@ class Alphabet {
   };
   /// `text` must be valid UTF-8 for chars and words, `position` must lie within it.
   Token next_token(std::string_view text, Index& position) const;
+  /// A token's text as `name` says it, whatever its bytes.
+  std::string shown(const Token& token) const;
   /// The error for an unknown token of `text`: "WHERE: symbol, offset, line, remedy".
   DataError unknown_symbol_error(const Token& token, std::string_view text, const std::string& where) const;
 

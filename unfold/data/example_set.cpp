@@ -117,6 +117,12 @@ Origin need_origin(const Examples& examples, const std::string& name) {
 }
 
 /// "FILE, line 12", as far as it is known.
+/// Where the examples begin: of a stream, the one that is read.
+std::string begin_of(const Examples& examples) {
+  const std::vector<Index>& lines = examples.lines.empty() ? examples.example_lines : examples.lines;
+  return lines.empty() ? examples.source : fmt::format("{}, line {}", examples.source, lines.front());
+}
+
 std::string place_of(const Examples& examples, const ExampleColumn& column, Index entry) {
   if (column.source) {
     const auto example = std::ranges::upper_bound(column.ends, entry) - column.ends.begin();
@@ -294,7 +300,8 @@ constexpr float kLargestNumber = 1e14F;
 FieldColumn encode_values(const Examples& examples, const ExampleColumn& column, std::span<const Index> entries,
                           const FieldSpecification& field) {
   if (column.is_text())
-    throw DataError(fmt::format("{}: field {} holds text; the model knows it as numbers", examples.source, field.name));
+    throw DataError(
+        fmt::format("{}: field {} holds text; the model knows it as numbers", begin_of(examples), field.name));
   if (column.width != field.size)
     throw DataError(fmt::format("{}: field {} holds {} numbers a position; the model knows {}", examples.source,
                                 field.name, column.width, field.size));
@@ -358,6 +365,9 @@ FieldRead parse_read(std::string_view name) {
 }
 
 DataSpecification specify(const Examples& examples, const FieldChoice& choice, std::string source) {
+  if (examples.positions() == 0)
+    throw DataError(
+        fmt::format("{}: nothing is left to train on; give more data, or that part a larger share", examples.source));
   DataSpecification data{.source = std::move(source),
                          .fields = {},
                          .trees = examples.are_trees(),
@@ -408,10 +418,11 @@ ExampleSet::ExampleSet(const Examples& examples, std::shared_ptr<const DataSpeci
     if (origin.column == nullptr) continue;
     const bool predicted = std::ranges::find(predicts, field.name) != predicts.end();
     if (field.type == Type::symbols && !origin.column->is_text())
-      throw DataError(fmt::format("{}: field {} holds numbers; the model knows it as text", source_, field.name));
-    if (origin.column->once && !field.once)
       throw DataError(
-          fmt::format("{}: an example has field {} once; the model knows it at every position", source_, field.name));
+          fmt::format("{}: field {} holds numbers; the model knows it as text", begin_of(examples), field.name));
+    if (origin.column->once && !field.once)
+      throw DataError(fmt::format("{}: an example has field {} once; the model knows it at every position",
+                                  begin_of(examples), field.name));
     if (origin.column->source != field.source)
       throw DataError(fmt::format("{}: field {} {}; the model knows it otherwise", source_, field.name,
                                   origin.column->source ? "lies along a chain of its own" : "lies at the positions"));

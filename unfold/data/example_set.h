@@ -44,9 +44,9 @@ struct FieldChoice {
   Index hash_bits = 0;  ///< above 0: texts that are read share so many symbols by their hash (Alphabet::hashed)
 };
 
-/// What the fields of some examples are. Throws DataError: a field that is not there (with the nearest name), holds
-/// nothing, or numbers too large to be standardised. UsageError: a field that is predicted once an example and read
-/// too.
+/// What the fields of some examples are. Throws DataError: no examples, a field that is not there (with the nearest
+/// name), holds nothing, or numbers too large to be standardised. UsageError: a field that is predicted once an example
+/// and read too.
 DataSpecification specify(const Examples& examples, const FieldChoice& choice, std::string source);
 
 /// One field of all examples, by their positions in order, or by examples where they have it once.

@@ -31,7 +31,9 @@ LabelledText split_labels(const Input& input, const std::optional<std::string>& 
   for_each_line(input.bytes(), [&](std::string_view line, std::string_view line_end) {
     ++number;
     const std::size_t length = std::min(line.find_first_of(kBlanks), line.size());
-    if (length == 0) throw DataError(fmt::format("{}: line {} does not begin with a label", input.name(), number));
+    if (length == 0)
+      throw DataError(
+          fmt::format("{}: line {} does not begin with a label; give it one, or take it out", input.name(), number));
     const std::string_view label = line.substr(0, length);
     if (only && label != *only) return;
     labels.emplace_back(label);

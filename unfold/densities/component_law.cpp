@@ -15,6 +15,13 @@ namespace {
 
 constexpr int kLawMemory = 12;  // whose row_scratch it is
 
+/// Throws ModelError where no probability is a number: weights may be finite and still too large.
+Index drawn_place(const std::vector<double>& log_p, Random& random) {
+  const Index drawn = draw_by_logs<double>(log_p, random);
+  if (drawn < 0) throw ModelError("nothing can be drawn: the model gives no finite probabilities");
+  return drawn;
+}
+
 template <class T>
 class BitLaw final : public ComponentLaw<T> {
  public:
@@ -114,7 +121,7 @@ class ClassLaw final : public ComponentLaw<T> {
   T sample(const T* o, Random& random) const override {
     std::vector<double> log_p(o, o + k_);
     log_softmax(log_p.data(), log_p.data(), k_);
-    return static_cast<T>(draw_by_logs<double>(log_p, random));
+    return static_cast<T>(drawn_place(log_p, random));
   }
   std::vector<double> probabilities(const T* o) const override {
     std::vector<double> p(o, o + k_);
@@ -269,7 +276,7 @@ class MixtureLaw final : public ComponentLaw<T> {
     if (background_ > 0 && random.uniform() < background_) return static_cast<T>(kWide * laplace(random));
     std::vector<double> log_p(o, o + k_);
     log_softmax(log_p.data(), log_p.data(), k_);
-    const Index k = draw_by_logs<double>(log_p, random);
+    const Index k = drawn_place(log_p, random);
     const auto m = static_cast<double>(o[k_ + k]), d = deviation(static_cast<double>(o[2 * k_ + k]));
     return static_cast<T>(m + d * (gaussian() ? random.normal() : laplace(random)));
   }

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <set>
+#include <span>
 
 #include "unfold/data/templates.h"
 #include "unfold/exchange/crf_lines.h"
@@ -74,8 +76,8 @@ class CrfppReader {
   }
 
   void take_weights(Index count, double factor, CrfTexts& crf) {
-    std::vector<double> weights(at(count));
-    for (double& w : weights) w = factor * lines_.number(lines_.need("a weight"));
+    std::vector<double> weights;  // grows with what is there: the count may be any number
+    for (Index i = 0; i < count; ++i) weights.push_back(factor * lines_.number(lines_.need("a weight")));
     for (std::string_view line; lines_.next(line);)
       if (!line.empty()) lines_.fail(fmt::format("more stands here than the {} weights", count));
     const std::size_t n = crf.labels.size();
@@ -88,11 +90,12 @@ class CrfppReader {
       // Behind the labels, weights of steps.
       const bool steps = found.text.starts_with('B');
       const auto outputs = static_cast<Index>(steps ? n * n : n), first = static_cast<Index>(steps ? n : 0);
-      for (Index o = 0; o < outputs; ++o) put(found.text, first + o, from[o], crf);
+      put(found.text, first, {from, from + outputs}, crf);
     }
   }
 
-  void put(std::string_view text, Index output, double weight, CrfTexts& crf) const {
+  /// The weights of the outputs from `first` on.
+  void put(std::string_view text, Index first, std::span<const double> weights, CrfTexts& crf) {
     const std::string key(text.substr(0, text.find(':')));
     const auto found = reads_.find(key);
     if (found == reads_.end() || key.size() == text.size())
@@ -103,12 +106,18 @@ class CrfppReader {
     for (const std::vector<std::string>& cut : all) {
       std::string ours = cut.front();
       for (std::size_t i = 1; i < cut.size(); ++i) ours += '|' + cut[i];
-      if (key == kFirstLabel && ours == "_B-1")
-        crf.start[at(output)] += weight;
-      else if (key == kLastLabel && ours == "_B+1")
-        crf.stop[at(output)] += weight;
-      else
-        crf.add(found->second, ours, output, weight);
+      // Where the parts themselves hold our separator, several of their texts are one of ours: `write` makes them of
+      // it.
+      const auto separators = static_cast<std::size_t>(std::ranges::count(ours, '|'));
+      if (separators >= parts && !taken_.insert(key + ':' + ours).second) continue;
+      for (std::size_t i = 0; i < weights.size(); ++i) {
+        if (key == kFirstLabel && ours == "_B-1")
+          crf.start[i] += weights[i];
+        else if (key == kLastLabel && ours == "_B+1")
+          crf.stop[i] += weights[i];
+        else
+          crf.add(found->second, ours, first + static_cast<Index>(i), weights[i]);
+      }
     }
   }
 
@@ -117,6 +126,7 @@ class CrfppReader {
   const std::vector<std::string>& columns_;
   std::map<std::string, std::string, std::less<>> reads_;
   std::vector<PlacedText> texts_;
+  std::set<std::string> taken_;  ///< texts of ours that several of theirs are
 };
 
 /// A template of ours in CRF++'s words.

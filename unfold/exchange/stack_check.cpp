@@ -93,12 +93,15 @@ Rows outputs_of(const StackWeights& stack, const StackTrial& trial, bool next_sy
   return outputs;
 }
 
+/// A maximum that what is no number passes through.
+double larger_difference(double a, double b) { return std::isnan(b) || b > a ? b : a; }
+
 double largest_difference(const Rows& a, const Rows& b, bool of_symbols) {
   double largest = 0;
   for (std::size_t t = 0; t < a.size(); ++t)
     for (std::size_t j = 0; j < a[t].size(); ++j) {
       const double unit = of_symbols ? 1 : 1 + std::fabs(b[t][j]);
-      largest = std::fmax(largest, std::fabs(a[t][j] - b[t][j]) / unit);
+      largest = larger_difference(largest, std::fabs(a[t][j] - b[t][j]) / unit);
     }
   return largest;
 }
@@ -141,7 +144,8 @@ double difference_from(const nlohmann::json& told, const StackHolder<T>& model, 
       const double theirs = told.at("given").at(t).get<double>(),
                    ours = outputs[t].at(
                        static_cast<std::size_t>(whole_number<Index>(told.at("component").at(t)).value_or(-1)));
-      largest = std::fmax(largest, std::fabs(ours - theirs) / (model.gives_symbols ? 1 : 1 + std::fabs(theirs)));
+      largest =
+          larger_difference(largest, std::fabs(ours - theirs) / (model.gives_symbols ? 1 : 1 + std::fabs(theirs)));
     }
     return largest;
   } catch (const nlohmann::json::exception&) {

@@ -284,11 +284,14 @@ template <class T>
 void set_weights(const StackHolder<T>& model, const StackWeights& theirs, Parameters<T>& parameters) {
   const ModelSpec& spec = model.spec;
   StackWeights stack = theirs;
-  rescale(stack, model.read.inverse(), model.given.inverse());
   require_layers(spec, stack);
   if (stack.output.rows != model.output().size())
     throw UsageError(
         fmt::format("the file gives {} outputs and the model {}", stack.output.rows, model.output().size()));
+  if (stack.symbols() != model.input().size())
+    throw UsageError(fmt::format("the file reads {} {} and the model {}", stack.symbols(),
+                                 model.reads_symbols() ? "symbols" : "numbers", model.input().size()));
+  rescale(stack, model.read.inverse(), model.given.inverse());
   const auto use = [](T& ours, const double& number, double sign) { ours = static_cast<T>(sign * number); };
   Correspondence<T, const StackWeights, decltype(use)>(model, parameters, stack, use).run();
   for (Index l = 0; l < spec.layers; ++l)

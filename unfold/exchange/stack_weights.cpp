@@ -53,7 +53,7 @@ class StackStep {
     const Vector w = from_input(x, 0), u = from_state(h_, 0);
     for (std::size_t i = 0; i < h_.size(); ++i) {
       const double sum = w[i] + u[i];
-      h_[i] = cell_ == StackCell::rnn_tanh ? std::tanh(sum) : std::fmax(sum, 0);
+      h_[i] = cell_ == StackCell::rnn_tanh ? std::tanh(sum) : sum < 0 ? 0 : sum;  // NaN stays
     }
   }
 

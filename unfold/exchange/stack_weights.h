@@ -56,7 +56,7 @@ struct StackWeights {
   Index directions() const { return both_directions ? 2 : 1; }
   Index depth() const { return static_cast<Index>(layers.size()) / directions(); }
   Index inputs() const { return layers.front().input.cols; }  ///< numbers that the first layer reads
-  /// Symbols that it can be given: rows of the embedding, or else inputs.
+  /// Symbols, or numbers, that it can be given: rows of the embedding, or else inputs.
   Index symbols() const { return embedding.rows > 0 ? embedding.rows : inputs(); }
   std::vector<double> vector_of(Symbol symbol) const;  ///< what the first layer reads for it; kNoSymbol: zeros
 };

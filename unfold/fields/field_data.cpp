@@ -219,6 +219,42 @@ void tell_remarks(const Examples& examples, Reporter& reporter) {
   for (const std::string& remark : examples.remarks) reporter.remark(remark);
 }
 
+namespace {
+
+/// Whether a symbol that is predicted is known anywhere.
+bool predicts_known(const ExampleSet& part, const std::string& field) {
+  const std::vector<Symbol>& symbols = part.column(field).symbols;
+  if (part.data().field(field).once) return std::ranges::any_of(symbols, [](Symbol s) { return s != kNoSymbol; });
+  for (Index e = 0; e < part.count(); ++e)
+    for (Index p = part.begin(e) + part.warmup(e); p < part.begin(e) + part.length(e); ++p)
+      if (symbols[static_cast<std::size_t>(p)] != kNoSymbol) return true;
+  return false;
+}
+
+}  // namespace
+
+void tell_unseen(const ExampleSet& part, const std::vector<std::string>& predicts, const char* name,
+                 Reporter& reporter) {
+  bool measured = part.count() == 0;
+  std::string unseen;
+  for (const std::string& field : predicts) {
+    if (!part.has(field)) continue;
+    const FieldColumn& column = part.column(field);
+    measured = measured || column.unseen.empty() || predicts_known(part, field);
+    if (!column.unseen.empty())
+      unseen += fmt::format("{}{} of {} (the first is \"{}\")", unseen.empty() ? "" : ", ", column.unseen.size(), field,
+                            column.unseen.begin()->second);
+  }
+  if (!measured)
+    throw DataError(fmt::format(
+        "{}: all that the {} part wants predicted was never seen in training: {}; mix the examples, or cut them "
+        "otherwise (--split, --valid)",
+        part.source(), name, unseen));
+  if (!unseen.empty())
+    reporter.remark(fmt::format("never seen in training are, in the {} part, {}: they count as wrong and have no nats",
+                                name, unseen));
+}
+
 void want_kinds(const DataSpecification& data, ReaderOptions& options) {
   for (const FieldSpecification& field : data.fields) {
     options.stops = options.stops || field.name.ends_with(kStopField);

@@ -35,6 +35,10 @@ Examples read_fields(const std::vector<std::string>& files, const ReaderOptions&
 /// The same, and tells what the reader remarks.
 Examples read_fields(const std::vector<std::string>& files, const ReaderOptions& options, Reporter& reporter);
 void tell_remarks(const Examples& examples, Reporter& reporter);
+/// Tells what `part` predicts and training has never seen: it counts as wrong and has no likelihood. Throws DataError
+/// where nothing else is predicted, so that nothing can be measured.
+void tell_unseen(const ExampleSet& part, const std::vector<std::string>& predicts, const char* name,
+                 Reporter& reporter);
 /// Has columns read as what the data of a model hold, whatever they look like in other files.
 void want_kinds(const DataSpecification& data, ReaderOptions& options);
 ReaderOptions reader_options(const TrainSettings& settings);

@@ -1,9 +1,11 @@
 #include "unfold/fields/field_evaluation.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
+#include "unfold/base/error.h"
 #include "unfold/fields/example_split.h"
 #include "unfold/fields/field_entries.h"
 #include "unfold/fields/field_model.h"
@@ -23,6 +25,14 @@ bool searches_with_beam(const NetworkModel<T>& model) {
          });
 }
 
+/// Of nothing there are no figures: 0 nats would look like the best.
+FieldFigures measured(FieldFigures figures, const std::vector<std::string>& predicts, const std::string& source) {
+  if (std::ranges::all_of(figures.heads, [](const HeadFigures& head) { return head.predicted == 0; }))
+    throw DataError(fmt::format("{}: nothing to measure: what is predicted ({}) is nowhere known there", source,
+                                fmt::join(predicts, ", ")));
+  return figures;
+}
+
 }  // namespace
 
 FieldFigures evaluate_on_fields(const FieldEvaluation& request) {
@@ -40,7 +50,7 @@ FieldFigures evaluate_on_fields(const FieldEvaluation& request) {
     const ExampleSet all(examples, std::make_shared<const DataSpecification>(model.data()), predicts,
                          parse_unknown_policy(request.unknown));
     Team team(thread_count(request.threads));
-    if (!cut) return evaluate_fields(model, all, team, request.beam);
+    if (!cut) return measured(evaluate_fields(model, all, team, request.beam), predicts, all.source());
     const Problem problem =
         predicts_whole_sequences(model) ? Problem::generating : problem_of(model.layout(), model.data());
     const ExampleSplit split(examples, parse_split(*cut), problem);
@@ -49,7 +59,7 @@ FieldFigures evaluate_on_fields(const FieldEvaluation& request) {
     const ExampleSet& chosen = parts[part == "train" ? 0 : part == "valid" ? 1 : 2];
     if (chosen.count() == 0)
       throw DataError(fmt::format("the split {} leaves nothing for --part {}; give that part a share", *cut, part));
-    return evaluate_fields(model, chosen, team, request.beam);
+    return measured(evaluate_fields(model, chosen, team, request.beam), predicts, all.source());
   });
 }
 

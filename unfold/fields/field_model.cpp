@@ -116,7 +116,9 @@ std::vector<std::string> predicted_fields(const NetworkLayout& layout) {
 }
 
 void refuse_without_fields(const Model& model, const std::string& name) {
-  throw UsageError(fmt::format("{}: {} reads {}, which has no fields", name, model.spec_text(), model.data().source));
+  const bool task = !task_of(model).empty();
+  throw UsageError(fmt::format("{}: {} reads {}, which has no fields{}", name, model.spec_text(), model.data().source,
+                               task ? "; use it with eval or info" : ""));
 }
 
 }  // namespace unfold

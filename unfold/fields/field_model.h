@@ -45,6 +45,7 @@ std::vector<std::string> predicted_fields(const NetworkLayout& layout);
 template <class Use>
 auto with_network_model(const std::string& name, const Use& use) {
   const std::unique_ptr<Model> model = load_model_file(model_file(name));
+  if (!task_of(*model).empty()) refuse_without_fields(*model, name);
   if (const auto* single = model->as<NetworkModel<float>>()) return use(*single);
   if (const auto* exact = model->as<NetworkModel<double>>()) return use(*exact);
   refuse_without_fields(*model, name);

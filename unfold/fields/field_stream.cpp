@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <charconv>
+#include <tuple>
 
 #include "unfold/base/error.h"
 #include "unfold/base/text_encoding.h"
+#include "unfold/readers/reader_text.h"
 
 namespace unfold {
 namespace {
@@ -26,20 +28,26 @@ std::string shifted(const std::string& message, const std::string& name, Index o
   return fmt::format("{}{}{}", before, line + offset, end);
 }
 
-/// Removes the positions before the last `keep` of the only example.
+/// What is read for an empty line of a table with one column: a row whose entry is missing.
+constexpr const char *kEmptyRow = "\n", *kMissingRow = "NA\n";
+
+/// Removes the positions before the last `keep` of the last example, and other examples.
 void keep_last(Examples& examples, Index keep) {
-  const Index drop = examples.positions() - keep;
-  if (drop <= 0) return;
+  const Index positions = examples.positions() - keep, others = examples.count() - 1;
   for (ExampleColumn& column : examples.columns) {
-    if (column.once) continue;
+    const Index drop = column.once ? others : positions;
+    if (drop <= 0) continue;
     if (column.is_text())
       column.texts.erase(column.texts.begin(), column.texts.begin() + drop);
     else
       column.numbers.erase(column.numbers.begin(), column.numbers.begin() + drop * column.width);
     if (!column.missing.empty()) column.missing.erase(column.missing.begin(), column.missing.begin() + drop);
   }
-  if (!examples.lines.empty()) examples.lines.erase(examples.lines.begin(), examples.lines.begin() + drop);
-  examples.ends = {keep};
+  if (positions > 0 && !examples.lines.empty())
+    examples.lines.erase(examples.lines.begin(), examples.lines.begin() + positions);
+  if (others > 0 && !examples.example_lines.empty())
+    examples.example_lines.erase(examples.example_lines.begin(), examples.example_lines.begin() + others);
+  examples.ends = {std::min(keep, examples.positions())};
 }
 
 }  // namespace
@@ -86,27 +94,43 @@ bool FieldStream::next_block(std::string& block) {
   return !block.empty();
 }
 
-/// A row of a table, which may hold line ends between quotes.
+/// A row of a table, which may hold line ends between quotes. An empty line is a row where the table has one column and
+/// another row follows: at the end it is none.
 bool FieldStream::next_row(std::string& row) {
   row.clear();
-  if (kept_) {
-    row = *std::exchange(kept_, std::nullopt);
-    first_ = kept_line_;
-    return true;
-  }
+  if (ahead_.empty()) read_ahead();
+  if (ahead_.empty()) return false;
+  std::tie(row, first_) = std::move(ahead_.front());
+  ahead_.pop_front();
+  return true;
+}
+
+void FieldStream::read_ahead() {
+  std::string row;
   bool open = false;
   for (std::string line; next_line(line);) {
-    if (!open && is_empty_line(line)) continue;
+    if (!open && is_empty_line(line)) {
+      if (one_column_) ahead_.emplace_back(kEmptyRow, line_);
+      continue;
+    }
     if (row.empty()) first_ = line_;
     row += line + "\n";
     open = open != (std::ranges::count(line, '"') % 2 == 1);
     if (open) continue;
-    if (headed_) return true;
-    learn_header(row);
-    if (header_.empty()) return true;
-    row.clear();
+    if (!headed_) {
+      learn_header(row);
+      if (!header_.empty()) {
+        row.clear();
+        continue;
+      }
+      first_row_ = row;
+    }
+    break;
   }
-  return !row.empty();
+  if (row.empty())
+    ahead_.clear();
+  else
+    ahead_.emplace_back(row, first_);
 }
 
 /// The first row of a table names its columns when a field of the model is there by its name.
@@ -119,12 +143,14 @@ void FieldStream::learn_header(const std::string& line) {
           (column.texts[0] == field.name || field.name.starts_with(column.texts[0] + ".")))
         header_ = line;
   options_.headed = !header_.empty();
+  one_column_ = twice.columns.size() == 1;
 }
 
-Examples FieldStream::read(const std::string& text, Index line) const {
-  const Index before = header_.empty() ? 0 : std::ranges::count(header_, '\n');
+/// `line`: where the text begins, behind what is put in front of it.
+Examples FieldStream::read(const std::string& front, const std::string& text, Index line) const {
+  const Index before = std::ranges::count(front, '\n');
   try {
-    Examples examples = read_examples(Input::from_bytes(source_.name(), header_ + text), options_);
+    Examples examples = read_examples(Input::from_bytes(source_.name(), front + text), options_);
     for (Index& number : examples.lines) number += line - 1 - before;
     for (Index& number : examples.example_lines) number += line - 1 - before;
     return examples;
@@ -133,12 +159,13 @@ Examples FieldStream::read(const std::string& text, Index line) const {
   }
 }
 
-/// Without a header a row is read twice, since the first of two equal rows is none.
+/// Without a header a row is read behind the first one, so that it must have as many cells, and that one twice, since
+/// the first of two equal rows is none.
 Examples FieldStream::read_row(const std::string& row, Index line) const {
-  if (!header_.empty()) return read(row, line);
-  Examples examples = read(row + row, line);
+  const bool empty = row == kEmptyRow;
+  if (!header_.empty()) return read(header_, empty ? kMissingRow : row, line);
+  Examples examples = empty ? read(kMissingRow, kMissingRow, line) : read(first_row_ + first_row_, row, line);
   keep_last(examples, 1);
-  for (Index& number : examples.lines) number = line;
   return examples;
 }
 
@@ -158,8 +185,7 @@ bool FieldStream::next_rows(std::string& rows) {
       sequence_ = sequence;
       first = first_;
     } else if (sequence != sequence_) {
-      kept_ = row;
-      kept_line_ = first_;
+      ahead_.emplace_front(row, first_);
       break;
     }
     rows += row;
@@ -226,7 +252,7 @@ bool FieldStream::next(Examples& examples) {
   const bool table = options_.format == "table";
   if (options_.format == "columns" || options_.format == "grids") {
     if (!next_block(text)) return false;
-    examples = read(text, first_);
+    examples = read(header_, text, first_);
   } else if (table && piece_ == StreamPiece::row) {
     if (!next_row(text)) return false;
     examples = read_row(text, first_);
@@ -235,12 +261,16 @@ bool FieldStream::next(Examples& examples) {
     sequence_ = sequence;
   } else if (table) {
     if (!next_rows(text)) return false;
-    examples = read(text, first_);
+    examples = read(header_, text, first_);
   } else {
     do {
       if (!next_line(text)) return false;
     } while (is_empty_line(text) || (line_ == 1 && text == kNamesOfLabelled));
-    examples = read(text + "\n", line_);
+    examples = read(header_, text + "\n", line_);
+    if (options_.format == "pairs" && started_ && examples.columns.size() != columns_.size())
+      refuse_data(source_.name(), line_,
+                  columns_.size() > 1 ? "no target; every line is \"source<TAB>target\", or every line a source alone"
+                                      : "a target, but the lines before have none; give every line one, or none");
   }
   complete(examples);
   remark_once(examples);

@@ -2,8 +2,10 @@
 /// Internal: data with fields as they come, example by example or, of a table, row by row: from a file, a pipe or
 /// standard input that may never end. Memory is bounded by the longest example.
 
-#include <optional>
+#include <deque>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "unfold/data/specification.h"
 #include "unfold/readers/example_reader.h"
@@ -38,9 +40,10 @@ class FieldStream {
   bool next_line(std::string& line);
   bool next_block(std::string& block);
   bool next_row(std::string& row);
+  void read_ahead();
   bool next_rows(std::string& rows);
   std::string sequence_of(const Examples& examples) const;
-  Examples read(const std::string& text, Index line) const;
+  Examples read(const std::string& front, const std::string& text, Index line) const;
   Examples read_row(const std::string& row, Index line) const;
   void learn_header(const std::string& line);
   void complete(Examples& examples);
@@ -53,13 +56,13 @@ class FieldStream {
   StreamPiece piece_;
   Index reach_;
   Examples window_;
-  std::string header_;  // the line that names columns, put before each piece
-  bool headed_ = false, begins_ = true, started_ = false, remarked_ = false;
-  Index line_ = 0, first_ = 0;       // lines read; the first one of the piece
-  std::string sequence_;             // of a table: the sequence that the last row belongs to
-  std::optional<std::string> kept_;  // a row that was read ahead
-  Index kept_line_ = 0;
-  std::vector<ExampleColumn> columns_;  // of the first piece, without entries
+  std::string header_;     // the line that names columns, put before each piece
+  std::string first_row_;  // of a table without such a line
+  bool headed_ = false, one_column_ = false, begins_ = true, started_ = false, remarked_ = false;
+  Index line_ = 0, first_ = 0;                       // lines read; the first one of the piece
+  std::string sequence_;                             // of a table: the sequence that the last row belongs to
+  std::deque<std::pair<std::string, Index>> ahead_;  // rows that were read ahead, and where they begin
+  std::vector<ExampleColumn> columns_;               // of the first piece, without entries
 };
 
 }  // namespace unfold

@@ -513,8 +513,15 @@ bool has_probabilities(const NetworkModel<T>& model) {
 }
 
 /// What goes on beyond an end needs one, and says nothing but what comes there.
-void check_ahead(const DataSpecification& data, const PredictRequest& request) {
+template <class T>
+void check_ahead(const NetworkModel<T>& model, const PredictRequest& request) {
   if (request.ahead == 0) return;
+  const DataSpecification& data = model.data();
+  for (const Head<T>& head : model.network().heads)
+    if (head.loss->template as<HiddenStates<T>>() != nullptr)
+      throw UsageError(
+          fmt::format("{} says states of what is there and forecasts nothing; programs ask unfold/markov/vector_hmm.h",
+                      model.spec_text()));
   if (data.grids || data.trees)
     throw UsageError(
         fmt::format("--ahead goes on beyond the end of a sequence; nothing comes after a {0}: predict without --ahead "
@@ -545,7 +552,7 @@ void predict(const PredictRequest& request, const std::function<void(std::string
           "whole sequences");
     if (finds && request.ahead > 0)
       throw UsageError("--ahead goes on beyond the end of a sequence, which this model predicts; leave it out");
-    check_ahead(model.data(), request);
+    check_ahead(model, request);
     if (request.probabilities && !has_probabilities(model))
       throw UsageError(
           fmt::format("--probabilities is for classes, tags and hidden states; {} predicts numbers: leave it out",

@@ -30,7 +30,7 @@ std::string JudgedFiles::text() const {
 }
 
 JudgedFiles judged_files(const std::string& model, const std::vector<std::string>& data) {
-  if (!data.empty()) return {.files = data, .split = {}, .part = "all"};
+  if (!data.empty()) return {.files = data, .split = {}, .part = "all", .named = true};
   const TrainSettings settings = settings_of_run(model);
   if (settings.test) return {.files = {*settings.test}, .split = {}, .part = "test"};
   if (settings.data.empty())
@@ -46,7 +46,7 @@ JudgedFiles judged_files(const std::string& model, const std::vector<std::string
 
 JudgedText load_judged(const SymbolModel& model, const JudgedFiles& judged, const std::string& unknown) {
   for (const std::string& file : judged.files)
-    if (std::error_code ignored; !std::filesystem::exists(file, ignored))
+    if (std::error_code ignored; !judged.named && !std::filesystem::exists(file, ignored))
       throw DataError(
           fmt::format("{} is not there, which the run was trained with (names are seen from the folder that training "
                       "was started in); name data with --data FILE",

@@ -19,8 +19,9 @@ TrainSettings settings_of_run(const std::string& model);
 /// Which files, and which part of them.
 struct JudgedFiles {
   std::vector<std::string> files;
-  std::string split;  ///< empty: the files as they are
-  std::string part;   ///< "test", "validation" or "all"
+  std::string split;   ///< empty: the files as they are
+  std::string part;    ///< "test", "validation" or "all"
+  bool named = false;  ///< people named them, not the run
   /// The same for people: "the test part of 90/5/5 of book.txt".
   std::string text() const;
   bool operator==(const JudgedFiles&) const = default;

@@ -358,6 +358,7 @@ Looked look_into_fields(const ReportRequest& request, Reporter&) {
       return FieldLook<T>(model, request).sections();
     });
   } catch (const Error& error) {
+    if (error.code() == ExitCode::bad_data && !request.data.empty()) throw;  // they were asked for
     for (const auto& [id, title] :
          {std::pair{"text", "Text by surprise"}, std::pair{"neurons", "Neurons"}, std::pair{"gates", "Gates"},
           std::pair{"lags", "How far back"}, std::pair{"calibration", "Calibration"},

@@ -300,6 +300,7 @@ Looked look_into_text(const ReportRequest& request, Reporter& reporter) {
     looked.sections.push_back(worst_section(model->alphabet(), said));
     add_levels(*model, request, looked, reporter);
   } catch (const Error& error) {
+    if (error.code() == ExitCode::bad_data && !request.data.empty()) throw;  // they were asked for
     why = error.what();
     looked.no_levels = fmt::format("{}.", why);
   }

@@ -5,8 +5,8 @@
 ///   start[a_1] + sum_k (lengths[a_k][d_k] + emissions of its labels) + sum_{k>1} transitions[a_{k-1}][a_k] + stop[a_K]
 ///
 /// A segment writes labels: `single` where it has one position, else `first`, `inside` ..., `last`. Labels say where
-/// segments are, without doubt: where they do not mark a beginning (first = last), a segment may follow one of its own
-/// type only if that has its greatest length; so a run that is longer than that is cut from its beginning on.
+/// segments are, without doubt: where they do not mark a beginning (single = first = last), a segment may follow one of
+/// its own type only if that has its greatest length; so a run that is longer than that is cut from its beginning on.
 ///
 /// Cost of a position: types^2 + types x longest.
 
@@ -22,7 +22,8 @@ struct SegmentType {
   Symbol single, first, inside, last;  ///< labels; kNoSymbol: there is none, so that such a position cannot be
   Index longest;                       ///< positions
 
-  bool marks_beginning() const { return first != last; }
+  /// A type may be of single positions only.
+  bool marks_beginning() const { return first != last || single != first; }
 };
 
 /// Types of segments by the names of labels. any: each label is a type, of runs of this label. Throws UsageError for a

@@ -54,10 +54,9 @@ FastaFile FastaPass::run() {
       end_record();
       begin_record();
     } else if (header_ == 0) {
-      refuse_data(
-          source_, lines_.number(),
-          "neither a header of FASTA (\">\") nor one of FASTQ (\"@\"); begin every record with one, or read the "
-          "file with --format text");
+      refuse_data(source_, lines_.number(),
+                  "neither a header of FASTA (\">\") nor one of FASTQ (\"@\"); begin every record with one, or train "
+                  "with --format text");
     } else if (is_complete()) {
       refuse_data(source_, lines_.number(),
                   "a read is complete above, and this is no header (\"@\") of the next; take it out");
@@ -94,9 +93,9 @@ void FastaPass::end_record() {
 void FastaPass::append_letters() {
   const auto odd = std::find_if_not(line_.begin(), line_.end(), is_residue);
   if (odd != line_.end())
-    refuse_data(source_, lines_.number(),
-                fmt::format("{} stands for no base and no amino acid; take it out, or read the file with --format text",
-                            shown(*odd)));
+    refuse_data(
+        source_, lines_.number(),
+        fmt::format("{} stands for no base and no amino acid; take it out, or train with --format text", shown(*odd)));
   file_.lower_case += std::count_if(line_.begin(), line_.end(), [](char c) { return c >= 'a' && c <= 'z'; });
   file_.letters += line_;
 }

@@ -127,11 +127,17 @@ class LogScanner::Matcher {
           at + 1, line.substr(0, 60), pcre2_message(found)));
     const std::size_t end = pcre2_get_ovector_pointer(data_.get())[1];
     if (end <= at) return {};
-    return {&names_[number_of(pcre2_get_mark(data_.get()))], end};
+    const std::size_t rule = number_of(pcre2_get_mark(data_.get()));
+    if (rule >= names_.size())
+      throw DataError(
+          "a rule of the log ends before its end, as (*ACCEPT) makes it; leave such verbs out of --log-rules");
+    return {&names_[rule], end};
   }
 
  private:
+  /// Of no rule where none left its mark.
   static std::size_t number_of(PCRE2_SPTR mark) {
+    if (mark == nullptr) return ~std::size_t{0};
     std::size_t number = 0;
     for (; *mark != 0; ++mark) number = 10 * number + (*mark - '0');
     return number;
@@ -184,7 +190,8 @@ bool begins_with_label(std::string_view line) {
 bool begins_with_labels(std::string_view text) {
   std::size_t lines = 0, normal = 0, others = 0;
   for_each_log_line(text, [&](std::string_view line) {
-    if (lines++ >= kLinesThatTell) return;
+    if (line.find_first_not_of(" \t\r") == std::string_view::npos || lines++ >= kLinesThatTell)
+      return;  // an empty line tells nothing
     if (!begins_with_label(line)) {
       ++others;
     } else if (line[0] == kNormalLabel[0]) {

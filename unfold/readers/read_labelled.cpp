@@ -82,9 +82,10 @@ LabelledLines labelled_lines(const ReaderText& text) {
     if (result.numbers.empty()) result.style = label_style(lines.line());
     const LabelledLine line = split_label(lines.line(), result.style);
     if (!fits(line, result.style)) {
-      refuse_data(text.source(), lines.number(),
-                  fmt::format("not a label and a text as in \"{}\"; give every line both, or name another format",
-                              as_wanted(result.style)));
+      refuse_data(
+          text.source(), lines.number(),
+          fmt::format("not a label and a text as in \"{}\"; give every line both (any label where none is known)",
+                      as_wanted(result.style)));
     }
     result.labels.push_back(line.label);
     result.texts.push_back(line.text);

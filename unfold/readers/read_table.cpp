@@ -13,7 +13,8 @@
 namespace unfold {
 namespace {
 
-constexpr char kNoSeparator = '\0';  ///< of a table with one column
+constexpr const char* kValue = "value";  ///< what numbers without a name are called, one a line
+constexpr char kNoSeparator = '\0';      ///< of a table with one column
 constexpr std::array<char, 3> kSeparators = {'\t', ';', ','};
 
 const char* separator_name(char separator) {
@@ -252,7 +253,7 @@ class TableExamples {
       : options_(options),
         examples_(text.no_examples()),
         reading_(text.source(), text.text(), table_separator(text.text())),
-        header_(options.headed || reading_.has_header()) {
+        header_(options.headed || reading_.has_header() || names_one_wanted()) {
     if (rows() == 0) return;
     name_columns(text.source());
     const auto& lines = reading_.cells().lines;
@@ -270,6 +271,12 @@ class TableExamples {
   Examples take() { return std::move(examples_); }
 
  private:
+  /// Whether one column begins with the name of numbers that are wanted: nothing but that may be there.
+  bool names_one_wanted() const {
+    const auto& columns = reading_.cells().columns;
+    return columns.size() == 1 && !columns[0].empty() &&
+           wanted_entries(options_, std::string(columns[0][0])) == WantedEntries::numbers;
+  }
   std::size_t first() const { return header_ ? 1 : 0; }
   Index rows() const { return reading_.cells().rows() - (header_ ? 1 : 0); }
   std::vector<std::string_view> entries(std::size_t c) const {
@@ -279,10 +286,11 @@ class TableExamples {
 
   void name_columns(const std::string& source) {
     const auto& columns = reading_.cells().columns;
-    const bool one_number = columns.size() == 1 && reading_.has_numbers(0, 0);
+    const bool one_number = columns.size() == 1 &&
+                            (reading_.has_numbers(0, 0) || wanted_entries(options_, kValue) == WantedEntries::numbers);
     for (std::size_t c = 0; c < columns.size(); ++c) {
       const bool named = header_ && !columns[c][0].empty();
-      names_.push_back(named ? std::string(columns[c][0]) : one_number ? "value" : std::to_string(c + 1));
+      names_.push_back(named ? std::string(columns[c][0]) : one_number ? kValue : std::to_string(c + 1));
       if (std::find(names_.begin(), names_.end() - 1, names_.back()) != names_.end() - 1) {
         refuse_data(source, reading_.cells().lines[0],
                     fmt::format("two columns are named {}; rename one", names_.back()));

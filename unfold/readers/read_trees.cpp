@@ -44,7 +44,7 @@ class TreeLine {
   struct Open {
     std::string_view label;
     std::vector<Index> children = {};
-    std::vector<std::string_view> words = {};  ///< bare ones, in their places a child -1
+    std::string_view word = {};  ///< a bare one that stands alone so far: a leaf's, or the first child
   };
 
   /// A bracket, or a run of other characters; empty at the end. Blanks are the ASCII ones: others stand in words.
@@ -63,8 +63,12 @@ class TreeLine {
                  ? "a bracket is closed that was never opened"
                  : fmt::format("\"{}\" outside of all brackets; a tree looks like (3 (2 The) (4 film))", token);
     if (token == ")") return close();
-    open_.back().words.push_back(token);
-    open_.back().children.push_back(-1);
+    Open& node = open_.back();
+    place_word(node);
+    if (node.children.empty())
+      node.word = token;
+    else
+      node.children.push_back(add({.label = {}, .word = token}));
     return std::nullopt;
   }
 
@@ -74,25 +78,26 @@ class TreeLine {
     const std::string_view label = next();
     if (label.empty() || label == "(" || label == ")")
       return fmt::format("a node without a label; write ({} ...) where none is known", kNoLabel);
+    if (!open_.empty()) place_word(open_.back());
     open_.push_back({.label = label == kNoLabel ? std::string_view() : label});
     return std::nullopt;
+  }
+
+  /// A bare word that does not stand alone is a node; they are made in the order of the text.
+  void place_word(Open& node) {
+    if (node.word.empty()) return;
+    node.children.push_back(add({.label = {}, .word = node.word}));
+    node.word = {};
   }
 
   std::optional<std::string> close() {
     const Open node = std::move(open_.back());
     open_.pop_back();
-    if (node.children.empty())
+    if (node.children.empty() && node.word.empty())
       return fmt::format("a node ({}) with nothing in it; give it a word, or take it out",
                          node.label.empty() ? kNoLabel : node.label);
-    std::vector<Index> children = node.children;
-    auto word = node.words.begin();
-    if (children.size() > 1)
-      for (Index& child : children)
-        if (child < 0) child = add({.label = {}, .word = *word++});
-    const bool leaf = children.size() == 1 && children[0] < 0;
-    const Index me = add({.label = node.label, .word = leaf ? *word : std::string_view()});
-    for (const Index child : children)
-      if (child >= 0) nodes_[at(child)].parent = me;
+    const Index me = add({.label = node.label, .word = node.word});
+    for (const Index child : node.children) nodes_[at(child)].parent = me;
     if (open_.empty())
       done_ = true;
     else

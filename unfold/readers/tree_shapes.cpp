@@ -132,7 +132,12 @@ class HeadedSentence {
 /// One column of the nodes; `roots`: where the label of each root stands.
 ExampleColumn reshaped(const ExampleColumn& column, const std::vector<Reshaped>& trees,
                        const std::vector<Index>& roots) {
-  ExampleColumn result{.name = column.name, .width = column.width, .parts = column.parts};
+  ExampleColumn result{.name = column.name,
+                       .width = column.width,
+                       .characters = column.characters,
+                       .parts = column.parts,
+                       .classes = column.classes,
+                       .clash = column.clash};
   const auto add = [&](Index from) {
     const bool there = from != kNobody && column.present(from);
     if (column.is_text())

@@ -98,7 +98,7 @@ class Scale {
       return result;
     }
     const double raw = (high_ - low_) / 5;
-    if (!(raw > 0)) return {low_};
+    if (!(raw > 1e-12 * std::max(std::fabs(low_), std::fabs(high_)))) return {low_};  // steps would be lost in rounding
     double step = std::pow(10, std::floor(std::log10(raw)));
     step *= raw / step > 5 ? 10 : raw / step > 2 ? 5 : raw / step > 1 ? 2 : 1;
     for (double i = std::ceil(low_ / step - 1e-9); i * step <= high_ + 1e-9 * step; ++i)

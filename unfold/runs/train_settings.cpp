@@ -9,6 +9,7 @@
 
 #include "unfold/base/team.h"
 #include "unfold/base/text_distance.h"
+#include "unfold/base/text_encoding.h"
 #include "unfold/base/utf8.h"
 #include "unfold/data/alphabet.h"
 #include "unfold/data/split.h"
@@ -285,11 +286,16 @@ std::string settle_format(TrainSettings& s, const Given& given) {
     return fmt::format("{} is read as fasta ({}); --format text would read it as running text", s.data.front(), why);
   }
   if (text && !fields) return remark_on_text(s, given);
-  const FormatGuess guess = guess_format(Input::open(s.data.front()));
+  const Input input = Input::open(s.data.front());
+  const FormatGuess guess = guess_format(input);
   if (guess.format == kTextFormat) {
-    if (fields)
+    if (fields) {
+      refuse_utf16(input.name(), input.bytes());
       throw UsageError(
-          fmt::format("{} looks like running text, which has no fields; --format says how to read it", s.data.front()));
+          fmt::format("{} looks like running text, which has no fields; --format says how to read it, and which line "
+                      "does not fit",
+                      s.data.front()));
+    }
     return {};
   }
   s.format = guess.format;

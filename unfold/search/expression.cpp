@@ -414,7 +414,12 @@ class PhraseBuilder {
  private:
   Index repeat(const Phrase& term, Index from) {
     const Phrase& part = term.parts.front();
-    for (Index k = 0; k < term.least; ++k) from = build(part, from);
+    for (Index k = 0; k < term.least; ++k) {
+      const Index to = build(part, from);
+      if (to == from) break;  // nothing, however often
+      from = to;
+    }
+    if (term.least == term.most) return from;
     if (term.most == Automaton::kUnbounded) {
       const Index begin = into_.add_state();
       into_.add_empty(from, begin);

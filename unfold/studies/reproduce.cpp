@@ -22,6 +22,7 @@
 #include "unfold/report/statistics.h"
 #include "unfold/runs/run_folder.h"
 #include "unfold/runs/work.h"
+#include "unfold/studies/begun.h"
 #include "unfold/studies/reproduction.h"
 
 namespace unfold {
@@ -285,13 +286,13 @@ Index Reproducing::threads() const {
   return std::max(1, threads_of_process(0, all()) / static_cast<int>(std::max<Index>(1, r_.jobs)));
 }
 
-/// Trains; goes on where a run was interrupted.
+/// Trains; goes on where a run of the same command was interrupted.
 void Reproducing::carry_out(const Run& run, Reporter& reporter) const {
   TrainRequest request = train_request(run.arguments);
   request.out = run.folder;
   request.run.threads = threads();
   request.given.emplace("threads");
-  (RunFolder(run.folder).has_checkpoint() ? request.resume : request.overwrite) = true;
+  (goes_on(run.folder, command_of(run)) ? request.resume : request.overwrite) = true;
   Json result;
   try {
     result = parse_own_json(to_json(train(request, reporter)).dump(), "result");  // as --json would print it
@@ -304,13 +305,16 @@ void Reproducing::carry_out(const Run& run, Reporter& reporter) const {
   write_file_atomically(run.folder + "/result.json", result.dump(2) + "\n");
 }
 
-/// The measure of every run; infinite for those that failed.
+/// The measure of every run; as bad as can be for those that failed.
 std::vector<double> Reproducing::values(const Reproduction& table, const Cell& cell) const {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
   std::vector<double> result;
   for (const Run& run : cell.runs) {
     const Json::json_pointer place((table.measure.starts_with('/') ? "" : "/valid/") + table.measure);
     const bool there = run.result.contains(place) && run.result.at(place).is_number();
-    result.push_back(there ? run.result.at(place).get<double>() - cell.floor : std::numeric_limits<double>::infinity());
+    result.push_back(there                  ? run.result.at(place).get<double>() - cell.floor
+                     : table.more_is_better ? -kInfinity
+                                            : kInfinity);
   }
   return result;
 }

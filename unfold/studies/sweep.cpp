@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -19,8 +18,8 @@
 #include "unfold/models/registry.h"
 #include "unfold/optim/optimizer.h"
 #include "unfold/runs/figures.h"
-#include "unfold/runs/run_folder.h"
 #include "unfold/runs/work.h"
+#include "unfold/studies/begun.h"
 
 namespace unfold {
 namespace {
@@ -168,13 +167,7 @@ bool Sweeping::read_result(SweepRun& run) const {
 /// Trains; goes on where a run of the same settings was interrupted.
 void Sweeping::carry_out(SweepRun& run, Reporter& reporter) const {
   TrainRequest request = run.request;
-  const std::string begun = request.out + ".begun";
-  const bool same = [&] {
-    std::ifstream file(begun);
-    return std::string(std::istreambuf_iterator<char>(file), {}) == run.description;
-  }();
-  (same && RunFolder(request.out).has_checkpoint() ? request.resume : request.overwrite) = true;
-  if (!same) write_file_atomically(begun, run.description);
+  (goes_on(request.out, run.description) ? request.resume : request.overwrite) = true;
   SweepJson result;
   try {
     result = parse_own_json(to_json(train(request, reporter)).dump(), "result");

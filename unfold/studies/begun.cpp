@@ -1,0 +1,22 @@
+#include "unfold/studies/begun.h"
+
+#include <fstream>
+#include <iterator>
+
+#include "unfold/base/file.h"
+#include "unfold/runs/run_folder.h"
+
+namespace unfold {
+
+bool goes_on(const std::string& folder, const std::string& settings) {
+  const std::string begun = folder + ".begun";
+  const RunFolder run(folder);
+  std::ifstream file(begun);
+  if (std::string(std::istreambuf_iterator<char>(file), {}) == settings) return run.has_checkpoint();
+  run.lock();
+  run.clear();  // first: a checkpoint of other settings must not stand beside the new ones
+  write_file_atomically(begun, settings);
+  return false;
+}
+
+}  // namespace unfold
