@@ -168,7 +168,8 @@ void MatchModel::look_up(bool remember) {
   std::uint64_t& last = last_[place()];
   if (length_ == 0 && last != 0 && end_ - last + kLongest < mask_) {
     pointer_ = last;
-    while (length_ < kLongest && length_ < pointer_ &&
+    const std::uint64_t read = end_ - begin_;  // what stands before a sequence is no part of a match with it
+    while (length_ < kLongest && length_ < pointer_ && length_ < read &&
            history_[(pointer_ - 1 - length_) & mask_] == history_[(end_ - 1 - length_) & mask_])
       ++length_;
     if (length_ < least_) length_ = 0;
