@@ -266,6 +266,9 @@ TEST_F(FieldsTest, of_nothing_there_are_no_figures) {
   for (int i = 0; i < 100; ++i) rows += std::to_string(i % 7) + "," + std::to_string(i % 5) + "\n";
   train_on(data("load.csv", rows), {"--predict", "load", "--model", "gru:4"});
   expect_failure({"eval", run_, data("none.csv", "t,load\n1,\n2,\n")}, 3, "nothing to measure");
+  train_on(data("lines", labelled_lines(30)), {"--format", "labelled", "--model", "gru:4", "--overwrite"});
+  EXPECT_THAT(output_of({"eval", run_, data("new", "odd\tabc abc\n"), "--unknown", "skip"}),
+              HasSubstr("accuracy               0\n"));
   expect_failure(few_steps(data("one.csv", "t,load\n1,2\n"), folder_ / "new", {"--predict", "load"}), 3,
                  "nothing is left to train on");
 }

@@ -116,13 +116,13 @@ Origin need_origin(const Examples& examples, const std::string& name) {
   return origin;
 }
 
-/// "FILE, line 12", as far as it is known.
 /// Where the examples begin: of a stream, the one that is read.
 std::string begin_of(const Examples& examples) {
   const std::vector<Index>& lines = examples.lines.empty() ? examples.example_lines : examples.lines;
   return lines.empty() ? examples.source : fmt::format("{}, line {}", examples.source, lines.front());
 }
 
+/// "FILE, line 12", as far as it is known.
 std::string place_of(const Examples& examples, const ExampleColumn& column, Index entry) {
   if (column.source) {
     const auto example = std::ranges::upper_bound(column.ends, entry) - column.ends.begin();

@@ -106,8 +106,7 @@ class CrfppReader {
     for (const std::vector<std::string>& cut : all) {
       std::string ours = cut.front();
       for (std::size_t i = 1; i < cut.size(); ++i) ours += '|' + cut[i];
-      // Where the parts themselves hold our separator, several of their texts are one of ours: `write` makes them of
-      // it.
+      // Where the parts themselves hold our separator, several texts of theirs are one of ours, written so often.
       const auto separators = static_cast<std::size_t>(std::ranges::count(ours, '|'));
       if (separators >= parts && !taken_.insert(key + ':' + ours).second) continue;
       for (std::size_t i = 0; i < weights.size(); ++i) {

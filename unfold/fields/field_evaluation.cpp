@@ -25,10 +25,12 @@ bool searches_with_beam(const NetworkModel<T>& model) {
          });
 }
 
-/// Of nothing there are no figures: 0 nats would look like the best.
-FieldFigures measured(FieldFigures figures, const std::vector<std::string>& predicts, const std::string& source) {
-  if (std::ranges::all_of(figures.heads, [](const HeadFigures& head) { return head.predicted == 0; }))
-    throw DataError(fmt::format("{}: nothing to measure: what is predicted ({}) is nowhere known there", source,
+/// Of nothing there are no figures: 0 nats would look like the best. What was never seen in training counts as wrong.
+FieldFigures measured(FieldFigures figures, const ExampleSet& of, const std::vector<std::string>& predicts) {
+  const bool unseen = std::ranges::any_of(
+      predicts, [&](const std::string& field) { return of.has(field) && !of.column(field).unseen.empty(); });
+  if (!unseen && std::ranges::all_of(figures.heads, [](const HeadFigures& head) { return head.predicted == 0; }))
+    throw DataError(fmt::format("{}: nothing to measure: what is predicted ({}) is nowhere known there", of.source(),
                                 fmt::join(predicts, ", ")));
   return figures;
 }
@@ -50,7 +52,7 @@ FieldFigures evaluate_on_fields(const FieldEvaluation& request) {
     const ExampleSet all(examples, std::make_shared<const DataSpecification>(model.data()), predicts,
                          parse_unknown_policy(request.unknown));
     Team team(thread_count(request.threads));
-    if (!cut) return measured(evaluate_fields(model, all, team, request.beam), predicts, all.source());
+    if (!cut) return measured(evaluate_fields(model, all, team, request.beam), all, predicts);
     const Problem problem =
         predicts_whole_sequences(model) ? Problem::generating : problem_of(model.layout(), model.data());
     const ExampleSplit split(examples, parse_split(*cut), problem);
@@ -59,7 +61,7 @@ FieldFigures evaluate_on_fields(const FieldEvaluation& request) {
     const ExampleSet& chosen = parts[part == "train" ? 0 : part == "valid" ? 1 : 2];
     if (chosen.count() == 0)
       throw DataError(fmt::format("the split {} leaves nothing for --part {}; give that part a share", *cut, part));
-    return measured(evaluate_fields(model, chosen, team, request.beam), predicts, all.source());
+    return measured(evaluate_fields(model, chosen, team, request.beam), chosen, predicts);
   });
 }
 
