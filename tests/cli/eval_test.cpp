@@ -1,4 +1,5 @@
 #include <cmath>
+#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -169,7 +170,9 @@ TEST_F(CommandTest, info_draws_the_curves_of_runs) {
   EXPECT_EQ(unfold_command(Arguments{"info", run_, run_}).code, 2);
   const Finished nothing = unfold_command({"info", folder_ / "no-such-run", "--plot", file});
   EXPECT_EQ(nothing.code, 4);
-  EXPECT_THAT(nothing.err, HasSubstr("neither a validation nor a step to draw"));
+  EXPECT_THAT(nothing.err, HasSubstr("no such file; check the name"));
+  std::filesystem::create_directory(folder_ / "empty");
+  expect_failure({"info", folder_ / "empty", "--plot", file}, 4, "neither a validation nor a step to draw");
 }
 
 TEST_F(CommandTest, info_prints_the_plan_of_a_network_and_says_that_other_models_have_none) {

@@ -49,6 +49,10 @@ TEST_F(Look, data_that_are_named_must_be_there) {
     expect_failure({"compare", run_, run_, "--data", file}, 3, file);
   }
   EXPECT_FALSE(std::filesystem::exists(page));
+  // The folder of the data sets is no --data.
+  const Finished elsewhere =
+      unfold_command({"report", run_, "-o", page}, {.environment = {{"UNFOLD_DATA", folder_.path()}}});
+  EXPECT_EQ(elsewhere.code, 0) << elsewhere.err;
 }
 
 TEST_F(Look, report_writes_one_page) {

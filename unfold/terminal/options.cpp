@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 
 #include "unfold/base/error.h"
@@ -15,6 +16,9 @@
 
 namespace unfold {
 namespace {
+
+/// Variables that are no options, whatever options are called: UNFOLD_DATA is the folder of the data sets.
+constexpr std::array<std::string_view, 4> kOwnVariables = {"UNFOLD_SIMD", "UNFOLD_DATA", "UNFOLD_BF16", "UNFOLD_TEAM"};
 
 std::string in_quotes(std::string_view text) { return fmt::format("\"{}\"", text); }
 
@@ -205,8 +209,8 @@ void VerbOptions::resolve(const Config* stored) {
   if (config_file_) assign_entries(read_config(*config_file_), *config_file_, true);
 
   for (Row& row : rows_) {
-    if (row.is_input) continue;
     const std::string name = variable(row.option.name);
+    if (row.is_input || std::ranges::find(kOwnVariables, name) != kOwnVariables.end()) continue;
     if (const char* value = std::getenv(name.c_str()); value != nullptr) {
       set_option_from_text(row.option, value, "environment variable " + name);
       row.given = true;
@@ -319,7 +323,7 @@ std::string VerbOptions::help() const {
 }
 
 void check_environment(std::span<const std::string> known_options) {
-  std::vector<std::string> known = {"UNFOLD_SIMD", "UNFOLD_DATA", "UNFOLD_BF16", "UNFOLD_TEAM"};
+  std::vector<std::string> known(kOwnVariables.begin(), kOwnVariables.end());
   for (const std::string& name : known_options) known.push_back(VerbOptions::variable(name));
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     const std::string_view text = *entry;
