@@ -73,15 +73,14 @@ void refuse_own_input(const std::string& option, const std::string& output, cons
 void refuse_own_inputs(const VerbOptions& options) {
   std::vector<FileNamed> inputs = options.files(FileUse::data);
   for (FileNamed& model : options.files(FileUse::model)) inputs.push_back(std::move(model));
-  const std::vector<FileNamed> outputs = options.files(FileUse::written), settings = options.files(FileUse::settings);
-  refuse_one_file_for_two(outputs);
-  for (const FileNamed& output : outputs) {
-    for (const FileNamed& input : inputs) refuse_own_input(output.by, output.path, input.path);
-    for (const FileNamed& input : settings) refuse_own_input(output.by, output.path, input.path);
-  }
   // A run may be made anew from its own settings, which were read whole.
   for (const FileNamed& folder : options.files(FileUse::filled))
     for (const FileNamed& input : inputs) refuse_folder(folder, input.path);
+  for (FileNamed& settings : options.files(FileUse::settings)) inputs.push_back(std::move(settings));
+  const std::vector<FileNamed> outputs = options.files(FileUse::written);
+  refuse_one_file_for_two(outputs);
+  for (const FileNamed& output : outputs)
+    for (const FileNamed& input : inputs) refuse_own_input(output.by, output.path, input.path);
 }
 
 void require_readable_models(const VerbOptions& options) {

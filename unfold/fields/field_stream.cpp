@@ -268,9 +268,7 @@ bool FieldStream::next(Examples& examples) {
     } while (is_empty_line(text) || (line_ == 1 && text == kNamesOfLabelled));
     examples = read(header_, text + "\n", line_);
     if (options_.format == "pairs" && started_ && examples.columns.size() != columns_.size())
-      refuse_data(source_.name(), line_,
-                  columns_.size() > 1 ? "no target; every line is \"source<TAB>target\", or every line a source alone"
-                                      : "a target, but the lines before have none; give every line one, or none");
+      refuse_data(source_.name(), line_, unlike_pairs(columns_.size() > 1));
   }
   complete(examples);
   remark_once(examples);

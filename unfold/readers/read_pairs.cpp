@@ -29,10 +29,7 @@ PairLines pair_lines(const ReaderText& text) {
     const std::size_t tab = line.find('\t');
     const bool has_target = tab != std::string_view::npos;
     if (result.numbers.empty()) targets = has_target;
-    if (has_target != targets)
-      refuse_data(text.source(), lines.number(),
-                  targets ? "no target; every line is \"source<TAB>target\", or every line a source alone"
-                          : "a target, but the lines before have none; give every line one, or none");
+    if (has_target != targets) refuse_data(text.source(), lines.number(), unlike_pairs(targets));
     if (has_target && line.find('\t', tab + 1) != std::string_view::npos)
       refuse_data(text.source(), lines.number(), "more than one tab; a line is \"source<TAB>target\"");
     const std::string_view source = without_blanks(line.substr(0, tab));

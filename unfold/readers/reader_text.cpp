@@ -131,6 +131,11 @@ WantedEntries wanted_entries(const ReaderOptions& options, const std::string& co
   return named(options.numbers) ? WantedEntries::numbers : WantedEntries::as_they_look;
 }
 
+const char* unlike_pairs(bool targets) {
+  return targets ? "no target; every line is \"source<TAB>target\", or every line a source alone"
+                 : "a target, but the lines before have none; give every line one, or none";
+}
+
 ExampleColumn number_column(const std::string& source, std::string name, const std::vector<std::string_view>& texts,
                             const std::vector<Index>& lines) {
   ExampleColumn column{.name = std::move(name), .width = 1};

@@ -73,6 +73,9 @@ ExampleColumn number_column(const std::string& source, std::string name, const s
 /// Marks the last entry of a column as missing, or not; flags are made when the first one is missing.
 void mark_entry(ExampleColumn& column, bool missing);
 
+/// Why a line of pairs does not go with those before it, which have `targets` or none.
+const char* unlike_pairs(bool targets);
+
 /// Running texts as positions, by the options.
 class TextPositions {
  public:
