@@ -324,5 +324,20 @@ TEST(AtomicOutput, folders_that_are_missing_or_read_only_have_their_messages) {
   EXPECT_EQ(folder.files(), 1u);
 }
 
+TEST(AtomicFile, writes_into_a_pipe_by_any_of_its_names) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::pipe(ends.data()), 0);
+  for (const char* folder : {"/proc/self/fd/", "/dev/fd/"}) {
+    AtomicFile file(folder + std::to_string(ends[1]));  // a link to "pipe:[N]", which is no file
+    file.write("abc");
+    file.commit();
+    std::array<char, 3> read{};
+    ASSERT_EQ(::read(ends[0], read.data(), read.size()), 3);
+    EXPECT_EQ(std::string(read.data(), 3), "abc");
+  }
+  ::close(ends[0]);
+  ::close(ends[1]);
+}
+
 }  // namespace
 }  // namespace unfold

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <numeric>
+#include <thread>
 
 #include "base/scratch.h"
 #include "unfold/app/sample.h"
@@ -68,6 +69,39 @@ TEST_F(CInterface, a_clone_goes_its_own_way_and_a_reset_begins_anew) {
   unfold_close(clone);
   unfold_reset(stream_);
   EXPECT_EQ(now(stream_), first);
+}
+
+TEST_F(CInterface, clones_in_threads_of_their_own_say_what_they_say_alone) {
+  const auto read = [&](unfold_stream* stream) {
+    double sum = 0;
+    for (int i = 0; i < 3000; ++i) {
+      const int symbol = i * i % unfold_symbols(model_);
+      sum += static_cast<double>(unfold_log_probabilities(stream)[symbol]);
+      unfold_push(stream, symbol);
+    }
+    return sum;
+  };
+  unfold_stream *clone = nullptr, *second = nullptr;
+  ASSERT_EQ(unfold_clone(stream_, &clone), UNFOLD_OK);
+  ASSERT_EQ(unfold_clone(clone, &second), UNFOLD_OK);
+  const double alone = read(second);
+  double one = 0, other = 0;
+  std::thread beside([&] { one = read(clone); });
+  other = read(stream_);
+  beside.join();
+  EXPECT_EQ(one, alone);
+  EXPECT_EQ(other, alone);
+  unfold_close(clone);
+  unfold_close(second);
+}
+
+TEST_F(CInterface, no_model_has_no_symbols) {
+  size_t size = 1;
+  EXPECT_EQ(unfold_spec(nullptr), nullptr);
+  EXPECT_EQ(unfold_symbols(nullptr), 0);
+  EXPECT_EQ(unfold_text(nullptr, 0, &size), nullptr);
+  EXPECT_EQ(unfold_find(nullptr, "a", 1), UNFOLD_NO_SYMBOL);
+  EXPECT_EQ(unfold_find(model_, nullptr, 1), UNFOLD_NO_SYMBOL);
 }
 
 TEST_F(CInterface, scores_are_those_of_the_verb) {

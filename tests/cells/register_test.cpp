@@ -29,6 +29,8 @@ TEST(RegisterCell, a_registered_cell_is_found_and_those_found_before_stay_where_
 
 TEST(RegisterCell, names_that_are_taken_or_cannot_stand_in_a_spec_are_refused) {
   EXPECT_THROW(register_cell("lstm", registered_cell), UsageError);
+  EXPECT_THROW(register_cell("bilstm", registered_cell), UsageError);  // an lstm in both directions
+  EXPECT_THROW(register_cell("without-a-function", CellFunction()), UsageError);
   for (const char* name : {"", "3", "My", "a:b", "a,b", "-a"})
     EXPECT_THROW(register_cell(name, registered_cell), UsageError) << name;
 }

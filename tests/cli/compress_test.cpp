@@ -1,5 +1,8 @@
+#include <sys/stat.h>
+
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "cli/fixture.h"
 #include "unfold/numerics/simd.h"
@@ -25,6 +28,20 @@ TEST_F(CommandTest, what_was_compressed_comes_back_bit_for_bit) {
       EXPECT_EQ(read_bytes(restored), bytes) << more.back();
     }
   }
+}
+
+TEST_F(CommandTest, what_goes_into_a_pipe_is_what_goes_into_a_file) {
+  const std::string packed = folder_ / "packed", pipe = folder_ / "pipe";
+  ASSERT_EQ(unfold_command({"compress", text_, "-o", packed, "-3"}).code, 0);
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  std::string through;
+  std::thread reader([&] { through = read_bytes(pipe); });
+  const Finished compressed = unfold_command({"compress", text_, "-o", pipe, "-3"});
+  reader.join();
+  EXPECT_EQ(compressed.code, 0) << compressed.err;
+  EXPECT_EQ(through, read_bytes(packed));
+  for (const char* size : {"16777216T", "18014398509482G"})
+    expect_failure({"compress", text_, "-o", packed, "--block", size}, 2, "--block: " + std::string(size));
 }
 
 TEST_F(CommandTest, levels_are_models_and_each_comes_back) {

@@ -294,6 +294,45 @@ TEST_F(DensityTest, densities_of_rows_are_those_that_eval_averages) {
   expect_failure({"density", text_, text_}, 4, "");
 }
 
+TEST_F(DensityTest, columns_are_known_by_their_names_wherever_they_stand) {
+  const std::string file = data("numbers.csv", number_rows(100));
+  learn(file, {"--model", "linear-ar", "--split", "100/0", "--precision", "double"});
+  const std::string rows = data("rows.csv", "x;y;z\n0.5;11;-10\n-0.25;9;-9\n");
+  const std::string turned = data("turned.csv", "z;free;y;x\n-10;7;11;0.5\n-9;7;9;-0.25\n");
+  const std::string others = data("others.csv", "p;q;r\n0.5;11;-10\n-0.25;9;-9\n");
+  for (const char* verb : {"density", "score", "predict"}) {
+    EXPECT_EQ(output_of({verb, run_, turned}), output_of({verb, run_, rows})) << verb;
+    expect_failure({verb, run_, others}, 3, "has no field \"x\"");
+  }
+  EXPECT_EQ(only_object(output_of({"eval", run_, turned, "--json"}))["heads"],
+            only_object(output_of({"eval", run_, rows, "--json"}))["heads"]);
+  const auto validated = [&](const std::string& valid) {
+    return learn(file, {"--model", "linear-ar", "--valid", valid, "--precision", "double"})["valid"]["heads"];
+  };
+  EXPECT_EQ(validated(turned), validated(rows));
+}
+
+TEST_F(DensityTest, what_is_given_is_a_number_that_the_model_can_hold) {
+  learn(data("numbers.csv", number_rows(100)), {"--model", "gaussian-mixture:1", "--split", "100/0", "--steps", "5"});
+  for (const char* given : {"x=inf", "x=nan", "x=-inf", "x=1e300", "x=1e400", "x=one"}) {
+    expect_failure({"complete", run_, "--given", given}, 2, std::string("--given ") + given);
+    expect_failure({"sample", run_, "--given", given}, 2, std::string("--given ") + given);
+  }
+  expect_failure({"complete", run_, "--given", "q=1"}, 2, "x1 to x3, called x, y, z");
+  expect_failure({"complete", folder_ / "nowhere", "--given", "x=1"}, 4, "no such file");
+}
+
+TEST_F(DensityTest, curves_say_what_they_count_and_share_an_axis_where_they_count_the_same) {
+  learn(data("numbers.csv", number_rows(100)), {"--model", "linear-ar", "--split", "80/20"});
+  const std::string picture = folder_ / "curves.svg", other = folder_ / "text";
+  ASSERT_EQ(unfold_command({"info", run_, "--plot", picture}).code, 0);
+  EXPECT_THAT(read_bytes(picture), HasSubstr("bits per prediction, numbers standardised"));
+  EXPECT_THAT(output_of({"report", run_, "-o", "-"}), HasSubstr("bits per prediction, numbers standardised"));
+  ASSERT_EQ(unfold_command({"train", text_, "--model", "rnn:3", "--steps", "2", "--out", other}).code, 0);
+  expect_failure({"info", run_, other, "--plot", picture}, 2, "which share no axis: draw them apart");
+  expect_failure({"report", other, run_, "-o", picture}, 2, "which share no axis: draw them apart");
+}
+
 TEST_F(DensityTest, an_interrupted_run_ends_as_one_that_was_not) {
   const std::string file = data("bits.csv", bit_rows(100)), whole = folder_ / "whole";
   const Arguments common = {"train",   file, "--format", "table",       "--model",       "nade:5",

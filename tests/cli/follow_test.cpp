@@ -104,6 +104,22 @@ TEST_F(FollowTest, empty_lines_between_numbers_are_missing_ones_as_in_a_file) {
     expect_equal_answers(data("gaps", std::string(head) + "1\n\n3\nNA\n\n\n5\n\n"));
 }
 
+TEST_F(FollowTest, quotes_inside_of_cells_are_quotes_and_those_around_them_hold_lines) {
+  std::string items = "item,label\n";
+  for (int i = 0; i < 60; ++i)
+    items += std::string(i % 3 == 0   ? "5\" disk"
+                         : i % 3 == 1 ? "bowl"
+                                      : "\"a lid, of\nthe \"\"5\"\" pot\"") +
+             "," + (i % 2 == 0 ? "m\n" : "n\n");
+  const std::string file = data("items.csv", items);
+  train_on(file, {"--model", "gru:4", "--format", "table", "--read", "item", "--predict", "label"});
+  expect_equal_answers(file);
+  std::string headless = items.substr(items.find('\n') + 1);
+  train_on(data("headless.csv", headless),
+           {"--model", "gru:4", "--format", "table", "--read", "1", "--predict", "2", "--overwrite"});
+  expect_equal_answers(folder_ / "headless.csv");
+}
+
 TEST_F(FollowTest, a_row_of_another_width_or_kind_is_refused_as_in_a_file) {
   std::string pairs, numbers;
   for (int i = 0; i < 100; ++i) {

@@ -137,6 +137,15 @@ TEST_F(OwnInputs, two_outputs_are_two_files) {
   expect_two({"generate", "alphabet", "--out", page, "--mask", folder_ / "./page.html"}, "both write");
 }
 
+TEST_F(OwnInputs, standard_output_takes_what_is_printed_and_nothing_else) {
+  train();
+  expect_failure({"info", run_, "--plot", "-"}, 2, "--plot - is not for standard output; name a file");
+  expect_failure({"train", text_, "--model", "rnn:3", "--steps", "1", "--out", "-"}, 2, "name a folder");
+  expect_failure({"import", text_, "-o", "-"}, 2, "--out - is not for standard output");
+  EXPECT_FALSE(fs::exists("-"));
+  EXPECT_THAT(output_of({"report", run_, "-o", "-"}), HasSubstr("<html"));
+}
+
 TEST_F(OwnInputs, what_is_not_read_is_replaced) {
   train();
   const std::string out = data("out", "made before\n");
@@ -159,7 +168,7 @@ TEST_F(OwnInputs, every_option_that_names_a_file_says_what_for) {
     } catch (const Error&) {
       // inputs are missing, or the file is: the values are there
     }
-    for (const FileUse use : {FileUse::data, FileUse::settings, FileUse::model, FileUse::written, FileUse::filled})
+    for (const FileUse use : {FileUse::data, FileUse::settings, FileUse::model, FileUse::written, FileUse::printed, FileUse::filled})
       for (const FileNamed& file : options.files(use))
         if (file.path == arguments.back()) return true;
     return false;

@@ -102,12 +102,23 @@ TEST_F(SweepTest, a_run_that_diverges_counts_as_failed) {
   EXPECT_THAT(finished.out, HasSubstr("the best: optimizer=adam"));
 }
 
+TEST_F(SweepTest, of_runs_that_all_diverge_ends_as_one_of_them) {
+  const Arguments more = {"--model", "rnn:4,activation=relu"};
+  for (const Arguments& asked : {Arguments(), Arguments{"--measure", "valid/perplexity"}}) {
+    const Finished finished = unfold_command(sweeping("optimizer=sgd:rate=1e30,clip=0|sgd:rate=1e31,clip=0", "s", more + asked));
+    EXPECT_EQ(finished.code, 5);
+    EXPECT_THAT(finished.err, HasSubstr("every run failed; the first"));
+    EXPECT_THAT(read_bytes(folder_ / "s/sweep.json"), HasSubstr("\"failed\""));
+  }
+}
+
 TEST_F(SweepTest, refuses_grids_without_sense) {
   const auto refused = [&](const std::string& grid, const std::string& message) {
     expect_failure(sweeping(grid, "s"), 2, message);
   };
   refused("rate", "\"rate\" is no setting with values");
   refused("rate=", "rate has an empty value");
+  refused("rate=1,2,1", "rate has the value 1 twice");
   refused("rate=1;rate=2", "rate stands there twice");
   refused("seed=1,2", "--seeds N takes N of them");
   refused("speed=1,2", "it is no setting of train");

@@ -25,6 +25,24 @@ TEST_F(CommandTest, the_version_is_printed) {
   const Finished finished = unfold_command({"--version"});
   EXPECT_EQ(finished.code, 0);
   EXPECT_THAT(finished.out, StartsWith("unfold 0."));
+  expect_failure({"--version", "please"}, 2, "leave out please");
+}
+
+TEST_F(CommandTest, help_of_a_verb_is_that_of_its_option) {
+  EXPECT_EQ(unfold_command({"help", "train"}).out, unfold_command({"train", "--help"}).out);
+  EXPECT_EQ(unfold_command({"help"}).out, unfold_command({"--help"}).out);
+  expect_failure({"help", "trian"}, 2, "did you mean \"train\"?");
+}
+
+TEST_F(CommandTest, what_an_error_quotes_is_cut_where_it_is_long) {
+  const std::string file = folder_ / "long";
+  write_bytes(file, std::string(300'000, 'a') + "\n");
+  const Finished finished = unfold_command({"train", file, "--format", "rolls", "--out", folder_ / "r"});
+  EXPECT_EQ(finished.code, 3);
+  EXPECT_LT(finished.err.size(), 3000U);
+  EXPECT_THAT(finished.err, HasSubstr("long: line 1: \"aaa"));
+  EXPECT_THAT(finished.err, HasSubstr(" bytes) ... "));
+  EXPECT_THAT(finished.err, HasSubstr("is no step"));
 }
 
 TEST_F(CommandTest, a_verb_that_does_not_exist_is_refused_with_the_nearest_one) {

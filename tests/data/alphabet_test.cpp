@@ -194,5 +194,14 @@ TEST(Alphabets, a_bad_card_is_a_model_error_naming_the_key) {
   EXPECT_TRUE(contains(message(R"({"kind":"words","symbols":["<eos>","\n"]})"), "not one word"));
 }
 
+TEST(Alphabet, has_no_text_of_a_symbol_that_is_not_there) {
+  const Alphabet alphabet = Alphabet::chars_of("abc");
+  for (const Symbol x : {-1, 3, 99}) {
+    EXPECT_THROW((void)alphabet.text(x), UsageError) << x;
+    EXPECT_THROW((void)alphabet.name(x), UsageError) << x;
+    EXPECT_THROW((void)alphabet.decode(std::vector<Symbol>{0, x}), UsageError) << x;
+  }
+}
+
 }  // namespace
 }  // namespace unfold

@@ -366,6 +366,22 @@ TEST(ExampleBatches, leave_positions_unread_as_often_as_asked_and_predict_there_
   for (const Batch& batch : read_all(*example_reader(set, options))) expect_rows(set, batch);  // never in evaluation
 }
 
+TEST(ExampleBatches, fields_of_a_card_that_cannot_be_are_refused) {
+  const auto message = [](const char* field, const char* source = "table") {
+    const std::string card = std::string(R"({"source": ")") + source + R"(", "fields": [)" + field + "]}";
+    try {
+      (void)DataSpecification::from_json(nlohmann::json::parse(card));
+    } catch (const ModelError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_THAT(message(R"({"name": "x", "type": "symbols", "size": 3})"), HasSubstr("without an alphabet"));
+  EXPECT_EQ(message(R"({"name": "x", "type": "symbols", "size": 3})", "task copy:5"), "");
+  EXPECT_EQ(message(R"({"name": "x", "type": "values", "size": 3})"), "");
+  EXPECT_THAT(message(R"({"name": "x", "type": "values", "size": 3, "spelt": true})"), HasSubstr("is spelt"));
+}
+
 TEST(ExampleBatches, of_trees_have_the_structure_of_their_trees) {
   const Examples examples = two_trees();
   const FieldChoice choice{.reads = {"word"}, .predicts = {"label"}};

@@ -156,6 +156,7 @@ TEST(Evaluate, segments_score_every_symbol_once_and_come_close) {
   const auto model = small_model();
   Team team(2);
   const Evaluation exact = model.evaluate(corpus, part, team);
+  EXPECT_THROW((void)model.evaluate(corpus, part, team, {.predict_after = 99}), UsageError);
   const Evaluation fast = model.evaluate(corpus, part, team, {.segments = 16, .warmup = 64});
   EXPECT_EQ(exact.predicted, corpus.symbols());
   EXPECT_EQ(fast.predicted, corpus.symbols());

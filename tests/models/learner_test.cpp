@@ -135,6 +135,24 @@ TEST(Learners, that_are_told_to_stop_keep_what_they_know) {
   }
 }
 
+/// A line that is nothing like what was learnt is as surprising when it comes again.
+TEST(Learners, that_are_told_to_stop_remember_no_line) {
+  Random random(3, "line");
+  std::vector<Symbol> line;
+  for (int i = 0; i < 80; ++i) line.push_back(static_cast<Symbol>(random.below(5)));
+  for (const std::string& spec : kLearners) {
+    const auto predictor = make_learner(spec, letters(5));
+    nats(*predictor, source(300, 5));
+    predictor->set_learning(false);
+    predictor->reset();
+    const double once = nats(*predictor, line);
+    for (int again = 0; again < 3; ++again) {
+      predictor->reset();
+      EXPECT_EQ(nats(*predictor, line), once) << spec;
+    }
+  }
+}
+
 /// What was read before a reset says nothing of the next sequence, also where sequences were learnt.
 TEST(Learners, a_sequence_does_not_depend_on_the_one_before) {
   for (const std::string& spec : kLearners) {

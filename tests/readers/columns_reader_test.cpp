@@ -25,7 +25,7 @@ TEST(ColumnsReader, a_header_names_columns) {
   EXPECT_EQ(entries_of(examples, "pos"), Texts{"#"});
   EXPECT_TRUE(
       contains(refusal("columns", "# columns: word\na b\n"), "data: line 2: 2 columns where the header names 1"));
-  EXPECT_TRUE(contains(refusal("columns", "# columns: a a\nb b\n"), "two columns are named a"));
+  EXPECT_TRUE(contains(refusal("columns", "\n# columns: a a\nb b\n"), "line 2: two columns are named a"));
 }
 
 TEST(ColumnsReader, between_tabs_entries_may_have_blanks_or_be_missing) {

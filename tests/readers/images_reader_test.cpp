@@ -86,6 +86,24 @@ TEST(ImagesReader, png_is_read_as_grey_or_as_three_colours) {
   EXPECT_EQ(format_of("x", png_of(1, 1, {9}, PNG_FORMAT_GRAY)), "images");
 }
 
+TEST(ImagesReader, a_png_of_16_bits_is_rounded_level_by_level) {
+  const std::vector<std::uint16_t> deep = {0, 1, 300, 600, 1000, 5000, 20000, 65535};
+  png_image image = {};
+  image.version = PNG_IMAGE_VERSION, image.width = 8, image.height = 1, image.format = PNG_FORMAT_LINEAR_Y;
+  png_alloc_size_t size = 1000;
+  std::string bytes(size, '\0');
+  ASSERT_NE(png_image_write_to_memory(&image, bytes.data(), &size, 0, deep.data(), 0, nullptr), 0);
+  // Without the chunk that says how its light is coded, as most of them are.
+  std::string plain = bytes.substr(0, size);
+  for (const char* chunk : {"gAMA", "cHRM", "sRGB"})
+    if (const std::size_t at = plain.find(chunk); at != std::string::npos) {
+      const auto length = static_cast<std::size_t>(static_cast<unsigned char>(plain[at - 1]));
+      plain.erase(at - 4, length + 12);
+    }
+  const Image read = read_png("x", plain);
+  for (std::size_t i = 0; i < deep.size(); ++i) EXPECT_NEAR(read.pixels[i], deep[i] / 257.0, 0.51) << deep[i];
+}
+
 TEST(ImagesReader, a_png_that_was_cut_or_changed_is_refused_with_the_reason) {
   const std::string whole = png_of(4, 4, std::vector<std::uint8_t>(16, 7), PNG_FORMAT_GRAY);
   for (std::size_t size = 8; size + 12 < whole.size(); ++size)

@@ -47,6 +47,11 @@ TEST(Bootstrap, the_interval_is_that_of_all_samples_there_are) {
   EXPECT_NEAR(found.probability, 2 * below / static_cast<double>(all.size()), 0.003);
 }
 
+TEST(Bootstrap, what_never_happened_in_the_samples_is_rare_and_not_impossible) {
+  EXPECT_DOUBLE_EQ(paired_bootstrap({{{1, 3}, {2, 3}, {1.5, 3}}}, 1999, 0.95, 1).probability, 0.001);
+  EXPECT_DOUBLE_EQ(paired_bootstrap({{{0, 3}, {0, 3}}}, 1999, 0.95, 1).probability, 1);
+}
+
 TEST(Bootstrap, is_a_function_of_its_seed) {
   const std::vector<DifferenceBlock> blocks = {{1, 3}, {2, 3}, {-1, 3}};
   EXPECT_EQ(paired_bootstrap(blocks, 100, 0.95, 1).low, paired_bootstrap(blocks, 100, 0.95, 1).low);

@@ -59,6 +59,8 @@ TEST(NoisyCopies, have_as_many_errors_as_they_should) {
 }
 
 TEST(NoisyCopies, are_the_same_for_a_seed_and_refuse_what_makes_no_sense) {
+  const std::string lines = "\n" + generate_pairs("noisy-copies:1,copies=1,errors=1", 1, 100).text;
+  EXPECT_EQ(lines.find("\n\t"), std::string::npos);  // no source is empty
   EXPECT_EQ(generate_pairs("noisy-copies", 1, 9).text, generate_pairs("noisy-copies:10", 1, 9).text);
   EXPECT_NE(generate_pairs("noisy-copies", 1, 9).text, generate_pairs("noisy-copies", 2, 9).text);
   EXPECT_TRUE(is_pair_task("noisy-copies:length=4"));

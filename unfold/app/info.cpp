@@ -148,6 +148,30 @@ nlohmann::ordered_json to_json(const ModelInfo& info) {
   return json;
 }
 
+namespace {
+
+std::string logged_unit(const std::string& run) {
+  const RunFolder folder(run);
+  if (!folder.has_config() || read_config(folder.config()).find("predict") == nullptr) return "bits per symbol";
+  const auto standardised = [](const FieldInfo& field) { return !field.loss.empty() && !field.mean.empty(); };
+  std::error_code none;
+  const bool has_model = std::filesystem::exists(folder.model(), none);  // a run that has only begun has none
+  return has_model && std::ranges::any_of(describe_model(run).fields, standardised)
+             ? "bits per prediction, numbers standardised"
+             : "bits per prediction";
+}
+
+}  // namespace
+
+std::string logged_unit(const std::vector<std::string>& runs) {
+  std::string unit = logged_unit(runs.front());
+  for (const std::string& run : runs)
+    if (const std::string other = logged_unit(run); other != unit)
+      throw UsageError(fmt::format("{} counts in {} and {} in {}, which share no axis: draw them apart", runs.front(),
+                                   unit, run, other));
+  return unit;
+}
+
 void plot_runs(const std::vector<std::string>& folders, const std::string& svg_file, const std::string& over) {
   const bool validated = std::ranges::none_of(folders, [&](const std::string& path) {
     return read_log_curve(RunFolder(path).log(), "validation", over, "nats_per_symbol").empty();
@@ -177,7 +201,7 @@ void plot_runs(const std::vector<std::string>& folders, const std::string& svg_f
   std::vector<Curve> curves;
   for (std::size_t i = 0; i < models.size(); ++i) curves.push_back({models[i], join_curves(runs[i])});
   write_file_atomically(svg_file,
-                        line_plot(validated ? "Validation" : "Training", {over, true}, {"bits per symbol"}, curves));
+                        line_plot(validated ? "Validation" : "Training", {over, true}, {logged_unit(folders)}, curves));
 }
 
 }  // namespace unfold

@@ -50,9 +50,14 @@ std::string print_plan(const std::string& model);
 /// What `unfold info --json` prints.
 nlohmann::ordered_json to_json(const ModelInfo& info);
 
-/// Draws bits per symbol over the `over`, "seconds" or "step", of training: medians and quartiles of the runs that
-/// trained the same model, of their validations or, where one of them has none, of the training loss of all. Throws
-/// ModelError for a folder without either, RuntimeFailure.
+/// What the log of a run counts in, with "bits" for its nats: "bits per symbol", "bits per prediction" of data with
+/// fields, with a remark where numbers are standardised. Throws UsageError where the runs do not share it.
+std::string logged_unit(const std::vector<std::string>& runs);
+
+/// Draws bits per symbol, or per prediction, over the `over`, "seconds" or "step", of training: medians and quartiles
+/// of the runs that trained the same model, of their validations or, where one of them has none, of the training loss
+/// of all. Throws ModelError for a folder without either, UsageError for runs that do not count in the same unit,
+/// RuntimeFailure.
 void plot_runs(const std::vector<std::string>& folders, const std::string& svg_file,
                const std::string& over = "seconds");
 

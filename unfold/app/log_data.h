@@ -1,6 +1,6 @@
 #pragma once
-/// Logs as training and verbs read them: shapes of lines (data/log_lines.h) in the place of the lines. The rules, and
-/// what is needed to score lines, stand in the card of the model, under `configuration.log`.
+/// Logs as training and verbs read them: shapes of lines (readers/log_lines.h) in the place of the lines. The rules,
+/// and what is needed to score lines, stand in the card of the model, under `configuration.log`.
 
 #include <nlohmann/json_fwd.hpp>
 #include <optional>

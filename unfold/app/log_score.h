@@ -4,9 +4,9 @@
 ///   LogScorer scorer(*model);
 ///   while (source.next(line)) use(scorer.score(line));
 ///
-/// With x the shape of a line (data/log_lines.h) of n tokens, its end counted, P(x) its probability under the model, N
-/// lines and D different shapes in training, and, among the m lines scored so far, c(x) of this shape and d shapes that
-/// stood there,
+/// With x the shape of a line (readers/log_lines.h) of n tokens, its end counted, P(x) its probability under the model,
+/// N lines and D different shapes in training, and, among the m lines scored so far, c(x) of this shape and d shapes
+/// that stood there,
 ///
 ///   surprise(x) = - log2 [ (c(x) + N P(x) + (D + d) P(x)^(1/n)) / (m + N + D + d) ].
 ///

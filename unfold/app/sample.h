@@ -16,7 +16,7 @@ struct SampleRequest {
   SamplingOptions sampling = {};  ///< `prime` and `number` are set here
   std::string prime = {};         ///< read first; not part of the sample
   Index count = 1;
-  std::vector<std::string> given = {};  ///< of models of whole sequences: "FIELD=VALUE" (app/given.h)
+  std::vector<std::string> given = {};  ///< of models of whole sequences: "FIELD=VALUE" (fields/given.h)
 };
 /// A piece of a sample. However long a sample is, nothing is kept of it but its piece.
 struct SampledBlock {

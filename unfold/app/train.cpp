@@ -138,7 +138,7 @@ void Training::settle() {
   goes_on_ = request_.resume && folder_.has_config();
   if (goes_on_) take_stored(read_config(folder_.config()), given_, s_, run_);
   if (s_.data.empty() && !s_.task)
-    throw UsageError(request_.resume ? fmt::format("{} holds no run to go on with", folder_.path())
+    throw UsageError(request_.resume ? folder_.path() + " holds no run to go on with: no config.toml, or an empty one"
                                      : "train needs DATA: text files, each one sequence");
   if (request_.resume && is_fitted_model(s_.model))
     throw UsageError(fmt::format("--resume is for models trained by gradient; {} is fitted as a whole", s_.model));
@@ -426,7 +426,7 @@ void Training::settle_fields() {
 Examples Training::read_further(const std::string& file, const DataSpecification& data) const {
   ReaderOptions options = reader_options(s_);
   want_kinds(data, options);
-  if (!options.rows.field.empty()) know_classes(classes_of(examples_.column(kVector)), options);
+  know_vector(examples_, options);
   return read_fields({file}, options, reporter_);
 }
 

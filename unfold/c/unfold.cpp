@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 #include <memory>
+#include <mutex>
 #include <new>
 #include <string>
 #include <utility>
@@ -25,6 +26,13 @@ struct unfold_model {
 struct unfold_stream {
   std::shared_ptr<const unfold::SymbolModel> model;  // must outlive its predictor
   std::unique_ptr<unfold::Predictor> predictor;
+  /// Of a stream and its clones, whose predictors may compute in one place; null: it has no clone. Set for the original
+  /// too, by the thread that clones it.
+  mutable std::shared_ptr<std::mutex> turns = nullptr;
+
+  std::unique_lock<std::mutex> turn() const {
+    return turns ? std::unique_lock<std::mutex>(*turns) : std::unique_lock<std::mutex>();
+  }
 };
 
 namespace {
@@ -136,8 +144,10 @@ int unfold_load_bytes(const void* bytes, size_t size, unfold_model** model) {
 
 void unfold_free(unfold_model* model) { delete model; }
 
-const char* unfold_spec(const unfold_model* model) { return model->spec.c_str(); }
-int unfold_symbols(const unfold_model* model) { return static_cast<int>(model->model->alphabet().size()); }
+const char* unfold_spec(const unfold_model* model) { return model == nullptr ? nullptr : model->spec.c_str(); }
+int unfold_symbols(const unfold_model* model) {
+  return model == nullptr ? 0 : static_cast<int>(model->model->alphabet().size());
+}
 
 const char* unfold_text(const unfold_model* model, int symbol, size_t* size) {
   if (symbol < 0 || symbol >= unfold_symbols(model)) return nullptr;
@@ -147,6 +157,7 @@ const char* unfold_text(const unfold_model* model, int symbol, size_t* size) {
 }
 
 int unfold_find(const unfold_model* model, const char* text, size_t size) {
+  if (model == nullptr || text == nullptr) return UNFOLD_NO_SYMBOL;
   return model->model->alphabet().find({text, size});
 }
 
@@ -171,7 +182,9 @@ int unfold_open(const unfold_model* model, unfold_stream** stream) {
 int unfold_clone(const unfold_stream* stream, unfold_stream** clone) {
   return guarded([&] {
     need(stream, "stream"), need(clone, "clone");
-    *clone = new unfold_stream{stream->model, stream->predictor->clone()};
+    if (!stream->turns) stream->turns = std::make_shared<std::mutex>();
+    const auto turn = stream->turn();
+    *clone = new unfold_stream{stream->model, stream->predictor->clone(), stream->turns};
   });
 }
 
@@ -181,6 +194,7 @@ int unfold_push(unfold_stream* stream, int symbol) {
   return guarded([&] {
     need(stream, "stream");
     check_symbol(*stream->model, symbol);
+    const auto turn = stream->turn();
     stream->predictor->observe(symbol);
   });
 }
@@ -189,6 +203,7 @@ const float* unfold_log_probabilities(unfold_stream* stream) {
   const float* result = nullptr;
   guarded([&] {
     need(stream, "stream");
+    const auto turn = stream->turn();
     result = stream->predictor->log_probabilities().data();
   });
   return result;
@@ -197,6 +212,7 @@ const float* unfold_log_probabilities(unfold_stream* stream) {
 int unfold_reset(unfold_stream* stream) {
   return guarded([&] {
     need(stream, "stream");
+    const auto turn = stream->turn();
     stream->predictor->reset();
   });
 }

@@ -48,7 +48,8 @@ int unfold_load(const char* path, unfold_model** model);
 int unfold_load_bytes(const void* bytes, size_t size, unfold_model** model);
 void unfold_free(unfold_model* model); /* NULL is allowed */
 
-/* "lstm:64"; valid as long as the model. */
+/* "lstm:64"; valid as long as the model. Of no model (NULL) this and the next three say nothing: NULL, 0, NULL,
+ * UNFOLD_NO_SYMBOL. */
 const char* unfold_spec(const unfold_model* model);
 /* How many symbols there are: they are numbered from 0. */
 int unfold_symbols(const unfold_model* model);
@@ -62,7 +63,8 @@ int unfold_encode(const unfold_model* model, const char* text, size_t size, int3
 
 /* A stream before its first symbol. */
 int unfold_open(const unfold_model* model, unfold_stream** stream);
-/* An independent stream in the same state. */
+/* Another stream in the same state. A stream and its clones may be used in threads of their own, where those of a
+ * network take turns; for speed open a stream in each thread. */
 int unfold_clone(const unfold_stream* stream, unfold_stream** clone);
 void unfold_close(unfold_stream* stream); /* NULL is allowed */
 /* This was the next symbol. */
@@ -70,7 +72,7 @@ int unfold_push(unfold_stream* stream, int symbol);
 /* Natural logarithms of the probabilities of the next symbol, unfold_symbols() of them; valid until the stream's next
  * call. NULL after a failure. */
 const float* unfold_log_probabilities(unfold_stream* stream);
-/* Forgets all symbols; what an adaptive model has learnt stays. */
+/* Forgets all symbols. */
 int unfold_reset(unfold_stream* stream);
 
 /* Surprisal of a whole text in nats, and how many symbols were predicted; either may be NULL. Each nat is that of

@@ -6,7 +6,7 @@
 ///   const auto& speaker = model->need<SymbolModel>("sample");           // capabilities/symbol_model.h
 ///
 ///   SymbolModel      distribution of the next symbol of a stream; every verb for text is written against it
-///   NetworkHolder    a network with parameters (models/network_holder.h)
+///   NetworkHolder    a network with parameters (models/network_body.h)
 ///
 /// File: safetensors with the model's tensors and metadata "card": a JSON object with the keys format ("unfold-model"),
 /// format_version, kind, model (SPEC), data (data/specification.h), configuration, history, and those of the kind.

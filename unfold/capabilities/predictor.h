@@ -28,8 +28,8 @@ class Predictor {
   /// Before the first symbol of a sequence: the context is forgotten. What an adaptive predictor has learnt from the
   /// symbols it observed is kept; to start anew, make a predictor anew.
   virtual void reset() = 0;
-  /// An independent predictor in the same state, learnt things included; cheap enough for beam search (shares the
-  /// weights, copies on writing).
+  /// A predictor in the same state, learnt things included, for the same thread; cheap enough for beam search (shares
+  /// the weights and the place where networks compute, copies on writing).
   virtual std::unique_ptr<Predictor> clone() const = 0;
   /// Whether clones copy tables of megabytes, as those of predictors that learn do: searches keep only a few of them.
   virtual bool clones_are_large() const { return false; }

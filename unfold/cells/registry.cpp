@@ -60,12 +60,16 @@ void register_cell(CellEntry entry) {
   const std::lock_guard lock(known.mutex);
   if (known.all.back().find(entry.name) != nullptr)
     throw UsageError("register_cell: there is a cell \"" + entry.name + "\" already; take another name");
+  if (entry.name.starts_with("bi") && known.all.back().find(entry.name.substr(2)) != nullptr)
+    throw UsageError("register_cell: \"" + entry.name + "\" is the cell \"" + entry.name.substr(2) +
+                     "\" in both directions; take another name");
   std::vector<CellEntry> entries(known.all.back().begin(), known.all.back().end());
   entries.push_back(std::move(entry));
   known.all.push_back(list_of(std::move(entries)));
 }
 
 void register_cell(std::string name, CellFunction add, std::string help) {
+  if (!add) throw UsageError("register_cell: \"" + name + "\" has no function that adds it to a circuit");
   CellEntry entry = CellOf<NoOptions>{.name = std::move(name), .help = std::move(help), .add = nullptr};
   entry.add = [add = std::move(add)](Circuit& c, Signal x, Index units, const AnyOptions&, bool) {
     return add(c, x, units);

@@ -98,11 +98,16 @@ std::vector<std::string> all_option_names() {
 ExitCode dispatch(std::span<const std::string> arguments, Console& console) {
   if (arguments.empty()) throw UsageError("no verb given; try `unfold --help`");
   const std::string& first = arguments.front();
+  if (first == "help" && arguments.size() == 2) {
+    print_result(find_verb(arguments[1]).make()->options().help());
+    return ExitCode::success;
+  }
   if (first == "-h" || first == "--help" || first == "help") {
     print_result(overview());
     return ExitCode::success;
   }
   if (first == "--version") {
+    if (arguments.size() > 1) throw UsageError(fmt::format("--version stands alone; leave out {}", arguments[1]));
     print_result(fmt::format("unfold {}\n", UNFOLD_VERSION));
     return ExitCode::success;
   }
@@ -131,9 +136,21 @@ std::string thread_failure(const std::system_error& error) {
   return "the system gives no more threads (a limit of this user or container: ulimit -u); try fewer with --threads";
 }
 
+/// What data are quoted may be of any length: without the middle of what is long.
+std::string shortened(const std::string& message) {
+  constexpr std::size_t kBegin = 1200, kEnd = 600;
+  if (message.size() <= kBegin + kEnd) return message;
+  const auto inside = [](char c) { return (c & 0xC0) == 0x80; };  // of a character of UTF-8
+  std::size_t begin = kBegin, end = message.size() - kEnd;
+  while (inside(message[begin])) --begin;
+  while (end < message.size() && inside(message[end])) ++end;
+  return fmt::format("{} ... ({} bytes) ... {}", message.substr(0, begin), end - begin, message.substr(end));
+}
+
 /// Says what went wrong, and with which code to end. Several processes that come to the same end speak with one voice,
 /// that of the first. One that fails alone says which it is and ends the others, which would wait for it for ever.
-ExitCode tell_failure(Console& console, const std::string& message, ExitCode code) {
+ExitCode tell_failure(Console& console, const std::string& whole, ExitCode code) {
+  const std::string message = shortened(whole);
   if (!joined_others()) {
     const bool said_by_first = code == ExitCode::usage && count_in_environment().number > 0;
     if (!said_by_first) console.error(message);

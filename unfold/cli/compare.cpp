@@ -94,7 +94,7 @@ nlohmann::ordered_json compared_json(const Comparison& found) {
 }
 
 void Compare::print(const Comparison& found) const {
-  print_result(fmt::format("data    {}\ncounts  {} predicted {}s\n\n", found.data, found.symbols, found.unit));
+  print_result(fmt::format("data    {}\ncounts  {} predicted {}\n\n", found.data, found.symbols, found.units()));
   TextTable models{.heading = {"model", fmt::format("bits per {}", found.unit), "SPEC"}, .rows = {}};
   for (const ComparedModel& m : found.models) models.rows.push_back({m.name, fmt::format("{:.5f}", m.bits), m.model});
   print_result(to_text(models) + "\n");
@@ -104,9 +104,7 @@ void Compare::print(const Comparison& found) const {
     const PairedDifference& d = pair.difference;
     pairs.rows.push_back({fmt::format("{} - {}", found.models[pair.a].name, found.models[pair.b].name),
                           fmt::format("{:+.5f}", d.mean), fmt::format("{:+.5f} to {:+.5f}", d.low, d.high),
-                          d.probability > 0 ? fmt::format("{:.3g}", d.probability)
-                                            : fmt::format("< {:.1g}", 2.0 / static_cast<double>(d.samples)),
-                          pair.verdict(found.models)});
+                          fmt::format("{:.3g}", d.probability), pair.verdict(found.models)});
   }
   print_result(to_text(pairs));
   const Index blocks = found.pairs.front().difference.blocks;

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "unfold/app/match.h"
@@ -181,8 +182,10 @@ ExitCode Complete::complete_matched(Console& console) {
 ExitCode Complete::run(Console& console) {
   request_.model = model_.front();
   if (holds_field_model(request_.model) && holds_density(request_.model)) return complete_vectors();
+  std::error_code none;
+  const bool is_there = std::filesystem::exists(request_.model, none);  // else loading it says that it is not
   for (const char* name : {"given", "predict", "samples", "seed"})
-    if (options_.given(name) && !(match_.asks_probability && name[0] == 's'))  // --samples and --seed
+    if (is_there && options_.given(name) && !(match_.asks_probability && name[0] == 's'))  // --samples and --seed
       throw UsageError(fmt::format("--{} is for distributions of vectors (nade and others)", name));
   take_prime(prime_file_, request_.prime);
   if (is_matched()) return complete_matched(console);

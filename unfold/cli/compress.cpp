@@ -178,7 +178,7 @@ Compress::Compress()
                 .placeholder = "OUT",
                 .help = "the compressed file; - is standard output",
                 .letter = "o",
-                .file = FileUse::written});
+                .file = FileUse::printed});
   options_.add({.name = "model",
                 .target = &model_,
                 .placeholder = "MODEL",
@@ -374,7 +374,8 @@ ExitCode Compress::run(Console& console) {
             });
   if (!processes.first()) return ExitCode::success;
   output->commit();
-  if (output_ != "-" && !no_verify_) read_back(output_);
+  // What went into a pipe cannot be read again.
+  if (std::error_code none; !no_verify_ && std::filesystem::is_regular_file(output_, none)) read_back(output_);
   tell(console, input, options, result, seconds_now() - start);
   return ExitCode::success;
 }
@@ -408,7 +409,7 @@ Decompress::Decompress()
                 .placeholder = "OUT",
                 .help = "the restored file; - is standard output",
                 .letter = "o",
-                .file = FileUse::written});
+                .file = FileUse::printed});
   options_.add({.name = "model",
                 .target = &model_,
                 .placeholder = "MODEL",

@@ -81,7 +81,7 @@ Eval::Eval()
                 .target = &per_symbol_,
                 .placeholder = "FILE",
                 .help = "write the surprisal of every symbol (TSV)",
-                .file = FileUse::written});
+                .file = FileUse::printed});
   add_reading_options(options_, reading_);
   options_.add({.name = "method",
                 .target = &method_,

@@ -58,7 +58,7 @@ class Export final : public Verb {
                   .placeholder = "FILE",
                   .help = "where to; - is standard output",
                   .letter = "o",
-                  .file = FileUse::written});
+                  .file = FileUse::printed});
     add_key();
     add_common();
   }

@@ -57,7 +57,7 @@ Generate::Generate()
                 .placeholder = "FILE",
                 .help = "needed; - is standard output",
                 .letter = "o",
-                .file = FileUse::written});
+                .file = FileUse::printed});
   options_.add({.name = "count",
                 .target = &count_,
                 .placeholder = "N",
@@ -75,7 +75,7 @@ Generate::Generate()
                 .target = &mask_,
                 .placeholder = "FILE",
                 .help = "also write which symbols are to be predicted (1) and which not (0), for train --mask",
-                .file = FileUse::written});
+                .file = FileUse::printed});
   options_.add({.name = "seed", .target = &seed_, .placeholder = "N", .help = "of all choices", .least = 0});
   add_common();
 }

@@ -77,7 +77,13 @@ void refuse_own_inputs(const VerbOptions& options) {
   for (const FileNamed& folder : options.files(FileUse::filled))
     for (const FileNamed& input : inputs) refuse_folder(folder, input.path);
   for (FileNamed& settings : options.files(FileUse::settings)) inputs.push_back(std::move(settings));
-  const std::vector<FileNamed> outputs = options.files(FileUse::written);
+  std::vector<FileNamed> outputs = options.files(FileUse::written);
+  for (const FileUse use : {FileUse::written, FileUse::filled})
+    for (const FileNamed& output : options.files(use))
+      if (output.path == "-")
+        throw UsageError(fmt::format("{} - is not for standard output; name a {}", output.by,
+                                     use == FileUse::filled ? "folder" : "file"));
+  for (FileNamed& printed : options.files(FileUse::printed)) outputs.push_back(std::move(printed));
   refuse_one_file_for_two(outputs);
   for (const FileNamed& output : outputs)
     for (const FileNamed& input : inputs) refuse_own_input(output.by, output.path, input.path);

@@ -61,7 +61,7 @@ Predict::Predict(const char* name) : Verb(VerbOptions(name, summary_of(name), ex
                 .target = &out_,
                 .placeholder = "FILE",
                 .help = "instead of standard output",
-                .file = FileUse::written});
+                .file = FileUse::printed});
   options_.add({.name = "probabilities",
                 .target = &request_.probabilities,
                 .help = "of classes and tags: a column for each of them"});

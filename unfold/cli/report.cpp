@@ -43,7 +43,7 @@ Report::Report()
                 .placeholder = "FILE",
                 .help = "the page, which needs no network; - is standard output",
                 .letter = "o",
-                .file = FileUse::written});
+                .file = FileUse::printed});
   options_.add({.name = "data",
                 .target = &request_.data,
                 .placeholder = "FILE",

@@ -52,7 +52,7 @@ Sample::Sample()
   options_.add({.name = "length",
                 .target = &request_.sampling.length,
                 .placeholder = "N",
-                .help = "symbols to draw",
+                .help = "symbols to draw; of piano rolls, steps",
                 .least = 0,
                 .most = 1e12});
   options_.add({.name = "prime",

@@ -65,8 +65,8 @@ ExitCode Sweep::run(Console& console) {
     return ExitCode::success;
   }
   print_result(to_text(outcome->table));
-  print_result(fmt::format("\n{}; the best: {}\nEvery run stands in {}\n", outcome->measure,
-                           outcome->best.empty() ? "none, all failed" : outcome->best, outcome->results_file));
+  print_result(fmt::format("\n{}; the best: {}\nEvery run stands in {}\n", outcome->measure, outcome->best,
+                           outcome->results_file));
   return ExitCode::success;
 }
 

@@ -166,13 +166,24 @@ Alphabet Alphabet::hashed(Index bits) {
   return result;
 }
 
+namespace {
+
+/// What stands at the place of a symbol.
+const std::string& text_at(const std::vector<std::string>& texts, Symbol symbol) {
+  if (symbol < 0 || static_cast<std::size_t>(symbol) >= texts.size())
+    throw UsageError(fmt::format("symbol {} is not in an alphabet of {}", symbol, texts.size()));
+  return texts[static_cast<std::size_t>(symbol)];
+}
+
+}  // namespace
+
 std::string_view Alphabet::text(Symbol symbol) const {
   if (kind_ == SymbolKind::words && symbol == line_end_) return "\n";
-  return texts_[static_cast<std::size_t>(symbol)];
+  return text_at(texts_, symbol);
 }
 
 std::string Alphabet::name(Symbol symbol) const {
-  const std::string& text = texts_[static_cast<std::size_t>(symbol)];
+  const std::string& text = text_at(texts_, symbol);
   return kind_ == SymbolKind::bytes ? printable_byte(static_cast<std::uint8_t>(text[0])) : printable(text);
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 /// Examples as a reader finds them in a file, before anything is made of them: each is a run of positions with named
-/// columns of text or of numbers. Alphabets, standardisation and derived fields come later (data/encoding.h).
+/// columns of text or of numbers. Alphabets, standardisation and derived fields come later (data/example_set.h).
 
 #include <span>
 #include <string>

@@ -45,7 +45,16 @@ void check_standardisation(const FieldSpecification& field) {
       fail(field.name, "has a standardisation that is no number");
 }
 
-FieldSpecification field_from_json(const Json& json) {
+/// What the code that reads such fields takes for granted. `named`: symbols have names, in all but generated tasks.
+void check_kind(const FieldSpecification& field, bool named) {
+  const bool symbols = field.type == Type::symbols;
+  if (symbols ? named && !field.alphabet : field.alphabet != nullptr)
+    fail(field.name, symbols ? "is of symbols without an alphabet" : "is of numbers and has an alphabet");
+  if (field.spelt && (!symbols || field.once || field.source || !field.name.ends_with(".chars")))
+    fail(field.name, "is spelt, which only the characters of texts at every position are");
+}
+
+FieldSpecification field_from_json(const Json& json, bool named) {
   FieldSpecification field{.name = json.at("name").get<std::string>()};
   const auto type = json.at("type").get<std::string>();
   if (type != "symbols" && type != "values") fail(field.name, "is neither of symbols nor of values");
@@ -63,6 +72,7 @@ FieldSpecification field_from_json(const Json& json) {
   field.mean = json.value("mean", std::vector<double>());
   field.deviation = json.value("deviation", std::vector<double>());
   check_standardisation(field);
+  check_kind(field, named);
   return field;
 }
 
@@ -132,7 +142,8 @@ DataSpecification DataSpecification::from_json(const Json& json) {
     result.trees = json.value("trees", false);
     result.found = json.value("found", false);
     result.grids = json.value("grids", false);
-    for (const Json& field : json.at("fields")) result.fields.push_back(field_from_json(field));
+    for (const Json& field : json.at("fields"))
+      result.fields.push_back(field_from_json(field, !result.source.starts_with("task ")));
   } catch (const Json::exception&) {
     throw ModelError("\"data\" in the card is not what it should be");
   }

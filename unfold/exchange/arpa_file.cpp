@@ -12,7 +12,8 @@ void export_arpa(const std::string& model, const std::function<void(std::string_
   const auto* ngrams = dynamic_cast<const NgramModel*>(loaded.get());
   if (ngrams == nullptr)
     throw UsageError(
-        fmt::format("only n-gram models can be written as ARPA files, and {} is {}", model, loaded->spec_text()));
+        fmt::format("only n-gram models can be written as ARPA files, and {} is {}; --to names another format", model,
+                    loaded->spec_text()));
   write_arpa(*ngrams, write);
 }
 

@@ -142,9 +142,16 @@ void settle_density(const Examples& examples, const Given& given, TrainSettings&
   s.whole_sequences = true;
 }
 
-void know_classes(const ColumnClasses& classes, ReaderOptions& options) {
+void know_vector(const std::vector<std::string>& parts, const ColumnClasses& classes, ReaderOptions& options) {
+  if (options.format == "table") options.rows.columns = parts;
   options.rows.classes = classes;
   options.rows.further = false;
+}
+
+void know_vector(const Examples& training, ReaderOptions& options) {
+  if (options.rows.field.empty()) return;
+  const ExampleColumn& vectors = training.column(kVector);
+  know_vector(vectors.parts, classes_of(vectors), options);
 }
 
 ColumnClasses vector_classes(const Model& model) {

@@ -16,8 +16,11 @@ FieldPlan plan_density(const Examples& examples, TrainSettings& settings);
 /// Optimiser, batch and budget, where nobody gave them.
 void settle_density(const Examples& examples, const Given& given, TrainSettings& settings);
 
-/// Classes that training showed are all that there are: what is read behind it, and with the model.
-void know_classes(const ColumnClasses& classes, ReaderOptions& options);
+/// What is read behind the training data, and with the model, has the numbers `parts` of training: from tables by name,
+/// in whatever order they stand there. The classes that training showed are all that there are.
+void know_vector(const std::vector<std::string>& parts, const ColumnClasses& classes, ReaderOptions& options);
+/// The same with the training data at hand; nothing where they are no vectors.
+void know_vector(const Examples& training, ReaderOptions& options);
 
 /// The keys of the card where the names of the numbers of a vector are kept, and those of classes, by column.
 inline constexpr const char *kPartsKey = "columns", *kClassesKey = "classes";

@@ -72,7 +72,7 @@ bool looks_like_number(const std::string& text) {
 ReaderOptions reader_options_for(const Model& model) {
   ReaderOptions options = reader_options(stored_settings(model));
   if (!options.rows.field.empty()) {
-    know_classes(vector_classes(model), options);
+    know_vector(vector_parts(model), vector_classes(model), options);
     for (const auto& [column, classes] : options.rows.classes)
       if (!std::ranges::all_of(classes, looks_like_number)) options.texts.push_back(column);
   }

@@ -19,7 +19,7 @@ struct FieldScoreRequest {
   std::string unknown = "error";        ///< labels never seen in training: "error", or "skip", which gives them no bits
   Index top = 0;                        ///< > 0: so many of the most surprising rows, the first of them first
   Index threads = 0;                    ///< 0: every processor available
-  std::vector<std::string> given = {};  ///< "FIELD=VALUE" in place of what the data say (app/given.h)
+  std::vector<std::string> given = {};  ///< "FIELD=VALUE" in place of what the data say (fields/given.h)
   Reporter* reporter = nullptr;         ///< told what the reader remarks
 };
 

@@ -107,16 +107,14 @@ bool FieldStream::next_row(std::string& row) {
 
 void FieldStream::read_ahead() {
   std::string row;
-  bool open = false;
   for (std::string line; next_line(line);) {
-    if (!open && is_empty_line(line)) {
+    if (row.empty() && is_empty_line(line)) {
       if (one_column_) ahead_.emplace_back(kEmptyRow, line_);
       continue;
     }
     if (row.empty()) first_ = line_;
     row += line + "\n";
-    open = open != (std::ranges::count(line, '"') % 2 == 1);
-    if (open) continue;
+    if (ends_inside_quotes(header_ + first_row_ + row)) continue;
     if (!headed_) {
       learn_header(row);
       if (!header_.empty()) {
@@ -163,7 +161,12 @@ Examples FieldStream::read(const std::string& front, const std::string& text, In
 /// the first of two equal rows is none.
 Examples FieldStream::read_row(const std::string& row, Index line) const {
   const bool empty = row == kEmptyRow;
-  if (!header_.empty()) return read(header_, empty ? kMissingRow : row, line);
+  if (!header_.empty()) {
+    Examples found = read(header_, empty ? kMissingRow : row, line);
+    if (piece_ == StreamPiece::row && found.positions() != 1)
+      refuse_data(source_.name(), line, "more than one row, or none, where one should be");
+    return found;
+  }
   Examples examples = empty ? read(kMissingRow, kMissingRow, line) : read(first_row_ + first_row_, row, line);
   keep_last(examples, 1);
   return examples;

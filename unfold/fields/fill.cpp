@@ -83,11 +83,8 @@ void fill_holes(const FillRequest& request, const std::function<void(std::string
     const VectorModel<T> model(network);
     ReaderOptions options = reader_options_for(network);
     options.rows.holes = true;
-    if (options.rows.columns.empty()) options.rows.columns = model.names();
     for (std::size_t d = 0; d < model.names().size(); ++d)
       (model.is_class(d) ? options.texts : options.numbers).push_back(model.names()[d]);
-    const bool named = network.data().source == "table";
-    if (!named) options.rows.columns.clear();
     Examples examples = read_fields(request.data, options);
     ExampleColumn vectors = examples.column(kVector);
     if (vectors.width != static_cast<Index>(model.names().size()))

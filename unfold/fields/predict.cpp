@@ -20,6 +20,7 @@
 #include "unfold/losses/hidden_states.h"
 #include "unfold/losses/label_sequences.h"
 #include "unfold/losses/unsegmented.h"
+#include "unfold/models/density_model.h"
 #include "unfold/numerics/functions.h"
 
 namespace unfold {
@@ -462,6 +463,12 @@ std::vector<Added> answers(const NetworkModel<T>& model, const ExampleSet& set, 
   return added;
 }
 
+/// The constant that a model of vectors has for an input is none of the data.
+template <class T>
+void drop_constant(const NetworkModel<T>& model, Examples& shown) {
+  if (is_density(model.spec())) std::erase_if(shown.columns, [](const auto& column) { return column.name == kOne; });
+}
+
 /// Answers a stream piece by piece.
 template <class T>
 void follow_stream(const NetworkModel<T>& model, const PredictRequest& request,
@@ -491,6 +498,7 @@ void follow_stream(const NetworkModel<T>& model, const PredictRequest& request,
     const std::vector<Added> added =
         by_row ? stepped_columns(model, set, *stepper, request) : answers(model, set, request, team);
     if (model.data().found) piece.parents = found_parents(model, set, team);
+    drop_constant(model, piece);
     const TableWriter writer(piece, added, symbols, write);
     if (json) {
       by_row ? writer.json_row() : writer.jsonl();
@@ -574,6 +582,7 @@ void predict(const PredictRequest& request, const std::function<void(std::string
     Team team(thread_count(request.threads));
     const std::vector<Added> added = answers(model, set, request, team);
     if (model.data().found) examples.parents = found_parents(model, set, team);
+    drop_constant(model, examples);
     const TableWriter writer(examples, added, stored_settings(model).symbols, write);
     request.format == TableFormat::jsonl ? writer.jsonl() : writer.tsv();
   });

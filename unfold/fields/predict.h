@@ -34,7 +34,7 @@ struct PredictRequest {
   /// the weights of attention (JSON lines). `best` also of labels of whole sequences.
   Index beam = 1, best = 1;
   bool sampled = false, attention = false;
-  /// "FIELD=VALUE" of what is given before a sequence begins, in place of what the data say (app/given.h). Without
+  /// "FIELD=VALUE" of what is given before a sequence begins, in place of what the data say (fields/given.h). Without
   /// data: of one example.
   std::vector<std::string> given = {};
   std::optional<std::string> constraint = {};  ///< of labels or targets (fields/constraint.h)

@@ -1,10 +1,12 @@
 #include "unfold/fields/vectors.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <span>
 
 #include "unfold/base/text_distance.h"
 #include "unfold/fields/vector_model.h"
@@ -12,6 +14,13 @@
 
 namespace unfold {
 namespace {
+
+/// The first of them.
+std::string shown_names(const std::vector<std::string>& names) {
+  constexpr std::size_t kShown = 10;
+  const std::span first(names.data(), std::min(kShown, names.size()));
+  return fmt::format("{}{}", fmt::join(first, ", "), names.size() > kShown ? ", ..." : "");
+}
 
 /// The place of a number by its name, or as "x3".
 std::size_t place_of(const std::vector<std::string>& names, const std::string& name) {
@@ -22,16 +31,16 @@ std::size_t place_of(const std::vector<std::string>& names, const std::string& n
   if (name.starts_with('x') && std::from_chars(begin, end, place).ptr == end && place >= 1 &&
       place <= static_cast<Index>(names.size()))
     return at(place - 1);
-  throw UsageError(fmt::format("there is no number {}: the model has {} of them, x1 to x{}{}", name, names.size(),
-                               names.size(), did_you_mean(name, names)));
+  throw UsageError(fmt::format("there is no number {}: the model has {} of them, x1 to x{}, called {}{}", name,
+                               names.size(), names.size(), shown_names(names), did_you_mean(name, names)));
 }
 
 /// What stands in a text from a place on.
 double number_given(const std::string& text, std::size_t from) {
   double x = 0;
   const char* end = text.data() + text.size();
-  if (std::from_chars(text.data() + from, end, x).ptr != end)
-    throw UsageError(fmt::format("--given {}: write NAME=NUMBER", text));
+  const auto [stopped, error] = std::from_chars(text.data() + from, end, x);
+  if (stopped != end || error != std::errc()) throw UsageError(fmt::format("--given {}: write NAME=NUMBER", text));
   return x;
 }
 
@@ -48,6 +57,9 @@ PartOfVector<T> parse_part(const std::vector<std::string>& given, const VectorMo
     part.known[place] = 1;
     part.values[place] = model.is_class(place) ? static_cast<T>(model.class_place(place, text.substr(equals + 1)))
                                                : model.standardised(place, number_given(text, equals + 1));
+    if (!std::isfinite(part.values[place]))
+      throw UsageError(
+          fmt::format("--given {}: a number that the model cannot hold; leave out what is not known", text));
     if (model.is_bit(place) && part.values[place] != 0 && part.values[place] != 1)
       throw UsageError(fmt::format("--given {}: the model is of bits, 0 or 1", text));
   }

@@ -197,6 +197,11 @@ std::string Comparison::entries() const {
   return of == std::string::npos ? "symbols" : unit.substr(0, of) + "s";
 }
 
+std::string Comparison::units() const {
+  const std::size_t of = std::min(unit.find(" of "), unit.size());
+  return unit.substr(0, of) + "s" + unit.substr(of);
+}
+
 Comparison compare(const CompareRequest& request) {
   Reporter silent;
   return compare(request, silent);

@@ -46,6 +46,7 @@ struct Comparison {
   std::vector<ComparedPair> pairs = {};  ///< every one, in order
 
   std::string entries() const;  ///< what `symbols` counts: "symbols", "positions", "examples"
+  std::string units() const;    ///< the unit, of several: "characters", "positions of chunk"
 };
 
 /// How long blocks are, where nobody says: a 400th of the symbols, at least 32, so that what is alike in neighbours

@@ -1,6 +1,7 @@
 #include "unfold/look/report_positions.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -8,6 +9,7 @@
 #include <map>
 #include <numeric>
 #include <set>
+#include <span>
 
 #include "unfold/data/example_batches.h"
 #include "unfold/look/activity.h"
@@ -95,12 +97,28 @@ class PositionLook {
  private:
   const FieldSpecification& field(const std::string& name) const { return model_.data().field(name); }
 
-  /// What an entry of a field holds; of vectors the first number.
+  /// The notes of a piano roll, "60,64", or the first numbers of a vector.
+  std::string vector_text(const FieldSpecification& of, std::span<const float> values) const {
+    constexpr std::size_t kLowestNote = 21, kShownNumbers = 4;  // of a piano; of a vector
+    std::vector<std::string> shown;
+    if (model_.data().source == "rolls") {
+      for (std::size_t i = 0; i < values.size(); ++i)
+        if (values[i] > 0.5F) shown.push_back(fmt::format("{}", kLowestNote + i));
+      return shown.empty() ? "-" : fmt::format("{}", fmt::join(shown, ","));
+    }
+    for (std::size_t i = 0; i < std::min(kShownNumbers, values.size()); ++i)
+      shown.push_back(number_text(of, static_cast<Index>(i), values[i], 3));
+    return fmt::format("{}{}", fmt::join(shown, ","), values.size() > kShownNumbers ? ",..." : "");
+  }
+
+  /// What an entry of a field holds.
   std::string entry_of(const std::string& name, Index entry) const {
     const FieldSpecification& of = field(name);
     const FieldColumn& column = shown_.column(name);
     if (of.type == Type::values)
-      return column.present[at(entry)] == 0 ? std::string() : number_text(of, 0, column.values[at(entry * of.size)], 3);
+      return column.present[at(entry)] == 0
+                 ? std::string()
+                 : vector_text(of, std::span(column.values).subspan(at(entry * of.size), at(of.size)));
     const Symbol x = column.symbols[at(entry)];
     return x == kNoSymbol || !of.alphabet ? std::string() : std::string(of.alphabet->text(x));
   }

@@ -186,8 +186,7 @@ PageSection curves_section(const ReportRequest& request, const std::vector<Level
                           "Of several runs the median, with a band between the quartiles. Dashed: "
                           "what simpler models reach on the same data."};
   const std::vector<Kin> kin = kin_of(request.runs);
-  const bool of_fields = settings_of_run(request.runs.front()).predict.has_value();
-  const std::string unit = of_fields ? "bits per prediction" : "bits per symbol";
+  const std::string unit = logged_unit(request.runs);
   for (const auto& [key, label] : {std::pair{"step", "steps"}, std::pair{"seconds", "seconds"}}) {
     double last = 0;
     std::vector<ChartSeries> series = curves_over(kin, key, last);
@@ -238,8 +237,9 @@ PageSection seeds_section(const ReportRequest& request) {
     section.missing = "None of the runs validated.";
     return section;
   }
-  section.blocks.push_back(bars_block("Median, and quartiles", "bits", bars));
-  section.blocks.push_back(table_block({"run", "model", "seed", "best validation, bits"}, rows));
+  const std::string unit = logged_unit(request.runs);
+  section.blocks.push_back(bars_block("Median, and quartiles", unit, bars));
+  section.blocks.push_back(table_block({"run", "model", "seed", "best validation, " + unit}, rows));
   return section;
 }
 

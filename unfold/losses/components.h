@@ -1,5 +1,5 @@
 #pragma once
-/// Internal: losses of vectors whose components count each for itself. Such a loss states three things of one row; how
+/// Losses of vectors whose components count each for itself. Such a loss states three things of one row; how
 /// blocks of rows, missing targets and scales are gone through stands here.
 
 #include <cmath>

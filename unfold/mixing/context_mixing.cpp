@@ -58,7 +58,7 @@ struct ContextMixing::Body {
     const std::uint8_t byte =
         bytes.empty() ? static_cast<std::uint8_t>(symbol) : bytes[static_cast<std::size_t>(symbol)];
     past.advance(symbol, byte);
-    match.advance(symbol);
+    match.advance(symbol, learning);
     set_contexts();
   }
 

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "unfold/base/error.h"
@@ -14,6 +16,12 @@ Index fitting_window(Index window, Index streams, Index alphabet) {
   return std::clamp<Index>(kMostLogits / (streams * alphabet), 1, window);
 }
 
+/// A symbol that is not there would never come, and nothing be predicted.
+void check_predict_after(Symbol symbol, Index alphabet) {
+  if (symbol != kNoSymbol && (symbol < 0 || symbol >= alphabet))
+    throw UsageError(fmt::format("evaluation: predict_after {} is not in an alphabet of {}", symbol, alphabet));
+}
+
 }  // namespace
 
 template <class T>
@@ -23,6 +31,7 @@ Evaluation LanguageModel<T>::evaluate(const Corpus& corpus, const Split& part, T
   if (options.window < 1 || options.streams < 1 || options.segments < 0 || options.warmup < 0)
     throw UsageError("evaluation: window and streams must be at least 1, segments and warm-up at least 0");
   const Index alphabet = corpus.alphabet().size();
+  check_predict_after(options.predict_after, alphabet);
   const Index side_by_side = std::clamp<Index>(kMostLogits / alphabet, 1, options.streams);
   const Index window = fitting_window(options.window, options.segments > 0 ? options.segments : side_by_side, alphabet);
   auto streams = options.segments > 0 ? scoring_streams(corpus, part, options.segments, options.warmup)
@@ -37,6 +46,7 @@ Evaluation evaluate(Predictor& predictor, const Corpus& corpus, const Split& par
                     const std::function<void(Index, float)>& surprisal) {
   if (corpus.alphabet().size() != predictor.alphabet())
     throw UsageError("evaluation: the text was read with another alphabet than the model's");
+  check_predict_after(predict_after, predictor.alphabet());
   Evaluation result;
   for (const Piece& piece : part.pieces) {
     predictor.reset();

@@ -1,6 +1,6 @@
 #pragma once
 /// Softmax predictions of many rows at once, as the sweeps over the predictions of a text need them
-/// (training/writing_metric.h).
+/// (metrics/head_metric.h).
 ///
 /// Law 2: a row has the same bits whatever the number of rows: sums over the alphabet run in 16 virtual lanes
 /// (`softmax_errors`) or over its symbols in order (`column_variances`).

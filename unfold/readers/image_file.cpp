@@ -141,6 +141,7 @@ Image read_png(const std::string& source, std::string_view bytes) {
         fmt::format("no PNG that can be read ({}); save it again", static_cast<const char*>(png.image.message)));
   };
   if (png_image_begin_read_from_memory(&png.image, bytes.data(), bytes.size()) == 0) refuse();
+  png.image.flags |= PNG_IMAGE_FLAG_16BIT_sRGB;  // rounded to 8 bits as they are, not from linear light
   Image image{.height = png.image.height, .width = png.image.width};
   require_limits(source, image.height, image.width);
   image.channels = (png.image.format & PNG_FORMAT_FLAG_COLOR) != 0 ? 3 : 1;

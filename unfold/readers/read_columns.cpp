@@ -54,7 +54,8 @@ class ColumnsReader {
 
  private:
   void read_line(std::string_view line, Index number) {
-    if (first_line_ == 0 && line.starts_with(kColumnsHeader)) return read_names(line.substr(kColumnsHeader.size()));
+    if (first_line_ == 0 && line.starts_with(kColumnsHeader))
+      return read_names(line.substr(kColumnsHeader.size()), number);
     if (!is_columns_data(line)) return end_example();
     if (conllu_ && line.starts_with('#')) return;
     cells_.clear();
@@ -69,14 +70,15 @@ class ColumnsReader {
     add_position(number);
   }
 
-  void read_names(std::string_view line) {
+  void read_names(std::string_view line, Index number) {
     std::vector<std::string_view> names;
     split_at_blanks(line, names);
     names_.assign(names.begin(), names.end());
     std::vector<std::string> sorted = names_;
     std::sort(sorted.begin(), sorted.end());
     const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
-    if (twice != sorted.end()) refuse_data(source_, 1, fmt::format("two columns are named {}; rename one", *twice));
+    if (twice != sorted.end())
+      refuse_data(source_, number, fmt::format("two columns are named {}; rename one", *twice));
   }
 
   void begin(Index number) {

@@ -392,7 +392,31 @@ std::string guess_table(const DataSample& sample) {
   return {};
 }
 
+/// The quote that closes a cell whose text begins at `from`: the first that is not doubled.
+std::size_t closing_quote(std::string_view text, std::size_t from) {
+  for (;;) {
+    const std::size_t quote = text.find('"', from);
+    if (quote == std::string_view::npos || quote + 1 >= text.size() || text[quote + 1] != '"') return quote;
+    from = quote + 2;
+  }
+}
+
 }  // namespace
+
+/// As TableRows reads: a quote opens where a cell begins, and nowhere else.
+bool ends_inside_quotes(std::string_view rows) {
+  const char separator = table_separator(rows);
+  bool begins = true;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (begins && rows[i] == '"') {
+      i = closing_quote(rows, i + 1);
+      if (i == std::string_view::npos) return true;
+    }
+    const bool ends = rows[i] == '\n' || (separator != kNoSeparator && rows[i] == separator);
+    begins = ends || (begins && rows[i] == ' ');
+  }
+  return false;
+}
 
 ReaderEntry table_reader() {
   return {.name = "table",

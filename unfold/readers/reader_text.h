@@ -62,6 +62,9 @@ struct NumberText {
 /// Missing: nothing, NA, NaN, ?. Infinite: inf, infinity and what is larger than numbers can be.
 NumberText number_of(std::string_view text);
 
+/// Whether a table whose first lines these are goes on with the next line in the middle of a cell in quotes.
+bool ends_inside_quotes(std::string_view rows);
+
 /// What the options ask of a column.
 enum class WantedEntries { as_they_look, texts, numbers };
 WantedEntries wanted_entries(const ReaderOptions& options, const std::string& column);

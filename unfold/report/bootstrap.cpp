@@ -57,8 +57,9 @@ PairedDifference paired_bootstrap(std::span<const DifferenceBlock> blocks, Index
   std::ranges::sort(means);
   result.low = share_of(means, (1 - level) / 2);
   result.high = share_of(means, (1 + level) / 2);
+  // One sample more counts as lying on the other side: no number of samples shows that it never happens.
   result.probability =
-      std::min(1.0, 2 * static_cast<double>(std::min(positive, negative)) / static_cast<double>(samples));
+      std::min(1.0, 2 * static_cast<double>(1 + std::min(positive, negative)) / static_cast<double>(1 + samples));
   result.blocks = static_cast<Index>(blocks.size());
   result.samples = samples;
   return result;

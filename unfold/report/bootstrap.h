@@ -19,7 +19,8 @@ struct DifferenceBlock {
 struct PairedDifference {
   double mean = 0;           ///< per symbol, over all blocks
   double low = 0, high = 0;  ///< the interval of the level asked for
-  double probability = 1;    ///< two-sided: how often samples put the mean on the other side of 0, twice, at most 1
+  double probability = 1;    ///< two-sided: how often samples put the mean on the other side of 0, twice, at most 1;
+                             ///< of (1 + so many) in (1 + samples), thus never 0 (Davison & Hinkley 1997, 4.2)
   Index blocks = 0, samples = 0;
   bool differs() const { return low > 0 || high < 0; }
 };

@@ -6,6 +6,7 @@
 #include <array>
 #include <charconv>
 #include <filesystem>
+#include <limits>
 
 #include "unfold/base/team.h"
 #include "unfold/base/text_distance.h"
@@ -522,7 +523,10 @@ std::size_t parse_bytes(const std::string& text, std::string_view option) {
       (!unit.empty() && power == std::string::npos))
     throw UsageError(fmt::format("{} wants a number of bytes such as 500M or 2G, not \"{}\"", option, text));
   const std::size_t number = std::stoull(text);
-  return unit.empty() ? number : number << (10 * (power + 1));
+  const std::size_t shift = unit.empty() ? 0 : 10 * (power + 1);
+  if (number > (std::numeric_limits<std::size_t>::max() >> shift))
+    throw UsageError(fmt::format("{}: {} are more bytes than there can be", option, text));
+  return number << shift;
 }
 
 int thread_count(Index threads) { return threads > 0 ? static_cast<int>(threads) : available_threads(); }

@@ -24,7 +24,7 @@ struct TrainSettings {
   std::optional<std::string> valid = {}, split = {}, predict_after = {}, mask = {}, valid_mask = {}, task = {};
   std::optional<std::string> precision = {};
   std::optional<std::string> start_from = {};  ///< a run or model file whose parameters training begins with
-  /// How data are read: "text", or a format with fields (data/example_reader.h); empty: the files say.
+  /// How data are read: "text", or a format with fields (readers/example_reader.h); empty: the files say.
   std::optional<std::string> format = {};
   /// Of data with fields: lists of names, as "word,pos" and "chunk", "label@end", "value=mixture:5"; the field whose
   /// equal values, one after another, make a sequence.

@@ -101,10 +101,11 @@ void do_side_by_side(std::span<const WorkPiece> pieces, int threads, Reporter& r
       if (!failed.exchange(true)) failure = std::current_exception();
     }
   };
-  std::vector<std::thread> others;
-  for (int i = 1; i < threads; ++i) others.emplace_back(work);
-  work();
-  for (std::thread& other : others) other.join();
+  {
+    std::vector<std::jthread> others;  // joined, too, where not all of them can be started
+    for (int i = 1; i < threads; ++i) others.emplace_back(work);
+    work();
+  }
   if (failure) std::rethrow_exception(failure);
 }
 

@@ -183,7 +183,7 @@ std::vector<Section> Reproducing::plan() {
   std::vector<Section> sections;
   bool known = false, missing = false;
   for (const Reproduction& table : reproductions()) {
-    names.push_back(table.name);
+    if (names.empty() || names.back() != table.name) names.push_back(table.name);
     if (table.name != r_.table) continue;
     known = true;
     std::vector<Cell> cells = plan(table);

@@ -106,6 +106,7 @@ class Sweeping {
   bool read_result(SweepRun& run) const;
   void carry_out(SweepRun& run, Reporter& reporter) const;
   void require_measure() const;
+  void require_one_that_ended() const;
   std::string find_measure() const;
   std::vector<double> measured(const SweepPoint& point, const std::string& measure) const;
   SweepOutcome outcome(const std::string& measure) const;
@@ -214,6 +215,18 @@ void Sweeping::require_measure() const {
                   *r_.measure, fmt::join(places, ", "), did_you_mean(*r_.measure, places)));
 }
 
+/// Throws DivergedError, with the results written, when there is nothing to compare.
+void Sweeping::require_one_that_ended() const {
+  std::string first;
+  for (const SweepPoint& point : points_)
+    for (const SweepRun& run : point.runs) {
+      if (!run.result.contains("failed")) return;
+      if (first.empty()) first = fmt::format("{}: {}", run.request.out, run.result["failed"].get<std::string>());
+    }
+  if (all_.first()) write_results(outcome(r_.measure.value_or("")));
+  throw DivergedError(fmt::format("every run failed; the first, {}", first));
+}
+
 /// Where the measure stands: as asked for, or the first that a result has.
 std::string Sweeping::find_measure() const {
   if (r_.measure) {
@@ -306,6 +319,7 @@ SweepOutcome Sweeping::run() {
                         .is_done = [this, &run] { return read_result(run); },
                         .do_it = [this, &run](Reporter& reporter) { carry_out(run, reporter); }});
   do_work(pieces, {.jobs = r_.jobs, .processes = r_.processes}, reporter_);
+  require_one_that_ended();
   SweepOutcome result = outcome(find_measure());
   if (all_.first()) write_results(result);
   return result;
@@ -326,6 +340,9 @@ std::vector<SweepAxis> parse_grid(const std::string& text) {
     const std::string values = part.substr(equals + 1);
     axis.values = divided(values, values.find('|') == std::string::npos ? ',' : '|');
     if (std::ranges::find(axis.values, "") != axis.values.end()) refuse(fmt::format("{} has an empty value", axis.key));
+    for (auto value = axis.values.begin(); value != axis.values.end(); ++value)
+      if (std::find(axis.values.begin(), value, *value) != value)
+        refuse(fmt::format("{} has the value {} twice", axis.key, *value));
     if (!keys.insert(axis.key).second) refuse(fmt::format("{} stands there twice", axis.key));
     axes.push_back(std::move(axis));
   }

@@ -38,11 +38,11 @@ struct SweepRequest {
 struct SweepOutcome {
   TextTable table;  ///< a row a point: its values, mean, deviation and best of the measure over seeds, seconds
   std::string measure;
-  std::string best;          ///< the point of the best mean; empty: all failed
+  std::string best;          ///< the point of the best mean
   std::string results_file;  ///< JSON, with the result of every run
 };
 /// Runs that are finished in the folder are not repeated, and those begun go on. Throws UsageError, DataError,
-/// InterruptedError, RuntimeFailure. A run that diverges is a row without a number.
+/// InterruptedError, RuntimeFailure. A run that diverges is a row without a number; DivergedError when all do.
 SweepOutcome sweep(const SweepRequest& request, Reporter& reporter);
 
 }  // namespace unfold

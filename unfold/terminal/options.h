@@ -35,7 +35,8 @@ enum class FileUse {
   data,      ///< they are read
   settings,  ///< they are read whole before the work begins
   model,     ///< they are read, and the first of them, or all, are run folders or model files
-  written,   ///< a file that is written; "-" is standard output
+  written,   ///< a file that is written
+  printed,   ///< the same, or "-": standard output
   filled     ///< a folder that is made, or filled
 };
 
