@@ -168,7 +168,8 @@ TEST_F(OwnInputs, every_option_that_names_a_file_says_what_for) {
     } catch (const Error&) {
       // inputs are missing, or the file is: the values are there
     }
-    for (const FileUse use : {FileUse::data, FileUse::settings, FileUse::model, FileUse::written, FileUse::printed, FileUse::filled})
+    for (const FileUse use :
+         {FileUse::data, FileUse::settings, FileUse::model, FileUse::written, FileUse::printed, FileUse::filled})
       for (const FileNamed& file : options.files(use))
         if (file.path == arguments.back()) return true;
     return false;

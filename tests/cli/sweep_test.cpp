@@ -105,7 +105,8 @@ TEST_F(SweepTest, a_run_that_diverges_counts_as_failed) {
 TEST_F(SweepTest, of_runs_that_all_diverge_ends_as_one_of_them) {
   const Arguments more = {"--model", "rnn:4,activation=relu"};
   for (const Arguments& asked : {Arguments(), Arguments{"--measure", "valid/perplexity"}}) {
-    const Finished finished = unfold_command(sweeping("optimizer=sgd:rate=1e30,clip=0|sgd:rate=1e31,clip=0", "s", more + asked));
+    const Finished finished =
+        unfold_command(sweeping("optimizer=sgd:rate=1e30,clip=0|sgd:rate=1e31,clip=0", "s", more + asked));
     EXPECT_EQ(finished.code, 5);
     EXPECT_THAT(finished.err, HasSubstr("every run failed; the first"));
     EXPECT_THAT(read_bytes(folder_ / "s/sweep.json"), HasSubstr("\"failed\""));
