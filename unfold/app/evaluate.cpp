@@ -42,7 +42,8 @@ EvaluateOutcome evaluate(const EvaluateRequest& request, Reporter& reporter) {
   check_request(request);
   const UnknownPolicy unknown = parse_unknown_policy(request.unknown);
   if (request.split) parse_split(*request.split);
-  const std::unique_ptr<SymbolModel> model = load_model(request.model);
+  const std::unique_ptr<SymbolModel> read = request.loaded != nullptr ? nullptr : load_model(request.model);
+  const SymbolModel* model = request.loaded != nullptr ? request.loaded : read.get();
   const std::optional<std::string> split = measured_split(request.split, request.part, *model);
   const Corpus corpus = load_for(*model, request.data, unknown, request.mask);
   const Split part = choose_part(request, split, corpus);

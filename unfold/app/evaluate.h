@@ -25,6 +25,7 @@ struct EvaluateRequest {
   Index threads = 0;                            ///< 0: every processor available
   /// Every symbol in order, once all are measured: position in the part, its name, nats (NaN: not predicted).
   std::function<void(Index, std::string_view, float)> symbol = {};
+  const SymbolModel* loaded = nullptr;  ///< read already, in place of the file; `model` is what messages call it
 };
 
 struct EvaluateOutcome {

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "unfold/base/error.h"
+#include "unfold/base/within.h"
 #include "unfold/fields/example_split.h"
 #include "unfold/fields/field_entries.h"
 #include "unfold/fields/field_model.h"
@@ -39,7 +40,8 @@ FieldFigures measured(FieldFigures figures, const ExampleSet& of, const std::vec
 
 FieldFigures evaluate_on_fields(const FieldEvaluation& request) {
   if (request.split) parse_split(*request.split);
-  return with_network_model(request.model, [&]<class T>(const NetworkModel<T>& model) {
+  require_within("beam", request.beam, 1, kMostAnswers);
+  return with_model_of(request, [&]<class T>(const NetworkModel<T>& model) {
     if (request.beam > 1 && !searches_with_beam(model))
       throw UsageError(
           fmt::format("--beam is for models that read a source (--format pairs) or place labels themselves (ctc); {} "

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "unfold/capabilities/model.h"
 #include "unfold/fields/field_figures.h"
 #include "unfold/runs/reporter.h"
 
@@ -20,7 +21,8 @@ struct FieldEvaluation {
   std::string unknown = "error";  ///< labels never seen in training: "error", or "skip", which counts them as wrong
   std::vector<std::string> given = {};  ///< as of PredictRequest
   Index threads = 0;
-  Reporter* reporter = nullptr;  ///< told what the reader remarks
+  Reporter* reporter = nullptr;   ///< told what the reader remarks
+  const Model* loaded = nullptr;  ///< read already, in place of the file; `model` is what messages call it
 };
 /// Throws UsageError, DataError, ModelError.
 FieldFigures evaluate_on_fields(const FieldEvaluation& request);

@@ -40,15 +40,31 @@ void require_told_apart(const ModelSpec& spec, const ExampleSet& examples);
 std::vector<std::string> predicted_fields(const NetworkLayout& layout);
 [[noreturn]] void refuse_without_fields(const Model& model, const std::string& name);
 
-/// Calls use(model) with the network model in a run folder or file, whatever its precision. Throws ModelError,
-/// UsageError for a model without fields.
+/// What requests may ask for at most, as the options of the command.
+inline constexpr Index kMostSamples = 1'000'000, kMostAhead = 1'000'000, kMostAnswers = 10'000;
+
+/// Calls use(model) with a network model of this name, whatever its precision. Throws UsageError for a model without
+/// fields.
+template <class Use>
+auto with_network_model(const Model& model, const std::string& name, const Use& use) {
+  if (!task_of(model).empty()) refuse_without_fields(model, name);
+  if (const auto* single = model.as<NetworkModel<float>>()) return use(*single);
+  if (const auto* exact = model.as<NetworkModel<double>>()) return use(*exact);
+  refuse_without_fields(model, name);
+}
+
+/// The same with the model in a run folder or file. Throws ModelError, too.
 template <class Use>
 auto with_network_model(const std::string& name, const Use& use) {
   const std::unique_ptr<Model> model = load_model_file(model_file(name));
-  if (!task_of(*model).empty()) refuse_without_fields(*model, name);
-  if (const auto* single = model->as<NetworkModel<float>>()) return use(*single);
-  if (const auto* exact = model->as<NetworkModel<double>>()) return use(*exact);
-  refuse_without_fields(*model, name);
+  return with_network_model(*model, name, use);
+}
+
+/// The same of a request: with the model that it brings along, or else the one in the folder or file that it names.
+template <class Request, class Use>
+auto with_model_of(const Request& request, const Use& use) {
+  return request.loaded != nullptr ? with_network_model(*request.loaded, request.model, use)
+                                   : with_network_model(request.model, use);
 }
 
 }  // namespace unfold

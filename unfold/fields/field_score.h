@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "unfold/base/types.h"
+#include "unfold/capabilities/model.h"
 #include "unfold/runs/reporter.h"
 
 namespace unfold {
@@ -21,6 +22,7 @@ struct FieldScoreRequest {
   Index threads = 0;                    ///< 0: every processor available
   std::vector<std::string> given = {};  ///< "FIELD=VALUE" in place of what the data say (fields/given.h)
   Reporter* reporter = nullptr;         ///< told what the reader remarks
+  const Model* loaded = nullptr;        ///< read already, in place of the file; `model` is what messages call it
 };
 
 /// Gives the table piece by piece. TSV: a header, then `example`, `position` (from 1) and, for each head, what was

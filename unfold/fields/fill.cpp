@@ -8,6 +8,7 @@
 
 #include "unfold/base/error.h"
 #include "unfold/base/text_distance.h"
+#include "unfold/base/within.h"
 #include "unfold/fields/field_entries.h"
 #include "unfold/fields/vector_model.h"
 
@@ -79,7 +80,8 @@ Filling parse_filling(const std::string& name) {
 }
 
 void fill_holes(const FillRequest& request, const std::function<void(std::string_view)>& write) {
-  with_network_model(request.model, [&]<class T>(const NetworkModel<T>& network) {
+  require_within("samples", request.draws, 1, kMostSamples);
+  with_model_of(request, [&]<class T>(const NetworkModel<T>& network) {
     const VectorModel<T> model(network);
     ReaderOptions options = reader_options_for(network);
     options.rows.holes = true;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "unfold/base/types.h"
+#include "unfold/capabilities/model.h"
 
 namespace unfold {
 
@@ -24,6 +25,7 @@ struct FillRequest {
   Index draws = 200;  ///< for what has no closed form
   std::uint64_t seed = 1;
   bool jsonl = false;
+  const Model* loaded = nullptr;  ///< read already, in place of the file; `model` is what messages call it
 };
 /// Gives the rows one by one, with the columns of the vector: tab-separated behind a heading, or as JSON lines, which
 /// name what was filled. Numbers that are known stay as they are. A row is filled from what is known of it alone, so

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "unfold/base/within.h"
 #include "unfold/fields/constraint.h"
 #include "unfold/fields/example_split.h"
 #include "unfold/fields/field_entries.h"
@@ -545,7 +546,11 @@ void check_ahead(const NetworkModel<T>& model, const PredictRequest& request) {
 }  // namespace
 
 void predict(const PredictRequest& request, const std::function<void(std::string_view)>& write, Reporter& reporter) {
-  with_network_model(request.model, [&]<class T>(const NetworkModel<T>& model) {
+  require_within("ahead", request.ahead, 0, kMostAhead);
+  require_within("samples", request.samples, 1, kMostSamples);
+  require_within("beam", request.beam, 1, kMostAnswers);
+  require_within("best", request.best, 1, kMostAnswers);
+  with_model_of(request, [&]<class T>(const NetworkModel<T>& model) {
     const bool labels =
         std::ranges::any_of(model.network().heads, [](const Head<T>& head) { return has_n_best(head); });
     const auto& [source, finds, numbers, searches] = Answering<T>(model, request);

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "unfold/capabilities/model.h"
 #include "unfold/runs/reporter.h"
 
 namespace unfold {
@@ -38,6 +39,7 @@ struct PredictRequest {
   /// data: of one example.
   std::vector<std::string> given = {};
   std::optional<std::string> constraint = {};  ///< of labels or targets (fields/constraint.h)
+  const Model* loaded = nullptr;               ///< read already, in place of the file; `model` is what messages call it
 };
 
 /// Gives the table piece by piece. TSV: a header, then a row a position, or, where every head predicts once an example,

@@ -9,6 +9,7 @@
 #include <span>
 
 #include "unfold/base/text_distance.h"
+#include "unfold/base/within.h"
 #include "unfold/fields/vector_model.h"
 #include "unfold/models/hmm_fit.h"
 
@@ -21,6 +22,8 @@ std::string shown_names(const std::vector<std::string>& names) {
   const std::span first(names.data(), std::min(kShown, names.size()));
   return fmt::format("{}{}", fmt::join(first, ", "), names.size() > kShown ? ", ..." : "");
 }
+
+constexpr Index kMostDraws = 1'000'000'000;
 
 /// The place of a number by its name, or as "x3".
 std::size_t place_of(const std::vector<std::string>& names, const std::string& name) {
@@ -67,10 +70,11 @@ PartOfVector<T> parse_part(const std::vector<std::string>& given, const VectorMo
 }
 
 template <class Use>
-auto with_vector_model(const std::string& name, const Use& use) {
-  return with_network_model(name, [&]<class T>(const NetworkModel<T>& model) {
+auto with_vector_model(const VectorRequest& request, const Use& use) {
+  require_within("count", request.count, 1, kMostDraws);
+  return with_model_of(request, [&]<class T>(const NetworkModel<T>& model) {
     if (!is_density(model.spec()) || is_hidden_markov(model.spec()))
-      throw UsageError(fmt::format("{}: {} is no distribution of vectors by itself", name, model.spec_text()));
+      throw UsageError(fmt::format("{}: {} is no distribution of vectors by itself", request.model, model.spec_text()));
     return use(VectorModel<T>(model));
   });
 }
@@ -85,7 +89,7 @@ bool holds_density(const std::string& model) {
 
 VectorTable sample_vectors(const VectorRequest& request) {
   constexpr Index kProposals = 1000;
-  return with_vector_model(request.model, [&]<class T>(const VectorModel<T>& model) {
+  return with_vector_model(request, [&]<class T>(const VectorModel<T>& model) {
     GivenOthers<T> answers(model, parse_part(request.given, model), kProposals, request.seed);
     VectorTable table{.names = model.names(), .rows = {}, .classes = {}};
     for (std::size_t d = 0; d < table.names.size(); ++d) table.classes.push_back(model.classes(d));
@@ -101,7 +105,7 @@ VectorTable sample_vectors(const VectorRequest& request) {
 }
 
 std::vector<CompletedNumber> complete_vector(const VectorRequest& request) {
-  return with_vector_model(request.model, [&]<class T>(const VectorModel<T>& model) {
+  return with_vector_model(request, [&]<class T>(const VectorModel<T>& model) {
     const PartOfVector<T> part = parse_part(request.given, model);
     std::vector<std::size_t> places;
     for (const std::string& name : request.wanted) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "unfold/base/types.h"
+#include "unfold/capabilities/model.h"
 
 namespace unfold {
 
@@ -19,6 +20,7 @@ struct VectorRequest {
   std::vector<std::string> wanted = {};  ///< of `complete_vector`: names of numbers; empty: all that are not given
   Index count = 1;                       ///< draws
   std::uint64_t seed = 1;
+  const Model* loaded = nullptr;  ///< read already, in place of the file; `model` is what messages call it
 };
 
 struct VectorTable {

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "unfold/base/error.h"
+#include "unfold/base/within.h"
 #include "unfold/search/length_factor.h"
 
 namespace unfold {
@@ -65,8 +66,9 @@ Branch extend(const Branch& from, const Step& step, const Alphabet& alphabet, co
 }  // namespace
 
 void validate(const BeamOptions& o) {
-  if (o.length < 1) throw UsageError(fmt::format("length {}: at least 1", o.length));
-  if (o.beam < 1) throw UsageError(fmt::format("beam {}: at least 1", o.beam));
+  constexpr Index kMost = 1'000'000;
+  require_within("length", o.length, 1, kMost);
+  require_within("beam", o.beam, 1, kMost);
   if (o.count < 1) throw UsageError(fmt::format("count {}: at least 1", o.count));
   require_normalisation(o.normalisation);
 }
@@ -79,6 +81,7 @@ std::vector<Completion> complete(Predictor& predictor, const Alphabet& alphabet,
   branches[0].predictor = predictor.clone();
   std::vector<Completion> finished;
   for (Index length = 1; length <= options.length && !branches.empty(); ++length) {
+    if (options.before_length) options.before_length();
     std::vector<Branch> next;
     for (const Step& step : best_steps(branches, static_cast<std::size_t>(options.beam))) {
       Branch branch = extend(branches[step.branch], step, alphabet, options);

@@ -1,6 +1,7 @@
 #pragma once
 /// The most probable continuations of a text, by beam search over any predictor.
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@ struct BeamOptions {
   double normalisation = 1;
   std::string stop = {};           ///< a continuation is finished when its text ends with this; empty: at full length
   std::vector<Symbol> prime = {};  ///< read first; not part of the result
+  std::function<void()> before_length = {};  ///< called before each further symbol; what it throws ends the search
 };
 
 struct Completion {

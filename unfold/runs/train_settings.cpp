@@ -12,6 +12,7 @@
 #include "unfold/base/text_distance.h"
 #include "unfold/base/text_encoding.h"
 #include "unfold/base/utf8.h"
+#include "unfold/base/within.h"
 #include "unfold/data/alphabet.h"
 #include "unfold/data/split.h"
 #include "unfold/models/registry.h"
@@ -398,7 +399,9 @@ void assign_text(std::string_view name, const std::string& value, TrainSettings&
       [&](auto* target) {
         using T = ValueAt<decltype(target)>;
         if constexpr (std::is_same_v<T, bool>) {
-          *target = value != "false";
+          const bool on = value == "true" || value == "1";
+          if (!on && value != "false" && value != "0") return false;
+          *target = on;
         } else if constexpr (std::is_arithmetic_v<T>) {
           T number{};
           const char* end = value.data() + value.size();
@@ -529,7 +532,11 @@ std::size_t parse_bytes(const std::string& text, std::string_view option) {
   return number << shift;
 }
 
-int thread_count(Index threads) { return threads > 0 ? static_cast<int>(threads) : available_threads(); }
+int thread_count(Index threads) {
+  constexpr Index kMost = 1024;
+  require_within("threads", threads, 0, kMost);
+  return threads > 0 ? static_cast<int>(threads) : available_threads();
+}
 
 std::pair<SymbolKind, SymbolKind> parse_symbol_kinds(std::string_view text) {
   const std::size_t comma = text.find(',');

@@ -105,7 +105,7 @@ Config configuration(const TrainSettings& settings, const RunSettings& run, Stor
 /// Assigns the entries of a stored configuration but those in `given`. A budget among `given` replaces all that is
 /// stored of one. Throws UsageError for a key that is no setting or a value of another type.
 void take_stored(const Config& stored, const Given& given, TrainSettings& settings, RunSettings& run);
-/// Assigns a setting from text; a bool is true unless `value` is "false". Throws UsageError.
+/// Assigns a setting from text; a bool is "true", "false", "1" or "0". Throws UsageError.
 void assign_text(std::string_view name, const std::string& value, TrainSettings& settings, RunSettings& run);
 
 /// "cpu" becomes no device; a precision that the processor lacks, and that the run was begun with elsewhere, float:
@@ -139,7 +139,7 @@ bool applies(std::string_view setting, const TrainSettings& settings);
 /// "500M", "2G": bytes, with the binary multiples K, M, G, T. Throws UsageError.
 std::size_t parse_bytes(const std::string& text, std::string_view option = "--memory-limit");
 
-/// Threads that 0 stands for.
+/// Threads that 0 stands for. Throws UsageError for more than 1024.
 int thread_count(Index threads);
 
 inline constexpr const char* kDefaultSplit = "90/10";  ///< without a file to validate on

@@ -1,0 +1,20 @@
+#pragma once
+/// Ranges of whole numbers that callers give, as the command has them for its options.
+///
+///   require_within("samples", request.samples, 1, 1'000'000);
+
+#include <fmt/format.h>
+
+#include <string_view>
+
+#include "unfold/base/error.h"
+#include "unfold/base/types.h"
+
+namespace unfold {
+
+/// Throws UsageError unless least <= value <= most: "samples 0: from 1 to 1000000".
+inline void require_within(std::string_view option, Index value, Index least, Index most) {
+  if (value < least || value > most) throw UsageError(fmt::format("{} {}: from {} to {}", option, value, least, most));
+}
+
+}  // namespace unfold
