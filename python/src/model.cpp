@@ -6,10 +6,12 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "arguments.h"
 #include "stream.h"
 #include "unfold/app/evaluate.h"
 #include "unfold/app/reading.h"
 #include "unfold/base/error.h"
+#include "unfold/base/within.h"
 #include "unfold/capabilities/finite.h"
 #include "unfold/data/split.h"
 #include "unfold/fields/field_evaluation.h"
@@ -27,30 +29,26 @@
 namespace unfold::python {
 namespace {
 
-/// A text as bytes: a str in UTF-8, or bytes as they are.
-std::string text_of(nb::handle given) {
-  if (nb::isinstance<nb::bytes>(given)) {
-    const auto bytes = nb::borrow<nb::bytes>(given);
-    return {bytes.c_str(), bytes.size()};
-  }
-  if (!nb::isinstance<nb::str>(given)) throw nb::type_error("a text is a str or bytes");
-  return nb::cast<std::string>(given);
-}
-
 /// A text for Python: bytes where the symbols are bytes.
 nb::object to_text(const Alphabet& alphabet, const std::string& text) {
   if (alphabet.kind() == SymbolKind::bytes) return nb::bytes(text.data(), text.size());
   return nb::str(text.data(), text.size());
 }
 
-/// What a Python object holds: a model, and the file that it came from.
+/// What a Python object holds: a model, and the name of the file that it was read from.
 class PythonModel {
  public:
   PythonModel(std::shared_ptr<const Model> model, std::string path)
       : model_(std::move(model)), path_(std::move(path)) {}
-  static PythonModel load(const std::string& path) { return {load_model_file(model_file(path)), path}; }
-  static PythonModel from_bytes(const nb::bytes& bytes) {
-    return {model_from_bytes(std::string(bytes.c_str(), bytes.size()), "the model"), ""};
+  static PythonModel load(nb::handle given) {
+    const std::string path = path_of(given, "load: path");
+    const nb::gil_scoped_release unlocked;
+    return {load_model_file(model_file(path)), path};
+  }
+  static PythonModel from_bytes(const nb::bytes& given) {
+    std::string bytes(given.c_str(), given.size());
+    const nb::gil_scoped_release unlocked;
+    return {model_from_bytes(std::move(bytes), "the model"), ""};
   }
 
   const Model& model() const { return *model_; }
@@ -58,12 +56,6 @@ class PythonModel {
   const SymbolModel& symbols(const char* who) const { return model_->need<SymbolModel>(who); }
   std::shared_ptr<const SymbolModel> shared_symbols(const char* who) const { return {model_, &symbols(who)}; }
   std::string name() const { return path_.empty() ? "the model" : path_; }
-  /// Throws UsageError for a model that was not read from a file.
-  const std::string& path(const char* who) const {
-    if (path_.empty())
-      throw UsageError(std::string(who) + " reads the model from its file; save it, and load it from there");
-    return path_;
-  }
 
  private:
   std::shared_ptr<const Model> model_;
@@ -88,6 +80,7 @@ ScoredInMemory score_text(const PythonModel& self, const SymbolModel& model, std
     result.nats.assign(at(part.symbols()), std::numeric_limits<float>::quiet_NaN());
     SurprisalCheck check;
     result.evaluation = evaluate(model, corpus, part, reading, thread_count(threads), [&](Index place, float nats) {
+      reporter.stop_here();
       check.see(place, nats);
       result.nats[at(place)] = nats;
     });
@@ -109,32 +102,35 @@ nb::object eval(const PythonModel& self, nb::handle data, nb::handle text, const
                 nb::object progress) {
   if (data.is_none() == text.is_none()) throw UsageError("eval measures either files, data=..., or a text=...");
   if (!text.is_none()) {
+    if (split || part) throw UsageError("split and part are of files; a text is measured whole: leave them out");
     const ScoredInMemory scored =
         score_text(self, self.symbols("eval"), text_of(text), unknown, {.segments = segments}, threads);
     return to_python(to_json(Figures{.nats_per_symbol = scored.evaluation.nats_per_symbol(),
                                      .symbols = scored.evaluation.predicted,
                                      .bytes = scored.bytes}));
   }
-  std::vector<std::string> files;
-  if (nb::isinstance<nb::str>(data))
-    files = {nb::cast<std::string>(data)};
-  else
-    files = nb::cast<std::vector<std::string>>(data);
-  const std::string& path = self.path("eval of files");
+  const std::vector<std::string> files = paths_of(data, "eval: data");
   PythonReporter reporter{std::move(progress)};
   nlohmann::ordered_json result;
   reporter.run([&] {
-    if (self.model().as<SymbolModel>() == nullptr)
-      result = to_json(evaluate_on_fields(
-          {.model = path, .data = files, .split = split, .part = part, .unknown = unknown, .threads = threads}));
+    const auto* symbols = self.model().as<SymbolModel>();
+    if (symbols == nullptr)
+      result = to_json(evaluate_on_fields({.model = self.name(),
+                                           .data = files,
+                                           .split = split,
+                                           .part = part,
+                                           .unknown = unknown,
+                                           .threads = threads,
+                                           .loaded = &self.model()}));
     else
-      result = to_json(evaluate({.model = path,
+      result = to_json(evaluate({.model = self.name(),
                                  .data = files,
                                  .split = split,
                                  .part = part,
                                  .unknown = unknown,
                                  .reading = {.segments = segments},
-                                 .threads = threads},
+                                 .threads = threads,
+                                 .loaded = symbols},
                                 reporter)
                            .figures);
   });
@@ -152,6 +148,8 @@ nb::object sample(const PythonModel& self, Index length, nb::handle prime, std::
                           .stop = text_of(stop),
                           .seed = seed};
   validate(options);
+  constexpr Index kMostTexts = 1'000'000'000;
+  require_within("count", count.value_or(1), 1, kMostTexts);
   options.prime = model.alphabet().encode(text_of(prime));
   const Symbol last = options.prime.empty() ? kNoSymbol : options.prime.back();
   std::vector<std::string> texts;
@@ -161,7 +159,7 @@ nb::object sample(const PythonModel& self, Index length, nb::handle prime, std::
     for (options.number = 0; options.number < count.value_or(1); ++options.number) {
       std::vector<Symbol> drawn;
       sample(*fresh->clone(), model.alphabet(), options, [&](Symbol symbol) {
-        if (reporter.stop()->load()) throw InterruptedError("sampling was interrupted");
+        reporter.stop_here();
         drawn.push_back(symbol);
       });
       texts.push_back(model.alphabet().decode(drawn, last));
@@ -185,6 +183,7 @@ nb::list complete(const PythonModel& self, nb::handle prime, Index beam, Index l
   validate(options);
   std::vector<Completion> found;
   PythonReporter reporter{nb::none()};
+  options.before_length = [&] { reporter.stop_here(); };
   reporter.run([&] { found = complete(*finite_predictor(model, self.name()), model.alphabet(), options); });
   const nb::object made = nb::module_::import_("unfold.results").attr("Completion");
   const Symbol last = options.prime.empty() ? kNoSymbol : options.prime.back();
@@ -205,11 +204,11 @@ nb::list rows_of(const std::string& text) {
   return list;
 }
 
-nb::list predict(const PythonModel& self, const std::vector<std::string>& data, Index ahead, Index samples,
-                 std::uint64_t seed, bool probabilities, Index best, Index beam, const std::vector<std::string>& given,
-                 Index threads, nb::object progress) {
-  PredictRequest request{.model = self.path("predict"),
-                         .data = data,
+nb::list predict(const PythonModel& self, nb::handle data, Index ahead, Index samples, std::uint64_t seed,
+                 bool probabilities, Index best, Index beam, const std::vector<std::string>& given, Index threads,
+                 nb::object progress) {
+  PredictRequest request{.model = self.name(),
+                         .data = paths_of(data, "predict: data"),
                          .format = TableFormat::jsonl,
                          .probabilities = probabilities,
                          .ahead = ahead,
@@ -218,30 +217,38 @@ nb::list predict(const PythonModel& self, const std::vector<std::string>& data, 
                          .threads = threads,
                          .beam = beam,
                          .best = best,
-                         .given = given};
+                         .given = given,
+                         .loaded = &self.model()};
   std::string text;
   PythonReporter reporter{std::move(progress)};
   reporter.run([&] {
     predict(
-        request, [&](std::string_view piece) { text += piece; }, reporter);
+        request,
+        [&](std::string_view piece) {
+          reporter.stop_here();
+          text += piece;
+        },
+        reporter);
   });
   return rows_of(text);
 }
 
 /// Rows of `unfold score --json`: a dictionary for each example, or for each position.
-nb::object score_examples(const PythonModel& self, const std::string& data, const std::string& by,
-                          const std::string& unknown, Index threads) {
+nb::object score_examples(const PythonModel& self, nb::handle data, const std::string& by, const std::string& unknown,
+                          Index threads) {
   if (by != "line" && by != "symbol")
     throw UsageError("by is \"line\", a row an example, or \"symbol\", a row a position");
+  const std::string path = path_of(data, "score_examples: data");
   std::string text;
   PythonReporter reporter{nb::none()};
   reporter.run([&] {
-    score_fields({.model = self.path("score_examples"),
-                  .data = data,
+    score_fields({.model = self.name(),
+                  .data = path,
                   .by_example = by == "line",
                   .json = true,
                   .unknown = unknown,
-                  .threads = threads},
+                  .threads = threads,
+                  .loaded = &self.model()},
                  [&](std::string_view piece) { text += piece; });
   });
   return to_python(nlohmann::ordered_json::parse(text).at("scores"));
@@ -252,7 +259,8 @@ nb::ndarray<nb::numpy, double, nb::ndim<2>> sample_rows(const PythonModel& self,
   VectorTable table;
   PythonReporter reporter{nb::none()};
   reporter.run([&] {
-    table = sample_vectors({.model = self.path("sample_rows"), .given = given, .count = count, .seed = seed});
+    table =
+        sample_vectors({.model = self.name(), .given = given, .count = count, .seed = seed, .loaded = &self.model()});
   });
   auto* numbers = new std::vector<double>();
   nb::capsule owner(numbers, [](void* p) noexcept { delete static_cast<std::vector<double>*>(p); });
@@ -261,35 +269,47 @@ nb::ndarray<nb::numpy, double, nb::ndim<2>> sample_rows(const PythonModel& self,
 }
 
 /// The rows of tables, holes filled, as dictionaries.
-nb::list fill(const PythonModel& self, const std::vector<std::string>& data, const std::string& how, Index samples,
-              std::uint64_t seed) {
+nb::list fill(const PythonModel& self, nb::handle data, const std::string& how, Index samples, std::uint64_t seed) {
+  const std::vector<std::string> files = paths_of(data, "fill: data");
   std::string text;
   PythonReporter reporter{nb::none()};
   reporter.run([&] {
-    fill_holes({.model = self.path("fill"),
-                .data = data,
+    fill_holes({.model = self.name(),
+                .data = files,
                 .how = parse_filling(how),
                 .draws = samples,
                 .seed = seed,
-                .jsonl = true},
-               [&](std::string_view piece) { text += piece; });
+                .jsonl = true,
+                .loaded = &self.model()},
+               [&](std::string_view piece) {
+                 reporter.stop_here();
+                 text += piece;
+               });
   });
   return rows_of(text);
 }
 
 Symbols encode(const PythonModel& self, nb::handle text, const std::string& unknown) {
-  const std::vector<Symbol> symbols =
-      self.symbols("encode").alphabet().encode(text_of(text), parse_unknown_policy(unknown));
-  return owned(std::vector<std::int32_t>(symbols.begin(), symbols.end()));
+  const Alphabet& alphabet = self.symbols("encode").alphabet();
+  const std::string bytes = text_of(text);
+  std::vector<std::int32_t> numbers;
+  {
+    const nb::gil_scoped_release unlocked;
+    const std::vector<Symbol> symbols = alphabet.encode(bytes, parse_unknown_policy(unknown));
+    numbers.assign(symbols.begin(), symbols.end());
+  }
+  return owned(std::move(numbers));
 }
 
-nb::object decode(const PythonModel& self, const nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig>& given) {
+nb::object decode(const PythonModel& self, nb::handle given) {
   const Alphabet& alphabet = self.symbols("decode").alphabet();
-  const std::vector<Symbol> symbols(given.data(), given.data() + given.size());
-  for (const Symbol x : symbols)
-    if (x < 0 || x >= alphabet.size())
-      throw UsageError("symbol " + std::to_string(x) + " is not in an alphabet of " + std::to_string(alphabet.size()));
-  return to_text(alphabet, alphabet.decode(symbols));
+  const std::vector<Symbol> symbols = symbol_numbers(alphabet, given);
+  std::string text;
+  {
+    const nb::gil_scoped_release unlocked;
+    text = alphabet.decode(symbols);
+  }
+  return to_text(alphabet, text);
 }
 
 nb::list alphabet(const PythonModel& self) {
@@ -300,21 +320,28 @@ nb::list alphabet(const PythonModel& self) {
 }
 
 nb::bytes bytes_of(const PythonModel& self) {
-  const std::string bytes = self.model().bytes();
+  std::string bytes;
+  {
+    const nb::gil_scoped_release unlocked;
+    bytes = self.model().bytes();
+  }
   return nb::bytes(bytes.data(), bytes.size());
+}
+
+void save(const PythonModel& self, nb::handle given) {
+  const std::string path = path_of(given, "save: path");
+  const nb::gil_scoped_release unlocked;
+  self.model().save(path);
 }
 
 }  // namespace
 
 void add_models(nb::module_& module) {
   nb::class_<PythonModel>(module, "Model", "A model of sequences, read from a run folder or a model file.")
-      .def_static("load", &PythonModel::load, nb::arg("path"), "The model of a run folder or model file.")
-      .def_static("from_bytes", &PythonModel::from_bytes, nb::arg("bytes"),
-                  "A model from the bytes of its file. Of data with fields: to be saved before it reads files.")
+      .def_static("load", &PythonModel::load, nb::arg("path").none(), "The model of a run folder or model file.")
+      .def_static("from_bytes", &PythonModel::from_bytes, nb::arg("bytes"), "A model from the bytes of its file.")
       .def("to_bytes", &bytes_of, "The bytes of the model's file.")
-      .def(
-          "save", [](const PythonModel& self, const std::string& path) { self.model().save(path); }, nb::arg("path"),
-          "Writes the model file, whole or not at all.")
+      .def("save", &save, nb::arg("path").none(), "Writes the model file, whole or not at all.")
       .def("__reduce__",
            [](const PythonModel& self) {
              return nb::make_tuple(nb::module_::import_("unfold").attr("_model_from_bytes"),
@@ -336,29 +363,29 @@ void add_models(nb::module_& module) {
             return new Stream(std::move(model), std::move(predictor));
           },
           nb::rv_policy::take_ownership, "A stream before its first symbol.")
-      .def("score", &score, nb::arg("text"), nb::kw_only(), nb::arg("unknown") = "error", nb::arg("segments") = 0,
-           nb::arg("warmup") = EvaluateOptions().warmup, nb::arg("threads") = 0,
+      .def("score", &score, nb::arg("text").none(), nb::kw_only(), nb::arg("unknown") = "error",
+           nb::arg("segments") = 0, nb::arg("warmup") = EvaluateOptions().warmup, nb::arg("threads") = 0,
            "Surprisal of every symbol of a text in nats, as an array; NaN where nothing is predicted.")
       .def("eval", &eval, nb::arg("data").none() = nb::none(), nb::kw_only(), nb::arg("text").none() = nb::none(),
            nb::arg("split").none() = nb::none(), nb::arg("part").none() = nb::none(), nb::arg("unknown") = "error",
            nb::arg("segments") = 0, nb::arg("threads") = 0, nb::arg("progress").none() = nb::none(),
            "Bits per symbol and what else `unfold eval --json` says, of files or of a text.")
-      .def("sample", &sample, nb::arg("length") = SamplingOptions().length, nb::kw_only(), nb::arg("prime") = "",
+      .def("sample", &sample, nb::arg("length") = SamplingOptions().length, nb::kw_only(), nb::arg("prime").none() = "",
            nb::arg("count").none() = nb::none(), nb::arg("temperature") = 1.0, nb::arg("top_k") = 0,
-           nb::arg("top_p") = 1.0, nb::arg("min_p") = 0.0, nb::arg("stop") = "", nb::arg("seed") = 1,
+           nb::arg("top_p") = 1.0, nb::arg("min_p") = 0.0, nb::arg("stop").none() = "", nb::arg("seed") = 1,
            "A text that the model would write; with `count` a list of them. Those of `unfold sample`.")
-      .def("complete", &complete, nb::arg("prime") = "", nb::kw_only(), nb::arg("beam") = BeamOptions().beam,
+      .def("complete", &complete, nb::arg("prime").none() = "", nb::kw_only(), nb::arg("beam") = BeamOptions().beam,
            nb::arg("length") = BeamOptions().length, nb::arg("count") = BeamOptions().count,
-           nb::arg("normalisation") = 1.0, nb::arg("stop") = "",
+           nb::arg("normalisation") = 1.0, nb::arg("stop").none() = "",
            "The most probable continuations of a text, the best first.")
-      .def("predict", &predict, nb::arg("data") = std::vector<std::string>(), nb::kw_only(), nb::arg("ahead") = 0,
+      .def("predict", &predict, nb::arg("data").none() = nb::make_tuple(), nb::kw_only(), nb::arg("ahead") = 0,
            nb::arg("samples") = 200, nb::arg("seed") = 1, nb::arg("probabilities") = false, nb::arg("best") = 1,
            nb::arg("beam") = 1, nb::arg("given") = std::vector<std::string>(), nb::arg("threads") = 0,
            nb::arg("progress").none() = nb::none(),
            "What the model says about files of data with fields: a dictionary for each example, its fields and what is "
            "predicted of them, as `unfold predict --format jsonl` writes them.")
       .def(
-          "score_examples", &score_examples, nb::arg("data"), nb::kw_only(), nb::arg("by") = "line",
+          "score_examples", &score_examples, nb::arg("data").none(), nb::kw_only(), nb::arg("by") = "line",
           nb::arg("unknown") = "error", nb::arg("threads") = 0,
           "How surprising each example of a file of data with fields is, or by=\"symbol\" each position: dictionaries, "
           "the rows of `unfold score --json`.")
@@ -366,14 +393,14 @@ void add_models(nb::module_& module) {
            nb::arg("given") = std::vector<std::string>(), nb::arg("seed") = 1,
            "Draws of a distribution of vectors, an array [count x numbers]; given=[\"NAME=NUMBER\"]: numbers that are "
            "known.")
-      .def("fill", &fill, nb::arg("data"), nb::kw_only(), nb::arg("how") = "mean", nb::arg("samples") = 200,
+      .def("fill", &fill, nb::arg("data").none(), nb::kw_only(), nb::arg("how") = "mean", nb::arg("samples") = 200,
            nb::arg("seed") = 1,
            "The rows of tables with holes, dictionaries; holes are filled from what is known of the row by mean, best "
            "or "
            "sample, and named under \"filled\".")
-      .def("encode", &encode, nb::arg("text"), nb::kw_only(), nb::arg("unknown") = "error",
+      .def("encode", &encode, nb::arg("text").none(), nb::kw_only(), nb::arg("unknown") = "error",
            "A text as the numbers of its symbols.")
-      .def("decode", &decode, nb::arg("symbols"), "The text of symbols.")
+      .def("decode", &decode, nb::arg("symbols").none(), "The text of symbols.")
       .def("__repr__", [](const PythonModel& self) {
         return "<unfold.Model " + self.model().spec_text() + " from " + self.name() + ">";
       });

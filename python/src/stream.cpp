@@ -2,28 +2,14 @@
 
 #include <algorithm>
 
-#include "unfold/base/error.h"
+#include "arguments.h"
 #include "unfold/numerics/functions.h"
 
 namespace unfold::python {
 
 Symbol symbol_of(const Alphabet& alphabet, nb::handle given) {
-  if (nb::isinstance<nb::str>(given)) {
-    Py_ssize_t size = 0;
-    const char* text = PyUnicode_AsUTF8AndSize(given.ptr(), &size);
-    if (text == nullptr) throw nb::python_error();
-    return alphabet.parse({text, static_cast<std::size_t>(size)});
-  }
-  if (nb::isinstance<nb::bytes>(given)) {
-    const auto bytes = nb::borrow<nb::bytes>(given);
-    return alphabet.parse({bytes.c_str(), bytes.size()});
-  }
-  const Py_ssize_t number = PyNumber_AsSsize_t(given.ptr(), PyExc_IndexError);
-  if (number == -1 && PyErr_Occurred() != nullptr) throw nb::python_error();
-  if (number < 0 || number >= alphabet.size())
-    throw UsageError("symbol " + std::to_string(number) + " is not in an alphabet of " +
-                     std::to_string(alphabet.size()));
-  return static_cast<Symbol>(number);
+  if (nb::isinstance<nb::str>(given) || nb::isinstance<nb::bytes>(given)) return alphabet.parse(text_of(given));
+  return symbol_number(alphabet, given);
 }
 
 void Stream::refresh() {
@@ -56,7 +42,7 @@ void add_streams(nb::module_& module) {
             stream.push(symbol_of(stream.model().alphabet(), symbol));
             return stream.array();
           },
-          nb::arg("symbol"),
+          nb::arg("symbol").none(),
           "Reads a symbol, given as its number or its text. Returns `log_probabilities`, those of the symbol after it.")
       .def_prop_ro(
           "log_probabilities", [](const Stream& stream) { return stream.array(); },
@@ -68,7 +54,7 @@ void add_streams(nb::module_& module) {
           [](Stream& stream, nb::handle symbol) {
             return stream.surprisal(symbol_of(stream.model().alphabet(), symbol));
           },
-          nb::arg("symbol"), "Nats that the symbol would cost if it came next.")
+          nb::arg("symbol").none(), "Nats that the symbol would cost if it came next.")
       .def("reset", &Stream::reset, "Forgets what was read. What an adaptive model has learnt stays.")
       .def("clone", &Stream::clone, nb::rv_policy::take_ownership, "An independent stream in the same state.")
       .def("__copy__", &Stream::clone, nb::rv_policy::take_ownership)

@@ -25,7 +25,7 @@ nb::ndarray<nb::numpy, T, nb::ndim<1>> owned(std::vector<T> numbers) {
   return nb::ndarray<nb::numpy, T, nb::ndim<1>>(kept->data(), {kept->size()}, owner);
 }
 
-/// A symbol as its number, its text, or its byte. Throws UsageError.
+/// A symbol as its number, its text, or its byte. Throws UsageError, TypeError.
 Symbol symbol_of(const Alphabet& alphabet, nb::handle given);
 
 /// Distributions of the next symbol. Those of one stream share one array, `log_probabilities`.

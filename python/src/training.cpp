@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 
+#include "arguments.h"
 #include "stream.h"
 #include "unfold/app/train.h"
 #include "unfold/base/error.h"
@@ -27,29 +29,27 @@ std::vector<std::string> setting_names() {
 
 /// A value of Python as the text of a setting.
 std::string setting_text(nb::handle value) {
-  if (value.is(Py_True)) return "true";
-  if (value.is(Py_False)) return "false";
-  return nb::cast<std::string>(nb::str(value));
+  if (const std::optional<bool> truth = truth_of(value)) return *truth ? "true" : "false";
+  if (nb::hasattr(value.type(), "__fspath__")) return path_of(value, "a setting");
+  return utf8_of(nb::str(value));
 }
 
 /// Assigns keywords to settings; None leaves one out. Throws UsageError.
 void assign(const nb::dict& options, TrainRequest& request) {
   const std::vector<std::string> names = setting_names();
   for (const auto& [key, value] : options) {
-    const auto name = nb::cast<std::string>(key);
+    const std::string name = utf8_of(key);
     if (std::find(names.begin(), names.end(), name) == names.end())
       throw UsageError("train has no setting " + name + did_you_mean(name, names));
     if (value.is_none()) continue;
     std::string setting = name;
     std::replace(setting.begin(), setting.end(), '_', '-');
-    if (nb::isinstance<nb::list>(value) || nb::isinstance<nb::tuple>(value)) {
-      if (setting != "data") {
-        std::string joined;
-        for (nb::handle one : value) joined += (joined.empty() ? "" : ",") + setting_text(one);
-        assign_text(setting, joined, request.settings, request.run);
-      } else {
-        for (nb::handle one : value) assign_text(setting, setting_text(one), request.settings, request.run);
-      }
+    if (setting == "data") {
+      request.settings.data = paths_of(value, "train: data");
+    } else if (nb::isinstance<nb::list>(value) || nb::isinstance<nb::tuple>(value)) {
+      std::string joined;
+      for (nb::handle one : value) joined += (joined.empty() ? "" : ",") + setting_text(one);
+      assign_text(setting, joined, request.settings, request.run);
     } else {
       assign_text(setting, setting_text(value), request.settings, request.run);
     }
@@ -57,9 +57,11 @@ void assign(const nb::dict& options, TrainRequest& request) {
   }
 }
 
-nb::object train_run(const std::string& out, bool resume, bool overwrite, const nb::dict& options,
+nb::object train_run(nb::handle out, nb::handle resume, nb::handle overwrite, const nb::dict& options,
                      nb::object progress) {
-  TrainRequest request{.out = out, .resume = resume, .overwrite = overwrite};
+  TrainRequest request{.out = path_of(out, "train: out"),
+                       .resume = flag_of(resume, "train: resume"),
+                       .overwrite = flag_of(overwrite, "train: overwrite")};
   assign(options, request);
   PythonReporter reporter{std::move(progress)};
   nlohmann::ordered_json result;
@@ -74,8 +76,8 @@ nb::object train_run(const std::string& out, bool resume, bool overwrite, const 
 }  // namespace
 
 void add_training(nb::module_& module) {
-  module.def("train", &train_run, nb::arg("out"), nb::arg("resume"), nb::arg("overwrite"), nb::arg("options"),
-             nb::arg("progress").none());
+  module.def("train", &train_run, nb::arg("out").none(), nb::arg("resume").none(), nb::arg("overwrite").none(),
+             nb::arg("options"), nb::arg("progress").none());
   module.def("settings", &setting_names, "The names of everything that `train` can be told.");
 }
 

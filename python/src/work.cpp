@@ -2,7 +2,9 @@
 
 #include <condition_variable>
 #include <mutex>
+#include <new>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <thread>
 
 #include "unfold/base/error.h"
@@ -58,10 +60,21 @@ void translate_errors() {
           std::rethrow_exception(thrown);
         } catch (const Error& error) {
           const nb::object made = nb::module_::import_("unfold.errors").attr(class_of(error.code()));
-          PyErr_SetString(made.ptr(), error.what());
+          // A message may quote what is no text, as the name of a file.
+          const std::string_view what = error.what();
+          PyObject* text = PyUnicode_DecodeUTF8(what.data(), static_cast<Py_ssize_t>(what.size()), "replace");
+          PyErr_SetObject(made.ptr(), nb::steal(text).ptr());
+        } catch (const std::length_error&) {
+          PyErr_SetString(PyExc_MemoryError, "there is not enough memory for so much");
+        } catch (const std::bad_alloc&) {
+          PyErr_SetString(PyExc_MemoryError, "there is not enough memory for this");
         }
       },
       nullptr);
+}
+
+void PythonReporter::stop_here() const {
+  if (stop_.load(std::memory_order_relaxed)) throw InterruptedError("it was interrupted");
 }
 
 bool PythonReporter::due() {
@@ -90,6 +103,7 @@ void PythonReporter::tell(const Json& event) {
 void PythonReporter::remark(std::string_view text) { tell({{"event", "remark"}, {"text", text}}); }
 void PythonReporter::warn(std::string_view text) { tell({{"event", "warning"}, {"text", text}}); }
 void PythonReporter::progress(const WorkDone& work) {
+  stop_here();
   if (due())
     tell({{"event", "work"}, {"what", work.what}, {"done", work.done}, {"total", work.total}, {"unit", work.unit}});
 }

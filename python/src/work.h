@@ -35,6 +35,8 @@ class PythonReporter final : public Reporter, private Observer {
   void warn(std::string_view text) override;
   void progress(const WorkDone& work) override;
   const std::atomic<bool>* stop() override { return &stop_; }
+  /// Throws InterruptedError once a signal or a callback of Python has stopped the work.
+  void stop_here() const;
   Observer* observer(Index) override { return this; }
 
   /// Runs the work on a thread of its own, while this one, the one that Python called, looks for signals. Throws what

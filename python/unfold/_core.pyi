@@ -1,5 +1,5 @@
-from collections.abc import Buffer
-from typing import Any, Callable, Sequence, overload
+import os
+from typing import Any, Callable, Iterable, Sequence, overload
 
 import numpy
 from numpy.typing import NDArray
@@ -7,6 +7,8 @@ from numpy.typing import NDArray
 from .results import Completion
 
 Text = str | bytes
+Path = str | os.PathLike[str]
+Bytes = bytes | bytearray | memoryview | NDArray[Any]
 Event = dict[str, Any]
 
 __version__: str
@@ -29,11 +31,11 @@ class Model:
     """A model of sequences, read from a run folder or a model file."""
 
     @staticmethod
-    def load(path: str) -> Model: ...
+    def load(path: Path) -> Model: ...
     @staticmethod
     def from_bytes(bytes: bytes) -> Model: ...
     def to_bytes(self) -> bytes: ...
-    def save(self, path: str) -> None: ...
+    def save(self, path: Path) -> None: ...
     @property
     def spec(self) -> str: ...
     @property
@@ -50,7 +52,7 @@ class Model:
     ) -> NDArray[numpy.float32]: ...
     def eval(
         self,
-        data: str | Sequence[str] | None = None,
+        data: Path | Iterable[Path] | None = None,
         *,
         text: Text | None = None,
         split: str | None = None,
@@ -63,7 +65,7 @@ class Model:
     @overload
     def sample(
         self,
-        length: int = 256,
+        length: int = 500,
         *,
         prime: Text = "",
         count: None = None,
@@ -77,7 +79,7 @@ class Model:
     @overload
     def sample(
         self,
-        length: int = 256,
+        length: int = 500,
         *,
         prime: Text = "",
         count: int,
@@ -100,7 +102,7 @@ class Model:
     ) -> list[Completion]: ...
     def predict(
         self,
-        data: Sequence[str] = (),
+        data: Path | Iterable[Path] = (),
         *,
         ahead: int = 0,
         samples: int = 200,
@@ -113,19 +115,19 @@ class Model:
         progress: Callable[[Event], object] | None = None,
     ) -> list[dict[str, Any]]: ...
     def score_examples(
-        self, data: str, *, by: str = "line", unknown: str = "error", threads: int = 0
+        self, data: Path, *, by: str = "line", unknown: str = "error", threads: int = 0
     ) -> list[dict[str, Any]]: ...
     def sample_rows(
         self, count: int = 1, *, given: Sequence[str] = (), seed: int = 1
     ) -> NDArray[numpy.float64]: ...
     def fill(
-        self, data: Sequence[str], *, how: str = "mean", samples: int = 200, seed: int = 1
+        self, data: Path | Iterable[Path], *, how: str = "mean", samples: int = 200, seed: int = 1
     ) -> list[dict[str, Any]]: ...
     def encode(self, text: Text, *, unknown: str = "error") -> NDArray[numpy.int32]: ...
-    def decode(self, symbols: NDArray[numpy.int32]) -> Text: ...
+    def decode(self, symbols: NDArray[numpy.integer[Any]] | Iterable[int]) -> Text: ...
 
 def compress(
-    data: Buffer,
+    data: Bytes,
     *,
     model: str = "cm:memory=64",
     block: int | None = None,
@@ -133,8 +135,8 @@ def compress(
     verify: bool = True,
     threads: int = 1,
 ) -> bytes: ...
-def decompress(data: Buffer, *, max_memory: int = 0, max_output: int = 0, threads: int = 1) -> bytes: ...
+def decompress(data: Bytes, *, max_memory: int = 0, max_output: int = 0, threads: int = 1) -> bytes: ...
 def settings() -> list[str]: ...
 def train(
-    out: str, resume: bool, overwrite: bool, options: dict[str, Any], progress: Callable[[Event], object] | None
+    out: Path, resume: bool, overwrite: bool, options: dict[str, Any], progress: Callable[[Event], object] | None
 ) -> dict[str, Any]: ...

@@ -6,6 +6,7 @@ what is fitted is kept as the bytes of a model file, which a pickle carries: loa
 
 import inspect
 import json
+import operator
 import os
 import tempfile
 
@@ -66,7 +67,11 @@ class _Estimator:
     def _settings(self):
         given = {"model": self.model, "steps": self.steps, "minutes": self.minutes, "epochs": self.epochs}
         given.update({"seed": self.seed, "threads": self.threads, "optimizer": self.optimizer})
-        given.update(self.options or {})
+        options = self.options or {}
+        for name in ("data", "out", "resume", "overwrite", "progress"):
+            if name in options:
+                raise UsageError(f"{type(self).__name__}: options has {name}, which fit sets itself; leave it out")
+        given.update(options)
         return {name: value for name, value in given.items() if value is not None}
 
     def _train(self, files, **settings):
@@ -89,12 +94,10 @@ class _Estimator:
         if not hasattr(self, "model_bytes_"):
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit first")
         with tempfile.TemporaryDirectory(prefix="unfold-") as folder:
-            model, path = os.path.join(folder, "model.safetensors"), os.path.join(folder, "data")
-            with open(model, "wb") as file:
-                file.write(self.model_bytes_)
+            path = os.path.join(folder, "data")
             with open(path, "wb") as file:
                 file.write(data)
-            return ask(Model.load(model), path)
+            return ask(Model.from_bytes(self.model_bytes_), path)
 
     def _predict(self, lines, **options):
         return self._ask(lines, lambda model, path: model.predict([path], threads=self.threads or 0, **options))
@@ -104,24 +107,123 @@ def _json_lines(examples):
     return "".join(json.dumps(e, ensure_ascii=False) + "\n" for e in examples).encode()
 
 
+def _plain(value):
+    return value.item() if isinstance(value, numpy.generic) else value
+
+
+def _value(value, where, what):
+    """A text, decoded, or a number; whatever else has no place in data."""
+    value = _plain(value)
+    if isinstance(value, bytes):
+        return _decoded(value, where)
+    if value is None or (isinstance(value, float) and value != value):
+        raise UsageError(f"{where} {what} is missing ({value}); leave that sequence out")
+    if not isinstance(value, (str, bool, int, float)):
+        raise UsageError(f"{where} {what} is a text or a number, not {type(value).__name__}")
+    return value
+
+
+def _decoded(text, where):
+    try:
+        return text.decode()
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{where} holds bytes that are no UTF-8: {error}") from None
+
+
+def _list(values, who, what):
+    """What can be gone through, as a list."""
+    if values is None or isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
+        given = "one text" if isinstance(values, (str, bytes)) else type(_plain(values)).__name__
+        raise UsageError(f"{who} wants a list of {what}, not {given}")
+    return list(values)
+
+
 def _entries(sequences, who):
     """Sequences of texts; a text alone is one of words."""
-    if isinstance(sequences, (str, bytes)):
-        raise UsageError(f"{who} wants a list of sequences, not one text")
     result = []
-    for sequence in sequences:
-        words = sequence.split() if isinstance(sequence, str) else [str(entry) for entry in sequence]
+    for i, sequence in enumerate(_list(sequences, who, "sequences")):
+        where = f"{who}: sequence {i}:"
+        if isinstance(sequence, bytes):
+            sequence = _decoded(sequence, where)
+        if isinstance(sequence, str):
+            words = sequence.split()
+        else:
+            words = [str(_value(entry, where, "an entry")) for entry in _list(sequence, where, "entries")]
         if not words:
-            raise UsageError(f"{who}: sequence {len(result)} is empty")
+            raise UsageError(f"{who}: sequence {i} is empty")
         result.append(words)
     if not result:
         raise UsageError(f"{who}: there is no sequence")
     return result
 
 
+def _labels(y, who):
+    """A label for each sequence, all texts or all numbers."""
+    labels = [_value(label, f"{who}: sequence {i}:", "the label") for i, label in enumerate(_list(y, who, "labels"))]
+    texts = [isinstance(label, str) for label in labels]
+    if any(texts) and not all(texts):
+        a, b = texts.index(True), texts.index(False)
+        raise UsageError(f"{who}: labels are all texts or all numbers, but that of sequence {a} is {labels[a]!r} and "
+                         f"that of {b} {labels[b]!r}")
+    return labels
+
+
+def _tags(y, words, who):
+    """A label for each entry of each sequence."""
+    every = _list(y, who, "lists of labels")
+    _same_length(words, every, who)
+    result = []
+    for i, tags in enumerate(every):
+        where = f"{who}: sequence {i}:"
+        result.append([str(_value(tag, where, "a label")) for tag in _list(tags, where, "labels")])
+        if len(result[i]) != len(words[i]):
+            raise UsageError(f"{who}: sequence {i} has {len(words[i])} entries, but {len(result[i])} labels")
+    return result
+
+
+def _texts(X, who):
+    """Texts; one alone is a list of it."""
+    texts = [X] if isinstance(X, (str, bytes)) else _list(X, who, "texts")
+    for i, text in enumerate(texts):
+        if not isinstance(text, (str, bytes)):
+            raise UsageError(f"{who}: text {i} is a str or bytes, not {type(text).__name__}")
+    if not texts:
+        raise UsageError(f"{who}: there is no text")
+    return texts
+
+
 def _same_length(x, y, who):
     if len(x) != len(y):
         raise UsageError(f"{who}: {len(x)} sequences, but {len(y)} targets")
+
+
+def _numbers(given, who):
+    """Real numbers as an array: what would lose a part of itself is refused."""
+    if numpy.ma.isMaskedArray(given):
+        raise UsageError(f"{who}: a masked array; give .filled(numpy.nan) where holes may be, or leave them out")
+    try:
+        array = numpy.asarray(given)
+    except ValueError as error:
+        raise UsageError(f"{who}: {error}") from None
+    if array.dtype.kind == "c":
+        raise UsageError(f"{who}: complex numbers; give their real and imaginary parts as two columns")
+    if array.dtype.kind in "mM":
+        raise UsageError(f"{who}: dates or times, not numbers; give what was measured then")
+    try:
+        return array.astype(float)
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"{who}: these are no numbers: {error}") from None
+
+
+def _seed(random_state, otherwise):
+    """A number for a seed; of a generator of NumPy the next that it draws."""
+    if random_state is None:
+        return otherwise
+    if isinstance(random_state, numpy.random.RandomState):
+        return int(random_state.randint(2**31))
+    if isinstance(random_state, numpy.random.Generator):
+        return int(random_state.integers(2**31))
+    return operator.index(random_state)
 
 
 class SequenceClassifier(_Estimator):
@@ -131,13 +233,13 @@ class SequenceClassifier(_Estimator):
 
     def fit(self, X, y):
         """Trains on sequences and their labels; a tenth of them chooses the best model."""
-        words, labels = _entries(X, "fit"), list(y)
+        words, labels = _entries(X, "fit"), _labels(y, "fit")
         _same_length(words, labels, "fit")
         self.classes_ = numpy.unique(numpy.asarray(labels))
         if len(self.classes_) < 2:
             raise UsageError("fit: a classifier needs labels of more than one class")
         number = {label: str(i) for i, label in enumerate(self.classes_.tolist())}
-        lines = _json_lines({"entry": w, "label": number[_plain(v)]} for w, v in zip(words, labels))
+        lines = _json_lines({"entry": w, "label": number[v]} for w, v in zip(words, labels))
         return self._train({"data.jsonl": lines}, format="jsonl", read="entry", predict="label@end")
 
     def predict_proba(self, X):
@@ -152,11 +254,9 @@ class SequenceClassifier(_Estimator):
 
     def score(self, X, y):
         """The share of labels that are right."""
-        return float(numpy.mean(self.predict(X) == numpy.asarray(list(y))))
-
-
-def _plain(value):
-    return value.item() if isinstance(value, numpy.generic) else value
+        found, labels = self.predict(X), _labels(y, "score")
+        _same_length(found, labels, "score")
+        return float(numpy.mean(found == numpy.asarray(labels)))
 
 
 class SequenceTagger(_Estimator):
@@ -166,11 +266,8 @@ class SequenceTagger(_Estimator):
 
     def fit(self, X, y):
         """Trains on sequences and their labels; a tenth of them chooses the best model."""
-        words, labels = _entries(X, "fit"), [[str(v) for v in one] for one in y]
-        _same_length(words, labels, "fit")
-        for i, (one, tags) in enumerate(zip(words, labels)):
-            if len(one) != len(tags):
-                raise UsageError(f"fit: sequence {i} has {len(one)} entries, but {len(tags)} labels")
+        words = _entries(X, "fit")
+        labels = _tags(y, words, "fit")
         self.classes_ = numpy.unique([v for one in labels for v in one])
         lines = _json_lines({"entry": w, "tag": t} for w, t in zip(words, labels))
         return self._train({"data.jsonl": lines}, format="jsonl", read="entry", predict="tag")
@@ -189,7 +286,8 @@ class SequenceTagger(_Estimator):
 
     def score(self, X, y):
         """The share of labels that are right, over all entries."""
-        pairs = [(a, str(b)) for one, tags in zip(self.predict(X), y) for a, b in zip(one, tags)]
+        found = self.predict(X)
+        pairs = [(a, b) for one, tags in zip(found, _tags(y, found, "score")) for a, b in zip(one, tags)]
         return sum(a == b for a, b in pairs) / len(pairs)
 
 
@@ -222,8 +320,11 @@ class Forecaster(_Estimator):
     def _ahead(self, horizon, y, samples):
         if not hasattr(self, "series_"):
             raise NotFittedError("this Forecaster is not fitted yet; call fit first")
+        horizon = operator.index(horizon)
+        if horizon < 1:
+            raise UsageError(f"horizon {horizon}: at least 1, the number of positions ahead")
         series = self.series_ if y is None else self._series(y)
-        return self._predict(self._line(series), ahead=int(horizon), samples=samples, seed=self.seed)[0]
+        return self._predict(self._line(series), ahead=horizon, samples=samples, seed=self.seed)[0]
 
     def _columns(self, found, what):
         if f"value.{what}" in found:
@@ -235,7 +336,7 @@ class Forecaster(_Estimator):
 
     @staticmethod
     def _series(y):
-        series = numpy.asarray(y, dtype=float)
+        series = _numbers(y, "a series")
         if series.ndim not in (1, 2) or len(series) < 2:
             raise UsageError(f"a series is [T] or [T x n] numbers, of two positions at least, not {series.shape}")
         if not numpy.isfinite(series).all():
@@ -280,13 +381,13 @@ class DensityEstimator(_Estimator):
 
     def sample(self, n_samples=1, *, random_state=None):
         """Rows that the distribution would give."""
-        seed = self.seed if random_state is None else random_state
-        return self._ask(b"", lambda model, _: model.sample_rows(int(n_samples), seed=seed))
+        seed = _seed(random_state, self.seed)
+        return self._ask(b"", lambda model, _: model.sample_rows(operator.index(n_samples), seed=seed))
 
     def fill(self, X, how="mean", *, random_state=None):
         """X with what is NaN filled from the rest of its row: by its "mean", its "best" value, or a "sample" of all."""
         rows = self._rows(X, "fill", self._columns_fitted(), holes=True)
-        seed = self.seed if random_state is None else random_state
+        seed = _seed(random_state, self.seed)
         found = self._ask(self._table(rows), lambda model, path: model.fill([path], how=how, seed=seed))
         names = self._names_of(rows.shape[1])
         return numpy.where(numpy.isnan(rows), [[one[name] for name in names] for one in found], rows)
@@ -298,7 +399,7 @@ class DensityEstimator(_Estimator):
 
     @staticmethod
     def _rows(X, who, columns=None, holes=False):
-        rows = numpy.asarray(X, dtype=float)
+        rows = _numbers(X, who)
         if rows.ndim != 2 or 0 in rows.shape:
             raise UsageError(f"{who}: rows are [rows x columns] numbers, not {rows.shape}")
         if columns is not None and rows.shape[1] != columns:
@@ -331,7 +432,7 @@ class SymbolModel(_Estimator):
 
     def fit(self, X, y=None):
         """Trains on texts."""
-        texts = [X] if isinstance(X, (str, bytes)) else list(X)
+        texts = _texts(X, "fit")
         files = {f"{i:06d}.txt": t if isinstance(t, bytes) else t.encode() for i, t in enumerate(texts)}
         return self._train(files, symbols=self.symbols, format="text")
 
@@ -345,16 +446,18 @@ class SymbolModel(_Estimator):
     def score_samples(self, X):
         """The log-probability of each text, natural."""
         model = self.model_
-        texts = [X] if isinstance(X, (str, bytes)) else X
-        return numpy.array([-float(numpy.nansum(model.score(t, threads=1), dtype=float)) for t in texts])
+        return numpy.array([-float(numpy.nansum(model.score(t, threads=1), dtype=float))
+                            for t in _texts(X, "score_samples")])
 
     def score(self, X, y=None):
         """Log-probability per symbol over all texts: higher is better."""
         model = self.model_
-        nats = [model.score(t, threads=1) for t in ([X] if isinstance(X, (str, bytes)) else X)]
-        return -sum(float(numpy.nansum(n, dtype=float)) for n in nats) / sum(int((~numpy.isnan(n)).sum()) for n in nats)
+        nats = [model.score(t, threads=1) for t in _texts(X, "score")]
+        predicted = sum(int((~numpy.isnan(n)).sum()) for n in nats)
+        if predicted == 0:
+            raise UsageError("score: the texts hold no symbol that is predicted")
+        return -sum(float(numpy.nansum(n, dtype=float)) for n in nats) / predicted
 
     def sample(self, n_samples=1, *, length=256, random_state=None, **options):
         """Texts that the model would write."""
-        return self.model_.sample(length, count=n_samples, seed=self.seed if random_state is None else random_state,
-                                  **options)
+        return self.model_.sample(length, count=n_samples, seed=_seed(random_state, self.seed), **options)

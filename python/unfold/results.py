@@ -2,17 +2,17 @@
 
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
 class Completion:
-    """A continuation of a text, found by beam search."""
+    """A continuation of a text, found by beam search. Equal are those with equal texts and probabilities."""
 
     text: "str | bytes"
     log_probability: float  #: of all of it, given the prime; natural
-    log_probabilities: object  #: of each symbol, an array
-    symbols: object  #: their numbers, an array
+    log_probabilities: object = field(compare=False)  #: of each symbol, an array
+    symbols: object = field(compare=False)  #: their numbers, an array
     stopped: bool  #: ended by ``stop``, not by the length
 
 

@@ -43,7 +43,7 @@ class _Line:
 def train(data=None, *, out, progress=None, resume=False, overwrite=False, **settings):
     """Trains a model and leaves a run folder; the model file has the bytes that ``unfold train`` gives.
 
-    data: a file, or a list of files; of a task, the folder of its files if it needs any.
+    data: a file, or several, each a str or os.PathLike; of a task, the folder of its files if it needs any.
     out: the run folder.
     progress: a function that is called with a dictionary for each event ("progress", "validation", "checkpoint",
         "done", ...), or True for lines on standard error.
@@ -58,5 +58,5 @@ def train(data=None, *, out, progress=None, resume=False, overwrite=False, **set
     if data is not None:
         settings["data"] = data
     callback = _Line(sys.stderr) if progress is True else (progress or None)
-    figures = _core.train(str(out), bool(resume), bool(overwrite), settings, callback)
+    figures = _core.train(out, resume, overwrite, settings, callback)
     return Run(figures.pop("run"), figures)

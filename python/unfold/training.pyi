@@ -1,12 +1,12 @@
 import os
-from typing import Any, Callable, Sequence
+from typing import Any, Callable, Iterable, Sequence
 
 from .results import Run
 
 Event = dict[str, Any]
 
 def train(
-    data: str | Sequence[str] | None = None,
+    data: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | None = None,
     *,
     out: str | os.PathLike[str],
     progress: bool | Callable[[Event], object] | None = None,

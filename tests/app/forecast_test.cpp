@@ -9,6 +9,7 @@
 
 #include "app/small_runs.h"
 #include "base/scratch.h"
+#include "unfold/base/error.h"
 #include "unfold/densities/deviation.h"
 #include "unfold/fields/predict.h"
 #include "unfold/losses/distribution.h"
@@ -17,6 +18,7 @@
 namespace unfold {
 namespace {
 
+using testing_support::message_of;
 using testing_support::predicted;
 using testing_support::ScratchFolder;
 using Json = nlohmann::ordered_json;
@@ -62,6 +64,28 @@ class ForecastTest : public ::testing::Test {
   ScratchFolder folder_;
   const std::vector<double> values_ = {1.5, 2.25, -0.5, 4, 3.125, 0.75, 2.5};
 };
+
+TEST_F(ForecastTest, what_is_out_of_range_is_refused_by_name) {
+  const std::string model = saved(model_of<float>("gru:4", 0));
+  const auto refusal = [&](PredictRequest request) {
+    request.model = model;
+    request.data = {table(values_)};
+    return message_of<UsageError>([&] { (void)predicted(request); });
+  };
+  EXPECT_EQ(refusal({.model = {}, .data = {}, .ahead = 2, .samples = 0}), "samples 0: from 1 to 1000000");
+  EXPECT_EQ(refusal({.model = {}, .data = {}, .ahead = -1}), "ahead -1: from 0 to 1000000");
+  EXPECT_EQ(refusal({.model = {}, .data = {}, .beam = 0}), "beam 0: from 1 to 10000");
+  EXPECT_EQ(refusal({.model = {}, .data = {}, .best = 10'001}), "best 10001: from 1 to 10000");
+}
+
+TEST_F(ForecastTest, a_model_that_is_loaded_answers_in_place_of_its_file) {
+  const NetworkModel<float> model = model_of<float>("gru:4", 1);
+  const PredictRequest request{.model = saved(model), .data = {table(values_)}, .ahead = 2};
+  PredictRequest of_loaded = request;
+  of_loaded.model = "nowhere";
+  of_loaded.loaded = &model;
+  EXPECT_EQ(object(of_loaded), object(request));
+}
 
 TEST_F(ForecastTest, positions_whose_inputs_are_known_are_what_predict_says_of_data_that_go_on) {
   const std::string model = saved(model_of<float>("gru:4,layers=2", 3));

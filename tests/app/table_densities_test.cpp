@@ -130,6 +130,20 @@ TEST_F(TableDensities, classes_and_bits_alone_are_exact_whatever_is_given) {
   }
 }
 
+TEST_F(TableDensities, numbers_of_draws_out_of_range_are_refused) {
+  const std::string file = data("colours.csv", colour_rows(40));
+  const std::string run = learn(file, "rnade:4,components=2", 2);
+  const std::string holes = data("holes.csv", "colour,size,hot\n?,10.1,1\n");
+  for (const Filling how : {Filling::mean, Filling::best, Filling::sample})
+    EXPECT_EQ(message_of<UsageError>([&] {
+                fill_holes({.model = run, .data = {holes}, .how = how, .draws = 0}, [](std::string_view) {});
+              }),
+              "samples 0: from 1 to 1000000");
+  for (const Index count : {Index{-3}, Index{0}, Index{1} << 50})
+    EXPECT_TRUE(contains(message_of<UsageError>([&] { sample_vectors({.model = run, .count = count}); }),
+                         "from 1 to 1000000000"));
+}
+
 TEST_F(TableDensities, numbers_are_classes_where_one_says_so) {
   const std::string codes = data("codes.csv", "code,bit\n7,1\n3,0\n7,1\n12,0\n3,0\n12,1\n7,0\n3,1\n");
   const std::string run = learn(codes, "nade:3", 5, "code=classes,bit");

@@ -106,6 +106,21 @@ TEST(TrainSettings, text_is_assigned_by_the_type_of_the_setting) {
   EXPECT_TRUE(settings.whole_sequences);
   EXPECT_EQ(settings.task, "adding:100");
   EXPECT_THROW(assign_text("steps", "1.5", settings, run), UsageError);
+  for (const auto& [text, on] : {std::pair("false", false), {"1", true}, {"0", false}, {"true", true}}) {
+    assign_text("whole-sequences", text, settings, run);
+    EXPECT_EQ(settings.whole_sequences, on) << text;
+  }
+  for (const char* text : {"no", "False", "", "rubbish"})
+    EXPECT_TRUE(contains(message_of<UsageError>([&] { assign_text("whole-sequences", text, settings, run); }),
+                         "whole-sequences wants true or false"))
+        << text;
+}
+
+TEST(TrainSettings, threads_beyond_reason_are_refused) {
+  EXPECT_EQ(thread_count(3), 3);
+  EXPECT_GE(thread_count(0), 1);
+  for (const Index threads : {Index{-1}, Index{1025}, Index{1} << 40})
+    EXPECT_TRUE(contains(message_of<UsageError>([&] { (void)thread_count(threads); }), "from 0 to 1024")) << threads;
 }
 
 }  // namespace

@@ -66,6 +66,36 @@ class ClassifierTest(unittest.TestCase):
             fresh.fit("abc", ["x"])
 
 
+    def test_entries_and_labels_are_looked_at(self):
+        fresh = SequenceClassifier(steps=1)
+        nan = math.nan
+        for X, y, what in (
+                ([["a"]] * 2, [1, "a"], "all texts or all numbers, but that of sequence 1 is 'a' and that of 0 1"),
+                ([["a"]] * 2, ["x", nan], "sequence 1: the label is missing"),
+                ([["a"]] * 2, [None, "x"], "sequence 0: the label is missing"),
+                ([["a"]] * 2, [("x", 1), "x"], "sequence 0: the label is a text or a number, not tuple"),
+                ([["a"]] * 2, numpy.array([[1], [2]]), "sequence 0: the label is a text or a number, not ndarray"),
+                ([["a"]] * 2, None, "fit wants a list of labels, not NoneType"),
+                ([["a"], ["b", None]], [1, 2], "sequence 1: an entry is missing"),
+                ([["a"], [nan]], [1, 2], "sequence 1: an entry is missing"),
+                ([["a"], [["b"]]], [1, 2], "sequence 1: an entry is a text or a number, not list"),
+                ([1, 2], [1, 2], "sequence 0: wants a list of entries, not int"),
+                ([b"\xff", "a"], [1, 2], "sequence 0: holds bytes that are no UTF-8")):
+            with self.subTest(what), self.assertRaisesRegex(ValueError, what):
+                fresh.fit(X, y)
+        with self.assertRaisesRegex(ValueError, "options has data"):
+            SequenceClassifier(steps=1, options={"data": "x"}).fit([["a"]] * 2, [1, 2])
+
+    def test_bytes_are_texts_in_utf_8(self):
+        texts = [" ".join(w) for w in self.words[:10]]
+        numpy.testing.assert_array_equal(self.fitted.predict_proba([t.encode() for t in texts]),
+                                         self.fitted.predict_proba(texts))
+
+    def test_a_score_wants_a_label_for_each_sequence(self):
+        with self.assertRaisesRegex(ValueError, "3 sequences, but 1 targets"):
+            self.fitted.score(self.words[:3], self.labels[:1])
+
+
 class HabitsTest(unittest.TestCase):
     kinds = (SequenceClassifier, SequenceTagger, Forecaster, SymbolModel)
 
@@ -103,6 +133,12 @@ class TaggerTest(unittest.TestCase):
         numpy.testing.assert_allclose(p[0].sum(axis=1), 1, atol=1e-5)
         with self.assertRaisesRegex(ValueError, "sequence 0 has 2 entries, but 1 labels"):
             fitted.fit([["a", "b"]], [["X"]])
+        with self.assertRaisesRegex(ValueError, "2 sequences, but 1 targets"):
+            fitted.score(words[:2], tags[:1])
+        with self.assertRaisesRegex(ValueError, f"sequence 1 has {len(words[1])} entries, but 1 labels"):
+            fitted.score(words[:2], [tags[0], ["X"]])
+        with self.assertRaisesRegex(ValueError, "sequence 0: a label is missing"):
+            fitted.fit([["a", "b"]], [["X", None]])
 
     def test_a_label_of_the_validation_part_alone_has_the_probability_0(self):
         words, tags = [["a", "b"]] * 39 + [["c", "b"]], [["D", "N"]] * 39 + [["RARE", "N"]]
@@ -129,6 +165,19 @@ class ForecasterTest(unittest.TestCase):
         self.assertEqual(fitted.predict(4, samples=10).shape, (4, 2))
         with self.assertRaisesRegex(ValueError, "not finite"):
             fitted.fit([1.0, math.nan, 2.0])
+        for wrong in ([1 + 2j, 3], numpy.array(["2020-01-01", "2020-01-02"], "datetime64[D]"),
+                      numpy.ma.masked_array([1.0, 2, 3], [0, 1, 0])):
+            with self.assertRaisesRegex(ValueError, "a series: "):
+                fitted.fit(wrong)
+        for horizon in (0, -1):
+            with self.assertRaisesRegex(ValueError, "at least 1"):
+                fitted.predict(horizon)
+        for horizon in (1.7, "3"):
+            with self.assertRaises(TypeError):
+                fitted.predict(horizon)
+        for samples in (0, -1, 10**7):
+            with self.assertRaisesRegex(ValueError, "samples .*: from 1 to 1000000"):
+                fitted.predict(3, samples=samples)
 
 
 def pairs(count, seed=1):
@@ -159,6 +208,9 @@ class DensityTest(unittest.TestCase):
         self.assertTrue(numpy.isin(drawn, (0, 1)).all())
         self.assertGreater((drawn[:, 0] == drawn[:, 1]).mean(), 0.8)
         numpy.testing.assert_array_equal(drawn, self.fitted.sample(400, random_state=3))
+        for generator in (numpy.random.RandomState, numpy.random.default_rng):
+            numpy.testing.assert_array_equal(self.fitted.sample(5, random_state=generator(0)),
+                                             self.fitted.sample(5, random_state=generator(0)))
 
     def test_holes_are_filled_and_what_is_known_stays(self):
         filled = self.fitted.fill([[1, math.nan, 0], [0, math.nan, 1]], how="best")
@@ -199,6 +251,11 @@ class SymbolModelTest(unittest.TestCase):
         again = pickle.loads(pickle.dumps(fitted))
         numpy.testing.assert_array_equal(again.score_samples(["abc"]), fitted.score_samples(["abc"]))
         self.assertIsInstance(fitted.model_, unfold.Model)
+        for ask in (fitted.fit, fitted.score, fitted.score_samples):
+            with self.assertRaisesRegex(ValueError, "text 1 is a str or bytes, not int"):
+                ask(["a", 2])
+        with self.assertRaisesRegex(ValueError, "there is no text"):
+            fitted.score([])
 
 
 if __name__ == "__main__":
