@@ -89,8 +89,8 @@ bool flag_of(nb::handle given, const char* what) {
 }
 
 Symbol symbol_number(const Alphabet& alphabet, nb::handle given) {
-  if (truth_of(given)) wrong_type("a symbol is a whole number, not " + name_of_type(given));
-  nb::object number = nb::steal(PyNumber_Index(given.ptr()));
+  const bool truth = given.is(Py_True) || given.is(Py_False);
+  const nb::object number = truth ? nb::object() : nb::steal(PyNumber_Index(given.ptr()));
   if (!number.is_valid()) {
     PyErr_Clear();
     wrong_type("a symbol is a whole number, not " + name_of_type(given));
