@@ -48,7 +48,10 @@ void assign(const nb::dict& options, TrainRequest& request) {
       request.settings.data = paths_of(value, "train: data");
     } else if (nb::isinstance<nb::list>(value) || nb::isinstance<nb::tuple>(value)) {
       std::string joined;
-      for (nb::handle one : value) joined += (joined.empty() ? "" : ",") + setting_text(one);
+      for (nb::handle one : value) {
+        if (!joined.empty()) joined += ',';
+        joined += setting_text(one);
+      }
       assign_text(setting, joined, request.settings, request.run);
     } else {
       assign_text(setting, setting_text(value), request.settings, request.run);

@@ -68,6 +68,8 @@ class _Estimator:
         given = {"model": self.model, "steps": self.steps, "minutes": self.minutes, "epochs": self.epochs}
         given.update({"seed": self.seed, "threads": self.threads, "optimizer": self.optimizer})
         options = self.options or {}
+        if not isinstance(options, dict):
+            raise UsageError(f"{type(self).__name__}: options is a dictionary, not {type(options).__name__}")
         for name in ("data", "out", "resume", "overwrite", "progress"):
             if name in options:
                 raise UsageError(f"{type(self).__name__}: options has {name}, which fit sets itself; leave it out")

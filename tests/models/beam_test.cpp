@@ -55,6 +55,16 @@ TEST(Beam, finds_what_enumeration_finds) {
   }
 }
 
+TEST(Beam, a_search_is_ended_by_what_is_thrown_before_a_length) {
+  const auto model = fitted("ngram:3", "abcabdabcabcab");
+  Index lengths = 0;
+  BeamOptions options{.length = 1000, .before_length = [&] {
+                        if (++lengths == 3) throw InterruptedError("it was interrupted");
+                      }};
+  EXPECT_THROW((void)complete(*model->predictor(), model->alphabet(), options), InterruptedError);
+  EXPECT_EQ(lengths, 3);
+}
+
 TEST(Beam, a_beam_of_one_is_greedy) {
   const auto model = fitted("ngram:3", "abcabdabcabcab");
   const auto found = complete(*model->predictor(), model->alphabet(), {.length = 6, .beam = 1});
