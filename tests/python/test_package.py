@@ -239,7 +239,8 @@ class TrainTest(Folder):
             self.assertTrue(os.path.exists(self.path("cut/checkpoint.safetensors")))
             unfold.train(out=self.path("cut"), resume=True)
         else:
-            self.assertEqual(code, 0)  # it was done before the signal came
+            # It was done before the signal came, which may still end the interpreter as it goes.
+            self.assertIn(code, (0, -signal.SIGINT))
         read = [read_bytes(self.path(f"{name}/model.safetensors")) for name in ("whole", "cut")]
         self.assertEqual(*read)
         self.assertGreater(whole.figures["steps"], 0)
