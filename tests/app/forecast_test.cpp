@@ -72,10 +72,11 @@ TEST_F(ForecastTest, what_is_out_of_range_is_refused_by_name) {
     request.data = {table(values_)};
     return message_of<UsageError>([&] { (void)predicted(request); });
   };
-  EXPECT_EQ(refusal({.model = {}, .data = {}, .ahead = 2, .samples = 0}), "samples 0: from 1 to 1000000");
-  EXPECT_EQ(refusal({.model = {}, .data = {}, .ahead = -1}), "ahead -1: from 0 to 1000000");
-  EXPECT_EQ(refusal({.model = {}, .data = {}, .beam = 0}), "beam 0: from 1 to 10000");
-  EXPECT_EQ(refusal({.model = {}, .data = {}, .best = 10'001}), "best 10001: from 1 to 10000");
+  EXPECT_EQ(refusal({.model = {}, .data = {}, .ahead = 2, .samples = 0}),
+            "samples must be between 1 and 1000000, not 0");
+  EXPECT_EQ(refusal({.model = {}, .data = {}, .ahead = -1}), "ahead must be between 0 and 1000000, not -1");
+  EXPECT_EQ(refusal({.model = {}, .data = {}, .beam = 0}), "beam must be between 1 and 10000, not 0");
+  EXPECT_EQ(refusal({.model = {}, .data = {}, .best = 10'001}), "best must be between 1 and 10000, not 10001");
 }
 
 TEST_F(ForecastTest, a_model_that_is_loaded_answers_in_place_of_its_file) {

@@ -138,10 +138,10 @@ TEST_F(TableDensities, numbers_of_draws_out_of_range_are_refused) {
     EXPECT_EQ(message_of<UsageError>([&] {
                 fill_holes({.model = run, .data = {holes}, .how = how, .draws = 0}, [](std::string_view) {});
               }),
-              "samples 0: from 1 to 1000000");
+              "samples must be between 1 and 1000000, not 0");
   for (const Index count : {Index{-3}, Index{0}, Index{1} << 50})
     EXPECT_TRUE(contains(message_of<UsageError>([&] { sample_vectors({.model = run, .count = count}); }),
-                         "from 1 to 1000000000"));
+                         "between 1 and 1000000000"));
 }
 
 TEST_F(TableDensities, numbers_are_classes_where_one_says_so) {

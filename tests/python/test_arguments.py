@@ -32,10 +32,10 @@ class RangesTest(Folder):
         data = self.write("data.csv", "value\n" + "1\n2.5\n" * 20)
         model = unfold.train(data, out=self.path("run"), format="table", read="value", predict="value", ahead=1,
                              model="lstm:2", steps=1, batch=1, window=4, threads=1).model
-        self.refused("samples 0: from 1 to 1000000", lambda: model.predict(data, ahead=2, samples=0))
-        self.refused("ahead -1: from 0 to 1000000", lambda: model.predict(data, ahead=-1))
+        self.refused("samples must be between 1 and 1000000, not 0", lambda: model.predict(data, ahead=2, samples=0))
+        self.refused("ahead must be between 0 and 1000000, not -1", lambda: model.predict(data, ahead=-1))
         self.refused("ahead 1000000000000000: from 0", lambda: model.predict(data, ahead=10**15))
-        self.refused("threads 1000000000: from 0 to 1024", lambda: model.predict(data, threads=10**9))
+        self.refused("threads must be between 0 and 1024, not 1000000000", lambda: model.predict(data, threads=10**9))
         self.assertEqual(len(model.predict(data, ahead=2, samples=3)[0]["value.mean"]), 2)
 
     def test_counts_of_texts_have_them_too(self):

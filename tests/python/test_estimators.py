@@ -176,7 +176,7 @@ class ForecasterTest(unittest.TestCase):
             with self.assertRaises(TypeError):
                 fitted.predict(horizon)
         for samples in (0, -1, 10**7):
-            with self.assertRaisesRegex(ValueError, "samples .*: from 1 to 1000000"):
+            with self.assertRaisesRegex(ValueError, "samples must be between 1 and 1000000"):
                 fitted.predict(3, samples=samples)
 
 

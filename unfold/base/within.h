@@ -12,9 +12,10 @@
 
 namespace unfold {
 
-/// Throws UsageError unless least <= value <= most: "samples 0: from 1 to 1000000".
+/// Throws UsageError unless least <= value <= most: "samples must be between 1 and 1000000, not 0".
 inline void require_within(std::string_view option, Index value, Index least, Index most) {
-  if (value < least || value > most) throw UsageError(fmt::format("{} {}: from {} to {}", option, value, least, most));
+  if (value < least || value > most)
+    throw UsageError(fmt::format("{} must be between {} and {}, not {}", option, least, most, value));
 }
 
 }  // namespace unfold

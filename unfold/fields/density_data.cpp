@@ -154,6 +154,10 @@ void know_vector(const Examples& training, ReaderOptions& options) {
   know_vector(vectors.parts, classes_of(vectors), options);
 }
 
+void drop_constant(const ModelSpec& spec, Examples& shown) {
+  if (is_density(spec)) std::erase_if(shown.columns, [](const auto& column) { return column.name == kOne; });
+}
+
 ColumnClasses vector_classes(const Model& model) {
   const nlohmann::json& stored = model.configuration();
   if (!stored.contains(kClassesKey)) return {};

@@ -22,6 +22,9 @@ void know_vector(const std::vector<std::string>& parts, const ColumnClasses& cla
 /// The same with the training data at hand; nothing where they are no vectors.
 void know_vector(const Examples& training, ReaderOptions& options);
 
+/// Leaves out the constant that such models have for an input, which is none of the data; nothing of others.
+void drop_constant(const ModelSpec& spec, Examples& shown);
+
 /// The keys of the card where the names of the numbers of a vector are kept, and those of classes, by column.
 inline constexpr const char *kPartsKey = "columns", *kClassesKey = "classes";
 /// Numbers of vectors by name.

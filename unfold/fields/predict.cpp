@@ -8,6 +8,7 @@
 
 #include "unfold/base/within.h"
 #include "unfold/fields/constraint.h"
+#include "unfold/fields/density_data.h"
 #include "unfold/fields/example_split.h"
 #include "unfold/fields/field_entries.h"
 #include "unfold/fields/field_model.h"
@@ -21,7 +22,6 @@
 #include "unfold/losses/hidden_states.h"
 #include "unfold/losses/label_sequences.h"
 #include "unfold/losses/unsegmented.h"
-#include "unfold/models/density_model.h"
 #include "unfold/numerics/functions.h"
 
 namespace unfold {
@@ -464,12 +464,6 @@ std::vector<Added> answers(const NetworkModel<T>& model, const ExampleSet& set, 
   return added;
 }
 
-/// The constant that a model of vectors has for an input is none of the data.
-template <class T>
-void drop_constant(const NetworkModel<T>& model, Examples& shown) {
-  if (is_density(model.spec())) std::erase_if(shown.columns, [](const auto& column) { return column.name == kOne; });
-}
-
 /// Answers a stream piece by piece.
 template <class T>
 void follow_stream(const NetworkModel<T>& model, const PredictRequest& request,
@@ -499,7 +493,7 @@ void follow_stream(const NetworkModel<T>& model, const PredictRequest& request,
     const std::vector<Added> added =
         by_row ? stepped_columns(model, set, *stepper, request) : answers(model, set, request, team);
     if (model.data().found) piece.parents = found_parents(model, set, team);
-    drop_constant(model, piece);
+    drop_constant(model.spec(), piece);
     const TableWriter writer(piece, added, symbols, write);
     if (json) {
       by_row ? writer.json_row() : writer.jsonl();
@@ -561,8 +555,7 @@ void predict(const PredictRequest& request, const std::function<void(std::string
     if (!finds && !labels && request.best > 1 && !request.constraint)
       throw UsageError(
           "--best is for labels of whole sequences (crf, ctc), for models that read a source and for those that "
-          "predict "
-          "whole sequences");
+          "predict whole sequences");
     if (finds && request.ahead > 0)
       throw UsageError("--ahead goes on beyond the end of a sequence, which this model predicts; leave it out");
     check_ahead(model, request);
@@ -587,7 +580,7 @@ void predict(const PredictRequest& request, const std::function<void(std::string
     Team team(thread_count(request.threads));
     const std::vector<Added> added = answers(model, set, request, team);
     if (model.data().found) examples.parents = found_parents(model, set, team);
-    drop_constant(model, examples);
+    drop_constant(model.spec(), examples);
     const TableWriter writer(examples, added, stored_settings(model).symbols, write);
     request.format == TableFormat::jsonl ? writer.jsonl() : writer.tsv();
   });

@@ -16,14 +16,14 @@
 namespace unfold {
 namespace {
 
+constexpr Index kMostDraws = 1'000'000'000;
+
 /// The first of them.
 std::string shown_names(const std::vector<std::string>& names) {
   constexpr std::size_t kShown = 10;
   const std::span first(names.data(), std::min(kShown, names.size()));
   return fmt::format("{}{}", fmt::join(first, ", "), names.size() > kShown ? ", ..." : "");
 }
-
-constexpr Index kMostDraws = 1'000'000'000;
 
 /// The place of a number by its name, or as "x3".
 std::size_t place_of(const std::vector<std::string>& names, const std::string& name) {
