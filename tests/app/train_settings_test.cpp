@@ -120,7 +120,8 @@ TEST(TrainSettings, threads_beyond_reason_are_refused) {
   EXPECT_EQ(thread_count(3), 3);
   EXPECT_GE(thread_count(0), 1);
   for (const Index threads : {Index{-1}, Index{1025}, Index{1} << 40})
-    EXPECT_TRUE(contains(message_of<UsageError>([&] { (void)thread_count(threads); }), "between 0 and 1024")) << threads;
+    EXPECT_TRUE(contains(message_of<UsageError>([&] { (void)thread_count(threads); }), "between 0 and 1024"))
+        << threads;
 }
 
 }  // namespace
