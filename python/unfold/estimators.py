@@ -160,12 +160,18 @@ def _entries(sequences, who):
 
 
 def _labels(y, who):
-    """A label for each sequence, all texts or all numbers."""
-    labels = [_value(label, f"{who}: sequence {i}:", "the label") for i, label in enumerate(_list(y, who, "labels"))]
+    """A label for each sequence: any value, but no list of them, none that is missing, and texts not beside others."""
+    labels = [_plain(label) for label in _list(y, who, "labels")]
+    for i, label in enumerate(labels):
+        kind = type(label).__name__
+        if label is None or kind in ("NAType", "NaTType") or (isinstance(label, float) and label != label):
+            raise UsageError(f"{who}: sequence {i}: the label is missing ({label}); leave that sequence out")
+        if isinstance(label, (list, tuple, dict, set, numpy.ndarray)):
+            raise UsageError(f"{who}: sequence {i}: the label is one value, not {kind}")
     texts = [isinstance(label, str) for label in labels]
     if any(texts) and not all(texts):
         a, b = texts.index(True), texts.index(False)
-        raise UsageError(f"{who}: labels are all texts or all numbers, but that of sequence {a} is {labels[a]!r} and "
+        raise UsageError(f"{who}: labels are all texts or none is, but that of sequence {a} is {labels[a]!r} and "
                          f"that of {b} {labels[b]!r}")
     return labels
 

@@ -70,11 +70,11 @@ class ClassifierTest(unittest.TestCase):
         fresh = SequenceClassifier(steps=1)
         nan = math.nan
         for X, y, what in (
-                ([["a"]] * 2, [1, "a"], "all texts or all numbers, but that of sequence 1 is 'a' and that of 0 1"),
+                ([["a"]] * 2, [1, "a"], "all texts or none is, but that of sequence 1 is 'a' and that of 0 1"),
                 ([["a"]] * 2, ["x", nan], "sequence 1: the label is missing"),
                 ([["a"]] * 2, [None, "x"], "sequence 0: the label is missing"),
-                ([["a"]] * 2, [("x", 1), "x"], "sequence 0: the label is a text or a number, not tuple"),
-                ([["a"]] * 2, numpy.array([[1], [2]]), "sequence 0: the label is a text or a number, not ndarray"),
+                ([["a"]] * 2, [("x", 1), "x"], "sequence 0: the label is one value, not tuple"),
+                ([["a"]] * 2, numpy.array([[1], [2]]), "sequence 0: the label is one value, not ndarray"),
                 ([["a"]] * 2, None, "fit wants a list of labels, not NoneType"),
                 ([["a"], ["b", None]], [1, 2], "sequence 1: an entry is missing"),
                 ([["a"], [nan]], [1, 2], "sequence 1: an entry is missing"),
@@ -85,6 +85,14 @@ class ClassifierTest(unittest.TestCase):
                 fresh.fit(X, y)
         with self.assertRaisesRegex(ValueError, "options has data"):
             SequenceClassifier(steps=1, options={"data": "x"}).fit([["a"]] * 2, [1, 2])
+
+    def test_labels_may_be_values_of_any_kind(self):
+        for values in ([b"a", b"b"], [True, False], numpy.array(["2020-01-01", "2021-01-01"], "datetime64[D]")):
+            labels = [values[i % 2] for i in range(20)]
+            model = SequenceClassifier("gru:3", steps=3, threads=1).fit([["x"], ["y"]] * 10, labels)
+            self.assertEqual(len(model.classes_), 2)
+            self.assertIn(model.predict([["x"]])[0], model.classes_)
+            self.assertGreaterEqual(model.score([["x"], ["y"]] * 10, labels), 0)
 
     def test_bytes_are_texts_in_utf_8(self):
         texts = [" ".join(w) for w in self.words[:10]]
