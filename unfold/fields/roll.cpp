@@ -14,7 +14,6 @@ namespace unfold {
 namespace {
 
 constexpr const char* kNotes = "notes";
-constexpr int kLowest = 21;  ///< the note that the first number of a step stands for
 constexpr Index kCount = 88;
 
 template <class T>
@@ -45,7 +44,7 @@ class RollSampler {
       stepper_.step();
       frames_.push_back(voices.empty() ? draw(random) : add_voice(voices[at(t)], random));
       for (Index i = 0; i < kCount; ++i)
-        if (frames_.back()[at(i)] > T{0.5}) roll[at(t)].push_back(kLowest + static_cast<int>(i));
+        if (frames_.back()[at(i)] > T{0.5}) roll[at(t)].push_back(kLowestNote + static_cast<int>(i));
     }
     return roll;
   }
@@ -68,7 +67,7 @@ class RollSampler {
   /// What sounds and one note more, or none: every such frame is asked for its probability.
   std::vector<T> add_voice(const std::vector<int>& sounding, Random& random) {
     std::vector<T> frame(at(kCount)), candidates, nats;
-    for (const int note : sounding) frame[at(note - kLowest)] = T{1};
+    for (const int note : sounding) frame[at(note - kLowestNote)] = T{1};
     std::vector<Index> added = {-1};
     for (Index i = 0; i < kCount; ++i)
       if (frame[at(i)] == 0) added.push_back(i);
@@ -176,7 +175,7 @@ Roll read_roll(const std::string& path) {
   Roll roll(at(examples.length(0)));
   for (std::size_t t = 0; t < roll.size(); ++t)
     for (Index i = 0; i < kCount; ++i)
-      if (notes.numbers[t * at(kCount) + at(i)] != 0) roll[t].push_back(kLowest + static_cast<int>(i));
+      if (notes.numbers[t * at(kCount) + at(i)] != 0) roll[t].push_back(kLowestNote + static_cast<int>(i));
   return roll;
 }
 
@@ -220,8 +219,8 @@ std::string roll_picture(const Roll& roll) {
       ".roll-note{{fill:#79b8ff}}}}</style>\n"
       "<rect width=\"{0}\" height=\"{1}\" fill=\"#ffffff\" class=\"roll-paper\"/>\n",
       width, height);
-  const auto top = [&](int note) { return height - (note - kLowest + 1) * kNote; };
-  for (int c = kLowest + 3; c < kLowest + static_cast<int>(kCount); c += kOctave)
+  const auto top = [&](int note) { return height - (note - kLowestNote + 1) * kNote; };
+  for (int c = kLowestNote + 3; c < kLowestNote + static_cast<int>(kCount); c += kOctave)
     svg += fmt::format("<line x1=\"0\" x2=\"{}\" y1=\"{}\" y2=\"{}\" stroke=\"#dddddd\" class=\"roll-octave\"/>\n",
                        width, top(c) + kNote, top(c) + kNote);
   for (std::size_t t = 0; t < roll.size(); ++t)

@@ -9,6 +9,9 @@
 
 namespace unfold {
 
+/// The MIDI note that the first number of a step stands for: the lowest of a piano.
+inline constexpr int kLowestNote = 21;
+
 /// The MIDI notes that sound at each step, ascending.
 using Roll = std::vector<std::vector<int>>;
 

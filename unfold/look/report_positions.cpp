@@ -12,6 +12,7 @@
 #include <span>
 
 #include "unfold/data/example_batches.h"
+#include "unfold/fields/roll.h"
 #include "unfold/look/activity.h"
 #include "unfold/models/density_model.h"
 #include "unfold/models/orderless.h"
@@ -99,11 +100,11 @@ class PositionLook {
 
   /// The notes of a piano roll, "60,64", or the first numbers of a vector.
   std::string vector_text(const FieldSpecification& of, std::span<const float> values) const {
-    constexpr std::size_t kLowestNote = 21, kShownNumbers = 4;  // of a piano; of a vector
+    constexpr std::size_t kShownNumbers = 4;
     std::vector<std::string> shown;
     if (model_.data().source == "rolls") {
       for (std::size_t i = 0; i < values.size(); ++i)
-        if (values[i] > 0.5F) shown.push_back(fmt::format("{}", kLowestNote + i));
+        if (values[i] > 0.5F) shown.push_back(fmt::format("{}", at(kLowestNote) + i));
       return shown.empty() ? "-" : fmt::format("{}", fmt::join(shown, ","));
     }
     for (std::size_t i = 0; i < std::min(kShownNumbers, values.size()); ++i)
