@@ -34,7 +34,7 @@ class RangesTest(Folder):
                              model="lstm:2", steps=1, batch=1, window=4, threads=1).model
         self.refused("samples must be between 1 and 1000000, not 0", lambda: model.predict(data, ahead=2, samples=0))
         self.refused("ahead must be between 0 and 1000000, not -1", lambda: model.predict(data, ahead=-1))
-        self.refused("ahead 1000000000000000: from 0", lambda: model.predict(data, ahead=10**15))
+        self.refused("ahead must be between 0 and 1000000, not 10{15}", lambda: model.predict(data, ahead=10**15))
         self.refused("threads must be between 0 and 1024, not 1000000000", lambda: model.predict(data, threads=10**9))
         self.assertEqual(len(model.predict(data, ahead=2, samples=3)[0]["value.mean"]), 2)
 
@@ -50,9 +50,9 @@ class RangesTest(Folder):
         model = unfold.train(table, out=self.path("run"), format="table", model="nade:3", steps=2, threads=1).model
         holes = self.write("holes", "a,b\n,1\n")
         for how in ("mean", "best", "sample"):
-            self.refused("samples 0: from 1", lambda: model.fill(holes, samples=0, how=how))
+            self.refused("samples must be between 1", lambda: model.fill(holes, samples=0, how=how))
         for count in (-1, 0, 2**40):
-            self.refused("count .*: from 1", lambda: model.sample_rows(count))
+            self.refused("count must be between 1 and", lambda: model.sample_rows(count))
         self.assertEqual(len(model.fill([pathlib.Path(holes)])), 1)
         self.assertEqual(len(model.score_examples(pathlib.Path(table))), 60)
 
