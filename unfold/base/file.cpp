@@ -334,7 +334,8 @@ void AtomicFile::fail(int error) {
 AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {
   struct stat status {};
   // By the name that was given: the links of /dev/stdout end at no file where it is a pipe.
-  if (::stat(path_.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
+  const bool exists = ::stat(path_.c_str(), &status) == 0;
+  if (exists && !S_ISREG(status.st_mode)) {
     if (S_ISDIR(status.st_mode)) fail(EISDIR);
     descriptor_ = open_directly(path_);
     if (descriptor_ < 0) fail(errno);
@@ -343,7 +344,6 @@ AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {
   int error = 0;
   target_ = resolve_links(path_, error);
   if (error != 0) fail(error);
-  const bool exists = ::stat(target_.c_str(), &status) == 0;
   // Renaming would replace a write-protected file without a word.
   if (exists && ::access(target_.c_str(), W_OK) != 0) fail(errno);
   if (target_.empty() || target_.ends_with('/')) fail(EISDIR);

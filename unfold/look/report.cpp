@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "unfold/app/info.h"
 #include "unfold/app/task_figures.h"
 #include "unfold/fields/predict.h"
 #include "unfold/look/report_parts.h"
@@ -48,9 +49,11 @@ std::vector<PageSection> complete(std::vector<PageSection> found) {
 std::string report_page(const ReportRequest& request, Reporter& reporter) {
   if (request.runs.empty()) throw UsageError("report needs a run folder");
   for (const std::string& run : request.runs) model_file(run);  // throws where there is none
+  const std::string unit = logged_unit(request.runs);
   const Looked looked = look_into(request, reporter);
-  std::vector<PageSection> sections = {card_section(request), curves_section(request, looked.levels, looked.no_levels),
-                                       seeds_section(request), cost_section(request)};
+  std::vector<PageSection> sections = {card_section(request),
+                                       curves_section(request, unit, looked.levels, looked.no_levels),
+                                       seeds_section(request, unit), cost_section(request)};
   for (PageSection& section : complete(looked.sections)) sections.push_back(std::move(section));
   const auto after_worst = std::ranges::find(sections, std::string("worst"), &PageSection::id) + 1;
   sections.insert(after_worst, samples_section(request, looked.sample));

@@ -22,9 +22,10 @@ struct Level {
 // Of the folders alone: what their configurations and logs say (report_run.cpp).
 PageSection card_section(const ReportRequest& request);
 PageSection command_section(const ReportRequest& request);
-PageSection curves_section(const ReportRequest& request, const std::vector<Level>& levels,
+// `unit`: what their logs count in (app/info.h, logged_unit).
+PageSection curves_section(const ReportRequest& request, const std::string& unit, const std::vector<Level>& levels,
                            const std::string& no_levels);
-PageSection seeds_section(const ReportRequest& request);
+PageSection seeds_section(const ReportRequest& request, const std::string& unit);
 PageSection cost_section(const ReportRequest& request);
 PageSection samples_section(const ReportRequest& request, const std::string& last_sample);
 /// The command that trained a run, as one writes it in a shell.

@@ -178,7 +178,7 @@ PageSection command_section(const ReportRequest& request) {
   return section;
 }
 
-PageSection curves_section(const ReportRequest& request, const std::vector<Level>& levels,
+PageSection curves_section(const ReportRequest& request, const std::string& unit, const std::vector<Level>& levels,
                            const std::string& no_levels) {
   PageSection section{.id = "curves",
                       .title = "Learning",
@@ -186,7 +186,6 @@ PageSection curves_section(const ReportRequest& request, const std::vector<Level
                           "Of several runs the median, with a band between the quartiles. Dashed: "
                           "what simpler models reach on the same data."};
   const std::vector<Kin> kin = kin_of(request.runs);
-  const std::string unit = logged_unit(request.runs);
   for (const auto& [key, label] : {std::pair{"step", "steps"}, std::pair{"seconds", "seconds"}}) {
     double last = 0;
     std::vector<ChartSeries> series = curves_over(kin, key, last);
@@ -213,7 +212,7 @@ PageSection curves_section(const ReportRequest& request, const std::vector<Level
   return section;
 }
 
-PageSection seeds_section(const ReportRequest& request) {
+PageSection seeds_section(const ReportRequest& request, const std::string& unit) {
   PageSection section{
       .id = "seeds", .title = "Spread of the seeds", .note = "The best validation of every run, in bits."};
   section.missing =
@@ -237,7 +236,6 @@ PageSection seeds_section(const ReportRequest& request) {
     section.missing = "None of the runs validated.";
     return section;
   }
-  const std::string unit = logged_unit(request.runs);
   section.blocks.push_back(bars_block("Median, and quartiles", unit, bars));
   section.blocks.push_back(table_block({"run", "model", "seed", "best validation, " + unit}, rows));
   return section;
