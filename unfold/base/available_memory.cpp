@@ -15,7 +15,8 @@ namespace {
 
 constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
 
-/// The number after `name` in a file of lines "name number"; with an empty name: the first thing in the file.
+/// Returns the number that follows `name` in a file of "name number" lines, or the first word of the file if `name` is
+/// empty.
 std::optional<std::size_t> number_in(const std::string& path, std::string_view name = "") {
   std::ifstream file(path);
   std::string word;
@@ -30,7 +31,8 @@ std::optional<std::size_t> number_in(const std::string& path, std::string_view n
 
 std::size_t left_of(std::size_t limit, std::size_t used) { return limit > used ? limit - used : 0; }
 
-/// What a group leaves, as one version names it. No limit is "max", or in version 1 a number of 19 digits.
+/// Returns the bytes that a group has left; the file names depend on the version of control groups. An unlimited group
+/// says "max", or in version 1 a number of 19 digits.
 std::size_t left_in(const std::string& group, const char* limit_file, const char* used_file, const char* forgettable) {
   const auto limit = number_in(group + limit_file), used = number_in(group + used_file);
   if (!limit || !used) return kNoLimit;

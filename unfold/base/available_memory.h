@@ -1,5 +1,5 @@
 #pragma once
-/// How much memory there is to take.
+/// Available memory of this process.
 
 #include <cstddef>
 
@@ -7,12 +7,12 @@
 
 namespace unfold {
 
-/// Bytes of memory that this process can still take: what the machine has left, less where a control group or a limit
-/// of the process allows less.
+/// Returns how many bytes this process can still allocate: the available memory of the machine, or less if a control
+/// group or a resource limit of the process is tighter.
 std::size_t available_memory();
 
-/// Bytes that control groups leave a process, by the fullest that it is in; files that a group could forget count as
-/// free. The largest number where there is no limit, and where there is nothing to be read.
+/// Returns how many bytes the most restrictive control group of the process has left. Page cache that a group can
+/// reclaim counts as free. The largest value of the type if there is no limit or no control group file can be read.
 std::size_t memory_left_by(const ControlGroups& groups);
 
 }  // namespace unfold

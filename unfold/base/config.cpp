@@ -106,7 +106,7 @@ bool is_bare_key(std::string_view key) {
   });
 }
 
-/// The shortest decimal that reads back to the same value.
+/// Returns the shortest decimal representation that reads back to the same value.
 std::string decimal(double value) {
   std::string out = fmt::format("{}", value);
   if (out.find_first_of(".en") == std::string::npos) out += ".0";

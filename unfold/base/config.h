@@ -1,6 +1,6 @@
 #pragma once
-/// Configuration files: the flat part of TOML, `key = value` with strings, whole numbers, decimals, true/false and
-/// lists of strings. Tables, dates and nested lists are refused.
+/// Configuration files: a flat subset of TOML, `key = value` with strings, integers, floats, booleans and lists of
+/// strings. Tables, dates and nested lists are errors.
 
 #include <string>
 #include <string_view>
@@ -16,30 +16,31 @@ using ConfigValue = std::variant<bool, Index, double, std::string, std::vector<s
 struct ConfigEntry {
   std::string key;
   ConfigValue value;
-  Index line = 0;  ///< in the file, from 1; 0 when it came from none
+  Index line = 0;  ///< line in the file, from 1; 0 if the entry does not come from a file
 };
 
-/// Entries in the order of the file, each key once.
+/// Entries in file order; keys are unique.
 class Config {
  public:
   const std::vector<ConfigEntry>& entries() const { return entries_; }
-  const ConfigEntry* find(std::string_view key) const;           ///< nullptr if there is none
-  void set(std::string key, ConfigValue value, Index line = 0);  ///< replaces, or appends
+  const ConfigEntry* find(std::string_view key) const;           ///< nullptr if the key is missing
+  void set(std::string key, ConfigValue value, Index line = 0);  ///< replaces the entry, or appends it
 
  private:
   std::vector<ConfigEntry> entries_;
 };
 
-/// Throws UsageError "FILE:LINE: ..." for anything that is not of the subset.
+/// Parses a configuration. Throws UsageError "FILE:LINE: ..." for anything outside the subset.
 Config parse_config(std::string_view text, const std::string& filename);
-/// Reads a file. Throws DataError when it cannot be read, UsageError as above.
+/// Reads and parses a file. Throws DataError if it cannot be read, UsageError like parse_config.
 Config read_config(const std::string& path);
 
-/// The text that parse_config reads back to an equal configuration. Throws UsageError for text that is not valid UTF-8.
+/// Formats a configuration as text that parse_config reads back to an equal one. Throws UsageError for strings that are
+/// not valid UTF-8.
 std::string write_config(const Config& config);
 
-/// The value as one writes it on a command line: a string as it is, numbers in their shortest exact form, lists joined
-/// by commas.
+/// Formats a value as on the command line: strings verbatim, numbers in their shortest exact form, lists joined by
+/// commas.
 std::string to_string(const ConfigValue& value);
 
 }  // namespace unfold

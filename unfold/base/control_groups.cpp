@@ -10,7 +10,7 @@ bool holds(const std::string& list, const std::string& name) {
   return ("," + list + ",").find("," + name + ",") != std::string::npos;
 }
 
-/// A group and all that it lies in.
+/// Adds a group and all its ancestors.
 void add_upwards(std::vector<std::string>& groups, const std::string& folder, std::string path) {
   groups.push_back(folder);
   while (path.size() > 1) {
@@ -24,7 +24,8 @@ void add_upwards(std::vector<std::string>& groups, const std::string& folder, st
 std::vector<std::string> ControlGroups::of(const std::string& controller) const {
   std::vector<std::string> groups;
   std::ifstream file(memberships);
-  for (std::string line; std::getline(file, line);) {  // number:controllers:/path; version 2 has 0 and no controllers
+  // lines are "number:controllers:/path"; in version 2: number 0, no controllers
+  for (std::string line; std::getline(file, line);) {
     const std::size_t first = line.find(':'), second = line.find(':', first + 1);
     if (first == std::string::npos || second == std::string::npos) continue;
     const std::string controllers = line.substr(first + 1, second - first - 1), path = line.substr(second + 1);

@@ -1,17 +1,18 @@
 #pragma once
-/// Control groups of Linux, versions 1 and 2: what a container or a service may use of a machine is said in files.
+/// Linux control groups, versions 1 and 2: the resource limits that containers and services set, as the kernel exposes
+/// them in files.
 
 #include <string>
 #include <vector>
 
 namespace unfold {
 
-/// Where the groups of this process are told, and where they lie.
+/// Paths of the files that describe the control groups of this process. Tests replace them.
 struct ControlGroups {
   std::string memberships = "/proc/self/cgroup", folder = "/sys/fs/cgroup";
 
-  /// Folders of the groups that `controller` ("cpu", "memory") may be limited in: those that the process is in, and
-  /// those that they lie in. Not all need exist: in a container the paths may be those of the host.
+  /// Returns the directories of all groups that may limit `controller` ("cpu", "memory"): the groups of the process and
+  /// their ancestors. Some may not exist: in a container the paths may be those of the host.
   std::vector<std::string> of(const std::string& controller) const;
 };
 

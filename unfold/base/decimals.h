@@ -1,14 +1,14 @@
 #pragma once
-/// Numbers as tables of results print them.
+/// Number formatting for tables of results.
 
 #include <string>
 
 namespace unfold {
 
-/// With so many digits behind the point. What rounds to zero has no sign, from whichever side it comes: "0.000000".
+/// Formats with `digits` digits after the decimal point. A number that rounds to zero has no sign: "0.000000".
 std::string decimals(double number, int digits = 6);
 
-/// A zero without its sign, for JSON; any other number as it is.
+/// Turns -0.0 into 0.0, for JSON; returns any other number unchanged.
 inline double unsigned_zero(double number) { return number + 0.0; }
 
 }  // namespace unfold

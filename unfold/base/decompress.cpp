@@ -30,7 +30,7 @@ constexpr std::string_view kGzipMagic = "\x1f\x8b",
   throw DataError(fmt::format("{}: the compressed data are damaged ({}); fetch or make the file again", name, why));
 }
 
-/// What was unpacked so far, up to a limit.
+/// Output buffer of a decompressor, bounded by a limit.
 class Unpacked {
  public:
   Unpacked(std::size_t packed, std::size_t most, const std::string& name) : packed_(packed), most_(most), name_(name) {}
@@ -66,7 +66,7 @@ std::string inflate_all(std::string_view input, const std::string& name, Unpacke
     read += piece - stream.avail_in;
     out.append(block, kInflatedBlock - stream.avail_out);
     if (status == Z_STREAM_END) {
-      // Another member may follow; zeros may fill up the last block of a tape.
+      // Another member may follow; zeros may pad the last block of a tape archive.
       if (input.find_first_not_of('\0', read) == std::string_view::npos) return out.take();
       if (!input.substr(read).starts_with(kGzipMagic)) fail_damaged(name, "something else follows them");
       inflateReset(&stream);

@@ -1,5 +1,5 @@
 #pragma once
-/// Compressed files, through the libraries of their formats.
+/// Decompression of gzip, xz and zstd data, through zlib, liblzma and libzstd.
 
 #include <string>
 #include <string_view>
@@ -8,12 +8,12 @@ namespace unfold {
 
 enum class Compression { none, gzip, xz, zstd };
 
-/// By the ending of a file name: .gz, .xz, .zst.
+/// Chooses the format by the suffix of the file name: .gz, .xz, .zst.
 Compression compression_of(std::string_view filename);
 
-/// All the bytes that `compressed` stands for, several members after one another included. Throws DataError beginning
-/// with `name` when the bytes are not of that format, damaged, cut short, or stand for more than `most` bytes: a few
-/// kilobytes may claim to be terabytes.
+/// Returns the decompressed bytes; concatenated members are all decompressed. Throws DataError that begins with `name`
+/// if the bytes are in another format, damaged, truncated, or expand to more than `most` bytes (a few kilobytes can
+/// expand to terabytes).
 std::string decompress(Compression compression, std::string_view compressed, const std::string& name,
                        std::size_t most = ~std::size_t{0});
 

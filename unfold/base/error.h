@@ -1,6 +1,6 @@
 #pragma once
-/// Errors. Each class carries the exit code that the command documents; a message says what is wrong, where, and
-/// what to do about it. Libraries of this project throw; they never print and never exit.
+/// Exception types of the library. Each class carries the documented exit code of the command; a message says what is
+/// wrong, where, and what to do. The libraries of this project throw; they never print and never exit.
 
 #include <stdexcept>
 #include <string>
@@ -9,12 +9,12 @@ namespace unfold {
 
 enum class ExitCode : int {
   success = 0,
-  failure = 1,       ///< run-time failure: input/output, full disk
-  usage = 2,         ///< a wrong option, SPEC or circuit
-  bad_data = 3,      ///< input data that is not what it claims
-  bad_model = 4,     ///< a bad or incompatible model file
-  diverged = 5,      ///< training diverged and could not be rescued
-  verification = 6,  ///< checksum, decode mismatch or failed derivative check
+  failure = 1,       ///< run-time failure, such as an input/output error or a full disk
+  usage = 2,         ///< invalid option, SPEC or circuit
+  bad_data = 3,      ///< invalid input data
+  bad_model = 4,     ///< invalid or incompatible model file
+  diverged = 5,      ///< training diverged and could not recover
+  verification = 6,  ///< wrong checksum, decoding mismatch or failed derivative check
   interrupted = 130  ///< stopped by a signal; a checkpoint was written
 };
 

@@ -25,11 +25,11 @@ namespace {
 
 constexpr std::size_t kFileBlock = std::size_t{1} << 20;
 constexpr std::size_t kMappedFrom = std::size_t{16}
-                                    << 20;  ///< below, a copy costs less than the care that mapping takes
+                                    << 20;  ///< smaller files are read: copying them costs less than mapping
 
 std::string reason(int error) { return std::generic_category().message(error); }
 
-/// A descriptor that is closed at the end of its scope.
+/// A file descriptor that is closed at the end of its scope.
 class Descriptor {
  public:
   explicit Descriptor(int value) : value_(value) {}
@@ -53,7 +53,7 @@ class Descriptor {
   throw DataError(fmt::format("{}: cannot be read: {}", name, reason(error)));
 }
 
-/// Throws for directories.
+/// Throws DataError if the descriptor is a directory.
 struct stat status_of(int descriptor, const std::string& name) {
   struct stat status {};
   if (::fstat(descriptor, &status) != 0) fail_reading(name, errno);
@@ -61,7 +61,8 @@ struct stat status_of(int descriptor, const std::string& name) {
   return status;
 }
 
-/// `likely_size`: of a file that says how large it is; it may grow or shrink all the same.
+/// Reads to the end of the file. `likely_size` is the size that the file reports; it is only a hint, because the file
+/// may grow or shrink meanwhile.
 std::string read_to_end(int descriptor, const std::string& name, std::size_t likely_size = 0) {
   std::string out;
   std::size_t size = 0, room = likely_size > 0 ? likely_size + 1 : kFileBlock;
@@ -79,7 +80,7 @@ std::string read_to_end(int descriptor, const std::string& name, std::size_t lik
 }  // namespace
 
 int open_for_reading(const std::string& path) {
-  const WaitingForOthers waiting;  // a pipe is opened when its other end is
+  const WaitingForOthers waiting;  // opening a pipe blocks until its other end is open
   int descriptor = -1;
   do descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   while (descriptor < 0 && errno == EINTR);
@@ -182,7 +183,7 @@ Input Input::open(const std::string& path, EmptyInput empty) {
   content->name = standard ? "standard input" : path;
   const Descriptor file(standard ? STDIN_FILENO : open_for_reading(path));
   const struct stat status = status_of(file.get(), content->name);
-  // Some regular files (under /proc) claim no size; and standard input may stand in the middle of a file.
+  // Some regular files (in /proc) report size 0, and standard input may be in the middle of a file.
   const bool sized = S_ISREG(status.st_mode) && !standard;
   content->file = sized ? FileBytes(file.get(), content->name, static_cast<std::size_t>(status.st_size))
                         : FileBytes::in_memory(read_to_end(file.get(), content->name));
@@ -230,7 +231,8 @@ namespace {
 
 constexpr std::string_view kTemporaryEnding = ".unfold-tmp-";
 constexpr std::size_t kRandomDigits = 16;
-constexpr std::size_t kMostOfName = 200;  ///< of a long name, so that the temporary one is not too long
+/// longer names are cut, so that the name of the temporary file is not too long
+constexpr std::size_t kMostOfName = 200;
 
 std::string_view remedy(int error) {
   switch (error) {
@@ -248,7 +250,7 @@ std::string_view remedy(int error) {
   }
 }
 
-/// What the names of all temporary files of a target begin with, without the folder.
+/// Returns the common prefix of the names of all temporary files of a target, without the directory.
 std::string temporary_stem(const std::filesystem::path& target) {
   return target.filename().string().substr(0, kMostOfName).append(kTemporaryEnding);
 }
@@ -266,7 +268,8 @@ bool is_temporary(const std::string& name, const std::string& stem) {
 
 enum class Leftover { removed, alive, foreign };
 
-/// Removes a temporary file unless a living process holds it: its lock goes with the process. Another user's stays.
+/// Removes a temporary file unless a living process holds its lock (the kernel releases the lock when the process
+/// ends). Files of other users are left alone.
 Leftover remove_leftover(const std::string& path) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   struct stat status {};
@@ -277,7 +280,8 @@ Leftover remove_leftover(const std::string& path) {
   return Leftover::removed;
 }
 
-/// False when another living process is writing the same target.
+/// Removes the leftover temporary files of a target. Returns false if another living process is writing the same
+/// target.
 bool remove_leftovers(const std::filesystem::path& target) {
   const std::string stem = temporary_stem(target);
   const std::filesystem::path folder = target.has_parent_path() ? target.parent_path() : ".";
@@ -289,11 +293,11 @@ bool remove_leftovers(const std::filesystem::path& target) {
   return true;
 }
 
-/// A new file, open and locked; -1 with errno set on failure.
+/// Creates and locks a new file. Returns its descriptor, or -1 with errno set.
 int create_locked(const std::string& path) {
   const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
   if (descriptor < 0) return -1;
-  // Between its creation and its lock, another process may take it for a leftover.
+  // Between creation and locking, another process may take the file for a leftover and remove it.
   struct stat status {};
   const bool locked = ::flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
   if (locked && ::fstat(descriptor, &status) == 0 && status.st_nlink > 0) return descriptor;
@@ -302,21 +306,22 @@ int create_locked(const std::string& path) {
   return -1;
 }
 
-/// Where a chain of symbolic links ends, whether something is there or not. ELOOP in `error` when it does not end.
+/// Follows a chain of symbolic links to its end, which need not exist. Sets `error` to ELOOP if there are too many
+/// links.
 std::string resolve_links(const std::string& path, int& error) {
-  constexpr int kMostLinks = 40;  // as the kernel
+  constexpr int kMostLinks = 40;  // same limit as the kernel
   std::filesystem::path place = path;
   for (int links = 0; links < kMostLinks; ++links) {
     std::error_code not_a_link;
     const std::filesystem::path next = std::filesystem::read_symlink(place, not_a_link);
     if (not_a_link) return place.string();
-    place = place.parent_path() / next;  // an absolute path replaces the folder
+    place = place.parent_path() / next;  // an absolute path replaces the directory
   }
   error = ELOOP;
   return path;
 }
 
-/// A device or a pipe, whose other end may let one wait.
+/// Opens a device or a pipe; opening may block until the other end is open.
 int open_directly(const std::string& path) {
   const WaitingForOthers waiting;
   int descriptor = -1;
@@ -333,7 +338,7 @@ void AtomicFile::fail(int error) {
 
 AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {
   struct stat status {};
-  // By the name that was given: the links of /dev/stdout end at no file where it is a pipe.
+  // Check the path as given: /dev/stdout links to a file that does not exist if it is a pipe.
   const bool exists = ::stat(path_.c_str(), &status) == 0;
   if (exists && !S_ISREG(status.st_mode)) {
     if (S_ISDIR(status.st_mode)) fail(EISDIR);
@@ -344,7 +349,7 @@ AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {
   int error = 0;
   target_ = resolve_links(path_, error);
   if (error != 0) fail(error);
-  // Renaming would replace a write-protected file without a word.
+  // Renaming would silently replace a write-protected file.
   if (exists && ::access(target_.c_str(), W_OK) != 0) fail(errno);
   if (target_.empty() || target_.ends_with('/')) fail(EISDIR);
   open_temporary();
@@ -403,7 +408,7 @@ void AtomicFile::commit() {
   if (::close(std::exchange(descriptor_, -1)) != 0) fail(errno);
   const std::string folder = std::filesystem::path(target_).parent_path().string();
   const Descriptor directory(::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  // A folder that cannot be opened or synchronised (some network file systems) still holds the renamed file.
+  // If the directory cannot be opened or synchronized (some network file systems), the renamed file is still complete.
   if (directory.get() >= 0 && ::fsync(directory.get()) != 0 && errno == EIO) fail(EIO);
 }
 

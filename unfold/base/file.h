@@ -1,8 +1,8 @@
 #pragma once
-/// Files: mapped and decompressed inputs, and outputs that are either whole or absent.
+/// File input and output: inputs are mapped or decompressed, outputs are written atomically.
 ///
-/// Inputs that are missing, directories, unreadable or damaged are DataErrors naming the file; outputs that cannot be
-/// written are RuntimeFailures naming the file, the reason of the operating system and a remedy.
+/// Missing, unreadable or damaged inputs, and directories, are DataErrors that name the file. Outputs that cannot be
+/// written are RuntimeFailures that name the file, the reason of the operating system and a remedy.
 
 #include <memory>
 #include <string>
@@ -17,9 +17,9 @@ namespace unfold {
 
 /// The bytes of a regular file, mapped read-only. Movable.
 ///
-/// Somebody may shorten the file while it is mapped: what is read then may be zeros that it never held, and behind its
-/// new end there is nothing to be read at all (the signal SIGBUS; see signals.h). `require_whole` finds that out;
-/// called after bytes were used, it makes sure that they were those of the file. What is small enough is better read.
+/// Another process may truncate the file while it is mapped: bytes before the new end may then read as zeros, and
+/// reading beyond it raises SIGBUS (see signals.h). `require_whole` detects truncation; call it after the bytes were
+/// used to make sure that they were the contents of the file. Small files are better read than mapped.
 class MappedFile {
  public:
   MappedFile() = default;
@@ -34,8 +34,8 @@ class MappedFile {
   ~MappedFile();
 
   std::string_view bytes() const { return {data_, size_}; }
-  void require_whole() const;  ///< throws RuntimeFailure when the file has become shorter
-  /// Says that a stretch will not be read again soon, so that it need not lie in memory.
+  void require_whole() const;  ///< throws RuntimeFailure if the file was truncated
+  /// Advises the kernel that a range will not be read again soon, so that its pages can be dropped.
   void release(std::string_view stretch) const;
 
  private:
@@ -53,7 +53,7 @@ class MappedFile {
   AnnouncedFile announced_;
 };
 
-/// The bytes of a regular file: read when they are few, mapped when they are many. Throws DataError.
+/// The bytes of a regular file: read if the file is small, mapped if it is large. Throws DataError.
 class FileBytes {
  public:
   FileBytes() = default;
@@ -62,35 +62,36 @@ class FileBytes {
   static FileBytes in_memory(std::string bytes);
 
   std::string_view bytes() const { return memory_.empty() ? mapping_.bytes() : std::string_view(memory_); }
-  const MappedFile& mapping() const { return mapping_; }  ///< empty when they were read
+  const MappedFile& mapping() const { return mapping_; }  ///< empty if the file was read
 
  private:
   MappedFile mapping_;
   std::string memory_;
 };
 
-/// Waits for the other end of a pipe, but not in vain when the process is told to stop. Throws DataError.
+/// Opens a file for reading. Opening a pipe waits for its other end, but a stop request interrupts the wait. Throws
+/// DataError.
 int open_for_reading(const std::string& path);
-/// At most `size` bytes, 0 at the end. Waits for others. Throws DataError beginning with `name`.
+/// Reads at most `size` bytes; returns 0 at the end of the file. May block. Throws DataError that begins with `name`.
 std::size_t read_some(int descriptor, const std::string& name, char* out, std::size_t size);
 
 enum class EmptyInput { error, allowed };
 
-/// An input as the user names it: "-" is standard input; a name ending in .gz, .xz or .zst is decompressed into memory
-/// (several members after one another included) after its first bytes were checked to be what the ending says; a large
-/// plain file is mapped, a small one read; a pipe is read to its end. A copy shares the bytes.
+/// An input named by the user. "-" is standard input. A name that ends in .gz, .xz or .zst is decompressed into memory
+/// (all concatenated members), after a check that the first bytes match the suffix. Large plain files are mapped, small
+/// ones are read, and a pipe is read to its end. Copies share the bytes.
 class Input {
  public:
-  /// Throws DataError: missing file, directory, no permission, empty (unless allowed), not what its ending says,
-  /// damaged or cut short, unpacking to more than `unpacking_limit` allows.
+  /// Throws DataError if the file is missing, a directory, not readable, empty (unless allowed), in a different format
+  /// than its suffix says, damaged, truncated, or if it expands to more than `unpacking_limit` allows.
   static Input open(const std::string& path, EmptyInput empty = EmptyInput::error);
-  /// An input held in memory, for generated data and tests.
+  /// Creates an input from memory, for generated data and tests.
   static Input from_bytes(std::string name, std::string bytes);
 
   const std::string& name() const;  ///< as given by the user; "standard input" for "-"
-  std::string_view bytes() const;   ///< uncompressed; valid while any copy of the input lives
-  /// To be called after bytes were used and before anything is made of them: throws RuntimeFailure when the file was
-  /// shortened meanwhile, so that they may not have been its own.
+  std::string_view bytes() const;   ///< decompressed; valid while any copy of the input exists
+  /// Call this after the bytes were used and before the results are. Throws RuntimeFailure if the file was truncated
+  /// meanwhile, so that the bytes may not have been the contents of the file.
   void require_whole() const;
 
  private:
@@ -99,21 +100,22 @@ class Input {
   std::shared_ptr<const Content> content_;
 };
 
-/// Opens all of them in order. Throws DataError; UsageError when "-" is named twice.
+/// Opens all inputs in order. Throws DataError, or UsageError if "-" occurs twice.
 std::vector<Input> open_inputs(const std::vector<std::string>& paths);
 
-/// The raw bytes of a file (nothing is decompressed, empty is allowed). Throws DataError.
+/// Reads a file without decompressing it; it may be empty. Throws DataError.
 std::string read_file(const std::string& path);
 
-/// How many bytes a compressed input may unpack to, for all that are opened from now on; 0, as at the start: 256 MiB
-/// and 100 times its size.
+/// Sets how many bytes a compressed input may expand to, for all inputs opened afterwards. 0, the default, means 256
+/// MiB plus 100 times the compressed size.
 void set_unpacking_limit(Index bytes);
 
-/// A file that appears under its name complete or not at all: bytes go to a temporary file in the same folder, `commit`
-/// brings them to the disk and renames. Without `commit` the temporary file is removed and what stood there before
-/// stays. The temporary file, NAME.unfold-tmp- and sixteen random digits, is always a new one and locked; one that a
-/// killed process left behind is removed by the next that writes the same file. A symbolic link is followed, also to a
-/// file that is not there yet; a device or pipe (such as /dev/stdout) is written directly. Throws RuntimeFailure.
+/// An output file that is written atomically: bytes go to a temporary file in the same directory; `commit` synchronizes
+/// it to disk and renames it to its final name. Without `commit` the temporary file is removed and an existing target
+/// is unchanged. The temporary file, NAME.unfold-tmp- followed by sixteen random digits, is always new and locked; one
+/// that a killed process left behind is removed by the next process that writes the same target. Symbolic links are
+/// followed, even if the final target does not exist yet; a device or pipe (such as /dev/stdout) is written directly.
+/// Throws RuntimeFailure.
 class AtomicFile {
  public:
   explicit AtomicFile(std::string path);
@@ -129,9 +131,9 @@ class AtomicFile {
   void put(std::string_view bytes);
   [[noreturn]] void fail(int error);
 
-  std::string path_;       ///< as the user gave it, for messages
-  std::string target_;     ///< after symbolic links
-  std::string temporary_;  ///< empty when the target is written directly
+  std::string path_;       ///< as given by the user, for messages
+  std::string target_;     ///< after following symbolic links
+  std::string temporary_;  ///< empty if the target is written directly
   AnnouncedFile announced_;
   std::string pending_;
   int descriptor_ = -1;

@@ -24,8 +24,8 @@ namespace {
 
 using nlohmann::json;
 
-/// Builds a value from the events of the parser, in linear time, and stops at the first thing that is beyond a limit:
-/// nothing is kept of a text that is refused there.
+/// Builds a value from parser events in linear time and stops at the first event that exceeds a limit; a rejected
+/// document leaves nothing behind.
 class JsonBuilder {
  public:
   JsonBuilder(const std::string& where, const JsonLimits& limits) : where_(where), limits_(limits) {}
@@ -36,7 +36,7 @@ class JsonBuilder {
   bool number_unsigned(json::number_unsigned_t value) { return add(value); }
   bool number_float(json::number_float_t value, const json::string_t&) { return add(value); }
   bool string(json::string_t& value) { return add(std::move(value)); }
-  bool binary(json::binary_t&) { return false; }  // JSON has none
+  bool binary(json::binary_t&) { return false; }  // JSON has no binary values
   bool start_object(std::size_t) { return open(json::object()); }
   bool start_array(std::size_t) { return open(json::array()); }
   bool end_object() { return close(); }
@@ -82,8 +82,8 @@ class JsonBuilder {
   const std::string& where_;
   const JsonLimits& limits_;
   json root_;
-  std::vector<json*> open_;  // the lists and objects being read, outermost first
-  json* member_ = nullptr;   // of the innermost object: the one whose key was read last
+  std::vector<json*> open_;  // lists and objects being read, outermost first
+  json* member_ = nullptr;   // member of the innermost object whose key was read last
   Index values_ = 0, containers_ = 0;
 };
 

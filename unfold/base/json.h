@@ -1,6 +1,5 @@
 #pragma once
-/// Strict reading of JSON: one value, valid UTF-8, no key twice, bounded depth and size; and JSON as a member of a
-/// class.
+/// Strict JSON parsing (a single value, valid UTF-8, unique keys, bounded depth and size), and JSON as a class member.
 
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
@@ -12,29 +11,30 @@
 
 namespace unfold {
 
-/// How much a text may hold, so that a small hostile one cannot take much time or memory: a list or object takes some
-/// 50 times its two bytes. The values allow for an alphabet of a million words.
+/// Limits on a document, so that a small malicious one cannot use much time or memory: an empty list or object takes
+/// about 50 times its two bytes. The default number of values is enough for a vocabulary of a million words.
 struct JsonLimits {
   Index depth = 32;
   Index containers = 100'000;     ///< lists and objects
-  Index values = Index{1} << 21;  ///< of all kinds
+  Index values = Index{1} << 21;  ///< values of all types
 };
 
-/// In linear time. Throws ModelError: `where`, what is wrong, at which byte.
+/// Parses JSON in linear time. Throws ModelError that gives `where`, the error and its byte offset.
 nlohmann::json parse_json(std::string_view text, const std::string& where, const JsonLimits& limits = {});
 
-/// A whole number as `T` (Index, int, std::int32_t); nothing when the value is something else, has a fraction or lies
-/// beyond T, which the library's own conversion would cut without a word.
+/// Returns an integer value as `T` (Index, int, std::int32_t). Returns nothing if the value has another type, has a
+/// fraction or is out of range for T; the conversion of nlohmann::json would silently truncate it.
 template <class T>
 std::optional<T> whole_number(const nlohmann::json& value);
 
-/// A JSON value as a member: a header that has one need not include the library, which takes seconds to compile.
+/// A JSON value as a class member. Headers that use it need not include nlohmann/json.hpp, which takes seconds to
+/// compile.
 class JsonBox {
  public:
   JsonBox();  ///< null
   JsonBox(nlohmann::json value);
   JsonBox(const JsonBox& other);
-  JsonBox(JsonBox&&) noexcept;  ///< leaves the other without a value: only to be assigned to or destroyed
+  JsonBox(JsonBox&&) noexcept;  ///< a moved-from object may only be assigned to or destroyed
   JsonBox& operator=(JsonBox other) noexcept;
   ~JsonBox();
 

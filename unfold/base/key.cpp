@@ -16,7 +16,7 @@ constexpr std::size_t kShortestKey = 16, kLongestKey = std::size_t{1} << 20;
 
 const unsigned char* data_of(std::string_view bytes) { return reinterpret_cast<const unsigned char*>(bytes.data()); }
 
-/// libsodium chooses its code for this processor.
+/// Initializes libsodium, which selects its implementation for this processor.
 void prepare() {
   static const bool ready = sodium_init() >= 0;
   if (!ready) throw RuntimeFailure("libsodium cannot be used here; do without --key");
@@ -29,7 +29,7 @@ std::optional<Key>& present_key() {
   return key;
 }
 
-/// The beginning of a file, which may have no end: a byte more than a key may have.
+/// Reads the beginning of a file, which may be endless: one byte more than the longest allowed key.
 std::string read_beginning(const std::string& path) {
   const int descriptor = open_for_reading(path);
   std::string bytes(kLongestKey + 1, '\0');

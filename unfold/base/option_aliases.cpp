@@ -8,13 +8,14 @@
 namespace unfold {
 namespace {
 
-/// An option and what else it is called.
+/// An option and its aliases.
 struct OptionAliases {
   std::string_view name;
   std::vector<std::string_view> others;
 };
 
-/// Of SPECs first, then of the command. A word may stand in several rows: the first whose option there is counts.
+/// SPEC options first, then command options. An alias may stand in several rows: the first row whose option is
+/// available applies.
 const std::vector<OptionAliases>& option_aliases() {
   static const std::vector<OptionAliases> list = {
       {"rate", {"lr", "learning-rate", "step-size"}},

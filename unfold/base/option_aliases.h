@@ -1,7 +1,7 @@
 #pragma once
-/// Names that people give to options after years with other programs: `lr` is `rate`, `batch_size` is `batch`. They are
-/// understood wherever an option is named, in SPECs, on the command line and in configuration files; what is written
-/// down (cards, config.toml, messages) has our names alone. An option's own name always comes first.
+/// Aliases of options, as other programs name them: `lr` for `rate`, `batch_size` for `batch`. They are accepted
+/// wherever an option is named: in SPECs, on the command line and in configuration files. Output (cards, config.toml,
+/// messages) uses only the canonical names. An exact match with a canonical name takes precedence over an alias.
 
 #include <span>
 #include <string>
@@ -9,14 +9,15 @@
 
 namespace unfold {
 
-/// The one of `names` that people call `word`, or `word` itself where it is one of them; empty when there is none.
-/// Underscores count as hyphens.
+/// Returns the element of `names` that `word` is or is an alias of; empty if there is none. Underscores count as
+/// hyphens.
 std::string name_behind(std::string_view word, std::span<const std::string> names);
 
-/// Whether two words name one option: equal but for hyphens, or one another's aliases.
+/// Returns whether two words name the same option: they are equal up to hyphens and underscores, or aliases of one
+/// option.
 bool name_the_same(std::string_view a, std::string_view b);
 
-/// Whether `word` is what people call the main size of a model: "hidden", "units".
+/// Returns whether `word` is a common name for the main size of a model: "hidden", "units".
 bool is_main_size(std::string_view word);
 
 }  // namespace unfold

@@ -26,7 +26,7 @@ std::optional<OptionValue> parse_number(std::string_view text) {
   return value;
 }
 
-/// As people write large numbers: 10k, 1.5M, 2G are thousands, millions and billions.
+/// Accepts the suffixes of large numbers: 10k, 1.5M and 2G are thousands, millions and billions.
 template <class Number>
 std::optional<OptionValue> parse_large_number(std::string_view text) {
   constexpr std::string_view kLetters = "kMG";
@@ -39,7 +39,7 @@ std::optional<OptionValue> parse_large_number(std::string_view text) {
   return fits ? std::optional<OptionValue>(static_cast<Number>(value)) : std::nullopt;
 }
 
-/// What a target holds, without the optional around it.
+/// The value type of a target, without std::optional.
 template <class T>
 struct Inner {
   using type = T;
@@ -66,7 +66,7 @@ bool allowed(const Option& option, const OptionValue& value, double number) {
   return !option.limits || option.limits->contains(number) || value == option.fallback;
 }
 
-/// Limits as a sentence says them: "must be at least 1".
+/// Formats limits for a message: "must be at least 1".
 std::string in_words(const Limits& limits) {
   if (std::isinf(limits.high)) return fmt::format("{} {}", limits.low_open ? "above" : "at least", limits.low);
   const char* below = limits.high_open ? "below" : "at most";

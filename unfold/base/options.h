@@ -1,9 +1,9 @@
 #pragma once
-/// Options described once. An option is a name, a place for its value, what the value may be, and what it is for; SPECs
-/// (below) and the options of the command (terminal/options.h) are both tables of them.
+/// Option descriptions. An option consists of a name, a pointer to its value, the allowed values and a help text. SPECs
+/// (below) and the options of the command (terminal/options.h) are both tables of options.
 ///
-/// A struct of options has a function `describe(visitor, options)`; from it follow parsing, help text, range checks and
-/// the canonical text:
+/// A struct of options has a function `describe(visitor, options)`. Parsing, help text, range checks and the canonical
+/// text are derived from it:
 ///
 ///   struct AdamOptions { double rate = 0.002; ... };
 ///   template <class Visitor>
@@ -33,7 +33,7 @@
 
 namespace unfold {
 
-/// The numbers an option may take.
+/// The range of numbers that an option accepts.
 struct Limits {
   double low, high;
   bool low_open, high_open;
@@ -47,76 +47,78 @@ Limits range(double low, double high);          ///< [low, high]
 Limits from_to_below(double low, double high);  ///< [low, high)
 std::string to_string(const Limits& limits);    ///< "above 0", "0 to 1", "0 to below 1"
 
-/// A target of any type that holds one of several choices, by their number.
+/// Target for an option with several choices, of any type; the choice is stored and read by its index.
 struct ChoiceTarget {
   std::function<void(std::size_t)> set;
   std::function<std::size_t()> get;
 };
 
-/// Where the value of an option goes; it must outlive the option. An empty optional: no value.
+/// Pointer to the value of an option; the value must outlive the option. An empty std::optional means that no value is
+/// set.
 using OptionTarget =
     std::variant<bool*, Index*, double*, std::string*, std::vector<std::string>*, std::optional<Index>*,
                  std::optional<double>*, std::optional<std::string>*, ChoiceTarget>;
 using OptionValue = ConfigValue;
 
-/// One option.
 struct Option {
   std::string name;
   OptionTarget target;
   std::string help;
-  std::optional<Limits> limits = {};         ///< of numbers; none: any number
-  std::vector<std::string> choices = {};     ///< when not empty: the only texts allowed
-  std::optional<OptionValue> fallback = {};  ///< the default; allowed whatever the limits say
+  std::optional<Limits> limits = {};         ///< for numbers; without limits any number is allowed
+  std::vector<std::string> choices = {};     ///< if not empty, the only strings allowed
+  std::optional<OptionValue> fallback = {};  ///< default value; allowed even if it is outside the limits
 };
 
 enum class OptionFault { none, malformed, out_of_range, no_choice };
 
-/// How true and false may be written.
+/// Accepted spellings of true and false.
 enum class BoolWords {
   plain,  ///< true, false
-  many    ///< also 1, 0, yes, no, on, off, and nothing for false
+  many    ///< also 1, 0, yes, no, on, off; an empty text means false
 };
 
-/// The value that a text stands for, of the type of the target; nothing when it is malformed.
+/// Parses a text as the type of the target. Returns nothing if it is malformed.
 std::optional<OptionValue> parse_value(const Option& option, std::string_view text, BoolWords words);
-/// Sets the target, or says why not and changes nothing. A whole number is welcome where a decimal is wanted.
+/// Sets the target, or returns the fault and leaves the target unchanged. Integers are accepted for floating-point
+/// options.
 OptionFault set_value(const Option& option, const OptionValue& value);
-/// What the target holds; nothing for an empty optional.
+/// Returns the current value of the target; nothing if it is an empty std::optional.
 std::optional<OptionValue> value_of(const Option& option);
-/// Back to the value of its type that is empty or zero. Of choices: the first.
+/// Resets the target to the empty or zero value of its type; for choices, to the first one.
 void clear_value(const Option& option);
 std::string wanted(const Option& option);      ///< "a whole number", "true or false"
-std::string range_text(const Option& option);  ///< all that is allowed: "whole number, 1 to 9", "red|green"
+std::string range_text(const Option& option);  ///< all allowed values: "whole number, 1 to 9", "red|green"
 
-/// Sets the target. Throws UsageError that begins with `where`, the place the value came from ("option --batch",
-/// "unfold.toml:3: batch"), and says what is wanted; for a choice, with the nearest one.
+/// Sets the target. Throws UsageError that begins with `where`, the origin of the value ("option --batch",
+/// "unfold.toml:3: batch"), and describes the allowed values; for a choice, it suggests the nearest one.
 void set_option(const Option& option, const OptionValue& value, std::string_view where);
-/// The same for text, where true and false may be written in many ways.
+/// Like set_option, for a text; accepts all spellings of true and false.
 void set_option_from_text(const Option& option, std::string_view text, std::string_view where);
 
 struct Spec {
   std::string name;
-  std::string size;  ///< the bare number, empty if there is none
+  std::string size;  ///< the bare number; empty if missing
   std::vector<std::pair<std::string, std::string>> values;
 };
 
-/// Throws UsageError showing the text and an example: empty name or key, a key twice, a second bare value.
+/// Parses a SPEC. Throws UsageError that shows the text and an example: empty name or key, duplicate key, second bare
+/// value.
 Spec parse_spec(std::string_view text);
 std::string to_string(const Spec& spec);
-/// The name of a SPEC, even of a malformed one.
+/// Returns the name of a SPEC, even if the rest is malformed.
 std::string_view spec_name(std::string_view text);
 
 struct OptionHelp {
-  std::string name, value, range, help;  ///< value: the present one, in a fresh struct the default
+  std::string name, value, range, help;  ///< `value` is the current value (the default, in a new struct)
 };
 
-/// The visitor: references to the fields of a struct of options, which must outlive it.
+/// The visitor of `describe`: references to the members of a struct of options, which must outlive it.
 class OptionTable {
  public:
   void operator()(std::string_view name, double& field, std::string_view help, Limits limits);
   void operator()(std::string_view name, Index& field, std::string_view help, Limits limits);
   void operator()(std::string_view name, bool& field, std::string_view help);
-  /// A field that has one of a few values, each with a word of its own.
+  /// An option with a few values, each with its own word.
   template <class E>
   requires(std::is_enum_v<E> || std::same_as<E, bool>)  //
       void
@@ -143,9 +145,10 @@ class OptionTable {
   }
   void add(Option option) { options_.push_back(std::move(option)); }
 
-  /// Throws UsageError naming `who`: an unknown option (with the nearest name), a value out of range or malformed.
+  /// Sets one option. Throws UsageError that names `who`: unknown option (with the nearest name), value out of range or
+  /// malformed.
   void set(std::string_view who, std::string_view name, std::string_view value);
-  /// Everything that a SPEC says. `main` is the option that its bare number sets; empty: it has none.
+  /// Sets all options of a SPEC. `main` is the option that the bare number sets; empty: a bare number is an error.
   void set(const Spec& spec, std::string_view main = {});
   std::vector<OptionHelp> help() const;
 
@@ -153,7 +156,7 @@ class OptionTable {
   std::vector<Option> options_;
 };
 
-/// A struct of options of any type, by value: what a registry can hold without knowing it.
+/// Type-erased struct of options with value semantics, for registries.
 class AnyOptions {
  public:
   AnyOptions() = default;  ///< no options
@@ -163,7 +166,7 @@ class AnyOptions {
       : value_(std::move(options)),
         describe_([](OptionTable& table, std::any& value) { describe(table, *std::any_cast<Options>(&value)); }) {}
 
-  /// REQUIRES that it holds this type: std::bad_any_cast otherwise.
+  /// REQUIRES: it holds this type; throws std::bad_any_cast otherwise.
   template <class Options>
   Options& as() {
     return std::any_cast<Options&>(value_);
@@ -181,12 +184,12 @@ class AnyOptions {
   void (*describe_)(OptionTable&, std::any&) = nullptr;
 };
 
-/// For what has no options.
+/// For entries without options.
 struct NoOptions {};
 template <class Visitor>
 void describe(Visitor&, NoOptions&) {}
 
-/// Sets the fields that a SPEC names. Throws UsageError as OptionTable::set.
+/// Sets the members that a SPEC names. Throws UsageError like OptionTable::set.
 template <class Options>
 void parse_options(const Spec& spec, Options& options, std::string_view main = {}) {
   OptionTable table;
@@ -201,11 +204,11 @@ std::vector<OptionHelp> help_of(Options options) {
   return table.help();
 }
 
-/// What differs between two lists of the same options, as the values of a SPEC.
+/// Returns the options whose values differ between two lists of the same options, as SPEC values.
 std::vector<std::pair<std::string, std::string>> changed_values(const std::vector<OptionHelp>& values,
                                                                 const std::vector<OptionHelp>& defaults);
 
-/// A number in its shortest exact form.
+/// Formats a number in its shortest exact form.
 std::string format_number(double x);
 
 }  // namespace unfold

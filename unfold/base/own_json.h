@@ -1,6 +1,6 @@
 #pragma once
-/// JSON that Unfold itself wrote, with the keys in their order. What comes from strangers is for `parse_json`.
-/// Compiling the parser takes more than a second: rooms have it from here.
+/// Parser for JSON that Unfold itself wrote; keeps the order of keys. Use `parse_json` for untrusted input. The parser
+/// takes more than a second to compile, so it is instantiated only here.
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -8,12 +8,12 @@
 
 namespace unfold {
 
-/// Throws ModelError: `where`, that it is no JSON.
+/// Throws ModelError that gives `where` if the text is not JSON.
 nlohmann::ordered_json parse_own_json(std::string_view text, const std::string& where);
 
-/// Of what a machine that went down may have cut off: `is_discarded()` then.
+/// For text that a crash may have truncated: returns a value with `is_discarded()` if it does not parse.
 nlohmann::ordered_json try_own_json(std::string_view text);
-/// Without the file, too.
+/// Like try_own_json, and also if the file does not exist.
 nlohmann::ordered_json try_own_json_file(const std::string& path);
 
 }  // namespace unfold

@@ -19,7 +19,7 @@ namespace {
 
 constexpr double kUnbounded = std::numeric_limits<double>::infinity();
 
-/// "quota period" in microseconds as version 2 writes it, "max period" or "-1 period" for none.
+/// Parses "quota period" in microseconds, the format of version 2; "max period" and "-1 period" mean no quota.
 double ratio_of(std::istream&& text) {
   std::string quota;
   double period = 0;
@@ -47,7 +47,7 @@ int allowed_processors() {
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
-/// Of so many processors.
+/// Limits a number of processors to the quota of the control groups.
 int granted_of(int processors) {
   const double granted = std::ceil(granted_processors());
   return std::max(1, granted < processors ? static_cast<int>(granted) : processors);

@@ -1,19 +1,20 @@
 #pragma once
-/// How many threads are worth having.
+/// Number of threads that this process can use.
 
 #include "unfold/base/control_groups.h"
 
 namespace unfold {
 
-/// Processors that this process may use: those it may run on, but no more than its control groups grant (the quota of a
-/// container), rounded up. At least 1.
+/// Returns the number of processors available to this process: those of its CPU affinity, limited by the control group
+/// quota (of a container, for example), rounded up. At least 1.
 int available_threads();
 
-/// The same for all processes of this machine, or container, together: whatever this one is bound to. At least 1.
+/// Like available_threads, but ignores the CPU affinity of this process: the processors that all processes of the
+/// machine or container share. At least 1.
 int shared_threads();
 
-/// How many processors control groups grant a process, by the narrowest that it is in. Infinite where there is no
-/// quota, and where there is nothing to be read.
+/// Returns the number of processors that the most restrictive control group grants. Infinite if there is no quota or no
+/// control group file can be read.
 double granted_processors(const ControlGroups& groups = {});
 
 }  // namespace unfold

@@ -1,6 +1,6 @@
 #pragma once
-/// Registries: explicit lists of named things that a SPEC or a command can ask for. One line adds an entry; nothing
-/// registers itself.
+/// Registries: explicit lists of named entries that a SPEC or a command can select. Adding an entry takes one line;
+/// nothing registers itself.
 ///
 ///   struct TaskEntry : Entry { std::unique_ptr<Task> (*make)(const AnyOptions&); };
 ///   const Registry<TaskEntry>& tasks() {
@@ -18,39 +18,38 @@
 
 namespace unfold {
 
-/// What most entries have; they derive from it.
+/// Base of registry entries.
 struct Entry {
-  std::string name, help;   ///< help: one line
-  AnyOptions options = {};  ///< with their defaults
+  std::string name, help;   ///< `help` is one line
+  AnyOptions options = {};  ///< default values
 };
 
-/// An entry as help texts show it.
+/// An entry as shown in help texts.
 struct EntryHelp {
   std::string name, help;
   std::vector<OptionHelp> options;
 };
 
-/// The UsageErrors for a name that is in no list. `kind`: "model"; `names`: what there is.
+/// Throws the UsageError for a name that is in no list. `kind` is for example "model"; `names` are the known names.
 [[noreturn]] void refuse_unknown(std::string_view kind, std::string_view name, const std::vector<std::string>& names);
 [[noreturn]] void refuse_not_built(std::string_view kind, std::string_view name, const std::vector<std::string>& names);
 
-/// Entries in the order of help texts; they stay where they are, so that others may keep pointers to them.
-/// `EntryType`: anything with a `name`.
+/// Entries in the order of help texts. Pointers to entries stay valid. `EntryType` is any type with a member `name`.
 template <class EntryType>
 class Registry {
  public:
-  /// `kind`: what an entry is, in messages; `not_built`: names that later versions will have.
+  /// `kind` says what an entry is, in messages; `not_built` lists names that are planned for later versions.
   Registry(std::string kind, std::vector<EntryType> entries, std::vector<std::string> not_built = {})
       : kind_(std::move(kind)), entries_(std::move(entries)), not_built_(std::move(not_built)) {}
 
-  /// Null when there is none.
+  /// Returns nullptr if there is no such entry.
   const EntryType* find(std::string_view name) const {
     for (const EntryType& entry : entries_)
       if (entry.name == name) return &entry;
     return nullptr;
   }
-  /// Throws UsageError: unknown (with the nearest name and a list of all), not built yet. `others`: further names that
-  /// the message lists.
+  /// Throws UsageError if the name is unknown (with the nearest name and a list of all) or not built yet. `others` are
+  /// further names that the message lists.
   const EntryType& get(std::string_view name, const std::vector<std::string>& others = {}) const {
     if (const EntryType* entry = find(name)) return *entry;
     std::vector<std::string> known = names();

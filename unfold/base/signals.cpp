@@ -24,7 +24,7 @@ std::atomic<bool>& stop_requested() {
 }
 
 WaitingForOthers::WaitingForOthers() {
-  ++waiting;  // first, so that a signal that comes after the question below finds it
+  ++waiting;  // before the check below, so that a signal that arrives after the check sees it
   if (!stop_requested()) return;
   --waiting;
   throw InterruptedError("interrupted");
@@ -33,11 +33,11 @@ WaitingForOthers::WaitingForOthers() {
 WaitingForOthers::~WaitingForOthers() { --waiting; }
 bool WaitingForOthers::any() noexcept { return waiting > 0; }
 
-/// Names are kept in place and never freed: a handler may run at any moment, in any thread.
+/// Names are stored in place and never freed, because a handler may run at any time in any thread.
 struct AnnouncedFile::Slot {
   enum State : int { kFree, kChanging, kReady };
   std::atomic<int> state{kFree};
-  const char* begin = nullptr;  ///< null: a temporary file
+  const char* begin = nullptr;  ///< null for a temporary file
   std::size_t size = 0;
   char name[PATH_MAX] = {};
 };

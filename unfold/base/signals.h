@@ -1,7 +1,7 @@
 #pragma once
-/// What a signal handler has to know, in a form that it may touch: whether somebody wants the process to stop, whether
-/// a thread waits for others (a pipe), which temporary files exist, which files are mapped where. Nothing here installs
-/// a handler: that is the program's choice (terminal/interrupt.h).
+/// State shared with signal handlers, in async-signal-safe form: whether a stop was requested, whether a thread is
+/// blocked (on a pipe, for example), which temporary files exist, and which files are mapped at which addresses. This
+/// module does not install handlers; that is up to the program (terminal/interrupt.h).
 
 #include <atomic>
 #include <cstddef>
@@ -12,22 +12,24 @@ namespace unfold {
 /// Set by a signal handler, polled by long loops.
 std::atomic<bool>& stop_requested();
 
-/// While one lives, a thread waits for somebody else: a pipe, a terminal, a lock. A handler that finds one ends the
-/// process, for the wait may be endless. Throws InterruptedError when a stop was asked for already.
+/// While an object of this class exists, a thread is blocked on something outside the process: a pipe, a terminal, a
+/// lock. The handler then ends the process at once, because the wait may never end. The constructor throws
+/// InterruptedError if a stop has already been requested.
 class WaitingForOthers {
  public:
   WaitingForOthers();
   ~WaitingForOthers();
   WaitingForOthers(const WaitingForOthers&) = delete;
   WaitingForOthers& operator=(const WaitingForOthers&) = delete;
-  static bool any() noexcept;  ///< may be called by a handler
+  static bool any() noexcept;  ///< async-signal-safe
 };
 
-/// A file that handlers know of while this lives. Of many hundreds at a time some are not known. Movable.
+/// Registers a file with the signal handlers for the lifetime of the object. The table has a fixed size; files beyond
+/// it (several hundred at a time) are not registered. Movable.
 class AnnouncedFile {
  public:
   AnnouncedFile() = default;
-  static AnnouncedFile temporary(const std::string& path);  ///< to be removed when the process ends
+  static AnnouncedFile temporary(const std::string& path);  ///< removed when a signal ends the process
   static AnnouncedFile mapped(const std::string& name, const void* begin, std::size_t size);
   AnnouncedFile(AnnouncedFile&& other) noexcept;
   AnnouncedFile& operator=(AnnouncedFile&& other) noexcept;
@@ -42,8 +44,9 @@ class AnnouncedFile {
   Slot* slot_ = nullptr;
 };
 
-/// Both may be called by a handler.
+/// Async-signal-safe.
 void remove_temporary_files() noexcept;
-const char* mapped_file_at(const void* address) noexcept;  ///< its name; null if no file is mapped there
+/// name of the file mapped at the address, or nullptr; async-signal-safe
+const char* mapped_file_at(const void* address) noexcept;
 
 }  // namespace unfold

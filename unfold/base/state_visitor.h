@@ -1,5 +1,6 @@
 #pragma once
-/// What a checkpoint holds of something: it shows every piece of its state to a visitor, which reads or writes it.
+/// Visitor that reads or writes the state of an object for a checkpoint. The object passes each piece of its state to
+/// the visitor.
 
 #include <cmath>
 #include <span>
@@ -17,8 +18,8 @@ class StateVisitor {
   virtual void operator()(std::string_view name, std::span<T> values) = 0;
   virtual void operator()(std::string_view name, double& value) = 0;
 
-  /// A count, which may later be an index: a checkpoint can hold any number. Throws ModelError unless it is whole and
-  /// from 0 to `most`.
+  /// A count, which may later be used as an index; a checkpoint may contain any number. Throws ModelError unless the
+  /// value is an integer from 0 to `most`.
   void count(std::string_view name, double& value, double most = 0x1p53) {
     (*this)(name, value);
     if (!(value >= 0 && value <= most && value == std::floor(value)))

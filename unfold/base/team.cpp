@@ -25,7 +25,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Thrown by sync() in the members that did not fail themselves; never leaves `run`.
+/// Thrown by sync() in members that did not fail themselves; never escapes `run`.
 struct Abandoned {};
 
 void relax() {
@@ -36,16 +36,16 @@ void relax() {
 #endif
 }
 
-// A pause lasts 40 to 140 cycles: a few bare polls catch a neighbour that is nearly there, then pauses for some
-// microseconds, then the processor is offered to others.
+// A pause instruction takes 40 to 140 cycles. The first polls catch a thread that is almost there; then the waiting
+// thread pauses for a few microseconds, then it yields the processor.
 constexpr int kPolls = 100, kPauses = 150;
 constexpr auto kIdleBeforeSleep = std::chrono::microseconds(100);
-// At a barrier: a neighbour that takes longer has most likely lost its processor to another program. Whoever goes on
-// yielding then keeps it from coming back; a sleeper gives way at once.
+// At a barrier: a thread that takes longer has most likely been preempted by another program. Yielding in a loop would
+// keep it from being scheduled again; sleeping frees the processor at once.
 constexpr auto kBarrierBeforeSleep = std::chrono::microseconds(50);
 
-/// Waits until ready(value of the counter), trying ever more politely: awake for a while, then asleep. Returns how long
-/// it took beyond the few microseconds that neighbours need anyway.
+/// Waits until ready(value of the counter) is true: polls and yields for `awake`, then sleeps. Returns the time waited
+/// beyond the few microseconds that are normal.
 template <class Ready>
 Clock::duration wait_for(const std::atomic<int>& counter, Clock::duration awake, const Ready& ready) {
   const auto there = [&] { return ready(counter.load(std::memory_order_acquire)); };
@@ -63,8 +63,8 @@ Clock::duration wait_for(const std::atomic<int>& counter, Clock::duration awake,
   return Clock::now() - start;
 }
 
-/// Whether all members shall take part in the next run, or the caller alone. Where the caller waits for most of the
-/// time that runs take, it would have done the work of all sooner than they come back.
+/// Decides whether all members take part in the next parallel region or only the caller. If the caller spends most of
+/// the time waiting, it would have finished the whole work sooner by itself.
 class Choice {
  public:
   Choice(int members, Attendance attendance)
@@ -73,19 +73,20 @@ class Choice {
   bool all(Clock::time_point now) {
     switch (attendance_) {
       case Attendance::all: return true;
-      case Attendance::fickle: return (++runs_ * 0x9E3779B97F4A7C15U) >> 63 != 0;  // every other run or so
+      case Attendance::fickle: return (++runs_ * 0x9E3779B97F4A7C15U) >> 63 != 0;  // about every second region
       case Attendance::as_it_pays: break;
     }
     return now >= alone_until_;
   }
 
-  /// After a run of all.
+  /// Records a region in which all members took part.
   void note(Clock::time_point now, Clock::duration took, Clock::duration waited) {
     took_ += took;
     waited_ += waited;
     if (took_ < kTrial) return;
     const bool pays = std::chrono::duration<double>(waited_) <= most_waited_ * std::chrono::duration<double>(took_);
-    if (!pays) alone_until_ = now + std::max<Clock::duration>(rest_, kRestPerTrial * took_);  // a run may take seconds
+    // a region may take seconds
+    if (!pays) alone_until_ = now + std::max<Clock::duration>(rest_, kRestPerTrial * took_);
     rest_ = pays ? kFirstRest : std::min<Clock::duration>(2 * rest_, kLongestRest);
     took_ = waited_ = {};
   }
@@ -95,7 +96,7 @@ class Choice {
   static constexpr int kRestPerTrial = 20;
 
   const Attendance attendance_;
-  const double most_waited_;  // share of the time
+  const double most_waited_;  // fraction of the time
   std::uint64_t runs_ = 0;
   Clock::duration took_{}, waited_{}, rest_ = kFirstRest;
   Clock::time_point alone_until_{};
@@ -134,26 +135,26 @@ struct Team::State {
 
   const int size;
   Choice choice;
-  Clock::duration waited{};  // by the first member, in the current run
+  Clock::duration waited{};  // by the first member, in the current region
   std::vector<std::thread> workers;
-  const std::function<void(Member&)>* body = nullptr;  // null tells the workers to end
+  const std::function<void(Member&)>* body = nullptr;  // null tells the workers to exit
   std::exception_ptr error;
   std::mutex error_mutex;
   std::atomic<bool> busy{false};
 
-  // Each of these is hammered by other threads: a cache line of its own.
-  alignas(64) std::atomic<int> generation{0};  // of runs; int is what a futex waits on directly
-  alignas(64) std::atomic<int> finished{0};    // workers that have left the current run
+  // Each of these is polled by other threads and therefore has its own cache line.
+  alignas(64) std::atomic<int> generation{0};  // of parallel regions; an int, because a futex can wait on it directly
+  alignas(64) std::atomic<int> finished{0};    // workers that have left the current region
   alignas(64) std::atomic<bool> failed{false};
-  /// How many barriers each member has reached. Each writes its own line and reads those of the others: one transfer
-  /// of a line between two members, where a common counter needs two.
+  /// Number of barriers that each member has reached. Each member writes its own cache line and reads those of the
+  /// others: two members need one transfer of a line, where a common counter needs two.
   struct alignas(64) Arrivals {
     std::atomic<int> count{0};  // wraps around
   };
   const std::unique_ptr<Arrivals[]> arrivals;
 };
 
-/// At a barrier, or gone for good.
+/// Called at a barrier, and when a member stops for good.
 void Team::State::arrive(int id) {
   auto& count = arrivals[static_cast<std::size_t>(id)].count;
   count.fetch_add(1, std::memory_order_release);
@@ -184,12 +185,12 @@ void Team::State::execute(int id) {
       if (!error) error = std::current_exception();
     }
     failed.store(true, std::memory_order_release);
-    arrive(id);  // lets go who waits at a barrier
+    arrive(id);  // releases the threads that wait at a barrier
   }
 }
 
 void Team::State::work(int id) {
-  for (unsigned seen = 0;; ++seen) {  // the generation wraps, too
+  for (unsigned seen = 0;; ++seen) {  // the generation wraps around, too
     wait_for(generation, kIdleBeforeSleep, [&](int now) { return now != static_cast<int>(seen); });
     if (!body) return;
     execute(id);
@@ -223,7 +224,7 @@ void Team::run(const std::function<void(Member&)>& body) {
   if (s.size == 1) return alone();
   if (s.busy.exchange(true, std::memory_order_acquire))
     throw std::logic_error("Team::run: the team is already running");
-  struct Free {  // however the run ends
+  struct Free {  // also if the region ends with an exception
     ~Free() { busy.store(false, std::memory_order_release); }
     std::atomic<bool>& busy;
   } free{s.busy};

@@ -1,17 +1,17 @@
 #pragma once
-/// A team of threads that runs one function together (single program, multiple data).
+/// A team of threads that executes one function together (single program, multiple data).
 ///
 ///   Team team(2);
 ///   team.run([&](Member& me) {
 ///     Range mine = me.share(n, 16);          // my part of [0, n), in multiples of 16
 ///     ...                                    // write only my part
-///     me.sync();                             // everybody's part is complete after this
+///     me.sync();                             // barrier: all parts are complete after this
 ///   });
 ///
-/// Law 2: work is divided by output, never by reduction, so results do not depend on the number of threads.
-/// The barrier spins for a short while, then yields, then sleeps, so that an oversubscribed machine still progresses.
-/// An exception thrown by any member ends the run on all members and is rethrown by `run`.
-/// `run` may not be nested. A team of one runs the function on the calling thread with no synchronisation at all.
+/// Determinism (invariant 2): work is divided by output, never by reduction, so results do not depend on the number of
+/// threads. The barrier spins for a short while, then yields, then sleeps, so that an oversubscribed machine still
+/// makes progress. An exception in any member ends the parallel region on all members and is rethrown by `run`. `run`
+/// cannot be nested. A team of one executes the function on the calling thread without synchronization.
 
 #include <functional>
 #include <memory>
@@ -23,15 +23,19 @@ namespace unfold {
 
 class Member;
 
-/// Who takes part in a run.
+/// Which members take part in a parallel region.
 enum class Attendance : unsigned char {
-  all,         ///< every member, always: what speeds and tests of threads are measured with
-  as_it_pays,  ///< the caller alone for a while, where members mostly wait for each other: other programs have the
-               ///< processors, and a barrier lasts until each member has had one again
-  fickle       ///< all or the caller alone as it comes, for tests: what relies on equal shares in every run shows
+  all,  ///< always every member; for benchmarks and tests of threads
+  /// only the caller, for a while, if members mostly wait for each other: other programs then occupy the processors,
+  /// and a barrier takes until each member has been scheduled again
+  as_it_pays,
+  /// pseudo-randomly all members or only the caller; tests use it to find code that relies on equal shares in every
+  /// region
+  fickle
 };
 
-/// That of teams that are not told: as it pays. UNFOLD_TEAM=all|fickle in the environment says otherwise, for tests.
+/// Returns the default attendance: `as_it_pays`. The environment variable UNFOLD_TEAM=all|fickle overrides it, for
+/// tests.
 Attendance usual_attendance();
 
 class Team {
@@ -41,7 +45,7 @@ class Team {
   Team(const Team&) = delete;
   Team& operator=(const Team&) = delete;
 
-  int size() const;  ///< members at most
+  int size() const;  ///< maximum number of members
   void run(const std::function<void(Member&)>& body);
 
  private:
@@ -53,8 +57,9 @@ class Team {
 class Member {
  public:
   int id() const { return id_; }
-  int size() const { return size_; }  ///< members of this run
-  /// My part of [0, n): parts are multiples of `grain` (the last one may be shorter), contiguous, in order of id.
+  int size() const { return size_; }  ///< members of this parallel region
+  /// Returns this member's part of [0, n): parts are multiples of `grain` (the last one may be shorter), contiguous and
+  /// in the order of the ids.
   Range share(Index n, Index grain = 1) const;
   void sync();
 

@@ -1,5 +1,5 @@
 #pragma once
-/// Suggestions for mistyped names.
+/// Suggestions for misspelled names.
 
 #include <span>
 #include <string>
@@ -10,15 +10,16 @@
 
 namespace unfold {
 
-/// Damerau–Levenshtein distance in its restricted form (optimal string alignment): the least number of insertions,
-/// deletions, replacements and swaps of neighbours, no part edited twice. Bytes, not characters.
+/// Returns the restricted Damerau–Levenshtein distance (optimal string alignment): the minimum number of insertions,
+/// deletions, substitutions and transpositions of adjacent bytes, where no substring is edited twice.
 Index text_distance(std::string_view a, std::string_view b);
 
-/// The candidate nearest to `name`, the first of equals; empty if none is near enough to be meant (more than a third of
-/// the longer name, and more than one edit, away).
+/// Returns the candidate nearest to `name` (the first one on a tie); empty if none is close enough. A candidate is
+/// close enough at distance 1, at a distance of at most a third of the longer name, or if `name` has at least three
+/// bytes and is its prefix.
 std::string nearest(std::string_view name, std::span<const std::string> candidates);
 
-/// The end of a message: `; did you mean "rate"?` or, if nothing is near, nothing.
+/// Returns the end of a message, `; did you mean "rate"?`, or an empty string if no candidate is close.
 std::string did_you_mean(std::string_view name, std::span<const std::string> candidates);
 
 }  // namespace unfold

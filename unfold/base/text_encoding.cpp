@@ -10,7 +10,7 @@ namespace unfold {
 namespace {
 
 constexpr std::string_view kMark = "\xEF\xBB\xBF", kLittleMark = "\xFF\xFE", kBigMark = "\xFE\xFF";
-/// Bytes that tell, two a character, and how few characters tell nothing.
+/// Number of bytes to examine (two per character), and the minimum number of characters for a decision.
 constexpr std::size_t kFirstBytes = 4096, kFewest = 8;
 
 }  // namespace
@@ -26,7 +26,7 @@ std::string_view utf16_of(std::string_view text) {
   for (std::size_t i = 0; i < text.size(); ++i) zeros[i % 2] += text[i] == '\0';
   const std::size_t characters = text.size() / 2;
   if (characters < kFewest) return {};
-  // Zeros in both halves are what a disk leaves where a log was cut off, not characters.
+  // Zeros in both halves are not characters; a log that was cut off may end in such a block.
   if (zeros[0] == 0 && 2 * zeros[1] > characters) return "UTF-16LE";
   if (zeros[1] == 0 && 2 * zeros[0] > characters) return "UTF-16BE";
   return {};

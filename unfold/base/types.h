@@ -1,18 +1,19 @@
 #pragma once
-/// The scalar vocabulary of the whole project.
+/// Scalar types used throughout the project.
 
 #include <cstddef>
 #include <cstdint>
 
 namespace unfold {
 
-/// Sizes, offsets and row numbers. Signed, so that differences and descending loops are ordinary.
+/// Sizes, offsets and row numbers. Signed, so that differences and descending loops work as expected.
 using Index = std::int64_t;
 
-/// An index or size as the containers of the standard library want it.
+/// Converts an index or size to the size type of the standard library.
 inline constexpr std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 
-/// One symbol of an alphabet, numbered from 0. `kNoSymbol` stands where there is none (before the first one).
+/// A symbol of an alphabet, numbered from 0. `kNoSymbol` means that there is no symbol (before the first one, for
+/// example).
 using Symbol = std::int32_t;
 inline constexpr Symbol kNoSymbol = -1;
 

@@ -15,7 +15,7 @@
 namespace unfold {
 namespace {
 
-/// Linux moves at most 2 GiB at once.
+/// Linux transfers at most 2 GiB per call.
 constexpr std::size_t kMostAtOnce = std::size_t{64} << 20;
 
 }  // namespace

@@ -1,5 +1,6 @@
 #pragma once
-/// A file without a name, in $TMPDIR, else /tmp: what does not fit into memory. It vanishes with the process.
+/// A temporary file without a name, in $TMPDIR or /tmp, for data that does not fit in memory. It disappears with the
+/// process.
 
 #include <cstddef>
 #include <span>
@@ -7,7 +8,7 @@
 
 namespace unfold {
 
-/// Throws RuntimeFailure, naming `what` it holds and the folder, when it cannot be written or read.
+/// Throws RuntimeFailure that names `what` the file holds and the directory if it cannot be written or read.
 class UnnamedFile {
  public:
   explicit UnnamedFile(std::string what);
@@ -16,7 +17,7 @@ class UnnamedFile {
   ~UnnamedFile();
 
   void append(std::span<const std::byte> bytes);
-  /// Fills `bytes` from an offset on. REQUIRES offset + bytes.size() <= size().
+  /// Fills `bytes` from the given offset. REQUIRES: offset + bytes.size() <= size().
   void read(std::size_t offset, std::span<std::byte> bytes) const;
 
   std::size_t size() const { return size_; }

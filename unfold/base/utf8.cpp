@@ -15,7 +15,7 @@ std::uint8_t byte_at(std::string_view text, Index i) {
   return static_cast<std::uint8_t>(text[static_cast<std::size_t>(i)]);
 }
 
-/// The first position from `position` on that holds no ASCII byte, or the end.
+/// Returns the first position at or after `position` whose byte is not ASCII, or the end.
 Index skip_ascii(std::string_view text, Index position) {
   const Index size = static_cast<Index>(text.size());
   while (position + 8 <= size) {
@@ -38,7 +38,7 @@ char32_t next_code_point(std::string_view text, Index& position) {
     ++position;
     return lead;
   }
-  if (lead < 0xC2 || lead > 0xF4) return kNoCodePoint;  // a continuation, an overlong form, beyond U+10FFFF
+  if (lead < 0xC2 || lead > 0xF4) return kNoCodePoint;  // continuation byte, overlong form, or above U+10FFFF
   const int more = lead < 0xE0 ? 1 : lead < 0xF0 ? 2 : 3;
   if (static_cast<Index>(text.size()) - position <= more) return kNoCodePoint;
   char32_t code = lead & (0x3F >> more);

@@ -15,7 +15,8 @@ void* allocate_aligned(std::size_t bytes) {
   void* memory = std::aligned_alloc(alignment, rounded);
   if (!memory) throw std::bad_alloc();
 #ifdef MADV_HUGEPAGE
-  // Advice: a refusal costs speed only. Not for the end, of which a huge page would take more than was asked for.
+  // Only advice; failure costs nothing but speed. The end is excluded, because a huge page there would use more memory
+  // than requested.
   if (huge) madvise(memory, bytes / kHugePage * kHugePage, MADV_HUGEPAGE);
 #endif
   std::memset(memory, 0, bytes);

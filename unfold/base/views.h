@@ -1,7 +1,7 @@
 #pragma once
-/// Views of row-major matrices and aligned storage.
+/// Views of row-major matrices, and aligned storage.
 ///
-/// A signal over R positions is a matrix [R x n]: one row per position, contiguous within the row. Views do not own.
+/// A signal over R positions is a matrix [R x n] with one contiguous row per position. Views do not own their data.
 
 #include <cstddef>
 #include <cstdlib>
@@ -28,8 +28,8 @@ struct Matrix {
   operator Matrix<const T>() const requires(!std::is_const_v<T>) { return {data, rows, cols, stride}; }
 };
 
-/// Memory aligned to 64 bytes (to 2 MiB, with huge pages advised, from 4 MiB on); zeroed when allocated. Contents are
-/// lost by `resize`.
+/// Memory aligned to 64 bytes (from 4 MiB on: to 2 MiB, with huge pages advised), initialized to zero. `resize`
+/// discards the contents.
 template <class T>
 class Buffer {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -55,7 +55,7 @@ class Buffer {
   }
   ~Buffer() { std::free(data_); }
 
-  void resize(Index size);  ///< new zeroed memory; throws std::bad_alloc
+  void resize(Index size);  ///< allocates new zeroed memory; throws std::bad_alloc
   void fill_zero() {
     if (size_ > 0) std::memset(static_cast<void*>(data_), 0, sizeof(T) * static_cast<std::size_t>(size_));
   }
@@ -81,7 +81,7 @@ class Buffer {
   Index size_ = 0;
 };
 
-/// Aligned, zeroed memory from the operating system's allocator, freed by std::free. Throws std::bad_alloc.
+/// Returns aligned, zeroed memory from the system allocator; release it with std::free. Throws std::bad_alloc.
 void* allocate_aligned(std::size_t bytes);
 
 template <class T>

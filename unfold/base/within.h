@@ -1,5 +1,5 @@
 #pragma once
-/// Ranges of whole numbers that callers give, as the command has them for its options.
+/// Range checks of integer arguments, with the same limits and messages as the options of the command.
 ///
 ///   require_within("samples", request.samples, 1, 1'000'000);
 
