@@ -23,20 +23,20 @@ constexpr int kBf16Rows = 12;
 constexpr Index kPanel = PackedMatrix<float>::kPanel;
 static_assert(kPanel == 32);
 
-/// Panels side by side in a tile: as many as leave at most 24 vectors of sums.
+/// Number of panels side by side in a tile: as many as possible with at most 24 accumulator vectors.
 constexpr int bf16_panels(int rows) { return rows <= 3 ? 4 : rows <= 6 ? 2 : 1; }
 
 struct Bf16Tile {
-  const std::uint32_t* a;  // pair p of row m at a[m * a_row + p * a_pair]
+  const std::uint32_t* a;  // pair p of row m is at a[m * a_row + p * a_pair]
   Index a_row, a_pair;
-  const std::uint32_t* b;  // pair p of column n of a panel at b[p * 32 + n]
-  Index b_stride;          // from one panel to the next
+  const std::uint32_t* b;  // pair p of column n of a panel is at b[p * 32 + n]
+  Index b_stride;          // distance between panels
   Index pairs;
   float* c;
   Index c_stride;
 };
 
-/// The product is exact, so a sum after it rounds as a fused multiply-add does.
+/// The product is exact, so the addition after it rounds like a fused multiply-add.
 inline float add_product(float sum, std::uint32_t a, std::uint32_t b) {
   const float result = sum + std::bit_cast<float>(a) * std::bit_cast<float>(b);
   return std::abs(result) < std::numeric_limits<float>::min()
@@ -44,8 +44,8 @@ inline float add_product(float sum, std::uint32_t a, std::uint32_t b) {
              : result;
 }
 
-/// What the instructions compute, for machines without them. One loop for all shapes of tiles: it is there to check
-/// results, and a copy of it for each shape took longer to compile than all other products together.
+/// Emulates the instructions on machines that do not have them. A single loop handles all tile shapes: it serves to
+/// check results, and a copy for each shape took longer to compile than all other products together.
 void run_emulated_tile(const Bf16Tile& t, Index rows, Index panels) {
   for (Index m = 0; m < rows; ++m) {
     for (Index q = 0; q < panels; ++q) {
@@ -72,8 +72,9 @@ inline Pairs repeat_pair(std::uint32_t pair) { return _mm512_set1_epi32(static_c
 inline Sums dot(Sums s, Pairs a, Pairs b) {
   return _mm512_dpbf16_ps(s, reinterpret_cast<__m512bh>(a), reinterpret_cast<__m512bh>(b));
 }
-/// C [rows x vectors * 16] += A B. Floor: one dot for every 32 multiply-adds; 24 sums stay in registers while the pairs
-/// of a panel stream from the first-level cache. What it reaches is not known: no machine at hand had the instruction.
+/// C [rows x vectors * 16] += A B. Performance bound: one dot instruction for every 32 multiply-adds; 24 accumulators
+/// stay in registers while the pairs of a panel stream from the first-level cache. The achieved fraction has not been
+/// measured: no machine with the instruction was available.
 template <int kRows, int kVectors>
 void run_tile(const Bf16Tile& t) {
   Sums sums[kRows][kVectors];
@@ -102,13 +103,13 @@ void run_tile(const Bf16Tile& t) {
   }
 }
 
-/// Tiles by rows - 1; all of one height have the width bf16_panels(height).
+/// Tiles indexed by rows - 1; all tiles of one height have the width bf16_panels(height).
 template <int... kRows>
 constexpr auto make_tiles(std::integer_sequence<int, kRows...>) {
   return std::array<void (*)(const Bf16Tile&), sizeof...(kRows)>{&run_tile<kRows + 1, 2 * bf16_panels(kRows + 1)>...};
 }
 constexpr auto kTiles = make_tiles(std::make_integer_sequence<int, kBf16Rows>());
-/// The same, one panel wide: for what is left over.
+/// Tiles that are one panel wide, for the remainder.
 template <int... kRows>
 constexpr auto make_narrow_tiles(std::integer_sequence<int, kRows...>) {
   return std::array<void (*)(const Bf16Tile&), sizeof...(kRows)>{&run_tile<kRows + 1, 2>...};
@@ -118,7 +119,7 @@ constexpr auto kNarrowTiles = make_narrow_tiles(std::make_integer_sequence<int, 
 HWY_POP_ATTRIBUTES
 #endif
 
-/// The tile of so many rows and panels, where there is one: bf16_panels(rows) or 1.
+/// Runs the tile for the given numbers of rows and panels. REQUIRES: panels is bf16_panels(rows) or 1.
 void run_bf16_tile(const Bf16Tile& tile, Index rows, Index panels) {
 #if HWY_ARCH_X86_64
   if (bf16_unit() == Bf16Unit::avx512)
@@ -127,14 +128,14 @@ void run_bf16_tile(const Bf16Tile& tile, Index rows, Index panels) {
   run_emulated_tile(tile, rows, panels);
 }
 
-/// Memory of the calling thread, contents undefined. Slot 0 and 1 are independent.
+/// Thread-local scratch memory with undefined contents. Slots 0 and 1 are independent.
 std::uint32_t* pair_scratch(int slot, Index elements) {
   static thread_local Buffer<std::uint32_t> memory[2];
   if (memory[slot].size() < elements) memory[slot].resize(elements);
   return memory[slot].data();
 }
 
-/// Columns [column, column + panels * 32) of C += A B for all rows of C, `b` the first of those panels.
+/// Computes columns [column, column + panels * 32) of C += A B for all rows of C; `b` is the first of these panels.
 void add_strip(Bf16Tile tile, Matrix<float> c, Index column, int panels, const std::uint32_t* b) {
   const Index tiles = (c.rows + kBf16Rows - 1) / kBf16Rows, wanted = panels * kPanel;
   const Index columns = std::min(wanted, c.cols - column);
@@ -148,7 +149,7 @@ void add_strip(Bf16Tile tile, Matrix<float> c, Index column, int panels, const s
       run_bf16_tile(tile, rows, panels);
       continue;
     }
-    float part[kBf16Rows * 4 * kPanel] = {};  // some columns do not exist
+    float part[kBf16Rows * 4 * kPanel] = {};  // the last panel is only partly filled
     for (Index m = 0; m < rows; ++m) std::copy_n(c.row(begin + m) + column, columns, part + m * wanted);
     tile.c = part, tile.c_stride = wanted;
     run_bf16_tile(tile, rows, panels);
@@ -156,8 +157,9 @@ void add_strip(Bf16Tile tile, Matrix<float> c, Index column, int panels, const s
   }
 }
 
-/// Calls strip(first panel, how many) for a range of panels, as wide as tiles for so many rows are. The tiles of all
-/// rows must be of one width: rows are cut evenly, and a strip is narrow where they straddle two widths.
+/// Calls strip(first panel, count) for a range of panels, as wide as the tiles for this number of rows allow. The tiles
+/// of all rows must have the same width: rows are divided evenly, and strips are narrow if the two tile heights differ
+/// in width.
 template <class Strip>
 void for_each_bf16_strip(Range panels, Index rows, const Strip& strip) {
   const Index tiles = (rows + kBf16Rows - 1) / kBf16Rows;
@@ -216,7 +218,7 @@ const char* bf16_unit_name() {
 
 void multiply_bf16(Matrix<const float> a, const PackedMatrix<float>& b, Matrix<float> c, const Panels& panels,
                    Start start, const float* bias) {
-  constexpr Index kRows = 256;  // whose pairs stay in the second-level cache
+  constexpr Index kRows = 256;  // their pairs stay in the second-level cache
   const Index pairs = (a.cols + 1) / 2, rows_at_once = std::min(kRows, a.rows);
   std::uint32_t* const left = pair_scratch(0, rows_at_once * pairs);
   for (Index first = 0; first < a.rows; first += kRows) {
@@ -241,13 +243,13 @@ void multiply_bf16(Matrix<const float> a, const PackedMatrix<float>& b, Matrix<f
 }
 
 void accumulate_outer_bf16(Matrix<const float> a, Matrix<const float> d, Matrix<float> g, Range k_range, Start start) {
-  constexpr Index kRows = 256;  // summed at once
+  constexpr Index kRows = 256;  // summed in one block
   const Index n = k_range.size(), panels = (d.cols + kPanel - 1) / kPanel;
   const Matrix<float> mine = g.rows_from(k_range.begin, n);
   start_from(mine, {0, g.cols}, start, nullptr);
   for (Index end = a.rows; end > 0; end -= kRows) {
     const Index begin = std::max<Index>(end - kRows, 0), rows = end - begin, pairs = (rows + 1) / 2;
-    // Pair p holds rows end - 1 - 2p and the one before it, the later one first.
+    // Pair p holds rows end - 1 - 2p and end - 2 - 2p, the later row first.
     std::uint32_t* const left = pair_scratch(0, pairs * n);
     std::uint32_t* const right = pair_scratch(1, pairs * 4 * kPanel);
     for (Index p = 0; p < pairs; ++p) {

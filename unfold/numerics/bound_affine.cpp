@@ -1,4 +1,4 @@
-// Floor: the weights at the rate of the cache that they fit.
+// Performance bound: reading the weights at the bandwidth of the cache that they fit in.
 
 #include "unfold/numerics/bound_affine.h"
 
@@ -8,7 +8,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "unfold/numerics/bound_affine.cpp"
 #include "unfold/numerics/targets-inl.h"
-// The targets before Highway's own headers.
+// The list of targets must precede Highway's own headers.
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 // Everything below is compiled once for each target.
@@ -18,7 +18,7 @@
 #define UNFOLD_NUMERICS_BOUND_AFFINE_ONCE
 namespace unfold {
 
-/// Columns of a strip come in lines of 64 bytes, the last one filled with zeros: whole vectors of every target.
+/// The columns of a strip are padded with zeros to lines of 64 bytes, which are whole vectors on every target.
 template <class T>
 inline constexpr Index kLine = 64 / static_cast<Index>(sizeof(T));
 
@@ -34,7 +34,8 @@ HWY_BEFORE_NAMESPACE();
 namespace unfold {
 namespace HWY_NAMESPACE {
 
-/// The sums of so many whole lines of columns from `column` on, from `start` on and what `rows` hold there.
+/// Computes the sums of kLines whole lines of columns from `column` on, starting from `start` plus the elements of
+/// `rows`.
 template <class T, Index kLines>
 HWY_INLINE void run_lines(const AffineJob<T>& job, const T* start, const std::vector<const T*>* rows, Index column,
                           T* y) {
@@ -65,7 +66,7 @@ HWY_INLINE void run_lines(const AffineJob<T>& job, const T* start, const std::ve
   for (int v = 0; v < kVectors; ++v) hn::StoreU(sum[v], d, y + v * kL);
 }
 
-/// A strip whose last line may not be whole: then it goes through memory of its own.
+/// Runs one strip. If its last line is not full, the strip goes through a local buffer.
 template <class T, Index kLines>
 void run_strip(const AffineJob<T>& job, Index column) {
   const Index columns = std::min(BoundAffine<T>::kStrip, job.n - column);

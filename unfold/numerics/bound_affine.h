@@ -1,12 +1,13 @@
 #pragma once
-/// Affine maps of one row, again and again with the same weights and memory: what a network does at one position.
+/// Affine maps of one row that are applied repeatedly with the same weights and memory, as in one step of a recurrent
+/// network.
 ///
 ///   BoundAffine<float> z(bias, {{symbols, embedding}}, {{x, w}, {h, u}}, y, n);
 ///   z();                            // y [n] = bias + embedding[symbols[0]] + x W + h U, with the bits of product.h
 ///
-/// The sums of a strip of columns stay in registers while its weights go by; strips lie one behind the other, so that
-/// the map is one stream of memory. Every other call goes through the strips from the last to the first: it begins with
-/// weights that are still in the first-level cache. Not thread-safe; does not allocate.
+/// The sums of a strip of columns stay in registers while its weights are read. Strips are stored one after another, so
+/// that the map reads one stream of memory. Every other call processes the strips from last to first, and so begins
+/// with weights that are still in the first-level cache. Not thread-safe; does not allocate.
 
 #include <vector>
 
@@ -26,7 +27,7 @@ struct BoundTerm {
   Matrix<const T> w;  ///< [k x n]: packed, for the instruction set in use
 };
 
-/// What one call reads and writes. Internal.
+/// Inputs and outputs of one call. Internal.
 template <class T>
 struct AffineJob {
   struct Input {
@@ -44,9 +45,9 @@ struct AffineJob {
 template <class T>
 class BoundAffine {
  public:
-  static constexpr Index kStrip = 256 / static_cast<Index>(sizeof(T));  ///< columns; the last strip may have fewer
+  static constexpr Index kStrip = 256 / static_cast<Index>(sizeof(T));  ///< in columns; the last strip may be narrower
 
-  /// Sums in the order given, from `start` on: the bias, y itself, or null, which is zero.
+  /// Terms are added in the given order, starting from `start`: the bias, y itself, or null for zero.
   BoundAffine(const T* start, std::vector<BoundLookup<T>> lookups, const std::vector<BoundTerm<T>>& terms, T* y,
               Index n);
   void operator()();
@@ -54,7 +55,7 @@ class BoundAffine {
  private:
   const T* start_;
   std::vector<BoundLookup<T>> lookups_;
-  std::vector<const T*> rows_;  // that symbols look up now
+  std::vector<const T*> rows_;  // rows of the current symbols
   std::vector<typename AffineJob<T>::Input> inputs_;
   Index k_ = 0, n_;
   T* y_;

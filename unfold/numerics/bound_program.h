@@ -1,6 +1,6 @@
 #pragma once
-/// Element-wise programs (pointwise.h) over one row again and again, its operands where they are: nothing is left to be
-/// found out when a program runs.
+/// Element-wise programs (pointwise.h) that run repeatedly over one row with fixed operands; all dispatch is done at
+/// construction.
 ///
 ///   BoundProgram<float> gates(instructions, operands, 64);
 ///   gates();                                            // the bits of run_pointwise
@@ -12,7 +12,7 @@
 
 namespace unfold {
 
-/// The operands of one instruction, cut to a tile.
+/// The operands of one instruction, restricted to a tile.
 template <class T>
 struct Tile {
   Index rows = 0, cols = 0;
@@ -20,8 +20,9 @@ struct Tile {
   T k{};
 };
 
-/// REQUIRES: all operands of a program are of `cols` columns. Operands without a base lie in memory of its own. What
-/// does the same to neighbours is done at once: gates that lie side by side go through one sigmoid.
+/// REQUIRES: all operands of a program have `cols` columns. Operands without a base are stored in internal scratch
+/// memory. Adjacent calls with the same operation are merged: gates that are contiguous in memory go through a single
+/// sigmoid call.
 template <class T>
 class BoundProgram {
  public:

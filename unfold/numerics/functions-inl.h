@@ -1,19 +1,21 @@
 // Internal: exp, log, tanh, sigmoid and softplus on vectors, for every target. See targets-inl.h for the order of
 // inclusion.
 //
-// All are made of additions, products, fused multiply-adds, divisions, comparisons and bit operations, each of which
-// IEEE 754 rounds in one way only: the same bits for every vector width and machine. No tables.
+// All functions consist of additions, products, fused multiply-adds, divisions, comparisons and bit operations, whose
+// rounding IEEE 754 defines uniquely: the same bits for every vector width and machine. There are no tables.
 //
 //   exp(x) = 2^n (1 + q):  n = round(x / ln 2), r = x - n ln 2 in two parts (Cody and Waite), q = expm1(r)
 //                          = r + r^2 P(r)
-//   sigmoid(x):            e = exp(-|x|); e / (1 + e) for negative x, 1 / (1 + e) otherwise: relative accuracy on both
-//   sides tanh |x|:              x + x^3 P(x^2) below 0.55, where tanh reaches 1/2, and 1 - 2 / (1 + exp(2|x|)) above
+//   sigmoid(x):            e = exp(-|x|); e / (1 + e) for negative x, 1 / (1 + e) otherwise, for relative accuracy on
+//                          both sides
+//   tanh |x|:              x + x^3 P(x^2) below 0.55, where tanh reaches 1/2, and 1 - 2 / (1 + exp(2|x|)) above
 //   softplus(x):           max(x, 0) + log1p(exp(-|x|))
 //   log(x) = k ln 2 + log1p(f), 1 + f in [sqrt(1/2), sqrt(2)); log1p(f) = f - f^2/2 + f^3 P(f) in float, and in double
 //                          f - (f^2/2 - s (f^2/2 + s^2 R(s^2))), s = f / (2 + f), which is 2 atanh(s)
 //
-// P and R are minimax polynomials of relative error, found by a Remez exchange in 50 digits over the interval widened
-// by 1/1000, and rounded coefficient by coefficient; the error beside each is that after rounding.
+// P and R are minimax polynomials for the relative error. They were computed with the Remez algorithm in 50-digit
+// arithmetic on the interval widened by 1/1000, and each coefficient was rounded separately. The error stated next to
+// each polynomial is the error after rounding.
 
 #if defined(UNFOLD_NUMERICS_FUNCTIONS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef UNFOLD_NUMERICS_FUNCTIONS_INL_H_
@@ -30,7 +32,8 @@
 #include "unfold/numerics/fma-inl.h"
 
 #ifndef UNFOLD_FUNCTION_INLINE
-// Sanitizers multiply the code of every operation: there, a function is called and not inlined into each kernel.
+// Sanitizers multiply the code size of every operation: with them, functions are called instead of inlined into each
+// kernel.
 #if HWY_IS_ASAN || HWY_IS_TSAN || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define UNFOLD_FUNCTION_INLINE HWY_NOINLINE
 #else
@@ -54,9 +57,9 @@ struct FunctionConstants<float> {
   static constexpr float kLog2E = 0x1.715476p+0f;
   static constexpr float kLn2High = 0x1.62e4p-1f;  // 16 bits: n * kLn2High is exact
   static constexpr float kLn2Low = 0x1.7f7d1cp-20f;
-  static constexpr float kExpUnderflow = -104;  // exp is 0 from here down
-  static constexpr float kExpOverflow = 89;     // and infinite from here up
-  static constexpr float kTanhSaturates = 10;   // tanh is 1 from here up
+  static constexpr float kExpUnderflow = -104;  // exp is 0 at and below this value
+  static constexpr float kExpOverflow = 89;     // exp is infinite at and above this value
+  static constexpr float kTanhSaturates = 10;   // tanh is 1 at and above this value
   static constexpr float kSmallest = 0x1p-126f, kLift = 0x1p+25f, kLiftBits = 25;
   static constexpr Bits kOneBits = 0x3f800000, kSqrtHalfBits = 0x3f3504f3, kMantissaMask = 0x007fffff;
   // (expm1(r) - r) / r^2; relative error of expm1 1.5e-8
@@ -82,7 +85,7 @@ struct FunctionConstants<double> {
   static constexpr double kSmallest = 0x1p-1022, kLift = 0x1p+54, kLiftBits = 54;
   static constexpr Bits kOneBits = 0x3ff0000000000000, kSqrtHalfBits = 0x3fe6a09e667f3bcd,
                         kMantissaMask = 0x000fffffffffffff;
-  // as above; relative error of expm1 2.6e-17
+  // As in float; relative error of expm1 2.6e-17.
   static constexpr double kExpm1[] = {0.5,
                                       0x1.555555555553ep-3,
                                       0x1.5555555553adfp-5,
@@ -93,7 +96,7 @@ struct FunctionConstants<double> {
                                       0x1.71de97cac9c42p-19,
                                       0x1.2897b46b90e19p-22,
                                       0x1.ae48f75ecb44dp-26};
-  // as above; relative error of tanh 4.4e-18
+  // As in float; relative error of tanh 4.4e-18.
   static constexpr double kTanh[] = {-0x1.555555555554cp-2,  0x1.11111111103dap-3,  -0x1.ba1ba1b946466p-5,
                                      0x1.664f484cf56bep-6,   -0x1.226e2d7793d24p-7, 0x1.d6d259d609d11p-9,
                                      -0x1.7d8c7dcc6fd68p-10, 0x1.346805a8bd7b4p-11, -0x1.e8543ea4efb1ap-13,
@@ -107,15 +110,15 @@ struct FunctionConstants<double> {
 template <class D>
 using ConstantsOf = FunctionConstants<hn::TFromD<D>>;
 
-/// 1.5 * 2^mantissa bits: adding it rounds to an integer, which then stands in the lowest bits.
+/// Returns 1.5 * 2^mantissa bits: adding it rounds to an integer, which is then in the lowest bits.
 template <class D>
 HWY_INLINE hn::Vec<D> rounder(D d) {
   using T = hn::TFromD<D>;
   return hn::Set(d, static_cast<T>(T{3} * static_cast<T>(std::uint64_t{1} << (ConstantsOf<D>::kMantissaBits - 1))));
 }
 
-/// The polynomial c[0] + c[1] x + ... given x and x^2: pairs of coefficients, then Horner's rule in x^2, which halves
-/// the chain of dependent operations.
+/// Evaluates the polynomial c[0] + c[1] x + ... for x and x^2: pairs of coefficients, then Horner's rule in x^2, which
+/// halves the chain of dependent operations.
 template <class D, class V = hn::Vec<D>, size_t kSize>
 HWY_INLINE V polynomial(D d, V x, V square, const hn::TFromD<D> (&c)[kSize]) {
   constexpr size_t kEven = (kSize - 1) / 2 * 2;
@@ -125,11 +128,11 @@ HWY_INLINE V polynomial(D d, V x, V square, const hn::TFromD<D> (&c)[kSize]) {
   return sum;
 }
 
-/// The larger of the two, NaN where x is NaN.
+/// Returns the larger of the two, or NaN if x is NaN.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V at_least(D, V bound, V x) {
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
-  return hn::Max(bound, x);  // these instructions return the second operand where either is NaN
+  return hn::Max(bound, x);  // these instructions return the second operand if either one is NaN
 #else
   return hn::IfThenElse(hn::Lt(x, bound), bound, x);
 #endif
@@ -143,7 +146,7 @@ HWY_INLINE V at_most(D, V bound, V x) {
 #endif
 }
 
-/// 2^n for an integer n with a normal result, given `shifted` = n + rounder.
+/// Returns 2^n for an integer n, given `shifted` = n + rounder. REQUIRES: the result is a normal number.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V power_of_two(D d, V shifted) {
   const hn::RebindToUnsigned<D> bits;
@@ -151,7 +154,7 @@ HWY_INLINE V power_of_two(D d, V shifted) {
   return hn::BitCast(d, hn::Add(exponent, hn::Set(bits, ConstantsOf<D>::kOneBits)));
 }
 
-/// p * 2^n, rounded once, for p in [1/2, 2] and n within the range of exp.
+/// Returns p * 2^n, rounded once, for p in [1/2, 2] and n within the range of exp.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V scale_by_power([[maybe_unused]] D d, V p, V n) {
 #if HWY_TARGET == HWY_AVX3
@@ -161,7 +164,7 @@ HWY_INLINE V scale_by_power([[maybe_unused]] D d, V p, V n) {
     return V{_mm512_scalef_pd(p.raw, n.raw)};
   }
 #else
-  // Two factors, since 2^n itself may not be a normal number; the first product is exact.
+  // Two factors, because 2^n may not be a normal number; the first product is exact.
   const V shift = rounder(d);
   const V shifted_half = Fma(d, n, hn::Set(d, hn::TFromD<D>{0.5}), shift);
   const V rest = hn::Sub(n, hn::Sub(shifted_half, shift));
@@ -169,7 +172,7 @@ HWY_INLINE V scale_by_power([[maybe_unused]] D d, V p, V n) {
 #endif
 }
 
-/// exp(x) = 2^n (1 + q), `shifted` = n + rounder. x must be within the clamps of the callers, or NaN.
+/// exp(x) = 2^n (1 + q), where `shifted` = n + rounder. x must be clamped by the caller, or NaN.
 template <class V>
 struct ReducedExp {
   V shifted, n, q;
@@ -194,7 +197,7 @@ UNFOLD_FUNCTION_INLINE V exp_lanes(D d, V x) {
   return scale_by_power(d, hn::Add(hn::Set(d, hn::TFromD<D>{1}), e.q), e.n);
 }
 
-/// exp(-|x|), down to the denormals.
+/// Returns exp(-|x|), including denormal results.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V exp_minus_magnitude(D d, V x) {
   const V minus = hn::Or(hn::SignBit(d), x);
@@ -222,11 +225,11 @@ UNFOLD_FUNCTION_INLINE V tanh_lanes(D d, V x) {
   const V square = hn::Mul(x, x);
   const V fourth = hn::Mul(square, square);
   const V small = Fma(d, hn::Mul(square, x), polynomial(d, square, fourth, C::kTanh), x);
-  // The sign at the end, for minus zero.
+  // Copy the sign last, so that minus zero keeps it.
   return hn::CopySign(hn::IfThenElse(hn::Lt(magnitude, hn::Set(d, T{0.55})), small, large), x);
 }
 
-/// k ln 2 + log1p(f) for 1 + f in [sqrt(1/2), sqrt(2)] and an integer k.
+/// Returns k ln 2 + log1p(f) for 1 + f in [sqrt(1/2), sqrt(2)] and an integer k.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V log_of_parts(D d, V k, V f) {
   using C = ConstantsOf<D>;
@@ -275,7 +278,7 @@ UNFOLD_FUNCTION_INLINE V softplus_lanes(D d, V x) {
   using T = hn::TFromD<D>;
   const V one = hn::Set(d, T{1}), half = hn::Set(d, T{0.5}), zero = hn::Zero(d);
   const V e = exp_minus_magnitude(d, x);
-  // log1p(e): above sqrt(2) - 1 through log1p(f) + ln 2 with 1 + f = (1 + e) / 2.
+  // log1p(e): above sqrt(2) - 1 as log1p(f) + ln 2 with 1 + f = (1 + e) / 2.
   const auto large = hn::Gt(e, hn::Set(d, static_cast<T>(0.41421356237309503)));
   const V f = hn::IfThenElse(large, Fma(d, half, e, hn::Neg(half)), e);
   const V log1p = log_of_parts(d, hn::IfThenElseZero(large, one), f);

@@ -6,7 +6,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "unfold/numerics/functions.cpp"
 #include "unfold/numerics/targets-inl.h"
-// The targets before Highway's own headers.
+// The list of targets must precede Highway's own headers.
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 // Everything below is compiled once for each target.
@@ -16,7 +16,7 @@
 #ifndef UNFOLD_NUMERICS_FUNCTIONS_ONCE
 #define UNFOLD_NUMERICS_FUNCTIONS_ONCE
 namespace unfold {
-/// What a target provides.
+/// Kernels of one target.
 template <class T>
 struct Functions {
   void (*exp)(const T*, T*, Index);
@@ -62,7 +62,7 @@ HWY_INLINE T log_of(T x) {
   return x;
 }
 
-/// The largest element that is not NaN; minus infinity if there is none.
+/// Returns the largest element that is not NaN; minus infinity if there is none.
 template <class T>
 struct LargestBody {
   const T* x;
@@ -94,7 +94,7 @@ T largest_of(const T* x, Index n) {
   return result;
 }
 
-/// Terms exp(x - shift), each also stored in y if kStore.
+/// Sums the terms exp(x - shift); stores each in y if kStore.
 template <class T, bool kStore>
 struct ExpSumBody {
   const T* x;
@@ -128,7 +128,7 @@ T log_sum_exp_array(const T* x, Index n) {
   return top;
 }
 
-/// y = (x - shift) - offset: twice rounded, but exact where x is near the largest.
+/// y = (x - shift) - offset: rounded twice, but exact for x near the largest element.
 template <class T>
 struct ShiftBody {
   const T* x;

@@ -3,7 +3,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "unfold/numerics/gated_sums.cpp"
 #include "unfold/numerics/targets-inl.h"
-// The targets before Highway's own headers.
+// The list of targets must precede Highway's own headers.
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 // Everything below is compiled once for each target.
@@ -13,7 +13,7 @@
 #define UNFOLD_NUMERICS_GATED_SUMS_ONCE
 namespace unfold {
 
-/// What a target provides.
+/// Kernels of one target.
 struct GatedOperations {
   decltype(gated_sums)* sums;
   decltype(gated_steps)* steps;
@@ -40,7 +40,7 @@ void all_gated_sums(const float* x, Index n, const float* const* weights, Index 
 
 #else
 
-/// Four lanes: those of sixteen, halves added to halves twice.
+/// Reduces sixteen lanes to four, by adding halves twice.
 template <size_t kWidth, class Vector>
 HWY_INLINE auto four_of_sixteen(const Vector* sums) {
   if constexpr (kWidth == 16) {
@@ -58,7 +58,7 @@ HWY_INLINE auto four_of_sixteen(const Vector* sums) {
   }
 }
 
-/// Four rows at once, which share what they read of x, and the additions of their lanes.
+/// Sums of four rows at once, which share the loads of x and the additions of lanes.
 HWY_INLINE void four_gated_sums(const float* x, Index n, const float* const* w, float* sums) {
   const hn::CappedTag<float, kMixingLanes> d;
   const hn::FixedTag<float, 4> four;
@@ -77,13 +77,13 @@ HWY_INLINE void four_gated_sums(const float* x, Index n, const float* const* w, 
     }
   const auto fa = four_of_sixteen<kWidth>(a), fb = four_of_sixteen<kWidth>(b), fc = four_of_sixteen<kWidth>(c),
              fe = four_of_sixteen<kWidth>(e);
-  // (0 + 2) and (1 + 3) of each row, rows side by side.
+  // (0 + 2) and (1 + 3) of each row, with the rows side by side.
   const auto ab = hn::Add(hn::InterleaveLower(four, fa, fb), hn::InterleaveUpper(four, fa, fb));
   const auto ce = hn::Add(hn::InterleaveLower(four, fc, fe), hn::InterleaveUpper(four, fc, fe));
   hn::StoreU(hn::Add(hn::ConcatLowerLower(four, ce, ab), hn::ConcatUpperUpper(four, ce, ab)), four, sums);
 }
 
-/// One row, in the same order.
+/// Sum of one row, in the same order.
 HWY_INLINE float one_gated_sum(const float* x, Index n, const float* w) {
   const hn::CappedTag<float, kMixingLanes> d;
   constexpr size_t kWidth = hn::MaxLanes(hn::CappedTag<float, kMixingLanes>());

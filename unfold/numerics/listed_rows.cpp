@@ -6,7 +6,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "unfold/numerics/listed_rows.cpp"
 #include "unfold/numerics/targets-inl.h"
-// The targets before Highway's own headers.
+// The list of targets must precede Highway's own headers.
 #include "hwy/cache_control.h"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
@@ -17,7 +17,7 @@
 #define UNFOLD_NUMERICS_LISTED_ROWS_ONCE
 namespace unfold {
 
-/// What a target provides.
+/// Kernels of one target.
 template <class T>
 struct ListedOperations {
   void (*add)(const ListedPairs&, const ListedSymbols&, const T* w, Matrix<T> y);
@@ -48,7 +48,7 @@ void add_pair_by_pair(const ListedPairs& pairs, const ListedSymbols& read, const
   }
 }
 
-/// The pairs of a symbol that are somebody's.
+/// Returns the pairs of a symbol that are in `mine`.
 HWY_INLINE Range pairs_in(const ListedPairs& pairs, Index symbol, Range mine) {
   return {std::max<Index>(pairs.begin[symbol], mine.begin), std::min<Index>(pairs.begin[symbol + 1], mine.end)};
 }
@@ -63,7 +63,8 @@ void gather_pair_by_pair(const ListedPairs& pairs, const ListedSymbols& read, Ma
 
 #if HWY_TARGET == HWY_AVX3
 
-/// Vectors of T: the pairs of a symbol spread over the lanes that it lists, and numbers picked from a row.
+/// AVX-512 operations on vectors of T: expanding the pairs of a symbol to the lanes of their components, and gathering
+/// elements of a row.
 template <class T>
 struct Spread;
 template <>
@@ -113,7 +114,7 @@ struct Spread<double> {
   }
 };
 
-/// The lanes of vector v among the components.
+/// Returns the lanes of vector v that belong to the listed components.
 template <class S>
 HWY_INLINE typename S::Lanes lanes_of(std::uint32_t listed, int v) {
   return static_cast<typename S::Lanes>(listed >> (v * S::kLanes));
@@ -123,8 +124,8 @@ HWY_INLINE typename S::Lanes first_lanes(std::uint32_t count) {
   return static_cast<typename S::Lanes>((std::uint32_t{1} << count) - 1);
 }
 
-/// Calls use(pairs) for the symbols of row r. Most symbols are rare, and their pairs far away in memory: fetches the
-/// numbers of those of row `next`, and where to find those of row `later`.
+/// Calls use(pairs) for the symbols of row r. Most symbols are rare and their pairs are not in the cache: prefetches
+/// the weights of row `next` and the table entries of row `later`.
 template <class T, class Use>
 HWY_INLINE void each_symbol(const ListedPairs& pairs, const ListedSymbols& read, Index r, Index next, Index later,
                             Index rows, const T* numbers, bool components, const Use& use) {
@@ -143,7 +144,7 @@ HWY_INLINE void each_symbol(const ListedPairs& pairs, const ListedSymbols& read,
   }
 }
 
-/// Rows of kVectors vectors at most, which stay in registers while symbol after symbol adds to them.
+/// Processes rows that fit in kVectors vectors; they stay in registers while the symbols are added one after another.
 template <class T, int kVectors>
 void add_spread(const ListedPairs& pairs, const ListedSymbols& read, const T* w, Matrix<T> y) {
   using S = Spread<T>;
@@ -163,8 +164,8 @@ void add_spread(const ListedPairs& pairs, const ListedSymbols& read, const T* w,
   }
 }
 
-/// Pairs are written by whole vectors where these end among `mine`: zeros are added to the pairs behind, and what is
-/// written whole can be read again at once.
+/// Gathers into the pairs of the symbols. Whole vectors are stored if they end within `mine`: this adds zeros to the
+/// pairs that follow, and avoids store-forwarding stalls, which partial stores would cause.
 template <class T, int kVectors>
 void pick_pairs(const ListedPairs& pairs, const ListedSymbols& read, Matrix<const T> y, T* g, Range mine) {
   using S = Spread<T>;
@@ -189,7 +190,7 @@ void pick_pairs(const ListedPairs& pairs, const ListedSymbols& read, Matrix<cons
   }
 }
 
-/// `use` for rows of y.cols components in as few vectors as hold them.
+/// Calls `use` with the smallest number of vectors that hold the components.
 template <class T, class Use>
 HWY_INLINE void in_vectors(Index components, const Use& use) {
   constexpr int kLanes = Spread<T>::kLanes;

@@ -1,9 +1,10 @@
 #pragma once
-/// Weights that symbols have for some components of a row alone (circuit/listed.h), several symbols a row. Processors
-/// with AVX-512 spread the pairs of a symbol over the components in registers; others go from pair to pair.
+/// Sparse weights of symbols: each symbol has weights for only some components of a row (circuit/listed.h), and several
+/// symbols may act on a row. With AVX-512 the pairs of a symbol are expanded over the components in registers; other
+/// targets process them one pair at a time.
 ///
-/// Law 2: a component of a row adds its pairs signal by signal, a pair its rows from the last to the first, on every
-/// processor.
+/// Determinism (invariant 2): a component of a row adds its pairs signal by signal, and a pair adds its rows from the
+/// last to the first, on every processor.
 
 #include <cstdint>
 #include <span>
@@ -12,24 +13,26 @@
 
 namespace unfold {
 
-/// Components that a symbol's pairs are spread over in registers, at most.
+/// Maximum number of components for which pairs are expanded in registers.
 inline constexpr Index kMostSpread = 24;
 
-/// The pairs of a symbol: where they begin, and bit o for component o.
+/// The pairs of a symbol: the index of the first pair, and a bit mask of the components (bit o for component o).
 struct SpreadPairs {
   std::int32_t begin;
   std::uint32_t components;
 };
 
-/// Which pairs there are.
+/// The sparsity structure.
 struct ListedPairs {
   const std::int32_t* begin = nullptr;       ///< the pairs of symbol x are [begin[x], begin[x + 1])
-  const std::int32_t* components = nullptr;  ///< of each pair
-  /// Of each symbol; null: there are more components than kMostSpread, or those of a symbol do not ascend.
+  const std::int32_t* components = nullptr;  ///< component of each pair
+  /// One entry per symbol; null if there are more than kMostSpread components, or if those of a symbol are not
+  /// ascending.
   const SpreadPairs* spread = nullptr;
 };
 
-/// What rows read: row r of signal s the symbol first[s] + symbols[s][r], nothing where symbols[s][r] is kNoSymbol.
+/// The symbols of the rows: row r of signal s reads symbol first[s] + symbols[s][r], and none if symbols[s][r] is
+/// kNoSymbol.
 struct ListedSymbols {
   std::span<const Symbol* const> symbols;
   std::span<const Index> first;
@@ -39,7 +42,7 @@ struct ListedSymbols {
 template <class T>
 void add_listed(const ListedPairs& pairs, const ListedSymbols& read, const T* w, Matrix<T> y);
 
-/// g[k] += y[r][component of k], of the pairs in `mine` alone.
+/// g[k] += y[r][component of k] for the pairs k in `mine` only.
 template <class T>
 void gather_listed(const ListedPairs& pairs, const ListedSymbols& read, Matrix<const T> y, T* g, Range mine);
 

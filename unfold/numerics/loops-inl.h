@@ -1,11 +1,11 @@
-// Internal: loops over contiguous arrays for every target: whole vectors, then one partial vector computed by the same
-// operations; and sums in kVirtualLanes lanes, whatever the width of a vector. See targets-inl.h for the order of
-// inclusion.
+// Internal: loops over contiguous arrays for every target (whole vectors, then one partial vector computed by the same
+// operations), and sums in kVirtualLanes lanes that do not depend on the vector width. See targets-inl.h for the order
+// of inclusion.
 
 #ifndef UNFOLD_NUMERICS_VIRTUAL_LANES
 #define UNFOLD_NUMERICS_VIRTUAL_LANES
 namespace unfold {
-/// Lane j of a sum takes the elements j, j + 16, j + 32, ... and the lanes are added as a fixed tree.
+/// Lane j of a sum adds the elements j, j + 16, j + 32, ...; the lanes are then added in a fixed tree.
 inline constexpr int kVirtualLanes = 16;
 }  // namespace unfold
 #endif
@@ -28,10 +28,10 @@ namespace unfold {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Masked access of these targets never touches what the mask leaves out.
+// Masked loads and stores of these targets never access memory outside the mask.
 #define UNFOLD_SAFE_MASKS (HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3)
 
-/// The first `count` lanes from memory, the others zero; nothing beyond them is read.
+/// Loads the first `count` lanes and sets the others to zero; reads nothing beyond them.
 template <class D, class T = hn::TFromD<D>>
 HWY_INLINE hn::Vec<D> load_first(D d, const T* from, size_t count) {
 #if UNFOLD_SAFE_MASKS
@@ -43,7 +43,7 @@ HWY_INLINE hn::Vec<D> load_first(D d, const T* from, size_t count) {
 #endif
 }
 
-/// Stores the first `count` lanes and leaves what follows alone.
+/// Stores the first `count` lanes and does not touch the memory after them.
 template <class D, class T = hn::TFromD<D>>
 HWY_INLINE void store_first(hn::Vec<D> v, D d, T* to, size_t count) {
 #if UNFOLD_SAFE_MASKS
@@ -55,7 +55,7 @@ HWY_INLINE void store_first(hn::Vec<D> v, D d, T* to, size_t count) {
 #endif
 }
 
-/// A vector's place in an array: all lanes, or the first `count`.
+/// Which lanes of a vector are in the array: all of them, or the first `count`.
 struct Whole {
   template <class D, class T>
   HWY_INLINE hn::Vec<D> load(D d, const T* from) const {
@@ -78,7 +78,7 @@ struct First {
   }
 };
 
-/// body.at(d, i, place) for every vector of the n elements, i being the index of its first.
+/// Calls body.at(d, i, place) for every vector of the n elements; i is the index of its first element.
 template <class T, class Body>
 HWY_INLINE void for_each_vector(Index n, const Body& body) {
   const hn::ScalableTag<T> d;
@@ -88,10 +88,10 @@ HWY_INLINE void for_each_vector(Index n, const Body& body) {
   if (i < n) body.at(d, i, First{static_cast<size_t>(n - i)});
 }
 
-/// ((l0+l8)+(l4+l12)) + ... : halves added to halves.
+/// Returns ((l0+l8)+(l4+l12)) + ..., adding halves repeatedly.
 template <class D, class V>
 HWY_INLINE hn::TFromD<D> add_halves(D, V v) {
-#if HWY_TARGET != HWY_SCALAR  // which has no halves
+#if HWY_TARGET != HWY_SCALAR  // HWY_SCALAR vectors have no halves
   if constexpr (hn::MaxLanes(D()) > 1) {
     const hn::Half<D> half;
     return add_halves(half, hn::Add(hn::LowerHalf(half, v), hn::UpperHalf(half, v)));
@@ -100,7 +100,7 @@ HWY_INLINE hn::TFromD<D> add_halves(D, V v) {
   return hn::GetLane(v);
 }
 
-/// The virtual lanes together; overwrites `sums`.
+/// Returns the sum of the virtual lanes; overwrites `sums`.
 template <class D, class V, size_t kVectors>
 HWY_INLINE hn::TFromD<D> sum_of_lanes(D d, V (&sums)[kVectors]) {
   for (size_t width = kVectors / 2; width > 0; width /= 2)
@@ -108,8 +108,8 @@ HWY_INLINE hn::TFromD<D> sum_of_lanes(D d, V (&sums)[kVectors]) {
   return add_halves(d, sums[0]);
 }
 
-/// Sum in virtual lanes of type T over n elements taken in groups of 16: body.add(d, sum, first) returns `sum` plus the
-/// terms of the elements from `first` on, body.add_end the same for a vector of which only `count` elements exist.
+/// Sums n elements in virtual lanes of type T, in groups of 16. body.add(d, sum, first) returns `sum` plus the terms of
+/// the elements from `first` on; body.add_end does the same for a vector with only `count` elements.
 template <class T, class Body>
 HWY_INLINE T sum_in_lanes(Index n, const Body& body) {
   const hn::CappedTag<T, kVirtualLanes> d;
@@ -129,7 +129,7 @@ HWY_INLINE T sum_in_lanes(Index n, const Body& body) {
   return sum_of_lanes(d, sums);
 }
 
-/// Numbers of either width as doubles.
+/// Loads float or double elements as doubles.
 template <class D>
 HWY_INLINE hn::Vec<D> load_double(D d, const double* from) {
   return hn::LoadU(d, from);
@@ -138,7 +138,7 @@ template <class D>
 HWY_INLINE hn::Vec<D> load_double(D d, const float* from) {
   return hn::PromoteTo(d, hn::LoadU(hn::Rebind<float, D>(), from));
 }
-/// The first `count` of them, the other lanes zero.
+/// Loads the first `count` elements as doubles; the other lanes are zero.
 template <class D>
 HWY_INLINE hn::Vec<D> load_double_first(D d, const double* from, size_t count) {
   return load_first(d, from, count);
@@ -148,7 +148,7 @@ HWY_INLINE hn::Vec<D> load_double_first(D d, const float* from, size_t count) {
   return hn::PromoteTo(d, load_first(hn::Rebind<float, D>(), from, count));
 }
 
-/// Sums in lanes of double, to which float elements are promoted, so that their products are exact.
+/// Sums in lanes of double. Float elements are promoted first, so that their products are exact.
 template <class T>
 struct SumBody {
   const T* x;

@@ -1,12 +1,13 @@
 // Internal: the table of element-wise maps, and each map as a type for every target. See targets-inl.h for the order of
-// inclusion. Kernels, MapInfo, the double-precision reference and its partials are all written from UNFOLD_MAPS.
+// inclusion. Kernels, MapInfo, the double-precision reference and its partial derivatives are all generated from
+// UNFOLD_MAPS.
 
 #ifndef UNFOLD_MAPS
 // X(name, arity, has_constant, value,
-//   what the partial by x0 reads, the partial by x0, what the partial by x1 reads, the partial by x1,
+//   operands of the partial by x0, the partial by x0, operands of the partial by x1, the partial by x1,
 //   positively homogeneous, path coefficient of both inputs)
 //
-// The expressions know x0, x1, y, k, zero and one, which are doubles in the reference and vectors in the kernels.
+// The expressions use x0, x1, y, k, zero and one, which are doubles in the reference and vectors in the kernels.
 // neg_fma(a, b, c) is c - a b, rounded once.
 #define UNFOLD_MAPS(X)                                                                     \
   X(add, 2, false, x0 + x1, kNothing, one, kNothing, one, true, 1)                         \
@@ -26,7 +27,7 @@
   X(copy, 1, false, x0, kNothing, one, kNothing, zero, true, 1)
 
 namespace unfold {
-/// What a partial reads, as a set.
+/// Bit set of the operands that a partial derivative reads.
 enum MapReads : unsigned { kNothing = 0, kX0 = 1, kX1 = 2, kY = 4 };
 }  // namespace unfold
 #endif
@@ -48,11 +49,11 @@ namespace unfold {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// A vector with operators, so that the expressions of the table read alike for it and for a number.
+/// A vector with operators, so that the expressions of the table apply to vectors and to scalars.
 template <class D>
 struct Lanes {
   hn::Vec<D> v;
-  // Written out: GCC would give implicit ones no target attributes, and vectors need them (seen on Arm).
+  // Defined explicitly: GCC gives implicit members no target attributes, which vectors need (seen on Arm).
   HWY_INLINE Lanes() {}
   HWY_INLINE Lanes(hn::Vec<D> lanes) : v(lanes) {}
   friend HWY_INLINE Lanes operator+(Lanes a, Lanes b) { return {hn::Add(a.v, b.v)}; }
@@ -70,7 +71,7 @@ HWY_INLINE Lanes<D> neg_fma(Lanes<D> a, Lanes<D> b, Lanes<D> c) {
   return {NegFma(D(), a.v, b.v, c.v)};
 }
 template <class D>
-HWY_INLINE Lanes<D> relu(Lanes<D> x) {  // keeps NaN
+HWY_INLINE Lanes<D> relu(Lanes<D> x) {  // propagates NaN
   return {hn::IfThenZeroElse(hn::Le(x.v, hn::Zero(D())), x.v)};
 }
 template <class D>
@@ -94,7 +95,7 @@ HWY_INLINE Lanes<D> sigmoid(Lanes<D> x) {
   return {sigmoid_lanes(D(), x.v)};
 }
 template <class D>
-HWY_INLINE Lanes<D> hard_sigmoid(Lanes<D> x) {  // keeps NaN
+HWY_INLINE Lanes<D> hard_sigmoid(Lanes<D> x) {  // propagates NaN
   const D d;
   using T = hn::TFromD<D>;
   const auto u = Fma(d, hn::Set(d, T(0.25)), x.v, hn::Set(d, T(0.5)));
@@ -113,7 +114,7 @@ HWY_INLINE Lanes<D> softplus(Lanes<D> x) {
   return {softplus_lanes(D(), x.v)};
 }
 
-// The reference: the C library's functions.
+// Scalar reference; uses the functions of the C library.
 inline double neg_fma(double a, double b, double c) { return std::fma(-a, b, c); }
 inline double relu(double x) { return x <= 0 ? 0.0 : x; }
 inline double positive(double x) { return x > 0 ? 1.0 : 0.0; }

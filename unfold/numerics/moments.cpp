@@ -7,7 +7,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "unfold/numerics/moments.cpp"
 #include "unfold/numerics/targets-inl.h"
-// The targets before Highway's own headers.
+// The list of targets must precede Highway's own headers.
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 // Everything below is compiled once for each target.
@@ -18,7 +18,7 @@
 #define UNFOLD_NUMERICS_MOMENTS_ONCE
 namespace unfold {
 
-/// What the kernel needs to know of one unit.
+/// Properties of one unit that the kernels need.
 struct MomentTables {
   const std::int32_t *gated, *shared;
   Index gated_count, shared_count, padded_gated, padded_shared, alphabet;
@@ -42,7 +42,7 @@ namespace HWY_NAMESPACE {
 constexpr Index kPad = 4;
 HWY_INLINE Index padded(Index n) { return (n + kPad - 1) / kPad * kPad; }
 
-/// to += q * u over n numbers, a multiple of kPad.
+/// to += q * u for n elements, a multiple of kPad.
 HWY_INLINE void add_scaled(double q, const double* u, double* to, Index n) {
   const hn::CappedTag<double, kPad> d;
   const auto factor = hn::Set(d, q);
@@ -103,9 +103,9 @@ void add_moments(const MomentTables& m, Matrix<const double> inputs, const Symbo
   }
 }
 
-// ------------------------------------------------------------------------------------------ positions by symbol
+// ------------------------------------------------------------------------------------- positions sorted by symbol
 
-/// lanes[c][l] += sum over the slots begin + l, begin + l + kMomentLanes, ... of q [u] v[c]; u null: without it.
+/// lanes[c][l] += the sum of q u v[c] over the slots begin + l, begin + l + kMomentLanes, ...; u may be null: q v[c].
 template <class T, int kCount>
 HWY_INLINE void add_products(const T* q, const T* u, const T* const* v, Index begin, Index end, double* lanes) {
   const hn::CappedTag<double, kMomentLanes> d;

@@ -1,16 +1,16 @@
 #pragma once
-/// Sums over positions for the Riemannian metrics (docs/riemannian.md), and the solution of the small systems that they
-/// make. In double whatever the element type: they run over up to 10^7 positions.
+/// Sums over positions for the Riemannian metrics (docs/riemannian.md), and solvers for the small linear systems that
+/// they define. All sums are in double, whatever the element type, because they run over up to 10^7 positions.
 ///
-/// A unit is one component of an affine map; its inputs at a position are a vector u: first those whose weights belong
-/// to the symbol read there (`gated`), then those whose weights are shared by all symbols. With the adjoint b and the
-/// modulus phi of the unit,
+/// A unit is one component of an affine map. Its inputs at a position form a vector u: first the inputs whose weights
+/// depend on the symbol at the position (`gated`), then those whose weights are shared by all symbols. With the adjoint
+/// b and the modulus phi of the unit,
 ///
 ///   full:            M += phi u u^T,  G += b u
 ///   quasi-diagonal:  first += phi u,  diagonal += phi u^2,  G += b u
 ///
-/// Law 2: every sum runs over positions in order, one fused multiply-add each, whatever the vector width; units are
-/// divided among threads, never positions.
+/// Determinism (invariant 2): every sum runs over the positions in order, with one fused multiply-add each, for every
+/// vector width; units are divided among threads, never positions.
 
 #include <span>
 #include <vector>
@@ -19,14 +19,15 @@
 
 namespace unfold {
 
-/// The sums of one unit, and where its inputs stand in the rows of inputs.
+/// The sums of one unit, and the columns of its inputs in the input rows.
 class UnitMoments {
  public:
-  /// `gated`, `shared`: columns of the inputs.
+  /// `gated` and `shared` are columns of the inputs.
   UnitMoments(std::vector<std::int32_t> gated, std::vector<std::int32_t> shared, Index alphabet, bool full);
 
   void clear();
-  /// Adds rows. `b`, `phi` have any stride; phi null: phi = b^2. symbols null, or kNoSymbol: no gated input acts.
+  /// Adds rows. `b` and `phi` may have any stride; phi null means phi = b^2. If symbols is null or a symbol is
+  /// kNoSymbol, no gated input acts.
   template <class T>
   void add(Matrix<const double> inputs, const Symbol* symbols, const T* b, const T* phi, Index stride);
 
@@ -35,12 +36,12 @@ class UnitMoments {
   Index alphabet() const { return alphabet_; }
   bool full() const { return full_; }
 
-  /// M between gated inputs i and j (full), or their diagonal entry (i = j); between gated i and shared j; between
-  /// shared inputs. Symmetric entries are kept for i >= j.
+  /// M between the gated inputs i and j (quasi-diagonal: only its diagonal entry, i = j), between gated input i and
+  /// shared input j, and between shared inputs. Symmetric entries are stored for i >= j.
   double gated_moment(Index x, Index i, Index j) const { return at_symbol(x, full_ ? i : 1, j); }
   double mixed_moment(Index x, Index i, Index j) const { return at_symbol(x, i, padded_gated_ + j); }
   double shared_moment(Index i, Index j) const { return at_shared(full_ ? i : 0, j); }
-  /// Quasi-diagonal: sum of phi u over the positions with symbol x (alphabet(): without symbol).
+  /// Quasi-diagonal: the sum of phi u over the positions with symbol x (x = alphabet(): without a symbol).
   double first_gated(Index x, Index j) const { return at_symbol(x, 0, j); }
   double first_shared(Index x, Index j) const { return at_symbol(x, 0, padded_gated_ + j); }
   double gated_gradient(Index x, Index j) const { return at_symbol(x, full_ ? gated() : 2, j); }
@@ -49,7 +50,7 @@ class UnitMoments {
   /// All sums, for running averages.
   std::span<double> by_symbol() { return by_symbol_.span(); }
   std::span<double> by_all() { return by_all_.span(); }
-  /// The part of by_symbol / by_all that holds gradients starts at these places of each symbol's block.
+  /// Layout: the gradient part of each symbol's block, and of by_all, begins at these offsets.
   Index symbol_block() const { return symbol_rows() * width_; }
   Index symbol_gradient() const { return (symbol_rows() - 1) * width_; }
   Index shared_gradient_begin() const { return (full_ ? shared() : 1) * padded_shared_; }
@@ -67,33 +68,33 @@ class UnitMoments {
   std::vector<std::int32_t> gated_, shared_;
   Index alphabet_, padded_gated_, padded_shared_, width_;
   bool full_;
-  Buffer<double> by_symbol_;  // [alphabet + 1 x rows x width]; the last block: no symbol
+  Buffer<double> by_symbol_;  // [alphabet + 1 x rows x width]; the last block is for positions without a symbol
   Buffer<double> by_all_;     // [rows x padded shared]
   Buffer<double> u_;
 };
 
-/// Positions in the order of their symbols, a run of slots for each symbol that occurs. A run begins and ends at a
-/// multiple of kMomentLanes; in slots that are left over b and phi are 0.
+/// Positions sorted by symbol: one range of slots for each symbol that occurs. Ranges begin and end at multiples of
+/// kMomentLanes; b and phi are 0 in unused slots.
 inline constexpr Index kMomentLanes = 4;
 struct SymbolRun {
   Symbol symbol;
   Index begin, end;
 };
 
-/// The sums of a unit whose inputs are all gated, over positions sorted by symbol: vectors run over positions. Slot k
-/// of a run adds to lane k mod kMomentLanes, in double: M may be near singular, and its large entries must not drown
-/// the damping. (Law 2: the lanes are fixed, whatever the width of a vector.)
+/// The sums of a unit whose inputs are all gated, over positions sorted by symbol, vectorized over positions. Slot k of
+/// a range adds to lane k mod kMomentLanes, in double: M may be nearly singular, and rounding of its large entries must
+/// not swamp the damping. Determinism (invariant 2): the number of lanes is fixed for every vector width.
 template <class T>
 class LaneMoments {
  public:
-  /// The inputs of `moments`. REQUIRES: it has no shared ones.
+  /// Uses the inputs of `moments`. REQUIRES: it has no shared inputs.
   explicit LaneMoments(const UnitMoments& moments);
   /// columns [inputs x slots]: row c holds input c of all slots; b, phi [slots].
   void add(Matrix<const T> columns, std::span<const SymbolRun> runs, const T* b, const T* phi);
-  void move_to(UnitMoments& moments);  ///< adds the lanes up; they are zero afterwards
+  void move_to(UnitMoments& moments);  ///< adds the sums of the lanes to `moments` and clears them
 
  private:
-  /// Of a symbol: the lower triangle of M by rows (or first row and diagonal), then G.
+  /// Elements of one symbol: the lower triangle of M by rows (or the first row and the diagonal), then G.
   Index block() const {
     const auto p = static_cast<Index>(columns_.size());
     return (full_ ? p * (p + 1) / 2 + p : 3 * p) * kMomentLanes;
@@ -105,8 +106,8 @@ class LaneMoments {
   std::vector<const T*> inputs_;
 };
 
-/// Cholesky factor L of a symmetric positive definite matrix a [n x n] (row-major, lower triangle read), in place; the
-/// upper triangle is left alone. False when a pivot is not above 0 or not finite.
+/// Computes the Cholesky factor L of a symmetric positive definite matrix a [n x n] (row-major, only the lower triangle
+/// is read) in place; the upper triangle is not changed. Returns false if a pivot is not positive or not finite.
 bool cholesky(double* a, Index n, Index stride);
 /// b = L^-1 b and b = L^-T b.
 void solve_lower(const double* l, Index n, Index stride, double* b);

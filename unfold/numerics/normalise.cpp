@@ -1,5 +1,6 @@
-// Floor: the second-level cache, where the rows of a step lie; sums in double take twice the instructions of the rest.
-// Passes over a row follow each other while it is in the first-level cache, so what they share is stored, not kept.
+// Performance bound: the bandwidth of the second-level cache, which holds the rows of a step; sums in double take twice
+// as many instructions as the rest. All passes over a row run while it is in the first-level cache, so shared
+// intermediate results are stored there and not kept in registers.
 
 #include "unfold/numerics/normalise.h"
 
@@ -10,7 +11,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "unfold/numerics/normalise.cpp"
 #include "unfold/numerics/targets-inl.h"
-// The targets before Highway's own headers.
+// The list of targets must precede Highway's own headers.
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 // Everything below is compiled once for each target.
@@ -39,7 +40,7 @@ HWY_BEFORE_NAMESPACE();
 namespace unfold {
 namespace HWY_NAMESPACE {
 
-/// As many numbers of type T as D has doubles.
+/// Tag for vectors of T with as many lanes as D has doubles.
 template <class T, class D>
 using Beside = hn::Rebind<T, D>;
 
@@ -52,8 +53,8 @@ HWY_INLINE hn::Vec<D> as_doubles(D d, hn::Vec<Beside<float, D>> v) {
   return hn::PromoteTo(d, v);
 }
 
-/// A sum in lanes as in vector.h, chunk by chunk, of what `body` makes of each vector: body.value(d, i, place) is of
-/// type T, and is stored where the body stores it.
+/// Sum in lanes, chunk by chunk as in vector.h, of body.value(d, i, place), which is of type T. The body may also store
+/// the value.
 template <class T, class Body>
 struct NormaliseSumOf {
   const Body& body;
@@ -65,7 +66,7 @@ struct NormaliseSumOf {
   template <class D, class V = hn::Vec<D>>
   HWY_INLINE V add_end(D d, V sum, Index i, size_t count) const {
     const Beside<T, D> t;
-    // Lanes that do not exist add nothing.
+    // Lanes beyond the end add nothing.
     return body.add(d, sum, hn::IfThenElseZero(hn::FirstN(t, count), body.value(t, begin + i, First{count})));
   }
 };
@@ -90,7 +91,7 @@ struct NormaliseSum {
   }
 };
 
-/// d = x - mean, stored, and the sum of its squares.
+/// Stores d = x - mean and sums its squares.
 template <class T>
 struct CentredSquares {
   const T* x;
@@ -109,7 +110,7 @@ struct CentredSquares {
   }
 };
 
-/// e = g dy, stored, and its sum.
+/// Stores e = g dy and sums it.
 template <class T>
 struct WeighedSum {
   const T *gain, *dy;
@@ -182,7 +183,7 @@ struct NormaliseAdjointBody {
   }
 };
 
-/// x - mean in `d_row`; returns s.
+/// Stores x - mean in `d_row`; returns s.
 template <class T>
 HWY_INLINE T centre(const T* x, Index n, T* d_row) {
   const T share = 1 / static_cast<T>(n), mean = static_cast<T>(sum_of<T>(n, NormaliseSum<T>{x})) * share;
@@ -205,7 +206,7 @@ HWY_INLINE double dot_of(const T* x, const T* y, Index n) {
   return total;
 }
 
-/// With the sum of e, which whoever made it knows.
+/// `sum` is the sum of e, which the caller has already computed.
 template <class T>
 HWY_INLINE WithoutMoments<T> without_moments(const T* z, const T* e, Index n, double sum) {
   const T share = 1 / static_cast<T>(n);

@@ -1,9 +1,10 @@
-/// Programs of element-wise maps, tile by tile: all slots of a tile stay in the first-level cache while its
-/// instructions run one after the other, each a loop over rows of vectors.
+/// Interpreter of element-wise programs. It works tile by tile: all slots of a tile stay in the first-level cache while
+/// its instructions run one after another, each as a loop over rows of vectors.
 ///
-/// Floor: the functions at their rate (bench_functions) plus what the program reads and writes, at the rate of where it
-/// lies. A step of gru:128,reset=after, 16 rows, AVX2, reaches 74 % of it in the caches (windows of 8), 53 % at windows
-/// of 64, where its numbers come from the third level.
+/// Performance bound: the throughput of the functions (bench_functions) plus the bytes that the program reads and
+/// writes, at the bandwidth of the memory level that holds them. A step of gru:128,reset=after, 16 rows, AVX2, reaches
+/// 74 % of the bound in the caches (windows of 8), and 53 % at windows of 64, where operands come from the third-level
+/// cache.
 
 #include "unfold/numerics/pointwise.h"
 
@@ -14,7 +15,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "unfold/numerics/pointwise.cpp"
 #include "unfold/numerics/targets-inl.h"
-// The targets before Highway's own headers.
+// The list of targets must precede Highway's own headers.
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 // Everything below is compiled once for each target.
@@ -28,12 +29,12 @@ namespace unfold {
 template <class T>
 using Kernel = void (*)(const Tile<T>&);
 
-/// One kernel for each instruction there can be; null where a map has no such input.
+/// One kernel for each possible instruction; null if a map does not have the input.
 template <class T>
 struct Kernels {
   Kernel<T> value[kMapCount][2];          // [map][accumulate]
   Kernel<T> partial[kMapCount][2][2][2];  // [map][squared][input][accumulate]
-  Kernel<T> sum[3], product_sum[3];       // values: [through]
+  Kernel<T> sum[3], product_sum[3];       // of values: [through]
   Kernel<T> product[3][2][2];             // linear: [through][input][accumulate]
 
   static int place(Map through) { return through == Map::copy ? 0 : through == Map::sigmoid ? 1 : 2; }
@@ -54,7 +55,7 @@ HWY_BEFORE_NAMESPACE();
 namespace unfold {
 namespace HWY_NAMESPACE {
 
-/// Where a row of each operand is, and the constant.
+/// Pointers to one row of each operand, and the constant.
 template <class T>
 struct Operands {
   T* out;
@@ -62,7 +63,7 @@ struct Operands {
   T k;
 };
 
-/// One row of the instruction (M, kRule, kInput, kAccumulate). Loads only what the table says is read.
+/// One row of the instruction (M, kRule, kInput, kAccumulate). Loads only the operands that the table declares.
 template <class T, class M, Rule kRule, int kInput, bool kAccumulate>
 struct RowBody {
   static constexpr unsigned kValueReads = M::kArity == 2 ? kX0 | kX1 : kX0;
@@ -101,7 +102,7 @@ struct RowBody {
   }
 };
 
-/// One row of a product's linear rule that goes through M.
+/// One row of the linear rule of a product, followed by the derivative of M.
 template <class T, class M, int kInput, bool kAccumulate>
 struct ThroughBody {
   Operands<T> row;
@@ -206,7 +207,8 @@ namespace {
 
 UNFOLD_CHOOSE_TABLE(Kernels, kernels);
 
-/// The operands of a program cut to a tile, once for all instructions. Place 0 is that of operands that are not read.
+/// The operands of a program restricted to a tile, computed once for all instructions. Index 0 stands for operands that
+/// are not read.
 template <class T>
 class TileView {
  public:
@@ -250,7 +252,7 @@ class TileView {
   Operand<T>* places_;
 };
 
-/// Elements of a tile: all slots together fit the first-level cache, of 32 KiB at least.
+/// Number of elements of a tile, such that all slots fit in the first-level cache (at least 32 KiB).
 template <class T>
 Index tile_elements(std::size_t slots) {
   const Index fitting = 32 * 1024 / static_cast<Index>(sizeof(T) * std::max<std::size_t>(slots, 1));
@@ -276,7 +278,7 @@ constexpr MapInfo kMapInfo[kMapCount] = {
 
 const MapInfo& map_info(Map map) { return kMapInfo[static_cast<int>(map)]; }
 
-// The maps are compiled for a target: a function without its attributes could not take them in.
+// The maps are compiled for the current target; without its attributes this function could not inline them.
 HWY_ATTR double map_value(Map map, double x0, double x1, double k) {
   switch (map) {
 #define UNFOLD_VALUE(name, ...) \
@@ -307,7 +309,7 @@ void run_pointwise(std::span<const Instruction> program, std::span<const Operand
   const Index elements = tile_elements<T>(operands.size());
   const Index tile_cols = std::min(cols.size(), elements);
   const Index tile_rows = std::min(rows, elements / tile_cols);
-  // A cache line between the slots keeps them off the same sets of the cache.
+  // A cache line between the slots avoids cache set conflicts.
   const Index slot_elements = elements + static_cast<Index>(64 / sizeof(T));
   TileView<T> view(operands, scratch, slot_elements);
   for (Index r = 0; r < rows; r += tile_rows) {
@@ -320,13 +322,13 @@ void run_pointwise(std::span<const Instruction> program, std::span<const Operand
 
 namespace {
 
-/// Whether one operand begins where the other ends, or neither is read.
+/// Returns whether one operand begins where the other ends, or neither is read.
 template <class T>
 bool follows(const Operand<T>& next, const Operand<T>& before, Index cols) {
   return before.base == nullptr ? next.base == nullptr : next.base == before.base + cols;
 }
 
-/// Whether what a call writes lies in something that another one reads or writes.
+/// Returns whether the output of a call overlaps an operand or output of another call.
 template <class T>
 bool disturbs(const Tile<T>& writer, const Tile<T>& other) {
   const auto meets = [&](const Operand<T>& o) {
@@ -337,7 +339,8 @@ bool disturbs(const Tile<T>& writer, const Tile<T>& other) {
 
 }  // namespace
 
-/// Whether a call can be the end of an earlier one: it does the same to what follows, and those between do not mind.
+/// Returns whether a call can be merged into an earlier one: it applies the same operation to the elements that follow,
+/// and does not conflict with the calls in between.
 template <class T>
 bool BoundProgram<T>::joins(const Call& call, std::size_t earlier) const {
   const Tile<T>&before = calls_[earlier].tile, &next = call.tile;

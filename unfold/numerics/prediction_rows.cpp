@@ -5,7 +5,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "unfold/numerics/prediction_rows.cpp"
 #include "unfold/numerics/targets-inl.h"
-// The targets before Highway's own headers.
+// The list of targets must precede Highway's own headers.
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 // Everything below is compiled once for each target.
@@ -16,7 +16,7 @@
 #define UNFOLD_NUMERICS_PREDICTION_ROWS_ONCE
 namespace unfold {
 
-/// What a target provides.
+/// Kernels of one target.
 template <class T>
 struct PredictionOperations {
   void (*errors)(Matrix<T>, const Symbol*, T*);
@@ -46,7 +46,7 @@ T largest_of_row(const T* x, Index n) {
   return result;
 }
 
-/// x becomes exp(x - top); returns their sum.
+/// Replaces x by exp(x - top); returns the sum.
 template <class T>
 struct ExpBody {
   T* x;
@@ -88,7 +88,7 @@ struct AddLogBody {
 
 template <class T>
 void errors(Matrix<T> logits, const Symbol* targets, T* nats) {
-  constexpr Index kRows = 64;  // whose logarithms are taken together
+  constexpr Index kRows = 64;  // their logarithms are computed together
   T totals[kRows];
   for (Index begin = 0; begin < logits.rows; begin += kRows) {
     const Index end = std::min(logits.rows, begin + kRows);
@@ -119,7 +119,7 @@ void hessians(Matrix<const T> errors, Matrix<T> h) {
   for (Index r = 0; r < errors.rows; ++r) for_each_vector<T>(errors.cols, HessianBody<T>{errors.row(r), h.row(r)});
 }
 
-/// Rows whose sums run side by side: each is a chain of dependent additions.
+/// Number of rows summed in parallel: each sum is a chain of dependent additions.
 constexpr Index kSideBySide = 8;
 
 template <class T, Index kRows>
@@ -181,7 +181,7 @@ void softmax_errors(Matrix<T> logits, const Symbol* targets, T* nats) {
 template <class T>
 void hessian_diagonals(Matrix<const T> errors, const Symbol* targets, Matrix<T> h) {
   operations<T>().hessians(errors, h);
-  for (Index r = 0; r < errors.rows; ++r) {  // pi = 1 + d there, so pi (1 - pi) = -d (1 + d)
+  for (Index r = 0; r < errors.rows; ++r) {  // pi = 1 + d at the target, so pi (1 - pi) = -d (1 + d)
     const T d = errors(r, targets[r]);
     h(r, targets[r]) = -d * (1 + d);
   }

@@ -1,7 +1,7 @@
-// Internal: the product kernels, compiled once for each target. See targets-inl.h for the order of inclusion.
+// Internal: matrix product kernels, compiled once for each target. See targets-inl.h for the order of inclusion.
 //
-// A tile is kRows rows by kVectors vectors of the output, held in registers while k runs. Its sums start from memory
-// and go back to memory, so a product may be cut along k at any place without changing a bit.
+// A tile is kRows rows by kVectors vectors of the output, which stay in registers during the loop over k. Its sums are
+// loaded from memory and stored back, so a product may be split along k at any point without changing a bit.
 
 #include "unfold/numerics/product.h"
 
@@ -14,7 +14,7 @@
 
 namespace unfold {
 
-/// Memory of the calling thread, at least `elements` long, contents undefined. Slot 0 and 1 are independent.
+/// Thread-local scratch memory of at least `elements` elements, contents undefined. Slots 0 and 1 are independent.
 template <class T>
 T* product_scratch(int slot, Index elements);
 
@@ -26,7 +26,7 @@ struct MultiplyJob {
   const Panels& panels;
   Start start;
   const T* bias;
-  Index first = 0;  // row of b that belongs to column 0 of a: a may be a part of the columns
+  Index first = 0;  // row of b that corresponds to column 0 of a, which may be a part of the columns
 };
 
 template <class T>
@@ -61,14 +61,14 @@ inline constexpr Index kLanes = hn::MaxLanes(Lane<T>());
 template <class T>
 inline constexpr Index kPanelVectors = PackedMatrix<T>::kPanel / kLanes<T>;
 
-// What is left of a row behind whole vectors goes through a vector of half the size where that takes half the time.
+// The remainder of a row after whole vectors uses a half-size vector on targets where that takes half the time.
 template <class T>
 inline constexpr bool kHalves = HWY_TARGET == HWY_AVX3 && sizeof(T) == sizeof(double);
 
-// Tile shapes: accumulators, one broadcast and the vectors of b must fit the registers, with at least eight independent
-// chains to cover the latency of two multiply-adds a cycle.
+// Tile shapes: the accumulators, one broadcast and the vectors of b must fit in the registers, with at least eight
+// independent chains to hide the latency of two multiply-adds per cycle.
 #if !HWY_NATIVE_FMA
-inline constexpr int kMaxRows = 2;  // every step calls the C library: no tile makes that fast
+inline constexpr int kMaxRows = 2;  // every step calls the C library, which no tile shape can speed up
 constexpr int widest(int) { return 2; }
 #elif HWY_TARGET == HWY_AVX3
 inline constexpr int kMaxRows = 14;
@@ -83,23 +83,24 @@ constexpr int widest(int rows) { return rows <= 1 ? 8 : rows <= 3 ? 4 : 2; }
 
 template <class T>
 struct TileJob {
-  const T* a;      // first row of the tile; or, interleaved, element (m, k) at a[k * rows + m]
-  Index a_stride;  // between rows, when not interleaved
-  const T* b;      // row k of the panel at b[k * kPanel]
-  Index b_stride;  // from one panel to the next
+  const T* a;      // first row of the tile; if interleaved, element (m, k) is at a[k * rows + m]
+  Index a_stride;  // distance between rows, if not interleaved
+  const T* b;      // row k of the panel is at b[k * kPanel]
+  Index b_stride;  // distance between panels
   Index k;
   const T* start;
   Index start_stride;
   T* c;
   Index c_stride;
-  const T* soon;  // what the next tile starts from, fetched early; null where it is at hand
+  const T* soon;  // initial values of the next tile, to prefetch; null if they are in the cache
   Index soon_stride;
 };
 
-// Rows of a panel fetched ahead of their use, where the rows of the tile give the loads time to spare.
+// Number of panel rows to prefetch, if the tile has enough rows to hide the loads.
 inline constexpr Index kAhead = 16;
 
-/// One k: adds a[m] * b[v] to all sums of the tile. The shorter side waits in registers, the longer one streams.
+/// One step of k: adds a[m] * b[v] to all sums of the tile. The smaller operand is kept in registers, the larger one is
+/// streamed.
 template <class T, class D, int kRows, int kVectors, class A, class V>
 HWY_INLINE void tile_step(D d, const A& a, const T* HWY_RESTRICT b, Index b_stride, V (&sum)[kRows][kVectors]) {
   constexpr Index kL = hn::MaxLanes(D()), kPanel = PackedMatrix<T>::kPanel;
@@ -134,7 +135,8 @@ HWY_INLINE void tile_step(D d, const A& a, const T* HWY_RESTRICT b, Index b_stri
   }
 }
 
-/// Element (m, k + kStep) of rows a stride apart. Every third row has a pointer: the addressing modes reach the others.
+/// Element (m, k + kStep) of rows with a fixed stride. One pointer serves three rows; the addressing modes reach the
+/// other two.
 template <class T, int kRows>
 struct RowElements {
   RowElements(const T* a, Index row_stride) : stride(row_stride) {
@@ -191,7 +193,8 @@ void run_tile(const TileJob<T>& job) {
 template <class T>
 using TileFunction = void (*)(const TileJob<T>&);
 
-/// Tiles by rows - 1 and by the exponent of their width; null where too wide. Last, those of half a vector.
+/// Tiles indexed by rows - 1 and by the exponent of their width; null if too wide. The last ones are those of half a
+/// vector.
 template <class T, template <class, int> class Elements>
 class TileTable {
  public:
@@ -222,8 +225,8 @@ class TileTable {
 template <class T, template <class, int> class Elements>
 inline constexpr TileTable<T, Elements> kTiles;
 
-/// Rows in as few tiles of at most `most` rows as possible, as even as possible: the first `larger` tiles have `size`
-/// rows, the others one less.
+/// Divides rows into the smallest number of tiles with at most `most` rows, as evenly as possible: the first `larger`
+/// tiles have `size` rows, the others one row less.
 struct Cut {
   explicit Cut(Index rows, Index most = kMaxRows) {
     tiles = (rows + most - 1) / most;
@@ -236,8 +239,7 @@ struct Cut {
   Index tiles, size, larger;
 };
 
-/// The columns of one call of a tile: some vectors, whole ones, or a vector or half a one of which only `columns`
-/// elements exist.
+/// The columns of one tile call: whole vectors, or one vector or half a vector with only `columns` valid elements.
 template <class T>
 struct Strip {
   bool half() const { return kHalves<T> && 2 * columns <= kLanes<T>; }
@@ -247,14 +249,14 @@ struct Strip {
   Index columns;
 };
 
-/// Calls visit(strip) for the columns of `panels` in a matrix of n columns, no strip wider than `width` vectors.
+/// Calls visit(strip) for the columns of `panels` in a matrix of n columns, with strips of at most `width` vectors.
 template <class T, class Visit>
 void for_each_strip(Range panels, Index n, int width, const Visit& visit) {
   const Index begin = panels.begin * PackedMatrix<T>::kPanel;
   const Index end = std::min(panels.end * PackedMatrix<T>::kPanel, n);
   for (Index column = begin; column < end;) {
     const Index position = (column - begin) / kLanes<T>, left = (end - column) / kLanes<T>;
-    int vectors = width;  // then lie within one panel, or are whole panels
+    int vectors = width;  // vectors are within one panel or cover whole panels
     while (vectors > 1 && (vectors > left || (position & (vectors - 1)) != 0)) vectors /= 2;
     const Strip<T> strip{column, vectors, std::min(end - column, vectors * kLanes<T>)};
     visit(strip);
@@ -262,7 +264,7 @@ void for_each_strip(Range panels, Index n, int width, const Visit& visit) {
   }
 }
 
-/// The tiles of one strip, whatever their rows.
+/// The tiles of one strip, for any number of rows.
 template <class T, template <class, int> class Elements>
 class StripTiles {
  public:
@@ -281,7 +283,7 @@ class StripTiles {
   static TileFunction<T> function_of(Index rows, const Strip<T>& strip) {
     return strip.half() ? kTiles<T, Elements>.half(rows) : kTiles<T, Elements>.of(rows, strip.vectors);
   }
-  /// Only some columns of the single vector exist: goes through memory of its own.
+  /// Runs a tile with a partial vector through a local buffer.
   void run_partial(TileFunction<T> function, TileJob<T> job, Index rows) const {
     HWY_ALIGN T tile[kMaxRows * kLanes<T>] = {};
     T* const c = job.c;
@@ -300,7 +302,7 @@ class StripTiles {
 template <class T>
 inline constexpr T kZeros[8 * kLanes<T>] = {};
 
-/// The rows of a, copied so that no two of them share a cache set.
+/// Copies the rows of a to memory where no two of them map to the same cache set.
 template <class T>
 Matrix<const T> copy_rows(Matrix<const T> a) {
   constexpr Index kLine = 64 / static_cast<Index>(sizeof(T));
@@ -312,17 +314,18 @@ Matrix<const T> copy_rows(Matrix<const T> a) {
   return {copy, a.rows, a.cols, stride};
 }
 
-/// Whether rows of a crowd into few cache sets, and enough columns read them to pay for a copy.
+/// Returns whether the rows of a map to few cache sets, and enough columns read them to justify a copy.
 template <class T>
 bool worth_copying(Matrix<const T> a, Index columns) {
   const Index bytes = a.stride * static_cast<Index>(sizeof(T));
   return a.rows > 2 && bytes >= 2048 && bytes % 1024 == 0 && columns >= 128;
 }
 
-// Where several tiles read a panel, k is cut here: this part of the panel stays in the cache from tile to tile.
+// If several tiles read a panel, k is split into parts of this length, so that a part of the panel stays in the cache
+// from tile to tile.
 inline constexpr Index kDepth = 512;
 
-/// Rows few enough for A to stay in the second-level cache.
+/// Multiplies a block of rows that is small enough for A to stay in the second-level cache.
 template <class T>
 void multiply_block(const MultiplyJob<T>& job) {
   constexpr Index kPanel = PackedMatrix<T>::kPanel;
@@ -330,7 +333,8 @@ void multiply_block(const MultiplyJob<T>& job) {
   const Matrix<const T> a = worth_copying(job.a, columns) ? copy_rows(job.a) : job.a;
   const Cut cut(a.rows);
   const Index depth = cut.tiles > 1 ? kDepth : std::max<Index>(k, 1);
-  // Sums of one strip between two cuts of k: C, whose rows may crowd too, is read once and written once.
+  // Sums of one strip between two parts of k. Rows of C may also conflict in the cache, so C is read once and written
+  // once.
   const Index width = cut.width() * kLanes<T>;
   T* const between = k > depth ? product_scratch<T>(1, a.rows * width) : nullptr;
   const bool accumulate = job.start == Start::accumulate;
@@ -368,8 +372,8 @@ void multiply_block(const MultiplyJob<T>& job) {
   }
 }
 
-/// Cuts A into blocks that stay in the second-level cache, along k first: B is then read once, and what lies between
-/// two cuts of k is only C.
+/// Splits A into blocks that fit in the second-level cache, along k first: B is then read only once, and only C is
+/// stored between two parts of k.
 template <class T>
 void multiply_all(const MultiplyJob<T>& job) {
   constexpr Index kBlockElements = (384 << 10) / static_cast<Index>(sizeof(T));
@@ -390,7 +394,8 @@ void multiply_all(const MultiplyJob<T>& job) {
   }
 }
 
-/// A few numbers, none beyond them read or written: whole vectors, the last of which may lap over the one before.
+/// Copies `count` elements without accessing any beyond them: whole vectors, the last of which may overlap the one
+/// before.
 template <class T>
 HWY_INLINE void copy_vectors(const T* from, Index count, T* to) {
   const Lane<T> d;
@@ -403,22 +408,23 @@ HWY_INLINE void copy_vectors(const T* from, Index count, T* to) {
   hn::StoreU(hn::LoadU(d, from + last), d, to + last);
 }
 
-/// Rows `r` of columns `k` of a, last row first, interleaved tile by tile: step i of row m of a tile of s rows at
-/// i * s + m. Tiles lie tile_offset apart.
+/// Rows `r` and columns `k` of a, the last row first, interleaved tile by tile: step i of row m of a tile with s rows
+/// is at i * s + m. The distance between tiles is tile_offset.
 template <class T>
 class InterleavedColumns {
  public:
   InterleavedColumns(Matrix<const T> a, Range r, Range k, const Cut& cut)
       : steps_(r.size()), copy_(product_scratch<T>(0, k.size() * r.size() + cut.tiles * kSlack)) {
     const Lane<T> d;
-    constexpr Index kGroup = 8;  // rows whose lines stay in the first-level cache from tile to tile
+    constexpr Index kGroup = 8;  // their cache lines stay in the first-level cache from tile to tile
     for (Index first = 0; first < steps_; first += kGroup) {
       const Index end = std::min(first + kGroup, steps_);
       for (Index t = 0; t < cut.tiles; ++t) {
         const Index rows = cut.rows(t), begin = k.begin + cut.begin(t);
         const T* from = a.row(r.end - 1 - first) + begin;
         T* to = copy_ + offset(t, cut) + first * rows;
-        // Whole vectors where a has them: their excess is overwritten by the next step, or falls into the slack.
+        // Copies whole vectors if a has enough columns: the excess is overwritten by the next step, or goes to the
+        // slack.
         const bool whole = begin + kSlack <= a.cols;
         for (Index i = first; i < end; ++i, from -= a.stride, to += rows) {
           if (whole) {
@@ -440,11 +446,11 @@ class InterleavedColumns {
   T* copy_;
 };
 
-/// Rows `r` of a panel of d, last row first, zero-filled.
+/// Packs rows `r` of a panel of d, the last row first, padded with zeros.
 template <class T>
 void pack_descending(Matrix<const T> d, Range r, Index panel, T* to) {
   constexpr Index kPanel = PackedMatrix<T>::kPanel, kLine = 64 / static_cast<Index>(sizeof(T));
-  constexpr Index kRowsAhead = 12;  // rows lie far apart: nothing else fetches them in time
+  constexpr Index kRowsAhead = 12;  // rows are far apart, and no hardware prefetcher fetches them in time
   const Lane<T> zeros;
   const Index columns = std::min(kPanel, d.cols - panel * kPanel);
   const T* from = d.row(r.end - 1) + panel * kPanel;
@@ -465,11 +471,11 @@ void pack_descending(Matrix<const T> d, Range r, Index panel, T* to) {
 template <class T>
 void outer_block(const OuterJob<T>& job, Range r) {
   constexpr Index kPanel = PackedMatrix<T>::kPanel;
-  // Where rows of G are pages apart, few rows and wide ones: the tile loads and stores faster (bench/products.cpp).
+  // If rows of G are pages apart, a few wide rows are better: the tile loads and stores faster (bench/products.cpp).
   const bool crowded = job.g.stride * static_cast<Index>(sizeof(T)) >= 4096;
   const Cut cut(job.k_range.size(), crowded ? std::min(kMaxRows, 6) : kMaxRows);
   const InterleavedColumns<T> a(job.a, r, job.k_range, cut);
-  const Index group = std::max<Index>(cut.width() / kPanelVectors<T>, 1);  // panels that one strip may cover
+  const Index group = std::max<Index>(cut.width() / kPanelVectors<T>, 1);  // number of panels in one strip
   T* const b = product_scratch<T>(1, group * r.size() * kPanel);
   const bool accumulate = job.start == Start::accumulate;
   const Index panels = (job.d.cols + kPanel - 1) / kPanel;

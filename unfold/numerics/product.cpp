@@ -2,9 +2,9 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "unfold/numerics/product.cpp"
-#include "unfold/numerics/targets-inl.h"  // first: it says what Highway compiles for
+#include "unfold/numerics/targets-inl.h"  // must be first: selects the targets for Highway
 
-#include "hwy/foreach_target.h"  // then this, which includes this file again for each target
+#include "hwy/foreach_target.h"  // second: includes this file again for each target
 
 #include "unfold/numerics/product-inl.h"
 
@@ -12,7 +12,7 @@ HWY_BEFORE_NAMESPACE();
 namespace unfold {
 namespace HWY_NAMESPACE {
 
-// Tables of functions for each target want plain names.
+// The function tables of each target need non-template names.
 void MultiplyFloat(const MultiplyJob<float>& job) { multiply_all(job); }
 void MultiplyDouble(const MultiplyJob<double>& job) { multiply_all(job); }
 void OuterFloat(const OuterJob<float>& job) { outer_all(job); }
@@ -53,7 +53,7 @@ void PackedMatrix<T>::resize(Index k, Index n, Precision precision) {
   if (pairs_.size() != pair_count) pairs_.resize(pair_count);
 }
 
-/// weight(k, j) of all columns j that exist.
+/// Packs weight(k, j) for all existing columns j.
 template <class T>
 template <class Weight>
 void PackedMatrix<T>::pack_pairs(const Weight& weight, Range panels) {
@@ -69,8 +69,8 @@ void PackedMatrix<T>::pack_pairs(const Weight& weight, Range panels) {
   }
 }
 
-// Packing reads a cache line or two of each row, and rows lie pages apart: no processor guesses the next one, so both
-// ask for lines well ahead of their use.
+// Packing reads one or two cache lines of each row, and rows are pages apart. Hardware prefetchers do not follow that
+// pattern, so both functions prefetch lines well ahead of their use.
 
 template <class T>
 void PackedMatrix<T>::pack(Matrix<const T> w, Range panels) {
@@ -89,7 +89,7 @@ void PackedMatrix<T>::pack(Matrix<const T> w, Range panels) {
   }
 }
 
-/// Four rows of four, in vectors that every target has: to[c][r] = from[r][c].
+/// Transposes four rows of four with vectors that every target has: to[c][r] = from[r][c].
 template <class T>
 void transpose_4x4(const T* from, Index from_stride, T* to, Index to_stride) {
   typedef T Four __attribute__((vector_size(4 * sizeof(T))));
@@ -109,7 +109,7 @@ template <class T>
 void PackedMatrix<T>::pack_transposed(Matrix<const T> w, Range panels) {
   assert(w.rows == n_ && w.cols == k_);
   if (precision_ == Precision::bf16) return pack_pairs([&](Index k, Index j) { return w(j, k); }, panels);
-  constexpr Index kChunk = 64 / static_cast<Index>(sizeof(T));  // a cache line of each row of w at a time
+  constexpr Index kChunk = 64 / static_cast<Index>(sizeof(T));  // one cache line of each row of w at a time
   for (Index p = panels.begin; p < panels.end; ++p) {
     const Index columns = std::min(kPanel, n_ - p * kPanel);
     T* const panel = data_.data() + p * kPanel * k_;

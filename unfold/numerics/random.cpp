@@ -13,7 +13,7 @@ namespace {
 std::uint32_t low(std::uint64_t x) { return static_cast<std::uint32_t>(x); }
 std::uint32_t high(std::uint64_t x) { return static_cast<std::uint32_t>(x >> 32); }
 
-/// The finaliser of SplitMix64: a bijection that spreads every bit over all others.
+/// The finalizer of SplitMix64: a bijection in which every input bit affects all output bits.
 std::uint64_t mix(std::uint64_t x) {
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
   x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
@@ -27,7 +27,7 @@ double horner(const double (&c)[kSize], double x) {
   return sum;
 }
 
-// Coefficients of PPND16: numerators and denominators for the centre, the shoulders and the far tails.
+// Coefficients of PPND16: numerators and denominators for the center, the intermediate range and the far tails.
 constexpr double kCentreTop[] = {3.3871328727963666080e0,  1.3314166789178437745e+2, 1.9715909503065514427e+3,
                                  1.3731693765509461125e+4, 4.5921953931549871457e+4, 6.7265770927008700853e+4,
                                  3.3430575583588128105e+4, 2.5090809287301226727e+3};
@@ -103,7 +103,7 @@ double Random::uniform() { return static_cast<double>(bits64() >> 11) * 0x1p-53;
 
 double Random::uniform(double lo, double hi) { return std::fma(hi - lo, uniform(), lo); }
 
-// 52 bits and a half: exact, never 0 or 1, and symmetric about 1/2.
+// 52 bits plus one half: exact, never 0 or 1, and symmetric about 1/2.
 double Random::normal() { return normal_quantile((static_cast<double>(bits64() >> 12) + 0.5) * 0x1p-52); }
 
 std::uint64_t Random::below(std::uint64_t n) {
@@ -151,7 +151,7 @@ void dropout_mask(std::uint64_t seed, std::uint64_t stream, const std::uint64_t*
 
 template <class T>
 void fill_signs(std::uint64_t seed, std::uint64_t stream, Index first_row, Matrix<T> m) {
-  constexpr Index kBits = 128;  // of one draw
+  constexpr Index kBits = 128;  // bits per draw
   const Index blocks = (m.cols + kBits - 1) / kBits;
   for (Index r = 0; r < m.rows; ++r)
     for (Index block = 0; block < blocks; ++block) {

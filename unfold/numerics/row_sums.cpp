@@ -1,5 +1,5 @@
-// Floor: the fused multiply-adds. row_products promotes floats to double, whose vectors hold half as many;
-// add_scaled_rows reads one number for each of them, row_products one for each, and h once for several.
+// Performance bound: the fused multiply-adds. row_products promotes floats to double, whose vectors have half as many
+// lanes. add_scaled_rows loads one element per multiply-add; row_products also loads one, and one of h for several.
 
 #include "unfold/numerics/row_sums.h"
 
@@ -8,7 +8,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "unfold/numerics/row_sums.cpp"
 #include "unfold/numerics/targets-inl.h"
-// The targets before Highway's own headers.
+// The list of targets must precede Highway's own headers.
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 // Everything below is compiled once for each target.
@@ -35,7 +35,7 @@ HWY_BEFORE_NAMESPACE();
 namespace unfold {
 namespace HWY_NAMESPACE {
 
-/// sum_in_lanes of the products of kRows rows with h, each number of h promoted once.
+/// Computes sum_in_lanes of the products of kRows rows with h, promoting each element of h once.
 template <int kRows, class T>
 HWY_INLINE void products_of_rows(const T* rows, const T* h, Index n, T* out) {
   const hn::CappedTag<double, kVirtualLanes> d;
@@ -62,7 +62,7 @@ HWY_INLINE void products_of_rows(const T* rows, const T* h, Index n, T* out) {
 
 template <class T>
 void row_products(const T* rows, Index count, const T* h, Index n, T* out) {
-  // As many sums at once as hide the latency of one, and fit into the registers.
+  // Number of concurrent sums: enough to hide the latency of one, and few enough for the registers.
   constexpr int kAtOnce = static_cast<int>(hn::MaxLanes(hn::CappedTag<double, kVirtualLanes>())) / 2;
   Index j = 0;
   if constexpr (kAtOnce > 1)
@@ -70,7 +70,7 @@ void row_products(const T* rows, Index count, const T* h, Index n, T* out) {
   for (; j < count; ++j) products_of_rows<1>(rows + j * n, h, n, out + j);
 }
 
-/// The part of y from i on that kVectors vectors hold stays in registers while the rows pass.
+/// Adds the scaled rows to kVectors vectors of y from element i on, which stay in registers.
 template <int kVectors, class T>
 HWY_INLINE void add_strip(const T* a, const T* const* rows, Index count, T* y, Index i) {
   const hn::ScalableTag<T> d;

@@ -1,5 +1,5 @@
-// Sums of whole rows: lookups of symbols, their gradients, gradients of biases. Floor: bytes read and written; each
-// adds one number to another, so nothing but the order of rows decides the bits.
+// Sums of whole rows: symbol lookups, their gradients, and gradients of biases. Performance bound: bytes read and
+// written. Each operation adds one element to another, so only the order of the rows determines the bits.
 
 #include <algorithm>
 #include <cassert>
@@ -9,7 +9,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "unfold/numerics/rows.cpp"
 #include "unfold/numerics/targets-inl.h"
-// The targets before Highway's own headers.
+// The list of targets must precede Highway's own headers.
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 // Everything below is compiled once for each target.
@@ -19,11 +19,12 @@
 #define UNFOLD_NUMERICS_ROWS_ONCE
 namespace unfold {
 
-/// What a target provides, for `n` elements.
+/// Kernels of one target, for `n` elements.
 template <class T>
 struct RowOperations {
-  void (*add)(const T* x, const T* y, T* sum, Index n);                                    // sum = x + y; sum may be x
-  void (*add_column_sums)(const T* last_row, Index stride, Index rows, T* sums, Index n);  // rows upwards
+  void (*add)(const T* x, const T* y, T* sum, Index n);  // sum = x + y; sum may be x
+  // rows in reverse order, from last_row
+  void (*add_column_sums)(const T* last_row, Index stride, Index rows, T* sums, Index n);
 };
 
 }  // namespace unfold
@@ -47,7 +48,7 @@ void add_arrays(const T* x, const T* y, T* sum, Index n) {
   for_each_vector<T>(n, AddBody<T>{x, y, sum});
 }
 
-/// Strips of columns whose sums stay in registers while the rows go by.
+/// Adds column sums in strips that stay in registers during the loop over rows.
 template <class T>
 void add_column_sums(const T* last_row, Index stride, Index rows, T* sums, Index n) {
   constexpr int kVectors = 4;

@@ -3,7 +3,7 @@
 #include <cstdlib>
 
 #include "unfold/base/error.h"
-#include "unfold/numerics/targets-inl.h"  // before Highway: it says what Highway compiles for
+#include "unfold/numerics/targets-inl.h"  // must precede Highway: selects its targets
 
 #include "hwy/highway.h"
 
@@ -11,12 +11,12 @@ namespace unfold {
 namespace {
 
 struct Level {
-  std::string_view option;  // what UNFOLD_SIMD accepts
-  const char* name;         // what people read
-  std::int64_t targets;     // of Highway; some of its releases know two for one level
+  std::string_view option;  // value of UNFOLD_SIMD
+  const char* name;         // display name
+  std::int64_t targets;     // Highway targets; some releases have two for one level
 };
 
-// Best first.
+// In descending order of preference.
 constexpr Level kLevels[] = {
 #if HWY_ARCH_X86
     {"avx512", "AVX-512", HWY_AVX3},
@@ -29,13 +29,13 @@ constexpr Level kLevels[] = {
 #endif
 };
 
-/// What the kernels are compiled for and the processor has, whatever limit is in force.
+/// Returns the targets that the kernels are compiled for and the processor supports, regardless of UNFOLD_SIMD.
 std::int64_t usable_targets(const Level& level) {
   static const std::int64_t usable = HWY_TARGETS & (hwy::SupportedTargets() | HWY_STATIC_TARGET);
   return level.targets & usable;
 }
 
-/// Null for a name that is unknown or not available here.
+/// Returns nullptr if the name is unknown or not available on this machine.
 const Level* find_level(std::string_view option) {
   for (const Level& level : kLevels) {
     if (level.option == option && usable_targets(level) != 0) return &level;

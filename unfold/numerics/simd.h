@@ -1,6 +1,6 @@
 #pragma once
-/// Which instruction set the kernels use. Chosen once at start by what the processor has; UNFOLD_SIMD=avx2 (or sse2,
-/// avx512, neon) in the environment lowers it. The choice never changes a result, only the time.
+/// Selection of the instruction set of the kernels. It is chosen once at startup by the features of the processor;
+/// UNFOLD_SIMD=avx2 (or sse2, avx512, neon) in the environment lowers it. The choice affects only speed, never results.
 
 #include <string>
 #include <string_view>
@@ -9,8 +9,8 @@
 namespace unfold {
 
 std::string simd_name();                    ///< "AVX-512", "AVX2", "NEON", "SSE2"
-std::vector<std::string> simd_available();  ///< best first, in the spelling that UNFOLD_SIMD accepts
+std::vector<std::string> simd_available();  ///< best first, in the spelling of UNFOLD_SIMD
 void simd_limit(
-    std::string_view name);  ///< use nothing better than this; throws UsageError for an unknown or unavailable one
+    std::string_view name);  ///< limits the instruction set; throws UsageError if the name is unknown or unavailable
 
 }  // namespace unfold

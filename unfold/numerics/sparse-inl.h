@@ -40,7 +40,7 @@ HWY_NOINLINE void activate(Map map, const T* x, T* s, Index n) {
   for_each_vector<T>(n, ActivateBody<T>{map, x, s});
 }
 
-/// s' from s.
+/// Computes s' from s.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V slope_of(D d, Map map, V s) {
   const V one = hn::Set(d, hn::TFromD<D>{1});
@@ -100,7 +100,7 @@ HWY_INLINE void add_array(const T* x, T* y, Index n) {
   for_each_vector<T>(n, AddRowBody<T>{x, y});
 }
 
-/// The rows of weights that act at a row of the signal: none, one, or all.
+/// Returns the rows of weights that act at a row of the signal: none, one, or all.
 template <class T>
 HWY_INLINE Range acting(const SparseTerm<T>& term, Index r) {
   if (term.gates == nullptr) return {0, term.weights.rows};
@@ -136,7 +136,7 @@ HWY_INLINE void multiply_row(const SparseTerm<T>& term, Index r, const T* x, T* 
   for (Index k = rows.begin; k < rows.end; ++k) add_edges(edges, term.weights.row(k), s, y);
 }
 
-/// sums_j = sum over leaving edges of w dy_i, or of w^2 dy_i without the loops of a leaky term.
+/// sums_j = sum of w dy_i over the edges that leave j; if squared, of w^2 dy_i, without the self-loops of a leaky term.
 template <class T, bool squared>
 HWY_INLINE void sum_leaving(const SparseTerm<T>& term, Range rows, const T* dy, T* sums) {
   const Edges& edges = *term.edges;

@@ -9,7 +9,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "unfold/numerics/sparse.cpp"
 #include "unfold/numerics/targets-inl.h"
-// The targets before Highway's own headers.
+// The list of targets must precede Highway's own headers.
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 // Everything below is compiled once for each target.
@@ -19,7 +19,7 @@
 #define UNFOLD_NUMERICS_SPARSE_ONCE
 namespace unfold {
 
-/// What a target provides.
+/// Kernels of one target.
 template <class T>
 struct SparseOperations {
   void (*multiply)(const SparseTerm<T>&, Matrix<const T>, Matrix<T>, T*);
@@ -99,7 +99,7 @@ void tangent_rows(const SparseTerm<T>& term, Matrix<const T> dw, Matrix<const T>
 
 template <class T>
 void activation_rows(const SparseTerm<T>& term, Matrix<const T> x, Matrix<T> s) {
-  if (x.stride == x.cols && s.stride == s.cols && s.rows > 0) {  // whole vectors
+  if (x.stride == x.cols && s.stride == s.cols && s.rows > 0) {  // contiguous: process all rows as one array
     activate(term.activation, x.data, s.data, s.rows * s.cols);
     for (Index r = 0; r < s.rows; ++r)
       if (keeps(term, r)) std::fill_n(s.row(r), s.cols, T{0});

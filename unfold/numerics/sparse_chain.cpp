@@ -1,6 +1,6 @@
-/// Recurrences that are one sparse term, over all rows of one sequence. A step waits for the step before it, so what
-/// does not (activations and slopes, in the backward pass) is done for blocks of rows beforehand, and the rest of a
-/// step is scalar from its loads to its stores: a vector that is loaded from what scalars have just stored waits long.
+/// Recurrences of one sparse term over all rows of one sequence. Each step depends on the one before it. Whatever does
+/// not (activations and slopes, in the backward pass) is computed in advance for blocks of rows. The rest of a step
+/// uses only scalar loads and stores, because loading a vector that was just written by scalar stores stalls.
 
 #include <algorithm>
 #include <cmath>
@@ -10,7 +10,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "unfold/numerics/sparse_chain.cpp"
 #include "unfold/numerics/targets-inl.h"
-// The targets before Highway's own headers.
+// The list of targets must precede Highway's own headers.
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 // Everything below is compiled once for each target.
@@ -20,7 +20,7 @@
 #define UNFOLD_NUMERICS_SPARSE_CHAIN_ONCE
 namespace unfold {
 
-/// What a target provides.
+/// Kernels of one target.
 template <class T>
 struct ChainOperations {
   void (*forward)(const SparseTerm<T>&, Matrix<const T>, const Symbol*, const T*, Matrix<T>, T*);
@@ -34,12 +34,12 @@ HWY_BEFORE_NAMESPACE();
 namespace unfold {
 namespace HWY_NAMESPACE {
 
-/// sum + w_e s_j over edges [e, last), in order, without a loop for the few that most units have.
+/// Returns sum + w_e s_j over the edges [e, last) in order, without a loop if there are only a few, as in most units.
 template <class T>
 HWY_INLINE T add_entering(const T* w, const T* s, const std::int32_t* from, std::int32_t e, std::int32_t last, T sum) {
   for (; e + 4 < last; ++e) sum = std::fma(w[e], s[from[e]], sum);
   switch (last - e) {
-    // Equal on purpose: each goes on with the next. NOLINTNEXTLINE(bugprone-branch-clone)
+    // The identical branches are intentional: each falls through to the next. NOLINTNEXTLINE(bugprone-branch-clone)
     case 4: sum = std::fma(w[e], s[from[e]], sum), ++e; [[fallthrough]];
     case 3: sum = std::fma(w[e], s[from[e]], sum), ++e; [[fallthrough]];
     case 2: sum = std::fma(w[e], s[from[e]], sum), ++e; [[fallthrough]];
@@ -71,7 +71,7 @@ void chain_forward(const SparseTerm<T>& term, Matrix<const T> lookup, const Symb
   }
 }
 
-/// s' of rows, from their pre-activations.
+/// Computes s' of rows from their pre-activations.
 template <class T>
 struct SlopesBody {
   Map map;
@@ -83,7 +83,7 @@ struct SlopesBody {
   }
 };
 
-/// Leaving edges by their source, as one pass reads them.
+/// Leaving edges grouped by source, as one pass reads them.
 struct Leaving {
   explicit Leaving(const Edges& edges, bool with_loops)
       : begin((with_loops ? edges.leaving() : edges.leaving_others()).data()),
@@ -94,11 +94,11 @@ struct Leaving {
       if (begin[j + 1] - begin[j] != degree) degree = -1;
   }
   const std::int32_t *begin, *ids, *to;
-  std::int32_t degree;  ///< the same for all sources, or -1
+  std::int32_t degree;  ///< common number of edges of all sources, or -1
 };
 
-/// One step of either pass, to = J^T dy (J with its entries squared), then to += exit unless that is null. kDegree > 0:
-/// of every source.
+/// One step of either pass: to = J^T dy (with squared entries of J if `squared`), then to += exit unless that is null.
+/// If kDegree > 0, every source has kDegree edges.
 template <class T, bool squared, std::int32_t kDegree>
 HWY_INLINE void chain_step(const SparseTerm<T>& term, const Leaving& edges, const T* w, const T* slopes, const T* dy,
                            const T* exit, T* HWY_RESTRICT to) {
@@ -118,7 +118,7 @@ HWY_INLINE void chain_step(const SparseTerm<T>& term, const Leaving& edges, cons
     T v;
     if constexpr (squared) {
       v = slopes[j] * slopes[j] * sum;
-      if (leaky) {  // the loop is part of the diagonal
+      if (leaky) {  // the self-loop is part of the diagonal
         const T diagonal = std::fma(slopes[j], loops[j] >= 0 ? T{0} + w[loops[j]] : T{0}, T{1});
         v = std::fma(diagonal * diagonal, dy[j], v);
       }
@@ -163,7 +163,7 @@ template <class T, bool squared>
 void chain_backward_by_degree(const SparseTerm<T>& term, Matrix<const T> y, Matrix<const T> exit, Matrix<T> adjoint,
                               T* scratch) {
   const Leaving edges(*term.edges, !(squared && term.leaky));
-  switch (edges.degree) {  // what the default of 3 edges asks for, with and without loops
+  switch (edges.degree) {  // the default of 3 edges, with and without self-loops
     case 2: return chain_backward_as<T, squared, 2>(term, edges, y, exit, adjoint, scratch);
     case 3: return chain_backward_as<T, squared, 3>(term, edges, y, exit, adjoint, scratch);
     default: return chain_backward_as<T, squared, 0>(term, edges, y, exit, adjoint, scratch);

@@ -7,7 +7,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "unfold/numerics/state_rows.cpp"
 #include "unfold/numerics/targets-inl.h"
-// The targets before Highway's own headers.
+// The list of targets must precede Highway's own headers.
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 // Everything below is compiled once for each target.
@@ -18,7 +18,7 @@
 #define UNFOLD_NUMERICS_STATE_ROWS_ONCE
 namespace unfold {
 
-/// What a target provides.
+/// Kernels of one target.
 struct StateRowOperations {
   decltype(see_symbols)* forward;
   decltype(look_back)* backward;
@@ -48,7 +48,7 @@ struct ProductSumBody {
     return hn::Add(sum, hn::Mul(load_first(d, f + i, count), load_first(d, b + i, count)));
   }
 };
-/// Multiplies anew: a product is cheaper than a number that is stored and read again.
+/// Recomputes the product, which is cheaper than storing and loading it.
 struct ScaledProductRowBody {
   const double *f, *b;
   double* g;
@@ -104,7 +104,7 @@ void look_back_rows(Matrix<const double> beta, Matrix<const double> g, Matrix<co
   }
 }
 
-/// A vector of targets at a time, all origins for it in ascending order: the first of equals stays.
+/// Processes one vector of targets at a time with all origins in ascending order; ties keep the first origin.
 struct BestOriginsBody {
   const double* best;
   Matrix<const double> a;
@@ -127,7 +127,7 @@ void best_origins_row(const double* best, Matrix<const double> a, double* next, 
   for_each_vector<double>(a.cols, BestOriginsBody{best, a, next, from});
 }
 
-/// The first `count` numbers as doubles; the others are `otherwise`.
+/// Loads the first `count` elements as doubles; the other lanes are `otherwise`.
 template <class D, class T>
 HWY_INLINE hn::Vec<D> first_doubles(D d, const T* from, Index count, hn::Vec<D> otherwise) {
   if (count >= static_cast<Index>(hn::Lanes(d))) return load_double(d, from);
@@ -158,7 +158,7 @@ HWY_INLINE double largest_of_row(const T* x, Index n) {
   }
   return static_cast<double>(hn::GetLane(hn::MaxOfLanes(d, most)));
 }
-/// y = x - the largest of the row, and 0 behind x. Returns the smaller of `least` and y, lane by lane.
+/// Sets y = x - the largest element of the row, and 0 beyond x. Returns the minimum of `least` and y in each lane.
 template <class T>
 HWY_INLINE hn::Vec<Eight> row_below_largest(const T* x, Index n, double* y, Index stride, hn::Vec<Eight> least) {
   const Eight d;
@@ -174,7 +174,7 @@ HWY_INLINE hn::Vec<Eight> row_below_largest(const T* x, Index n, double* y, Inde
   for (; i < stride; i += kEight) hn::StoreU(hn::Zero(d), d, y + i);
   return least;
 }
-/// All rows; those that do not fit become 0.
+/// Applies row_below_largest to all rows; rows that do not fit are set to 0.
 template <class T>
 void rows_below_largest(Matrix<const T> x, double spread, Matrix<double> y, char* fits) {
   const Eight d;
@@ -190,14 +190,14 @@ void rows_below_largest(Matrix<const T> x, double spread, Matrix<double> y, char
   }
 }
 
-/// exp_lanes of numbers from -700 to 0, or NaN.
+/// Returns exp of numbers from -700 to 0, or NaN.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V exp_of_moderate(D d, V x) {
   const auto e = reduce_exp(d, x);
   return scale_by_power(d, hn::Add(hn::Set(d, hn::TFromD<D>{1}), e.q), e.n);
 }
 
-/// As sum_in_lanes, of f e; n is a whole number of 8.
+/// Like sum_in_lanes, of f e; n is a multiple of 8.
 HWY_INLINE double sum_of_products(const double* f, const double* e, Index n) {
   const Eight d;
   constexpr Index kSums = kVirtualLanes / kEight;
@@ -215,8 +215,8 @@ HWY_INLINE double sum_of_products(const double* f, const double* e, Index n) {
   return add_halves(d, sums[0]);
 }
 
-/// In passes over all rows: what follows from one another in a row takes long, and of a short pass the processor has
-/// several rows at work.
+/// Works in short passes over all rows: operations within a row depend on each other, and in a short pass the processor
+/// overlaps several rows.
 template <class T>
 void see_score_rows(Matrix<const double> f, Matrix<const T> x, double spread, Matrix<double> e, Matrix<double> g,
                     double* c, char* fits) {

@@ -1,6 +1,6 @@
 #pragma once
-/// Internal: which Highway targets the kernels are compiled for. Include before any header of Highway, in the .cpp
-/// only:
+/// Internal: selects the Highway targets that the kernels are compiled for. Include it before any header of Highway,
+/// only in .cpp files:
 ///
 ///   #undef HWY_TARGET_INCLUDE
 ///   #define HWY_TARGET_INCLUDE "unfold/numerics/product.cpp"
@@ -10,8 +10,8 @@
 ///
 ///   #include "unfold/numerics/fma-inl.h"  // brings hwy/highway.h
 ///
-/// Left are the plain baseline (SSE2 on x86-64), AVX2 with FMA, AVX-512 and NEON: the others either lack a fused
-/// multiply-add, so that they would not be faster than the baseline, or only add instructions that we do not use.
+/// The enabled targets are the baseline (SSE2 on x86-64), AVX2 with FMA, AVX-512 and NEON. The others either lack a
+/// fused multiply-add, and would not be faster than the baseline, or only add instructions that the kernels do not use.
 
 #define HWY_DISABLED_TARGETS                                                              \
   (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | \
@@ -19,8 +19,8 @@
 
 #include "hwy/detect_targets.h"
 
-// Targets that only newer releases of Highway know. A macro that names itself is not expanded again, so these are
-// decided here, after its header and before the first use.
+// Targets that only newer releases of Highway have. A macro that expands to its own name is not expanded again, so
+// these are tested here, after its header and before their first use.
 #ifdef HWY_AVX3_ZEN4
 #define UNFOLD_DISABLED_IF_KNOWN_ZEN4 HWY_AVX3_ZEN4
 #else
@@ -34,18 +34,18 @@
 
 namespace unfold {
 
-/// Applies UNFOLD_SIMD; a value that names nothing here is left for simd_name() to report.
+/// Applies UNFOLD_SIMD; an invalid value is reported later, by simd_name().
 bool apply_simd_environment();
 
-/// Every file with kernels refers to this, so that the environment is read before main wherever kernels are linked.
+/// Every file with kernels refers to this variable, so that the environment is read before main in every program that
+/// links kernels.
 inline const bool kSimdEnvironmentApplied = apply_simd_environment();
 
 }  // namespace unfold
 
-// Kernels that differ by target are reached through a table of functions, `template <class T> constexpr Table<T>
-// table`:
+// Target-dependent kernels are called through a table of functions, `template <class T> constexpr Table<T> table`:
 //   UNFOLD_TARGET_TABLE(Table, table);  // among the kernels, compiled for each target
-//   UNFOLD_CHOOSE_TABLE(Table, name);   // once: name<T>() is the table of the target in use, for float and double
+//   UNFOLD_CHOOSE_TABLE(Table, name);   // once: name<T>() is the table of the current target, for float and double
 
 #define UNFOLD_TARGET_TABLE(Table, table)                         \
   const Table<float>* Table##Float() { return &table<float>; }    \

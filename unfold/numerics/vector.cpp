@@ -7,7 +7,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "unfold/numerics/vector.cpp"
 #include "unfold/numerics/targets-inl.h"
-// The targets before Highway's own headers.
+// The list of targets must precede Highway's own headers.
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 // Everything below is compiled once for each target.
@@ -18,7 +18,7 @@
 #define UNFOLD_NUMERICS_VECTOR_ONCE
 namespace unfold {
 
-/// The settings of an optimiser's step, reduced to the factors of its formula in the element type.
+/// The settings of an optimizer step, reduced to the factors of its formula in the element type.
 template <class T>
 struct AdamFactors {
   T gradient_scale, beta1, rest1, beta2, rest2, root, epsilon, boost, decay, rate;
@@ -33,13 +33,13 @@ struct RmsPropFactors {
   T gradient_scale, decay, rho, rest, epsilon, rate;
 };
 
-/// What a target provides.
+/// Kernels of one target.
 template <class T>
 struct VectorOperations {
   double (*sum)(const T*, Index);            // of at most kSumChunk elements
   double (*dot)(const T*, const T*, Index);  // of at most kSumChunk elements
-  T (*largest_magnitude)(const T*, Index);   // NaN left out
-  bool (*all_below)(const T*, Index, T);     // all magnitudes; NaN is not below anything
+  T (*largest_magnitude)(const T*, Index);   // ignores NaN
+  bool (*all_below)(const T*, Index, T);     // all magnitudes; false if any is NaN
   void (*axpy)(T, const T*, T*, Index);
   void (*scale)(T, T*, Index);
   void (*interpolate)(T, T, const T*, T*, Index);
@@ -173,14 +173,14 @@ void adam_array(T* p, const T* g, T* m, T* v, Index n, const AdamFactors<T>& f) 
   for_each_vector<T>(n, AdamBody<T>{p, g, m, v, f});
 }
 
-/// As AdamBody where g is not zero; vectors of zeros alone cost one read.
+/// Like AdamBody where g is not zero; vectors that are all zero cost only one read.
 template <class T>
 struct LazyAdamBody {
   T* p;
   const T* g;
   T *m, *v;
   const AdamFactors<T>& f;
-  /// Stores through the other body's eyes, but keeps what was where the gradient is zero.
+  /// Store access for the inner body that keeps the old values where the gradient is zero.
   template <class Mask, class Place>
   struct Kept {
     Mask still;
@@ -206,7 +206,7 @@ void lazy_adam_array(T* p, const T* g, T* m, T* v, Index n, const AdamFactors<T>
   for_each_vector<T>(n, LazyAdamBody<T>{p, g, m, v, f});
 }
 
-/// gradient_scale * g + decay * p.
+/// Returns gradient_scale * g + decay * p.
 template <class D, class Place, class T, class Factors>
 HWY_INLINE hn::Vec<D> decayed_gradient(D d, Place place, const T* g, hn::Vec<D> p, const Factors& f) {
   return Fma(d, hn::Set(d, f.decay), p, hn::Mul(hn::Set(d, f.gradient_scale), place.load(d, g)));
@@ -277,7 +277,7 @@ Index size_of(std::span<T> x) {
   return static_cast<Index>(x.size());
 }
 
-/// Adds chunk(begin, count) over the chunks of n elements, in order.
+/// Sums chunk(begin, count) over the chunks of n elements, in order.
 template <class Chunk>
 double sum_of_chunks(Index n, Chunk chunk) {
   double total = 0;

@@ -1,8 +1,9 @@
 #pragma once
-/// Operations on long vectors: what optimisers need. Sums use 16 fixed virtual lanes of double (products of floats are
+/// Operations on long vectors, mainly for optimizers. Sums use 16 fixed virtual lanes of double (products of floats are
 /// exact there) within chunks of kSumChunk elements, and add the chunks in order: the result does not depend on the
-/// vector width, and threads that take whole chunks get it by adding the chunks' sums in order. Element-wise operations
-/// do not depend on where a vector is cut. Spans of one call have the same length; settings are rounded to T once.
+/// vector width. Threads that process whole chunks get the same result by adding the sums of the chunks in order. The
+/// results of element-wise operations do not depend on how a vector is divided. All spans of one call have the same
+/// length; settings are rounded to T once.
 
 #include <span>
 
@@ -29,13 +30,13 @@ void scale(T a, std::span<T> x);  ///< x *= a
 template <class T>
 void interpolate(T a, std::span<const T> x, std::span<T> y);  ///< y = a y + (1-a) x
 
-/// Element-wise updates of optimisers, fused into one pass over memory. `g` is multiplied by `gradient_scale` first
+/// Element-wise updates of optimizers, fused into one pass over memory. `g` is first multiplied by `gradient_scale`
 /// (clipping).
 struct AdamStep {
   double rate, beta1, beta2, epsilon, correction1, correction2;  ///< corrections: 1 - beta^t
   double decay;                                                  ///< decoupled weight decay: p -= rate * decay * p
   double gradient_scale;
-  bool lazy = false;  ///< where g is exactly zero, p, m and v stay as they are
+  bool lazy = false;  ///< if true, p, m and v are unchanged where g is exactly zero
 };
 /// m = beta1 m + (1-beta1) g; v = beta2 v + (1-beta2) g^2;
 /// p -= rate * ((m / correction1) / (sqrt(v / correction2) + epsilon) + decay * p)
