@@ -1,4 +1,4 @@
-/// NVIDIA GPUs through the driver, NVRTC and cuBLAS.
+/// NVIDIA GPUs, through the CUDA driver, NVRTC and cuBLAS.
 
 #include "unfold/devices/cuda_device.h"
 
@@ -18,13 +18,14 @@ namespace {
 
 #define UNFOLD_CALL(name, ...) check_cuda(cuda_driver().name(__VA_ARGS__), #name)
 
-/// Each of the two halves of the memory through which data come to the GPU.
+/// Size of each half of the double-buffered staging memory for uploads.
 constexpr std::size_t kStagedBytes = std::size_t{8} << 20;
 constexpr std::size_t kAlignment = 256;
-/// Given to cuBLAS for good: it then neither allocates while a recording is made nor chooses by what is free.
+/// Workspace of cuBLAS, allocated once: with it, cuBLAS does not allocate while a recording is made, and its choice of
+/// algorithm does not depend on free memory.
 constexpr std::size_t kProductBytes = std::size_t{64} << 20;
 constexpr int kMarks = 1024;
-/// Of shared memory of a block, that needs no permission.
+/// Shared memory per block that a kernel can use without opting in to more.
 constexpr int kUsualSharedBytes = 48 << 10;
 
 std::string in_megabytes(std::size_t bytes) { return std::to_string((bytes + (1u << 20) - 1) >> 20) + " MiB"; }
@@ -100,7 +101,7 @@ class CudaDevice final : public Device {
     allocated_ -= found->second;
     sizes_.erase(found);
     cuda_driver().cuCtxSetCurrent(context_);
-    cuda_driver().cuMemFree(memory);  // waits for what uses it
+    cuda_driver().cuMemFree(memory);  // waits until pending work no longer uses it
   }
 
   std::size_t allocated_bytes() const override { return allocated_; }
@@ -122,7 +123,7 @@ class CudaDevice final : public Device {
   void download(void* to, Address from, std::size_t bytes) override {
     enter_outside_recordings("download");
     if (bytes == 0) return wait();
-    // What was staged has arrived once the device is idle: both halves serve, one being filled, one being read.
+    // Once the device is idle, all staged data has been copied, so both halves are free: one to fill, one to read.
     if (bytes > kStagedBytes - staged_) {
       wait();
       staged_ = 0;
@@ -203,7 +204,7 @@ class CudaDevice final : public Device {
               std::to_string(shared_bytes_));
       what.shared_bytes = shared;
     }
-    // Passed by value, as a whole.
+    // Passed by value, as one struct.
     void* parameters[] = {const_cast<std::uint64_t*>(arguments.words())};
     const CUresult result =
         how.together ? cuda_driver().cuLaunchCooperativeKernel(what.function, blocks, 1, 1, threads, 1, 1,
@@ -217,7 +218,7 @@ class CudaDevice final : public Device {
     if (p.m <= 0 || p.n <= 0) return;
     enter();
     start_products();
-    // cuBLAS has columns where we have rows: it is asked for the transposed product.
+    // cuBLAS is column-major: compute the transposed product.
     const cublasOperation_t first = p.transposed_b ? CUBLAS_OP_T : CUBLAS_OP_N;
     const cublasOperation_t second = p.transposed_a ? CUBLAS_OP_T : CUBLAS_OP_N;
     const Index lda = std::max<Index>(p.lda, 1), ldb = std::max<Index>(p.ldb, 1);
@@ -307,12 +308,12 @@ class CudaDevice final : public Device {
  private:
   struct Half {
     void* memory = nullptr;
-    CUevent read = nullptr;  ///< after the last copy from it
+    CUevent read = nullptr;  ///< recorded after the last copy from this half
   };
   struct Kernel {
     std::string name;
     CUfunction function = nullptr;
-    int shared_bytes = 0;  ///< that it was given permission for
+    int shared_bytes = 0;  ///< limit that the kernel has opted in to
   };
 
   int attribute(CUdevice_attribute which) const {
@@ -321,14 +322,14 @@ class CudaDevice final : public Device {
     return value;
   }
 
-  /// Whichever thread calls, and whatever GPU it used before.
+  /// Makes the context current; the caller may be any thread, and may have used another GPU before.
   void enter() const { UNFOLD_CALL(cuCtxSetCurrent, context_); }
   void enter_outside_recordings(const char* what) const {
     if (recording_) throw RuntimeFailure(std::string(what) + " is asked of the GPU while a recording is made");
     enter();
   }
 
-  /// Goes on staging in the other half, once all was copied from it.
+  /// Switches to the other half for staging, after all copies from it are complete.
   void change_halves() {
     UNFOLD_CALL(cuEventRecord, halves_[half_].read, stream_);
     half_ = 1 - half_;
@@ -366,7 +367,7 @@ class CudaDevice final : public Device {
     return binary;
   }
 
-  /// Throws for a launch that was refused.
+  /// Throws the error of a failed launch.
   [[noreturn]] void explain(CUresult result, const Kernel& what, const Launch& how) const {
     std::string remedy = "kernel " + what.name + ", " + std::to_string(how.blocks) + " blocks of " +
                          std::to_string(how.threads) + " threads with " + std::to_string(how.shared_bytes) +
@@ -390,12 +391,12 @@ class CudaDevice final : public Device {
       check_cuda(cuda_driver().cuMemAlloc(&workspace_, kProductBytes), "cuMemAlloc",
                  "the GPU has no " + in_megabytes(kProductBytes) + " left that products need");
     check_cuda(library.cublasCreate(&products_), "cublasCreate");
-    check_cuda(library.cublasSetStream(products_, stream_), "cublasSetStream");  // forgets the workspace
+    check_cuda(library.cublasSetStream(products_, stream_), "cublasSetStream");  // cublasSetStream resets the workspace
     check_cuda(library.cublasSetWorkspace(products_, reinterpret_cast<void*>(workspace_), kProductBytes),
                "cublasSetWorkspace");
   }
 
-  /// Nothing is checked: after a failed kernel all these calls fail, too.
+  /// Return codes are ignored: after a failed kernel all these calls fail, too.
   void free_everything() noexcept {
     if (context_ == nullptr) return;
     const CudaDriver& driver = cuda_driver();
@@ -433,9 +434,9 @@ class CudaDevice final : public Device {
   std::size_t allocated_ = 0;
 
   std::array<Half, 2> halves_{};
-  std::size_t half_ = 0, staged_ = 0;  ///< bytes of the half that are taken
+  std::size_t half_ = 0, staged_ = 0;  ///< bytes used in the current half
 
-  std::unordered_map<std::string, CUmodule> modules_;  ///< of sources
+  std::unordered_map<std::string, CUmodule> modules_;  ///< by source
   std::map<std::pair<CUmodule, std::string>, int> numbers_;
   std::vector<Kernel> kernels_;
 

@@ -1,5 +1,5 @@
 #pragma once
-/// NVIDIA GPUs. Stands in cuda_device.cpp, or in no_cuda.cpp where a build knows no CUDA.
+/// NVIDIA GPUs. Implemented in cuda_device.cpp, or in no_cuda.cpp in builds without CUDA.
 
 #include <memory>
 

@@ -7,7 +7,7 @@
 namespace unfold {
 namespace {
 
-/// Where the toolkit was when this program was built comes last. A library once opened stays.
+/// Searches the toolkit directory of the build last. A library stays open once it is loaded.
 void* open_library(const std::string& file, const std::string& missing) {
   if (void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL)) return library;
   const std::string reason = dlerror();

@@ -1,6 +1,6 @@
 #pragma once
-/// The libraries of NVIDIA: the driver, the compiler NVRTC and cuBLAS. They are opened when first needed, so that a
-/// program that could use them starts on machines that have none. Internal to devices/.
+/// Dynamically loaded NVIDIA libraries: the driver, the runtime compiler NVRTC, and cuBLAS. They are opened on first
+/// use, so that the same program also runs on machines without them. Internal to devices/.
 
 #include <cublas_v2.h>
 #include <cuda.h>
@@ -10,7 +10,7 @@
 
 namespace unfold {
 
-// Names that are macros of cuda.h name the version that the header stands for.
+// Names that are macros in cuda.h stand for the versioned symbols of the header.
 // clang-format off
 #define UNFOLD_CUDA_FUNCTIONS(X) \
   X(cuInit) X(cuDeviceGet) X(cuDeviceGetCount) X(cuDeviceGetName) X(cuDeviceGetAttribute) X(cuDevicePrimaryCtxRetain) \
@@ -41,12 +41,12 @@ struct CudaProducts {
 };
 #undef UNFOLD_DECLARE
 
-/// Each opens its library when first asked. Throws RuntimeFailure where there is none, with a remedy.
+/// Each function opens its library on the first call. Throws RuntimeFailure with a remedy if the library is missing.
 const CudaDriver& cuda_driver();
 const CudaCompiler& cuda_compiler();
 const CudaProducts& cuda_products();
 
-/// Throws RuntimeFailure unless all is well: the call, the error and its remedy, if one is known.
+/// Throws RuntimeFailure if a call failed: names the call, the error and a remedy, if one is known.
 void check_cuda(CUresult result, const char* call, const std::string& remedy = {});
 void check_cuda(nvrtcResult result, const char* call, const std::string& remedy = {});
 void check_cuda(cublasStatus_t result, const char* call, const std::string& remedy = {});

@@ -2,7 +2,8 @@
 
 namespace unfold {
 
-// For NVRTC, which knows the functions and vector types of CUDA but no header of the system.
+// Prelude of every kernel, compiled by NVRTC, which provides the functions and vector types of CUDA but no system
+// headers.
 const std::string_view kCudaWords = R"cuda(
 typedef unsigned int u32;
 typedef long long i64;

@@ -1,18 +1,19 @@
 #pragma once
-/// A device: a processor with memory of its own that runs kernels. What the engine asks of a GPU, and no more.
+/// Abstract device: a processor with separate memory that runs kernels. The interface has only what the engine needs
+/// from a GPU.
 ///
 ///   auto gpu = open_device("cuda:0");
 ///   Address x = gpu->allocate(bytes);
 ///   gpu->upload(x, host, bytes);
 ///   const int twice = gpu->compile(source, {"twice"})[0];
 ///   gpu->launch(twice, {.blocks = 8, .threads = 256}, Arguments().add(x).add(n));
-///   gpu->download(host, x, bytes);                       // waits for all that was asked before
+///   gpu->download(host, x, bytes);                       // waits for all operations before it
 ///
-/// Everything asked of a device is done in the order in which it was asked. Not thread-safe.
+/// Operations run in the order in which they are issued. Not thread-safe.
 ///
-/// Kernels. Their source is written in the words of kernel_words.h, which a device defines in its own way: CUDA's
-/// compiler, or threads that are simulated (tests). A kernel is `KERNEL(name) { ... }` and sees its arguments as
-/// `a.pointer(i)`, `a.integer(i)` and `a.number(i)`.
+/// Kernels are written with the functions of kernel_words.h, which each device implements: the CUDA compiler, or
+/// simulated threads (in tests). A kernel is `KERNEL(name) { ... }` and reads its arguments as `a.pointer(i)`,
+/// `a.integer(i)` and `a.number(i)`.
 
 #include <cstdint>
 #include <memory>
@@ -24,10 +25,10 @@
 
 namespace unfold {
 
-/// Where something is in the memory of a device; arithmetic in bytes. 0: nowhere.
+/// Address in device memory; arithmetic is in bytes. 0 is the null address.
 using Address = std::uint64_t;
 
-/// The arguments of a kernel, in order; each takes one place of 8 bytes.
+/// The arguments of a kernel, in order; each takes 8 bytes.
 class Arguments {
  public:
   static constexpr std::size_t kMost = 120;
@@ -43,70 +44,71 @@ class Arguments {
   std::size_t count_ = 0;
 };
 
-/// How many threads run a kernel, and how.
+/// Launch configuration of a kernel.
 struct Launch {
   Index blocks = 1, threads = 256;
-  Index shared_bytes = 0;  ///< of a block, seen by the kernel as `shared_memory()`
-  bool together = false;   ///< all blocks run at once, so that they may wait for each other
+  Index shared_bytes = 0;  ///< bytes per block, available as `shared_memory()`
+  bool together = false;   ///< all blocks are resident at the same time, so that they may wait for each other
 };
 
-/// Of the products of single-precision numbers; their sums are always in single precision.
+/// Precision of products of float matrices; accumulation is always in single precision.
 enum class DevicePrecision : unsigned char { exact, tf32, bf16 };
 
-/// c (=|+=) op(a) op(b), row-major: c [m x n], op(a) [m x k], op(b) [k x n]; `ld`: numbers from one row to the next.
+/// c (=|+=) op(a) op(b), row-major: c [m x n], op(a) [m x k], op(b) [k x n]. `ld` is the number of elements between
+/// rows.
 struct DeviceProduct {
   Index m = 0, n = 0, k = 0;
   Address a = 0, b = 0, c = 0;
   Index lda = 0, ldb = 0, ldc = 0;
-  bool transposed_a = false, transposed_b = false;  ///< stored [k x m], [n x k]
+  bool transposed_a = false, transposed_b = false;  ///< stored as [k x m], [n x k]
   bool accumulate = false;
-  bool doubles = false;  ///< numbers of 8 bytes; precision has no meaning then
-  bool halves = false;   ///< a and b are bfloat16 numbers, c single ones; likewise
+  bool doubles = false;  ///< elements are double; `precision` is then ignored
+  bool halves = false;   ///< a and b are bfloat16, c is float; `precision` is then ignored
   DevicePrecision precision = DevicePrecision::exact;
 };
 
 class Device {
  public:
   virtual ~Device() = default;
-  virtual std::string name() const = 0;    ///< "NVIDIA H100 80GB HBM3"
-  virtual Index processors() const = 0;    ///< blocks that certainly run at once, one on each
-  virtual Index shared_bytes() const = 0;  ///< that a block may have at most
+  virtual std::string name() const = 0;  ///< "NVIDIA H100 80GB HBM3"
+  virtual Index processors() const = 0;  ///< number of blocks that are guaranteed to run at the same time, one on each
+  virtual Index shared_bytes() const = 0;  ///< maximum shared memory per block
 
-  /// Zeroed. Throws RuntimeFailure when there is no more, saying how much was asked for and how much is free.
+  /// Allocates zeroed memory. Throws RuntimeFailure that states the requested and the free size if there is not enough.
   virtual Address allocate(std::size_t bytes) = 0;
   virtual void release(Address memory) noexcept = 0;
   virtual std::size_t allocated_bytes() const = 0;
 
-  /// `from` may change as soon as it returns.
+  /// `from` may be changed as soon as the call returns.
   virtual void upload(Address to, const void* from, std::size_t bytes) = 0;
   virtual void download(void* to, Address from, std::size_t bytes) = 0;
   virtual void clear(Address memory, std::size_t bytes) = 0;
   virtual void copy(Address to, Address from, std::size_t bytes) = 0;
 
-  /// Compiles a source and gives its kernels, in the order of their names. Throws RuntimeFailure with what the compiler
-  /// said. The same source twice is compiled once.
+  /// Compiles a source and returns the handles of its kernels in the order of `kernels`. Throws RuntimeFailure with the
+  /// message of the compiler. The same source is compiled only once.
   virtual std::vector<int> compile(const std::string& source, const std::vector<std::string>& kernels) = 0;
   virtual void launch(int kernel, const Launch& how, const Arguments& arguments) = 0;
   virtual void multiply(const DeviceProduct& product) = 0;
 
-  /// What is asked from `record` to `recorded` is not done but kept, to be done by `replay` as often as wanted, at less
-  /// cost. Allocations, uploads, downloads and `compile` may not be asked in between.
+  /// Operations between `record` and `recorded` are not executed but stored; `replay` then runs them any number of
+  /// times with less overhead. Allocations, uploads, downloads and `compile` are not allowed in between.
   virtual void record() = 0;
   virtual int recorded() = 0;
   virtual void replay(int recording) = 0;
   virtual void forget(int recording) noexcept = 0;
 
-  /// Waits until all is done. Throws RuntimeFailure when something went wrong.
+  /// Waits until all operations are complete. Throws RuntimeFailure if one failed.
   virtual void wait() = 0;
-  /// Seconds between two calls of `mark`, of the device's own clock.
+  /// Timestamps on the device clock: returns the seconds between two calls of `mark`.
   virtual int mark() = 0;
   virtual double seconds_between(int first, int second) = 0;
 };
 
-/// "cuda", "cuda:1". UsageError for another name; RuntimeFailure where there is no such device or driver, and in builds
-/// without CUDA, saying what to do.
+/// Opens "cuda", "cuda:1", .... Throws UsageError for any other name. Throws RuntimeFailure with a remedy if the device
+/// or driver is missing, or if this build has no CUDA support.
 std::shared_ptr<Device> open_device(std::string_view name);
-/// Whether this build could open one at all.
+/// Returns whether this build supports any device.
 bool devices_are_built();
 
 }  // namespace unfold

@@ -1,4 +1,4 @@
-/// In place of cuda_device.cpp where a build knows no CUDA.
+/// Replaces cuda_device.cpp in builds without CUDA.
 
 #include "unfold/base/error.h"
 #include "unfold/devices/cuda_device.h"
