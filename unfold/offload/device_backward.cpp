@@ -1,4 +1,4 @@
-/// The backward pass on a device, and the gradients of weights.
+/// Backward pass on a device, and gradients of weights.
 
 #include "unfold/offload/device_passes.h"
 
@@ -80,7 +80,8 @@ void DevicePasses<T>::backward(std::span<T> gradient, const BackwardOptions& opt
     for (std::size_t g = plan_.segments().size(); g-- > 0;) (*options.done)(static_cast<int>(g));
 }
 
-/// Zeroes what writers add to, and what lies before the first position; nothing comes from later windows.
+/// Clears the adjoints that are accumulated into, and those before the first position: no adjoint comes from a later
+/// window.
 template <class T>
 void DevicePasses<T>::prepare() {
   const auto& outputs = plan_.outputs();
@@ -97,7 +98,7 @@ void DevicePasses<T>::prepare() {
   }
 }
 
-/// Rows of this step that no later step writes to are zero.
+/// Clears rows of this step that no later step writes to.
 template <class T>
 void DevicePasses<T>::start_tails(std::size_t g, Index step) {
   const Corner corner = segment(g).corner;
@@ -110,7 +111,8 @@ void DevicePasses<T>::start_tails(std::size_t g, Index step) {
 
 // --------------------------------------------------------------------------------------------------------- gradients
 
-/// For each symbol the rows that hold it, in parts. So many parts that a recording fits any text.
+/// Uploads, for each symbol, the list of rows that contain it, divided into parts. The number of parts depends only on
+/// the number of rows and the size of the alphabet, so that a recording stays valid for other symbols.
 template <class T>
 void DevicePasses<T>::give_lists() {
   bool moved = false;

@@ -1,5 +1,5 @@
 #pragma once
-/// Memory of a device that is released when nobody needs it. Internal to offload/.
+/// Reference-counted device memory, released with its last owner. Internal to offload/.
 
 #include <memory>
 #include <utility>
@@ -18,7 +18,7 @@ class DeviceMemory {
   }
   ~DeviceMemory() { release(); }
 
-  /// At least so many bytes from now on; true when it moved, and what was there is lost.
+  /// Ensures a capacity of at least `bytes`. Returns true if the memory was reallocated; its contents are then lost.
   bool reserve(const std::shared_ptr<Device>& device, std::size_t bytes) {
     if (bytes <= bytes_ && device_ != nullptr) return false;
     release();

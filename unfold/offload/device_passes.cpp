@@ -70,7 +70,7 @@ template <class T>
 DevicePasses<T>::~DevicePasses() {
   if (lent_ != nullptr) try {
       static_cast<void>(lent_->flat());
-    } catch (const std::exception&) {  // the device is lost: what is at home stays
+    } catch (const std::exception&) {  // the device failed: the host copy stays as it is
     }
   forget_recordings();
 }
@@ -96,7 +96,7 @@ void DevicePasses<T>::lay() {
   lists_.clear();
   for (auto& targets : targets_) targets.reset();
   forget_recordings();
-  // The rows of all positions in parts, for sums over them.
+  // The rows of all positions in parts, for sums over rows.
   const Index rows = layout_.rows();
   std::vector<Index> begin;
   for (Index r = 0; r < rows; r += kPartRows) begin.push_back(r);
@@ -168,7 +168,7 @@ void DevicePasses<T>::upload_parameters() {
   device_->upload(parameters_.address(), parts_.parameters->flat().data(), bytes_of<T>(plan_.parameter_count()));
 }
 
-/// Inputs, symbols, and what masks are numbered by.
+/// Uploads inputs, symbols, and the keys of dropout masks.
 template <class T>
 void DevicePasses<T>::give_inputs() {
   bool moved = false;
@@ -195,7 +195,7 @@ void DevicePasses<T>::give_inputs() {
   if (moved) forget_recordings();
 }
 
-/// What lies before the first position, as the host has put it there.
+/// Uploads the values before the first position from the host.
 template <class T>
 void DevicePasses<T>::give_history(What what) {
   for (const Plan::Carried& c : plan_.carried()) {
@@ -221,7 +221,7 @@ void DevicePasses<T>::launch(FixedKernel kernel, Index elements, const Arguments
   launch(fixed_[static_cast<std::size_t>(kernel)], elements, arguments);
 }
 
-/// Compiles the programs of all items for a pass at once.
+/// Compiles the programs of all items of a pass in one source.
 template <class T>
 void DevicePasses<T>::compile(Kind kind) {
   if (std::exchange(is_compiled_[static_cast<std::size_t>(kind)], true)) return;
@@ -262,7 +262,7 @@ void DevicePasses<T>::multiply(DeviceProduct p, bool reused) {
   device_->multiply(p);
 }
 
-/// Numbers are copied, and multiplied, in whole 16 bytes.
+/// Returns whether bfloat16 copies can be made: elements are copied and multiplied in units of 16 bytes.
 template <class T>
 bool DevicePasses<T>::fits_halves(const DeviceProduct& p) const {
   const auto whole = [](Address from, Index ld) { return from % 16 == 0 && ld % 4 == 0; };
@@ -281,7 +281,7 @@ Address DevicePasses<T>::halves(Address from, Index ld, Index rows, Index cols) 
   return copy.memory.address();
 }
 
-/// What a forward pass has copied serves the backward pass that follows it.
+/// Invalidates bfloat16 copies. Copies made by a forward pass stay valid for the backward pass that follows it.
 template <class T>
 void DevicePasses<T>::forget_halves(bool of_backward) {
   for (auto& [of, copy] : halves_)
@@ -350,7 +350,7 @@ void DevicePasses<T>::run(Kind kind) {
   }
 }
 
-/// As Schedule::walk_batched: shifted views are contiguous over all rows only in rectangular batches.
+/// Like Schedule::walk_batched: shifted views are contiguous over all rows only in rectangular batches.
 template <class T>
 void DevicePasses<T>::run_batched(Kind kind, std::size_t g) {
   const bool back = kind == Kind::backward || kind == Kind::squared;
@@ -369,7 +369,7 @@ void DevicePasses<T>::run_batched(Kind kind, std::size_t g) {
   }
 }
 
-/// Compiles what is needed for this structure, which may not be done while recording.
+/// Compiles the loop kernels for the current structure, which is not allowed while recording.
 template <class T>
 void DevicePasses<T>::ready_loops(bool back) {
   for (std::size_t g = 0; g < plan_.segments().size() && loops_; ++g) {
@@ -509,7 +509,7 @@ void DevicePasses<T>::gather(What what, int link, const Rows& rows, Address init
              .add(initial));
 }
 
-/// In a loop no two rows of a step have one predecessor; elsewhere many may.
+/// In a loop, the rows of a step have distinct predecessors; elsewhere several rows may share one.
 template <class T>
 void DevicePasses<T>::scatter(int link, bool in_loop, const Rows& rows) {
   const Node& n = node(link);
@@ -526,7 +526,7 @@ void DevicePasses<T>::scatter(int link, bool in_loop, const Rows& rows) {
                       .add(list(layout_.predecessors(link)) + sizeof(Index) * at(rows.range.begin))
                       .add(rows.range.size())
                       .add(n.size));
-  if (rows.range.begin != 0) return;  // all at once
+  if (rows.range.begin != 0) return;  // the first call handles all rows
   if (!targets_[at(link)]) {
     std::map<Index, std::vector<Index>> sources;  // rows from the last to the first
     const auto& before = layout_.predecessors(link);

@@ -1,8 +1,8 @@
 #pragma once
-/// The passes of an unfolding on a device. The plan's items become kernels and products, over buffers that lie as those
-/// of the host's layout do: the place of a number on the device is its place on the host. Internal to offload/.
+/// The passes of an unfolded network on a device. The items of the plan become kernels and matrix products over buffers
+/// with the same layout as on the host. Internal to offload/.
 ///
-/// A pass is recorded when it runs the second time over a structure, and replayed from then on.
+/// The second time a pass runs over a structure it is recorded, and from then on it is replayed.
 
 #include <array>
 #include <map>
@@ -23,13 +23,13 @@
 
 namespace unfold {
 
-inline constexpr Index kPartRows = 128;  ///< rows that one thread sums for a column
+inline constexpr Index kPartRows = 128;  ///< number of rows that one thread sums for a column
 template <class T>
 std::size_t bytes_of(Index numbers) {
   return static_cast<std::size_t>(numbers) * sizeof(T);
 }
 
-/// Throws UsageError for a plan that has what devices cannot run, naming the node.
+/// Throws UsageError that names the node if a plan contains something that devices do not support.
 void require_device_plan(const Plan& plan);
 
 template <class T>
@@ -49,24 +49,24 @@ class DevicePasses final : public Backend<T>, private Resident<T> {
   Resident<T>* resident() override;
 
  private:
-  // --- steps of an optimiser (device_steps.cpp)
+  // --- optimizer steps (device_steps.cpp)
   double gradient_norm() override;
   void adam(Parameters<T>& parameters, std::span<T> mean, std::span<T> square, const AdamStep& step) override;
   void bring(std::span<T> home) override;
-  /// Where a vector is, with the numbers of the host unless it has newer ones.
+  /// Returns the device address of a vector; uploads the host copy unless the device copy is newer.
   Address vector(std::span<T> home);
 
   struct Recording {
     bool ran = false;
     int id = -1;
   };
-  /// What a compiled program needs to be launched.
+  /// A compiled program and its arguments.
   struct Compiled {
     int kernel = -1;
     ProgramKernel of;
   };
   enum class Kind : unsigned char { forward, backward, squared, tangent };
-  /// Rows of one step, or of all.
+  /// The rows of one step, or all rows.
   struct Rows {
     Index step;
     Range range;
@@ -80,7 +80,7 @@ class DevicePasses final : public Backend<T>, private Resident<T> {
 
   // --- memory
   DeviceMemory& buffer(What what, int root) { return buffers_[static_cast<std::size_t>(what)][at(root)]; }
-  /// Where the host's number is on the device.
+  /// Returns the device address that corresponds to a host address.
   Address address(What what, int i, const T* host);
   Address address(What what, int i, const Rows& rows) {
     return address(what, i, layout_.address(what, i, rows.step, rows.range.begin));
@@ -88,7 +88,7 @@ class DevicePasses final : public Backend<T>, private Resident<T> {
   Address parameter(int p, const DeviceMemory& in) const;
   void make_room(What what);
   void forget_recordings();
-  Address list(const std::vector<Index>& numbers);  ///< uploaded once for a structure
+  Address list(const std::vector<Index>& numbers);  ///< uploaded once per structure
 
   // --- passes
   template <class Do>
@@ -125,10 +125,10 @@ class DevicePasses final : public Backend<T>, private Resident<T> {
   std::optional<Compiled>& compiled(Kind kind, std::size_t g, std::size_t index) {
     return programs_[static_cast<std::size_t>(kind)][g][index];
   }
-  /// `reused`: of matrices of which others make products, too, or large ones: better from bfloat16 copies.
+  /// `reused`: operands are used in several products, or are large, so that bfloat16 copies are worthwhile.
   void multiply(DeviceProduct product, bool reused = false);
   bool fits_halves(const DeviceProduct& product) const;
-  /// Of a matrix of floats in bfloat16, packed: made when it is first asked for since `forget_halves`.
+  /// Returns a packed bfloat16 copy of a float matrix; it is made on the first use after `forget_halves`.
   Address halves(Address from, Index ld, Index rows, Index cols);
   void forget_halves(bool of_backward);
   void start_rows(What what, int i, const Rows& rows, Address bias);
@@ -142,7 +142,7 @@ class DevicePasses final : public Backend<T>, private Resident<T> {
   Layout<T>& layout_;
 
   std::vector<DeviceMemory> buffers_[3];      // per root
-  std::vector<char> stale_[3], expected_[3];  // per root: the device's are newer; the host's are to be read
+  std::vector<char> stale_[3], expected_[3];  // per root: the device copy is newer; the host copy must be uploaded
   bool roomy_[3] = {};
   DeviceMemory parameters_, gradient_, direction_, squared_parameters_, squares_, partial_, settings_;
   std::vector<DeviceMemory> symbols_, keys_;  // per node; per mask
@@ -151,7 +151,7 @@ class DevicePasses final : public Backend<T>, private Resident<T> {
     DeviceMemory rows, begin, ends;
     Index parts = 0;
   };
-  std::vector<SymbolLists> symbol_lists_;  // per node of symbols that some gradient is looked up by
+  std::vector<SymbolLists> symbol_lists_;  // per symbol node that a lookup gradient needs
   struct Targets {
     DeviceMemory targets, begin, sources;
     Index count = 0;
@@ -160,16 +160,16 @@ class DevicePasses final : public Backend<T>, private Resident<T> {
   DeviceMemory row_parts_, row_ends_;
   Index row_parts_count_ = 0;
   bool parameters_stale_ = true;
-  Parameters<T>* lent_ = nullptr;  // their numbers here are the present ones
-  /// Vectors of an optimiser, by where they are at home.
+  Parameters<T>* lent_ = nullptr;  // parameters whose current values are on the device
+  /// Optimizer vectors, by their host addresses.
   struct Vector {
     DeviceMemory memory;
-    bool here = false;  // the numbers are newer than those at home
+    bool here = false;  // the device copy is newer than the host copy
   };
   std::map<const T*, Vector> vectors_;
   DeviceMemory targets_of_rows_, nats_, sums_;
 
-  /// bfloat16 copies, by what they are copies of.
+  /// bfloat16 copies, by their sources.
   struct Halves {
     DeviceMemory memory;
     bool made = false, of_backward = false;
@@ -182,7 +182,7 @@ class DevicePasses final : public Backend<T>, private Resident<T> {
   bool is_compiled_[4] = {};
   /// Per segment, forward and backward.
   struct Loop {
-    std::unique_ptr<DeviceLoop<T>> kernel;  // null: it goes step by step
+    std::unique_ptr<DeviceLoop<T>> kernel;  // null: runs step by step
     bool read = false, laid = false, usable = false;
   };
   std::vector<Loop> loop_kernels_[2];
@@ -190,7 +190,7 @@ class DevicePasses final : public Backend<T>, private Resident<T> {
   std::map<int, Recording> backward_;  // by options
 };
 
-/// The second time it is recorded: libraries load what they need when they are first asked.
+/// Recording starts with the second run: libraries load their modules during the first one.
 template <class T>
 template <class Do>
 void DevicePasses<T>::play(Recording& recording, double DeviceTimes::*time, Do&& run) {

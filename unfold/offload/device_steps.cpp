@@ -1,4 +1,4 @@
-/// What surrounds the passes of a training step: the softmax of its loss, and an optimiser's step.
+/// The parts of a training step outside the passes: the softmax of the loss, and the optimizer step.
 
 #include <cmath>
 #include <exception>
@@ -38,7 +38,7 @@ bool DevicePasses<T>::softmax(int i, std::span<const Symbol> targets, T scale, b
   return true;
 }
 
-/// Gradients of trained starts are made on the host.
+/// Returns nullptr if there are trained initial states: their gradients are computed on the host.
 template <class T>
 Resident<T>* DevicePasses<T>::resident() {
   const bool starts = std::ranges::any_of(plan_.nodes(), [](const Node& n) { return n.initial >= 0; });
@@ -100,7 +100,7 @@ void DevicePasses<T>::bring(std::span<T> home) {
   if (lent_ == nullptr) return;
   device_->download(home.data(), parameters_.address(), home.size_bytes());
   lent_ = nullptr;
-  parameters_stale_ = true;  // they may change at home
+  parameters_stale_ = true;  // the host may change them
 }
 
 template class DevicePasses<float>;

@@ -1,4 +1,4 @@
-/// The tangent pass on a device.
+/// Tangent pass on a device.
 
 #include "unfold/offload/device_passes.h"
 

@@ -9,8 +9,8 @@ const std::vector<std::string>& fixed_kernel_names() {
   return names;
 }
 
-/// Sums over rows are made of parts, each summed by one thread for each column, added up in their order: the same bits
-/// every time.
+/// Sums over rows are divided into parts. One thread sums each column of a part, and the parts are added in order: the
+/// bits are reproducible.
 std::string fixed_kernels() {
   return R"(
 #define EACH(total) (i64 e = block() * (i64)threads() + thread(); e < (total); e += blocks() * (i64)threads())

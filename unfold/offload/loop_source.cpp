@@ -1,4 +1,4 @@
-/// The text of a loop's kernel.
+/// Generates the source of loop kernels.
 
 #include <fmt/format.h>
 
@@ -11,7 +11,7 @@ namespace {
 
 using Variable = ElementCode::Variable;
 
-/// What every loop's kernel is made of.
+/// Common prelude of all loop kernels.
 constexpr const char* kLoopWords = R"(
 struct Tile { float x[4]; };
 
@@ -74,7 +74,7 @@ class LoopWriter {
   Index rows_at_once() const { return 16 * shape_.row_tiles; }
   bool is_bf16() const { return precision_ == DevicePrecision::bf16; }
   Index columns(const LoopReading::Product& p) const { return p.blocks * shape_.units; }
-  /// Number of a buffer among the arguments.
+  /// Returns the index of a buffer among the arguments.
   std::size_t buffer(What what, int root) {
     const std::pair<What, int> wanted{what, root};
     const auto known = std::find(roots_.begin(), roots_.end(), wanted);
@@ -83,7 +83,7 @@ class LoopWriter {
     return roots_.size() - 1;
   }
 
-  /// The pointer to the group's first row of a buffer, so many steps back.
+  /// Returns the pointer to the group's first row of a buffer, shifted back by the shift of the variable.
   std::string pointer(const Variable& v) {
     const std::tuple<What, int, Index> wanted{v.what, v.root, v.shift};
     auto known = std::find(pointers_.begin(), pointers_.end(), wanted);
@@ -94,7 +94,7 @@ class LoopWriter {
     return fmt::format("{}[(pass * {} + r) * {} + {} + u]", pointer(v), rows_at_once(), node(v.root).size, v.column);
   }
 
-  // --- what blocks hand to each other in bfloat16
+  // --- exchange between blocks in bfloat16
 
   void add_exchange(const LoopReading::Source& s) {
     if (!is_bf16()) return;
@@ -115,7 +115,7 @@ class LoopWriter {
              x.inputs == s.inputs;
     });
   }
-  /// Where the element of a variable goes, for those who multiply with it; empty: nobody does.
+  /// Returns code that stores an element of a variable in the exchange buffers; empty if no product reads it there.
   std::string hand_over(const Variable& v, const std::string& value, const std::string& step) const {
     std::string result;
     for (const Exchange& x : exchanges_)
@@ -128,7 +128,7 @@ class LoopWriter {
     return result;
   }
 
-  /// Whether others multiply with what a variable holds, read from where it is.
+  /// Returns whether products of other blocks read a variable directly from its buffer.
   bool is_handed_itself(const Variable& v) const {
     for (const auto& phase : loop_.phases)
       for (const auto& p : phase.products)
@@ -162,7 +162,7 @@ KERNEL_OF(loop, {threads}) {{
     return result;
   }
 
-  /// A tile of 16 inputs and 8 columns: of a thread, 4 inputs of one column.
+  /// Tiles of 16 inputs and 8 columns; each thread holds 4 inputs of one column.
   std::string weights() const {
     std::string result;
     for (std::size_t f = 0; f < loop_.phases.size(); ++f)
@@ -205,7 +205,7 @@ KERNEL_OF(loop, {threads}) {{
     return fmt::format("for (int i = 0; i < 4; ++i) {}[c][j][i] = {};", w, kept);
   }
 
-  /// What the first products read of what lies before the first step.
+  /// Returns code that copies the values before the first step that the first products read to the exchange buffers.
   std::string prologue() {
     if (loop_.phases.front().products.empty()) return {};
     std::string result;
@@ -262,7 +262,7 @@ KERNEL_OF(loop, {threads}) {{
     for (std::size_t k = 0; k < code_.variables().size(); ++k) result += fmt::format("    T v{}[{}];\n", k, elements());
     return result;
   }
-  /// A loop over the elements of a thread.
+  /// Returns a loop over the elements of a thread.
   std::string each(const std::string& body) const {
     if (body.empty()) return {};
     return fmt::format(R"(#pragma unroll
@@ -276,7 +276,7 @@ KERNEL_OF(loop, {threads}) {{
                        fmt::arg("rows", rows_at_once()), fmt::arg("all", loop_.units), fmt::arg("body", body));
   }
 
-  /// All that a step reads and writes.
+  /// Collects all variables that a step reads or writes.
   void find_touched() {
     ElementCode all(plan_);
     for (const auto& phase : loop_.phases) {
@@ -341,7 +341,7 @@ KERNEL_OF(loop, {threads}) {{
 
   std::string step_of(const Variable& v) const { return v.shift == 0 ? "t" : fmt::format("t - {}", v.shift); }
 
-  /// The sums of products, and which variables a phase writes.
+  /// Adds the sums of products, and collects the variables that a phase writes.
   void add_products(std::size_t f) {
     const auto& phase = loop_.phases[f];
     Index offset = 0;
@@ -373,7 +373,7 @@ KERNEL_OF(loop, {threads}) {{
         }
   }
 
-  // --- numbers that a thread carries from step to step
+  // --- values that a thread carries from step to step
 
   std::string load(const Variable& v) {
     const std::string to = code_.element(v), from = element(v);
@@ -383,7 +383,7 @@ KERNEL_OF(loop, {threads}) {{
     before.shift += backward_ ? 1 : -1;
     if (persists_ && before.shift >= 0 && before.shift <= 1 && v.shift <= 1 && touched_.contains(before)) {
       wanted_.push_back({before, v});
-      // Sequences that begin here, read backward, carry nothing.
+      // In the backward direction, sequences that begin at this step carry nothing.
       const std::string had =
           backward_ ? "s > 0 && r < clamped((int)(begin[t + 2] - begin[t + 1]) - first, 1 << 30)" : "s > 0";
       value = fmt::format("({}) ? carried{}[e] : {}", had, wanted_.size() - 1, from);
@@ -404,7 +404,7 @@ KERNEL_OF(loop, {threads}) {{
     return "    {\n    const int pass = 0;\n" + each(body) + "    }\n";
   }
 
-  // --- meeting, and products
+  // --- synchronization, and products
 
   std::string arrival() const {
     return fmt::format("    ++handed;\n    sync_block();\n    if (tid == 0) publish(flags + block() % {}, handed);\n",
@@ -542,14 +542,14 @@ KERNEL_OF(loop, {threads}) {{
   const LoopReading& loop_;
   const LoopShape& shape_;
   DevicePrecision precision_;
-  bool backward_, persists_;  // variables stay in registers for all of a step
+  bool backward_, persists_;  // variables stay in registers during a whole step
   ElementCode code_;
   std::vector<std::pair<What, int>> roots_;
   std::vector<std::tuple<What, int, Index>> pointers_;
   std::vector<Exchange> exchanges_;
   Index exchange_numbers_ = 0;
   std::set<Variable> touched_;  // by a step
-  std::set<Variable> written_;  // by the present phase
+  std::set<Variable> written_;  // by the current phase
   std::vector<std::pair<Variable, Variable>> wanted_;
   std::string carried_;
 };

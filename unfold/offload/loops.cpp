@@ -11,7 +11,7 @@ bool LoopReading::has_products() const {
 
 namespace {
 
-/// Reads a segment item by item, in the order of a direction.
+/// Translates a segment item by item, in the order of one direction.
 class LoopReader {
  public:
   LoopReader(const Plan& plan, const Programs& programs, std::size_t segment, bool backward)
@@ -30,7 +30,7 @@ class LoopReader {
  private:
   const Node& node(int i) const { return plan_.nodes()[at(i)]; }
 
-  /// The largest number that divides the sizes of all that the loop computes.
+  /// Sets the number of units: the greatest common divisor of the sizes of everything that the loop computes.
   bool find_units() {
     Index units = 0;
     for (const Item& item : plan_.segments()[g_].items) {
@@ -96,7 +96,7 @@ class LoopReader {
     }
   }
 
-  /// Products of one phase read what was there before all of them.
+  /// Adds a product. Products of one phase read only values from before the phase; otherwise a new phase begins.
   void add(LoopReading::Product product) {
     const auto writes = [&](const LoopReading::Phase& phase, const LoopReading::Variable& place) {
       return std::any_of(phase.products.begin(), phase.products.end(),
@@ -117,7 +117,7 @@ class LoopReader {
     return {.what = what, .root = place.root, .column = place.column, .shift = place.shift};
   }
 
-  /// A unit has the same remainder of its column everywhere.
+  /// Checks that columns are multiples of the number of units, so that a unit is at the same offset everywhere.
   void check(const Place& place) {
     if (place.scratch()) return;
     fits_ &= place.column % loop_.units == 0 && node(place.root).size % loop_.units == 0;
@@ -138,7 +138,7 @@ Index shared_bytes_of(const LoopReading& loop, const LoopShape& shape) {
   return 4 * most;
 }
 
-/// Registers for weights.
+/// Returns the number of registers per thread that hold weights.
 Index registers_of(const LoopReading& loop, const LoopShape& shape, DevicePrecision precision) {
   Index sum = 0;
   for (const auto& phase : loop.phases)
@@ -148,7 +148,7 @@ Index registers_of(const LoopReading& loop, const LoopShape& shape, DevicePrecis
   return sum;
 }
 
-/// Nanoseconds of a step, about: waiting, rows from the second-level cache, products.
+/// Estimates the nanoseconds per step: synchronization, rows read from the second-level cache, products.
 double cost_of(const LoopReading& loop, const LoopShape& shape, DevicePrecision precision) {
   const bool small = precision == DevicePrecision::bf16;
   const double rate = small ? 900 : precision == DevicePrecision::tf32 ? 450 : 150;

@@ -1,15 +1,15 @@
 #pragma once
-/// Loops as one kernel: blocks that stay on the device for all steps, each with the weights of some units in its
-/// registers and the same units of every gate. Internal to offload/.
+/// Persistent kernels for loops: the blocks stay resident for all steps. Each block keeps the weights of some units in
+/// registers, and computes the same units of every gate. Internal to offload/.
 ///
-/// Units are divided among the blocks of a group, sequences among groups. A step is a few phases: products of rows that
-/// all blocks of the group have written, then element-wise maps of the own units. A block raises its flag when it has
-/// written what others multiply with, and only then writes the rest; before products every warp waits for the flags of
-/// its group. Groups never wait for each other. A warp multiplies with a part of the inputs, for all columns of its
-/// block; the parts are added up in shared memory in the order of the warps.
+/// Units are divided among the blocks of a group, and sequences among groups. A step consists of a few phases: products
+/// of rows that all blocks of the group have written, followed by element-wise maps of the units of this block. After
+/// writing values that other blocks multiply, a block sets its flag, and only then writes the rest; before products,
+/// every warp waits for the flags of its group. Groups never wait for each other. A warp multiplies a part of the
+/// inputs for all columns of its block; the parts are added in shared memory in the order of the warps.
 ///
-/// Products are those of tensor cores: bfloat16, tf32, or (exact) three products of tf32 halves, as accurate as single
-/// precision.
+/// Products use tensor cores: bfloat16, tf32, or (exact) three tf32 products of split operands, which are as accurate
+/// as single precision.
 
 #include <map>
 #include <memory>
@@ -28,10 +28,10 @@ namespace unfold {
 
 /// How the work of a loop is divided.
 struct LoopShape {
-  Index row_tiles = 1;   ///< of 16 sequences, multiplied at once
-  Index row_passes = 1;  ///< so often, one after the other
-  Index units = 8;       ///< of a block
-  Index members = 1;     ///< blocks of a group
+  Index row_tiles = 1;   ///< number of tiles of 16 sequences, multiplied together
+  Index row_passes = 1;  ///< number of passes over row tiles, one after another
+  Index units = 8;       ///< per block
+  Index members = 1;     ///< blocks per group
   Index rows() const { return 16 * row_tiles * row_passes; }
   bool operator<(const LoopShape& other) const {
     const auto order = [](const LoopShape& s) { return std::tie(s.row_tiles, s.row_passes, s.units, s.members); };
@@ -39,20 +39,20 @@ struct LoopShape {
   }
 };
 
-/// A loop of a plan, read for one direction.
+/// A loop of a plan, translated for one direction.
 struct LoopReading {
   using Variable = ElementCode::Variable;
   struct Source {
-    Variable place;  ///< of its first component
+    Variable place;  ///< of the first component
     Index inputs = 0;
     Index parameter = 0;  ///< offset of the weights
     Index ld = 0;
-    bool transposed = false;  ///< the weights of an output are a row
+    bool transposed = false;  ///< if true, the weights of one output form a row
   };
   struct Product {
-    Variable to;       ///< of its first component
-    Index blocks = 1;  ///< it is so many times the units wide
-    bool adds = true;  ///< to what is there; otherwise to the bias
+    Variable to;       ///< of the first component
+    Index blocks = 1;  ///< width in multiples of the number of units
+    bool adds = true;  ///< adds to the current value; otherwise starts from the bias
     Index bias = -1;   ///< offset, or -1
     std::vector<Source> sources;
   };
@@ -64,34 +64,34 @@ struct LoopReading {
   std::vector<Phase> phases;
   bool has_products() const;
 };
-/// Nothing where a loop does not divide into units, or has more in it than products and maps.
+/// Returns nothing if a loop cannot be divided into units, or contains anything except products and maps.
 std::optional<LoopReading> read_loop(const Plan& plan, const Programs& programs, std::size_t segment, bool backward);
 
-inline constexpr Index kFlagsOfGroup = 256;  ///< room for the flags of a group's blocks
+inline constexpr Index kFlagsOfGroup = 256;  ///< maximum number of blocks of a group, each with a flag
 inline constexpr Index kLoopThreads = 256, kLoopWarps = kLoopThreads / 32;
-/// Inputs of a row that four threads read at once, 16 bytes each.
+/// Number of inputs of a row that four threads load together, 16 bytes each.
 inline Index chunk_of(DevicePrecision precision) { return precision == DevicePrecision::bf16 ? 32 : 16; }
-/// Such chunks for each warp.
+/// Number of chunks per warp.
 inline Index chunks_of_warp(Index inputs, DevicePrecision precision) {
   const Index all = kLoopWarps * chunk_of(precision);
   return (inputs + all - 1) / all;
 }
-/// Registers of a thread for the weights of a chunk and 8 outputs.
+/// Registers per thread for the weights of one chunk and 8 outputs.
 inline constexpr Index kChunkRegisters = 4;
-/// Numbers from one row of sums in shared memory to the next: rows of a tile then lie in different banks.
+/// Distance between rows of sums in shared memory, chosen so that the rows of a tile are in different banks.
 inline Index sums_stride(Index columns) { return columns + 8; }
-/// Numbers of shared memory that the sums of a phase take.
+/// Number of shared-memory elements for the sums of a phase.
 Index sums_of(const LoopReading::Phase& phase, const LoopShape& shape);
 
-/// The best shape by a count of bytes and products; nothing where weights do not fit into registers.
+/// Returns the best shape by a cost model; nothing if the weights do not fit in registers.
 std::optional<LoopShape> loop_shape(const LoopReading& loop, DevicePrecision precision, Index places, Index processors,
                                     Index shared_bytes);
 
 struct LoopSource {
   std::string text;
-  /// Buffers in the order of the arguments that follow the first ones (see DeviceLoop::run).
+  /// Buffers in the order of the arguments that follow the fixed ones (see DeviceLoop::run).
   std::vector<std::pair<What, int>> roots;
-  Index shared_bytes = 0, exchange_numbers = 0;  ///< of a block; of a group, of 2 bytes
+  Index shared_bytes = 0, exchange_numbers = 0;  ///< bytes per block; 2-byte elements per group
 };
 LoopSource loop_source(const Plan& plan, const LoopReading& loop, const LoopShape& shape, DevicePrecision precision,
                        bool backward);
@@ -99,12 +99,13 @@ LoopSource loop_source(const Plan& plan, const LoopReading& loop, const LoopShap
 template <class T>
 class DeviceLoop {
  public:
-  /// Null where a loop is to go step by step.
+  /// Returns nullptr if the loop must run step by step.
   static std::unique_ptr<DeviceLoop<T>> make(const std::shared_ptr<Device>& device, DevicePrecision precision,
                                              Parts<T>& parts, std::size_t segment, bool backward);
-  /// Readies it for the structure that is laid; false: this one goes step by step. Not while recording.
+  /// Prepares the kernel for the current structure. Returns false if this structure must run step by step. Not allowed
+  /// while recording.
   bool lay();
-  /// `address(what, root)`: where a buffer is on the device.
+  /// `address(what, root)` returns the device address of a buffer.
   template <class AddressOf>
   void run(Address parameters, AddressOf&& address);
 

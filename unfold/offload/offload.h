@@ -1,10 +1,11 @@
 #pragma once
-/// Offloading: unfoldings whose passes run on a device.
+/// Offloading: unfolded networks whose passes run on a device.
 ///
 ///   network.offload = make_offload(open_device("cuda:0"), {.precision = DevicePrecision::tf32});
 ///
-/// Two runs on one device give the same bytes; the host's bits are others, and so are those of another device. What a
-/// device runs: chains of any lengths, carried state, dropout (by the host's masks), all passes, float and double.
+/// Results on one device are reproducible byte for byte, but are not bit-identical to the host or to other devices.
+/// Supported are chains of any lengths, carried state, dropout (with the masks of the host), all passes, float and
+/// double.
 
 #include <map>
 #include <memory>
@@ -15,17 +16,17 @@
 
 namespace unfold {
 
-/// Seconds of the device's own clock, added up; transfers are not in them.
+/// Accumulated seconds on the device clock, without transfers.
 struct DeviceTimes {
   double forward = 0, backward = 0;  ///< of passes that are recorded and replayed
-  bool by_stage = false;             ///< then passes are not recorded, and stages are told apart
+  bool by_stage = false;             ///< if true, passes are not recorded, and stages are timed separately
   std::map<std::string, double> stages = {};
 };
 
 struct OffloadOptions {
-  DevicePrecision precision = DevicePrecision::exact;  ///< of products in float
-  std::shared_ptr<DeviceTimes> times = nullptr;        ///< null: they are not wanted, and cost nothing
-  bool loops = true;  ///< loops that allow it run as one kernel; false: step by step (tests)
+  DevicePrecision precision = DevicePrecision::exact;  ///< of float products
+  std::shared_ptr<DeviceTimes> times = nullptr;        ///< null disables timing, which then has no overhead
+  bool loops = true;  ///< supported loops run as one kernel; false: step by step (for tests)
 };
 std::shared_ptr<const Offload> make_offload(std::shared_ptr<Device> device, const OffloadOptions& options = {});
 

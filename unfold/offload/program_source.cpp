@@ -7,7 +7,7 @@
 namespace unfold {
 namespace {
 
-/// The value of a map of names.
+/// Returns the value of a map as an expression of the given names.
 std::string value_of(Map map, const std::string& x0, const std::string& x1, double k) {
   switch (map) {
     case Map::add: return fmt::format("({} + {})", x0, x1);
@@ -29,7 +29,7 @@ std::string value_of(Map map, const std::string& x0, const std::string& x1, doub
   return {};
 }
 
-/// The partial of a map by one of its inputs.
+/// Returns the partial derivative of a map by one of its inputs as an expression.
 std::string partial_of(Map map, int input, const InstructionNames& n, double k) {
   switch (map) {
     case Map::add:

@@ -1,5 +1,6 @@
 #pragma once
-/// Element-wise maps as text: what the kernels of a device do for one element of every place. Internal to offload/.
+/// Source code of element-wise maps: the code that a device kernel runs for one element of every place. Internal to
+/// offload/.
 
 #include <set>
 #include <string>
@@ -11,27 +12,27 @@
 
 namespace unfold {
 
-/// What kernels need beside the words of a device: the number type T and the functions of the table of maps. `quick`:
-/// sigmoid and tanh with an absolute error of some 1e-7, for products that are rounded anyway.
+/// Returns the prelude of kernels besides the device primitives: the number type T and the functions of the table of
+/// maps. `quick`: sigmoid and tanh with an absolute error of about 1e-7, for products that are rounded anyway.
 std::string number_words(bool doubles, bool quick = false);
 
-/// The statement of an instruction; the names are those of its slots, "" where it reads none.
+/// Returns the statement for an instruction. The names are those of its slots, "" for slots that it does not read.
 struct InstructionNames {
   std::string out, x0, x1, y, seed;
 };
 std::string statement(const Instruction& instruction, const InstructionNames& names);
 
-/// One element of each place that straight-line code touches, as a variable. A place is read once and written where it
-/// changes.
+/// Straight-line code for one element of each place, with one variable per place. A place is loaded once and stored
+/// where it changes.
 class ElementCode {
  public:
-  /// A place by its columns: `block` of the width of the code, for signals that are several of it wide.
+  /// A place, identified by its column. Signals that are several times as wide as the code have one variable per block.
   struct Variable {
     What what = What::value;
-    int root = -1;     ///< -1: lives in the code alone
-    Index column = 0;  ///< of element 0
+    int root = -1;     ///< -1: exists only within the code
+    Index column = 0;  ///< column of element 0
     Index shift = 0;
-    int scratch = -1;  ///< tells apart what lives in the code alone
+    int scratch = -1;  ///< distinguishes variables that exist only within the code
     bool operator==(const Variable&) const = default;
     bool operator<(const Variable& other) const {
       const auto order = [](const Variable& v) { return std::tie(v.what, v.root, v.column, v.shift, v.scratch); };
@@ -39,19 +40,19 @@ class ElementCode {
     }
   };
 
-  /// `suffix`: after the name of every variable in the text, "[e]" for arrays.
+  /// `suffix` is appended to the name of every variable, for example "[e]" for arrays.
   explicit ElementCode(const Plan& plan, std::string suffix = {}) : plan_(&plan), suffix_(std::move(suffix)) {}
 
-  /// A new piece of code begins: variables that live in it alone are others from now on.
+  /// Starts a new program: its local variables are distinct from earlier ones.
   void begin_program() { ++program_; }
-  /// Appends a program; every slot is moved by `block` columns.
+  /// Appends a program, with every slot shifted by `block` columns.
   void append(const Program& program, Index block);
   void append(const Instruction& instruction, const std::vector<Program::Slot>& slots, Index block);
 
   Variable variable(const Program::Slot& slot, Index block) const;
-  std::string name(const Variable& variable);     ///< declared from now on
-  std::string element(const Variable& variable);  ///< its name with the suffix
-  /// Code that reads a variable before it is written needs its value first.
+  std::string name(const Variable& variable);     ///< declares the variable
+  std::string element(const Variable& variable);  ///< name with the suffix
+  /// Loads the value of a variable that is read before it is written.
   void read(const Variable& variable);
   void written(const Variable& variable);
 
@@ -72,7 +73,7 @@ class ElementCode {
 };
 
 /// A kernel that runs a program over rows x the width of its nodes: its source, and the places in the order of its
-/// arguments (rows, then address and stride of each).
+/// arguments (rows, then address and stride of each place).
 struct ProgramKernel {
   std::string source;
   std::vector<ElementCode::Variable> places;
