@@ -1,5 +1,6 @@
 #pragma once
-/// Whether processes are about to do the same: each says what it has, and what differs from the first is refused.
+/// Consistency check across processes: each process states its settings, and a difference from the first process is an
+/// error.
 
 #include <cstddef>
 #include <cstdint>
@@ -11,23 +12,24 @@
 
 namespace unfold {
 
-/// Something that must be the same in all processes: "version", "0.1.0".
+/// A setting that must be the same in all processes: "version", "0.1.0".
 struct Claim {
   std::string what, value;
 };
 
-/// By all processes. Throws UsageError in all of them, naming a process, what it claims otherwise than the first, and
-/// both values.
+/// Collective. Throws UsageError in all processes if a claim differs from that of the first process; the error names
+/// the process, the claim and both values.
 void require_agreement(Processes& processes, const std::vector<Claim>& claims);
 
-/// 128 bits of BLAKE2b, in hexadecimal.
+/// Returns the 128-bit BLAKE2b hash in hexadecimal.
 std::string fingerprint(std::span<const std::byte> bytes);
-/// 64 of these bits.
+/// Returns 64 bits of the same hash.
 std::uint64_t short_fingerprint(std::span<const std::byte> bytes);
-/// Of a file's bytes, or of all files below a folder with their names; "none" where there is neither. RuntimeFailure:
-/// it cannot be read.
+/// Returns the fingerprint of a file's contents, or of all files below a directory with their names; "none" if neither
+/// exists. Throws RuntimeFailure if it cannot be read.
 std::string fingerprint_of_file(const std::string& path);
-/// Of a file's size and of 16 MiB of it, in 256 pieces from its beginning to its end; of all of a smaller file.
+/// Returns the fingerprint of a file's size and of 16 MiB of its contents, in 256 pieces spread over the file. Smaller
+/// files are hashed completely.
 std::string fingerprint_of_parts(const std::string& path);
 
 }  // namespace unfold

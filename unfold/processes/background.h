@@ -1,10 +1,10 @@
 #pragma once
-/// Work beside other work: one thing after another, in a thread of its own that begins with the first.
+/// A background thread that executes tasks one after another; it starts with the first task.
 ///
 ///   Background background;
 ///   background.give([&] { send(part); });
 ///   compute();
-///   background.wait();                       // all of it is done; throws what it threw
+///   background.wait();                       // waits for all tasks; rethrows the first error
 
 #include <condition_variable>
 #include <deque>
@@ -21,14 +21,14 @@ class Background {
  public:
   Background() = default;
   Background(const Background&) = delete;
-  /// What is not done is broken off.
+  /// Cancels pending tasks.
   ~Background();
 
-  /// After an error nothing more is done.
+  /// Adds a task. After an error no further tasks run.
   void give(std::function<void()> work);
-  /// Rethrows the first error.
+  /// Waits for all tasks; rethrows the first error.
   void wait();
-  /// For exchanges in the background.
+  /// Passed to exchanges that run in the background.
   const Pace& pace() const { return pace_; }
 
  private:
@@ -40,7 +40,7 @@ class Background {
   bool busy_ = false, ends_ = false;
   std::exception_ptr error_;
   Pace pace_;
-  std::thread thread_;  // the last member: it uses the others
+  std::thread thread_;  // the last member, because it uses the others
 };
 
 }  // namespace unfold

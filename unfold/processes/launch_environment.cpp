@@ -8,7 +8,7 @@
 namespace unfold {
 namespace {
 
-/// The first of some variables that is a number from `least` on; else `least`.
+/// Returns the first of the variables whose value is a number of at least `least`; otherwise `least`.
 int number_in(std::initializer_list<const char*> variables, int least) {
   for (const char* variable : variables) {
     const char* value = std::getenv(variable);
@@ -23,7 +23,7 @@ int number_in(std::initializer_list<const char*> variables, int least) {
 
 }  // namespace
 
-/// Open MPI says how many there are; other launchers of the same interface (Hydra, Slurm) use the names of PMI.
+/// Open MPI sets its own variables; launchers with the PMI interface (Hydra, Slurm) set the PMI variables.
 LaunchedCount count_in_environment() {
   return {.all = number_in({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}, 1),
           .here = number_in({"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"}, 1),

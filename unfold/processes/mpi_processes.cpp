@@ -1,4 +1,4 @@
-/// Processes over MPI. One thread at a time calls it.
+/// Processes over MPI. Only one thread at a time calls it.
 
 #include <mpi.h>
 
@@ -15,9 +15,9 @@
 namespace unfold {
 namespace {
 
-/// What a single message may hold: MPI counts in ints.
+/// Maximum size of one message: MPI counts are ints.
 constexpr std::size_t kLargestMessage = std::size_t{1} << 30;
-/// How long a process that has failed waits for the others to come to the same end.
+/// How long a failed process waits for the others to fail, too.
 constexpr std::chrono::seconds kPatience{3};
 
 void check_mpi(int code, const char* what) {
@@ -103,8 +103,8 @@ class MpiProcesses final : public Processes {
       });
   }
 
-  /// Lets others run where there are more processes than processors, whatever MPI takes itself to be alone with. At a
-  /// pace that nobody waits for, looks now and then: what computes meanwhile has the processor.
+  /// Polls and yields, so that other processes run if there are more processes than processors, which MPI may not
+  /// notice. With a pace that nobody is waiting for, polls only occasionally, so that computation keeps the processor.
   void wait(const char* what, const Pace* pace) {
     constexpr int kTries = 200;
     constexpr std::chrono::microseconds kPause{50};
@@ -152,7 +152,8 @@ void end_all(int exit_code) {
   std::_Exit(exit_code);
 }
 
-/// The launcher ends the others as soon as one has ended with an error: the first, whose code counts, is the last.
+/// The launcher kills the other processes as soon as one exits with an error, so the first process, whose exit code
+/// counts, exits last.
 void part_from_others() {
   if (!joined_others()) return;
   const bool first = joined()->first();

@@ -1,4 +1,4 @@
-/// In place of mpi_processes.cpp where a build has no MPI.
+/// Replaces mpi_processes.cpp in builds without MPI.
 
 #include <cstdlib>
 #include <string>

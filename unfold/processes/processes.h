@@ -1,15 +1,16 @@
 #pragma once
-/// Several processes that work on one thing together: each runs the same program with the same options, knows its own
-/// number and how many there are, and exchanges bytes with the others.
+/// A group of processes that work together: each runs the same program with the same options, has a rank and knows the
+/// number of processes, and exchanges bytes with the others.
 ///
 ///   Processes& all = one_process();                 // or launched_processes() (launch.h), or simulated ones in tests
 ///   std::vector<double> seconds = all.gather(mine); // one number of each process
 ///
-/// Who calls what: every function but `count`, `number` and their like is called by all processes, in the same order;
-/// none returns before the others have come to the same call. So a decision that must be the same everywhere is taken
-/// from what such a call returned, and never from a clock, a signal or a file of one process alone.
+/// Except for simple accessors such as `count` and `number`, every function is collective: all processes call it in the
+/// same order, and no call returns before the others have made the same call. A decision that must be the same
+/// everywhere is therefore based on the result of a collective call, never on a clock, a signal or a file that only one
+/// process sees.
 ///
-/// A call may throw RuntimeFailure when the processes can no longer reach each other.
+/// Collective calls throw RuntimeFailure if the processes can no longer reach each other.
 
 #include <atomic>
 #include <cstddef>
@@ -21,7 +22,7 @@
 
 namespace unfold {
 
-/// Bytes to another process, and bytes that are awaited from one.
+/// Bytes to send to another process, and bytes to receive from one.
 struct Sending {
   int to;
   std::span<const std::byte> bytes;
@@ -31,10 +32,11 @@ struct Receiving {
   std::span<std::byte> bytes;
 };
 
-/// How an exchange goes that runs beside other work, in another thread.
+/// Controls an exchange that runs in a background thread.
 struct Pace {
-  std::atomic<bool> awaited = false;     ///< somebody waits for it; until then it leaves the processors to others
-  std::atomic<bool> broken_off = false;  ///< nobody wants it any more: it throws RuntimeFailure
+  /// set when a thread waits for the exchange; until then the exchange leaves the processors to others
+  std::atomic<bool> awaited = false;
+  std::atomic<bool> broken_off = false;  ///< cancels the exchange, which then throws RuntimeFailure
 };
 
 class Processes {
@@ -42,38 +44,39 @@ class Processes {
   virtual ~Processes() = default;
 
   virtual int count() const = 0;
-  virtual int number() const = 0;                         ///< of this process, from 0
-  virtual int on_this_machine() const { return 1; }       ///< processes, with this one
-  virtual std::string machine() const { return "here"; }  ///< its name, for messages
+  virtual int number() const = 0;                         ///< rank of this process, from 0
+  virtual int on_this_machine() const { return 1; }       ///< number of processes on this machine, including this one
+  virtual std::string machine() const { return "here"; }  ///< name of the machine, for messages
   bool first() const { return number() == 0; }
   bool alone() const { return count() == 1; }
 
-  /// Sends and receives all of it. What one process sends another arrives in the order of the two lists, whose sizes
-  /// agree; nothing goes to the process itself.
+  /// Sends and receives all entries. Messages between two processes arrive in the order of the two lists, whose sizes
+  /// must match; a process sends nothing to itself.
   virtual void exchange(std::span<const Sending> sendings, std::span<const Receiving> receivings) = 0;
-  /// The same beside other work: meanwhile no other thread calls any of these functions.
+  /// Like exchange, in the background: no other thread may call any of these functions meanwhile.
   virtual void exchange_beside(std::span<const Sending> sendings, std::span<const Receiving> receivings,
                                const Pace& /*pace*/) {
     exchange(sendings, receivings);
   }
-  /// Sets `all` to what every process gave, in the order of their numbers; everybody gives as much.
+  /// Sets `all` to the contributions of all processes in the order of their ranks; all contributions have the same
+  /// size.
   virtual void gather_bytes(std::span<const std::byte> mine, std::span<std::byte> all) = 0;
 
-  /// A number of every process.
+  /// Gathers one number from every process.
   std::vector<double> gather(double mine);
-  /// A text of every process.
+  /// Gathers one string from every process.
   std::vector<std::string> gather(const std::string& mine);
-  /// Whether it is true of any process.
+  /// Returns whether `mine` is true in any process.
   bool any(bool mine);
-  /// What the first process has.
+  /// Returns the value of the first process.
   double of_first(double mine);
 };
 
-/// This process alone.
+/// A group that consists of this process only.
 Processes& one_process();
 
-/// The share of [0, n) that process `number` of `count` has: ranges in order, as equal as can be, which begin at
-/// multiples of `grain`.
+/// Returns the share of [0, n) of process `number` of `count`: contiguous ranges in order, as equal as possible, that
+/// begin at multiples of `grain`.
 Range share_of_process(Index n, int number, int count, Index grain = 1);
 
 template <class T>

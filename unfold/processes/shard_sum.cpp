@@ -8,7 +8,7 @@
 namespace unfold {
 namespace {
 
-constexpr Index kLine = 64;  // numbers: members of a team meet at lines of the cache
+constexpr Index kLine = 64;  // elements: team members divide vectors at cache line boundaries
 
 std::size_t place(Index i) { return static_cast<std::size_t>(i); }
 
@@ -26,7 +26,7 @@ std::span<T> part_of(std::span<T> vector, Range r) {
   return vector.subspan(place(r.begin), place(r.size()));
 }
 
-/// work(i) for every i below n, divided over a team; by this thread where there is none.
+/// Calls work(i) for every i below n, divided over a team, or in this thread if team is null.
 template <class Work>
 void in_shares(Team* team, std::size_t n, const Work& work) {
   if (team == nullptr) {
@@ -67,14 +67,14 @@ std::span<T> ShardSum<T>::next() {
   return nodes_.back().numbers.span();
 }
 
-/// A vector of the tree has all its shards.
+/// Called when a vector of the tree has all its shards; rounds it in bfloat16 mode.
 template <class T>
 void ShardSum<T>::complete(std::span<T> node, Team* team) const {
   if (precision_ == Precision::bf16)
     in_shares(team, node.size(), [&](std::size_t i) { node[i] = widened<T>(narrowed(node[i])); });
 }
 
-/// The vector of the last shard stays as it is, until its parts are exchanged.
+/// The vector of the last shard is not added until its parts are exchanged.
 template <class T>
 void ShardSum<T>::add_next(Team& team) {
   const bool last = at_last();
@@ -88,7 +88,7 @@ void ShardSum<T>::add_next(Team& team) {
   nodes_.back().shards = pieces.back().shards;
 }
 
-/// In some range of the vector: the last node, which is not complete, and what it completes with those before it.
+/// Merges a range of the last node, which is not complete, with the nodes before it that it completes.
 template <class T>
 std::vector<typename ShardSum<T>::Piece> ShardSum<T>::merge(Range range, Team* team) {
   std::vector<Piece> pieces;
@@ -112,8 +112,8 @@ void ShardSum<T>::send_part() {
   background_.give([this, part] { sum_part(part, nullptr); });
 }
 
-/// Adds and exchanges a part, so that this process has its slice of the sum, where the first of its nodes has it.
-/// Without a team: in the background.
+/// Adds and exchanges a part, so that this process has its slice of the sum, stored in its first node. Without a team:
+/// in the background.
 template <class T>
 void ShardSum<T>::sum_part(Range part, Team* team) {
   const Timeline::Clock::time_point begin = Timeline::Clock::now();
@@ -162,8 +162,8 @@ void ShardSum<T>::sum_by_halves(Range part, std::span<T> mine, Team* team) {
   }
 }
 
-/// Slices of the nodes of this process go to those who add them; `received` becomes the slice that this process adds,
-/// of the nodes of all others, in order.
+/// Sends the slices of this process's nodes to the processes that add them. `received` becomes the slices that this
+/// process adds, of the nodes of all others, in order.
 template <class T>
 template <class Sent>
 void ShardSum<T>::exchange_slices(Range part, std::span<const std::span<Sent>> nodes,
@@ -230,7 +230,7 @@ void ShardSum<T>::sum_by_slices(Range part, const std::vector<Piece>& mine, Team
   if (sum.data() != to.data()) std::ranges::copy(sum, to.begin());
 }
 
-/// The sum of a node, in the memory of its first piece.
+/// Returns the sum of a node, stored in its first piece.
 template <class T>
 std::span<T> ShardSum<T>::add_below(std::span<const Piece> pieces, Range node, Team* team) const {
   const auto whole = std::ranges::find_if(
@@ -244,7 +244,7 @@ std::span<T> ShardSum<T>::add_below(std::span<const Piece> pieces, Range node, T
   return left;
 }
 
-/// In the order opposite to that of the halves; all parts at once.
+/// Distributes the slices in the reverse order of the halving, all parts at once.
 template <class T>
 template <class Sent>
 void ShardSum<T>::spread_slices(std::span<Sent> vector) {
@@ -299,7 +299,7 @@ void ShardSum<T>::spread_rounded(std::span<T> vector, Team& team) {
   in_shares(&team, words.size(), [&](std::size_t i) { vector[i] = widened<T>(words[i]); });
 }
 
-/// What the background has not done is done now.
+/// Completes the work that the background has not done.
 template <class T>
 void ShardSum<T>::finish(Team& team) {
   if (sent_ > 0) {

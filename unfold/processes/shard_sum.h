@@ -1,6 +1,6 @@
 #pragma once
-/// Sums of vectors over shards that several processes have, in the order of the tree (shard_tree.h): the same bits for
-/// any number of processes.
+/// Sums of vectors over shards that are distributed over processes, in the order of the tree (shard_tree.h): the bits
+/// are the same for any number of processes.
 ///
 ///   ShardSum<float> sum(sharding, size);
 ///   for (Index s = sum.own().begin; s < sum.own().end; ++s) {
@@ -9,19 +9,19 @@
 ///   }
 ///   sum.total(team, result);                      // the same in all processes
 ///
-/// How. A process adds what it can by itself, so that it keeps a vector for each node that its shards make. Then every
-/// process becomes the one that adds its slices of the vector (slices.h): it gets those slices of all nodes of the
-/// others, adds in order, and gives the others its part of the result. Where the shards of each process are a node, a
-/// process sends and receives 2 (K - 1) / K vectors, the least there is for a sum that everybody has in the end. Where
-/// K is a power of two besides, pairs of processes, of pairs, and so on halve the vector that they add together, and
-/// put the result together in the opposite order: as many bytes, in 2 log2 K messages instead of 2 (K - 1), and the
-/// same additions.
+/// Algorithm: each process first adds its own shards as far as possible and keeps one vector for each resulting node.
+/// This is followed by a reduce-scatter and an allgather: each process receives its slices (slices.h) of all nodes of
+/// the other processes, adds them in order, and sends its part of the result to the others. If the shards of each
+/// process form one node, a process sends and receives 2 (K - 1) / K vectors, the minimum for an allreduce. If in
+/// addition K is a power of two, recursive halving and doubling is used: pairs of processes, pairs of pairs, and so on
+/// halve the vector that they add, and assemble the result in reverse order. This sends the same number of bytes in 2
+/// log2 K messages instead of 2 (K - 1), with the same additions.
 ///
 /// Parts of the vector of the last shard may be complete before the others: they are added and exchanged in the
 /// background (`send_part`). The additions are the same.
 ///
-/// In bfloat16 every vector of the tree, those of single shards and each sum, is rounded to bfloat16 when it is
-/// complete, whoever has it, and sent in two bytes a number.
+/// In bfloat16 mode every vector of the tree (those of single shards and all sums) is rounded to bfloat16 when it is
+/// complete, in whichever process, and is sent with two bytes per element.
 
 #include <cstdint>
 #include <span>
@@ -46,21 +46,22 @@ class ShardSum {
   Index size() const { return slices_.size(); }
   Range own() const { return sharding_.own(); }
   const Slices& slices() const { return slices_; }
-  /// The vector of the next shard of this process, to be filled.
+  /// Returns the vector of the next shard of this process, to be filled by the caller.
   std::span<T> next();
-  /// Whether that is the last one.
+  /// Returns whether the next shard is the last one of this process.
   bool at_last() const { return own().begin + added_ + 1 == own().end; }
-  /// It is filled: adds it to what came before it, where that completes a node.
+  /// Called when the vector is filled: adds it to the vectors before it, as far as that completes nodes.
   void add_next(Team& team);
-  /// Between `next` and `add_next` of the last shard, of any thread: the next of the parts, in the order of the slices,
-  /// is filled. It is added and exchanged from now on.
+  /// Called between `next` and `add_next` of the last shard, from any thread, when the next part in the order of the
+  /// slices is filled: starts adding and exchanging it.
   void send_part();
 
-  /// The sum over all shards. By all processes, when each has given its shards; the next sum may begin then.
+  /// Computes the sum over all shards. Collective; called when each process has added its shards. The next sum may
+  /// begin afterwards.
   void total(Team& team, std::span<T> result);
-  /// The same of the slices of this process alone, one behind the other.
+  /// Like total, but returns only the slices of this process, concatenated.
   void own_total(Team& team, std::span<T> result);
-  /// Everybody's slices of a vector to everybody. By all processes.
+  /// Distributes the slices of a vector from their owners to all processes. Collective.
   void spread(std::span<T> vector);
 
  private:
@@ -68,12 +69,12 @@ class ShardSum {
     Range shards;
     Buffer<T> numbers;
   };
-  /// A node's numbers in some range: its own, or what came from another process.
+  /// A range of a node's vector: local, or received from another process.
   struct Piece {
     Range shards;
     std::span<T> numbers;
   };
-  using Word = std::uint16_t;  ///< a number in bfloat16
+  using Word = std::uint16_t;  ///< a bfloat16 number
   void complete(std::span<T> node, Team* team) const;
   void finish(Team& team);
   void begin_anew();
@@ -94,12 +95,12 @@ class ShardSum {
   Slices slices_;
   Precision precision_;
   std::vector<Node> nodes_;  // of this process, in order
-  Index added_ = 0;          // shards
-  std::size_t sent_ = 0;     // parts that are exchanged, or given to the background
+  Index added_ = 0;          // number of shards
+  std::size_t sent_ = 0;     // number of parts exchanged, or passed to the background thread
   std::vector<Buffer<T>> spare_, received_;
-  Buffer<T> half_;                                    // what a partner gave
-  std::vector<Buffer<Word>> words_, received_words_;  // of nodes in bfloat16, and of what was received
-  Background background_;                             // the last member: it uses the others
+  Buffer<T> half_;                                    // received from a partner
+  std::vector<Buffer<Word>> words_, received_words_;  // bfloat16 vectors of nodes, and received ones
+  Background background_;                             // the last member, because it uses the others
 };
 
 /// x += y, divided over a team.

@@ -1,6 +1,6 @@
 #pragma once
-/// How the work of a step is divided: into shards, whose number is part of what a run computes, and those among
-/// processes, whose number is not.
+/// Division of a step into shards, and of shards among processes. The number of shards affects the results of a
+/// training run; the number of processes does not.
 
 #include <atomic>
 #include <functional>
@@ -13,35 +13,36 @@
 
 namespace unfold {
 
-/// What processes tell each other along with every sum of numbers, so that no message is sent for it alone: the clock
-/// of the first, and whether any was told to stop.
+/// Information that is exchanged together with sums of numbers, to save separate messages: the clock of the first
+/// process, and whether any process was asked to stop.
 struct Notices {
   std::function<double()> clock = {};       ///< of this process
   const std::atomic<bool>* stop = nullptr;  ///< of this process; may be null
-  double time = 0;                          ///< of the first process, when they last told each other
-  bool stopped = false;                     ///< of any process, likewise
+  double time = 0;                          ///< of the first process, at the last exchange
+  bool stopped = false;                     ///< of any process, at the last exchange
 };
 
-/// One shard: nothing is divided.
+/// How work is divided. The default is one shard: nothing is divided.
 struct Sharding {
   Index shards = 1;
-  Processes* processes = nullptr;          ///< nullptr: this one alone
-  Precision gradients = Precision::exact;  ///< of the tree of gradients; part of what a run computes, too
+  Processes* processes = nullptr;          ///< nullptr: only this process
+  Precision gradients = Precision::exact;  ///< precision of the gradient tree; it also affects results
   Notices* notices = nullptr;              ///< nullptr: none
-  Timeline* timeline = nullptr;            ///< where the time goes; nullptr: not wanted
+  Timeline* timeline = nullptr;            ///< records where time is spent; nullptr: not recorded
 
   bool divided() const { return shards > 1; }
   Processes& all() const { return processes != nullptr ? *processes : one_process(); }
-  /// The shards of this process.
+  /// Returns the shards of this process.
   Range own() const { return of(all().number()); }
   Range of(int process) const { return share_of_process(shards, process, all().count()); }
-  /// The sum over all shards of a number, of which this process has those of its own.
+  /// Returns the sum of one number per shard over all shards; `own_numbers` are those of this process.
   double sum(std::span<const double> own_numbers) const;
-  /// What every process gives, at most so many numbers each; and the notices of all. Beyond what was given: zero.
+  /// Gathers the numbers of every process, at most `most` from each, together with the notices. Missing entries are
+  /// zero.
   std::vector<std::vector<double>> gather(std::span<const double> mine, Index most) const;
-  /// The sum over all shards of the numbers that every process gave first.
+  /// Returns the sum over all shards of the first gathered numbers of every process.
   double sum_of(const std::vector<std::vector<double>>& gathered) const;
-  /// The largest number of shards that a process has.
+  /// Returns the largest number of shards of any process.
   Index most_shards() const;
 };
 

@@ -8,7 +8,7 @@
 namespace unfold {
 namespace {
 
-/// Whether groups of 1, 2, 4, ... processes are nodes of the tree, up to all of them.
+/// Returns whether groups of 1, 2, 4, ... processes are nodes of the tree, up to all of them.
 bool groups_are_nodes(const Sharding& sharding) {
   const int count = sharding.all().count();
   if (count == 1 || !std::has_single_bit(static_cast<unsigned>(count))) return false;

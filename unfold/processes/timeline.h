@@ -1,5 +1,5 @@
 #pragma once
-/// What a process does when: spans of time with names, of computing and of exchanging, which may run side by side.
+/// Timeline of a process: named time spans of computation and of exchanges, which may overlap.
 
 #include <chrono>
 #include <mutex>
@@ -12,10 +12,10 @@ class Timeline {
  public:
   using Clock = std::chrono::steady_clock;
   enum class Lane : unsigned char {
-    step,  ///< all of it
+    step,  ///< the whole step
     computing,
-    beside,  ///< exchanging while something else is computed
-    alone    ///< exchanging while nothing else is done
+    beside,  ///< exchange that overlaps computation
+    alone    ///< exchange without overlapping computation
   };
   struct Entry {
     std::string name;
@@ -23,19 +23,19 @@ class Timeline {
     double begin, end;  ///< seconds since `start`
   };
 
-  /// Forgets all; time begins now.
+  /// Discards all entries; time 0 is now.
   void start() {
     const std::lock_guard lock(mutex_);
     entries_.clear();
     zero_ = Clock::now();
   }
-  /// Of any thread: ends now.
+  /// Adds a span that ends now. May be called from any thread.
   void note(std::string name, Lane lane, Clock::time_point begin) {
     const Clock::time_point end = Clock::now();
     const std::lock_guard lock(mutex_);
     entries_.push_back({std::move(name), lane, seconds(begin), seconds(end)});
   }
-  /// In the order in which they ended. REQUIRES: nobody notes anything now.
+  /// Returns the spans in the order of their ends. REQUIRES: no thread is adding spans.
   const std::vector<Entry>& entries() const { return entries_; }
 
  private:
