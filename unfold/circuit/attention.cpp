@@ -1,6 +1,6 @@
-/// The rules of attention.h. With t_k = tanh(q + a_k), or q * a_k, and g_k = dy . V_k:
+/// Local rules of attention.h. With t_k = tanh(q + a_k), or q * a_k, and g_k = dy . V_k:
 ///   de_k = a_k (g_k - sum_j a_j g_j),   dV_k = a_k dy,   dv = sum_k de_k t_k,
-///   dq = sum_k de_k v (1 - t_k^2), da_k the k-th summand (additive);
+///   dq = sum_k de_k v (1 - t_k^2), da_k is the k-th summand (additive);
 ///   dq = sum_k de_k v a_k, da_k = de_k v q (multiplicative).
 
 #include "unfold/circuit/attention.h"
@@ -23,8 +23,8 @@ std::span<T> span_to(T* x, Index n) {
   return {x, static_cast<std::size_t>(n)};
 }
 
-/// One row and what it looks at. The scratch holds, for each position seen, its weight, two more numbers and t_k, then
-/// two rows.
+/// One row and the positions that it attends to. The scratch memory holds the weight, two more numbers and t_k for each
+/// position, followed by two rows.
 template <class T>
 class Look {
  public:
@@ -54,15 +54,15 @@ class Look {
 
   bool additive() const { return score_ == AttentionScore::additive; }
   Index count() const { return count_; }
-  Index at(Index k) const { return seen_[static_cast<std::size_t>(k)]; }  ///< the row of the k-th position
+  Index at(Index k) const { return seen_[static_cast<std::size_t>(k)]; }  ///< row of the k-th position
   T* mixed(Index k) const { return t_ + k * n_; }                         ///< t_k
 
-  /// slopes = de, from g_k in `slopes`.
+  /// Computes slopes = de from g_k in `slopes`.
   void through_softmax() const {
     const T mean = static_cast<T>(dot<T>(span_of<T>(weights, count_), span_of<T>(slopes, count_)));
     for (Index k = 0; k < count_; ++k) slopes[k] = weights[k] * (slopes[k] - mean);
   }
-  /// slopes = de for the adjoint dy of the result.
+  /// Computes slopes = de for the adjoint dy of the result.
   void find_slopes(const Matrix<const T>& values, const T* dy) const {
     for (Index k = 0; k < count_; ++k)
       slopes[k] = static_cast<T>(dot<T>(span_of(dy, values.cols), span_of<T>(values.row(at(k)), values.cols)));
@@ -108,7 +108,7 @@ class Attention final : public OperatorOf<Attention> {
   Index scratch_per_seen() const override { return 3 + keys_; }
   Index key_size() const override { return keys_; }
   Index value_size() const override { return values_; }
-  /// Of one position seen.
+  /// For each attended position.
   double operations() const override { return 3.0 * static_cast<double>(keys_) + 2.0 * static_cast<double>(values_); }
 
   template <class T>
@@ -193,7 +193,7 @@ std::shared_ptr<const Operator> attention(AttentionScore score, Index keys, Inde
 }
 
 Signal attend(Circuit& circuit, std::string_view name, Signal query, Signal keys, Signal values, AttentionScore score) {
-  // Scores grow with the number of components; 1 / sqrt keeps them apart but moderate.
+  // Scores grow with the number of components; the factor 1 / sqrt keeps them moderate.
   const double start = 1 / std::sqrt(static_cast<double>(query.size()));
   return circuit.affine(name, values.size(),
                         {{.parameter = "v",

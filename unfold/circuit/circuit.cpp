@@ -86,7 +86,7 @@ Circuit::InPart Circuit::in_part(int part) {
   return InPart(*this, part);
 }
 
-/// That a node reads what is of its own part.
+/// Checks that a node reads a signal of its own part.
 void Circuit::check_part(const Node& node, Signal read) const {
   const Node& source = nodes_[static_cast<std::size_t>(read.id)];
   if (source.part != node.part)
@@ -127,7 +127,7 @@ Signal Circuit::link(Index size, Delay delay, bool trained_initial) {
   return begins ? begin_link(added) : added;
 }
 
-/// As reversed() and mirrored() have it.
+/// Applies reversed() and mirrored() to a delay.
 Delay Circuit::turned(const Delay& delay) const {
   using Along = Delay::Along;
   const bool in_row = delay.along == Along::left || delay.along == Along::right;
@@ -136,7 +136,7 @@ Delay Circuit::turned(const Delay& delay) const {
   return reversed_ != mirrored ? opposite(delay) : delay;
 }
 
-/// The link plus a map of start_, which is zero but at the first position.
+/// Returns the link plus a map of start_ that is zero except at the first position.
 Signal Circuit::begin_link(Signal link) {
   const Node& node = nodes_[static_cast<std::size_t>(link.id)];
   const Index size = node.size;
@@ -174,9 +174,9 @@ void Circuit::feed(Signal link, Signal source) {
     throw UsageError("circuit: feed: " + l.name + " looks along " + describe(l.delay) + " from part " +
                      std::to_string(l.part) + ", but " + s.name + " is of part " + std::to_string(s.part) +
                      ", which is not deeper");
-  // Links that share a source share its memory beyond the boundary; a link of a link, or a second link with a
-  // trained start, gets a source of its own.
-  // So does a trained start on what may depend on no parameter: its adjoint needs a place.
+  // Links that share a source share its memory beyond the boundary. A link of a link, or a second link with a trained
+  // initial state, gets a separate source. So does a link with a trained initial state whose source depends on no
+  // parameter: its adjoint needs memory.
   bool own_source =
       s.kind == Node::Kind::link || (l.initial >= 0 && (s.kind == Node::Kind::input || s.kind == Node::Kind::slice));
   for (const Node& other : nodes_)
@@ -485,7 +485,7 @@ std::vector<Signal> path_reading(const Circuit& circuit, Circuit& result, int pr
         break;
       }
       case Node::Kind::slice: of[i] = result.slice(operand(0), node.offset, node.size); break;
-      case Node::Kind::reorder: break;  // made by plans, never part of a circuit
+      case Node::Kind::reorder: break;  // created only by plans, never part of a circuit
     }
   }
   for (auto [link, source] : feeds)

@@ -1,30 +1,31 @@
 #pragma once
-/// A circuit: one step of a recurrent computation as data.
+/// A circuit: one step of a recurrent computation as a data structure.
 ///
 ///   Circuit c;
 ///   Signal x = c.symbols("x", 64);
-///   Signal h = c.link(128);                                          // what `next` was at the previous position
+///   Signal h = c.link(128);                                          // the value of `next` at the previous position
 ///   Signal next = tanh(c.affine("z", 128, {{"W", x}, {"U", h}}));
 ///   c.feed(h, next);
 ///   c.output(c.affine("logits", 64, {{"V", next}}));
 ///
-/// Signals are vectors, one per position. A `Link` is a delay seen generally: the value of its source at a predecessor
-/// position. Nothing here knows about time, batches or derivatives: the plan (engine/plan.h) lays the circuit over a
-/// structure of positions, and every pass follows from the local rules of four operations:
+/// Signals are vectors, one per position. A link is a generalized delay: the value of its source at a predecessor
+/// position. A circuit has no notion of time, batches or derivatives: the plan (engine/plan.h) unfolds it over a
+/// structure of positions, and every pass is derived from the local rules of four operations:
 ///
-///   affine   b + sum_k x_k W_k; a term whose source is a symbol is a row lookup; in place of the matrix W a term may
-///            have any operator (circuit/operator.h), sparse ones and vector maps among them
+///   affine   b + sum_k x_k W_k; a term whose source is a symbol is a row lookup; a term may have any operator
+///            (circuit/operator.h) instead of the matrix W, such as a sparse matrix or a vector map
 ///   map      an element-wise map of numerics/pointwise.h
 ///   slice    some columns of a signal (a view, no copy)
 ///   mask     dropout: 0 or 1/(1-rate), constant for differentiation
 ///
-/// A circuit may have parts, which run over chains of their own: part 0 over the structure, part 1 over its source,
-/// part 2 over the source of that (engine/structure.h). An encoder is such a part, and its decoder part 0. Inputs and
-/// links say what part they are of (in_part); whatever else is of the part of what it reads. Values cross from a part
-/// to one of a lower number, by links (Delay::source_last) and by operators with a memory (circuit/attention.h). Parts
-/// may be grids, too: of a deeper one, finer, each position of the other stands for a block (Delay::block).
+/// A circuit may have several parts, which run over separate chains: part 0 over the structure, part 1 over its source,
+/// part 2 over the source of that, and so on (engine/structure.h). In an encoder-decoder model the decoder is part 0
+/// and the encoder part 1. The part of inputs and links is set with in_part; other nodes belong to the part that they
+/// read. Values flow from a part to one with a lower number, through links (Delay::source_last) and operators with a
+/// memory (circuit/attention.h). Parts may also be grids: a deeper part is then a finer grid, where a block of
+/// positions corresponds to one position of the coarser grid (Delay::block).
 ///
-/// Errors: shapes are checked here, when the circuit is built: UsageError naming the node and both sizes.
+/// Errors: shapes are checked when the circuit is built. Throws UsageError that names the node and both sizes.
 
 #include <array>
 #include <memory>
@@ -45,7 +46,7 @@ namespace unfold {
 
 class Circuit;
 
-/// A vector at every position. A cheap handle; valid as long as its circuit.
+/// A vector at every position. A lightweight handle, valid as long as its circuit.
 struct Signal {
   Circuit* circuit = nullptr;
   int id = -1;
@@ -53,7 +54,7 @@ struct Signal {
   bool valid() const { return circuit != nullptr; }
 };
 
-/// Where a link looks: the predecessor position.
+/// Which predecessor position a link reads.
 struct Delay {
   enum class Along {
     previous,  ///< `steps` earlier in a chain
@@ -63,16 +64,17 @@ struct Delay {
     right,
     down,   ///< `steps` away in a grid
     child,  ///< the `steps`-th child in a tree (counted from 0)
-    first,  ///< the first position of the own chain, whatever the position
-    last,   ///< the last position of the own chain, whatever the position
+    first,  ///< the first position of the same chain
+    last,   ///< the last position of the same chain
     source_first,
-    source_last,   ///< the first, the last position of the chain of a deeper part that the position looks at
-    source_start,  ///< as source_last, at the first position of the own chain alone; elsewhere it is zero
-    children,      ///< all children in a tree: the sum, whatever their order
-    each_child,    ///< the first `steps` children in a tree, one behind the other: `steps` times as wide as its source
+    source_last,   ///< the first or last position of the source chain in a deeper part
+    source_start,  ///< like source_last, but only at the first position of the chain; zero elsewhere
+    children,      ///< all children in a tree: their sum, in any order
+    each_child,    ///< the first `steps` children in a tree, concatenated: `steps` times as wide as the source
     parent,        ///< the parent in a tree
-    block          ///< the `steps` x `steps` positions of a finer grid, of a deeper part, that a position of a grid
-                   ///< stands for: one behind the other in raster order, zero where the finer grid has ended
+    /// the `steps` x `steps` positions of a finer grid in a deeper part that correspond to a position: concatenated in
+    /// raster order, zero beyond the edge of the finer grid
+    block
   };
   Along along = Along::previous;
   Index steps = 1;
@@ -93,38 +95,39 @@ struct Delay {
   static Delay source_first() { return {Along::source_first, 1}; }
   static Delay source_last() { return {Along::source_last, 1}; }
   static Delay source_start() { return {Along::source_start, 1}; }
-  /// Whether every position of a chain reads the same one: such a link is never part of a loop (UsageError of the
-  /// plan).
+  /// Whether every position of a chain reads the same position: such a link cannot be part of a loop (the plan throws
+  /// UsageError).
   bool to_end() const { return along == Along::first || along == Along::last; }
-  /// Whether it looks at a chain of a deeper part.
+  /// Whether it reads a chain of a deeper part.
   bool crosses() const {
     return along == Along::source_first || along == Along::source_last || along == Along::source_start ||
            along == Along::block;
   }
-  /// Whether it looks towards the leaves of a tree.
+  /// Whether it reads toward the leaves of a tree.
   bool to_children() const { return along == Along::child || along == Along::children || along == Along::each_child; }
-  /// Components of a link for each of its source.
+  /// Width of the link in multiples of the width of its source.
   Index width() const { return along == Along::each_child ? steps : along == Along::block ? steps * steps : 1; }
   bool operator==(const Delay&) const = default;
 };
 std::string describe(const Delay& delay);
-/// The same number of steps the other way; what crosses stays as it is. Throws UsageError in a tree, where there is no
-/// other way.
+/// Returns the delay with the same number of steps in the opposite direction; links that cross parts are unchanged.
+/// Throws UsageError in a tree, which has no opposite direction.
 Delay opposite(const Delay& delay);
 
-/// A parameter: a named matrix [rows x cols] inside the one contiguous vector of all parameters.
+/// A parameter: a named matrix [rows x cols] within the contiguous vector of all parameters.
 struct ParameterInfo {
   std::string name;
   Index rows = 0, cols = 0;
   Init init;
-  Index offset = 0;  ///< in the vector; parameters lie in the order of their names
+  Index offset = 0;  ///< in the vector; parameters are in the order of their names
   Index size() const { return rows * cols; }
 };
 
-/// One term of an affine map. `parameter` names its weights in the affine map ("W" of "z" is "z/W"); `init` their
-/// start. Without an operator it is x W, or the rows of W that symbols look up. With `op` it is that operator of its
-/// source; one that reads a gate gets it from `gate` (symbols), one with a memory from `keys` and `values`, signals of
-/// a deeper part. One that reads symbols alone gets them from `symbols`, whose first is the source.
+/// One term of an affine map. `parameter` names its weights in the affine map ("W" of "z" is "z/W"); `init` is their
+/// initialization. Without an operator the term is x W, or the rows of W that symbols look up. With `op` it is that
+/// operator applied to its source: an operator that reads a gate gets it from `gate` (symbols), one with a memory from
+/// `keys` and `values`, signals of a deeper part. An operator that reads only symbols gets them from `symbols`, whose
+/// first element is the source.
 struct Term {
   std::string_view parameter;
   Signal source;
@@ -135,8 +138,8 @@ struct Term {
   std::vector<Signal> symbols = {};
 };
 
-/// How long a dropout mask lasts: each position has its own, or all positions of a sequence (of a window of it) have
-/// one (variational dropout; Gal & Ghahramani 2016).
+/// Lifetime of a dropout mask: one per position, or one for all positions of a sequence or window (variational dropout;
+/// Gal & Ghahramani 2016).
 enum class Lasts : unsigned char { position, sequence };
 
 struct Node {
@@ -148,21 +151,21 @@ struct Node {
     map,
     slice,
     mask,
-    reorder  ///< made by the plan only: the operand in the row order of another corner
+    reorder  ///< created only by plans: the operand in the row order of another corner
   };
   struct AffineTerm {
     int parameter;  ///< index into Circuit::parameters()
-    int source;     ///< node
+    int source;     ///< node index
     std::shared_ptr<const Operator> op = nullptr;
-    int gate = -1;                                ///< node, or -1
-    int keys = -1, values = -1;                   ///< nodes of the memory, or -1
-    std::vector<int> symbols = {};                ///< nodes, of an operator that reads symbols alone
-    bool dense() const { return op == nullptr; }  ///< a matrix, or the rows that symbols look up
+    int gate = -1;                                ///< node index, or -1
+    int keys = -1, values = -1;                   ///< node indices of the memory, or -1
+    std::vector<int> symbols = {};                ///< node indices, for an operator that reads only symbols
+    bool dense() const { return op == nullptr; }  ///< a matrix, or a row lookup
   };
   Kind kind = Kind::input;
-  std::string name;  ///< path name, for messages and the printed plan
-  Index size = 0;    ///< of symbols: the alphabet
-  int part = 0;      ///< of the circuit
+  std::string name;  ///< full path, for messages and the printed plan
+  Index size = 0;    ///< for symbols: the size of the alphabet
+  int part = 0;      ///< part of the circuit
 
   std::vector<AffineTerm> terms = {};      // affine
   int bias = -1;                           // affine: parameter [1 x size], or -1
@@ -171,11 +174,11 @@ struct Node {
   double constant = 0;                     // map: k; mask: rate
   Index offset = 0;                        // slice
   Delay delay = {};                        // link
-  int source = -1;                         // link: node fed to it
-  int initial = -1;                        // link: parameter [1 x size] of the value beyond the boundary, or -1: zero
-  Lasts lasts = Lasts::position;           // mask
-  int awake = -1;                          // affine: node whose first component says where it is wanted, or -1
-  Index period = 1;                        // affine with `awake`: it is wanted at one of so many positions
+  int source = -1;                         // link: node that feeds it
+  int initial = -1;               // link: parameter [1 x size] of the value beyond the boundary, or -1 for zero
+  Lasts lasts = Lasts::position;  // mask
+  int awake = -1;                 // affine: node whose first component is nonzero where the value is needed, or -1
+  Index period = 1;               // affine with `awake`: the value is needed at one of `period` positions
 };
 
 class Circuit {
@@ -184,34 +187,35 @@ class Circuit {
   Circuit(const Circuit&) = delete;  // signals point to their circuit
   Circuit& operator=(const Circuit&) = delete;
 
-  Signal input(std::string_view name, Index size);        ///< a real vector given at every position
-  Signal symbols(std::string_view name, Index alphabet);  ///< one symbol given at every position; read by affine terms
-  /// The value of a signal (given later by `feed`) at a predecessor position; beyond the boundary it is zero, the
-  /// carried state, or a trained vector when `trained_initial` (not along `first` and `last`, which have no boundary,
-  /// nor along `each_child`).
+  Signal input(std::string_view name, Index size);        ///< a real vector at every position
+  Signal symbols(std::string_view name, Index alphabet);  ///< one symbol at every position; read by affine terms
+  /// The value of a signal (set later with `feed`) at a predecessor position. Beyond the boundary it is zero, the
+  /// carried state, or a trained vector if `trained_initial` (not allowed along `first` and `last`, which have no
+  /// boundary, and `each_child`).
   Signal link(Index size, Delay delay = {}, bool trained_initial = false);
-  /// While what this returns lives, links look the other way: previous is next, left is right, up is down. A cell added
-  /// then reads its sequence from the end: { auto backward = c.reversed(); y = lstm(c, x, n); }
+  /// While the returned object exists, links are reversed: previous becomes next, left becomes right, up becomes down.
+  /// A cell added meanwhile reads its sequence from the end: { auto backward = c.reversed(); y = lstm(c, x, n); }
   class Reversal;
   [[nodiscard]] Reversal reversed();
-  /// While what this returns lives, links in grids look the other way along rows (left is right), along columns (up is
-  /// down), or both: a cell added then reads its grid from another corner.
+  /// While the returned object exists, links in grids are mirrored along rows (left becomes right), along columns (up
+  /// becomes down), or both: a cell added meanwhile reads its grid from another corner.
   class Mirror;
   [[nodiscard]] Mirror mirrored(bool rows, bool columns);
   void feed(Signal link, Signal source);
-  /// While what this returns lives, inputs, symbols and links added are of a part of the circuit.
+  /// While the returned object exists, inputs, symbols and links are added to the given part of the circuit.
   class InPart;
   [[nodiscard]] InPart in_part(int part);
-  /// While what this returns lives, links along `previous` of part 0 begin with tanh(signal Q), a trained map Q for
-  /// each, in place of zero (a trained start stays what it is). `signal` is of a deeper part; what it is at the last
-  /// position of the chain seen counts. A cell added then starts from what an encoder found.
+  /// While the returned object exists, links along `previous` in part 0 have the initial value tanh(signal Q) instead
+  /// of zero, with a separate trained matrix Q for each (trained initial states are unchanged). `signal` belongs to a
+  /// deeper part; its value at the last position of the source chain is used. A cell added meanwhile thus starts from
+  /// the state of an encoder.
   class Beginning;
   [[nodiscard]] Beginning starting_from(Signal signal);
-  /// A link with the delay, and the name of the trained start, of a node of another circuit.
+  /// Adds a link with the delay and the name of the trained initial state of a node of another circuit.
   Signal link_like(const Node& node, const std::vector<ParameterInfo>& parameters);
 
-  /// name [size] = bias + sum of terms. Parameters: name/<term> [term source size x size] (with an operator, of the
-  /// shape that it says), name/bias.
+  /// name [size] = bias + sum of terms. Parameters: name/<term> [term source size x size] (with an operator, the shape
+  /// that it requires), name/bias.
   Signal affine(std::string_view name, Index size, const std::vector<Term>& terms, const Init& bias = Init::zero(),
                 bool with_bias = true);
   Signal map(Map map, Signal x, double k = 0);
@@ -219,28 +223,29 @@ class Circuit {
   Signal slice(Signal x, Index offset, Index size);
   template <std::size_t k>
   std::array<Signal, k> split(Signal x);
-  /// Several signals read as one, of the sizes' sum. Only terms of affine maps read it; such a term has a matrix for
-  /// each part, "W1", "W2", ... where there would be one "W" with the rows of all.
+  /// Concatenates signals. Only terms of affine maps can read the result; such a term has one matrix per part, "W1",
+  /// "W2", ..., instead of a single "W" with all rows.
   Signal join(std::vector<Signal> parts);
-  /// Those that were joined to x, or x itself.
+  /// Returns the signals that were joined to x, or x itself.
   std::vector<Signal> parts(Signal x) const;
-  /// Dropout with the given rate: zeroes components with probability `rate` and scales the others, in training only.
+  /// Dropout with the given rate: in training, sets components to zero with probability `rate` and scales the others.
   Signal dropout(Signal x, double rate, Lasts lasts = Lasts::position);
-  /// What dropout multiplies by: the mask of another circuit, whose draws it shares because it has its name.
+  /// Adds a dropout mask like one of another circuit. It has the same name and therefore the same random draws.
   Signal mask_like(const Node& mask);
-  /// A promise: nothing depends on the affine map where the first component of `awake` is 0, because whoever reads it
-  /// multiplies by that; it is computed elsewhere alone, and is 0 there. `awake` holds 0 and 1, depends on no parameter
-  /// and is 1 at one of `period` positions (for costs). UsageError: one has no such promise twice, nor a memory.
+  /// Promises that nothing depends on the affine map where the first component of `awake` is 0, because its readers
+  /// multiply it by that. It is computed only at the other positions and is 0 elsewhere. `awake` has values 0 and 1,
+  /// depends on no parameter, and is 1 at one of `period` positions (used for cost estimates). Throws UsageError if the
+  /// map already has such a promise or has a memory.
   void only_where(Signal affine, Signal awake, Index period);
 
-  /// A parameter [rows x cols] that no operation here reads: of a loss (losses/loss.h), which adds its gradient itself.
-  /// Returns its index.
+  /// Adds a parameter [rows x cols] that no operation of the circuit reads, for a loss (losses/loss.h) that adds the
+  /// gradient itself. Returns its index.
   int parameter(std::string_view name, Index rows, Index cols, const Init& init);
 
-  /// Declares a signal whose value is read, or whose adjoint is seeded, from outside.
+  /// Declares a signal as an output: its value may be read and its adjoint seeded from outside.
   void output(Signal x);
 
-  /// Names inside a scope are prefixed "scope/": { auto layer = c.scope("layer1"); ... }.
+  /// Prefixes names with "scope/" during its lifetime: { auto layer = c.scope("layer1"); ... }.
   class Scope {
    public:
     Scope(Circuit& c, std::string_view name);
@@ -253,14 +258,14 @@ class Circuit {
   };
   [[nodiscard]] Scope scope(std::string_view name) { return Scope(*this, name); }
 
-  /// Whether x is the circuit's and one symbol at every position.
+  /// Returns whether x belongs to this circuit and is a symbol signal.
   bool holds_symbols(Signal x) const;
   const std::vector<Node>& nodes() const { return nodes_; }
   const std::vector<int>& outputs() const { return outputs_; }
-  /// In order of creation; `offset` is by order of names and final once every affine map exists.
+  /// Parameters in order of creation. `offset` follows the order of names and is final once every affine map exists.
   const std::vector<ParameterInfo>& parameters() const { return parameters_; }
-  Index parameter_count() const;  ///< numbers in all parameters
-  /// Throws UsageError naming the node when something is missing: a link that nothing feeds, no output.
+  Index parameter_count() const;  ///< number of elements of all parameters
+  /// Throws UsageError that names the node if the circuit is incomplete: a link that is not fed, or no output.
   void validate() const;
 
  private:
@@ -282,8 +287,8 @@ class Circuit {
   bool reversed_ = false;
   bool mirrored_rows_ = false, mirrored_columns_ = false;
   int part_ = 0;
-  Signal start_ = {};                       // of links, if they begin with a map of it
-  std::vector<std::pair<int, int>> begun_;  // what such a link reads as, and the link
+  Signal start_ = {};                       // signal that determines the initial values of links, if any
+  std::vector<std::pair<int, int>> begun_;  // such a link with its initial value added, and the link itself
   std::vector<int> outputs_;
   std::vector<ParameterInfo> parameters_;
   std::string prefix_;
@@ -365,11 +370,12 @@ std::array<Signal, k> Circuit::split(Signal x) {
   return result;
 }
 
-/// The squared, linearised circuit of the path pass (path-SGD): every ReLU read as identity, every slope squared, every
-/// symbol input as a vector of ones, every bias as the weights of one more input. With parameters squared and all
-/// inputs one, its outputs are sums over paths of products of squared weights; it is linear in its inputs. Returns the
-/// signal of each node of `circuit`. `probe`: an affine node whose pre-activation gets one more input added to it,
-/// named "probe". Throws UsageError naming the first map that is not positively homogeneous.
+/// Adds the squared, linearized circuit of the path pass (path-SGD) to `result`: every ReLU becomes the identity, every
+/// slope is squared, every symbol input becomes a vector of ones, and every bias becomes the weights of an additional
+/// input. With squared parameters and all inputs one, its outputs are sums over paths of products of squared weights;
+/// it is linear in its inputs. Returns the signal of each node of `circuit`. `probe`: an affine node to whose
+/// pre-activation an additional input named "probe" is added. Throws UsageError that names the first map that is not
+/// positively homogeneous.
 std::vector<Signal> path_reading(const Circuit& circuit, Circuit& result, int probe = -1);
 
 }  // namespace unfold

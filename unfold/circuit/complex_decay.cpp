@@ -34,7 +34,7 @@ class ComplexDecay final : public OperatorOf<ComplexDecay, VectorMap>, public Kn
     for (Index r = 0; r < in.x.rows; ++r) turn(l, T{1}, in.x.row(r), false, y.row(r));
   }
 
-  /// The transpose of multiplication by l is that by its conjugate.
+  /// The transpose of multiplication by l is multiplication by its conjugate.
   template <class T>
   void transposed_rows(const OperatorRows<T>& in, Matrix<const T> dy, Matrix<T> dx, bool sets, bool) const {
     const Lambda<T> l(*this, in);
@@ -70,7 +70,7 @@ class ComplexDecay final : public OperatorOf<ComplexDecay, VectorMap>, public Kn
   }
 
  private:
-  /// l of all units, in scratch.
+  /// The factors l of all units, in scratch memory.
   template <class T>
   struct Lambda {
     const T *re, *im, *rate;
@@ -89,7 +89,7 @@ class ComplexDecay final : public OperatorOf<ComplexDecay, VectorMap>, public Kn
     }
   };
 
-  /// to (=|+=) l x, or its conjugate's product where sign is -1.
+  /// to (=|+=) l x, or the product with the conjugate of l if sign is -1.
   template <class T>
   void turn(const Lambda<T>& l, T sign, const T* x, bool sets, T* to) const {
     for (Index k = 0; k < n_; ++k) {
@@ -166,7 +166,7 @@ std::vector<double> spread_decays(Index n, double slowest, double fastest, doubl
   std::vector<double> start(at(2 * n));
   for (Index k = 0; k < n; ++k) {
     const double share = (static_cast<double>(k) + 0.5) / static_cast<double>(n);
-    // |l|^2 evenly spread; exp(nu) = -log |l|
+    // |l|^2 is evenly spaced; exp(nu) = -log |l|.
     double rate = fastest * fastest + share * (slowest * slowest - fastest * fastest);
     vector_log(&rate, &rate, 1);
     rate *= -0.5;

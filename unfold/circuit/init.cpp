@@ -22,7 +22,7 @@ std::span<double> row_of(std::vector<double>& rows, Index i, Index length) {
   return std::span<double>(rows).subspan(static_cast<std::size_t>(i * length), static_cast<std::size_t>(length));
 }
 
-// Modified Gram-Schmidt, twice for orthogonality to rounding, over the shorter side.
+// Modified Gram-Schmidt over the shorter side, applied twice for orthogonality to rounding error.
 void orthogonalise(std::vector<double>& rows, Index count, Index length) {
   for (int pass = 0; pass < 2; ++pass)
     for (Index i = 0; i < count; ++i) {
@@ -58,7 +58,7 @@ void fill_sparse(const WeightBlock& b, Index count, double scale, Random& random
   }
 }
 
-// np-RNN: A = RR'/n is positive definite; W = (A + I) / largest eigenvalue of (A + I), here by power iteration.
+// np-RNN: A = RR'/n is positive definite; W = (A + I) / largest eigenvalue of (A + I), computed by power iteration.
 void fill_normalised(const WeightBlock& b, double gain, Random& random) {
   const Index n = b.inputs;
   if (n != b.outputs) throw UsageError("init: normalised needs square blocks");
@@ -109,11 +109,11 @@ void fill_block(const Init& init, const WeightBlock& b, Random& random) {
     case Init::Kind::sparse: return fill_sparse(b, init.count, init.scale, random);
     case Init::Kind::normalised: return fill_normalised(b, init.scale, random);
     case Init::Kind::constant:
-    case Init::Kind::chrono: return;  // not drawn block by block
+    case Init::Kind::chrono: return;  // handled by fill_chrono
   }
 }
 
-// Both gates of one unit share their draw, so the draws come first and every block takes its sign of them.
+// Both gates of a unit share one draw, so all draws are made first and each block applies its sign.
 void fill_chrono(const Init& init, Random& random, Index n, double* w) {
   for (Index j = 0; j < n; ++j) {
     double value = random.uniform(1.0, std::max(init.scale - 1, 1.0 + 1e-9));

@@ -1,6 +1,7 @@
 #pragma once
-/// Which of the library's operators one is, for those who write a circuit down as a program of another language
-/// (programs/export_c.h): an operator that says nothing here can be run, but not written. Sparse ones: as_sparse.
+/// Run-time type information about the operators of the library, for code that translates a circuit to another language
+/// (programs/export_c.h). An operator that does not provide it can be executed but not exported. For sparse operators,
+/// see as_sparse.
 
 #include <vector>
 
@@ -20,13 +21,13 @@ inline bool is_known(const Operator* op, KnownOperator::Kind kind) {
   return known != nullptr && known->known_kind() == kind;
 }
 
-/// What of a unitary map is fixed.
+/// The constants of a unitary map.
 struct UnitaryShape {
-  Index n;                         ///< complex numbers
+  Index n;                         ///< number of complex components
   std::vector<Index> permutation;  ///< (P x)_k = x_permutation[k]
   std::vector<CosSin> twiddles;    ///< e^(-2 pi i k / n) for k below n / 2
 };
-/// Null: it is none.
+/// Returns nullptr if the operator is not a unitary map.
 const UnitaryShape* unitary_shape(const Operator& op);
 
 }  // namespace unfold

@@ -1,4 +1,4 @@
-/// Layer normalisation of cell_maps.h; its equations are those of numerics/normalise.h.
+/// Layer normalization of cell_maps.h; for the equations, see numerics/normalise.h.
 
 #include "unfold/base/error.h"
 #include "unfold/circuit/cell_maps.h"

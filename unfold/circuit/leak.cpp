@@ -12,7 +12,7 @@ namespace {
 
 class Leak final : public OperatorOf<Leak>, public KnownOperator {
  public:
-  /// `rates` empty: learned.
+  /// Empty `rates` means learned.
   Leak(Index n, std::vector<double> rates) : n_(n), rates_(std::move(rates)) {
     if (n < 1) throw UsageError("a leak of no unit");
   }
@@ -53,7 +53,7 @@ class Leak final : public OperatorOf<Leak>, public KnownOperator {
   }
 
  private:
-  /// a of all units, in scratch.
+  /// The rates a of all units, in scratch memory.
   template <class T>
   const T* rates(const OperatorRows<T>& in) const {
     T* a = in.scratch;
@@ -61,7 +61,7 @@ class Leak final : public OperatorOf<Leak>, public KnownOperator {
     for (Index i = 0; i < n_; ++i) a[i] = rates_.empty() ? 1 / (1 + a[i]) : static_cast<T>(rates_[at(i)]);
     return a;
   }
-  /// da/drho of all units, in scratch.
+  /// da/drho of all units, in scratch memory.
   template <class T>
   const T* slopes(const OperatorRows<T>& in) const {
     const T* a = rates(in);

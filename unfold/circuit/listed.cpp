@@ -26,7 +26,7 @@ class ListedOperator final : public OperatorOf<ListedOperator> {
   ParameterShape parameter_shape(Index) const override { return {1, listing_->pairs()}; }
   Index reads_symbols() const override { return static_cast<Index>(listing_->alphabets.size()); }
   bool gradient_by_columns() const override { return true; }
-  /// Of symbols that are equally frequent.
+  /// Assumes equally frequent symbols.
   double operations() const override {
     return static_cast<double>(listing_->pairs()) * static_cast<double>(reads_symbols()) /
            static_cast<double>(std::max<Index>(1, listing_->symbols()));
@@ -46,7 +46,7 @@ class ListedOperator final : public OperatorOf<ListedOperator> {
   }
   template <class T>
   void gradient_rows(const OperatorRows<T>& in, Matrix<const T> dy, Matrix<T> g, Range columns, bool) const {
-    std::vector<const Symbol*> symbols;  // of signals that have some of these pairs
+    std::vector<const Symbol*> symbols;  // signals that have some of these pairs
     std::vector<Index> first;
     for (std::size_t i = 0; i < first_.size(); ++i) {
       const Index last = first_[i] + listing_->alphabets[i];
@@ -58,7 +58,7 @@ class ListedOperator final : public OperatorOf<ListedOperator> {
   }
 
  private:
-  /// Bits stand for ascending outputs.
+  /// Builds the bit masks; bits can represent only ascending outputs.
   void list_bits() {
     spread_.resize(at(listing_->symbols()));
     for (std::size_t symbol = 0; symbol < spread_.size(); ++symbol) {
@@ -76,8 +76,8 @@ class ListedOperator final : public OperatorOf<ListedOperator> {
   }
 
   std::shared_ptr<const Listing> listing_;
-  std::vector<Index> first_;         // where the symbols of a signal begin
-  std::vector<SpreadPairs> spread_;  // empty where there are too many outputs
+  std::vector<Index> first_;         // first symbol of each signal
+  std::vector<SpreadPairs> spread_;  // empty if there are too many outputs
 };
 
 }  // namespace

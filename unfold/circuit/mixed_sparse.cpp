@@ -33,7 +33,7 @@ const Edges& checked(const std::shared_ptr<const Edges>& edges, Index inputs, co
   return *edges;
 }
 
-/// s' of s.
+/// Computes s' from s.
 template <class T>
 T slope(Map activation, T s) {
   switch (activation) {
@@ -69,7 +69,7 @@ void MixedSparse::activations(const T* v, T* s) const {
                         {s, 1, units(), units()});
 }
 
-/// Row by row: s(V), then x_k s(V).
+/// Computes, for each row, s(V) followed by x_k s(V).
 template <class T>
 void MixedSparse::products(const OperatorRows<T>& in, Matrix<T> u) const {
   const Index n = units();

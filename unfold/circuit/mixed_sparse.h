@@ -1,17 +1,18 @@
 #pragma once
-/// The sparse operator whose weights are mixed by a vector, for gated networks that read vectors (Ollivier 2015,
-/// remark 2). Source: (x, V) of K + n components; with x_0 = 1,
+/// A sparse operator whose weights are mixed by a vector, for gated networks with vector inputs (Ollivier 2015, remark
+/// 2). The source is (x, V) with K + n components. With x_0 = 1,
 ///
-///   y_i += [V_i, when leaky] + sum over edges e = (j -> i) of sum over k = 0 .. K of x_k tau_{k e} s(V_j)
+///   y_i += [V_i, if leaky] + sum over edges e = (j -> i) of sum over k = 0 .. K of x_k tau_{k e} s(V_j)
 ///
 ///   Term{.parameter = "tau", .source = placed_together(c, "xV", {x, v}), .op = mixed_sparse(edges, x.size(), {.leaky =
 ///   true})}
 ///
-/// With x_1 .. x_K one of which is 1 this is the sparse operator gated by a symbol. Its parameter is [1 x (K + 1)
-/// edges]; columns by i, then by k, then by j. The Jacobian by V_j is one entry, [i = j, when leaky] + s'(V_j) sum_k
-/// x_k tau_{k e}, that by x_k is sum_j tau_{k e} s(V_j); the squared form squares these.
+/// If x_1 .. x_K is a one-hot vector, this is the sparse operator gated by a symbol. The parameter is [1 x (K + 1)
+/// edges]; its columns are ordered by i, then by k, then by j. The Jacobian by V_j has the single entry [i = j, if
+/// leaky] + s'(V_j) sum_k x_k tau_{k e}, that by x_k is sum_j tau_{k e} s(V_j); the squared form squares these entries.
 ///
-/// Law 2: sums over edges, k and units run upwards, sums over rows from the last to the first.
+/// Determinism (invariant 2): sums over edges, k and units are in ascending order, sums over rows run from the last to
+/// the first.
 
 #include "unfold/circuit/unit_weights.h"
 
@@ -24,14 +25,14 @@ struct MixedForm {
 
 class MixedSparse final : public OperatorOf<MixedSparse>, public UnitWeights {
  public:
-  /// Throws UsageError: no edges or no components of x, an activation that is_activation does not know, or edges
-  /// between different numbers of units.
+  /// Throws UsageError if there are no edges or no components of x, if is_activation does not support the activation,
+  /// or if the numbers of source and destination units differ.
   MixedSparse(std::shared_ptr<const Edges> edges, Index inputs, const MixedForm& form);
 
   const Edges& edges() const { return *edges_; }
   const MixedForm& form() const { return form_; }
   Index mixing() const { return mixing_; }  ///< K
-  /// The column of the weight that x_k (k = 0: always) gives to edge e.
+  /// Returns the column of the weight with which x_k (k = 0: constant 1) contributes to edge e.
   Index column(Index k, Index e) const;
 
   std::string_view name() const override { return "mixed sparse"; }
@@ -76,7 +77,7 @@ class MixedSparse final : public OperatorOf<MixedSparse>, public UnitWeights {
 std::shared_ptr<const Operator> mixed_sparse(std::shared_ptr<const Edges> edges, Index inputs,
                                              const MixedForm& form = {});
 
-/// The operator itself if it is one of these, else nullptr.
+/// Returns the operator as MixedSparse, or nullptr if it is of another type.
 const MixedSparse* as_mixed_sparse(const Operator* op);
 
 }  // namespace unfold

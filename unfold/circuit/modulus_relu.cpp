@@ -12,7 +12,7 @@ namespace {
 
 template <class T>
 struct Local {
-  T s = 0, k = 0, inverse = 0;  // all 0 where the unit is off
+  T s = 0, k = 0, inverse = 0;  // all 0 if the unit is inactive
 
   Local(T a, T b, T threshold) {
     const T m = std::sqrt(a * a + b * b + static_cast<T>(1e-5));

@@ -1,22 +1,22 @@
 #pragma once
-/// Operators: what a term of an affine map does to its source, y += f(w, x), row by row, with parameters w of its own.
-/// An operator states its shapes and its local rules; the engine knows nothing else of it:
+/// Operators: the function that a term of an affine map applies to its source, y += f(w, x), row by row, with
+/// parameters w. An operator defines its shapes and its local rules, which are all that the engine uses:
 ///
 ///   apply        y  += f(w, x)
 ///   transposed   dx (=|+=) (df/dx)^T dy, or the same with every entry of the Jacobian squared
 ///   gradient     g  += d(sum dy f)/dw, or the same with squared entries
 ///   tangent      dy += (df/dx) dx + (df/dw) dw
 ///
-/// An operator may have a memory: rows of another chain that a row of x looks at (attention.h). Its rules see them in
-/// OperatorRows::memory, and `transposed` adds their adjoints.
+/// An operator may have a memory: rows of another chain that a row of x reads (attention.h). Its rules access them
+/// through OperatorRows::memory, and `transposed` adds their adjoints.
 ///
-/// A term without an operator is a matrix, or the rows that symbols look up (circuit.h). Known operators: sparse, gated
-/// and leaky ones (sparse_operator.h), listed pairs of symbols and outputs (listed.h), maps of whole vectors
-/// (vector_map.h). What an operator cannot do, it says:
-/// whoever asks for it refuses the operator by its name.
+/// A term without an operator is a matrix, or a row lookup by symbols (circuit.h). Available operators: sparse, gated
+/// and leaky ones (sparse_operator.h), listed pairs of symbols and outputs (listed.h), and maps of whole vectors
+/// (vector_map.h). An operator declares which rules it does not support; a caller that needs one of them raises an
+/// error that names the operator.
 ///
-/// Law 2: rows never meet, except in a gradient and in the adjoints of a memory, where the sum over rows runs from the
-/// last to the first.
+/// Determinism (invariant 2): rows are independent, except in a gradient and in the adjoints of a memory, where the sum
+/// over rows runs from the last to the first.
 
 #include <memory>
 #include <span>
@@ -29,15 +29,15 @@
 
 namespace unfold {
 
-/// What an operator with a memory looks at. Rows of x look at chains; the rows of a chain are given in their order.
+/// The memory of an operator. Rows of x read chains; the rows of a chain are in order.
 template <class T>
 struct MemoryRows {
   Matrix<const T> keys = {}, values = {};
-  Matrix<T> key_adjoints = {}, value_adjoints = {};        ///< `transposed` adds to them; data null: not wanted
-  Matrix<const T> key_tangents = {}, value_tangents = {};  ///< data null: they do not move
-  const Index* chain = nullptr;                            ///< that a row of x looks at
-  const Index* chain_begin = nullptr;                      ///< where a chain begins in `rows`, and the next one
-  const Index* rows = nullptr;                             ///< of keys and values
+  Matrix<T> key_adjoints = {}, value_adjoints = {};        ///< `transposed` adds to them; data null: not needed
+  Matrix<const T> key_tangents = {}, value_tangents = {};  ///< data null: zero
+  const Index* chain = nullptr;                            ///< chain that each row of x reads
+  const Index* chain_begin = nullptr;  ///< first element of each chain in `rows`, and one past the last
+  const Index* rows = nullptr;         ///< rows of keys and values
 
   std::span<const Index> seen_by(Index row) const {
     const Index c = chain[row];
@@ -45,14 +45,14 @@ struct MemoryRows {
   }
 };
 
-/// What every rule reads.
+/// Inputs common to all rules.
 template <class T>
 struct OperatorRows {
   Matrix<const T> w = {};                   ///< the parameter
   Matrix<const T> x = {};                   ///< [rows x inputs]
-  const Symbol* gates = nullptr;            ///< one for each row, if the operator reads a gate
-  std::vector<const Symbol*> symbols = {};  ///< one for each row, reads_symbols() of them: then x holds nothing
-  T* scratch = nullptr;       ///< scratch() numbers, and scratch_per_seen() for each row of the longest chain seen
+  const Symbol* gates = nullptr;            ///< one per row, if the operator reads a gate
+  std::vector<const Symbol*> symbols = {};  ///< reads_symbols() arrays with one symbol per row; x is then empty
+  T* scratch = nullptr;       ///< scratch() elements, plus scratch_per_seen() for each row of the longest chain read
   MemoryRows<T> memory = {};  ///< if the operator has one
 };
 
@@ -61,25 +61,25 @@ class OperatorRules {
  public:
   virtual ~OperatorRules() = default;
   virtual void apply(const OperatorRows<T>& in, Matrix<T> y) const = 0;
-  /// `squared`: REQUIRES has_squared().
+  /// REQUIRES: has_squared() if `squared`.
   virtual void transposed(const OperatorRows<T>& in, Matrix<const T> dy, Matrix<T> dx, bool sets,
                           bool squared) const = 0;
-  /// Of the columns of g given: all of them unless gradient_by_columns(). `squared`: REQUIRES has_squared().
+  /// Adds to the given columns of g: all of them unless gradient_by_columns(). REQUIRES: has_squared() if `squared`.
   virtual void gradient(const OperatorRows<T>& in, Matrix<const T> dy, Matrix<T> g, Range columns,
                         bool squared) const = 0;
-  /// dw as the parameter; dx.data may be null: x does not move.
+  /// dw has the shape of the parameter; if dx.data is null, dx is 0.
   virtual void tangent(const OperatorRows<T>& in, Matrix<const T> dw, Matrix<const T> dx, Matrix<T> dy) const = 0;
 };
 
-/// One sequence of a recurrence y_t = bias + rows of `lookup` + f(w, y_{t-1}), all its steps in one call.
+/// A recurrence y_t = bias + rows of `lookup` + f(w, y_{t-1}) over one sequence, with all steps in one call.
 template <class T>
 struct Recurrence {
   Matrix<const T> w = {};
   const Symbol* gates = nullptr;    ///< from the first row on
-  Matrix<const T> lookup = {};      ///< data null: none
-  const Symbol* symbols = nullptr;  ///< what is looked up, from the first row on
+  Matrix<const T> lookup = {};      ///< data null: no lookup
+  const Symbol* symbols = nullptr;  ///< indices of the lookup, from the first row on
   const T* bias = nullptr;          ///< null: zero
-  T* scratch = nullptr;             ///< as many numbers as the operator's scratch()
+  T* scratch = nullptr;             ///< scratch() elements of the operator
 };
 
 template <class T>
@@ -88,13 +88,15 @@ class RecurrenceRules {
   virtual ~RecurrenceRules() = default;
   /// y.row(-1) is the state before the first row.
   virtual void forward(const Recurrence<T>& in, Matrix<T> y) const = 0;
-  /// For t descending: adjoint_t += exit_t, adjoint_{t-1} = J_t^T adjoint_t. On entry adjoint's last row holds what
-  /// comes from beyond it; adjoint.row(-1) receives what leaves the first row. exit.data may be null.
+  /// For t descending: adjoint_t += exit_t and adjoint_{t-1} = J_t^T adjoint_t. On entry, the last row of adjoint holds
+  /// the contribution from later rows; adjoint.row(-1) receives the adjoint of the initial state. exit.data may be
+  /// null.
   virtual void backward(const Recurrence<T>& in, Matrix<const T> y, Matrix<const T> exit, Matrix<T> adjoint,
                         bool squared) const = 0;
 };
 
-/// A kernel for loops that are nothing but one operator. REQUIRES: the bits of `apply` and `transposed` step by step.
+/// A kernel for loops that consist of a single operator. REQUIRES: the same bits as `apply` and `transposed` step by
+/// step.
 class RecurrenceKernel : public RecurrenceRules<float>, public RecurrenceRules<double> {
  public:
   using RecurrenceRules<float>::forward, RecurrenceRules<double>::forward;
@@ -115,36 +117,38 @@ class Operator : public OperatorRules<float>, public OperatorRules<double> {
   virtual std::string_view name() const = 0;  ///< for messages: "the unitary term U"
   virtual Index inputs() const = 0;           ///< components of x
   virtual Index outputs() const = 0;          ///< components of y
-  /// Of the parameter. `alphabet`: of the gate, 0 if the operator reads none.
+  /// Shape of the parameter. `alphabet` is that of the gate, 0 if the operator reads none.
   virtual ParameterShape parameter_shape(Index alphabet) const = 0;
-  virtual Index scratch() const { return 0; }  ///< numbers that a rule may overwrite
+  virtual Index scratch() const { return 0; }  ///< number of elements that a rule may overwrite
   virtual Index scratch_per_seen() const { return 0; }
-  /// Components of the keys and values of its memory; 0: it has none.
+  /// Number of components of the keys and values of the memory; 0 if there is no memory.
   virtual Index key_size() const { return 0; }
   virtual Index value_size() const { return 0; }
   bool has_memory() const { return key_size() > 0; }
-  virtual double operations() const = 0;  ///< additions and multiplications for a row
+  virtual double operations() const = 0;  ///< additions and multiplications per row
 
-  /// Whether rules read a symbol for each row beside x.
+  /// Returns whether rules read a symbol for each row besides x.
   virtual bool reads_gate() const { return false; }
-  /// Whether it is zero, and the gradient of its parameter too, where x is zero: leaves, which have no children to
-  /// read, need it not.
+  /// Returns whether f and the gradient of its parameter are zero where x is zero. Leaves of a tree, which have no
+  /// children to read, can then skip the operator.
   virtual bool vanishes() const { return false; }
-  /// Signals of symbols that rules read instead of numbers x; 0: they read x. It then has no `transposed`.
+  /// Number of symbol signals that rules read instead of x; 0 if they read x. An operator that reads symbols has no
+  /// `transposed`.
   virtual Index reads_symbols() const { return 0; }
-  /// Whether members of a team may compute some columns of the gradient each; if not, one computes all.
+  /// Returns whether threads may each compute some columns of the gradient; if not, one thread computes all of them.
   virtual bool gradient_by_columns() const { return false; }
-  /// Whether its parameters are weights on edges between units, so that Jacobians may be squared (modulus pass).
+  /// Returns whether the parameters are weights on edges between units, so that Jacobians may be squared (modulus
+  /// pass).
   virtual bool has_squared() const { return false; }
-  /// The operator with `rows` rows of parameters as path-SGD reads it: linear, without a gate, all rows acting
-  /// together. Throws UsageError naming the parameter when there is no such reading.
+  /// Returns the operator with `rows` rows of parameters in its path-SGD form: linear, without a gate, all rows acting
+  /// together. Throws UsageError that names the parameter if there is no such form.
   virtual std::shared_ptr<const Operator> path_reading(std::string_view parameter, Index rows) const;
-  /// All steps of a loop at once, or nullptr.
+  /// Returns the kernel for all steps of a loop at once, or nullptr.
   virtual const RecurrenceKernel* recurrence() const { return nullptr; }
 };
 
-/// Both widths of T from one template: Derived has members apply_rows, transposed_rows, gradient_rows and tangent_rows
-/// with the parameters of the rules. Base: Operator, or a class derived from it.
+/// Implements the rules for float and double by templates: Derived has members apply_rows, transposed_rows,
+/// gradient_rows and tangent_rows with the parameters of the rules. Base is Operator or a class derived from it.
 template <class Derived, class Base = Operator>
 class OperatorOf : public Base {
  public:

@@ -1,6 +1,6 @@
 #pragma once
-/// All parameters of a circuit as one contiguous vector with named blocks, ordered by name. Optimisers and checkpoints
-/// see the vector; people see names and shapes.
+/// All parameters of a circuit in one contiguous vector of named blocks, ordered by name. Optimizers and checkpoints
+/// use the vector; users see names and shapes.
 
 #include <span>
 #include <string_view>
@@ -12,12 +12,12 @@
 
 namespace unfold {
 
-/// Has the numbers of a vector elsewhere, on a device, newer than those at home.
+/// Owner of a newer copy of the parameter values, on a device for example.
 template <class T>
 class Keeper {
  public:
   virtual ~Keeper() = default;
-  /// Makes the numbers at home the present ones, and takes it that they change there.
+  /// Copies the current values to host memory and assumes that the host modifies them.
   virtual void bring(std::span<T> home) = 0;
 };
 
@@ -41,7 +41,7 @@ class Parameters {
   }
   ~Parameters() = default;
 
-  /// Draws every block from its Init, by streams of `seed` named after the parameters.
+  /// Initializes every block from its Init, with streams of `seed` named after the parameters.
   void initialise(std::uint64_t seed);
 
   Index size() const { return flat_.size(); }
@@ -50,16 +50,17 @@ class Parameters {
   const std::vector<ParameterInfo>& info() const { return info_; }  ///< in the order of Circuit::parameters()
   Matrix<T> operator[](int parameter) { return view(home().data(), parameter); }
   Matrix<const T> operator[](int parameter) const { return view(std::as_const(home()).data(), parameter); }
-  /// By name; throws UsageError, which lists the names, when there is none.
+  /// Returns a block by name. Throws UsageError that lists the names if there is none.
   Matrix<T> at(std::string_view name);
-  /// Block `parameter` inside any vector laid out like this one (a gradient, a direction).
+  /// Returns block `parameter` of any vector with the same layout (a gradient, a direction).
   template <class U>
   Matrix<U> view(U* flat, int parameter) const {
     const ParameterInfo& p = info_[static_cast<std::size_t>(parameter)];
     return {flat + p.offset, p.rows, p.cols, p.cols};
   }
 
-  /// From now on the present numbers are with a keeper, until they are asked for here: then by one thread.
+  /// Moves ownership of the current values to a keeper, such as a device buffer. They are copied back on the next
+  /// access from the host, which must be by a single thread.
   void lend(Keeper<T>& keeper) { keeper_ = &keeper; }
   bool is_lent_to(const Keeper<T>& keeper) const { return keeper_ == &keeper; }
 

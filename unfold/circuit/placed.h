@@ -1,5 +1,6 @@
 #pragma once
-/// Signals behind one another as one signal that exists, where the parts of Circuit::join are read one by one:
+/// Concatenation of signals into one materialized signal, for readers that need a contiguous vector (Circuit::join is
+/// only symbolic):
 ///
 ///   const Signal all = placed_together(c, "all", {x, v});      // [x.size() + v.size()], no parameters
 
@@ -8,10 +9,10 @@
 
 namespace unfold {
 
-/// y_{offset + i} += x_i: no parameters.
+/// y_{offset + i} += x_i. No parameters.
 class Placed final : public OperatorOf<Placed>, public KnownOperator {
  public:
-  /// Throws UsageError: x does not fit.
+  /// Throws UsageError if x does not fit.
   Placed(Index inputs, Index outputs, Index offset);
 
   Index offset() const { return offset_; }
@@ -46,7 +47,7 @@ class Placed final : public OperatorOf<Placed>, public KnownOperator {
   Index inputs_, outputs_, offset_;
 };
 
-/// The operator itself if it is one of these, else nullptr.
+/// Returns the operator as Placed, or nullptr if it is of another type.
 const Placed* as_placed(const Operator* op);
 
 Signal placed_together(Circuit& c, std::string_view name, const std::vector<Signal>& parts);

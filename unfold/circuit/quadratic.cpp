@@ -32,7 +32,7 @@ class QuadraticForm final : public OperatorOf<QuadraticForm> {
     }
   }
 
-  /// D = dy V', then dx_i += scale (sum over j of D_ij x_j, and of D_ji x_j): the square comes twice.
+  /// With D = dy V', dx_i += scale (sum over j of D_ij x_j + sum over j of D_ji x_j): the diagonal occurs twice.
   template <class T>
   void transposed_rows(const OperatorRows<T>& in, Matrix<const T> dy, Matrix<T> dx, bool sets, bool) const {
     const Index count = pairs();
@@ -84,7 +84,7 @@ class QuadraticForm final : public OperatorOf<QuadraticForm> {
 
   Index pairs() const { return inputs_ * (inputs_ + 1) / 2; }
 
-  /// of(i, j, row) in a row for each pair, a column for each row.
+  /// Stores of(i, j, row) in a matrix with one row per pair and one column per row.
   template <class T, class Of>
   Matrix<const T> by_pairs(const OperatorRows<T>& in, Range rows, Of&& of) const {
     T* to = in.scratch;

@@ -18,7 +18,7 @@ using Vector = std::vector<double>;
 
 constexpr Index kKrylov = 250;
 constexpr int kSquarings = 24;
-constexpr double kNothing = 1e-3;  // rounding alone, where the matrix is nilpotent
+constexpr double kNothing = 1e-3;  // only rounding errors: the matrix is nilpotent
 
 Vector times(const Edges& edges, const Vector& weights, const Vector& x) {
   Vector y(at(edges.outputs()), 0.0);
@@ -28,7 +28,7 @@ Vector times(const Edges& edges, const Vector& weights, const Vector& x) {
 
 double norm(const Vector& x) { return std::sqrt(sum_of_squares<double>(x)); }
 
-/// The matrix seen from an orthonormal basis of a Krylov space (Arnoldi): m x m, m set to its dimension.
+/// Projects the matrix onto an orthonormal basis of a Krylov space (Arnoldi): m x m, where m is set to the dimension.
 Vector project(const Edges& edges, const Vector& weights, Index& m) {
   const Index n = edges.outputs(), most = std::min(n, kKrylov);
   Random random(1, "krylov");
@@ -39,7 +39,7 @@ Vector project(const Edges& edges, const Vector& weights, Index& m) {
   for (m = 1; m <= most; ++m) {
     Vector next = times(edges, weights, basis.back());
     const double before = norm(next);
-    for (int twice = 0; twice < 2; ++twice)  // for orthogonality to rounding
+    for (int twice = 0; twice < 2; ++twice)  // for orthogonality to rounding error
       for (Index i = 0; i < m; ++i) {
         const double along = dot<double>(basis[at(i)], next);
         h[at(i * most + m - 1)] += along;
@@ -62,7 +62,7 @@ double logarithm(double x) {
   return x;
 }
 
-/// |A^(2^k)|^(1 / 2^k), which goes to the spectral radius.
+/// Returns |A^(2^k)|^(1 / 2^k), which converges to the spectral radius.
 double radius_by_squaring(Vector a, Index m) {
   double log_scale = 0, power = 1;
   for (int k = 0; k <= kSquarings; ++k) {

@@ -1,5 +1,5 @@
 #pragma once
-/// Random matrices of reservoirs: sparse, and rescaled to a spectral radius. The same numbers on every machine.
+/// Random reservoir matrices: sparse, and rescaled to a given spectral radius. The same values on every machine.
 
 #include <cstdint>
 #include <memory>
@@ -9,17 +9,18 @@
 
 namespace unfold {
 
-/// Largest modulus of an eigenvalue of the matrix with these weights on its edges, inputs = outputs. Exact to rounding
-/// for up to 250 units; beyond, that of its projection onto a Krylov space of 250 dimensions, which for random matrices
-/// is right to about a thousandth. What has no cycle gives next to 0.
+/// Returns the largest modulus of an eigenvalue of the matrix with these weights on its edges. REQUIRES: inputs =
+/// outputs. Exact to rounding for up to 250 units; for more, the value for the projection onto a Krylov space of 250
+/// dimensions, which for random matrices has a relative error of about a thousandth. Close to 0 if the graph has no
+/// cycle.
 double spectral_radius(const Edges& edges, const std::vector<double>& weights);
 
 struct Reservoir {
   std::shared_ptr<const Edges> edges;
-  std::vector<double> weights;  ///< one an edge
+  std::vector<double> weights;  ///< one per edge
 };
-/// `degree` distinct edges leave each of n units (at most n), weights uniform on [-1, 1] times what gives the spectral
-/// radius.
+/// Returns a random graph in which `degree` distinct edges leave each of n units (at most n), with weights uniform on
+/// [-1, 1], scaled to the given spectral radius.
 Reservoir random_reservoir(Index n, Index degree, double radius, std::uint64_t seed);
 
 }  // namespace unfold

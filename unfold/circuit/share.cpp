@@ -1,4 +1,4 @@
-/// Shares of cell_maps.h. With S = sum of x and y = x / S:
+/// Normalization by the sum, of cell_maps.h. With S = sum of x and y = x / S:
 ///   dx_j = (dy_j - sum_i y_i dy_i) / S;   squared: sum_i ((1[i = j] - y_i) / S)^2 dy_i.
 
 #include "unfold/base/error.h"

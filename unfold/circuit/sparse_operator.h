@@ -1,40 +1,40 @@
 #pragma once
-/// The sparse, gated and leaky operator (sparse.h says what it computes):
+/// The sparse, gated and leaky operator (see sparse.h for its equations):
 ///
 ///   Term{.parameter = "tau", .source = v,
 ///        .op = sparse_operator(edges, {.activation = Map::tanh, .gating = Gating::weights}), .gate = symbols}
 ///
-/// Its parameter is [1 x edges], or [alphabet x edges] when a gate chooses the weights. Its weights are those of edges
-/// between units: it has a squared form and a reading as paths.
+/// The parameter is [1 x edges], or [alphabet x edges] if a gate selects the weights. The weights are on edges between
+/// units, so the operator has a squared form and a path form.
 
 #include "unfold/circuit/unit_weights.h"
 
 namespace unfold {
 
-/// What the gate of a sparse operator does.
+/// Effect of the gate of a sparse operator.
 enum class Gating {
-  none,    ///< there is none
-  state,   ///< where it holds no symbol yet, the state is kept: y += x instead
-  weights  ///< and its symbol chooses the weights
+  none,    ///< no gate
+  state,   ///< in rows without a symbol the state is kept: y += x
+  weights  ///< like state, and the symbol selects the weights
 };
 
 struct SparseForm {
   Map activation = Map::copy;  ///< s: copy, tanh, sigmoid or relu
   bool leaky = false;
   Gating gating = Gating::none;
-  Index weight_rows = 1;  ///< unless the gate chooses: so many rows of weights act together
+  Index weight_rows = 1;  ///< unless the gate selects them: number of rows of weights that act together
 };
 
 class SparseOperator final : public OperatorOf<SparseOperator>, public UnitWeights, private RecurrenceKernel {
  public:
-  /// Throws UsageError: no edges, an activation that is_activation does not know, or leaky or gated (then x is kept)
-  /// with other outputs than inputs.
+  /// Throws UsageError if there are no edges, if is_activation does not support the activation, or if a leaky or gated
+  /// operator (which keeps x) has different numbers of inputs and outputs.
   SparseOperator(std::shared_ptr<const Edges> edges, const SparseForm& form);
 
   const Edges& edges() const { return *edges_; }
   const SparseForm& form() const { return form_; }
   const Edges& unit_edges() const override { return *edges_; }
-  /// s(x).
+  /// Computes s(x).
   void unit_inputs(const OperatorRows<float>& in, Matrix<float> u) const override {
     sparse_activations<float>(term(in.w, in.gates), in.x, u);
   }
@@ -91,7 +91,8 @@ class SparseOperator final : public OperatorOf<SparseOperator>, public UnitWeigh
 
 std::shared_ptr<const Operator> sparse_operator(std::shared_ptr<const Edges> edges, const SparseForm& form = {});
 
-/// The operator itself if it is a sparse one, else nullptr: for what is built on edges between units.
+/// Returns the operator as SparseOperator, or nullptr if it is of another type; for code that works on edges between
+/// units.
 const SparseOperator* as_sparse(const Operator* op);
 
 }  // namespace unfold

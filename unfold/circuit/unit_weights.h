@@ -1,6 +1,6 @@
 #pragma once
-/// Operators whose parameters are weights of units: y_i += sum over edges e = (j -> i) of w_e u_j(x), with inputs u
-/// that depend on the source alone. Riemannian metrics are built on u (metrics/unit_metric.h).
+/// Operators whose parameters are weights of units: y_i += sum over edges e = (j -> i) of w_e u_j(x), where the inputs
+/// u depend only on the source. The Riemannian metrics use u (metrics/unit_metric.h).
 
 #include "unfold/circuit/operator.h"
 #include "unfold/numerics/sparse.h"
@@ -10,14 +10,14 @@ namespace unfold {
 class UnitWeights {
  public:
   virtual ~UnitWeights() = default;
-  /// From inputs u to outputs; edge e has column e of the parameter.
+  /// Edges from inputs u to outputs; edge e corresponds to column e of the parameter.
   virtual const Edges& unit_edges() const = 0;
-  /// u [rows x inputs of the edges]; 0 where the operator's gate holds no symbol.
+  /// Computes u [rows x inputs of the edges]; 0 in rows where the gate of the operator has no symbol.
   virtual void unit_inputs(const OperatorRows<float>& in, Matrix<float> u) const = 0;
   virtual void unit_inputs(const OperatorRows<double>& in, Matrix<double> u) const = 0;
 };
 
-/// The operator itself if its parameters are weights of units, else nullptr.
+/// Returns the operator as UnitWeights, or nullptr if its parameters are not weights of units.
 inline const UnitWeights* unit_weights(const Operator* op) { return dynamic_cast<const UnitWeights*>(op); }
 
 }  // namespace unfold

@@ -1,4 +1,4 @@
-/// The unitary map of vector_map.h.
+/// Unitary map of vector_map.h.
 
 #include <algorithm>
 #include <cmath>
@@ -14,9 +14,10 @@
 namespace unfold {
 namespace {
 
-/// Rows that are worked on side by side: component k of all of them is contiguous, and every loop runs across them.
+/// Number of rows that are processed together: component k of all of them is contiguous, and every loop runs across
+/// them.
 constexpr Index kLanes = 16;
-constexpr Index kBlocks = 7;  // of kLanes rows, in the scratch
+constexpr Index kBlocks = 7;  // blocks of kLanes rows in the scratch memory
 
 /// N complex components of kLanes rows.
 template <class T>
@@ -33,7 +34,7 @@ void lanes(Do&& use) {
 
 std::vector<CosSin> twiddles_of(Index n) {
   std::vector<CosSin> twiddles = {{1, 0}};
-  // The angle is halved until it is that of one step; odd multiples follow from even ones by turning once.
+  // The angle is halved down to that of one step; odd multiples follow from even ones by one more rotation.
   CosSin step{};
   for (Index count = 1; count < n / 2; count *= 2) {
     step = count == 1 ? CosSin{0, -1} : CosSin{std::sqrt((1 + step.cos) / 2), -std::sqrt((1 - step.cos) / 2)};
@@ -48,10 +49,10 @@ std::vector<CosSin> twiddles_of(Index n) {
   return twiddles;
 }
 
-/// What a map needs of its parameters, computed once for many rows.
+/// Values derived from the parameters, computed once for many rows.
 template <class T>
 struct Factors {
-  /// Keeps cosines and sines in `memory`, 6 n numbers; refers to w.
+  /// Stores cosines and sines in `memory` (6 n elements); keeps a reference to w.
   Factors(Index n, Matrix<const T> w, T* memory) {
     for (Index d = 0; d < 3; ++d) {
       T *c = memory + 2 * d * n, *s = c + n;
@@ -78,7 +79,7 @@ struct Factors {
   T twice_inverse[2];        ///< 2 / |v|^2
 };
 
-/// The passes over one block of rows. `sign` of a diagonal or a transform: +1, or -1 for its inverse.
+/// The passes over one block of rows. `sign` of a diagonal or a transform is +1, or -1 for its inverse.
 template <class T>
 class Rows {
  public:
@@ -94,7 +95,7 @@ class Rows {
     return {first, first + n_ * kLanes};
   }
 
-  /// Rows [begin, begin + kLanes) of x; zero beyond its end.
+  /// Loads the rows [begin, begin + kLanes) of x, with zeros beyond its end.
   void load(Matrix<const T> x, Index begin, Block<T> to) const {
     for (Index l = 0; l < kLanes; ++l) {
       const T* row = begin + l < x.rows ? x.row(begin + l) : nullptr;
@@ -142,7 +143,7 @@ class Rows {
     }
     return sum;
   }
-  /// x += factor c v, for a number c of each row.
+  /// x += factor c v, with one number c per row.
   void add(T factor, const Products& c, const T* vr, const T* vi, Block<T> x) const {
     for (Index k = 0; k < n_; ++k) {
       const T a = factor * vr[k], b = factor * vi[k];
@@ -166,7 +167,7 @@ class Rows {
     std::swap(x, spare);
   }
 
-  /// The unitary Fourier transform, by Stockham's halving, which leaves the components in order.
+  /// The unitary Fourier transform by the Stockham algorithm, which keeps the components in order.
   void transform(T sign, Block<T>& x, Block<T>& spare) const {
     Index stride = 1;
     for (Index length = n_; length > 1; length /= 2, stride *= 2) {
@@ -182,7 +183,7 @@ class Rows {
     for (Index i = 0; i < n_ * kLanes; ++i) x.re[i] *= root_, x.im[i] *= root_;
   }
 
-  /// x becomes U x; `steps`, where given: what D1, F, D2, F^-1 leave, and U x.
+  /// Replaces x by U x. If `steps` is not null, it receives the results of D1, F, D2, F^-1, and U x.
   void forward(Block<T>& x, Block<T>& spare, const Block<T>* steps = nullptr) const {
     const auto note = [&](int i) {
       if (steps != nullptr) copy(x, steps[i]);
@@ -207,12 +208,12 @@ class Rows {
     turn(0, -1, x);
   }
 
-  /// Adds to the derivatives of the phases g of D, for its output y and the adjoint of it: sum_rows im(conj(y) adj).
+  /// Adds the derivatives of the phases of D to g, for its output y and the adjoint of y: sum_rows im(conj(y) adj).
   void phase_gradient(Block<T> y, Block<T> adjoint, T* g) const {
     for (Index k = 0; k < n_; ++k)
       for (Index l = kLanes; l-- > 0;) g[k] += adjoint.imag(k)[l] * y.real(k)[l] - adjoint.real(k)[l] * y.imag(k)[l];
   }
-  /// The same for the vector of a reflection, for its input x. With c = v*x, d = v*adj and e = 2 / |v|^2,
+  /// Adds the derivatives of the vector of a reflection, for its input x. With c = v*x, d = v*adj and e = 2 / |v|^2,
   /// the derivative of re(adj* (x - e c v)) is -e (conj(d) x + conj(c) adj - e re(c conj(d)) v).
   void reflection_gradient(int r, Block<T> x, Block<T> adjoint, T* g_re, T* g_im) const {
     const Products c = products(f_.re[r], f_.im[r], x), d = products(f_.re[r], f_.im[r], adjoint);
