@@ -1,12 +1,12 @@
 #pragma once
-/// What the registry knows of a cell. It stands beside the cell's equation, in the cell's own file:
+/// Registry entries of cells. An entry is defined next to the equation of the cell, in the same file:
 ///
 ///   CellEntry lstm_cell() {
 ///     return CellOf<LstmOptions>{.name = "lstm", .help = "long short-term memory with forget gate", .add = lstm};
 ///   }
 ///
-/// `LstmOptions` has a function `describe` (base/options.h); a member `bool trained_initial`, if there is one, is set
-/// from the model's option of that name. registry.def lists the entries.
+/// `LstmOptions` has a function `describe` (base/options.h). A member `bool trained_initial`, if present, is set from
+/// the option of the model with that name. registry.def lists the entries.
 
 #include <algorithm>
 #include <functional>
@@ -22,76 +22,79 @@ namespace unfold {
 
 inline constexpr double kMostUnits = 65536;
 
-/// How the decoder of a model of two chains finds what it needs at the positions of its source (circuit/attention.h).
+/// How the decoder of an encoder-decoder model attends to the positions of its source (circuit/attention.h).
 enum class Attend { none, additive, multiplicative };
-/// How a decoder knows the summary of its source: from its first state, from a vector read at every step, or both.
+/// How a decoder is conditioned on the summary of its source: by its initial state, by a vector read at every step, or
+/// both.
 enum class Condition { start, steps, both };
 
-/// What is added to what a layer gives: nothing, or what it reads (He et al. 2016), of which it then sees a normalised
-/// copy if it is to (Ba et al. 2016; Xiong et al. 2020).
+/// Residual connections of a layer: none, its input is added to its output (He et al. 2016), or in addition the layer
+/// reads a normalized copy of its input (Ba et al. 2016; Xiong et al. 2020).
 enum class Residual { none, plain, norm };
 
-/// How a model uses a cell: the options that all cells share.
+/// Options of a model that all cells share.
 struct StackOptions {
-  Index units = 0;   ///< of each layer
-  Index layers = 1;  ///< cells stacked on each other
+  Index units = 0;   ///< per layer
+  Index layers = 1;  ///< number of stacked cells
   Residual residual = Residual::none;
-  double dropout = 0;   ///< of each layer's output, in training
-  Index embedding = 0;  ///< size of a learned vector per symbol; 0: the cell reads the symbol itself
+  double dropout = 0;   ///< of the output of each layer, in training
+  Index embedding = 0;  ///< size of a learned vector per symbol; 0: the cell reads the symbol directly
   bool trained_initial = false;
-  Pool pool = Pool::all;  ///< what heads read that predict once a sequence
-  Index direct = 0;       ///< inputs, the last so many, that heads at every position read as they are
-  /// Each layer runs from left to right and from right to left; of two chains: over the source.
+  Pool pool = Pool::all;  ///< input of heads that make one prediction per sequence
+  Index direct = 0;       ///< number of inputs, at the end, that per-position heads read directly
+  /// Each layer runs from left to right and from right to left; in encoder-decoder models: over the source.
   bool both_directions = false;
-  Attend attention = Attend::none;  ///< of models of two chains, as what follows
+  Attend attention = Attend::none;  ///< this and the next option: for encoder-decoder models
   Condition condition = Condition::both;
-  bool variational = false;  ///< masks of dropout last a sequence, or a window of it. Gal & Ghahramani 2016
-  double dropouti = 0;  ///< of what the first layer reads; this and what follows by the names of Merity et al. 2018
-  double dropouth = 0;  ///< of what layers below the last give; 0: as dropout
-  double dropoute = 0;  ///< of whole symbols, where they are embedded (training/weight_rules.h)
-  double wdrop = 0;     ///< of the weights of recurrent matrices
-  bool tied = false;    ///< the weights of the output are those of the embedding
+  bool variational = false;  ///< one dropout mask per sequence or window; Gal & Ghahramani 2016
+  double dropouti = 0;  ///< of the input of the first layer; this and the following names are from Merity et al. 2018
+  double dropouth = 0;  ///< of the outputs of layers below the last; 0: same as dropout
+  double dropoute = 0;  ///< of whole symbols, before embedding (training/weight_rules.h)
+  double wdrop = 0;     ///< of recurrent weight matrices
+  bool tied = false;    ///< output weights are tied to the embedding
 };
 
-/// How the layers of a cell over grids are laid.
+/// Layout of the layers of a cell over grids.
 struct GridStack {
-  Index directions = 4;        ///< from the corners top left, top right, bottom left, bottom right, the first so many
-  std::vector<Index> patches;  ///< side of the block of positions that is one position of a layer; beyond the list 1
+  Index directions = 4;  ///< number of corners to start from: top left, top right, bottom left, bottom right
+  /// per layer: side of the block of positions that forms one position; 1 beyond the end of the list
+  std::vector<Index> patches;
 };
 
-/// Another name for a cell with some options given: "irnn" is "rnn" with "activation=relu,init=identity".
+/// An alias of a cell with some options: "irnn" is "rnn" with "activation=relu,init=identity".
 struct Spelling {
   std::string name, options;
 };
 
-/// A cell of any type. What is empty, a cell does not have.
+/// Type-erased cell. Empty members mean that the cell does not have the property.
 struct CellEntry : Entry {
   std::function<Signal(Circuit&, Signal x, Index units, const AnyOptions&, bool trained_initial)> add;
-  /// What is wrong with the values together; empty: nothing.
+  /// Returns what is wrong with the combination of values; empty if nothing is.
   std::function<std::string(const StackOptions&, const AnyOptions&)> fault;
-  /// How weights that read the cell's output start, where the model does not say.
+  /// Default initialization of weights that read the output of the cell.
   std::function<Init(const AnyOptions&)> output_start;
-  /// What it gives are probabilities of its units: an output is a mixture of what they would say, and the loss gets the
-  /// logarithm of that.
+  /// The outputs are probabilities of the units: an output is a mixture of their predictions, and the loss receives its
+  /// logarithm.
   bool says_probabilities = false;
-  /// The seed of the random graph that the cell is made on. Such a cell starts from symbol frequencies.
+  /// The seed of the random graph of the cell. Such a cell is initialized from symbol frequencies.
   std::function<Index&(AnyOptions&)> graph;
-  /// Makes a version with at most so many units, for checks.
+  /// Reduces the cell to at most `most` units, for checks.
   std::function<void(StackOptions&, AnyOptions&, Index most)> cut_down;
   std::vector<Spelling> spellings;
-  /// False: it reads its input otherwise than by terms of affine maps, so what is joined is gathered for it first.
+  /// If false, the cell reads its input by other means than terms of affine maps, so joined signals are first
+  /// concatenated.
   bool reads_joined = true;
-  /// Of a cell over trees, from the leaves to the root: how many children of a node it tells apart; 0: it adds up all
-  /// of them. Empty: it reads no trees.
+  /// For cells over trees, from the leaves to the root: the number of children of a node with distinct weights; 0 if
+  /// the cell sums over all children. Empty for other cells.
   std::function<Index(const AnyOptions&)> children;
   bool reads_trees() const { return static_cast<bool>(children); }
-  /// Of a cell over grids, which reads what is to the left and above. Empty: it is none.
+  /// For cells over grids, which read the positions to the left and above. Empty for other cells.
   std::function<GridStack(const AnyOptions&)> grid;
   bool reads_grids() const { return static_cast<bool>(grid); }
   bool reads_sequences() const { return !reads_trees() && !reads_grids(); }
 };
 
-/// A cell with options of its own type; becomes a CellEntry.
+/// A cell with typed options; converts to a CellEntry.
 template <class Options>
 struct CellOf {
   std::string name, help;
@@ -138,7 +141,7 @@ struct CellOf {
   }
 };
 
-/// The option `activation` of cells with any of the usual ones.
+/// The option `activation` of cells that support the usual activation functions.
 template <class Visitor>
 void describe_activation(Visitor& v, Map& activation) {
   v("activation", activation, "of the units",

@@ -6,10 +6,10 @@
 namespace unfold {
 namespace {
 
-/// 1 where `period` divides the position, counted from the begin of a sequence; else 0. It is 1 at the first position,
-/// where nothing came before, and wherever it was 1 a period ago.
+/// Returns 1 where `period` divides the position, counted from the beginning of a sequence, else 0. The signal is 1 at
+/// the first position, where nothing comes before, and wherever it was 1 one period ago.
 Signal awake(Circuit& c, Index n, Index period) {
-  const auto plain = c.starting_from({});  // clocks begin with the sequence, whatever states begin with
+  const auto plain = c.starting_from({});  // clocks start with the sequence, whatever the initial state
   auto begun = c.link(n), earlier = c.link(n, Delay::previous(period));
   c.feed(begun, 0.0 * begun + 1.0);
   auto now = one_minus(begun) + earlier;
@@ -17,13 +17,13 @@ Signal awake(Circuit& c, Index n, Index period) {
   return now;
 }
 
-/// A group of units, and its place among them.
+/// A group of units and its position among all units.
 struct Group {
   Index first, size, period;
   Signal before;
 };
 
-/// Units in groups of as equal sizes as may be; without those that have none.
+/// Divides the units into groups of nearly equal size; omits empty groups.
 std::vector<Group> divide(Circuit& c, Index n, const ClockworkOptions& options) {
   const auto count = static_cast<Index>(options.periods.size());
   std::vector<Group> groups;
@@ -35,7 +35,7 @@ std::vector<Group> divide(Circuit& c, Index n, const ClockworkOptions& options) 
   return groups;
 }
 
-/// What group `own` becomes: it reads itself and slower ones.
+/// Returns the new state of group `own`, which reads itself and slower groups.
 Signal move(Circuit& c, Signal x, const std::vector<Group>& groups, std::size_t own, Map activation) {
   const Group& g = groups[own];
   std::vector<std::string> names;
@@ -57,7 +57,7 @@ Signal move(Circuit& c, Signal x, const std::vector<Group>& groups, std::size_t 
 
 /// Groups of units with periods p_1 < p_2 < ..: where p_g divides t = 0, 1, ..
 ///   h^g_t = s(x_t W_g + sum over j >= g of h^j_{t-1} U_gj + b_g),   elsewhere h^g_t = h^g_{t-1}
-/// and nothing of a group that sleeps is multiplied. Output: all groups.                       Koutnik et al. 2014
+/// and no products of inactive groups are computed. The output concatenates all groups.        Koutnik et al. 2014
 Signal clockwork(Circuit& c, Signal x, Index n, const ClockworkOptions& options) {
   if (options.periods.empty()) throw UsageError("clockwork: no period");
   const std::vector<Group> groups = divide(c, n, options);
@@ -72,7 +72,7 @@ Signal clockwork(Circuit& c, Signal x, Index n, const ClockworkOptions& options)
 
 namespace {
 
-/// The options as a SPEC says them.
+/// The options as strings of a SPEC.
 struct ClockworkWords {
   Map activation = Map::tanh;
   std::string periods = "1+2+4+8";
@@ -104,7 +104,7 @@ Signal clockwork_in_words(Circuit& c, Signal x, Index n, const ClockworkWords& o
       c, x, n, {.activation = o.activation, .periods = parse_delays(o.periods), .trained_initial = o.trained_initial});
 }
 
-/// As many groups as units, the fastest.
+/// Reduces the groups to at most the number of units, keeping the fastest.
 void keep_fastest(StackOptions&, ClockworkWords& o, Index most) {
   std::size_t end = 0;
   for (Index kept = 0; kept < most && end != std::string::npos; ++kept)
@@ -115,7 +115,7 @@ void keep_fastest(StackOptions&, ClockworkWords& o, Index most) {
 }  // namespace
 
 CellEntry clockwork_cell() {
-  CellOf<ClockworkWords> cell;  // piece by piece: GCC 12 warns of the text in a temporary one
+  CellOf<ClockworkWords> cell;  // assigned member by member: GCC 12 warns about the string in a temporary
   cell.name = "clockwork";
   cell.help = "groups of units that move at multiples of their periods alone (Koutnik et al. 2014)";
   cell.add = clockwork_in_words;

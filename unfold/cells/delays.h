@@ -1,5 +1,5 @@
 #pragma once
-/// Skip delays: a step reads the state of several steps back. Internal to cells/.
+/// Skip delays: a step reads the states of several earlier steps. Internal to cells/.
 
 #include <string>
 #include <vector>
@@ -8,9 +8,9 @@
 
 namespace unfold {
 
-/// "1+2+4" as numbers; empty where it is no such list: whole numbers from 1 to 10000, ascending.
+/// Parses "1+2+4"; returns an empty list if it is not an ascending list of integers from 1 to 10000.
 std::vector<Index> parse_delays(const std::string& text);
-/// What is wrong with the text of the option `delays`, or nothing.
+/// Returns what is wrong with the value of the option `delays`, or an empty string.
 std::string delays_fault(const std::string& text);
 
 /// The option `delays`.
@@ -22,11 +22,12 @@ void describe_delays(Visitor& v, std::string& delays) {
          .fallback = OptionValue(std::string("1"))});
 }
 
-/// Links that look so far back, and the terms that read them: "U" one step, "U<k>" k steps. Feed all of them.
+/// Links with these delays, and the terms that read them: "U" for one step, "U<k>" for k steps. The caller must feed
+/// all of them.
 class DelayedState {
  public:
   DelayedState(Circuit& c, Index n, const std::vector<Index>& delays, bool trained_initial);
-  /// `terms` read views of names that live as long as this.
+  /// `terms` refer to names stored in this object.
   void add_terms(std::vector<Term>& terms, const Init& init) const;
   const std::vector<Signal>& links() const { return links_; }
   void feed(Signal h) const;

@@ -9,7 +9,7 @@
 namespace unfold {
 namespace {
 
-/// One edge from each unit to itself: a vector of weights, component by component.
+/// One edge from each unit to itself: a weight vector, applied element-wise.
 std::shared_ptr<const Operator> own_weights(Index n) {
   std::vector<std::pair<std::int32_t, std::int32_t>> loops;
   loops.reserve(at(n));
@@ -31,8 +31,8 @@ Signal ind_rnn(Circuit& c, Signal x, Index n, const IndRnnOptions& options) {
 }
 
 /// z_t = lambda * z_{t-1} + gamma * x_t B, complex; lambda = exp(-exp(nu) + i phase)
-/// y_t = Re(z_t C) + x_t D + b;   h = y, or with `output=gated` half of y times sigmoid of the other   Orvieto et al.
-/// 2023 gamma is trained, as in the source, and starts at sqrt(1 - |lambda|^2).
+/// y_t = Re(z_t C) + x_t D + b;   h = y, or with `output=gated` one half of y times the sigmoid of the other
+/// gamma is trained, as in the paper; its initial value is sqrt(1 - |lambda|^2).                Orvieto et al. 2023
 Signal lru(Circuit& c, Signal x, Index n, const LruOptions& options) {
   auto z = c.link(2 * n, {}, options.trained_initial);
   const std::vector<double> decays = spread_decays(n, options.slowest, options.fastest, options.turn);

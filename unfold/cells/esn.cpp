@@ -7,7 +7,7 @@
 namespace unfold {
 namespace {
 
-/// W of the state: sparse and random, or orthogonal.
+/// Recurrent weights U: sparse and random, or orthogonal.
 Term recurrent_term(Signal h, Index n, const EsnOptions& o) {
   if (o.orthogonal) return {.parameter = "U", .source = h, .init = Init::orthogonal(1, o.radius)};
   const Reservoir made = random_reservoir(n, o.degree, o.radius, static_cast<std::uint64_t>(o.reservoir));

@@ -13,19 +13,20 @@
 namespace unfold {
 namespace {
 
-/// s(0) and s'(0); the kink of relu counts with its slope above 0.
+/// Returns s(0) and s'(0); for relu, the slope above 0.
 std::pair<double, double> at_zero(Map activation) {
   return activation == Map::sigmoid ? std::pair(0.5, 0.25) : std::pair(0.0, 1.0);
 }
 
-/// How unit i starts: it forgets at the rate alpha_i = 1 / (i + 2), and what it reads makes V_i deviate by 1/2.
+/// Initial values of unit i: it forgets with rate alpha_i = 1 / (i + 2), and its inputs give V_i the standard deviation
+/// 1/2.
 struct UnitStart {
-  double loop;       ///< weight from itself
-  double deviation;  ///< of what it adds at a step
-  double offset;     ///< what it adds at a step beside, so that s(0) from itself does no harm
+  double loop;       ///< weight of the self-loop
+  double deviation;  ///< standard deviation of the input at a step
+  double offset;     ///< constant added at each step, which cancels s(0) from the self-loop
 
   UnitStart(Index i, Map activation, bool leaky) {
-    constexpr double kDeviation = 0.5;  // of V_i, stationary
+    constexpr double kDeviation = 0.5;  // of V_i, in the stationary state
     const auto [at_rest, slope] = at_zero(activation);
     const double alpha = 1 / static_cast<double>(i + 2);
     loop = (leaky ? -alpha : 1 - alpha) / slope;
@@ -34,8 +35,8 @@ struct UnitStart {
   }
 };
 
-/// V_t = [V_{t-1}] + rho x_t + sum over edges of the weights that x_t mixes. The start is that of symbols: unit i adds
-/// a random combination of what it reads, which its loop forgets.
+/// V_t = [V_{t-1}] + rho x_t + sum over edges of the weights that x_t mixes. Initialized as for symbols: unit i adds a
+/// random combination of its inputs, which the self-loop forgets.
 Signal of_vector(Circuit& c, Signal x, Signal v, const SparseOptions& options, bool gated, bool leaky) {
   const Index n = v.size();
   const auto edges = random_edges(n, options.edges, options.graph);
@@ -76,7 +77,7 @@ Signal sparse_cell(Circuit& c, Signal x, Index n, const SparseOptions& options, 
   return c.map(options.activation, next);
 }
 
-/// (u - mean) / deviation under the frequencies, u uniform on [0, 1); zero where nothing varies.
+/// Returns (u - mean) / deviation under the frequencies, u uniform on [0, 1); zero if the deviation is zero.
 std::vector<double> standardised(Random& random, std::span<const double> frequencies) {
   std::vector<double> u(frequencies.size());
   for (double& x : u) x = random.uniform();
@@ -89,7 +90,7 @@ std::vector<double> standardised(Random& random, std::span<const double> frequen
   return u;
 }
 
-/// The recurrence: unit i forgets at the rate alpha_i and adds a random number for each symbol.
+/// Initializes the recurrence: unit i forgets with rate alpha_i and adds a random number for each symbol.
 template <class T>
 void start_recurrence(const Node& affine, const Node::AffineTerm& term, std::span<const double> frequencies,
                       std::uint64_t seed, Parameters<T>& parameters) {
@@ -118,7 +119,7 @@ std::shared_ptr<const Edges> random_edges(Index units, Index degree, Index graph
   Random random(static_cast<std::uint64_t>(graph), "graph");
   for (Index j = 0; j < units; ++j) {
     std::iota(others.begin(), others.end(), 0);
-    std::swap(others[0], others[at(j)]);  // the loop first
+    std::swap(others[0], others[at(j)]);  // the self-loop first
     const Index count = std::min(degree, units);
     for (Index k = 1; k < count; ++k) {
       const auto pick = k + static_cast<Index>(random.below(static_cast<std::uint64_t>(units - k)));
@@ -189,7 +190,7 @@ void start_from_frequencies(const Circuit& circuit, Signal logits, std::span<con
   if (output.bias < 0) return;
   const double total = std::accumulate(predicted.begin(), predicted.end(), 0.0);
   for (Index x = 0; x < output.size; ++x) {
-    // A symbol that is never predicted gets less than one that is predicted once, not -infinity.
+    // A symbol that is never predicted gets less than one that is predicted once, but not -infinity.
     const double share = std::max(predicted[at(x)], 0.5) / std::max(total, 1.0);
     double log = 0;
     vector_log(&share, &log, 1);

@@ -1,8 +1,8 @@
 #pragma once
-/// The option `gates` of cells: how a gate lies between 0 and 1. Internal to cells/.
+/// The option `gates` of cells: the gate function. Internal to cells/.
 ///
-///   sigmoid:  1 / (1 + exp(-x)), never quite closed
-///   hard:     min(max(x / 4 + 1/2, 0), 1), the tangent of the sigmoid at 0, cut off: exactly 0 from -2 down, exactly 1
+///   sigmoid:  1 / (1 + exp(-x)), which never closes completely
+///   hard:     min(max(x / 4 + 1/2, 0), 1), the tangent of the sigmoid at 0, clipped: exactly 0 from -2 down, exactly 1
 ///             from 2 up (Gulcehre et al. 2016)
 
 #include "unfold/cells/cell.h"

@@ -7,7 +7,7 @@ namespace unfold {
 /// h_ij = s(x_ij W + h_{i,j-1} U + h_{i-1,j} V + b)                                  Methods text 6; Graves et al. 2007
 Signal grid_rnn(Circuit& c, Signal x, Index n, const GridRnnOptions& options) {
   auto left = c.link(n, Delay::left()), up = c.link(n, Delay::up());
-  constexpr double kHalf = 0.5;  // of both neighbours the mean
+  constexpr double kHalf = 0.5;  // mean of both neighbors
   auto z = c.affine(
       "z", n, {{"W", x, Init::glorot()}, {"U", left, Init::identity(1, kHalf)}, {"V", up, Init::identity(1, kHalf)}});
   auto h = c.map(options.activation, z);

@@ -51,26 +51,26 @@ Signal running_sum(Circuit& c, Signal x, Delay along) {
   return sum;
 }
 
-/// Where a position lies in its grid, at every component, made when it is first asked for.
+/// Signals that depend on the position in the grid, created on first use, with the same value in every component.
 class Places {
  public:
   Places(Circuit& c, Index size) : circuit_(c), size_(size) {}
 
-  /// 1 where there is a position before, else 0: n - relu(n - 1) of the number n of those.
+  /// Returns 1 if there is a position before, else 0: n - relu(n - 1), where n is the number of positions before.
   Signal has_before(Delay along) {
     Signal& known = along.along == Delay::Along::left ? has_left_ : has_up_;
     if (known.valid()) return known;
     const Signal n = so_far(along) + -1;
     return known = n - relu(n + -1);
   }
-  /// 1 / the number of positions not to the right and not below.
+  /// Returns 1 / the number of positions not to the right and not below.
   Signal one_by_area() {
     if (!area_.valid()) area_ = exp(-1 * (log(so_far(Delay::left())) + log(so_far(Delay::up()))));
     return area_;
   }
 
  private:
-  /// 1, 2, 3, ... along a row or a column.
+  /// Returns 1, 2, 3, ... along a row or a column.
   Signal so_far(Delay along) {
     Signal& known = along.along == Delay::Along::left ? column_ : row_;
     if (known.valid()) return known;
@@ -85,7 +85,7 @@ class Places {
   Signal row_ = {}, column_ = {}, has_left_ = {}, has_up_ = {}, area_ = {};
 };
 
-/// The larger of x and what was largest before, where there was something.
+/// Running maximum of x along a direction.
 Signal running_largest(Circuit& c, Signal x, Delay along, Places& places) {
   const Signal has = places.has_before(along), before = c.link(x.size(), along);
   const Signal most = x + has * relu(before - x);
@@ -93,7 +93,7 @@ Signal running_largest(Circuit& c, Signal x, Delay along, Places& places) {
   return most;
 }
 
-/// x at the first position, carried on to the last.
+/// Returns x at the first position, carried along to the last one.
 Signal carried(Circuit& c, Signal x, Delay along, Places& places) {
   const Signal has = places.has_before(along), before = c.link(x.size(), along);
   const Signal first = x + has * (before - x);
@@ -114,7 +114,7 @@ std::vector<Signal> grid_pool(Circuit& c, std::span<const Signal> layer, Pool ho
     if (add(Pool::max))
       parts.push_back(running_largest(c, running_largest(c, x, Delay::left(), places), Delay::up(), places));
     if (!add(Pool::last)) continue;
-    Signal end = x;  // read from the right it ended at the left, read from below above
+    Signal end = x;  // a scan from the right ends at the left, a scan from below ends at the top
     if ((corner & 1U) != 0) end = carried(c, end, Delay::left(), places);
     if ((corner & 2U) != 0) end = carried(c, end, Delay::up(), places);
     parts.push_back(end);

@@ -1,5 +1,5 @@
 #pragma once
-/// What the cells over grids have in common. Such a cell reads the positions to the left and above; mirrored
+/// Common parts of the cells over grids. Such a cell reads the positions to the left and above; mirrored
 /// (Circuit::mirrored), it reads from another corner.
 
 #include <string>
@@ -9,10 +9,10 @@
 
 namespace unfold {
 
-/// The options of all cells over grids.
+/// Options common to all cells over grids.
 struct GridStackOptions {
-  Index directions = 4;     ///< 1: from the top left corner; 2: from both upper ones; 4: from all
-  std::string patch = "1";  ///< as "2+2": side of the block of positions that is one position, of each layer
+  Index directions = 4;     ///< 1: from the top left corner; 2: from both upper corners; 4: from all four
+  std::string patch = "1";  ///< as "2+2": side of the block of positions that forms one position, for each layer
 };
 
 template <class Visitor>
@@ -26,16 +26,16 @@ void describe_grid(Visitor& v, GridStackOptions& o) {
          .fallback = OptionValue(std::string("1"))});
 }
 
-/// "2+2" as numbers; empty where it is no such list: whole numbers from 1 to 64.
+/// Parses "2+2"; returns an empty list if it is not a list of integers from 1 to 64.
 std::vector<Index> parse_patches(const std::string& text);
-/// What a cell over grids cannot be asked for; empty: nothing.
+/// Returns which option a cell over grids does not support; empty if all are supported.
 std::string grid_fault(const StackOptions& stack, const GridStackOptions& options);
-/// How layers of it are laid over grids.
+/// Returns the layout of its layers over grids.
 GridStack grid_stack(const GridStackOptions& options);
 
-/// One vector for a whole grid, read at its last position: as pool (pool.h) of a sequence. `layer`: what a layer gives,
-/// a signal for each corner that it was read from, top left, top right, bottom left, bottom right. `last` is what each
-/// gives at the corner where it ended.
+/// One vector for a whole grid, read at its last position, like pool (pool.h) for a sequence. `layer` is the output of
+/// a layer, one signal for each corner that it was scanned from: top left, top right, bottom left, bottom right. `last`
+/// is the value of each signal at the corner where its scan ended.
 std::vector<Signal> grid_pool(Circuit& c, std::span<const Signal> layer, Pool how);
 
 }  // namespace unfold

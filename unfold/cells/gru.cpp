@@ -8,7 +8,7 @@
 namespace unfold {
 namespace {
 
-/// In what follows the products read s for h_{t-1}: h_{t-1} itself, or 2 sigmoid(x_t W + b) * h_{t-1}.
+/// Returns the state s that the products below read: h_{t-1}, or 2 sigmoid(x_t W + b) * h_{t-1} if `gated`.
 Signal read_state(Circuit& c, Signal x, Signal h, Index n, bool gated) {
   return gated ? 2 * sigmoid(c.affine("m", n, {{"W", x, Init::glorot()}})) * h : h;
 }
@@ -23,16 +23,15 @@ Signal gru_reset_before(Circuit& c, Signal x, Signal h, Signal s, Index n, bool 
   return h + gate(z, hard) * (g - h);
 }
 
-/// LN(x) with gains, and with a bias added where there is to be one.
+/// LN(x) with gains, and with a bias if `biased`.
 Signal normalised(Circuit& c, const char* name, Signal x, bool biased = false) {
   return c.affine(name, x.size(),
                   {{.parameter = "gain", .source = x, .init = Init::constant(1), .op = layer_norm(x.size())}},
                   Init::zero(), biased);
 }
 
-/// reset after, with LN(x_t W) for x_t W and LN(s U) for s U; z and r are normalised together, the
-/// candidate for itself. The biases are added after it.                                                     Ba et al.
-/// 2016
+/// Like reset after, with LN(x_t W) for x_t W and LN(s U) for s U; z and r are normalized together, the candidate
+/// separately. The biases are added after the normalization. Ba et al. 2016
 Signal gru_normalised(Circuit& c, Signal x, Signal h, Signal s, Index n, bool hard) {
   const auto part = [&](const char* name, Signal source, const char* parameter, const Init& init, Index blocks) {
     return c.affine(name, blocks * n, {{parameter, source, init}}, Init::zero(), false);
@@ -46,8 +45,8 @@ Signal gru_normalised(Circuit& c, Signal x, Signal h, Signal s, Index n, bool ha
   return h + gate(z, hard) * (g - h);
 }
 
-/// z, r as above;  g = tanh(x_t W_g + r * (s U_g + b_g)): all recurrent products share s. With two biases,
-/// x_t W_g + b'_g, and z and r have two as well, of which only the sum counts.
+/// z, r as above;  g = tanh(x_t W_g + r * (s U_g + b_g)): all recurrent products share s. With two biases, x_t W_g +
+/// b'_g; z and r also have two, but only their sum matters.
 Signal gru_reset_after(Circuit& c, Signal x, Signal h, Signal s, Index n, bool two_biases, bool hard) {
   auto u = c.affine("u", 3 * n, {{"U", s, Init::orthogonal(3)}});
   auto w = c.affine("w", 3 * n, {{"W", x, Init::glorot(3)}}, Init::zero(), two_biases);
@@ -91,7 +90,7 @@ std::string gru_fault(const StackOptions&, const GruOptions& o) {
 }  // namespace
 
 CellEntry gru_cell() {
-  CellOf<GruOptions> cell;  // piece by piece: GCC 12 warns of the text in a temporary one
+  CellOf<GruOptions> cell;  // assigned member by member: GCC 12 warns about the string in a temporary
   cell.name = "gru";
   cell.help = "gated recurrent unit";
   cell.add = gru;

@@ -3,7 +3,7 @@
 
 namespace unfold {
 
-/// s^0 = h_{t-1};  for l = 1..depth:  g = tanh([l = 1] x_t W + s^{l-1} U_l + b_l), r = sigmoid(the same with its own)
+/// s^0 = h_{t-1};  for l = 1..depth:  g = tanh([l = 1] x_t W + s^{l-1} U_l + b_l), r = sigmoid(the same form)
 /// s^l = r * g + (1 - r) * s^{l-1};  h_t = s^depth                                            Zilly et al. 2017
 Signal recurrent_highway(Circuit& c, Signal x, Index n, const HighwayOptions& options) {
   auto h = c.link(n, {}, options.trained_initial);

@@ -7,11 +7,11 @@ namespace unfold {
 
 /// V_t = V_{t-1} tau_{x_t},  a_t = V_t / sum of V_t;  the output is linear: p(x) ~ sum_j a_j w_jx
 ///                                            Ollivier 2015, section 1.2.2, after Bridle 1990; hmm.h
-/// Only shares are carried: V itself would be as small as the probability of all that was read.
+/// Only normalized values are carried: V would be as small as the probability of everything read so far.
 Signal linear_gnn(Circuit& c, Signal x, Index n, const LinearGnnOptions&) {
   if (!c.holds_symbols(x)) throw UsageError("linear-gnn reads symbols themselves: no numbers, and no embedding");
   const double even = 1 / static_cast<double>(n);
-  const auto carried = c.link(n, Delay::previous(), true);  // it starts at 0: all shares alike
+  const auto carried = c.link(n, Delay::previous(), true);  // initially 0: equal shares
   const auto next = c.affine("V", n,
                              {{.parameter = "tau",
                                .source = carried + even,

@@ -16,7 +16,7 @@ Signal plain_sum(Circuit& c, Signal x, const DelayedState& h, Index n, const Ini
   return c.affine("z", 4 * n, terms, bias);
 }
 
-/// LN(x_t W) + LN(h_{t-1} U) + b, each with gains of its own.
+/// LN(x_t W) + LN(h_{t-1} U) + b, each with separate gains.
 Signal normalised_sum(Circuit& c, Signal x, const DelayedState& h, Index n, const Init& bias) {
   std::vector<Term> terms;
   h.add_terms(terms, Init::orthogonal(4));
@@ -39,12 +39,11 @@ Signal normalised_cell(Circuit& c, Signal cell) {
 
 /// i, f, o = sigmoid(x_t W + h_{t-1} U + b)    g = tanh(...)      (one product, columns i | f | o | g)
 /// c_t = f * c_{t-1} + i * g
-/// h_t = o * tanh(c_t)                                        Hochreiter & Schmidhuber 1997; forget gate: Gers et al.
-/// 2000
-/// With norm=layer: sums and cell are normalised, LN(x_t W) + LN(h_{t-1} U) + b and h_t = o * tanh(LN(c_t)). Ba et al.
+/// h_t = o * tanh(c_t)                             Hochreiter & Schmidhuber 1997; forget gate: Gers et al. 2000
+/// With norm=layer, sums and cell are normalized: LN(x_t W) + LN(h_{t-1} U) + b and h_t = o * tanh(LN(c_t)). Ba et al.
 /// 2016
-/// With delays, h_{t-1} U becomes a sum over them. With zoneout, shares of c and h stay as they were; h_t reads the
-/// cell before that. Krueger et al. 2017
+/// With delays, h_{t-1} U becomes a sum over them. With zoneout, some components of c and h keep their values; h_t
+/// reads the cell before zoneout. Krueger et al. 2017
 Signal lstm(Circuit& c, Signal x, Index n, const LstmOptions& options) {
   const DelayedState h(c, n, parse_delays(options.delays), options.trained_initial);
   auto cell = c.link(n, {}, options.trained_initial);
@@ -83,7 +82,7 @@ std::string lstm_fault(const StackOptions&, const LstmOptions& o) {
 }  // namespace
 
 CellEntry lstm_cell() {
-  CellOf<LstmOptions> cell;  // piece by piece: GCC 12 warns of the text in a temporary one
+  CellOf<LstmOptions> cell;  // assigned member by member: GCC 12 warns about the string in a temporary
   cell.name = "lstm";
   cell.help = "long short-term memory with forget gate";
   cell.add = lstm;

@@ -5,7 +5,7 @@
 namespace unfold {
 namespace {
 
-/// h_t = (1 - z_t) * h_{t-1} + z_t * g_t: all that depends on the input alone stands before the loop.
+/// h_t = (1 - z_t) * h_{t-1} + z_t * g_t. Everything that depends only on the input is computed before the loop.
 Signal average(Circuit& c, Signal keep, Signal add, bool trained_initial) {
   auto h = c.link(add.size(), {}, trained_initial);
   auto next = keep * h + add;
@@ -27,7 +27,7 @@ Signal min_gru(Circuit& c, Signal x, Index n, const MinimalOptions& options) {
 
 /// f = sigmoid(x_t W + b), i = sigmoid(..), g = x_t W' + b'              (one product, columns f | i | g)
 /// h_t = f / (f + i) * h_{t-1} + i / (f + i) * g                                          Feng et al. 2024
-/// With log sigmoid(v) = -softplus(-v): i / (f + i) = sigmoid(log i - log f), which nothing can overflow.
+/// With log sigmoid(v) = -softplus(-v), i / (f + i) = sigmoid(log i - log f), which cannot overflow.
 Signal min_lstm(Circuit& c, Signal x, Index n, const MinimalOptions& options) {
   const Init bias =
       options.chrono > 1 ? Init::chrono({1, -1, 0}, options.chrono) : Init::block_values({-options.gate_bias, 0, 0});
@@ -39,8 +39,8 @@ Signal min_lstm(Circuit& c, Signal x, Index n, const MinimalOptions& options) {
 /// f, r = sigmoid(x_t W + b), u = x_t W', s = x_t W''                   (one product, columns f | r | u | s)
 /// c_t = f * c_{t-1} + (1 - f) * u
 /// h_t = r * c_t + (1 - r) * s                                                              Lei et al. 2018
-/// without the v * c_{t-1} of its gates: with it there would be no scan. Always with a projection s of the input, which
-/// the source has where the sizes differ.
+/// The terms v * c_{t-1} of the gates are omitted, because they would prevent a scan. The input is always projected
+/// (s); the paper does this only if the sizes differ.
 Signal sru(Circuit& c, Signal x, Index n, const MinimalOptions& options) {
   const Init bias = options.chrono > 1 ? Init::chrono({1, 0, 0, 0}, options.chrono)
                                        : Init::block_values({-options.gate_bias, 0, 0, 0});
@@ -52,11 +52,11 @@ Signal sru(Circuit& c, Signal x, Index n, const MinimalOptions& options) {
 
 namespace {
 
-/// A sum over the last k inputs: x_t W + x_{t-1} W2 + ... + b. Symbols cannot be delayed, so what they look up is.
+/// A sum over the last k inputs: x_t W + x_{t-1} W2 + ... + b. Symbols cannot be delayed, so their lookups are.
 Signal convolution(Circuit& c, Signal x, Index size, Index k, const Init& bias) {
   const bool symbols = c.holds_symbols(x);
   std::vector<Term> terms = {{"W", x, Init::glorot(3)}};
-  std::vector<std::string> names;  // terms keep views of them
+  std::vector<std::string> names;  // terms refer to these strings
   names.reserve(static_cast<std::size_t>(k));
   Signal delayed;
   for (Index back = 1; back < k; ++back) {

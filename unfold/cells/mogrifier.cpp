@@ -3,10 +3,10 @@
 
 namespace unfold {
 
-/// Before an LSTM, input and state gate each other in turn, i = 1..rounds:
+/// Before the LSTM, input and state gate each other in turn, i = 1..rounds:
 ///   odd i:  x^i = 2 sigmoid(h^{i-1} Q_i + b_i) * x^{i-2}      even i:  h^i = 2 sigmoid(x^{i-1} R_i + b_i) * h^{i-2}
 /// The LSTM then reads the last x and h.                                                     Melis et al. 2020
-/// Symbols are looked up first, n numbers for each.
+/// Symbols are first embedded in n dimensions.
 Signal mogrifier(Circuit& c, Signal x, Index n, const MogrifierOptions& options) {
   auto h = c.link(n, {}, options.trained_initial), cell = c.link(n, {}, options.trained_initial);
   Signal input = c.holds_symbols(x) ? c.affine("e", n, {{"W", x, Init::normal(1)}}, Init::zero(), false) : x;

@@ -1,5 +1,5 @@
 #pragma once
-/// The option `norm` of cells that can normalise their sums. Internal to cells/.
+/// The option `norm` of cells with layer normalization. Internal to cells/.
 
 namespace unfold {
 

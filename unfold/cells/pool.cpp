@@ -3,7 +3,7 @@
 namespace unfold {
 namespace {
 
-/// How many positions came before, at every component: 0, 1, 2, ...
+/// Number of positions before, and up to, this one, in every component: 0, 1, 2, ... and 1, 2, 3, ....
 struct Count {
   Signal before, so_far;
 };

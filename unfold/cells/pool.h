@@ -1,6 +1,6 @@
 #pragma once
-/// One vector for a whole sequence, from what a layer gives at every position: read at its last position, it has seen
-/// them all. Methods text 6, "One output for a whole sequence".
+/// Pooling of the outputs of a layer to one vector per sequence. The result is read at the last position, where it
+/// covers the whole sequence. Methods text 6, "One output for a whole sequence".
 
 #include <span>
 #include <vector>
@@ -10,14 +10,14 @@
 namespace unfold {
 
 enum class Pool {
-  last,  ///< the last state; of both directions: [h_T ; g_1]
+  last,  ///< the last state; with both directions: [h_T ; g_1]
   mean,  ///< the mean over positions
-  max,   ///< the maximum over positions, component by component
-  all    ///< these three, joined
+  max,   ///< the maximum over positions, element-wise
+  all    ///< all three, concatenated
 };
 
-/// `layer`: what a layer gives, one signal or those of both directions, forward before backward. The parts of the
-/// result, to be joined.
+/// `layer` is the output of a layer: one signal, or those of both directions, forward before backward. Returns the
+/// parts of the result, to be joined.
 std::vector<Signal> pool(Circuit& c, std::span<const Signal> layer, Pool how);
 
 }  // namespace unfold

@@ -6,7 +6,7 @@
 namespace unfold {
 namespace {
 
-/// Children begin as their mean, [1/K 1/K ..], so that a node is like what it is made of. Socher et al. 2013.
+/// Initially the mean of the children, [1/K 1/K ..], so that a node is similar to its children. Socher et al. 2013.
 Term matrix_of_children(const std::vector<Signal>& children) {
   return {.parameter = "U",
           .source = children.front().circuit->join(children),

@@ -23,7 +23,7 @@ std::vector<CellEntry> all_cells() {
   };
 }
 
-/// The list as it was made, and once more after each cell that a program registered: models keep pointers to entries.
+/// The initial list, and a new copy after each registration: models keep pointers to entries of earlier ones.
 struct Lists {
   std::mutex mutex;
   std::deque<Registry<CellEntry>> all;

@@ -1,11 +1,11 @@
 #pragma once
-/// All cells there are, by the names that model SPECs use: `cells().get("lstm")`.
+/// Registry of all cells, by the names that model SPECs use: `cells().get("lstm")`.
 
 #include "unfold/cells/cell.h"
 
 namespace unfold {
 
-/// The explicit list: registry.def, a line for each cell.
+/// The cells listed in registry.def, and registered ones.
 const Registry<CellEntry>& cells();
 
 }  // namespace unfold

@@ -42,7 +42,7 @@ namespace {
 
 enum class RecurrentStart { orthogonal, uniform, identity, sparse, normalised };
 
-/// The options as a SPEC says them.
+/// The options as strings of a SPEC.
 struct RnnWords {
   Map activation = Map::tanh;
   RecurrentStart init = RecurrentStart::orthogonal;
@@ -109,7 +109,7 @@ Signal rnn_in_words(Circuit& c, Signal x, Index n, const RnnWords& o) {
 
 /// irnn: Le et al. 2015; np-rnn: Talathi & Vartak 2015.
 CellEntry rnn_cell() {
-  CellOf<RnnWords> cell;  // piece by piece: GCC 12 warns of the text in a temporary one
+  CellOf<RnnWords> cell;  // assigned member by member: GCC 12 warns about the string in a temporary
   cell.name = "rnn";
   cell.help = "simple recurrent network (Elman 1990)";
   cell.add = rnn_in_words;

@@ -4,14 +4,14 @@
 namespace unfold {
 namespace {
 
-/// m_0 = -infinity, said with numbers: links start at 0, so they carry m + this. What a gate is multiplied by reads
-/// differences of m alone, in which its rounding cancels, and h does not depend on m at all.
+/// Represents m_0 = -infinity: links start at 0, so they carry m plus this constant. The factors of the gates depend
+/// only on differences of m, in which its rounding cancels, and h does not depend on m at all.
 constexpr double kBeforeTheFirst = 8192;
 
-/// Where both are equal, the first counts.
+/// Returns x if both are equal.
 Signal larger(Signal x, Signal y) { return x + relu(y - x); }
 
-/// log of a gate's value.
+/// Returns the logarithm of the value of a gate.
 Signal log_of(Signal z, bool exponential) { return exponential ? z : -1 * softplus(-1 * z); }
 
 }  // namespace

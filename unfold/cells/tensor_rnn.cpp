@@ -14,10 +14,10 @@ Init matrices(Index n, Index count) { return Init::normal(1 / std::sqrt(static_c
 }  // namespace
 
 /// h_t = s(h_{t-1} U_{x_t} + w_{x_t})                                      Sutskever, Martens & Hinton 2011, section 3
-/// of a vector x with x_0 = 1:  U_t = sum over k of x_k U_k
+/// For a vector x, with x_0 = 1:  U_t = sum over k of x_k U_k
 Signal tensor_rnn(Circuit& c, Signal x, Index n, const TensorRnnOptions& options) {
   auto h = c.link(n, {}, options.trained_initial);
-  const auto edges = random_edges(n, n, 0);  // all
+  const auto edges = random_edges(n, n, 0);  // all edges
   const bool symbols = c.holds_symbols(x);
   Term recurrent{.parameter = "U", .source = h, .init = matrices(n, 1)};
   if (symbols) {

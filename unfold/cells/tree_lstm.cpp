@@ -28,7 +28,7 @@ Signal tree_lstm(Circuit& c, Signal x, Index n, const TreeLstmOptions& options) 
 /// f_k = sigmoid(x W_f + h_k U_f + b_f)
 /// c = i * g + sum over children k of f_k * c_k
 /// h = o * tanh(c)                                         Ibid., equations (2) to (8)
-/// What a node keeps for its parent, f_k * c_k, is computed at the child, which reads x W_f at its parent.
+/// The contribution f_k * c_k to the parent is computed at the child, which reads x W_f of its parent.
 Signal child_sum_lstm(Circuit& c, Signal x, Index n, const ChildSumLstmOptions& options) {
   auto h = c.link(n, Delay::children());
   auto kept = c.link(n, Delay::children());

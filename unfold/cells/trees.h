@@ -1,5 +1,5 @@
 #pragma once
-/// What the cells over trees have in common.
+/// Common parts of the cells over trees.
 
 #include <string>
 
@@ -7,14 +7,14 @@
 
 namespace unfold {
 
-/// The option `children` of cells that tell children apart.
+/// The option `children` of cells that have distinct weights for children.
 template <class Visitor>
 void describe_children(Visitor& v, Index& children) {
   constexpr double kMostChildren = 64;
   v("children", children, "of a node, so many are told apart by their place", range(1, kMostChildren));
 }
 
-/// What a cell over trees cannot be asked for; empty: nothing.
+/// Returns which option a cell over trees does not support; empty if all are supported.
 std::string tree_fault(const StackOptions& stack);
 
 }  // namespace unfold
