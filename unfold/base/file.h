@@ -72,7 +72,7 @@ class FileBytes {
 /// Opens a file for reading. Opening a pipe waits for its other end, but a stop request interrupts the wait. Throws
 /// DataError.
 int open_for_reading(const std::string& path);
-/// Reads at most `size` bytes; returns 0 at the end of the file. May block. Throws DataError that begins with `name`.
+/// Reads at most `size` bytes; returns 0 at the end of the file. May block. Throws a DataError that begins with `name`.
 std::size_t read_some(int descriptor, const std::string& name, char* out, std::size_t size);
 
 enum class EmptyInput { error, allowed };

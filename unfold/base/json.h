@@ -19,7 +19,7 @@ struct JsonLimits {
   Index values = Index{1} << 21;  ///< values of all types
 };
 
-/// Parses JSON in linear time. Throws ModelError that gives `where`, the error and its byte offset.
+/// Parses JSON in linear time. Throws a ModelError that gives `where`, the error and its byte offset.
 nlohmann::json parse_json(std::string_view text, const std::string& where, const JsonLimits& limits = {});
 
 /// Returns an integer value as `T` (Index, int, std::int32_t). Returns nothing if the value has another type, has a

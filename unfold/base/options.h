@@ -89,7 +89,7 @@ void clear_value(const Option& option);
 std::string wanted(const Option& option);      ///< "a whole number", "true or false"
 std::string range_text(const Option& option);  ///< all allowed values: "whole number, 1 to 9", "red|green"
 
-/// Sets the target. Throws UsageError that begins with `where`, the origin of the value ("option --batch",
+/// Sets the target. Throws a UsageError that begins with `where`, the origin of the value ("option --batch",
 /// "unfold.toml:3: batch"), and describes the allowed values; for a choice, it suggests the nearest one.
 void set_option(const Option& option, const OptionValue& value, std::string_view where);
 /// Like set_option, for a text; accepts all spellings of true and false.
@@ -101,8 +101,8 @@ struct Spec {
   std::vector<std::pair<std::string, std::string>> values;
 };
 
-/// Parses a SPEC. Throws UsageError that shows the text and an example: empty name or key, duplicate key, second bare
-/// value.
+/// Parses a SPEC. Throws a UsageError that shows the text and an example if a name or key is empty, a key occurs twice,
+/// or there is a second bare value.
 Spec parse_spec(std::string_view text);
 std::string to_string(const Spec& spec);
 /// Returns the name of a SPEC, even if the rest is malformed.
@@ -145,8 +145,8 @@ class OptionTable {
   }
   void add(Option option) { options_.push_back(std::move(option)); }
 
-  /// Sets one option. Throws UsageError that names `who`: unknown option (with the nearest name), value out of range or
-  /// malformed.
+  /// Sets one option. Throws a UsageError that names `who` if the option is unknown (with the nearest name), or if the
+  /// value is out of range or malformed.
   void set(std::string_view who, std::string_view name, std::string_view value);
   /// Sets all options of a SPEC. `main` is the option that the bare number sets; empty: a bare number is an error.
   void set(const Spec& spec, std::string_view main = {});

@@ -8,7 +8,7 @@
 
 namespace unfold {
 
-/// Throws ModelError that gives `where` if the text is not JSON.
+/// Throws a ModelError that gives `where` if the text is not JSON.
 nlohmann::ordered_json parse_own_json(std::string_view text, const std::string& where);
 
 /// For text that a crash may have truncated: returns a value with `is_discarded()` if it does not parse.

@@ -135,7 +135,7 @@ struct Team::State {
 
   const int size;
   Choice choice;
-  Clock::duration waited{};  // by the first member, in the current region
+  Clock::duration waited{};  // time that the first member waited in the current region
   std::vector<std::thread> workers;
   const std::function<void(Member&)>* body = nullptr;  // null tells the workers to exit
   std::exception_ptr error;
@@ -143,7 +143,7 @@ struct Team::State {
   std::atomic<bool> busy{false};
 
   // Each of these is polled by other threads and therefore has its own cache line.
-  alignas(64) std::atomic<int> generation{0};  // of parallel regions; an int, because a futex can wait on it directly
+  alignas(64) std::atomic<int> generation{0};  // counts parallel regions; an int, so that a futex can wait on it
   alignas(64) std::atomic<int> finished{0};    // workers that have left the current region
   alignas(64) std::atomic<bool> failed{false};
   /// Number of barriers that each member has reached. Each member writes its own cache line and reads those of the

@@ -25,7 +25,7 @@ class Member;
 
 /// Which members take part in a parallel region.
 enum class Attendance : unsigned char {
-  all,  ///< always every member; for benchmarks and tests of threads
+  all,  ///< every member takes part in every region; for benchmarks and tests of threads
   /// only the caller, for a while, if members mostly wait for each other: other programs then occupy the processors,
   /// and a barrier takes until each member has been scheduled again
   as_it_pays,

@@ -7,7 +7,7 @@
 namespace unfold {
 
 Index text_distance(std::string_view a, std::string_view b) {
-  // Three rows of the table over prefixes: two characters back, one back, current.
+  // Three rows of the dynamic programming table: two rows back, one row back, current.
   std::vector<Index> before(b.size() + 1), above(b.size() + 1), row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) row[j] = static_cast<Index>(j);
   for (std::size_t i = 1; i <= a.size(); ++i) {

@@ -12,7 +12,7 @@ std::string_view without_mark(std::string_view text);
 /// Returns the iconv name of the UTF-16 encoding of a text, detected by its byte order mark or by zeros in every second
 /// byte; empty if the text is not UTF-16.
 std::string_view utf16_of(std::string_view text);
-/// Throws DataError that names the file and the remedy if a text is UTF-16.
+/// Throws a DataError that names the file and the remedy if a text is UTF-16.
 void refuse_utf16(const std::string& name, std::string_view text);
 
 }  // namespace unfold

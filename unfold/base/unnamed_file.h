@@ -8,7 +8,7 @@
 
 namespace unfold {
 
-/// Throws RuntimeFailure that names `what` the file holds and the directory if it cannot be written or read.
+/// Throws a RuntimeFailure that names `what` the file holds and the directory if it cannot be written or read.
 class UnnamedFile {
  public:
   explicit UnnamedFile(std::string what);
