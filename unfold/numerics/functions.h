@@ -13,7 +13,7 @@
 ///   sigmoid    2.33 (2.4)   2.39 (2.5)    relative accuracy also for very negative arguments
 ///   softplus   1.68 (1.8)   1.65 (1.8)    close to exp(x) for very negative x, to x for large ones
 ///
-/// Infinities, NaN, signed zeros and denormals behave as in the functions of the C library. See functions-inl.h for the
+/// Infinities, NaN, signed zeros and denormals are handled as in the C library. See functions-inl.h for the
 /// polynomials, their ranges and the origin of the coefficients.
 
 #include "unfold/base/views.h"

@@ -4,7 +4,7 @@
 
 #ifndef UNFOLD_MAPS
 // X(name, arity, has_constant, value,
-//   operands of the partial by x0, the partial by x0, operands of the partial by x1, the partial by x1,
+//   operands of the partial derivative d/dx0, d/dx0, operands of d/dx1, d/dx1,
 //   positively homogeneous, path coefficient of both inputs)
 //
 // The expressions use x0, x1, y, k, zero and one, which are doubles in the reference and vectors in the kernels.

@@ -34,7 +34,7 @@ template <class T>
 struct Kernels {
   Kernel<T> value[kMapCount][2];          // [map][accumulate]
   Kernel<T> partial[kMapCount][2][2][2];  // [map][squared][input][accumulate]
-  Kernel<T> sum[3], product_sum[3];       // of values: [through]
+  Kernel<T> sum[3], product_sum[3];       // fused values: [through]
   Kernel<T> product[3][2][2];             // linear: [through][input][accumulate]
 
   static int place(Map through) { return through == Map::copy ? 0 : through == Map::sigmoid ? 1 : 2; }

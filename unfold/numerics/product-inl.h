@@ -26,7 +26,7 @@ struct MultiplyJob {
   const Panels& panels;
   Start start;
   const T* bias;
-  Index first = 0;  // row of b that corresponds to column 0 of a, which may be a part of the columns
+  Index first = 0;  // row of `b` that corresponds to column 0 of `a`, which may be a part of the columns
 };
 
 template <class T>
@@ -302,7 +302,7 @@ class StripTiles {
 template <class T>
 inline constexpr T kZeros[8 * kLanes<T>] = {};
 
-/// Copies the rows of a to memory where no two of them map to the same cache set.
+/// Copies the rows of `a` to memory where no two of them map to the same cache set.
 template <class T>
 Matrix<const T> copy_rows(Matrix<const T> a) {
   constexpr Index kLine = 64 / static_cast<Index>(sizeof(T));
@@ -314,7 +314,7 @@ Matrix<const T> copy_rows(Matrix<const T> a) {
   return {copy, a.rows, a.cols, stride};
 }
 
-/// Returns whether the rows of a map to few cache sets, and enough columns read them to justify a copy.
+/// Returns whether the rows of `a` map to few cache sets, and enough columns read them to justify a copy.
 template <class T>
 bool worth_copying(Matrix<const T> a, Index columns) {
   const Index bytes = a.stride * static_cast<Index>(sizeof(T));
@@ -423,7 +423,7 @@ class InterleavedColumns {
         const Index rows = cut.rows(t), begin = k.begin + cut.begin(t);
         const T* from = a.row(r.end - 1 - first) + begin;
         T* to = copy_ + offset(t, cut) + first * rows;
-        // Copies whole vectors if a has enough columns: the excess is overwritten by the next step, or goes to the
+        // Copies whole vectors if `a` has enough columns: the excess is overwritten by the next step, or goes to the
         // slack.
         const bool whole = begin + kSlack <= a.cols;
         for (Index i = first; i < end; ++i, from -= a.stride, to += rows) {
@@ -504,7 +504,7 @@ void outer_block(const OuterJob<T>& job, Range r) {
 
 template <class T>
 void outer_all(const OuterJob<T>& job) {
-  // Rows summed by one block, and the bytes of a that it interleaves: half of a second-level cache.
+  // Rows and columns of `a` that one block interleaves; they take half of a second-level cache.
   constexpr Index kRows = 256, kColumns = (512 << 10) / static_cast<Index>(sizeof(T)) / kRows;
   const Index n = job.k_range.size(), blocks = (n + kColumns - 1) / kColumns;
   OuterJob<T> block = job;

@@ -36,8 +36,8 @@ struct RmsPropFactors {
 /// Kernels of one target.
 template <class T>
 struct VectorOperations {
-  double (*sum)(const T*, Index);            // of at most kSumChunk elements
-  double (*dot)(const T*, const T*, Index);  // of at most kSumChunk elements
+  double (*sum)(const T*, Index);            // at most kSumChunk elements
+  double (*dot)(const T*, const T*, Index);  // at most kSumChunk elements
   T (*largest_magnitude)(const T*, Index);   // ignores NaN
   bool (*all_below)(const T*, Index, T);     // all magnitudes; false if any is NaN
   void (*axpy)(T, const T*, T*, Index);
