@@ -436,7 +436,7 @@ class CudaDevice final : public Device {
   std::array<Half, 2> halves_{};
   std::size_t half_ = 0, staged_ = 0;  ///< bytes used in the current half
 
-  std::unordered_map<std::string, CUmodule> modules_;  ///< by source
+  std::unordered_map<std::string, CUmodule> modules_;  ///< compiled modules by source
   std::map<std::pair<CUmodule, std::string>, int> numbers_;
   std::vector<Kernel> kernels_;
 

@@ -74,7 +74,8 @@ class Device {
   virtual Index processors() const = 0;  ///< number of blocks that are guaranteed to run at the same time, one on each
   virtual Index shared_bytes() const = 0;  ///< maximum shared memory per block
 
-  /// Allocates zeroed memory. Throws RuntimeFailure that states the requested and the free size if there is not enough.
+  /// Allocates zeroed memory. Throws a RuntimeFailure that states the requested and the free size if there is not
+  /// enough.
   virtual Address allocate(std::size_t bytes) = 0;
   virtual void release(Address memory) noexcept = 0;
   virtual std::size_t allocated_bytes() const = 0;
