@@ -29,7 +29,7 @@ std::size_t bytes_of(Index numbers) {
   return static_cast<std::size_t>(numbers) * sizeof(T);
 }
 
-/// Throws UsageError that names the node if a plan contains something that devices do not support.
+/// Throws a UsageError that names the node if a plan contains something that devices do not support.
 void require_device_plan(const Plan& plan);
 
 template <class T>
@@ -141,7 +141,7 @@ class DevicePasses final : public Backend<T>, private Resident<T> {
   const Plan& plan_;
   Layout<T>& layout_;
 
-  std::vector<DeviceMemory> buffers_[3];      // per root
+  std::vector<DeviceMemory> buffers_[3];      // one per root
   std::vector<char> stale_[3], expected_[3];  // per root: the device copy is newer; the host copy must be uploaded
   bool roomy_[3] = {};
   DeviceMemory parameters_, gradient_, direction_, squared_parameters_, squares_, partial_, settings_;
@@ -187,7 +187,7 @@ class DevicePasses final : public Backend<T>, private Resident<T> {
   };
   std::vector<Loop> loop_kernels_[2];
   Recording forward_, tangent_;
-  std::map<int, Recording> backward_;  // by options
+  std::map<int, Recording> backward_;  // by the options of the pass
 };
 
 /// Recording starts with the second run: libraries load their modules during the first one.

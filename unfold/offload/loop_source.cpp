@@ -115,7 +115,7 @@ class LoopWriter {
              x.inputs == s.inputs;
     });
   }
-  /// Returns code that stores an element of a variable in the exchange buffers; empty if no product reads it there.
+  /// Returns code that stores an element of a variable in the exchange buffers; empty if no product reads the variable.
   std::string hand_over(const Variable& v, const std::string& value, const std::string& step) const {
     std::string result;
     for (const Exchange& x : exchanges_)
@@ -205,7 +205,8 @@ KERNEL_OF(loop, {threads}) {{
     return fmt::format("for (int i = 0; i < 4; ++i) {}[c][j][i] = {};", w, kept);
   }
 
-  /// Returns code that copies the values before the first step that the first products read to the exchange buffers.
+  /// Returns code that initializes the exchange buffers with the values from before the first step, which the first
+  /// products read.
   std::string prologue() {
     if (loop_.phases.front().products.empty()) return {};
     std::string result;
@@ -548,8 +549,8 @@ KERNEL_OF(loop, {threads}) {{
   std::vector<std::tuple<What, int, Index>> pointers_;
   std::vector<Exchange> exchanges_;
   Index exchange_numbers_ = 0;
-  std::set<Variable> touched_;  // by a step
-  std::set<Variable> written_;  // by the current phase
+  std::set<Variable> touched_;  // variables that a step reads or writes
+  std::set<Variable> written_;  // variables that the current phase writes
   std::vector<std::pair<Variable, Variable>> wanted_;
   std::string carried_;
 };

@@ -43,14 +43,14 @@ struct LoopShape {
 struct LoopReading {
   using Variable = ElementCode::Variable;
   struct Source {
-    Variable place;  ///< of the first component
+    Variable place;  ///< first component
     Index inputs = 0;
     Index parameter = 0;  ///< offset of the weights
     Index ld = 0;
     bool transposed = false;  ///< if true, the weights of one output form a row
   };
   struct Product {
-    Variable to;       ///< of the first component
+    Variable to;       ///< first component
     Index blocks = 1;  ///< width in multiples of the number of units
     bool adds = true;  ///< adds to the current value; otherwise starts from the bias
     Index bias = -1;   ///< offset, or -1

@@ -18,13 +18,13 @@ namespace unfold {
 
 /// Accumulated seconds on the device clock, without transfers.
 struct DeviceTimes {
-  double forward = 0, backward = 0;  ///< of passes that are recorded and replayed
+  double forward = 0, backward = 0;  ///< time in recorded and replayed passes
   bool by_stage = false;             ///< if true, passes are not recorded, and stages are timed separately
   std::map<std::string, double> stages = {};
 };
 
 struct OffloadOptions {
-  DevicePrecision precision = DevicePrecision::exact;  ///< of float products
+  DevicePrecision precision = DevicePrecision::exact;  ///< precision of float products
   std::shared_ptr<DeviceTimes> times = nullptr;        ///< null disables timing, which then has no overhead
   bool loops = true;  ///< supported loops run as one kernel; false: step by step (for tests)
 };

@@ -29,7 +29,7 @@ std::string value_of(Map map, const std::string& x0, const std::string& x1, doub
   return {};
 }
 
-/// Returns the partial derivative of a map by one of its inputs as an expression.
+/// Returns the partial derivative of a map with respect to one of its inputs as an expression.
 std::string partial_of(Map map, int input, const InstructionNames& n, double k) {
   switch (map) {
     case Map::add:
