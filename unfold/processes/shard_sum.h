@@ -50,7 +50,7 @@ class ShardSum {
   std::span<T> next();
   /// Returns whether the next shard is the last one of this process.
   bool at_last() const { return own().begin + added_ + 1 == own().end; }
-  /// Called when the vector is filled: adds it to the vectors before it, as far as that completes nodes.
+  /// Called when the vector is filled: adds it to the vectors before it, as far as this completes nodes of the tree.
   void add_next(Team& team);
   /// Called between `next` and `add_next` of the last shard, from any thread, when the next part in the order of the
   /// slices is filled: starts adding and exchanging it.
@@ -94,7 +94,7 @@ class ShardSum {
   Sharding sharding_;
   Slices slices_;
   Precision precision_;
-  std::vector<Node> nodes_;  // of this process, in order
+  std::vector<Node> nodes_;  // nodes of this process, in order
   Index added_ = 0;          // number of shards
   std::size_t sent_ = 0;     // number of parts exchanged, or passed to the background thread
   std::vector<Buffer<T>> spare_, received_;

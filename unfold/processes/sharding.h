@@ -16,10 +16,10 @@ namespace unfold {
 /// Information that is exchanged together with sums of numbers, to save separate messages: the clock of the first
 /// process, and whether any process was asked to stop.
 struct Notices {
-  std::function<double()> clock = {};       ///< of this process
-  const std::atomic<bool>* stop = nullptr;  ///< of this process; may be null
-  double time = 0;                          ///< of the first process, at the last exchange
-  bool stopped = false;                     ///< of any process, at the last exchange
+  std::function<double()> clock = {};       ///< clock of this process
+  const std::atomic<bool>* stop = nullptr;  ///< stop request of this process; may be null
+  double time = 0;                          ///< clock of the first process at the last exchange
+  bool stopped = false;                     ///< whether any process had a stop request at the last exchange
 };
 
 /// How work is divided. The default is one shard: nothing is divided.

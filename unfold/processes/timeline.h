@@ -35,7 +35,7 @@ class Timeline {
     const std::lock_guard lock(mutex_);
     entries_.push_back({std::move(name), lane, seconds(begin), seconds(end)});
   }
-  /// Returns the spans in the order of their ends. REQUIRES: no thread is adding spans.
+  /// Returns the spans in the order of their end times. REQUIRES: no thread is adding spans.
   const std::vector<Entry>& entries() const { return entries_; }
 
  private:
