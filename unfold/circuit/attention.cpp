@@ -68,7 +68,7 @@ class Look {
       slopes[k] = static_cast<T>(dot<T>(span_of(dy, values.cols), span_of<T>(values.row(at(k)), values.cols)));
     through_softmax();
   }
-  /// out = de_k / dq, and for the key de_k / da_k.
+  /// slope_of_query: out = de_k / dq; slope_of_key: out = de_k / da_k.
   void slope_of_query(Index k, T* out) const {
     const T *t = mixed(k), *a = keys_.row(at(k));
     for (Index i = 0; i < n_; ++i) out[i] = v_[i] * (additive() ? 1 - t[i] * t[i] : a[i]);

@@ -27,7 +27,7 @@ std::vector<double> spread_decays(Index n, double slowest, double fastest, doubl
 std::vector<double> keeping_gains(const std::vector<double>& decays);
 
 /// Multiplies each of n components by a leak rate: in leaky units, 1 / theta with a time constant of theta steps. Fixed
-/// rates have no parameter (a parameter with no rows); learned ones are 1 / (1 + softplus(rho)), parameters [1 x n]:
+/// rates have an empty parameter (no rows); learned ones are 1 / (1 + softplus(rho)), parameters [1 x n]:
 /// rho.
 std::shared_ptr<const Operator> fixed_leak(std::vector<double> rates);
 std::shared_ptr<const Operator> learned_leak(Index n);

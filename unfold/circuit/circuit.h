@@ -25,7 +25,7 @@
 /// memory (circuit/attention.h). Parts may also be grids: a deeper part is then a finer grid, where a block of
 /// positions corresponds to one position of the coarser grid (Delay::block).
 ///
-/// Errors: shapes are checked when the circuit is built. Throws UsageError that names the node and both sizes.
+/// Errors: shapes are checked when the circuit is built. Throws a UsageError that names the node and both sizes.
 
 #include <array>
 #include <memory>
@@ -119,7 +119,7 @@ struct ParameterInfo {
   std::string name;
   Index rows = 0, cols = 0;
   Init init;
-  Index offset = 0;  ///< in the vector; parameters are in the order of their names
+  Index offset = 0;  ///< in the vector, where parameters are sorted by name
   Index size() const { return rows * cols; }
 };
 
@@ -265,7 +265,7 @@ class Circuit {
   /// Parameters in order of creation. `offset` follows the order of names and is final once every affine map exists.
   const std::vector<ParameterInfo>& parameters() const { return parameters_; }
   Index parameter_count() const;  ///< number of elements of all parameters
-  /// Throws UsageError that names the node if the circuit is incomplete: a link that is not fed, or no output.
+  /// Throws a UsageError that names the node if the circuit is incomplete: a link that is not fed, or no output.
   void validate() const;
 
  private:
@@ -374,7 +374,7 @@ std::array<Signal, k> Circuit::split(Signal x) {
 /// slope is squared, every symbol input becomes a vector of ones, and every bias becomes the weights of an additional
 /// input. With squared parameters and all inputs one, its outputs are sums over paths of products of squared weights;
 /// it is linear in its inputs. Returns the signal of each node of `circuit`. `probe`: an affine node to whose
-/// pre-activation an additional input named "probe" is added. Throws UsageError that names the first map that is not
+/// pre-activation an additional input named "probe" is added. Throws a UsageError that names the first map that is not
 /// positively homogeneous.
 std::vector<Signal> path_reading(const Circuit& circuit, Circuit& result, int probe = -1);
 

@@ -3,7 +3,7 @@
 /// `Parameters::initialise`, with a random stream named after the parameter (so the order of creation does not matter).
 ///
 /// Weights W [inputs x outputs] are input-major. A matrix may consist of equal column blocks, one per gate ("blocks"):
-/// orthogonal, identity, sparse and normalised initializations apply to each block separately.
+/// orthogonal, identity, sparse and normalized initializations apply to each block separately.
 
 #include <string_view>
 #include <vector>

@@ -27,7 +27,7 @@ struct Listing {
 
   Index symbols() const;  ///< total number of symbols of all signals
   Index pairs() const { return static_cast<Index>(outputs_of.size()); }
-  /// Throws UsageError that describes the inconsistency.
+  /// Throws a UsageError that describes the inconsistency.
   void validate() const;
 };
 

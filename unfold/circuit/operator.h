@@ -29,7 +29,7 @@
 
 namespace unfold {
 
-/// The memory of an operator. Rows of x read chains; the rows of a chain are in order.
+/// The memory of an operator. Each row of x reads one chain, whose rows are in order.
 template <class T>
 struct MemoryRows {
   Matrix<const T> keys = {}, values = {};
@@ -141,7 +141,7 @@ class Operator : public OperatorRules<float>, public OperatorRules<double> {
   /// pass).
   virtual bool has_squared() const { return false; }
   /// Returns the operator with `rows` rows of parameters in its path-SGD form: linear, without a gate, all rows acting
-  /// together. Throws UsageError that names the parameter if there is no such form.
+  /// together. Throws a UsageError that names the parameter if there is no such form.
   virtual std::shared_ptr<const Operator> path_reading(std::string_view parameter, Index rows) const;
   /// Returns the kernel for all steps of a loop at once, or nullptr.
   virtual const RecurrenceKernel* recurrence() const { return nullptr; }

@@ -50,7 +50,7 @@ class Parameters {
   const std::vector<ParameterInfo>& info() const { return info_; }  ///< in the order of Circuit::parameters()
   Matrix<T> operator[](int parameter) { return view(home().data(), parameter); }
   Matrix<const T> operator[](int parameter) const { return view(std::as_const(home()).data(), parameter); }
-  /// Returns a block by name. Throws UsageError that lists the names if there is none.
+  /// Returns a block by name. Throws a UsageError that lists the names if there is none.
   Matrix<T> at(std::string_view name);
   /// Returns block `parameter` of any vector with the same layout (a gradient, a direction).
   template <class U>

@@ -16,7 +16,7 @@ namespace unfold {
 
 class VectorMap : public Operator {
  public:
-  virtual Index size() const = 0;  ///< of x, and of y
+  virtual Index size() const = 0;  ///< number of components of x and y
   virtual Index parameter_rows() const = 0;
   virtual Index parameter_cols() const = 0;
 
@@ -37,7 +37,7 @@ class VectorMap : public Operator {
 std::shared_ptr<const VectorMap> unitary_map(Index n, std::uint64_t permutation_seed);
 std::vector<Index> unitary_permutation(Index n, std::uint64_t seed);  ///< (P x)_k = x_permutation[k]
 
-/// modReLU of the same paper: z = a + ib becomes (m + b_k)+ z / m, m = sqrt(|z|^2 + 1e-5). Parameters [1 x n]: b.
+/// modReLU of the same paper: z = a + ib becomes max(m + b_k, 0) z / m, m = sqrt(|z|^2 + 1e-5). Parameters [1 x n]: b.
 std::shared_ptr<const VectorMap> modulus_relu(Index n);
 
 /// Cosine and sine of an angle, to 1e-15 for angles up to a million; NaN if the angle is not finite.
