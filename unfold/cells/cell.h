@@ -37,7 +37,7 @@ struct StackOptions {
   Index units = 0;   ///< per layer
   Index layers = 1;  ///< number of stacked cells
   Residual residual = Residual::none;
-  double dropout = 0;   ///< of the output of each layer, in training
+  double dropout = 0;   ///< rate on the output of each layer, in training
   Index embedding = 0;  ///< size of a learned vector per symbol; 0: the cell reads the symbol directly
   bool trained_initial = false;
   Pool pool = Pool::all;  ///< input of heads that make one prediction per sequence
@@ -47,11 +47,11 @@ struct StackOptions {
   Attend attention = Attend::none;  ///< this and the next option: for encoder-decoder models
   Condition condition = Condition::both;
   bool variational = false;  ///< one dropout mask per sequence or window; Gal & Ghahramani 2016
-  double dropouti = 0;  ///< of the input of the first layer; this and the following names are from Merity et al. 2018
-  double dropouth = 0;  ///< of the outputs of layers below the last; 0: same as dropout
-  double dropoute = 0;  ///< of whole symbols, before embedding (training/weight_rules.h)
-  double wdrop = 0;     ///< of recurrent weight matrices
-  bool tied = false;    ///< output weights are tied to the embedding
+  double dropouti = 0;       ///< dropout rate on the input of the first layer; these names are from Merity et al. 2018
+  double dropouth = 0;       ///< dropout rate on the outputs of layers below the last; 0: same as dropout
+  double dropoute = 0;       ///< dropout rate of whole symbols, before embedding (training/weight_rules.h)
+  double wdrop = 0;          ///< dropout rate on recurrent weight matrices
+  bool tied = false;         ///< output weights are tied to the embedding
 };
 
 /// Layout of the layers of a cell over grids.

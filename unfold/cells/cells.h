@@ -53,8 +53,8 @@ Signal bag(Circuit& c, Signal x, Index n, const BagOptions& options = {});
 struct LstmOptions {
   double forget_bias = 1;
   double chrono = 0;  ///< > 1: initial gate biases for time scales up to this many steps (Tallec & Ollivier 2018)
-  std::string delays = "1";              ///< as "1+2+4": all gates read h_{t-k} for each k
-  bool layer_norm = false;               ///< of both products, and of the cell before the output gate. Ba et al. 2016
+  std::string delays = "1";  ///< list such as "1+2+4": all gates read h_{t-k} for each k
+  bool layer_norm = false;   ///< normalizes both products, and the cell before the output gate; Ba et al. 2016
   double zoneout = 0, zoneout_cell = 0;  ///< probabilities that h or the cell keep their values, in training
   bool hard_gates = false;               ///< piecewise linear gates, which can close completely (gates.h)
   bool trained_initial = false;
@@ -67,7 +67,7 @@ Signal lstm(Circuit& c, Signal x, Index n, const LstmOptions& options = {});
 struct GruOptions {
   bool reset_after = false;
   bool two_biases = false;  ///< with reset_after: a second bias outside the reset gate, as in PyTorch and cuDNN
-  bool layer_norm = false;  ///< of each product; the reset gate is then applied after it. Ba et al. 2016
+  bool layer_norm = false;  ///< normalizes each product; the reset gate is then applied after it; Ba et al. 2016
   bool gated_state = false;
   bool hard_gates = false;  ///< piecewise linear gates, which can close completely (gates.h)
   double zoneout = 0;       ///< probability that a unit keeps its value, in training. Krueger et al. 2017
@@ -188,7 +188,7 @@ Signal lru(Circuit& c, Signal x, Index n, const LruOptions& options = {});
 struct SlstmOptions {
   bool exponential_forget = false;
   double forget_bias = 1;
-  bool trained_initial = false;  ///< of h; cell, normalizer and maximum start as in the paper
+  bool trained_initial = false;  ///< for h; cell, normalizer and maximum start as in the paper
 };
 Signal slstm(Circuit& c, Signal x, Index n, const SlstmOptions& options = {});
 
@@ -265,8 +265,8 @@ Signal log_of_probabilities(Signal o);
 /// self-loop.
 std::shared_ptr<const Edges> random_edges(Index units, Index degree, Index graph);
 
-/// Initialization of the paper: the untrained model is i.i.d., and V_i is a random linear combination of about the last
-/// i + 2 symbols with standard deviation 1/2 in the linear regime. With f_x the number of symbols x read:
+/// Initialization from the paper: the untrained model is i.i.d., and V_i is a random linear combination of about the
+/// last i + 2 symbols with standard deviation 1/2 in the linear regime. With f_x the number of symbols x read:
 ///   tau_{iix} = -alpha_i (1 - alpha_i without leak), alpha_i = 1 / (i + 2); tau_{jix} = 0 for j != i;
 ///   rho_{ix} = 0.5 sqrt(2 alpha_i - alpha_i^2) (u_{ix} - mean) / deviation, u uniform; output weights 0, their bias
 ///   the logarithm of the fraction of x among the `predicted` symbols.

@@ -26,7 +26,7 @@ struct UnitStart {
   double offset;     ///< constant added at each step, which cancels s(0) from the self-loop
 
   UnitStart(Index i, Map activation, bool leaky) {
-    constexpr double kDeviation = 0.5;  // of V_i, in the stationary state
+    constexpr double kDeviation = 0.5;  // standard deviation of V_i in the stationary state
     const auto [at_rest, slope] = at_zero(activation);
     const double alpha = 1 / static_cast<double>(i + 2);
     loop = (leaky ? -alpha : 1 - alpha) / slope;

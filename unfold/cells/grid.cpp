@@ -4,7 +4,7 @@
 
 namespace unfold {
 
-/// h_ij = s(x_ij W + h_{i,j-1} U + h_{i-1,j} V + b)                                  Methods text 6; Graves et al. 2007
+/// h_ij = s(x_ij W + h_{i,j-1} U + h_{i-1,j} V + b)                                                  Graves et al. 2007
 Signal grid_rnn(Circuit& c, Signal x, Index n, const GridRnnOptions& options) {
   auto left = c.link(n, Delay::left()), up = c.link(n, Delay::up());
   constexpr double kHalf = 0.5;  // mean of both neighbors
@@ -18,7 +18,7 @@ Signal grid_rnn(Circuit& c, Signal x, Index n, const GridRnnOptions& options) {
 
 /// i, o, f, f' = sigmoid(x_ij W + h_{i,j-1} U + h_{i-1,j} V + b)    g = tanh(...)    (one product, columns i|o|f|f'|g)
 /// c_ij = f * c_{i,j-1} + f' * c_{i-1,j} + i * g
-/// h_ij = o * tanh(c_ij)                                       Graves, Fernandez & Schmidhuber 2007; methods text 6
+/// h_ij = o * tanh(c_ij)                                                       Graves, Fernandez & Schmidhuber 2007
 Signal grid_lstm(Circuit& c, Signal x, Index n, const GridLstmOptions& options) {
   auto left = c.link(n, Delay::left()), up = c.link(n, Delay::up());
   auto cell_left = c.link(n, Delay::left()), cell_up = c.link(n, Delay::up());

@@ -11,8 +11,9 @@ namespace unfold {
 
 /// Options common to all cells over grids.
 struct GridStackOptions {
-  Index directions = 4;     ///< 1: from the top left corner; 2: from both upper corners; 4: from all four
-  std::string patch = "1";  ///< as "2+2": side of the block of positions that forms one position, for each layer
+  Index directions = 4;  ///< 1: from the top left corner; 2: from both upper corners; 4: from all four
+  std::string patch =
+      "1";  ///< list such as "2+2": side of the block of positions that forms one position, for each layer
 };
 
 template <class Visitor>
@@ -30,7 +31,7 @@ void describe_grid(Visitor& v, GridStackOptions& o) {
 std::vector<Index> parse_patches(const std::string& text);
 /// Returns which option a cell over grids does not support; empty if all are supported.
 std::string grid_fault(const StackOptions& stack, const GridStackOptions& options);
-/// Returns the layout of its layers over grids.
+/// Returns the layout of the layers of such a cell.
 GridStack grid_stack(const GridStackOptions& options);
 
 /// One vector for a whole grid, read at its last position, like pool (pool.h) for a sequence. `layer` is the output of

@@ -3,7 +3,7 @@
 namespace unfold {
 namespace {
 
-/// Number of positions before, and up to, this one, in every component: 0, 1, 2, ... and 1, 2, 3, ....
+/// Position counters, equal in every component: `before` is 0, 1, 2, ..., `so_far` is 1, 2, 3, ....
 struct Count {
   Signal before, so_far;
 };
@@ -14,7 +14,7 @@ Count count_positions(Circuit& c, Index size) {
   return {before, so_far};
 }
 
-/// (x_1 + ... + x_t) / t.
+/// Running mean (x_1 + ... + x_t) / t.
 Signal running_mean(Circuit& c, Signal x) {
   const Signal before = c.link(x.size());
   const Signal sum = before + x;
@@ -22,7 +22,8 @@ Signal running_mean(Circuit& c, Signal x) {
   return sum * exp(-1 * log(count_positions(c, x.size()).so_far));
 }
 
-/// m_t = x_t + [t > 1] relu(m_{t-1} - x_t), where [t > 1] = n - relu(n - 1) of the number n of positions before.
+/// Running maximum m_t = x_t + [t > 1] relu(m_{t-1} - x_t), where [t > 1] = n - relu(n - 1) for the number n of earlier
+/// positions.
 Signal running_max(Circuit& c, Signal x) {
   const Signal n = count_positions(c, x.size()).before;
   const Signal before = c.link(x.size());

@@ -1,6 +1,6 @@
 #pragma once
 /// Pooling of the outputs of a layer to one vector per sequence. The result is read at the last position, where it
-/// covers the whole sequence. Methods text 6, "One output for a whole sequence".
+/// covers the whole sequence.
 
 #include <span>
 #include <vector>

@@ -26,7 +26,7 @@ Signal leaky(Circuit& c, Signal h, Signal next, const RnnOptions& options) {
 }  // namespace
 
 /// h_t = s(x_t W + h_{t-1} U + b)                                                            Elman 1990
-/// With delays, one product for each; leaky: h_t = h_{t-1} + (that - h_{t-1}) / theta.
+/// With delays, there is one product per delay. Leaky units: h_t = h_{t-1} + (s(...) - h_{t-1}) / theta.
 Signal rnn(Circuit& c, Signal x, Index n, const RnnOptions& options) {
   const DelayedState h(c, n, options.delays, options.trained_initial);
   std::vector<Term> terms = {{"W", x, options.input}};
