@@ -11,9 +11,8 @@ namespace unfold {
 
 /// Options common to all cells over grids.
 struct GridStackOptions {
-  Index directions = 4;  ///< 1: from the top left corner; 2: from both upper corners; 4: from all four
-  std::string patch =
-      "1";  ///< list such as "2+2": side of the block of positions that forms one position, for each layer
+  Index directions = 4;     ///< 1: from the top left corner; 2: from both upper corners; 4: from all four
+  std::string patch = "1";  ///< such as "2+2": side of the block of positions that forms one position, per layer
 };
 
 template <class Visitor>
