@@ -1,6 +1,6 @@
 #pragma once
-/// User-defined cells: a function that adds a step to a circuit, registered under a name for model SPECs and model
-/// files.
+/// User-defined cells. A cell is a function that adds a step to a circuit; it is registered under a name, which model
+/// SPECs and model files use.
 ///
 ///   Signal gated(Circuit& c, Signal x, Index n) { ... }
 ///   int main() {
