@@ -12,7 +12,7 @@
 /// squares the sum: (1 + w_ii s'(x_i))^2 on the diagonal of a leaky term.
 ///
 /// Determinism (invariant 2): y_i starts from its current value, adds x_i, then adds its edges in the order of `Edges`
-/// by fused multiply-adds. Sums over leaving edges use the same order, and sums over rows run from the last to the
+/// by fused multiply-adds. Sums over outgoing edges use the same order, and sums over rows run from the last to the
 /// first. Vectors are used only across units, so results do not depend on the vector width.
 
 #include <cstdint>

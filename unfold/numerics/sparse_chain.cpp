@@ -83,7 +83,7 @@ struct SlopesBody {
   }
 };
 
-/// Leaving edges grouped by source, as one pass reads them.
+/// Outgoing edges grouped by source, in the layout that a pass reads.
 struct Leaving {
   explicit Leaving(const Edges& edges, bool with_loops)
       : begin((with_loops ? edges.leaving() : edges.leaving_others()).data()),
