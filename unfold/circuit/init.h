@@ -35,7 +35,8 @@ struct Init {
 
   static Init zero() { return {}; }
   static Init constant(double value) { return {.values = {value}}; }
-  /// A bias of equal blocks, each with a constant value: blocks({0, 1, 0, 0}) opens the forget gate.
+  /// A bias of equal blocks, each with a constant value: block_values({0, 1, 0, 0}) initially opens the forget
+  /// gate of an LSTM.
   static Init block_values(std::vector<double> values) {
     const auto n = static_cast<Index>(values.size());
     return {.blocks = n, .values = std::move(values)};
