@@ -62,8 +62,9 @@ struct LstmOptions {
 Signal lstm(Circuit& c, Signal x, Index n, const LstmOptions& options = {});
 
 /// gru: Cho et al. 2014. `reset_after` applies the reset gate to the product (h U), so that all gates share one
-/// product. `gated_state`: the input gates the state before the products, one round of the mogrifier (Melis et al.
-/// 2020), so that each symbol has different recurrent matrices, which differ by row scales.
+/// product. `gated_state`: the input gates the state before the products, as in one round of the mogrifier (Melis et
+/// al. 2020). The effective recurrent matrices then depend on the symbol: their rows are scaled differently for each
+/// symbol.
 struct GruOptions {
   bool reset_after = false;
   bool two_biases = false;  ///< with reset_after: a second bias outside the reset gate, as in PyTorch and cuDNN
