@@ -21,7 +21,7 @@ class Background {
  public:
   Background() = default;
   Background(const Background&) = delete;
-  /// Cancels pending tasks.
+  /// Cancels the running exchange and all pending tasks.
   ~Background();
 
   /// Adds a task. After an error no further tasks run.
