@@ -41,7 +41,7 @@ struct StackOptions {
   Index embedding = 0;  ///< size of a learned vector per symbol; 0: the cell reads the symbol directly
   bool trained_initial = false;
   Pool pool = Pool::all;  ///< input of heads that make one prediction per sequence
-  Index direct = 0;       ///< number of inputs, at the end, that per-position heads read directly
+  Index direct = 0;       ///< number of most recent inputs that per-position heads read directly
   /// Each layer runs from left to right and from right to left; in encoder-decoder models: over the source.
   bool both_directions = false;
   Attend attention = Attend::none;  ///< this and the next option: for encoder-decoder models
@@ -49,7 +49,7 @@ struct StackOptions {
   bool variational = false;  ///< one dropout mask per sequence or window; Gal & Ghahramani 2016
   double dropouti = 0;       ///< dropout rate on the input of the first layer; these names are from Merity et al. 2018
   double dropouth = 0;       ///< dropout rate on the outputs of layers below the last; 0: same as dropout
-  double dropoute = 0;       ///< dropout rate of whole symbols, before embedding (training/weight_rules.h)
+  double dropoute = 0;       ///< dropout rate of whole rows of the embedding (training/weight_rules.h)
   double wdrop = 0;          ///< dropout rate on recurrent weight matrices
   bool tied = false;         ///< output weights are tied to the embedding
 };

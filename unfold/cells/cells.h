@@ -223,7 +223,7 @@ struct EsnOptions {
   // Fitting of the readout (not read by the cell):
   bool trained = false;  ///< trained by the optimizer, like all other parameters
   double ridge = 0;      ///< lambda; 0: selected automatically
-  Index blocks = 0;      ///< validation blocks for the selection; 0: generalized cross-validation
+  Index blocks = 0;      ///< cross-validation blocks to select lambda; 0: generalized cross-validation
   Index washout = 100;
   bool trained_initial = false;
 };

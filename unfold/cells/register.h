@@ -9,7 +9,7 @@
 ///   }
 ///
 /// A model file contains the name and no code: a program that loads the model must first register the same function
-/// under the same name. Other programs, including the command, fail with an error that names the missing cell.
+/// under the same name. Other programs, including the command, report an error.
 
 #include <functional>
 #include <string>
