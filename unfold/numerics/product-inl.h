@@ -408,7 +408,7 @@ HWY_INLINE void copy_vectors(const T* from, Index count, T* to) {
   hn::StoreU(hn::LoadU(d, from + last), d, to + last);
 }
 
-/// Rows `r` and columns `k` of a, the last row first, interleaved tile by tile: step i of row m of a tile with s rows
+/// Rows `r` and columns `k` of `a`, the last row first, interleaved tile by tile: step i of row m of a tile with s rows
 /// is at i * s + m. The distance between tiles is tile_offset.
 template <class T>
 class InterleavedColumns {
