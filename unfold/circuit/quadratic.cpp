@@ -84,7 +84,7 @@ class QuadraticForm final : public OperatorOf<QuadraticForm> {
 
   Index pairs() const { return inputs_ * (inputs_ + 1) / 2; }
 
-  /// Stores of(i, j, row) in a matrix with one row per pair and one column per row.
+  /// Tabulates of(i, j, row) for all pairs (i, j) and rows: a matrix [pairs x rows].
   template <class T, class Of>
   Matrix<const T> by_pairs(const OperatorRows<T>& in, Range rows, Of&& of) const {
     T* to = in.scratch;
