@@ -1,6 +1,6 @@
 #pragma once
-/// Where the time of the passes goes: seconds of every member of a team by stage. An unfolding writes into the account
-/// that it is given and costs nothing without one.
+/// Time accounting for the passes: the seconds that each member of a team spends in each stage. An unfolding records
+/// into the account that is passed to it; without an account there is no overhead.
 ///
 ///   Account account(team.size());
 ///   u.set_account(&account);
@@ -16,13 +16,13 @@
 namespace unfold {
 
 enum class Stage : unsigned char {
-  pack,       ///< weights into panels, once per update
-  hoisted,    ///< products with what lies outside a loop, batched over all positions; lookups of symbols
+  pack,       ///< packing weights into panels, once per update
+  hoisted,    ///< products with operands from outside a loop, batched over all positions; symbol lookups
   recurrent,  ///< products inside a loop, step by step
   pointwise,  ///< element-wise maps
-  moves,      ///< carried state, gathered links, reorderings, masks
+  moves,      ///< carried state, gathered links, reordering, masks
   deferred,   ///< gradients of weights, lookups and biases, batched over all positions
-  waiting     ///< at barriers
+  waiting     ///< waiting at barriers
 };
 inline constexpr int kStageCount = static_cast<int>(Stage::waiting) + 1;
 std::string_view stage_name(Stage stage);
@@ -35,17 +35,17 @@ class Account {
   void add(int member, Stage stage, double seconds) {
     times_[static_cast<std::size_t>(member)].of[static_cast<std::size_t>(stage)] += seconds;
   }
-  /// Mean over the members: with the time spent waiting, the stages add up to the time of the passes.
+  /// Returns the mean over the members. Including the waiting time, the stages add up to the time of the passes.
   double seconds(Stage stage) const;
 
  private:
-  struct alignas(64) Times {  // each member writes its own lines of cache
+  struct alignas(64) Times {  // aligned so that members do not share cache lines
     double of[kStageCount] = {};
   };
   std::vector<Times> times_;
 };
 
-/// Adds the time of its life to a stage, if there is an account.
+/// Adds the lifetime of the timer to a stage. Does nothing if there is no account.
 class StageTimer {
  public:
   StageTimer(Account* account, int member, Stage stage) : account_(account), member_(member), stage_(stage) {

@@ -1,7 +1,8 @@
 #pragma once
-/// Where the passes of an unfolding run, when not on the host's threads (offload/). The plan is what both run: segments
-/// of items over places, no pointers. Whoever makes an unfolding gives it an Offload; its interface stays the same, and
-/// numbers that the host reads or writes are moved when they are asked for.
+/// Interface for running the passes of an unfolding somewhere other than on the host's threads (offload/). Host and
+/// backend execute the same plan: segments of items that name buffer locations rather than pointers. To use a backend,
+/// pass an Offload when creating the unfolding. The interface of the unfolding stays the same; values are transferred
+/// when the host reads or writes them.
 
 #include <memory>
 #include <span>
@@ -16,39 +17,40 @@ namespace unfold {
 template <class T>
 struct Parts;
 
-/// Steps of an optimiser where the parameters are: nothing large travels. Vectors are known by their place at home;
-/// what was moved comes home when it is asked for (Keeper).
+/// Optimizer steps on the device that holds the parameters, so that no large transfers are needed. Vectors are
+/// identified by their host address; values changed on the device are copied back when the host accesses them (Keeper).
 template <class T>
 class Resident : public Keeper<T> {
  public:
-  virtual double gradient_norm() = 0;  ///< of the last backward pass
-  /// Moves the parameters, which are lent from now on, and both moments, along the gradient of the last backward pass.
+  virtual double gradient_norm() = 0;  ///< norm of the gradient of the last backward pass
+  /// Updates the parameters and both moments with the gradient of the last backward pass. From this call on, the device
+  /// holds the current parameters and moments.
   virtual void adam(Parameters<T>& parameters, std::span<T> mean, std::span<T> square, const AdamStep& step) = 0;
 };
 
-/// The passes of one unfolding, elsewhere. Refers to its parts.
+/// The passes of one unfolding on a device. Keeps a reference to the parts of the unfolding.
 template <class T>
 class Backend {
  public:
   virtual ~Backend() = default;
-  virtual void lay() = 0;                 ///< the structure has changed
-  virtual void parameters_changed() = 0;  ///< those of the parts
-  /// As those of Unfolding, whose checks are done.
+  virtual void lay() = 0;                 ///< called after the structure has changed
+  virtual void parameters_changed() = 0;  ///< called after the parameters of the parts have changed
+  /// These correspond to the functions of Unfolding, which has already checked the arguments.
   virtual void forward(State<T>* state) = 0;
   virtual void backward(std::span<T> gradient, const BackwardOptions& options, const State<T>* end,
                         State<T>* start) = 0;
   virtual void tangent(std::span<const T> direction) = 0;
-  /// Makes the host's numbers of a signal those of the last pass.
+  /// Copies the values of a signal from the last pass to the host.
   virtual void fetch(What what, int node) = 0;
-  /// The host's numbers of a signal are about to be written: the next pass reads them.
+  /// Announces that the host is about to write the values of a signal; the next pass reads them.
   virtual void expect(What what, int node) = 0;
-  /// As Unfolding::softmax.
+  /// See Unfolding::softmax.
   virtual bool softmax(int node, std::span<const Symbol> targets, T scale, bool adjoint, T* nats) = 0;
-  /// Null: steps are taken on the host.
+  /// Null if optimizer steps run on the host.
   virtual Resident<T>* resident() = 0;
 };
 
-/// Makes backends. UsageError for a plan that it cannot run, saying what of it.
+/// Factory for backends. Throws UsageError for a plan that it cannot run; the message names the unsupported part.
 class Offload {
  public:
   virtual ~Offload() = default;

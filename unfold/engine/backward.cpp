@@ -43,7 +43,8 @@ void BackwardPass<T>::weights(Member& me, T* gradient, int after) {
   GradientPass<T>(parts_, options_).run(me, gradient, after);
 }
 
-/// Zeroes what writers add to, and hands over the adjoints of the carried state where no step of this window sets them.
+/// Zeroes the buffers that writers add to, and passes on the adjoints of the carried state where no step of this window
+/// sets them.
 template <class T>
 void BackwardPass<T>::prepare(Member& me) {
   const auto& outputs = plan_.outputs();
@@ -62,7 +63,8 @@ void BackwardPass<T>::prepare(Member& me) {
   me.sync();
 }
 
-/// Rows of this step that no later step of the window writes to: zero, or what a later window handed back.
+/// Initializes the rows of this step that no later step of the window writes to: zero, or the adjoints from a later
+/// window.
 template <class T>
 void BackwardPass<T>::start_tails(Member& me, std::size_t g, Index step, Division how) {
   const Corner corner = segment(g).corner;
@@ -128,7 +130,7 @@ void BackwardPass<T>::affine(const Segment& in, const Item& item, const Work& wo
   const Matrix<const T> dz = matrix(What::adjoint, item.node, work);
   for (auto part = item.parts.rbegin(); part != item.parts.rend(); ++part) {
     const auto& t = term_of(item, *part);
-    if (meets_leaves(in, work, t)) continue;  // nobody reads the adjoints of what is not there
+    if (meets_leaves(in, work, t)) continue;  // no reader needs the adjoints of absent children
     const bool moves = plan_.needs_adjoint(t.source);
     if (!moves && (t.keys < 0 || !(plan_.needs_adjoint(t.keys) || plan_.needs_adjoint(t.values)))) continue;
     const Matrix<T> dx = moves ? matrix(What::adjoint, t.source, work) : Matrix<T>{};
@@ -142,7 +144,7 @@ void BackwardPass<T>::affine(const Segment& in, const Item& item, const Work& wo
   }
 }
 
-/// Rows of an affine map that nobody wants: nothing comes back from them.
+/// Rows at which an affine map is not computed contribute no adjoint.
 template <class T>
 void BackwardPass<T>::leave_out(const Item& item, const Work& work) {
   for (const auto& part : item.parts) {

@@ -43,7 +43,7 @@ void Boundary<T>::load(Member& me, const State<T>* state, const Parameters<T>& p
   }
 }
 
-/// `state` null: the initial values.
+/// `state` is null for the initial values.
 template <class T>
 void Boundary<T>::load_history(const Plan::Carried& c, Index place, const T* state, const Parameters<T>& parameters) {
   const Index n = node(c.source).size;
@@ -103,7 +103,8 @@ void Boundary<T>::load_adjoints(const State<T>* end) {
   load_kept_adjoints(end);
 }
 
-/// What later windows hand back of links along `first`: to the first position, or on to the window that holds it.
+/// Passes the adjoints from later windows for links along `first` to the first position, or on to the window that
+/// contains it.
 template <class T>
 void Boundary<T>::load_kept_adjoints(const State<T>* end) {
   for (const Plan::Kept& k : plan_.kept()) {
@@ -150,8 +151,8 @@ void Boundary<T>::load_tangents(const Parameters<T>& parameters, const T* direct
     const auto& from = node(c.source).operands;
     const auto moves = [&](int operand) { return operand >= 0 && plan_.needs_adjoint(operand); };
     if (node(c.source).kind == Node::Kind::map && !moves(from[0]) && !moves(from[1]))
-      layout_.buffer(What::tangent, c.source).fill_zero();  // only its trained start depends on parameters: no item
-                                                            // writes it
+      // Only its trained initial value depends on parameters: no item writes it.
+      layout_.buffer(What::tangent, c.source).fill_zero();
     for (Index p = 0; p < layout_.places(part(c)); ++p)
       for (Index back = 1; back <= c.steps; ++back) {
         T* row = layout_.history_row(What::tangent, c.source, back, p);

@@ -1,7 +1,7 @@
 #pragma once
-/// What lies beyond the first position of every sequence: the rows of history that links along `previous` see, what
-/// links along `first` have kept of an earlier window, their adjoints, and the state that carries all of it. Chains of
-/// deeper parts are whole: they begin afresh and leave nothing behind. Internal to engine/.
+/// Values beyond the first position of every sequence: the history rows that links along `previous` read, the values
+/// that links along `first` keep from an earlier window, their adjoints, and the state that carries all of them. Chains
+/// of deeper parts are processed whole: they start from the initial values and carry no state. Internal to engine/.
 
 #include "unfold/circuit/parameters.h"
 #include "unfold/engine/layout.h"
@@ -14,26 +14,28 @@ class Boundary {
  public:
   Boundary(const Plan& plan, Layout<T>& layout);
 
-  void lay();  ///< over the structure that the layout has
+  void lay();  ///< prepares the buffers for the structure of the layout
 
-  /// Whether the last forward pass started the sequence at a place from the initial values.
+  /// Returns whether the last forward pass started the sequence at a place from the initial values.
   bool fresh(Index place, int part = 0) const { return part > 0 || fresh_[static_cast<std::size_t>(place)] != 0; }
-  /// The place of the sequence of a row, if a link along `first` finds its position in an earlier window; else -1.
+  /// Returns the place of a row's sequence if a link along `first` refers to a position in an earlier window, otherwise
+  /// -1.
   Index begun_before(int link, Index row) const;
   T* kept(int link, Index place) { return row_of(kept_, link, place); }
   T* kept_adjoint(int link, Index place) { return row_of(kept_adjoints_, link, place); }
 
-  /// What links see before the first position: the carried state, or the initial values. By all members.
+  /// Loads the values that links read before the first position: the carried state or the initial values. Called by all
+  /// members.
   void load(Member& me, const State<T>* state, const Parameters<T>& parameters);
   void store(State<T>& state);
-  /// Adds the adjoints of the state that a later window handed back (null: none), except where tails start with them.
-  /// REQUIRES: the adjoints that it adds to are zeroed.
+  /// Adds the state adjoints from a later window (null: none), except where tails start with them. REQUIRES: the
+  /// adjoints that are added to are zeroed.
   void load_adjoints(const State<T>* end);
   void store_adjoints(State<T>& start);
-  /// Tangents of what lies before the first position, in a direction of the parameters. Carried state is held fixed.
+  /// Sets the tangents of the values before the first position for a parameter direction. Carried state is held fixed.
   void load_tangents(const Parameters<T>& parameters, const T* direction);
-  /// Gradients of trained initial values: the adjoints of what sequences that started afresh saw before their first
-  /// position, summed, or their squares.
+  /// Computes the gradients of trained initial values: the sum of the adjoints (or of their squares) before the first
+  /// position, over the sequences that started from the initial values.
   void initial_gradients(const Parameters<T>& parameters, T* gradient, bool accumulate, bool squared);
 
   std::size_t memory_bytes() const;
@@ -49,8 +51,8 @@ class Boundary {
 
   const Plan& plan_;
   Layout<T>& layout_;
-  std::vector<char> fresh_;                      // per place
-  std::vector<Buffer<T>> kept_, kept_adjoints_;  // per link along `first`: a row for each place
+  std::vector<char> fresh_;                      // indexed by place
+  std::vector<Buffer<T>> kept_, kept_adjoints_;  // per link along `first`: one row per place
 };
 
 }  // namespace unfold

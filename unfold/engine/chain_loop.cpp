@@ -33,7 +33,7 @@ ChainLoops::ChainLoops(const Plan& plan) {
   }
 }
 
-/// What the kernel of a loop's term reads.
+/// Returns the data that the kernel of a loop's term reads.
 template <class T>
 Recurrence<T> ChainPass<T>::recurrence_of(const ChainLoop& loop) {
   const Node& affine = node(loop.affine);

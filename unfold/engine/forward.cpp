@@ -78,7 +78,7 @@ void ForwardPass<T>::affine(const Segment& in, const Item& item, const Work& wor
   }
 }
 
-/// Rows of an affine map that nobody wants.
+/// Rows at which an affine map is not computed.
 template <class T>
 void ForwardPass<T>::leave_out(const Item& item, const Work& work) {
   if (item.start)

@@ -14,7 +14,7 @@ void GradientPass<T>::run(Member& me, T* gradient, int after) {
     const Node& affine = node(i);
     if (affine.kind != Node::Kind::affine) continue;
     if (after != kAll && after != (plan_.live(i) ? plan_.last_segment(i) : 0)) continue;
-    if (!plan_.live(i)) {  // nothing depends on these parameters
+    if (!plan_.live(i)) {  // no output depends on these parameters
       if (!options_.accumulate && me.id() == 0) clear(affine, gradient);
       continue;
     }
@@ -24,7 +24,7 @@ void GradientPass<T>::run(Member& me, T* gradient, int after) {
     }
     for (const auto& term : affine.terms)
       if (!term.dense()) of_operator(me, i, term, of(term.parameter));
-    // A block of rows is read by all terms and the bias while it is in the second-level cache.
+    // All terms and the bias read a block of rows while it is in the second-level cache.
     const Index rows = layout_.rows(affine.part);
     const Index block = layout_.rectangular(affine.part) && !squared_ ? kRows : std::max<Index>(rows, 1);
     bool accumulate = options_.accumulate;
@@ -71,7 +71,7 @@ void GradientPass<T>::clear(const Node& affine, T* gradient) const {
   if (affine.bias >= 0) std::fill_n(parameters().view(gradient, affine.bias).data, affine.size, T{0});
 }
 
-/// Columns of a gradient that a member owns: whole panels, where there are enough of them.
+/// Returns the gradient columns that a member owns: whole panels if there are enough of them.
 template <class T>
 Range GradientPass<T>::my_columns(const Member& me, Index columns) {
   constexpr Index kPanel = PackedMatrix<T>::kPanel;
@@ -110,11 +110,11 @@ void GradientPass<T>::of_lookup(Member& me, int i, const Symbol* read, Matrix<T>
   scatter_rows<T>(layout_.matrix(What::adjoint, i, 0, rows), read + rows.begin, g, columns);
 }
 
-/// `rows`: any of a rectangular batch, or all.
+/// `rows`: any range of a rectangular batch, otherwise all rows.
 template <class T>
 void GradientPass<T>::of_product(Member& me, int i, int source, Matrix<T> g, Range rows, bool accumulate) {
   Start start = accumulate ? Start::accumulate : Start::zero;
-  // Members divide the longer side, so that little is packed twice.
+  // Members divide the longer side so that little is packed twice.
   const bool by_columns = g.cols >= g.rows && g.cols >= PackedMatrix<T>::kPanel * me.size();
   const Range columns = by_columns ? my_columns(me, g.cols) : Range{0, g.cols};
   const Range inputs = by_columns ? Range{0, g.rows} : me.share(g.rows, 8);
@@ -135,7 +135,7 @@ void GradientPass<T>::of_product(Member& me, int i, int source, Matrix<T> g, Ran
   }
 }
 
-/// Every component squared. By all members.
+/// Squares every element. Called by all members.
 template <class T>
 Matrix<const T> GradientPass<T>::square(Member& me, Matrix<const T> x) {
   Buffer<T>& squares = parts_.weights.squares();

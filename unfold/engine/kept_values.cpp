@@ -7,7 +7,7 @@
 namespace unfold {
 namespace {
 
-constexpr Index kGrain = 1024;  ///< numbers that one member takes together
+constexpr Index kGrain = 1024;  ///< values that a member processes at a time
 
 template <class T>
 void round_into(const T* from, Range range, std::uint16_t* into) {
@@ -20,7 +20,7 @@ void widen_into(const std::uint16_t* from, Range range, T* into) {
   for (Index i = range.begin; i < range.end; ++i) into[i] = static_cast<T>(from_bf16(from[i]));
 }
 
-/// Whether the values of an output lie in the buffer of a root.
+/// Returns whether the buffer of a root holds values of an output.
 bool holds_output(const Plan& plan, int root) {
   return std::ranges::any_of(plan.outputs(), [&](int i) { return plan.value_place(i).root == root; });
 }

@@ -1,9 +1,9 @@
 #pragma once
-/// What a backward pass reads of a forward pass, put away in half the memory: activities, and those before the first
-/// position, rounded to bfloat16 (numerics/bf16.h), but for the outputs, which losses read and which stay as they are.
-/// So the rounded activities of a sequence are the same wherever it is cut into pieces. What can be had again is not
-/// put away: inputs and symbols are given anew, masks drawn anew. Ordinary instructions round: every processor has the
-/// same bits.
+/// The forward values that a backward pass needs, stored in half the memory: activations and the values before the
+/// first position, rounded to bfloat16 (numerics/bf16.h). Outputs are stored exactly because losses read them. As a
+/// result, the rounded activations of a sequence do not depend on how it is divided into windows. Values that can be
+/// reproduced are not stored: inputs and symbols are supplied again, masks are drawn again. Rounding uses ordinary
+/// instructions, so the bits are the same on every processor.
 
 #include <cstdint>
 #include <vector>
@@ -16,15 +16,15 @@ namespace unfold {
 template <class T>
 class KeptValues {
  public:
-  /// All values of a layout, by a team.
+  /// Stores all values of a layout, using a team.
   void take(const Plan& plan, Layout<T>& layout, Team& team);
-  /// Puts them back. REQUIRES: a layout over the structure that they were taken from.
+  /// Restores the values. REQUIRES: a layout over the structure that the values were taken from.
   void give(Layout<T>& layout, Team& team) const;
 
   std::size_t memory_bytes() const;
 
  private:
-  /// Where the numbers of a buffer are: from `begin` on in one of the two.
+  /// Location of a buffer's values: `count` values from `begin` on, in `exact_` or in `rounded_`.
   struct Part {
     int root;
     bool exact;

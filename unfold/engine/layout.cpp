@@ -82,7 +82,7 @@ void Layout<T>::lay_node(int i) {
   if (shifted && own.kind() == Structure::Kind::chains) return;
   std::vector<Index> found = it.delay.crosses()
                                  ? own.rows_seen(it.delay, part(it.source) - it.part)
-                                 : own.predecessors(it.delay, plan_.corner(i));  // says what does not fit
+                                 : own.predecessors(it.delay, plan_.corner(i));  // throws if the sources do not fit
   if (!shifted) predecessors_[at(i)] = std::move(found);
 }
 
@@ -93,7 +93,8 @@ void Layout<T>::make_room(What what) {
   group(what).roomy = true;
 }
 
-/// Buffers of the roots: history rows first, then one row per position (adjoint rings: 1 + history steps).
+/// Allocates the buffers of the roots: history rows first, then one row per position (adjoint rings: 1 + history
+/// steps).
 template <class T>
 void Layout<T>::allocate(What what) {
   auto& into = group(what).buffers;
@@ -124,7 +125,7 @@ std::vector<std::pair<Index, Range>> Layout<T>::runs(Index shift, int part) cons
   const auto begin = [&](Index step) { return first_row(step, Corner::top_left, part); };
   Index last = steps(part);
   for (Index step = last - 1; step >= 0; --step) {
-    // Joining `step - 1` to the run needs its source rows to end where those of `step` begin.
+    // `step - 1` can join the group only if its source rows end where those of `step` begin.
     if (step > 0 && source_rows(step - 1) == step_rows(step - 1, Corner::top_left, part)) continue;
     result.push_back({step, {begin(step), begin(last)}});
     last = step;
@@ -141,7 +142,7 @@ T* Layout<T>::address(What what, const Place& here, Index step, Index row) {
   T* base = buffer(what, here.root).data() + here.column;
   if (what == What::adjoint && plan_.adjoint_buffer(here.root).ring) {
     const Index within = row - begin(step), count = 1 + history;
-    const Index slot = (step - here.shift + count) % count;  // shifts reach no further than the history
+    const Index slot = (step - here.shift + count) % count;  // shifts do not exceed the history
     return base + (slot * places + within) * width;
   }
   if (here.shift > 0) {

@@ -1,4 +1,4 @@
-/// Rows that move between positions: gathered links and reordered signals, in all passes.
+/// Operations that move rows between positions, in all passes: gathered links and reordered signals.
 
 #include <algorithm>
 #include <cmath>
@@ -30,7 +30,7 @@ void LinkPass<T>::gather(What what, int link, const Work& work, const T* initial
   }
 }
 
-/// False for a link that reads at the start of a sequence alone, where the sequence began in an earlier window.
+/// Returns false for a link that reads only at the start of a sequence if the sequence began in an earlier window.
 template <class T>
 bool LinkPass<T>::begins(int link, Index row) const {
   if (node(link).delay.along != Delay::Along::source_start || node(link).part > 0) return true;
@@ -38,8 +38,8 @@ bool LinkPass<T>::begins(int link, Index row) const {
   return parts_.boundary.fresh(structure.place(structure.sequence_of_item(layout_.order().items[at(row)])));
 }
 
-/// The sum has the same bits whatever the order of the children: of three and more, terms are added from the smallest
-/// to the largest, component by component.
+/// The sum has the same bits for any order of the children: with three or more, the terms of each component are added
+/// from smallest to largest.
 template <class T>
 void LinkPass<T>::add_children(What what, int link, const Work& work, const T* initial) {
   const Node& n = node(link);
@@ -71,7 +71,7 @@ void LinkPass<T>::add_children(What what, int link, const Work& work, const T* i
   }
 }
 
-/// Blocks of columns belong to children: a member of the team owns rows, or the same columns of every block.
+/// Each child has its own block of columns. A member of the team owns rows, or the same columns of every block.
 template <class T>
 void LinkPass<T>::join_children(What what, int link, const Work& work) {
   const Node& n = node(link);
@@ -93,7 +93,7 @@ void LinkPass<T>::join_children(What what, int link, const Work& work) {
   }
 }
 
-/// As join_children, of the positions of a block, which are rows of a finer grid.
+/// Like join_children, for the positions of a block, which are rows of a finer grid.
 template <class T>
 void LinkPass<T>::join_block(What what, int link, const Work& work) {
   const Node& n = node(link);
@@ -116,7 +116,7 @@ void LinkPass<T>::join_block(What what, int link, const Work& work) {
   }
 }
 
-/// Every row of the finer grid is of one block.
+/// Every row of the finer grid belongs to exactly one block.
 template <class T>
 void LinkPass<T>::scatter_to_block(int link, const Work& work, Range rows) {
   const Node& n = node(link);
@@ -133,7 +133,7 @@ void LinkPass<T>::scatter_to_block(int link, const Work& work, Range rows) {
   }
 }
 
-/// Of links to all children: every child has its own part of the adjoint, or all of it where the link is a sum.
+/// For links to all children: each child receives its own part of the adjoint, or all of it if the link is a sum.
 template <class T>
 void LinkPass<T>::scatter_to_children(int link, const Work& work, Range rows) {
   const Node& n = node(link);
@@ -158,7 +158,7 @@ void LinkPass<T>::scatter(int link, bool in_loop, const Work& work) {
   const Node& n = node(link);
   if (!plan_.needs_adjoint(n.source)) return;
   Range part = work.rows;
-  if (!in_loop && !work.by_columns) {  // rows of others may be written: one member does all
+  if (!in_loop && !work.by_columns) {  // rows of other members may be written, so one member does all the work
     if (work.member->id() != 0 || part.begin != 0) return;
     part = {0, layout_.rows(n.part)};
   }

@@ -1,6 +1,7 @@
 #pragma once
-/// Dropout masks: functions of (seed, state slot, position in the stream), so that no division of the work and no cut
-/// of a window changes them; those that last a sequence, of (seed, state slot). Internal to engine/.
+/// Dropout masks. A mask is a function of (seed, state slot, position in the stream), so it does not depend on how the
+/// work is divided or where windows begin; masks that last a whole sequence are a function of (seed, state slot).
+/// Internal to engine/.
 
 #include <algorithm>
 #include <cstdint>
@@ -14,13 +15,12 @@ namespace unfold {
 
 class Masks {
  public:
-  /// Positions are counted from `first_position`.
+  /// Enables dropout. Positions are counted from `first_position`.
   void draw(std::uint64_t seed, Index first_position) { drawn_ = true, seed_ = seed, origin_ = first_position; }
   void switch_off() { drawn_ = false; }
   bool drawn() const { return drawn_; }
   std::uint64_t seed() const { return seed_; }
-  /// What the numbers of a mask are a function of, with the seed and the name of its node: one for each row. REQUIRES
-  /// `number`.
+  /// Returns one key per row. A mask is a function of these keys, the seed and the name of its node. REQUIRES `number`.
   const std::vector<std::uint64_t>& keys(Lasts lasts, int part) const {
     return (lasts == Lasts::sequence ? chains_ : keys_)[static_cast<std::size_t>(part)];
   }
@@ -33,13 +33,13 @@ class Masks {
         (*of)[static_cast<std::size_t>(p)].resize(static_cast<std::size_t>(layout.rows(p)));
   }
 
-  /// Numbers the rows of a layout. By all members.
+  /// Computes the keys of the rows of a layout. Called by all members.
   template <class T>
   void number(Member& me, const Layout<T>& layout) {
     for (int p = 0; p < layout.parts() && drawn_; ++p) number(me, layout, p);
   }
 
-  /// The mask of a node for rows from `row` on; ones when switched off.
+  /// Fills the mask of a node for rows from `row` on; all ones if dropout is off.
   template <class T>
   void fill(const Node& node, Index row, Matrix<T> mask) const {
     if (drawn_)
@@ -49,7 +49,7 @@ class Masks {
   }
 
  private:
-  /// Chains of deeper parts are told apart by their numbers.
+  /// Chains of deeper parts have no state slot and are identified by their index.
   template <class T>
   void number(Member& me, const Layout<T>& layout, int part) {
     const Structure& structure = layout.structure(part);
@@ -68,7 +68,7 @@ class Masks {
   std::uint64_t seed_ = 0;
   Index origin_ = 0;
   std::vector<std::vector<std::uint64_t>> keys_;    // per part and row
-  std::vector<std::vector<std::uint64_t>> chains_;  // the same, one for all rows of a chain
+  std::vector<std::vector<std::uint64_t>> chains_;  // the same, with one key for all rows of a chain
 };
 
 }  // namespace unfold

@@ -7,7 +7,7 @@ namespace {
 
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
-/// Packed weights of the terms that are dense matrices, whole panels, in both directions.
+/// Returns the size of the packed weights of dense terms, in whole panels, for both directions.
 Index packed_numbers(const Plan& plan, std::size_t element_bytes) {
   const Index panel = 128 / static_cast<Index>(element_bytes);
   const auto whole = [&](Index n) { return (n + panel - 1) / panel * panel; };

@@ -1,6 +1,7 @@
 #pragma once
-/// The matrices of dense terms in the order in which products read them: as they are, transposed, transposed and
-/// squared, and those of a direction. Packed once per change of the parameters. Internal to engine/.
+/// Weight matrices of dense terms, packed in the order in which the products read them: plain, transposed, transposed
+/// and squared, and the matrices of a parameter direction. Packed once per change of the parameters. Internal to
+/// engine/.
 
 #include <vector>
 
@@ -12,7 +13,7 @@
 
 namespace unfold {
 
-/// Whether a term is a product with a matrix: neither a lookup of symbols nor an operator.
+/// Returns whether a term is a matrix product, that is, neither a symbol lookup nor an operator.
 bool is_product(const Plan& plan, const Node::AffineTerm& term);
 
 template <class T>
@@ -22,16 +23,17 @@ class PackedWeights {
 
   enum class Form : unsigned char { plain, transposed, squared, direction };
 
-  void mark_changed();            ///< the parameters: all forms but that of a direction
-  void mark_direction_changed();  ///< by one member of a team
-  /// Packs what has changed, of the vector given (laid out like the parameters). All members; they meet at its end.
+  void mark_changed();            ///< marks the parameters as changed: all forms except `direction`
+  void mark_direction_changed();  ///< called by one member of a team
+  /// Packs whatever has changed, from the given vector (laid out like the parameters). Called by all members; ends with
+  /// a barrier.
   void pack(Member& me, Form form, const Parameters<T>& parameters, const T* flat, Account* account);
   const PackedMatrix<T>& operator()(Form form, int parameter) const {
     return set(form).matrices[static_cast<std::size_t>(parameter)];
   }
 
-  Precision precision() const { return precision_; }  ///< of all products but those of squares
-  Buffer<T>& squares() { return squares_; }           ///< room for squared numbers
+  Precision precision() const { return precision_; }  ///< precision of all products except those of squares
+  Buffer<T>& squares() { return squares_; }           ///< scratch for squared values
   std::size_t memory_bytes() const;
 
  private:
@@ -44,7 +46,7 @@ class PackedWeights {
   Matrix<const T> square(Member& me, Matrix<const T> w);
 
   Precision precision_;
-  std::vector<char> dense_;  // per parameter: whether some product reads it
+  std::vector<char> dense_;  // per parameter: whether any product reads it
   Set sets_[4];
   Buffer<T> squares_;
 };

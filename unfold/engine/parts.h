@@ -1,5 +1,5 @@
 #pragma once
-/// What an unfolding is made of, and what its passes have in common. Internal to engine/.
+/// The components of an unfolding and the functionality shared by its passes. Internal to engine/.
 
 #include <algorithm>
 
@@ -22,18 +22,18 @@ struct Parts {
   std::shared_ptr<const Plan> plan;
   Team& team;
   const Parameters<T>* parameters = nullptr;
-  Layout<T> layout;      ///< where numbers are
-  Boundary<T> boundary;  ///< what lies before the first position
-  Programs programs;     ///< of element-wise maps
+  Layout<T> layout;      ///< buffers and addresses
+  Boundary<T> boundary;  ///< values before the first position
+  Programs programs;     ///< compiled element-wise maps
   ProgramRunner<T> runner;
-  Schedule schedule;  ///< in which order items run, and by whom
+  Schedule schedule;  ///< order of the items and division among members
   PackedWeights<T> weights;
   ChainLoops chains;
   Masks masks;
   std::vector<Buffer<T>> operator_scratch;  ///< per member
 };
 
-/// A pass over the parts of an unfolding: what every pass asks of them. Made anew for each pass; keeps no numbers.
+/// Base class of the passes over the parts of an unfolding. Created for each pass; stores no values.
 template <class T>
 class PassOver {
  public:
@@ -50,7 +50,7 @@ class PassOver {
   Matrix<T> matrix(What what, int i, const Work& work) { return layout_.matrix(what, i, work.step, work.rows); }
   void run_program(const Program& program, const Work& work) { parts_.runner.run(program, layout_, work); }
 
-  /// What the rules of a term's operator read at some rows of a step.
+  /// Returns the data that a term's operator reads at some rows of a step.
   OperatorRows<T> operator_rows(const Member& me, const Node::AffineTerm& term, Index step, Range rows) {
     OperatorRows<T> result{.w = parameters()[term.parameter],
                            .x = term.symbols.empty() ? layout_.matrix(What::value, term.source, step, rows)
@@ -67,7 +67,7 @@ class PassOver {
   OperatorRows<T> operator_rows(const Node::AffineTerm& term, const Work& work) {
     return operator_rows(*work.member, term, work.step, work.rows);
   }
-  /// The adjoints, the tangents of what a term looks at.
+  /// Adds the adjoints (or tangents) of the memory that a term reads.
   OperatorRows<T> with_adjoints(const Node::AffineTerm& term, OperatorRows<T> rows) {
     const auto of = [&](int i) { return plan_.needs_adjoint(i) ? layout_.matrix(What::adjoint, i) : Matrix<T>{}; };
     if (term.keys >= 0) rows.memory.key_adjoints = of(term.keys), rows.memory.value_adjoints = of(term.values);
@@ -78,7 +78,7 @@ class PassOver {
     if (term.keys >= 0) rows.memory.key_tangents = of(term.keys), rows.memory.value_tangents = of(term.values);
     return rows;
   }
-  /// Whether a term reads children alone, in trees, and adds nothing to leaves, which have none.
+  /// Returns whether a term reads only the children in trees and adds nothing at leaves, which have no children.
   bool skips_leaves(const Node::AffineTerm& term) const {
     if (!term.dense() && !term.op->vanishes()) return false;
     int source = term.source;
@@ -86,11 +86,11 @@ class PassOver {
     const Node& link = node(source);
     return link.kind == Node::Kind::link && link.delay.to_children() && link.initial < 0;
   }
-  /// Whether the rows of a loop's step are leaves, for such a term.
+  /// Returns whether the rows of a loop's step are leaves, where such a term contributes nothing.
   bool meets_leaves(const Segment& in, const Work& work, const Node::AffineTerm& term) const {
     return in.loop && !in.descending && work.step == 0 && skips_leaves(term);
   }
-  /// Calls use(work, awake) for the rows where an affine map is wanted and for those where it is not, run by run
+  /// Calls use(work, awake) for each contiguous range of rows in which an affine map is computed (awake) or skipped
   /// (Circuit::only_where).
   template <class Use>
   void over_awake(const Node& affine, const Work& work, Use&& use) {
@@ -104,7 +104,7 @@ class PassOver {
       use(run, on);
     }
   }
-  /// Whether one member does the whole item, where members divide columns: operators are not divided.
+  /// Returns whether one member processes the whole item when members divide columns; operators are not divided.
   bool is_whole(const Item& item, const Work& work) const;
 
   Parts<T>& parts_;
@@ -113,7 +113,7 @@ class PassOver {
   Schedule& schedule_;
 };
 
-/// What an item counts as.
+/// Returns the stage that the time of an item is attributed to.
 inline Stage stage_of(const Segment& segment, const Item& item) {
   switch (item.kind) {
     case Item::Kind::affine: return segment.loop ? Stage::recurrent : Stage::hoisted;
@@ -122,7 +122,7 @@ inline Stage stage_of(const Segment& segment, const Item& item) {
   }
 }
 
-/// What an affine map starts from, where its first term does not know how to.
+/// Initializes the rows of an affine map whose first term cannot do so itself.
 template <class T>
 void start_rows(Matrix<T> y, Start start, const T* bias) {
   if (start == Start::accumulate) return;
@@ -130,7 +130,7 @@ void start_rows(Matrix<T> y, Start start, const T* bias) {
     for (Index j = 0; j < y.cols; ++j) y(r, j) = start == Start::bias ? bias[j] : T{0};
 }
 
-/// The same for the columns of some panels.
+/// The same, for the columns of some panels.
 template <class T>
 void start_panels(Matrix<T> y, const Panels& panels, Start start, const T* bias) {
   constexpr Index kPanel = PackedMatrix<T>::kPanel;

@@ -1,12 +1,12 @@
 #pragma once
-/// The passes over an unfolding. Each runs the items of the plan in the order of the schedule; it says what an item
-/// does for some rows. Called by every member of the team. Internal to engine/.
+/// The passes over an unfolding. Each pass runs the items of the plan in the order of the schedule and defines what an
+/// item does for a range of rows. Called by every member of the team. Internal to engine/.
 
 #include "unfold/engine/parts.h"
 
 namespace unfold {
 
-/// What a pass of T uses of its base.
+/// Names that a pass uses from its base class.
 #define UNFOLD_PASS_OVER                                                                                  \
   using PassOver<T>::parts_, PassOver<T>::plan_, PassOver<T>::layout_, PassOver<T>::schedule_;            \
   using PassOver<T>::node, PassOver<T>::term_of, PassOver<T>::segment, PassOver<T>::parameters;           \
@@ -14,14 +14,16 @@ namespace unfold {
   using PassOver<T>::with_adjoints, PassOver<T>::with_tangents, PassOver<T>::skips_leaves;                \
   using PassOver<T>::meets_leaves, PassOver<T>::over_awake;
 
-/// What moves rows: links that are gathered, and signals put into the order of another corner (links.cpp).
+/// Operations that move rows: gathered links, and signals reordered for another corner (links.cpp).
 template <class T>
 class LinkPass : protected PassOver<T> {
  public:
   using PassOver<T>::PassOver;
-  /// Copies predecessors' rows; beyond the boundary, `initial` or zero. What an earlier window has kept does not move.
+  /// Copies the rows of the predecessors; beyond the boundary, `initial` or zero. Values kept from an earlier window
+  /// have a zero tangent.
   void gather(What what, int link, const Work& work, const T* initial);
-  /// Adds the adjoint of a gathered link to its predecessors, rows in descending order (many may have the same one).
+  /// Adds the adjoint of a gathered link to its predecessors, in descending row order (several rows may share a
+  /// predecessor).
   void scatter(int link, bool in_loop, const Work& work);
   void reorder(What what, int i, const Work& work);
   void reorder_back(int i, bool sets, const Work& work);
@@ -36,13 +38,14 @@ class LinkPass : protected PassOver<T> {
   void scatter_to_block(int link, const Work& work, Range rows);
 };
 
-/// A loop that one kernel runs (chain_loop.cpp).
+/// A loop that is run by a single kernel (chain_loop.cpp).
 template <class T>
 class ChainPass : private PassOver<T> {
  public:
   ChainPass(Parts<T>& parts, std::size_t g) : PassOver<T>(parts), loop_(parts.chains[g]) {}
   void forward(Member& me);
-  void backward(Member& me, bool squared);  ///< REQUIRES: the adjoint of the last row holds what comes from beyond it
+  /// REQUIRES: the adjoint of the last row includes the contribution from later windows.
+  void backward(Member& me, bool squared);
 
  private:
   UNFOLD_PASS_OVER
@@ -51,7 +54,7 @@ class ChainPass : private PassOver<T> {
   const ChainLoop& loop_;
 };
 
-/// Values of all signals (forward.cpp).
+/// Computes the values of all signals (forward.cpp).
 template <class T>
 class ForwardPass : private PassOver<T> {
  public:
@@ -69,8 +72,8 @@ class ForwardPass : private PassOver<T> {
   bool source_stays_;
 };
 
-/// Adjoints of all signals in the reverse order of the plan, then the weight gradients. With Algebra::squared the same
-/// walk uses squared local derivatives (the modulus pass). backward.cpp
+/// Computes the adjoints of all signals in the reverse order of the plan, then the weight gradients. With
+/// Algebra::squared, the same traversal uses squared local derivatives (the modulus pass). See backward.cpp.
 template <class T>
 class BackwardPass : private PassOver<T> {
  public:
@@ -93,25 +96,27 @@ class BackwardPass : private PassOver<T> {
   const State<T>* end_;
 };
 
-/// Gradients of the parameters of all affine maps from their adjoints, batched over all positions (gradients.cpp).
+/// Computes the gradients of the parameters of all affine maps from their adjoints, batched over all positions
+/// (gradients.cpp).
 template <class T>
 class GradientPass : private PassOver<T> {
  public:
   GradientPass(Parts<T>& parts, const BackwardOptions& options)
       : PassOver<T>(parts), options_(options), squared_(options.algebra == Algebra::squared) {}
   static constexpr int kAll = -1;
-  /// Of the maps that this is the last segment of; with the first one those that nothing depends on.
+  /// Processes the maps whose last segment is `after`; the first segment also includes the maps that no output depends
+  /// on.
   void run(Member& me, T* gradient, int after);
 
  private:
   UNFOLD_PASS_OVER
-  static constexpr Index kRows = 256;  ///< rows whose adjoints are read once from far
+  static constexpr Index kRows = 256;  ///< rows per block, so that adjoints are read from main memory only once
   static Range my_columns(const Member& me, Index columns);
   void clear(const Node& affine, T* gradient) const;
   void of_rows(Member& me, int i, Range rows, bool accumulate, T* gradient);
-  /// Of an affine map that is not wanted everywhere.
+  /// Gradients of an affine map that is computed only at some rows.
   void of_awake_rows(Member& me, int i, T* gradient);
-  /// The first row that a term adds to.
+  /// Returns the first row that a term contributes to.
   Index first_row_of(int i, const Node::AffineTerm& term) const;
   void of_operator(Member& me, int i, const Node::AffineTerm& term, Matrix<T> g);
   void of_lookup(Member& me, int i, const Symbol* read, Matrix<T> g, Range rows, bool accumulate);
@@ -122,7 +127,8 @@ class GradientPass : private PassOver<T> {
   bool squared_;
 };
 
-/// The derivative of every signal in a parameter direction ("R-operator"), in the order of the plan (tangent.cpp).
+/// Computes the derivative of every signal in a parameter direction (the R-operator), in the order of the plan
+/// (tangent.cpp).
 template <class T>
 class TangentPass : private PassOver<T> {
  public:
@@ -135,7 +141,7 @@ class TangentPass : private PassOver<T> {
   void affine(const Item& item, const Work& work);
   void leave_out(const Item& item, const Work& work);
   Matrix<const T> moved(int parameter) const { return parameters().view(direction_, parameter); }
-  /// The tangent of a source; null if it does not move.
+  /// Returns the tangent of a source; null if it is zero.
   Matrix<const T> tangent_of(int source, const Work& work);
 
   const T* direction_;

@@ -8,9 +8,9 @@
 namespace unfold {
 namespace {
 
-constexpr Index kFirstPiece = 32;  // steps, once the whole chain has left the range
+constexpr Index kFirstPiece = 32;  // steps of the first piece, tried after the whole chain has left the range of T
 
-/// The next shorter piece to try; 0 when there is none.
+/// Returns the next shorter piece length to try; 0 if there is none.
 Index shorter(Index piece) { return piece > kFirstPiece ? kFirstPiece : piece / 2; }
 
 template <class T>
@@ -18,8 +18,8 @@ T power_of_two(int exponent) {
   return std::ldexp(T{1}, exponent);
 }
 
-/// Brings the largest value of a state near one: returns the power of two taken out. Inputs keep their place beside a
-/// state that shrinks: the exponent never falls below `lowest`.
+/// Scales a state so that its largest value is near one; returns the power of two taken out. The exponent never falls
+/// below `lowest`, so that inputs stay significant beside a state that shrinks.
 template <class T>
 int normalise(State<T>& state, int exponent, int lowest) {
   const T largest = largest_magnitude<T>(state.values());
@@ -59,7 +59,7 @@ void PathChain<T>::fill_inputs(T value) {
     }
 }
 
-/// The sum of the outputs from `first_row` on, whose adjoints are set to `seed`; all others to zero.
+/// Returns the sum of the outputs from `first_row` on. Sets their adjoints to `seed` and all others to zero.
 template <class T>
 double PathChain<T>::read_outputs(std::span<const int> read, Index first_row, T seed) {
   double total = 0;
@@ -130,10 +130,10 @@ std::optional<PathSums> PathChain<T>::attempt(const Parameters<T>& squares, Inde
     if (!std::isfinite(total) || !all_finite<T>(part_) || !all_finite<T>(start.values())) return std::nullopt;
     sums.norm.add(total, seam.exponent);
     if (visit) visit({k * piece, length_of(k), seam.exponent, adjoint_exponent}, unfolding_);
-    if (last) sums.exponent = seam.exponent;  // of nothing so far
+    if (last) sums.exponent = seam.exponent;  // no contributions yet
     wide_.assign(part_.begin(), part_.end());
     add_scaled(kappa, sums.exponent, wide_, seam.exponent + adjoint_exponent);
-    // Seeds enter every piece of a chain that is read at every step: they keep their place.
+    // If the chain is read at every step, seeds enter every piece and must stay significant.
     adjoint_exponent = normalise(start, adjoint_exponent, options.every_step ? 0 : std::numeric_limits<int>::min() / 4);
     std::swap(start, end);
   }
@@ -156,7 +156,7 @@ template <class T>
 bool PathChain<T>::respond_in(Index piece, Signal input, Index first, Index count, Index length, const Visit& visit) {
   State<T> state(unfolding_.plan(), count);
   std::fill(state.values().begin(), state.values().end(), T{0});
-  for (Index i = 0; i < count; ++i) state.mark_carried(i);  // not the trained start
+  for (Index i = 0; i < count; ++i) state.mark_carried(i);  // do not use the trained initial value
   int exponent = 0;
   for (Index begin = 0; begin < length; begin += piece) {
     const Index steps = std::min(piece, length - begin);

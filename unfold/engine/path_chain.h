@@ -1,6 +1,7 @@
 #pragma once
-/// A circuit that is linear in its inputs, over one chain or several equal ones, cut into pieces that have a power of
-/// two each: values are value * 2^value_exponent, adjoints adjoint * 2^adjoint_exponent. Internal to engine/.
+/// A circuit that is linear in its inputs, over one chain or several chains of equal length. The chain is divided into
+/// pieces, each with its own power of two: values are value * 2^value_exponent, adjoints adjoint * 2^adjoint_exponent.
+/// Internal to engine/.
 
 #include <functional>
 #include <optional>
@@ -10,29 +11,30 @@
 
 namespace unfold {
 
-/// sum * 2^exponent += part * 2^part_exponent; what is too small beside the larger one is lost. Overwrites part.
+/// sum * 2^exponent += part * 2^part_exponent. Terms that are negligible compared with the larger operand are lost.
+/// Overwrites `part`.
 void add_scaled(std::span<double> sum, int& exponent, std::span<double> part, int part_exponent);
 
 template <class T>
 class PathChain {
  public:
-  /// `probe`: an input that is zero except in `respond`; -1: none.
+  /// `probe`: an input that is zero except in `respond`; -1 for none.
   PathChain(const Circuit& squared, Team& team, int probe = -1);
 
-  /// Steps [begin, begin + length) of a chain, while the unfolding holds them.
+  /// Steps [begin, begin + length) of a chain, valid while the unfolding holds them.
   struct Piece {
     Index begin, length;
     int value_exponent, adjoint_exponent;
   };
   using Visit = std::function<void(const Piece&, Unfolding<T>&)>;
 
-  /// Inputs are one at every step; `read` are the outputs that count. Sets kappa to the derivative of the sum of the
-  /// outputs. Visits the pieces from the last to the first, after both passes over each. In pieces of `piece` steps;
-  /// nothing when a number leaves the range of T.
+  /// Runs both passes in pieces of `piece` steps. Inputs are one at every step; `read` lists the outputs that count.
+  /// Sets kappa to the derivative of the sum of the outputs. Visits the pieces from last to first, after both passes
+  /// over each. Returns an empty optional if a value leaves the range of T.
   std::optional<PathSums> attempt(const Parameters<T>& squares, Index piece, const PathOptions& options,
                                   std::span<const int> read, std::span<double> kappa, const Visit& visit = {});
-  /// The same in pieces as long as possible. Throws DivergedError when no length will do; then what was visited does
-  /// not count.
+  /// The same with the longest pieces that stay in range. Throws DivergedError if no length does; the pieces visited
+  /// until then must be discarded.
   PathSums run(const Parameters<T>& squares, const PathOptions& options, std::span<const int> read,
                std::span<double> kappa, const Visit& visit = {});
 
@@ -54,8 +56,8 @@ class PathChain {
   const Circuit& circuit_;
   int probe_;
   Unfolding<T> unfolding_;
-  std::vector<T> part_;       // of kappa, from one piece
-  std::vector<double> wide_;  // the same
+  std::vector<T> part_;       // contribution of one piece to kappa
+  std::vector<double> wide_;  // the same in double
 };
 
 }  // namespace unfold

@@ -9,12 +9,12 @@
 namespace unfold {
 namespace {
 
-/// A term through which an affine map reads what it gave earlier: a recurrent matrix, part of the loop of its map.
+/// A term through which an affine map reads its own earlier value: a recurrent matrix, inside the loop of its map.
 struct Recurrent {
   int affine, term;
 };
 
-/// Nodes of the circuit that `from` is computed from, links included.
+/// Returns the nodes of the circuit that `from` depends on, including through links.
 std::vector<char> ancestors(const Circuit& circuit, int from) {
   std::vector<char> reached(circuit.nodes().size(), 0);
   std::vector<int> open = {from};
@@ -45,7 +45,7 @@ std::vector<Recurrent> recurrent_terms(const Circuit& circuit) {
   return result;
 }
 
-/// Rows of a signal over a chain, each with its own power of two.
+/// Rows of a signal over a chain, each with a separate power of two.
 struct Rows {
   Index cols = 0;
   std::vector<double> values;
@@ -59,10 +59,10 @@ struct Rows {
   double* row(Index r) { return values.data() + r * cols; }
 };
 
-/// kappa2 of one recurrent matrix p [m x n] that turns what it reads, h, into the affine map z. With D the adjoints of
-/// z and R_k[j][i] what a unit at z_s[j] adds to h_{s+1+k}[i],
+/// kappa2 of one recurrent matrix p [m x n] that maps its input h to the affine map z. Let D be the adjoints of z, and
+/// R_k[j][i] the contribution of a unit at z_s[j] to h_{s+1+k}[i]. Then
 ///   kappa2_ij = 4 p_ij^2 sum_{s < t} h_s[i] R_{t-s-1}[j][i] D_t[j].
-/// All in double precision.
+/// All computations are in double precision.
 class SecondTerm {
  public:
   SecondTerm(const Circuit& circuit, const Recurrent& where, Team& team) : team_(team) {
@@ -78,7 +78,7 @@ class SecondTerm {
   }
 
   const Circuit& circuit() const { return squared_; }
-  /// kappa [parameters] * 2^exponent += kappa2. `read`: nodes of the circuit, not of its reading.
+  /// kappa [parameters] * 2^exponent += kappa2. `read`: nodes of the original circuit, not of the squared circuit.
   void add_to(const Parameters<double>& squares, const PathOptions& options, std::span<const int> read,
               std::span<double> kappa, int& exponent) {
     const Matrix<const double> squared_weights = squares[matrix_];
@@ -104,7 +104,7 @@ class SecondTerm {
   }
 
  private:
-  /// h_s and D_t of the whole chain.
+  /// Stores h_s and D_t of the whole chain.
   void keep_rows(const Parameters<double>& squares, const PathOptions& options, std::span<const int> read, Index inputs,
                  Index outputs, std::size_t parameters) {
     h_.start(options.length, inputs), d_.start(options.length, outputs);
@@ -123,7 +123,7 @@ class SecondTerm {
     });
   }
 
-  /// r_ row k: h at step k after a unit at z[first + j] at step 0, for every j.
+  /// Row k of r_ receives h at step k after a unit input at z[first + j] at step 0, for every j.
   void keep_responses(const Parameters<double>& squares, Index first, Index count, Index length, Index inputs) {
     r_.start(length, count * inputs);
     chain_->respond(squares, probe_, first, count, length, [&](const auto& piece, Unfolding<double>& u) {
@@ -136,7 +136,7 @@ class SecondTerm {
     });
   }
 
-  /// result [m x count] * 2^(what is returned) = sum_s h_s[i] D_{s+1+lag}[first + j].
+  /// result [m x count] * 2^(return value) = sum_s h_s[i] D_{s+1+lag}[first + j].
   int correlate(Index lag, Index first, Matrix<double> result) {
     const Index rows = static_cast<Index>(h_.exponents.size()) - 1 - lag;
     int largest = std::numeric_limits<int>::min();
@@ -163,8 +163,8 @@ class SecondTerm {
   std::vector<double> products_, scaled_;
 };
 
-/// The second term sums over pairs of uses of a weight, the earlier one first: that order is known where links look
-/// back.
+/// The second term sums over pairs of uses of a weight, the earlier use first. This order is known only if all links
+/// point backward.
 void refuse_what_looks_ahead(const Circuit& circuit) {
   for (const Node& node : circuit.nodes())
     if (node.kind == Node::Kind::link && node.delay.along == Delay::Along::next)
@@ -225,7 +225,7 @@ struct PathPass<T>::Body {
   Parameters<T> squares;
   Parameters<double> exact;
   std::unique_ptr<PathChain<T>> chain;
-  std::unique_ptr<PathChain<double>> wide;  // where the sums leave the range of T
+  std::unique_ptr<PathChain<double>> wide;  // used where the sums leave the range of T
   bool second_made = false;
   std::vector<std::unique_ptr<SecondTerm>> second;
 };

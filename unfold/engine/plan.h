@@ -1,14 +1,17 @@
 #pragma once
-/// The plan: a circuit split once into strongly connected parts. What contains no link runs batched over all positions,
-/// before or after; only the recurrent cores run step by step. Immutable, shareable, printable.
+/// Execution plan: a circuit divided into strongly connected components, computed once. Nodes without links run batched
+/// over all positions, before or after the loops; only the recurrent components run step by step. A plan is immutable,
+/// can be shared and can be printed.
 ///
 /// Stages alternate: stage 0 batched, stage 1 loops, stage 2 batched, ... Within a segment, items run in order; the
-/// backward pass runs everything in reverse. A run of element-wise maps is one item (a program executed tile by tile).
+/// backward pass runs everything in reverse. A sequence of element-wise maps is one item (a program executed tile by
+/// tile).
 ///
-/// Order of sums, for every plan and the stepper alike: an affine map starts from its bias, adds its symbol lookups,
-/// then its terms from outside its loop, then its terms from inside, each group in the order declared.
+/// Order of summation, for every plan and for the stepper: an affine map starts from its bias, adds its symbol lookups,
+/// then its terms from outside its loop, then its terms from inside it, each group in declaration order.
 ///
-/// The squared passes are sums over paths, so the plan moves, batches and fuses work but never rewrites algebra.
+/// The squared passes are sums over paths. Therefore the plan moves, batches and fuses operations but never rewrites
+/// them algebraically.
 
 #include <memory>
 #include <string>
@@ -19,18 +22,18 @@
 
 namespace unfold {
 
-/// Optimisations that can be switched off one by one; the results must not change (tests switch them off to find a
-/// guilty one).
+/// Optimizations that can be disabled individually. They must not change the results; tests disable them to isolate
+/// faults.
 struct PlanOptions {
   bool hoist = true;     ///< terms from outside a loop are computed for all positions before it
-  bool fuse = true;      ///< runs of maps become one item
-  bool in_place = true;  ///< a map may overwrite an operand that nobody needs any more
-  bool scratch = true;   ///< values and adjoints that nobody else reads stay in the tile
-  bool ring = true;      ///< adjoints inside a loop keep 1 + max delay steps only
-  bool chain = true;     ///< over a single chain, a loop of one sparse recurrence runs as one kernel
+  bool fuse = true;      ///< sequences of maps become one item
+  bool in_place = true;  ///< a map may overwrite an operand that has no further readers
+  bool scratch = true;   ///< values and adjoints without other readers stay in the tile
+  bool ring = true;      ///< adjoints inside a loop keep only 1 + max delay steps
+  bool chain = true;     ///< over a single chain, a loop of one sparse recurrence runs as a single kernel
 };
 
-/// One thing to do for some rows.
+/// An operation of the plan over a range of rows.
 struct Item {
   enum class Kind { affine, pointwise, gather, reorder, mask };
   struct Part {         ///< affine: one term executed here
@@ -50,14 +53,14 @@ struct Item {
 struct Segment {
   bool loop = false;
   int stage = 0;
-  int part = 0;                      ///< of the circuit: all its nodes are of it
+  int part = 0;                      ///< part of the circuit that all its nodes belong to
   Corner corner = Corner::top_left;  ///< row order of the segment
   bool descending = false;           ///< steps run from the last to the first (links along `next`)
   bool rows_independent = true;      ///< no item reads other rows, except through `previous` links of a loop
   std::vector<Item> items = {};
 };
 
-/// Where the values (or adjoints) of a node live: columns [column, column + size) of the buffer of `root`, `shift`
+/// Location of the values (or adjoints) of a node: columns [column, column + size) of the buffer of `root`, `shift`
 /// steps back.
 struct Place {
   int root = -1;  ///< -1: scratch of the tile
@@ -66,33 +69,33 @@ struct Place {
   bool scratch() const { return root < 0; }
 };
 
-/// How the adjoint buffer of a root starts, and how much of it is kept.
+/// How the adjoint buffer of a root is initialized, and how many steps it keeps.
 struct AdjointBuffer {
   bool exists = false;
   bool zeroed = false;  ///< zeroed before the pass; every writer adds
-  Index tail =
-      0;  ///< > 0: rows without a successor `tail` steps on are zeroed (or taken from the carried adjoint) instead
+  /// If > 0: rows without a successor `tail` steps later are zeroed (or taken from the carried adjoint) instead.
+  Index tail = 0;
   bool ring = false;  ///< keeps 1 + history steps only
 };
 
 class Plan {
  public:
-  /// `watched`: signals of the circuit that become outputs too, as if declared so.
+  /// `watched`: signals of the circuit that become outputs as well, as if declared so.
   explicit Plan(const Circuit& circuit, const PlanOptions& options = {}, const std::vector<Signal>& watched = {});
-  /// The same for other outputs than the circuit declares: what they do not depend on is left out.
+  /// The same for different outputs from those that the circuit declares. Nodes that they do not depend on are omitted.
   Plan(const Circuit& circuit, std::vector<int> outputs, const PlanOptions& options = {});
 
-  const std::vector<Node>& nodes() const { return nodes_; }  ///< the circuit's, then those that the plan added
+  const std::vector<Node>& nodes() const { return nodes_; }  ///< the circuit's nodes, then those added by the plan
   const std::vector<ParameterInfo>& parameters() const { return parameters_; }
   Index parameter_count() const { return parameter_count_; }
   const std::vector<Segment>& segments() const { return segments_; }
   const std::vector<int>& outputs() const { return outputs_; }
 
-  bool live(int node) const { return live_[at(node)]; }  ///< an output depends on it
+  bool live(int node) const { return live_[at(node)]; }  ///< some output depends on it
   bool needs_adjoint(int node) const { return needs_adjoint_[at(node)]; }
-  /// The node that outside readers of `node` use: itself, or its copy at the exit of a loop.
+  /// Returns the node that readers outside a loop use: the node itself or its copy at the exit of the loop.
   int outside(int node) const { return exit_[at(node)] >= 0 ? exit_[at(node)] : node; }
-  /// Of a live affine map: the segment after which a backward pass has all of its adjoint.
+  /// Returns the segment after which a backward pass has accumulated the complete adjoint of a live affine map.
   int last_segment(int affine) const { return last_segment_[at(affine)]; }
   bool is_exit(int node) const { return is_exit_[at(node)]; }
   Corner corner(int node) const { return corner_[at(node)]; }
@@ -100,29 +103,32 @@ class Plan {
   const Place& value_place(int node) const { return value_[at(node)]; }
   const Place& adjoint_place(int node) const { return adjoint_[at(node)]; }
   const AdjointBuffer& adjoint_buffer(int root) const { return adjoint_buffer_[at(root)]; }
-  /// Steps of history that a root's buffer keeps before the first position (its largest delay along `previous`).
+  /// Returns the number of history steps that a root's buffer keeps before the first position (its largest delay along
+  /// `previous`).
   Index history(int root) const { return history_[at(root)]; }
-  /// Roots with history, in order, with the node fed to links (for the carried state).
+  /// A root with history and the node that feeds its links, in order (for the carried state).
   struct Carried {
-    int source;    ///< node fed to `previous` links
-    Index steps;   ///< how many past values
-    int initial;   ///< parameter beyond the boundary, or -1
-    Index offset;  ///< in a state slot; `steps` rows of the source's size, most recent first; of deeper parts: none
+    int source;   ///< node that feeds `previous` links
+    Index steps;  ///< number of past values
+    int initial;  ///< parameter of the values beyond the boundary, or -1
+    /// Position in a state slot: `steps` rows of the source's size, most recent first. Unused for deeper parts.
+    Index offset;
   };
   const std::vector<Carried>& carried() const { return carried_; }
-  /// Links along `first`: what they read stays in the state once a sequence has begun, for its later windows.
+  /// A link along `first`: its value stays in the state after the sequence has begun, for later windows.
   struct Kept {
     int link;
-    Index offset;  ///< in a state slot; one row of the link's size
+    Index offset;  ///< position in a state slot; one row of the link's size
   };
   const std::vector<Kept>& kept() const { return kept_; }
   Index state_width() const { return state_width_; }
 
-  /// True when exact backward by recomputation of windows gives the same bits: every link runs along `previous` inside
-  /// a loop.
+  /// True if the exact backward pass by recomputing windows gives the same bits: every link runs along `previous`
+  /// inside a loop.
   bool recomputable() const { return recomputable_; }
   bool may_run_as_chain() const { return chain_; }  ///< PlanOptions::chain
-  /// Multiply-adds of one position forward (for the floor of benchmarks), and the numbers in packed loop weights.
+  /// Multiply-adds of the forward pass per position (lower bound for benchmarks), and the number of packed loop
+  /// weights.
   double flops_per_position() const;
   Index loop_weights() const;
 

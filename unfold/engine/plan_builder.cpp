@@ -91,7 +91,7 @@ void PlanBuilder::find_components() {
     if (plan_.live_[at(i)] && number[at(i)] < 0) visit(i);
 }
 
-/// The corner from which each loop runs, and that its links agree on a direction.
+/// Chooses the corner from which each loop runs and checks that its links agree on a direction.
 void PlanBuilder::choose_corners() {
   using Along = Delay::Along;
   plan_.corner_.assign(plan_.nodes_.size(), Corner::top_left);
@@ -128,9 +128,9 @@ int PlanBuilder::add_node(Node added, int component, Corner corner) {
   return count() - 1;
 }
 
-/// A signal that a loop carries and that is read outside as well gets a copy for its outside readers (the same memory
-/// for values). Its adjoint then enters the loop at one defined point of each step, so that windows of a sequence
-/// computed one by one add the same numbers in the same order as the whole.
+/// A signal that a loop carries and that is also read outside gets a copy for its outside readers (sharing the memory
+/// of the values). Its adjoint then enters the loop at one defined point of each step, so that windows of a sequence
+/// computed one by one add the same numbers in the same order as the whole sequence.
 void PlanBuilder::add_exits() {
   const int n = count();
   plan_.exit_.assign(at(n), -1);
@@ -166,7 +166,7 @@ void PlanBuilder::add_exits() {
   plan_.is_exit_.resize(at(count()), 1);
 }
 
-/// Where a loop over a grid runs from another corner than its source, the source is copied into that order.
+/// If a loop over a grid runs from a different corner than its source, the source is copied into that order.
 void PlanBuilder::add_reorders() {
   const int n = count();
   std::vector<std::array<int, 4>> copies(at(n), {-1, -1, -1, -1});
@@ -209,7 +209,7 @@ void PlanBuilder::add_reorders() {
       node(c).source = t;
     }
   }
-  // Readers outside expect the main order.
+  // Readers outside the circuit expect the main order.
   for (int& output : plan_.outputs_)
     if (plan_.corner_[at(output)] != Corner::top_left) {
       Node added{.kind = Node::Kind::reorder,
@@ -252,14 +252,14 @@ int PlanBuilder::stage_of(int component) {
   return stage_[at(component)] = stage;
 }
 
-/// Whether a term's source is a symbol, maybe put into another order.
+/// Returns whether a term's source is a symbol, possibly reordered.
 bool PlanBuilder::is_lookup(int source) const {
   while (plan_.nodes_[at(source)].kind == Node::Kind::reorder) source = plan_.nodes_[at(source)].operands[0];
   return plan_.nodes_[at(source)].kind == Node::Kind::symbols;
 }
 
-/// Whether an affine map inside a loop has products from outside it. Lookups alone are not hoisted: inside the loop
-/// they cost no extra pass over memory.
+/// Returns whether an affine map inside a loop has products with operands from outside. Lookups alone are not hoisted:
+/// inside the loop they need no extra pass over memory.
 bool PlanBuilder::hoistable(int i) const {
   const auto& terms = plan_.nodes_[at(i)].terms;
   return options_.hoist && std::any_of(terms.begin(), terms.end(), [&](const auto& term) {
@@ -267,7 +267,8 @@ bool PlanBuilder::hoistable(int i) const {
          });
 }
 
-/// The item of an affine map: all of it, only what can be hoisted out of its loop, or only what must stay.
+/// Returns the item of an affine map: all of it, only the part that can be hoisted out of its loop, or only the part
+/// that must stay.
 Item PlanBuilder::affine_item(int i, bool hoisted_part, bool inner_part) const {
   const Node& n = plan_.nodes_[at(i)];
   Item item{.kind = Item::Kind::affine, .node = i, .start = hoisted_part};
@@ -319,10 +320,10 @@ void PlanBuilder::make_segments() {
       return units;
     };
     if (stage % 2 == 0) {
-      for (int part = deepest; part >= 0; --part) {  // a part reads deeper ones
+      for (int part = deepest; part >= 0; --part) {  // a part reads deeper parts
         Segment segment{.stage = stage, .part = part};
         auto units = units_of([&](int c, int p) { return stage_[at(c)] == stage && p == part; });
-        for (int i = 0; i < count(); ++i)  // what loops of the next stage have hoisted
+        for (int i = 0; i < count(); ++i)  // the hoisted work of loops in the next stage
           if (plan_.live_[at(i)] && node(i).kind == Node::Kind::affine && loop_[at(component_[at(i)])] &&
               stage_[at(component_[at(i)])] == stage + 1 && node(i).part == part && hoistable(i))
             units.push_back(affine_item(i, true, false));
@@ -347,7 +348,8 @@ void PlanBuilder::make_segments() {
   }
 }
 
-/// Nodes whose values a unit reads, looked through views; inside a loop, links bring values of other steps.
+/// Returns the nodes whose values a unit reads, resolving views. Inside a loop, links provide values of other steps and
+/// do not count.
 std::vector<int> PlanBuilder::unit_sources(const Segment& segment, const Item& unit) const {
   std::vector<int> open, result;
   if (unit.kind == Item::Kind::affine) {
@@ -383,7 +385,7 @@ std::vector<int> PlanBuilder::unit_sources(const Segment& segment, const Item& u
   return result;
 }
 
-/// Topological order that keeps maps of one width together: whatever is not a map runs as early as it can.
+/// Topological order that keeps maps of equal width together: all other items run as early as possible.
 void PlanBuilder::order_items(Segment& segment, std::vector<Item> units) {
   std::vector<int> unit_of(plan_.nodes_.size(), -1);
   for (std::size_t u = 0; u < units.size(); ++u) {
@@ -400,7 +402,7 @@ void PlanBuilder::order_items(Segment& segment, std::vector<Item> units) {
       }
   std::vector<char> done(units.size(), 0);
   const auto width = [&](const Item& item) { return plan_.nodes_[at(item.nodes[0])].size; };
-  // Outside a loop a shifted view reads other rows, which other tiles and other members of the team may still change.
+  // Outside a loop, a shifted view reads other rows, which other tiles and members may still be changing.
   const auto reads_other_rows = [&](const Item& item) {
     for (int i : item.nodes)
       for (int operand : plan_.nodes_[at(i)].operands) {
@@ -429,8 +431,8 @@ void PlanBuilder::order_items(Segment& segment, std::vector<Item> units) {
     else
       segment.items.push_back(std::move(unit));
   }
-  // Whoever reads rows other than its own (a shifted view outside a loop, a gather, a reordering) must wait for all
-  // rows.
+  // An item that reads rows other than its own (a shifted view outside a loop, a gather, a reordering) must wait for
+  // all rows.
   for (const Item& item : segment.items) {
     if (item.kind == Item::Kind::gather || item.kind == Item::Kind::reorder) segment.rows_independent = false;
     if (segment.loop) continue;
@@ -439,7 +441,8 @@ void PlanBuilder::order_items(Segment& segment, std::vector<Item> units) {
       for (const auto& part : item.parts) {
         const auto& term = node(item.node).terms[at(part.term)];
         open.push_back(term.source);
-        if (term.keys >= 0) segment.rows_independent = false;  // rows of one chain write the adjoints of one memory
+        if (term.keys >= 0)
+          segment.rows_independent = false;  // rows of one chain write the adjoints of the same memory
       }
     for (int i : item.nodes)
       for (int operand : node(i).operands)

@@ -1,5 +1,5 @@
 #pragma once
-/// How a plan is made, in the order of the functions below. Internal to engine/.
+/// Builds a plan by running the functions below in order. Internal to engine/.
 
 #include "unfold/engine/plan.h"
 
@@ -13,7 +13,7 @@ class PlanBuilder {
  private:
   struct Use {
     int consumer;  ///< node
-    int operand;   ///< index of the operand or term; -1: fed to a link
+    int operand;   ///< index of the operand or term; -1: source of a link
   };
 
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
@@ -23,7 +23,7 @@ class PlanBuilder {
   Node& node(int i) { return plan_.nodes_[at(i)]; }
   int count() const { return static_cast<int>(plan_.nodes_.size()); }
 
-  // plan_builder.cpp: what runs when
+  // plan_builder.cpp: order of execution
   std::vector<int> inputs_of(int i) const;  ///< operands, term sources and the source of a link
   void find_live();
   void find_components();
@@ -41,7 +41,7 @@ class PlanBuilder {
   bool hoistable(int i) const;
   Item affine_item(int i, bool hoisted_part, bool inner_part) const;
 
-  // plan_storage.cpp: where everything lives
+  // plan_storage.cpp: placement in memory
   void find_uses();
   void place_values();
   bool may_stay_in_tile(int i, bool for_values) const;
@@ -59,9 +59,9 @@ class PlanBuilder {
   PlanOptions options_;
   std::vector<int> component_;  ///< per node
   std::vector<char> loop_;      ///< per component
-  std::vector<int> stage_;      ///< per component; -1 unknown
+  std::vector<int> stage_;      ///< per component; -1: not yet known
   std::vector<std::vector<Use>> uses_;
-  std::vector<int> item_of_;  ///< running number of the item that computes a node
+  std::vector<int> item_of_;  ///< index of the item that computes a node
 };
 
 }  // namespace unfold

@@ -27,7 +27,7 @@ void PlanBuilder::find_uses() {
     }
 }
 
-/// Whether some derivative reads the value of node i: a weight gradient, or the partials of a map (of i or of a
+/// Returns whether some derivative reads the value of node i: a weight gradient, or the partials of a map (of i or of a
 /// reader).
 bool PlanBuilder::needed_by_backward(int i) const {
   const Node& n = plan_.nodes_[at(i)];
@@ -39,14 +39,14 @@ bool PlanBuilder::needed_by_backward(int i) const {
       case Node::Kind::map:
         if (map_info(reader.map).needs_input) return true;
         break;
-      default:  // views and copies: their readers decide
+      default:  // views and copies: determined by their readers
         if (needed_by_backward(use.consumer)) return true;
     }
   }
   return false;
 }
 
-/// Only maps of the same item read it, so it need never leave the tile.
+/// True if only maps of the same item read the node, so that it need never leave the tile.
 bool PlanBuilder::may_stay_in_tile(int i, bool for_values) const {
   const Node& n = plan_.nodes_[at(i)];
   if (!options_.scratch || n.kind != Node::Kind::map || uses_[at(i)].empty()) return false;
@@ -57,8 +57,8 @@ bool PlanBuilder::may_stay_in_tile(int i, bool for_values) const {
   return !for_values || !needed_by_backward(i);
 }
 
-/// Whether the memory of x is free once its reader, a map, has run: nobody else reads those columns, and no derivative
-/// needs them.
+/// Returns whether the memory of x is free once its reader, a map, has run: nothing else reads those columns, and no
+/// derivative needs them.
 bool PlanBuilder::free_after(int x, int reader) const {
   if (!options_.in_place || x < 0 || map_info(plan_.nodes_[at(reader)].map).needs_input) return false;
   if (uses_[at(x)].size() != 1 || uses_[at(x)][0].consumer != reader) return false;
@@ -81,18 +81,19 @@ bool PlanBuilder::free_after(int x, int reader) const {
   return owns_memory && !read_by_others && plan_.corner_[at(owner)] == plan_.corner_[at(reader)];
 }
 
-/// Whether maps alone read i, which then may lie between numbers of others: products read rows that lie together.
+/// Returns whether only maps read i. It may then be placed between other values; products need contiguous rows.
 bool PlanBuilder::only_maps_read(int i) const {
   return std::count(plan_.outputs_.begin(), plan_.outputs_.end(), i) == 0 && plan_.exit_[at(i)] < 0 &&
          std::all_of(uses_[at(i)].begin(), uses_[at(i)].end(),
                      [&](const Use& use) { return plan_.nodes_[at(use.consumer)].kind == Node::Kind::map; });
 }
 
-/// Places the values of the maps of one item, in the order of execution. `places` knows those of their operands.
+/// Places the values of the maps of one item, in the order of execution. `places` already holds those of their
+/// operands.
 void PlanBuilder::place_maps(const Item& item, std::vector<Place>& places) {
-  std::vector<Place> free;  // memory of operands that maps of this item were the last to read
+  std::vector<Place> free;  // memory of operands whose last readers were maps of this item
   for (const int i : item.nodes) {
-    std::vector<Place> mine;  // memory that i itself frees
+    std::vector<Place> mine;  // memory that map i itself frees
     for (const int x : node(i).operands) {
       if (!free_after(x, i)) continue;
       const Place place = resolve(places, x);
@@ -104,7 +105,7 @@ void PlanBuilder::place_maps(const Item& item, std::vector<Place>& places) {
       const Place place = resolve(places, node(i).operands[0]);
       places[at(i)] = place.scratch() || place.shift != 0 ? Place{i, 0, 0} : place;
     } else {
-      // Its own operand, or else what earlier maps have left behind, last first.
+      // Use the map's own operand, otherwise memory freed by earlier maps, last first.
       std::vector<Place>& from = !mine.empty() || !only_maps_read(i) ? mine : free;
       const auto taken = &from == &mine ? from.begin() : from.end() - (from.empty() ? 0 : 1);
       places[at(i)] = from.empty() ? Place{i, 0, 0} : *taken;
@@ -114,7 +115,7 @@ void PlanBuilder::place_maps(const Item& item, std::vector<Place>& places) {
   }
 }
 
-/// The place of a view, from the place of what it views.
+/// Returns the place of a view, derived from the place of the viewed node.
 Place PlanBuilder::resolve(const std::vector<Place>& places, int i) const {
   const Node& n = plan_.nodes_[at(i)];
   if (n.kind == Node::Kind::slice) {
@@ -160,7 +161,7 @@ void PlanBuilder::place_adjoints() {
       bool need = node(i).kind == Node::Kind::affine || node(i).initial >= 0;
       if (node(i).kind != Node::Kind::affine)
         for (int input : inputs_of(i)) need |= needs[at(input)] != 0;
-      for (int j = 0; j < count(); ++j)  // a trained start shares the memory of the link's source
+      for (int j = 0; j < count(); ++j)  // a trained initial value shares the memory of the link's source
         need |= is_shift(node(j)) && plan_.live_[at(j)] && node(j).initial >= 0 && node(j).source == i;
       if (need) needs[at(i)] = 1, changed = true;
     }
@@ -183,9 +184,9 @@ void PlanBuilder::place_adjoints() {
   places = std::move(resolved);
 }
 
-/// How each adjoint buffer starts. The default, and cheapest: its first writer sets, the others add. A signal that its
-/// loop carries by one link is set by that link's readers one step earlier (its `tail`: rows without a successor are
-/// zeroed). Whatever is less regular is zeroed and added to.
+/// Chooses how each adjoint buffer is initialized. Default, and cheapest: the first writer sets, the others add. A
+/// signal that its loop carries by one link is set by the readers of that link one step earlier (its `tail`: rows
+/// without a successor are zeroed). All other buffers are zeroed and added to.
 void PlanBuilder::choose_adjoint_modes() {
   for (int r = 0; r < count(); ++r) {
     AdjointBuffer& buffer = plan_.adjoint_buffer_[at(r)];
@@ -204,7 +205,7 @@ void PlanBuilder::choose_adjoint_modes() {
           ++gathers;
         }
       }
-      for (const auto& term : node(i).terms)  // what is looked at is written to at every step of those that look
+      for (const auto& term : node(i).terms)  // every step of the referring rows adds to the memory
         for (const int memory : {term.keys, term.values})
           gathers += memory >= 0 && plan_.adjoint_[at(memory)].root == r;
       if (!same_loop(i, r))
@@ -223,7 +224,7 @@ void PlanBuilder::choose_adjoint_modes() {
   }
   for (int r = 0; r < count(); ++r) {
     AdjointBuffer& buffer = plan_.adjoint_buffer_[at(r)];
-    bool gathered_loop = false;  // rings need steps that are shifted, not gathered
+    bool gathered_loop = false;  // rings need links that shift, not gather
     for (int i = 0; i < count(); ++i)
       gathered_loop |= plan_.live_[at(i)] && node(i).kind == Node::Kind::link && !is_shift(node(i)) && buffer.exists &&
                        same_loop(i, r);
@@ -231,8 +232,8 @@ void PlanBuilder::choose_adjoint_modes() {
   }
 }
 
-/// Goes through the backward pass and marks who sets and who adds. False when a buffer had to be changed to zeroed
-/// because its first writers do not cover it exactly.
+/// Simulates the backward pass and marks which writers set and which add. Returns false if a buffer had to be changed
+/// to zeroed because its first writers do not cover it exactly.
 bool PlanBuilder::simulate_writers() {
   using Columns = std::vector<std::pair<Index, Index>>;
   std::vector<Columns> covered(plan_.nodes_.size());
@@ -261,7 +262,7 @@ bool PlanBuilder::simulate_writers() {
     return false;
   };
   for (auto segment = plan_.segments_.rbegin(); segment != plan_.segments_.rend(); ++segment)
-    // In a loop, what goes through links was written one or more steps before anything of the same step.
+    // In a loop, values that go through links were written one or more steps before all values of the current step.
     for (const bool through_links : {true, false}) {
       for (auto item = segment->items.rbegin(); item != segment->items.rend(); ++item) {
         const auto turn = [&](int target) {

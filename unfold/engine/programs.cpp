@@ -14,7 +14,7 @@ int slot_of(Program& program, What what, int node) {
   return static_cast<int>(program.slots.size()) - 1;
 }
 
-/// out (=|+=) partial_i(values) [^2] * seed, reading only what the partial needs.
+/// out (=|+=) partial_i(values) [^2] * seed, reading only the values that the partial needs.
 Instruction derivative(Program& program, const Node& n, int i, int input, Rule rule, int seed, int out,
                        bool accumulate) {
   const MapInfo& info = map_info(n.map);
@@ -31,7 +31,7 @@ Instruction derivative(Program& program, const Node& n, int i, int input, Rule r
   return instruction;
 }
 
-/// The only instruction that writes a slot, or -1.
+/// Returns the only instruction that writes a slot, or -1.
 int sole_writer(const Program& program, int slot) {
   int writer = -1;
   for (std::size_t k = 0; k < program.instructions.size(); ++k) {
@@ -42,13 +42,13 @@ int sole_writer(const Program& program, int slot) {
   return writer;
 }
 
-/// Whether an adjoint is the seed unchanged (1 * seed).
+/// Returns whether an adjoint is the unchanged seed (1 * seed).
 bool hands_on(const Instruction& i) {
   return !i.accumulate && (i.map == Map::add || i.map == Map::copy || (i.map == Map::sub && i.input == 0));
 }
 
-/// A sum hands its adjoint on unchanged: where that would be copied within the tile, the readers of the copy
-/// read the original, which nobody writes any more.
+/// A sum passes its adjoint on unchanged. If that would be a copy within the tile, the readers of the copy read the
+/// original instead, which is no longer written.
 template <class InTile>
 void pass_on_seeds(Program& program, const InTile& in_tile) {
   for (std::size_t k = 0; k < program.instructions.size();) {
@@ -68,7 +68,7 @@ void pass_on_seeds(Program& program, const InTile& in_tile) {
   }
 }
 
-/// A product whose adjoint, kept in the tile, only seeds a sigmoid or tanh: one instruction instead of two.
+/// Fuses a product whose adjoint stays in the tile and only seeds a sigmoid or tanh: one instruction instead of two.
 template <class InTile>
 void fuse_products(Program& program, const InTile& in_tile) {
   for (std::size_t k = 0; k < program.instructions.size(); ++k) {
@@ -91,15 +91,15 @@ void fuse_products(Program& program, const InTile& in_tile) {
   }
 }
 
-/// How many instructions read a slot.
+/// Returns the number of instructions that read a slot.
 std::ptrdiff_t readers(const Program& program, int slot) {
   return std::count_if(program.instructions.begin(), program.instructions.end(), [&](const Instruction& i) {
     return i.x0 == slot || i.x1 == slot || i.y == slot || i.seed == slot;
   });
 }
 
-/// A product that only the next instruction reads, adding it to something; a sum that only goes through a sigmoid or
-/// tanh next: one instruction each instead of two.
+/// Fuses a product that only the next instruction reads and adds, and a sum that only goes through a sigmoid or tanh
+/// next: one instruction each instead of two.
 template <class InTile>
 void fuse_values(Program& program, const InTile& in_tile) {
   const auto inner = [&](int slot) { return in_tile(slot) && readers(program, slot) == 1; };
@@ -123,7 +123,7 @@ void fuse_values(Program& program, const InTile& in_tile) {
   }
 }
 
-/// An adjoint in the tile that is copied to memory: whoever computes it writes there at once.
+/// If an adjoint in the tile is copied to memory, the instruction that computes it writes to memory directly.
 template <class InTile, class ShareMemory>
 void write_through(Program& program, const InTile& in_tile, const ShareMemory& share_memory) {
   for (std::size_t k = 0; k < program.instructions.size();) {
@@ -148,7 +148,7 @@ void write_through(Program& program, const InTile& in_tile, const ShareMemory& s
   }
 }
 
-/// Slots cost room in the tile: only those stay that some instruction names.
+/// Removes slots that no instruction names, because slots take up space in the tile.
 void drop_unused_slots(Program& program) {
   std::vector<int> renamed(program.slots.size(), -1);
   const auto each = [&](const auto& visit) {
@@ -186,7 +186,7 @@ Programs::Programs(const Plan& plan) : plan_(plan) {
       }
 }
 
-/// Whether two slots have columns of one buffer in common, be it in other rows.
+/// Returns whether two slots have columns of one buffer in common, possibly in different rows.
 bool Programs::share_memory(const Program::Slot& a, const Program::Slot& b) const {
   const Place x = place_of(plan_, a.what, a.node), y = place_of(plan_, b.what, b.node);
   return a.what == b.what && !x.scratch() && x.root == y.root && x.column < y.column + node(b.node).size &&

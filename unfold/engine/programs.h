@@ -1,5 +1,6 @@
 #pragma once
-/// Runs of element-wise maps made into programs: for values, adjoints (also squared) and tangents. Internal to engine/.
+/// Sequences of element-wise maps compiled into programs: for values, adjoints (also squared) and tangents. Internal to
+/// engine/.
 
 #include <vector>
 
@@ -9,7 +10,7 @@
 
 namespace unfold {
 
-/// A run of maps made into a program, with the signal behind each of its slots.
+/// A compiled sequence of maps, with the signal that each of its slots refers to.
 struct Program {
   struct Slot {
     What what;
@@ -17,10 +18,10 @@ struct Program {
   };
   std::vector<Instruction> instructions;
   std::vector<Slot> slots;
-  bool overlaps = false;  ///< two slots are overlapping slices of one signal: columns cannot be divided
+  bool overlaps = false;  ///< two slots are overlapping slices of one signal, so columns cannot be divided
 };
 
-/// The programs of all items of a plan; empty ones for items that are no maps.
+/// The programs of all items of a plan; empty for items that are not maps.
 class Programs {
  public:
   explicit Programs(const Plan& plan);
@@ -46,7 +47,7 @@ class Programs {
   std::size_t most_slots_ = 0;
 };
 
-/// Runs programs over a layout, with what each member of the team needs for it.
+/// Runs programs over a layout; holds the scratch memory of each team member.
 template <class T>
 class ProgramRunner {
  public:

@@ -39,7 +39,7 @@ void Schedule::choose_ways() {
   }
 }
 
-/// Sequences are divided so that every member has about the same number of positions.
+/// Divides the sequences so that every member has about the same number of positions.
 void Schedule::lay(Laid& part, const Structure& structure) const {
   part.structure = &structure;
   part.rows = structure.positions();
@@ -55,7 +55,7 @@ void Schedule::lay(Laid& part, const Structure& structure) const {
   }
 }
 
-/// An operator is not divided by columns: its members would only wait for each other.
+/// Operators are not divided by columns: the other members would only wait.
 bool Schedule::has_operators(const Segment& segment) const {
   return std::any_of(segment.items.begin(), segment.items.end(), [&](const Item& item) {
     return std::any_of(item.parts.begin(), item.parts.end(),
@@ -63,14 +63,16 @@ bool Schedule::has_operators(const Segment& segment) const {
   });
 }
 
-/// Sequences are independent, so members can own sequences and never meet; but then each reads all loop weights, which
-/// pays only while they stay in the second-level cache and every member has enough rows to fill a tile.
+/// Sequences are independent, so members that own sequences need no synchronization. But then each member reads all
+/// loop weights, which is worthwhile only while they fit into the second-level cache and every member has enough rows
+/// to fill a tile.
 Division Schedule::division(const Segment& segment) const {
   constexpr Index kCacheBytes = 1 << 20, kTileRows = 4;
   if (members_ == 1) return Division::rows;
   if (!segment.loop) {
     if (laid(segment).rows < members_ * kTileRows) return Division::columns;
-    // What reads and writes rows of others does so within columns: members that owned rows would meet in those rows.
+    // Items that read and write rows of other members do so within columns; members that owned rows would conflict in
+    // those rows.
     return segment.rows_independent ? Division::rows : Division::columns;
   }
   if (!segment.rows_independent) return Division::columns;
@@ -79,8 +81,8 @@ Division Schedule::division(const Segment& segment) const {
   return laid(segment).places >= members_ * kTileRows && fits ? Division::rows : Division::columns;
 }
 
-/// The width of all maps of a loop, if what maps and products of the loop exchange lies in blocks of this width: then a
-/// map finds every operand in columns that its own member computed. 0 if not.
+/// Returns the width of all maps of a loop if the data exchanged by its maps and products lies in blocks of this width:
+/// then a map finds every operand in columns that its own member computed. Otherwise 0.
 Index Schedule::unit_of(std::size_t segment) const {
   const Segment& s = plan_.segments()[segment];
   if (!s.loop || !s.rows_independent) return 0;
@@ -128,7 +130,7 @@ void Schedule::choose(Pass pass) {
   for (Choice& choice : choices(pass)) choice.trial.choose();
 }
 
-/// What a segment took for each row. Windows of one length more or less are equally good for comparing.
+/// Records the time of a segment per row, so that windows of slightly different length can be compared.
 void Schedule::note(Choice& choice, double seconds, Index rows) {
   choice.trial.note(seconds / static_cast<double>(std::max<Index>(rows, 1)));
 }

@@ -1,6 +1,7 @@
 #pragma once
-/// In which order items run, and which member of the team does what: by rows, by columns, by units, or one member all.
-/// Loops try every way that is possible (trial.h). Internal to engine/.
+/// The order in which items run, and the division of the work among team members: by rows, by columns, by units, or all
+/// work on one member. For loops, all applicable divisions are timed and the fastest is kept (trial.h). Internal to
+/// engine/.
 
 #include <map>
 
@@ -14,10 +15,10 @@ enum class Pass : unsigned char { forward, backward };
 
 class Schedule {
  public:
-  /// `number_bytes`: of one number, to know which weights stay in a cache. Keeps references.
+  /// `number_bytes`: size of one number, used to determine which weights fit into a cache. Keeps references.
   Schedule(const Plan& plan, const Programs& programs, int members, Index number_bytes);
 
-  /// Over the structure that a layout has.
+  /// Prepares the schedule for the structure of a layout.
   template <class T>
   void lay(const Layout<T>& layout) {
     laid_.resize(static_cast<std::size_t>(layout.parts()));
@@ -31,27 +32,28 @@ class Schedule {
     me.sync();
   }
 
-  /// run_item(index of the item, work), item by item over all rows; members meet where rows of others are read.
+  /// Calls run_item(item index, work) for each item over all rows. Members synchronize where an item reads rows of
+  /// other members.
   template <class Do>
   void walk_batched(Member& me, const Segment& segment, bool reverse, Do&& run_item) const;
-  /// The same step by step, after begin_step(step, division).
+  /// The same step by step, calling begin_step(step, division) before each step.
   template <class Do, class Begin>
   void walk_loop(Member& me, const Segment& segment, Division how, bool reverse, Do&& run_item,
                  Begin&& begin_step) const;
-  /// walk_loop as chosen for a pass, noting how long it took.
+  /// Calls walk_loop with the division chosen for the pass and records the time.
   template <class Do, class Begin>
   void walk_timed(Member& me, std::size_t segment, Pass pass, Do&& run_item, Begin&& begin_step);
 
-  Division division(const Segment& segment) const;  ///< without trying
-  void choose(Pass pass);                           ///< before a pass: the ways to divide its loops
-  bool settled() const;                             ///< whether every loop has tried them
+  Division division(const Segment& segment) const;  ///< the division that is used without timing
+  void choose(Pass pass);                           ///< called before a pass: chooses the divisions of its loops
+  bool settled() const;                             ///< whether every loop has tried all its divisions
 
-  /// Rows of a step that a member owns where members divide rows.
+  /// Returns the rows of a step that a member owns when members divide rows.
   Range my_places(const Member& me, int part) const {
     const auto& bounds = laid_[static_cast<std::size_t>(part)].place_bounds;
     return {bounds[static_cast<std::size_t>(me.id())], bounds[static_cast<std::size_t>(me.id()) + 1]};
   }
-  /// Adjoint buffers of a loop that start with a tail (AdjointBuffer::tail).
+  /// Adjoint buffers of a loop that are initialized with a tail (AdjointBuffer::tail).
   const std::vector<int>& tail_roots(std::size_t segment) const { return tail_roots_[segment]; }
 
  private:
@@ -63,12 +65,12 @@ class Schedule {
   using Choices = std::vector<Choice>;  // per segment
 
   const Node& node(int i) const { return plan_.nodes()[static_cast<std::size_t>(i)]; }
-  /// A part of the structure.
+  /// The layout of one part of the structure.
   struct Laid {
     const Structure* structure = nullptr;
     Index rows = 0, places = 0;
     bool rectangular = false;
-    std::vector<Index> place_bounds;  // sequences of each member when rows are divided
+    std::vector<Index> place_bounds;  // boundaries of the sequences of each member when rows are divided
   };
   const Laid& laid(const Segment& segment) const { return laid_[static_cast<std::size_t>(segment.part)]; }
   const Structure::Order& order(const Segment& segment) const { return laid(segment).structure->order(segment.corner); }
@@ -91,15 +93,15 @@ class Schedule {
   Account* account_ = nullptr;
   std::vector<Laid> laid_;                       // per part
   std::vector<std::vector<int>> tail_roots_;     // per segment
-  std::vector<Index> units_;                     // per segment: its unit, or 0
-  std::map<Index, Choices> forward_, backward_;  // by places
+  std::vector<Index> units_;                     // per segment: its unit width, or 0
+  std::map<Index, Choices> forward_, backward_;  // by number of places
 };
 
 template <class Do>
 void Schedule::walk_batched(Member& me, const Segment& segment, bool reverse, Do&& run_item) const {
   const Division how = division(segment);
   const auto n = segment.items.size();
-  // Shifted views are contiguous over all rows only in rectangular batches; otherwise go step by step.
+  // Shifted views are contiguous over all rows only in rectangular batches; otherwise proceed step by step.
   const bool stepwise = !segment.rows_independent && laid(segment).structure->kind() == Structure::Kind::chains &&
                         !laid(segment).rectangular;
   for (std::size_t k = 0; k < n; ++k) {
@@ -133,7 +135,7 @@ void Schedule::walk_loop(Member& me, const Segment& segment, Division how, bool 
     const Range mine = my_rows(segment, how, me, order(segment).step(step));
     for (std::size_t k = 0; k < n; ++k) {
       const std::size_t index = reverse ? n - 1 - k : k;
-      // Maps read columns of their own units; products read those of all.
+      // Maps read only columns of their own units; products read all columns.
       if (unit > 0 && segment.items[index].kind == Item::Kind::affine) sync(me);
       if (!mine.empty()) run_item(index, Work{&me, step, mine, by_columns(how), unit});
       if (how == Division::columns) sync(me);
@@ -146,11 +148,12 @@ template <class Do, class Begin>
 void Schedule::walk_timed(Member& me, std::size_t segment, Pass pass, Do&& run_item, Begin&& begin_step) {
   using Clock = std::chrono::steady_clock;
   Choice& choice = choices(pass)[segment];
-  const bool timed = choice.candidates.size() > 1;  // a step of a small net is not much longer than a look at the clock
+  // The step of a small network takes hardly longer than reading the clock.
+  const bool timed = choice.candidates.size() > 1;
   const auto start = timed ? Clock::now() : Clock::time_point();
   walk_loop(me, plan_.segments()[segment], choice.now(), pass == Pass::backward, std::forward<Do>(run_item),
             std::forward<Begin>(begin_step));
-  if (timed && me.id() == 0 && me.size() == members_)  // alone all ways are one
+  if (timed && me.id() == 0 && me.size() == members_)  // with a single member all divisions are the same
     note(choice, std::chrono::duration<double>(Clock::now() - start).count(), laid(plan_.segments()[segment]).rows);
 }
 

@@ -29,7 +29,7 @@ void StepProgram<T>::run(State<T>& state) {
   state.mark_carried(0);
 }
 
-/// What the state holds of a source: the most recent value first.
+/// Finds the state entries of each source; the most recent value comes first.
 template <class T>
 void StepProgram<T>::find_history() {
   for (const Plan::Carried& c : plan_.carried()) {
@@ -71,14 +71,14 @@ void StepProgram<T>::compile(const Member& me, std::size_t g, std::size_t k) {
       return;
     case Item::Kind::pointwise: return maps(parts_.programs.forward(g, k));
     case Item::Kind::gather: return keep_first(item.node);
-    case Item::Kind::mask:  // nothing else writes there
+    case Item::Kind::mask:  // nothing else writes to this buffer
       std::fill_n(row(item.node), node(item.node).size, T{1});
       return;
-    case Item::Kind::reorder: return;  // of grids, and of chains that are read from their end
+    case Item::Kind::reorder: return;  // for grids, and for chains that are read from their end
   }
 }
 
-/// The whole map at once, where the last of its terms stands: nobody reads it before, or writes what it reads.
+/// Computes the whole map at once, at the position of its last term: no item reads it before, or writes its operands.
 template <class T>
 void StepProgram<T>::affine(const Member& me, int i) {
   const Node& n = node(i);
@@ -93,7 +93,7 @@ void StepProgram<T>::affine(const Member& me, int i) {
   });
 }
 
-/// Terms in their order; neighbours that are matrices are one step, with the lookups before them.
+/// Compiles the terms in order. Adjacent matrix terms form one step, together with the lookups before them.
 template <class T>
 typename StepProgram<T>::Steps StepProgram<T>::terms(const Member& me, int i,
                                                      const std::vector<const Node::AffineTerm*>& terms) {
@@ -124,7 +124,7 @@ typename StepProgram<T>::Steps StepProgram<T>::terms(const Member& me, int i,
   return steps;
 }
 
-/// y = start + f(w, x), of an operator.
+/// y = start + f(w, x) for an operator.
 template <class T>
 typename StepProgram<T>::Step StepProgram<T>::apply(const Member& me, const Node::AffineTerm& t, Matrix<T> y,
                                                     const T* start) {
@@ -145,7 +145,7 @@ void StepProgram<T>::maps(const Program& program) {
   steps_.push_back([bound] { (*bound)(); });
 }
 
-/// A link along `first`: the state keeps what it read at the first position.
+/// For a link along `first`: the state keeps the value read at the first position.
 template <class T>
 void StepProgram<T>::keep_first(int link) {
   const auto kept =

@@ -1,7 +1,8 @@
 #pragma once
-/// A plan at one position as a list of things to do. What the forward pass finds out anew for every item (where numbers
-/// are, which kernel of which instruction set, how members divide the work) is settled once; one member does all. The
-/// sums are those of the passes in the same order, so the bits are those of the unfolding. Internal to engine/.
+/// A plan compiled into a list of operations for one position. Addresses, kernels for the instruction set and the
+/// division of the work, which the forward pass determines for every item, are resolved once; one member runs all
+/// operations. The sums use the same order as the passes, so the results are bit-identical to those of the unfolding.
+/// Internal to engine/.
 
 #include <functional>
 #include <map>
@@ -14,21 +15,21 @@ namespace unfold {
 template <class T>
 class StepProgram : private PassOver<T> {
  public:
-  /// REQUIRES: laid over one chain of one position, parameters set, links along `previous` and `first` alone.
+  /// REQUIRES: laid over one chain of one position, parameters set, only links along `previous` and `first`.
   explicit StepProgram(Parts<T>& parts);
-  StepProgram(const StepProgram&) = delete;  // its steps refer to it
+  StepProgram(const StepProgram&) = delete;  // its steps refer to this object
 
   void run(State<T>& state);
 
  private:
   using Step = std::function<void()>;
   using Steps = std::vector<Step>;
-  /// What a link along `previous` reads, and the state carries.
+  /// The value that a link along `previous` reads and the state carries.
   struct History {
     T* row;
-    Index offset, size;  ///< in the state
+    Index offset, size;  ///< location in the state
     const T* initial;    ///< null: zero
-    const T* next;       ///< what the state holds after the step
+    const T* next;       ///< the value that the state holds after the step
   };
 
   using PassOver<T>::parts_, PassOver<T>::plan_, PassOver<T>::layout_;
@@ -46,9 +47,10 @@ class StepProgram : private PassOver<T> {
 
   Steps steps_;
   std::vector<History> history_;
-  std::map<int, std::vector<const Node::AffineTerm*>> waiting_;  // of affine maps that are not whole, while compiling
-  T* state_row_ = nullptr;                                       // of the step that runs
-  bool begins_ = false;                                          // it is the first of its sequence
+  std::map<int, std::vector<const Node::AffineTerm*>>
+      waiting_;             // terms of affine maps that are still incomplete; used only during compilation
+  T* state_row_ = nullptr;  // state row of the current step
+  bool begins_ = false;     // whether the current step is the first of its sequence
 };
 
 }  // namespace unfold

@@ -1,6 +1,7 @@
 #pragma once
-/// The same circuit one position at a time, with constant memory and no allocation: sampling, streaming, coding.
-/// Its numbers equal those of the unfolding bit for bit: it runs the same plan on one row, compiled at the first step.
+/// Runs a circuit one position at a time, with constant memory and no allocation: for sampling, streaming and coding.
+/// The results are bit-identical to those of the unfolding: the stepper runs the same plan on one row, compiled at the
+/// first step.
 
 #include "unfold/engine/unfolding.h"
 

@@ -21,7 +21,7 @@ void Structure::number(std::vector<Index> sizes) {
   for (std::size_t p = 0; p < at_place_.size(); ++p) place_[at(at_place_[p])] = static_cast<Index>(p);
 }
 
-/// Rows by level, within a level by place of the sequence, then by position.
+/// Sorts rows by level, then by place of the sequence, then by position.
 Structure::Order Structure::sort(const std::vector<Index>& level) const {
   const Index levels = 1 + *std::max_element(level.begin(), level.end());
   Order order;
@@ -236,10 +236,10 @@ std::vector<Index> Structure::chains_seen(int depth) const {
     const Structure* here = this;
     Index item = order().items[at(row)], chain = sequence_of_item(item);
     for (int d = 0; d < depth; ++d) {
-      part(depth);  // says when there is none
+      part(depth);  // throws if the part does not exist
       chain = here->chain_of_[at(item)];
       here = here->source_.get();
-      item = here->item(chain, 0);  // the way on from a chain is that of its first position
+      item = here->item(chain, 0);  // continue with the chain that the first position of this chain refers to
     }
     seen[at(row)] = chain;
   }

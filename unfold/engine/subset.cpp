@@ -18,7 +18,7 @@ Structure some_grids(const Structure& whole, std::span<const Index> sequences) {
   std::vector<std::pair<Index, Index>> shapes;
   shapes.reserve(sequences.size());
   for (const Index s : sequences) {
-    Index height = 0;  // as many positions as have nothing to their left
+    Index height = 0;  // number of positions without a left neighbor
     for (Index p = 0; p < whole.size(s); ++p) height += left[at(whole.row(s, p))] < 0 ? 1 : 0;
     shapes.emplace_back(height, whole.size(s) / height);
   }
@@ -58,7 +58,7 @@ Structure subset(const Structure& whole, std::span<const Index> sequences, std::
     return result;
   }
   const std::vector<Index> of_rows = whole.chains_seen(1);
-  std::vector<Index> looked;  // by items
+  std::vector<Index> looked;  // chains of the source, by item
   looked.reserve(before.size());
   for (const Index row : result.order().rows) looked.push_back(of_rows[at(before[at(row)])]);
   rows.push_back(std::move(before));

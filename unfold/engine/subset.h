@@ -1,5 +1,5 @@
 #pragma once
-/// Some of the sequences of a structure.
+/// Selects some of the sequences of a structure.
 
 #include <span>
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace unfold {
 
-/// These sequences, in the order given, with what they look at of their sources. To `rows` is added, part after part,
-/// the row that each row was before. REQUIRES at least one sequence.
+/// Returns the structure of the given sequences, in the order given, including the chains of their sources. Appends to
+/// `rows`, for each part, the original row of each row. REQUIRES at least one sequence.
 Structure subset(const Structure& whole, std::span<const Index> sequences, std::vector<std::vector<Index>>& rows);
 
 }  // namespace unfold

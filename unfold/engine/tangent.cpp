@@ -68,7 +68,7 @@ void TangentPass<T>::affine(const Item& item, const Work& work) {
   const bool whole = is_whole(item, work);
   if (whole && work.by_columns && work.member->id() != 0) return;
   const Range panels =
-      whole ? Range{0, (n.size + kPanel - 1) / kPanel} : work.panels(n.size, kPanel).range;  // never by units
+      whole ? Range{0, (n.size + kPanel - 1) / kPanel} : work.panels(n.size, kPanel).range;  // never divided by units
   if (panels.empty()) return;
   const Range columns{panels.begin * kPanel, std::min(n.size, panels.end * kPanel)};
   Matrix<T> y = matrix(What::tangent, item.node, work);

@@ -1,12 +1,12 @@
 #pragma once
-/// The cheapest of a few equally good ways to do something again and again, found by doing it.
+/// Selects the fastest of several equivalent ways to perform a repeated operation by timing them in use.
 ///
 ///   Trial trial(3);
-///   for (;;) { trial.choose(); const double cost = seconds of doing it in way trial.now(); trial.note(cost); }
+///   for (;;) { trial.choose(); const double cost = seconds of running way trial.now(); trial.note(cost); }
 ///
-/// Each way is tried three times, then the cheapest is kept. What it costs is followed from then on, and what is known
-/// of the others slowly loses its weight: a way that looked r times as expensive is tried again after about 500 ln r
-/// times. So the choice follows a machine that gets busy and one that gets quiet again, for less than a percent.
+/// Each way is tried three times, then the fastest is used. Its cost continues to be measured, and the estimates for
+/// the other ways decay slowly: a way that was r times as expensive is tried again after about 500 ln r repetitions.
+/// The choice therefore adapts when the load of the machine changes, at less than one percent overhead.
 
 #include <algorithm>
 #include <cmath>
@@ -21,9 +21,10 @@ class Trial {
 
   std::size_t ways() const { return costs_.size(); }
   std::size_t now() const { return now_; }
-  bool learning() const { return ways() > 1 && runs_ < kTrials * ways(); }  ///< some way was not tried often enough
+  /// True while some way has not been tried often enough.
+  bool learning() const { return ways() > 1 && runs_ < kTrials * ways(); }
 
-  /// Before doing it.
+  /// Call before the operation.
   void choose() {
     if (learning()) {
       now_ = runs_ % ways();
@@ -34,7 +35,7 @@ class Trial {
     now_ = cheapest;
   }
 
-  /// After doing it.
+  /// Call after the operation.
   void note(double cost) {
     if (ways() == 1) return;
     double& known = costs_[now_];
@@ -43,19 +44,19 @@ class Trial {
       ++runs_;
       return;
     }
-    const double bounded = std::min(cost, 2 * known);  // one interruption says little
+    const double bounded = std::min(cost, 2 * known);  // limits the effect of a single interruption
     known = returned_ ? bounded : std::lerp(known, bounded, kNews);
     for (std::size_t way = 0; way < ways(); ++way)
       if (way != now_) costs_[way] *= 1 - kForgetting;
   }
 
  private:
-  static constexpr std::size_t kTrials = 3;  // of each way
+  static constexpr std::size_t kTrials = 3;  // number of trials of each way
   static constexpr double kNews = 1.0 / 16, kForgetting = 1.0 / 512;
 
   std::vector<double> costs_;
   std::size_t runs_ = 0, now_ = 0;
-  bool returned_ = false;  // now_ is not what was done before
+  bool returned_ = false;  // now_ differs from the way used in the previous repetition
 };
 
 }  // namespace unfold

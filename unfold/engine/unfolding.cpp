@@ -24,7 +24,7 @@ void State<T>::copy_slot(const State& from, Index from_slot, Index to_slot) {
 
 namespace {
 
-/// Members of a team own sequences: two that look at one chain would write to one memory.
+/// Members of a team own sequences: two sequences that refer to one chain would write to the same memory.
 void refuse_shared_memory(const Plan& plan, const Structure& structure) {
   if (!structure.shares_sources()) return;
   for (const Node& n : plan.nodes())
@@ -34,7 +34,7 @@ void refuse_shared_memory(const Plan& plan, const Structure& structure) {
                          " looks at with attention; give each sequence a source of its own");
 }
 
-/// Whether members that share a step would wait for each other longer than one alone takes for it.
+/// Returns whether members that share a step would wait for each other longer than one member needs for the whole step.
 bool too_small_to_share(const Plan& plan, std::size_t number_bytes) {
   constexpr double kBytes = 512 << 10;
   return plan.flops_per_position() / 2 * static_cast<double>(number_bytes) < kBytes;
@@ -48,7 +48,7 @@ struct Unfolding<T>::Body : Parts<T> {
   const Node& node(int i) const { return this->layout.node(i); }
   std::unique_ptr<StepProgram<T>> step;
   std::shared_ptr<const Offload> offload;
-  std::unique_ptr<Backend<T>> backend;  // null: passes run on the team
+  std::unique_ptr<Backend<T>> backend;  // null if passes run on the team
 };
 
 // ---------------------------------------------------------------------------------------------------------- interface
@@ -90,7 +90,7 @@ void Unfolding<T>::set_parameters(const Parameters<T>& parameters) {
   if (body_->backend != nullptr)
     body_->backend->parameters_changed();
   else
-    static_cast<void>(parameters.flat());  // they come home before threads ask for them
+    static_cast<void>(parameters.flat());  // copied to the host before threads read them
   body_->step.reset();
 }
 
@@ -196,7 +196,8 @@ template <class T>
 void Unfolding<T>::recall(const KeptValues<T>& from, const State<T>* state) {
   Body& b = *body_;
   b.team.run([&](Member& me) {
-    b.boundary.load(me, state, *b.parameters);  // which sequences start afresh; the numbers come with the others
+    // Determines which sequences start from the initial values; the values themselves are copied with the others.
+    b.boundary.load(me, state, *b.parameters);
     b.masks.number(me, b.layout);
     me.sync();
     for (int i = 0; i < static_cast<int>(b.plan->nodes().size()); ++i) {
@@ -316,8 +317,8 @@ std::string Unfolding<T>::first_non_finite() const {
     return b.node(i).name + " at position " + std::to_string(item - structure.item(s, 0)) + " of " +
            (part > 0 ? "source " : "") + "sequence " + std::to_string(s);
   };
-  // Plan order within a step, steps in order: the first row that blew up, and in it the first signal. What a deeper
-  // part gives comes before all of what reads it.
+  // Checks signals in plan order within a step, and steps in order: reports the first row that is not finite, and in it
+  // the first signal. Deeper parts come before everything that reads them.
   std::string first;
   int deepest = b.layout.parts();
   Index earliest = 0;
