@@ -19,7 +19,7 @@ constexpr Index kMostColumns = 1'000'000;
                   text, kMostClasses));
 }
 
-/// The whole number that a text is.
+/// Parses a nonnegative integer.
 Index count_in(std::string_view digits, std::string_view text, Index most) {
   Index count = 0;
   const char* end = digits.data() + digits.size();

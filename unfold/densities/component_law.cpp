@@ -13,9 +13,9 @@
 namespace unfold {
 namespace {
 
-constexpr int kLawMemory = 12;  // whose row_scratch it is
+constexpr int kLawMemory = 12;  // `user` of row_scratch
 
-/// Throws ModelError where no probability is a number: weights may be finite and still too large.
+/// Throws ModelError if no probability is a number: weights may be finite and still too large.
 Index drawn_place(const std::vector<double>& log_p, Random& random) {
   const Index drawn = draw_by_logs<double>(log_p, random);
   if (drawn < 0) throw ModelError("nothing can be drawn: the model gives no finite probabilities");
@@ -27,7 +27,7 @@ class BitLaw final : public ComponentLaw<T> {
  public:
   Index outputs() const override { return 1; }
 
-  /// log(1 + exp(-|o|)) + |o| where the sign of o is wrong: nothing cancels.
+  /// log(1 + exp(-|o|)), plus |o| if the sign of o is wrong; this avoids cancellation.
   T nats(const T* o, const T* x, Index n, std::string_view who) const override {
     T* z = row_scratch<T, kLawMemory>(n);
     for (Index i = 0; i < n; ++i) {
@@ -70,7 +70,7 @@ class BitLaw final : public ComponentLaw<T> {
   }
 };
 
-/// K logits for each number, which is the place of a class.
+/// K logits for each number, which is a class index.
 template <class T>
 class ClassLaw final : public ComponentLaw<T> {
  public:
@@ -192,11 +192,11 @@ class NormalLaw final : public ComponentLaw<T> {
 };
 
 /// (a, m, s), K each, for each number. With z = (x - m) / d, the density of a component is exp(-z^2 / 2) / (d sqrt(2
-/// pi)) or exp(-|z|) / (2 d). Slopes and curvature are those of mixture.cpp for one number; of Laplace's the Fisher
-/// matrix is 1 / d^2 at m and 1 at log d.
+/// pi)) or exp(-|z|) / (2 d). Slopes and curvature are those of mixture.cpp for one number; the Fisher matrix of the
+/// Laplace distribution is 1 / d^2 for m and 1 for log d.
 ///
-/// With a background, share b of it, the density is (1 - b) times that of the mixture and b times Laplace(0, 2): a
-/// component without outputs. It has its responsibility in value and slopes, and nothing of it moves.
+/// With a background of share b, the density is (1 - b) times that of the mixture plus b times Laplace(0, 2): a
+/// component without outputs. It has a responsibility in value and slopes, but no parameters.
 template <class T>
 class MixtureLaw final : public ComponentLaw<T> {
  public:
@@ -283,8 +283,8 @@ class MixtureLaw final : public ComponentLaw<T> {
 
  private:
   struct Work {
-    T *a, *s, *z, *log_d, *inverse, *slope, *p, *share;  // one a component
-    T *nats, *inside;  // one a number; inside: responsibility of all but the background
+    T *a, *s, *z, *log_d, *inverse, *slope, *p, *share;  // one per component
+    T *nats, *inside;  // one per number; inside: responsibility of all components except the background
   };
   Work work_for(Index n) const {
     const Index all = k_ * n;
@@ -294,7 +294,7 @@ class MixtureLaw final : public ComponentLaw<T> {
   }
   bool gaussian() const { return shape_ == MixtureShape::gaussian; }
   static T sign(T z) { return static_cast<T>((z > 0) - (z < 0)); }
-  /// By inversion: minus or plus an exponential of rate 1.
+  /// Draws by inversion: a random sign times an exponential variable of rate 1.
   static double laplace(Random& random) {
     const double u = random.uniform() - 0.5;
     double tail = std::fmax(1 - 2 * std::fabs(u), 0x1p-54);
@@ -302,7 +302,7 @@ class MixtureLaw final : public ComponentLaw<T> {
     return u < 0 ? tail : -tail;
   }
 
-  /// Densities, responsibilities and nats of all numbers.
+  /// Computes the densities, responsibilities and nats of all numbers.
   void judge(const T* o, const T* x, Index n, Work& work) const {
     const Index all = k_ * n;
     for (Index i = 0; i < n; ++i)
@@ -330,7 +330,7 @@ class MixtureLaw final : public ComponentLaw<T> {
     vector_exp(work.share, work.share, all);
     vector_exp(work.inside, work.inside, n);
   }
-  /// Of the density at x, less the constant, from that of the mixture.
+  /// Returns the log density at x without the constant, given that of the mixture.
   T log_total(T of_mixture, T x) const {
     if (background_ == 0) return of_mixture;
     const T both[] = {of_mixture + log_inside_, log_wide_ - std::fabs(x) / static_cast<T>(kWide)};
@@ -346,7 +346,7 @@ class MixtureLaw final : public ComponentLaw<T> {
   Index k_;
   MixtureShape shape_;
   double background_;
-  T log_inside_ = 0, log_wide_ = 0;  // wide: at 0, less the constant
+  T log_inside_ = 0, log_wide_ = 0;  // wide: log density of the background at 0, without the constant
 };
 
 }  // namespace

@@ -1,19 +1,19 @@
 #pragma once
 /// Internal: standard deviations from signals, log d = 10 tanh(s / 10).
 ///
-/// Near 0 this is exp(s), whose log is the parameter in which the Fisher matrix of a Gaussian is constant: steps of s
-/// change d by a factor, however large d is (softplus has this on the lower side alone). Far out it is bounded,
-/// smoothly and to both sides alike: 4.5e-5 < d < 2.2e4. Where data can be predicted without error, as constants can,
-/// the likelihood has no maximum, and exp(s) alone would sink until squares of (y - m) / d overflow. Values are
-/// standardised (data), so that deviations of interest lie well within. All results are finite in float for |s| up to
-/// the largest number and |y - m| up to 10^14; beyond, nats become infinite.
+/// Near 0 this is exp(s), and log d is the parameter in which the Fisher matrix of a Gaussian is constant: a step in s
+/// changes d by a factor, regardless of the size of d (softplus has this property only on the lower side). For large
+/// |s| it is bounded, smoothly and symmetrically: 4.5e-5 < d < 2.2e4. If data can be predicted without error (for
+/// example constants), the likelihood has no maximum, and exp(s) alone would shrink until squares of (y - m) / d
+/// overflow. Data is standardized, so that deviations of interest lie well within the range. All results are finite in
+/// float for every finite s and for |y - m| up to 10^14; beyond that, nats become infinite.
 
 #include "unfold/base/views.h"
 #include "unfold/numerics/functions.h"
 
 namespace unfold {
 
-/// log_d = log deviations, inverse = 1 / d, slope = d log d / d s, of n signals s. Four different places.
+/// log_d = log deviations, inverse = 1 / d, slope = d log d / d s, for n signals s. The four arrays must not overlap.
 template <class T>
 void deviations(const T* s, Index n, T* log_d, T* inverse, T* slope) {
   constexpr T kMost = 10;
@@ -27,7 +27,7 @@ void deviations(const T* s, Index n, T* log_d, T* inverse, T* slope) {
   vector_exp(inverse, inverse, n);
 }
 
-/// d of one signal, for distributions.
+/// Returns d for a single signal, for use by distributions.
 inline double deviation(double s) {
   double log_d = 0, inverse = 0, slope = 0;
   deviations(&s, 1, &log_d, &inverse, &slope);

@@ -1,5 +1,5 @@
 #pragma once
-/// Internal: draws from a list of probabilities.
+/// Internal: sampling from a list of log-probabilities.
 
 #include <span>
 
@@ -7,7 +7,7 @@
 
 namespace unfold {
 
-/// A place in the list, by inversion in its order; -1: no probability is positive.
+/// Returns an index into the list, drawn by inversion in list order; -1 if no probability is positive.
 template <class T>
 Index draw_by_logs(std::span<const T> log_probabilities, Random& random);
 

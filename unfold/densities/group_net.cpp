@@ -7,12 +7,12 @@
 namespace unfold {
 namespace {
 
-/// Bengio & Bengio 2000: behind every number a group of H units that read it and those before it, and outputs that read
-/// all groups before their number:
+/// The net of Bengio & Bengio 2000: each number is followed by a group of H hidden units that reads this number and all
+/// earlier ones; the outputs of a number read all earlier groups:
 ///
 ///   h_g = tanh(c_g + sum_{j<=g} x_j W_gj),   o_d = b_d + sum_{g<d} V_dg h_g
 ///
-/// O(D^2 H). What is kept of a row: h [D - 1 groups of H], and the adjoint of what tanh reads.
+/// Cost: O(D^2 H). Stored per row: h [D - 1 groups of H] and the adjoint of the tanh inputs.
 template <class T>
 class GroupNet final : public RowByRowNet<T> {
  public:
@@ -92,23 +92,23 @@ class GroupNet final : public RowByRowNet<T> {
 
  private:
   enum Block : unsigned char { kV, kW, kC };
-  static constexpr int kGroups = 11;  // whose row_scratch it is
+  static constexpr int kGroups = 11;  // `user` of row_scratch
 
   Index hidden(const NetWeights<T>& w) const { return (w.numbers() - 1) * units_; }
-  /// Pairs of an output of the numbers before d and a group that it reads.
+  /// Number of pairs of an output of the numbers before d and a group that it reads.
   static Index before_v(const VectorShape& shape, Index d) {
     Index pairs = 0;
     for (Index i = 0; i < d; ++i) pairs += shape.outputs(i) * i;
     return pairs;
   }
-  /// Pairs of a group before g and an input that it reads.
+  /// Number of pairs of a group before g and an input that it reads.
   static Index before_w(const VectorShape& shape, Index g) {
     Index pairs = 0;
     for (Index i = 0; i < g; ++i) pairs += shape.first_input(i + 1);
     return pairs;
   }
 
-  /// What tanh reads, of the first groups.
+  /// Computes the tanh inputs of the first groups.
   void put_sums(const NetWeights<T>& w, const T* x, Index groups, T* sums) const {
     std::copy_n(w.blocks[kC], groups * units_, sums);
     const T* of_group = w.blocks[kW];

@@ -5,9 +5,10 @@
 namespace unfold {
 namespace {
 
-/// o_d = b_d + U_d (inputs of the numbers before d), of the first output of each number; its others are their biases.
-/// Of a class all outputs are moved. Of bits this is logistic autoregression (Frey, Hinton & Dayan 1996), D (D - 1) / 2
-/// weights, number by number; of normal numbers a Gaussian whose inverse covariance is factored.
+/// o_d = b_d + U_d (inputs of the numbers before d) for the first output of each number; the other outputs equal their
+/// biases. For a class, the linear map applies to all outputs. For bits this is logistic autoregression (Frey, Hinton &
+/// Dayan 1996), D (D - 1) / 2 weights, stored number by number; for normal numbers, a Gaussian with a factored inverse
+/// covariance.
 template <class T>
 class LinearNet final : public RowByRowNet<T> {
  public:
@@ -15,7 +16,7 @@ class LinearNet final : public RowByRowNet<T> {
   std::vector<NetBlock> blocks(const VectorShape& shape) const override {
     return {{"U", 1, std::max<Index>(1, before(shape, shape.numbers())), Init::zero()}};
   }
-  /// The inputs, where some are classes.
+  /// Stores the inputs if some numbers are classes.
   Index kept(const NetWeights<T>& w, const T*) const override {
     return w.shape->has_classes() ? w.shape->all_inputs() : 0;
   }
@@ -48,10 +49,10 @@ class LinearNet final : public RowByRowNet<T> {
   }
 
  private:
-  static constexpr int kInputs = 11;  // whose row_scratch it is
+  static constexpr int kInputs = 11;  // `user` of row_scratch
 
   static Index moved(const VectorShape& shape, Index d) { return shape.is_class(d) ? shape.outputs(d) : 1; }
-  /// Weights of the numbers before d.
+  /// Number of weights of the numbers before d.
   static Index before(const VectorShape& shape, Index d) {
     Index weights = 0;
     for (Index i = 0; i < d; ++i) weights += moved(shape, i) * shape.first_input(i);

@@ -6,13 +6,14 @@
 namespace unfold {
 namespace {
 
-/// The masked autoencoder (Germain, Gregor, Murray & Larochelle 2015). Every unit has a degree, 1 to D - 1, and reads
-/// of the layer below what has no larger one; inputs have their number as degree, and the outputs of number d read
-/// units of a degree below d. Here units stand by their degrees, the same in all layers, so what a row of weights reads
-/// is always a beginning of the layer below: matrices are staircases, row after row without the zeros of a mask.
+/// The masked autoencoder MADE (Germain, Gregor, Murray & Larochelle 2015). Every unit has a degree from 1 to D - 1 and
+/// reads the units of the layer below with an equal or smaller degree. The degree of an input is its number; the
+/// outputs of number d read units of a degree below d. Here units are sorted by degree, in the same way in all layers,
+/// so that a row of weights always reads a prefix of the layer below. Matrices are stored as staircases, row by row
+/// without the zeros of a mask.
 ///
-/// Biases of all hidden units are part of the signal. What is kept of a row: h of all layers, then the adjoints of what
-/// relu reads; where some numbers are classes, the inputs.
+/// The biases of all hidden units are part of the signal. Stored per row: h of all layers, then the adjoints of the
+/// ReLU inputs and, if some numbers are classes, the inputs.
 template <class T>
 class MadeNet final : public RowByRowNet<T> {
  public:
@@ -62,7 +63,7 @@ class MadeNet final : public RowByRowNet<T> {
       for (Index k = 0; k < units_; ++k) {
         const Index reads = reads_of(steps, layer, k);
         T sum = c[k] + product(along, below, reads);
-        if (layer > 0) sum += product(row, moved, reads);  // the numbers themselves do not move
+        if (layer > 0) sum += product(row, moved, reads);  // the numbers themselves have no tangent
         next[k] = kept[layer * units_ + k] > 0 ? sum : T{0};
         row += reads, along += reads;
       }
@@ -100,7 +101,7 @@ class MadeNet final : public RowByRowNet<T> {
     std::copy_n(of_sums, layers_ * units_, adjoint + w.all_outputs());
   }
 
-  /// To a number belong the weights of its outputs, and of the units whose degree it is.
+  /// A number owns the weights of its outputs and of the units of its degree.
   void gradient(const NetWeights<T>& w, std::span<const NetPass<T>> rows, Range numbers,
                 const std::vector<T*>& out) const override {
     const Steps steps(*w.shape, units_);
@@ -122,11 +123,11 @@ class MadeNet final : public RowByRowNet<T> {
     }
   }
 
-  /// Units that read number d or what comes behind it are computed too, and not read.
+  /// Also computes units that read number d or later ones; their values are not used.
   void outputs_of(const NetWeights<T>& w, const T* signal, const T* x, Index d, T* o) const override {
     const Steps steps(*w.shape, units_);
     T* memory = row_scratch<T, kMoved>(layers_ * units_ + w.shape->all_inputs());
-    T* before = memory + layers_ * units_;  // what is behind may be anything, and no number
+    T* before = memory + layers_ * units_;  // values beyond are arbitrary, possibly NaN
     w.shape->put_inputs(x, d, before);
     std::fill(before + w.shape->first_input(d), before + w.shape->all_inputs(), T{0});
     put_layers(w, signal, before, memory);
@@ -137,17 +138,17 @@ class MadeNet final : public RowByRowNet<T> {
   }
 
  private:
-  static constexpr int kMoved = 11;                                                          // whose row_scratch it is
+  static constexpr int kMoved = 11;                                                          // `user` of row_scratch
   static constexpr const char* kNames[] = {"W1", "W2", "W3", "W4", "W5", "W6", "W7", "W8"};  // NOLINT: names
   static_assert(std::size(kNames) == kMostMadeLayers);
 
-  /// Degrees of units, which rise from 1 to D - 1.
+  /// Degrees of units, increasing from 1 to D - 1.
   struct Steps {
     const VectorShape& shape;
     Index numbers, units;
     Steps(const VectorShape& s, Index u) : shape(s), numbers(s.numbers()), units(u) {}
     Index degree(Index unit) const { return 1 + unit * (numbers - 1) / units; }
-    /// Units of a degree up to t.
+    /// Number of units of a degree up to t.
     Index up_to(Index t) const {
       if (t < 1) return 0;
       if (t >= numbers - 1) return units;

@@ -8,7 +8,7 @@
 namespace unfold {
 namespace {
 
-/// Rows of numbers that are added up, each times a factor.
+/// A list of rows to be summed, each with a factor.
 template <class T>
 class ScaledRows {
  public:
@@ -20,7 +20,7 @@ class ScaledRows {
     factors_.push_back(factor);
     rows_.push_back(row);
   }
-  /// y += all of them, in their order; then there are none.
+  /// Adds all rows to y, in order, then clears the list.
   void add_to(T* y, Index n) {
     add_scaled_rows(factors_.data(), rows_.data(), static_cast<Index>(rows_.size()), y, n);
     factors_.clear();
@@ -32,14 +32,14 @@ class ScaledRows {
   std::vector<const T*> rows_;
 };
 
-/// The neural autoregressive distribution estimator (Larochelle & Murray 2011; of real numbers: Uria, Murray &
+/// The neural autoregressive distribution estimator NADE (Larochelle & Murray 2011; for real numbers: Uria, Murray &
 /// Larochelle 2013). With b and c from the signal,
 ///
 ///   a_1 = c,   a_{d+1} = a_d + x_d W_d,   h_d = s(a_d),   o_d = b_d + V_d h_d
 ///
-/// and where number d is a class, its row of W_d in place of x_d W_d. The running sum makes it O(D H). Where x_d is 0,
-/// h stays what it was: only numbers that are not cost an activation, and between two of them is a *stretch* of numbers
-/// that share h. What is kept of a row is h [H] of every stretch.
+/// If number d is a class, its row of W_d replaces x_d W_d. The running sum makes the cost O(D H). Where x_d is 0, h
+/// does not change: only nonzero numbers need new activations, and the numbers between two of them form a *stretch*
+/// that shares h. Stored per row: h [H] of every stretch.
 template <class T>
 class NadeNet final : public OrderedNet<T> {
  public:
@@ -94,9 +94,9 @@ class NadeNet final : public OrderedNet<T> {
     }
   }
 
-  /// Some numbers after the other, so that their rows of V, those of both gradients, and what is kept of the rows stay
-  /// at hand while all rows of the batch pass. Members of a team take units: none needs to know of others on the way
-  /// back.
+  /// Processes a block of numbers at a time, so that their rows of V, those of both gradients, and the stored values
+  /// stay in the cache while all rows of the batch are processed. Members of a team divide the units, which are
+  /// independent in the backward pass.
   void back(const NetWeights<T>& w, std::span<const NetPass<T>> rows, Member& me,
             const std::vector<T*>& out) const override {
     const auto count = static_cast<Index>(rows.size());
@@ -133,26 +133,27 @@ class NadeNet final : public OrderedNet<T> {
 
  private:
   enum Block : unsigned char { kV, kW };
-  static constexpr int kSums = 11;             // whose row_scratch it is
-  static constexpr Index kNumbersAtOnce = 32;  // their rows of V stay in the cache while the rows of a batch pass
+  static constexpr int kSums = 11;  // `user` of row_scratch
+  static constexpr Index kNumbersAtOnce =
+      32;  // their rows of V stay in the cache while the rows of a batch are processed
   static constexpr Index kUnitGrain = 16;
 
-  /// The way back of some units.
+  /// The backward pass of some units.
   struct Back {
     const NetWeights<T>& w;
     Range units;
     const std::vector<T*>& out;
     T* memory;
     ScaledRows<T> terms;
-    std::vector<const T*> h;  ///< of each row: of the stretch that it has come to
+    std::vector<const T*> h;  ///< for each row: h of its current stretch
 
     Index n() const { return units.size(); }
-    T* of_a(Index row) { return memory + 2 * row * n(); }  ///< the adjoint of a, and behind it that of h
-    /// Where sums go that nobody wants.
+    T* of_a(Index row) { return memory + 2 * row * n(); }  ///< the adjoint of a, followed by that of h
+    /// Target for sums that are not needed.
     T* nowhere() { return memory + 2 * static_cast<Index>(h.size()) * n(); }
   };
 
-  /// Whether h changes behind number d. Nobody reads what comes behind the last one.
+  /// Returns whether h changes after number d. False for the last number, after which h is not read.
   static bool ends_stretch(const NetWeights<T>& w, const T* x, Index d) {
     return d + 1 < w.numbers() && w.shape->input(d, x[d]).second != 0;
   }
@@ -166,7 +167,7 @@ class NadeNet final : public OrderedNet<T> {
     add_scaled(value, row_of(w, kW, place), a, units_);
   }
 
-  /// Through some numbers, from where h is kept; returns where it is behind them.
+  /// Runs forward over some numbers from the position of stored h; returns the position after them.
   T* go_on(const NetWeights<T>& w, const NetPass<T>& row, Range numbers, T* a, T* kept) const {
     for (Index d = numbers.begin; d < numbers.end;) {
       const Index end = std::min(end_of_stretch(w, row.x, d), numbers.end);
@@ -177,7 +178,7 @@ class NadeNet final : public OrderedNet<T> {
     }
     return kept;
   }
-  /// Through some numbers; adds to the gradient of W.
+  /// Runs backward over some numbers; adds to the gradient of W.
   void go_back(Back& way, const NetPass<T>& row, Range numbers, Index r) const {
     const NetWeights<T>& w = way.w;
     T *of_a = way.of_a(r), *of_h = of_a + way.n();
@@ -193,7 +194,7 @@ class NadeNet final : public OrderedNet<T> {
       way.h[at(r)] -= units_;
     }
   }
-  /// Of V, of numbers through which all rows have just come back.
+  /// Adds the gradient of V for numbers that the backward pass of all rows has just finished.
   void add_output_gradient(Back& way, std::span<const NetPass<T>> rows, Range numbers) const {
     const NetWeights<T>& w = way.w;
     std::vector<const T*> h = way.h;
@@ -208,7 +209,7 @@ class NadeNet final : public OrderedNet<T> {
     }
   }
 
-  /// Of the numbers of one stretch.
+  /// Computes the outputs of the numbers of one stretch.
   void put_outputs(const NetWeights<T>& w, const T* signal, Range numbers, const T* h, T* o) const {
     const Index first = w.first(numbers.begin), count = w.first(numbers.end) - first;
     row_products(row_of(w, kV, first), count, h, units_, o);
@@ -226,7 +227,7 @@ class NadeNet final : public OrderedNet<T> {
     add_input(w, d, x, a);
     activate(a, h);
   }
-  /// Back through a stretch's h = s(a): of_a += s'(a) of_h, `sum` += x of_a, and of_h begins anew.
+  /// Backward through a stretch's h = s(a): of_a += s'(a) of_h, `sum` += x of_a, then of_h is reset to zero.
   void end_stretch(const T* h, T* of_h, T* of_a, T x, T* sum, Index n) const {
     if (activation_ == NadeActivation::sigmoid) return add_sigmoid_slopes(h, of_h, of_a, x, sum, n);
     for (Index i = 0; i < n; ++i) {

@@ -1,10 +1,11 @@
 #pragma once
-/// Internal: nets over the numbers of a vector in their order: o_d = f_d(signal, x_1 .. x_d-1), some outputs for each
-/// of D numbers (columns.h says how many, and how a number is read). The signal of a row is what the network gives: the
-/// biases of all outputs first, then what else the net takes from it. All other weights are its own, in blocks.
+/// Internal: autoregressive nets over the numbers of a vector in a fixed order: o_d = f_d(signal, x_1 .. x_d-1), with
+/// one or more outputs for each of D numbers (columns.h defines their number and how a number is read). The signal of a
+/// row comes from the network: first the biases of all outputs, then further inputs of the net. All other weights
+/// belong to the net, in blocks.
 ///
-/// Three rules, as an operation has: value, tangent, and the way back, to the adjoint of the signal and to the gradient
-/// of the weights, in which rows meet: there sums run from the last row to the first (law 2).
+/// A net has three rules, like an operation: value, tangent, and backward pass to the adjoint of the signal and the
+/// gradient of the weights. Only the gradient combines rows; its sums run from the last row to the first (invariant 2).
 
 #include <memory>
 #include <span>
@@ -19,14 +20,14 @@
 
 namespace unfold {
 
-/// Weights that a net wants for its own.
+/// A block of weights that a net owns.
 struct NetBlock {
   std::string_view name;
   Index rows, cols;
   Init init;
 };
 
-/// What the numbers are, and where the blocks lie, in the order in which the net names them.
+/// The shape of the vector and pointers to the weight blocks, in the order in which the net lists them.
 template <class T>
 struct NetWeights {
   const VectorShape* shape = nullptr;
@@ -34,20 +35,20 @@ struct NetWeights {
 
   Index numbers() const { return shape->numbers(); }
   Index all_outputs() const { return shape->all_outputs(); }
-  Index first(Index d) const { return shape->first_output(d); }  ///< output of number d; of D: behind the last
+  Index first(Index d) const { return shape->first_output(d); }  ///< first output of number d; for d = D the total
 };
 
-/// Members of a team take so many rows or numbers together.
+/// Numbers of rows or of vector components that a team member processes at a time.
 inline constexpr Index kRowGrain = 2, kNumberGrain = 4;
 
-/// A row on its way there and back.
+/// The data of one row during the forward and backward pass.
 template <class T>
 struct NetPass {
   const T* signal;
   const T* x;  ///< [numbers]
   T* kept;
   T* outputs;
-  T* slopes;   ///< [outputs of all numbers]; as what follows: of the way back alone
+  T* slopes;   ///< [outputs of all numbers]; this and the following are used only by the backward pass
   T* adjoint;  ///< [signal]
 };
 
@@ -56,37 +57,40 @@ class OrderedNet {
  public:
   virtual ~OrderedNet() = default;
 
-  /// Numbers of a signal beside the biases of outputs.
+  /// Number of signal values in addition to the output biases.
   virtual Index beside_biases() const = 0;
   virtual std::vector<NetBlock> blocks(const VectorShape& shape) const = 0;
-  /// How many numbers `value` keeps of a row for the other rules.
+  /// Returns the number of values that `value` stores per row for the other rules.
   virtual Index kept(const NetWeights<T>& w, const T* x) const = 0;
 
   virtual void value(const NetWeights<T>& w, const T* signal, const T* x, T* kept, T* o) const = 0;
-  /// Of several rows, each with the bits that it has alone. A net that meets the weights of some numbers with all rows
-  /// while they are at hand is faster than row after row.
+  /// The same for several rows; the result of each row has the same bits as alone. Overridden by nets that are faster
+  /// when all rows are processed while some weights are in the cache.
   virtual void values(const NetWeights<T>& w, std::span<const NetPass<T>> rows) const {
     for (const NetPass<T>& row : rows) value(w, row.signal, row.x, row.kept, row.outputs);
   }
-  /// Of the outputs, as the weights move along `direction` and the signal along its own. After `value`.
+  /// Computes the tangent of the outputs when the weights move along `direction` and the signal along its own
+  /// direction. Call after `value`.
   virtual void tangent(const NetWeights<T>& w, const NetWeights<T>& direction, const T* signal, const T* x,
                        const T* kept, T* out) const = 0;
-  /// adjoint = J' slopes of every row, and `out`, a block each, += the gradient of the weights. After `value`, whose
-  /// signal the adjoint may overwrite. All members of a team call it with the same rows, and share the work.
+  /// Sets adjoint = J' slopes for every row, and adds the gradient of the weights to `out`, one pointer per block. Call
+  /// after `value`; the adjoint may overwrite its signal. All members of a team call it with the same rows and share
+  /// the work.
   virtual void back(const NetWeights<T>& w, std::span<const NetPass<T>> rows, Member& me,
                     const std::vector<T*>& out) const = 0;
-  /// The outputs of number d alone, the same bits as in `value`; reads the numbers before it.
+  /// Computes the outputs of number d only, with the same bits as in `value`; reads the numbers before d.
   virtual void outputs_of(const NetWeights<T>& w, const T* signal, const T* x, Index d, T* o) const = 0;
 };
 
-/// A net whose way back goes row by row, and then number by number: members of a team take rows, then numbers.
+/// A net whose backward pass runs first row by row, then number by number: members of a team divide the rows, then the
+/// numbers.
 template <class T>
 class RowByRowNet : public OrderedNet<T> {
  public:
-  /// adjoint = J' slopes; `kept` holds what `gradient` needs, too.
+  /// adjoint = J' slopes; also stores the data that `gradient` needs in `kept`.
   virtual void adjoint(const NetWeights<T>& w, const T* x, const T* slopes, T* kept, T* adjoint) const = 0;
-  /// Adds to the gradient of the weights that belong to some numbers. After `adjoint` of all rows, which are given from
-  /// the last to the first.
+  /// Adds to the gradient of the weights of some numbers. Call after `adjoint` of all rows; the rows are given from
+  /// last to first.
   virtual void gradient(const NetWeights<T>& w, std::span<const NetPass<T>> rows, Range numbers,
                         const std::vector<T*>& out) const = 0;
 
@@ -106,24 +110,24 @@ class RowByRowNet : public OrderedNet<T> {
 
 enum class NadeActivation { sigmoid, relu };
 
-/// One hidden layer whose sums are carried from number to number (nade_net.cpp).
+/// NADE: one hidden layer whose pre-activations are accumulated from number to number (nade_net.cpp).
 template <class T>
 std::unique_ptr<OrderedNet<T>> nade_net(Index units, NadeActivation activation);
-/// Bits; rounds in which those that are not known yet are guessed anew (rounds_net.cpp).
+/// NADE-k: bits only; the unknown bits are re-estimated in several rounds (rounds_net.cpp).
 template <class T>
 std::unique_ptr<OrderedNet<T>> rounds_net(Index units, Index rounds);
-/// Layers whose weights from later numbers are masked (made_net.cpp); up to kMostMadeLayers.
+/// MADE: layers in which weights from later numbers are masked (made_net.cpp); up to kMostMadeLayers.
 inline constexpr Index kMostMadeLayers = 8;
 template <class T>
 std::unique_ptr<OrderedNet<T>> made_net(Index units, Index layers);
-/// A group of units behind every number, which all later ones read (group_net.cpp).
+/// A group of hidden units after every number, read by the outputs of all later numbers (group_net.cpp).
 template <class T>
 std::unique_ptr<OrderedNet<T>> group_net(Index units);
-/// Linear maps (linear_net.cpp).
+/// Linear autoregression (linear_net.cpp).
 template <class T>
 std::unique_ptr<OrderedNet<T>> linear_net();
 
-/// y += a x, in the widths of rows.
+/// y += a x for row pointers.
 template <class T>
 void add_scaled(T a, const T* x, T* y, Index n) {
   axpy<T>(a, span_of(x, n), {y, static_cast<std::size_t>(n)});

@@ -7,15 +7,16 @@
 namespace unfold {
 namespace {
 
-/// NADE-k (Raiko, Yao, Cho & Bengio 2014) in one order. Bits that are not known yet are guessed, k times over, from a
-/// hidden layer that reads those that are and the guesses before. With b and c from the signal, of number d
+/// NADE-k (Raiko, Yao, Cho & Bengio 2014) with a fixed order. The bits that are not yet known are estimated in k rounds
+/// from a hidden layer that reads the known bits and the estimates of the previous round. With b and c from the signal,
+/// for number d
 ///
 ///   v^0_j = sigmoid(s_j),   h^t = sigmoid(c + sum_{j<d} x_j W_j + sum_{j>=d} v^{t-1}_j W_j),
 ///   v^t_j = sigmoid(b_j + V_j h^t),   o_d = b_d + V_d h^k
 ///
-/// s is trained; it begins at the means of the data where a model is trained on some. There is no running sum: O(k D^2
-/// H). What is kept of a row, number by number and round by round: h [H] and v [D - d], then the adjoints of what their
-/// sigmoids read.
+/// s is trained; when a model is trained on data, it is initialized to the means of the data. There is no running sum,
+/// so the cost is O(k D^2 H). Stored per row, by number and by round: h [H] and v [D - d], then the adjoints of their
+/// sigmoid inputs.
 template <class T>
 class RoundsNet final : public RowByRowNet<T> {
  public:
@@ -47,7 +48,7 @@ class RoundsNet final : public RowByRowNet<T> {
                T* out) const override {
     const Index n = w.numbers();
     T* known = row_scratch<T, kSums>(2 * units_ + n);
-    T *h = known + units_, *v = h + units_;  // as they move
+    T *h = known + units_, *v = h + units_;  // tangents
     std::copy_n(signal + w.all_outputs(), units_, known);
     for (Index d = 0; d < n; ++d) {
       for (Index t = 1; t <= rounds_; ++t) {
@@ -120,9 +121,9 @@ class RoundsNet final : public RowByRowNet<T> {
 
  private:
   enum Block : unsigned char { kV, kW, kS };
-  static constexpr int kSums = 11;  // whose row_scratch it is
+  static constexpr int kSums = 11;  // `user` of row_scratch
 
-  /// Of one number and round t: its hidden layer, and the guesses that it reads, v^{t-1}.
+  /// Data of one number and round t: its hidden layer and the estimates that it reads, v^{t-1}.
   template <class P>
   struct Round {
     P h, v;
@@ -151,8 +152,8 @@ class RoundsNet final : public RowByRowNet<T> {
     }
   }
 
-  /// What number j of a row adds to the gradient of its weights: known to later numbers, guessed for itself and those
-  /// before.
+  /// Adds the gradient of one row for the weights of number j, which is known to later numbers and estimated for itself
+  /// and earlier ones.
   void add_row(const NetWeights<T>& w, const NetPass<T>& row, Index j, T* of_v, T* of_w, T* of_s) const {
     const Index other = half(w.numbers());
     const T* kept = row.kept;

@@ -1,5 +1,5 @@
 #pragma once
-/// Internal: memory and views of one row.
+/// Internal: scratch memory and views of one row.
 
 #include <span>
 
@@ -8,7 +8,8 @@
 
 namespace unfold {
 
-/// Memory for one row and thread; contents are lost by the next call for the same `user`. Allocates only when it grows.
+/// Returns thread-local memory for one row; the next call for the same `user` overwrites it. Allocates only when it
+/// grows.
 template <class T, int user = 0>
 T* row_scratch(Index n) {
   thread_local Buffer<T> memory;
