@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kImpossible = -std::numeric_limits<double>::infinity();
 
-/// What exponents are counted from: an impossible maximum would give no number.
+/// Returns the offset subtracted from exponents: 0 if the maximum is impossible, to avoid NaN.
 double shift_of(double largest) { return largest == kImpossible ? 0 : largest; }
 
 /// out[j] = log sum_i exp(x[i] + a[i][j]) for all j; with `across`, log sum_j exp(a[i][j] + x[j]) for all i.
@@ -66,7 +66,8 @@ void chain_backward(const ChainScores& s, Emissions e, Matrix<double> beta, Chai
 
 namespace {
 
-/// x = exp(x), made to sum to 1: alpha, beta and log Z of a long chain have rounded differently, position by position.
+/// x = exp(x), normalized to sum 1, because alpha, beta and log Z of a long chain are rounded differently at each
+/// position.
 void to_shares(double* x, Index n) {
   vector_exp(x, x, n);
   double sum = 0;
@@ -74,7 +75,7 @@ void to_shares(double* x, Index n) {
   for (Index i = 0; i < n; ++i) x[i] /= sum;
 }
 
-/// p(y_{t-1} = i, y_t = j) for all pairs into scratch.squares.
+/// Stores p(y_{t-1} = i, y_t = j) for all pairs in scratch.squares.
 void pair_marginals(const ChainScores& s, Emissions e, Matrix<const double> alpha, Matrix<const double> beta,
                     double log_z, Index t, ChainScratch& scratch) {
   const Index n = s.labels;
@@ -86,7 +87,7 @@ void pair_marginals(const ChainScores& s, Emissions e, Matrix<const double> alph
   to_shares(z, n * n);
 }
 
-/// p(y_t = j) for all t and j.
+/// Computes p(y_t = j) for all t and j.
 void position_marginals(Matrix<const double> alpha, Matrix<const double> beta, double log_z, Matrix<double> out) {
   for (Index t = 0; t < alpha.rows; ++t) {
     for (Index j = 0; j < alpha.cols; ++j) out(t, j) = (alpha(t, j) + beta(t, j)) - log_z;
@@ -110,8 +111,9 @@ void chain_marginals(const ChainScores& s, Emissions e, Matrix<const double> alp
   }
 }
 
-/// With S the score along the direction: a_t(j), its mean over beginnings that end in j at t, and b_t(i), its mean over
-/// ends that follow i, come from one pass each; the covariance of a count with S is p (mean of S given it - mean of S).
+/// Let S be the score along the direction. One pass each computes a_t(j), the mean of S over prefixes that end in j at
+/// t, and b_t(i), its mean over suffixes that follow i. The covariance of a count with S is p (conditional mean of S -
+/// mean of S).
 void chain_covariance(const ChainScores& s, Emissions e, Matrix<const double> alpha, Matrix<const double> beta,
                       double log_z, Emissions direction, const ChainScores& along, const ChainCounts& result,
                       ChainScratch& scratch) {
@@ -193,11 +195,11 @@ double chain_best(const ChainScores& s, Emissions e, Symbol* labels) {
 
 namespace {
 
-/// The k-th best beginning that ends in a label.
+/// The k-th best prefix that ends in a label.
 struct Beginning {
   double score = kImpossible;
-  Symbol label = 0;  // the one before
-  Index rank = 0;    // of its beginning
+  Symbol label = 0;  // the previous label
+  Index rank = 0;    // rank of the prefix of the previous label
 };
 
 void keep_best(std::vector<Beginning>& all, Index count) {

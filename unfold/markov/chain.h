@@ -1,6 +1,6 @@
 #pragma once
-/// A linear chain over labels, or over hidden states, in double and by logarithms: exact for any finite scores and for
-/// impossible ones (-inf), whatever their size. crf.cpp has a faster way for scores of ordinary size.
+/// Linear-chain algorithms over labels or hidden states, in double precision and log space: exact for finite scores of
+/// any size and for impossible ones (-inf). crf.cpp has a faster method for scores of ordinary size.
 ///
 ///   score(y) = start[y_1] + sum_t e_t[y_t] + sum_{t>1} transitions[y_{t-1}][y_t] + stop[y_T]
 
@@ -11,7 +11,7 @@
 
 namespace unfold {
 
-/// Scores of neighbours. -inf: cannot be.
+/// Transition scores. -inf: impossible.
 struct ChainScores {
   Index labels = 0;
   std::vector<double> transitions, start, stop;  // [labels x labels], [labels], [labels]
@@ -22,27 +22,27 @@ struct ChainScores {
   }
 };
 
-/// The labels of one chain, position by position, and the logarithm of their probability (of all that is allowed).
+/// The labels of one chain and the logarithm of their probability (relative to all permitted labelings).
 struct LabelledChain {
   std::vector<Symbol> labels;
   double log_probability = 0;
 };
 
-/// One chain: positions x labels, contiguous.
+/// The emissions of one chain: positions x labels, contiguous.
 using Emissions = Matrix<const double>;
 
-/// What an algorithm keeps between calls; contents have no meaning outside.
+/// Scratch memory that is reused between calls.
 struct ChainScratch {
   std::vector<double> squares, row;
 };
 
-/// alpha_t(j) = log of the sum over all beginnings that end with label j at t. Returns log Z; -inf where nothing can
-/// be.
+/// Forward recursion: alpha_t(j) = log of the sum over all prefixes that end with label j at t. Returns log Z; -inf if
+/// no labeling is possible.
 double chain_forward(const ChainScores& scores, Emissions e, Matrix<double> alpha, ChainScratch& scratch);
-/// beta_t(i) = log of the sum over all ends that follow label i at t.
+/// Backward recursion: beta_t(i) = log of the sum over all suffixes that follow label i at t.
 void chain_backward(const ChainScores& scores, Emissions e, Matrix<double> beta, ChainScratch& scratch);
 
-/// Sums += sign times the expected counts: `positions` [T x labels] is set, not added to.
+/// Expected counts. The functions add `sign` times the counts, except that `positions` [T x labels] is set.
 struct ChainCounts {
   Matrix<double> positions;
   double* pairs;  ///< [labels x labels]
@@ -52,20 +52,20 @@ struct ChainCounts {
 void chain_marginals(const ChainScores& scores, Emissions e, Matrix<const double> alpha, Matrix<const double> beta,
                      double log_z, double sign, const ChainCounts& counts, ChainScratch& scratch);
 
-/// The covariance of the counts times a direction: of emissions [T x labels] and of the scores of neighbours. Adds to
-/// pairs, first and last; sets positions.
+/// Multiplies the covariance of the counts by a direction: of the emissions [T x labels] and of the transition scores.
+/// Adds to pairs, first and last; sets positions.
 void chain_covariance(const ChainScores& scores, Emissions e, Matrix<const double> alpha, Matrix<const double> beta,
                       double log_z, Emissions direction, const ChainScores& along, const ChainCounts& result,
                       ChainScratch& scratch);
 
-/// The score of given labels.
+/// Returns the score of the given labels.
 double chain_score(const ChainScores& scores, Emissions e, const Symbol* labels);
-/// The most probable labels (of equal ones, the one whose last label comes first, then the one before, ...), and their
-/// score; -inf where nothing can be.
+/// Viterbi decoding: returns the most probable labels (ties: the smallest last label, then the smallest one before,
+/// ...) and their score; -inf if no labeling is possible.
 double chain_best(const ChainScores& scores, Emissions e, Symbol* labels);
-/// The `count` best, with their scores for log_probability.
+/// Returns the `count` best labelings; log_probability holds their scores.
 std::vector<LabelledChain> chain_n_best(const ChainScores& scores, Emissions e, Index count);
-/// One draw: the last label by alpha, then back. REQUIRES alpha of these emissions.
+/// Draws one labeling: the last label from alpha, then backward. REQUIRES alpha of these emissions.
 void chain_sample(const ChainScores& scores, Matrix<const double> alpha, Random& random, Symbol* labels,
                   ChainScratch& scratch);
 

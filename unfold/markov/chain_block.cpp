@@ -19,7 +19,7 @@ struct Extent {
   double least = std::numeric_limits<double>::infinity(), most = -std::numeric_limits<double>::infinity();
 };
 
-/// Of what is possible.
+/// Range of the finite scores.
 Extent extent_of(const std::vector<double>& scores) {
   Extent extent;
   for (const double s : scores) {
@@ -30,16 +30,16 @@ Extent extent_of(const std::vector<double>& scores) {
   return extent;
 }
 
-/// exp(score - largest); false where finite ones lie too far apart, or there is none.
+/// exp(score - largest); returns false if finite scores lie too far apart or there are none.
 bool scaled(const std::vector<double>& scores, std::vector<double>& out) {
   const Extent extent = extent_of(scores);
   out.resize(scores.size());
   for (std::size_t i = 0; i < scores.size(); ++i) out[i] = scores[i] - extent.most;
   vector_exp(out.data(), out.data(), static_cast<Index>(out.size()));
-  return extent.most - extent.least <= ScaledNeighbours::kSpread;  // false for NaN and for none
+  return extent.most - extent.least <= ScaledNeighbours::kSpread;  // false for NaN and if there are none
 }
 
-/// In four sums side by side, which the processor adds at once.
+/// Uses four partial sums, which the processor adds in parallel.
 double row_sum(const double* x, Index n) {
   std::array<double, 4> sums{};
   Index i = 0;
@@ -56,7 +56,7 @@ ScaledNeighbours::ScaledNeighbours(const ChainScores& scores) : labels_(scores.l
   suits_ = scaled(scores.stop, stop_) && pairs && first;
   const Index stride = whole_lanes(labels_);
   for (auto* each : {&start_, &stop_}) each->resize(at(stride));
-  std::vector<double> padded(at(stride * stride));  // whole vectors: a product goes through none that is cut
+  std::vector<double> padded(at(stride * stride));  // whole vectors, so that products need no partial ones
   for (Index i = 0; i < labels_; ++i) std::copy_n(weights_.data() + i * labels_, labels_, padded.data() + i * stride);
   forward_.pack({padded.data(), labels_, stride, stride});
   backward_.pack_transposed({padded.data(), stride, labels_, stride});
@@ -143,11 +143,12 @@ void ChainBlock::go_forward(const ScaledNeighbours& neighbours, Matrix<const T> 
     see_scores<T>(before, {signal.row(begins_[at(t)]), now, labels_, signal.stride}, ScaledNeighbours::kSpread,
                   step.weight, step.alpha, scales, fits_.data());
     for (Index k = 0; k < now; ++k)
-      if (fits_[at(k)] == 0 || scales[k] == 0) suits_[at(k)] = 0;  // 0: it began with what cannot be
+      if (fits_[at(k)] == 0 || scales[k] == 0) suits_[at(k)] = 0;  // 0: the prefix is impossible
   }
 }
 
-/// beta_{t-1} = (beta_t e_t) E', divided as alpha_t was, so that alpha beta sums to 1 at every position.
+/// beta_{t-1} = (beta_t e_t) E', divided by the same factors as alpha_t, so that alpha beta sums to 1 at every
+/// position.
 template <class T>
 void ChainBlock::go_backward(const ScaledNeighbours& neighbours, double factor, Matrix<T> slopes) {
   const PackedMatrix<double>& e = neighbours.backward();
@@ -177,7 +178,7 @@ void ChainBlock::end_chain(Index row, const std::vector<double>& stop) {
   for (Index j = 0; j < stride_; ++j) b[j] = inverse * stop[at(j)];
 }
 
-/// Shares of the labels at t + 1, while the numbers of t are at hand, and of those at 0.
+/// Computes the probabilities of the labels at t + 1 while the values of t are in the cache, and of those at 0.
 void ChainBlock::judge_labels(const ScaledNeighbours& neighbours, Index t, Index later) {
   for (Index k = 0; k < running(t); ++k) {
     const Index row = inner(k, t);
@@ -190,14 +191,15 @@ void ChainBlock::judge_labels(const ScaledNeighbours& neighbours, Index t, Index
   }
 }
 
-/// Steps of equally many chains lie one behind the other, so that one product counts them all.
+/// Steps with equal numbers of chains are contiguous, so that one product covers them all.
 void ChainBlock::add_pairs(const ScaledNeighbours& neighbours, double* sum) {
   for (Index k = 0; k < count_; ++k)
     for (Index t = 0; t < length(k) && !suits(k); ++t)
       for (Buffer<double>* each : {&alpha_, &weight_}) std::fill_n(each->data() + inner(k, t) * stride_, stride_, 0.0);
   pairs_.assign(at(labels_ * stride_), 0.0);
   for (Index last = steps() - 1; last > 0;) {
-    Index first = last;  // steps [first, last] have as many chains as each other, and as the step before the first
+    // Steps [first, last] have the same number of chains as each other and as the step before the first.
+    Index first = last;
     while (first > 1 && running(first - 1) == running(last) && running(first - 2) == running(last)) --first;
     const Index together = running(last) * (last - first + 1);
     accumulate_outer<double>(rows_of(alpha_, first - 1, together, labels_), rows_of(weight_, first, together, stride_),

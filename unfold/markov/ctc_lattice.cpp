@@ -11,7 +11,7 @@ namespace unfold {
 namespace {
 
 constexpr double kNever = -std::numeric_limits<double>::infinity();
-constexpr Index kWays = 3;  // into a state, or out of it
+constexpr Index kWays = 3;  // transitions into a state, or out of it
 
 double log_add(double a, double b) {
   const double both[] = {a, b};  // NOLINT(modernize-avoid-c-arrays): two numbers
@@ -38,7 +38,7 @@ Range CtcLattice::alive(Index t) const {
   return {std::max<Index>(0, states() - 2 * (log_p_.rows - t)), std::min(states(), 2 * (t + 1))};
 }
 
-/// to(s) = log of the sum over the states that s is reached from, or that it reaches. -inf where none is possible.
+/// to(s) = log of the sum over the predecessors (or successors) of state s; -inf if none is possible.
 void CtcLattice::sum_row(const double* from, bool forwards, double* to) {
   const Index count = states();
   for (Index s = 0; s < count; ++s) {
@@ -115,7 +115,7 @@ std::vector<Index> CtcLattice::places() const {
   std::vector<Index> found(labels_.size());
   Index s = count > 1 && score[at(count - 2)] > score[at(count - 1)] ? count - 2 : count - 1;
   for (Index t = length - 1; t >= 0; --t) {
-    if (s % 2 == 1) found[at(s / 2)] = t;  // the earliest is written last
+    if (s % 2 == 1) found[at(s / 2)] = t;  // the earliest position is written last
     s -= way[at(t * count + s)];
   }
   return found;
@@ -137,10 +137,10 @@ LabelledChain ctc_best_path(Matrix<const double> log_p) {
 
 namespace {
 
-/// The beginnings of answers that a search has met: each is a longer one of another.
+/// The prefixes that a search has visited, as a tree: each extends another by one label.
 class Beginnings {
  public:
-  static constexpr Index kNone = 0;  ///< the empty one
+  static constexpr Index kNone = 0;  ///< the empty prefix
 
   Symbol last(Index node) const { return nodes_[at(node)].second; }
   Index extended(Index node, Symbol by) {
@@ -156,11 +156,12 @@ class Beginnings {
   }
 
  private:
-  std::vector<std::pair<Index, Symbol>> nodes_ = {{kNone, kNoSymbol}};  // what is made longer, and by what
+  // The prefix that is extended, and the label that is appended.
+  std::vector<std::pair<Index, Symbol>> nodes_ = {{kNone, kNoSymbol}};
   std::map<std::pair<Index, Symbol>, Index> children_;
 };
 
-/// Paths that say a beginning: those that end with a blank, and those that end with its last label.
+/// The paths with the labels of a prefix: those that end with a blank, and those that end with its last label.
 struct Ends {
   double blank = kNever, label = kNever;
   double both() const { return log_add(blank, label); }

@@ -18,7 +18,7 @@ ChunkLabel chunk_label(LabelScheme scheme, const std::string& name) {
 
 namespace {
 
-/// Whether a chunk of this label goes on to the next position.
+/// Returns whether a chunk with this label may continue at the next position.
 bool may_go_on(const ChunkLabel& label) { return label.place == 'B' || label.place == 'I'; }
 bool continues(const ChunkLabel& label) { return label.place == 'I' || label.place == 'E'; }
 

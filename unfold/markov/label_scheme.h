@@ -1,6 +1,6 @@
 #pragma once
-/// Internal: which labels may follow each other, by what they are called: B-NP begins a chunk of the type NP, I-NP goes
-/// on, E-NP ends it, S-NP is one of a single position, O is none.
+/// Internal: transitions that a labeling scheme permits, derived from the label names: B-NP begins a chunk of type NP,
+/// I-NP continues it, E-NP ends it, S-NP is a chunk of a single position, O is outside any chunk.
 
 #include <string>
 #include <vector>
@@ -10,9 +10,9 @@
 namespace unfold {
 
 enum class LabelScheme {
-  any,   ///< no rule
+  any,   ///< no restriction
   iob2,  ///< I-X follows B-X or I-X
-  iobes  ///< I-X and E-X follow B-X or I-X, and nothing else does; a sequence does not end within a chunk
+  iobes  ///< I-X and E-X, and only these, follow B-X or I-X; a sequence does not end inside a chunk
 };
 
 /// A label of a scheme: its letter and the type of its chunk.
@@ -20,10 +20,10 @@ struct ChunkLabel {
   char place = 'O';
   std::string type = {};
 };
-/// Throws UsageError for a name that the scheme does not know.
+/// Throws UsageError for a name that is not valid in the scheme.
 ChunkLabel chunk_label(LabelScheme scheme, const std::string& name);
 
-/// Sets to -inf what the scheme forbids. Throws UsageError for a name that no scheme knows.
+/// Sets the scores of forbidden transitions to -inf. Throws UsageError for a name that is not valid in the scheme.
 void forbid(LabelScheme scheme, const std::vector<std::string>& names, ChainScores& scores);
 
 }  // namespace unfold

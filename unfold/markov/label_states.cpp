@@ -10,7 +10,7 @@ namespace {
 
 constexpr double kNoState = -std::numeric_limits<double>::infinity();
 
-/// x = x - log sum exp x; what is impossible stays so.
+/// x = x - log sum exp x; impossible entries stay impossible.
 void to_log_shares(double* x, Index n) {
   const double total = log_sum_exp(x, n);
   for (Index i = 0; i < n; ++i) x[i] -= total;
@@ -66,7 +66,7 @@ std::vector<Symbol> even_path(const LabelStates& states, std::span<const Symbol>
     const auto length = static_cast<Index>(end - begin);
     Index place = 0;
     for (Index i = 0; i < length; ++i) {
-      place = std::min(states.each * i / length, place + 1);  // of few positions the first states
+      place = std::min(states.each * i / length, place + 1);  // uses the first states if there are too few positions
       path[begin + at(i)] = static_cast<Symbol>(labels[begin] * states.each + place);
     }
   }

@@ -1,10 +1,11 @@
 #pragma once
-/// Internal: hidden states behind labels. Each label has `each` states, state l * each + k being the k-th of label l,
-/// and a chain over all states has normalised probabilities of steps:
+/// Internal: hidden states of labels. Each label has `each` states; state l * each + k is the k-th of label l. The
+/// chain over all states has normalized transition probabilities:
 ///
-///   log a(i, j) = A_ij - log sum over j' that may follow i of exp A_ij',     log pi(j), log q(j) in the same way
+///   log a(i, j) = A_ij - log sum over j' that may follow i of exp A_ij',     log pi(j), log q(j) likewise
 ///
-/// pi: of the first state, q: priors, how often a state occurs. The score of a path s of states over a signal o is
+/// pi: probability of the first state, q: prior probability of a state. The score of a path s of states over a signal o
+/// is
 ///
 ///   sum_t o_t[s_t] - log q(s_t)  +  log pi(s_1) + sum_{t>1} log a(s_{t-1}, s_t)
 
@@ -16,8 +17,8 @@
 namespace unfold {
 
 enum class StateOrder {
-  any,     ///< every state may follow every other
-  forward  ///< a label is entered at its first state; then come the same one again or the next; it is left from any
+  any,     ///< every state may follow every other state
+  forward  ///< left-to-right: a label starts in its first state, stays or moves to the next, and may end in any state
 };
 
 struct LabelStates {
@@ -31,7 +32,7 @@ struct LabelStates {
   bool begins(Index state) const { return order == StateOrder::any || state % each == 0; }
 };
 
-/// A, the start and the priors as numbers that anything may be, and what they stand for; -inf: cannot be.
+/// Unnormalized logits of A, start and priors, and the log-probabilities derived from them; -inf: impossible.
 struct StateLogits {
   std::vector<double> transitions, start, prior;  ///< [n x n], [n], [n]
 };
@@ -39,15 +40,17 @@ struct StateShares {
   std::vector<double> transitions, start, prior;  ///< log a, log pi, log q
 
   StateShares(const LabelStates& states, const StateLogits& logits);
-  /// Of a chain whose emissions are the signal alone: priors are in the steps that lead to a state.
+  /// Returns the scores of a chain whose emissions are the signal; the priors are included in the transitions into a
+  /// state.
   ChainScores scores(const LabelStates& states) const;
 };
 
-/// Slopes in the logits from slopes in their log shares: d - share * (sum of d), row by row, in place.
+/// Converts gradients with respect to log-probabilities into gradients with respect to logits: d - share * (sum of d),
+/// row by row, in place.
 void through_shares(std::span<const double> log_shares, Index rows, std::span<double> slopes);
 
-/// A path of states for given labels: each run of a label is divided evenly among its states, in their order.
-/// kNoSymbol where no label is known.
+/// Returns a state path for the given labels: each sequence of equal labels is divided evenly among the states of the
+/// label, in order. kNoSymbol where the label is missing.
 std::vector<Symbol> even_path(const LabelStates& states, std::span<const Symbol> labels);
 
 }  // namespace unfold

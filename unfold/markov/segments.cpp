@@ -90,24 +90,24 @@ Index SegmentChain::segments_from(Index t, Index type) {
   return count;
 }
 
-/// Of the beginnings that end at t with `before`, those that `type` may follow.
+/// Returns the score of the prefixes that end at t with `before` and that `type` may follow.
 double SegmentChain::ended_before(Index t, Index before, Index type) const {
   const bool only_full = before == type && !scores_->types[at(type)].marks_beginning();
   return (only_full ? full_ : ended_)[at(at_type(t, before))];
 }
 
-/// All ends after a segment that ended at t.
+/// Returns the score of all suffixes after a segment that ended at t.
 double SegmentChain::after(Index t, Index type, Index length) const {
   return (length == scores_->types[at(type)].longest ? exit_full_ : exit_)[at(at_type(t, type))];
 }
 
-/// Adds to the segments to t all beginnings before them.
+/// Adds to each segment that ends at t the score of all prefixes before it.
 void SegmentChain::add_entries(Index t, Index type) {
   const Index count = segments_to(t, type);
   for (Index d = 1; d <= count; ++d) terms_[at(d - 1)] += entry_[at(at_type(t - d, type))];
 }
 
-/// Forward; `together` is the sum of what its arguments are logarithms of, or the largest.
+/// Forward recursion; `together` is log-sum-exp or the maximum.
 void SegmentChain::reach(double (*together)(const std::vector<double>&)) {
   for (Index t = 0; t <= steps_; ++t) {
     for (Index a = 0; a < n_ && t > 0; ++a) {
@@ -168,7 +168,7 @@ void SegmentChain::add_counts(double sign, Matrix<double> positions, SegmentScor
       for (Index d = 1; d <= count; ++d)
         shares[at(d - 1)] = terms_[at(d - 1)] + entry_[at(at_type(t, b))] + after(t + d, b, d) - log_z_;
       vector_exp(shares.data(), shares.data(), count);
-      double longer = 0;  // of segments that have an inside position at t + d - 1
+      double longer = 0;  // segments with an inside position at t + d - 1
       for (Index d = count; d >= 1; --d) {
         const double p = sign * shares[at(d - 1)];
         counts.lengths[at(b * counts.longest + d - 1)] += p;
@@ -196,7 +196,7 @@ void SegmentChain::add_counts(double sign, Matrix<double> positions, SegmentScor
   for (Index a = 0; a < n_; ++a) counts.stop[at(a)] += sign * shares[at(a)];
 }
 
-/// Goes back from the end: `choose` says which of some scores it takes.
+/// Traces back from the end; `choose` selects one of several scores.
 template <class Choose>
 void SegmentChain::trace(const Choose& choose, Symbol* labels) {
   terms_.resize(at(n_));
@@ -242,7 +242,7 @@ void SegmentChain::draw(Random& random, Symbol* labels) {
 
 namespace {
 
-/// The chain of (type, position in its segment, position behind which it ends or not): a label and a scheme for each.
+/// The chain of (type, position in the segment, whether the segment ends there): its labels and scores.
 class ExpandedSegments {
  public:
   explicit ExpandedSegments(const SegmentScores& scores) : scores_(scores) {

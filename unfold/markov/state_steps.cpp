@@ -103,13 +103,13 @@ double path_score(const StateSteps& c, const std::vector<Index>& path) {
 
 namespace {
 
-/// One of the best beginnings that end in a state: where it came from.
+/// One of the best prefixes that end in a state, with its predecessor.
 struct StateBeginning {
   double score;
-  Index before = 0, rank = 0;  ///< the state before, and which of its beginnings
+  Index before = 0, rank = 0;  ///< the previous state, and the rank among its prefixes
 };
 
-/// The best of a list, in order; of equals those that came first.
+/// Sorts the entries and keeps the best `count`; ties keep their order.
 void keep_best(std::vector<StateBeginning>& all, Index count) {
   std::erase_if(all, [](const StateBeginning& b) { return !(b.score > -std::numeric_limits<double>::infinity()); });
   std::ranges::stable_sort(all, std::ranges::greater(), &StateBeginning::score);
@@ -119,7 +119,7 @@ void keep_best(std::vector<StateBeginning>& all, Index count) {
 }  // namespace
 
 std::vector<StatePath> best_paths(const StateSteps& c, Index count) {
-  std::vector<std::vector<StateBeginning>> ends(at(c.positions() * c.states));  // of each position and state
+  std::vector<std::vector<StateBeginning>> ends(at(c.positions() * c.states));  // for each position and state
   const auto of = [&](Index t, Index j) -> std::vector<StateBeginning>& { return ends[at(t * c.states + j)]; };
   for (Index j = 0; j < c.states; ++j) {
     of(0, j).push_back({.score = c.start[j] + c.emissions(0, j)});

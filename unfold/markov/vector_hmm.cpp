@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kHalfLogOfTwoPi = 0.91893853320467274178;
 
-/// Draws a place by its share of the sum.
+/// Draws an index with probability proportional to its share.
 Index draw_share(const double* shares, Index n, Random& random) {
   double left = random.uniform();
   Index chosen = 0;
@@ -40,7 +40,7 @@ VectorHmm::VectorHmm(const VectorHmmShape& of) : shape(of) {
     for (Index i = 0; i < of.numbers; ++i) covariances[at(k * of.spread() + (of.full ? i * of.numbers + i : i))] = 1;
 }
 
-/// With S = B D B', B unit lower triangular: D are the variances of what is left, B^-1 the regressions.
+/// S = B D B', B unit lower triangular: D holds the residual variances, B^-1 the regression coefficients.
 GaussianFactors::GaussianFactors(std::span<const double> covariance, Index n, bool full)
     : log_d(at(n)), inverse(at(n)) {
   std::vector<double> d(covariance.begin(), covariance.end());
@@ -167,7 +167,7 @@ DrawnRun sample(const VectorHmm& hmm, Index length, Random& random) {
         state * shape.components + draw_share(hmm.weights.data() + state * shape.components, shape.components, random);
     const GaussianFactors& of = tables.factors[at(k)];
     double* y = drawn.rows.data() + t * n;
-    for (Index i = 0; i < n; ++i) {  // e_i = d_i z - sum_j l_ij e_j; y holds e at first
+    for (Index i = 0; i < n; ++i) {  // e_i = d_i z - sum_j l_ij e_j; y initially holds e
       double e = random.normal() / of.inverse[at(i)];
       for (Index j = 0; j < i && shape.full; ++j) e -= of.l[at(i * (i - 1) / 2 + j)] * y[j];
       y[i] = e;

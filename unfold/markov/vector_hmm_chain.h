@@ -1,5 +1,6 @@
 #pragma once
-/// Internal: hidden Markov models of vectors (vector_hmm.h) as the passes read them, and one sequence of them.
+/// Internal: hidden Markov models of vectors (vector_hmm.h) in the form used by the recursions, and the data of one
+/// sequence.
 
 #include "unfold/markov/state_steps.h"
 #include "unfold/markov/vector_hmm.h"
@@ -15,7 +16,7 @@ struct VectorHmmTables {
 };
 
 struct VectorHmmChain {
-  /// Emissions of a sequence, and log w_jc N(y_t; m_jc, S_jc) in `components`.
+  /// Computes the emissions of a sequence, and log w_jc N(y_t; m_jc, S_jc) in `components`.
   void see(const VectorHmmTables& tables, Matrix<const double> run);
   Matrix<double> matrix(std::vector<double>& of) const { return {of.data(), rows, states, states}; }
 

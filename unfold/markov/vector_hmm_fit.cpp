@@ -9,12 +9,12 @@
 namespace unfold {
 namespace {
 
-/// Sequences whose sums are added up together: sums have one order for any number of threads.
+/// Sequences that are summed together, so that sums have the same order for any number of threads.
 constexpr Index kRunsOfBlock = 16;
-/// A state or component that holds fewer vectors keeps what it had.
+/// A state or component that holds fewer vectors keeps its parameters.
 constexpr double kEmpty = 1e-9;
 
-/// What the expectation step adds up: moments about the means that there are.
+/// The sums of the expectation step: moments about the current means.
 struct HmmMoments {
   double log_likelihood = 0;
   std::vector<double> start, steps, shares, first, second;
@@ -74,7 +74,7 @@ void add_run(const VectorHmmTables& tables, Matrix<const double> run, VectorHmmC
     }
 }
 
-/// Of the prior of one covariance: trace S^-1 is that of D^-1 over the rows of the regressions.
+/// Log prior of one covariance: trace S^-1 equals that of D^-1 over the rows of the regressions.
 double log_prior(const GaussianFactors& of) {
   const auto n = static_cast<Index>(of.log_d.size());
   double log_det = 0, trace = 0;
@@ -129,7 +129,8 @@ double squared_distance(const double* a, const double* b, Index n) {
   return sum;
 }
 
-/// Means at vectors, each drawn by its squared distance from the nearest of those before it.
+/// Initializes the means with data vectors, each drawn with probability proportional to its squared distance from the
+/// nearest earlier mean.
 void scatter_means(VectorHmm& hmm, Matrix<const double> rows, Random& random) {
   const Index n = hmm.shape.numbers;
   std::vector<double> nearest(at(rows.rows), std::numeric_limits<double>::infinity());
@@ -150,7 +151,7 @@ void scatter_means(VectorHmm& hmm, Matrix<const double> rows, Random& random) {
 VectorHmm random_start(const VectorHmmShape& shape, const VectorRuns& runs, Random& random) {
   VectorHmm hmm(shape);
   scatter_means(hmm, runs.rows, random);
-  // Not quite uniform: states that are alike would stay so.
+  // Perturbs the uniform distributions: identical states would stay identical.
   for (auto* each : {&hmm.start, &hmm.transitions, &hmm.weights})
     for (double& x : *each) x *= random.uniform(0.5, 1.5);
   HmmMoments counts(shape);
