@@ -15,8 +15,9 @@ namespace {
 ///
 ///   nats = -log sum_k j_k,   d nats / d a_k = p_k - r_k,   / d l_ki = r_k (sigmoid(l_ki) - y_i)
 ///
-/// Curvature and Fisher metric as those of a mixture of Gaussians (mixture.cpp): without the covariance of the slopes
-/// over components, diag(p) - p p' for a and r_k q (1 - q) for l, q = sigmoid(l), and p_k in place of r_k.
+/// Curvature and Fisher metric are analogous to a mixture of Gaussians (mixture.cpp). The curvature omits the
+/// covariance of the slopes over components: diag(p) - p p' for a, and r_k q (1 - q) for l, q = sigmoid(l). The Fisher
+/// metric has p_k in place of r_k.
 template <class T>
 class BernoulliMixture final : public RowLoss<T>,
                                public RowCurvature<T>,
@@ -139,14 +140,14 @@ class BernoulliMixture final : public RowLoss<T>,
   }
 
  private:
-  /// Of one row of n bits.
+  /// Work arrays of one row of n bits.
   struct Work {
     Index n;
     T *log_p, *p, *share, *more;  ///< [components]; share: the responsibilities
     T *q, *nats;                  ///< [components x n]
   };
 
-  /// use(work, row, out) for every row that is predicted, with what components and bits say of its target in `work`.
+  /// Calls use(work, row, out) for every row with a target; `work` holds the results for its components and bits.
   template <class Use>
   void each_response(Matrix<const T> signal, const Targets<T>& targets, Matrix<T> result, Use&& use) const {
     require_values<T>(*this, signal, targets);
@@ -167,7 +168,7 @@ class BernoulliMixture final : public RowLoss<T>,
     vector_exp(work.log_p, work.p, components_);
     vector_sigmoid(o + components_, work.q, components_ * work.n);
   }
-  /// Nats of a row; leaves p, q and the responsibilities.
+  /// Returns the nats of a row; sets p, q and the responsibilities.
   T respond(const Work& work, const T* o, const T* y) const {
     prepare(work, o);
     const T* l = o + components_;
@@ -198,7 +199,7 @@ class BernoulliMixture final : public RowLoss<T>,
     vector_sigmoid(&p, &p, 1);
     return p;
   }
-  /// Of the components, given what is known.
+  /// Returns the posterior of the components given the known values.
   std::vector<double> posterior(const DensityQuestion<T>& q, std::span<const char> known,
                                 std::span<const T> values) const {
     const Index n = target_size(static_cast<Index>(q.signal.size()));

@@ -1,6 +1,6 @@
 #pragma once
-/// Internal: options that distributions of vectors share: what their numbers are (densities/columns.h), and what a
-/// mixture is never without (densities/component_law.h).
+/// Internal: options shared by distributions of vectors: the kinds of the columns (densities/columns.h) and the
+/// background of mixtures (densities/component_law.h).
 
 #include <string>
 

@@ -1,6 +1,6 @@
 #pragma once
-/// Losses of vectors whose components count each for itself. Such a loss states three things of one row; how
-/// blocks of rows, missing targets and scales are gone through stands here.
+/// Losses of vectors with independent components. A subclass defines three functions of a single row; this base class
+/// handles blocks of rows, missing targets and scaling.
 
 #include <cmath>
 
@@ -29,7 +29,8 @@ class ComponentLoss : public RowLoss<T>, public LossFisher<T> {
         set_row(out, n, T{0});
         continue;
       }
-      nats[r] = row_nats(signal.row(r), targets.values.row(r), n);  // before `out`, which may be the signal
+      // Must precede writing `out`, which may be the signal
+      nats[r] = row_nats(signal.row(r), targets.values.row(r), n);
       row_slopes(signal.row(r), targets.values.row(r), n, out);
       for (Index i = 0; i < n; ++i) out[i] *= scale;
     }
@@ -55,11 +56,11 @@ class ComponentLoss : public RowLoss<T>, public LossFisher<T> {
   }
 
  protected:
-  /// Nats of a row of n components o where y was observed; n is the size of the signal.
+  /// Returns the nats of a row of n components o with observation y; n is the size of the signal.
   virtual T row_nats(const T* o, const T* y, Index n) const = 0;
-  /// out = d nats / d o. It may be o.
+  /// out = d nats / d o. out may be o.
   virtual void row_slopes(const T* o, const T* y, Index n, T* out) const = 0;
-  /// out = mean of the squared slope under the distribution, component by component.
+  /// out = mean of the squared slope under the distribution, by component.
   virtual void row_fisher(const T* o, Index n, T* out) const = 0;
 
   void fisher_or_zeros(Matrix<const T> signal, const Targets<T>& targets, Index row, T* out) const {
@@ -70,8 +71,8 @@ class ComponentLoss : public RowLoss<T>, public LossFisher<T> {
   }
 };
 
-/// The same with its Fisher matrix for a curvature. Where o is the natural parameter of an exponential family this is
-/// the Hessian.
+/// The same with the Fisher matrix as curvature. If o is the natural parameter of an exponential family, this is the
+/// Hessian.
 template <class T>
 class NaturalLoss : public ComponentLoss<T>, public RowCurvature<T> {
  public:

@@ -15,12 +15,12 @@ namespace {
 ///
 ///   start[y_1] + sum_t o_t[y_t] + sum_{t>1} transitions[y_{t-1}][y_t] + stop[y_T],   p(y) = exp(score(y)) / Z.
 ///
-/// Chains of ordinary scores whose labels are all known go through chain_block.h, all others through chain.h.
+/// Chains with scores of ordinary size and all labels known use chain_block.h, all others chain.h.
 enum class CrfSteps { fixed, read };
 struct CrfOptions {
   LabelScheme labels = LabelScheme::any;
-  CrfSteps steps = CrfSteps::fixed;  ///< read: step_crf.cpp
-  Index segments = 0;                ///< above 0: segment_crf.cpp
+  CrfSteps steps = CrfSteps::fixed;  ///< read: transition scores from the signal (step_crf.cpp)
+  Index segments = 0;                ///< > 0: segment_crf.cpp
 };
 template <class Visitor>
 void describe(Visitor& v, CrfOptions& o) {
@@ -32,12 +32,12 @@ void describe(Visitor& v, CrfOptions& o) {
     range(0, 1000));
 }
 
-/// Counts of neighbours stand where their scores stand.
+/// The transition counts, stored in the layout of the transition scores.
 ChainCounts counts_into(ChainScores& neighbours, Matrix<double> positions) {
   return {positions, neighbours.transitions.data(), neighbours.start.data(), neighbours.stop.data()};
 }
 
-/// A chain by logarithms.
+/// A chain in log space.
 struct CrfChain : TwoSidedChain {
   using Scores = ChainScores;
   const ChainScores* scores = nullptr;
@@ -53,7 +53,7 @@ struct CrfChain : TwoSidedChain {
   }
   double forward() { return log_sum = chain_forward(*scores, e(), matrix(alpha), scratch); }
   void backward() { chain_backward(*scores, e(), matrix(beta), scratch); }
-  /// Adds sign times the expected counts; those of positions are set. After both ways.
+  /// Adds sign times the expected counts; those of positions are set. Call after forward and backward.
   void count(double sign, ChainScores& neighbours, std::vector<double>& positions) {
     chain_marginals(*scores, e(), matrix(alpha), matrix(beta), log_sum, sign,
                     counts_into(neighbours, matrix(positions)), scratch);
@@ -90,8 +90,8 @@ class CrfLoss final : public LabelField<T, CrfChain>, public LossCurvature<T> {
     this->add_own(counts, scale, own_gradient);
   }
 
-  /// The covariance of the indicators of labels and neighbours, which is the Hessian where all labels are known. For a
-  /// chain of which some are known it is that of log Z alone, which is no less; for one without labels 0.
+  /// The covariance of the indicators of labels and transitions. If all labels are known, this is the Hessian. If only
+  /// some are known, it is the Hessian of log Z, which is an upper bound; without labels it is 0.
   void curvature(const Observed<T>& o, T scale, Team& team, Matrix<const T> tangent, std::span<const T> direction,
                  Matrix<T> result, std::span<T> own_result) const override {
     const ChainScores along = this->numbers_in(direction);
@@ -106,7 +106,7 @@ class CrfLoss final : public LabelField<T, CrfChain>, public LossCurvature<T> {
     this->add_own(counts, scale, own_result);
   }
 
-  /// A draw of labels minus its mean has that covariance.
+  /// A sample of labels minus its mean has this covariance.
   void curvature_sample(const Observed<T>& o, T scale, Team& team, std::uint64_t seed, std::uint64_t stream,
                         Matrix<T> result, std::span<T> own_result) const override {
     std::vector<ChainScores> counts = no_counts(o);
@@ -122,11 +122,11 @@ class CrfLoss final : public LabelField<T, CrfChain>, public LossCurvature<T> {
   }
 
  private:
-  /// What one member works with, block after block.
+  /// The data of one team member, reused for each block.
   struct BlockWork {
     const ChainScores& scores;
     const ScaledNeighbours& neighbours;
-    Index first = 0, count = 0;  // places of the block
+    Index first = 0, count = 0;  // places of the chains in the block
     ChainBlock& block;
     CrfChain chain = {};
     std::vector<double> surprise = {};  // by row of the block
@@ -136,14 +136,14 @@ class CrfLoss final : public LabelField<T, CrfChain>, public LossCurvature<T> {
     return std::vector<ChainScores>(at(this->blocks(o.structure)), ChainScores::zeros(this->n_));
   }
 
-  /// Calls use(work, number of the block) for all blocks, divided over the team.
+  /// Calls use(work, block number) for all blocks, divided among the team.
   template <class Use>
   void each_block(const Observed<T>& o, Team& team, const Use& use) const {
     require_chains(o.structure, "crf");
     const ChainScores scores = scores_in(o.parameters);
     const ScaledNeighbours neighbours(scores);
     team.run([&](Member& me) {
-      static thread_local ChainBlock memory;  // to make it anew costs 4 % of the step of a batch of 32
+      static thread_local ChainBlock memory;  // reallocating costs 4 % of a training step with batches of 32
       BlockWork work{.scores = scores, .neighbours = neighbours, .block = memory};
       const Range mine = me.share(this->blocks(o.structure), 1);
       for (Index block = mine.begin; block < mine.end; ++block) {
@@ -153,8 +153,8 @@ class CrfLoss final : public LabelField<T, CrfChain>, public LossCurvature<T> {
       }
     });
   }
-  /// Calls use(number of the block, chain, its work) after both ways over chains that have a label; the rows of others
-  /// are 0.
+  /// Calls use(block number, chain, work) after forward and backward over chains with a label; sets the rows of other
+  /// chains to 0.
   template <class Use>
   void each_labelled(const Observed<T>& o, Team& team, Matrix<T> result, const Use& use) const {
     each_block(o, team, [&](BlockWork& work, Index block) {
@@ -177,7 +177,7 @@ class CrfLoss final : public LabelField<T, CrfChain>, public LossCurvature<T> {
     return scores;
   }
 
-  /// Nats and, with an adjoint, expected minus observed counts of the block's chains.
+  /// Computes the nats and, with an adjoint, expected minus observed counts of the block's chains.
   void judge_block(const Observed<T>& o, BlockWork& work, T* nats, T scale, Matrix<T>* adjoint,
                    ChainScores* counts) const {
     work.block.lay(o.structure, work.first, work.count, o.signal.cols);
@@ -191,7 +191,7 @@ class CrfLoss final : public LabelField<T, CrfChain>, public LossCurvature<T> {
         judge_exactly(o, o.structure.sequence_at(work.first + k), work, nats, scale, adjoint, counts);
   }
 
-  /// Those that suit its block.
+  /// The same for the chains that are suitable for ChainBlock.
   void judge_scaled(const Observed<T>& o, BlockWork& work, T* nats, T scale, Matrix<T>* adjoint,
                     ChainScores* counts) const {
     ChainBlock& block = work.block;
@@ -200,8 +200,7 @@ class CrfLoss final : public LabelField<T, CrfChain>, public LossCurvature<T> {
     vector_log(block.shares(), work.surprise.data(), block.rows());
     for (Index t = 0; t < block.length(0); ++t) {
       const double* surprise = work.surprise.data() + block.inner(0, t);
-      T* const nats_here =
-          nats + block.outer(0, t);  // of chains that do not suit, too: judge_exactly writes them again
+      T* const nats_here = nats + block.outer(0, t);  // includes unsuitable chains: judge_exactly overwrites them
       for (Index k = 0; k < block.running(t); ++k) nats_here[k] = static_cast<T>(-surprise[k] > 0 ? -surprise[k] : 0);
       if (counts != nullptr && t > 0) take_steps_away(block, t, counts->transitions.data());
     }
@@ -214,7 +213,7 @@ class CrfLoss final : public LabelField<T, CrfChain>, public LossCurvature<T> {
     block.add_pairs(work.neighbours, counts->transitions.data());
   }
 
-  /// Minus the steps that the labels take to position t.
+  /// Subtracts the transitions of the observed labels into position t.
   static void take_steps_away(const ChainBlock& block, Index t, double* transitions) {
     const Index row = block.inner(0, t), before = block.inner(0, t - 1);
     for (Index k = 0; k < block.running(t); ++k)
@@ -226,7 +225,7 @@ class CrfLoss final : public LabelField<T, CrfChain>, public LossCurvature<T> {
     counts[at(block.label(row))] -= 1;
   }
 
-  /// Any chain.
+  /// The same for any chain.
   void judge_exactly(const Observed<T>& o, Index s, BlockWork& work, T* nats, T scale, Matrix<T>* adjoint,
                      ChainScores* counts) const {
     const auto of_all = [&](Index, CrfChain& chain) {

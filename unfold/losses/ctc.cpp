@@ -14,7 +14,7 @@
 namespace unfold {
 namespace {
 
-/// What a member of a team needs for one chain.
+/// The data that a team member needs for one chain.
 struct CtcWork {
   std::vector<double> log_p = {}, shares = {};
   std::vector<Symbol> labels = {};
@@ -23,9 +23,9 @@ struct CtcWork {
   Matrix<double> matrix(std::vector<double>& of) const { return {of.data(), rows, cols, cols}; }
 };
 
-/// Labels that are fewer than the positions and stand nowhere in particular (ctc_lattice.h). The labels of a chain are
-/// those of its rows that have one, in order, whatever rows these are; a chain without any counts nothing. Their nats
-/// stand at the last of these rows.
+/// Connectionist temporal classification: labels are fewer than the positions and have no alignment (ctc_lattice.h).
+/// The labels of a chain are those of its labeled rows, in order, whichever rows these are; a chain without labels has
+/// zero loss. The nats of a chain are stored at the last labeled row.
 template <class T>
 class CtcLoss final : public Unsegmented<T> {
  public:
@@ -40,7 +40,7 @@ class CtcLoss final : public Unsegmented<T> {
         o, team, nats, [](Index, CtcWork&, CtcLattice&) {}, [](Index) {});
   }
 
-  /// Minus the posterior of a symbol, plus its probability.
+  /// The slope is the probability of a symbol minus its posterior.
   void gradient(const Observed<T>& o, T scale, Team& team, T* nats, Matrix<T> adjoint, std::span<T>) const override {
     const auto slope = [&](Index s, CtcWork& work, CtcLattice& lattice) {
       const Matrix<double> log_p = work.matrix(work.log_p), shares = work.matrix(work.shares);
@@ -79,7 +79,8 @@ class CtcLoss final : public Unsegmented<T> {
   }
 
  private:
-  /// Nats of all chains; use(chain, work, lattice) for those with labels, none(chain) for the others.
+  /// Computes the nats of all chains; calls use(chain, work, lattice) for those with labels and none(chain) for the
+  /// others.
   template <class Use, class None>
   void each_chain(const Observed<T>& o, Team& team, T* nats, const Use& use, const None& none) const {
     require_chains(o.structure, "ctc");
@@ -98,7 +99,7 @@ class CtcLoss final : public Unsegmented<T> {
         take(o.structure, s, o.signal, work);
         CtcLattice lattice(work.matrix(work.log_p), work.labels);
         const double surprise = -lattice.forward();
-        nats[last] = static_cast<T>(surprise < 0 ? 0 : surprise);  // by rounding; what is no number stays so
+        nats[last] = static_cast<T>(surprise < 0 ? 0 : surprise);  // negative values are rounding errors; NaN is kept
         use(s, work, lattice);
       }
     });
@@ -110,7 +111,7 @@ class CtcLoss final : public Unsegmented<T> {
                         s + 1, o.structure.size(s), short_of[at(s)]));
   }
 
-  /// The labels of a chain, and the row of the last.
+  /// Collects the labels of a chain; returns the row of the last one.
   Index take_labels(const Observed<T>& o, Index s, T* nats, CtcWork& work) const {
     Index last = -1;
     work.labels.clear();
@@ -127,7 +128,7 @@ class CtcLoss final : public Unsegmented<T> {
     return last;
   }
 
-  /// Logarithms of the probabilities that a signal stands for.
+  /// Converts the signal to log-probabilities.
   void take(const Structure& structure, Index s, Matrix<const T> signal, CtcWork& work) const {
     require_chains(structure, "ctc");
     work.rows = structure.size(s), work.cols = signal.cols;

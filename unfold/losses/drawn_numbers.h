@@ -1,5 +1,5 @@
 #pragma once
-/// Draws of numbers that a row of the signal stands for, of whichever kind of distribution the loss is.
+/// Samples numbers from the distribution given by a row of the signal, for any kind of loss.
 
 #include <vector>
 
@@ -8,7 +8,7 @@
 
 namespace unfold {
 
-/// `purpose` says in the message of a loss that knows no draws what they were wanted for (UsageError).
+/// `purpose` is named in the UsageError that is thrown if the loss does not support sampling.
 template <class T>
 void draw_numbers(const Loss<T>& loss, const DensityQuestion<T>& question, const char* purpose, Random& random,
                   std::span<T> values) {

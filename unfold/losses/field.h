@@ -1,7 +1,7 @@
 #pragma once
-/// What a field of a batch holds, row by row: symbols of an alphabet of its own, or vectors of numbers. Rows are in the
-/// order of the structure (engine/structure.h); a row may be missing. A field that an example has once lies at the
-/// position where it is read or predicted.
+/// The data of a field of a batch, row by row: symbols of the field's alphabet, or vectors of numbers. Rows are in the
+/// order of the structure (engine/structure.h); a row may be missing. A field with one value per example is stored at
+/// the position where it is read or predicted.
 
 #include <variant>
 #include <vector>
@@ -11,28 +11,28 @@
 
 namespace unfold {
 
-/// One symbol a row; kNoSymbol: it is missing.
+/// One symbol per row; kNoSymbol if the row is missing.
 struct SymbolRows {
   std::vector<Symbol> symbols;
 
   Index rows() const { return static_cast<Index>(symbols.size()); }
   bool present(Index row) const { return symbols[static_cast<std::size_t>(row)] != kNoSymbol; }
-  /// `rows` rows, all missing.
+  /// Resizes to `rows` rows, all missing.
   void clear(Index rows) { symbols.assign(static_cast<std::size_t>(rows), kNoSymbol); }
   bool operator==(const SymbolRows&) const = default;
 };
 
-/// One vector a row. Values are floats; both precisions hold the same numbers.
+/// One vector per row. Values are floats; both precisions hold the same numbers.
 class ValueRows {
  public:
-  /// `rows` rows of `cols` zeros, all missing.
+  /// Resizes to `rows` rows of `cols` zeros, all missing.
   void clear(Index rows, Index cols) {
     cols_ = cols;
     single_.assign(static_cast<std::size_t>(rows * cols), 0);
     exact_.assign(static_cast<std::size_t>(rows * cols), 0);
     present_.assign(static_cast<std::size_t>(rows), 0);
   }
-  /// The row is then present.
+  /// Sets a value and marks the row as present.
   void set(Index row, Index col, float x) {
     single_[static_cast<std::size_t>(row * cols_ + col)] = x;
     exact_[static_cast<std::size_t>(row * cols_ + col)] = static_cast<double>(x);
@@ -41,7 +41,7 @@ class ValueRows {
   Index rows() const { return static_cast<Index>(present_.size()); }
   Index cols() const { return cols_; }
   bool present(Index row) const { return present_[static_cast<std::size_t>(row)] != 0; }
-  const char* present_flags() const { return present_.data(); }  ///< one a row
+  const char* present_flags() const { return present_.data(); }  ///< one per row
   /// The rows [first, first + rows); zeros where missing.
   template <class T>
   Matrix<const T> values(Index first, Index rows) const {

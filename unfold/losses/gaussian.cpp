@@ -93,7 +93,7 @@ class GaussianLoss final : public RowLoss<T>,
   }
 
  private:
-  /// Leaves signal - target in `difference`, which may be the signal.
+  /// Stores signal - target in `difference`, which may be the signal.
   static T row_nats(const T* o, const T* y, Index n, T* difference) {
     for (Index i = 0; i < n; ++i) difference[i] = o[i] - y[i];
     return static_cast<T>(0.5 * sum_of_squares(span_of<T>(difference, n)));

@@ -16,19 +16,19 @@
 namespace unfold {
 namespace {
 
-/// Chains whose slopes of own parameters are added up together.
+/// Number of chains whose own-parameter slopes are summed together.
 constexpr Index kChainsTogether = 16;
 
-/// A hidden Markov model of vectors, whose probabilities may depend on what a network reads (input-output HMM; Bengio &
-/// Frasconi 1995). Signal at t: logits A_t of steps [K x K], then what each state emits, as the signal of
-/// gaussian-mixture (full covariances) or mixture (diagonal ones):
+/// A hidden Markov model of vectors whose probabilities may depend on the inputs of a network (input-output HMM; Bengio
+/// & Frasconi 1995). The signal at t holds the transition logits A_t [K x K], then the emission parameters of each
+/// state, laid out as for gaussian-mixture (full covariances) or mixture (diagonal covariances):
 ///
-///   a_t(i, j) = softmax(A_t[i])_j,   pi = softmax(start), a parameter of its own
+///   a_t(i, j) = softmax(A_t[i])_j,   pi = softmax(start), a parameter of the loss
 ///   p(y) = sum over paths s of pi(s_1) prod_{t>1} a_t(s_{t-1}, s_t) prod_t p(y_t | state s_t at t)
 ///
-/// Nats of a row are -log p(y_t | y_1 .. y_{t-1}). With the posteriors gamma_t(j) of states and xi_t(i, j) of pairs,
-/// the slopes are gamma_t(j) times those of -log p(y_t | j), a_t(i, j) gamma_{t-1}(i) - xi_t(i, j) in A_t, and
-/// softmax(start) - gamma_1. Rows without a target say nothing; the chain goes on behind them.
+/// The nats of a row are -log p(y_t | y_1 .. y_{t-1}). Let gamma_t(j) be the posteriors of states and xi_t(i, j) those
+/// of pairs. The slopes are gamma_t(j) times those of -log p(y_t | j), a_t(i, j) gamma_{t-1}(i) - xi_t(i, j) for A_t,
+/// and softmax(start) - gamma_1. Rows without a target have no emission term; the chain continues through them.
 template <class T>
 class GaussianHmm final : public HiddenStates<T> {
  public:
@@ -104,7 +104,7 @@ class GaussianHmm final : public HiddenStates<T> {
     return options_.states * options_.states + j * emission_size(o);
   }
 
-  /// Lays out every chain, runs forward and writes its nats, then calls use(block, chain, work).
+  /// Loads every chain, runs forward and writes its nats, then calls use(block, chain, work).
   template <class Use>
   void each_chain(const Observed<T>& o, Team& team, T* nats, const Use& use) const {
     if (o.structure.kind() != Structure::Kind::chains)

@@ -1,5 +1,5 @@
 #pragma once
-/// Internal: options and layout of the loss gaussian-hmm, for what fits it as a whole (models/hmm_fit.h).
+/// Internal: options and signal layout of the loss gaussian-hmm, for fitting it as a whole (models/hmm_fit.h).
 
 #include "unfold/base/options.h"
 #include "unfold/base/types.h"
@@ -23,17 +23,17 @@ void describe(Visitor& v, GaussianHmmOptions& o) {
   v("restarts", o.restarts, "of a model by itself: random starts, of which the best is kept", range(1, 10000));
 }
 
-/// Of one state: logits of components, then means, signals of deviations and regressions of each (gaussian_mixture.cpp,
-/// mixture.cpp).
+/// Signal size of one state's emission: logits of the components, then for each component the means, deviation signals
+/// and regressions (gaussian_mixture.cpp, mixture.cpp).
 inline Index gaussian_hmm_emission(const GaussianHmmOptions& o, Index numbers) {
   return o.components * (1 + 2 * numbers + (o.covariance == Covariance::full ? numbers * (numbers - 1) / 2 : 0));
 }
-/// Logits of steps, [states x states], then the emissions of each state.
+/// Signal size: logits of the transitions, [states x states], then the emissions of each state.
 inline Index gaussian_hmm_signal(const GaussianHmmOptions& o, Index numbers) {
   return o.states * (o.states + gaussian_hmm_emission(o, numbers));
 }
 
-/// Vectors of n numbers from a mixture of Gaussians with full covariances (gaussian_mixture.cpp).
+/// Loss for vectors of n numbers from a mixture of Gaussians with full covariances (gaussian_mixture.cpp).
 template <class T>
 std::unique_ptr<Loss<T>> gaussian_mixture_loss(Index components);
 

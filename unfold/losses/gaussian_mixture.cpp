@@ -15,21 +15,21 @@
 namespace unfold {
 namespace {
 
-constexpr int kMixtureMemory = 14;  // whose row_scratch it is
+constexpr int kMixtureMemory = 14;  // `user` of row_scratch
 
-/// A mixture of Gaussians with full covariances, each factored as regressions of a number on those before it:
+/// A mixture of Gaussians with full covariances, each factored into regressions of each number on the preceding ones:
 ///
 ///   e = y - m,   u_i = e_i + sum_{j<i} l_ij e_j,   z_i = u_i / d_i,   log d_i = 10 tanh(s_i / 10) (deviation.h)
 ///   j_k = softmax(a)_k prod_i exp(-z_ki^2 / 2) / (d_ki sqrt(2 pi)),   nats = -log sum_k j_k
 ///
-/// Signal (a, then m, s, l component by component): 1 + 2 n + n (n - 1) / 2 numbers each. With the responsibilities
+/// Signal (a, then m, s, l by component): 1 + 2 n + n (n - 1) / 2 numbers each. With the responsibilities
 /// r_k = j_k / sum_l j_l and w_i = z_i / d_i:
 ///
 ///   d nats / d a_k = p_k - r_k,   / d m_j = -r_k (w_j + sum_{i>j} l_ij w_i),   / d log d_i = r_k (1 - z_i^2),
 ///   / d l_ij = r_k w_i e_j
 ///
-/// Curvature as in mixture.cpp, without the covariance of the slopes over components: diag(p) - p p' for a, and r_k
-/// times, of m and l together, J' J with J = d z / d (m, l), of log d 2.
+/// The curvature, as in mixture.cpp, omits the covariance of the slopes over components. It is diag(p) - p p' for a,
+/// r_k J' J with J = d z / d (m, l) for m and l together, and 2 r_k for log d.
 template <class T>
 class GaussianMixture final : public RowLoss<T>, public RowCurvature<T>, public VectorDensity<T> {
  public:
@@ -96,7 +96,7 @@ class GaussianMixture final : public RowLoss<T>, public RowCurvature<T>, public 
     });
   }
 
-  /// Of m and l the noise of m alone serves: J' noise has the covariance J' J.
+  /// For m and l together, the noise of m suffices: J' noise has covariance J' J.
   void row_curvature_roots(Matrix<const T> signal, const Targets<T>& targets, T scale, Matrix<const T> noise,
                            Matrix<T> result) const override {
     each_response(signal, targets, result, [&](const Work& work, Index r, T* out) {
@@ -146,7 +146,7 @@ class GaussianMixture final : public RowLoss<T>, public RowCurvature<T>, public 
   }
 
  private:
-  /// Of one row. Of each component: e, u then z, w, log d, 1 / d and d log d / d s.
+  /// Work arrays of one row. For each component: e, u then z, w, log d, 1 / d and d log d / d s.
   struct Work {
     Index n;
     T *signal, *log_p, *p, *share, *more, *parts;
@@ -163,7 +163,7 @@ class GaussianMixture final : public RowLoss<T>, public RowCurvature<T>, public 
     T* copy = m + 3 * k_ + n + k_ * kPart * n;
     return {n, copy, m, m + k_, m + 2 * k_, m + 3 * k_, m + 3 * k_ + n};
   }
-  /// Where m of a component lies; s and l lie behind.
+  /// Returns the position of m of a component; s and l follow.
   template <class U>
   U* place(U* row, const Work& work, Index k) const {
     return row + k_ + k * (each(work.n) - 1);
@@ -176,7 +176,8 @@ class GaussianMixture final : public RowLoss<T>, public RowCurvature<T>, public 
     return {m, m + n, m + 2 * n, own, own + n, own + 2 * n, own + 3 * n, own + 4 * n, own + 5 * n};
   }
 
-  /// Nats of a row; leaves everything in `work`. The signal is copied: results may take its place.
+  /// Returns the nats of a row; stores all intermediate values in `work`. Copies the signal because results may
+  /// overwrite it.
   T respond(const Work& work, const T* o, const T* y) const {
     const Index n = work.n;
     std::copy_n(o, k_ * each(n), work.signal);
@@ -200,7 +201,7 @@ class GaussianMixture final : public RowLoss<T>, public RowCurvature<T>, public 
     return static_cast<T>(static_cast<double>(n) * kHalfLogTwoPi) - total;
   }
 
-  /// out at m and l of a component = factor J' D w, where w = z / d: -(w_j + sum_i l_ij w_i) and w_i e_j.
+  /// Sets out at m and l of a component to factor J' D w, where w = z / d: -(w_j + sum_i l_ij w_i) and w_i e_j.
   void put_back(const Work& work, Index k, const T* w, T factor, T* out) const {
     const Part of = part(work, k);
     const Index n = work.n;
@@ -230,11 +231,11 @@ class GaussianMixture final : public RowLoss<T>, public RowCurvature<T>, public 
     return true;
   }
 
-  /// A component given what is known.
+  /// The conditional distribution of a component given the known values.
   struct Conditional {
     double share;
-    std::vector<double> mean;    ///< [n]; of what is known itself
-    std::vector<Index> unknown;  ///< their places
+    std::vector<double> mean;    ///< [n]; for known numbers their values
+    std::vector<Index> unknown;  ///< indices of the unknown numbers
     std::vector<double> factor;  ///< Cholesky factor of their covariance
   };
 
@@ -252,8 +253,9 @@ class GaussianMixture final : public RowLoss<T>, public RowCurvature<T>, public 
     return result;
   }
 
-  /// Numbers in the order known, unknown: the factor of their covariance is [F 0; G H], F of the known ones. With
-  /// t = F^-1 (x - m), unknown ones are m + G t + H noise, and log p(known) = -|t|^2 / 2 - log det F.
+  /// Orders the numbers as known, unknown: the Cholesky factor of their covariance is [F 0; G H], with F for the known
+  /// ones. With t = F^-1 (x - m), the unknown numbers are m + G t + H noise, and log p(known) = -|t|^2 / 2 - log det F,
+  /// up to a constant.
   Conditional conditional(const T* m, Index n, std::span<const char> known, std::span<const T> values,
                           double& log_share) const {
     std::vector<Index> order;
@@ -290,7 +292,7 @@ class GaussianMixture final : public RowLoss<T>, public RowCurvature<T>, public 
     return result;
   }
 
-  /// M^-1 diag(d), M = 1 + l: its rows times each other are the covariance.
+  /// Returns M^-1 diag(d), where M = 1 + l; this matrix times its transpose is the covariance.
   static std::vector<double> covariance_factor(const T* m, Index n) {
     std::vector<double> factor(at(n * n));
     const T *s = m + n, *l = m + 2 * n;

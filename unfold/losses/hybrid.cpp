@@ -17,31 +17,32 @@ namespace unfold {
 namespace {
 
 constexpr double kNoPath = -std::numeric_limits<double>::infinity();
-/// Chains whose counts are added up together: sums have one order for any number of threads.
+/// Number of chains whose counts are summed together, so that sums have the same order for any number of threads.
 constexpr Index kChainsOfBlock = 16;
 
 enum class HybridTraining { joint, frames };
 
-/// A hidden Markov model whose emissions are what a network says (label_states.h).
+/// A hybrid hidden Markov model: the emission scores come from a network (label_states.h).
 ///
 ///   joint:   -log p(labels) = log sum over all paths of exp(score) - log of the same over the paths of these labels
-///            (Bengio, De Mori, Flammia & Kompe 1992); priors stay as they are
-///   frames:  of an even path s (even_path): sum_t -log softmax(o_t)[s_t] - log q(s_t) - log a(s_{t-1}, s_t), which
-///            trains the network for each position by itself, and makes relative frequencies of all probabilities of
-///            steps and priors (Bourlard & Morgan 1994)
+///            (Bengio, De Mori, Flammia & Kompe 1992); the priors stay fixed
+///   frames:  for an even path s (even_path): sum_t -log softmax(o_t)[s_t] - log q(s_t) - log a(s_{t-1}, s_t), which
+///            trains the network for each position separately and sets transition probabilities and priors to relative
+///            frequencies (Bourlard & Morgan 1994)
 ///
-/// `smoothing` times the second is added to the first, so that a network keeps learning from every frame when the
-/// sequences that it was shown are all told apart (Su, Li, Yu & Seide 2013).
+/// `smoothing` times the second objective is added to the first, so that the network keeps learning from every frame
+/// after it classifies all training sequences correctly (Su, Li, Yu & Seide 2013).
 ///
-/// Either way answers are those of the paths above. Of `joint`, nats of a row are those of its label given the known
-/// ones before it; of `frames`, its terms; of one label a sequence, everything stands at the row that has it.
+/// Decoding uses the paths above in both cases. For `joint`, the nats of a row are those of its label given the known
+/// labels before it. For `frames`, they are the terms of the row. With one label per sequence, all nats are stored at
+/// the row with the label.
 struct HybridOptions {
   Index states = 1;
   StateOrder order = StateOrder::any;
   HybridTraining training = HybridTraining::joint;
   double smoothing = 0;
 
-  /// What counts of -log p(labels), and of the sum over an even path.
+  /// Whether -log p(labels) counts, and the weight of the sum over an even path.
   bool is_joint() const { return training == HybridTraining::joint; }
   double share_of_frames() const { return is_joint() ? smoothing : 1; }
 };
@@ -55,10 +56,10 @@ void describe(Visitor& v, HybridOptions& o) {
   v("smoothing", o.smoothing, "times what training=frames pays, added to what joint training pays", range(0, 100));
 }
 
-/// What a member of a team needs for one chain.
+/// The data that a team member needs for one chain.
 struct HybridWork {
   std::vector<double> e, known, alpha, alpha_known, beta, counts, counts_known;
-  std::vector<Symbol> labels;  ///< by position; kNoSymbol where none is known
+  std::vector<Symbol> labels;  ///< by position; kNoSymbol if unknown
   ChainScratch scratch;
   Index rows = 0, cols = 0;
 
@@ -70,7 +71,7 @@ struct HybridWork {
   Matrix<double> matrix(std::vector<double>& of) const { return {of.data(), rows, cols, cols}; }
 };
 
-/// Slopes in the log shares, of a block of chains.
+/// Slopes with respect to the log-probabilities, for a block of chains.
 struct StateSlopes {
   std::vector<double> transitions, start, prior, last;
 
@@ -211,8 +212,8 @@ class HybridLoss final : public LabelSequences<T>, public OneLabel<T> {
     return {states_, {own_.numbers(all, 0), own_.numbers(all, 1), own_.numbers(all, 2)}};
   }
 
-  /// Nats of all chains, the labels and the signal of each laid out in `work`; use(block, chain, work, judged): of
-  /// chains without any label nothing is judged, nor are nats written but 0.
+  /// Computes the nats of all chains, with the labels and the signal of each in `work`. Calls use(block, chain, work,
+  /// judged); for chains without labels, `judged` is false and the nats are 0.
   template <class Use>
   void judge_all(const Observed<T>& o, Team& team, const StateShares& shares, T* nats, const Use& use) const {
     require_chains(o.structure, "hybrid");
@@ -231,7 +232,7 @@ class HybridLoss final : public LabelSequences<T>, public OneLabel<T> {
     });
   }
 
-  /// Lays out a chain; whether it has a label. Nats are 0 then.
+  /// Loads a chain and sets its nats to 0; returns whether it has a label.
   bool take(const Observed<T>& o, Index s, T* nats, HybridWork& work) const {
     work.make_room(o.structure.size(s), o.signal.cols);
     work.labels.assign(at(work.rows), kNoSymbol);
@@ -264,7 +265,7 @@ class HybridLoss final : public LabelSequences<T>, public OneLabel<T> {
     }
   }
 
-  /// Expected counts of all paths, minus those of the paths of the known labels.
+  /// Computes the expected counts of all paths minus those of the paths with the known labels.
   void joint_slopes(const ChainScores& scores, HybridWork& work, StateSlopes& slopes) const {
     const Matrix<double> free = work.matrix(work.counts), known = work.matrix(work.counts_known);
     const double log_z = chain_forward(scores, work.matrix(work.e), work.matrix(work.alpha), work.scratch);
@@ -277,7 +278,7 @@ class HybridLoss final : public LabelSequences<T>, public OneLabel<T> {
     for (std::size_t i = 0; i < work.counts.size(); ++i) work.counts[i] -= work.counts_known[i];
   }
 
-  /// The states of the known labels; of one label a sequence it stands everywhere.
+  /// Returns the states of the known labels; with one label per sequence, at all positions.
   std::vector<Symbol> path_of(const HybridWork& work) const {
     if (!states_.one_label) return even_path(states_, work.labels);
     const auto label = std::ranges::find_if(work.labels, [](Symbol x) { return x != kNoSymbol; });
@@ -349,7 +350,7 @@ class HybridLoss final : public LabelSequences<T>, public OneLabel<T> {
     return log_z;
   }
 
-  /// Forward over the paths of the known labels alone.
+  /// Runs forward over the paths with the known labels only.
   double known_forward(const ChainScores& scores, HybridWork& work) const {
     work.known = work.e;
     for (Index t = 0; t < work.rows; ++t)
@@ -358,7 +359,7 @@ class HybridLoss final : public LabelSequences<T>, public OneLabel<T> {
     return chain_forward(scores, work.matrix(work.known), work.matrix(work.alpha_known), work.scratch);
   }
 
-  /// Of all paths whose label at t it is, by label; alpha and beta are there.
+  /// Sums over all paths by their label at t. REQUIRES alpha and beta.
   void label_sums(const HybridWork& work, Index t, std::vector<double>& sums) const {
     std::vector<double> states(at(states_.each));
     for (Index l = 0; l < states_.labels; ++l) {
@@ -370,7 +371,7 @@ class HybridLoss final : public LabelSequences<T>, public OneLabel<T> {
     }
   }
 
-  /// Labels of a whole sequence with the logarithms of their probabilities, best first.
+  /// Returns the labels of a whole sequence with their log-probabilities, best first.
   std::vector<std::pair<Index, double>> whole_label_order(const ChainScores& scores, Index s, HybridWork& work) const {
     const double log_z = both_ways(scores, work);
     if (!(log_z > kNoPath)) refuse(s);

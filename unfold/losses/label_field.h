@@ -1,19 +1,20 @@
 #pragma once
-/// Internal: what the fields of labels (crf.cpp, segment_crf.cpp, step_crf.cpp) have in common, whatever they score:
-/// their own scores, the names of their labels, and the answers to questions, which are written once, chain by chain.
+/// Internal: base class of the random fields over labels (crf.cpp, segment_crf.cpp, step_crf.cpp). It owns the
+/// transition scores and the label names and implements all queries, chain by chain.
 ///
-/// A field says what one of its chains is: a class that derives from FieldChain and has
+/// Each random field defines its chain: a class derived from FieldChain with
 ///
-/// - `using Scores = ...;`: ChainScores, or what derives from it;
-/// - `take(scores, structure, s, signal)`: lays out chain s; the scores live as long as it is asked;
-/// - `double forward()`, `void backward()`: by logarithms, over the labels that are not excluded; the first returns
+/// - `using Scores = ...;`: ChainScores or a derived class;
+/// - `take(scores, structure, s, signal)`: loads chain s; the scores must stay alive while the chain is used;
+/// - `double forward()`, `void backward()`: in log space, over the labels that are not excluded; forward returns
 ///   log_sum;
-/// - `double surprise(t, log_z)`: -log p(known labels up to t), t having one, forward being over those;
-/// - `Matrix<double> label_shares()`: logarithms of p(label), [rows x cols], after both ways;
-/// - `double best(labels)`: fills [rows]; -inf where nothing can be;
-/// - `std::vector<LabelledChain> n_best(count)`: with scores in the place of log_probability;
+/// - `double surprise(t, log_z)`: -log p(known labels up to t) for a position t with a label, after forward over the
+///   chain restricted to the known labels;
+/// - `Matrix<double> label_shares()`: log p(label), [rows x cols], after forward and backward;
+/// - `double best(labels)`: fills [rows]; returns -inf if no labeling is possible;
+/// - `std::vector<LabelledChain> n_best(count)`: log_probability holds scores;
 /// - `void draw(random, labels)`, after forward, and `double score(labels)`;
-/// - `static std::uint64_t stream(s)`: of random numbers.
+/// - `static std::uint64_t stream(s)`: the stream of random numbers.
 
 #include <fmt/format.h>
 
@@ -31,10 +32,10 @@ namespace unfold {
 struct FieldChain {
   static constexpr double kExcluded = -std::numeric_limits<double>::infinity();
 
-  std::vector<double> emissions;  ///< scores of labels [rows x cols]; kExcluded: not here
-  std::vector<Symbol> labels;     ///< by position; kNoSymbol: not known
+  std::vector<double> emissions;  ///< scores of labels [rows x cols]; kExcluded: not permitted here
+  std::vector<Symbol> labels;     ///< by position; kNoSymbol: unknown
   Index rows = 0, cols = 0;
-  double log_sum = 0;  ///< what forward found
+  double log_sum = 0;  ///< result of forward
 
   Matrix<double> matrix(std::vector<double>& of) const { return {of.data(), rows, cols, cols}; }
   Emissions e() const { return {emissions.data(), rows, cols, cols}; }
@@ -46,7 +47,7 @@ struct FieldChain {
     out.resize(at(rows * cols));
     for (Index t = 0; t < rows; ++t) std::copy_n(signal.row(structure.row(s, t)), cols, out.data() + t * cols);
   }
-  /// Excludes what disagrees with the known labels.
+  /// Excludes labels that contradict the known ones.
   void know() {
     for (Index t = 0; t < rows; ++t)
       for (Index j = 0; j < cols && labels[at(t)] != kNoSymbol; ++j)
@@ -54,14 +55,14 @@ struct FieldChain {
   }
 };
 
-/// One whose recursions leave at each position and label the logarithm of all beginnings, and that of all ends.
+/// A chain whose recursions store, for each position and label, the log-sum over all prefixes and over all suffixes.
 struct TwoSidedChain : FieldChain {
   std::vector<double> alpha, beta, shares;
 
   void make_room() {
     for (auto* each : {&alpha, &beta, &shares}) each->resize(emissions.size());
   }
-  /// Beginnings of known labels, all ends.
+  /// Combines the prefixes that agree with the known labels with all suffixes.
   double surprise(Index t, double log_z) { return log_z - add_sides(t); }
   /// REQUIRES backward.
   Matrix<double> label_shares() {
@@ -90,7 +91,7 @@ class LabelField : public LabelSequences<T>, public NamedLabels<T> {
   std::span<const int> own_parameters() const final { return own_.ids(); }
   void name_labels(const std::vector<std::string>& names) override {
     ChainScores probe = ChainScores::zeros(static_cast<Index>(names.size()));
-    forbid(scheme_, names, probe);  // throws now, not in training
+    forbid(scheme_, names, probe);  // throws here rather than during training
     names_ = names;
   }
 
@@ -141,19 +142,19 @@ class LabelField : public LabelSequences<T>, public NamedLabels<T> {
   }
 
  protected:
-  /// Chains whose counts are added up together: sums have one order for any number of threads.
+  /// Number of chains whose counts are summed together, so that sums have the same order for any number of threads.
   static constexpr Index kTogether = 16;
   static Index blocks(const Structure& s) { return (s.sequences() + kTogether - 1) / kTogether; }
 
-  /// The own scores as numbers, for types of whatever follows each other.
+  /// Returns the loss's own scores as numbers: transitions, start and stop of n types.
   ChainScores numbers_in(std::span<const T> all) const {
     return {
         .labels = n_, .transitions = own_.numbers(all, 0), .start = own_.numbers(all, 1), .stop = own_.numbers(all, 2)};
   }
-  /// What chains are scored by: these, and what the field makes of them.
+  /// Returns the scores of the chains: the own scores, modified by the random field.
   virtual Scores scores_in(std::span<const T> all) const = 0;
 
-  /// Scores of n types of whatever follows each other, for a signal of so many labels.
+  /// Declares the scores of n types for a signal with the given number of labels.
   void declare_scores(Circuit& circuit, Signal signal, Index labels, Index n) {
     if (scheme_ != LabelScheme::any && static_cast<Index>(names_.size()) != labels)
       throw UsageError("crf: a scheme of labels needs their names");
@@ -161,7 +162,8 @@ class LabelField : public LabelSequences<T>, public NamedLabels<T> {
     own_.declare(circuit, signal, {{"transitions", n, n}, {"start", 1, n}, {"stop", 1, n}});
   }
 
-  /// Adds counts of neighbours, block by block in order, at the own parameters. What is forbidden has no count.
+  /// Adds transition counts to the gradient of the own parameters, block by block in order. Forbidden transitions have
+  /// zero counts.
   void add_own(const std::vector<ChainScores>& counts, T scale, std::span<T> out) const {
     ChainScores sum = ChainScores::zeros(n_);
     for (const ChainScores& each : counts)
@@ -170,7 +172,7 @@ class LabelField : public LabelSequences<T>, public NamedLabels<T> {
     LabelField::add_neighbours(sum, static_cast<double>(scale), out);
   }
 
-  /// Chain by chain, block by block; `judge` as below.
+  /// Processes all chains, block by block; see `judge`.
   template <class OfAll, class OfKnown>
   void judge_all(const Observed<T>& o, Team& team, T* nats, const OfAll& of_all, const OfKnown& of_known) const {
     require_chains(o.structure, name());
@@ -182,9 +184,9 @@ class LabelField : public LabelSequences<T>, public NamedLabels<T> {
         judge(o, scores, s, chain, nats, of_all, of_known);
     });
   }
-  /// Nats of a chain. of_all(s, chain) after forward over all labels of a chain of which one is known, which goes
-  /// backward itself, where it is needed; of_known(s, chain, judged), of every chain, after forward over those that
-  /// agree with its known ones.
+  /// Computes the nats of a chain. of_all(s, chain) is called after forward over all labelings of a chain with at least
+  /// one known label; it calls backward if needed. of_known(s, chain, judged) is called for every chain, after forward
+  /// over the labelings that agree with the known labels.
   template <class OfAll, class OfKnown>
   void judge(const Observed<T>& o, const Scores& scores, Index s, Chain& chain, T* nats, const OfAll& of_all,
              const OfKnown& of_known) const {
@@ -199,14 +201,14 @@ class LabelField : public LabelSequences<T>, public NamedLabels<T> {
       for (Index t = 0; t < chain.rows; ++t) {
         if (chain.labels[at(t)] == kNoSymbol) continue;
         const double surprise = chain.surprise(t, log_z);
-        // Below by rounding; what is no number stays so.
+        // A negative difference is rounding error; NaN is kept.
         nats[o.structure.row(s, t)] = static_cast<T>(surprise < before ? 0 : surprise - before);
         before = surprise;
       }
     }
     of_known(s, chain, judged);
   }
-  /// Takes a chain with its labels; whether one is known.
+  /// Loads a chain with its labels; returns whether at least one is known.
   bool begin(const Observed<T>& o, const Scores& scores, Index s, Chain& chain) const {
     chain.take(scores, o.structure, s, o.signal);
     const Matrix<const T> of_labels{o.signal.data, o.signal.rows, chain.cols, o.signal.stride};
@@ -215,7 +217,7 @@ class LabelField : public LabelSequences<T>, public NamedLabels<T> {
       chain.labels[at(t)] = target_symbol(name(), of_labels, o.targets, o.structure.row(s, t));
     return std::ranges::any_of(chain.labels, [](Symbol label) { return label != kNoSymbol; });
   }
-  /// out = scale * from, at the rows of a chain.
+  /// out = scale * from, for the rows of a chain.
   static void scatter(const Structure& structure, Index s, Matrix<const double> from, double scale, Matrix<T> out) {
     for (Index t = 0; t < from.rows; ++t)
       for (Index j = 0; j < from.cols; ++j) out(structure.row(s, t), j) = static_cast<T>(scale * from(t, j));
@@ -227,7 +229,7 @@ class LabelField : public LabelSequences<T>, public NamedLabels<T> {
   OwnParameters own_;
 
  private:
-  /// How labels may fail to be any that are allowed, and what to do.
+  /// Text for an error message: how labels can violate the scheme, and how to fix it.
   virtual std::string broken_rule() const {
     return fmt::format("; mend them, or leave labels={} out", scheme_ == LabelScheme::iob2 ? "iob2" : "iobes");
   }
@@ -238,7 +240,7 @@ class LabelField : public LabelSequences<T>, public NamedLabels<T> {
       for (Index j = 0; j < chain.cols; ++j)
         if (q.allowed(q.structure.row(s, t), j) == 0) chain.emissions[at(t * chain.cols + j)] = Chain::kExcluded;
   }
-  /// Forward over the chain that a question names: log Z.
+  /// Loads the chain of a query and runs forward; returns log Z.
   double ask(const LabelQuestion<T>& q, Index s, const Scores& scores, Chain& chain) const {
     require_chains(q.structure, name());
     take_question(q, s, scores, chain);

@@ -1,10 +1,10 @@
 #pragma once
-/// Capability of losses that see the labels of a whole chain together: what its best labels are, and how sure it is.
+/// Capability of losses over the labels of whole chains: decoding, posteriors and sampling.
 ///
 ///   const auto& labels = loss.need<LabelSequences<float>>("tagging");
 ///   labels.best({batch.structure, signal, parameters}, team, found.data());
 ///
-/// Questions may restrict the labels of a position; what cannot be is then never an answer.
+/// A query may restrict the labels of a position; excluded labels never occur in the result.
 
 #include <span>
 #include <string>
@@ -17,13 +17,13 @@
 
 namespace unfold {
 
-/// A signal over chains, and all parameters of the circuit.
+/// A query: a signal over chains, and all parameters of the circuit.
 template <class T>
 struct LabelQuestion {
   const Structure& structure;
   Matrix<const T> signal;  ///< [positions x labels]
   std::span<const T> parameters;
-  Matrix<const char> allowed = {};  ///< [positions x labels], 0: not here; without data: everything is allowed
+  Matrix<const char> allowed = {};  ///< [positions x labels], 0: excluded; if it has no data, all labels are permitted
 };
 
 template <class T>
@@ -31,28 +31,30 @@ class LabelSequences : public virtual Loss<T> {
  public:
   static constexpr const char* kWhat = "labels of whole sequences";
 
-  /// The most probable labels of every chain: one a row. Throws DataError where nothing is possible.
+  /// Sets the most probable labels of every chain, one per row. Throws DataError if no labeling is possible.
   virtual void best(const LabelQuestion<T>& question, Team& team, Symbol* labels) const = 0;
-  /// log_p[r][j] = log of the probability of label j at row r, given the signal of the whole chain.
+  /// log_p[r][j] = log-probability of label j at row r, given the signal of the whole chain.
   virtual void log_posteriors(const LabelQuestion<T>& question, Team& team, Matrix<T> log_p) const = 0;
-  /// The `count` most probable answers for one chain, best first; fewer where there are not so many.
+  /// Returns the `count` most probable labelings of one chain, best first; fewer if fewer exist.
   virtual std::vector<LabelledChain> n_best(const LabelQuestion<T>& question, Index chain, Index count) const = 0;
-  /// `count` draws for one chain, a function of (seed, chain).
+  /// Returns `count` samples for one chain, a function of (seed, chain).
   virtual std::vector<LabelledChain> samples(const LabelQuestion<T>& question, Index chain, Index count,
                                              std::uint64_t seed) const = 0;
-  /// Scores of neighbours, what a scheme forbids among them; the signal holds those of positions (chain.h).
+  /// Returns the transition scores, including transitions forbidden by a scheme; the signal holds the scores of
+  /// positions (chain.h).
   virtual ChainScores neighbours(std::span<const T> parameters, Index labels) const = 0;
-  /// own_gradient [all parameters of the circuit] += scale * counts of neighbours, as those scores are laid out.
+  /// own_gradient [all parameters of the circuit] += scale * transition counts, laid out like the scores.
   virtual void add_neighbours(const ChainScores& counts, double scale, std::span<T> own_gradient) const = 0;
 };
 
-/// Throws UsageError, in the name of a loss: what it judges are no chains.
+/// Throws a UsageError that names the loss if the structure does not consist of chains.
 inline void require_chains(const Structure& structure, std::string_view loss) {
   if (structure.kind() != Structure::Kind::chains)
     throw UsageError(std::string(loss) + ": labels stand in a row, not in grids or trees");
 }
 
-/// Marks losses that want to know what their labels are called, before `declare`. UsageError where they do not suit.
+/// Capability of losses that need the names of their labels before `declare`. Throws UsageError if the names are not
+/// valid.
 template <class T>
 class NamedLabels : public virtual Loss<T> {
  public:

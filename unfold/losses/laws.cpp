@@ -18,7 +18,7 @@ double exp_of(double x) {
   return x;
 }
 
-/// exp(-z^2 / 2): the square is cut in two, so that its rounding does not grow with it.
+/// exp(-z^2 / 2), with the square split in two so that the rounding error does not grow with z.
 double bell(double z) {
   if (std::fabs(z) > 40) return 0;  // below the smallest number
   const double coarse = std::trunc(z * 16) / 16, rest = (z - coarse) * (z + coarse);
@@ -92,15 +92,15 @@ AtPoint mixture_at(std::span<const WeightedNormal> mixture, double x) {
   return sum;
 }
 
-/// Probabilities of the counts first, first + 1, ... of a Poisson distribution; what is left out is below 1e-20 of the
+/// Probabilities of the counts first, first + 1, ... of a Poisson distribution; omitted ones are below 1e-20 of the
 /// largest.
 struct Counts {
   double first = 0;
   std::vector<double> probabilities;
 };
 
-/// Outwards from the most probable count by ratios of neighbours, then divided by the sum: no factorial is needed and
-/// nothing underflows.
+/// Computed outward from the mode by ratios of adjacent terms, then divided by the sum. This needs no factorials and
+/// does not underflow.
 Counts poisson_counts(double rate) {
   constexpr double kSmall = 1e-20;
   const double mode = std::floor(rate);
@@ -140,7 +140,7 @@ double mixture_quantile(std::span<const WeightedNormal> mixture, double level) {
     high = std::max(high, each.mean + z * each.deviation);
   }
   if (mixture.size() == 1) return low;
-  // Newton's method within a bracket that shrinks; where a step leaves it or gains little, its middle.
+  // Newton's method within a shrinking bracket; uses bisection if a step leaves the bracket or gains little.
   constexpr double kPrecision = 1e-15;
   double x = 0.5 * (low + high);
   for (int step = 0; step < 200; ++step) {
@@ -182,8 +182,8 @@ double poisson_quantile(double rate, double level) {
   return std::min(count, counts.first + static_cast<double>(counts.probabilities.size() - 1));
 }
 
-/// The probability of at most x is a step function: each stretch from a count to the next counts by its two parts,
-/// before and after what was observed. A count observed lies at the border of stretches.
+/// The distribution function is a step function: each interval between consecutive counts contributes its parts before
+/// and after the observation. An observed count lies on the boundary of two intervals.
 double poisson_crps(double rate, double observed) {
   if (!std::isfinite(rate)) return rate;
   if (rate > kLargestSummedRate) {

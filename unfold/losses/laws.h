@@ -1,6 +1,6 @@
 #pragma once
-/// Internal: the probability laws behind distributions of numbers (distribution.h). In double; the same bits on every
-/// machine, since exp is our own and no function of the C library's is called.
+/// Internal: univariate probability distributions used by distribution.h. In double precision, with the same bits on
+/// every machine: exp is our own implementation and no function of the C library is called.
 
 #include <span>
 
@@ -10,24 +10,25 @@ namespace unfold {
 
 /// exp(-z^2 / 2) / sqrt(2 pi).
 double normal_density(double z);
-/// P(Z <= z) of the standard normal distribution, relative error below 1e-14 down to the smallest normal numbers.
+/// P(Z <= z) of the standard normal distribution, with relative error below 1e-14 down to the smallest normal numbers.
 /// Rational approximations of W. J. Cody, Algorithm 715 (SPECFUN), ACM Transactions on Mathematical Software 19, 1993.
 double normal_probability(double z);
 
-/// A Gaussian of a mixture.
+/// A component of a Gaussian mixture.
 struct WeightedNormal {
   double weight, mean, deviation;
 };
 
-/// The number below which a mixture of Gaussians lies with probability `level`, 0 < level < 1. Weights sum to 1.
+/// Quantile of a mixture of Gaussians at `level`, 0 < level < 1. Weights must sum to 1.
 double mixture_quantile(std::span<const WeightedNormal> mixture, double level);
-/// The continuous ranked probability score in closed form (Grimit, Gneiting, Berrocal and Johnson 2006):
+/// The continuous ranked probability score (CRPS) of a Gaussian mixture in closed form (Grimit, Gneiting, Berrocal and
+/// Johnson 2006):
 /// sum_k w_k A(y - m_k, d_k^2) - 1/2 sum_kl w_k w_l A(m_k - m_l, d_k^2 + d_l^2), where
 /// A(m, d^2) = E |N(m, d^2)| = 2 d phi(m / d) + m (2 Phi(m / d) - 1).
 double mixture_crps(std::span<const WeightedNormal> mixture, double observed);
 
-/// Counts of a Poisson distribution. Beyond a rate of 10^6 it is taken for a Gaussian of the same mean and variance,
-/// rounded to whole numbers by the quantile.
+/// Poisson distribution. For a rate above 10^6 it is approximated by a Gaussian with the same mean and variance; the
+/// quantile is rounded to an integer.
 double poisson_quantile(double rate, double level);
 double poisson_crps(double rate, double observed);
 

@@ -1,17 +1,17 @@
 #pragma once
-/// A loss: minus the logarithm of the probability of what was observed, given a signal. Natural logarithms (nats).
+/// A loss: the negative log-likelihood of an observation given a signal, in natural logarithms (nats).
 ///
-/// A loss sees the rows of its signal over a whole structure, and may own parameters, which it declares in the circuit.
-/// Value and gradient it always has. What else it can do are capabilities: classes that it derives from too, asked for
-/// by type (`loss.as<LossCurvature<T>>()`) and refused by the name of the loss:
+/// A loss reads the rows of its signal over a whole structure. It may own parameters, which it declares in the circuit.
+/// Every loss provides value and gradient. Optional functions are capabilities: additional base classes that are looked
+/// up by type (`loss.as<LossCurvature<T>>()`, or `need` to throw an error that names the loss):
 ///
-///   - RowLoss: each row counts for itself, so that rows may be divided and cut
+///   - RowLoss: rows are independent, so that they may be divided among threads and windows
 ///   - LossCurvature: products with the Hessian: Gauss-Newton matrices and their diagonals
 ///   - LossFisher: the Fisher metric of the distribution: seeds of the squared backward pass
 ///   - Categorical: the signal holds logits: p(x) = exp(o_x) / sum_y exp(o_y)
 ///   - ValueDistribution (distribution.h): mean, quantiles, score and samples of numbers
 ///
-/// A new loss is one class, in one file, and one line in registry.def.
+/// To add a loss, write one class in one file and add one line to registry.def.
 
 #include <memory>
 #include <span>
@@ -27,8 +27,8 @@
 
 namespace unfold {
 
-/// What was observed at each row. Losses of symbols read `symbols` (kNoSymbol: this row is not to be predicted); those
-/// of vectors `values` [rows x target_size(size)] and, when given, `predicted` (0: this row is not to be predicted).
+/// The observations at each row. Losses of symbols read `symbols` (kNoSymbol: no target at this row). Losses of vectors
+/// read `values` [rows x target_size(size)] and, if not null, `predicted` (0: no target at this row).
 template <class T>
 struct Targets {
   const Symbol* symbols = nullptr;
@@ -50,13 +50,13 @@ Targets<T> targets_of(const Field& field, Index first, Index rows) {
   return {.symbols = nullptr, .values = v.template values<T>(first, rows), .predicted = v.present_flags() + first};
 }
 
-/// What a loss sees: its signal and what was observed, by rows of the structure, and all parameters of the circuit.
+/// The input of a loss: its signal and the observations, by rows of the structure, and all parameters of the circuit.
 template <class T>
 struct Observed {
   const Structure& structure;
   Matrix<const T> signal;  ///< [positions x size]
   Targets<T> targets;
-  std::span<const T> parameters;  ///< of the circuit: own ones stand where the circuit says
+  std::span<const T> parameters;  ///< all parameters of the circuit, including those owned by the loss
 };
 
 template <class T>
@@ -64,27 +64,29 @@ class Loss {
  public:
   virtual ~Loss() = default;
   virtual std::string_view name() const = 0;
-  /// Called once, when the network is built: declares parameters of its own in the circuit of its signal
-  /// (Circuit::parameter). UsageError for a signal that it cannot read.
+  /// Called once when the network is built: declares the loss's own parameters in the circuit of its signal
+  /// (Circuit::parameter). Throws UsageError for a signal that the loss cannot read.
   virtual void declare(Circuit& /*circuit*/, Signal /*signal*/) {}
-  /// The numbers that a signal of so many predicts, or the symbols. UsageError for a size that the loss cannot have.
+  /// Returns the number of values (or symbols) that a signal of the given size predicts. Throws UsageError for an
+  /// invalid size.
   virtual Index target_size(Index signal_size) const { return signal_size; }
-  /// The parameters that it declared, by their index in the circuit.
+  /// Indices in the circuit of the parameters that the loss has declared.
   virtual std::span<const int> own_parameters() const { return {}; }
 
-  /// nats[r]: what row r adds to the loss; 0 where nothing is predicted. Their sum, in row order, is the loss.
+  /// nats[r]: contribution of row r to the loss; 0 without a target. The loss is their sum in row order.
   virtual void negative_log_likelihood(const Observed<T>& observed, Team& team, T* nats) const = 0;
-  /// The same, and adjoint[r] = scale * d loss / d signal[r]; own_gradient [all parameters of the circuit] +=
-  /// scale * d loss / d own parameters, at these alone. The adjoint may be the signal itself.
+  /// The same; also sets adjoint[r] = scale * d loss / d signal[r] and adds scale * d loss / d own parameters to
+  /// own_gradient [all parameters of the circuit], only at the loss's own parameters. The adjoint may be the signal
+  /// itself.
   virtual void gradient(const Observed<T>& observed, T scale, Team& team, T* nats, Matrix<T> adjoint,
                         std::span<T> own_gradient) const = 0;
 
-  /// A capability, or null.
+  /// Returns a capability, or null.
   template <class Capability>
   const Capability* as() const {
     return dynamic_cast<const Capability*>(this);
   }
-  /// The same; UsageError naming who asks, the loss and what it lacks.
+  /// The same, but throws a UsageError that names the caller, the loss and the missing capability.
   template <class Capability>
   const Capability& need(std::string_view who) const {
     if (const auto* found = as<Capability>()) return *found;
@@ -93,7 +95,7 @@ class Loss {
   }
 };
 
-/// A loss whose rows count each for itself. Its functions work on any block of rows; none of them owns parameters.
+/// A loss with independent rows. Its functions work on any block of rows; such a loss owns no parameters.
 template <class T>
 class RowLoss : public virtual Loss<T> {
  public:
@@ -108,25 +110,26 @@ class RowLoss : public virtual Loss<T> {
                 std::span<T> own_gradient) const final;
 };
 
-/// Products with the Hessian H of the loss in its signal, and in its own parameters if it has any. H must not be
-/// indefinite; where the loss is no convex function of the signal this is the Fisher matrix of its distribution, or
-/// what the loss says.
+/// Products with the Hessian H of the loss with respect to its signal and its own parameters, if any. H must be
+/// positive semidefinite; if the loss is not convex in the signal, it is the Fisher matrix of the distribution or
+/// another matrix that the loss documents.
 template <class T>
 class LossCurvature : public virtual Loss<T> {
  public:
   static constexpr const char* kWhat = "a curvature";
 
-  /// result = scale * (H v), v = (tangent of the signal, direction at the own parameters); own_result [all parameters]
-  /// += at the own ones.
+  /// result = scale * (H v), where v = (tangent of the signal, direction of the own parameters). Adds to own_result
+  /// [all parameters] at the own parameters.
   virtual void curvature(const Observed<T>& observed, T scale, Team& team, Matrix<const T> tangent,
                          std::span<const T> direction, Matrix<T> result, std::span<T> own_result) const = 0;
-  /// A random vector with mean 0 and covariance scale^2 H in the same places, a function of (seed, stream): squares of
-  /// what the backward pass makes of it estimate the diagonal of the Gauss-Newton matrix (Chapelle & Erhan 2011).
+  /// Sets the same outputs to a random vector with mean 0 and covariance scale^2 H, a function of (seed, stream). After
+  /// a backward pass, the squares of the result estimate the diagonal of the Gauss-Newton matrix (Chapelle & Erhan
+  /// 2011).
   virtual void curvature_sample(const Observed<T>& observed, T scale, Team& team, std::uint64_t seed,
                                 std::uint64_t stream, Matrix<T> result, std::span<T> own_result) const = 0;
 };
 
-/// Curvature row by row.
+/// Curvature computed row by row.
 template <class T>
 class RowCurvature : public LossCurvature<T> {
  public:
@@ -143,7 +146,7 @@ class RowCurvature : public LossCurvature<T> {
                         Matrix<T> result, std::span<T> own_result) const final;
 };
 
-/// The Fisher metric of the distribution of a row, block by block of rows.
+/// The Fisher metric of the distribution of a row, for blocks of rows.
 template <class T>
 class LossFisher : public virtual Loss<T> {
  public:
@@ -152,13 +155,13 @@ class LossFisher : public virtual Loss<T> {
   /// Seed of the squared backward pass at the signal: seed[r] = diagonal of the Fisher matrix.
   virtual void fisher_diagonal(Matrix<const T> signal, const Targets<T>& targets, Matrix<T> seed) const = 0;
   /// Seed of the squared backward pass one affine map earlier (signal = a W + b, W [n x size]): seed[r][i] = variance
-  /// of sum_x W[i][x] * score_x under the distribution: the exact Fisher metric at the activities (Riemannian text,
-  /// 3-training.md).
+  /// of sum_x W[i][x] * score_x under the distribution, that is, the exact Fisher metric at the activations (Riemannian
+  /// paper, 3-training.md).
   virtual void fisher_through(Matrix<const T> signal, const Targets<T>& targets, Matrix<const T> w,
                               Matrix<T> seed) const = 0;
 };
 
-/// Marks losses whose signal holds logits of symbols.
+/// Marks losses whose signal holds logits over symbols.
 template <class T>
 class Categorical : public virtual Loss<T> {
  public:
@@ -174,24 +177,24 @@ std::unique_ptr<Loss<T>> bernoulli_loss();
 /// y ~ N(o, I) without its constant: nats = 0.5 |y - o|^2 (squared error).
 template <class T>
 std::unique_ptr<Loss<T>> gaussian_loss();
-/// Numbers with a deviation each, y_i ~ N(m_i, d_i^2), with their constant. Signal (m, s) of 2 n numbers for n, where
-/// log d = 10 tanh(s / 10) (deviation.h says why).
+/// Numbers with separate deviations, y_i ~ N(m_i, d_i^2), including the constant. The signal is (m, s), 2 n numbers for
+/// n values, where log d = 10 tanh(s / 10) (see deviation.h).
 template <class T>
 std::unique_ptr<Loss<T>> normal_loss();
-/// Vectors y of n numbers from a mixture of `components` Gaussians with diagonal covariances, with its constant:
+/// Vectors y of n numbers from a mixture of `components` Gaussians with diagonal covariances, including the constant:
 /// p(y) = sum_k softmax(a)_k prod_i N(y_i; m_ki, d_ki^2). Signal (a, m, s): `components` times 1 + 2 n numbers, m and s
-/// component by component, log d = 10 tanh(s / 10). UsageError for fewer than one component.
+/// component by component, log d = 10 tanh(s / 10). Throws UsageError for fewer than one component.
 template <class T>
 std::unique_ptr<Loss<T>> mixture_loss(Index components);
 /// Counts y = 0, 1, ... ~ Poisson(exp(o)) without their constant log y!: nats = exp(o) - y o.
 template <class T>
 std::unique_ptr<Loss<T>> poisson_loss();
-/// p(x) = o_x / sum_y o_y, of a signal that is positive, as the linear output of a hidden Markov model is; NaN where it
-/// is not. The loss is not convex in o: its curvature is the Fisher matrix.
+/// p(x) = o_x / sum_y o_y for a positive signal, such as the linear output of a hidden Markov model; NaN if the signal
+/// is not positive. The loss is not convex in o; its curvature is the Fisher matrix.
 template <class T>
 std::unique_ptr<Loss<T>> normalised_loss();
 
-/// Draws from the distributions. Softmax: by inversion in symbol order.
+/// Sampling from the distributions. Softmax: by inversion in symbol order.
 template <class T>
 Symbol sample_symbol(std::span<const T> log_probabilities, Random& random);
 template <class T>

@@ -63,12 +63,12 @@ class MergeLoss final : public Loss<T> {
   }
 
  private:
-  /// What a member of the team needs for one tree after another.
+  /// The data that a team member needs for one tree after another.
   class OneTree {
    public:
     explicit OneTree(Index half) : half_(half), scores_(half) {}
 
-    /// With an adjoint: its rows, too. They may be those of the signal, so these are copied first.
+    /// With an adjoint, also sets its rows. They may alias the signal, which is therefore copied first.
     void read(const Observed<T>& seen, Index s, T scale, T* nats, Matrix<T> adjoint) {
       const Structure& structure = seen.structure;
       const Index nodes = structure.size(s), words = (nodes + 1) / 2;
@@ -103,7 +103,7 @@ class MergeLoss final : public Loss<T> {
         std::copy_n(seen.signal.row(seen.structure.row(s, v)), width, signals_.data() + v * width);
     }
 
-    /// The pair that became a node.
+    /// Returns the pair that was merged into a node.
     Index pair_of(const Structure& structure, Index s, Index node) const {
       const std::span<const Index> children = structure.child_rows(structure.row(s, node));
       const std::span<const Index> open = scores_.open();
@@ -114,7 +114,7 @@ class MergeLoss final : public Loss<T> {
       throw UsageError(fmt::format("merges loss: node {} of tree {} is no merge of two neighbours", node, s));
     }
 
-    /// Of weight * -log p_k: the slope of score j is weight * (p_j - [j = k]).
+    /// For weight * -log p_k, the slope of score j is weight * (p_j - [j = k]).
     void add_slopes(Index k, T weight, std::span<const T> log_p) {
       probabilities_.resize(log_p.size());
       vector_exp(log_p.data(), probabilities_.data(), static_cast<Index>(log_p.size()));
@@ -133,7 +133,7 @@ class MergeLoss final : public Loss<T> {
 
     Index half_;
     MergeScores<T> scores_;
-    std::vector<T> signals_, slopes_, probabilities_;  // of the first two: 2 half_ numbers a node
+    std::vector<T> signals_, slopes_, probabilities_;  // signals_ and slopes_: 2 half_ numbers per node
     std::vector<const T*> rows_;
   };
 

@@ -1,14 +1,14 @@
 #pragma once
-/// Merges: how a network finds the tree of a sentence. Its words are the first nodes; two neighbours among the nodes
-/// that have no parent yet become the children of a new one, until one is left. So a tree over n words is n - 1 merges
-/// in an order, and its nodes are numbered: words first, then new nodes as they come.
+/// Merges: how a network builds the tree of a sentence. The words are the first nodes. In each step, two neighbors
+/// among the nodes without a parent become the children of a new node, until a single node is left. A tree over n words
+/// is thus a sequence of n - 1 merges. Nodes are numbered in this order: first the words, then the new nodes.
 ///
-/// Every node has a signal (a, b), what it is as the left and as the right of a pair:
+/// Every node has a signal (a, b): a represents the node as the left element of a pair, b as the right element:
 ///
-///   score of neighbours x, y = <a_x, b_y> / sqrt(size of a)      p(pair) = softmax over all pairs of neighbours
+///   score of neighbors x, y = <a_x, b_y> / sqrt(size of a)      p(pair) = softmax over all pairs of neighbors
 ///
-/// Choi, Yoo & Lee 2018 score what a pair would become instead; a score of the pair as it is costs no node that is not
-/// in the tree.
+/// Choi, Yoo & Lee 2018 instead score the node that a pair would become. Scoring the pair itself requires no nodes that
+/// are not part of the tree.
 
 #include <memory>
 #include <span>
@@ -18,23 +18,23 @@
 
 namespace unfold {
 
-/// The field of batches that the loss of merges reads: a number a node, what its merge weighs.
+/// The field of batches that the merge loss reads: one number per node, the weight of its merge.
 inline constexpr const char* kMergeField = "merges";
 
-/// The nodes of one sentence that have no parent yet, and the scores of neighbours.
+/// The nodes of one sentence that have no parent yet, and the scores of neighboring pairs.
 template <class T>
 class MergeScores {
  public:
-  /// Of signals of 2 `half` numbers.
+  /// For signals of 2 `half` numbers.
   explicit MergeScores(Index half) : half_(half) {}
 
-  /// From left to right: signals of the words, which must live as long as they are open.
+  /// Starts with the signals of the words, from left to right. They must stay alive while their nodes are open.
   void start(std::span<const T* const> words);
-  /// Nodes that are open; pairs of neighbours are one fewer: the k-th is of open nodes k and k + 1.
+  /// Returns the open nodes. Pair k consists of open nodes k and k + 1.
   std::span<const Index> open() const { return open_; }
-  /// log p of each pair. REQUIRES two open nodes; valid until the next call.
+  /// Returns log p of each pair. REQUIRES two open nodes; valid until the next call.
   std::span<const T> log_probabilities();
-  /// Pair k becomes the next node.
+  /// Merges pair k into the next node, which has the given signal.
   void merge(Index k, const T* signal);
   const T* left(Index k) const { return signals_[static_cast<std::size_t>(k)]; }
   const T* right(Index k) const { return signals_[static_cast<std::size_t>(k + 1)] + half_; }
@@ -44,13 +44,13 @@ class MergeScores {
 
   Index half_, next_ = 0;
   std::vector<Index> open_;
-  std::vector<const T*> signals_;  // of the open nodes
-  std::vector<T> scores_, log_p_;  // of pairs
+  std::vector<const T*> signals_;  // signals of the open nodes
+  std::vector<T> scores_, log_p_;  // scores and log-probabilities of the pairs
 };
 
-/// -log p of the merges of a tree, in the order of its nodes, each times what the field says of the new node; nothing
-/// where it says nothing. Over structures of trees whose nodes are numbered as above. UsageError for others, and for a
-/// signal that has no two halves.
+/// Weighted -log p of the merges of a tree, in the order of its nodes: each term is multiplied by the field's value at
+/// the new node, and omitted if that is missing. For structures of trees whose nodes are numbered as above. Throws
+/// UsageError for other structures and for a signal of odd size.
 template <class T>
 std::unique_ptr<Loss<T>> merge_loss();
 

@@ -16,18 +16,18 @@ namespace {
 /// r_k = j_k / sum_l j_l:
 ///
 ///   nats = -log sum_k j_k
-///   d nats / d a_k = p_k - r_k,  / d m_ki = -r_k z_ki / d_ki,  / d log d_ki = r_k (1 - z_ki^2),  z_ki = (y_i - m_ki) /
-///   d_ki
+///   d nats / d a_k = p_k - r_k,  / d m_ki = -r_k z_ki / d_ki,  / d log d_ki = r_k (1 - z_ki^2),
+///   z_ki = (y_i - m_ki) / d_ki
 ///
-/// Curvature. For a component k that is hidden, -log p(y) = E_r[-log j_k] - entropy(r). Two derivatives, the first of
-/// them above: H = E_r[Hessian of -log j_k] - Cov_r[gradient of log j_k]. Without the covariance, which is what makes H
-/// indefinite, the rest is no less than H: diag(p) - p p' for a, and for each component r_k times the Hessian of a
-/// Gaussian, whose place its Fisher matrix takes as in the normal loss:
+/// Curvature. With a hidden component k, -log p(y) = E_r[-log j_k] - entropy(r). The first derivative is given above;
+/// the second is H = E_r[Hessian of -log j_k] - Cov_r[gradient of log j_k]. The covariance makes H indefinite. Without
+/// it, the remainder is an upper bound of H: diag(p) - p p' for a, and for each component r_k times the Hessian of a
+/// Gaussian, which is replaced by its Fisher matrix as in the normal loss:
 ///
 ///   G = (diag(p) - p p')  +  diag(r_k / d_ki^2) for m  +  diag(2 r_k) for log d.
 ///
-/// Fisher metric. That of y has no closed form. That of the pair (k, y) has: G with p_k, the mean of r_k, in place of
-/// r_k. It is no less than that of y, and equal where components do not overlap.
+/// Fisher metric. The metric of y has no closed form. The metric of the pair (k, y) does: G with p_k, the mean of r_k,
+/// in place of r_k. It is an upper bound of the metric of y, with equality if the components do not overlap.
 template <class T>
 class MixtureLoss final : public RowLoss<T>, public RowCurvature<T>, public LossFisher<T>, public ValueDistribution<T> {
  public:
@@ -91,7 +91,7 @@ class MixtureLoss final : public RowLoss<T>, public RowCurvature<T>, public Loss
       information(work, work.share);
       const T* z = noise.row(r);
       T* out = result.row(r);
-      T* root = work.share;  // of p; diag(root) - p root' is a root of diag(p) - p p'
+      T* root = work.share;  // sqrt(p); diag(root) - p root' is a root of diag(p) - p p'
       for (Index k = 0; k < components_; ++k) root[k] = std::sqrt(work.p[k]);
       const T along = static_cast<T>(dot(span_of<T>(root, components_), span_of(z, components_)));
       for (Index k = 0; k < components_; ++k) out[k] = scale * (root[k] * z[k] - work.p[k] * along);
@@ -152,7 +152,7 @@ class MixtureLoss final : public RowLoss<T>, public RowCurvature<T>, public Loss
     require_size(*this, signal, scores);
     for (std::size_t i = 0; i < observed.size(); ++i) scores[i] = mixture_crps(component(signal, i), observed[i]);
   }
-  /// All numbers of a row from one component: they depend on each other.
+  /// Draws all numbers of a row from the same component, because they depend on each other.
   void sample(std::span<const T> signal, Random& random, std::span<T> values) const override {
     require_size(*this, signal, values);
     std::vector<double> log_p(signal.begin(), signal.begin() + components_);
@@ -165,11 +165,11 @@ class MixtureLoss final : public RowLoss<T>, public RowCurvature<T>, public Loss
   }
 
  private:
-  /// Of one row, n numbers predicted.
+  /// Work arrays of one row that predicts n numbers.
   struct Work {
     Index n;
     T *log_p, *p, *share;        ///< [components]; share: the responsibilities
-    T *log_d, *inverse, *slope;  ///< [components x n], as deviations()
+    T *log_d, *inverse, *slope;  ///< [components x n], see deviations()
     T *scratch, *information;    ///< [2 x components x n]; diagonal of G at m and s
   };
   Work work_for(Index signal_size) const {
@@ -193,7 +193,7 @@ class MixtureLoss final : public RowLoss<T>, public RowCurvature<T>, public Loss
     const Index kn = components_ * work.n;
     deviations(o + components_ + kn, kn, work.log_d, work.inverse, work.slope);
   }
-  /// The nats of a row; leaves the responsibilities in `share`.
+  /// Returns the nats of a row; stores the responsibilities in `share`.
   T respond(const Work& work, const T* o, const T* y) const {
     prepare(work, o);
     const Index n = work.n;
@@ -209,7 +209,7 @@ class MixtureLoss final : public RowLoss<T>, public RowCurvature<T>, public Loss
     vector_exp(work.share, work.share, components_);
     return static_cast<T>(static_cast<double>(n) * kHalfLogTwoPi - total);
   }
-  /// After `respond`. `out` may be o.
+  /// Call after `respond`. `out` may be o.
   void slopes(const Work& work, const T* o, const T* y, T scale, T* out) const {
     const Index n = work.n, kn = components_ * n;
     for (Index k = 0; k < components_; ++k) out[k] = scale * (work.p[k] - work.share[k]);
@@ -234,7 +234,7 @@ class MixtureLoss final : public RowLoss<T>, public RowCurvature<T>, public Loss
     set_row(result.row(row), result.cols, T{0});
     return true;
   }
-  /// The distribution of number i by itself.
+  /// Returns the marginal distribution of number i.
   std::vector<WeightedNormal> component(std::span<const T> signal, std::size_t i) const {
     std::vector<double> p(signal.begin(), signal.begin() + components_);
     softmax(p.data(), p.data(), components_);

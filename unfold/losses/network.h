@@ -1,10 +1,10 @@
 #pragma once
-/// A network: a circuit with named inputs and heads. It says what is read and what is predicted; it holds no
+/// A network: a circuit with named inputs and heads. It defines which fields are read and predicted; it holds no
 /// parameters.
 ///
 ///   field "previous" -> input signal ... circuit ... signal -> head: softmax loss of field "symbol"
 ///
-/// The language model is the case in which the field read is the field predicted, one position earlier.
+/// A language model is the case in which the input field is the predicted field, one position earlier.
 
 #include <memory>
 #include <span>
@@ -17,14 +17,14 @@
 
 namespace unfold {
 
-/// Where a field goes in: an input or symbols signal of the circuit.
+/// Connects a field to an input or symbols signal of the circuit.
 struct NetworkInput {
   std::string field;
   Signal signal;
 };
 
-/// A signal, the field that it predicts, how it is judged, and what the judgement counts. Each head has a signal of its
-/// own, which is an output of the circuit.
+/// A signal, the field that it predicts, the loss and its weight. Each head has a separate signal, which is an output
+/// of the circuit.
 template <class T>
 struct Head {
   std::string field;
@@ -33,13 +33,13 @@ struct Head {
   double weight = 1;
 };
 
-/// A parameter of which training drops numbers, or whole rows (training/weight_rules.h).
+/// A parameter with DropConnect: training sets single elements or whole rows to 0 (training/weight_rules.h).
 struct WeightDrop {
   int parameter;
   double rate;
   bool rows = false;
 };
-/// Two parameters that training keeps each other's transpose.
+/// Two parameters that training keeps as transposes of each other.
 struct WeightTie {
   int parameter, transposed;
 };
@@ -50,29 +50,31 @@ struct Network {
   std::vector<NetworkInput> inputs;
   std::vector<Head<T>> heads;
   bool dropout = false;             ///< the circuit contains masks
-  std::vector<Signal> hidden = {};  ///< outputs of the circuit that penalties act on (penalty.h); otherwise none
-  /// Of trees that the network finds: which neighbours are merged (losses/merges.h). No output of the circuit unless a
-  /// head reads it; otherwise none.
+  std::vector<Signal> hidden = {};  ///< outputs of the circuit that penalties act on (penalty.h); otherwise empty
+  /// For trees that the network builds: scores for merging neighbors (losses/merges.h). Not an output of the circuit
+  /// unless a head reads it. Unset otherwise.
   Signal merges = {};
-  /// The same network with fewer outputs, for sampled softmax (sampled_softmax.h); otherwise none.
+  /// The same network with fewer outputs, for sampled softmax (sampled_softmax.h); otherwise null.
   std::shared_ptr<const Network> fewer_outputs = nullptr;
-  /// Of the products of passes over batches (batch_pass.h). What else is done with the network is exact.
+  /// Precision of the products in passes over batches (batch_pass.h). All other uses of the network are exact.
   Precision precision = Precision::exact;
-  /// Of the activities that those passes keep for the way back (batch_pass.h). Likewise.
+  /// Precision of the activations that those passes store for the backward pass (batch_pass.h). All other uses are
+  /// exact.
   Precision activities = Precision::exact;
-  /// Where those passes run instead of on the team (engine/backend.h); null: on the team. Likewise.
+  /// Where those passes run instead of on the team (engine/backend.h); null: on the team. All other uses run on the
+  /// team.
   std::shared_ptr<const Offload> offload = nullptr;
   std::vector<WeightDrop> drops = {};
   std::vector<WeightTie> ties = {};
 
   const Circuit& circuit() const { return *heads.front().signal.circuit; }
-  /// For what works on one head: UsageError naming who asks when there are several.
+  /// For functions that support a single head: throws a UsageError that names the caller if there are several.
   const Head<T>& only_head(std::string_view who) const {
     if (heads.size() == 1) return heads.front();
     throw UsageError(std::string(who) + " works on networks of one head; this one has " + std::to_string(heads.size()) +
                      ": train it with sgd, adam or hf");
   }
-  /// One input and one head.
+  /// Creates a network with one input and one head.
   static Network of(const std::shared_ptr<const Plan>& plan, NetworkInput input, Head<T> head, bool dropout = false) {
     Network network;
     network.plan = plan;
@@ -81,9 +83,10 @@ struct Network {
     network.dropout = dropout;
     return network;
   }
-  /// Zeroes the gradient of parameters that belong to losses: the backward pass knows nothing of them.
+  /// Zeroes the gradient of the parameters owned by losses, which the backward pass does not set.
   void clear_own(std::span<T> gradient) const;
-  /// Throws UsageError: no head, two heads on one signal, a signal that is no output of the circuit.
+  /// Throws UsageError if there is no head, if two heads share a signal, or if a head's signal is not an output of the
+  /// circuit.
   void validate() const;
 };
 

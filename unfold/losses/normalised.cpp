@@ -9,7 +9,7 @@
 namespace unfold {
 namespace {
 
-/// With S = sum_y o_y and p = o / S: nats = log S - log o_x, score of the outcome x = e_x / o_x - 1 / S.
+/// With S = sum_y o_y and p = o / S: nats = log S - log o_x; the score of outcome x is e_x / o_x - 1 / S.
 template <class T>
 class NormalisedLoss final : public RowLoss<T>, public RowCurvature<T>, public LossFisher<T> {
  public:
@@ -31,7 +31,8 @@ class NormalisedLoss final : public RowLoss<T>, public RowCurvature<T>, public L
         set_row(adjoint.row(r), signal.cols, T{0});
         continue;
       }
-      const T o = signal(r, target), all = total(signal, r);  // before the adjoint, which may be the signal
+      // Must precede writing the adjoint, which may be the signal
+      const T o = signal(r, target), all = total(signal, r);
       nats[r] = row_nats(o, all);
       set_row(adjoint.row(r), signal.cols, scale / all);
       adjoint(r, target) = scale * (1 / all - 1 / o);
@@ -49,7 +50,7 @@ class NormalisedLoss final : public RowLoss<T>, public RowCurvature<T>, public L
     }
   }
 
-  /// R = [sqrt(p_x) score of x], a column for each outcome.
+  /// R = [sqrt(p_x) score of x], one column for each outcome.
   void row_curvature_roots(Matrix<const T> signal, const Targets<T>& targets, T scale, Matrix<const T> noise,
                            Matrix<T> result) const override {
     const Index n = signal.cols;
@@ -94,7 +95,7 @@ class NormalisedLoss final : public RowLoss<T>, public RowCurvature<T>, public L
   Symbol target_of(Matrix<const T> signal, const Targets<T>& targets, Index row) const {
     return target_symbol(name(), signal, targets, row);
   }
-  /// Whether the row is not to be predicted; then its result is zero.
+  /// Returns whether the row has no target; in that case sets its result to zero.
   bool left_out(Matrix<const T> signal, const Targets<T>& targets, Index row, Matrix<T> result) const {
     if (target_of(signal, targets, row) != kNoSymbol) return false;
     set_row(result.row(row), result.cols, T{0});

@@ -1,6 +1,7 @@
 #pragma once
-/// Capability of losses of whole sequences (label_sequences.h) that can also judge one label that an example has once:
-/// told so before `declare`, they read the signal at every position and answer with that label everywhere.
+/// Capability of losses of whole sequences (label_sequences.h) that also support a single label per example. If
+/// `one_label` is called before `declare`, they read the signal at every position and return that label for all
+/// positions.
 
 #include "unfold/losses/loss.h"
 

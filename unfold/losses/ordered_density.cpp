@@ -10,7 +10,7 @@
 namespace unfold {
 namespace {
 
-/// Numbers kept of rows at a time: they stay in the cache of the processor's second or third level.
+/// Number of stored values that are processed together, so that they stay in the second- or third-level cache.
 constexpr Index kKeptAtOnce = Index{1} << 20;
 
 template <class T>
@@ -105,9 +105,9 @@ class OrderedDensity final : public SeparateRows<T>, public LossCurvature<T>, pu
   }
 
  private:
-  static constexpr int kMemory = 10, kChunk = 13;  // whose row_scratch it is
+  static constexpr int kMemory = 10, kChunk = 13;  // `user` of row_scratch
 
-  /// Rows that are worked on together: those that are predicted, one after the other in memory.
+  /// A chunk of rows that are processed together: the rows with a target, contiguous in memory.
   struct Chunk {
     std::vector<Index> rows = {}, begins = {};
     std::vector<NetPass<T>> passes = {};
@@ -126,7 +126,7 @@ class OrderedDensity final : public SeparateRows<T>, public LossCurvature<T>, pu
     return weights(q.parameters);
   }
 
-  /// Given the numbers before d, which are known. Stays until it is called again.
+  /// Returns the outputs for number d given the numbers before it, which are known. Valid until the next call.
   const T* outputs_of(const DensityQuestion<T>& q, std::span<const char> known, std::span<const T> values,
                       Index d) const {
     const NetWeights<T> w = asked(q, known, values.size());
@@ -138,7 +138,7 @@ class OrderedDensity final : public SeparateRows<T>, public LossCurvature<T>, pu
     return o;
   }
 
-  /// Throws DataError where a class is none.
+  /// Throws DataError if a class column holds a value that is not a class.
   const T* numbers_in(const Observed<T>& o, Index row) const {
     const T* x = o.targets.values.row(row);
     shape_.require_classes(x, name_);
@@ -157,7 +157,7 @@ class OrderedDensity final : public SeparateRows<T>, public LossCurvature<T>, pu
     return all;
   }
 
-  /// For every row: value, what `slopes` makes of it, times `scale`, and the way back: chunk after chunk, from the last
+  /// For every row: value, the result of `slopes`, times `scale`, and the backward pass, chunk by chunk from the last
   /// row to the first.
   template <class Slopes>
   void back(const Observed<T>& o, Team& team, T scale, Matrix<T> adjoint, std::span<T> own,
@@ -193,7 +193,7 @@ class OrderedDensity final : public SeparateRows<T>, public LossCurvature<T>, pu
     }
   }
 
-  /// The slopes of rows `mine` of a chunk.
+  /// Computes the slopes of rows `mine` of a chunk.
   template <class Slopes>
   void judge(const Chunk& chunk, Range mine, const NetWeights<T>& w, T scale, const Slopes& slopes) const {
     net_->values(w, std::span(chunk.passes).subspan(at(mine.begin), at(mine.size())));

@@ -1,4 +1,4 @@
-/// The distributions of vectors that are a net over ordered numbers (densities/ordered_net.h).
+/// Registry entries of the autoregressive distributions of vectors (densities/ordered_net.h).
 
 #include <memory>
 
@@ -11,7 +11,8 @@ namespace {
 
 constexpr double kMostNadeUnits = 65536, kMostNadeComponents = 1000, kMostGroupUnits = 4096, kMostRounds = 100;
 
-/// Laws of columns as the option `columns` has them; empty: all numbers have the law `of_numbers`, or are bits.
+/// Returns the distributions of the columns given by the option `columns`; empty: all numbers have the distribution
+/// `of_numbers`, or are bits if it is null.
 template <class T>
 ColumnLaws<T> laws_of(const std::string& columns, std::unique_ptr<ComponentLaw<T>> of_numbers, const char* who) {
   if (columns.empty()) return ColumnLaws<T>(of_numbers ? std::move(of_numbers) : bit_law<T>());
@@ -108,7 +109,7 @@ std::unique_ptr<Loss<T>> linear_ar(const AnyOptions& any) {
   return ordered_density<T>("linear-ar", linear_net<T>(), laws_of<T>(columns, normal_law<T>(), "linear-ar"));
 }
 
-/// Of n numbers, as many outputs as the laws want, and `beside` more.
+/// Returns the signal size for n numbers: all outputs of their distributions plus `beside`.
 Index signal_size(const std::string& columns, Index n, std::unique_ptr<ComponentLaw<float>> of_numbers, Index beside) {
   return laws_of<float>(columns, std::move(of_numbers), "").shape(n).all_outputs() + beside;
 }

@@ -83,7 +83,7 @@ class OrderlessLoss final : public RowLoss<T>, public RowCurvature<T>, public Lo
   }
 
  private:
-  /// Weights may stand behind the bits; null: there are none, all are 1.
+  /// Weights may follow the bits; null if there are none, which means all are 1.
   static const T* weights(const Targets<T>& targets, Index row, Index n) {
     return targets.values.cols == 2 * n ? targets.values.row(row) + n : nullptr;
   }

@@ -1,12 +1,14 @@
 #pragma once
-/// The losses of networks that know some numbers of a vector and predict the others, whichever they are (Uria, Murray &
-/// Larochelle 2014): targets are [x, w], the numbers and a weight for each,
+/// Order-agnostic losses: the network knows an arbitrary subset of the numbers of a vector and predicts the others
+/// (Uria, Murray & Larochelle 2014). Targets are [x, w], the numbers and a weight for each,
 ///
-///   nats = sum_i w_i (-log p(x_i)),   of bits p(x_i = 1) = sigmoid(o_i), of classes softmax(o_i), of other numbers a
+///   nats = sum_i w_i (-log p(x_i)),   for bits p(x_i = 1) = sigmoid(o_i), for classes softmax(o_i), for other numbers
+///   a
 ///                                     mixture (densities/component_law.h)
 ///
-/// w_i = 0 of numbers that are known; targets without weights are the numbers alone, of weight 1. Such a network is a
-/// model by itself, `deep-nade:500,layers=2` of bits, `deep-rnade:200,layers=2` of others (models/orderless.h).
+/// w_i = 0 for known numbers; targets without weights consist of the numbers only, with weight 1. Such a network is
+/// also a standalone model: `deep-nade:500,layers=2` for bits, `deep-rnade:200,layers=2` for other numbers
+/// (models/orderless.h).
 
 #include <span>
 #include <string>
@@ -49,24 +51,24 @@ void describe(Visitor& v, OrderlessNumbersOptions& o) {
   describe_background(v, o.background);
 }
 
-/// Capability of these losses: what a row of the signal says of each number by itself.
+/// Capability of these losses: the distribution of each single number given a row of the signal.
 template <class T>
 class EachNumber : public virtual Loss<T> {
  public:
   static constexpr const char* kWhat = "a distribution of each number by itself";
 
-  /// Its inputs and outputs, of a signal of so many numbers.
+  /// Returns the inputs and outputs of the vector for a signal of the given size.
   virtual VectorShape shape_of(Index signal_size) const = 0;
-  /// Of the outputs of number d: -log p(x), the mean (ComponentLaw::mean), the probabilities of the values of a bit or
-  /// a class, and a draw.
+  /// From the outputs for number d: -log p(x), the mean (ComponentLaw::mean), the probabilities of the values of a bit
+  /// or a class, and a sample.
   virtual T nats_of(const T* outputs, Index d, T x) const = 0;
   virtual double mean_of(const T* outputs, Index d) const = 0;
   virtual std::vector<double> probabilities_of(const T* outputs, Index d) const = 0;
   virtual T draw(const T* outputs, Index d, Random& random) const = 0;
 };
 
-/// Of numbers of any columns, each by its law; a signal holds the outputs of one number after another. `name`: of the
-/// model.
+/// For numbers of any column kinds, each with its distribution; a signal holds the outputs of one number after another.
+/// `name`: of the model.
 template <class T>
 std::unique_ptr<Loss<T>> orderless_numbers(std::string name, ColumnLaws<T> laws);
 

@@ -9,7 +9,7 @@
 namespace unfold {
 namespace {
 
-/// Each number by its own law. Numbers that are known cost nothing: their law is not asked.
+/// Each number has a separate distribution. Known numbers have weight 0, and their distribution is not evaluated.
 template <class T>
 class OrderlessNumbersLoss final : public RowLoss<T>, public RowCurvature<T>, public EachNumber<T> {
  public:
@@ -63,18 +63,18 @@ class OrderlessNumbersLoss final : public RowLoss<T>, public RowCurvature<T>, pu
   T draw(const T* o, Index d, Random& random) const override { return laws_.of(d).sample(o, random); }
 
  private:
-  static constexpr int kSlopes = 13;  // whose row_scratch it is
+  static constexpr int kSlopes = 13;  // `user` of row_scratch
 
   /// One number of a row.
   struct Place {
     const ComponentLaw<T>* law;
-    Index row, offset;  ///< offset: of its outputs in the signal
-    bool first;         ///< of its row
+    Index row, offset;  ///< offset: position of its outputs in the signal
+    bool first;         ///< whether it is the first of its row
     const T *o, *x;
-    T weight;  ///< 0 of a number that is known, and where the row is not predicted
+    T weight;  ///< 0 for a known number, and where the row has no target
   };
 
-  /// Weights may stand behind the numbers; without them all are 1.
+  /// Weights may follow the numbers; otherwise all are 1.
   template <class Use>
   void each_number(Matrix<const T> signal, const Targets<T>& targets, const Use& use) const {
     const VectorShape shape = shape_of(signal.cols);

@@ -1,6 +1,6 @@
 #pragma once
-/// Internal: the parameters that a loss owns, table by table: declared under the name of its signal, all 0, and found
-/// again in a vector of all parameters of the circuit.
+/// Internal: the parameters that a loss owns, as a list of tables: declared under the name of its signal, initialized
+/// to 0, and accessed in a vector of all parameters of the circuit.
 ///
 ///   own_.declare(circuit, signal, {{"transitions", n, n}, {"start", 1, n}});
 ///   std::vector<double> start = own_.numbers(o.parameters, 1);
@@ -22,7 +22,7 @@ class OwnParameters {
     Index rows, cols;
   };
 
-  /// Behind those that are there.
+  /// Appends tables.
   void declare(Circuit& circuit, Signal signal, std::initializer_list<Table> tables) {
     const std::string owner = circuit.nodes()[at(signal.id)].name;
     circuit_ = &circuit;
@@ -31,14 +31,14 @@ class OwnParameters {
   }
   std::span<const int> ids() const { return ids_; }
 
-  /// A table, as doubles.
+  /// Returns a table as doubles.
   template <class T>
   std::vector<double> numbers(std::span<const T> all, std::size_t table) const {
     const ParameterInfo& info = circuit_->parameters()[at(ids_[table])];
     const auto part = all.subspan(at(info.offset), at(info.size()));
     return {part.begin(), part.end()};
   }
-  /// The table of `all` += scale * x.
+  /// Adds scale * x to a table of `all`.
   template <class T>
   void add(const std::vector<double>& x, double scale, std::size_t table, std::span<T> all) const {
     const std::size_t offset = at(circuit_->parameters()[at(ids_[table])].offset);

@@ -30,7 +30,7 @@ class PoissonLoss final : public NaturalLoss<T>, public ValueDistribution<T> {
     require_size(*this, signal, scores);
     for (std::size_t i = 0; i < observed.size(); ++i) scores[i] = poisson_crps(rate(signal[i]), observed[i]);
   }
-  /// By inversion.
+  /// Draws by inversion.
   void sample(std::span<const T> signal, Random& random, std::span<T> values) const override {
     require_size(*this, signal, values);
     for (std::size_t i = 0; i < values.size(); ++i)

@@ -1,6 +1,6 @@
 #pragma once
-/// All losses that a head can be given by a SPEC: `choose_loss("mixture:5").make<float>()`. Each entry stands beside
-/// its loss; the list is registry.def.
+/// The registry of losses that a SPEC can select for a head: `choose_loss("mixture:5").make<float>()`. Each entry is
+/// defined in the source file of its loss; the list is registry.def.
 
 #include <concepts>
 #include <functional>
@@ -14,7 +14,7 @@
 
 namespace unfold {
 
-/// Makes a loss: from nothing, or from the options of its entry.
+/// Creates a loss, either without arguments or from the options of its entry.
 template <class T>
 class LossMaker {
  public:
@@ -32,8 +32,7 @@ class LossMaker {
   std::function<std::unique_ptr<Loss<T>>(const AnyOptions&)> make_;
 };
 
-/// What a loss is a distribution of whole vectors of; of `sequences` it is one of vectors of numbers, one after
-/// another.
+/// What the loss is a density of. `sequences`: of sequences of numeric vectors.
 enum class Density { none, bits, numbers, orderless_bits, orderless_numbers, sequences };
 
 inline bool observes_bits(Density d) { return d == Density::bits || d == Density::orderless_bits; }
@@ -41,16 +40,16 @@ inline bool is_orderless(Density d) { return d == Density::orderless_bits || d =
 
 struct LossEntry {
   std::string name, help;
-  bool of_symbols;  ///< it observes symbols; otherwise vectors
+  bool of_symbols;  ///< observes symbols; otherwise vectors
   LossMaker<float> make_float;
   LossMaker<double> make_double;
-  AnyOptions options = {};       ///< with their defaults
-  std::string main_option = {};  ///< that the bare number of a SPEC sets; empty: none
-  /// How large a signal is that predicts a field; none: as large as the field.
+  AnyOptions options = {};       ///< the default options
+  std::string main_option = {};  ///< the option that a bare number in a SPEC sets; empty: none
+  /// Signal size for predicting a field; if empty, it equals the field size.
   std::function<Index(Index field_size, const AnyOptions&)> size_of_signal = {};
-  Density density = Density::none;  ///< not none: it may be a model by itself (models/density_model.h)
+  Density density = Density::none;  ///< if not none, the loss can be a standalone model (models/density_model.h)
 
-  /// With the default options; `choose_loss` takes them from a SPEC.
+  /// Uses the default options; `choose_loss` takes them from a SPEC.
   template <class T>
   std::unique_ptr<Loss<T>> make() const {
     return make<T>(options);
@@ -71,7 +70,7 @@ struct ChosenLoss {
   const LossEntry& entry;
   AnyOptions options;
 
-  /// Of the signal that predicts a field of so many symbols, or numbers a row.
+  /// Signal size for predicting a field with the given number of symbols, or of values per row.
   Index signal_size(Index field_size) const {
     return entry.size_of_signal ? entry.size_of_signal(field_size, options) : field_size;
   }
@@ -81,7 +80,7 @@ struct ChosenLoss {
   }
 };
 
-/// Throws UsageError for a loss or an option that is not there, naming the nearest, and for a value out of range.
+/// Throws UsageError for an unknown loss or option, suggesting the nearest name, and for a value out of range.
 ChosenLoss choose_loss(std::string_view spec);
 
 }  // namespace unfold

@@ -3,7 +3,7 @@
 namespace unfold {
 namespace {
 
-constexpr Index kGrain = 8;  // rows that a member takes at least
+constexpr Index kGrain = 8;  // minimum number of rows per member
 
 /// Calls use(first row, rows) for each member's rows.
 template <class Use>

@@ -1,5 +1,5 @@
 #pragma once
-/// Internal: what row losses share when they go through a block of rows.
+/// Internal: helper functions of row losses.
 
 #include <span>
 #include <string>
@@ -17,7 +17,7 @@ inline void require_same(std::string_view loss, std::string_view what, Index got
                      ", but the signal asks for " + std::to_string(expected));
 }
 
-/// Losses of real vectors: targets are `values`, rows may be left out by `predicted`.
+/// For losses of numeric vectors: targets are `values`; `predicted` may mark rows without a target.
 template <class T>
 bool is_predicted(const Targets<T>& targets, Index row) {
   return targets.predicted == nullptr || targets.predicted[row] != 0;
@@ -28,7 +28,8 @@ bool is_predicted(const Targets<T>& targets, Index row) {
                    std::to_string(row) + " of an alphabet of " + std::to_string(alphabet));
 }
 
-/// Losses of symbols: kNoSymbol for a row that is not to be predicted. Throws UsageError for one outside the alphabet.
+/// For losses of symbols: returns kNoSymbol for a row without a target. Throws UsageError for a symbol outside the
+/// alphabet.
 template <class T>
 Symbol target_symbol(std::string_view loss, Matrix<const T> signal, const Targets<T>& targets, Index row) {
   const Symbol target = targets.symbols[row];
@@ -43,7 +44,7 @@ void require_values(const Loss<T>& loss, Matrix<const T> signal, const Targets<T
   require_same(loss.name(), "target columns", targets.values.cols, loss.target_size(signal.cols));
 }
 
-/// Of distributions of numbers: as many values as the signal predicts.
+/// For distributions of numbers: requires as many values as the signal predicts.
 template <class T, class U>
 void require_size(const Loss<T>& loss, std::span<const T> signal, std::span<U> values) {
   require_same(loss.name(), "values", static_cast<Index>(values.size()),

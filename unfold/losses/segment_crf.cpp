@@ -20,9 +20,9 @@ struct SegmentFieldChain : FieldChain {
   }
   double forward() { return log_sum = chain.forward(*scores, e()); }
   void backward() { chain.backward(); }
-  /// Adds sign times the expected counts. After both ways.
+  /// Adds sign times the expected counts. Call after forward and backward.
   void count(double sign, SegmentScores& of_segments) { chain.add_counts(sign, matrix(counts), of_segments); }
-  /// Known labels alone do not say where segments end before the last of them.
+  /// Before the last known label, known labels do not determine where segments end.
   double surprise(Index t, double log_z) const {
     const bool last =
         std::all_of(labels.begin() + t + 1, labels.end(), [](Symbol label) { return label == kNoSymbol; });
@@ -46,9 +46,9 @@ struct SegmentFieldChain : FieldChain {
   static std::uint64_t stream(Index s) { return stream_of("labels") + static_cast<std::uint64_t>(s); }
 };
 
-/// A conditional random field over segments (semi-Markov, Sarawagi & Cohen 2004; markov/segments.h): the signal scores
-/// labels, and the loss owns scores of types that follow each other, begin and end, and of lengths. Labels that are
-/// missing are summed over. Nats of a chain stand at its last known label.
+/// A semi-Markov conditional random field (Sarawagi & Cohen 2004; markov/segments.h): the signal scores labels, and the
+/// loss owns scores for transitions between segment types, start, stop and segment lengths. Missing labels are summed
+/// over. The nats of a chain are stored at its last known label.
 template <class T>
 class SegmentCrf final : public LabelField<T, SegmentFieldChain> {
  public:

@@ -8,7 +8,7 @@
 
 namespace unfold {
 
-/// It has LabelSequences and NamedLabels. `longest`: positions of a segment at most.
+/// Provides LabelSequences and NamedLabels. `longest`: maximum segment length in positions.
 template <class T>
 std::unique_ptr<Loss<T>> segment_crf_loss(LabelScheme scheme, Index longest);
 

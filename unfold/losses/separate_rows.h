@@ -1,7 +1,8 @@
 #pragma once
-/// Whether rows of a loss count each for itself, so that sequences may be cut into segments: RowLoss says so, and, of
-/// losses that own parameters and so cannot be one, SeparateRows. The gradient of own parameters must then be a sum
-/// over rows from the last to the first, added to what is there: cut or not, it has the same bits.
+/// Marks losses with independent rows, for which sequences may be divided into segments. RowLoss implies this; losses
+/// that own parameters cannot be a RowLoss and derive from SeparateRows. The gradient of their own parameters must be a
+/// sum over rows from the last to the first, added to the existing values, so that dividing a sequence does not change
+/// any bits.
 
 #include "unfold/losses/loss.h"
 

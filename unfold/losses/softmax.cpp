@@ -33,7 +33,7 @@ class SoftmaxLoss final : public RowLoss<T>, public RowCurvature<T>, public Loss
         continue;
       }
       const T normaliser = log_sum_exp(signal.row(r), n);
-      nats[r] = normaliser - signal(r, target);  // before `out`, which may be the signal
+      nats[r] = normaliser - signal(r, target);  // must precede writing `out`, which may be the signal
       probabilities(signal.row(r), n, normaliser, out);
       const T rest = out[target] - 1;
       for (Index i = 0; i < n; ++i) out[i] *= scale;
@@ -105,7 +105,8 @@ class SoftmaxLoss final : public RowLoss<T>, public RowCurvature<T>, public Loss
       }
       probabilities(signal.row(r), n, p);
       for (Index i = 0; i < w.rows; ++i) {
-        // Around the mean: the difference of two moments would cancel where the distribution is nearly certain.
+        // Centered at the mean: the difference of two moments would suffer from cancellation if the distribution is
+        // nearly certain.
         const T* wi = w.row(i);
         const T mean = static_cast<T>(dot(span_of<T>(p, n), span_of(wi, n)));
         for (Index x = 0; x < n; ++x) squares[x] = (wi[x] - mean) * (wi[x] - mean);
@@ -119,7 +120,7 @@ class SoftmaxLoss final : public RowLoss<T>, public RowCurvature<T>, public Loss
     return target_symbol(name(), signal, targets, row);
   }
 
-  // exp(log p), so that probabilities and nats come from one normaliser.
+  // exp(log p), so that probabilities and nats use the same normalizer.
   static void probabilities(const T* x, Index n, T normaliser, T* p) {
     for (Index i = 0; i < n; ++i) p[i] = x[i] - normaliser;
     vector_exp(p, p, n);

@@ -15,7 +15,7 @@ Index step_crf_labels(Index signal_size) {
 
 namespace {
 
-/// Chains whose steps differ from position to position (markov/state_steps.h).
+/// Chains whose transition scores differ from position to position (markov/state_steps.h).
 struct StepChain : TwoSidedChain {
   using Scores = ChainScores;
   std::vector<double> start, steps, pairs;
@@ -58,12 +58,12 @@ struct StepChain : TwoSidedChain {
   static std::uint64_t stream(Index s) { return stream_of("labels") + static_cast<std::uint64_t>(s); }
 };
 
-/// A linear-chain conditional random field whose steps are scored by what is read, too: with the signal o_t of n scores
-/// of labels and behind them n^2 of steps, w_t,
+/// A linear-chain conditional random field with transition scores from the signal. The signal holds n label scores o_t,
+/// followed by n^2 transition scores w_t:
 ///
 ///   score(y) = start[y_1] + sum_t o_t[y_t] + sum_{t>1} (transitions + w_t)[y_{t-1}][y_t] + stop[y_T]
 ///
-/// All by logarithms. Labels that are missing are summed over, as in crf.cpp.
+/// All computations are in log space. Missing labels are summed over, as in crf.cpp.
 template <class T>
 class StepCrf final : public LabelField<T, StepChain> {
  public:
@@ -110,7 +110,7 @@ class StepCrf final : public LabelField<T, StepChain> {
     return scores;
   }
 
-  /// Adds sign times the expected counts: to the adjoint times scale, to `counts` as they are.
+  /// Adds sign times the expected counts: to the adjoint multiplied by scale, to `counts` without it.
   static void add_counts(const Structure& structure, Index s, StepChain& chain, double sign, double scale,
                          Matrix<T> adjoint, ChainScores& counts) {
     const Index n = chain.cols;

@@ -1,5 +1,5 @@
 #pragma once
-/// Internal: the loss crf whose signal also scores steps (step_crf.cpp).
+/// Internal: the loss crf with transition scores from the signal (step_crf.cpp).
 
 #include <memory>
 
@@ -8,11 +8,11 @@
 
 namespace unfold {
 
-/// It has LabelSequences and NamedLabels. Signal of n + n^2 numbers for n labels.
+/// Provides LabelSequences and NamedLabels. The signal has n + n^2 numbers for n labels.
 template <class T>
 std::unique_ptr<Loss<T>> step_crf_loss(LabelScheme scheme);
 
-/// The labels that such a signal is of. UsageError: of no number of labels.
+/// Returns the number of labels for a signal size. Throws UsageError if no number of labels fits.
 Index step_crf_labels(Index signal_size);
 
 }  // namespace unfold

@@ -1,12 +1,12 @@
 #pragma once
-/// Capability of losses that are distributions of whole vectors, whose numbers depend on each other: what a number is
-/// expected to be, given others, and draws.
+/// Capability of losses that are joint distributions of whole vectors: conditional means and samples given some of the
+/// numbers.
 ///
 ///   const auto& density = loss.need<VectorDensity<float>>("sample");
-///   density.sample({signal, parameters}, random, known, values);          // keeps the values that are known
+///   density.sample({signal, parameters}, random, known, values);          // keeps the known values
 ///
-/// Densities of numbers in a fixed order (p(x) = prod_d p(x_d | x_1 .. x_d-1)) say means where what is known comes
-/// first, and draw with weights where it does not; others, any_order(), answer whatever is known.
+/// Densities with a fixed order (p(x) = prod_d p(x_d | x_1 .. x_d-1)) support means only if the known numbers come
+/// first, and otherwise draw weighted samples. Densities with any_order() support any set of known numbers.
 
 #include <span>
 #include <string>
@@ -27,31 +27,34 @@ class VectorDensity : public virtual Loss<T> {
  public:
   static constexpr const char* kWhat = "a distribution of whole vectors";
 
-  /// Whether the known numbers may be any.
+  /// Whether any subset of numbers may be known.
   virtual bool any_order() const = 0;
-  /// The mean of number d, of a bit its probability, of a class the most probable one, given the known ones; others of
-  /// `values` may hold anything. In a fixed order the known ones are those before d. UsageError where it cannot answer.
+  /// Returns the mean of number d given the known ones (for a bit its probability, for a class the most probable
+  /// class); the other entries of `values` are ignored. With a fixed order, the known numbers are those before d.
+  /// Throws UsageError if the conditional is not available.
   virtual double mean(const DensityQuestion<T>& question, std::span<const char> known, std::span<const T> values,
                       Index d) const = 0;
-  /// Of a number that is a bit or a class, what each of its values has, given what `mean` is given; of others nothing.
+  /// For a bit or a class, returns the probability of each value under the same conditions as `mean`; empty for other
+  /// numbers.
   virtual std::vector<double> probabilities(const DensityQuestion<T>& /*question*/, std::span<const char> /*known*/,
                                             std::span<const T> /*values*/, Index /*d*/) const {
     return {};
   }
-  /// Draws all numbers that are not known, given those that are: those before them, of a fixed order. Returns the
-  /// logarithm of a weight, sum log p(x_d | x_1 .. x_d-1) over the known numbers behind the first unknown one; draws
-  /// weighted so are of the conditional distribution (likelihood weighting; Fung & Chang 1990). 0: draws are exact.
+  /// Samples all unknown numbers given the known ones (with a fixed order: given those before each). Returns the
+  /// logarithm of a weight, sum log p(x_d | x_1 .. x_d-1) over the known numbers after the first unknown one. Samples
+  /// with these weights follow the conditional distribution (likelihood weighting; Fung & Chang 1990). 0: samples are
+  /// exact.
   virtual double sample(const DensityQuestion<T>& question, Random& random, std::span<const char> known,
                         std::span<T> values) const = 0;
 };
 
-/// How many numbers are known before the first one that is not.
+/// Returns the number of known values before the first unknown one.
 inline Index known_at_front(std::span<const char> known) {
   std::size_t count = 0;
   while (count < known.size() && known[count] != 0) ++count;
   return static_cast<Index>(count);
 }
-/// Whether none is known behind the first one that is not.
+/// Returns whether all known values come before the first unknown one.
 inline bool is_prefix(std::span<const char> known) {
   for (std::size_t d = at(known_at_front(known)); d < known.size(); ++d)
     if (known[d] != 0) return false;
