@@ -1,6 +1,6 @@
 #pragma once
-/// Internal: the losses of a circuit's outputs as the derivative checks see them: functions of plain vectors, each
-/// output with random targets of its own.
+/// Internal: the losses of a circuit's outputs in the form that the derivative checks use: functions of plain vectors,
+/// with separate random targets for each output.
 
 #include <algorithm>
 #include <string>
@@ -11,12 +11,12 @@
 
 namespace unfold {
 
-/// A vector at all outputs, and one at all parameters, of which only those that losses own are set.
+/// A vector over all outputs, and one over all parameters in which only the parameters owned by losses are set.
 struct AtLosses {
   std::vector<double> outputs, own;
 };
 
-/// The total nats of all outputs, each read by its loss with random targets of its own.
+/// The total loss in nats over all outputs, each with its loss and random targets.
 class CheckedLosses {
  public:
   using Vector = std::vector<double>;
@@ -40,7 +40,7 @@ class CheckedLosses {
     }
   }
 
-  /// The name of a loss without such a capability; empty if all have it.
+  /// Returns the name of a loss without the capability; empty if all losses have it.
   template <class Capability>
   std::string lacks() const {
     for (const Part& part : parts_)
@@ -90,7 +90,7 @@ class CheckedLosses {
  private:
   struct Part {
     const Loss<double>* loss;
-    Index size, target_size;  ///< of the signal and of what it predicts
+    Index size, target_size;  ///< sizes of the signal and of the predicted field
     std::vector<Symbol> symbols = {};
     Vector values = {};
     std::vector<char> predicted = {};

@@ -34,7 +34,7 @@ Vector sum(Vector x, const Vector& y) {
   return x;
 }
 
-/// NaN counts as infinitely wrong.
+/// Treats NaN as an infinite error.
 double error_of(double difference) { return std::isnan(difference) ? INFINITY : std::fabs(difference); }
 
 std::string number(double x) {
@@ -43,12 +43,12 @@ std::string number(double x) {
   return text;
 }
 
-/// A direction in the parameters and the name of the block it moves.
+/// A direction in parameter space and the name of the block that it changes.
 struct Direction {
   std::string name;
   Vector v;
   Index count;  ///< components that are not zero, each N(0, 1/count)
-  bool whole;   ///< moves every block
+  bool whole;   ///< changes every block
 };
 
 class Checker {
@@ -78,13 +78,13 @@ class Checker {
   }
 
  private:
-  // Step sizes: where one of them crosses a kink or drowns in rounding, another one does not.
+  // Several step sizes: if one of them crosses a kink or is dominated by rounding, another one does not.
   static constexpr double kSteps[] = {3e-2, 3e-3, 3e-4};
-  static constexpr double kExact = 1e-10;  ///< two exact results, other order of sums
+  static constexpr double kExact = 1e-10;  ///< bound for two exact results with different orders of summation
 
   // ---- directions
 
-  // Not signs: those leave differences of two elements unseen half of the time.
+  // Normal values, not signs: with signs, differences of two elements would go undetected half of the time.
   Vector random_normals(Index n) {
     Vector v(at(n));
     for (double& x : v) x = random_.normal();
@@ -102,7 +102,8 @@ class Checker {
     return d;
   }
 
-  /// One through each block, so that a fault in one block cannot hide and is named; then several through everything.
+  /// Returns one direction for each block, so that a fault in one block is not masked and the block is named; then
+  /// several over all parameters.
   std::vector<Direction> directions() {
     std::vector<Direction> result;
     if (theta_.empty()) return result;
@@ -150,7 +151,7 @@ class Checker {
     passes_.outputs();
   }
 
-  /// Derivative of the total and of the outputs along v: central differences at h and h/2, extrapolated (Richardson).
+  /// Derivatives of the total and of the outputs along v: central differences at h and h/2, extrapolated (Richardson).
   struct Difference {
     double total;
     Vector outputs;
@@ -182,7 +183,7 @@ class Checker {
       result.where = where;
     }
   }
-  /// A fault that a block has shown is reported by that block, not by directions through everything.
+  /// A fault already found in a block is reported for that block, not for directions over all parameters.
   static void note(CheckResult& result, double error, const Direction& d, const std::string& what) {
     if (d.whole && result.worst > result.bound) return;
     note(result, error, d.name + what);
@@ -207,7 +208,7 @@ class Checker {
   // ---- checks
 
   double difference_error(const Direction& d, double exact, double* best) {
-    // What a derivative along d typically is, so that a chance zero is not held against it.
+    // A typical derivative along d, so that a value that happens to be near zero does not cause a failure.
     Vector inside = gradient_;
     for (std::size_t i = 0; i < inside.size(); ++i)
       if (d.v[i] == 0) inside[i] = 0;
@@ -236,7 +237,7 @@ class Checker {
     restore();
   }
 
-  /// The worst element of the guilty block, for the message.
+  /// Returns the worst element of the faulty block, for the message.
   std::string locate(const std::string& block) {
     constexpr Index kMost = 64;
     std::string text;
@@ -305,7 +306,7 @@ class Checker {
       return skip(result, "the loss " + name + " has no curvature");
     const std::vector<Direction> all = directions();
     std::vector<Vector> products;
-    double typical = 1e-12;  // a direction in which G vanishes gives rounding only
+    double typical = 1e-12;  // along a direction in which G vanishes, only rounding errors remain
     for (const Direction& d : all) {
       products.push_back(gauss_newton_product(d.v));
       typical = std::max(typical, 1e-2 * norm(products.back()));
@@ -415,7 +416,7 @@ class Checker {
     return false;
   }
 
-  /// The first operator without squared rules; empty: every one has them.
+  /// Returns the first operator without squared rules; empty if all have them.
   std::string without_squares() const {
     for (const Node& node : passes_.circuit().nodes())
       for (const auto& term : node.terms)
@@ -462,7 +463,7 @@ class Checker {
         if (!compare_paths(result, length, every_step)) return;
   }
 
-  /// False when there are too many paths.
+  /// Returns false if there are too many paths.
   bool compare_paths(CheckResult& result, Index length, bool every_step) {
     const Structure chain = Structure::chains(1, length);
     if (ScalarGraph::count_edges(passes_.circuit(), chain) > options_.graph_edges) return too_many(result, length);

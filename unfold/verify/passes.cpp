@@ -5,7 +5,7 @@
 namespace unfold {
 namespace {
 
-// A signal handle only names its circuit; the passes below never change it.
+// A signal handle only identifies its circuit; the passes below never modify it.
 Signal signal_of(const Circuit& circuit, int node) { return {const_cast<Circuit*>(&circuit), node}; }
 
 void copy(Matrix<const double> from, Matrix<double> to) {
@@ -39,7 +39,7 @@ void Passes::draw(std::uint64_t seed) {
     const Index positions = structure_.part(node.part).positions();
     if (node.kind == Node::Kind::input)
       for (Index k = 0; k < positions * node.size; ++k) inputs_.values[static_cast<int>(i)].push_back(random.normal());
-    if (node.kind == Node::Kind::symbols)  // now and then there is none
+    if (node.kind == Node::Kind::symbols)  // some symbols are missing
       for (Index k = 0; k < positions; ++k)
         inputs_.symbols[static_cast<int>(i)].push_back(
             random.below(8) == 0 ? kNoSymbol

@@ -15,7 +15,7 @@ namespace {
 
 double logistic(double x) { return 1 / (1 + std::exp(-x)); }
 
-/// A map and its partials, written down a second time so that a slip in one table shows.
+/// A map and its partials, written independently of the engine so that an error in one table is detected.
 struct Local {
   double value, d0, d1;
 };
@@ -41,7 +41,7 @@ Local evaluate(Map map, double a, double b, double k) {
   throw UsageError("scalar graph: a map that its table does not know");
 }
 
-/// The squared slopes of the linearised map.
+/// The squared slopes of the linearized map.
 Local evaluate_path(const Node& node, double a, double b) {
   switch (node.map) {
     case Map::add:
@@ -61,7 +61,7 @@ struct ScalarGraph::Builder {
   const Structure& structure;
   const CircuitInputs& inputs;
   const Reading reading;
-  std::vector<std::vector<Index>> predecessors;  // of link signals
+  std::vector<std::vector<Index>> predecessors;  // predecessor rows of each link signal
 
   static constexpr int kUnknown = -1, kOpen = -2;
 
@@ -90,7 +90,7 @@ struct ScalarGraph::Builder {
     return static_cast<int>(p.offset + row * p.cols + col);
   }
 
-  /// Node of component 0 of a signal at a row, after adding whatever it depends on.
+  /// Returns the node of component 0 of a signal at a row, after adding everything that it depends on.
   int build(int signal, Index row) {
     int& first = graph.first_[at(signal)][at(row)];
     if (first == kOpen) throw UsageError("scalar graph: " + circuit.nodes()[at(signal)].name + " depends on itself");
@@ -104,14 +104,14 @@ struct ScalarGraph::Builder {
   int add_signal(int signal, const Node& node, Index row) {
     switch (node.kind) {
       case Node::Kind::input: return add_input(signal, node, row);
-      // An affine term looks its symbol up; as paths, every symbol is there.
+      // An affine term looks up its symbol; for Reading::paths, every symbol is present.
       case Node::Kind::symbols: return add_constants(reading == Reading::paths ? node.size : 1, 1);
       case Node::Kind::mask: return add_constants(node.size, 1);
       case Node::Kind::link: return add_link(signal, node, row);
       case Node::Kind::affine: return add_affine(node, row);
       case Node::Kind::map: return add_map(node, row);
       case Node::Kind::slice: return add_slice(node, row);
-      case Node::Kind::reorder: break;  // of plans only
+      case Node::Kind::reorder: break;  // occurs in plans only
     }
     throw UsageError("scalar graph: " + node.name + " is of an unknown kind");
   }
@@ -142,7 +142,7 @@ struct ScalarGraph::Builder {
     return add_copies(from, node.size);
   }
 
-  /// The children's values added up, or side by side.
+  /// The sum of the children's values, or their concatenation.
   int add_children(const Node& node, std::span<const Index> children) {
     const bool sum = node.delay.along == Delay::Along::children;
     const auto width = static_cast<int>(node.size / node.delay.width());
@@ -171,7 +171,7 @@ struct ScalarGraph::Builder {
 
   int add_affine(const Node& node, Index row) {
     std::vector<int> sources;
-    std::vector<std::vector<Looked>> looks;  // of each term
+    std::vector<std::vector<Looked>> looks;  // attended positions of each term
     for (const auto& term : node.terms) {
       sources.push_back(reads_symbol(term.source) ? -1 : build(term.source, row));
       looks.push_back(term.keys < 0 ? std::vector<Looked>() : add_weights(node.part, term, sources.back(), row));
@@ -199,12 +199,12 @@ struct ScalarGraph::Builder {
     return first;
   }
 
-  /// A position that attention looks at.
+  /// A position that attention reads.
   struct Looked {
     int weight, values;
   };
 
-  /// The nodes of the weights of attention at a row, one component after another.
+  /// Returns the nodes of the attention weights at a row, one component after another.
   std::vector<Looked> add_weights(int part, const Node::AffineTerm& term, int query, Index row) {
     const std::optional<AttentionScore> score = as_attention(term.op.get());
     if (!score || reading == Reading::paths)
@@ -300,7 +300,8 @@ struct ScalarGraph::Builder {
     return share;
   }
 
-  /// The rows of weights that act: those of the gate's symbol; as paths, and without a gate, all.
+  /// Returns the rows of weights that are active: those of the gate's symbol; all rows for Reading::paths and without a
+  /// gate.
   std::vector<Index> acting(const Node::AffineTerm& term, Index row) const {
     const Index rows = circuit.parameters()[at(term.parameter)].rows;
     if (term.gate >= 0 && reading == Reading::values)
@@ -310,7 +311,8 @@ struct ScalarGraph::Builder {
     return all;
   }
 
-  /// [x_i] + sum over edges j -> i of w s(x_j): one edge of the graph from each x_j. As paths, the leak has its own.
+  /// [x_i] + sum over edges j -> i of w s(x_j): one edge of the graph from each x_j. For Reading::paths, the leak has a
+  /// separate edge.
   double add_sparse_term(const Node::AffineTerm& term, const SparseOperator& op, int source, Index row, Index column,
                          int to) {
     const Edges& edges = op.edges();
@@ -430,7 +432,7 @@ std::vector<double> ScalarGraph::tangent(std::span<const double> seeds) const {
   return sums;
 }
 
-/// Walks paths one by one, against the direction of the edges or along it.
+/// Enumerates paths one by one, against the direction of the edges or along it.
 struct ScalarGraph::Walker {
   const ScalarGraph& graph;
   std::vector<std::vector<int>> leaving, entering;  // edges by node
@@ -456,7 +458,7 @@ struct ScalarGraph::Walker {
     int parameter;
   };
 
-  /// `factors`: those of the path from an end down to `node`.
+  /// `factors`: those of the path from an end back to `node`.
   void back(Index node, std::vector<Factor>& factors, PathSums& sums) const {
     bool leaf = true;
     for (const int e : entering[at(node)]) {
@@ -470,7 +472,7 @@ struct ScalarGraph::Walker {
     if (leaf) finish(node, factors, sums);
   }
 
-  /// A path starts at an input (1), at a bias or trained start (its own weight), or at a boundary (0).
+  /// A path starts at an input (1), at a bias or trained initial value (its own weight), or at a boundary (0).
   void finish(Index node, std::vector<Factor> factors, PathSums& sums) const {
     factors.push_back({graph.value(node), node < graph.parameters_ ? static_cast<int>(node) : -1});
     double product = 1;
