@@ -7,7 +7,7 @@ namespace {
 
 constexpr const char* kWho = "riemannian training";
 
-/// Whether the value of a node has a row of its own at every position, to which an adjoint can be given.
+/// Returns whether the value of a node has a separate row at every position, so that its adjoint can be set.
 bool takes_seed(const Node& node) {
   return node.kind == Node::Kind::map || node.kind == Node::Kind::affine || node.kind == Node::Kind::mask ||
          (node.kind == Node::Kind::link && node.delay.to_end());
@@ -27,8 +27,8 @@ const Node& output_node(Signal output) {
   return node;
 }
 
-/// A softmax of logarithms is what they are logarithms of, over their sum (log_of_probabilities): a linear output. What
-/// is below 0 there is no probability, and the loss not a number.
+/// The softmax of logarithms equals their arguments divided by their sum (log_of_probabilities), which is a linear
+/// output. If an argument is negative, it is not a probability and the loss is NaN.
 template <class T>
 Head<T> without_logarithm(const Head<T>& head) {
   const auto node = [&](int i) -> const Node& { return head.signal.circuit->nodes()[static_cast<std::size_t>(i)]; };

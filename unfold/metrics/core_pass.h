@@ -1,9 +1,10 @@
 #pragma once
-/// A network seen from below its heads: the recurrent core, which makes activities a, and for each head the output
-/// weights, the affine map from the activities to the signal of its loss. Metrics need both apart: the seeds of their
-/// backward passes stand at the activities, where the Fisher matrix of the losses is known (docs/riemannian.md).
+/// A network split below its heads: the recurrent core, which computes the activations a, and for each head the output
+/// weights, that is, the affine map from the activations to the signal of its loss. Metrics need the two parts
+/// separately: the seeds of their backward passes are set at the activations, where the Fisher matrix of the losses is
+/// known (docs/riemannian.md).
 ///
-/// The core is a plan of its own over the same circuit and parameters, whose outputs are the activities.
+/// The core is a separate plan over the same circuit and parameters, with the activations as outputs.
 
 #include <optional>
 #include <vector>
@@ -18,15 +19,15 @@ template <class T>
 struct CoreHead {
   Head<T> head;
   Node output;                     ///< the affine map to the signal of the loss
-  std::vector<Signal> activities;  ///< its sources, one per term
-  Index units = 0;                 ///< components of all activities
+  std::vector<Signal> activities;  ///< the sources of the affine map, one per term
+  Index units = 0;                 ///< total number of components of the activations
 };
 
 template <class T>
 class CorePass {
  public:
-  /// Throws UsageError: a loss whose rows do not count each for itself or that has no Fisher metric, a head that reads
-  /// no affine map of signals that can be seeded.
+  /// Throws UsageError for a loss with dependent rows or without a Fisher metric, and for a head that does not read an
+  /// affine map of signals that can be seeded.
   CorePass(const Network<T>& network, Team& team);
 
   void forward(const Batch& batch, const Parameters<T>& parameters, State<T>& state,
@@ -36,14 +37,14 @@ class CorePass {
   const Unfolding<T>& unfolding() const { return unfolding_; }
   const Plan& plan() const { return *plan_; }
   Team& team() const { return team_; }
-  /// Those of the last forward pass, which must still live.
+  /// The parameters of the last forward pass, which must still be alive.
   const Parameters<T>& parameters() const { return *parameters_; }
   const Network<T>& network() const { return network_; }
 
   const std::vector<CoreHead<T>>& heads() const { return heads_; }
-  /// A node of the circuit, which is one of the plan's too.
+  /// Returns the signal of a node of the circuit; the plan has the same node.
   Signal signal(int node) const { return {heads_.front().head.signal.circuit, node}; }
-  Index units() const;  ///< of the head that reads the most
+  Index units() const;  ///< largest number of units that a head reads
 
  private:
   Network<T> network_;

@@ -10,7 +10,7 @@
 namespace unfold {
 namespace {
 
-constexpr Index kRowTile = 512;  // rows whose activities and signals stay in the second-level cache
+constexpr Index kRowTile = 512;  // rows whose activations and signals fit into the second-level cache
 
 template <class T>
 void scale_all(Matrix<T> m, double k) {
@@ -72,7 +72,7 @@ void HeadMetric<T>::count(const Field& field) {
     if (x != kNoSymbol) frequencies_[at(x)] += 1 / static_cast<double>(all);
 }
 
-/// The rows to be predicted, and how often each symbol is.
+/// Finds the rows with a target and counts how often each symbol is one.
 template <class T>
 void HeadMetric<T>::find_rows(const Field& field, const MetricWanted& wanted) {
   const Index positions = unfold::rows_of(field);
@@ -93,7 +93,7 @@ double HeadMetric<T>::pass(CorePass<T>& core, const Parameters<T>& parameters, c
   load(parameters, wanted);
   find_rows(field, wanted);
   const auto rows = static_cast<Index>(rows_.size());
-  // Positions are cut into chunks, whose number depends on the problem only; their sums are added in order.
+  // Divides positions into chunks, whose number depends only on the problem; their sums are added in order.
   const auto numbers = wanted.metric ? static_cast<Index>(sums_.size()) : 0;
   const Index affordable = std::clamp<Index>((Index{1} << 23) / std::max<Index>(1, numbers), 2, 64);
   const Index chunk = std::max(kRowTile, ((rows + affordable - 1) / affordable + kRowTile - 1) / kRowTile * kRowTile);
@@ -180,14 +180,14 @@ void HeadMetric<T>::tile(CorePass<T>& core, const Field& field, const MetricWant
     add_seeds(core, tile);
   }
   if (wanted.variances) {
-    if (softmax_) softmax_variances(tile);  // with adjoints, whose seeds it needs
+    if (softmax_) softmax_variances(tile);  // requires the seeds of the adjoints
     weigh(tile, wanted, tile.variances, false);
     for (Index r = 0; r < rows; ++r)
       std::copy_n(tile.variances.row(r), n, variances_.data() + rows_[at(range.begin + r)] * n);
   }
 }
 
-/// Signals become gradients; Hessians and variances are those of the Fisher metric.
+/// Replaces signals with gradients; Hessians and variances are those of the Fisher metric.
 template <class T>
 void HeadMetric<T>::judge(const Tile& tile, const MetricWanted& wanted, T* nats) const {
   if (wanted.metric) {
@@ -203,12 +203,12 @@ void HeadMetric<T>::judge(const Tile& tile, const MetricWanted& wanted, T* nats)
 
 template <class T>
 void HeadMetric<T>::judge_softmax(const Tile& tile, const MetricWanted& wanted, T* nats) const {
-  softmax_errors<T>(tile.signal, tile.targets.symbols, nats);  // logits become pi - 1[x = target]
+  softmax_errors<T>(tile.signal, tile.targets.symbols, nats);  // replaces logits with pi - 1[x = target]
   if (wanted.metric) hessian_diagonals<T>(tile.signal, tile.targets.symbols, tile.hessians);
 }
 
-/// Signals become random errors with the Fisher matrix as covariance: what the backward pass makes of them has the
-/// mean squares of the natural metric.
+/// Replaces signals with random errors with the Fisher matrix as covariance: after the backward pass, their mean
+/// squares are those of the natural metric.
 template <class T>
 void HeadMetric<T>::draw_errors(const Tile& tile, const MetricWanted& wanted, T* nats) const {
   const auto& curvature = head_.loss->template need<RowCurvature<T>>("riemannian training with draws");
@@ -220,7 +220,7 @@ void HeadMetric<T>::draw_errors(const Tile& tile, const MetricWanted& wanted, T*
   curvature.row_curvature_roots(tile.signal, tile.targets, static_cast<T>(std::sqrt(head_.weight)), noise, tile.signal);
 }
 
-/// Times the weight of each row, or its root.
+/// Multiplies by the weight of each row, or its square root.
 template <class T>
 void HeadMetric<T>::weigh(const Tile& tile, const MetricWanted& wanted, Matrix<T> m, bool root) const {
   if (wanted.weights.empty()) return;
@@ -231,13 +231,13 @@ void HeadMetric<T>::weigh(const Tile& tile, const MetricWanted& wanted, Matrix<T
   }
 }
 
-/// From the errors and the seeds, which are overwritten.
+/// Computes the variances from the errors and the seeds, which are overwritten.
 template <class T>
 void HeadMetric<T>::softmax_variances(const Tile& tile) const {
   const Index rows = tile.signal.rows, n = units_;
-  for (Index r = 0; r < rows; ++r) tile.signal(r, tile.targets.symbols[r]) += 1;  // pi again
+  for (Index r = 0; r < rows; ++r) tile.signal(r, tile.targets.symbols[r]) += 1;  // restores pi
   const Matrix<const T> weights{weights_by_output_.data(), outputs_, n, n};
-  const Matrix<T> means = tile.seeds;  // of w: the seeds of the other pass lack the target's weight
+  const Matrix<T> means = tile.seeds;  // mean of w: the seeds of the other pass lack the target's weight
   for (Index r = 0; r < rows; ++r)
     for (Index i = 0; i < n; ++i) means(r, i) += weights(tile.targets.symbols[r], i);
   column_variances<T>(tile.signal, weights, means, means);
@@ -265,7 +265,8 @@ void HeadMetric<T>::add_seeds(CorePass<T>& core, const Tile& tile) const {
     const Matrix<T> adjoint = core.unfolding().adjoint(signal);
     for (Index r = 0; r < tile.seeds.rows; ++r) {
       T* to = adjoint.row(rows_[at(tile.range.begin + r)]);
-      for (Index i = 0; i < adjoint.cols; ++i) to[i] += tile.seeds(r, first + i);  // a source may be read twice
+      // A source may occur in several terms.
+      for (Index i = 0; i < adjoint.cols; ++i) to[i] += tile.seeds(r, first + i);
     }
     first += adjoint.cols;
   }
@@ -303,7 +304,7 @@ void HeadMetric<T>::gradient(const Parameters<T>& parameters, std::span<double> 
 /// each output.
 template <class T>
 void HeadMetric<T>::direction(const Parameters<T>& parameters, double keep, std::span<double> direction) {
-  if (keep > 0) {  // H is averaged over batches, G is that of the batch
+  if (keep > 0) {  // H is averaged over batches; G is that of the current batch
     const auto blend = [&](T& mean, double present) {
       mean = static_cast<T>(keep * static_cast<double>(mean) + (1 - keep) * present);
     };
@@ -327,7 +328,7 @@ void HeadMetric<T>::direction(const Parameters<T>& parameters, double keep, std:
     for (Index i = 0; i < n; ++i) {
       const double g = sums_[at(i * a + x)], hii = hessian((2 * n + i) * a + x) + damping;
       const double h0i = bias_ >= 0 ? hessian((n + i) * a + x) : 0;
-      const double d = (g - g0 * h0i / h00) / std::max(hii - h0i * h0i / h00, damping);  // >= but for rounding
+      const double d = (g - g0 * h0i / h00) / std::max(hii - h0i * h0i / h00, damping);  // >= except for rounding
       direction[at(weight_of[at(i)] + x)] = d;
       d0 -= h0i / h00 * d;
     }

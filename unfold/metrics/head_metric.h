@@ -1,9 +1,8 @@
 #pragma once
 /// The output weights of one head: likelihood, gradient, quasi-diagonal Hessian and the seeds of the backward passes,
-/// in one sweep over the positions to be predicted (equations 17-21 and 24 of the source; docs/riemannian.md).
+/// computed in one sweep over the positions with targets (equations 17-21 and 24 of the paper; docs/riemannian.md).
 ///
-/// What the loss must have: rows that count each for itself and a Fisher metric. For a softmax there is a faster way to
-/// the same numbers.
+/// The loss must have independent rows and a Fisher metric. A softmax loss uses a faster method with the same result.
 
 #include <vector>
 
@@ -11,52 +10,52 @@
 
 namespace unfold {
 
-/// What the seeds of the backward pass are.
+/// The seeds of the backward pass.
 enum class MetricSeeds {
   gradient,  ///< the gradient of the loss
-  weighted,  ///< that times the root of the weight of a row
-  drawn      ///< random, with the Fisher matrix as covariance, times the root of the weight of a row
+  weighted,  ///< the gradient times the square root of the row's weight
+  drawn      ///< random with the Fisher matrix as covariance, times the square root of the row's weight
 };
 
 struct MetricWanted {
   bool metric = false;     ///< gradient and Hessian
-  bool adjoints = false;   ///< seeds of the backward pass at the activities
-  bool variances = false;  ///< seeds of the modulus: Fisher metric at the activities; REQUIRES adjoints
+  bool adjoints = false;   ///< seeds of the backward pass at the activations
+  bool variances = false;  ///< seeds of the modulus: the Fisher metric at the activations; REQUIRES adjoints
   MetricSeeds seeds = MetricSeeds::gradient;
-  std::uint64_t draw = 0, stream = 0;    ///< what drawn seeds are a function of
-  std::span<const double> weights = {};  ///< of every row, in the Hessian and the modulus; empty: 1
+  std::uint64_t draw = 0, stream = 0;    ///< the key of the drawn seeds
+  std::span<const double> weights = {};  ///< weight of every row in the Hessian and the modulus; empty: 1
 };
 
 template <class T>
 class HeadMetric {
  public:
-  /// `damping`: added to the diagonal of the Hessian of each output, times how often it is observed: the share of a
-  /// symbol among the targets, 1 for a number; times the head's weight. `averages`: `direction` will be asked to keep a
-  /// running average.
+  /// `damping`: added to the diagonal of the Hessian of each output, multiplied by the frequency of the output (the
+  /// share of a symbol among the targets, 1 for a number) and by the head's weight. `averages`: whether `direction`
+  /// will keep a running average.
   HeadMetric(const CoreHead<T>& head, int members, double damping, bool averages);
 
   const std::string& field() const { return head_.field; }
 
-  /// Sum of nats over the targets of the batch (0 where errors are drawn), times the head's weight; adds the seeds of
-  /// the backward pass to the adjoints of the core's activities.
+  /// Returns the sum of nats over the targets of the batch (0 if errors are drawn), times the head's weight. Adds the
+  /// seeds of the backward pass to the adjoints of the core's activations.
   double pass(CorePass<T>& core, const Parameters<T>& parameters, const Batch& batch, const MetricWanted& wanted);
 
-  /// Sets the direction H^-1 G at the head's weights, with H averaged over batches for `keep` > 0.
+  /// Sets the direction H^-1 G at the head's weights, with H averaged over batches if `keep` > 0.
   void direction(const Parameters<T>& parameters, double keep, std::span<double> direction);
-  /// Sets the gradient of the last pass with metric at the head's weights.
+  /// Sets the gradient at the head's weights, from the last pass with `metric`.
   void gradient(const Parameters<T>& parameters, std::span<double> gradient) const;
-  /// Gradient and Hessian of the last pass with metric, to be replaced by sums over several; then `count_targets` of
-  /// all that was summed over must follow.
+  /// Gradient and Hessian of the last pass with `metric`. The caller may replace them with sums over several passes and
+  /// must then call `count_targets` for all batches in the sums.
   std::span<double> sums() { return sums_; }
-  /// How often each symbol is predicted, for the damping: counted by `pass` in its batch.
+  /// Counts how often each symbol is a target, for the damping. `pass` does this for its batch.
   void count_targets(const Batch& batch);
-  /// Adds the variances of the last pass that wanted them to the adjoints of the core's activities.
+  /// Adds the variances of the last pass with `variances` to the adjoints of the core's activations.
   void add_variances(CorePass<T>& core) const;
 
   std::span<T> average() { return average_; }  ///< state of the running average, for checkpoints
 
  private:
-  /// One member's memory for one tile.
+  /// Memory of one member for one tile.
   struct Scratch {
     Buffer<T> activities, squares, signal, hessians, seeds, variances, nats, sums;
     std::vector<Symbol> symbols;
@@ -64,7 +63,7 @@ class HeadMetric {
   };
   /// A tile of rows, gathered.
   struct Tile {
-    Range range;                 ///< of rows_
+    Range range;                 ///< range within rows_
     Matrix<T> signal;            ///< [rows x outputs]; later its gradient
     Matrix<T> hessians;          ///< [rows x outputs]
     Matrix<T> seeds, variances;  ///< [rows x units]
@@ -97,11 +96,11 @@ class HeadMetric {
   Index units_, outputs_;
   PackedMatrix<T> packed_, packed_transposed_;
   Buffer<T> weights_, weights_by_output_, bias_values_;  // [units x outputs], its transpose, [outputs]
-  std::vector<Index> rows_;                              // to be predicted
+  std::vector<Index> rows_;                              // rows with a target
   Buffer<T> variances_;                                  // [positions x units]
   /// G, H_0i, H_ii [units x outputs] each, then G_0, H_00 [outputs] each.
   std::vector<double> sums_;
-  std::vector<T> average_;  // as sums_, and its weight
+  std::vector<T> average_;  // like sums_, followed by its weight
   double damping_;
   std::vector<double> frequencies_;
   std::vector<Scratch> scratch_;

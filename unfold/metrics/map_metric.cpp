@@ -13,8 +13,8 @@
 namespace unfold {
 namespace {
 
-constexpr Index kSlopeTile = 64;         // positions whose slopes are kept
-constexpr Index kMostParameters = 4096;  // of one matrix: 128 MB
+constexpr Index kSlopeTile = 64;         // positions whose slopes are stored
+constexpr Index kMostParameters = 4096;  // maximum for one matrix: 128 MB
 
 }  // namespace
 
@@ -57,7 +57,7 @@ MapMetric<T>::MapMetric(const CorePass<T>& core, bool full, double damping, bool
   for (auto& scratch : scratch_) scratch.resize(at(room));
 }
 
-/// g_t of some rows of a tile: the gradient at one position.
+/// Computes g_t for some rows of a tile: the gradient at one position.
 template <class T>
 void MapMetric<T>::find_slopes(const CorePass<T>& core, const Block& block, Range positions, Range rows,
                                std::vector<T>& scratch) {
@@ -145,7 +145,7 @@ void MapMetric<T>::direction(double keep, std::span<double> direction, std::span
     }
     for (Index i = 0; i < n; ++i) {
       gradient[at(block.offset + i)] = block.gradient[at(i)];
-      // A change that matters beyond all bounds is none.
+      // A parameter with infinite metric is not changed.
       direction[at(block.offset + i)] = std::isfinite(d[at(i)]) ? d[at(i)] : 0;
     }
   }

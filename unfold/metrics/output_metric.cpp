@@ -37,7 +37,7 @@ void OutputMetric<T>::seed_variances(CorePass<T>& core) const {
   for (const HeadMetric<T>& head : heads_) head.add_variances(core);
 }
 
-/// The first under the name that checkpoints of one head know.
+/// The first head uses the name that checkpoints with one head have.
 template <class T>
 void OutputMetric<T>::visit_averages(StateVisitor<T>& visitor) {
   for (HeadMetric<T>& head : heads_)

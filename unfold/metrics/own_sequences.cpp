@@ -34,7 +34,7 @@ const Batch& OwnSequences<T>::draw(const Batch& batch, const Parameters<T>& para
   Stepper<T> stepper(plan_, parameters, team_);
   for (Index s = 0; s < batch.structure.sequences(); ++s) {
     stepper.state().copy_slot(entering, batch.carry.slots[at(s)], 0);
-    // Streams lie so far apart that chains of different ones never share a draw.
+    // Streams are so far apart that chains of different streams never share random numbers.
     write(stepper, batch, s,
           Random(draw, stream_of("own sequences") + (stream << 32U) + static_cast<std::uint64_t>(s)));
   }

@@ -1,6 +1,6 @@
 #pragma once
-/// Sequences that a model of text writes itself, for metrics on the distribution of whole sequences (equation 41 of the
-/// Riemannian text): of the same lengths as those of a batch, from the same states.
+/// Sequences sampled from the model, for metrics on the distribution of whole sequences (equation 41 of the Riemannian
+/// paper): with the same lengths and initial states as those of a batch.
 
 #include "unfold/data/batch.h"
 #include "unfold/engine/stepper.h"
@@ -10,12 +10,12 @@ namespace unfold {
 template <class T>
 class OwnSequences {
  public:
-  /// Throws UsageError: a network that does not read the symbols that it predicts, and nothing else.
+  /// Throws UsageError unless the network reads exactly the symbols that it predicts.
   explicit OwnSequences(const Network<T>& network);
 
-  /// The batch with every symbol that is to be predicted drawn anew, one after another, and read where the text's was
-  /// read; symbols that are not to be predicted stay. A function of parameters, states, `draw` and `stream`. Lives
-  /// until the next call.
+  /// Returns the batch with every target symbol replaced by a sample, one after another; each sample is also the next
+  /// input. Symbols without a target are unchanged. A function of parameters, states, `draw` and `stream`. Valid until
+  /// the next call.
   const Batch& draw(const Batch& batch, const Parameters<T>& parameters, const State<T>& entering, std::uint64_t draw,
                     std::uint64_t stream);
 

@@ -1,12 +1,13 @@
 #pragma once
-/// Factors of the matrices of metrics.
+/// Cholesky factorization for the matrices of metrics.
 
 #include "unfold/base/types.h"
 
 namespace unfold {
 
-/// Cholesky factor of a [n x n], in place. Moduli of many orders of magnitude can drown the damping: where rounding has
-/// left the matrix not positive, its diagonal is raised by a little of the largest entry. NaN where it is not finite.
+/// Computes the Cholesky factor of a [n x n] in place. If moduli differ by many orders of magnitude, the damping can be
+/// lost to rounding: if the matrix is not positive definite after rounding, its diagonal is increased by a small
+/// fraction of the largest entry. The result is NaN if the matrix is not finite.
 void raised_factor(double* a, Index n);
 
 }  // namespace unfold

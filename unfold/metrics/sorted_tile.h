@@ -1,5 +1,6 @@
 #pragma once
-/// Rows of a tile of positions, turned into columns in the order of the symbols read there: what LaneMoments adds up.
+/// The rows of a tile of positions, transposed into columns and sorted by the symbol read at each position: the input
+/// of LaneMoments.
 
 #include <algorithm>
 #include <span>
@@ -20,7 +21,7 @@ class SortedTile {
         begin_(static_cast<std::size_t>(alphabet + 1)),
         rows_(static_cast<std::size_t>(stride_)) {}
 
-  /// Puts rows in the order of their symbols, rows of one symbol as they come; those with kNoSymbol have no slot.
+  /// Sorts rows by symbol; rows with equal symbols keep their order. Rows with kNoSymbol get no slot.
   void sort(std::span<const Symbol> symbols) {
     std::fill(begin_.begin(), begin_.end(), 0);
     for (const Symbol x : symbols)

@@ -7,10 +7,11 @@
 namespace unfold {
 namespace {
 
-constexpr Index kTile = 512;         // positions whose inputs stay in the second-level cache
-constexpr Index kSortedTile = 2048;  // the same where they are sorted by symbol: runs should be long
+constexpr Index kTile = 512;  // positions whose inputs fit into the second-level cache
+// positions per tile if inputs are sorted by symbol: ranges of equal symbols should be long
+constexpr Index kSortedTile = 2048;
 
-/// The symbols that the weights of a term belong to, or -1.
+/// Returns the symbol node that the weights of a term belong to, or -1.
 int symbols_of(const Plan& plan, const Node::AffineTerm& term) {
   return plan.nodes()[at(term.source)].kind == Node::Kind::symbols ? term.source : term.gate;
 }
@@ -45,7 +46,7 @@ UnitMetric<T>::UnitMetric(const CorePass<T>& core, bool full, double damping, bo
   }
 }
 
-/// Throws UsageError where the parameters of a term are no weights of units.
+/// Throws UsageError if the parameters of a term are not weights of units.
 template <class T>
 void UnitMetric<T>::add_maps(const Plan& plan, int i) {
   const Node& node = plan.nodes()[at(i)];
@@ -66,7 +67,7 @@ void UnitMetric<T>::add_maps(const Plan& plan, int i) {
   for (const int symbols : kinds) add_map(plan, i, symbols, symbols == kinds.front());
 }
 
-/// The terms of one kind of symbols; `with_shared`: and what belongs to no symbol.
+/// Adds the terms of one kind of symbols; with `with_shared`, also the terms that belong to no symbol.
 template <class T>
 void UnitMetric<T>::add_map(const Plan& plan, int i, int symbols, bool with_shared) {
   const Node& node = plan.nodes()[at(i)];
@@ -175,7 +176,8 @@ Matrix<const T> UnitMetric<T>::moduli(const CorePass<T>& core, std::size_t m, Mo
   return {squares_[m].data(), squares_[m].size() / size, size, size};
 }
 
-/// What the weights of a source multiply, [rows x size]: its values, or what an operator makes of them. In inputs.row.
+/// Returns the values that the weights of a source multiply, [rows x size]: its values, or the result of an operator,
+/// stored in inputs.row.
 template <class T>
 Matrix<T> UnitMetric<T>::source_rows(const CorePass<T>& core, const Map& map, const typename Map::Source& source,
                                      Range range, Inputs& inputs) const {
@@ -196,7 +198,7 @@ Matrix<T> UnitMetric<T>::source_rows(const CorePass<T>& core, const Map& map, co
   return rows;
 }
 
-/// inputs.values [rows x columns]: 1, then every source.
+/// inputs.values [rows x columns]: 1, followed by every source.
 template <class T>
 void UnitMetric<T>::load_inputs(const CorePass<T>& core, const Map& map, Range range, Inputs& inputs) const {
   const Matrix<double> values{inputs.values.data(), range.size(), map.columns, map.columns};
@@ -243,7 +245,7 @@ void UnitMetric<T>::accumulate_rows(const CorePass<T>& core, std::size_t m, Rang
   }
 }
 
-/// Where every weight belongs to a symbol, positions are put in the order of their symbols and vectors run over them.
+/// If every weight belongs to a symbol, positions are sorted by symbol so that vector instructions run over them.
 template <class T>
 void UnitMetric<T>::accumulate_sorted(const CorePass<T>& core, std::size_t m, Range units, Modulus modulus,
                                       Inputs& inputs) {
@@ -293,7 +295,7 @@ void UnitMetric<T>::take_matrices(UnitMetric& other, double share, bool first) {
   }
 }
 
-/// Replaces M by its running average; G stays that of the batch.
+/// Replaces M by its running average; G remains that of the current batch.
 template <class T>
 void UnitMetric<T>::average(std::size_t u, double keep) {
   UnitMoments& m = units_[u].moments;
@@ -316,7 +318,7 @@ void UnitMetric<T>::average(std::size_t u, double keep) {
 template <class T>
 void UnitMetric<T>::direction(double keep, std::span<double> direction, std::span<double> gradient) {
   others_.direction(keep, direction, gradient);
-  // Where moduli are infinite M^-1 G is 0: a change there matters beyond all bounds.
+  // Where moduli are infinite, M^-1 G is 0: such a parameter is not changed.
   for (std::size_t u = 0; u < units_.size(); ++u) {
     Unit& unit = units_[u];
     const UnitMoments& m = unit.moments;
@@ -342,7 +344,8 @@ void UnitMetric<T>::visit_averages(StateVisitor<T>& visitor) {
   others_.visit_averages(visitor);
 }
 
-/// Per symbol P delta = G for the gated weights; with shared weights the bordered system, by its Schur complement:
+/// Solves P delta = G for the gated weights of each symbol; with shared weights, solves the bordered system by its
+/// Schur complement:
 ///   (S - sum_x C_x^T P_x^-1 C_x) delta = G - sum_x C_x^T P_x^-1 G_x,  delta_x = P_x^-1 (G_x - C_x delta).
 template <class T>
 void UnitMetric<T>::solve_full(Unit& unit, std::span<double> direction) const {
@@ -387,14 +390,14 @@ void UnitMetric<T>::solve_full(Unit& unit, std::span<double> direction) const {
   }
 }
 
-/// All inputs orthogonal to each other but for one that is always 1: the bias, or without a bias the weight looked up
-/// for the symbol, a set of inputs of which exactly one is 1.
+/// Assumes that all inputs are orthogonal to each other except for one that is always 1: the bias or, without a bias,
+/// the weight looked up for the symbol (a set of inputs of which exactly one is 1).
 template <class T>
 void UnitMetric<T>::solve_quasi_diagonal(Unit& unit, std::span<double> direction) const {
   const UnitMoments& m = unit.moments;
   const Index p = m.gated(), s = m.shared(), a = m.alphabet();
   const auto gated_place = [&](Index x, Index j) { return at(unit.gated[at(j)].first + x * unit.gated[at(j)].second); };
-  const Index all = a + 1;  // symbols, and none
+  const Index all = a + 1;  // all symbols, plus one for no symbol
   if (unit.shared_first) {
     const double m00 = m.shared_moment(0, 0) + damping_, g0 = m.shared_gradient(0);
     double d0 = g0 / m00;

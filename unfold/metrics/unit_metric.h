@@ -1,12 +1,13 @@
 #pragma once
-/// The transition weights' half of Riemannian training: a matrix M for every unit, from the inputs of its incoming
-/// parameters and its modulus, and the direction M^-1 G (equations 25-29 of the source and the quasi-diagonal
+/// The part of Riemannian training for transition weights: a matrix M for every unit, computed from the inputs of its
+/// incoming parameters and its modulus, and the direction M^-1 G (equations 25-29 of the paper and the quasi-diagonal
 /// reduction; docs/riemannian.md).
 ///
 /// A unit is a component of an affine map of the core; its parameters are those of all terms of that component. Weights
-/// that belong to a symbol (lookups and gated terms) meet only those of the same symbol, so M falls into one block per
-/// symbol, bordered by the shared weights if there are any. A unit that reads several kinds of symbols has a matrix for
-/// each kind: weights of two kinds do not meet, and the shared ones meet those of the first.
+/// that belong to a symbol (lookups and gated terms) interact only with weights of the same symbol. M therefore
+/// consists of one block per symbol, bordered by the shared weights, if any. A unit that reads several kinds of symbols
+/// has a matrix for each kind: weights of different kinds do not interact, and the shared weights interact with those
+/// of the first kind.
 
 #include <vector>
 
@@ -19,32 +20,32 @@
 
 namespace unfold {
 
-/// Where Phi is.
+/// The source of the modulus Phi.
 enum class Modulus {
-  outer,     ///< B^2, of B as kept
-  adjoints,  ///< the adjoints that the core holds now
-  squares    ///< what add_squares has gathered
+  outer,     ///< B^2, with B from keep_adjoints
+  adjoints,  ///< the current adjoints of the core
+  squares    ///< the sums of add_squares
 };
 
 template <class T>
 class UnitMetric {
  public:
-  /// Parameters that are no weights of units have blocks of their own (map_metric.h), which Modulus::adjoints cannot
-  /// measure. Throws UsageError for those that no metric knows.
+  /// Parameters that are not weights of units have separate blocks (map_metric.h), which Modulus::adjoints does not
+  /// support. Throws UsageError for parameters without a metric.
   UnitMetric(const CorePass<T>& core, bool full, double damping, bool averages);
 
-  /// Keeps the adjoints of the core's last backward pass: B. They are overwritten by the next one.
+  /// Stores the adjoints of the core's last backward pass as B. The next call overwrites them.
   void keep_adjoints(const CorePass<T>& core);
-  /// Adds share * (adjoints of the core's last backward pass)^2 to the moduli, which are 0 before the `first`.
+  /// Adds share * (adjoints of the core's last backward pass)^2 to the moduli, which the `first` call resets to 0.
   void add_squares(const CorePass<T>& core, double share, bool first);
-  /// Sums M and G over all positions, with B as kept.
+  /// Sums M and G over all positions, using the stored B.
   void accumulate(const CorePass<T>& core, Modulus modulus);
-  /// M = share * that of another metric over the same core, or M += if not `first`; G stays.
+  /// Sets M = share times the M of another metric over the same core, or adds to M if not `first`; leaves G unchanged.
   void take_matrices(UnitMetric& other, double share, bool first);
-  /// Sets `direction` and `gradient` at the transition weights. M is averaged over batches with `keep` > 0.
+  /// Sets `direction` and `gradient` at the transition weights, with M averaged over batches if `keep` > 0.
   void direction(double keep, std::span<double> direction, std::span<double> gradient);
 
-  /// M and G as accumulated, to be replaced by sums over several batches.
+  /// The accumulated M and G. The caller may replace them with sums over several batches.
   template <class Visit>
   void visit_sums(const Visit& visit) {
     for (Unit& unit : units_) visit(unit.moments.by_symbol()), visit(unit.moments.by_all());
@@ -54,30 +55,30 @@ class UnitMetric {
   void visit_averages(StateVisitor<T>& visitor);  ///< the state of the running averages
 
  private:
-  /// The affine maps whose components are units, with the columns of their inputs; one for each kind of symbols.
+  /// An affine map whose components are units, with the columns of its inputs; one for each kind of symbols.
   struct Map {
     int node;
     Index size, columns;
     int symbols = -1;  ///< node
     struct Source {
       std::size_t term;
-      Index column, size;  ///< of what the weights multiply
-      Index read;          ///< components of the signal
+      Index column, size;  ///< first column and number of columns of the values that the weights multiply
+      Index read;          ///< number of components of the signal
     };
     std::vector<Source> sources = {};
     Range units = {};        ///< its components among all units
-    bool all_gated = false;  ///< no weight is shared by symbols: positions can be sorted by symbol
+    bool all_gated = false;  ///< all weights belong to symbols, so that positions can be sorted by symbol
   };
   struct Unit {
     std::size_t map;
     Index component;
     UnitMoments moments;
-    /// Places in the vector of parameters: of symbol x, at + x * step.
+    /// Positions in the parameter vector: for symbol x, first + x * second.
     std::vector<std::pair<Index, Index>> gated;
     std::vector<Index> shared;
-    bool gated_first = false, shared_first = false;  ///< the first gated (shared) input is the constant 1
+    bool gated_first = false, shared_first = false;  ///< whether the first gated (shared) input is the constant 1
   };
-  /// One member's memory: the inputs of a tile, and rows of a source on their way there, as read and as multiplied.
+  /// Memory of one member: the inputs of a tile, and buffers for rows of a source, as read and as multiplied.
   struct Inputs {
     Buffer<double> values;
     Buffer<T> read, row;
@@ -98,14 +99,14 @@ class UnitMetric {
 
   const bool full_;
   const double damping_;
-  MapMetric<T> others_;  // of what is no weight of a unit
+  MapMetric<T> others_;  // metric of the parameters that are not weights of units
   std::vector<Map> maps_;
   std::vector<Unit> units_;
-  std::vector<LaneMoments<T>> lanes_;     // per unit of maps whose inputs are all gated, at lanes_of_
-  std::vector<std::size_t> lanes_of_;     // per unit
-  std::vector<Buffer<T>> adjoints_;       // per map: B [positions x size]
-  std::vector<Buffer<T>> squares_;        // per map: the moduli that are gathered [positions x size]
-  std::vector<std::vector<T>> averages_;  // per unit, if wanted; the last number is the weight
+  std::vector<LaneMoments<T>> lanes_;  // moments of the units of maps whose inputs are all gated, indexed by lanes_of_
+  std::vector<std::size_t> lanes_of_;  // per unit
+  std::vector<Buffer<T>> adjoints_;    // per map: B [positions x size]
+  std::vector<Buffer<T>> squares_;     // per map: the accumulated moduli [positions x size]
+  std::vector<std::vector<T>> averages_;  // per unit, empty unless used; the last number is the weight
   std::vector<Inputs> inputs_;            // per member
 };
 
