@@ -6,7 +6,7 @@
 namespace unfold {
 namespace {
 
-constexpr double kNone = 1e300;  ///< no validation; finite, as all that checkpoints hold
+constexpr double kNone = 1e300;  ///< no validation; finite, like everything in checkpoints
 constexpr Index kMeanGrain = 1024;
 
 /// mean += (x - mean) / count

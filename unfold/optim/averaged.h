@@ -1,8 +1,8 @@
 #pragma once
-/// Averaged stochastic gradient descent by trigger (NT-ASGD; Merity, Keskar & Socher 2018, after Polyak & Juditsky
-/// 1992): plain steps at one rate. Once a validation is worse than the best of those more than `nonmono` validations
-/// before it, the mean of the parameters over all steps from there on is what is judged and kept; the steps themselves
-/// go on as they were.
+/// Averaged stochastic gradient descent with non-monotonic trigger (NT-ASGD; Merity, Keskar & Socher 2018, after Polyak
+/// & Juditsky 1992): plain SGD steps at a constant learning rate. When a validation is worse than the best of those
+/// more than `nonmono` validations earlier, averaging starts: from then on, the mean of the parameters over all steps
+/// since that point is evaluated and saved. The SGD steps themselves continue unchanged.
 
 #include <vector>
 
@@ -33,15 +33,15 @@ class AveragedOptimizer final : public Optimizer<T> {
   void judged(double nats) override;
 
  protected:
-  bool may_keep_slices() const override { return false; }  // the mean is of all parameters, for all processes
+  bool may_keep_slices() const override { return false; }  // the mean covers all parameters, in every process
 
  private:
   AveragingOptions options_;
   Buffer<T> mean_;
-  double count_ = 0;            // of steps in the mean
-  double steps_ = 0, on_ = 0;   // done in all; 1: means are taken
-  double judged_ = 0, best_;    // validations; the best of those that are not recent
-  std::vector<double> recent_;  // the last nonmono ones, a ring
+  double count_ = 0;            // number of steps in the mean
+  double steps_ = 0, on_ = 0;   // total number of steps; 1 if averaging is on
+  double judged_ = 0, best_;    // number of validations; the best of the non-recent ones
+  std::vector<double> recent_;  // the last nonmono losses, as a ring buffer
 };
 
 }  // namespace unfold

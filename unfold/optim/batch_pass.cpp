@@ -11,8 +11,8 @@
 namespace unfold {
 namespace {
 
-/// Of a batch with rounded activities: what one of them needs beside all that is put away is a small share, and still
-/// many rows.
+/// Number of pieces of a batch with rounded activations: the working memory of one piece is then small compared with
+/// the stored data, while pieces still have many rows.
 constexpr Index kRoundedPieces = 8;
 
 bool has_sizes(const Structure& structure, const std::vector<Index>& sizes) {
@@ -50,7 +50,7 @@ BatchPass<T>::BatchPass(const Network<T>& network, Team& team, std::size_t memor
   }
   if (memory_limit == 0) return;
   require_pieces("a memory limit");
-  // What a row costs is measured, not computed from the plan: it cannot disagree with what is really allocated.
+  // The memory per row is measured rather than computed from the plan, so that it always matches the actual allocation.
   const auto measure = [&](Index chains, Index length) {
     unfolding_.lay(Structure::chains(chains, length));
     unfolding_.clear_adjoints();
@@ -63,7 +63,7 @@ BatchPass<T>::BatchPass(const Network<T>& network, Team& team, std::size_t memor
   bytes_per_state_ = sizeof(T) * at(State<T>(*network.plan, 1).width());
 }
 
-/// For what reads a batch in pieces.
+/// Checks that a batch may be read in pieces.
 template <class T>
 void BatchPass<T>::require_pieces(std::string_view why) const {
   require_rows(why);
@@ -76,7 +76,7 @@ void BatchPass<T>::require_pieces(std::string_view why) const {
                     why));
 }
 
-/// The longest pieces that fit: their activities and one state per seam.
+/// Returns the length of the longest pieces that fit: their activations and one state per boundary.
 template <class T>
 Index BatchPass<T>::piece_steps(const Structure& structure) const {
   const Structure::Order& order = structure.order();
@@ -87,7 +87,7 @@ Index BatchPass<T>::piece_steps(const Structure& structure) const {
   std::size_t least = ~std::size_t{0};
   for (Index pieces = 1; pieces <= steps; ++pieces) {
     const Index length = (steps + pieces - 1) / pieces;
-    const std::size_t states = pieces == 1 ? 0 : at(pieces + 2);  // the seams, and two for adjoints
+    const std::size_t states = pieces == 1 ? 0 : at(pieces + 2);  // the boundaries, and two for adjoints
     const std::size_t bytes = at(order.step_begin[at(length)]) * bytes_per_row_ +
                               at(structure.sequences()) * (bytes_per_chain_ + states * bytes_per_state_);
     if (bytes <= memory_limit_) return length;
@@ -126,7 +126,7 @@ void BatchPass<T>::cut(const Batch& batch) {
   nats_.resize(at(whole.positions()));
 }
 
-/// Lays the network over a piece and gives it what it reads; piece -1 is the whole batch.
+/// Lays the network over a piece and sets its inputs; piece -1 is the whole batch.
 template <class T>
 void BatchPass<T>::enter(const Batch& batch, Index piece) {
   if (piece < 0) {
@@ -147,11 +147,12 @@ void BatchPass<T>::run(const Batch& batch, Index piece, State<T>& state) {
   if (penalties_) penalties_->measure(unfolding_, batch.structure, piece < 0 ? 0 : cuts_[at(piece)].first_row);
 }
 
-/// For the way back: computed from the seam, or as they were put away.
+/// Prepares a piece for the backward pass: recomputes it from the boundary state or restores the stored values.
 template <class T>
 void BatchPass<T>::run_again(const Batch& batch, Index piece) {
   if (!rounds()) {
-    if (piece + 1 < static_cast<Index>(cuts_.size())) run(batch, piece, seams_[at(piece)]);  // the last has just run
+    // The last piece has just been run.
+    if (piece + 1 < static_cast<Index>(cuts_.size())) run(batch, piece, seams_[at(piece)]);
     return;
   }
   enter(batch, piece);
@@ -167,7 +168,7 @@ Observed<T> BatchPass<T>::observed(const Batch& batch, const Head<T>& head, Inde
           .parameters = parameters_->flat()};
 }
 
-/// The loss of the only head where its passes run; false: it is computed here.
+/// Computes the loss of a single head on the device; returns false if it must be computed on the host.
 template <class T>
 bool BatchPass<T>::softmax_there(const Batch& batch, const Head<T>& head, Index first, T scale, bool wanted) {
   if (network_.offload == nullptr || smoothing_ != 0 || head.loss->template as<Categorical<T>>() == nullptr)
@@ -178,7 +179,7 @@ bool BatchPass<T>::softmax_there(const Batch& batch, const Head<T>& head, Index 
   return unfolding_.softmax(head.signal, targets, scale, wanted, nats_.data() + first);
 }
 
-/// The losses over a piece; with a gradient their adjoints too, and the gradient of parameters of their own.
+/// Computes the losses over a piece; with a gradient, also their adjoints and the gradient of their own parameters.
 template <class T>
 void BatchPass<T>::read(const Batch& batch, Index piece, double scale, bool wanted, std::span<T> gradient) {
   const Index first = piece < 0 ? 0 : cuts_[at(piece)].first_row;
@@ -204,7 +205,7 @@ void BatchPass<T>::read(const Batch& batch, Index piece, double scale, bool want
   if (wanted && penalties_) penalties_->seed(unfolding_, batch.structure, first);
 }
 
-/// With symbols y: o_y - mean of o is added, times the share; its gradient is 1 at y, less 1 / K everywhere.
+/// For symbols y, adds the smoothing share times (o_y - mean of o); its gradient is 1 at y minus 1 / K everywhere.
 template <class T>
 void BatchPass<T>::smooth(const Head<T>& head, const Observed<T>& seen, double scale, T* nats, std::span<T> gradient) {
   if (smoothing_ == 0 || head.loss->template as<Categorical<T>>() == nullptr) return;
@@ -251,7 +252,7 @@ double BatchPass<T>::total() const {
   return sum;
 }
 
-/// A loss that sees whole sequences would take a segment for one.
+/// A loss over whole sequences would treat a segment as a sequence.
 template <class T>
 void BatchPass<T>::check(const Batch& batch) const {
   if (!batch.whole) require_rows("a batch of segments (--whole-sequences reads whole ones)");

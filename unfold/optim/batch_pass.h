@@ -1,17 +1,19 @@
 #pragma once
-/// Forward, losses and backward over one batch, in one piece or, to need less memory, in pieces.
+/// Forward pass, losses and backward pass over one batch, as a whole or, to use less memory, in pieces.
 ///
-/// Recomputation cuts the steps of a batch into pieces. A first sweep runs forward through the pieces and keeps only
-/// the state at each seam; a second one goes from the last piece to the first: forward again, backward, and the
-/// adjoint of the state handed on. With pieces of about sqrt(T) steps memory is O(sqrt T), for one more forward pass.
-/// Sums of gradients run over rows from the last to the first, so the result has the bits of the plain pass.
+/// Recomputation (gradient checkpointing) divides the steps of a batch into pieces. A first sweep runs forward through
+/// the pieces and stores only the state at each boundary. A second sweep goes from the last piece to the first: it runs
+/// forward again, then backward, and passes the adjoint of the state on to the previous piece. With pieces of about
+/// sqrt(T) steps, memory is O(sqrt T), at the cost of one more forward pass. Gradient sums run over rows from the last
+/// to the first, so the result is bit-identical to the plain pass.
 ///
-/// With Network::activities in bfloat16 the first sweep puts the activities of each piece away in half the memory, and
-/// the second has them back instead of running forward again (engine/kept_values.h). Losses are exact, for outputs are
-/// not rounded; gradients are those of the rounded activities, wherever the cuts are.
+/// With Network::activities in bfloat16, the first sweep stores the activations of each piece in half the memory, and
+/// the second restores them instead of running forward again (engine/kept_values.h). Losses are exact because outputs
+/// are not rounded; gradients are those of the rounded activations and do not depend on the piece boundaries.
 ///
-/// Label smoothing (Szegedy et al. 2016): the target of a row is y with probability 1 - s and any of K symbols with s /
-/// K each. With logits o the loss of the row is larger by s (o_y - mean of o), which is counted in its nats.
+/// Label smoothing (Szegedy et al. 2016): the target of a row is y with probability 1 - s and any of K symbols with
+/// probability s / K each. With logits o, the loss of the row increases by s (o_y - mean of o), which is included in
+/// its nats.
 
 #include <cstdint>
 #include <optional>
@@ -27,51 +29,52 @@ namespace unfold {
 template <class T>
 class BatchPass {
  public:
-  /// `memory_limit` in bytes for the activities of one batch; 0: none.
-  /// UsageError: a memory limit or rounded activities with each other, with a penalty on the flow of the gradient, or
-  /// with a loss that needs whole sequences; rounded activities of doubles; smoothing where no head is a softmax over
-  /// symbols.
+  /// `memory_limit`: bytes for the activations of one batch; 0: no limit.
+  /// Throws UsageError if a memory limit and rounded activations are combined with each other, with a penalty on the
+  /// gradient flow, or with a loss over whole sequences; for rounded activations of doubles; and for smoothing if no
+  /// head is a softmax over symbols.
   BatchPass(const Network<T>& network, Team& team, std::size_t memory_limit = 0, const PenaltyOptions& penalties = {});
 
   void set_parameters(const Parameters<T>& parameters) {
     parameters_ = &parameters;
     unfolding_.set_parameters(parameters);
   }
-  /// Dropout by this seed from now on; none before.
+  /// Enables dropout with this seed; dropout is off until this is called.
   void set_dropout_seed(std::uint64_t seed) { dropout_seed_ = seed; }
 
-  /// Sum of nats over the predicted targets of a batch, each head with its weight. The state must have entered the
-  /// batch (enter_batch) and carries over.
+  /// Returns the sum of nats over the targets of a batch, weighted by head. The state must have entered the batch
+  /// (enter_batch); it is updated.
   double forward(const Batch& batch, State<T>& state);
-  /// The same, and gradient [parameters] = (with `accumulate` +=) scale * d nats / d parameters. Throws UsageError when
-  /// the batch does not fit the memory limit, saying what it needs.
-  /// `done`: of the last backward pass (BackwardOptions::done).
-  /// An empty gradient stays where the pass runs. REQUIRES resident() then.
+  /// The same; also sets (with `accumulate`: adds to) gradient [parameters] = scale * d nats / d parameters. Throws
+  /// UsageError that states the required memory if the batch does not fit into the memory limit.
+  /// `done`: callback of the last backward pass (BackwardOptions::done).
+  /// If `gradient` is empty, the gradient stays on the device. REQUIRES resident() in that case.
   double gradient(const Batch& batch, State<T>& state, double scale, std::span<T> gradient, bool accumulate = false,
                   const SegmentDone* done = nullptr);
-  /// Where an optimiser may step (engine/backend.h); null: on the host.
+  /// Returns the object that takes optimizer steps on the device (engine/backend.h); null if they run on the host.
   Resident<T>* resident();
 
-  /// After `forward` without a memory limit: the activities of the whole batch, for further passes over them.
+  /// After `forward` without a memory limit: the activations of the whole batch, for further passes.
   Unfolding<T>& unfolding() { return unfolding_; }
 
-  /// After a pass: what the penalties add to the loss, with their gradient in `gradient`. The penalty on the flow is
-  /// measured by `gradient` alone, and kept.
+  /// After a pass: the contribution of the penalties to the loss; their gradient is included in `gradient`. The flow
+  /// penalty is computed only by `gradient` and stored.
   double penalty(const Batch& batch) const;
-  /// After a pass: nats of each row of the batch, over all heads with their weights.
+  /// After a pass: nats of each row of the batch, over all heads, weighted.
   std::span<const T> nats() const { return nats_; }
-  /// After `forward` without a memory limit: what the losses read, one matrix [rows x size] a head.
+  /// After `forward` without a memory limit: the inputs of the losses, one matrix [rows x size] per head.
   std::vector<Matrix<const T>> outputs() const;
-  /// After `forward` without a memory limit: what a head's loss sees.
+  /// After `forward` without a memory limit: the input of a head's loss.
   Observed<T> observed(const Batch& batch, const Head<T>& head) const { return observed(batch, head, 0); }
-  /// Runs forward and names the first signal and position that is not finite; empty if there is none.
+  /// Runs forward and returns the first signal and position that is not finite; empty if there is none.
   std::string find_non_finite(const Batch& batch, State<T> state);
   std::size_t memory_bytes() const;
-  /// Cuts batches into pieces of this many steps from now on, whatever the memory limit; 0: as the limit asks.
+  /// From now on, divides batches into pieces of this many steps, regardless of the memory limit; 0: as required by the
+  /// limit.
   void set_piece(Index steps) { forced_piece_ = steps; }
 
  private:
-  /// Consecutive steps of a batch: the rows [first_row, first_row + rows).
+  /// Consecutive steps of a batch: rows [first_row, first_row + rows).
   struct Cut {
     Index first_step, first_row, rows;
     Structure structure;
@@ -104,9 +107,9 @@ class BatchPass {
   std::vector<Index> cut_sizes_;  // the structure that cuts_ belong to
   std::vector<Cut> cuts_;
   std::vector<State<T>> seams_;
-  std::vector<KeptValues<T>> kept_;  // of each piece, with rounded activities
+  std::vector<KeptValues<T>> kept_;  // stored values of each piece, if activations are rounded
   std::vector<T> nats_;
-  std::vector<T> head_nats_;  // of a head that is not the only one
+  std::vector<T> head_nats_;  // nats of one head if there are several
 };
 
 }  // namespace unfold

@@ -31,7 +31,7 @@ double dot(Team& team, std::span<const T> x, std::span<const T> y) {
 
 namespace {
 
-/// The vectors of one run.
+/// The vectors of one solve.
 template <class T>
 class Solver {
  public:
@@ -53,7 +53,7 @@ class Solver {
     slope_ = dot<T>(team_, r_.span(), y_.span());
   }
 
-  /// One iteration; false where there is no way further down.
+  /// Runs one iteration; returns false if there is no further descent.
   bool step() {
     if (!(slope_ > 0)) return false;
     multiply_(d_.span(), product_.span());
@@ -80,7 +80,7 @@ class Solver {
   const Buffer<T>& x() const { return x_; }
 
  private:
-  /// The multiple in [0, 1] of the start x at which q is least; r holds Bx.
+  /// Returns the multiple of the start x in [0, 1] that minimizes q; r holds Bx.
   double useful_share() {
     const double curvature = dot<T>(team_, x_.span(), r_.span());
     if (!(curvature > 0) || !std::isfinite(curvature)) return 0;
@@ -95,7 +95,7 @@ class Solver {
   const Multiply& multiply_;
   std::span<const T> b_, m_;
   Index n_;
-  Buffer<T> x_, r_, y_, d_, product_;  // iterate, residual, the same preconditioned, direction, B d
+  Buffer<T> x_, r_, y_, d_, product_;  // iterate, residual, preconditioned residual, direction, B d
   double slope_ = 0;                   // r'y
 };
 

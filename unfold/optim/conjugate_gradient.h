@@ -1,10 +1,10 @@
 #pragma once
-/// Preconditioned conjugate gradients for a quadratic q(x) = 1/2 x'Bx - b'x with B symmetric and positive definite,
-/// with the stopping rule and the memory of Martens (2010), sections 4.4 and 4.6.
+/// Preconditioned conjugate gradients for a quadratic q(x) = 1/2 x'Bx - b'x with symmetric positive definite B, with
+/// the stopping rule and the stored iterates of Martens (2010), sections 4.4 and 4.6.
 ///
 ///   CgResult<float> found = conjugate_gradient<float>(team, multiply, b, preconditioner, start, {});
 ///
-/// Sums are those of numerics/vector.h: the same bits for every size of the team.
+/// Sums are those of numerics/vector.h and bit-identical for every team size.
 
 #include <functional>
 #include <span>
@@ -16,9 +16,9 @@
 namespace unfold {
 
 struct CgOptions {
-  Index iterations = 250;  ///< at most
-  double tolerance =
-      5e-4;  ///< e of the rule: stop at i > k if q < 0 and (q_i - q_{i-k}) / q_i < k e, k = max(10, i/10)
+  Index iterations = 250;  ///< maximum number of iterations
+  /// e in the stopping rule: stop at i > k if q < 0 and (q_i - q_{i-k}) / q_i < k e, k = max(10, i/10)
+  double tolerance = 5e-4;
 };
 
 template <class T>
@@ -31,26 +31,27 @@ struct CgIterate {
 template <class T>
 struct CgResult {
   Index iterations = 0;
-  /// At iterations 1, 2, 3, ... about 1.3 times further each, and the last; the start where there was no iteration.
+  /// Iterates 1, 2, 3, ..., with gaps growing by a factor of about 1.3, and the last one; only the start if there was
+  /// no iteration.
   std::vector<CgIterate<T>> iterates = {};
 };
 
-/// multiply(v, result): result = B v. preconditioner: a positive diagonal M, by whose inverse residuals are multiplied;
-/// empty: none. Begins at the multiple in [0, 1] of `start` at which q is least, so that q is never above q(0), however
-/// few the iterations. Stops early where rounding leaves no positive curvature along the direction.
+/// multiply(v, result): result = B v. preconditioner: a positive diagonal M whose inverse is applied to residuals;
+/// empty: none. Starts at the multiple of `start` in [0, 1] that minimizes q, so that q never exceeds q(0), even after
+/// few iterations. Stops early if rounding leaves no positive curvature along the direction.
 template <class T>
 CgResult<T> conjugate_gradient(Team& team, const std::function<void(std::span<const T>, std::span<T>)>& multiply,
                                std::span<const T> b, std::span<const T> preconditioner, std::span<const T> start,
                                const CgOptions& options);
 
-/// The sums of x_i y_i over chunks of kSumChunk numbers, divided over a team.
+/// Returns the sums of x_i y_i over chunks of kSumChunk numbers, divided among a team.
 template <class T>
 std::vector<double> dots_of_chunks(Team& team, std::span<const T> x, std::span<const T> y);
-/// sum_i x_i y_i: those of the chunks, added in order.
+/// Returns sum_i x_i y_i: the sums of the chunks, added in order.
 template <class T>
 double dot(Team& team, std::span<const T> x, std::span<const T> y);
 
-/// Calls element(i) for every i in [0, n), divided over a team.
+/// Calls element(i) for every i in [0, n), divided among a team.
 template <class Element>
 void for_each_element(Team& team, Index n, Element&& element) {
   team.run([&](Member& me) {

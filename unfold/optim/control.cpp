@@ -41,7 +41,7 @@ class FixedControl final : public Control<T> {
     objective.spread_parameters();
     return report;
   }
-  /// The same where the parameters are.
+  /// The same on the device that holds the parameters.
   StepReport step_there(Objective<T>& objective, Direction<T>& direction, Resident<T>& there, StepReport report) {
     report.loss = objective.gradient({});
     report.gradient_norm = there.gradient_norm();
@@ -59,8 +59,8 @@ class FixedControl final : public Control<T> {
 
  private:
   double clip_;
-  const Slices* slices_ = nullptr;  // null: this process moves all parameters
-  Buffer<T> gradient_, own_;        // of the slices: gradient and parameters
+  const Slices* slices_ = nullptr;  // null: this process updates all parameters
+  Buffer<T> gradient_, own_;        // gradient and parameters of the slices
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 #pragma once
-/// Controls: how far to go along a direction, and whether to keep the step.
+/// Controls: the step length along a direction, and whether a step is accepted.
 
 #include <memory>
 #include <optional>
@@ -9,22 +9,22 @@
 
 namespace unfold {
 
-/// What a step by curvature did (hessian_free.h).
+/// The result of a step of a curvature-based optimizer (hessian_free.h).
 struct CurvatureReport {
   double damping = 0;     ///< lambda of this step
-  double ratio = 0;       ///< rho: fall of the loss over the fall that the quadratic model foretold
-  Index iterations = 0;   ///< of conjugate gradients
-  Index kept = 0;         ///< the iteration whose iterate was taken
-  double length = 0;      ///< of the line search, of that iterate; 0: no step was taken
-  double loss_after = 0;  ///< on the same batch
+  double ratio = 0;       ///< rho: decrease of the loss divided by the decrease predicted by the quadratic model
+  Index iterations = 0;   ///< number of conjugate gradient iterations
+  Index kept = 0;         ///< iteration of the selected iterate
+  double length = 0;      ///< step length of the line search along this iterate; 0: no step was taken
+  double loss_after = 0;  ///< loss after the step, on the same batch
 };
 
 struct StepReport {
   double loss = 0;           ///< nats per predicted symbol, before the step
   double gradient_norm = 0;  ///< before clipping
-  double rate = 0;           ///< the one used
-  bool converged = false;    ///< nothing is left to be done; an optimiser that knows such an end says so
-  bool finite = true;        ///< false: loss or gradient is not finite, and nothing was moved
+  double rate = 0;           ///< learning rate that was used
+  bool converged = false;    ///< the optimizer has converged; only set by optimizers with a convergence criterion
+  bool finite = true;        ///< false: loss or gradient is not finite, and the parameters are unchanged
   std::optional<CurvatureReport> curvature = {};
 };
 
@@ -32,20 +32,22 @@ template <class T>
 class Control {
  public:
   virtual ~Control() = default;
-  /// One step from the objective's parameters at the scheduled rate.
+  /// Takes one step from the objective's parameters with the scheduled learning rate.
   virtual StepReport step(Objective<T>& objective, Direction<T>& direction, double rate) = 0;
   /// Called once before the first step and before `visit_state`. Throws UsageError for a network that it cannot train.
   virtual void attach(Objective<T>&) {}
   virtual void visit_state(StateVisitor<T>& visitor) = 0;
-  /// The direction keeps the slices of this process (Direction::keep_slices): steps are taken in slices from now on.
+  /// Called if the direction keeps only the slices of this process (Direction::keep_slices): from now on, steps work on
+  /// slices.
   virtual void keep_slices(const Slices& /*slices*/) {}
 };
 
-/// Always the scheduled rate. A gradient whose norm over all parameters exceeds `clip` is scaled down to it (0: never).
+/// Always uses the scheduled learning rate. A gradient whose norm over all parameters exceeds `clip` is scaled down to
+/// `clip` (0: no clipping).
 template <class T>
 std::unique_ptr<Control<T>> fixed_control(Index parameters, double clip);
 
-/// The norm of a vector, divided over a team; the same bits for every team size.
+/// Returns the norm of a vector, divided among a team; bit-identical for every team size.
 template <class T>
 double global_norm(Team& team, std::span<const T> vector);
 

@@ -9,7 +9,7 @@
 namespace unfold {
 namespace {
 
-/// D of an activity. A saturated unit does not move (its tangent is 0): the bound only keeps 0 / 0 away.
+/// Returns D for an activation. The tangent of a saturated unit is 0; the bound only avoids 0 / 0.
 template <class T>
 T metric(Damped::Kind kind, T h) {
   constexpr T kLeast = std::numeric_limits<T>::epsilon() / 2;
@@ -18,7 +18,7 @@ T metric(Damped::Kind kind, T h) {
   return T{1};
 }
 
-/// The stream of the noise at a head.
+/// The random stream of the noise at a head.
 std::uint64_t head_stream(std::size_t head) {
   return stream_of(head == 0 ? "curvature" : "curvature/" + std::to_string(head));
 }

@@ -1,6 +1,6 @@
 #pragma once
-/// Directions: where to go. A direction turns a gradient by its metric and memory, and moves the parameters along it;
-/// how far is the control's decision (control.h).
+/// Directions: how a gradient becomes a parameter update. A direction transforms the gradient with its metric and
+/// memory, and moves the parameters; the control decides the step length (control.h).
 
 #include <functional>
 #include <memory>
@@ -24,24 +24,24 @@ template <class T>
 class Direction {
  public:
   virtual ~Direction() = default;
-  /// Called once, before the first step: throws UsageError when the direction does not fit what is trained.
+  /// Called once, before the first step. Throws UsageError if the direction does not support the objective.
   virtual void attach(Objective<T>&) {}
-  /// Called after the gradient and before `move`, with the present parameters: what a metric reads from the circuit.
+  /// Called after the gradient and before `move`, with the current parameters: computes the metric from the circuit.
   virtual void prepare(Objective<T>&) {}
-  /// parameters -= rate * d, where d is made from `scale * gradient` and the memory, which advances by one step.
-  /// One pass over memory, divided over the team; the result does not depend on its size.
+  /// parameters -= rate * d, where d is computed from `scale * gradient` and the memory, which advances by one step.
+  /// One pass over memory, divided among the team; the result does not depend on the team size.
   virtual void move(Team& team, std::span<T> parameters, std::span<const T> gradient, double scale, double rate) = 0;
-  /// The same where the parameters are (engine/backend.h), along the last gradient there. REQUIRES can_move_there.
+  /// The same on the device that holds the parameters (engine/backend.h), with the last gradient computed there.
+  /// REQUIRES can_move_there.
   virtual bool can_move_there() const { return false; }
   virtual void move_there(Resident<T>& /*there*/, Parameters<T>& /*parameters*/, double /*scale*/, double /*rate*/) {}
   virtual void visit_state(StateVisitor<T>& visitor) = 0;
-  /// After `attach`: whether each number of the state belongs to one parameter. Then it is kept for so many from now
-  /// on, which `move` gets in the place of all.
+  /// Called after `attach`. If each number of the state belongs to one parameter, returns true and from now on keeps
+  /// state only for `own` parameters, which are the arguments of `move`.
   virtual bool keep_slices(Index /*own*/) { return false; }
 };
 
-/// Sgd: velocity = momentum * velocity + g; p -= rate * velocity (Polyak 1964), or the look-ahead form of Nesterov
-/// (1983).
+/// Sgd: velocity = momentum * velocity + g; p -= rate * velocity (Polyak 1964), or Nesterov's look-ahead form (1983).
 struct SgdOptions {
   double momentum = 0.9;
   bool nesterov = false;
@@ -64,9 +64,9 @@ void describe(Visitor& v, RmsPropOptions& o) {
 
 /// Adam: moments m and v with bias correction; p -= rate * m' / (sqrt(v') + epsilon). Kingma & Ba 2015.
 /// `decoupled` (adamw): weight decay acts on the parameters, not through the gradient. Loshchilov & Hutter 2019.
-/// `lazy`: parameters whose gradient is exactly zero wait, moments and all. An embedding of many symbols then costs
-/// what a batch reads of it, and a symbol seen once moves once, not again with what its moments keep for the next
-/// steps.
+/// `lazy`: parameters whose gradient is exactly zero are skipped, including their moments. The cost of a large
+/// embedding then depends only on the rows that a batch reads, and a symbol that occurs once is updated once, not again
+/// by its moments in later steps.
 struct AdamOptions {
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
   bool lazy = false;
@@ -79,13 +79,14 @@ void describe(Visitor& v, AdamOptions& o) {
   v("lazy", o.lazy, "parameters whose gradient is zero wait, as rows of embeddings that a batch does not read");
 }
 
-/// Path: the gradient divided by the path metric kappa (engine/path_pass.h) of log gamma^2, then given to plain
-/// descent, momentum or Adam. In coordinates where the metric is one, q_i = p_i sqrt(kappa_i) / gamma, the gradient is
-/// u_i = gamma g_i / sqrt(kappa_i), and the direction is u_i, in each matrix and bias scaled down to a length of `clip`
-/// where it is longer: back in p, gamma u_i / sqrt(kappa_i), which is gamma^2 g_i / kappa_i without a bound. Where
-/// fewer paths than `least` of the mean of its layer pass a unit, kappa of what enters it is raised by that ratio: the
-/// metric knows no step that changes it and what leaves it at once. Nothing here changes when units are rescaled.
-/// Neyshabur, Wu, Salakhutdinov & Srebro 2016, who have neither gamma nor `least` nor a bound.
+/// Path: the gradient divided by the path metric kappa (engine/path_pass.h) of log gamma^2, passed on to plain descent,
+/// momentum or Adam. In coordinates in which the metric is one, q_i = p_i sqrt(kappa_i) / gamma, the gradient is u_i =
+/// gamma g_i / sqrt(kappa_i). The direction is u_i, scaled down to length `clip` in each matrix and bias where it is
+/// longer. In terms of p this is gamma u_i / sqrt(kappa_i), which without clipping equals gamma^2 g_i / kappa_i. If the
+/// share of the paths through a unit is less than `least` times the mean of its layer, the kappa of its incoming
+/// weights is raised by that ratio, because the metric does not account for steps that change incoming and outgoing
+/// weights at once. The direction is invariant to rescaling of units. Neyshabur, Wu, Salakhutdinov & Srebro 2016,
+/// without gamma, `least` and clipping.
 enum class PathKappa { first, both };
 enum class PathOutputs { task, every, last };
 struct PathMetricOptions {
@@ -105,10 +106,10 @@ void describe(Visitor& v, PathMetricOptions& o) {
   v("least", o.least, "least share of the paths that a unit counts with, against the mean of its layer", range(0, 1));
 }
 
-/// For controls that need none.
+/// For controls that do not use a direction.
 template <class T>
 std::unique_ptr<Direction<T>> no_direction();
-/// `decay`: weight decay; added to the gradient as decay * p, except for adamw: p -= rate * decay * p.
+/// `decay`: weight decay, added to the gradient as decay * p; for adamw: p -= rate * decay * p.
 template <class T>
 std::unique_ptr<Direction<T>> sgd_direction(Index parameters, const SgdOptions& options, double decay);
 template <class T>
@@ -116,7 +117,7 @@ std::unique_ptr<Direction<T>> rmsprop_direction(Index parameters, const RmsPropO
 template <class T>
 std::unique_ptr<Direction<T>> adam_direction(Index parameters, const AdamOptions& options, double decay,
                                              bool decoupled);
-/// `inner` moves along the normalised gradient.
+/// `inner` moves along the normalized gradient.
 template <class T>
 std::unique_ptr<Direction<T>> path_direction(Index parameters, const PathMetricOptions& options, double clip,
                                              std::unique_ptr<Direction<T>> inner);

@@ -6,7 +6,7 @@
 namespace unfold {
 namespace {
 
-/// Parts handed to threads are multiples of this many elements: whole cache lines, whatever the type.
+/// Ranges assigned to threads are multiples of this many elements, which are whole cache lines for every type.
 constexpr Index kGrain = 1024;
 
 template <class T, class Step>
@@ -105,7 +105,7 @@ class Adam final : public Direction<T> {
   }
 
  private:
-  /// The gradient of the penalised loss: scale * g + decay * p.
+  /// Returns the gradient of the penalized loss: scale * g + decay * p.
   std::span<const T> decayed(std::span<const T> p, std::span<const T> g, double scale, std::span<T> result) const {
     const T s = static_cast<T>(scale), d = static_cast<T>(decay_);
     for (std::size_t i = 0; i < result.size(); ++i) result[i] = s * g[i] + d * p[i];
@@ -132,10 +132,10 @@ class Adam final : public Direction<T> {
     there_ = nullptr;
   }
 
-  Resident<T>* there_ = nullptr;  // has the moments
+  Resident<T>* there_ = nullptr;  // holds the moments
   AdamOptions options_;
   double decay_;
-  bool decoupled_, with_decay_ = false;  // through the gradient
+  bool decoupled_, with_decay_ = false;  // weight decay through the gradient
   Buffer<T> mean_, square_, gradient_;
   double power1_ = 1, power2_ = 1;  // beta^t
 };

@@ -5,7 +5,7 @@
 namespace unfold {
 namespace {
 
-/// use(parameter, segment) for the parameters of live affine maps.
+/// Calls use(parameter, segment) for the parameters of live affine maps.
 template <class Use>
 void for_weights(const Plan& plan, const Use& use) {
   for (int i = 0; i < static_cast<int>(plan.nodes().size()); ++i) {
@@ -16,12 +16,12 @@ void for_weights(const Plan& plan, const Use& use) {
   }
 }
 
-/// For each grain the segment after which it is complete.
+/// Returns for each grain the segment after which it is complete.
 std::vector<int> segments_of_grains(const Plan& plan, Index grain) {
   std::vector<int> of_parameters(plan.parameters().size(), GradientPart::kEnd);
   int first = static_cast<int>(plan.segments().size());
   for_weights(plan, [&](const ParameterInfo&, int segment) { first = std::min(first, segment); });
-  for_weights(plan, [&](const ParameterInfo& p, int segment) {  // nothing is computed after the first
+  for_weights(plan, [&](const ParameterInfo& p, int segment) {  // nothing is computed after the first segment
     of_parameters[static_cast<std::size_t>(&p - plan.parameters().data())] =
         segment == first ? GradientPart::kEnd : segment;
   });

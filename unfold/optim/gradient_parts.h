@@ -1,7 +1,6 @@
 #pragma once
-/// The parts that a gradient comes in: a backward pass goes from the last segment of a plan to the first, and the
-/// gradients of the weights in a segment are complete behind it. What is complete may be sent while the rest is
-/// computed.
+/// Partition of a gradient by completion: a backward pass goes from the last segment of a plan to the first, and the
+/// weight gradients of a segment are complete after it. Complete parts can be communicated while the rest is computed.
 
 #include <string>
 #include <vector>
@@ -13,14 +12,14 @@ namespace unfold {
 struct GradientPart {
   static constexpr int kEnd = -1;
   Range range;
-  int segment;  ///< that it is complete after; kEnd: when the pass is over
+  int segment;  ///< the segment after which it is complete; kEnd: at the end of the pass
 };
 
-/// Ranges of the parameters from multiples of `grain` on, in the order in which they are complete, of at least so many
-/// numbers but for those in the end.
+/// Returns ranges of the parameters that start at multiples of `grain`, in order of completion. Each has at least
+/// `least` numbers, except for those completed at the end.
 std::vector<GradientPart> gradient_parts(const Plan& plan, Index grain, Index least);
 
-/// The parameters whose gradients are complete after each segment, by name.
+/// Returns for each segment the names of the parameters whose gradients are complete after it.
 std::vector<std::string> parameters_of_segments(const Plan& plan);
 
 }  // namespace unfold

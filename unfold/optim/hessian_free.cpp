@@ -71,7 +71,7 @@ double next_damping(double lambda, double rho) {
 
 namespace {
 
-/// What the two have in common: the gradient of the batch, and moving from where the step began.
+/// The common part of both optimizers: the gradient of the batch, and moves from the starting point of the step.
 template <class T>
 class NewtonOptimizer : public Optimizer<T> {
  public:
@@ -84,7 +84,7 @@ class NewtonOptimizer : public Optimizer<T> {
         start_(parameters) {}
 
   Index batches() const override { return options_.windows; }
-  Index gradients() const override {  // half of the iterations allowed, at twice a gradient each
+  Index gradients() const override {  // half of the maximum number of iterations, each costing two gradients
     return static_cast<Index>(static_cast<double>(options_.windows * (1 + options_.iterations)) * options_.curvature);
   }
   void visit_state(StateVisitor<T>& visitor) override { direction_.visit_state(visitor); }
@@ -101,7 +101,7 @@ class NewtonOptimizer : public Optimizer<T> {
   }
   void move(Objective<T>& objective, double length, const Buffer<T>& d) {
     const auto p = objective.parameters().flat();
-    if (length == 0) return void(std::copy(start_.begin(), start_.end(), p.begin()));  // 0 times infinity is no number
+    if (length == 0) return void(std::copy(start_.begin(), start_.end(), p.begin()));  // 0 times infinity is NaN
     const T a = static_cast<T>(length);
     for_each_element(objective.team(), start_.size(),
                      [&](Index i) { p[static_cast<std::size_t>(i)] = std::fma(a, d[i], start_[i]); });
@@ -154,7 +154,7 @@ class HessianFree final : public NewtonOptimizer<T> {
  private:
   static constexpr double kLeast = 1e-20;
 
-  /// The rule of the text: the last iterate where rho >= 1/4, else nothing, more damping, and again.
+  /// The rule of the paper: takes the last iterate if rho >= 1/4; otherwise increases the damping and solves again.
   StepReport take_or_refuse(Objective<T>& objective, double factor, StepReport report) {
     constexpr int kMostSystems = 20;
     CurvatureReport& curvature = report.curvature.emplace();
@@ -175,15 +175,15 @@ class HessianFree final : public NewtonOptimizer<T> {
     return report;
   }
 
-  /// The loss at a trial point; what is no number is worse than anything.
+  /// Returns the loss at a trial point; NaN counts as infinite.
   double loss_at(Objective<T>& objective, double length, const Buffer<T>& d) {
     this->move(objective, length, d);
     const double loss = objective.loss();
     return std::isnan(loss) ? std::numeric_limits<double>::infinity() : loss;
   }
 
-  /// From the last iterate, whose loss is `end`, back while the loss falls, or has not yet fallen below that of the
-  /// start: the index of the lowest, and its loss.
+  /// Goes back from the last iterate, whose loss is `end`, while the loss decreases or is not yet below that of the
+  /// start. Returns the index of the iterate with the lowest loss, and that loss.
   std::pair<std::size_t, double> go_back(Objective<T>& objective, const std::vector<CgIterate<T>>& iterates,
                                          double start, double end) {
     std::size_t best = iterates.size() - 1;
@@ -200,8 +200,8 @@ class HessianFree final : public NewtonOptimizer<T> {
     return {best, least};
   }
 
-  /// The first length 1, 0.8, 0.64, ... whose loss is low enough, and its loss; (0, loss at the start) if there is
-  /// none.
+  /// Returns the first of the lengths 1, 0.8, 0.64, ... whose loss is low enough, and its loss; (0, loss at the start)
+  /// if there is none.
   std::pair<double, double> search(Objective<T>& objective, const Buffer<T>& d, double start, double full) {
     constexpr double kShrink = 0.8, kSlope = 0.01;
     constexpr int kTrials = 60;

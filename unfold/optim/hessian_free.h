@@ -1,6 +1,7 @@
 #pragma once
-/// Hessian-free optimisation and the natural gradient: the same direction, a linear system with the Gauss-Newton matrix
-/// solved by conjugate gradients, under two controls. Martens 2010; Martens & Sutskever 2011; docs/hessian-free.md.
+/// Hessian-free optimization and the natural gradient: both solve a linear system with the Gauss-Newton matrix by
+/// conjugate gradients; they differ in the control of the step. Martens 2010; Martens & Sutskever 2011;
+/// docs/hessian-free.md.
 
 #include <vector>
 
@@ -9,18 +10,18 @@
 
 namespace unfold {
 
-/// The direction: (G + lambda (I / P + mu S)) d = -g, P predicted symbols of a sequence: I weighs against nats of a
-/// sequence, however many of its symbols are predicted.
+/// The direction: (G + lambda (I / P + mu S)) d = -g, where P is the number of predicted symbols per sequence: I is
+/// weighed against the nats of a sequence, independent of the number of its predicted symbols.
 struct NewtonOptions {
-  Index windows = 16;        ///< of a step: gradient and losses
-  double curvature = 0.125;  ///< share of them for curvature products
-  double lambda = 0.03;      ///< damping; of hf: at the start and, while steps are found, at most
+  Index windows = 16;        ///< number of windows per step, for gradient and losses
+  double curvature = 0.125;  ///< share of the windows used for curvature products
+  double lambda = 0.03;      ///< damping; for hf: initial value and, while steps are found, maximum
   double structural = 1;     ///< mu
   Distance distance = Distance::matching;
   Index iterations = 50;
   double tolerance = 5e-4;
-  double warm = 0.95;  ///< share of the last solution that conjugate gradients start from
-  Index probes = 8;    ///< random vectors from which the preconditioner is estimated; 0: none
+  double warm = 0.95;  ///< share of the previous solution that conjugate gradients start from
+  Index probes = 8;    ///< number of random vectors for estimating the preconditioner; 0: no preconditioner
 };
 template <class Visitor>
 void describe(Visitor& v, NewtonOptions& o) {
@@ -36,11 +37,11 @@ void describe(Visitor& v, NewtonOptions& o) {
   v("probes", o.probes, "random vectors for the preconditioner; 0: none", at_least(0));
 }
 
-/// hf: `refuse` and `reset` follow the text to the letter (docs/hessian-free.md compares).
+/// hf: `refuse` and `reset` follow the paper exactly (docs/hessian-free.md compares the variants).
 struct HessianFreeOptions {
   NewtonOptions newton;
-  bool refuse = false;  ///< a step with rho < 1/4 is not taken: lambda rises and the system is solved again
-  bool reset = false;   ///< every step begins with the first lambda
+  bool refuse = false;  ///< a step with rho < 1/4 is rejected: lambda is increased and the system is solved again
+  bool reset = false;   ///< every step begins with the initial lambda
 };
 template <class Visitor>
 void describe(Visitor& v, HessianFreeOptions& o) {
@@ -61,37 +62,38 @@ void describe(Visitor& v, NaturalOptions& o) {
   describe(v, o.schedule);
 }
 
-/// Solves for the direction. Preconditioner (diag(G + lambda mu S) + lambda)^0.75, the diagonal estimated from random
-/// vectors (curvature.h); Martens takes the sum of squared gradients of single cases in its place.
+/// Solves for the direction. The preconditioner is (diag(G + lambda mu S) + lambda)^0.75, with the diagonal estimated
+/// from random vectors (curvature.h); Martens uses the sum of squared per-case gradients instead.
 template <class T>
 class NewtonDirection {
  public:
   NewtonDirection(Index parameters, const NewtonOptions& options);
-  /// REQUIRES Objective::gradient of this batch, which is given. The last iterate is where the next solution starts.
+  /// REQUIRES a preceding Objective::gradient of this batch, whose result is passed in. The next solution starts from
+  /// the last iterate.
   CgResult<T> solve(Objective<T>& objective, std::span<const T> gradient, double lambda);
   void visit_state(StateVisitor<T>& visitor);
 
  private:
   NewtonOptions options_;
   Buffer<T> last_, start_, right_side_, preconditioner_, sample_;
-  double solved_ = 0;  // systems so far: the seed of the random vectors
+  double solved_ = 0;  // number of systems solved: the seed of the random vectors
 };
 
-/// lambda by the rule of Levenberg and Marquardt: rho > 3/4: times 2/3; rho < 1/4, or no number: times 3/2.
+/// Levenberg-Marquardt rule for lambda: multiplied by 2/3 if rho > 3/4, and by 3/2 if rho < 1/4 or NaN.
 double next_damping(double lambda, double rho);
 
-/// hf: takes the iterate with the lowest loss, going back from the last one while the loss falls or is still above that
-/// of the start; then a line search that goes back to the first length with f <= f_0 + 0.01 length g'd; no step where
-/// there is none. rho is that of the last iterate, where q is least: it is what the damping has to make true. Lambda
-/// rises above its start only where no step was found: under a curriculum every longer stage makes some steps fail, and
-/// a damping that has risen for them keeps the net where short sequences have put it. `factor` of the trainer raises
-/// the damping: a run that diverged goes on with lambda / factor. With `refuse` the last iterate is taken, or after 20
-/// systems without rho >= 1/4 nothing.
+/// hf: selects the iterate with the lowest loss, going back from the last one while the loss decreases or exceeds that
+/// of the start. A backtracking line search then finds the first length with f <= f_0 + 0.01 length g'd; if there is
+/// none, no step is taken. rho is computed for the last iterate, where q is smallest, because the damping must make
+/// this ratio accurate. Lambda exceeds its initial value only after failed steps: in a curriculum, every increase in
+/// length makes some steps fail, and permanently higher damping would keep the network at its solution for short
+/// sequences. The trainer's `factor` increases the damping: after a divergence the run continues with lambda / factor.
+/// With `refuse`, the last iterate is taken; if 20 systems do not reach rho >= 1/4, no step is taken.
 template <class T>
 std::unique_ptr<Optimizer<T>> hessian_free(Index parameters, const HessianFreeOptions& options, std::string spec);
 
-/// natural: p += rate d with fixed lambda. The Fisher matrix of the outputs is their Gauss-Newton matrix for the
-/// losses here (softmax, Bernoulli, Gaussian, Poisson).
+/// natural: p += rate d with fixed lambda. For the supported losses (softmax, Bernoulli, Gaussian, Poisson), the Fisher
+/// matrix of the outputs equals the Gauss-Newton matrix.
 template <class T>
 std::unique_ptr<Optimizer<T>> natural_gradient(Index parameters, const NaturalOptions& options, std::string spec);
 

@@ -14,11 +14,11 @@
 namespace unfold {
 namespace {
 
-constexpr double kDecrease = 1e-4, kFlatness = 0.9;  // of the conditions of Wolfe
+constexpr double kDecrease = 1e-4, kFlatness = 0.9;  // constants of the Wolfe conditions
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
-constexpr std::size_t kRecent = 10;  // values of F that `change` looks back on
+constexpr std::size_t kRecent = 10;  // number of values of F that `change` compares
 
-/// y += a x, divided over a team.
+/// y += a x, divided among a team.
 template <class T>
 void add_multiple(Team& team, double a, std::span<const T> x, std::span<T> y) {
   team.run([&](Member& me) {
@@ -61,7 +61,7 @@ class Lbfgs final : public Optimizer<T> {
     if (!report.converged) {
       report.rate = advance(objective, report.gradient_norm, std::min(1.0, factor));
       report.converged = report.rate == 0 && remembered_ == 0;
-      if (report.rate == 0) remembered_ = 0;  // next along the gradient itself
+      if (report.rate == 0) remembered_ = 0;  // the next step follows the gradient itself
     }
     return report;
   }
@@ -81,15 +81,15 @@ class Lbfgs final : public Optimizer<T> {
 
  private:
   struct Point {
-    double loss = 0;   // of the data
+    double loss = 0;   // loss of the data
     double value = 0;  // F
   };
-  /// A length along the direction, with F and its slope there.
+  /// A length along the direction, with the value and slope of F.
   struct Length {
     double t = 0, value = 0, slope = 0;
   };
 
-  /// Sets at_start_ and gradient_; where every step sees the same batch, the last step has both already.
+  /// Sets at_start_ and gradient_; if every step uses the same batch, the previous step has already computed both.
   void begin(Objective<T>& objective) {
     const std::span<const T> p = objective.parameters().flat();
     if (known_ && std::ranges::equal(p, reached_.span())) {
@@ -101,7 +101,7 @@ class Lbfgs final : public Optimizer<T> {
     known_ = false;
   }
 
-  /// F at the present parameters, and the gradient of all of it but the part of l1.
+  /// Returns F at the current parameters and sets the gradient, excluding the l1 part.
   Point evaluate(Objective<T>& objective, Buffer<T>& gradient) {
     Point point;
     point.loss = objective.gradient(gradient.span());
@@ -119,7 +119,8 @@ class Lbfgs final : public Optimizer<T> {
     return point;
   }
 
-  /// Into direction_: the gradient of F, or where it has none, at 0, the slope of the way down, if there is one.
+  /// Stores in direction_ the gradient of F or, where F is not differentiable (at 0), the slope in the direction of
+  /// descent, if there is one.
   void find_pseudo_gradient(Team& team) {
     const T c = static_cast<T>(l1_);
     for_each_element(team, start_.size(), [&](Index i) {
@@ -139,7 +140,7 @@ class Lbfgs final : public Optimizer<T> {
     return norm * objective.predicted() <= options_.tolerance * std::max(1.0, length);
   }
 
-  /// Whether F fell enough in the last steps; remembers its present value.
+  /// Returns whether F decreased enough in the last steps; stores its current value.
   bool falls() {
     double& oldest = recent_[at(static_cast<Index>(taken_)) % kRecent];
     const bool enough = taken_ < static_cast<double>(kRecent) || options_.change == 0 ||
@@ -149,8 +150,8 @@ class Lbfgs final : public Optimizer<T> {
     return enough;
   }
 
-  /// Takes a step and remembers it: its length; 0 where there is none, and nothing moved. direction_ holds the
-  /// pseudo-gradient.
+  /// Takes a step and stores it in the history. Returns its length; 0 if no length was found and nothing changed.
+  /// direction_ holds the pseudo-gradient.
   double advance(Objective<T>& objective, double norm, double factor) {
     Team& team = objective.team();
     if (l1_ > 0) pseudo_ = direction_;
@@ -180,11 +181,11 @@ class Lbfgs final : public Optimizer<T> {
     return length;
   }
 
-  /// direction_ = -H direction_, H from what is remembered; with l1 only what goes down.
+  /// direction_ = -H direction_, with H from the history. With l1, components that do not point downhill are set to 0.
   void make_direction(Team& team) {
     const auto count = static_cast<Index>(remembered_);
     std::vector<double> along(at(count));
-    const auto slot = [&](Index back) {  // 0: the last step
+    const auto slot = [&](Index back) {  // 0: the most recent step
       return at((static_cast<Index>(next_) - 1 - back + 2 * options_.history) % options_.history);
     };
     const auto add = [&](double a, const Buffer<T>& x) { add_multiple<T>(team, a, x.span(), direction_.span()); };
@@ -227,7 +228,7 @@ class Lbfgs final : public Optimizer<T> {
     remembered_ = std::min(remembered_ + 1, static_cast<double>(options_.history));
   }
 
-  /// F and its gradient (into next_gradient_) at the length t.
+  /// Computes F and its gradient (in next_gradient_) at length t.
   Point try_length(Objective<T>& objective, double t) {
     const std::span<T> p = objective.parameters().flat();
     std::ranges::copy(start_, p.begin());
@@ -235,10 +236,11 @@ class Lbfgs final : public Optimizer<T> {
     return evaluate(objective, next_gradient_);
   }
 
-  /// By how much F may be above what is asked for, because it is rounded.
+  /// Returns the tolerance for F due to rounding.
   double rounding() const { return 4 * std::numeric_limits<T>::epsilon() * std::fabs(at_start_.value); }
 
-  /// A length by the strong conditions of Wolfe, or the last one that was low enough; 0: none was.
+  /// Returns a length that satisfies the strong Wolfe conditions, or the last one with sufficient decrease; 0 if there
+  /// is none.
   double search(Objective<T>& objective, double slope, double first, Point& reached) {
     Length low{0, at_start_.value, slope}, high{kInfinite, kInfinite, 0};
     double t = first, last = 0;
@@ -246,7 +248,7 @@ class Lbfgs final : public Optimizer<T> {
       reached = try_length(objective, t);
       last = t;
       const double now = dot<T>(objective.team(), next_gradient_.span(), direction_.span());
-      const bool low_enough = reached.value <= at_start_.value + kDecrease * t * slope + rounding();  // not for NaN
+      const bool low_enough = reached.value <= at_start_.value + kDecrease * t * slope + rounding();  // false for NaN
       if (low_enough && std::fabs(now) <= -kFlatness * slope) return t;
       if (!low_enough || now > 0)
         high = {t, reached.value, now};
@@ -255,10 +257,11 @@ class Lbfgs final : public Optimizer<T> {
       t = next_length(low, high);
     }
     if (low.t > 0 && last != low.t) reached = try_length(objective, low.t);
-    return reached.value < at_start_.value ? low.t : 0;  // too short a step goes nowhere
+    return reached.value < at_start_.value ? low.t : 0;  // the step is too short to decrease F
   }
 
-  /// Twice as far where nothing bounds it; else where a parabola through both ends is least, well within.
+  /// Multiplies the length by 2.5 if there is no upper bound; otherwise minimizes a parabola through both ends,
+  /// restricted to the interior.
   static double next_length(const Length& low, const Length& high) {
     if (high.t == kInfinite) return low.t > 0 ? 2.5 * low.t : 1;
     const double width = high.t - low.t;
@@ -270,7 +273,7 @@ class Lbfgs final : public Optimizer<T> {
     return low.t + std::clamp(share, 0.1, 0.9) * width;
   }
 
-  /// Halves lengths until F is low enough, on the orthant of the start.
+  /// Halves the length until F is low enough, within the orthant of the start.
   double search_orthant(Objective<T>& objective, double first, Point& reached) {
     const std::span<T> p = objective.parameters().flat();
     double t = first;
@@ -289,13 +292,13 @@ class Lbfgs final : public Optimizer<T> {
   }
 
   LbfgsOptions options_;
-  double l2_ = 0, l1_ = 0;  // beside the mean
+  double l2_ = 0, l1_ = 0;  // relative to the mean loss
   Buffer<T> start_, gradient_, next_gradient_, direction_, pseudo_;
   std::vector<Buffer<T>> steps_, changes_;
   std::vector<double> weights_;  // 1 / <step, change>
   std::array<double, kRecent> recent_{};
-  Point at_start_;      // of the present step
-  bool known_ = false;  // whether last_ and next_gradient_ are what the last step reached, at reached_
+  Point at_start_;      // starting point of the current step
+  bool known_ = false;  // whether last_ and next_gradient_ belong to reached_, the end of the last step
   Point last_;
   Buffer<T> reached_;
   double remembered_ = 0, next_ = 0, taken_ = 0;

@@ -1,19 +1,20 @@
 #pragma once
-/// L-BFGS and OWL-QN: for losses that are the same at every step: all data, no dropout.
+/// L-BFGS and OWL-QN, for losses that are the same at every step: all data, no dropout.
 ///
 ///   auto optimizer = make_optimizer<double>("lbfgs:l2=2", parameters.size());
 ///
-/// What is minimised is the loss with priors on the parameters p, in units of the nats of all N predicted symbols:
+/// The objective is the loss with priors on the parameters p, in units of the nats of all N predicted symbols:
 ///
 ///   F(p) = loss(p) + (l2 / 2 |p|^2 + l1 |p|_1) / N
 ///
-/// Direction: two loops over the last `history` steps and changes of the gradient (Nocedal 1980; Liu & Nocedal 1989).
-/// Length: the first that meets the strong conditions of Wolfe, f <= f_0 + 1e-4 t f'_0 and |f'| <= 0.9 |f'_0|, by
-/// bracketing and quadratic interpolation. With l1 > 0 (Andrew & Gao 2007): the direction keeps to the orthant of the
-/// pseudo-gradient, lengths are halved, and what crosses 0 stops there, so that many parameters are exactly 0.
+/// Direction: two-loop recursion over the last `history` steps and gradient changes (Nocedal 1980; Liu & Nocedal 1989).
+/// Length: the first that satisfies the strong Wolfe conditions, f <= f_0 + 1e-4 t f'_0 and |f'| <= 0.9 |f'_0|, found
+/// by bracketing and quadratic interpolation. With l1 > 0 (Andrew & Gao 2007), the direction is restricted to the
+/// orthant of the pseudo-gradient, lengths are halved, and parameters that would cross 0 are set to 0, so that many
+/// parameters are exactly 0.
 ///
-/// A run has converged when the gradient of N F is at most `tolerance` max(1, |p|), when F fell by less than the share
-/// `change` in ten steps, or when no length along the gradient itself lowers F.
+/// The optimizer has converged when the gradient of N F is at most `tolerance` max(1, |p|), when F decreased by less
+/// than the share `change` in ten steps, or when no length along the gradient itself decreases F.
 
 #include "unfold/optim/optimizer.h"
 

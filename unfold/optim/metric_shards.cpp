@@ -6,7 +6,7 @@
 namespace unfold {
 namespace {
 
-/// What the back-propagated metric needs: Jacobians made of single entries.
+/// Checks the requirement of the backpropagated metric: Jacobians that consist of single entries.
 void require_squares(const Plan& plan) {
   for (int i = 0; i < static_cast<int>(plan.nodes().size()); ++i)
     for (const auto& term : plan.nodes()[at(i)].terms)
@@ -37,7 +37,7 @@ MetricShards<T>::MetricShards(Objective<T>& objective, const RiemannianOptions& 
       shard.own_metric = std::make_unique<UnitMetric<T>>(*shard.own_core, options.reduction == Reduction::full,
                                                          options.damping, false);
     }
-    // Each head of each shard draws for itself.
+    // Each head of each shard has a separate random stream.
     shard.stream = static_cast<std::uint64_t>((sharding_.divided() ? sharding_.own().begin + i : 0) *
                                               static_cast<Index>(shard.core->heads().size()));
     shards_.push_back(std::move(shard));
@@ -71,8 +71,8 @@ void MetricShards<T>::forward(const EnteredBatch<T>& batch, const Parameters<T>&
   }
 }
 
-/// The square norm of a step is the mean of what it is for each sequence (remark 8 of the source): a row counts the
-/// mean length over the length of its sequence.
+/// Averages the squared norm of a step over sequences (remark 8 of the paper): the weight of a row is the mean length
+/// divided by the length of its sequence.
 template <class T>
 void MetricShards<T>::weigh_rows(Shard& shard) const {
   if (options_.sequences == SequenceWeights::length) return;
@@ -109,7 +109,7 @@ template <class T>
 void MetricShards<T>::backward(Shard& shard, std::span<T> gradient, std::span<T> squares) {
   Unfolding<T>& u = shard.core->unfolding();
   const bool plain = options_.metric == RiemannianMetric::none;
-  // The sums of the metric are more exact than those of the pass, and make them superfluous.
+  // The sums of the metric are more accurate than those of the pass and replace them.
   u.backward(gradient, {.weights = plain});
   if (plain) return;
   shard.metric->keep_adjoints(*shard.core);
@@ -118,7 +118,7 @@ void MetricShards<T>::backward(Shard& shard, std::span<T> gradient, std::span<T>
   if (shard.own) measure_own(shard, squares);
 }
 
-/// Room for squares at trained starts of one pass of several, whose sum begins at 0.
+/// Clears the buffer for the squares at trained initial values of one of several passes.
 template <class T>
 std::span<T> MetricShards<T>::clear_starts(std::span<T> squares) {
   scratch_.resize(2 * squares.size());
@@ -131,8 +131,8 @@ void MetricShards<T>::add_starts(std::span<T> squares, std::span<const T> of_pas
   for (const Index i : passed_) squares[at(i)] += static_cast<T>(share) * of_pass[at(i)];
 }
 
-/// M on sequences that the model writes itself, in the place of those that it reads: B there is the slope of the
-/// probability of what was drawn.
+/// Computes M on sequences sampled from the model instead of the data; B is then the slope of the log-probability of
+/// the sample.
 template <class T>
 void MetricShards<T>::measure_own(Shard& shard, std::span<T> squares) {
   const std::span<T> of_pass = clear_starts(squares), gradient = std::span(scratch_).first(squares.size());
@@ -156,7 +156,7 @@ void MetricShards<T>::measure_own(Shard& shard, std::span<T> squares) {
   }
 }
 
-/// Phi, after the backward pass of the gradient, and its sum over the sequences at trained starts.
+/// Computes Phi after the backward pass of the gradient, and its sum over the sequences at trained initial values.
 template <class T>
 Modulus MetricShards<T>::measure(Shard& shard, std::span<T> squares) {
   Unfolding<T>& u = shard.core->unfolding();

@@ -1,7 +1,7 @@
 #pragma once
-/// The passes and sums of Riemannian training, over the shards of a batch that this process has: each has a core with
-/// its activities and metrics of its own, whose sums are added over all shards in the order of a tree and put into
-/// those of the first. An undivided batch is one shard, whose sums stay as they are.
+/// The passes and sums of Riemannian training over the shards of a batch that this process owns. Each shard has a
+/// separate core with its activations and metrics. Their sums are added over all shards in tree order and stored in
+/// those of the first shard. An undivided batch is a single shard whose sums are used directly.
 
 #include <memory>
 #include <vector>
@@ -20,32 +20,33 @@ class MetricShards {
  public:
   MetricShards(Objective<T>& objective, const RiemannianOptions& options);
 
-  /// Where directions come from: the sums over all shards are here.
+  /// The metrics that directions are computed from; they hold the sums over all shards.
   OutputMetric<T>& output() { return *shards_.front().output; }
   UnitMetric<T>& metric() { return *shards_.front().metric; }
   bool has_metric() const { return shards_.front().metric != nullptr; }
   const CorePass<T>& core() const { return *shards_.front().core; }
 
-  /// Forward through the cores. The batch and the parameters must live until the next call. Of the state, each process
-  /// carries the slots of its shards.
+  /// Runs forward through the cores. The batch and the parameters must stay alive until the next call. Each process
+  /// carries the state slots of its shards.
   void forward(const EnteredBatch<T>& batch, const Parameters<T>& parameters, State<T>& state);
-  /// The sweep over the predictions, after `forward`: nats of the whole batch.
+  /// The sweep over the predictions, after `forward`; returns the nats of the whole batch.
   double outputs(const MetricWanted& wanted);
-  /// Backward from the seeds of `outputs`: sets the gradient and its squares (or moduli) at trained starts, and
-  /// accumulates the metric; without a metric sets the whole gradient. `draw`: of random errors, if there are any.
+  /// Runs backward from the seeds of `outputs`: sets the gradient and its squares (or moduli) at trained initial
+  /// values, and accumulates the metric; without a metric, sets the whole gradient. `draw`: key of the random errors,
+  /// if used.
   void backward(std::span<T> gradient, std::span<T> squares, std::uint64_t draw);
 
  private:
   struct Shard {
     std::unique_ptr<CorePass<T>> core;
     std::unique_ptr<OutputMetric<T>> output;
-    std::unique_ptr<UnitMetric<T>> metric;  ///< null: none
-    std::unique_ptr<OwnSequences<T>> own;   ///< null: the metric is measured on what is read
+    std::unique_ptr<UnitMetric<T>> metric;  ///< null without a metric
+    std::unique_ptr<OwnSequences<T>> own;   ///< null if the metric is measured on the data
     std::unique_ptr<CorePass<T>> own_core = nullptr;
     std::unique_ptr<UnitMetric<T>> own_metric = nullptr;
     Batch room = {};
-    const Batch* batch = nullptr;      ///< null: it has no chains now
-    std::vector<double> weights = {};  ///< of its rows in the metric, where they are not 1
+    const Batch* batch = nullptr;      ///< null if the shard currently has no chains
+    std::vector<double> weights = {};  ///< weights of its rows in the metric; empty if all are 1
     std::uint64_t stream = 0;
   };
 
@@ -55,7 +56,7 @@ class MetricShards {
   std::span<T> clear_starts(std::span<T> squares);
   void add_starts(std::span<T> squares, std::span<const T> of_pass, double share) const;
   void weigh_rows(Shard& shard) const;
-  /// Calls visit(span) for the sums of the outputs, or of what lies below them, that a shard has.
+  /// Calls visit(span) for the sums of a shard: those of the outputs, or of the layers below.
   template <class Visit>
   void visit_sums(Shard& shard, bool outputs, const Visit& visit);
   void add_shard(Shard& shard, bool outputs, ShardSum<double>& sum);
@@ -69,10 +70,10 @@ class MetricShards {
   const Parameters<T>* parameters_ = nullptr;
   const Batch* whole_ = nullptr;
   const State<T>* entering_ = nullptr;
-  std::vector<Index> passed_;  // parameters whose gradient the backward pass sets
-  std::vector<T> scratch_;     // a gradient that nobody wants
+  std::vector<Index> passed_;  // parameters whose gradient is set by the backward pass
+  std::vector<T> scratch_;     // a gradient that is not used
   std::uint64_t draw_ = 0;
-  std::vector<double> starts_;  // scratch: of these, gradient and squares
+  std::vector<double> starts_;  // scratch: gradient and squares of these parameters
   std::unique_ptr<ShardSum<double>> output_sum_, unit_sum_;
   std::vector<double> total_;
 };

@@ -14,7 +14,7 @@
 namespace unfold {
 namespace {
 
-// The kinds of optimisers: name, options with their defaults, and how it is made. The list follows below.
+// The kinds of optimizers: name, options with their defaults, and constructor. The list follows below.
 
 struct SgdKind {
   using Options = SgdOptions;
@@ -27,7 +27,7 @@ struct SgdKind {
   }
 };
 
-/// Plain steps, of which a mean is taken.
+/// Plain SGD steps with averaging.
 struct AveragedSgdKind {
   using Options = AveragingOptions;
   static constexpr const char* kName = "asgd";
@@ -73,7 +73,8 @@ struct AdamWKind {
   }
 };
 
-/// Path-normalised directions bound their step in their own metric: `clip` is theirs, not the control's.
+/// Path-normalized directions bound their step in their own metric: `clip` belongs to the direction, not to the
+/// control.
 struct PathKind {
   using Options = PathMetricOptions;
   static constexpr const char* kName = "path";
@@ -121,7 +122,7 @@ struct PathAdamKind {
   }
 };
 
-// Optimisers with a direction and a control of their own describe all of their options themselves.
+// Optimizers with their own direction and control, which describe all of their options themselves.
 
 struct HessianFreeKind {
   using Options = HessianFreeOptions;
@@ -157,7 +158,7 @@ struct NaturalKind {
   }
 };
 
-/// Optimisers that are a control of their own, without a direction beside it.
+/// Optimizers that consist of a control only, without a direction.
 template <RiemannianMetric metric>
 struct RiemannianKind {
   using Options = RiemannianOptions;
@@ -222,7 +223,7 @@ void describe(Visitor& v, Settings<Kind>& s) {
   describe(v, s.schedule);
 }
 
-/// Options that came later than the runs of version 0.1: written only where they are on, so that those runs resume.
+/// Options added after version 0.1. They are written only if enabled, so that runs of version 0.1 can be resumed.
 constexpr std::array<std::string_view, 1> kLaterOptions = {"lazy"};
 
 bool is_left_out(const OptionHelp& option) {
@@ -239,7 +240,7 @@ std::string write_out(std::string_view name, const AnyOptions& settings) {
 template <class T>
 using MakeOptimizer = std::unique_ptr<Optimizer<T>> (*)(Index parameters, const AnyOptions& settings);
 
-/// A kind of optimiser, of any type.
+/// A kind of optimizer, for any type.
 struct OptimizerEntry : Entry {
   MakeOptimizer<float> in_float;
   MakeOptimizer<double> in_double;

@@ -1,5 +1,6 @@
 #pragma once
-/// An optimiser: a direction, a control and a schedule, made from a SPEC: `adam:rate=0.002,clip=1,schedule=cosine`.
+/// An optimizer: a direction, a control and a schedule, created from a SPEC such as
+/// `adam:rate=0.002,clip=1,schedule=cosine`.
 /// The registry is an explicit list; each entry describes its options once.
 
 #include <memory>
@@ -13,9 +14,9 @@
 
 namespace unfold {
 
-/// Options that every optimiser has.
+/// Options common to all optimizers.
 struct CommonOptions {
-  double rate = 0;  ///< each optimiser has its own default
+  double rate = 0;  ///< each optimizer has a different default
   double clip = 0;
   double decay = 0;
 };
@@ -33,29 +34,29 @@ class Optimizer {
             const ScheduleOptions& schedule, std::string spec);
   virtual ~Optimizer() = default;
 
-  /// Once, before the first step and before `visit_state`: throws UsageError when the optimiser does not fit what is
-  /// trained.
+  /// Must be called once, before the first step and before `visit_state`. Throws UsageError if the optimizer does not
+  /// support the objective.
   void attach(Objective<T>& objective);
-  /// `factor` comes on top of the schedule: halvings on a plateau and after a divergence.
+  /// `factor` multiplies the schedule: halvings on a plateau and after a divergence.
   virtual StepReport step(Objective<T>& objective, const Progress& progress, double factor);
-  /// Everything that a checkpoint must hold.
+  /// Visits all state that a checkpoint must store.
   virtual void visit_state(StateVisitor<T>& visitor);
-  /// After `attach`: whether every vector that it visits holds what belongs to the slices of this process
-  /// (Objective::slices), one behind the other, and not what belongs to all parameters.
+  /// After `attach`: whether every visited vector holds only the concatenated slices of this process
+  /// (Objective::slices) rather than values for all parameters.
   bool in_slices() const { return in_slices_; }
-  /// The parameters to be judged and kept, where they are not those that move; empty: they are.
+  /// The parameters to be evaluated and saved, if they differ from those being updated; otherwise empty.
   virtual std::span<const T> average() const { return {}; }
-  /// Told the loss of every validation.
+  /// Called with the loss of every validation.
   virtual void judged(double /*nats*/) {}
-  virtual Index batches() const { return 1; }    ///< of the data, for one step
-  virtual Index gradients() const { return 1; }  ///< what a step costs, roughly, in gradients of one batch
+  virtual Index batches() const { return 1; }    ///< number of data batches per step
+  virtual Index gradients() const { return 1; }  ///< approximate cost of a step, in gradients of one batch
 
   const ScheduleOptions& schedule() const { return schedule_; }
   double rate() const { return rate_; }
-  const std::string& spec() const { return spec_; }  ///< canonical, with every option
+  const std::string& spec() const { return spec_; }  ///< canonical form with every option
 
  protected:
-  /// Whether it keeps nothing besides direction and control that belongs to parameters.
+  /// Whether all state for parameters is held by direction and control.
   virtual bool may_keep_slices() const { return true; }
 
  private:
@@ -67,24 +68,24 @@ class Optimizer {
   bool in_slices_ = false;
 };
 
-/// Throws UsageError: an unknown optimiser or option (with the nearest name), a value out of range.
+/// Throws UsageError for an unknown optimizer or option (suggesting the nearest name) and for a value out of range.
 template <class T>
 std::unique_ptr<Optimizer<T>> make_optimizer(std::string_view spec, Index parameters);
 
-/// Checks a SPEC and writes it out with every option. Throws as make_optimizer.
+/// Checks a SPEC and returns it with every option. Throws like make_optimizer.
 std::string canonical_optimizer(std::string_view spec);
-/// The same of what an earlier version has stored: options that it did not know are at their defaults. What cannot be
-/// read stays as it is.
+/// The same for a SPEC stored by an earlier version: options added since then get their defaults. A SPEC that cannot be
+/// parsed is returned unchanged.
 std::string canonical_stored_optimizer(const std::string& spec);
-/// Whether it keeps a step only if the loss of all the data did not rise. Late in training that is a difference in the
-/// last digits of a float. Throws as make_optimizer.
+/// Whether the optimizer accepts a step only if the loss of all data did not increase. Late in training, this depends
+/// on the last digits of a float. Throws like make_optimizer.
 bool compares_losses(std::string_view spec);
 
-/// Whether every step should see the same data, all of them. Throws as make_optimizer.
+/// Whether every step should use the complete data. Throws like make_optimizer.
 bool wants_everything(std::string_view spec);
 
 using OptimizerHelp = EntryHelp;
-/// All optimisers there are, for help texts.
+/// All optimizers, for help texts.
 std::vector<OptimizerHelp> optimizers();
 
 }  // namespace unfold

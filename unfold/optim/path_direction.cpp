@@ -65,7 +65,7 @@ class Path final : public Direction<T> {
  private:
   struct Block {
     Index begin, cols, rows;
-    std::size_t layer = kNoLayer;  ///< of the units that its columns enter: an affine map with dense terms
+    std::size_t layer = kNoLayer;  ///< layer of the units that its columns lead to: an affine map with dense terms
   };
   static constexpr std::size_t kNoLayer = std::numeric_limits<std::size_t>::max();
   struct Chunk {
@@ -82,7 +82,8 @@ class Path final : public Direction<T> {
     });
   }
 
-  /// What brings the length of each block, the root of its sum of squares in the metric, down to clip.
+  /// Computes the factors that scale the length of each block (the root of its sum of squares in the metric) down to
+  /// `clip`.
   void bound_lengths() {
     std::vector<double>& squares = columns_;
     squares.assign(blocks_.size(), 0.0);
@@ -93,7 +94,7 @@ class Path final : public Direction<T> {
     }
   }
 
-  /// root = gamma / sqrt(kappa) at the present parameters; 0 where no path leads.
+  /// Sets root = gamma / sqrt(kappa) at the current parameters; 0 where there is no path.
   void refresh(Objective<T>& objective) {
     const PathReading reading = objective.path_reading();
     const bool every =
@@ -106,7 +107,7 @@ class Path final : public Direction<T> {
                                       .output = reading.output},
                                      kappa_);
     count_paths(objective.parameters().flat(), std::ldexp(1 / sums.norm.mantissa, sums.exponent - sums.norm.exponent));
-    for (std::vector<double>& units : shares_) {  // from shares to what raises kappa
+    for (std::vector<double>& units : shares_) {  // converts shares into factors on kappa
       const double mean = std::accumulate(units.begin(), units.end(), 0.0) / static_cast<double>(units.size());
       for (double& u : units) u = u > 0 ? std::max(1.0, options_.least * mean / u) : 1;
     }
@@ -120,7 +121,7 @@ class Path final : public Direction<T> {
       }
   }
 
-  /// kappa *= scale, then the sum of p^2 kappa, the share of the paths through each weight, for each unit.
+  /// Multiplies kappa by `scale`, then sums p^2 kappa, the share of the paths through each weight, for each unit.
   void count_paths(std::span<const T> p, double scale) {
     for (std::vector<double>& units : shares_) std::fill(units.begin(), units.end(), 0.0);
     for (const Block& block : blocks_) {
@@ -138,7 +139,7 @@ class Path final : public Direction<T> {
     }
   }
 
-  /// The columns of the parameter belong to the units of the layer that is added next.
+  /// Assigns the columns of the parameter to the units of the layer that is added next.
   void enter_units(const ParameterInfo& parameter) {
     for (Block& block : blocks_)
       if (block.begin == parameter.offset) block.layer = shares_.size();
@@ -152,13 +153,13 @@ class Path final : public Direction<T> {
   std::unique_ptr<PathPass<T>> pass_;
   Buffer<T> root_;             // gamma / sqrt(kappa)
   double age_ = 0;             // steps since the last refresh
-  std::vector<Block> blocks_;  // in the order of the parameters
+  std::vector<Block> blocks_;  // in parameter order
   std::vector<Chunk> chunks_;
-  std::vector<std::vector<double>> shares_;  // scratch: of the paths, through each unit of each layer
+  std::vector<std::vector<double>> shares_;  // scratch: share of the paths through each unit of each layer
   std::vector<double> kappa_, columns_;      // scratch: kappa / gamma^2; the shares of one block
   std::vector<double> squares_;              // scratch: of the gradient in the metric, by chunk
-  std::vector<T> factors_;                   // scratch: of each block
-  Buffer<T> turned_;                         // scratch: what the inner direction gets
+  std::vector<T> factors_;                   // scratch: per block
+  Buffer<T> turned_;                         // scratch: input of the inner direction
 };
 
 }  // namespace

@@ -9,7 +9,7 @@
 namespace unfold {
 namespace {
 
-/// Consecutive positions: use(row of the earlier, row of the later).
+/// Calls use(earlier row, later row) for consecutive positions.
 template <class Use>
 void for_each_pair(const Structure& s, Use&& use) {
   const Structure::Order& order = s.order();
@@ -39,7 +39,7 @@ Penalties<T>::Penalties(const PenaltyOptions& options, const Network<T>& network
   if (options.any() && layers_.empty()) throw UsageError("penalties: the model has no hidden signal to act on");
 }
 
-/// The one matrix through which the past of a layer acts on its present.
+/// Finds the only matrix through which the past of a layer affects its present.
 template <class T>
 void Penalties<T>::find_matrix(Layer& layer, const Circuit& circuit) const {
   const auto& nodes = circuit.nodes();
@@ -120,12 +120,12 @@ void Penalties<T>::add_flow(Unfolding<T>& unfolding, const Parameters<T>& parame
   const double weight = options_.flow / static_cast<double>(window.sequences());
   for (const Layer& layer : layers_) {
     const Matrix<const T> u = parameters[layer.matrix], delta = unfolding.affine_adjoint(layer.affine);
-    const Matrix<const T> outer = unfolding.adjoint(layer.hidden);  // the share of d that does not come from t + 1
+    const Matrix<const T> outer = unfolding.adjoint(layer.hidden);  // the part of d that does not come from t + 1
     back_.resize(delta.rows * u.rows);
     const Matrix<T> v{back_.data(), delta.rows, u.rows, u.rows};
     packed_.pack_transposed(u);
     multiply<T>(delta, packed_, v, {0, packed_.panels()}, Start::zero);
-    // What row r sends back belongs to its predecessor: v_t is row t + 1 of v.
+    // The value propagated back by row r belongs to its predecessor: v_t is row t + 1 of v.
     std::vector<Index> successor(at(delta.rows), -1);
     std::vector<char> has_past(at(delta.rows), 0);
     for_each_pair(window, [&](Index before, Index now) { successor[at(before)] = now, has_past[at(now)] = 1; });

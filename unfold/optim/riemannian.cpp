@@ -8,10 +8,11 @@
 namespace unfold {
 namespace {
 
-constexpr int kMostHalvings = 60;                    // a rate of 2^-60 moves nothing
-constexpr double kGrowth = 1.1, kLargestRate = 1e9;  // where nothing moves any more, every step is kept
+constexpr int kMostHalvings = 60;  // a learning rate of 2^-60 has no effect
+// Bounds the growth when parameters no longer change and every step is kept.
+constexpr double kGrowth = 1.1, kLargestRate = 1e9;
 
-/// The two groups of parameters that move in turn.
+/// The two groups of parameters that are updated in turn.
 enum Group : std::size_t { kOutput = 0, kTransition = 1 };
 
 template <class T>
@@ -67,7 +68,7 @@ class RiemannianControl final : public Control<T> {
     report.finite = std::isfinite(report.gradient_norm);
     if (!report.finite) return report;
     move(kTransition, objective, rate, [&] {
-      if (options_.control == StepControl::fixed) return nats_;  // the next batch is another one
+      if (options_.control == StepControl::fixed) return nats_;  // the next batch differs
       evaluate(objective, batch, {.metric = true});
       return nats_;
     });
@@ -92,14 +93,14 @@ class RiemannianControl final : public Control<T> {
  private:
   double units() const { return static_cast<double>(shards_->core().units()); }
 
-  /// Forward pass of the core, then the sweep over the predictions.
+  /// Runs the forward pass of the core, then the sweep over the predictions.
   void evaluate(Objective<T>& objective, const EnteredBatch<T>& batch, const typename OutputMetric<T>::Wanted& wanted) {
     leaving_ = batch.entering;
     shards_->forward(batch, objective.parameters(), leaving_);
     nats_ = shards_->outputs(wanted);
   }
 
-  // The last evaluation of a step is the first of the next one, if nothing has changed in between.
+  // The last evaluation of a step is reused as the first of the next one if nothing has changed in between.
 
   bool known(Objective<T>& objective, const EnteredBatch<T>& batch) const {
     const Batch& b = batch.batch;
@@ -113,7 +114,7 @@ class RiemannianControl final : public Control<T> {
     const std::vector<Index>& slots = b.carry.slots;
     cached_ = options_.control == StepControl::backtracking && kept_[kTransition] && !batch.dropout_seed &&
               std::all_of(slots.begin(), slots.end(), [&](Index slot) { return batch.entering.fresh(slot); });
-    cached_ = !objective.sharding().all().any(!cached_);  // each process knows the slots of its shards
+    cached_ = !objective.sharding().all().any(!cached_);  // each process only knows the slots of its shards
     if (!cached_) return;
     fields_ = b.fields;
     slots_ = slots;
@@ -153,7 +154,7 @@ class RiemannianControl final : public Control<T> {
         d[i] = sums_[i] / predicted;
       }
     }
-    for (const Node& node : shards_->core().plan().nodes()) {  // trained starts
+    for (const Node& node : shards_->core().plan().nodes()) {  // trained initial values
       if (node.kind != Node::Kind::link || node.initial < 0) continue;
       const ParameterInfo& p = objective.parameters().info()[at(node.initial)];
       for (Index i = p.offset; i < p.offset + p.size(); ++i) {
@@ -164,7 +165,8 @@ class RiemannianControl final : public Control<T> {
     average(kTransition);
   }
 
-  /// Half of this direction and half of the last one, against the oscillation of a rate near its largest useful value.
+  /// Averages this direction and the previous one, to damp the oscillation at a learning rate near the largest useful
+  /// value.
   void average(Group group) {
     if (!options_.average) return;
     for (std::size_t i = 0; i < directions_[group].size(); ++i) {
@@ -183,7 +185,7 @@ class RiemannianControl final : public Control<T> {
 
   // Control
 
-  /// Moves one group; `loss` computes the nats at the moved parameters (and what is needed next from there).
+  /// Moves one group; `loss` computes the nats at the moved parameters, and the data needed for the next group.
   template <class Loss>
   void move(Group group, Objective<T>& objective, double rate, Loss&& loss) {
     const auto p = objective.parameters().flat();
@@ -213,11 +215,11 @@ class RiemannianControl final : public Control<T> {
     kept_[group] = false;
     std::copy(saved_.begin(), saved_.end(), p.begin());
     nats_ = before;
-    if (group == kOutput) (void)loss();  // the seeds, from where the parameters stay
+    if (group == kOutput) (void)loss();  // recomputes the seeds at the restored parameters
   }
 
   RiemannianOptions options_;
-  double rates_[2] = {1, 1};  // times rate / units
+  double rates_[2] = {1, 1};  // multiplied by rate / units
   bool kept_[2] = {true, true};
   std::vector<T> gradient_, squares_;
   std::vector<double> sums_;  // the gradient
@@ -227,7 +229,7 @@ class RiemannianControl final : public Control<T> {
   std::vector<char> is_output_;
 
   std::unique_ptr<MetricShards<T>> shards_;
-  double nats_ = 0, drawn_ = 0;  // random errors so far: the seeds of the next
+  double nats_ = 0, drawn_ = 0;  // number of random errors drawn so far: the key of the next
   State<T> leaving_;
 
   bool cached_ = false;

@@ -1,16 +1,17 @@
 #pragma once
-/// Riemannian training (Ollivier 2015; docs/riemannian.md has every equation): the writing weights move along their
-/// quasi-diagonal natural gradient, then the transition weights along M^-1 G with a matrix M for every unit, in turn,
-/// each with its own rate. For every circuit of affine maps.
+/// Riemannian training (Ollivier 2015; docs/riemannian.md has all equations): the output weights move along their
+/// quasi-diagonal natural gradient, then the transition weights along M^-1 G with a matrix M for every unit. The two
+/// groups alternate and have separate learning rates. Supports every circuit of affine maps.
 ///
 ///   ruop    Phi = B^2, unit-wise outer product; with `draws` the mean square of B for random errors that have the
 ///           covariance of the Fisher matrix: the recurrent natural metric, unit by unit; with `own` the mean over
-///           sequences that the model writes: the Fisher metric of whole sequences, unit by unit and step by step
+///           sequences sampled from the model: the Fisher metric of whole sequences, unit by unit and step by step
 ///   rbpm    Phi = the backpropagated modulus, seeded with the Fisher matrix of the softmax
 ///   ascent  no metric: the mean gradient, for comparison under the same control
 ///
-/// Control `backtracking` (for full batches): a step that raises the loss is undone, its rate halved, and tried again;
-/// a step that does not is kept and its rate grows by a tenth. `fixed` (for mini-batches): every step is kept.
+/// Control `backtracking` (for full batches): a step that increases the loss is undone and retried with half the
+/// learning rate; otherwise the step is kept and the learning rate grows by a tenth. `fixed` (for mini-batches): every
+/// step is kept.
 
 #include "unfold/optim/control.h"
 
@@ -22,16 +23,16 @@ enum class Reduction { full, quasi_diagonal };
 enum class SequenceWeights { length, equal };
 
 struct RiemannianOptions {
-  RiemannianMetric metric = RiemannianMetric::ruop;  ///< set by the optimiser's name
+  RiemannianMetric metric = RiemannianMetric::ruop;  ///< set by the optimizer's name
   Reduction reduction = Reduction::full;
   StepControl control = StepControl::backtracking;
   double damping = 1;          ///< epsilon, added to the diagonal of M
-  double writing_damping = 1;  ///< times the frequency of a symbol: added to the diagonal of its Hessian
-  Index draws = 0;             ///< of ruop: random errors that B^2 is the mean of; 0: the error made
-  Index own = 0;  ///< of ruop: sequences of the model's own that M is summed over, times those read; 0: those read
-  SequenceWeights sequences = SequenceWeights::length;  ///< in the metric: as long as it is, or each as much
-  double keep = 0;                                      ///< share of the old matrices that is kept from batch to batch
-  bool average = false;                                 ///< each direction is the mean of the last two
+  double writing_damping = 1;  ///< multiplied by the frequency of a symbol, added to the diagonal of its Hessian
+  Index draws = 0;             ///< ruop: number of random errors over which B^2 is averaged; 0: the actual error
+  Index own = 0;               ///< ruop: sampled sequences per data sequence over which M is summed; 0: the data
+  SequenceWeights sequences = SequenceWeights::length;  ///< weight of a sequence in the metric: its length, or equal
+  double keep = 0;       ///< weight of the old matrices in the running average over batches
+  bool average = false;  ///< each direction is the mean of the last two
 };
 template <class Visitor>
 void describe(Visitor& v, RiemannianOptions& o) {
@@ -59,8 +60,8 @@ void describe(Visitor& v, RiemannianOptions& o) {
   v("average", o.average, "move along the mean of the last two directions");
 }
 
-/// The whole optimiser: it needs no Direction beside it. The rates start at rate / (number of units read by the
-/// output), where `rate` is that of `step`. Throws UsageError for a network it does not fit, at the first step.
+/// Returns the complete optimizer, which needs no Direction. The learning rates start at rate / (number of units read
+/// by the output), where `rate` is the argument of `step`. The first step throws UsageError for an unsupported network.
 template <class T>
 std::unique_ptr<Control<T>> riemannian_control(Index parameters, const RiemannianOptions& options);
 

@@ -1,5 +1,5 @@
 #pragma once
-/// Schedules: the factor on the step size over a run.
+/// Learning rate schedules: the factor on the learning rate over a training run.
 
 #include "unfold/base/options.h"
 
@@ -8,13 +8,13 @@ namespace unfold {
 enum class ScheduleKind {
   constant,
   cosine,  ///< from 1 down to `floor` along half a cosine over the budget
-  plateau  ///< halved whenever `plateau_patience` validations in a row bring no improvement
+  plateau  ///< halved after `plateau_patience` consecutive validations without improvement
 };
 
 struct ScheduleOptions {
   ScheduleKind kind = ScheduleKind::constant;
-  Index warmup = 0;     ///< steps over which the rate grows linearly to its full size
-  double floor = 0.01;  ///< cosine: the last factor; plateau: the least
+  Index warmup = 0;     ///< steps over which the learning rate grows linearly to its full value
+  double floor = 0.01;  ///< cosine: the final factor; plateau: the minimum
   Index plateau_patience = 1;
 };
 
@@ -27,17 +27,18 @@ void describe(Visitor& v, ScheduleOptions& o) {
   v("plateau-patience", o.plateau_patience, "validations without improvement before the rate is halved", at_least(1));
 }
 
-/// How far a run is: steps done, and the part of the budget used (steps, epochs or time, whichever is furthest; 0 if
-/// there is none).
+/// Progress of a run: completed steps, and the fraction of the budget used (of steps, epochs or time, whichever is
+/// largest; 0 without a budget).
 struct Progress {
   Index step = 0;
   double fraction = 0;
 };
 
-/// Warm-up times shape. The plateau's halvings are state of the run and come as a factor of their own (see Plateau).
+/// Returns the warm-up factor times the schedule. The halvings of `plateau` are state of the run and are applied as a
+/// separate factor.
 double schedule_factor(const ScheduleOptions& options, const Progress& progress);
 
-/// cos(pi x) for x in [0, 1] to 1e-15, with the same bits on every machine.
+/// Returns cos(pi x) for x in [0, 1] with an error below 1e-15 and the same bits on every machine.
 double half_cosine(double x);
 
 }  // namespace unfold

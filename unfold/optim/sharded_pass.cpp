@@ -32,7 +32,7 @@ ShardedPass<T>::ShardedPass(const Network<T>& network, Team& team, std::size_t m
     throw UsageError("penalties are means over a whole batch, which --shards divides: leave one of them out");
 }
 
-/// Positions of part 0 are told apart by the slots of their chains, whatever the shard; deeper parts are not.
+/// Positions of part 0 are identified by the slots of their chains, independent of the shard; deeper parts are not.
 template <class T>
 void ShardedPass<T>::seed_dropout(const Batch& batch, Index shard) {
   if (!dropout_seed_) return;
@@ -81,7 +81,7 @@ double ShardedPass<T>::gradient(const Batch& batch, State<T>& state, double scal
   return sharding_.sum(nats);
 }
 
-/// Slices have whole chunks, whose sums of squares are those of one process.
+/// Slices consist of whole chunks, whose sums of squares equal those of a single process.
 template <class T>
 SliceGradient ShardedPass<T>::gradient_of_slices(const Batch& batch, State<T>& state, double scale, std::span<T> own) {
   std::vector<double> numbers = add_gradients(batch, state, scale);
