@@ -13,7 +13,7 @@ bool keeps_blocks(const GradientMethod& method) {
   return method.kind == GradientMethod::Kind::rtrl || method.kind == GradientMethod::Kind::snap;
 }
 
-/// Opens a circuit whose losses can be read position by position.
+/// Opens a circuit after checking that its losses can be evaluated position by position.
 template <class T>
 std::unique_ptr<OpenCircuit> opened(const Network<T>& network, const GradientMethod& method) {
   const std::string who = "--gradient " + method.text();
@@ -22,13 +22,13 @@ std::unique_ptr<OpenCircuit> opened(const Network<T>& network, const GradientMet
   return open_circuit(network, who);
 }
 
-/// Reads sequences, one at a time. One for each member of a team.
+/// Processes sequences one at a time. Each member of a team has a separate worker.
 template <class T>
 struct ForwardWorker {
   ForwardWorker(const Network<T>& network, const OpenCircuit& open) : pass(network, open), gradient(open.parameters) {}
   StepPass<T> pass;
   InfluenceScratch<T> scratch;
-  Buffer<T> gradient;  // of a sequence
+  Buffer<T> gradient;  // gradient of one sequence
 };
 
 }  // namespace
@@ -56,7 +56,7 @@ struct ForwardGradient<T>::Body {
     make_room(options.streams);
   }
 
-  /// For so many slots; what is there stays.
+  /// Allocates rows for the given number of slots; keeps existing data.
   void make_room(Index slots) {
     const Index width = influence->width();
     if (carried.size() >= slots * width) return;
@@ -67,7 +67,7 @@ struct ForwardGradient<T>::Body {
 
   T* row(Index slot) { return carried.data() + slot * influence->width(); }
 
-  /// A fresh sequence begins from zero, or from trained starts.
+  /// Initializes a fresh sequence with zero or with trained initial values.
   void begin(State<T>& state, Index slot, const Parameters<T>& parameters, const SignKey& key) {
     T* values = state.row(slot);
     for (const StateBlock& block : blocks) {
@@ -80,7 +80,7 @@ struct ForwardGradient<T>::Body {
     influence->begin(key, row(slot));
   }
 
-  /// A sequence of the batch: its gradient is left with the worker.
+  /// Processes a sequence of the batch; its gradient is stored in the worker.
   void read(ForwardWorker<T>& worker, const Batch& batch, Index sequence, State<T>& state,
             const Parameters<T>& parameters, Index step, T scale, const std::optional<std::uint64_t>& dropout_seed) {
     const Index slot = batch.carry.slots[at(sequence)];
@@ -103,7 +103,7 @@ struct ForwardGradient<T>::Body {
     }
   }
 
-  /// What the loss of a position says of the parameters: by what is read now, and through the state before.
+  /// Adds the gradient of the loss at a position: the direct part, and the part through the previous state.
   void add(std::span<const T> found, const T* influences, std::span<T> gradient) const {
     for (std::size_t i = 0; i < gradient.size(); ++i) gradient[i] += found[i];
     influence->pull(found.data() + open->parameters, influences, gradient.data());
@@ -116,7 +116,7 @@ struct ForwardGradient<T>::Body {
   std::vector<StateBlock> blocks;
   std::unique_ptr<Influence<T>> influence;
   std::vector<std::unique_ptr<ForwardWorker<T>>> workers;
-  Buffer<T> carried, kept;  // a row for each slot
+  Buffer<T> carried, kept;  // one row per slot
   std::vector<T> nats;
 };
 

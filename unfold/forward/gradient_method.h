@@ -1,12 +1,12 @@
 #pragma once
-/// How the gradient of a recurrent network is found, by name:
+/// The method for computing the gradient of a recurrent network, selected by name:
 ///
-///   bptt         looking back: the backward pass through a window (engine/unfolding.h)
-///   rtrl         without looking back, exactly: what every state owes to every parameter is carried along.
-///                Williams & Zipser 1989, equations (8) and (10); Robinson & Fallside 1987
-///   snap:N       the same, of parameters that reach a state within N steps alone. Menick et al. 2021, section 3
-///   uoro         an unbiased estimate of rank one. Tallec & Ollivier 2017, algorithm 1
-///   nobacktrack  another one, that draws a sign for each state. Ollivier, Tallec & Charpiat 2015, section 3
+///   bptt         backpropagation through time: the backward pass through a window (engine/unfolding.h)
+///   rtrl         real-time recurrent learning: the exact sensitivity of every state to every parameter is carried
+///                forward. Williams & Zipser 1989, equations (8) and (10); Robinson & Fallside 1987
+///   snap:N       the same, only for parameters that reach a state within N steps. Menick et al. 2021, section 3
+///   uoro         an unbiased rank-one estimate. Tallec & Ollivier 2017, algorithm 1
+///   nobacktrack  another one, which draws a sign for each state. Ollivier, Tallec & Charpiat 2015, section 3
 
 #include <string>
 #include <string_view>
@@ -18,10 +18,10 @@ namespace unfold {
 struct GradientMethod {
   enum class Kind { bptt, rtrl, snap, uoro, nobacktrack };
   Kind kind = Kind::bptt;
-  Index steps = 1;  ///< of snap
+  Index steps = 1;  ///< number of steps of snap
 
-  /// "bptt", "rtrl", "snap:2", "uoro", "nobacktrack"; "snap" is "snap:1". Throws UsageError suggesting the nearest
-  /// name.
+  /// Parses "bptt", "rtrl", "snap:2", "uoro" or "nobacktrack"; "snap" means "snap:1". Throws a UsageError that suggests
+  /// the nearest name.
   static GradientMethod parse(std::string_view text);
   std::string text() const;
   bool looks_back() const { return kind == Kind::bptt; }

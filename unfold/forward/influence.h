@@ -1,6 +1,6 @@
 #pragma once
-/// Internal: how what states owe to parameters, G_t = ds_t / dtheta, is carried along: exactly, in part, or estimated.
-/// An influence holds no numbers of its own: those of a stream are a row of `width()` that the caller keeps.
+/// Internal: forward propagation of the influence of parameters on states, G_t = ds_t / dtheta: exact, sparse or
+/// estimated. An Influence stores no data; the caller keeps a row of `width()` numbers for each stream.
 
 #include <cstdint>
 #include <memory>
@@ -11,15 +11,15 @@
 
 namespace unfold {
 
-/// What random signs of one position are a function of.
+/// The key of the random signs of one position.
 struct SignKey {
-  std::uint64_t seed = 0;      ///< of the run
-  std::uint64_t step = 0;      ///< of training
-  std::uint64_t stream = 0;    ///< its slot
-  std::uint64_t position = 0;  ///< in the window, from 1; 0: before it begins
+  std::uint64_t seed = 0;      ///< seed of the training run
+  std::uint64_t step = 0;      ///< training step
+  std::uint64_t stream = 0;    ///< state slot
+  std::uint64_t position = 0;  ///< position in the window, starting at 1; 0: before the window begins
 };
 
-/// What a thread needs besides.
+/// Scratch memory of a thread.
 template <class T>
 struct InfluenceScratch {
   Buffer<T> next, jacobian, ones, signs, moved;
@@ -29,23 +29,24 @@ template <class T>
 class Influence {
  public:
   virtual ~Influence() = default;
-  virtual Index width() const = 0;  ///< numbers that a stream carries
-  /// Before the first position of a sequence: what trained starts owe to themselves.
+  virtual Index width() const = 0;  ///< numbers carried per stream
+  /// Initializes the carried data before the first position of a sequence: the derivatives of trained initial values.
   virtual void begin(const SignKey& key, T* carried) const = 0;
   /// gradient [theta] += adjoint [state] G_{t-1}
   virtual void pull(const T* adjoint, const T* carried, T* gradient) const = 0;
-  /// G_{t-1} to G_t at the position that `pass` ran forward over.
+  /// Advances G_{t-1} to G_t at the position of the last forward pass of `pass`.
   virtual void step(StepPass<T>& pass, const SignKey& key, InfluenceScratch<T>& scratch, T* carried) const = 0;
 };
 
-/// rtrl and snap. `limit` in bytes for what `streams` streams carry; UsageError saying what would be needed.
+/// For rtrl and snap. `limit`: maximum bytes of the data carried for `streams` streams; throws UsageError that states
+/// the required amount.
 template <class T>
 std::unique_ptr<Influence<T>> sparse_influence(const Reach& reach, const GradientMethod& method, Index streams,
                                                std::size_t limit);
-/// The refusal alone.
+/// Only the checks of sparse_influence.
 template <class T>
 void require_affordable(const Reach& reach, const GradientMethod& method, Index streams, std::size_t limit);
-/// uoro and nobacktrack.
+/// For uoro and nobacktrack.
 template <class T>
 std::unique_ptr<Influence<T>> rank_one_influence(const Reach& reach, const GradientMethod& method, Index parameters);
 

@@ -12,7 +12,7 @@ Index numbers_in(const std::vector<ParameterRange>& ranges) {
   return total;
 }
 
-/// Columns of J by rows: the transpose of Reach::from_state.
+/// Returns the columns of J for each row: the transpose of Reach::from_state.
 std::vector<std::vector<Index>> jacobian_columns(const Reach& reach) {
   std::vector<std::vector<Index>> columns(at(reach.state));
   for (Index j = 0; j < reach.state; ++j)
@@ -49,7 +49,7 @@ std::vector<IndexSet> immediate_columns(const Reach& reach) {
   return columns;
 }
 
-/// With what is reached from there within more steps; all of it without a bound.
+/// Returns the set together with the components reached from it within further steps; without a bound, all of them.
 IndexSet InfluencePattern::closed(IndexSet set, Index steps, const Reach& reach) const {
   IndexSet edge = set;
   for (Index s = 1; steps == 0 || s < steps; ++s) {
@@ -89,7 +89,7 @@ InfluencePattern::InfluencePattern(const Reach& reach, Index steps) {
 
 void InfluencePattern::lay(const Reach& reach) {
   immediates_.resize(at(reach.state));
-  std::vector<Index> filled(groups_.size(), 0);  // parameters of a group that have their places
+  std::vector<Index> filled(groups_.size(), 0);  // parameters of each group that already have a position
   const auto place = [&](const Reaching& reaching, std::size_t number, bool is_start) {
     const Group& group = groups_[group_of_[number]];
     for (const ParameterRange& range : reaching.parameters) {
@@ -118,7 +118,7 @@ void InfluencePattern::lay(const Reach& reach) {
   }
   list_entries();
 
-  // A row is read where it is kept: its columns are those of J, then those of I.
+  // A row is computed if it is stored in some group: its columns are those of J, then those of I.
   const std::vector<IndexSet> immediate = immediate_columns(reach);
   std::vector<char> kept(at(reach.state), 0);
   for (const Group& group : groups_)

@@ -10,7 +10,7 @@
 namespace unfold {
 namespace {
 
-/// Sorts behind every name that a cell may give: states lie behind the parameters.
+/// Sorts after every name that a cell may use, so that states follow the parameters.
 constexpr const char* kStateScope = "~state";
 
 class Opening {
@@ -61,7 +61,7 @@ class Opening {
                                           {{.parameter = "s", .source = open_.always}}, Init::zero(), false);
   }
 
-  /// The node of the circuit that is carried: plans read some through a copy at the exit of a loop.
+  /// Returns the node of the circuit that is carried: plans read some nodes through a copy at the exit of a loop.
   int origin(const Plan::Carried& c) const {
     int source = c.source;
     while (at(source) >= circuit_.nodes().size()) source = plan_.nodes()[at(source)].operands[0];
@@ -70,7 +70,7 @@ class Opening {
 
   StateBlock& block_at(Index offset) { return *std::ranges::find(open_.blocks, offset, &StateBlock::offset); }
 
-  /// What a link saw.
+  /// Returns the value read by a link.
   Signal state_of(int link) {
     const Node& n = node(link);
     if (trees_) return child_of(n);
@@ -80,7 +80,7 @@ class Opening {
     for (const Plan::Carried& c : plan_.carried())
       if (c.source == plan_.nodes()[at(link)].source && n.delay.steps <= c.steps)
         return block_at(c.offset + (n.delay.steps - 1) * n.size).before;
-    return open_.circuit.input(n.name, n.size);  // nothing that counts reads it
+    return open_.circuit.input(n.name, n.size);  // not read by any relevant node
   }
 
   Signal child_of(const Node& link) {
@@ -112,7 +112,7 @@ class Opening {
         return n.operands[1] >= 0 ? c.map(n.map, operand(0), operand(1)) : c.map(n.map, operand(0), n.constant);
       case Node::Kind::slice: return c.slice(operand(0), n.offset, n.size);
       case Node::Kind::mask: return c.mask_like(n);
-      case Node::Kind::reorder: break;  // made by plans, never part of a circuit
+      case Node::Kind::reorder: break;  // occurs only in plans
     }
     return {};
   }
@@ -130,7 +130,7 @@ class Opening {
     return open_.circuit.affine(n.name, n.size, terms, Init::zero(), n.bias >= 0);
   }
 
-  /// Parameters that no operation reads: those of losses.
+  /// Declares the parameters that no operation reads: those of losses.
   void declare_others() {
     for (const ParameterInfo& p : circuit_.parameters())
       if (std::ranges::find(open_.circuit.parameters(), p.name, &ParameterInfo::name) ==
@@ -138,7 +138,7 @@ class Opening {
         open_.circuit.parameter(p.name, p.rows, p.cols, Init::zero());
   }
 
-  /// s_t: what is fed to links, and what moves up in a delay of several steps.
+  /// Outputs s_t: the sources of links, and the shifted entries of delays of several steps.
   void feed_state() {
     for (const Plan::Carried& c : plan_.carried()) {
       const Index n = node(origin(c)).size;
@@ -152,7 +152,7 @@ class Opening {
     }
   }
 
-  /// Both halves must lie where they are looked for.
+  /// Checks that both parts are at their expected positions.
   void check() const {
     const auto& opened = open_.circuit.parameters();
     const auto is_at = [&](const std::string& name, Index offset, Index size) {
@@ -176,7 +176,7 @@ class Opening {
   bool trees_;
   std::string who_, remedy_;
   OpenCircuit& open_;
-  std::vector<const Node*> links_;  // of open_.children
+  std::vector<const Node*> links_;  // link nodes of open_.children
 };
 
 }  // namespace

@@ -3,10 +3,10 @@
 ///
 ///   s_t = F(theta, s_{t-1}, x_t),   o_t = O(theta, s_{t-1}, x_t)
 ///
-/// What links along `previous` saw are parameters of the opened circuit, behind those of the circuit itself, in the
-/// order of State (engine/unfolding.h): one vector [theta | s_{t-1}]. So a backward pass over one position gives both
-/// halves of a row of the Jacobian, dF/dtheta and dF/ds, and a tangent pass moves either; no operation needs another
-/// rule, and there is no loop left.
+/// The values read by links along `previous` become parameters of the opened circuit, appended to those of the original
+/// circuit in the order of State (engine/unfolding.h): one vector [theta | s_{t-1}]. A backward pass over one position
+/// then gives both parts of a row of the Jacobian, dF/dtheta and dF/ds, and a tangent pass can change either.
+/// Operations need no additional rules, and no loop is left.
 
 #include <memory>
 #include <vector>
@@ -19,40 +19,40 @@ namespace unfold {
 /// A part of the state: components [offset, offset + size).
 struct StateBlock {
   Index offset = 0, size = 0;
-  Index initial = -1;  ///< where its trained start lies in theta; -1: it starts from zero
-  Signal before = {};  ///< in the opened circuit: what it was at the position before
-  Signal after = {};   ///< an output: what it is at this one
+  Index initial = -1;  ///< position of its trained initial value in theta; -1: it starts from zero
+  Signal before = {};  ///< in the opened circuit: its value at the previous position
+  Signal after = {};   ///< an output: its value at this position
 };
 
-/// Of a circuit over trees: what a link towards the leaves saw is an input of the opened circuit.
+/// For a circuit over trees: the value read by a link toward the leaves is an input of the opened circuit.
 struct ChildLink {
   Delay delay;
   Signal before = {};  ///< the input
-  Signal after = {};   ///< an output: what the node gives such links of its parent
+  Signal after = {};   ///< an output: the value that the node provides to such links of its parent
 };
 
 struct OpenCircuit {
   Circuit circuit;
-  std::vector<Signal> of;           ///< of each node of the circuit that was opened
-  std::vector<StateBlock> blocks;   ///< by their offsets, without gaps
-  std::vector<ChildLink> children;  ///< of a circuit over trees
-  Signal always;                    ///< of one symbol, 0, which is to be given: it looks the state up
-  Index parameters = 0;             ///< theta: numbers of the circuit that was opened
-  Index state = 0;                  ///< numbers behind them
+  std::vector<Signal> of;           ///< the opened circuit's signal for each node of the original circuit
+  std::vector<StateBlock> blocks;   ///< sorted by offset, without gaps
+  std::vector<ChildLink> children;  ///< child links of a circuit over trees
+  Signal always;                    ///< a symbol input that must be set to 0; it looks up the state
+  Index parameters = 0;             ///< theta: number of parameters of the original circuit
+  Index state = 0;                  ///< number of state components, appended to theta
 };
 
-/// Opens the circuit of a network. Throws UsageError naming the node, and `who` asks: links other than `previous`,
-/// parts of their own chains.
+/// Opens the circuit of a network. Throws a UsageError that names the node and the caller `who` for links other than
+/// `previous` and for nodes of other parts.
 template <class T>
 std::unique_ptr<OpenCircuit> open_circuit(const Network<T>& network, std::string_view who);
 
-/// Opens the circuit of a network that finds trees (Network::merges): one node, from its children. Its outputs are that
-/// signal and what the node gives its parent. Throws UsageError naming the node: links to what is not a child told
-/// apart by its place.
+/// Opens the circuit of a network that builds trees (Network::merges) at one node, as a function of its children. The
+/// outputs are the merge signal and the values that the node provides to its parent. All links must lead to a child
+/// with a fixed index; for any other link, throws a UsageError that names the node.
 template <class T>
 std::unique_ptr<OpenCircuit> open_tree_circuit(const Network<T>& network);
 
-/// The network over an opened circuit: the same fields, the same losses. The circuit must outlive it.
+/// Returns the network over an opened circuit, with the same fields and losses. The circuit must outlive it.
 template <class T>
 Network<T> open_network(const Network<T>& network, const OpenCircuit& open);
 

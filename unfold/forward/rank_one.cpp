@@ -1,5 +1,4 @@
-/// Estimates of rank one: G_t is h~ theta~' in the mean over random signs, whatever the network. Carried: [h~ |
-/// theta~].
+/// Rank-one estimates: G_t is the mean of h~ theta~' over random signs, for any network. Carried: [h~ | theta~].
 
 #include <algorithm>
 #include <cmath>
@@ -17,7 +16,7 @@ std::uint64_t two_words(const std::array<std::uint32_t, 4>& words) {
   return static_cast<std::uint64_t>(words[1]) << 32 | words[0];
 }
 
-/// Random signs of all components, a function of the key.
+/// Draws random signs for all components, as a function of the key.
 template <class T>
 void draw_signs(const SignKey& key, Index count, T* signs) {
   static const std::uint64_t kStream = stream_of("forward gradient");
@@ -31,7 +30,7 @@ void draw_signs(const SignKey& key, Index count, T* signs) {
   }
 }
 
-/// sqrt(a / b), and 1 where either is 0.
+/// Returns sqrt(a / b), or 1 if either is 0.
 double balance(double a, double b) { return a > 0 && b > 0 ? std::sqrt(a / b) : 1; }
 
 template <class T>
@@ -85,13 +84,13 @@ class RankOne : public Influence<T> {
   }
 
   Index state_, parameters_;
-  std::vector<Index> all_;  // components
+  std::vector<Index> all_;  // indices of all components
 
  private:
   std::vector<Reaching> starts_;
 };
 
-/// UORO, one vector of signs nu for a step: theta~ takes nu' I / rho_1 and h~ takes rho_1 nu.
+/// UORO, with one vector of signs nu per step: adds nu' I / rho_1 to theta~ and rho_1 nu to h~.
 template <class T>
 class Uoro final : public RankOne<T> {
  public:
@@ -111,8 +110,8 @@ class Uoro final : public RankOne<T> {
   }
 };
 
-/// NoBackTrack, a sign and a scale rho_i for each component i: theta~ takes nu_i I_i / rho_i and h~_i takes rho_i nu_i.
-/// Rows of I that share no parameter share a backward pass.
+/// NoBackTrack, with a sign and a scale rho_i for each component i: adds nu_i I_i / rho_i to theta~ and rho_i nu_i to
+/// h~_i. Rows of I that share no parameter share a backward pass.
 template <class T>
 class NoBackTrack final : public RankOne<T> {
  public:
@@ -146,7 +145,7 @@ class NoBackTrack final : public RankOne<T> {
     double squares = 0;
     for (const ParameterRange& range : read_[at(row)])
       for (Index i = 0; i < range.count; ++i) squares += static_cast<double>(now[range[i]]) * now[range[i]];
-    if (!(squares > 0)) return;  // nothing is owed: a sign would add noise alone
+    if (!(squares > 0)) return;  // zero row: a sign would only add noise
     const double rho = std::sqrt(std::sqrt(squares));
     carried[row] += static_cast<T>(rho) * sign;
     T* past = carried + this->state_;
@@ -156,7 +155,7 @@ class NoBackTrack final : public RankOne<T> {
   }
 
   std::vector<std::vector<Index>> passes_;
-  std::vector<std::vector<ParameterRange>> read_;  // parameters of a row of I
+  std::vector<std::vector<ParameterRange>> read_;  // parameters in each row of I
 };
 
 }  // namespace

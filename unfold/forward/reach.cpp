@@ -44,7 +44,8 @@ std::vector<Index> IndexSet::elements() const {
 
 namespace {
 
-/// Told which outputs of an operator an input, and a column of its parameter, reaches.
+/// Interface for recording the dependencies of an operator's outputs `to` on an input component or on a column of its
+/// parameter.
 class OperatorEdges {
  public:
   virtual ~OperatorEdges() = default;
@@ -52,7 +53,8 @@ class OperatorEdges {
   virtual void column(Index column, Index to) = 0;
 };
 
-/// Numbers k of n complex ones, n real parts and then n imaginary ones, that stay apart from the others.
+/// For n complex numbers, stored as n real and then n imaginary parts: each complex number k is separate from the
+/// others.
 void tell_complex(Index n, Index columns, OperatorEdges& edges) {
   for (Index k = 0; k < n; ++k)
     for (const Index to : {k, n + k}) {
@@ -72,7 +74,7 @@ void tell_sparse(const SparseOperator& op, OperatorEdges& edges) {
     for (Index i = 0; i < e.inputs(); ++i) edges.input(i, i);
 }
 
-/// An operator that is not known reaches everything from everywhere.
+/// In an unknown operator, everything depends on everything.
 void tell_edges(const Operator& op, Index columns, OperatorEdges& edges) {
   if (const SparseOperator* sparse = as_sparse(&op)) return tell_sparse(*sparse, edges);
   if (const auto* known = dynamic_cast<const KnownOperator*>(&op)) {
@@ -103,7 +105,7 @@ void tell_edges(const Operator& op, Index columns, OperatorEdges& edges) {
   }
 }
 
-/// From the next state back to where each component of it comes from.
+/// Traverses the circuit from the next state back to the origin of each component.
 class Reading {
  public:
   explicit Reading(const OpenCircuit& open) : open_(open), nodes_(open.circuit.nodes()), reached_(nodes_.size()) {

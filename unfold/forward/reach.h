@@ -1,7 +1,8 @@
 #pragma once
-/// How far things reach within one step of an opened circuit: which components of the next state depend on which
-/// components of the state before, and on which parameters, whatever their values. Read off the circuit, component by
-/// component: element-wise maps and sparse operators keep units apart, matrices and unknown operators do not.
+/// Structural dependencies within one step of an opened circuit: which components of the next state depend on which
+/// components of the previous state and on which parameters, regardless of their values. Derived from the circuit
+/// component by component: element-wise maps and sparse operators keep units separate, matrices and unknown operators
+/// do not.
 
 #include <cstdint>
 #include <vector>
@@ -10,14 +11,14 @@
 
 namespace unfold {
 
-/// A set of numbers from 0 to size - 1.
+/// A set of integers from 0 to size - 1.
 class IndexSet {
  public:
   IndexSet() = default;
   explicit IndexSet(Index size) : words_(at((size + 63) / 64), 0) {}
   void add(Index i) { words_[at(i / 64)] |= std::uint64_t{1} << (i % 64); }
   bool has(Index i) const { return !words_.empty() && (words_[at(i / 64)] >> (i % 64) & 1) != 0; }
-  /// Takes in another one; true when that brought something new. Sets of no size are empty.
+  /// Adds the elements of another set; returns true if the set has changed. Sets of size 0 are empty.
   bool take(const IndexSet& other);
   bool meets(const IndexSet& other) const;
   bool empty() const;
@@ -30,13 +31,13 @@ class IndexSet {
   std::vector<std::uint64_t> words_;
 };
 
-/// Parameters begin, begin + stride, ...: `count` of them, by their places in the vector of all.
+/// `count` parameters begin, begin + stride, ..., as indices into the parameter vector.
 struct ParameterRange {
   Index begin = 0, stride = 1, count = 0;
   Index operator[](Index i) const { return begin + i * stride; }
 };
 
-/// Parameters that reach the same components of the next state.
+/// A set of state components and the parameters that reach exactly these.
 struct Reaching {
   IndexSet states;
   std::vector<ParameterRange> parameters;
@@ -45,8 +46,9 @@ struct Reaching {
 struct Reach {
   Index state = 0;
   std::vector<IndexSet> from_state;  ///< [j]: components of s_t that component j of s_{t-1} reaches
-  std::vector<Reaching> within;      ///< parameters that reach some within the step; no two sets are equal
-  std::vector<Reaching> starts;      ///< trained starts: the components of the state before the first step
+  /// parameters that reach at least one component within the step; the sets are distinct
+  std::vector<Reaching> within;
+  std::vector<Reaching> starts;  ///< trained initial values: the components of the state before the first step
 };
 
 Reach reach_of(const OpenCircuit& open);

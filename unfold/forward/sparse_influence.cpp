@@ -12,12 +12,12 @@
 namespace unfold {
 namespace {
 
-/// A run copies what its streams carry twice: as it was before a batch, and as it was at the last good state.
+/// A training run stores two further copies of the streams' data: from before a batch, and from the last good state.
 constexpr double kCopies = 3;
-/// Multiply-adds of a step beyond which a symbol takes seconds.
+/// Multiply-adds per step beyond which a symbol takes seconds.
 constexpr double kMostOperations = 4e9;
 constexpr double kOperationsPerSecond = 2e9;
-/// Parameters of a group that are moved on at a time: a block of them stays in the second cache.
+/// Number of parameters of a group that are processed together, so that their block fits into the second-level cache.
 constexpr Index kChunk = 512;
 
 std::string duration_of(double operations) {
@@ -96,7 +96,7 @@ class SparseInfluence final : public Influence<T> {
     std::ranges::fill(scratch.ones, T{1});
   }
 
-  /// A row of J and of I.
+  /// Stores a row of J and of I.
   void keep(Index row, const T* found, Index parameters, InfluenceScratch<T>& scratch) const {
     const auto [begin, end] = pattern_.rows()[at(row)];
     for (Index v = begin; v < end; ++v) scratch.jacobian[v] = found[parameters + pattern_.columns()[at(v)]];
@@ -106,7 +106,7 @@ class SparseInfluence final : public Influence<T> {
     }
   }
 
-  /// G = J G + I of a group, some parameters at a time.
+  /// G = J G + I for a group, some parameters at a time.
   void move(const InfluencePattern::Group& group, InfluenceScratch<T>& scratch, T* carried) const {
     const Index stride = group.count;
     T *block = carried + group.offset, *next = scratch.next.data() + group.offset;

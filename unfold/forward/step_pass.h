@@ -1,5 +1,5 @@
 #pragma once
-/// Internal: the passes of one step, over one position of an opened circuit. One for each thread.
+/// Internal: the passes of one step, over one position of an opened circuit. Each thread needs a separate object.
 
 #include <memory>
 #include <span>
@@ -13,34 +13,34 @@ namespace unfold {
 template <class T>
 class StepPass {
  public:
-  /// `network`: over `open` (open_network). Both are referred to.
+  /// `network`: over `open` (see open_network). Keeps references to both.
   StepPass(const Network<T>& network, const OpenCircuit& open);
 
-  /// theta, from now on.
+  /// Sets theta.
   void set_parameters(const Parameters<T>& parameters);
-  /// Dropout from now on as a pass over whole chains draws it at this place of a chain of this slot.
+  /// Enables dropout with the masks that a pass over whole chains draws at this position of a chain of this slot.
   void set_dropout(std::uint64_t seed, Index slot, Index position);
-  /// Forward at a row of a batch, from a state [state].
+  /// Runs forward at a row of a batch, from a state [state].
   void forward(const Batch& batch, Index row, const T* state);
-  /// What the state is after it.
+  /// Stores the state after the step.
   void next_state(T* state) const;
-  /// Losses of the row, each head with its weight: returns nats, and seeds their adjoints, times `scale`. Gradients of
-  /// own parameters of losses are added to `gradient` [theta].
+  /// Computes the losses of the row, weighted by head: returns nats, and seeds their adjoints multiplied by `scale`.
+  /// Adds the gradients of the losses' own parameters to `gradient` [theta].
   T losses(const Batch& batch, Index row, T scale, std::span<T> gradient);
-  /// Seeds nothing but the given components of the next state.
+  /// Seeds only the given components of the next state.
   void seed(std::span<const Index> components, std::span<const T> values);
-  /// Backward from what is seeded: [theta | state]. It is there until the next pass.
+  /// Runs backward from the seeds; returns [theta | state], valid until the next pass.
   std::span<const T> backward();
   /// out [state] = J direction [state].
   void tangent(const T* direction, T* out);
 
   Index parameters() const { return open_.parameters; }
   Index state() const { return open_.state; }
-  /// Of the step's vector, for whoever keeps numbers beside a pass.
+  /// Memory of this object, for memory accounting by the caller.
   std::size_t memory_bytes() const;
 
  private:
-  /// Where a component of the state lies among the signals of its block.
+  /// The block and the index within the block of a component of the state.
   struct Component {
     std::size_t block;
     Index place;
@@ -53,7 +53,7 @@ class StepPass {
   Parameters<T> values_;  // [theta | state]
   Buffer<T> gradient_, direction_;
   std::vector<Component> components_;
-  std::vector<char> moves_;  // of each block: whether it depends on anything but what is read
+  std::vector<char> moves_;  // for each block: whether it depends on anything other than the inputs
 };
 
 }  // namespace unfold
