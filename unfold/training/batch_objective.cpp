@@ -13,7 +13,7 @@
 namespace unfold {
 namespace {
 
-/// True when some target is not the last of its chain.
+/// Returns whether some target is not at the last position of its chain.
 template <class T>
 bool predicts_before_the_end(const Batch& batch, const Network<T>& network) {
   const Structure& s = batch.structure;
@@ -24,13 +24,13 @@ bool predicts_before_the_end(const Batch& batch, const Network<T>& network) {
   return false;
 }
 
-/// The weights in one of several batches: a penalty is the mean over them.
+/// Returns the penalty weights for one of several batches: a penalty is the mean over them.
 PenaltyOptions share_of(const PenaltyOptions& whole, Index batches) {
   const auto n = static_cast<double>(batches);
   return {.activity = whole.activity / n, .flow = whole.flow / n, .smoothing = whole.smoothing};
 }
 
-/// The network whose passes run as the options say.
+/// Returns the network with the precision and device of the options.
 template <class T>
 Network<T> as_told(Network<T> network, const BatchObjectiveOptions& options) {
   network.precision = options.precision;
@@ -41,7 +41,7 @@ Network<T> as_told(Network<T> network, const BatchObjectiveOptions& options) {
   return network;
 }
 
-/// What a device does not run is refused before it has any work.
+/// Rejects options that the device does not support before any work is done.
 const BatchObjectiveOptions& runnable(const BatchObjectiveOptions& options, std::string_view objective) {
   if (options.offload == nullptr) return options;
   const auto refuse = [](std::string_view what) {
@@ -121,7 +121,7 @@ BatchObjective<T>::BatchObjective(const Network<T>& network, Parameters<T>& para
                                                  options.memory_limit);
 }
 
-/// What a pass over one position at a time cannot give.
+/// Rejects options that a pass over one position at a time does not support.
 template <class T>
 void BatchObjective<T>::check_forward() const {
   const auto refuse = [&](std::string_view what) {
@@ -138,7 +138,7 @@ void BatchObjective<T>::check_forward() const {
   if (options_.batches > 1) refuse(fmt::format("steps over several batches, as {} takes them", options_.optimizer));
 }
 
-/// What a pass over other sequences than those of the batch cannot give.
+/// Rejects options that a pass over selected sequences does not support.
 template <class T>
 void BatchObjective<T>::check_chooser(std::string_view name) const {
   const auto refuse = [&](std::string_view what) {
@@ -156,7 +156,7 @@ void BatchObjective<T>::check_chooser(std::string_view name) const {
   if (options_.batches > 1) require_losses(name);
 }
 
-/// Metrics and curvatures are those of the losses.
+/// Rejects a chooser, because metrics and curvature are those of the losses.
 template <class T>
 void BatchObjective<T>::require_losses(std::string_view objective) const {
   if (!objective.empty())
@@ -167,7 +167,7 @@ void BatchObjective<T>::require_losses(std::string_view objective) const {
                     objective.substr(0, objective.find(' '))));
 }
 
-/// Metrics and curvatures are sums over a window that is kept.
+/// Rejects forward gradients, because metrics and curvature are sums over a stored window.
 template <class T>
 void BatchObjective<T>::require_looking_back() const {
   if (forward_)
@@ -177,7 +177,8 @@ void BatchObjective<T>::require_looking_back() const {
                     options_.optimizer, options_.gradient.text()));
 }
 
-/// What is estimated anew in every step can be followed, but not measured.
+/// Rejects the sampled softmax: the loss is a new estimate in each step, which is sufficient for a gradient but not for
+/// comparing losses.
 template <class T>
 void BatchObjective<T>::require_full_softmax() const {
   if (sampled_)
@@ -190,7 +191,7 @@ void BatchObjective<T>::require_exact_products() const {
     throw UsageError(options_.optimizer + " measures curvature, for which bfloat16 is too coarse; train it in float");
 }
 
-/// Metrics know outputs that nothing reads.
+/// Rejects feedback, because metrics are defined only for outputs that the network does not read.
 template <class T>
 void BatchObjective<T>::require_own_inputs_apart() const {
   if (free_)
@@ -200,7 +201,7 @@ void BatchObjective<T>::require_own_inputs_apart() const {
                     options_.optimizer));
 }
 
-/// What works on several weights together knows nothing of those that are dropped, or equal.
+/// Rejects dropped and tied weights, which optimizers that combine several weights do not support.
 template <class T>
 void BatchObjective<T>::require_plain_weights() const {
   if (weights_)
@@ -229,7 +230,7 @@ void BatchObjective<T>::read_own_outputs(double forcing) {
     mixed_ = &free_->mark(source_.batch(), forcing, step_);
     return;
   }
-  enter_batch(source_.batch(), *network_.plan, carried_);  // once more in `gradient`, to the same end
+  enter_batch(source_.batch(), *network_.plan, carried_);  // `gradient` enters the batch again, with the same result
   mixed_ = &own_->mix(source_.batch(), carried_, parameters_, forcing, step_);
 }
 
@@ -272,7 +273,7 @@ std::string BatchObjective<T>::find_non_finite() {
   return {};
 }
 
-/// Where nothing but the pass and its losses makes the gradient.
+/// Only if the gradient consists of the pass and its losses.
 template <class T>
 Resident<T>* BatchObjective<T>::resident() {
   const bool plain =
@@ -290,7 +291,7 @@ double BatchObjective<T>::gradient(std::span<T> result) {
   for (Index k = 0; k < options_.batches; ++k) {
     poll();
     set_dropout(k);
-    if (k == 0 && !computed_.empty())  // again, after other parameters
+    if (k == 0 && !computed_.empty())  // another call, with different parameters
       copy_state(before_.front(), carried_);
     else
       enter_batch(batch(k), *network_.plan, carried_);
@@ -310,15 +311,15 @@ double BatchObjective<T>::gradient(std::span<T> result) {
   }
   if (weights_) weights_->turn(result);
   const double loss = nats / predicted_ + penalty;
-  const bool again = !computed_.empty();  // at a trial point, which no run goes back to
+  const bool again = !computed_.empty();  // evaluation at a trial point, which is never used for a rollback
   computed_ = result;
   in_slices_ = false;
   const auto norm = [&] { return result.empty() ? pass_.resident()->gradient_norm() : global_norm<T>(team_, result); };
   return again || entered_(loss, norm) ? loss : std::numeric_limits<double>::infinity();
 }
 
-/// What works on all of a gradient, or adds up several, wants it whole; so do slices whose sums are rounded: parameters
-/// cannot be, so that sending them would take twice what sending the gradient takes.
+/// Returns null for optimizers that need the whole gradient or sums of several gradients, and for slices whose sums are
+/// rounded: parameters cannot be rounded, so that sending them would cost twice as much as sending the gradient.
 template <class T>
 const Slices* BatchObjective<T>::slices() {
   const Sharding& sharding = options_.sharding;

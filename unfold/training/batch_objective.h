@@ -1,9 +1,9 @@
 #pragma once
-/// The objective of a training step: the loss over one or several batches, which carry their state from each to the
-/// next and from step to step.
+/// The objective of a training step: the loss over one or several batches. The state is carried from batch to batch and
+/// from step to step.
 ///
-///   objective.gather(step);              // the batches of this step
-///   optimizer.step(objective, ...);      // gradient, loss, curvature: as often as it likes
+///   objective.gather(step);              // loads the batches of this step
+///   optimizer.step(objective, ...);      // may call gradient, loss and curvature any number of times
 ///   objective.leave();                   // the state carries over to the next step
 
 #include <atomic>
@@ -24,69 +24,73 @@
 namespace unfold {
 
 struct BatchObjectiveOptions {
-  std::string optimizer = {};  ///< its SPEC, for messages
-  Index batches = 1;           ///< of one step
-  std::uint64_t seed = 1;      ///< of dropout
+  std::string optimizer = {};  ///< SPEC of the optimizer, for messages
+  Index batches = 1;           ///< number of batches per step
+  std::uint64_t seed = 1;      ///< seed of dropout
   std::size_t memory_limit = 0;
-  PenaltyOptions penalties = {};                     ///< the mean over the batches
-  bool own_outputs = false;                          ///< read_own_outputs will be called
-  Feedback feedback = {};                            ///< so it will, and the gradient flows through what is read
-  GradientMethod gradient = {};                      ///< looking back, or carried along (forward_gradient.h)
-  Precision precision = Precision::exact;            ///< of loss and gradient; curvature wants exact ones (UsageError)
-  Precision activities = Precision::exact;           ///< that are kept for the gradient; likewise
-  std::shared_ptr<const Offload> offload = nullptr;  ///< where they run; null: on the team
-  Sharding sharding = {};                            ///< of each batch
-  const std::atomic<bool>* stop = nullptr;  ///< polled between passes; where it is set they throw StepBrokenOff
+  PenaltyOptions penalties = {};  ///< weights of the penalties, which are averaged over the batches
+  bool own_outputs = false;       ///< whether read_own_outputs will be called
+  /// If on, read_own_outputs will be called, and the gradient flows through the model's outputs
+  Feedback feedback = {};
+  GradientMethod gradient = {};  ///< backpropagation or forward methods (forward_gradient.h)
+  /// Precision of loss and gradient; curvature requires exact products (UsageError).
+  Precision precision = Precision::exact;
+  Precision activities = Precision::exact;           ///< stored for the gradient; curvature requires exact activations
+  std::shared_ptr<const Offload> offload = nullptr;  ///< device for the passes; null: on the team
+  Sharding sharding = {};                            ///< division of each batch into shards
+  const std::atomic<bool>* stop = nullptr;           ///< polled between passes; if set, they throw StepBrokenOff
 };
 
-/// A step was told to stop in its midst: parameters and optimiser are somewhere between two steps.
+/// Thrown when a step is stopped before its end: parameters and optimizer are in an intermediate state.
 struct StepBrokenOff {};
 
 template <class T>
 class BatchObjective final : public Objective<T> {
  public:
-  /// The norm of a gradient, for those who want to know.
+  /// Computes the norm of a gradient on demand.
   using Norm = std::function<double()>;
-  /// Told the loss, and the norm of the gradient (empty: there is none), when a step has entered its batches and before
-  /// parameters move; false: the loss is not to be believed, and counts as infinite.
+  /// Called with the loss and the gradient norm (empty if there is none) after a step has entered its batches and
+  /// before parameters change. Returns false if the loss indicates divergence; it then counts as infinite.
   using Entered = std::function<bool(double loss, const Norm& norm)>;
 
-  /// Everything given is referred to and must outlive the objective. UsageError: a flow penalty, or own outputs, with
-  /// several batches; penalties, own outputs, forward gradients or a sampled softmax with several shards; forward
-  /// gradients with own outputs, a sampled softmax, several batches, dropped weights or bfloat16; a chooser with any of
-  /// these or a memory limit; an offload with any of these but a sampled softmax, or with a penalty on the flow.
-  /// `chooser`: what is paid in place of the losses; null: the losses are.
+  /// Keeps references to all arguments, which must outlive the objective. Throws UsageError for unsupported
+  /// combinations: a flow penalty or own outputs with several batches; penalties, own outputs, forward gradients or a
+  /// sampled softmax with several shards; forward gradients with own outputs, a sampled softmax, several batches,
+  /// dropped weights or bfloat16; a chooser with any of these or a memory limit; an offload with any of these except a
+  /// sampled softmax, or with a flow penalty. `chooser`: an objective that replaces the losses; null: the losses.
   BatchObjective(const Network<T>& network, Parameters<T>& parameters, BatchSource& source,
                  const BatchObjectiveOptions& options, Team& team, Entered entered, BatchChooser<T>* chooser = nullptr);
 
-  /// Takes the batches of this step from the source, which is left at the last of them.
+  /// Takes the batches of this step from the source, which then points to the last of them.
   void gather(Index step);
-  /// From now until the next `gather` the network reads its own outputs at a share 1 - forcing of the positions, with
-  /// feedback of those that are free. REQUIRES one of the options.
+  /// Until the next `gather`, each position reads one of the network's own outputs with probability 1 - forcing; with
+  /// feedback, only the free positions do. REQUIRES one of the two options.
   void read_own_outputs(double forcing);
-  double predicted() const override { return predicted_; }  ///< symbols, in all batches of the step
+  double predicted() const override { return predicted_; }  ///< number of symbols in all batches of the step
   bool repeats() const override {
     return source_.unchanging() && options_.batches == 1 && !network_.dropout && !own_ && !free_ && !weights_ &&
            !chosen_;
   }
   Index symbols() const;
-  /// Runs forward through the batches, for the state alone.
+  /// Runs forward through the batches only to update the state.
   void skip();
-  /// To be called when the step is done, before the source advances.
+  /// Must be called after the step, before the source advances.
   void leave();
 
   /// Before `gather` and after `leave`: the state between steps.
   State<T>& carried() { return carried_; }
-  /// Between the first pass of a step and `leave`: makes `carried` the state before the step; called again, undoes it.
+  /// Between the first pass of a step and `leave`: exchanges `carried` with the state before the step; a second call
+  /// undoes this.
   void swap_carried() {
     std::swap(carried_, before_.front());
     if (forward_) forward_->swap_kept();
   }
-  /// What streams carry for forward gradients (ForwardGradient::carried); empty where there are none.
+  /// The data carried for forward gradients (ForwardGradient::carried); empty if they are not used.
   std::span<T> influences() { return forward_ ? forward_->carried() : std::span<T>(); }
-  /// What is not finite in the batches of this step, by signal and position; empty if all is.
+  /// Returns the signal and position of the first non-finite value in the batches of this step; empty if there is none.
   std::string find_non_finite();
-  /// The first number of the last gradient of this step that is not finite; -1: there is none. By all processes.
+  /// Returns the index of the first non-finite element of this step's last gradient, or -1. Collective over all
+  /// processes.
   Index first_non_finite_of_gradient();
 
   Parameters<T>& parameters() override { return parameters_; }
@@ -108,7 +112,7 @@ class BatchObjective final : public Objective<T> {
   Sharding sharding() const override { return options_.sharding; }
 
  private:
-  /// The k-th batch of this step: the last one is that of the source.
+  /// The k-th batch of this step; the last one is that of the source.
   const Batch& batch(Index k) const {
     if (k + 1 < options_.batches) return earlier_[static_cast<std::size_t>(k)];
     return mixed_ != nullptr ? *mixed_ : source_.batch();
@@ -138,20 +142,21 @@ class BatchObjective final : public Objective<T> {
   Team& team_;
   Entered entered_;
   ShardedPass<T> pass_;
-  std::unique_ptr<SampledSoftmax<T>> sampled_;   // takes the place of pass_ in `gradient`
-  std::unique_ptr<ForwardGradient<T>> forward_;  // so does this
-  std::unique_ptr<ChosenPass<T>> chosen_;        // and this
+  std::unique_ptr<SampledSoftmax<T>> sampled_;   // replaces pass_ in `gradient` for a sampled softmax
+  std::unique_ptr<ForwardGradient<T>> forward_;  // replaces pass_ in `gradient` for forward methods
+  std::unique_ptr<ChosenPass<T>> chosen_;        // replaces pass_ in `gradient` for a chooser
   std::unique_ptr<OwnOutputs<T>> own_;
   std::unique_ptr<FreePositions<T>> free_;
-  std::unique_ptr<WeightRules<T>> weights_;         // where weights are dropped or tied
-  const Batch* mixed_ = nullptr;                    // in place of that of the source
-  std::unique_ptr<ShardedCurvature<T>> curvature_;  // of optimisers that ask for it
+  std::unique_ptr<WeightRules<T>> weights_;         // null unless weights are dropped or tied
+  const Batch* mixed_ = nullptr;                    // if not null, replaces the batch of the source
+  std::unique_ptr<ShardedCurvature<T>> curvature_;  // used only by curvature-based optimizers
   State<T> carried_, scratch_;
-  std::vector<Batch> earlier_;    // the batches of the present step but the last
-  std::vector<State<T>> before_;  // as it was when each of them was entered
+  std::vector<Batch> earlier_;    // the batches of the current step except the last
+  std::vector<State<T>> before_;  // the state before each batch was entered
   double predicted_ = 0;
   Index step_ = 0;
-  std::span<const T> computed_;  // the gradient of the present step, which belongs to the control; or its slices
+  // The gradient of the current step, or its slices. The buffer is owned by the control.
+  std::span<const T> computed_;
   bool in_slices_ = false;
 };
 

@@ -7,12 +7,12 @@ namespace unfold {
 
 template <class T>
 void MinutesBudget<T>::step_took(double seconds) {
-  constexpr double kNew = 0.2;  // share of the running mean
+  constexpr double kNew = 0.2;  // weight of the new value in the running mean
   step_seconds_ = steps_ < kFewSteps ? seconds : step_seconds_ + kNew * (seconds - step_seconds_);
   ++steps_;
 }
 
-/// A gradient reads every row forward and, at about twice that cost, backward.
+/// A gradient reads every row forward and, at about twice the cost, backward.
 template <class T>
 double MinutesBudget<T>::row_seconds() const {
   const auto rows = static_cast<double>(std::max<Index>(1, sources_.step_symbols * run_.optimizer.gradients()));
@@ -24,9 +24,9 @@ Index MinutesBudget<T>::validation_rows() const {
   constexpr double kMost = 0.1, kThen = 0.05;  // shares of the budget
   const Index all = sources_.validation_symbols;
   const double whole = row_seconds() * static_cast<double>(all) * (1 + run_.options.validations_after);
-  const double budget = std::max(total(), 0.0);  // less than nothing, once it is over
+  const double budget = std::max(total(), 0.0);  // negative once the budget is exceeded
   if (!(whole > kMost * budget)) return all;
-  // What only warms the state up must leave something to count.
+  // The segments must contain more than their warm-up.
   const TrainerOptions& o = run_.options;
   const Index least = std::max(sources_.step_symbols, 2 * o.validation_streams * o.validation_warmup);
   const auto wanted = static_cast<Index>(static_cast<double>(all) * kThen * budget / whole);

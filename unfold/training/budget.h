@@ -1,6 +1,6 @@
 #pragma once
-/// Internal: the budget in minutes. It is kept within 5 % or one step, the last validation and saving included: what
-/// they cost is measured where they happened and estimated from the steps before.
+/// Internal: the time budget in minutes. The run stays within 5 % or one step of the budget, including the last
+/// validation and saving. Their durations are measured where they occur and otherwise estimated from previous steps.
 
 #include "unfold/training/run.h"
 
@@ -9,34 +9,34 @@ namespace unfold {
 template <class T>
 class MinutesBudget {
  public:
-  /// Both are referred to.
+  /// Keeps references to both.
   MinutesBudget(const TrainingSources<T>& sources, const Run<T>& run) : sources_(sources), run_(run) {}
 
   bool exists() const { return run_.options.minutes > 0; }
-  /// Of the run, without what was spent before it.
+  /// Seconds available to the run, without those spent before it.
   double total() const { return 60 * run_.options.minutes - run_.options.spent_seconds; }
 
   void step_took(double seconds);
   void saving_took(double seconds) { saving_seconds_ = seconds; }
-  /// Whether enough steps were seen to estimate anything.
+  /// Whether enough steps have been timed for an estimate.
   bool knows_steps() const { return steps_ >= kFewSteps; }
 
-  /// Of one validation: the last one, or an estimate.
+  /// Duration of one validation: the last measured one, or an estimate.
   double validation_seconds() const;
-  /// Rows that a validation may read. A whole one that would take more than a tenth of the budget is cut to a
-  /// twentieth.
+  /// Maximum number of rows per validation. A full validation that would take more than a tenth of the budget is
+  /// reduced to a twentieth.
   Index validation_rows() const;
-  /// What must still happen after the last step.
+  /// Time needed after the last step.
   double reserve() const;
-  /// Whether one now would leave time for a step and the last one.
+  /// Whether a validation now would leave time for another step and the final validation.
   bool has_time_for_validation() const {
     return run_.state.seconds + validation_seconds() + step_seconds_ + reserve() < total();
   }
-  /// Whether the next step would end nearer to the end of the budget without it than with it.
+  /// Whether the run would end closer to the budget without the next step than with it.
   bool is_used_up() const { return run_.state.seconds + step_seconds_ / 2 + reserve() >= total(); }
 
  private:
-  static constexpr Index kFewSteps = 2;  // the first one makes room for the activities
+  static constexpr Index kFewSteps = 2;  // the first step includes memory allocation
 
   double row_seconds() const;
 

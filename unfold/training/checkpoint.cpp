@@ -82,8 +82,8 @@ void add(SafetensorsWriter& writer, const std::string& prefix, const Snapshot<T>
       std::span<const std::uint8_t>(reinterpret_cast<const std::uint8_t*>(flags.data()), flags.size()));
 }
 
-/// A vector of the file, all of whose elements must be finite: a run that went on from others would end in a model that
-/// nobody can load.
+/// Reads a vector and requires all its elements to be finite; otherwise a resumed run would end with a model that
+/// cannot be loaded.
 template <class T>
 void read_finite(const SafetensorsFile& file, const std::string& name, std::span<T> out) {
   file.read<T>(name, {static_cast<Index>(out.size())}, out);
@@ -105,7 +105,7 @@ void read(const SafetensorsFile& file, const std::string& prefix, const Json& ru
                           std::span<std::uint8_t>(reinterpret_cast<std::uint8_t*>(flags.data()), flags.size()));
   const auto number = [&](const std::string& name, auto& value) {
     const auto found = run.find(name);
-    // Earlier versions always read all of the validation part, and chose the best by nats.
+    // Earlier versions always read the whole validation part and selected the best model by nats.
     if (found == run.end() && (name == "validation_rows" || name == "best_error")) return;
     if (found == run.end()) throw ModelError(fmt::format("{}: the counter \"{}\" is missing", file.name(), name));
     try {
@@ -130,14 +130,14 @@ bool is_on_device(const Json& configuration) {
   return found != configuration.end() && *found == kOnDevice;
 }
 
-/// Names the first key in which two configurations differ.
+/// Throws an error that names the first key in which two configurations differ.
 void require_same(const Json& ours, const Json& theirs, const std::string& path) {
   const auto text = [](const Json& of, const std::string& key) {
     const auto found = of.find(key);
     return found == of.end() ? "nothing" : found->dump();
   };
   const bool any_precision = is_on_device(ours) || is_on_device(theirs);
-  const bool any_data = !ours.contains(kDataKey) || !theirs.contains(kDataKey);  // earlier versions did not look
+  const bool any_data = !ours.contains(kDataKey) || !theirs.contains(kDataKey);  // earlier versions did not store it
   for (const Json* keys : {&ours, &theirs})
     for (const auto& [key, value] : keys->items()) {
       const bool may_differ = (any_precision && key == "precision") || (any_data && key == kDataKey);

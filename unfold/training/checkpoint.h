@@ -1,13 +1,13 @@
 #pragma once
-/// The whole state of a training run, in memory (for going back after a divergence) and on disk (for going on after an
-/// interruption). A checkpoint is one safetensors file, written atomically:
+/// The complete state of a training run, in memory (to roll back after a divergence) and on disk (to resume after an
+/// interruption). A checkpoint is a safetensors file, written atomically:
 ///
 ///   parameters [n], optimizer/<name> [n], best [n] (unless it equals the parameters), carried/values [streams x
 ///   width], carried/fresh [streams], influences [n] (of forward gradients); metadata "run" (counters, JSON),
 ///   "configuration" (JSON), "format".
 ///
-/// A run interrupted between snapshots also holds the last snapshot, under "rollback/", so that a resumed run would go
-/// back to the very state that an uninterrupted one goes back to.
+/// The checkpoint of a run interrupted between snapshots also contains the last snapshot, under "rollback/", so that a
+/// resumed run rolls back to the same state as an uninterrupted run.
 
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
@@ -22,25 +22,26 @@
 
 namespace unfold {
 
-/// "precision" in the configuration of a run on a device: it may have been, and may become, any other.
+/// Value of "precision" in the configuration of a run on a device. It is compatible with every other precision on
+/// resumption.
 inline constexpr const char* kOnDevice = "device";
-/// The fingerprint of the data in the configuration of a run.
+/// Key of the data fingerprint in the configuration of a run.
 inline constexpr const char* kDataKey = "data";
 
-/// The counters of a run.
+/// The counters of a training run.
 struct RunState {
   Index step = 0, epoch = 0, batch = 0, symbols = 0;
   double seconds = 0, last_loss = 0;
-  double loss_sum = 0;  // since the last entry in the log
+  double loss_sum = 0;  // since the last log entry
   Index loss_count = 0;
   Index log_length = 0;
 
   bool validated = false;
-  double best_nats = 0, best_error = 0;  // the error: where the best is chosen by it
+  double best_nats = 0, best_error = 0;  // best_error: used if the best model is selected by error
   Index best_step = 0, validated_step = -1, validation_symbols = 0;
   Index bad_validations = 0, plateau_bad = 0;
-  double validation_seconds = 0;  // of the last one
-  Index validation_rows = 0;      // that a validation reads; 0: not decided
+  double validation_seconds = 0;  // duration of the last validation
+  Index validation_rows = 0;      // rows read by a validation; 0: not yet determined
 
   double plateau_factor = 1, divergence_factor = 1;
   bool solved = false;  // the goal was reached
@@ -81,13 +82,13 @@ struct Snapshot {
   RunState run;
   Buffer<T> parameters;
   std::vector<std::pair<std::string, Buffer<T>>> optimizer;
-  std::vector<std::pair<std::string, double>> numbers;  ///< of the optimiser
+  std::vector<std::pair<std::string, double>> numbers;  ///< scalars of the optimizer
   State<T> carried;
-  Buffer<T> influences;                       ///< of forward gradients
+  Buffer<T> influences;                       ///< data carried for forward gradients
   std::shared_ptr<const Parameters<T>> best;  ///< null: no validation yet
 };
 
-/// Copies the state of an optimiser into a snapshot, or back.
+/// Copies the state of an optimizer into a snapshot, or back.
 template <class T>
 void capture_optimizer(Optimizer<T>& optimizer, Snapshot<T>& snapshot);
 template <class T>
@@ -98,9 +99,9 @@ template <class T>
 void write_checkpoint(const std::string& path, const Snapshot<T>& now, const Snapshot<T>* rollback,
                       const nlohmann::json& configuration);
 
-/// Reads into snapshots that already have the right shapes (captured from the run that is to go on). Throws ModelError
-/// for a damaged file or one of other shapes, UsageError for one of another configuration, naming what differs.
-/// Returns whether there was a rollback snapshot.
+/// Reads into snapshots that already have the correct shapes (captured from the run to be resumed). Throws ModelError
+/// for a damaged file or different shapes, and a UsageError that names the difference for a different configuration.
+/// Returns whether the file contains a rollback snapshot.
 template <class T>
 bool read_checkpoint(const std::string& path, const nlohmann::json& configuration, Snapshot<T>& now,
                      Snapshot<T>& rollback);

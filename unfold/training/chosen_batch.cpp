@@ -37,7 +37,7 @@ double ChosenPass<T>::gradient(const Batch& batch, const Parameters<T>& paramete
   return chosen_.value;
 }
 
-/// The adjoints of the heads: those of the losses, row by row times their weights.
+/// Sets the adjoints of the heads: those of the losses, multiplied by the row weights.
 template <class T>
 void ChosenPass<T>::seed(const Parameters<T>& parameters, double scale, std::span<T> gradient) {
   const Index rows = chosen_.batch.structure.positions();

@@ -1,5 +1,5 @@
 #pragma once
-/// Scoring with a network, many sequences or segments side by side.
+/// Evaluation of a network on many sequences or segments in parallel.
 
 #include <functional>
 
@@ -10,32 +10,32 @@
 namespace unfold {
 
 struct Evaluation {
-  double nats = 0;      ///< over all predicted symbols
-  Index predicted = 0;  ///< symbols (rows) that were predicted
-  Index symbols = 0;    ///< symbols read and counted, predicted or not
-  Index passages = 0;   ///< stretches that were read from a fresh state: sequences, or segments of them
-  Index warmed = 0;     ///< symbols read before segments only to warm the state up, not counted
+  double nats = 0;      ///< sum over all predicted symbols
+  Index predicted = 0;  ///< number of predicted symbols (rows)
+  Index symbols = 0;    ///< number of symbols read, excluding warm-up, predicted or not
+  Index passages = 0;   ///< number of sequences or segments that were read from a fresh state
+  Index warmed = 0;     ///< symbols read before segments only to warm up the state; not included in `symbols`
   double nats_per_symbol() const { return predicted > 0 ? nats / static_cast<double>(predicted) : 0; }
 };
 
 template <class T>
 class Evaluator {
  public:
-  /// Of a network that finds trees, on those that it finds best: batches have them when a judge sees them.
+  /// For a network that builds trees, the most probable trees are used; judges see the batches with these trees.
   Evaluator(const Network<T>& network, Team& team) : network_(network), pass_(network, team) {
     if (network_.merges.valid()) finder_ = std::make_unique<TreeFinder<T>>(network_, team);
   }
 
-  /// `surprisal(place, nats)` is called for every predicted symbol, in no particular order.
+  /// `surprisal(place, nats)` is called for every predicted symbol, in unspecified order.
   using Surprisal = std::function<void(Index, T)>;
-  /// Called with every batch and what the losses read there, one matrix [rows x size] a head.
+  /// Called with every batch and the inputs of the losses, one matrix [rows x size] per head.
   using Judge = std::function<void(const Batch&, std::span<const Matrix<const T>>)>;
 
-  /// Scores all batches of a reader. Sums are taken passage by passage in order of their numbers, so the result does
-  /// not depend on how passages share batches.
+  /// Evaluates all batches of a reader. Sums are taken passage by passage in order of their numbers, so that the result
+  /// does not depend on how passages are grouped into batches.
   Evaluation run(const Parameters<T>& parameters, BatchReader& reader, const Surprisal& surprisal = {},
                  const Judge& judge = {});
-  /// Scores streams of a corpus (text_batches.h: exact_streams, scoring_streams). The result does not depend on
+  /// Evaluates streams of a corpus (text_batches.h: exact_streams, scoring_streams). The result does not depend on
   /// `window`.
   Evaluation run(const Parameters<T>& parameters, const Corpus& corpus, std::vector<std::vector<Passage>> streams,
                  Index window, Symbol predict_after = kNoSymbol, const Surprisal& surprisal = {});
@@ -43,7 +43,7 @@ class Evaluator {
  private:
   Network<T> network_;
   BatchPass<T> pass_;
-  std::unique_ptr<TreeFinder<T>> finder_;  // none: trees are as they are
+  std::unique_ptr<TreeFinder<T>> finder_;  // null: trees are unchanged
 };
 
 }  // namespace unfold

@@ -1,6 +1,6 @@
 #pragma once
-/// log.jsonl: one JSON object per event, each with "event" and "step". A checkpoint holds the length of the log, and a
-/// resumed run cuts the log back to it, so the log goes on without a gap and without repetition.
+/// The log file log.jsonl: one JSON object per event, each with "event" and "step". A checkpoint stores the length of
+/// the log. A resumed run truncates the log to this length, so that it continues without gaps or duplicates.
 
 #include <cstdint>
 #include <string>
@@ -11,17 +11,18 @@ namespace unfold {
 
 class EventLog final : public Observer {
  public:
-  /// Opens `path` for appending. Throws RuntimeFailure when that fails, and later when writing does.
+  /// Opens `path` for appending. Throws RuntimeFailure on failure; later writes also throw on failure.
   explicit EventLog(std::string path);
   EventLog(const EventLog&) = delete;
   EventLog& operator=(const EventLog&) = delete;
   ~EventLog() override;
 
   std::uint64_t length() const { return length_; }
-  /// Cuts back; a log that is shorter gets an entry {"event":"gap"} that says so.
+  /// Truncates the log to `length`. If it is shorter, appends an entry {"event":"gap"}.
   void cut_back(std::uint64_t length, Index step);
 
-  void progress(const ProgressEvent& e) override;  ///< writes; the trainer calls it at its logging interval only
+  /// Writes an entry; the trainer calls it only at its logging interval
+  void progress(const ProgressEvent& e) override;
   void curvature(const CurvatureEvent& e) override;
   void validation(const ValidationEvent& e) override;
   void sample(const SampleEvent& e) override;

@@ -1,6 +1,6 @@
 #pragma once
-/// What happens in a training run, told to observers. The library itself prints nothing.
-/// Seconds and speeds are wall-clock values for people; nothing is computed from them.
+/// Events of a training run, passed to observers. The library itself prints nothing.
+/// Seconds and speeds are wall-clock values for display; no results depend on them.
 
 #include <string>
 #include <utility>
@@ -12,34 +12,34 @@
 namespace unfold {
 
 struct ProgressEvent {
-  Index step = 0;        ///< steps done
-  double epochs = 0;     ///< passes over the training part done
-  double fraction = 0;   ///< of the budget used, 0..1
-  double loss = 0;       ///< nats per predicted symbol, of this step
-  double mean_loss = 0;  ///< mean since the last entry in the log
+  Index step = 0;        ///< completed steps
+  double epochs = 0;     ///< completed passes over the training data
+  double fraction = 0;   ///< fraction of the budget used, 0..1
+  double loss = 0;       ///< nats per predicted symbol in this step
+  double mean_loss = 0;  ///< mean since the last log entry
   double gradient_norm = 0, rate = 0;
-  Index symbols = 0;              ///< read since the start of the run
-  double seconds = 0;             ///< since the start of the run, earlier parts of a resumed run included
-  double symbols_per_second = 0;  ///< since the last entry in the log
-  double seconds_left = 0;        ///< by the speed since the start or the resumption of the run
+  Index symbols = 0;              ///< symbols read since the start of the run
+  double seconds = 0;             ///< since the start of the run, including earlier parts of a resumed run
+  double symbols_per_second = 0;  ///< since the last log entry
+  double seconds_left = 0;        ///< estimated from the speed since the start or resumption of the run
 };
 
-/// After every step of an optimiser that uses curvature (control.h says what the numbers are).
+/// Sent after every step of a curvature-based optimizer (see CurvatureReport in control.h).
 struct CurvatureEvent {
   Index step = 0;
   double loss = 0;
   CurvatureReport report = {};
 };
 
-/// Figures beside the nats, by name: "error_rate", "mean_squared_error".
+/// Metrics in addition to the nats, by name: "error_rate", "mean_squared_error".
 using Measures = std::vector<std::pair<std::string, double>>;
 
 struct ValidationEvent {
   Index step = 0;
   double epochs = 0;
   double nats_per_symbol = 0;
-  Index symbols = 0;  ///< predicted
-  double share = 1;   ///< of the validation part that was read, about
+  Index symbols = 0;  ///< number of predicted symbols
+  double share = 1;   ///< approximate share of the validation data that was read
   bool best = false;  ///< the best so far
   double seconds = 0;
   Measures measures = {};
@@ -51,9 +51,9 @@ struct SampleEvent {
 };
 
 struct RollbackEvent {
-  Index step = 0, to_step = 0;  ///< where it happened, and the last good state
+  Index step = 0, to_step = 0;  ///< the current step, and the step of the last good state
   std::string reason = {};      ///< "loss is nan; first: layer1/z at position 17 of sequence 3"
-  double factor = 1;            ///< on the step size from now on
+  double factor = 1;            ///< factor on the learning rate from now on
   int attempt = 0, attempts = 0;
 };
 

@@ -32,7 +32,7 @@ FollowedText::~FollowedText() {
   if (descriptor_ > STDIN_FILENO) close(descriptor_);
 }
 
-/// Takes what has come into the window that is being filled.
+/// Appends the bytes received to the current window.
 FollowedText::Read FollowedText::read() {
   if (taken_ == buffered_) {
     pollfd waits{.fd = descriptor_, .events = POLLIN, .revents = 0};
@@ -51,7 +51,7 @@ FollowedText::Read FollowedText::read() {
   return Read::some;
 }
 
-/// Makes a window of the bytes that have come.
+/// Creates a window from the bytes received.
 void FollowedText::cut() {
   Window window{.before = last_, .symbols = {bytes_.begin(), bytes_.end()}};
   last_ = window.symbols.back();

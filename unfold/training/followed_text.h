@@ -1,9 +1,9 @@
 #pragma once
-/// A stream of bytes that goes on elsewhere: standard input, a pipe, a file that is read once. One sequence, `window`
-/// bytes a batch, in constant memory. A batch is there once its bytes have come: `wait` first.
+/// A batch source for a byte stream: standard input, a pipe or a file that is read once. Provides a single sequence,
+/// `window` bytes per batch, in constant memory. Call `wait` before accessing a batch.
 ///
-/// The last windows are kept, so that a diverged run can go back as far as its last good state. A run that is resumed
-/// is given the same stream from its beginning: what was read before is read over.
+/// The last windows are kept, so that a diverged run can return to its last good state. A resumed run reads the same
+/// stream from its beginning and skips the part that was already read.
 
 #include <atomic>
 #include <deque>
@@ -17,15 +17,15 @@ namespace unfold {
 
 class FollowedText final : public BatchSource {
  public:
-  /// "-" is standard input. `kept`: windows to go back. Throws DataError when there is no such file.
+  /// "-" is standard input. `kept`: number of windows kept for going back. Throws DataError if the file does not exist.
   FollowedText(const std::string& path, Index window, Index kept);
   ~FollowedText() override;
   FollowedText(const FollowedText&) = delete;
   FollowedText& operator=(const FollowedText&) = delete;
 
-  /// Waits for the current batch; false when it is not there after a second, when the flag is set, or when the stream
-  /// has ended before it (epochs_done() is 1 then). Throws DataError: a read that fails; RuntimeFailure: a batch that
-  /// is kept no longer.
+  /// Waits for the current batch. Returns false if it is not available after a second, if the flag is set, or if the
+  /// stream has ended before it (then epochs_done() is 1). Throws DataError if a read fails and RuntimeFailure for a
+  /// batch that is no longer kept.
   bool wait(const std::atomic<bool>* stop);
 
   const Batch& batch() const override { return batch_; }  ///< REQUIRES wait
@@ -52,17 +52,17 @@ class FollowedText final : public BatchSource {
   std::string name_;
   Index window_, kept_;
   int descriptor_ = -1;
-  std::vector<unsigned char> bytes_;  // that have come, of the window that is not whole yet
+  std::vector<unsigned char> bytes_;  // bytes received for the incomplete window
   std::vector<unsigned char> buffer_;
   std::size_t buffered_ = 0, taken_ = 0;
   Symbol last_ = kNoSymbol;
-  std::deque<Window> windows_;  // the last ones
+  std::deque<Window> windows_;  // the last windows
   Index next_ = 0;              // number of the window after them
   Index position_ = 0, end_ = -1;
   Batch batch_;
 };
 
-/// To train on. Refers to nothing.
+/// Training sources for a byte stream. Keeps no references.
 template <class T>
 TrainingSources<T> followed_sources(const std::string& path, Index window, Index kept);
 

@@ -12,14 +12,14 @@
 namespace unfold {
 namespace {
 
-constexpr Index kDraws = 2;  ///< trees that are drawn for a sentence in a step
+constexpr Index kDraws = 2;  ///< number of trees sampled per sentence in a step
 
 template <class T>
 void clear(const Matrix<T>& m) {
   for (Index r = 0; r < m.rows; ++r) std::fill_n(m.row(r), m.cols, T{0});
 }
 
-/// Rows of one batch brought to the places of another.
+/// Copies the rows of one batch to their positions in another.
 template <class Rows, class Copy>
 void move_rows(const Batch& from, const Batch& to, Rows& rows, const Copy& copy) {
   const Structure &before = from.structure, &after = to.structure;
@@ -65,12 +65,12 @@ Batch with_trees(const Batch& batch, std::span<const Tree> trees) {
   return result;
 }
 
-/// A sentence on its way to a tree.
+/// A partially built tree of a sentence.
 template <class T>
 struct TreeFinder<T>::Growing {
   Index number;
   MergeScores<T> scores;
-  std::vector<Index> rows = {};  ///< of kept_, by nodes
+  std::vector<Index> rows = {};  ///< row in kept_ of each node
   Tree tree = {};
 };
 
@@ -91,7 +91,7 @@ void TreeFinder<T>::set_parameters(const Parameters<T>& parameters) {
   unfolding_.set_parameters(parameters_);
 }
 
-/// Words are the rows of the first step of any trees.
+/// Words are the rows of the first step for any trees.
 template <class T>
 void TreeFinder<T>::read_words(const Batch& batch) {
   const Index words = batch.structure.order().step(0).size();
@@ -104,7 +104,7 @@ void TreeFinder<T>::read_words(const Batch& batch) {
   keep_rows(words);
 }
 
-/// New nodes read nothing but their children, one row each.
+/// Computes new nodes, which read only their children, one row per node.
 template <class T>
 void TreeFinder<T>::give_children(const std::vector<Growing*>& growing, const std::vector<Index>& pairs) {
   unfolding_.lay(Structure::chains(static_cast<Index>(growing.size()), 1));
@@ -153,7 +153,8 @@ template <class T>
 std::vector<Tree> TreeFinder<T>::find(const Batch& batch, Index copies, const Choice& choose) {
   const Structure& structure = batch.structure;
   const Index sentences = structure.sequences(), words = structure.order().step(0).size();
-  kept_.resize(at((words + copies * (structure.positions() - words)) * width_));  // so that rows stay where they are
+  // Allocated in advance so that pointers to rows stay valid.
+  kept_.resize(at((words + copies * (structure.positions() - words)) * width_));
   read_words(batch);
   std::vector<Growing> all;
   all.reserve(at(copies * sentences));
@@ -274,7 +275,7 @@ class TreeChooser final : public BatchChooser<T> {
     return result;
   }
 
-  /// Nats of each tree.
+  /// Returns the nats of each tree.
   std::vector<double> losses_of(const Batch& batch) {
     enter_batch(batch, *network_.plan, state_);
     pass_.forward(batch, state_);
@@ -286,7 +287,8 @@ class TreeChooser final : public BatchChooser<T> {
     return losses;
   }
 
-  /// By how much the loss of a tree is below the mean of the others of its sentence.
+  /// Sets the weights to the difference between the mean loss of the other trees of the sentence and the loss of the
+  /// tree.
   static void weigh_merges(const std::vector<double>& losses, Index sentences, Batch& batch) {
     const Structure& structure = batch.structure;
     ValueRows weights;

@@ -14,7 +14,7 @@ namespace {
 constexpr std::string_view kFree = "free ";
 constexpr Index kMostPositions = 1000000;
 
-/// A whole number up to kMostPositions, or -1.
+/// Parses an integer up to kMostPositions; returns -1 on failure.
 Index positions_of(std::string_view text) {
   Index count = -1;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);

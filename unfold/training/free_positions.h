@@ -1,8 +1,8 @@
 #pragma once
-/// Output recurrence in training: what a network reads as "previous F" is true for some positions, then what the
-/// network itself gave there for some, and the gradient flows back through it ("true for n steps, then free for k"; the
-/// output recurrence of Williams & Zipser 1989). The network has an input "free previous F" for each of them, 1 where
-/// its own output is read (models/feedback.h); this says where.
+/// Output feedback during training: at some positions, the input "previous F" is the true value, at others the
+/// network's own earlier output, and the gradient flows back through it ("true for n steps, then free for k"; the
+/// output recurrence of Williams & Zipser 1989). The network has an additional input "free previous F", which is 1
+/// where its own output is read (models/feedback.h). This module selects these positions.
 
 #include <cstdint>
 #include <string_view>
@@ -11,26 +11,26 @@
 
 namespace unfold {
 
-/// Of every given + free positions of a sequence the first `given` read what is true.
+/// In every block of given + free positions of a sequence, the first `given` read the true value.
 struct Feedback {
   Index given = 0, free = 0;
   bool on() const { return free > 0; }
-  /// "20+10". Throws UsageError: two numbers from 1 to 1,000,000; the first may be 0.
+  /// Parses "20+10". Throws UsageError unless both are integers from 1 to 1,000,000; the first may also be 0.
   static Feedback parse(std::string_view text);
 };
 
-/// The field of a batch that says where own outputs are read in place of the field `read`.
+/// The name of the field that marks where own outputs replace the field `read`.
 std::string free_field(std::string_view read);
 
 template <class T>
 class FreePositions {
  public:
-  /// Throws UsageError: a network without such inputs.
+  /// Throws UsageError for a network without such inputs.
   FreePositions(const Network<T>& network, const Feedback& feedback, std::uint64_t seed);
 
-  /// The batch with these fields. Of the positions that are free, a share `forcing` reads what is true nevertheless: a
-  /// function of the seed and `step`. Free are none that nothing of the sequence stands before, nor those where what is
-  /// true is missing.
+  /// Returns the batch with these fields. A share `forcing` of the free positions still reads the true value: a
+  /// function of the seed and `step`. Positions without a predecessor in the sequence and positions with a missing true
+  /// value are never free.
   const Batch& mark(const Batch& batch, double forcing, Index step);
 
  private:

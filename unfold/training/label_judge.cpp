@@ -71,7 +71,7 @@ class LabelJudge final : public Judge<T> {
   enum class Verdict : char { none, right, wrong };
   static bool is_judged(Verdict verdict) { return verdict != Verdict::none; }
 
-  /// A sequence may come in several pieces, one after another.
+  /// A sequence may be split into several consecutive pieces.
   void count(const Batch& batch, Index chain, const auto& wanted) {
     const std::size_t sequence = at(batch.passages[at(chain)]);
     if (sequence >= sequences_.size()) sequences_.resize(sequence + 1, Verdict::none);
@@ -93,7 +93,7 @@ class LabelJudge final : public Judge<T> {
   Team& team_;
   Index labels_ = 0, wrong_labels_ = 0;
   std::vector<Verdict> sequences_;
-  std::vector<Symbol> best_;  // by rows of the batch
+  std::vector<Symbol> best_;  // by row of the batch
 };
 
 }  // namespace

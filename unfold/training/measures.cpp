@@ -100,7 +100,7 @@ void LabelMeasures::see(std::span<const Symbol> wanted, std::span<const Symbol> 
   if (has_chunks_) see_chunks(wanted, best);
 }
 
-/// Stretch by stretch of positions that count.
+/// Processes each contiguous range of counted positions separately.
 void LabelMeasures::see_chunks(std::span<const Symbol> wanted, std::span<const Symbol> best) {
   for (std::size_t begin = 0; begin < wanted.size();) {
     std::size_t end = begin;
@@ -230,7 +230,7 @@ void ValueMeasures::see(std::span<const double> observed, const ValuePrediction&
   score_ += predicted.crps.value_or(0);
 }
 
-/// Averages and squares of two parts as in Chan, Golub and LeVeque (1983).
+/// Merges averages and sums of squares as in Chan, Golub and LeVeque (1983).
 void ValueMeasures::merge(const ValueMeasures& other) {
   if (other.rows_ == 0) return;
   check_same_kind(static_cast<Index>(other.components_.size()), other.scored_, other.banded_);

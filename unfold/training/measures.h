@@ -1,6 +1,6 @@
 #pragma once
-/// What the evaluation of a head reports beside the nats: how often labels are right, how far numbers are off. The
-/// classes are fed example by example; counts and sums of parts can be merged.
+/// Metrics of a head in addition to the nats: classification metrics for labels and error metrics for numbers. Objects
+/// are fed example by example; partial results can be merged.
 
 #include <map>
 #include <optional>
@@ -14,63 +14,63 @@
 
 namespace unfold {
 
-/// part / all; 0 where there is nothing.
+/// Returns part / all; 0 if all is 0.
 double part_of(Index part, Index all);
 
-/// Chunks that were wanted, that were found, and that are both.
+/// Numbers of chunks in the reference, in the prediction, and in both.
 struct ChunkCounts {
   Index wanted = 0, found = 0, right = 0;
 
-  double precision() const;  ///< right / found; 0 where none was found
-  double recall() const;     ///< right / wanted; 0 where none was wanted
-  double f1() const;         ///< 2 right / (found + wanted), their harmonic mean; 0 where there is none
+  double precision() const;  ///< right / found; 0 if none was predicted
+  double recall() const;     ///< right / wanted; 0 if the reference has none
+  double f1() const;         ///< 2 right / (found + wanted), the harmonic mean of both; 0 if there are no chunks
   bool operator==(const ChunkCounts&) const = default;
 };
 
-/// Labels that were wanted against the best ones of a model: classes of whole examples, or tags of positions.
+/// Compares reference labels with the most probable labels of a model: classes of whole examples or tags of positions.
 ///
-/// Chunks are counted where every label is `O` or begins with `B-`, `I-`, `E-` or `S-` and then names a type, as in
-/// IOB1, IOB2, IOE1, IOE2 and IOBES. The rules are those of conlleval (Tjong Kim Sang and Buchholz, CoNLL-2000). A
-/// chunk is a longest run of positions of one type that nothing cuts: it is cut before B and S, after E and S, where
-/// the type changes, and at the ends of an example. So an I after O, or after another type, begins a chunk. A chunk is
-/// right when it was wanted with the same first position, last position and type.
+/// Chunks are counted if every label is `O`, or begins with `B-`, `I-`, `E-` or `S-` followed by a type, as in IOB1,
+/// IOB2, IOE1, IOE2 and IOBES. The rules are those of conlleval (Tjong Kim Sang and Buchholz, CoNLL-2000). A chunk is a
+/// maximal sequence of positions of one type. It is split before B and S, after E and S, where the type changes, and at
+/// the ends of an example. Hence an I after O, or after another type, begins a chunk. A chunk is correct if the
+/// reference has a chunk with the same first position, last position and type.
 class LabelMeasures {
  public:
-  /// The texts of labels, by number. `<eos>` and `<unk>`, which alphabets of words have, are no labels of chunks.
+  /// The label names, by number. `<eos>` and `<unk>`, which word alphabets contain, are not chunk labels.
   explicit LabelMeasures(std::vector<std::string> labels);
   explicit LabelMeasures(const Alphabet& alphabet);
 
-  /// The positions of one example, in order. Where kNoSymbol is wanted, nothing counts, and chunks end before. Throws
-  /// UsageError for lengths that differ and for a symbol that is no label.
+  /// Adds the positions of one example, in order. Positions with kNoSymbol as reference are ignored, and chunks end
+  /// before them. Throws UsageError for different lengths and for an invalid symbol.
   void see(std::span<const Symbol> wanted, std::span<const Symbol> best);
-  /// Adds what another one has seen. Throws UsageError when its labels are others.
+  /// Adds the counts of another object. Throws UsageError if its labels differ.
   void merge(const LabelMeasures& other);
 
-  Index seen() const { return seen_; }  ///< positions that count
-  double accuracy() const;              ///< share of positions where the best is the wanted one; NaN when none was seen
-  /// Mean over labels of F1 = 2 right / (wanted + best). Labels that were neither wanted nor best anywhere do not
-  /// count; one that was wanted and never best, or the other way round, counts as 0. NaN when no position was seen.
+  Index seen() const { return seen_; }  ///< number of counted positions
+  double accuracy() const;  ///< share of positions at which prediction and reference agree; NaN without positions
+  /// Mean over labels of F1 = 2 right / (wanted + best). Labels that occur neither in the reference nor in the
+  /// prediction are ignored; a label that occurs in only one of them has F1 = 0. NaN without positions.
   double macro_f1() const;
-  /// How often `best` stood where `wanted` was wanted: an entry of the confusion matrix.
+  /// Returns the number of positions with reference `wanted` and prediction `best`: an entry of the confusion matrix.
   Index confusion(Symbol wanted, Symbol best) const;
   struct Mistake {
     Symbol wanted, best;
     Index count;
     bool operator==(const Mistake&) const = default;
   };
-  /// What is off the diagonal of the matrix, most frequent first.
+  /// Returns the off-diagonal entries of the confusion matrix, most frequent first.
   std::vector<Mistake> mistakes() const;
 
   bool has_chunks() const { return has_chunks_; }
-  ChunkCounts chunks() const;  ///< of all types
+  ChunkCounts chunks() const;  ///< sum over all types
   const std::map<std::string, ChunkCounts>& chunks_by_type() const { return chunks_; }
 
-  /// accuracy, error_rate, macro_f1 and, where labels are of chunks, chunk_f1, chunk_precision, chunk_recall. Nothing
-  /// when no position was seen.
+  /// Returns accuracy, error_rate, macro_f1 and, for chunk labels, chunk_f1, chunk_precision and chunk_recall. Empty
+  /// without positions.
   Measures measures() const;
 
  private:
-  /// What a label says of chunks. O: no type.
+  /// The chunk information of a label. O: no type.
   struct Tag {
     char place = 'O';
     std::string type;
@@ -88,38 +88,39 @@ class LabelMeasures {
   std::map<std::string, ChunkCounts> chunks_;            // by type
 };
 
-/// What a model says of one row of numbers, in the units of the data.
+/// A model's prediction of one row of numbers, in the units of the data.
 struct ValuePrediction {
   std::span<const double> mean;
-  std::optional<double> crps = {};              ///< summed over the row (distribution.h)
-  std::span<const double> low = {}, high = {};  ///< a band for each number, its ends included; empty: none
+  std::optional<double> crps = {};  ///< summed over the row (distribution.h)
+  /// A prediction interval for each number, including its ends; empty: none
+  std::span<const double> low = {}, high = {};
 };
 
-/// Numbers that were observed against predicted ones.
+/// Compares observed numbers with predicted ones.
 class ValueMeasures {
  public:
-  /// A row, of the same size each time. Either all rows have a score, or none; the same for bands. Throws UsageError
-  /// otherwise, and for sizes that differ.
+  /// Adds a row, of the same size each time. Either all rows or none have a score; likewise for intervals. Throws
+  /// UsageError otherwise and for different sizes.
   void see(std::span<const double> observed, const ValuePrediction& predicted);
-  /// Adds what another one has seen. Sums are rounded as the parts are divided, so parts must be what they are for
-  /// other reasons than the number of threads.
+  /// Adds the sums of another object. Rounding depends on how the data is divided into parts, so that the division must
+  /// not depend on the number of threads.
   void merge(const ValueMeasures& other);
 
-  Index seen() const { return rows_ * static_cast<Index>(components_.size()); }  ///< numbers
+  Index seen() const { return rows_ * static_cast<Index>(components_.size()); }  ///< number of values
 
-  /// With n numbers y seen and their means m:
+  /// For n numbers y with predicted means m:
   ///
   ///   - mean_squared_error = sum (y - m)^2 / n, mean_absolute_error = sum |y - m| / n
-  ///   - nmse = sum (y - m)^2 / sum (y - average)^2 and nrmse, its root: 1 for who always says the average of what was
-  ///     observed. Each component of a row has an average of its own. Left out where all that was observed is equal.
-  ///   - crps: mean score of a number
-  ///   - coverage: share of the numbers within their bands
+  ///   - nmse = sum (y - m)^2 / sum (y - average)^2 and its root nrmse: 1 for a model that always predicts the average
+  ///     of the observations. Each component of a row has a separate average. Omitted if all observations are equal.
+  ///   - crps: mean score per number
+  ///   - coverage: share of the numbers within their intervals
   ///
-  /// Nothing when no row was seen.
+  /// Empty without rows.
   Measures measures() const;
 
  private:
-  /// Average and sum of squared differences from it, updated value by value (Welford 1962).
+  /// Average and sum of squared deviations from it, updated value by value (Welford 1962).
   struct Spread {
     double average = 0, squares = 0;
   };

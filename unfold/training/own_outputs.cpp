@@ -24,7 +24,7 @@ double share_from(std::string_view text, std::string_view whole) {
   return share;
 }
 
-/// exp and log by the library's own functions, so that every machine has the same schedule.
+/// Uses the library's own exp and log, so that the schedule is the same on every machine.
 double power(double base, double exponent) {
   vector_log(&base, &base, 1);
   double result = base * exponent;
@@ -39,7 +39,7 @@ double logistic(double x) {
 }  // namespace
 
 double TeacherForcing::at(double fraction) const {
-  constexpr double kSteepness = 10;  // of the sigmoid, which falls from sigmoid(5) to sigmoid(-5)
+  constexpr double kSteepness = 10;  // steepness of the sigmoid, which decreases from sigmoid(5) to sigmoid(-5)
   switch (shape) {
     case Shape::linear: return from + (to - from) * fraction;
     case Shape::exponential: return from * power(to / from, fraction);

@@ -1,8 +1,9 @@
 #pragma once
-/// Scheduled sampling (Bengio et al. 2015): a network that will read its own outputs learns to, by reading some of them
-/// in training in place of what is true. All positions at once, as in teacher forcing: a pass over the true batch says
-/// what the network gives after each position; then a share of what is read as "previous F" is replaced by that
-/// (Mihaylova & Martins 2019). What is read in this way is taken as given: no gradient flows through it.
+/// Scheduled sampling (Bengio et al. 2015): prepares a network for reading its own outputs by replacing some of its
+/// true inputs with its outputs during training. All positions are processed in parallel, as with teacher forcing: a
+/// pass over the true batch computes the outputs after each position; then a share of the inputs "previous F" is
+/// replaced by them (Mihaylova & Martins 2019). Replaced inputs are treated as constants: no gradient flows through
+/// them.
 
 #include <cstdint>
 #include <string_view>
@@ -13,33 +14,34 @@
 
 namespace unfold {
 
-/// The share of positions that read what is true, over the run: from `from` at its beginning to `to` at its end.
+/// The share of positions that read the true value, over the training run: `from` at its beginning to `to` at its end.
 struct TeacherForcing {
   enum class Shape { linear, exponential, inverse_sigmoid };
   double from = 1, to = 1;
   Shape shape = Shape::linear;
 
   bool always() const { return from == 1 && to == 1; }
-  double at(double fraction) const;  ///< of the run, 0 to 1
-  /// "1..0.2", or one number for the whole run. Throws UsageError: shares are in [0, 1], of an exponential one above 0.
+  double at(double fraction) const;  ///< fraction of the run, 0 to 1
+  /// Parses "1..0.2", or a single number for the whole run. Throws UsageError unless shares are in [0, 1] (above 0 for
+  /// the exponential shape).
   static TeacherForcing parse(std::string_view shares, Shape shape);
 };
 
 template <class T>
 class OwnOutputs {
  public:
-  /// Throws UsageError naming what the network lacks: it reads nothing that it predicts; a loss of labels that are
-  /// judged together, whose outputs are no choices for each position.
+  /// Throws a UsageError that names the problem: the network reads nothing that it predicts, or a loss judges labels
+  /// jointly, so that its outputs do not define a choice at each position.
   OwnOutputs(const Network<T>& network, Team& team, std::uint64_t seed);
 
-  /// The batch, where each position reads with probability 1 - `forcing` what the network gave earlier: a sample of
-  /// symbols, the mean of numbers. What stands before the beginning of a chain stays what it is. `state`: has entered
-  /// the batch, and is left alone. A function of the seed and `step`, too.
+  /// Returns the batch in which each position reads, with probability 1 - `forcing`, the network's earlier output: a
+  /// sample of symbols or the mean of numbers. Inputs before the beginning of a chain are unchanged. `state` must have
+  /// entered the batch and is not modified. The result is also a function of the seed and `step`.
   const Batch& mix(const Batch& batch, const State<T>& state, const Parameters<T>& parameters, double forcing,
                    Index step);
 
  private:
-  /// A field that is read so many positions after head `head` has predicted it.
+  /// A field that is read `back` positions after head `head` has predicted it.
   struct Use {
     std::string field;
     std::size_t head;

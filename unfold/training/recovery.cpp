@@ -18,10 +18,10 @@
 namespace unfold {
 namespace {
 
-/// With so little of its rate an optimiser changes nothing in the steps until the next failure.
+/// Below this factor, the learning rate is too small to change anything in the steps until the next failure.
 constexpr double kNoRate = 1e-4;
-/// In losses of the uniform distribution: no useful model is that bad; and no state to go back to, unless it is the
-/// first.
+/// In units of the loss of the uniform distribution. kDiverged: no useful model is that bad. kNotGood: not a state to
+/// roll back to, unless it is the first one.
 constexpr double kDiverged = 100, kNotGood = 2;
 
 template <class T>
@@ -36,7 +36,7 @@ std::string lower_rates_failed(int attempts, double factor) {
                                  : "units that cannot grow (tanh), ");
 }
 
-/// The loss of the uniform distribution. Values have none: infinite.
+/// Returns the loss of the uniform distribution; infinite for values, for which it does not exist.
 template <class T>
 double uniform_loss(const Network<T>& network) {
   double total = 0;
@@ -50,7 +50,8 @@ double uniform_loss(const Network<T>& network) {
   return total;
 }
 
-/// What must be equal for a run to be the same run. The budget may differ: a run may be prolonged.
+/// Returns the settings that must not change when a run is resumed. The budget may change, so that a run can be
+/// extended.
 template <class T>
 nlohmann::json configuration_of(const Run<T>& run, const nlohmann::json& sources) {
   const TrainerOptions& options = run.options;
@@ -60,8 +61,8 @@ nlohmann::json configuration_of(const Run<T>& run, const nlohmann::json& sources
                            {"goal_error", options.goal_error},         {"snapshot_every", options.snapshot_every},
                            {"log_every", options.log_every},           {"model", options.model}};
   result.update(sources);
-  // What was computed with, not what was asked for: another processor may not have it. A run may leave a device, or
-  // come to one (kOnDevice).
+  // The precision actually used rather than the requested one, which another processor may not support. A run may move
+  // to or from a device (kOnDevice).
   if (options.offload != nullptr)
     result["precision"] = kOnDevice;
   else if (options.precision == Precision::bf16)
@@ -159,7 +160,8 @@ void Recovery<T>::roll_back(const std::string& cause) {
                                           "since the last good state; use a smaller rate, or a smaller clip"
                                         : lower_rates_failed<T>(attempts, failed.divergence_factor),
                                     run_.optimizer.spec()));
-  // The first time half the rate may do; when it does not, the rate is likely wrong by orders of magnitude.
+  // The first attempt halves the learning rate. If that does not help, the rate is probably wrong by orders of
+  // magnitude.
   const double factor = failed.divergence_factor * (attempt == 1 ? 0.5 : 0.1);
   restore(last_good_);
   RunState& state = run_.state;
@@ -187,7 +189,7 @@ void Recovery<T>::capture(Snapshot<T>& s) {
   if (s.parameters.size() != values.size()) s.parameters.resize(values.size());
   std::copy(values.flat().begin(), values.flat().end(), s.parameters.begin());
   capture_optimizer(run_.optimizer, s);
-  s.carried = State<T>(*run_.objective.network().plan, streams);  // spare slots hold nothing between batches
+  s.carried = State<T>(*run_.objective.network().plan, streams);  // spare slots are empty between batches
   for (Index slot = 0; slot < streams; ++slot) s.carried.copy_slot(run_.objective.carried(), slot, slot);
   const std::span<const T> influences = run_.objective.influences();
   if (s.influences.size() != static_cast<Index>(influences.size()))
@@ -242,7 +244,7 @@ void Recovery<T>::write(Snapshot<T>& s, Snapshot<T>* rollback) {
   if (run_.listeners.observer != nullptr) run_.listeners.observer->checkpoint({s.run.step, file});
 }
 
-/// What each process carries of its shards comes to the first.
+/// Sends the carried state of each process's shards to the first process.
 template <class T>
 void Recovery<T>::gather_carried(State<T>& carried) const {
   Processes& all = run_.sharding.all();

@@ -1,6 +1,6 @@
 #pragma once
-/// Internal: how a training run survives: snapshots that a diverged run goes back to, with a lower rate, and
-/// checkpoints that an interrupted one goes on from.
+/// Internal: recovery of a training run: snapshots for rolling back a diverged run with a lower learning rate, and
+/// checkpoints for resuming an interrupted run.
 
 #include <span>
 #include <string>
@@ -12,49 +12,51 @@ namespace unfold {
 template <class T>
 class Recovery {
  public:
-  /// `configuration`: of the sources; what must be the same when a run is resumed. `run` is referred to.
+  /// `configuration`: settings of the sources that must not change when a run is resumed. Keeps a reference to `run`.
   Recovery(Run<T>& run, const nlohmann::json& configuration);
 
-  /// Of several processes: whether all are about to do the same. UsageError naming the first difference.
+  /// With several processes, checks that all are about to perform the same run. Throws a UsageError that names the
+  /// first difference.
   void require_same_run() const;
-  /// Keeps the present state as the last good one.
+  /// Stores the current state as the last good one.
   void start() { capture(last_good_); }
-  /// Goes on from the checkpoint. Throws as read_checkpoint.
+  /// Resumes from the checkpoint. Throws like read_checkpoint.
   void resume();
 
-  /// Before a step that takes long: keeps the present state, so that the step can be broken off.
+  /// Called before a long step: stores the current state, so that the step can be interrupted.
   void keep_start_of_step() {
     if (!run_.options.checkpoint.empty()) capture(start_of_step_);
   }
 
-  /// Told the loss, and the norm of the gradient if there is one, before the parameters of a step move: keeps a
-  /// snapshot of where the step began, when one is due. False: the loss is not to be believed.
+  /// Called with the loss and, if available, the gradient norm before a step changes the parameters. Stores a snapshot
+  /// of the start of the step if one is due. Returns false if the loss indicates divergence.
   bool entered(double loss, const typename BatchObjective<T>::Norm& norm);
-  /// A step may leave weights that are not finite, and that neither its batch nor a validation reads: goes back as
-  /// from a divergence, and is false then.
+  /// A step may produce non-finite weights that neither its batch nor a validation reads. In that case rolls back as
+  /// after a divergence and returns false.
   bool parameters_are_finite();
-  /// What went wrong in the present step.
+  /// Describes what went wrong in the current step.
   std::string explain(const StepReport& report);
-  /// Back to the last good state, with a lower rate. Throws DivergedError when that has been tried often enough.
+  /// Rolls back to the last good state, with a lower learning rate. Throws DivergedError after too many attempts.
   void roll_back(const std::string& cause);
 
-  /// Writes the last snapshot to the checkpoint, when that is due: a resumed run has then the same snapshot to go back
-  /// to. Whether it was.
+  /// Writes the last snapshot to the checkpoint if that is due, so that a resumed run has the same snapshot to roll
+  /// back to. Returns whether it was written.
   bool write_if_due();
-  /// Keeps and writes the present state, at the end of a run.
+  /// Stores and writes the current state at the end of a run.
   void finish();
-  /// Writes the present state and throws InterruptedError.
+  /// Writes the current state and throws InterruptedError.
   [[noreturn]] void interrupt();
-  /// The same with the state at the start of the step that was broken off. REQUIRES keep_start_of_step.
+  /// The same with the state at the start of the interrupted step. REQUIRES keep_start_of_step.
   [[noreturn]] void interrupt_step() { interrupt(start_of_step_); }
 
  private:
-  /// A parameter by name and place.
+  /// Returns the name and the index within the tensor of a parameter.
   std::string name_of(Index parameter) const;
   using Tensors = std::vector<std::pair<std::string, Buffer<T>>>;
-  /// By all processes: the state of an optimiser that each has for its slices, whole in the first; empty in the others.
+  /// Collective: gathers the optimizer state that each process holds for its slices. Returns it in the first process;
+  /// empty in the others.
   Tensors gather_slices(const Tensors& slices) const;
-  /// Back to the slices of this process.
+  /// Reduces the gathered state to the slices of this process.
   void take_slices(Tensors& whole) const;
   void capture(Snapshot<T>& s);
   void restore(const Snapshot<T>& s);

@@ -14,7 +14,7 @@ namespace {
 
 using Vector = std::vector<double>;
 
-/// Cholesky factor of a symmetric matrix, lower triangle, row by row; nothing where it is not positive definite.
+/// Cholesky factor of a symmetric matrix, lower triangle, row by row; empty if the matrix is not positive definite.
 class Cholesky {
  public:
   static std::optional<Cholesky> of(Vector a, Index n) {
@@ -37,7 +37,7 @@ class Cholesky {
     }
   }
 
-  /// Trace of the inverse: the sum of the squares of the factor's inverse.
+  /// Returns the trace of the inverse: the sum of the squares of the inverse factor.
   double inverse_trace() const {
     double total = 0;
     Vector z(at(n_));
@@ -63,7 +63,7 @@ class Cholesky {
 
 }  // namespace
 
-/// Sums about the means: X'X [n x n], X'Y [m x n] (one row an output), Y'Y its diagonal.
+/// Centered sums: X'X [n x n], X'Y [m x n] (one row per output), the diagonal of Y'Y.
 struct RidgeSums::Centred {
   Index rows, n, m;
   Vector xx, yx, yy, mean;
@@ -82,7 +82,7 @@ struct RidgeSums::Centred {
     for (Index k = 0; k < m; ++k) factor->solve(std::span(v).subspan(at(k * n), at(n)));
     return Solution{std::move(v), std::move(*factor)};
   }
-  /// |Y - X V|^2 over these rows, of one output and of all.
+  /// Returns |Y - X V|^2 over these rows, for one output or for all.
   double residual(const Vector& v, Index k) const {
     const auto of = [&](const Vector& x, Index row) { return std::span<const double>(x).subspan(at(row * n), at(n)); };
     Vector product(at(n));
@@ -165,14 +165,14 @@ RidgeSums::Centred RidgeSums::centred(const Sums& sums) const {
 double RidgeSums::cross_validation(const Centred& all, double lambda) const {
   const auto solution = all.solve(lambda);
   if (!solution) return std::numeric_limits<double>::infinity();
-  // trace of X (X'X + l I)^-1 X' = n - l trace of the inverse; one more for the mean
+  // trace of X (X'X + l I)^-1 X' = n - l trace of the inverse, plus one for the mean
   const double fitted = static_cast<double>(all.n) - lambda * all.unit * solution->factor.inverse_trace() + 1;
   const double rows = static_cast<double>(all.rows), free = rows - fitted;
   if (!(free > 0.5)) return std::numeric_limits<double>::infinity();
   return all.residual(solution->v) * rows / (free * free);
 }
 
-/// Mean square of the residuals of every block by the fit to all others.
+/// Returns the mean square of the residuals of every block, predicted by the fit to all other blocks.
 double RidgeSums::left_out(double lambda) const {
   double total = 0;
   for (const Sums& block : blocks_) {
@@ -187,7 +187,7 @@ double RidgeSums::left_out(double lambda) const {
     if (!solution) return std::numeric_limits<double>::infinity();
     const Centred mine = centred(block);
     total += mine.residual(solution->v);
-    for (Index k = 0; k < mine.m; ++k) {  // what the difference of the means adds
+    for (Index k = 0; k < mine.m; ++k) {  // contribution of the difference of the means
       double off = mine.mean[at(mine.n + k)] - others.mean[at(mine.n + k)];
       for (Index i = 0; i < mine.n; ++i)
         off -= solution->v[at(k * mine.n + i)] * (mine.mean[at(i)] - others.mean[at(i)]);

@@ -1,15 +1,16 @@
 #pragma once
-/// Ridge regression from sums that one pass over any length of data accumulates:
+/// Ridge regression from sums that are accumulated in one pass over data of any length:
 ///
 ///   RidgeSums sums(states, outputs, 0);
-///   for (...) sums.add(x, y);                        // rows of states and of what they should give
+///   for (...) sums.add(x, y);                        // rows of states and of target outputs
 ///   RidgeFit fit = sums.solve({});                   // y ~ x V + b
 ///
-/// V minimises |X V + 1 b - Y|^2 + lambda' |V|^2, lambda' = lambda * rows * (mean square of a state about its mean).
-/// lambda is given, or chosen among powers of ten by
-///   generalised cross-validation, rows |residual|^2 / (rows - trace of the hat matrix)^2 (Golub, Heath & Wahba 1979),
-///   or leaving blocks of the data out in turn, whose sums are kept apart.
-/// Both follow from the sums alone: memory does not grow with the data. Everything in double, in one order of sums.
+/// V minimizes |X V + 1 b - Y|^2 + lambda' |V|^2, where lambda' = lambda * rows * (mean square of a centered state).
+/// lambda is given, or selected from powers of ten by
+///   generalized cross-validation, rows |residual|^2 / (rows - trace of the hat matrix)^2 (Golub, Heath & Wahba 1979),
+///   or cross-validation over blocks of the data, whose sums are stored separately.
+/// Both need only the sums, so memory does not grow with the data. All computations are in double, with a fixed order
+/// of summation.
 
 #include <span>
 #include <vector>
@@ -19,25 +20,26 @@
 namespace unfold {
 
 struct RidgeOptions {
-  double lambda = 0;  ///< 0: chosen
+  double lambda = 0;  ///< 0: selected automatically
 };
 
 struct RidgeFit {
   std::vector<double> weights;  ///< [inputs x outputs]
   std::vector<double> bias;     ///< [outputs]
-  std::vector<double> squares;  ///< [outputs]: mean square of the residuals on the data themselves
+  std::vector<double> squares;  ///< [outputs]: mean square of the residuals on the training data
   double lambda = 0;
-  double mean_square = 0;  ///< of the residuals, by which lambda was chosen; of the data themselves where it was given
+  /// Mean square of the residuals by which lambda was selected; on the training data if lambda was given.
+  double mean_square = 0;
 };
 
 class RidgeSums {
  public:
-  /// `blocks`: 0, or at least 2 that are left out in turn. Throws UsageError.
+  /// `blocks`: 0, or at least 2 blocks for cross-validation. Throws UsageError otherwise.
   RidgeSums(Index inputs, Index outputs, Index blocks);
-  /// Rows of both. Runs of kRun rows go to the blocks in turn.
+  /// Adds rows of both. Groups of kRun consecutive rows are assigned to the blocks in turn.
   void add(Matrix<const double> x, Matrix<const double> y);
   Index rows() const { return total_.rows; }
-  /// Throws DataError: fewer than two rows; nothing that a fit could use.
+  /// Throws DataError for fewer than two rows or if the data does not allow a fit.
   RidgeFit solve(const RidgeOptions& options) const;
 
   static constexpr Index kRun = 256;
@@ -57,7 +59,7 @@ class RidgeSums {
   Index inputs_, outputs_;
   Sums total_;
   std::vector<Sums> blocks_;
-  Index filled_ = 0;  // rows of the present run
+  Index filled_ = 0;  // rows in the current group
   std::size_t block_ = 0;
 };
 

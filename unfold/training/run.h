@@ -1,6 +1,6 @@
 #pragma once
-/// Internal: what the parts of a training run share: what is trained, the counters, the clock, who is told. The parts
-/// are the loop (trainer.cpp), validation.h and recovery.h.
+/// Internal: data shared by the parts of a training run: the network, the counters, the clock and the listeners. The
+/// parts are the loop (trainer.cpp), validation.h and recovery.h.
 
 #include <chrono>
 #include <memory>
@@ -12,24 +12,25 @@
 
 namespace unfold {
 
-/// The wall clock of a run, earlier parts of a resumed run included. Several processes go by that of the first, which
-/// is known to all since they last told each other anything (Notices), in every step; to ask for it costs a message.
+/// The wall clock of a run, including earlier parts of a resumed run. Several processes use the clock of the first one.
+/// All processes know its value from their last exchange (Notices), which takes place in every step; `now` requires a
+/// message.
 class RunClock {
  public:
   using Clock = std::chrono::steady_clock;
-  /// Starts with so many seconds already gone.
+  /// Starts with the given number of seconds already elapsed.
   void start(double seconds_before) {
     before_ = seconds_before;
     started_ = Clock::now();
   }
   double here() const { return before_ + since(started_); }
-  /// By all processes at the same places.
+  /// Collective: must be called by all processes at the same point.
   double now() const {
     if (alone()) return here();
     sharding_.gather({}, 0);
     return sharding_.notices->time;
   }
-  /// As last known to all.
+  /// Returns the last value known to all processes.
   double agreed() const { return alone() ? here() : sharding_.notices->time; }
   /// REQUIRES notices.
   void share(const Sharding& sharding) { sharding_ = sharding; }
@@ -43,7 +44,7 @@ class RunClock {
   Sharding sharding_;
 };
 
-/// An observer and the log of a run; either may be absent.
+/// An observer and the log of a run; either may be null.
 struct Listeners {
   Observer* observer = nullptr;
   std::unique_ptr<EventLog> log = nullptr;

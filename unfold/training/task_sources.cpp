@@ -73,7 +73,7 @@ TrainingSources<T> task_sources(const Task& task, std::string_view name, const T
   sources.validation = [&task, options, seed] {
     return task_reader(task, TaskSplit::validation, seed, options.validation, options.validation_batch);
   };
-  sources.validation();  // refuses options without sense now
+  sources.validation();  // validates the options early
   sources.step_symbols = sources.training->streams() * task.length();
   sources.validation_symbols = task.at_most(TaskSplit::validation, options.validation) * task.length();
   sources.judge = task_judge<T>(task);

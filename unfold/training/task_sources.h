@@ -1,5 +1,5 @@
 #pragma once
-/// What a trainer reads when it learns a task, and how its predictions are judged.
+/// Training sources for a generated task, and a judge of its predictions.
 
 #include <memory>
 
@@ -9,18 +9,19 @@
 namespace unfold {
 
 struct TaskOptions {
-  Index batch = 32;              ///< examples of a step
-  Index validation = 1000;       ///< examples of a validation, where the task has no end of its own
-  Index validation_batch = 100;  ///< side by side; no influence on the result
-  Index curriculum = 0;          ///< > 0: the shortest first, twice as long after every so many examples
+  Index batch = 32;              ///< examples per step
+  Index validation = 1000;       ///< examples per validation, unless the task is finite
+  Index validation_batch = 100;  ///< number of examples processed in parallel; does not affect the result
+  Index curriculum = 0;          ///< > 0: starts with the shortest length and doubles it after this many examples
 };
 
-/// Counts wrong sequences by the rule of the task, and the mean squared error of values. The task must outlive it.
+/// Returns a judge that counts wrong sequences by the rule of the task and computes the mean squared error of values.
+/// The task must outlive it.
 template <class T>
 std::unique_ptr<Judge<T>> task_judge(const Task& task);
 
-/// All of these for a trainer. `name` is what must be the same when a run is resumed: the SPEC of the task. Throws
-/// UsageError: batch or validation below 1.
+/// Returns the sources for a trainer. `name`: the SPEC of the task, which must not change when a run is resumed. Throws
+/// UsageError if batch or validation is below 1.
 template <class T>
 TrainingSources<T> task_sources(const Task& task, std::string_view name, const TaskOptions& options,
                                 std::uint64_t seed);

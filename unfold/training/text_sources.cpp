@@ -8,7 +8,7 @@
 namespace unfold {
 namespace {
 
-/// How many symbols a step reads on average.
+/// Returns the average number of symbols per step.
 Index symbols_of_step(const Split& training, const BatchOptions& b, Index streams) {
   if (!b.whole_sequences) return b.window * streams;
   const auto sequences = std::max<Index>(1, static_cast<Index>(training.pieces.size()));
@@ -42,7 +42,7 @@ TrainingSources<T> text_sources(const TrainingData& data, const TrainerOptions& 
     sources.validation = [&corpus, &part, options] {
       const BatchOptions& o = options.batches;
       auto reader = std::make_unique<StreamReader>(corpus, o.whole_sequences ? 64 : o.window, o.predict_after);
-      // Who trains on whole sequences expects a memory that a cut would take away.
+      // A model trained on whole sequences relies on their full context, which segments would cut off.
       reader->start(o.whole_sequences
                         ? exact_streams(part, options.validation_streams)
                         : scoring_streams(corpus, part, options.validation_streams, options.validation_warmup));

@@ -1,5 +1,5 @@
 #pragma once
-/// What a trainer reads when it learns from text: windows of the training part, and the validation part in lanes.
+/// Training sources for text: windows of the training part, and the validation part in parallel streams.
 
 #include <string_view>
 
@@ -7,11 +7,12 @@
 
 namespace unfold {
 
-/// Whether a process needs all lanes of a batch, and not only those of its shards: Riemannian optimisers compare
-/// batches and count their targets.
+/// Returns whether a process needs all lanes of a batch rather than only those of its shards: Riemannian optimizers
+/// compare batches and count their targets.
 bool reads_whole_batches(std::string_view optimizer);
 
-/// Throws UsageError when nothing of the validation part is to be predicted. Refers to the data, which must outlive it.
+/// Throws UsageError if the validation part has no targets. Keeps references to the data, which must outlive the
+/// result.
 template <class T>
 TrainingSources<T> text_sources(const TrainingData& data, const TrainerOptions& options);
 

@@ -31,7 +31,7 @@ const T& checked(const T& options) {
 
 }  // namespace
 
-/// The loop.
+/// The training loop.
 template <class T>
 struct Trainer<T>::Body {
   Body(const Network<T>& network_given, Parameters<T>& values, TrainingSources<T> sources_given,
@@ -75,7 +75,7 @@ struct Trainer<T>::Body {
     }
   }
 
-  /// Once, before anything is written: after the first step, which may still be refused.
+  /// Called once before any file is written: after the first step, which may still throw.
   void begin_files() {
     if (std::exchange(begun, true)) return;
     if (options.begins) options.begins();
@@ -99,12 +99,12 @@ struct Trainer<T>::Body {
         if (recovery.parameters_are_finite()) return finish(reason);
         continue;
       }
-      // It may cost less than was set aside for it: then there is time for more. With a rollback there is, too.
+      // The validation may take less time than was reserved, or lead to a rollback; both leave time for more steps.
       if (validate() && !finished().empty()) return finish(reason);
     }
   }
 
-  /// A step, and what is due after it.
+  /// Runs a step and whatever is due after it.
   void step_and_look() {
     if (told_to_stop()) {
       begin_files();
@@ -124,18 +124,18 @@ struct Trainer<T>::Body {
     if (recovery.write_if_due()) keep_model_of_stream();
   }
 
-  /// Any of the processes: what is told to one of them, all know a step later.
+  /// Returns whether any process was told to stop; all processes know this one step later.
   bool told_to_stop() const {
     if (!now.sharding.all().alone()) return notices.stopped;
     return options.stop != nullptr && options.stop->load(std::memory_order_relaxed);
   }
 
-  /// A stream may have no end at which the model would be written.
+  /// A stream may be endless, so the model is saved at intervals rather than at the end.
   void keep_model_of_stream() {
     if (sources.wait && best_observer && all_finite<T>(now.values.flat())) best_observer(judged());
   }
 
-  /// The present parameters, or what the optimiser keeps in their place.
+  /// Returns the current parameters, or those that the optimizer keeps in their place.
   Parameters<T> judged() const {
     Parameters<T> result = now.values;
     const std::span<const T> average = optimizer->average();
@@ -151,13 +151,13 @@ struct Trainer<T>::Body {
             .timeline = options.timeline};
   }
 
-  /// Not so near to the end that the last validation would follow at once.
+  /// Returns false close to the end, where the final validation would follow immediately.
   bool there_is_time_to_validate() const { return options.minutes <= 0 || minutes.has_time_for_validation(); }
 
-  /// At least one step is done.
+  /// Requires at least one completed step.
   bool minutes_are_up() const { return options.minutes > 0 && now.state.step > 0 && minutes.is_used_up(); }
 
-  /// Why the run is over; empty while it is not.
+  /// Returns why the run is over; empty while it is not.
   std::string finished() {
     RunState& state = now.state;
     state.seconds = now.clock.agreed();
@@ -183,7 +183,7 @@ struct Trainer<T>::Body {
     return {state.step, std::min(1.0, fraction)};
   }
 
-  /// The batches of one step; false after a rollback.
+  /// Runs one step; returns false after a rollback.
   bool step() {
     RunState& state = now.state;
     if (optimizer->gradients() > 1 && options.stop != nullptr) recovery.keep_start_of_step();
@@ -201,7 +201,7 @@ struct Trainer<T>::Body {
       state.last_loss = report.loss;
       state.loss_sum += report.loss;
       ++state.loss_count;
-    } else {  // nothing to learn here, but the state moves on
+    } else {  // no targets in the batch, but the state advances
       objective.skip();
       begin_files();
     }
@@ -215,7 +215,8 @@ struct Trainer<T>::Body {
     return true;
   }
 
-  /// By the speed of this part of the run: an earlier one may have had another machine, or less of it.
+  /// Estimated from the speed of this part of the run, because an earlier part may have run on a different machine or
+  /// under a different load.
   double seconds_left(double fraction) const {
     const auto [seconds, done] = fraction > beginning.second ? beginning : std::pair<double, double>();
     return fraction > done ? (now.state.seconds - seconds) * (1 - fraction) / (fraction - done) : 0;
@@ -260,7 +261,7 @@ struct Trainer<T>::Body {
     log_mark = {state.seconds, state.symbols};
   }
 
-  /// False after a rollback.
+  /// Returns false after a rollback.
   bool validate() {
     if (!recovery.parameters_are_finite()) return false;
     const std::string fault = validation.run(best_observer);
@@ -314,8 +315,9 @@ struct Trainer<T>::Body {
   std::function<std::string(const Parameters<T>&, Index)> sampler = {};
   std::function<void(const Parameters<T>&)> best_observer = {};
   bool converged = false, begun = false;
-  std::pair<double, Index> log_mark = {};    // seconds and symbols at the last entry in the log
-  std::pair<double, double> beginning = {};  // seconds and fraction of the budget where this part of the run began
+  std::pair<double, Index> log_mark = {};  // seconds and symbols at the last log entry
+  // Seconds and fraction of the budget at the start of this part of the run.
+  std::pair<double, double> beginning = {};
 };
 
 template <class T>

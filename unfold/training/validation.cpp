@@ -12,14 +12,15 @@
 namespace unfold {
 
 Index automatic_validation_interval(Index validation_symbols, Index symbols_per_step, Index gradients_per_step) {
-  // A forward pass costs about a third of a gradient: this interval spends a twentieth of the time on validation.
+  // A forward pass costs about a third of a gradient: with this interval, validation takes a twentieth of the time.
   const Index work = std::max<Index>(1, symbols_per_step * gradients_per_step);
   return std::max({Index{1}, 50 / gradients_per_step, 20 * validation_symbols / (3 * work)});
 }
 
 namespace {
 
-/// Ends after about so many rows. Streams are read side by side, so that what is read comes from all parts of the text.
+/// Ends after approximately the given number of rows. Streams are read in parallel, so that the rows come from all
+/// parts of the text.
 class FirstRows final : public BatchReader {
  public:
   FirstRows(std::unique_ptr<BatchReader> all, Index rows) : all_(std::move(all)), rows_(rows) {}
@@ -34,7 +35,7 @@ class FirstRows final : public BatchReader {
   Index rows_, read_ = 0;
 };
 
-/// While it lives, the parameters are those that are judged, where the optimiser keeps others than it moves.
+/// During its lifetime, the parameters are those to be evaluated, which some optimizers store separately.
 template <class T>
 class Judged {
  public:
@@ -64,7 +65,7 @@ Validation<T>::Validation(TrainingSources<T>& sources, Run<T>& run, MinutesBudge
     throw UsageError("the best is to be chosen by error, but nothing counts it in validation");
   Network<T> network = run.network;
   network.offload = run.options.offload;
-  if (!sources.judge) network.activities = run.options.activities;  // in pieces; a judge sees whole batches
+  if (!sources.judge) network.activities = run.options.activities;  // evaluated in pieces; a judge needs whole batches
   evaluator_ = std::make_unique<Evaluator<T>>(network, run.team);
   if (sources.chooser) chosen_ = std::make_unique<ChosenPass<T>>(run.network, *sources.chooser, run.team);
   choose_interval();
@@ -107,7 +108,8 @@ Evaluation Validation<T>::measure() {
       [judge](const Batch& batch, std::span<const Matrix<const T>> outputs) { judge->see(batch, outputs); });
 }
 
-/// What the objective pays; its draws are the same in every validation, and none of those of a step.
+/// Evaluates the chooser's objective. Random draws are the same in every validation and differ from those of the
+/// training steps.
 template <class T>
 Evaluation Validation<T>::measure_chosen(BatchReader& reader) {
   constexpr auto kNoStep = std::numeric_limits<std::uint64_t>::max();
@@ -121,7 +123,7 @@ Evaluation Validation<T>::measure_chosen(BatchReader& reader) {
   return result;
 }
 
-/// A run ends at its goal, whatever the nats say.
+/// A run ends when its goal is reached, regardless of the nats.
 template <class T>
 bool Validation<T>::judge_best(double nats) {
   RunState& state = run_.state;
@@ -157,9 +159,8 @@ std::string Validation<T>::run(const OnBest& on_best) {
   const Judged<T> judged(run_);
   const Evaluation found = measure();
   const double nats = found.nats_per_symbol();
-  if (!std::isfinite(nats) &&
-      !run_.batches.shortened())  // weights that suit short sequences may overflow in whole ones
-    return fmt::format("the validation loss is {}", nats);
+  // Weights trained on short sequences may overflow on whole ones.
+  if (!std::isfinite(nats) && !run_.batches.shortened()) return fmt::format("the validation loss is {}", nats);
   const bool best = judge_best(nats);
   lower_rate_on_plateau(best);
   run_.optimizer.judged(nats);
@@ -177,7 +178,7 @@ std::string Validation<T>::run(const OnBest& on_best) {
                                       .seconds = run_.clock.now(),
                                       .measures = sources_.judge ? sources_.judge->measures() : Measures{}});
   if (!best) return {};
-  const double saving = run_.clock.now();  // asked for by all processes, though one alone saves
+  const double saving = run_.clock.now();  // collective, although only one process saves
   if (on_best) on_best(run_.values);
   budget_.saving_took(run_.clock.now() - saving);
   return {};

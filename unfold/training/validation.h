@@ -1,5 +1,6 @@
 #pragma once
-/// Internal: validation in a training run: when, what it found, whether it is the best so far, what follows from it.
+/// Internal: validation in a training run: when it takes place, its results, selection of the best model, and the
+/// consequences for the run.
 
 #include <functional>
 #include <memory>
@@ -16,20 +17,21 @@ class Validation {
  public:
   using OnBest = std::function<void(const Parameters<T>&)>;
 
-  /// `sources` and `run` are referred to.
+  /// Keeps references to `sources` and `run`.
   Validation(TrainingSources<T>& sources, Run<T>& run, MinutesBudget<T>& budget);
 
   bool exists() const { return sources_.validation != nullptr; }
   bool is_due() const { return exists() && run_.state.step % interval_ == 0; }
-  /// Whether the present parameters have not been measured yet.
+  /// Whether the current parameters have not been validated yet.
   bool is_pending() const { return exists() && run_.state.validated_step != run_.state.step; }
-  /// Again after a run was resumed.
+  /// Must be called again after a run was resumed.
   void choose_interval();
-  /// With a budget in minutes: decides, once the cost of steps is known, how much is read.
+  /// With a budget in minutes: determines how much is read, once the duration of steps is known.
   void settle();
-  /// About how much of the validation part is read.
+  /// Approximate share of the validation part that is read.
   double share() const;
-  /// Measures the present parameters. Returns what is wrong with them when the run has diverged, else nothing.
+  /// Validates the current parameters. Returns a description of the problem if the run has diverged, otherwise an empty
+  /// string.
   std::string run(const OnBest& on_best);
 
  private:
@@ -42,7 +44,7 @@ class Validation {
   Run<T>& run_;
   MinutesBudget<T>& budget_;
   std::unique_ptr<Evaluator<T>> evaluator_;
-  std::unique_ptr<ChosenPass<T>> chosen_;  // in its place
+  std::unique_ptr<ChosenPass<T>> chosen_;  // replaces it for a chooser
   Index interval_ = 1;
 };
 

@@ -19,7 +19,7 @@ WeightRules<T>::WeightRules(const Network<T>& network, Parameters<T>& parameters
   }
 }
 
-/// One key for each row: so any member could draw any part of it.
+/// Each row has a separate key, so that any member can draw any part of the mask.
 template <class T>
 void WeightRules<T>::draw(const WeightDrop& drop, std::uint64_t step, Matrix<T> mask) const {
   std::vector<std::uint64_t> keys(at(mask.rows));
@@ -70,7 +70,8 @@ void WeightRules<T>::add_up(const WeightTie& tie, std::span<T> gradient) const {
   const Matrix<T> own = parameters_.view(gradient.data(), tie.parameter);
   const Matrix<T> other = parameters_.view(gradient.data(), tie.transposed);
   team_.run([&](Member& me) {
-    constexpr Index kLine = 64 / sizeof(T);  // of the other one's memory, which is read and written whole
+    // Elements per cache line of the transposed matrix, which is accessed in whole lines.
+    constexpr Index kLine = 64 / sizeof(T);
     const Range mine = me.share(own.rows, kLine);
     for (Index first = mine.begin; first < mine.end; first += kLine)
       for (Index c = 0; c < own.cols; ++c)

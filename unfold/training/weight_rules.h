@@ -1,15 +1,15 @@
 #pragma once
-/// What is done to weights in training, beside the gradient.
+/// Weight dropout and weight tying in training.
 ///
-/// Dropped weights (Wan et al. 2013; Merity et al. 2018): every number of a matrix, or every row of it, is 0 in a step
-/// with probability `rate`, else its weight times 1 / (1 - rate). One mask for all sequences and positions of a step: a
-/// function of (seed, step, name of the parameter, place). The gradient is that of what is left. Nothing is dropped
-/// where the network is used or judged.
+/// Weight dropout (DropConnect, Wan et al. 2013; Merity et al. 2018): in each step, every element (or every row) of a
+/// matrix is set to 0 with probability `rate`, and otherwise multiplied by 1 / (1 - rate). All sequences and positions
+/// of a step use the same mask, a function of (seed, step, parameter name, index). The gradient is that of the
+/// remaining weights. Nothing is dropped in prediction and evaluation.
 ///
-/// Tied weights (Press & Wolf 2017; Inan et al. 2017): two matrices that are each other's transpose. Both lie in the
-/// parameters and in the file. They begin as the second one does; the gradient of both is the sum of both gradients,
-/// by which optimisers that move number by number (sgd, asgd, rmsprop, adam) keep them equal to the last bit. The norm
-/// that `clip` looks at counts them twice.
+/// Weight tying (Press & Wolf 2017; Inan et al. 2017): two matrices that are transposes of each other. Both are stored
+/// in the parameters and in the file. Both start with the initial value of the second one, and the gradient of each is
+/// the sum of both gradients; element-wise optimizers (sgd, asgd, rmsprop, adam) therefore keep them bit-identical. The
+/// norm that `clip` uses counts them twice.
 
 #include "unfold/losses/network.h"
 
@@ -18,13 +18,13 @@ namespace unfold {
 template <class T>
 class WeightRules {
  public:
-  /// Makes tied parameters equal. Both are referred to.
+  /// Makes tied parameters equal. Keeps references to both arguments.
   WeightRules(const Network<T>& network, Parameters<T>& parameters, std::uint64_t seed, Team& team);
 
   static bool needed(const Network<T>& network) { return !network.drops.empty() || !network.ties.empty(); }
-  /// The parameters as a step sees them; valid until the next call.
+  /// Returns the parameters used in a step; valid until the next call.
   const Parameters<T>& seen(std::uint64_t step);
-  /// Of the gradient at what was seen last: the gradient of the parameters.
+  /// Converts the gradient at the parameters last returned by `seen` into the gradient of the parameters.
   void turn(std::span<T> gradient);
 
  private:
@@ -37,7 +37,7 @@ class WeightRules {
   Parameters<T> seen_;
   std::uint64_t seed_;
   Team& team_;
-  std::vector<Buffer<T>> masks_;  // of each drop
+  std::vector<Buffer<T>> masks_;  // mask of each WeightDrop
 };
 
 }  // namespace unfold
